@@ -1,0 +1,21 @@
+//! The load balancers, as state machines without clock, thread, I/O or global randomness.
+//!
+//! A scheme acts in up to three places, each with its own small interface:
+//!
+//! | where | interface | called |
+//! |---|---|---|
+//! | at the NIC, when messages are posted | [`plan`] | once a message or batch: split, pin, give entropy |
+//! | at the flow | [`steer`] | once a packet sent and once a feedback: which entropy or path |
+//! | in a switch | [`hash`], or follow the path id | once a packet |
+//!
+//! One file a scheme ([`ethereal`], [`spray`], [`reps`]; ECMP needs none), and one entry in
+//! [`scheme`], the registry. Invariant: what a scheme decides is a function of its
+//! configuration, the seed and the calls made to it.
+
+pub mod ethereal;
+pub mod hash;
+pub mod plan;
+pub mod reps;
+pub mod scheme;
+pub mod spray;
+pub mod steer;

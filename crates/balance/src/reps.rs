@@ -1,0 +1,150 @@
+//! REPS: recycled entropies. What an unmarked acknowledgement brings back is used again.
+//!
+//! [`Reps`] is the scheme as published in 2024 (Bonato et al.; the legacy form in UEC
+//! htsim): each cached entropy serves one packet. [`StickyReps`] is what the code behind
+//! paper 000 runs under that name: the oldest cached entropy serves every packet until a
+//! congestion signal, which makes it a single path that moves. Both start with a walk
+//! through consecutive entropies from a place drawn by the flow.
+//!
+//! Invariant: a cache never holds more than [`CACHE`] entropies; the oldest one leaves.
+
+use std::collections::VecDeque;
+use weft_units::{Draw, Stream};
+
+/// The most entropies that a flow remembers. Far beyond a window of packets, so that it
+/// bounds memory and nothing else.
+pub const CACHE: usize = 1024;
+
+/// The entropies of one flow: consecutive values (wrapping at 65,536) from a random first.
+#[derive(Clone, Debug)]
+struct Entropies {
+    first: u16,
+    count: u32,
+    /// How many of the walk are done, modulo `count`.
+    walked: u32,
+}
+
+impl Entropies {
+    fn new(count: u32, stream: &mut Stream) -> Entropies {
+        assert!(
+            (1..=1 << 16).contains(&count),
+            "REPS needs between 1 and 65536 entropies, not {count}"
+        );
+        Entropies { first: (stream.bits() >> 48) as u16, count, walked: 0 }
+    }
+    /// The next one in order.
+    #[inline]
+    fn walk(&mut self) -> u16 {
+        let entropy = self.first.wrapping_add(self.walked as u16);
+        self.walked += 1;
+        if self.walked == self.count {
+            self.walked = 0;
+        }
+        entropy
+    }
+    /// Any.
+    #[inline]
+    fn any(&self, stream: &mut Stream) -> u16 {
+        self.first.wrapping_add(stream.below(self.count) as u16)
+    }
+}
+
+/// REPS as published in 2024.
+#[derive(Clone, Debug)]
+pub struct Reps {
+    stream: Stream,
+    entropies: Entropies,
+    /// Packets of the first window still to be sent.
+    first_window: u32,
+    cache: VecDeque<u16>,
+}
+
+impl Reps {
+    /// For the flow `flow_key` under `seed`, over `entropies` values; the first `window`
+    /// packets walk through them.
+    ///
+    /// # Panics
+    /// If `entropies` is not between 1 and 65,536.
+    pub fn new(entropies: u32, window: u32, flow_key: u64, seed: u64) -> Reps {
+        let mut stream = Draw::new(seed, "reps").stream(flow_key);
+        let entropies = Entropies::new(entropies, &mut stream);
+        Reps { stream, entropies, first_window: window, cache: VecDeque::new() }
+    }
+    /// The entropy of the next packet: in order in the first window; later the oldest of the
+    /// cache, which it leaves; any if the cache is empty.
+    #[inline]
+    pub fn next_entropy(&mut self) -> u16 {
+        if self.first_window > 0 {
+            self.first_window -= 1;
+            return self.entropies.walk();
+        }
+        match self.cache.pop_front() {
+            Some(entropy) => entropy,
+            None => self.entropies.any(&mut self.stream),
+        }
+    }
+    /// An acknowledgement: an unmarked one brings its entropy back to the cache.
+    #[inline]
+    pub fn on_ack(&mut self, entropy: u16, marked: bool) {
+        if !marked {
+            remember(&mut self.cache, entropy);
+        }
+    }
+}
+
+/// REPS as the code behind paper 000 has it.
+#[derive(Clone, Debug)]
+pub struct StickyReps {
+    entropies: Entropies,
+    /// Packets of the first window still to be sent.
+    first_window: u32,
+    cache: VecDeque<u16>,
+}
+
+impl StickyReps {
+    /// For the flow `flow_key` under `seed`, over `entropies` values; at least the first
+    /// `window` packets walk through them.
+    ///
+    /// # Panics
+    /// If `entropies` is not between 1 and 65,536.
+    pub fn new(entropies: u32, window: u32, flow_key: u64, seed: u64) -> StickyReps {
+        let mut stream = Draw::new(seed, "reps").stream(flow_key);
+        let entropies = Entropies::new(entropies, &mut stream);
+        StickyReps { entropies, first_window: window, cache: VecDeque::new() }
+    }
+    /// The entropy of the next packet: in order in the first window and whenever the cache is
+    /// empty; else the oldest of the cache, which stays there.
+    #[inline]
+    pub fn next_entropy(&mut self) -> u16 {
+        if self.first_window > 0 {
+            self.first_window -= 1;
+            return self.entropies.walk();
+        }
+        match self.cache.front() {
+            Some(entropy) => *entropy,
+            None => self.entropies.walk(),
+        }
+    }
+    /// An acknowledgement: an unmarked one brings its entropy to the cache unless it is
+    /// there already; a marked one, whatever its entropy, drops the front.
+    #[inline]
+    pub fn on_ack(&mut self, entropy: u16, marked: bool) {
+        if marked {
+            self.cache.pop_front();
+        } else if self.cache.front() != Some(&entropy) && !self.cache.contains(&entropy) {
+            remember(&mut self.cache, entropy);
+        }
+    }
+    /// A time-out drops the front.
+    pub fn on_time_out(&mut self) {
+        self.cache.pop_front();
+    }
+}
+
+#[inline]
+fn remember(cache: &mut VecDeque<u16>, entropy: u16) {
+    if cache.len() == CACHE {
+        cache.pop_front();
+    }
+    cache.push_back(entropy);
+}

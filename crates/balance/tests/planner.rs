@@ -1,0 +1,324 @@
+//! What a host does with its messages: batches, rack-local messages, trouble, random starts.
+
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+use weft_balance::plan::{Piece, Planner, Post, Route, Trouble};
+use weft_balance::scheme::{BalanceConfig, EtherealConfig, SCHEMES, SchemeConfig};
+use weft_fabric::{Clos, Fabric, Link, PathId};
+use weft_units::{HostId, MessageId, Rate, Time};
+
+const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::ns(500) };
+const BATCH: Time = Time::ns(100);
+const BAD_FOR: Time = Time::ms(100);
+
+fn config(scheme: SchemeConfig, start_jitter: Time) -> BalanceConfig {
+    BalanceConfig { scheme, start_jitter, random_position: false, first_window: 100_000 }
+}
+fn ethereal() -> SchemeConfig {
+    SchemeConfig::Ethereal(EtherealConfig { batch: BATCH, bad_for: BAD_FOR })
+}
+fn all_schemes() -> [SchemeConfig; 6] {
+    [
+        SchemeConfig::Ecmp,
+        SchemeConfig::Spray,
+        SchemeConfig::SprayCounter { entropies: 64 },
+        SchemeConfig::Reps { entropies: 256 },
+        SchemeConfig::RepsSticky { entropies: 256 },
+        ethereal(),
+    ]
+}
+/// 4 leaves, 8 spines, 4 hosts a leaf.
+fn fabric() -> Fabric {
+    Fabric::build(&Clos::leaf_spine(4, 8, 4, LINK)).unwrap()
+}
+fn post(message: u32, dst: u32, bytes: u64) -> Post {
+    Post { message: MessageId(message), dst: HostId(dst), bytes }
+}
+fn pinned(piece: &Piece) -> PathId {
+    let Route::Pinned(path) = piece.route else { panic!("{piece:?} is not pinned") };
+    path
+}
+
+#[test]
+fn rack_local_messages_leave_at_once() {
+    let fabric = fabric();
+    let mut planner = Planner::new(&config(ethereal(), Time::ZERO), HostId(0), 1);
+    let mut out = Vec::new();
+    planner.post(Time::us(3), post(0, 2, 1_000_000), &fabric, &mut out);
+    assert_eq!(planner.deadline(), None);
+    let expected = Piece {
+        message: MessageId(0),
+        dst: HostId(2),
+        bytes: 1_000_000,
+        part: 0,
+        route: Route::Pinned(PathId::new(0, 0)),
+        delay: Time::ZERO,
+    };
+    assert_eq!(out, [expected]);
+    // Nor do they wait for a batch that is open, or end it.
+    planner.post(Time::us(4), post(1, 4, 8), &fabric, &mut out);
+    planner.post(Time::us(4), post(2, 3, 8), &fabric, &mut out);
+    assert_eq!(out.len(), 2);
+    assert_eq!(planner.deadline(), Some(Time::us(4) + BATCH));
+}
+
+#[test]
+fn the_first_post_of_a_batch_arms_the_timer() {
+    let fabric = fabric();
+    let mut planner = Planner::new(&config(ethereal(), Time::ZERO), HostId(0), 1);
+    let mut out = Vec::new();
+    // Leaves 1 and 2 in turns.
+    let dsts = [4, 8, 5, 9, 6, 10, 7, 11];
+    for (step, dst) in dsts.into_iter().enumerate() {
+        let now = Time::us(1) + Time::ns(10) * step as u64;
+        planner.post(now, post(dst, dst, 4096), &fabric, &mut out);
+        assert_eq!(planner.deadline(), Some(Time::us(1) + BATCH));
+    }
+    assert!(out.is_empty());
+    planner.flush(Time::us(1) + BATCH, &fabric, &mut out);
+    assert_eq!(planner.deadline(), None);
+    // 4 flows to each of 2 leaves over 8 spines: each in 2 parts, in the order of posting.
+    let order: Vec<(u32, u32)> = out.iter().map(|piece| (piece.message.0, piece.part)).collect();
+    assert_eq!(order, dsts.into_iter().flat_map(|m| [(m, 0), (m, 1)]).collect::<Vec<_>>());
+    for leaf in 1..3 {
+        let paths: BTreeSet<PathId> =
+            out.iter().filter(|piece| piece.dst.0 / 4 == leaf).map(pinned).collect();
+        assert_eq!(paths.len(), 8);
+    }
+    // A new batch.
+    planner.post(Time::us(5), post(20, 8, 8), &fabric, &mut out);
+    assert_eq!(planner.deadline(), Some(Time::us(5) + BATCH));
+    let before = out.len();
+    planner.flush(Time::us(5) + BATCH, &fabric, &mut out);
+    assert_eq!(out.len() - before, 8);
+    planner.flush(Time::us(9), &fabric, &mut out);
+    assert_eq!(out.len() - before, 8, "nothing waits, nothing leaves");
+}
+
+#[test]
+fn small_and_empty_messages_have_no_empty_parts() {
+    let fabric = fabric();
+    let mut planner = Planner::new(&config(ethereal(), Time::ZERO), HostId(0), 1);
+    let mut out = Vec::new();
+    planner.post(Time::ZERO, post(0, 4, 3), &fabric, &mut out);
+    planner.post(Time::ZERO, post(1, 8, 0), &fabric, &mut out);
+    planner.flush(BATCH, &fabric, &mut out);
+    let sizes: Vec<(u32, u64)> = out.iter().map(|piece| (piece.message.0, piece.bytes)).collect();
+    assert_eq!(sizes, [(0, 1), (0, 1), (0, 1), (1, 0)]);
+}
+
+#[test]
+fn trouble_moves_the_flow_and_marks_the_path_for_a_while() {
+    let fabric = fabric();
+    let (dst, old) = (HostId(4), PathId::new(5, 0));
+    let uses = |planner: &mut Planner, now: Time, dst: u32| {
+        let mut out = Vec::new();
+        planner.post(now, post(0, dst, 8_000), &fabric, &mut out);
+        planner.flush(now, &fabric, &mut out);
+        out.iter().map(pinned).collect::<BTreeSet<_>>()
+    };
+    for trouble in [Trouble::Nack, Trouble::TimeOut] {
+        let mut planner = Planner::new(&config(ethereal(), Time::ZERO), HostId(0), 7);
+        assert!(uses(&mut planner, Time::ZERO, 4).contains(&old));
+        let now = Time::us(10);
+        let new = planner.trouble(now, dst, Route::Pinned(old), trouble, &fabric);
+        let Some(Route::Pinned(new)) = new else { panic!("{new:?}") };
+        assert_ne!(new, old);
+        let later = now + BAD_FOR - Time::ps(1);
+        assert!(!uses(&mut planner, later, 4).contains(&old), "{trouble:?}");
+        assert_eq!(uses(&mut planner, later, 5).len(), 7, "one state a leaf");
+        assert_eq!(uses(&mut planner, later, 8).len(), 8, "other leaves are unaffected");
+        assert!(uses(&mut planner, now + BAD_FOR, 4).contains(&old), "for a while only");
+    }
+}
+
+#[test]
+fn trouble_avoids_bad_paths_until_all_are_bad() {
+    let fabric = fabric();
+    let mut planner = Planner::new(&config(ethereal(), Time::ZERO), HostId(0), 7);
+    let mut path = PathId::new(0, 0);
+    let mut visited = BTreeSet::from([path]);
+    for _ in 1..8 {
+        let route = Route::Pinned(path);
+        let new = planner.trouble(Time::us(1), HostId(4), route, Trouble::TimeOut, &fabric);
+        let Some(Route::Pinned(new)) = new else { panic!("{new:?}") };
+        assert!(visited.insert(new), "{new:?} is marked bad");
+        path = new;
+    }
+    // All eight were visited and seven are bad. Now the eighth is too: any other one.
+    let route = Route::Pinned(path);
+    let new = planner.trouble(Time::us(1), HostId(4), route, Trouble::TimeOut, &fabric);
+    assert!(new.is_some() && new != Some(route));
+    // And batches use all.
+    let mut out = Vec::new();
+    planner.post(Time::us(2), post(0, 4, 8_000), &fabric, &mut out);
+    planner.flush(Time::us(2), &fabric, &mut out);
+    assert_eq!(out.iter().map(pinned).collect::<BTreeSet<_>>().len(), 8);
+}
+
+#[test]
+fn trouble_spreads_over_the_other_paths() {
+    let fabric = fabric();
+    let old = Route::Pinned(PathId::new(3, 0));
+    let new: BTreeSet<PathId> = (0..200)
+        .map(|seed| {
+            let mut planner = Planner::new(&config(ethereal(), Time::ZERO), HostId(0), seed);
+            match planner.trouble(Time::ZERO, HostId(4), old, Trouble::Nack, &fabric) {
+                Some(Route::Pinned(path)) => path,
+                other => panic!("{other:?}"),
+            }
+        })
+        .collect();
+    assert_eq!(new.len(), 7);
+}
+
+#[test]
+fn nobody_moves_without_another_path() {
+    let single = Fabric::build(&Clos::leaf_spine(2, 1, 2, LINK)).unwrap();
+    let route = Route::Pinned(PathId::new(0, 0));
+    let mut planner = Planner::new(&config(ethereal(), Time::ZERO), HostId(0), 1);
+    assert_eq!(planner.trouble(Time::ZERO, HostId(2), route, Trouble::Nack, &single), None);
+    assert_eq!(planner.trouble(Time::ZERO, HostId(1), route, Trouble::Nack, &fabric()), None);
+    for scheme in all_schemes() {
+        let mut planner = Planner::new(&config(scheme, Time::ZERO), HostId(0), 1);
+        let route = Route::Hashed(9);
+        let moved = planner.trouble(Time::ZERO, HostId(4), route, Trouble::TimeOut, &fabric());
+        assert_eq!(moved, None);
+    }
+}
+
+#[test]
+fn other_schemes_send_whole_messages_at_once_with_random_entropy() {
+    let fabric = fabric();
+    for scheme in all_schemes().into_iter().filter(|scheme| !scheme.needs_path_ids()) {
+        let mut planner = Planner::new(&config(scheme, Time::ZERO), HostId(0), 1);
+        let mut out = Vec::new();
+        for message in 0..1000 {
+            planner.post(Time::us(1), post(message, 1 + message % 15, 5_000), &fabric, &mut out);
+        }
+        assert_eq!(planner.deadline(), None);
+        assert_eq!(out.len(), 1000);
+        let entropies: BTreeSet<u16> = out
+            .iter()
+            .map(|piece| match piece.route {
+                Route::Hashed(entropy) => entropy,
+                Route::Pinned(_) => panic!("{piece:?} is pinned"),
+            })
+            .collect();
+        // 1000 draws of 65,536 collide about 8 times.
+        assert!(entropies.len() > 970, "{}", entropies.len());
+        assert!(out.iter().all(|piece| piece.bytes == 5_000 && piece.delay == Time::ZERO));
+    }
+}
+
+#[test]
+fn starts_are_spread_and_the_same_for_all_schemes() {
+    let fabric = fabric();
+    let jitter = Time::us(1);
+    let starts = |scheme: SchemeConfig, seed: u64| {
+        let mut planner = Planner::new(&config(scheme, jitter), HostId(0), seed);
+        let mut out = Vec::new();
+        for message in 0..400 {
+            planner.post(Time::ZERO, post(message, 1 + message % 15, 4096), &fabric, &mut out);
+        }
+        planner.flush(BATCH, &fabric, &mut out);
+        let mut first: Vec<(u32, Time)> = out
+            .iter()
+            .filter(|piece| piece.part == 0)
+            .map(|piece| (piece.message.0, piece.delay))
+            .collect();
+        first.sort_unstable();
+        first
+    };
+    let of_ecmp = starts(SchemeConfig::Ecmp, 3);
+    assert_eq!(of_ecmp.len(), 400);
+    assert!(of_ecmp.iter().all(|(_, delay)| *delay < jitter));
+    let mean = of_ecmp.iter().map(|(_, delay)| delay.0).sum::<u64>() / 400;
+    // Standard deviation of the mean: 1 us / sqrt(12 * 400) = 14 ns.
+    assert!(mean.abs_diff(jitter.0 / 2) < 60_000, "{mean} ps");
+    for scheme in all_schemes() {
+        assert_eq!(starts(scheme, 3), of_ecmp);
+    }
+    assert_ne!(starts(SchemeConfig::Ecmp, 4), of_ecmp);
+}
+
+#[test]
+fn hosts_and_batches_begin_on_different_paths() {
+    let fabric = fabric();
+    let mut first: BTreeSet<PathId> = BTreeSet::new();
+    let mut changes = 0;
+    for host in 0..4 {
+        let mut planner = Planner::new(&config(ethereal(), Time::ZERO), HostId(host), 1);
+        let mut assignments = BTreeSet::new();
+        for batch in 0..8u32 {
+            let mut out = Vec::new();
+            let now = Time::us(u64::from(batch));
+            (0..8).for_each(|m| planner.post(now, post(m, 4, 100), &fabric, &mut out));
+            planner.flush(now + BATCH, &fabric, &mut out);
+            first.insert(pinned(&out[0]));
+            assignments.insert(out.iter().map(pinned).collect::<Vec<_>>());
+        }
+        changes += assignments.len();
+    }
+    assert!(first.len() >= 6, "{first:?}");
+    assert!(changes >= 30, "{changes} of 32 batches are assigned differently");
+}
+
+/// A message that is cut for all paths: its parts leave in an order of paths that differs from
+/// batch to batch, or all hosts would open on the same uplink.
+#[test]
+fn parts_begin_on_different_paths() {
+    let fabric = fabric();
+    let mut planner = Planner::new(&config(ethereal(), Time::ZERO), HostId(0), 1);
+    let mut first = BTreeSet::new();
+    for batch in 0..32 {
+        let mut out = Vec::new();
+        planner.post(Time::us(batch), post(0, 4, 8_000), &fabric, &mut out);
+        planner.flush(Time::us(batch), &fabric, &mut out);
+        assert_eq!(out.len(), 8);
+        first.insert(pinned(&out[0]));
+    }
+    assert!(first.len() >= 6, "{first:?}");
+}
+
+#[test]
+fn the_registry_knows_every_scheme() {
+    let listed: Vec<(&str, bool)> =
+        SCHEMES.iter().map(|scheme| (scheme.name, scheme.multipath)).collect();
+    let known: Vec<(&str, bool)> =
+        all_schemes().iter().map(|scheme| (scheme.name(), scheme.is_multipath())).collect();
+    assert_eq!(listed, known);
+    assert!(all_schemes().iter().all(|scheme| scheme.validate().is_ok()));
+    let wrong = SchemeConfig::SprayCounter { entropies: 48 }.validate().unwrap_err();
+    assert!(wrong.contains("entropies = 48") && wrong.contains("power of two"), "{wrong}");
+    let wrong = SchemeConfig::RepsSticky { entropies: 0 }.validate().unwrap_err();
+    assert!(wrong.contains("reps-sticky"), "{wrong}");
+}
+
+proptest! {
+    /// The same calls under the same seed give the same pieces; another host's planner,
+    /// running in between, changes nothing.
+    #[test]
+    fn is_deterministic(
+        seed: u64, dsts in proptest::collection::vec((1u32..16, 1u64..9_000), 1..50),
+        scheme in 0usize..6,
+    ) {
+        let fabric = fabric();
+        let config = config(all_schemes()[scheme].clone(), Time::ns(50));
+        let run = |disturbed: bool| {
+            let mut planner = Planner::new(&config, HostId(0), seed);
+            let mut other = Planner::new(&config, HostId(3), seed);
+            let mut out = Vec::new();
+            for (index, (dst, bytes)) in dsts.iter().enumerate() {
+                planner.post(Time::ZERO, post(index as u32, *dst, *bytes), &fabric, &mut out);
+                if disturbed {
+                    other.post(Time::ZERO, post(index as u32, 5, 1), &fabric, &mut Vec::new());
+                    other.flush(Time::ZERO, &fabric, &mut Vec::new());
+                }
+            }
+            planner.flush(BATCH, &fabric, &mut out);
+            out
+        };
+        prop_assert_eq!(run(false), run(true));
+    }
+}

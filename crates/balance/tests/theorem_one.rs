@@ -1,0 +1,320 @@
+//! Theorem 1 of paper 000: pinned and minimally split flows load every uplink and downlink as
+//! ideal spraying does, for any demand of equal sizes per source and leaf.
+
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use weft_balance::ethereal::{Share, split_and_assign};
+use weft_balance::plan::{Piece, Planner, Post, Route, Trouble};
+use weft_balance::scheme::{BalanceConfig, EtherealConfig, SchemeConfig};
+use weft_fabric::{Bundle, Clos, Fabric, Link, Node, PathId, Tiers};
+use weft_units::{Draw, HostId, MessageId, PortId, Rate, Time};
+
+const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::ns(500) };
+
+fn ethereal() -> BalanceConfig {
+    BalanceConfig {
+        scheme: SchemeConfig::Ethereal(EtherealConfig {
+            batch: Time::ns(100),
+            bad_for: Time::ms(100),
+        }),
+        start_jitter: Time::ZERO,
+        random_position: false,
+        first_window: 0,
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// Fabrics of two tiers, with bundles, and of three, without.
+fn fabrics() -> impl Strategy<Value = Fabric> {
+    let two = (2u32..6, 1u32..17, 1u32..4, 1u32..4).prop_map(|(leaves, spines, hosts, members)| {
+        let mut clos = Clos::leaf_spine(leaves, spines, hosts, LINK);
+        clos.leaf_bundle = Bundle { link: LINK, members };
+        clos
+    });
+    let three = (2u32..4, 1u32..4, 1u32..5, 1u32..5, 1u32..3).prop_map(
+        |(pods, leaves_per_pod, aggs_per_pod, per_plane, hosts)| {
+            let cores = aggs_per_pod * per_plane;
+            let tiers = Tiers::Three { pods, leaves_per_pod, aggs_per_pod, cores };
+            Clos::uniform(tiers, hosts, LINK)
+        },
+    );
+    prop_oneof![3 => two, 1 => three].prop_map(|clos| Fabric::build(&clos).unwrap())
+}
+
+/// The batch of one source: for every other leaf a number of flows of one size.
+struct Demand {
+    posts: Vec<Post>,
+    /// Per leaf: flows and their size.
+    leaves: BTreeMap<u32, (u64, u64)>,
+}
+
+fn demand(fabric: &Fabric, src: HostId, most: u32, sizes: u64, seed: u64) -> Demand {
+    let mut stream = Draw::new(seed, "demand").stream(u64::from(src.0));
+    let per_leaf = fabric.clos().hosts_per_leaf;
+    let mut demand = Demand { posts: Vec::new(), leaves: BTreeMap::new() };
+    for leaf in (0..fabric.leaves()).filter(|leaf| *leaf != fabric.leaf_of(src)) {
+        let (flows, bytes) = (stream.below(most + 1), 1 + stream.below_u64(sizes));
+        for _ in 0..flows {
+            let dst = HostId(leaf * per_leaf + stream.below(per_leaf));
+            demand.posts.push(Post { message: MessageId(0), dst, bytes });
+        }
+        demand.leaves.insert(leaf, (u64::from(flows), bytes));
+    }
+    stream.shuffle(&mut demand.posts);
+    for (index, post) in demand.posts.iter_mut().enumerate() {
+        post.message = MessageId(index as u32);
+    }
+    demand
+}
+
+fn plan(planner: &mut Planner, posts: &[Post], now: Time, fabric: &Fabric) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    for post in posts {
+        planner.post(now, *post, fabric, &mut pieces);
+    }
+    planner.flush(now + Time::ns(100), fabric, &mut pieces);
+    pieces
+}
+
+fn path_of(piece: &Piece) -> PathId {
+    match piece.route {
+        Route::Pinned(path) => path,
+        Route::Hashed(_) => panic!("Ethereal pins every piece"),
+    }
+}
+
+/// Adds the payload of `pieces` to every port on their way.
+fn load(fabric: &Fabric, src: HostId, pieces: &[Piece], ports: &mut BTreeMap<PortId, u64>) {
+    for piece in pieces {
+        for port in fabric.trace(src, piece.dst, path_of(piece)) {
+            *ports.entry(port).or_default() += piece.bytes;
+        }
+    }
+}
+
+/// The parts of every message add up to it, are numbered from zero and differ by one byte at
+/// most.
+fn check_parts(posts: &[Post], pieces: &[Piece]) {
+    let mut parts: BTreeMap<MessageId, Vec<&Piece>> = BTreeMap::new();
+    for piece in pieces {
+        parts.entry(piece.message).or_default().push(piece);
+    }
+    assert_eq!(parts.len(), posts.len());
+    for post in posts {
+        let parts = &parts[&post.message];
+        assert_eq!(parts.iter().map(|piece| piece.bytes).sum::<u64>(), post.bytes);
+        let numbers: Vec<u32> = parts.iter().map(|piece| piece.part).collect();
+        assert_eq!(numbers, (0..parts.len() as u32).collect::<Vec<_>>());
+        let sizes = || parts.iter().map(|piece| piece.bytes);
+        assert!(sizes().max().unwrap() - sizes().min().unwrap() <= 1);
+        assert!(sizes().min().unwrap() > 0);
+        assert!(parts.iter().all(|piece| piece.dst == post.dst));
+    }
+}
+
+fn between_switches(fabric: &Fabric, port: PortId) -> bool {
+    let port = &fabric.ports()[port];
+    matches!((port.owner, port.peer), (Node::Switch(_), Node::Switch(_)))
+}
+
+/// What a port carries under ideal spraying, and how far Ethereal may be from it.
+#[derive(Default)]
+struct Ideal {
+    /// Payload, in units of 1/`lcm` bytes so that it is exact.
+    payload: u64,
+    /// Paths through the port of a source and leaf whose demand does not divide by its paths:
+    /// each may differ from the mean by less than a byte.
+    uneven_paths: u64,
+}
+
+/// Every byte of every demand, spread evenly over all paths of its pair. `lcm` is a multiple
+/// of every number of paths.
+fn sprayed(fabric: &Fabric, demands: &[Demand], lcm: u64) -> BTreeMap<PortId, Ideal> {
+    let mut ports: BTreeMap<PortId, Ideal> = BTreeMap::new();
+    for (src, demand) in demands.iter().enumerate() {
+        let src = HostId(src as u32);
+        for post in &demand.posts {
+            let paths = fabric.path_set(src, post.dst);
+            for index in 0..paths.len() {
+                for port in fabric.trace(src, post.dst, paths.get(index)) {
+                    ports.entry(port).or_default().payload +=
+                        post.bytes * lcm / u64::from(paths.len());
+                }
+            }
+        }
+        for (leaf, (flows, _)) in &demand.leaves {
+            let dst = HostId(leaf * fabric.clos().hosts_per_leaf);
+            let paths = fabric.path_set(src, dst);
+            if !flows.is_multiple_of(u64::from(paths.len())) {
+                for index in 0..paths.len() {
+                    for port in fabric.trace(src, dst, paths.get(index)) {
+                        ports.entry(port).or_default().uneven_paths += 1;
+                    }
+                }
+            }
+        }
+    }
+    ports
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// The theorem: against ideal spraying, uplinks and downlinks, all sources together.
+    #[test]
+    fn loads_every_link_as_ideal_spraying(
+        fabric in fabrics(), most in 1u32..40, sizes in 1u64..200_000, seed: u64,
+    ) {
+        let hosts: Vec<HostId> = (0..fabric.hosts()).map(HostId).collect();
+        let demands: Vec<Demand> =
+            hosts.iter().map(|src| demand(&fabric, *src, most, sizes, seed)).collect();
+        let mut got = BTreeMap::new();
+        for (src, demand) in hosts.iter().zip(&demands) {
+            let mut planner = Planner::new(&ethereal(), *src, seed);
+            let pieces = plan(&mut planner, &demand.posts, Time::ZERO, &fabric);
+            check_parts(&demand.posts, &pieces);
+            load(&fabric, *src, &pieces, &mut got);
+        }
+        let clos = fabric.clos();
+        let (within, across) =
+            (clos.mids_per_pod() * clos.leaf_bundle.members, clos.cores().max(1));
+        let lcm = u64::from(within) * u64::from(across);
+        let ideal = sprayed(&fabric, &demands, lcm);
+        prop_assert!(got.keys().all(|port| ideal.contains_key(port)));
+        for (port, Ideal { payload, uneven_paths }) in ideal {
+            let got = got.get(&port).copied().unwrap_or(0) * lcm;
+            let slack = if between_switches(&fabric, port) { uneven_paths * lcm } else { 0 };
+            prop_assert!(
+                got == payload || got.abs_diff(payload) < slack,
+                "{port:?}: {got} against {payload}, in 1/{lcm} bytes"
+            );
+        }
+    }
+
+    /// Per source and leaf: any two paths differ by one byte at most, where the bound that
+    /// rotation must keep is r/g, and the number of extra flows is at most r (s - g) / g.
+    #[test]
+    fn is_exact_per_source_and_leaf(
+        fabric in fabrics(), most in 1u32..80, sizes in 1u64..100_000, seed: u64, host: u32,
+    ) {
+        let src = HostId(host % fabric.hosts());
+        let demand = demand(&fabric, src, most, sizes, seed);
+        let mut planner = Planner::new(&ethereal(), src, seed);
+        let pieces = plan(&mut planner, &demand.posts, Time::ZERO, &fabric);
+        for (leaf, (flows, bytes)) in &demand.leaves {
+            let dst = HostId(leaf * fabric.clos().hosts_per_leaf);
+            let paths = fabric.path_set(src, dst);
+            let s = u64::from(paths.len());
+            let (r, g) = (flows % s, gcd(flows % s, s));
+            let mut load: BTreeMap<PathId, u64> =
+                (0..paths.len()).map(|index| (paths.get(index), 0)).collect();
+            let mine: Vec<&Piece> =
+                pieces.iter().filter(|piece| fabric.leaf_of(piece.dst) == *leaf).collect();
+            for piece in &mine {
+                *load.get_mut(&path_of(piece)).unwrap() += piece.bytes;
+            }
+            let (least, most) = (load.values().min().unwrap(), load.values().max().unwrap());
+            prop_assert!(most - least <= (r / g).min(1), "{load:?}");
+            let extra = mine.len() as u64 - flows;
+            prop_assert!(extra <= r * (s - g) / g);
+            if *bytes >= s / g {
+                prop_assert_eq!(extra, r * (s - g) / g);
+            }
+        }
+    }
+
+    /// The same over the paths that are left when some are marked bad.
+    #[test]
+    fn balances_over_the_good_paths(
+        spines in 2u32..17, bad in 1u32..16, flows in 1u32..60, bytes in 1u64..100_000, seed: u64,
+    ) {
+        let fabric = Fabric::build(&Clos::leaf_spine(2, spines, 1, LINK)).unwrap();
+        let (src, dst) = (HostId(0), HostId(1));
+        let bad = bad.min(spines - 1);
+        let mut planner = Planner::new(&ethereal(), src, seed);
+        let paths = fabric.path_set(src, dst);
+        for index in 0..bad {
+            let route = Route::Pinned(paths.get(index));
+            planner.trouble(Time::ZERO, dst, route, Trouble::TimeOut, &fabric);
+        }
+        let posts: Vec<Post> =
+            (0..flows).map(|id| Post { message: MessageId(id), dst, bytes }).collect();
+        let pieces = plan(&mut planner, &posts, Time::us(1), &fabric);
+        check_parts(&posts, &pieces);
+        let mut load: BTreeMap<PathId, u64> =
+            (bad..spines).map(|index| (paths.get(index), 0)).collect();
+        for piece in &pieces {
+            *load.get_mut(&path_of(piece)).expect("bad paths stay empty") += piece.bytes;
+        }
+        let (least, most) = (load.values().min().unwrap(), load.values().max().unwrap());
+        prop_assert!(most - least <= 1, "{load:?}");
+    }
+
+    /// Mixed sizes, which the theorem does not cover: every class of equal sizes is balanced
+    /// by itself, and all together are.
+    #[test]
+    fn balances_every_size_by_itself(
+        sizes in proptest::collection::vec(prop_oneof![0u64..5, Just(1000), 1u64..50_000], 0..60),
+        paths in 1u8..33, seed: u64,
+    ) {
+        let paths: Vec<PathId> = (0..paths).map(|up| PathId::new(up, 0)).collect();
+        let mut shares = Vec::new();
+        let mut stream = Draw::new(seed, "test").stream(0);
+        split_and_assign(&sizes, &paths, &mut stream, &mut shares);
+        let spread = |shares: &[Share]| {
+            let mut load: BTreeMap<PathId, u64> = paths.iter().map(|path| (*path, 0)).collect();
+            for share in shares {
+                *load.get_mut(&share.path).unwrap() += share.bytes;
+            }
+            load.values().max().unwrap() - load.values().min().unwrap()
+        };
+        prop_assert!(spread(&shares) <= 1);
+        for (message, bytes) in sizes.iter().enumerate() {
+            let parts: Vec<&Share> =
+                shares.iter().filter(|share| share.message == message).collect();
+            prop_assert_eq!(parts.iter().map(|share| share.bytes).sum::<u64>(), *bytes);
+            prop_assert!(!parts.is_empty());
+            prop_assert!(*bytes == 0 || parts.iter().all(|share| share.bytes > 0));
+            let class: Vec<Share> =
+                shares.iter().filter(|share| sizes[share.message] == *bytes).copied().collect();
+            prop_assert!(spread(&class) <= 1);
+            let n = sizes.iter().filter(|other| *other == bytes).count();
+            let (s, r) = (paths.len(), n % paths.len());
+            let g = gcd(r as u64, s as u64) as usize;
+            prop_assert!(class.len() - n <= r * (s - g) / g);
+        }
+        let order: Vec<(usize, u32)> =
+            shares.iter().map(|share| (share.message, share.part)).collect();
+        prop_assert!(order.is_sorted());
+    }
+}
+
+/// By hand: 6 flows of 10 bytes over 4 paths. 4 stay whole; r = 2, g = 2: each of the other
+/// two is halved, one half a path.
+#[test]
+fn six_flows_over_four_paths() {
+    let paths: Vec<PathId> = (0..4).map(|up| PathId::new(up, 0)).collect();
+    let mut shares = Vec::new();
+    split_and_assign(&[10; 6], &paths, &mut Draw::new(1, "test").stream(0), &mut shares);
+    let mut sizes: Vec<u64> = shares.iter().map(|share| share.bytes).collect();
+    sizes.sort_unstable();
+    assert_eq!(sizes, [5, 5, 5, 5, 10, 10, 10, 10]);
+    for path in paths {
+        let load: u64 = shares.iter().filter(|s| s.path == path).map(|s| s.bytes).sum();
+        assert_eq!(load, 15);
+    }
+}
+
+/// By hand: 5 flows of 7 bytes over 4 paths. r = 1, g = 1: one flow in 4 parts of 2, 2, 2, 1.
+#[test]
+fn five_flows_over_four_paths() {
+    let paths: Vec<PathId> = (0..4).map(|up| PathId::new(up, 0)).collect();
+    let mut shares = Vec::new();
+    split_and_assign(&[7; 5], &paths, &mut Draw::new(1, "test").stream(0), &mut shares);
+    let mut sizes: Vec<u64> = shares.iter().map(|share| share.bytes).collect();
+    sizes.sort_unstable();
+    assert_eq!(sizes, [1, 2, 2, 2, 7, 7, 7, 7]);
+}

@@ -1,0 +1,20 @@
+//! The network as data: folded-Clos fabrics, their ports, routes, paths and path ids.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`clos`] | [`Clos`]: the description (counts, rates, bundles) and what makes it valid |
+//! | [`graph`] | [`Fabric`]: the built graph, numbered ports, next hops, delays |
+//! | [`path`] | [`PathId`] (16 bits, Ethereal), and the paths between two hosts |
+//!
+//! Invariants: ports of one next-hop group are consecutive; every link is two ports, each
+//! the other's reverse; every route is shortest and up-down, so a path crosses an odd number
+//! of switches. Nothing here changes during a run, and nothing here decides: choosing among
+//! equal next hops is `weft-balance`'s work.
+
+pub mod clos;
+pub mod graph;
+pub mod path;
+
+pub use clos::{Bundle, Clos, FabricError, Link, Tiers};
+pub use graph::{Fabric, Node, Port, PortGroup};
+pub use path::{PathId, PathSet};

@@ -1,0 +1,144 @@
+//! Path ids and the set of paths between two hosts (paper 000, section 3.2).
+
+use crate::{Fabric, FabricError, Node};
+use weft_units::{HostId, PortId};
+
+/// A path in 16 bits, as Ethereal writes it into the source port of a packet.
+///
+/// The high byte says which port of its group the next switch shall use; the switch then
+/// swaps the two bytes, so every switch does the same. From the source, the high byte names
+/// the uplink of the leaf and the low byte the uplink of the next tier. Where the second
+/// switch already sends down (two tiers, or one pod of three) the low byte would be idle: it
+/// names the member of the bundle down. A switch with a single port towards the destination
+/// ignores its byte.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PathId(pub u16);
+
+impl PathId {
+    /// A path by its two bytes.
+    pub const fn new(first: u8, second: u8) -> PathId {
+        PathId(u16::from_be_bytes([first, second]))
+    }
+    /// The byte for the next switch.
+    #[inline(always)]
+    pub const fn first(self) -> u8 {
+        (self.0 >> 8) as u8
+    }
+    /// The byte for the switch after that.
+    pub const fn second(self) -> u8 {
+        self.0 as u8
+    }
+    /// What a switch sends on: the bytes swapped.
+    #[inline(always)]
+    pub const fn swapped(self) -> PathId {
+        PathId(self.0.rotate_left(8))
+    }
+    /// What a receiver writes into the acknowledgement. A path crosses an odd number of
+    /// switches, so the id arrives swapped; flipped back, the acknowledgement retraces the
+    /// links of its packet.
+    pub const fn flipped(self) -> PathId {
+        self.swapped()
+    }
+}
+
+/// The paths from one leaf to another, numbered so that consecutive numbers spread over the
+/// uplinks: what Ethereal assigns flows to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathSet {
+    count: u32,
+    /// The second byte counts modulo this ...
+    second: u32,
+    /// ... and the first byte advances after this many paths.
+    per_first: u32,
+}
+
+impl PathSet {
+    /// How many paths: `s` in theorem 1. One within a rack.
+    pub fn len(self) -> u32 {
+        self.count
+    }
+    /// Never: there is always a path.
+    pub fn is_empty(self) -> bool {
+        self.count == 0
+    }
+    /// The `index`-th path.
+    pub fn get(self, index: u32) -> PathId {
+        debug_assert!(index < self.count);
+        PathId::new((index / self.per_first) as u8, (index % self.second) as u8)
+    }
+}
+
+impl Fabric {
+    /// The paths that an Ethereal path id can name from `src` to `dst`: disjoint in their
+    /// uplinks and downlinks with two tiers and within a pod; one through each core across
+    /// pods.
+    pub fn path_set(&self, src: HostId, dst: HostId) -> PathSet {
+        let clos = self.clos();
+        if self.leaf_of(src) == self.leaf_of(dst) {
+            return PathSet { count: 1, second: 1, per_first: 1 };
+        }
+        if self.pod_of(src) == self.pod_of(dst) {
+            let members = clos.leaf_bundle.members;
+            return PathSet { count: clos.mids_per_pod() * members, second: members, per_first: 1 };
+        }
+        let plane = clos.cores_per_plane();
+        PathSet { count: clos.cores(), second: plane, per_first: plane }
+    }
+
+    /// Whether 16-bit path ids can name every path that Ethereal needs here.
+    ///
+    /// # Errors
+    /// With the reason: more than 256 uplinks, or bundles under three tiers, where both
+    /// bytes are taken by switch choices on the way up and none is left to name members.
+    pub fn check_path_ids(&self) -> Result<(), FabricError> {
+        let clos = self.clos();
+        let leaf_ups = clos.mids_per_pod() * clos.leaf_bundle.members;
+        if leaf_ups > 256 {
+            return Err(FabricError(format!(
+                "a leaf has {leaf_ups} uplinks, but one byte of the path id names at most 256"
+            )));
+        }
+        if clos.cores() == 0 {
+            return Ok(());
+        }
+        if clos.cores_per_plane() > 256 {
+            return Err(FabricError(format!(
+                "an aggregation switch has {} uplinks, but one byte of the path id names at \
+                 most 256",
+                clos.cores_per_plane()
+            )));
+        }
+        if clos.leaf_bundle.members > 1 || clos.agg_bundle.members > 1 {
+            return Err(FabricError(
+                "with three tiers both bytes of the path id name switches, so the members of \
+                 a bundle cannot be named: model each bundle as one link of the summed rate"
+                    .into(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// The ports that a packet from `src` to `dst` crosses under `path`, NIC first.
+    pub fn trace(&self, src: HostId, dst: HostId, path: PathId) -> Vec<PortId> {
+        let mut path = path;
+        let mut ports = vec![self.nic(src)];
+        loop {
+            let Node::Switch(switch) = self.ports()[ports[ports.len() - 1]].peer else {
+                return ports;
+            };
+            let group = self.next_hops(switch, dst);
+            ports.push(group.pinned(path));
+            path = path.swapped();
+        }
+    }
+}
+
+impl crate::PortGroup {
+    /// The port that a switch uses for a packet pinned to `path`.
+    #[inline(always)]
+    pub fn pinned(self, path: PathId) -> PortId {
+        let member = if self.count == 1 { 0 } else { u32::from(path.first()) };
+        debug_assert!(member < self.count, "{path:?} does not exist in {self:?}");
+        PortId(self.first.0 + member)
+    }
+}

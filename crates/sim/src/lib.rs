@@ -1,0 +1,43 @@
+//! Packet-level simulation of a job over a fabric: exact, deterministic, fast.
+//!
+//! # A packet's way
+//! A host posts messages; its planner (`weft-balance`) splits them into flows, one queue pair
+//! each. When the NIC is free, [`nic`] takes the next queue pair in turn, asks its recovery and
+//! congestion state (`weft-transport`) for a packet and its steering for a route, and puts it
+//! on the wire. [`forward`] takes it from switch to switch; [`ports`] says when it leaves each
+//! port, marked, paused or dropped. At its host, [`nic`] hands it to the receiver and answers.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`config`] | [`RunConfig`]: what a run is made of |
+//! | [`event`] | packets, events and their total order |
+//! | [`queue`] | the event queues: timing wheel, and a plain heap as its oracle |
+//! | [`ports`] | output ports: plain FIFO, or real queues with shared buffers and PFC |
+//! | [`engine`] | the loop, and the state that the parts share |
+//! | [`forward`] | a packet at a switch |
+//! | [`nic`] | queue pairs: sending, receiving, timers |
+//! | [`jobs`] | messages and their dependencies |
+//! | [`audit`] | an independent count of what arrived, for tests |
+//! | [`outcome`] | [`Outcome`]: what a run leaves behind |
+//!
+//! # Invariants
+//! - Events are handled in the order of (time, class, entity), which is total: an entity has
+//!   at most one event of a class at a time, because a link delivers one packet at a time.
+//!   The order of insertion never matters.
+//! - An event that one node causes at another is at least one link delay later.
+//! - Nothing reads a clock, a file or the environment; randomness is drawn by entity.
+
+pub mod audit;
+pub mod config;
+pub mod engine;
+pub mod event;
+pub mod forward;
+pub mod jobs;
+pub mod nic;
+pub mod outcome;
+pub mod ports;
+pub mod queue;
+
+pub use config::*;
+pub use engine::{Halt, Simulation};
+pub use outcome::*;

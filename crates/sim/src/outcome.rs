@@ -1,0 +1,91 @@
+//! What a run leaves behind.
+
+use weft_units::{IdVec, MessageId, PortId, Time};
+
+/// The result of one run. A function of the [`crate::RunConfig`] alone, to the byte.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// One for each message of the workload.
+    pub messages: IdVec<MessageId, MessageResult>,
+    /// One for each port of the fabric.
+    pub ports: IdVec<PortId, PortResult>,
+    /// Sampled queues and buffers: first the ports, then the switches of the probes.
+    pub series: Vec<Series>,
+    /// Sums over the run.
+    pub totals: Totals,
+}
+
+/// What became of a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MessageResult {
+    /// When its host posted it.
+    pub posted: Time,
+    /// When its receiver had the last byte.
+    pub received: Time,
+    /// When its sender had the last acknowledgement.
+    pub sent: Time,
+    /// How many queue pairs carried it.
+    pub pieces: u32,
+    /// Data packets that left more than once.
+    pub retransmits: u32,
+    /// Retransmitted packets that the receiver had already.
+    pub spurious: u32,
+}
+
+/// What went over one port's link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortResult {
+    /// Bytes sent, headers and control included, pause frames not.
+    pub bytes: u64,
+    /// Packets sent, control included, pause frames not.
+    pub packets: u64,
+    /// Packets dropped instead of queued.
+    pub drops: u64,
+    /// Bytes of those.
+    pub dropped_bytes: u64,
+    /// Packets marked.
+    pub marks: u64,
+    /// Pause frames received.
+    pub pauses: u64,
+    /// Time spent paused.
+    pub paused: Time,
+    /// Most bytes that stood in the queue.
+    pub peak_queue: u64,
+}
+
+/// Samples of one port's queue or one switch's buffer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Series {
+    /// Bytes, one sample each interval from time zero on.
+    pub bytes: Vec<u64>,
+}
+
+/// Sums over a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Collective completion time: when the last message was received.
+    pub cct: Time,
+    /// Data packets that left a host, retransmissions included.
+    pub packets: u64,
+    /// Acknowledgements and NACKs that left a host.
+    pub control_packets: u64,
+    /// Packets over links, data and control, pause frames not.
+    pub packet_hops: u64,
+    /// Events that the engine handled. The one number here that depends on how the engine
+    /// works rather than on what it simulates.
+    pub events: u64,
+    /// Packets dropped.
+    pub drops: u64,
+    /// Packets marked.
+    pub marks: u64,
+    /// Pause frames sent.
+    pub pauses: u64,
+    /// Data packets that left a host more than once.
+    pub retransmits: u64,
+    /// Of those, how many the receiver had already.
+    pub spurious: u64,
+    /// Most queue pairs that one NIC had active at once.
+    pub max_qps: u32,
+    /// Most queue pairs that one NIC ever had.
+    pub established_qps: u32,
+}

@@ -1,0 +1,241 @@
+//! Plain FIFO ports: a packet's departure is known when it arrives, so that a hop is one
+//! event. They serve where nothing can change a departure afterwards: drop-tail buffers of
+//! their own, one class, no PFC.
+
+use super::limits::{Limits, Line, bytes_of, mark_bits};
+use super::{Ports, Ready};
+use crate::config::SwitchConfig;
+use crate::event::{Class, Event, Packet, flag};
+use crate::outcome::PortResult;
+use crate::queue::EventQueue;
+use weft_fabric::{Fabric, Node};
+use weft_units::{Draw, IdVec, PortId, Rate, SwitchId, Time};
+
+/// All ports of a fabric.
+#[derive(Debug)]
+pub struct FifoPorts {
+    ports: IdVec<PortId, Fifo>,
+    /// What marks and drops, by kind of port; few.
+    limits: Vec<Limits>,
+    cold: IdVec<PortId, Cold>,
+    /// First and last port of each switch.
+    switches: IdVec<SwitchId, (u32, u32)>,
+    marks: Draw,
+}
+
+/// What every packet touches: one cache line.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Fifo {
+    line: Line,
+    /// When the last bit of all that is queued will have left.
+    free_at: Time,
+    bytes: u64,
+    packets: u64,
+    /// The longest backlog so far.
+    peak: Time,
+    /// Index into `limits`.
+    limits: u32,
+    /// NICs only: when the port last asked for data. It may take some until that instant ends.
+    asked: Time,
+    /// A `Transmitted` event is under way; NICs only.
+    told: bool,
+}
+
+/// What few packets touch.
+#[derive(Debug)]
+struct Cold {
+    rate: Rate,
+    drops: u64,
+    dropped_bytes: u64,
+    marks: u64,
+}
+
+impl FifoPorts {
+    /// The ports of `fabric`; `seed` draws the random marks.
+    pub fn new(fabric: &Fabric, config: &SwitchConfig, seed: u64) -> FifoPorts {
+        let mut limits = Vec::new();
+        let ports = fabric.ports().iter().map(|port| {
+            let own = match port.owner {
+                Node::Host(_) => Limits::of_nic(),
+                Node::Switch(_) => Limits::of_switch(config, port.rate),
+            };
+            let known = limits.iter().position(|other| *other == own);
+            let index = known.unwrap_or_else(|| {
+                limits.push(own);
+                limits.len() - 1
+            });
+            Fifo::new(Line::new(port), index)
+        });
+        let ports = ports.collect();
+        let cold = |rate| Cold { rate, drops: 0, dropped_bytes: 0, marks: 0 };
+        FifoPorts {
+            ports,
+            limits,
+            cold: fabric.ports().iter().map(|port| cold(port.rate)).collect(),
+            switches: switch_ranges(fabric),
+            marks: Draw::new(seed, "ecn-mark"),
+        }
+    }
+
+    /// Appends `packet` to a queue that has room, and tells its arrival.
+    #[inline(always)]
+    fn append<Q: EventQueue>(&mut self, now: Time, port: PortId, packet: Packet, events: &mut Q) {
+        let fifo = &mut self.ports[port];
+        let size = fifo.line.wire.time(u32::from(packet.size));
+        fifo.free_at = fifo.free_at.max(now) + size;
+        fifo.peak = fifo.peak.max(fifo.free_at - now);
+        fifo.bytes += u64::from(packet.size);
+        fifo.packets += 1;
+        events.push(Event::arrival(fifo.free_at + fifo.line.delay, port, packet));
+    }
+
+    #[cold]
+    fn drop(&mut self, port: PortId, packet: Packet) {
+        let cold = &mut self.cold[port];
+        cold.drops += 1;
+        cold.dropped_bytes += u64::from(packet.size);
+    }
+}
+
+impl Fifo {
+    fn new(line: Line, limits: usize) -> Fifo {
+        Fifo {
+            line,
+            free_at: Time::ZERO,
+            bytes: 0,
+            packets: 0,
+            peak: Time::ZERO,
+            limits: limits as u32,
+            asked: Time::ZERO,
+            told: false,
+        }
+    }
+    #[inline(always)]
+    fn backlog(&self, now: Time) -> Time {
+        now.until(self.free_at)
+    }
+}
+
+/// First port and end of each switch.
+pub(super) fn switch_ranges(fabric: &Fabric) -> IdVec<SwitchId, (u32, u32)> {
+    let range = |switch| {
+        let ports = fabric.ports_of(SwitchId(switch));
+        (ports.first.0, ports.first.0 + ports.count)
+    };
+    (0..fabric.switches()).map(range).collect()
+}
+
+impl Ports for FifoPorts {
+    #[inline(always)]
+    fn forward<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        port: PortId,
+        _ingress: PortId,
+        mut packet: Packet,
+        events: &mut Q,
+    ) {
+        let fifo = &self.ports[port];
+        let limits = &self.limits[fifo.limits as usize];
+        let backlog = fifo.backlog(now);
+        let size = fifo.line.wire.time(u32::from(packet.size));
+        if !limits.fits(backlog, size) {
+            return self.drop(port, packet);
+        }
+        if limits.marks(backlog, || mark_bits(self.marks, port, fifo.packets)) {
+            packet.to |= flag::MARKED;
+            self.cold[port].marks += 1;
+        }
+        self.append(now, port, packet, events);
+    }
+
+    #[inline(always)]
+    fn answer<Q: EventQueue>(&mut self, now: Time, port: PortId, packet: Packet, events: &mut Q) {
+        self.append(now, port, packet, events);
+    }
+
+    #[inline(always)]
+    fn ready<Q: EventQueue>(&mut self, now: Time, port: PortId, events: &mut Q) -> Ready {
+        let fifo = &mut self.ports[port];
+        if fifo.told {
+            return Ready::Told;
+        }
+        // A port that becomes free just now takes the acknowledgements of this instant first,
+        // and asks for data then.
+        if fifo.free_at > now || fifo.free_at == now && fifo.asked < now {
+            fifo.told = true;
+            events.push(Event::new(fifo.free_at, Class::Transmitted, port.0));
+            return Ready::Told;
+        }
+        Ready::Now
+    }
+
+    #[inline(always)]
+    fn send<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        port: PortId,
+        packet: Packet,
+        more: bool,
+        events: &mut Q,
+    ) {
+        self.append(now, port, packet, events);
+        if more {
+            let fifo = &mut self.ports[port];
+            fifo.told = true;
+            events.push(Event::new(fifo.free_at, Class::Transmitted, port.0));
+        }
+    }
+
+    #[inline(always)]
+    fn transmitted<Q: EventQueue>(&mut self, now: Time, port: PortId, events: &mut Q) -> bool {
+        let fifo = &mut self.ports[port];
+        // Acknowledgements have slipped in: look again when they are out.
+        fifo.told = fifo.free_at > now;
+        if fifo.told {
+            events.push(Event::new(fifo.free_at, Class::Transmitted, port.0));
+        } else {
+            fifo.asked = now;
+        }
+        !fifo.told
+    }
+
+    fn pause<Q: EventQueue>(&mut self, _: Time, port: PortId, _: bool, _: &mut Q) -> bool {
+        unreachable!("{port:?} was paused, but FIFO ports serve only where there is no PFC")
+    }
+
+    fn queued_bytes(&self, now: Time, port: PortId) -> u64 {
+        bytes_of(self.cold[port].rate, self.ports[port].backlog(now))
+    }
+
+    fn buffered_bytes(&self, now: Time, switch: SwitchId) -> u64 {
+        let (first, end) = self.switches[switch];
+        (first..end).map(|port| self.queued_bytes(now, PortId(port))).sum()
+    }
+
+    fn results(&self, _end: Time) -> Vec<PortResult> {
+        self.ports
+            .enumerate()
+            .map(|(port, fifo)| {
+                let cold = &self.cold[port];
+                PortResult {
+                    bytes: fifo.bytes,
+                    packets: fifo.packets,
+                    drops: cold.drops,
+                    dropped_bytes: cold.dropped_bytes,
+                    marks: cold.marks,
+                    pauses: 0,
+                    paused: Time::ZERO,
+                    peak_queue: bytes_of(cold.rate, fifo.peak),
+                }
+            })
+            .collect()
+    }
+
+    fn pauses_sent(&self) -> u64 {
+        0
+    }
+}
+
+const _: () = assert!(size_of::<Fifo>() == 64, "a FIFO port is one cache line");

@@ -1,0 +1,84 @@
+//! Thresholds of a port as times: what a queue of so many bytes takes to drain. Comparing
+//! times spares the hot path a division, and both kinds of port decide alike.
+
+use crate::config::{Buffer, EcnConfig, SwitchConfig};
+use weft_fabric::Port;
+use weft_units::{Draw, PortId, Rate, Time, Wire};
+
+/// When to mark and when to drop.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Limits {
+    /// No mark up to here.
+    kmin: Time,
+    /// A mark always beyond.
+    kmax: Time,
+    pmax: f64,
+    /// No room beyond.
+    capacity: Time,
+}
+
+impl Limits {
+    /// For a switch port of `rate`.
+    pub(super) fn of_switch(config: &SwitchConfig, rate: Rate) -> Limits {
+        let capacity = match config.buffer {
+            Buffer::PerPort { bytes } => rate.serialize(bytes),
+            Buffer::Shared { .. } => Time::MAX,
+        };
+        let never = EcnConfig { kmin: u64::MAX, kmax: u64::MAX, pmax: 0.0 };
+        let ecn = config.ecn.unwrap_or(never);
+        let time = |bytes: u64| if bytes == u64::MAX { Time::MAX } else { rate.serialize(bytes) };
+        Limits { kmin: time(ecn.kmin), kmax: time(ecn.kmax), pmax: ecn.pmax, capacity }
+    }
+
+    /// For a NIC, which neither marks nor drops.
+    pub(super) fn of_nic() -> Limits {
+        Limits { kmin: Time::MAX, kmax: Time::MAX, pmax: 0.0, capacity: Time::MAX }
+    }
+
+    /// Whether a packet of serialisation time `size` fits behind `backlog`.
+    #[inline(always)]
+    pub(super) fn fits(&self, backlog: Time, size: Time) -> bool {
+        backlog + size <= self.capacity
+    }
+
+    /// Whether to mark a packet that finds `backlog`; `draw` gives the random bits.
+    #[inline(always)]
+    pub(super) fn marks(&self, backlog: Time, draw: impl FnOnce() -> u64) -> bool {
+        if backlog <= self.kmin {
+            return false;
+        }
+        backlog > self.kmax || self.marks_between(backlog, draw())
+    }
+
+    /// The ramp from 0 at `kmin` to `pmax` at `kmax`.
+    #[cold]
+    fn marks_between(&self, backlog: Time, bits: u64) -> bool {
+        let share = (backlog - self.kmin).0 as f64 / (self.kmax - self.kmin).0 as f64;
+        let unit = (bits >> 11) as f64 / (1u64 << 53) as f64;
+        unit < share * self.pmax
+    }
+}
+
+/// What a port never changes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line {
+    pub(super) wire: Wire,
+    pub(super) delay: Time,
+}
+
+impl Line {
+    pub(super) fn new(port: &Port) -> Line {
+        Line { wire: Wire::new(port.rate), delay: port.delay }
+    }
+}
+
+/// Whole bytes that a backlog stands for.
+pub(super) fn bytes_of(rate: Rate, backlog: Time) -> u64 {
+    rate.bytes_in(backlog)
+}
+
+/// The random bits for the decision whether `port` marks its `packet`-th packet.
+#[inline(always)]
+pub(super) fn mark_bits(draw: Draw, port: PortId, packet: u64) -> u64 {
+    draw.at(u64::from(port.0), packet)
+}

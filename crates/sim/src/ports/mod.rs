@@ -1,0 +1,76 @@
+//! Output ports: when a packet leaves, and whether it is marked, held back or dropped.
+//!
+//! Two kinds that give the same run wherever both can express it: [`FifoPorts`] know a
+//! packet's departure when it arrives and need one event a hop; [`QueuePorts`] hold packets,
+//! as shared buffers, PFC and priorities demand, and need two.
+//!
+//! A queue is measured in bytes still to be put on the wire, the rest of the packet in
+//! service included.
+
+mod fifo;
+mod limits;
+mod queued;
+mod shared;
+
+pub use fifo::FifoPorts;
+pub use queued::QueuePorts;
+pub use shared::pfc_set_aside;
+
+use crate::event::Packet;
+use crate::outcome::PortResult;
+use crate::queue::EventQueue;
+use weft_units::{PortId, SwitchId, Time};
+
+/// Whether a NIC can take a data packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ready {
+    /// Now.
+    Now,
+    /// A `Transmitted` event of the port will tell.
+    Told,
+}
+
+/// All output ports of a fabric.
+pub trait Ports {
+    /// Queues `packet` at a switch's `port`; it came in by the link that `ingress` leads back.
+    fn forward<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        port: PortId,
+        ingress: PortId,
+        packet: Packet,
+        events: &mut Q,
+    );
+    /// Queues an acknowledgement at the NIC `port`, ahead of all data.
+    fn answer<Q: EventQueue>(&mut self, now: Time, port: PortId, packet: Packet, events: &mut Q);
+    /// Asks whether the NIC `port` can take a data packet; if not, arranges to be told.
+    fn ready<Q: EventQueue>(&mut self, now: Time, port: PortId, events: &mut Q) -> Ready;
+    /// Puts a data packet on the wire of the NIC `port`, which is ready. `more`: there is
+    /// something to send after it.
+    fn send<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        port: PortId,
+        packet: Packet,
+        more: bool,
+        events: &mut Q,
+    );
+    /// A `Transmitted` event. Returns whether the port, a NIC, now asks for data.
+    fn transmitted<Q: EventQueue>(&mut self, now: Time, port: PortId, events: &mut Q) -> bool;
+    /// A PFC frame for `port` arrived. Returns whether the port, a NIC, now asks for data.
+    fn pause<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        port: PortId,
+        paused: bool,
+        events: &mut Q,
+    ) -> bool;
+    /// Bytes in the queue of `port`.
+    fn queued_bytes(&self, now: Time, port: PortId) -> u64;
+    /// Bytes in the memory of `switch`.
+    fn buffered_bytes(&self, now: Time, switch: SwitchId) -> u64;
+    /// What went over each port.
+    fn results(&self, end: Time) -> Vec<PortResult>;
+    /// PFC pause frames that were sent.
+    fn pauses_sent(&self) -> u64;
+}

@@ -1,0 +1,408 @@
+//! Ports with real queues: for shared buffers, PFC and priority, where a packet's departure
+//! is not known when it arrives. A hop is two events: arrival, and end of transmission.
+//!
+//! A packet occupies the switch's memory until its last bit has left.
+
+use super::fifo::switch_ranges;
+use super::limits::{Limits, Line, bytes_of, mark_bits};
+use super::shared::{Admission, Ingress, Memory, PAUSE_FRAME_BYTES, Rules, lossless_headroom};
+use super::{Ports, Ready};
+use crate::config::{PacketConfig, SwitchConfig};
+use crate::event::{Class, Event, Packet, flag};
+use crate::outcome::PortResult;
+use crate::queue::EventQueue;
+use std::collections::VecDeque;
+use weft_fabric::{Fabric, Node};
+use weft_units::{Draw, IdVec, PortId, Rate, SwitchId, Time};
+
+/// All ports of a fabric.
+#[derive(Debug)]
+pub struct QueuePorts {
+    ports: IdVec<PortId, Queued>,
+    limits: Vec<Limits>,
+    /// What came in by each port's reverse link.
+    ingress: IdVec<PortId, Ingress>,
+    memory: IdVec<SwitchId, Memory>,
+    rules: Rules,
+    control_priority: bool,
+    cold: IdVec<PortId, Cold>,
+    marks: Draw,
+    pauses_sent: u64,
+}
+
+/// A packet that waits, and the port that it came in by (the NIC itself at a host).
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    packet: Packet,
+    ingress: PortId,
+}
+
+/// What is on the wire.
+#[derive(Clone, Copy, Debug)]
+enum Service {
+    Idle,
+    Packet(Entry),
+    Frame,
+}
+
+#[derive(Debug)]
+struct Queued {
+    line: Line,
+    /// When the packet in service will have left.
+    busy_until: Time,
+    /// Serialisation time of all that waits.
+    waiting: Time,
+    service: Service,
+    paused: bool,
+    /// What the upstream port of the reverse link was last told.
+    told_pause: bool,
+    limits: u32,
+    /// The switch that owns the port; `u32::MAX` for a NIC.
+    switch: u32,
+    control: VecDeque<Entry>,
+    data: VecDeque<Entry>,
+    bytes: u64,
+    packets: u64,
+    peak: Time,
+}
+
+#[derive(Debug)]
+struct Cold {
+    rate: Rate,
+    drops: u64,
+    dropped_bytes: u64,
+    marks: u64,
+    pauses: u64,
+    paused: Time,
+    paused_at: Time,
+}
+
+const NIC: u32 = u32::MAX;
+
+impl Queued {
+    #[inline(always)]
+    fn backlog(&self, now: Time) -> Time {
+        now.until(self.busy_until) + self.waiting
+    }
+    #[inline(always)]
+    fn is_idle(&self) -> bool {
+        matches!(self.service, Service::Idle)
+    }
+    /// Packets that were ever admitted.
+    fn admitted(&self) -> u64 {
+        self.packets + (self.control.len() + self.data.len()) as u64
+    }
+}
+
+impl QueuePorts {
+    /// The ports of `fabric`; `seed` draws the random marks.
+    pub fn new(
+        fabric: &Fabric,
+        config: &SwitchConfig,
+        packet: &PacketConfig,
+        seed: u64,
+    ) -> QueuePorts {
+        let mut limits: Vec<Limits> = Vec::new();
+        let ingress: IdVec<PortId, Ingress> = fabric
+            .ports()
+            .ids()
+            .map(|port| Ingress::new(headroom(fabric, port, config, packet)))
+            .collect();
+        let memory = switch_ranges(fabric)
+            .iter()
+            .map(|(first, end)| {
+                let ports = (*first..*end).map(PortId);
+                let aside = config
+                    .pfc
+                    .map_or(0, |pfc| ports.map(|port| ingress[port].set_aside(&pfc)).sum());
+                Memory::new(config, aside)
+            })
+            .collect();
+        let ports = fabric.ports().iter().map(|port| {
+            let (own, switch) = match port.owner {
+                Node::Host(_) => (Limits::of_nic(), NIC),
+                Node::Switch(switch) => (Limits::of_switch(config, port.rate), switch.0),
+            };
+            let known = limits.iter().position(|other| *other == own);
+            let index = known.unwrap_or_else(|| {
+                limits.push(own);
+                limits.len() - 1
+            });
+            Queued::new(Line::new(port), index, switch)
+        });
+        QueuePorts {
+            ports: ports.collect(),
+            limits,
+            ingress,
+            memory,
+            rules: Rules::new(config),
+            control_priority: config.control_priority,
+            cold: fabric.ports().iter().map(|port| Cold::new(port.rate)).collect(),
+            marks: Draw::new(seed, "ecn-mark"),
+            pauses_sent: 0,
+        }
+    }
+
+    /// Marks, queues and starts a packet that has been admitted.
+    #[inline(always)]
+    fn enqueue<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        port: PortId,
+        entry: Entry,
+        first: bool,
+        events: &mut Q,
+    ) {
+        let queue = &mut self.ports[port];
+        if queue.is_idle() && !queue.paused {
+            return self.serve(now, port, entry, events);
+        }
+        queue.waiting += queue.line.wire.time(u32::from(entry.packet.size));
+        queue.peak = queue.peak.max(queue.backlog(now));
+        if first {
+            queue.control.push_back(entry);
+        } else {
+            queue.data.push_back(entry);
+        }
+    }
+
+    /// Puts a packet on the wire.
+    #[inline(always)]
+    fn serve<Q: EventQueue>(&mut self, now: Time, port: PortId, entry: Entry, events: &mut Q) {
+        let queue = &mut self.ports[port];
+        let size = queue.line.wire.time(u32::from(entry.packet.size));
+        queue.busy_until = now + size;
+        queue.service = Service::Packet(entry);
+        queue.bytes += u64::from(entry.packet.size);
+        queue.packets += 1;
+        queue.peak = queue.peak.max(queue.backlog(now));
+        events.push(Event::new(queue.busy_until, Class::Transmitted, port.0));
+    }
+
+    /// Starts the next transmission of an idle port. Returns whether it found nothing, and
+    /// the port is a NIC that may send data.
+    #[inline(always)]
+    fn serve_next<Q: EventQueue>(&mut self, now: Time, port: PortId, events: &mut Q) -> bool {
+        let queue = &mut self.ports[port];
+        if self.ingress[port].pause != queue.told_pause {
+            self.send_frame(now, port, events);
+            return false;
+        }
+        if queue.paused {
+            return false;
+        }
+        let Some(entry) = queue.control.pop_front().or_else(|| queue.data.pop_front()) else {
+            return queue.switch == NIC;
+        };
+        queue.waiting -= queue.line.wire.time(u32::from(entry.packet.size));
+        self.serve(now, port, entry, events);
+        false
+    }
+
+    /// Tells the upstream port of `port`'s reverse link to pause or to resume.
+    fn send_frame<Q: EventQueue>(&mut self, now: Time, port: PortId, events: &mut Q) {
+        let pause = self.ingress[port].pause;
+        let queue = &mut self.ports[port];
+        queue.told_pause = pause;
+        queue.service = Service::Frame;
+        queue.busy_until = now + queue.line.wire.time(u32::from(PAUSE_FRAME_BYTES));
+        let to = if pause { flag::PAUSE } else { flag::RESUME };
+        let frame = Packet { to, size: PAUSE_FRAME_BYTES, ..Packet::default() };
+        events.push(Event::new(queue.busy_until, Class::Transmitted, port.0));
+        events.push(Event::arrival(queue.busy_until + queue.line.delay, port, frame));
+        self.pauses_sent += u64::from(pause);
+    }
+
+    /// The wish to pause the upstream port of `ingress` has changed: tell it at once if the
+    /// port back is idle, else after the packet in service.
+    fn tell<Q: EventQueue>(&mut self, now: Time, ingress: PortId, events: &mut Q) {
+        let queue = &self.ports[ingress];
+        if queue.is_idle() && self.ingress[ingress].pause != queue.told_pause {
+            self.send_frame(now, ingress, events);
+        }
+    }
+
+    /// The last bit of `entry` has left `port`: frees its memory and lets upstream resume.
+    #[inline(always)]
+    fn depart<Q: EventQueue>(&mut self, now: Time, port: PortId, entry: Entry, events: &mut Q) {
+        let queue = &self.ports[port];
+        events.push(Event::arrival(now + queue.line.delay, port, entry.packet));
+        if queue.switch == NIC {
+            return;
+        }
+        let memory = &mut self.memory[SwitchId(queue.switch)];
+        let size = u64::from(entry.packet.size);
+        if self.rules.release(memory, &mut self.ingress[entry.ingress], size)
+            && entry.ingress != port
+        {
+            self.tell(now, entry.ingress, events);
+        }
+    }
+
+    #[cold]
+    fn drop(&mut self, port: PortId, packet: Packet) {
+        let cold = &mut self.cold[port];
+        cold.drops += 1;
+        cold.dropped_bytes += u64::from(packet.size);
+    }
+}
+
+impl Queued {
+    fn new(line: Line, limits: usize, switch: u32) -> Queued {
+        Queued {
+            line,
+            busy_until: Time::ZERO,
+            waiting: Time::ZERO,
+            service: Service::Idle,
+            paused: false,
+            told_pause: false,
+            limits: limits as u32,
+            switch,
+            control: VecDeque::new(),
+            data: VecDeque::new(),
+            bytes: 0,
+            packets: 0,
+            peak: Time::ZERO,
+        }
+    }
+}
+
+impl Cold {
+    fn new(rate: Rate) -> Cold {
+        let (drops, dropped_bytes, marks, pauses) = (0, 0, 0, 0);
+        let (paused, paused_at) = (Time::ZERO, Time::ZERO);
+        Cold { rate, drops, dropped_bytes, marks, pauses, paused, paused_at }
+    }
+}
+
+/// Headroom for what comes in by `port`; none at hosts and without PFC.
+fn headroom(fabric: &Fabric, port: PortId, config: &SwitchConfig, packet: &PacketConfig) -> u64 {
+    match (config.pfc, fabric.ports()[port].owner) {
+        (Some(pfc), Node::Switch(_)) => {
+            pfc.headroom.unwrap_or_else(|| lossless_headroom(fabric, port, packet))
+        }
+        _ => 0,
+    }
+}
+
+impl Ports for QueuePorts {
+    #[inline(always)]
+    fn forward<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        port: PortId,
+        ingress: PortId,
+        mut packet: Packet,
+        events: &mut Q,
+    ) {
+        let queue = &self.ports[port];
+        let limits = &self.limits[queue.limits as usize];
+        let backlog = queue.backlog(now);
+        let size = u64::from(packet.size);
+        let queued = match self.rules.drops_by_queue() {
+            true => bytes_of(self.cold[port].rate, backlog),
+            false => 0,
+        };
+        let fits = limits.fits(backlog, queue.line.wire.time(u32::from(packet.size)));
+        let memory = &mut self.memory[SwitchId(queue.switch)];
+        let admission = match fits {
+            true => self.rules.admit(memory, &mut self.ingress[ingress], queued, size),
+            false => Admission::Drop,
+        };
+        if admission == Admission::Drop {
+            return self.drop(port, packet);
+        }
+        if limits.marks(backlog, || mark_bits(self.marks, port, queue.admitted())) {
+            packet.to |= flag::MARKED;
+            self.cold[port].marks += 1;
+        }
+        if admission == Admission::AdmitAndPause {
+            self.tell(now, ingress, events);
+        }
+        let first = self.control_priority && packet.is(flag::CONTROL);
+        self.enqueue(now, port, Entry { packet, ingress }, first, events);
+    }
+
+    #[inline(always)]
+    fn answer<Q: EventQueue>(&mut self, now: Time, port: PortId, packet: Packet, events: &mut Q) {
+        self.enqueue(now, port, Entry { packet, ingress: port }, true, events);
+    }
+
+    #[inline(always)]
+    fn ready<Q: EventQueue>(&mut self, _now: Time, port: PortId, _events: &mut Q) -> Ready {
+        let queue = &self.ports[port];
+        if queue.is_idle() && !queue.paused { Ready::Now } else { Ready::Told }
+    }
+
+    #[inline(always)]
+    fn send<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        port: PortId,
+        packet: Packet,
+        _more: bool,
+        events: &mut Q,
+    ) {
+        self.serve(now, port, Entry { packet, ingress: port }, events);
+    }
+
+    #[inline(always)]
+    fn transmitted<Q: EventQueue>(&mut self, now: Time, port: PortId, events: &mut Q) -> bool {
+        let service = std::mem::replace(&mut self.ports[port].service, Service::Idle);
+        if let Service::Packet(entry) = service {
+            self.depart(now, port, entry, events);
+        }
+        self.serve_next(now, port, events)
+    }
+
+    fn pause<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        port: PortId,
+        paused: bool,
+        events: &mut Q,
+    ) -> bool {
+        let cold = &mut self.cold[port];
+        let queue = &mut self.ports[port];
+        if paused && !queue.paused {
+            cold.pauses += 1;
+            cold.paused_at = now;
+        } else if !paused && queue.paused {
+            cold.paused += now - cold.paused_at;
+        }
+        queue.paused = paused;
+        !paused && queue.is_idle() && self.serve_next(now, port, events)
+    }
+
+    fn queued_bytes(&self, now: Time, port: PortId) -> u64 {
+        bytes_of(self.cold[port].rate, self.ports[port].backlog(now))
+    }
+
+    fn buffered_bytes(&self, _now: Time, switch: SwitchId) -> u64 {
+        self.memory[switch].total
+    }
+
+    fn results(&self, end: Time) -> Vec<PortResult> {
+        self.ports
+            .enumerate()
+            .map(|(port, queue)| {
+                let cold = &self.cold[port];
+                let open = if queue.paused { end - cold.paused_at } else { Time::ZERO };
+                PortResult {
+                    bytes: queue.bytes,
+                    packets: queue.packets,
+                    drops: cold.drops,
+                    dropped_bytes: cold.dropped_bytes,
+                    marks: cold.marks,
+                    pauses: cold.pauses,
+                    paused: cold.paused + open,
+                    peak_queue: bytes_of(cold.rate, queue.peak),
+                }
+            })
+            .collect()
+    }
+
+    fn pauses_sent(&self) -> u64 {
+        self.pauses_sent
+    }
+}

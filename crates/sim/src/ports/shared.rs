@@ -1,0 +1,192 @@
+//! The shared memory of a switch: dynamic thresholds, reserves, headroom (paper 000, set-up;
+//! the accounting follows the usual shared-buffer switch with per-ingress PFC).
+//!
+//! Memory is cut into three parts: a reserve for each ingress, headroom for each ingress
+//! (with PFC), and the rest, which is shared. An ingress fills its reserve, then its share of
+//! what is free, then its headroom; when headroom is needed, the upstream port is paused.
+//! Bytes leave in the opposite order. Headroom holds all that can still arrive after a pause,
+//! so that nothing is lost.
+
+use crate::config::{Buffer, PacketConfig, PfcConfig, SwitchConfig};
+use weft_fabric::Fabric;
+use weft_units::PortId;
+
+/// A PFC frame on the wire.
+pub(super) const PAUSE_FRAME_BYTES: u16 = 64;
+
+/// What arrived by one port and has not left the switch.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ingress {
+    /// In reserve and shared memory.
+    held: u64,
+    /// In headroom.
+    over: u64,
+    /// Size of its headroom.
+    headroom: u64,
+    /// The upstream port should be paused.
+    pub(super) pause: bool,
+}
+
+/// Memory of one switch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Memory {
+    /// Size of the shared part; `u64::MAX` with per-port buffers.
+    shared: u64,
+    /// Bytes of it in use.
+    used: u64,
+    /// All bytes in the switch.
+    pub(super) total: u64,
+}
+
+/// What a switch does with an arriving packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Admission {
+    Admit,
+    /// Admit, and pause the upstream port.
+    AdmitAndPause,
+    Drop,
+}
+
+/// The rules of all switches.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules {
+    pfc: Option<PfcConfig>,
+    /// Egress dynamic threshold factor where a full queue drops; `None`: no shared memory.
+    egress_alpha: Option<f64>,
+}
+
+impl Rules {
+    pub(super) fn new(config: &SwitchConfig) -> Rules {
+        let egress_alpha = match config.buffer {
+            Buffer::Shared { alpha, .. } => Some(alpha),
+            Buffer::PerPort { .. } => None,
+        };
+        Rules { pfc: config.pfc, egress_alpha }
+    }
+
+    /// Whether admission depends on the length of the queue.
+    pub(super) fn drops_by_queue(&self) -> bool {
+        self.pfc.is_none() && self.egress_alpha.is_some()
+    }
+
+    fn reserve(&self) -> u64 {
+        self.pfc.map_or(0, |pfc| pfc.reserve)
+    }
+
+    /// Takes in `size` bytes that came by `ingress` for a queue of `queued` bytes.
+    pub(super) fn admit(
+        &self,
+        memory: &mut Memory,
+        ingress: &mut Ingress,
+        queued: u64,
+        size: u64,
+    ) -> Admission {
+        let Some(pfc) = &self.pfc else {
+            return self.admit_lossy(memory, queued, size);
+        };
+        let shared_after = (ingress.held + size).saturating_sub(pfc.reserve);
+        let shared_now = ingress.held.saturating_sub(pfc.reserve);
+        let extra = shared_after - shared_now;
+        let free = memory.shared - memory.used;
+        let fits = extra <= free && shared_after as f64 <= pfc.alpha * free as f64;
+        if ingress.over == 0 && (extra == 0 || fits) {
+            ingress.held += size;
+            memory.used += extra;
+            memory.total += size;
+            return Admission::Admit;
+        }
+        if ingress.over + size > ingress.headroom {
+            return Admission::Drop;
+        }
+        ingress.over += size;
+        memory.total += size;
+        ingress.pause = true;
+        Admission::AdmitAndPause
+    }
+
+    /// Without PFC: drops what exceeds the queue's dynamic threshold.
+    fn admit_lossy(&self, memory: &mut Memory, queued: u64, size: u64) -> Admission {
+        if let Some(alpha) = self.egress_alpha {
+            let free = memory.shared - memory.used;
+            if size > free || (queued + size) as f64 > alpha * free as f64 {
+                return Admission::Drop;
+            }
+            memory.used += size;
+        }
+        memory.total += size;
+        Admission::Admit
+    }
+
+    /// Gives back `size` bytes that came by `ingress`. Returns whether the upstream port may
+    /// now resume.
+    pub(super) fn release(&self, memory: &mut Memory, ingress: &mut Ingress, size: u64) -> bool {
+        memory.total -= size;
+        let Some(pfc) = &self.pfc else {
+            if self.egress_alpha.is_some() {
+                memory.used -= size;
+            }
+            return false;
+        };
+        let from_headroom = size.min(ingress.over);
+        ingress.over -= from_headroom;
+        let before = ingress.held.saturating_sub(self.reserve());
+        ingress.held -= size - from_headroom;
+        let after = ingress.held.saturating_sub(self.reserve());
+        memory.used -= before - after;
+        if !ingress.pause || ingress.over > 0 {
+            return false;
+        }
+        let free = (memory.shared - memory.used) as f64;
+        let below = after == 0 || (after + pfc.resume_offset) as f64 <= pfc.alpha * free;
+        ingress.pause = !below;
+        below
+    }
+}
+
+/// The headroom that `port`'s switch needs for what arrives by `port`: all that the upstream
+/// port can still send until a pause reaches it. The pause frame waits for a packet in service
+/// on the way back; the upstream port finishes the packet that it is sending; and the packet
+/// that caused the pause needs room too.
+pub(super) fn lossless_headroom(fabric: &Fabric, port: PortId, packet: &PacketConfig) -> u64 {
+    let back = &fabric.ports()[port];
+    let forth = &fabric.ports()[back.reverse];
+    let largest = u64::from(packet.mtu + packet.header).max(u64::from(packet.ack));
+    let reaction = back.rate.serialize(largest + u64::from(PAUSE_FRAME_BYTES));
+    forth.rate.bytes_in(reaction + back.delay + forth.delay) + 2 * largest
+}
+
+impl Memory {
+    /// A switch with `config`'s memory, of which `set_aside` bytes are reserves and headroom.
+    pub(super) fn new(config: &SwitchConfig, set_aside: u64) -> Memory {
+        let shared = match config.buffer {
+            Buffer::Shared { bytes, .. } => bytes.saturating_sub(set_aside),
+            Buffer::PerPort { .. } => u64::MAX,
+        };
+        Memory { shared, used: 0, total: 0 }
+    }
+}
+
+impl Ingress {
+    pub(super) fn new(headroom: u64) -> Ingress {
+        Ingress { headroom, ..Ingress::default() }
+    }
+    /// Reserve and headroom together.
+    pub(super) fn set_aside(&self, pfc: &PfcConfig) -> u64 {
+        self.headroom + pfc.reserve
+    }
+}
+
+/// Bytes of a switch's buffer that reserves and headroom take, for its largest switch.
+///
+/// A configuration is sound if this is less than the whole buffer.
+pub fn pfc_set_aside(fabric: &Fabric, packet: &PacketConfig, pfc: &PfcConfig) -> u64 {
+    let of_switch = |switch| {
+        let ports = fabric.ports_of(weft_units::SwitchId(switch));
+        let ids = (ports.first.0..ports.first.0 + ports.count).map(PortId);
+        ids.map(|port| {
+            pfc.reserve + pfc.headroom.unwrap_or_else(|| lossless_headroom(fabric, port, packet))
+        })
+        .sum()
+    };
+    (0..fabric.switches()).map(of_switch).max().unwrap_or(0)
+}

@@ -1,0 +1,29 @@
+//! Quantities that every other crate shares: simulated time, data sizes, link rates,
+//! typed ids and reproducible randomness.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`time`] | [`Time`]: picoseconds, as an instant or a span |
+//! | [`rate`] | [`Rate`]: bits per second, and [`Wire`]: exact serialisation times |
+//! | [`parse`] | text with units (`"400Gbps"`, `"500ns"`, `"64MB"`) to numbers |
+//! | [`id`] | u32 newtypes and the vectors that they index |
+//! | [`random`] | counter-based random draws and streams |
+//! | [`fastdiv`] | division by a number known only at run time, without a divide |
+//!
+//! Invariant: nothing here depends on the machine, the clock or the order of calls.
+//! All arithmetic is on integers, or on IEEE basic operations, which every platform
+//! rounds alike.
+
+pub mod fastdiv;
+pub mod id;
+pub mod parse;
+pub mod random;
+pub mod rate;
+pub mod time;
+
+pub use fastdiv::FastDiv;
+pub use id::{HostId, IdVec, MessageId, PortId, SwitchId};
+pub use parse::{UnitError, parse_rate, parse_size, parse_time};
+pub use random::{Draw, Stream};
+pub use rate::{Rate, Wire};
+pub use time::Time;

@@ -1,0 +1,140 @@
+//! Numbers with units, as people write them: `"400Gbps"`, `"500ns"`, `"64MB"`, `"1.5us"`.
+//!
+//! Sizes are decimal (`KB` = 1000 bytes) unless they say binary (`KiB` = 1024 bytes), as in
+//! the papers. Arithmetic is exact: `"0.1us"` is 100,000 ps, with no binary fraction between.
+
+use crate::{Rate, Time};
+use std::fmt;
+
+/// Why a text is not a quantity. Its message says how to write one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitError(String);
+
+impl fmt::Display for UnitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+impl std::error::Error for UnitError {}
+
+/// A kind of quantity: its name, an example, the unit to suggest where there is none, and its
+/// units with their size in base units.
+struct Kind {
+    name: &'static str,
+    example: &'static str,
+    usual: &'static str,
+    units: &'static [(&'static str, u64)],
+}
+
+const TIME: Kind = Kind {
+    name: "time",
+    example: "500ns",
+    usual: "ns",
+    units: &[
+        ("ps", 1),
+        ("ns", 1_000),
+        ("us", 1_000_000),
+        ("ms", 1_000_000_000),
+        ("s", 1_000_000_000_000),
+    ],
+};
+const SIZE: Kind = Kind {
+    name: "size",
+    example: "64MB",
+    usual: "KB",
+    units: &[
+        ("B", 1),
+        ("KB", 1_000),
+        ("kB", 1_000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+        ("TB", 1_000_000_000_000),
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+        ("TiB", 1 << 40),
+    ],
+};
+const RATE: Kind = Kind {
+    name: "rate",
+    example: "400Gbps",
+    usual: "Gbps",
+    units: &[
+        ("bps", 1),
+        ("Kbps", 1_000),
+        ("Mbps", 1_000_000),
+        ("Gbps", 1_000_000_000),
+        ("Tbps", 1_000_000_000_000),
+        ("Kb/s", 1_000),
+        ("Mb/s", 1_000_000),
+        ("Gb/s", 1_000_000_000),
+        ("Tb/s", 1_000_000_000_000),
+    ],
+};
+
+/// A span of time, such as `"500ns"` or `"1.5us"`.
+///
+/// # Errors
+/// If the number, the unit or the precision (a picosecond) is wrong.
+pub fn parse_time(text: &str) -> Result<Time, UnitError> {
+    parse(text, &TIME).map(Time)
+}
+
+/// A number of bytes, such as `"64MB"` or `"32KiB"`.
+///
+/// # Errors
+/// If the number or the unit is wrong, or the size is not a whole number of bytes.
+pub fn parse_size(text: &str) -> Result<u64, UnitError> {
+    parse(text, &SIZE)
+}
+
+/// A link rate, such as `"400Gbps"`.
+///
+/// # Errors
+/// If the number or the unit is wrong, or the rate is zero.
+pub fn parse_rate(text: &str) -> Result<Rate, UnitError> {
+    match parse(text, &RATE)? {
+        0 => Err(UnitError(format!("rate {text:?} is zero: write one such as \"400Gbps\""))),
+        bits => Ok(Rate::bps(bits)),
+    }
+}
+
+fn parse(text: &str, kind: &Kind) -> Result<u64, UnitError> {
+    let Kind { name, example, usual, units } = kind;
+    let trimmed = text.trim();
+    let split = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(trimmed.len());
+    let (number, unit) = (&trimmed[..split], trimmed[split..].trim_start());
+    if number.is_empty() {
+        return Err(UnitError(format!("{text:?} is not a {name}: write one such as {example:?}")));
+    }
+    if unit.is_empty() {
+        return Err(UnitError(format!("{name} {text:?} has no unit: write \"{number}{usual}\"")));
+    }
+    let Some((_, scale)) = units.iter().find(|(known, _)| *known == unit) else {
+        let known: Vec<_> = units.iter().map(|(known, _)| *known).collect();
+        return Err(UnitError(format!(
+            "{name} {text:?} has an unknown unit {unit:?}: use one of {}",
+            known.join(", ")
+        )));
+    };
+    scale_decimal(number, *scale).map_err(|why| UnitError(format!("{name} {text:?} {why}")))
+}
+
+/// `number * scale` as a whole number, where `number` is digits with at most one point.
+fn scale_decimal(number: &str, scale: u64) -> Result<u64, &'static str> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if fraction.contains('.') || (whole.is_empty() && fraction.is_empty()) {
+        return Err("is not a number");
+    }
+    if fraction.len() > 18 {
+        return Err("has more than 18 decimals");
+    }
+    let digits = format!("{whole}{fraction}");
+    let value: u128 = digits.parse().map_err(|_| "is too large")?;
+    let denominator = 10u128.pow(fraction.len() as u32);
+    let scaled = value.checked_mul(u128::from(scale)).ok_or("is too large")?;
+    if !scaled.is_multiple_of(denominator) {
+        return Err("is finer than the smallest unit");
+    }
+    u64::try_from(scaled / denominator).map_err(|_| "is too large")
+}

@@ -1,0 +1,64 @@
+//! Exactness of times, rates, divisions and parsed quantities.
+
+use proptest::prelude::*;
+use weft_units::*;
+
+#[test]
+fn usual_links_serialise_exactly() {
+    for (gbps, ps_per_byte) in [(10, 800), (25, 320), (100, 80), (200, 40), (400, 20), (800, 10)] {
+        let wire = Wire::new(Rate::gbps(gbps));
+        assert_eq!(wire.time(4000), Time::ps(4000 * ps_per_byte));
+        assert_eq!(Rate::gbps(gbps).serialize(4000), Time::ps(4000 * ps_per_byte));
+    }
+}
+
+#[test]
+fn quantities_without_units_are_refused_with_the_mend() {
+    assert_eq!(
+        parse_size("64").unwrap_err().to_string(),
+        "size \"64\" has no unit: write \"64KB\""
+    );
+    assert!(parse_time("5 parsecs").unwrap_err().to_string().contains("unknown unit \"parsecs\""));
+    assert!(parse_rate("fast").unwrap_err().to_string().contains("\"400Gbps\""));
+    assert!(parse_time("0.1ps").unwrap_err().to_string().contains("finer"));
+    assert!(parse_rate("0Gbps").is_err());
+}
+
+#[test]
+fn decimal_and_binary_sizes_differ() {
+    assert_eq!(parse_size("64MB"), Ok(64_000_000));
+    assert_eq!(parse_size("64MiB"), Ok(67_108_864));
+    assert_eq!(parse_time("1.5us"), Ok(Time::ns(1500)));
+    assert_eq!(parse_rate("0.4Tbps"), Ok(Rate::gbps(400)));
+}
+
+proptest! {
+    #[test]
+    fn fast_division_is_division(n: u32, divisor in 1u32..) {
+        let fast = FastDiv::new(divisor);
+        prop_assert_eq!(fast.div_rem(n), (n / divisor, n % divisor));
+    }
+
+    #[test]
+    fn the_wire_never_beats_the_rate(bits in 1_000_000u64..2_000_000_000_000, bytes in 0u32..65_536) {
+        let rate = Rate::bps(bits);
+        let exact = rate.serialize(u64::from(bytes));
+        let fast = Wire::new(rate).time(bytes);
+        prop_assert!(fast >= exact && fast.0 - exact.0 <= 1, "{} against {}", fast, exact);
+    }
+
+    #[test]
+    fn times_and_rates_print_and_parse_back(n: u64, bits in 1u64..) {
+        prop_assert_eq!(parse_time(&Time(n).to_string()), Ok(Time(n)));
+        prop_assert_eq!(parse_rate(&Rate::bps(bits).to_string()), Ok(Rate::bps(bits)));
+    }
+
+    #[test]
+    fn streams_and_single_draws_agree(seed: u64, entity: u64) {
+        let draw = Draw::new(seed, "test");
+        let mut stream = draw.stream(entity);
+        for counter in 0..5 {
+            prop_assert_eq!(stream.bits(), draw.at(entity, counter));
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Traffic as a DAG of messages: what the job sends, and what has to happen first.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`dag`] | [`Workload`]: messages, start times, dependencies |
+//! | [`dependents`] | [`Dependents`]: the same dependencies, read from the other end |
+//! | [`pattern`] | generators: all-to-all, permutation, incast, ring |
+//! | [`cm`] | htsim's connection matrices |
+//! | [`csv`] | flows as a table |
+//!
+//! Invariant: a [`Workload`] that a generator or a reader returns is acyclic, names only hosts
+//! below its host count, and holds messages in the order in which a source launches them.
+//! [`Workload::validate`] checks one that was built by hand.
+//!
+//! Nothing here opens a file: the readers take the text, and the name to put in errors.
+
+pub mod cm;
+pub mod csv;
+pub mod dag;
+pub mod dependents;
+mod error;
+pub mod pattern;
+
+pub use cm::read_cm;
+pub use csv::read_csv;
+pub use dag::{Dependency, Message, When, Workload};
+pub use dependents::Dependents;
+pub use error::WorkloadError;
+pub use pattern::{Launch, PATTERNS, Pattern, PatternInfo, Scope};

@@ -1,0 +1,62 @@
+//! Many hosts send to one.
+
+use super::options::{OptionInfo, Options};
+use super::{PatternInfo, Scope};
+use crate::{Workload, WorkloadError};
+
+pub(super) const INFO: PatternInfo = PatternInfo {
+    name: "incast",
+    summary: "`senders` hosts send `size` each to one receiver at once",
+    source: "Ethereal (paper 001), section 2.1: one step of a repetitive incast",
+    options: &[
+        OptionInfo {
+            key: "senders",
+            default: "all others",
+            meaning: "how many send: the hosts that follow the receiver",
+        },
+        OptionInfo { key: "receiver", default: "0", meaning: "the host that receives" },
+    ],
+};
+
+/// One message from each of the hosts that follow the receiver, nearest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Incast {
+    /// How many send; `None` stands for all hosts but the receiver.
+    pub senders: Option<u32>,
+    /// Who receives.
+    pub receiver: u32,
+}
+
+impl Incast {
+    pub(super) fn read(options: &Options) -> Result<Incast, WorkloadError> {
+        let receiver = options.number("receiver")?.unwrap_or(0);
+        Ok(Incast { senders: options.number("senders")?, receiver })
+    }
+
+    /// The messages, from `receiver + 1` on, counting on from host zero at the end.
+    ///
+    /// # Errors
+    /// If the receiver is not a host, the senders are none or more than the other hosts, or the
+    /// scope holds fewer than two hosts or no bytes.
+    pub fn generate(&self, scope: &Scope) -> Result<Workload, WorkloadError> {
+        let others = scope.hosts.saturating_sub(1);
+        let senders = self.senders.unwrap_or(others);
+        let mut workload = scope.workload(u64::from(senders))?;
+        if self.receiver >= scope.hosts {
+            return Err(WorkloadError(format!(
+                "receiver: host {} does not exist; hosts are 0 to {others}",
+                self.receiver
+            )));
+        }
+        if !(1..=others).contains(&senders) {
+            return Err(WorkloadError(format!(
+                "senders: {senders} is not between 1 and the {others} hosts beside the receiver; \
+                 change it or the number of hosts"
+            )));
+        }
+        for distance in 1..=senders {
+            scope.send(&mut workload, scope.ahead(self.receiver, distance), self.receiver);
+        }
+        Ok(workload)
+    }
+}

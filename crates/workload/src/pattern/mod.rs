@@ -1,0 +1,143 @@
+//! Generators of traffic, and the registry of them.
+//!
+//! One file a pattern: a struct of its options with `INFO`, `read` and `generate`, and one
+//! line in the registry below. All messages of a pattern have the same size and start; none
+//! waits for another.
+//!
+//! Invariant: a pattern is a pure function of its options and its [`Scope`]; only patterns
+//! that say so use the seed.
+
+mod all_to_all;
+mod incast;
+mod options;
+mod permutation;
+mod ring;
+
+pub use all_to_all::{AllToAll, Launch};
+pub use incast::Incast;
+pub use options::OptionInfo;
+pub use permutation::Permutation;
+pub use ring::Ring;
+
+use crate::{Message, Workload, WorkloadError};
+use options::Options;
+use weft_units::{HostId, Time};
+
+/// On what a pattern is laid: the hosts, and what all its messages have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scope {
+    /// How many hosts take part: `0..hosts`.
+    pub hosts: u32,
+    /// How many consecutive hosts share a leaf; only patterns that cross racks look at it.
+    pub hosts_per_leaf: u32,
+    /// Payload of every message, in bytes.
+    pub bytes: u64,
+    /// When every message is posted.
+    pub start: Time,
+    /// The seed of random patterns.
+    pub seed: u64,
+}
+
+/// A line of the catalogue: what a pattern is called, does and can be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PatternInfo {
+    /// The value of `workload.pattern`.
+    pub name: &'static str,
+    /// What it sends, in one sentence.
+    pub summary: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+    /// Its own options, [`COMMON_OPTIONS`] apart.
+    pub options: &'static [OptionInfo],
+}
+
+/// What every pattern can be told, by way of its [`Scope`].
+pub const COMMON_OPTIONS: &[OptionInfo] = &[
+    OptionInfo { key: "size", default: "required", meaning: "payload of every message" },
+    OptionInfo { key: "start", default: "0ns", meaning: "when every message is posted" },
+];
+
+macro_rules! patterns {
+    ($($module:ident::$Pattern:ident),* $(,)?) => {
+        /// Any of the patterns, with its options.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub enum Pattern {
+            $(#[doc = concat!("See [`", stringify!($Pattern), "`].")] $Pattern($Pattern)),*
+        }
+
+        /// All patterns there are.
+        pub const PATTERNS: &[PatternInfo] = &[$($module::INFO),*];
+
+        impl Pattern {
+            /// The catalogue's line about it.
+            pub fn info(&self) -> &'static PatternInfo {
+                match self { $(Pattern::$Pattern(_) => const { &$module::INFO }),* }
+            }
+            /// Its messages on `scope`.
+            ///
+            /// # Errors
+            /// If the scope is too small for the options, or the messages are too many.
+            pub fn generate(&self, scope: &Scope) -> Result<Workload, WorkloadError> {
+                match self { $(Pattern::$Pattern(pattern) => pattern.generate(scope)),* }
+            }
+            /// The pattern called `name` with options as an experiment file writes them:
+            /// `[("count", "4")]`. [`COMMON_OPTIONS`] are not among them.
+            ///
+            /// # Errors
+            /// If the name or an option is unknown, or a value is not what the option takes.
+            /// The line starts with the key (`pattern` for the name).
+            pub fn read(name: &str, options: &[(&str, &str)]) -> Result<Pattern, WorkloadError> {
+                $(if name == $module::INFO.name {
+                    let options = Options::new(&$module::INFO, options)?;
+                    return $Pattern::read(&options).map(Pattern::$Pattern);
+                })*
+                let known: Vec<_> = PATTERNS.iter().map(|info| info.name).collect();
+                Err(options::unknown("pattern", name, &known))
+            }
+        }
+    };
+}
+
+// The registry: one line a pattern.
+patterns! {
+    all_to_all::AllToAll,
+    permutation::Permutation,
+    incast::Incast,
+    ring::Ring,
+}
+
+impl Scope {
+    /// Where `messages` messages of this scope will go.
+    ///
+    /// # Errors
+    /// If there is nobody to send to, nothing to send, or more than can be counted.
+    fn workload(&self, messages: u64) -> Result<Workload, WorkloadError> {
+        let error = |text: String| Err(WorkloadError(text));
+        if self.hosts < 2 {
+            return error(format!(
+                "hosts: {} cannot send to each other; use at least 2",
+                self.hosts
+            ));
+        }
+        if self.bytes == 0 {
+            return error("size: 0 bytes are nothing to send; use at least 1".into());
+        }
+        if messages > u64::from(u32::MAX) || messages.checked_mul(self.bytes).is_none() {
+            return error(format!(
+                "size: {messages} messages of {} bytes are too many; use fewer hosts or smaller \
+                 messages",
+                self.bytes
+            ));
+        }
+        Ok(Workload::new(self.hosts))
+    }
+    /// Appends one message.
+    fn send(&self, workload: &mut Workload, src: u32, dst: u32) {
+        let (src, dst) = (HostId(src), HostId(dst));
+        workload.push(Message { src, dst, bytes: self.bytes, start: self.start }, &[]);
+    }
+    /// The host `distance` after `host`, counting on from zero at the end.
+    fn ahead(&self, host: u32, distance: u32) -> u32 {
+        ((u64::from(host) + u64::from(distance)) % u64::from(self.hosts)) as u32
+    }
+}

@@ -1,0 +1,72 @@
+//! One step of a ring: every host sends to one other host, over several channels.
+
+use super::options::{OptionInfo, Options};
+use super::{PatternInfo, Scope};
+use crate::{Workload, WorkloadError};
+
+pub(super) const INFO: PatternInfo = PatternInfo {
+    name: "ring",
+    summary: "every host sends `channels` messages of `size` to one other host",
+    source: "Ethereal (paper 001), section 5",
+    options: &[
+        OptionInfo {
+            key: "channels",
+            default: "1",
+            meaning: "how many messages to the neighbour at once, each a flow of its own",
+        },
+        OptionInfo {
+            key: "cross_rack",
+            default: "true",
+            meaning: "whether the neighbour is the host at the same place under the next leaf, \
+                      so that all traffic crosses the fabric, or just the next host",
+        },
+    ],
+};
+
+/// `hosts * channels` messages, those of host 0 first. One iteration: nothing waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ring {
+    /// How many messages every host sends.
+    pub channels: u32,
+    /// Whether the neighbour stands under the next leaf; else it is the next host.
+    pub cross_rack: bool,
+}
+
+impl Ring {
+    pub(super) fn read(options: &Options) -> Result<Ring, WorkloadError> {
+        let channels = options.number("channels")?.unwrap_or(1);
+        Ok(Ring { channels, cross_rack: options.flag("cross_rack")?.unwrap_or(true) })
+    }
+
+    /// The messages, source by source.
+    ///
+    /// # Errors
+    /// If there are no channels, the hosts do not fill at least two leaves (across racks), or the
+    /// scope holds fewer than two hosts or no bytes.
+    pub fn generate(&self, scope: &Scope) -> Result<Workload, WorkloadError> {
+        if self.channels == 0 {
+            return Err(WorkloadError("channels: 0 channels send nothing; use at least 1".into()));
+        }
+        let mut workload = scope.workload(u64::from(self.channels) * u64::from(scope.hosts))?;
+        let distance = if self.cross_rack { leaf_of(scope)? } else { 1 };
+        for src in 0..scope.hosts {
+            for _ in 0..self.channels {
+                scope.send(&mut workload, src, scope.ahead(src, distance));
+            }
+        }
+        Ok(workload)
+    }
+}
+
+/// The hosts of a leaf, if the scope is made of at least two full leaves. With a partial one
+/// some neighbours would stand under the same leaf.
+fn leaf_of(scope: &Scope) -> Result<u32, WorkloadError> {
+    let Scope { hosts, hosts_per_leaf, .. } = *scope;
+    if hosts_per_leaf == 0 || hosts <= hosts_per_leaf || !hosts.is_multiple_of(hosts_per_leaf) {
+        return Err(WorkloadError(format!(
+            "cross_rack: {hosts} hosts do not fill two or more leaves of {hosts_per_leaf}; use \
+             full leaves or cross_rack = false"
+        )));
+    }
+    Ok(hosts_per_leaf)
+}
