@@ -1,0 +1,55 @@
+# Everything starts here. `make demo` and `make test` set up what they need.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+WEFT   := $(BIN)/weft
+# The demo's figures; the long all-to-all of 1 MB is in `make paper-001`.
+DEMO   := fig2 fig3 fig4-all-to-all-short fig4-ring-short fig4-ring-long
+PAPER  := experiments/ethereal-2024
+
+.PHONY: help demo paper-001 test check bench build lint unit system-packages clean
+
+help:  ## what can be made
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
+
+demo: build  ## ECMP against spraying against Ethereal: tables, plots, out/demo/report.html
+	$(WEFT) run $(DEMO:%=$(PAPER)/%.toml) -o out/demo
+
+paper-001: build  ## all of paper 001's evaluation, the long all-to-all included (some 15 minutes)
+	$(WEFT) run $(PAPER)/*.toml -o out/paper-001
+
+test: check  ## all tests
+	$(BIN)/pytest -q tests
+
+check: build lint unit  ## the quick part: format, lints, unit tests
+
+lint: build
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	$(BIN)/ruff format --check python tests bench
+	$(BIN)/ruff check python tests bench
+	$(BIN)/mypy python
+
+unit: build
+	cargo test --workspace --quiet
+	$(BIN)/pytest -q tests -m 'not slow'
+
+bench:  ## packet-hops per second on one core; the record goes to bench/records
+	$(PYTHON) bench/record.py --keep
+
+build: $(VENV)/ready  ## the virtual environment with the native core in it
+	$(BIN)/maturin develop --release --quiet --skip-install
+
+$(VENV)/ready: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Weft needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check maturin
+	$(BIN)/maturin develop --release --quiet --extras dev
+	touch $@
+
+system-packages:  ## installs Chromium (Debian), which one test of the report needs; asks for root
+	apt-get update -qq && apt-get install -y -qq chromium
+
+clean:  ## forgets everything that was built
+	rm -rf $(VENV) target out

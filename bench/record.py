@@ -1,0 +1,114 @@
+"""Runs the speed benchmark, compares it with the last record, and keeps a new one.
+
+Records are JSON files in bench/records, named by date and commit: commit, command, machine,
+a calibration of the machine, and for each case the raw loop times of all repetitions.
+Ratios are corrected by the calibration loops of the two records, so that a slower day of the
+machine does not look like slower code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+RECORDS = Path(__file__).parent / "records"
+COMMAND = ["cargo", "run", "--release", "--quiet", "-p", "weft-bench", "--"]
+#: A case that moves by more than this is named.
+NOTABLE = 0.10
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("cases", nargs="*", help="only these cases (keeps no record)")
+    options.add_argument("--seconds", default="3", help="how long each case repeats")
+    options.add_argument("--keep", action="store_true", help="keep the record in bench/records")
+    arguments = options.parse_args()
+    command = [*COMMAND, "--seconds", arguments.seconds, *arguments.cases]
+    measured = run(command)
+    if measured is None:
+        return 1
+    compare(measured, last_record())
+    if arguments.keep and not arguments.cases:
+        print(f"kept as {keep(measured, command)}")
+    return 0
+
+
+def run(command: list[str]) -> dict[str, Any] | None:
+    """The benchmark's record; its table goes to the terminal as it grows."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        last = ""
+        for line in process.stdout:
+            if not line.startswith("{"):
+                print(line, end="", flush=True)
+            last = line
+    if process.returncode != 0:
+        return None
+    record: dict[str, Any] = json.loads(last)
+    return record
+
+
+def last_record() -> dict[str, Any] | None:
+    names = sorted(RECORDS.glob("*.json"))
+    return json.loads(names[-1].read_text()) if names else None
+
+
+def compare(measured: dict[str, Any], before: dict[str, Any] | None) -> None:
+    """Prints how each case moved against the last record."""
+    if before is None:
+        print("no record to compare with")
+        return
+    machine = before["calibration_ns"] / measured["calibration_ns"]
+    print(f"against {before['date']} {before['commit'][:10]}, machine {machine:.2f} times as fast:")
+    rates = {case["name"]: case["hops_per_s"] for case in before["cases"]}
+    for case in measured["cases"]:
+        if case["name"] not in rates:
+            print(f"  {case['name']:<26} new")
+            continue
+        ratio = case["hops_per_s"] / rates[case["name"]] / machine
+        mark = "  <- moved" if abs(ratio - 1) > NOTABLE else ""
+        print(f"  {case['name']:<26} {ratio:5.2f} times{mark}")
+
+
+def keep(measured: dict[str, Any], command: list[str]) -> Path:
+    commit = git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain") else "")
+    date = datetime.date.today().isoformat()
+    record = {
+        "date": date,
+        "commit": commit,
+        "command": " ".join(command),
+        "machine": {
+            "processor": processor(),
+            "cores": os.cpu_count(),
+            "system": platform.system(),
+            "rustc": subprocess.run(["rustc", "--version"], capture_output=True, text=True).stdout.strip(),
+        },
+        **measured,
+    }
+    RECORDS.mkdir(exist_ok=True)
+    path = RECORDS / f"{date}-{commit[:10]}.json"
+    path.write_text(json.dumps(record, indent=1) + "\n")
+    return path
+
+
+def git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], capture_output=True, text=True).stdout.strip()
+
+
+def processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+//! Along dependencies: when each message can be posted and received at the earliest.
+
+use super::{Ground, drain};
+use weft_units::{IdVec, MessageId, Time};
+use weft_workload::{When, Workload};
+
+/// The earliest post of every message: each has the network to itself.
+pub(super) fn earliest(ground: &Ground<'_>, workload: &Workload) -> IdVec<MessageId, Time> {
+    let messages = workload.messages();
+    let dependents = workload.dependents();
+    let mut unmet = dependents.unmet().clone();
+    let mut posted: IdVec<MessageId, Time> = messages.iter().map(|m| m.start).collect();
+    let mut ready: Vec<MessageId> = messages.ids().filter(|id| unmet[*id] == 0).collect();
+    // Every message enters once: when the last message that it waits for has been handled.
+    while let Some(id) = ready.pop() {
+        let message = &messages[id];
+        let received = received(ground, workload, &posted, id);
+        let ends = [
+            (When::Received, received, message.dst),
+            (When::Sent, received + ground.path(message).back, message.src),
+        ];
+        for (when, reached, observer) in ends {
+            for next in dependents.waiting(id, when) {
+                let waiting = &messages[*next];
+                // Another host hears of it one smallest link delay later (weft-sim, jobs).
+                let news = match waiting.src == observer {
+                    true => reached,
+                    false => reached + ground.fabric.min_delay(),
+                };
+                posted[*next] = posted[*next].max(news + waiting.start);
+                unmet[*next] -= 1;
+                if unmet[*next] == 0 {
+                    ready.push(*next);
+                }
+            }
+        }
+    }
+    posted
+}
+
+/// The earliest receipt of any message's last byte, at its largest.
+pub(super) fn longest(
+    ground: &Ground<'_>,
+    workload: &Workload,
+    posted: &IdVec<MessageId, Time>,
+) -> Time {
+    let ids = workload.messages().ids();
+    ids.map(|id| received(ground, workload, posted, id)).max().unwrap_or(Time::ZERO)
+}
+
+/// The source's NIC serialises all of it; the last packet then crosses the rest of the path.
+fn received(
+    ground: &Ground<'_>,
+    workload: &Workload,
+    posted: &IdVec<MessageId, Time>,
+    id: MessageId,
+) -> Time {
+    let message = &workload.messages()[id];
+    let nic = u128::from(ground.fabric.clos().host_link.rate.as_bps());
+    posted[id] + drain(ground.wire_bytes(message), nic) + ground.path(message).after[0]
+}

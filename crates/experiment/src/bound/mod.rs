@@ -1,0 +1,101 @@
+//! A lower bound on the completion time of a workload, whatever balances it.
+//!
+//! The larger of two:
+//!
+//! - [`cuts`]: all that must cross a set of links, over the rate of that set;
+//! - [`dag`]: along dependencies, what each message needs on an empty network.
+//!
+//! Invariant: no run may finish earlier, with any splitting, any order and any paths. So a
+//! message of `b` bytes is counted as `b` plus one header for each full or last packet, the
+//! least that any splitting leaves, and the packet that opens or closes the use of a link may
+//! be as small as one byte with its header, which splitting can bring about. Acknowledgements,
+//! windows, jitter and losses only make a run longer; they are left out.
+
+mod cuts;
+mod dag;
+
+use weft_fabric::Fabric;
+use weft_sim::PacketConfig;
+use weft_units::{Rate, Time};
+use weft_workload::{Message, Workload};
+
+/// The least time in which `workload` can be received in full on `fabric`.
+pub fn bound(fabric: &Fabric, workload: &Workload, packet: &PacketConfig) -> Time {
+    let ground = Ground::new(fabric, packet);
+    let posted = dag::earliest(&ground, workload);
+    let along = dag::longest(&ground, workload, &posted);
+    along.max(cuts::fullest(&ground, workload, &posted))
+}
+
+/// What both bounds know about the fabric.
+struct Ground<'a> {
+    fabric: &'a Fabric,
+    packet: &'a PacketConfig,
+    /// By the number of links, halved: within a rack, within a pod, across pods. All paths of
+    /// a kind have the same links.
+    paths: [Option<Path>; 4],
+}
+
+/// The links of one kind of path, source first.
+#[derive(Clone, Debug)]
+struct Path {
+    /// From leaving the source until the smallest packet can start on link `i`.
+    before: Vec<Time>,
+    /// From the last bit of the smallest packet on link `i` until it is received.
+    after: Vec<Time>,
+    /// The way back of an acknowledgement.
+    back: Time,
+}
+
+impl<'a> Ground<'a> {
+    fn new(fabric: &'a Fabric, packet: &'a PacketConfig) -> Ground<'a> {
+        let clos = fabric.clos();
+        let in_pod = clos.hosts_per_leaf * clos.leaves_per_pod();
+        let mut paths = [None, None, None, None];
+        for far in [1, clos.hosts_per_leaf, in_pod] {
+            let (src, dst) = (weft_units::HostId(0), weft_units::HostId(far));
+            if far == 0 || far >= fabric.hosts() {
+                continue;
+            }
+            let links = links(fabric, src, dst);
+            let smallest = u64::from(packet.header) + 1;
+            let back = fabric.one_way(dst, src, u64::from(packet.ack));
+            paths[links.len() / 2] = Some(Path::new(&links, smallest, back));
+        }
+        Ground { fabric, packet, paths }
+    }
+
+    fn path(&self, message: &Message) -> &Path {
+        let links = self.fabric.hops(message.src, message.dst) as usize;
+        self.paths[links / 2].as_ref().expect("every kind of path has been measured")
+    }
+
+    /// Bytes of `message` on a wire, at the least.
+    fn wire_bytes(&self, message: &Message) -> u64 {
+        let packets = message.bytes.div_ceil(u64::from(self.packet.mtu));
+        message.bytes + packets * u64::from(self.packet.header)
+    }
+}
+
+fn links(fabric: &Fabric, src: weft_units::HostId, dst: weft_units::HostId) -> Vec<(Rate, Time)> {
+    let ports = fabric.sample_path(src, dst).into_iter().map(|port| fabric.ports()[port]);
+    ports.map(|port| (port.rate, port.delay)).collect()
+}
+
+impl Path {
+    fn new(links: &[(Rate, Time)], smallest: u64, back: Time) -> Path {
+        let full = |(rate, delay): &(Rate, Time)| rate.serialize(smallest) + *delay;
+        let sum =
+            |links: &[(Rate, Time)]| links.iter().fold(Time::ZERO, |sum, link| sum + full(link));
+        let before = (0..links.len()).map(|at| sum(&links[..at])).collect();
+        let after = (0..links.len()).map(|at| links[at].1 + sum(&links[at + 1..])).collect();
+        Path { before, after, back }
+    }
+}
+
+/// The time that `bytes` take at `bits` per second, rounded down: a bound rounds in favour of
+/// the run.
+fn drain(bytes: u64, bits: u128) -> Time {
+    let ps = u128::from(bytes) * 8_000_000_000_000 / bits;
+    Time(u64::try_from(ps).unwrap_or(u64::MAX / 4))
+}

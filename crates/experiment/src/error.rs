@@ -1,0 +1,87 @@
+//! The one line that a user reads when an experiment is wrong.
+
+use crate::value::Table;
+use std::fmt;
+
+/// Where a value was written, for messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// Not known (JSON, Python).
+    #[default]
+    Unknown,
+    /// On this line of the file.
+    Line(u32),
+    /// In a `--set`.
+    Set,
+    /// In the sweep, on this line of the file if known.
+    Sweep(Option<u32>),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Unknown => Ok(()),
+            Origin::Line(line) => write!(f, " (line {line})"),
+            Origin::Set => write!(f, " (--set)"),
+            Origin::Sweep(None) => write!(f, " (sweep)"),
+            Origin::Sweep(Some(line)) => write!(f, " (sweep, line {line})"),
+        }
+    }
+}
+
+/// A mistake in an experiment: `<source>: <key> (<where>): <what is wrong>; <mend>`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExperimentError {
+    source: Option<String>,
+    key: String,
+    origin: Origin,
+    what: String,
+    missing: bool,
+}
+
+impl ExperimentError {
+    /// `what` is wrong at `key` (dotted; empty for the file as a whole). `what` ends with the
+    /// mend, after a semicolon.
+    pub fn new(key: impl Into<String>, origin: Origin, what: impl Into<String>) -> Self {
+        let what = what.into();
+        ExperimentError { source: None, key: key.into(), origin, what, missing: false }
+    }
+    /// A key that has to be there and is not.
+    pub(crate) fn missing(key: String, what: String) -> Self {
+        ExperimentError { missing: true, ..ExperimentError::new(key, Origin::Unknown, what) }
+    }
+    /// Whether this is about a key that is not there: it may be there under a wrong name.
+    pub(crate) fn is_missing(&self) -> bool {
+        self.missing
+    }
+    /// Names the file (or other source), unless one is named already.
+    pub fn in_source(mut self, source: &str) -> Self {
+        self.source.get_or_insert_with(|| source.to_owned());
+        self
+    }
+    /// Says where the key was written, if that is not known and `table` knows.
+    pub fn located_in(mut self, table: &Table) -> Self {
+        if self.origin == Origin::Unknown {
+            self.origin = table.origin_of(&self.key);
+        }
+        self
+    }
+    /// The dotted key.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+}
+
+impl fmt::Display for ExperimentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ExperimentError { source, key, origin, what, .. } = self;
+        let names = [source.as_deref().unwrap_or_default(), key.as_str()];
+        let names: Vec<_> = names.into_iter().filter(|name| !name.is_empty()).collect();
+        let place = format!("{}{origin}", names.join(": "));
+        let line = if place.is_empty() { what.clone() } else { format!("{place}: {what}") };
+        // A message from elsewhere may have several lines; a user gets one.
+        f.write_str(&line.split_whitespace().collect::<Vec<_>>().join(" "))
+    }
+}
+
+impl std::error::Error for ExperimentError {}

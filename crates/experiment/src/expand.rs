@@ -1,0 +1,204 @@
+//! Experiment text to runs: what the command line and Python ask for.
+
+use crate::error::{ExperimentError, Origin};
+use crate::experiment::Resolved;
+use crate::overrides;
+use crate::parse::{Format, parse};
+use crate::sweep::{Combination, Sweep};
+use crate::value::{Item, Table, Value, quoted};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// What to expand.
+#[derive(Clone, Debug)]
+pub struct Request<'a> {
+    /// The experiment.
+    pub text: &'a str,
+    /// How it is written.
+    pub format: Format,
+    /// Its file, or another name for errors. Workload files are relative to its folder.
+    pub source: &'a str,
+    /// Dotted keys and values to write over it.
+    pub overrides: &'a [(String, String)],
+    /// Run seeds `1..=n`, whatever the file says.
+    pub seeds: Option<u64>,
+}
+
+/// All runs of an experiment.
+#[derive(Clone, Debug)]
+pub struct Expansion {
+    /// Of the experiment; empty if it has none.
+    pub title: String,
+    /// Free text for the report.
+    pub notes: String,
+    /// The swept key for the x axis of plots.
+    pub x: Option<String>,
+    /// One for each combination and seed.
+    pub runs: Vec<Run>,
+    /// What the user should know, each line once.
+    pub warnings: Vec<String>,
+}
+
+/// One run.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The experiment with every default written out.
+    pub experiment: Table,
+    /// Its seed.
+    pub seed: u64,
+    /// Names its result ([`Resolved::key`]).
+    pub key: String,
+    /// The swept keys and values.
+    pub swept: Table,
+    /// The swept values in words; the scheme without a sweep.
+    pub label: String,
+}
+
+/// Reads an experiment and lists its runs.
+///
+/// # Errors
+/// The first mistake, with the name of the source.
+pub fn expand(request: &Request<'_>) -> Result<Expansion, ExperimentError> {
+    expand_unnamed(request).map_err(|error| error.in_source(request.source))
+}
+
+fn expand_unnamed(request: &Request<'_>) -> Result<Expansion, ExperimentError> {
+    let mut table = parse(request.text, request.format)?;
+    let ended = overrides::apply(&mut table, request.overrides)?;
+    let title = take_text(&mut table, "title")?;
+    let notes = take_text(&mut table, "notes")?;
+    let report = take_table(&mut table, "report")?;
+    let mut sweep = Sweep::read(&take_table(&mut table, "sweep")?)?;
+    match request.seeds {
+        None => {}
+        Some(0) => {
+            return Err(ExperimentError::new("seeds", Origin::Set, "0 is none; use 1 or more"));
+        }
+        Some(seeds) => sweep.seeds = (1..=seeds).collect(),
+    }
+    let x = read_report(&report, &sweep, &ended)?;
+    let folder = folder_of(request.source);
+    let mut expansion = Expansion { title, notes, x, runs: Vec::new(), warnings: Vec::new() };
+    let (mut warned, mut traffic) = (BTreeSet::new(), BTreeSet::new());
+    for combination in sweep.combinations(&table)? {
+        let resolved = Resolved::read(&combination.table, &folder)?;
+        // Generating messages takes a while: each kind once, under one seed.
+        if traffic.insert(resolved.traffic()) {
+            let checked = resolved.workload(sweep.seeds[0]);
+            checked.map_err(|error| error.located_in(&combination.table))?;
+        }
+        for warning in &resolved.warnings {
+            if warned.insert(warning.clone()) {
+                expansion.warnings.push(warning.clone());
+            }
+        }
+        push_runs(&mut expansion.runs, &resolved, &combination, &sweep.seeds);
+    }
+    Ok(expansion)
+}
+
+fn push_runs(runs: &mut Vec<Run>, resolved: &Resolved, combination: &Combination, seeds: &[u64]) {
+    let label = Some(combination.label()).filter(|label| !label.is_empty());
+    let label = label.unwrap_or_else(|| resolved.balance.scheme.name().to_owned());
+    for &seed in seeds {
+        runs.push(Run {
+            experiment: resolved.table().clone(),
+            seed,
+            key: resolved.key(seed),
+            swept: combination.swept.clone(),
+            label: label.clone(),
+        });
+    }
+}
+
+/// Where the file `source` lies; the working folder for what is no file.
+fn folder_of(source: &str) -> PathBuf {
+    Path::new(source).parent().map(Path::to_owned).unwrap_or_default()
+}
+
+fn take_text(table: &mut Table, key: &str) -> Result<String, ExperimentError> {
+    match table.remove(key) {
+        None => Ok(String::new()),
+        Some(Item { value: Value::Text(text), .. }) => Ok(text),
+        Some(Item { value, origin }) => {
+            let what = format!("is {}, not text; put it in quotes", value.kind());
+            Err(ExperimentError::new(key, origin, what))
+        }
+    }
+}
+
+fn take_table(table: &mut Table, key: &str) -> Result<Table, ExperimentError> {
+    match table.remove(key) {
+        None => Ok(Table::new()),
+        Some(Item { value: Value::Table(inner), .. }) => Ok(inner),
+        Some(Item { value, origin }) => {
+            let what = format!("is {}, not a table; write [{key}]", value.kind());
+            Err(ExperimentError::new(key, origin, what))
+        }
+    }
+}
+
+/// `[report]`: which swept key is the x axis; none if its sweep was `ended` by a `--set`.
+fn read_report(
+    report: &Table,
+    sweep: &Sweep,
+    ended: &[String],
+) -> Result<Option<String>, ExperimentError> {
+    for (key, item) in report.iter() {
+        if key != "x" {
+            let what = crate::reader::unknown_key(key, ["x"].into_iter());
+            return Err(ExperimentError::new(format!("report.{key}"), item.origin, what));
+        }
+    }
+    let Some(item) = report.get("x") else { return Ok(None) };
+    let wrong = |what: String| ExperimentError::new("report.x", item.origin, what);
+    match &item.value {
+        Value::Text(key) if sweep.has(key) => Ok(Some(key.clone())),
+        Value::Text(key) if ended.contains(key) => Ok(None),
+        other => {
+            let keys: Vec<_> = sweep.keys().collect();
+            let keys = if keys.is_empty() { "none".into() } else { keys.join(", ") };
+            Err(wrong(format!("{} is not swept; use one of {keys}", other.to_json())))
+        }
+    }
+}
+
+impl Expansion {
+    /// As JSON: `title, notes, x, runs (experiment, seed, key, swept, label), warnings`.
+    pub fn to_json(&self) -> String {
+        let runs: Vec<_> = self.runs.iter().map(Run::to_json).collect();
+        let warnings: Vec<_> = self.warnings.iter().map(|line| quoted(line)).collect();
+        let x = self.x.as_deref().map_or_else(|| "null".to_owned(), quoted);
+        format!(
+            r#"{{"title":{},"notes":{},"x":{x},"runs":[{}],"warnings":[{}]}}"#,
+            quoted(&self.title),
+            quoted(&self.notes),
+            runs.join(","),
+            warnings.join(",")
+        )
+    }
+}
+
+impl Run {
+    fn to_json(&self) -> String {
+        let table = |table: &Table| Value::Table(table.clone()).to_json();
+        format!(
+            r#"{{"experiment":{},"seed":{},"key":{},"swept":{},"label":{}}}"#,
+            table(&self.experiment),
+            self.seed,
+            quoted(&self.key),
+            table(&self.swept),
+            quoted(&self.label)
+        )
+    }
+}
+
+/// The experiment of one run, as [`Expansion::to_json`] writes it.
+///
+/// # Errors
+/// The first mistake.
+pub fn read_run(json: &str) -> Result<Resolved, ExperimentError> {
+    parse(json, Format::Json)
+        .and_then(|table| Resolved::read(&table, Path::new("")))
+        .map_err(|error| error.in_source("experiment"))
+}

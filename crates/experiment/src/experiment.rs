@@ -1,0 +1,194 @@
+//! A table with every choice made, as what the simulator takes.
+
+use crate::error::{ExperimentError, Origin};
+use crate::kind::Span;
+use crate::reader::Reader;
+use crate::section::workload::WorkloadSource;
+use crate::section::{balance, fabric, probe, transport, workload};
+use crate::value::{Item, Table, Value};
+use sha2::{Digest, Sha256};
+use std::path::Path;
+use weft_balance::scheme::BalanceConfig;
+use weft_fabric::Fabric;
+use weft_sim::{Buffer, PacketConfig, ProbeConfig, SwitchConfig};
+use weft_transport::TransportConfig;
+use weft_units::Time;
+use weft_workload::Workload;
+
+/// Version of this crate and a hash of all native sources: part of the key of a result.
+pub const CODE_VERSION: &str = env!("WEFT_CODE_VERSION");
+
+/// One experiment without sweep, ready to run under any seed.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// The network.
+    pub fabric: Fabric,
+    /// How switches treat packets.
+    pub switch: SwitchConfig,
+    /// Packet sizes.
+    pub packet: PacketConfig,
+    /// Congestion control and loss recovery.
+    pub transport: TransportConfig,
+    /// The load balancer.
+    pub balance: BalanceConfig,
+    /// What to sample.
+    pub probes: ProbeConfig,
+    /// Give up after this much simulated time without progress.
+    pub stall_after: Time,
+    /// What the user should know; one line each.
+    pub warnings: Vec<String>,
+    pub(crate) workload: WorkloadSource,
+    table: Table,
+}
+
+impl Resolved {
+    /// Reads `table`, which holds neither title nor sweep. Workload files are looked for in
+    /// `folder`.
+    ///
+    /// # Errors
+    /// The first mistake.
+    pub fn read(table: &Table, folder: &Path) -> Result<Resolved, ExperimentError> {
+        // First, since a section that is missing may be there under a wrong name.
+        check_sections(table)?;
+        let mut root = Reader::root(table);
+        let mut resolved = read_sections(&mut root, folder)?;
+        resolved.table = root.finish()?;
+        check_memory(&resolved).map_err(|error| error.located_in(table))?;
+        Ok(resolved)
+    }
+
+    /// The messages that a run under `seed` sends.
+    ///
+    /// # Errors
+    /// If they do not fit the fabric or the simulator, or the workload file is wrong.
+    pub fn workload(&self, seed: u64) -> Result<Workload, ExperimentError> {
+        let workload = self.workload.build(&self.fabric, seed)?;
+        check_counts(&workload, &self.packet)?;
+        Ok(workload)
+    }
+
+    /// The experiment with every default written out. Reads back as the same.
+    pub fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// Stands for what [`Resolved::workload`] depends on besides the seed.
+    pub(crate) fn traffic(&self) -> String {
+        let part = |key| self.table.get(key).map(|item| item.value.to_json()).unwrap_or_default();
+        format!("{} {:?} {}", part("workload"), self.fabric.clos(), self.packet.mtu)
+    }
+
+    /// Names the result of running this under `seed` with this build: 32 hex digits. A
+    /// workload file counts by its content, not by where it lies.
+    pub fn key(&self, seed: u64) -> String {
+        let mut table = self.table.clone();
+        if let WorkloadSource::File { digest, .. } = &self.workload
+            && let Some(Item { value: Value::Table(section), .. }) = table.get_mut("workload")
+        {
+            section.put("file", self.workload.name());
+            section.put("content", digest.as_str());
+        }
+        let text = format!("{}\n{seed}\n{CODE_VERSION}\n", Value::Table(table).to_json());
+        digest(text.as_bytes())
+    }
+}
+
+/// 32 hex digits that stand for `bytes`.
+pub(crate) fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// All sections, and what each means.
+const SECTIONS: [(&str, &str); 6] = [
+    ("fabric", "the network"),
+    ("workload", "the traffic"),
+    ("balance", "the load balancer"),
+    ("transport", "congestion control and loss recovery"),
+    ("probe", "what to sample"),
+    ("run", "limits of a run"),
+];
+
+fn check_sections(table: &Table) -> Result<(), ExperimentError> {
+    let valid = SECTIONS.iter().map(|(name, _)| *name).chain(["title", "notes", "sweep", "report"]);
+    for (key, item) in table.iter() {
+        if !valid.clone().any(|name| name == key) {
+            let what = crate::reader::unknown_key(key, valid);
+            return Err(ExperimentError::new(key, item.origin, what));
+        }
+    }
+    Ok(())
+}
+
+fn read_sections(root: &mut Reader<'_>, folder: &Path) -> Result<Resolved, ExperimentError> {
+    let [on_fabric, on_workload, on_balance, on_transport, on_probe, on_run] = SECTIONS;
+    let network = root.section(on_fabric.0, on_fabric.1, fabric::read)?;
+    let (fabric, packet) = (network.fabric, network.packet);
+    let workload = root.section(on_workload.0, on_workload.1, |r| workload::read(r, folder))?;
+    let bdp = bdp(&fabric, &packet);
+    let balance = root.section(on_balance.0, on_balance.1, |r| balance::read(r, &fabric, bdp))?;
+    let context = transport::Context { bdp };
+    let (transport, warning) = root.section(on_transport.0, on_transport.1, |r| {
+        transport::read(r, &context, &balance.scheme)
+    })?;
+    let probes = root.section(on_probe.0, on_probe.1, |r| probe::read(r, &fabric))?;
+    let stall_after = root.section(on_run.0, on_run.1, |r| {
+        let meaning = "give up after this much simulated time without a new byte";
+        r.get("stall_after", Span::SOME, Some(Time::secs(1)), meaning)
+    })?;
+    Ok(Resolved {
+        fabric,
+        switch: network.switch,
+        packet,
+        transport,
+        balance,
+        probes,
+        stall_after,
+        warnings: warning.into_iter().collect(),
+        workload,
+        table: Table::new(),
+    })
+}
+
+/// Host rate times the round trip of a lone full packet over the longest path, at least one
+/// packet.
+fn bdp(fabric: &Fabric, packet: &PacketConfig) -> u64 {
+    let data = u64::from(packet.mtu) + u64::from(packet.header);
+    let round_trip = fabric.base_rtt(data, u64::from(packet.ack));
+    fabric.clos().host_link.rate.bytes_in(round_trip).max(u64::from(packet.mtu))
+}
+
+/// Refuses what the simulator cannot number.
+fn check_counts(workload: &Workload, packet: &PacketConfig) -> Result<(), ExperimentError> {
+    const MAX_MESSAGES: usize = 1 << 28;
+    const MAX_PACKETS: u64 = 1 << 31;
+    let wrong = |what| Err(ExperimentError::new("workload.size", Origin::Unknown, what));
+    let messages = workload.messages();
+    if messages.len() > MAX_MESSAGES {
+        let count = messages.len();
+        return wrong(format!("{count} messages are more than {MAX_MESSAGES}; use fewer hosts"));
+    }
+    let largest = messages.iter().map(|message| message.bytes).max().unwrap_or(0);
+    let packets = largest.div_ceil(u64::from(packet.mtu));
+    if packets > MAX_PACKETS {
+        return wrong(format!(
+            "a message has {packets} packets, more than {MAX_PACKETS}; make it smaller or \
+             fabric.nic.mtu larger"
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses a shared buffer that is all reserves and headroom.
+fn check_memory(resolved: &Resolved) -> Result<(), ExperimentError> {
+    let SwitchConfig { buffer, pfc, .. } = &resolved.switch;
+    let (Buffer::Shared { bytes, .. }, Some(pfc)) = (buffer, pfc) else { return Ok(()) };
+    let taken = weft_sim::ports::pfc_set_aside(&resolved.fabric, &resolved.packet, pfc);
+    if taken < *bytes {
+        return Ok(());
+    }
+    let what = format!(
+        "{bytes} bytes, but reserves and headroom of the largest switch alone take {taken}; \
+         enlarge buffer, or lower pfc_headroom or pfc_reserve, or set pfc = false"
+    );
+    Err(ExperimentError::new("fabric.switch.buffer", Origin::Unknown, what))
+}

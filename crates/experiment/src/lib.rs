@@ -1,0 +1,47 @@
+//! From an experiment file to validated runs to result columns. Knows no Python.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`parse`] | TOML or JSON text to a [`value::Table`] that remembers its lines |
+//! | [`overrides`] | `--set key=value`, and short forms such as `leaf-spine:leaves=4,...` |
+//! | [`sweep`] | one experiment to every combination of the swept values |
+//! | [`reader`], [`kind`] | typed reading that writes defaults out and refuses unknown keys |
+//! | `section` | the keys of `[fabric]`, `[workload]`, ...: one file each |
+//! | [`experiment`] | [`Resolved`]: every choice made, ready to simulate; its key |
+//! | [`expand`] | all of the above in one call |
+//! | [`mod@bound`] | the lower bound that no run may beat |
+//! | [`mod@run`] | builds, simulates, times |
+//! | `measure`, [`columns`] | the result columns |
+//! | [`catalogue`] | what there is to choose from |
+//!
+//! Invariants: a mistake in an experiment is an [`ExperimentError`], one line that names the
+//! source, the key and the mend; a resolved experiment reads back as the same, with the same
+//! key; results are a function of resolved experiment and seed alone.
+//!
+//! This crate reads workload files and the clock (for [`run::Timing`]); those below it do not.
+
+pub mod bound;
+pub mod catalogue;
+pub mod columns;
+pub mod error;
+pub mod expand;
+pub mod experiment;
+pub mod kind;
+mod measure;
+pub mod overrides;
+pub mod parse;
+pub mod reader;
+pub mod run;
+mod section;
+pub mod sweep;
+pub mod value;
+
+pub use bound::bound;
+pub use catalogue::Catalogue;
+pub use columns::{Cell, Column, Columns, Row};
+pub use error::{ExperimentError, Origin};
+pub use expand::{Expansion, Request, expand, read_run};
+pub use experiment::{CODE_VERSION, Resolved};
+pub use overrides::{ShortKind, shorthand};
+pub use parse::Format;
+pub use run::{RunError, RunResult, Series, Timing, run};

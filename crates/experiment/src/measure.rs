@@ -1,0 +1,175 @@
+//! The result columns, computed from an outcome.
+
+use crate::columns::{Column, Columns, Row};
+use crate::experiment::Resolved;
+use crate::section::workload::WorkloadSource;
+use weft_fabric::{Fabric, Node, Port};
+use weft_sim::Outcome;
+use weft_units::id::Id;
+use weft_units::{PortId, Time};
+use weft_workload::Workload;
+
+/// The row of `runs.parquet`.
+pub(crate) fn row(
+    experiment: &Resolved,
+    workload: &Workload,
+    outcome: &Outcome,
+    seed: u64,
+    bound: Time,
+) -> Row {
+    let totals = &outcome.totals;
+    let times = completion_times(outcome);
+    let cct = totals.cct.as_secs_f64();
+    let payload = workload.total_bytes();
+    let size = match &experiment.workload {
+        WorkloadSource::Pattern { bytes, .. } => *bytes,
+        WorkloadSource::File { .. } => payload,
+    };
+    let peak = outcome.ports.iter().map(|port| port.peak_queue).max().unwrap_or(0);
+    vec![
+        ("scheme", experiment.balance.scheme.name().into()),
+        ("workload", experiment.workload.name().into()),
+        ("algorithm", experiment.workload.algorithm().into()),
+        ("size_bytes", size.into()),
+        ("hosts", experiment.fabric.hosts().into()),
+        ("messages", (workload.messages().len() as u64).into()),
+        ("payload_bytes", payload.into()),
+        ("seed", seed.into()),
+        ("cct_s", cct.into()),
+        ("bound_s", bound.as_secs_f64().into()),
+        ("slowdown", ratio(cct, bound.as_secs_f64()).into()),
+        ("normalised", ratio(cct, busiest_host(experiment, workload).as_secs_f64()).into()),
+        ("packets", totals.packets.into()),
+        ("control_packets", totals.control_packets.into()),
+        ("packet_hops", totals.packet_hops.into()),
+        ("drops", totals.drops.into()),
+        ("marks", totals.marks.into()),
+        // Switches do not trim yet; the column is part of the interface.
+        ("trims", 0u64.into()),
+        ("pauses", totals.pauses.into()),
+        ("retransmits", totals.retransmits.into()),
+        ("spurious_retransmits", totals.spurious.into()),
+        ("max_qps", totals.max_qps.into()),
+        ("established_qps", totals.established_qps.into()),
+        ("fct_mean_s", mean(&times).into()),
+        ("fct_p50_s", percentile(&times, 50).as_secs_f64().into()),
+        ("fct_p99_s", percentile(&times, 99).as_secs_f64().into()),
+        ("fct_max_s", percentile(&times, 100).as_secs_f64().into()),
+        ("peak_queue_bytes", peak.into()),
+    ]
+}
+
+/// Zero where there is nothing to compare with (an empty workload).
+fn ratio(value: f64, of: f64) -> f64 {
+    if of > 0.0 { value / of } else { 0.0 }
+}
+
+/// From post to receipt, of all messages, sorted.
+fn completion_times(outcome: &Outcome) -> Vec<Time> {
+    let messages = outcome.messages.iter();
+    let mut times: Vec<Time> = messages.map(|m| m.posted.until(m.received)).collect();
+    times.sort_unstable();
+    times
+}
+
+fn mean(times: &[Time]) -> f64 {
+    let sum: u128 = times.iter().map(|time| u128::from(time.0)).sum();
+    ratio(sum as f64 / 1e12, times.len() as f64)
+}
+
+/// Nearest rank: the smallest that at least `percent` of all do not exceed.
+fn percentile(sorted: &[Time], percent: usize) -> Time {
+    let rank = (sorted.len() * percent).div_ceil(100).max(1);
+    sorted.get(rank - 1).copied().unwrap_or(Time::ZERO)
+}
+
+/// The time that the payload of the busiest host, sent or received, takes at its link rate.
+fn busiest_host(experiment: &Resolved, workload: &Workload) -> Time {
+    let hosts = experiment.fabric.hosts() as usize;
+    let (mut sent, mut received) = (vec![0u64; hosts], vec![0u64; hosts]);
+    for message in workload.messages().iter() {
+        sent[message.src.index()] += message.bytes;
+        received[message.dst.index()] += message.bytes;
+    }
+    let most = sent.into_iter().chain(received).max().unwrap_or(0);
+    experiment.fabric.clos().host_link.rate.serialize(most)
+}
+
+/// One row a message.
+pub(crate) fn flows(workload: &Workload, outcome: &Outcome) -> Columns {
+    let messages = workload.messages();
+    let results = &outcome.messages;
+    let seconds = |of: fn(&weft_sim::MessageResult) -> Time| {
+        Column::F64(results.iter().map(|result| of(result).as_secs_f64()).collect())
+    };
+    let counts =
+        |of: fn(&weft_sim::MessageResult) -> u32| Column::U32(results.iter().map(of).collect());
+    vec![
+        ("message", Column::U32((0..messages.len() as u32).collect())),
+        ("src", Column::U32(messages.iter().map(|m| m.src.0).collect())),
+        ("dst", Column::U32(messages.iter().map(|m| m.dst.0).collect())),
+        ("bytes", Column::U64(messages.iter().map(|m| m.bytes).collect())),
+        ("start_s", seconds(|m| m.posted)),
+        ("finish_s", seconds(|m| m.received)),
+        ("fct_s", seconds(|m| m.posted.until(m.received))),
+        ("queue_pairs", counts(|m| m.pieces)),
+        ("retransmits", counts(|m| m.retransmits)),
+        ("spurious_retransmits", counts(|m| m.spurious)),
+    ]
+}
+
+/// One row a port.
+pub(crate) fn links(fabric: &Fabric, outcome: &Outcome) -> Columns {
+    let ports = fabric.ports();
+    let results = &outcome.ports;
+    let cct = outcome.totals.cct.as_secs_f64();
+    let sums = |of: fn(&weft_sim::PortResult) -> u64| Column::U64(results.iter().map(of).collect());
+    let names = |of: &dyn Fn(&Port) -> String| Column::Text(ports.iter().map(of).collect());
+    let utilisation = ports
+        .iter()
+        .zip(results.iter())
+        .map(|(port, result)| ratio(result.bytes as f64 * 8.0, port.rate.as_bps() as f64 * cct));
+    vec![
+        ("port", Column::U32((0..ports.len() as u32).collect())),
+        ("from", names(&|port| fabric.name(port.owner))),
+        ("to", names(&|port| fabric.name(port.peer))),
+        ("tier", names(&|port| tier(fabric, port).to_owned())),
+        ("rate_bps", Column::U64(ports.iter().map(|port| port.rate.as_bps()).collect())),
+        ("bytes", sums(|port| port.bytes)),
+        ("packets", sums(|port| port.packets)),
+        ("utilisation", Column::F64(utilisation.collect())),
+        ("drops", sums(|port| port.drops)),
+        ("marks", sums(|port| port.marks)),
+        ("pauses", sums(|port| port.pauses)),
+        ("paused_s", Column::F64(results.iter().map(|p| p.paused.as_secs_f64()).collect())),
+        ("peak_queue_bytes", sums(|port| port.peak_queue)),
+    ]
+}
+
+/// Where a port stands and which way it leads.
+fn tier(fabric: &Fabric, port: &Port) -> &'static str {
+    let Node::Switch(owner) = port.owner else { return "nic" };
+    let down = match port.peer {
+        Node::Host(_) => true,
+        Node::Switch(peer) => fabric.tier(peer) < fabric.tier(owner),
+    };
+    match (fabric.tier(owner), down) {
+        (0, true) => "leaf-down",
+        (0, false) => "leaf-up",
+        (1, true) => "spine-down",
+        (1, false) => "agg-up",
+        _ => "core-down",
+    }
+}
+
+/// `leaf-0 -> spine-1`, with `#1` behind for the second of several parallel links.
+pub(crate) fn port_name(fabric: &Fabric, id: PortId) -> String {
+    let port = &fabric.ports()[id];
+    let same = |other: &&Port| other.owner == port.owner && other.peer == port.peer;
+    let ports = fabric.ports().as_slice();
+    let name = format!("{} -> {}", fabric.name(port.owner), fabric.name(port.peer));
+    match ports[..id.index()].iter().filter(same).count() {
+        0 => name,
+        member => format!("{name}#{member}"),
+    }
+}

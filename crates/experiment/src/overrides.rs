@@ -1,0 +1,134 @@
+//! `--set key=value` and the short forms of the command line, as tables.
+
+use crate::error::{ExperimentError, Origin};
+use crate::kind::{Kind, OneOf};
+use crate::parse::{parse_bare, parse_path};
+use crate::reader::unknown_key;
+use crate::section::{fabric, workload};
+use crate::value::{Item, Table, Value};
+
+/// Writes `overrides` (dotted key, value in TOML or a bare word) over `table`. One that names
+/// a swept key ends that key's sweep; a list replaces the swept values. Returns the keys whose
+/// sweep ended.
+///
+/// # Errors
+/// If a key is not a dotted key, or leads through something that is not a table.
+pub fn apply(
+    table: &mut Table,
+    overrides: &[(String, String)],
+) -> Result<Vec<String>, ExperimentError> {
+    let mut ended = Vec::new();
+    for (key, text) in overrides {
+        let value = parse_bare(text);
+        let path = parse_path(key).ok_or_else(|| {
+            let what = "not a dotted key; write --set balance.scheme=reps";
+            ExperimentError::new(key.as_str(), Origin::Set, what)
+        })?;
+        match swept(table, key) {
+            Some(sweep) if matches!(value, Value::List(_)) => {
+                sweep.set(key, Item::new(value).at(Origin::Set));
+                continue;
+            }
+            Some(sweep) => {
+                sweep.remove(key);
+                ended.push(key.clone());
+            }
+            None => {}
+        }
+        set(table, &path, Item::new(value).at(Origin::Set))?;
+    }
+    Ok(ended)
+}
+
+/// The sweep, if `key` is in it.
+fn swept<'a>(table: &'a mut Table, key: &str) -> Option<&'a mut Table> {
+    match table.get_mut("sweep").map(|item| &mut item.value) {
+        Some(Value::Table(sweep)) if sweep.get(key).is_some() => Some(sweep),
+        _ => None,
+    }
+}
+
+/// Sets the value at `path`.
+///
+/// # Errors
+/// If the path leads through something that is not a table.
+pub fn set(table: &mut Table, path: &[String], item: Item) -> Result<(), ExperimentError> {
+    let origin = item.origin;
+    table.set_path(path, item).map_err(|depth| {
+        let what = "is not a table, so nothing can be set in it; correct the key";
+        ExperimentError::new(path[..depth].join("."), origin, what)
+    })
+}
+
+/// What a short form describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShortKind {
+    /// `leaf-spine:leaves=16,spines=16,hosts=16,link=400Gbps,delay=500ns`
+    Fabric,
+    /// `all-to-all:size=16KB`, or a file: `matrix.cm`, `flows.csv`
+    Workload,
+}
+
+impl ShortKind {
+    /// The key that the part before the colon sets, and what it may be.
+    fn chooser(self) -> (&'static str, Vec<&'static str>) {
+        match self {
+            ShortKind::Fabric => ("topology", fabric::names()),
+            ShortKind::Workload => ("pattern", workload::names()),
+        }
+    }
+    /// The keys that may follow `name`.
+    fn keys(self, name: &str) -> Vec<String> {
+        match self {
+            ShortKind::Fabric => fabric::keys(name),
+            ShortKind::Workload => workload::keys(name),
+        }
+    }
+}
+
+/// The table of an experiment that `text` is short for.
+///
+/// # Errors
+/// If the name or a key is unknown, or a part is not `key=value`.
+pub fn shorthand(kind: ShortKind, text: &str) -> Result<Table, ExperimentError> {
+    let text = text.trim();
+    let mut table = Table::new();
+    if kind == ShortKind::Workload && workload::is_file(text) {
+        table.put("file", text);
+        return Ok(table);
+    }
+    let (name, rest) = text.split_once(':').unwrap_or((text, ""));
+    let (chooser, names) = kind.chooser();
+    let chosen = Item::new(name.into());
+    OneOf(&names)
+        .read(&chosen)
+        .map_err(|what| ExperimentError::new(chooser, Origin::Unknown, what))?;
+    table.set(chooser, chosen);
+    let keys = kind.keys(name);
+    for part in rest.split(',').filter(|part| !part.trim().is_empty()) {
+        read_part(&mut table, kind, &keys, part)?;
+    }
+    Ok(table)
+}
+
+/// One `key=value`, where the key may be dotted.
+fn read_part(
+    table: &mut Table,
+    kind: ShortKind,
+    keys: &[String],
+    part: &str,
+) -> Result<(), ExperimentError> {
+    let wrong = |key: &str, what| Err(ExperimentError::new(key, Origin::Unknown, what));
+    let Some((key, value)) = part.split_once('=') else {
+        return wrong(part.trim(), "has no value; write key=value".to_owned());
+    };
+    let key = match key.trim() {
+        "hosts" if kind == ShortKind::Fabric => "hosts_per_leaf",
+        key => key,
+    };
+    let path: Vec<String> = key.split('.').map(str::to_owned).collect();
+    if !keys.contains(&path[0]) {
+        return wrong(key, unknown_key(key, keys.iter().map(String::as_str)));
+    }
+    set(table, &path, Item::new(parse_bare(value)))
+}

@@ -1,0 +1,137 @@
+//! One run: builds it, simulates, and turns the outcome into columns.
+
+use crate::bound::bound;
+use crate::columns::{Columns, Row};
+use crate::error::ExperimentError;
+use crate::experiment::Resolved;
+use crate::measure;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+use weft_fabric::Node;
+use weft_sim::{Halt, Outcome, RunConfig, Simulation};
+use weft_units::Time;
+use weft_workload::Workload;
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The experiment is wrong.
+    #[error(transparent)]
+    Experiment(#[from] ExperimentError),
+    /// Nothing made progress any more.
+    #[error("the run stalled: {0}")]
+    Stalled(String),
+    /// Somebody asked for it.
+    #[error("cancelled")]
+    Cancelled,
+}
+
+/// What one run found.
+#[derive(Clone, Debug)]
+pub struct RunResult {
+    /// One value for each result column; the same for the same experiment and seed.
+    pub row: Row,
+    /// How long it took here: differs from run to run.
+    pub timing: Timing,
+    /// One row a message.
+    pub flows: Columns,
+    /// One row a port.
+    pub links: Columns,
+    /// Sampled queues and buffers.
+    pub series: Series,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+}
+
+/// Wall-clock times, and the engine's own measure of work.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Timing {
+    /// The simulation loop, in seconds.
+    pub wall_s: f64,
+    /// Everything before it: fabric, workload, bound, set-up; in seconds.
+    pub build_s: f64,
+    /// Events that the engine handled.
+    pub events: u64,
+}
+
+/// Samples over time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Series {
+    /// When the samples were taken, in seconds.
+    pub time_s: Vec<f64>,
+    /// Of what, one for each probe.
+    pub names: Vec<String>,
+    /// `"port"` or `"switch"`, one for each probe.
+    pub kinds: Vec<&'static str>,
+    /// Bytes, one list for each probe.
+    pub bytes: Vec<Vec<u64>>,
+}
+
+/// Runs `experiment` under `seed` until the end, or until `cancel` is set.
+///
+/// # Errors
+/// If the workload cannot be built, or the run stalls or is cancelled.
+pub fn run(experiment: &Resolved, seed: u64, cancel: &AtomicBool) -> Result<RunResult, RunError> {
+    let started = Instant::now();
+    let fabric = &experiment.fabric;
+    let workload = experiment.workload(seed).map_err(|error| error.in_source("experiment"))?;
+    let bound = bound(fabric, &workload, &experiment.packet);
+    let config = config(experiment, &workload, seed);
+    let simulation = Simulation::new(&config);
+    let looping = Instant::now();
+    let outcome = simulation.run(cancel).map_err(|halt| match halt {
+        Halt::Cancelled => RunError::Cancelled,
+        Halt::Stalled(who) => RunError::Stalled(who),
+    })?;
+    let timing = Timing {
+        wall_s: looping.elapsed().as_secs_f64(),
+        build_s: seconds(started, looping),
+        events: outcome.totals.events,
+    };
+    Ok(RunResult {
+        row: measure::row(experiment, &workload, &outcome, seed, bound),
+        timing,
+        flows: measure::flows(&workload, &outcome),
+        links: measure::links(fabric, &outcome),
+        series: series(experiment, outcome),
+        warnings: experiment.warnings.clone(),
+    })
+}
+
+fn seconds(from: Instant, to: Instant) -> f64 {
+    to.checked_duration_since(from).unwrap_or(Duration::ZERO).as_secs_f64()
+}
+
+fn config<'a>(experiment: &'a Resolved, workload: &'a Workload, seed: u64) -> RunConfig<'a> {
+    RunConfig {
+        fabric: &experiment.fabric,
+        workload,
+        switch: experiment.switch,
+        packet: experiment.packet,
+        transport: experiment.transport,
+        balance: experiment.balance.clone(),
+        probes: experiment.probes.clone(),
+        seed,
+        stall_after: experiment.stall_after,
+        force_queues: false,
+        audit: false,
+    }
+}
+
+/// The probes' samples with their names: first the ports, then the switches.
+fn series(experiment: &Resolved, outcome: Outcome) -> Series {
+    let probes = &experiment.probes;
+    let Some(interval) = probes.interval else { return Series::default() };
+    let fabric = &experiment.fabric;
+    let ports = probes.ports.iter().map(|port| measure::port_name(fabric, *port));
+    let switches = probes.switches.iter().map(|switch| fabric.name(Node::Switch(*switch)));
+    let samples = outcome.series.iter().map(|series| series.bytes.len()).max().unwrap_or(0);
+    let time = |sample: usize| Time(interval.0 * sample as u64).as_secs_f64();
+    let kinds = vec!["port"; probes.ports.len()];
+    Series {
+        time_s: (0..samples).map(time).collect(),
+        names: ports.chain(switches).collect(),
+        kinds: [kinds, vec!["switch"; probes.switches.len()]].concat(),
+        bytes: outcome.series.into_iter().map(|series| series.bytes).collect(),
+    }
+}

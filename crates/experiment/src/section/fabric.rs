@@ -1,0 +1,205 @@
+//! `[fabric]`: the topology, its rates and delays, its switches and NICs.
+
+use super::switch;
+use crate::error::ExperimentError;
+use crate::kind::{Size, Span, Speed, Whole};
+use crate::reader::{Choice, Reader, keys_of};
+use crate::value::Table;
+use weft_fabric::{Bundle, Clos, Fabric, Link, Tiers};
+use weft_sim::{PacketConfig, SwitchConfig};
+use weft_units::{Rate, Time};
+
+type Result<T> = std::result::Result<T, ExperimentError>;
+
+/// What `[fabric]` says.
+#[derive(Clone, Debug)]
+pub(crate) struct FabricSection {
+    pub(crate) fabric: Fabric,
+    pub(crate) switch: SwitchConfig,
+    pub(crate) packet: PacketConfig,
+}
+
+/// How many of anything: enough for any fabric, few enough that products stay countable.
+const COUNT: Whole = Whole { min: 1, max: 65_536 };
+/// Links of a fabric: beyond this its description alone fills the memory.
+const MAX_LINKS: u64 = 1 << 24;
+
+/// All topologies.
+pub(crate) const TOPOLOGIES: &[Choice<(), Clos>] = &[
+    Choice {
+        name: "leaf-spine",
+        summary: "two tiers: every leaf has a link, or a bundle of them, to every spine",
+        source: "papers 000 and 001",
+        decode: leaf_spine,
+    },
+    Choice {
+        name: "fat-tree",
+        summary: "the k-ary fat-tree: k pods of k/2 leaves and k/2 aggregation switches",
+        source: "Al-Fares et al. (SIGCOMM 2008); paper 002",
+        decode: fat_tree,
+    },
+    Choice {
+        name: "clos",
+        summary: "a folded Clos of two or three tiers with any counts and bundles",
+        source: "papers 000 and 004",
+        decode: clos,
+    },
+];
+
+/// The names of all topologies.
+pub(crate) fn names() -> Vec<&'static str> {
+    TOPOLOGIES.iter().map(|topology| topology.name).collect()
+}
+
+/// The keys of `[fabric]` under the topology `name`.
+pub(crate) fn keys(name: &str) -> Vec<String> {
+    let choice = TOPOLOGIES.iter().find(|topology| topology.name == name);
+    let own = choice.map(|choice| keys_of("fabric", choice, &())).unwrap_or_default();
+    let own = own.into_iter().map(|asked| asked.key);
+    own.chain(["switch".to_owned(), "nic".to_owned()]).collect()
+}
+
+/// Reads `[fabric]`.
+pub(crate) fn read(r: &mut Reader<'_>) -> Result<FabricSection> {
+    let mut clos = r.choose("topology", None, "kind of fabric", TOPOLOGIES, &())?;
+    check_links(r, &clos)?;
+    let (nic_latency, packet) = r.section("nic", "network cards and packet sizes", read_nic)?;
+    clos.nic_latency = nic_latency;
+    let slowest = slowest(&clos);
+    let (latency, switch) =
+        r.section("switch", "queues, marks and pauses", |r| switch::read(r, slowest, &packet))?;
+    clos.switch_latency = latency;
+    let fabric =
+        Fabric::build(&clos).map_err(|e| r.wrong_here(format!("{e}; correct the counts")))?;
+    Ok(FabricSection { fabric, switch, packet })
+}
+
+/// The latency of a NIC, and packet sizes.
+fn read_nic(r: &mut Reader<'_>) -> Result<(Time, PacketConfig)> {
+    let small = |max| Size { min: 1, max };
+    let latency = r.get("latency", Span::ANY, Some(Time::ZERO), "time in the receiving NIC")?;
+    let mtu = r.get("mtu", small(60_000), Some(4096), "most payload of a packet")?;
+    let header = r.get("header", small(1_000), Some(48), "headers of a data packet")?;
+    let ack = r.get("ack", small(9_000), Some(60), "an acknowledgement, in all")?;
+    Ok((latency, PacketConfig { mtu: mtu as u32, header: header as u32, ack: ack as u32 }))
+}
+
+fn host_link(r: &mut Reader<'_>) -> Result<Link> {
+    let rate = r.get("link", Speed, Some(Rate::gbps(100)), "rate of host links")?;
+    let delay = r.get("delay", Span::SOME, Some(Time::ns(500)), "one-way delay of host links")?;
+    Ok(Link { rate, delay })
+}
+
+/// Leaf to spine or aggregation switch; as the host link unless given.
+fn leaf_bundle(r: &mut Reader<'_>, host: Link, members: u32) -> Result<Bundle> {
+    let rate = r.get("uplink", Speed, Some(host.rate), "rate of a leaf's uplink")?;
+    let delay = r.get("uplink_delay", Span::SOME, Some(host.delay), "its one-way delay")?;
+    Ok(Bundle { link: Link { rate, delay }, members })
+}
+
+/// Aggregation switch to core; as below unless given.
+fn core_bundle(r: &mut Reader<'_>, below: Link, members: u32) -> Result<Bundle> {
+    let rate = r.get("core_link", Speed, Some(below.rate), "rate of a link to a core")?;
+    let delay = r.get("core_delay", Span::SOME, Some(below.delay), "its one-way delay")?;
+    Ok(Bundle { link: Link { rate, delay }, members })
+}
+
+fn members(r: &mut Reader<'_>, key: &'static str, meaning: &'static str) -> Result<u32> {
+    r.get(key, COUNT, Some(1), meaning)
+}
+
+fn leaf_spine(r: &mut Reader<'_>, _: &()) -> Result<Clos> {
+    let leaves = r.get("leaves", COUNT, None, "leaf switches (racks)")?;
+    let spines = r.get("spines", COUNT, None, "spine switches")?;
+    let hosts = r.get("hosts_per_leaf", COUNT, None, "hosts under each leaf")?;
+    let members = members(r, "links_per_pair", "parallel links from a leaf to a spine")?;
+    let link = host_link(r)?;
+    let leaf_bundle = leaf_bundle(r, link, members)?;
+    Ok(Clos { leaf_bundle, ..Clos::leaf_spine(leaves, spines, hosts, link) })
+}
+
+fn fat_tree(r: &mut Reader<'_>, _: &()) -> Result<Clos> {
+    let k = r.get("k", Whole { min: 2, max: 512 }, None, "ports of a switch, an even number")?;
+    if k % 2 == 1 {
+        return Err(r.wrong("k", format!("{k} is odd; use {} or {}", k - 1, k + 1)));
+    }
+    let over = r.get("oversubscription", COUNT, Some(1), "host capacity over uplink capacity")?;
+    let link = host_link(r)?;
+    let leaf_bundle = leaf_bundle(r, link, 1)?;
+    let agg_bundle = core_bundle(r, leaf_bundle.link, 1)?;
+    let tree = Clos::fat_tree(k, link);
+    Ok(Clos { hosts_per_leaf: k / 2 * over, leaf_bundle, agg_bundle, ..tree })
+}
+
+fn clos(r: &mut Reader<'_>, _: &()) -> Result<Clos> {
+    let tiers = r.get("tiers", Whole { min: 2, max: 3 }, Some(2), "2, or 3 with pods and cores")?;
+    let leaves = r.get("leaves", COUNT, None, "leaf switches (in each pod)")?;
+    let hosts = r.get("hosts_per_leaf", COUNT, None, "hosts under each leaf")?;
+    let members = members(r, "links_per_pair", "parallel links from a leaf to a switch above")?;
+    let link = host_link(r)?;
+    let leaf_bundle = leaf_bundle(r, link, members)?;
+    if tiers == 2 {
+        r.instead("tiers", "2", "3", |r| clos_pods(r, leaves, leaf_bundle.link));
+        let tiers = clos_spines(r, leaves)?;
+        return Ok(Clos { leaf_bundle, ..Clos::uniform(tiers, hosts, link) });
+    }
+    r.instead("tiers", "3", "2", |r| clos_spines(r, leaves));
+    let (tiers, agg_bundle) = clos_pods(r, leaves, leaf_bundle.link)?;
+    Ok(Clos { leaf_bundle, agg_bundle, ..Clos::uniform(tiers, hosts, link) })
+}
+
+fn clos_spines(r: &mut Reader<'_>, leaves: u32) -> Result<Tiers> {
+    let spines = r.get("spines", COUNT, None, "spine switches, with 2 tiers")?;
+    Ok(Tiers::Two { leaves, spines })
+}
+
+fn clos_pods(r: &mut Reader<'_>, leaves_per_pod: u32, below: Link) -> Result<(Tiers, Bundle)> {
+    let pods = r.get("pods", COUNT, None, "pods, with 3 tiers")?;
+    let aggs_per_pod = r.get("aggs", COUNT, None, "aggregation switches in each pod")?;
+    let cores = r.get("cores", COUNT, None, "core switches, a multiple of aggs")?;
+    let members =
+        members(r, "core_links_per_pair", "parallel links from an aggregation switch to a core")?;
+    let bundle = core_bundle(r, below, members)?;
+    Ok((Tiers::Three { pods, leaves_per_pod, aggs_per_pod, cores }, bundle))
+}
+
+fn check_links(r: &Reader<'_>, clos: &Clos) -> Result<()> {
+    let wide = |n: u32| u64::from(n);
+    let leaves = wide(clos.pods()) * wide(clos.leaves_per_pod());
+    let mids = wide(clos.pods()) * wide(clos.mids_per_pod());
+    let up = wide(clos.mids_per_pod()).saturating_mul(wide(clos.leaf_bundle.members));
+    let core = wide(clos.cores_per_plane()).saturating_mul(wide(clos.agg_bundle.members));
+    let links = leaves
+        .saturating_mul(up.saturating_add(wide(clos.hosts_per_leaf)))
+        .saturating_add(mids.saturating_mul(core));
+    if links <= MAX_LINKS {
+        return Ok(());
+    }
+    Err(r.wrong_here(format!("{links} links are more than {MAX_LINKS}; use smaller counts")))
+}
+
+/// The lowest rate of any link.
+fn slowest(clos: &Clos) -> Rate {
+    let edge = clos.host_link.rate.min(clos.leaf_bundle.link.rate);
+    if clos.cores() > 0 { edge.min(clos.agg_bundle.link.rate) } else { edge }
+}
+
+/// The keys of `[fabric.switch]` and `[fabric.nic]` with their defaults at 100 Gb/s.
+pub(crate) fn box_keys() -> Vec<crate::reader::Asked> {
+    let empty = Table::new();
+    let packet = PacketConfig { mtu: 4096, header: 48, ack: 60 };
+    let mut all = Vec::new();
+    let mut take = |path: &str, r: &Reader<'_>| {
+        all.extend(r.asked().iter().cloned().map(|mut asked| {
+            asked.key = format!("{path}.{}", asked.key);
+            asked
+        }));
+    };
+    let mut r = Reader::rehearse("fabric.switch", &empty);
+    let _ = switch::read(&mut r, Rate::gbps(100), &packet);
+    take("switch", &r);
+    let mut r = Reader::rehearse("fabric.nic", &empty);
+    let _ = read_nic(&mut r);
+    take("nic", &r);
+    all
+}

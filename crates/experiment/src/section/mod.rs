@@ -1,0 +1,8 @@
+//! The sections of an experiment, one file each: their keys, defaults and meanings.
+
+pub(crate) mod balance;
+pub(crate) mod fabric;
+pub(crate) mod probe;
+pub(crate) mod switch;
+pub(crate) mod transport;
+pub(crate) mod workload;

@@ -1,0 +1,64 @@
+//! `[probe]`: which queues and buffers to sample.
+
+use crate::error::ExperimentError;
+use crate::kind::{Span, Texts};
+use crate::reader::Reader;
+use weft_fabric::{Fabric, Node};
+use weft_sim::ProbeConfig;
+use weft_units::{HostId, PortId, SwitchId, Time};
+
+type Result<T> = std::result::Result<T, ExperimentError>;
+
+/// Reads `[probe]`.
+pub(crate) fn read(r: &mut Reader<'_>, fabric: &Fabric) -> Result<ProbeConfig> {
+    let interval = r.get("interval", Span::SOME, Some(Time::us(1)), "time between two samples")?;
+    let none = Some(Vec::new());
+    let port_names = r.get("ports", Texts, none.clone(), "queues, as \"leaf-0 -> host-0\"")?;
+    let switch_names = r.get("switches", Texts, none, "whole buffers, as \"leaf-0\"")?;
+    let mut ports = Vec::new();
+    for name in &port_names {
+        ports.push(port_named(fabric, name).map_err(|what| r.wrong("ports", what))?);
+    }
+    let mut switches = Vec::new();
+    for name in &switch_names {
+        switches.push(switch_named(fabric, name).map_err(|what| r.wrong("switches", what))?);
+    }
+    let any = !ports.is_empty() || !switches.is_empty();
+    Ok(ProbeConfig { interval: any.then_some(interval), ports, switches })
+}
+
+/// `from -> to`, with `#1` behind for the second member of a bundle.
+fn port_named(fabric: &Fabric, name: &str) -> std::result::Result<PortId, String> {
+    let how = "write \"leaf-0 -> host-0\", or \"leaf-0 -> spine-0#1\" for a second parallel link";
+    let (from, to) = name.split_once("->").ok_or_else(|| format!("{name:?} is no port; {how}"))?;
+    let (to, member) = to.split_once('#').unwrap_or((to, "0"));
+    let member: usize =
+        member.trim().parse().map_err(|_| format!("{name:?} has no member number; {how}"))?;
+    let (from, to) = (node_named(fabric, from.trim())?, node_named(fabric, to.trim())?);
+    let between =
+        fabric.ports().enumerate().filter(|(_, port)| port.owner == from && port.peer == to);
+    let all: Vec<PortId> = between.map(|(id, _)| id).collect();
+    all.get(member).copied().ok_or_else(|| match all.len() {
+        0 => format!("there is no link {name:?}; {how}"),
+        links => format!("{name:?} is one of {links} links, counted from #0; use a lower number"),
+    })
+}
+
+fn node_named(fabric: &Fabric, name: &str) -> std::result::Result<Node, String> {
+    let Some(number) = name.strip_prefix("host-") else {
+        return switch_named(fabric, name).map(Node::Switch);
+    };
+    let hosts = fabric.hosts();
+    match number.parse::<u32>() {
+        Ok(host) if host < hosts => Ok(Node::Host(HostId(host))),
+        _ => Err(format!("{name:?} does not exist; use host-0 to host-{}", hosts - 1)),
+    }
+}
+
+fn switch_named(fabric: &Fabric, name: &str) -> std::result::Result<SwitchId, String> {
+    fabric.switch_named(name).ok_or_else(|| {
+        let name_of = |id: u32| fabric.name(Node::Switch(SwitchId(id)));
+        let (first, last) = (name_of(0), name_of(fabric.switches() - 1));
+        format!("{name:?} does not exist; switches are named {first} to {last}")
+    })
+}

@@ -1,0 +1,176 @@
+//! From one experiment to its runs: every combination of the swept values, times the seeds.
+//!
+//! The combinations come in the order of the file, the last key changing fastest, and the
+//! seeds within each. A swept value may be a table, which is merged into the table at its
+//! key; the key `variant` merges at the top, so that one value may change several sections.
+
+use crate::error::{ExperimentError, Origin};
+use crate::kind::{Kind, Whole};
+use crate::overrides::set;
+use crate::parse::parse_path;
+use crate::value::{Item, Table, Value};
+
+/// A table at the key `variant` changes the experiment as a whole.
+const VARIANT: &str = "variant";
+
+/// What is varied.
+#[derive(Clone, Debug, Default)]
+pub struct Sweep {
+    axes: Vec<Axis>,
+    /// The seeds that each combination runs with.
+    pub seeds: Vec<u64>,
+}
+
+/// One key and its values.
+#[derive(Clone, Debug)]
+struct Axis {
+    key: String,
+    path: Vec<String>,
+    values: Vec<SweptValue>,
+}
+
+#[derive(Clone, Debug)]
+struct SweptValue {
+    label: Value,
+    item: Item,
+}
+
+/// One combination.
+#[derive(Clone, Debug)]
+pub struct Combination {
+    /// The experiment with the values written in.
+    pub table: Table,
+    /// What was varied: the key and the value (for a table its name).
+    pub swept: Table,
+}
+
+impl Combination {
+    /// The swept values in words; empty without a sweep.
+    pub fn label(&self) -> String {
+        let values: Vec<_> = self.swept.iter().map(|(_, item)| item.value.to_label()).collect();
+        values.join(", ")
+    }
+}
+
+impl Sweep {
+    /// Reads the table `sweep`.
+    ///
+    /// # Errors
+    /// If a key is not a dotted key, has no list of values, or the seeds are wrong.
+    pub fn read(table: &Table) -> Result<Sweep, ExperimentError> {
+        let mut sweep = Sweep { axes: Vec::new(), seeds: vec![1] };
+        for (key, item) in table.iter() {
+            if key == "seeds" {
+                sweep.seeds = read_seeds(item)?;
+            } else {
+                flatten(key, item, &mut sweep.axes)?;
+            }
+        }
+        Ok(sweep)
+    }
+
+    /// Whether `key` is varied.
+    pub fn has(&self, key: &str) -> bool {
+        self.axes.iter().any(|axis| axis.key == key)
+    }
+    /// The varied keys.
+    pub fn keys(&self) -> impl Iterator<Item = &str> + Clone {
+        self.axes.iter().map(|axis| axis.key.as_str())
+    }
+
+    /// Every combination, written into copies of `base`.
+    ///
+    /// # Errors
+    /// If a key leads through something that is not a table.
+    pub fn combinations(&self, base: &Table) -> Result<Vec<Combination>, ExperimentError> {
+        let mut all = vec![Combination { table: base.clone(), swept: Table::new() }];
+        for axis in &self.axes {
+            let mut next = Vec::with_capacity(all.len() * axis.values.len());
+            for before in &all {
+                for value in &axis.values {
+                    let mut after = before.clone();
+                    set(&mut after.table, &axis.path, value.item.clone())?;
+                    after.swept.put(&axis.key, value.label.clone());
+                    next.push(after);
+                }
+            }
+            all = next;
+        }
+        Ok(all)
+    }
+}
+
+/// `"a.b" = [..]` is an axis; `[sweep.a]` with `b = [..]` in it means the same.
+fn flatten(key: &str, item: &Item, axes: &mut Vec<Axis>) -> Result<(), ExperimentError> {
+    let shown = format!("sweep.{key}");
+    let wrong = |what: &str| Err(ExperimentError::new(shown.as_str(), item.origin, what));
+    match &item.value {
+        Value::Table(table) => {
+            for (inner, item) in table.iter() {
+                flatten(&format!("{key}.{inner}"), item, axes)?;
+            }
+            return Ok(());
+        }
+        Value::List(items) if items.is_empty() => {
+            return wrong("has no values; list at least one");
+        }
+        Value::List(items) => {
+            let path = if key == VARIANT { Some(Vec::new()) } else { parse_path(key) };
+            let Some(path) = path else {
+                return wrong("not a dotted key; write \"balance.scheme\" = [...]");
+            };
+            if axes.iter().any(|axis| axis.key == key) {
+                return wrong("is swept twice; remove one");
+            }
+            if path.is_empty() && items.iter().any(|i| !matches!(i.value, Value::Table(_))) {
+                return wrong("varies whole tables; write { name = \"...\", fabric = {...} }");
+            }
+            let values = items.iter().map(swept_value).collect();
+            axes.push(Axis { key: key.to_owned(), path, values });
+        }
+        other => {
+            let example = other.to_json();
+            return wrong(&format!("is {}, not a list; write [{example}]", other.kind()));
+        }
+    }
+    Ok(())
+}
+
+/// A table is known by its `name`, or else by its content.
+fn swept_value(item: &Item) -> SweptValue {
+    let line = match item.origin {
+        Origin::Line(line) => Some(line),
+        _ => None,
+    };
+    let mut item = item.clone().at(Origin::Sweep(line));
+    let label = match &mut item.value {
+        Value::Table(table) => match table.remove("name") {
+            Some(name) => name.value,
+            None => Value::Text(content_label(table)),
+        },
+        list @ Value::List(_) => Value::Text(list.to_json()),
+        scalar => scalar.clone(),
+    };
+    SweptValue { label, item }
+}
+
+/// `links_per_pair=4 uplink=400Gbps`
+fn content_label(table: &Table) -> String {
+    let parts = table.iter().map(|(key, item)| format!("{key}={}", item.value.to_label()));
+    parts.collect::<Vec<_>>().join(" ")
+}
+
+fn read_seeds(item: &Item) -> Result<Vec<u64>, ExperimentError> {
+    let wrong = |what: String| ExperimentError::new("sweep.seeds", item.origin, what);
+    match &item.value {
+        Value::List(items) if !items.is_empty() => items
+            .iter()
+            .map(|seed| Whole::from(0).read(seed).map(u64::from).map_err(&wrong))
+            .collect(),
+        Value::Int(_) => {
+            let count = Whole { min: 1, max: 1_000_000 }.read(item).map_err(wrong)?;
+            Ok((1..=u64::from(count)).collect())
+        }
+        _ => Err(wrong("is neither a number of seeds nor a list; write seeds = 5".into())),
+    }
+}

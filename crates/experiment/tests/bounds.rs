@@ -1,0 +1,267 @@
+//! The lower bound against pencil and paper, and against the simulator.
+
+use proptest::prelude::*;
+use std::sync::atomic::AtomicBool;
+use weft_experiment::{Cell, Format, Request, bound, expand, read_run, run};
+use weft_fabric::{Bundle, Clos, Fabric, Link, Tiers};
+use weft_sim::PacketConfig;
+use weft_units::{HostId, MessageId, Rate, Time};
+use weft_workload::{Dependency, Message, When, Workload};
+
+/// 80 ps a byte, 500 ns.
+const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::ns(500) };
+const PACKET: PacketConfig = PacketConfig { mtu: 1000, header: 50, ack: 60 };
+/// A byte with its header on one link.
+const SMALLEST: Time = Time::ps(51 * 80);
+
+fn fabric(clos: Clos) -> Fabric {
+    Fabric::build(&clos).expect("a valid fabric")
+}
+
+fn message(src: u32, dst: u32, bytes: u64) -> Message {
+    Message { src: HostId(src), dst: HostId(dst), bytes, start: Time::ZERO }
+}
+
+fn workload(hosts: u32, messages: &[Message]) -> Workload {
+    let mut workload = Workload::new(hosts);
+    for message in messages {
+        workload.push(*message, &[]);
+    }
+    workload
+}
+
+#[test]
+fn one_message_serialises_once_and_its_last_byte_crosses_the_path() {
+    let fabric = fabric(Clos::leaf_spine(2, 2, 2, LINK));
+    // 2500 bytes are three packets: 2650 bytes on the wire, 212 ns.
+    let wire = Time::ps(2650 * 80);
+    let rack = bound(&fabric, &workload(4, &[message(0, 1, 2500)]), &PACKET);
+    assert_eq!(rack, wire + Time::ns(1000) + SMALLEST);
+    let across = bound(&fabric, &workload(4, &[message(0, 2, 2500)]), &PACKET);
+    assert_eq!(across, wire + Time::ns(2000) + SMALLEST * 3);
+}
+
+#[test]
+fn a_late_start_counts() {
+    let fabric = fabric(Clos::leaf_spine(1, 1, 2, LINK));
+    let late = Message { start: Time::us(7), ..message(0, 1, 1000) };
+    let expected = Time::us(7) + Time::ps(1050 * 80) + Time::ns(1000) + SMALLEST;
+    assert_eq!(bound(&fabric, &workload(2, &[late]), &PACKET), expected);
+}
+
+#[test]
+fn an_incast_drains_through_the_last_link() {
+    let fabric = fabric(Clos::leaf_spine(2, 2, 4, LINK));
+    let senders = [1, 2, 4, 5].map(|src| message(src, 0, 10_000));
+    // 4 * 10 packets of 1050 bytes; the first byte comes from the rack, over one link.
+    let expected = LINK.delay + SMALLEST + Time::ps(42_000 * 80) + LINK.delay;
+    assert_eq!(bound(&fabric, &workload(8, &senders), &PACKET), expected);
+}
+
+#[test]
+fn an_oversubscribed_all_to_all_waits_for_the_uplinks() {
+    // 4 hosts under a leaf with one uplink; 4 * 4 messages of one packet cross each way.
+    let fabric = fabric(Clos::leaf_spine(2, 1, 4, LINK));
+    let pairs = (0..8).flat_map(|src| (0..8).map(move |dst| (src, dst)));
+    let all: Vec<_> = pairs.filter(|(a, b)| a != b).map(|(a, b)| message(a, b, 1000)).collect();
+    // One link to the leaf, the uplink, then two links more.
+    let expected = SMALLEST + LINK.delay + Time::ps(16 * 1050 * 80) + LINK.delay * 3 + SMALLEST * 2;
+    assert_eq!(bound(&fabric, &workload(8, &all), &PACKET), expected);
+}
+
+#[test]
+fn pods_wait_for_their_core_links() {
+    // Two pods of two leaves with two hosts, one core link a pod.
+    let tiers = Tiers::Three { pods: 2, leaves_per_pod: 2, aggs_per_pod: 1, cores: 1 };
+    let fabric = fabric(Clos::uniform(tiers, 2, LINK));
+    let all: Vec<_> = (0..4).map(|host| message(host, host + 4, 1000)).collect();
+    let expected =
+        (SMALLEST + LINK.delay) * 2 + Time::ps(4 * 1050 * 80) + LINK.delay * 4 + SMALLEST * 3;
+    assert_eq!(bound(&fabric, &workload(8, &all), &PACKET), expected);
+    // Four times the rate up there, and half the messages: the hosts' own links decide.
+    let link = Link { rate: Rate::gbps(400), ..LINK };
+    let fast = Bundle { link, members: 1 };
+    let clos = Clos { leaf_bundle: fast, agg_bundle: fast, ..Clos::uniform(tiers, 2, LINK) };
+    let fabric = Fabric::build(&clos).expect("a valid fabric");
+    let expected = Time::ps(1050 * 80) + LINK.delay * 6 + SMALLEST + Time::ps(51 * 20) * 4;
+    assert_eq!(bound(&fabric, &workload(8, &all[..2]), &PACKET), expected);
+}
+
+#[test]
+fn a_chain_adds_up() {
+    let fabric = fabric(Clos::leaf_spine(2, 2, 2, LINK));
+    let hop = |links: u64| Time::ps(1050 * 80) + LINK.delay * links + SMALLEST * (links - 1);
+    let mut workload = Workload::new(4);
+    let after = |on, when| Dependency { on: MessageId(on), when };
+    workload.push(message(0, 1, 1000), &[]);
+    // Host 1 sends on what it received: within a host nothing is lost.
+    workload.push(message(1, 2, 1000), &[after(0, When::Received)]);
+    let two = hop(2) + hop(4);
+    assert_eq!(bound(&fabric, &workload, &PACKET), two);
+    // Host 1 sends again once message 1 is acknowledged: 60 bytes over four links back.
+    let back = LINK.delay * 4 + Time::ps(60 * 80) * 4;
+    workload.push(message(1, 0, 1000), &[after(1, When::Sent)]);
+    assert_eq!(bound(&fabric, &workload, &PACKET), two + back + hop(2));
+    // Host 3 waits for host 0's receipt: the news crosses one link; and it rests for 3 us.
+    let start = Time::us(3);
+    let last = Message { start, ..message(3, 2, 1000) };
+    workload.push(last, &[after(2, When::Received), after(0, When::Sent)]);
+    let expected = two + back + hop(2) + LINK.delay + start + hop(2);
+    assert_eq!(bound(&fabric, &workload, &PACKET), expected);
+}
+
+#[test]
+fn late_messages_count_on_their_own_and_not_from_the_start() {
+    // 1 packet at once, 10 packets 100 us later, from one host.
+    let fabric = fabric(Clos::leaf_spine(1, 1, 3, LINK));
+    let late = |dst| Message { start: Time::us(100), ..message(0, dst, 5_000) };
+    let all = [message(0, 1, 1000), late(1), late(2)];
+    let expected = Time::us(100) + Time::ps(10_500 * 80) + Time::ns(1000) + SMALLEST;
+    assert_eq!(bound(&fabric, &workload(3, &all), &PACKET), expected);
+}
+
+#[test]
+fn nothing_takes_no_time() {
+    let fabric = fabric(Clos::leaf_spine(1, 1, 1, LINK));
+    assert_eq!(bound(&fabric, &Workload::new(1), &PACKET), Time::ZERO);
+}
+
+/// An experiment over everything that might let a run look faster than it can be.
+fn experiment() -> impl Strategy<Value = String> {
+    let fabric = prop_oneof![
+        Just("topology = \"leaf-spine\"\nleaves = 3\nspines = 2\nhosts_per_leaf = 3"),
+        Just(
+            "topology = \"leaf-spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 4\n\
+             links_per_pair = 2\nuplink = \"40Gbps\""
+        ),
+        Just(
+            "topology = \"leaf-spine\"\nleaves = 2\nspines = 3\nhosts_per_leaf = 2\nuplink = \"400Gbps\""
+        ),
+        Just(
+            "topology = \"fat-tree\"\nk = 4\ncore_delay = \"2us\"\nnic.latency = \"700ns\"\nswitch.latency = \"300ns\""
+        ),
+    ];
+    let workload = prop_oneof![
+        Just("pattern = \"all-to-all\""),
+        Just("pattern = \"permutation\"\ncount = 2"),
+        Just("pattern = \"incast\"\nsenders = 3"),
+        Just("pattern = \"ring\"\nchannels = 3\ncross_rack = false"),
+    ];
+    let schemes = ["ecmp", "spray", "spray-counter", "reps", "reps-sticky", "ethereal"];
+    let scheme = proptest::sample::select(schemes.to_vec());
+    (fabric, workload, 1u32..60_000, scheme, any::<bool>(), any::<bool>()).prop_map(
+        |(fabric, workload, bytes, scheme, pfc, fixed)| {
+            let congestion = if fixed { "fixed-rate" } else { "dctcp" };
+            format!(
+                "[fabric]\n{fabric}\nswitch.pfc = {pfc}\n[workload]\n{workload}\n\
+                 size = \"{bytes}B\"\n[balance]\nscheme = \"{scheme}\"\nstart_jitter = \"0ns\"\n\
+                 [transport]\ncongestion = \"{congestion}\"\n"
+            )
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn no_run_beats_its_bound(text in experiment(), seed in 1u64..1000) {
+        let result = run(&resolved(&text), seed, &AtomicBool::new(false))
+            .unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let value = |name: &str| match result.row.iter().find(|(column, _)| *column == name) {
+            Some((_, Cell::F64(value))) => *value,
+            other => panic!("{name} is {other:?}"),
+        }; prop_assert!(value("bound_s") > 0.0);
+        prop_assert!(value("cct_s") >= value("bound_s"), "{}: {} {}", text, value("cct_s"), value("bound_s"));
+        prop_assert!(value("slowdown") >= 1.0);
+    }
+}
+
+const LEAF_SPINE: &str = "[fabric]\ntopology = \"leaf-spine\"\nleaves = 3\nspines = 2\n\
+                          hosts_per_leaf = 3\n[workload]\npattern = \"incast\"\nsenders = 1\n\
+                          size = \"1B\"\n[balance]\nscheme = \"ecmp\"\n";
+
+fn resolved(text: &str) -> weft_experiment::Resolved {
+    let (format, source) = (Format::Toml, "test.toml");
+    let request = Request { text, format, source, overrides: &[], seeds: None };
+    let all = expand(&request).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let table = weft_experiment::value::Value::Table(all.runs[0].experiment.clone());
+    read_run(&table.to_json()).expect("resolved")
+}
+
+#[test]
+fn a_lone_byte_meets_its_bound_exactly() {
+    let result = run(&resolved(LEAF_SPINE), 1, &AtomicBool::new(false)).expect("a run");
+    let slowdown = result.row.iter().find(|(column, _)| *column == "slowdown");
+    assert_eq!(slowdown, Some(&("slowdown", Cell::F64(1.0))));
+}
+
+#[test]
+fn a_chain_of_bytes_meets_its_bound_exactly() {
+    // No host sends where it has just received: its acknowledgement would go first.
+    let after = |on, when| [Dependency { on: MessageId(on), when }];
+    let mut workload = Workload::new(9);
+    workload.push(message(0, 4, 1), &[]);
+    workload.push(message(3, 8, 1), &after(0, When::Received));
+    workload.push(message(3, 5, 1), &after(1, When::Sent));
+    let start = Time::us(2);
+    workload.push(Message { start, ..message(6, 1, 1) }, &after(2, When::Received));
+    workload.push(message(2, 3, 1), &after(3, When::Sent));
+    assert_eq!(simulated(LEAF_SPINE, &workload), bounded(LEAF_SPINE, &workload));
+}
+
+/// How long `workload` takes under everything else that `text` says.
+fn simulated(text: &str, workload: &Workload) -> Time {
+    let experiment = resolved(text);
+    let config = weft_sim::RunConfig {
+        fabric: &experiment.fabric,
+        workload,
+        switch: experiment.switch,
+        packet: experiment.packet,
+        transport: experiment.transport,
+        balance: experiment.balance.clone(),
+        probes: experiment.probes.clone(),
+        seed: 1,
+        stall_after: experiment.stall_after,
+        force_queues: false,
+        audit: false,
+    };
+    let outcome = weft_sim::Simulation::new(&config).run(&AtomicBool::new(false));
+    outcome.expect("no stall").totals.cct
+}
+
+fn bounded(text: &str, workload: &Workload) -> Time {
+    let experiment = resolved(text);
+    bound(&experiment.fabric, workload, &experiment.packet)
+}
+
+/// Messages that wait for up to two earlier ones.
+fn dag() -> impl Strategy<Value = Workload> {
+    let end = prop_oneof![Just(When::Sent), Just(When::Received)];
+    let wait = (any::<proptest::sample::Index>(), end);
+    let one = (0u32..9, 1u32..9, 1u64..3_000, 0u64..3_000, prop::collection::vec(wait, 0..3));
+    prop::collection::vec(one, 1..30).prop_map(|messages| {
+        let mut workload = Workload::new(9);
+        for (id, (src, ahead, bytes, start, waits)) in messages.into_iter().enumerate() {
+            let waits = if id == 0 { Vec::new() } else { waits };
+            let on = |index: proptest::sample::Index| MessageId(index.index(id) as u32);
+            let waits: Vec<_> =
+                waits.into_iter().map(|(i, when)| Dependency { on: on(i), when }).collect();
+            let dst = (src + ahead) % 9;
+            workload.push(Message { start: Time::ns(start), ..message(src, dst, bytes) }, &waits);
+        }
+        workload
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn no_dependencies_beat_the_bound(workload in dag(), ethereal in any::<bool>()) {
+        let scheme = if ethereal { "ethereal" } else { "spray" };
+        let text = LEAF_SPINE.replace("\"ecmp\"", &format!("\"{scheme}\"\nstart_jitter = \"0ns\""));
+        let (cct, bound) = (simulated(&text, &workload), bounded(&text, &workload));
+        prop_assert!(cct >= bound, "{cct} < {bound}");
+    }
+}

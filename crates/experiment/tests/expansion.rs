@@ -1,0 +1,287 @@
+//! Sweeps, defaults, keys, short forms and the catalogue.
+
+use std::collections::BTreeSet;
+use weft_experiment::value::Value;
+use weft_experiment::{
+    Catalogue, Expansion, Format, Request, ShortKind, expand, read_run, shorthand,
+};
+
+const BASE: &str = r#"
+title = "Sweep"
+[fabric]
+topology = "leaf-spine"
+leaves = 4
+spines = 2
+hosts_per_leaf = 4
+[workload]
+pattern = "all-to-all"
+size = "16KB"
+[balance]
+scheme = "ecmp"
+"#;
+
+fn expanded(text: &str, overrides: &[(&str, &str)], seeds: Option<u64>) -> Expansion {
+    let overrides: Vec<_> =
+        overrides.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let (format, source) = (Format::Toml, "fig.toml");
+    let request = Request { text, format, source, overrides: &overrides, seeds };
+    expand(&request).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn labels(expansion: &Expansion) -> Vec<&str> {
+    expansion.runs.iter().map(|run| run.label.as_str()).collect()
+}
+
+/// The value at a dotted key of a resolved experiment, as a person would write it.
+fn at(expansion: &Expansion, run: usize, dotted: &str) -> String {
+    let mut value = Value::Table(expansion.runs[run].experiment.clone());
+    for key in dotted.split('.') {
+        let Value::Table(table) = &value else { panic!("{dotted} leads nowhere") };
+        value = table.get(key).unwrap_or_else(|| panic!("no {dotted}")).value.clone();
+    }
+    value.to_label()
+}
+
+#[test]
+fn a_sweep_is_a_product_in_file_order_with_the_last_key_fastest() {
+    // "z" before "a": the order of the file, not of the alphabet.
+    let sweep = "[sweep]\n\"workload.size\" = [\"1KB\", \"2KB\"]\n\
+                 \"balance.scheme\" = [\"ecmp\", \"spray\"]\nseeds = [7, 3]\n";
+    let all = expanded(&format!("{BASE}{sweep}"), &[], None);
+    let expected = ["1KB, ecmp", "1KB, ecmp", "1KB, spray", "1KB, spray", "2KB, ecmp", "2KB, ecmp"];
+    assert_eq!(labels(&all)[..6], expected);
+    assert_eq!(all.runs.len(), 8);
+    let seeds: Vec<_> = all.runs.iter().map(|run| run.seed).collect();
+    assert_eq!(seeds, [7, 3, 7, 3, 7, 3, 7, 3]);
+    assert_eq!(at(&all, 7, "workload.size"), "2KB");
+    assert_eq!(at(&all, 7, "balance.scheme"), "spray");
+    let keys: BTreeSet<_> = all.runs.iter().map(|run| &run.key).collect();
+    assert_eq!(keys.len(), 8, "every run has a key of its own");
+}
+
+#[test]
+fn seeds_count_from_one_and_can_be_overridden() {
+    let seeds = |text: &str, over| {
+        let all = expanded(&format!("{BASE}{text}"), &[], over);
+        all.runs.iter().map(|run| run.seed).collect::<Vec<_>>()
+    };
+    assert_eq!(seeds("", None), [1]);
+    assert_eq!(seeds("[sweep]\nseeds = 3\n", None), [1, 2, 3]);
+    assert_eq!(seeds("[sweep]\nseeds = 3\n", Some(2)), [1, 2]);
+}
+
+#[test]
+fn a_swept_table_is_merged_and_known_by_its_name() {
+    let sweep = "[sweep]\nfabric = [{ name = \"bundled\", links_per_pair = 4 }, { spines = 8 }]\n";
+    let all = expanded(&format!("{BASE}{sweep}"), &[], None);
+    assert_eq!(labels(&all), ["bundled", "spines=8"]);
+    assert_eq!(
+        (at(&all, 0, "fabric.links_per_pair"), at(&all, 0, "fabric.spines")),
+        ("4".into(), "2".into())
+    );
+    assert_eq!(
+        (at(&all, 1, "fabric.links_per_pair"), at(&all, 1, "fabric.spines")),
+        ("1".into(), "8".into())
+    );
+    let sweep = "[sweep]\nvariant = [{ name = \"both\", fabric = { spines = 8 }, balance = { scheme = \"reps\" } }]\n";
+    let all = expanded(&format!("{BASE}{sweep}"), &[], None);
+    assert_eq!(labels(&all), ["both"]);
+    assert_eq!(
+        (at(&all, 0, "fabric.spines"), at(&all, 0, "balance.scheme")),
+        ("8".into(), "reps".into())
+    );
+}
+
+#[test]
+fn a_swept_choice_ignores_the_keys_of_its_siblings() {
+    let text = BASE.replace("scheme = \"ecmp\"", "entropies = 32");
+    let sweep = "[sweep]\n\"balance.scheme\" = [\"ecmp\", \"reps\"]\n";
+    let all = expanded(&format!("{text}{sweep}"), &[], None);
+    assert_eq!(at(&all, 1, "balance.entropies"), "32");
+    assert!(!Value::Table(all.runs[0].experiment.clone()).to_json().contains("entropies"));
+}
+
+#[test]
+fn an_override_ends_a_sweep_and_a_list_replaces_it() {
+    let text = format!("{BASE}[sweep]\n\"balance.scheme\" = [\"ecmp\", \"spray\"]\n");
+    let one = expanded(&text, &[("balance.scheme", "reps"), ("workload.size", "64KB")], None);
+    assert_eq!(labels(&one), ["reps"]);
+    assert_eq!(at(&one, 0, "workload.size"), "64KB");
+    let other = expanded(&text, &[("balance.scheme", "[\"reps\", \"ethereal\"]")], None);
+    assert_eq!(labels(&other), ["reps", "ethereal"]);
+}
+
+#[test]
+fn defaults_are_written_out_and_read_back_as_the_same() {
+    let sweep = "[sweep]\n\"balance.scheme\" = [\"ecmp\", \"spray\", \"spray-counter\", \"reps\", \"reps-sticky\", \"ethereal\"]\n\
+        workload = [{ pattern = \"all-to-all\", launch = \"same-rank\" }, { pattern = \"all-to-all\" }, \
+        { pattern = \"incast\", senders = 3 }, { pattern = \"incast\" }, { pattern = \"ring\", channels = 4 }, { pattern = \"permutation\" }]\n\
+        \"transport.congestion\" = [\"dctcp\", \"fixed-rate\"]\n";
+    let fabrics = [
+        BASE.to_owned(),
+        BASE.replace("leaf-spine", "fat-tree")
+            .replace("leaves = 4\nspines = 2\nhosts_per_leaf = 4", "k = 4"),
+    ];
+    for fabric in fabrics {
+        for run in expanded(&format!("{fabric}{sweep}"), &[], None).runs {
+            let json = Value::Table(run.experiment.clone()).to_json();
+            let again = read_run(&json).unwrap_or_else(|error| panic!("{error}: {json}"));
+            assert_eq!(Value::Table(again.table().clone()).to_json(), json);
+            assert_eq!(again.key(run.seed), run.key);
+            assert_ne!(again.key(run.seed + 1), run.key);
+        }
+    }
+}
+
+#[test]
+fn defaults_are_the_documented_ones() {
+    let all = expanded(BASE, &[], None);
+    let expected = [
+        ("fabric.link", "100Gbps"),
+        ("fabric.delay", "500ns"),
+        ("fabric.uplink", "100Gbps"),
+        ("fabric.links_per_pair", "1"),
+        ("fabric.nic.mtu", "4096B"),
+        ("fabric.nic.header", "48B"),
+        ("fabric.nic.ack", "60B"),
+        ("fabric.switch.buffer", "64MB"),
+        ("fabric.switch.buffer_kind", "shared"),
+        ("fabric.switch.pfc", "true"),
+        ("fabric.switch.pfc_alpha", "1.0"),
+        ("fabric.switch.pfc_reserve", "4096B"),
+        ("fabric.switch.pfc_headroom", "auto"),
+        ("fabric.switch.pfc_resume_offset", "8288B"),
+        ("fabric.switch.ecn_kmin", "65KB"),
+        ("fabric.switch.ecn_kmax", "65KB"),
+        ("fabric.switch.ecn_pmax", "1.0"),
+        ("workload.start", "0ns"),
+        ("workload.launch", "successor"),
+        ("balance.start_jitter", "0ns"),
+        ("balance.random_position", "false"),
+        ("transport.congestion", "dctcp"),
+        ("transport.recovery", "go-back-n"),
+        ("transport.rto", "1ms"),
+        ("transport.dctcp_gain", "0.0625"),
+        ("transport.dctcp_initial_alpha", "0.0"),
+        ("transport.dctcp_initial_window", "1bdp"),
+        ("transport.dctcp_max_window", "8bdp"),
+        ("probe.interval", "1us"),
+        ("run.stall_after", "1s"),
+    ];
+    for (key, value) in expected {
+        assert_eq!(at(&all, 0, key), value, "{key}");
+    }
+    let ethereal =
+        expanded(BASE, &[("balance.scheme", "ethereal"), ("fabric.link", "400Gbps")], None);
+    assert_eq!(at(&ethereal, 0, "balance.start_jitter"), "50ns");
+    assert_eq!(at(&ethereal, 0, "balance.random_position"), "true");
+    assert_eq!(at(&ethereal, 0, "balance.batch"), "100ns");
+    assert_eq!(at(&ethereal, 0, "fabric.switch.ecn_kmin"), "260KB");
+    let spray = expanded(BASE, &[("balance.scheme", "spray")], None);
+    assert_eq!(at(&spray, 0, "transport.recovery"), "selective-repeat");
+    let per_port = expanded(BASE, &[("fabric.switch.buffer_kind", "per-port")], None);
+    assert_eq!(at(&per_port, 0, "fabric.switch.pfc"), "false");
+}
+
+#[test]
+fn windows_are_bandwidth_delay_products() {
+    // Four links of 80 ps a byte and 500 ns each way: a full packet takes
+    // 4 * (4144 * 80 ps + 500 ns), its acknowledgement 4 * (60 * 80 ps + 500 ns); together
+    // 5,345.28 ns, which is 66,816 bytes at 100 Gb/s.
+    let all = expanded(BASE, &[], None);
+    let json = Value::Table(all.runs[0].experiment.clone()).to_json();
+    let run = read_run(&json).expect("resolved");
+    assert_eq!(run.balance.first_window, 66_816);
+    let weft_transport::CongestionConfig::Dctcp(dctcp) = run.transport.congestion else {
+        panic!("dctcp is the default")
+    };
+    assert_eq!((dctcp.initial_window, dctcp.max_window), (66_816, 8 * 66_816));
+}
+
+#[test]
+fn spray_over_go_back_n_is_warned_of_once() {
+    let sweep = "[sweep]\n\"balance.scheme\" = [\"ecmp\", \"spray\", \"ethereal\"]\nseeds = 3\n";
+    let all = expanded(&format!("{BASE}{sweep}"), &[("transport.recovery", "go-back-n")], None);
+    assert_eq!(all.warnings.len(), 1);
+    assert!(all.warnings[0].contains("spray over go-back-N without a reorder buffer"));
+    assert!(expanded(&format!("{BASE}{sweep}"), &[], None).warnings.is_empty());
+}
+
+#[test]
+fn a_workload_file_counts_by_content_and_not_by_place() {
+    let folder = std::env::temp_dir().join(format!("weft-expansion-{}", std::process::id()));
+    let places = [folder.join("a"), folder.join("b")];
+    let text = BASE.replace("pattern = \"all-to-all\"\nsize = \"16KB\"", "file = \"flows.csv\"");
+    let key_in = |place: &std::path::Path, flows: &str| {
+        std::fs::create_dir_all(place).expect("a temporary folder");
+        std::fs::write(place.join("flows.csv"), flows).expect("a temporary file");
+        let source = place.join("fig.toml").to_string_lossy().into_owned();
+        let format = Format::Toml;
+        let request = Request { text: &text, format, source: &source, overrides: &[], seeds: None };
+        expand(&request).unwrap_or_else(|error| panic!("{error}")).runs[0].key.clone()
+    };
+    let first = key_in(&places[0], "src,dst,size\n0,5,4096\n");
+    assert_eq!(key_in(&places[1], "src,dst,size\n0,5,4096\n"), first);
+    assert_ne!(key_in(&places[1], "src,dst,size\n0,5,8192\n"), first);
+    std::fs::remove_dir_all(&folder).expect("the temporary folder");
+}
+
+#[test]
+fn short_forms_are_tables() {
+    let fabric =
+        "leaf-spine:leaves=16,spines=16,hosts=16,link=400Gbps,delay=500ns,switch.pfc=false";
+    let table = shorthand(ShortKind::Fabric, fabric).expect("valid");
+    assert_eq!(
+        Value::Table(table).to_json(),
+        r#"{"topology":"leaf-spine","leaves":16,"spines":16,"hosts_per_leaf":16,"link":"400Gbps","delay":"500ns","switch":{"pfc":false}}"#
+    );
+    let workload =
+        |text| Value::Table(shorthand(ShortKind::Workload, text).expect("valid")).to_json();
+    assert_eq!(workload("permutation:size=2MB"), r#"{"pattern":"permutation","size":"2MB"}"#);
+    assert_eq!(workload("a/x.cm"), r#"{"file":"a/x.cm"}"#);
+    let clos = shorthand(ShortKind::Fabric, "clos:tiers=3,pods=2,leaves=2,aggs=2,cores=4,hosts=2");
+    assert!(clos.is_ok());
+    assert!(shorthand(ShortKind::Fabric, "clos:leaves=2,spines=2,hosts=2").is_ok());
+}
+
+#[test]
+fn the_catalogue_lists_what_the_decoder_takes() {
+    for (kind, list) in Catalogue::NAMES {
+        for entry in list.entries() {
+            let choice = match kind {
+                "schemes" => Some("balance.scheme"),
+                "topologies" => Some("fabric.topology"),
+                "workloads" if !entry.name.starts_with('*') => Some("workload.pattern"),
+                _ => None,
+            };
+            for option in &entry.options {
+                assert!(!option.meaning.is_empty() && !option.default.is_empty());
+                if let Some(choice) = choice {
+                    accepts(&[(choice, &entry.name), (&option.key, "{}")], &option.key);
+                }
+            }
+        }
+    }
+}
+
+/// A table is never a valid value, so a known key is blamed for it, an unknown one as such.
+fn accepts(overrides: &[(&str, &str)], key: &str) {
+    let overrides: Vec<_> =
+        overrides.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let (format, source) = (Format::Toml, "fig.toml");
+    let request = Request { text: BASE, format, source, overrides: &overrides, seeds: None };
+    let error = expand(&request).expect_err("a table is no value");
+    assert!(!error.to_string().contains("unknown key"), "{key}: {error}");
+}
+
+#[test]
+fn every_listed_scheme_option_is_read() {
+    for info in weft_balance::scheme::SCHEMES {
+        let entries = Catalogue::Schemes.entries();
+        let entry = entries.iter().find(|entry| entry.name == info.name).expect("listed");
+        for (key, default, _) in info.options {
+            let option = entry.options.iter().find(|o| o.key == format!("balance.{key}"));
+            assert_eq!(option.map(|o| o.default.as_str()), Some(*default), "{} {key}", info.name);
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! What a run leaves: the columns that the interface promises, and how runs end early.
+
+use std::sync::atomic::AtomicBool;
+use weft_experiment::value::Value;
+use weft_experiment::{
+    Cell, Column, Columns, Format, Request, Resolved, RunError, RunResult, expand, read_run, run,
+};
+
+const INCAST: &str = r#"
+[fabric]
+topology = "leaf-spine"
+leaves = 2
+spines = 2
+hosts_per_leaf = 4
+links_per_pair = 2
+[workload]
+pattern = "incast"
+size = "100KB"
+[balance]
+scheme = "spray"
+[probe]
+interval = "2us"
+ports = ["leaf-0 -> host-0", "leaf-0 -> spine-1#1"]
+switches = ["leaf-0"]
+"#;
+
+fn resolved(text: &str) -> Resolved {
+    let (format, source) = (Format::Toml, "test.toml");
+    let request = Request { text, format, source, overrides: &[], seeds: None };
+    let all = expand(&request).unwrap_or_else(|error| panic!("{error}"));
+    read_run(&Value::Table(all.runs[0].experiment.clone()).to_json()).expect("resolved")
+}
+
+fn result(text: &str) -> RunResult {
+    run(&resolved(text), 1, &AtomicBool::new(false)).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn number(result: &RunResult, name: &str) -> f64 {
+    match result.row.iter().find(|(column, _)| *column == name) {
+        Some((_, Cell::F64(number))) => *number,
+        Some((_, Cell::U64(number))) => *number as f64,
+        other => panic!("{name} is {other:?}"),
+    }
+}
+
+fn floats(columns: &Columns, name: &str) -> Vec<f64> {
+    match columns.iter().find(|(column, _)| *column == name) {
+        Some((_, Column::F64(values))) => values.clone(),
+        Some((_, Column::U64(values))) => values.iter().map(|value| *value as f64).collect(),
+        Some((_, Column::U32(values))) => values.iter().map(|value| f64::from(*value)).collect(),
+        other => panic!("{name} is {other:?}"),
+    }
+}
+
+#[test]
+fn a_row_has_the_promised_columns_in_order() {
+    let names: Vec<_> = result(INCAST).row.iter().map(|(name, _)| *name).collect();
+    let promised = [
+        "scheme",
+        "workload",
+        "algorithm",
+        "size_bytes",
+        "hosts",
+        "seed",
+        "cct_s",
+        "bound_s",
+        "slowdown",
+        "normalised",
+        "packets",
+        "control_packets",
+        "packet_hops",
+        "drops",
+        "marks",
+        "trims",
+        "pauses",
+        "retransmits",
+        "spurious_retransmits",
+        "max_qps",
+        "established_qps",
+        "fct_mean_s",
+        "fct_p50_s",
+        "fct_p99_s",
+        "peak_queue_bytes",
+    ];
+    let places: Vec<_> = promised.iter().map(|name| names.iter().position(|n| n == name)).collect();
+    assert!(places.iter().all(Option::is_some), "{names:?}");
+    assert!(places.is_sorted());
+}
+
+#[test]
+fn the_row_agrees_with_flows_and_links() {
+    let result = result(INCAST);
+    let mut times = floats(&result.flows, "fct_s");
+    times.sort_by(f64::total_cmp);
+    // Seven messages: the median by nearest rank is the fourth, the 99th percentile the last.
+    assert_eq!(number(&result, "fct_p50_s"), times[3]);
+    assert_eq!(number(&result, "fct_p99_s"), times[6]);
+    let mean = times.iter().sum::<f64>() / 7.0;
+    assert!((number(&result, "fct_mean_s") / mean - 1.0).abs() < 1e-9);
+    let last = floats(&result.flows, "finish_s").into_iter().fold(0.0, f64::max);
+    assert_eq!(number(&result, "cct_s"), last);
+    // 700 kB into one host at 100 Gb/s: 56 us.
+    assert_eq!(number(&result, "normalised"), last / 56e-6);
+    assert_eq!(number(&result, "slowdown"), last / number(&result, "bound_s"));
+    let packets: f64 = floats(&result.links, "packets").iter().sum();
+    assert_eq!(number(&result, "packet_hops"), packets);
+    assert!(floats(&result.links, "utilisation").iter().all(|share| (0.0..=1.0).contains(share)));
+    let peak = floats(&result.links, "peak_queue_bytes").into_iter().fold(0.0, f64::max);
+    assert_eq!(number(&result, "peak_queue_bytes"), peak);
+}
+
+#[test]
+fn links_name_their_ends_and_tiers() {
+    let fat_tree = r#"
+        fabric = { topology = "fat-tree", k = 4 }
+        workload = { pattern = "permutation", size = "1KB" }
+        balance = { scheme = "ecmp" }
+    "#;
+    let links = result(fat_tree).links;
+    let column = |name: &str| match links.iter().find(|(column, _)| *column == name) {
+        Some((_, Column::Text(values))) => values.clone(),
+        other => panic!("{name} is {other:?}"),
+    };
+    let (from, to, tiers) = (column("from"), column("to"), column("tier"));
+    let count = |tier: &str| tiers.iter().filter(|name| *name == tier).count();
+    for tier in ["nic", "leaf-down", "leaf-up", "spine-down", "agg-up", "core-down"] {
+        assert_eq!(count(tier), 16, "{tier}");
+    }
+    assert_eq!((from[0].as_str(), to[0].as_str()), ("host-0", "leaf-0"));
+    assert_eq!(from.last().map(String::as_str), Some("core-3"));
+}
+
+#[test]
+fn probes_are_sampled_from_time_zero_on_and_named() {
+    let series = result(INCAST).series;
+    assert_eq!(series.names, ["leaf-0 -> host-0", "leaf-0 -> spine-1#1", "leaf-0"]);
+    assert_eq!(series.kinds, ["port", "port", "switch"]);
+    assert_eq!(series.time_s[..3], [0.0, 2e-6, 4e-6]);
+    assert!(series.bytes.iter().all(|bytes| bytes.len() == series.time_s.len()));
+    assert!(series.bytes[0].iter().max() > Some(&10_000), "an incast builds a queue");
+    let without = INCAST.split("[probe]").next().expect("text before it");
+    assert_eq!(result(without).series, weft_experiment::Series::default());
+}
+
+#[test]
+fn the_same_seed_gives_the_same_result() {
+    let (one, two) = (result(INCAST), result(INCAST));
+    assert_eq!(one.row, two.row);
+    assert_eq!((one.flows, one.links, one.series), (two.flows, two.links, two.series));
+}
+
+#[test]
+fn a_set_flag_cancels() {
+    // Long enough for the engine to look at the flag at all.
+    let long = INCAST.replace("100KB", "10MB");
+    let ended = run(&resolved(&long), 1, &AtomicBool::new(true));
+    assert!(matches!(ended, Err(RunError::Cancelled)));
+}
+
+#[test]
+fn a_stall_says_who_waits() {
+    // A buffer of one packet under an incast loses some; the time-out is beyond patience.
+    let lossy = INCAST
+        .replace(
+            "[workload]",
+            "switch = { buffer_kind = \"per-port\", buffer = \"5KB\" }\n[workload]",
+        )
+        .replace("[probe]", "[transport]\nrto = \"100ms\"\n[run]\nstall_after = \"1ms\"\n[probe]");
+    match run(&resolved(&lossy), 1, &AtomicBool::new(false)) {
+        Err(RunError::Stalled(who)) => {
+            assert!(who.contains("host") && !who.contains('\n'), "{who}")
+        }
+        other => panic!("{:?}", other.map(|result| result.row)),
+    }
+}

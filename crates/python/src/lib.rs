@@ -1,0 +1,142 @@
+//! Python bindings: `weft._native`. Converts, and nothing else; what the functions do is
+//! documented in `weft-experiment`, what Python sees of them in `python/weft/_native.pyi`.
+
+mod convert;
+
+use convert::{columns, row};
+use pyo3::create_exception;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use weft_experiment::value::Value;
+use weft_experiment::{CODE_VERSION, Catalogue, Format, Request, RunError, ShortKind};
+
+create_exception!(
+    _native,
+    ExperimentError,
+    PyValueError,
+    "A mistake in an experiment, in one line."
+);
+create_exception!(_native, StallError, PyRuntimeError, "A run in which nothing made progress.");
+create_exception!(_native, Cancelled, PyRuntimeError, "A run that was cancelled.");
+
+/// A flag that ends a run from another thread.
+#[pyclass(frozen, module = "weft._native")]
+#[derive(Default)]
+struct Cancel(Arc<AtomicBool>);
+
+#[pymethods]
+impl Cancel {
+    #[new]
+    fn new() -> Cancel {
+        Cancel::default()
+    }
+    /// Ends the runs that were given this flag, soon.
+    fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn wrong(error: impl std::fmt::Display) -> PyErr {
+    ExperimentError::new_err(error.to_string())
+}
+
+fn not_one_of(what: &str, given: &str, names: &[&str]) -> PyErr {
+    wrong(format!("{what}: {given:?} is not known; use one of {}", names.join(", ")))
+}
+
+/// All runs of an experiment, as JSON.
+#[pyfunction]
+#[pyo3(signature = (text, format, source, overrides, seeds=None))]
+fn expand(
+    py: Python<'_>,
+    text: &str,
+    format: &str,
+    source: &str,
+    overrides: Vec<(String, String)>,
+    seeds: Option<u64>,
+) -> PyResult<String> {
+    let format = match format {
+        "toml" => Format::Toml,
+        "json" => Format::Json,
+        other => return Err(not_one_of("format", other, &["toml", "json"])),
+    };
+    let request = Request { text, format, source, overrides: &overrides, seeds };
+    let expansion = py.detach(|| weft_experiment::expand(&request)).map_err(wrong)?;
+    Ok(expansion.to_json())
+}
+
+/// Runs one experiment of `expand` under one seed.
+#[pyfunction]
+#[pyo3(signature = (experiment_json, seed, cancel=None))]
+fn run<'py>(
+    py: Python<'py>,
+    experiment_json: &str,
+    seed: u64,
+    cancel: Option<&Cancel>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let flag = cancel.map(|cancel| cancel.0.clone()).unwrap_or_default();
+    let result = py.detach(|| {
+        let experiment = weft_experiment::read_run(experiment_json)?;
+        weft_experiment::run(&experiment, seed, &flag)
+    });
+    let result = result.map_err(|error| match error {
+        RunError::Experiment(error) => wrong(error),
+        RunError::Stalled(_) => StallError::new_err(error.to_string()),
+        RunError::Cancelled => Cancelled::new_err(error.to_string()),
+    })?;
+    let out = PyDict::new(py);
+    out.set_item("row", row(py, result.row)?)?;
+    let timing = PyDict::new(py);
+    timing.set_item("wall_s", result.timing.wall_s)?;
+    timing.set_item("build_s", result.timing.build_s)?;
+    timing.set_item("events", result.timing.events)?;
+    out.set_item("timing", timing)?;
+    out.set_item("flows", columns(py, result.flows)?)?;
+    out.set_item("links", columns(py, result.links)?)?;
+    out.set_item("series", convert::series(py, result.series)?)?;
+    out.set_item("warnings", result.warnings)?;
+    Ok(out)
+}
+
+/// What there is to choose from, as JSON.
+#[pyfunction]
+fn catalogue(kind: &str) -> PyResult<String> {
+    let found = Catalogue::NAMES.iter().find(|(name, _)| *name == kind);
+    let (_, list) = found.ok_or_else(|| {
+        let names: Vec<_> = Catalogue::NAMES.iter().map(|(name, _)| *name).collect();
+        not_one_of("kind", kind, &names)
+    })?;
+    Ok(list.to_json())
+}
+
+/// A short form of the command line as the table that it stands for, in JSON.
+#[pyfunction]
+fn shorthand(kind: &str, text: &str) -> PyResult<String> {
+    let kind_of = match kind {
+        "fabric" => ShortKind::Fabric,
+        "workload" => ShortKind::Workload,
+        other => return Err(not_one_of("kind", other, &["fabric", "workload"])),
+    };
+    let table = weft_experiment::shorthand(kind_of, text);
+    let table = table.map_err(|error| wrong(error.in_source(&format!("--{kind}"))))?;
+    Ok(Value::Table(table).to_json())
+}
+
+/// The native half of Weft.
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("ExperimentError", py.get_type::<ExperimentError>())?;
+    module.add("StallError", py.get_type::<StallError>())?;
+    module.add("Cancelled", py.get_type::<Cancelled>())?;
+    module.add("code_version", CODE_VERSION)?;
+    module.add_class::<Cancel>()?;
+    module.add_function(wrap_pyfunction!(expand, module)?)?;
+    module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(catalogue, module)?)?;
+    module.add_function(wrap_pyfunction!(shorthand, module)?)?;
+    Ok(())
+}

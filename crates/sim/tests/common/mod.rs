@@ -1,0 +1,193 @@
+//! What the tests share: a run in a few words, and random runs.
+
+// Every test binary uses a part of this.
+#![allow(dead_code, unreachable_pub)]
+
+pub mod random;
+
+use std::sync::atomic::AtomicBool;
+use weft_balance::scheme::{BalanceConfig, EtherealConfig, SchemeConfig};
+use weft_fabric::{Clos, Fabric, Link};
+use weft_sim::{
+    Buffer, Halt, Outcome, PacketConfig, ProbeConfig, RunConfig, Simulation, SwitchConfig,
+};
+use weft_transport::{CongestionConfig, DctcpConfig, RecoveryConfig, TransportConfig};
+use weft_units::{HostId, MessageId, Rate, Time};
+use weft_workload::pattern::{AllToAll, Incast, Launch, Pattern, Permutation, Scope};
+use weft_workload::{Dependency, Message, When, Workload};
+
+/// 100 Gb/s (80 ps a byte) and 500 ns everywhere.
+pub const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::ns(500) };
+/// Round numbers: a full packet is 1000 bytes on the wire.
+pub const PACKET: PacketConfig = PacketConfig { mtu: 960, header: 40, ack: 50 };
+
+/// All that a run is made of, owned. Start from [`Setup::new`] and change what matters.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    pub fabric: Fabric,
+    pub workload: Workload,
+    pub switch: SwitchConfig,
+    pub packet: PacketConfig,
+    pub transport: TransportConfig,
+    pub balance: BalanceConfig,
+    pub probes: ProbeConfig,
+    pub seed: u64,
+    pub stall_after: Time,
+}
+
+impl Setup {
+    /// Deep buffers without marks, no congestion control, go-back-N, ECMP.
+    pub fn new(clos: Clos, workload: Workload) -> Setup {
+        workload.validate().unwrap();
+        Setup {
+            fabric: Fabric::build(&clos).unwrap(),
+            workload,
+            switch: SwitchConfig {
+                buffer: Buffer::PerPort { bytes: 1 << 30 },
+                ecn: None,
+                pfc: None,
+                control_priority: false,
+                same_salt: false,
+            },
+            packet: PACKET,
+            transport: TransportConfig {
+                congestion: CongestionConfig::FixedRate { rate: None },
+                recovery: RecoveryConfig::GoBackN,
+                rto: Time::ms(1),
+            },
+            balance: BalanceConfig {
+                scheme: SchemeConfig::Ecmp,
+                start_jitter: Time::ZERO,
+                random_position: false,
+                first_window: 100_000,
+            },
+            probes: ProbeConfig::default(),
+            seed: 1,
+            stall_after: Time::secs(1),
+        }
+    }
+    /// The same under `scheme`, with selective repeat if it is multipath.
+    pub fn under(mut self, scheme: SchemeConfig) -> Setup {
+        if scheme.is_multipath() {
+            self.transport.recovery = RecoveryConfig::SelectiveRepeat;
+        }
+        self.balance.scheme = scheme;
+        self
+    }
+    /// The same with another seed.
+    pub fn seeded(mut self, seed: u64) -> Setup {
+        self.seed = seed;
+        self
+    }
+    /// The same with a window that is never more nor less than `packets`, marks apart.
+    pub fn window(mut self, packets: u32) -> Setup {
+        let bytes = u64::from(packets * self.packet.mtu);
+        self.transport.congestion = dctcp(bytes, bytes);
+        self
+    }
+    /// The same with `bytes` of buffer at each port.
+    pub fn port_buffer(mut self, bytes: u64) -> Setup {
+        self.switch.buffer = Buffer::PerPort { bytes };
+        self
+    }
+
+    pub fn config(&self) -> RunConfig<'_> {
+        RunConfig {
+            fabric: &self.fabric,
+            workload: &self.workload,
+            switch: self.switch,
+            packet: self.packet,
+            transport: self.transport,
+            balance: self.balance.clone(),
+            probes: self.probes.clone(),
+            seed: self.seed,
+            stall_after: self.stall_after,
+            force_queues: false,
+            audit: true,
+        }
+    }
+    /// Runs on the ports that it needs, audited.
+    pub fn try_run(&self) -> Result<Outcome, Halt> {
+        Simulation::new(&self.config()).run(&AtomicBool::new(false))
+    }
+    /// Runs to the end.
+    pub fn run(&self) -> Outcome {
+        self.try_run().unwrap()
+    }
+    /// Runs on real queues.
+    pub fn run_queued(&self) -> Result<Outcome, Halt> {
+        let config = RunConfig { force_queues: true, ..self.config() };
+        Simulation::new(&config).run(&AtomicBool::new(false))
+    }
+    /// Runs on real queues and a plain heap.
+    pub fn run_oracle(&self) -> Result<Outcome, Halt> {
+        let config = RunConfig { force_queues: true, ..self.config() };
+        Simulation::oracle(&config).run(&AtomicBool::new(false))
+    }
+    /// Data packets that the workload needs, each sent once and messages whole.
+    pub fn least_packets(&self) -> u64 {
+        let messages = self.workload.messages();
+        messages.iter().map(|message| message.bytes.div_ceil(u64::from(self.packet.mtu))).sum()
+    }
+}
+
+/// DCTCP with the usual gain.
+pub fn dctcp(initial_window: u64, max_window: u64) -> CongestionConfig {
+    CongestionConfig::Dctcp(DctcpConfig {
+        gain: 1.0 / 16.0,
+        initial_alpha: 1.0,
+        initial_window,
+        max_window,
+    })
+}
+
+pub fn ethereal() -> SchemeConfig {
+    SchemeConfig::Ethereal(EtherealConfig { batch: Time::ns(100), bad_for: Time::ms(100) })
+}
+
+/// Every scheme.
+pub fn schemes() -> [SchemeConfig; 6] {
+    [
+        SchemeConfig::Ecmp,
+        SchemeConfig::Spray,
+        SchemeConfig::SprayCounter { entropies: 64 },
+        SchemeConfig::Reps { entropies: 256 },
+        SchemeConfig::RepsSticky { entropies: 256 },
+        ethereal(),
+    ]
+}
+
+/// A workload of `(src, dst, bytes)`, all posted at the start.
+pub fn messages(hosts: u32, list: &[(u32, u32, u64)]) -> Workload {
+    let mut workload = Workload::new(hosts);
+    for (src, dst, bytes) in list {
+        workload.push(message(*src, *dst, *bytes), &[]);
+    }
+    workload
+}
+pub fn message(src: u32, dst: u32, bytes: u64) -> Message {
+    Message { src: HostId(src), dst: HostId(dst), bytes, start: Time::ZERO }
+}
+pub fn sent(on: u32) -> Dependency {
+    Dependency { on: MessageId(on), when: When::Sent }
+}
+pub fn received(on: u32) -> Dependency {
+    Dependency { on: MessageId(on), when: When::Received }
+}
+
+/// `pattern` of messages of `bytes` over all hosts of `clos`.
+pub fn pattern(clos: &Clos, pattern: &Pattern, bytes: u64) -> Workload {
+    let (hosts, hosts_per_leaf) = (clos.hosts(), clos.hosts_per_leaf);
+    let scope = Scope { hosts, hosts_per_leaf, bytes, start: Time::ZERO, seed: 1 };
+    pattern.generate(&scope).unwrap()
+}
+pub fn all_to_all(clos: &Clos, bytes: u64) -> Workload {
+    pattern(clos, &Pattern::AllToAll(AllToAll { launch: Launch::Successor }), bytes)
+}
+pub fn permutation(clos: &Clos, bytes: u64) -> Workload {
+    pattern(clos, &Pattern::Permutation(Permutation { count: 1 }), bytes)
+}
+/// Everybody to host 0.
+pub fn incast(clos: &Clos, bytes: u64) -> Workload {
+    pattern(clos, &Pattern::Incast(Incast { senders: None, receiver: 0 }), bytes)
+}

@@ -1,0 +1,87 @@
+//! Random runs: the timing wheel gives the run of a plain heap, FIFO ports give the run of real
+//! queues, the same run twice is the same, and no byte is lost on the way.
+
+mod common;
+
+use common::Setup;
+use common::random::{Kind, setup};
+use proptest::prelude::*;
+use weft_sim::Outcome;
+use weft_units::Time;
+
+const CASES: u32 = 256;
+const ANY: &[Kind] = &[Kind::PerPort, Kind::Shared, Kind::Lossless];
+
+fn cases(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+/// All but the one number that tells how the engine works.
+fn but_events(mut outcome: Outcome) -> Outcome {
+    outcome.totals.events = 0;
+    outcome
+}
+
+/// What must hold for every run that comes to its end. The audit inside the run has compared
+/// bytes at both ends of every link and at every switch, and the order on every path.
+fn check_conservation(setup: &Setup, outcome: &Outcome) {
+    let totals = &outcome.totals;
+    let sum = |of: fn(&weft_sim::PortResult) -> u64| outcome.ports.iter().map(of).sum::<u64>();
+    assert_eq!(totals.packet_hops, sum(|port| port.packets));
+    assert_eq!(totals.drops, sum(|port| port.drops));
+    assert_eq!(totals.marks, sum(|port| port.marks));
+    // What leaves hosts arrives at hosts or is dropped.
+    let hosts = setup.fabric.hosts() as usize;
+    let (nics, switches) = outcome.ports.as_slice().split_at(hosts);
+    let left: u64 = nics.iter().map(|port| port.packets).sum();
+    assert_eq!(left, totals.packets + totals.control_packets);
+    let arrived: u64 = (setup.fabric.ports().iter().skip(hosts).zip(switches))
+        .filter(|(port, _)| matches!(port.peer, weft_fabric::Node::Host(_)))
+        .map(|(_, result)| result.packets)
+        .sum();
+    assert_eq!(left, arrived + totals.drops);
+    // Every packet of every piece is needed once; all others are retransmissions.
+    let fresh = totals.packets - totals.retransmits;
+    let pieces: u64 = outcome.messages.iter().map(|message| u64::from(message.pieces)).sum();
+    let extra = pieces - outcome.messages.len() as u64;
+    let least = setup.least_packets();
+    assert!((least..=least + extra).contains(&fresh), "{least} {fresh} {extra}");
+    assert!(totals.control_packets <= totals.packets);
+    assert!(totals.spurious <= totals.retransmits);
+    for message in outcome.messages.iter() {
+        assert!(message.posted < message.received && message.received < message.sent);
+        assert!(message.spurious <= message.retransmits);
+    }
+    let last = outcome.messages.iter().map(|message| message.received).max();
+    assert_eq!(Some(totals.cct), last);
+    if setup.switch.pfc.is_some() {
+        assert_eq!(totals.drops, 0, "PFC loses nothing");
+        let back = |sent: u64, port: &weft_sim::PortResult| sent - port.pauses;
+        assert_eq!(outcome.ports.iter().fold(totals.pauses, back), 0);
+    } else {
+        assert_eq!(totals.pauses, 0);
+        assert!(outcome.ports.iter().all(|port| port.paused == Time::ZERO));
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(CASES))]
+
+    #[test]
+    fn wheel_equals_heap(setup in setup(ANY)) {
+        let (wheel, heap) = (setup.run_queued(), setup.run_oracle());
+        prop_assert_eq!(wheel, heap);
+    }
+
+    #[test]
+    fn fifo_ports_equal_queues(setup in setup(&[Kind::PerPort])) {
+        let (fifo, queues) = (setup.try_run().map(but_events), setup.run_queued().map(but_events));
+        prop_assert_eq!(fifo, queues);
+    }
+
+    #[test]
+    fn everything_is_conserved_and_repeatable(setup in setup(ANY)) {
+        let outcome = setup.run();
+        check_conservation(&setup, &outcome);
+        prop_assert_eq!(outcome, setup.run());
+    }
+}

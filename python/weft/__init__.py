@@ -1,0 +1,49 @@
+"""Weft: load balancing for the traffic of AI training jobs, simulated packet by packet.
+
+`simulate` runs an experiment and returns data frames; the command line (`weft.cli`) does the
+same and leaves plots and a report. The simulator itself is native (`weft._native`).
+
+Everything is imported on first use, so that `weft --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from weft._native import Cancelled, ExperimentError, StallError, code_version
+    from weft.api import Result, schemes, simulate, topologies, transports, workloads
+
+__all__ = [
+    "Cancelled",
+    "ExperimentError",
+    "Result",
+    "StallError",
+    "code_version",
+    "schemes",
+    "simulate",
+    "topologies",
+    "transports",
+    "workloads",
+]
+
+_HOME = {
+    "Cancelled": "weft._native",
+    "ExperimentError": "weft._native",
+    "StallError": "weft._native",
+    "code_version": "weft._native",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for (PEP 562)."""
+    if name not in __all__:
+        raise AttributeError(f"module 'weft' has no attribute '{name}'")
+    value = getattr(importlib.import_module(_HOME.get(name, "weft.api")), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,53 @@
+"""The native half of Weft: experiments to runs to columns (crates/python)."""
+
+from typing import final
+
+from weft._types import Outcome
+
+class ExperimentError(ValueError):
+    """A mistake in an experiment: one line, ``<source>: <key>: <what is wrong>; <mend>``."""
+
+class StallError(RuntimeError):
+    """A run in which nothing made progress: which flows wait for what."""
+
+class Cancelled(RuntimeError):
+    """A run that was cancelled."""
+
+@final
+class Cancel:
+    """A flag that ends a run from another thread."""
+
+    def __new__(cls) -> Cancel: ...
+    def cancel(self) -> None:
+        """End the runs that were given this flag, soon."""
+
+code_version: str
+"""Version and hash of all native sources; part of the key of every result."""
+
+def expand(
+    text: str,
+    format: str,
+    source: str,
+    overrides: list[tuple[str, str]],
+    seeds: int | None = None,
+) -> str:
+    """List all runs of an experiment, as JSON.
+
+    ``format`` is ``"toml"`` or ``"json"``; ``source`` names the text in errors, and workload
+    files are looked for in its folder. The result holds ``title``, ``notes``, ``x``, ``runs``
+    (``experiment``, ``seed``, ``key``, ``swept``, ``label``) and ``warnings``.
+    """
+
+def run(experiment_json: str, seed: int, cancel: Cancel | None = None) -> Outcome:
+    """Simulate one experiment of :func:`expand`; the GIL is released meanwhile.
+
+    The result holds ``row`` (column to value), ``timing`` (``wall_s``, ``build_s``,
+    ``events``), ``flows`` and ``links`` (column to array; lists for text), ``series``
+    (``time_s``, ``names``, ``kinds``, ``bytes``) and ``warnings``.
+    """
+
+def catalogue(kind: str) -> str:
+    """List ``schemes``, ``transports``, ``workloads`` or ``topologies``, as JSON."""
+
+def shorthand(kind: str, text: str) -> str:
+    """Expand a short form of a ``fabric`` or ``workload`` to its table, as JSON."""

@@ -1,0 +1,111 @@
+"""Weft from Python: `simulate` and what there is to simulate."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from weft import _native
+from weft._types import CatalogueEntry
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class Result:
+    """What `simulate` returns: Polars data frames (`.to_pandas()` makes Pandas ones).
+
+    Times are in seconds (`_s`), sizes in bytes; `run` joins the frames.
+    """
+
+    runs: pl.DataFrame
+    """One row a run: swept keys, `cct_s`, `bound_s`, `slowdown`, drops, queue pairs, ..."""
+    flows: pl.DataFrame
+    """One row a message of each run: ends, bytes, start, finish, `fct_s`, retransmits."""
+    links: pl.DataFrame
+    """One row a port of each run: bytes, `utilisation`, drops, marks, `peak_queue_bytes`."""
+    series: pl.DataFrame
+    """One row a sample of each probe: `time_s`, `name`, `kind` ("port", "switch"), `bytes`."""
+    timing: pl.DataFrame
+    """One row a run: `wall_s`, `build_s`, `events`. Differs between machines."""
+    warnings: list[str]
+    """What is odd about the experiment though it runs."""
+
+    def __str__(self) -> str:
+        """The table that the command line prints."""
+        from weft import tables
+
+        return tables.plain(self.runs)
+
+
+def simulate(
+    experiment: Mapping[str, Any] | str | os.PathLike[str],
+    *,
+    seeds: int | None = None,
+    jobs: int | None = None,
+) -> Result:
+    """Run an experiment, with all runs of its sweep, and return its results.
+
+    Args:
+        experiment: The path of a TOML file, or a dict of the same shape.
+        seeds: Runs for each swept combination, with seeds 1 to `seeds`; default: what the
+            experiment says.
+        jobs: Simulations side by side; default: one for each core.
+
+    Raises:
+        ExperimentError: The experiment is wrong; one line says where and how to mend it.
+        StallError: Some runs stopped making progress; says which flows wait for what.
+    """
+    from weft import inputs, store, sweep
+    from weft.progress import Silent
+
+    if isinstance(experiment, Mapping):
+        checked = inputs.from_dict(experiment, seeds=seeds)
+    else:
+        checked = inputs.from_file(Path(experiment), seeds=seeds)
+    kept = store.MemoryStore()
+    tally = sweep.execute(checked.runs, kept, jobs, Silent())
+    if tally.interrupted:
+        raise KeyboardInterrupt
+    if tally.stalls:
+        raise _native.StallError("; ".join(tally.stalls))
+    listed = [(checked.name, spec) for spec in checked.runs]
+    warnings = [*checked.warnings]
+    for _, spec in listed:
+        warnings += kept.record(spec["key"])["warnings"]
+    return Result(
+        runs=store.runs_frame(listed, kept),
+        timing=store.timing_frame(listed, kept),
+        **{name: store.table_frame(listed, kept, name).collect() for name in store.TABLES},
+        warnings=list(dict.fromkeys(warnings)),
+    )
+
+
+def schemes() -> list[CatalogueEntry]:
+    """The load balancers: name, summary, source, options."""
+    return _catalogue("schemes")
+
+
+def transports() -> list[CatalogueEntry]:
+    """Congestion controls and loss recoveries: name, summary, source, options."""
+    return _catalogue("transports")
+
+
+def workloads() -> list[CatalogueEntry]:
+    """Traffic patterns and workload files: name, summary, source, options."""
+    return _catalogue("workloads")
+
+
+def topologies() -> list[CatalogueEntry]:
+    """Fabrics: name, summary, source, options."""
+    return _catalogue("topologies")
+
+
+def _catalogue(kind: str) -> list[CatalogueEntry]:
+    entries: list[CatalogueEntry] = json.loads(_native.catalogue(kind))
+    return entries

@@ -1,0 +1,85 @@
+"""Limits and ticks: panels that can be compared share their limits, logarithms read as numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from weft.charts import Axis, Lines, Panel
+
+_ALIKE = 10.0
+_WIDE = 30.0
+_MARGIN = 0.03
+_STEPS: tuple[tuple[float, tuple[float, ...]], ...] = (
+    (0.6, (1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9)),
+    (1.2, (1, 2, 3, 5, 7)),
+    (3, (1, 2, 5)),
+    (math.inf, (1,)),
+)
+
+Ends = tuple[float, float]
+
+
+def wide(values: Iterable[float]) -> bool:
+    """Whether values span so much that only a logarithmic axis shows them all."""
+    positive = [value for value in values if value > 0]
+    return bool(positive) and max(positive) > _WIDE * min(positive)
+
+
+def alike(tops: Sequence[float]) -> bool:
+    """Whether panels with these largest values are readable with the same limits and unit."""
+    return min(tops) > 0 and max(tops) <= _ALIKE * min(tops)
+
+
+def fit(panels: Sequence[Panel]) -> tuple[Panel, ...]:
+    """Panels of curves with ticks on logarithmic axes, and with shared limits where `alike`."""
+    plots = [panel.plot for panel in panels if isinstance(panel.plot, Lines)]
+    if len(plots) < len(panels):
+        return tuple(panels)
+    xs = _fit([plot.x for plot in plots], [_ends(plot, "x") for plot in plots], from_zero=False)
+    ys = _fit([plot.y for plot in plots], [_ends(plot, "y") for plot in plots], from_zero=True)
+    return tuple(
+        replace(panel, plot=Lines(plot.curves, x, y))
+        for panel, plot, x, y in zip(panels, plots, xs, ys, strict=True)
+    )
+
+
+def log_ticks(low: float, high: float) -> tuple[tuple[float, str], ...]:
+    """Ticks within these limits, at fewer places of each decade the more decades there are."""
+    decades = math.log10(high / low)
+    steps = next(steps for most, steps in _STEPS if decades <= most)
+    exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    places = [step * 10.0**exponent for exponent in exponents for step in steps]
+    return tuple((p, f"{p:,.10g}") for p in places if low * 0.999 <= p <= high * 1.001)
+
+
+def _fit(axes: Sequence[Axis], ends: Sequence[Ends], *, from_zero: bool) -> list[Axis]:
+    if any(axis.log for axis in axes):
+        return [_logarithmic(axis, *end) for axis, end in zip(axes, ends, strict=True)]
+    if axes[0].limits is not None:
+        return list(axes)
+    if len({axis.title for axis in axes}) == 1 and alike([high for _, high in ends]):
+        ends = [(min(low for low, _ in ends), max(high for _, high in ends))] * len(ends)
+    limits = [_limits(low, high, from_zero=from_zero) for low, high in ends]
+    return [replace(axis, limits=limit) for axis, limit in zip(axes, limits, strict=True)]
+
+
+def _limits(low: float, high: float, *, from_zero: bool) -> Ends | None:
+    """From zero, or close to the data where they all lie far from it; None for the renderer's."""
+    if high <= low:
+        return None
+    margin = _MARGIN * (high - low)
+    return (min(low, 0.0) if from_zero or low < high / 2 else low - margin, high + margin)
+
+
+def _logarithmic(axis: Axis, low: float, high: float) -> Axis:
+    if axis.ticks or low <= 0:
+        return axis
+    # Out to the next tick on both sides: an axis without a number at its end is hard to read.
+    return replace(axis, ticks=log_ticks(low / 1.5, high * 1.5))
+
+
+def _ends(plot: Lines, which: str) -> Ends:
+    values = [value for curve in plot.curves for value in (curve.x if which == "x" else curve.y)]
+    return (min(values, default=0.0), max(values, default=1.0))

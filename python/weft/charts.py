@@ -1,0 +1,101 @@
+"""What a figure shows, before anything draws it.
+
+Plain data with axis titles and units: `plots` draws it with Matplotlib, `report` with Plotly.
+`weft.figures` chooses what to show of an experiment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from weft.palette import Style
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis; `title` carries the unit."""
+
+    title: str
+    log: bool = False
+    limits: tuple[float, float] | None = None
+    ticks: tuple[tuple[float, str], ...] = ()
+    """Where ticks belong and what they say; empty for the renderer's choice."""
+
+
+@dataclass(frozen=True)
+class BarSeries:
+    """Bars of one scheme (or of all, each with a style of its own), one a category."""
+
+    label: str
+    styles: tuple[Style, ...]
+    values: tuple[float | None, ...]
+    halves: tuple[float | None, ...]
+    """Half widths of the confidence intervals; None for a single seed."""
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Grouped bars over categories, with a reference level in each category."""
+
+    categories: tuple[str, ...]
+    series: tuple[BarSeries, ...]
+    x: Axis
+    y: Axis
+    bound: tuple[float | None, ...] = ()
+    """A line across each category; empty for none."""
+    bound_label: str = "lower bound"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Points joined by a line."""
+
+    label: str
+    style: Style
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    halves: tuple[float | None, ...] = ()
+    markers: bool = False
+    shape: Literal["linear", "steps"] = "linear"
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Curves over a common axis: over a swept value, over time, or a CDF."""
+
+    curves: tuple[Curve, ...]
+    x: Axis
+    y: Axis
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """A value for each row and column; None where there is no such link."""
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: tuple[tuple[float | None, ...], ...]
+    x: Axis
+    y: Axis
+    scale: Axis
+    """Of the colours, with limits."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One plot of a figure."""
+
+    title: str
+    plot: Bars | Lines | HeatMap
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Panels that are looked at together, with the sentence that says what they show."""
+
+    name: str
+    """Stem of the figure's files."""
+    title: str
+    caption: str
+    panels: tuple[Panel, ...]

@@ -1,0 +1,307 @@
+"""The command line: `weft run`, `compare`, `list`, `report`.
+
+Only options and help texts live here; `weft.commands` does the work and is imported when a
+command runs, so that `--help` answers at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+app = typer.Typer(
+    name="weft",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="Keep the results here: parquet tables, plots, report.html. "
+        "A repeated command runs only what is missing. Without it only the table is shown.",
+    ),
+]
+Seeds = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Runs of each combination, with seeds 1 to N; more runs, "
+        "narrower confidence intervals.",
+    ),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Simulations side by side. Results do not depend on it. Default: one for each core.",
+    ),
+]
+Threads = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Cores for one simulation. One simulation uses one core for now, "
+        "whatever is given here.",
+    ),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change a key of the experiment, e.g. "
+        "--set workload.size=64KB. May be given several times.",
+    ),
+]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print the results as a JSON array, one object a run.")
+]
+NoReport = Annotated[
+    bool, typer.Option("--no-report", help="With -o: write the tables, but no plots or report.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no hints.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from weft import code_version
+
+        typer.echo(f"weft {code_version}")
+        raise typer.Exit
+
+
+@app.callback()
+def weft(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Balance the traffic of AI training jobs over a data-centre fabric.
+
+    Weft simulates a collective packet by packet under different load balancers, and says how
+    long it takes, how far that is from optimal, and where it queued.
+
+    \b
+    Start here:
+      weft list schemes
+      weft compare --fabric leaf-spine:leaves=4,spines=4,hosts=4,link=100Gbps,delay=500ns \\
+                   --workload all-to-all:size=64KB --schemes ecmp,spray,ethereal --seeds 3
+      weft run experiment.toml -o out/     (then open out/report.html)
+    """
+
+
+@app.command()
+def run(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE...",
+            help="Experiments (.toml), or workloads: a connection "
+            "matrix of the htsim family (.cm) or flows (.csv).",
+            show_default=False,
+        ),
+    ],
+    output: Output = None,
+    seeds: Seeds = None,
+    jobs: Jobs = None,
+    threads: Threads = 1,  # noqa: ARG001 - until one simulation can use several cores
+    set_: Set = None,
+    fabric: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHORTHAND",
+            help="Fabric for .cm and .csv files, as in weft "
+            "compare. Default: a non-blocking one that has enough hosts.",
+        ),
+    ] = None,
+    schemes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,...",
+            help="Schemes for .cm and .csv files. Default: ecmp,spray,reps,ethereal.",
+        ),
+    ] = None,
+    json: Json = False,
+    no_report: NoReport = False,
+    quiet: Quiet = False,
+) -> int:
+    """Run experiments and show what came out.
+
+    Every run that finishes is on disk at once (with -o). Ctrl-C loses nothing that had
+    finished: the same command goes on where it stopped.
+
+    \b
+    Examples:
+      weft run fig3.toml -o out/                         a table, plots, out/report.html
+      weft run fig2.toml fig3.toml -o out/               one report for several experiments
+      weft run fig3.toml --set workload.size=1MB --seeds 1
+      weft run permutation.cm --schemes ecmp,ethereal    a fabric is chosen to fit
+      weft run fig3.toml --json > rows.json
+
+    \b
+    Exit status: 0 all runs finished, 1 some stalled (the others are kept), 2 bad input,
+    130 interrupted.
+    """
+    from weft import commands
+
+    options = commands.Options(output, jobs, json, not no_report, quiet)
+    return commands.run(
+        files, options, seeds, commands.overrides(set_ or []), fabric, commands.split(schemes)
+    )
+
+
+@app.command()
+def compare(
+    fabric: Annotated[
+        str,
+        typer.Option(
+            metavar="SHORTHAND",
+            help="TOPOLOGY:KEY=VALUE,...; see weft list topologies.",
+            show_default=False,
+        ),
+    ],
+    workload: Annotated[
+        str,
+        typer.Option(
+            metavar="SHORTHAND|FILE",
+            help="PATTERN:KEY=VALUE,... or a .cm or .csv file; see weft list workloads.",
+            show_default=False,
+        ),
+    ],
+    schemes: Annotated[
+        str,
+        typer.Option(metavar="A,B,...", help="What to compare; see weft list schemes."),
+    ] = "ecmp,spray,reps,ethereal",
+    transport: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY=VALUE,...",
+            help="Transport for all schemes, e.g. "
+            "recovery=selective-repeat,rto=2ms; see weft list transports. "
+            "Default: DCTCP, and for each scheme its natural loss recovery.",
+        ),
+    ] = None,
+    output: Output = None,
+    seeds: Seeds = None,
+    jobs: Jobs = None,
+    threads: Threads = 1,  # noqa: ARG001 - until one simulation can use several cores
+    set_: Set = None,
+    json: Json = False,
+    no_report: NoReport = False,
+    quiet: Quiet = False,
+) -> int:
+    """Compare load balancers on one fabric and one workload.
+
+    Every scheme gets its natural transport: go-back-N where packets stay in order on one path,
+    selective repeat with a reorder buffer where they are sprayed. The same seed gives every
+    scheme the same workload and the same hash salts, so the comparison is paired.
+
+    \b
+    Examples:
+      weft compare --fabric leaf-spine:leaves=16,spines=16,hosts=16,link=400Gbps,delay=500ns \\
+                   --workload all-to-all:size=16KB --schemes ecmp,spray,reps,ethereal --seeds 5
+      weft compare --fabric fat-tree:k=8,link=100Gbps,delay=1us --workload permutation.cm
+    """
+    from weft import commands
+
+    options = commands.Options(output, jobs, json, not no_report, quiet)
+    return commands.compare(
+        fabric,
+        workload,
+        commands.split(schemes) or [],
+        transport,
+        options,
+        seeds,
+        commands.overrides(set_ or []),
+    )
+
+
+@app.command(name="list")
+def list_(
+    kind: Annotated[
+        Literal["schemes", "transports", "workloads", "topologies"],
+        typer.Argument(help="What to list.", show_default=False),
+    ],
+    json: Annotated[bool, typer.Option("--json", help="Print a JSON array.")] = False,
+) -> int:
+    """Show what there is, what it can be told, and where it comes from.
+
+    The keys are those of an experiment file; weft compare takes the same ones.
+    """
+    from weft import commands
+
+    return commands.catalogue(kind, json)
+
+
+@app.command()
+def report(
+    directory: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DIR",
+            help="Where weft run -o or weft compare -o left results.",
+            show_default=False,
+        ),
+    ],
+    quiet: Quiet = False,
+) -> int:
+    """Make the plots and report.html again from the tables in DIR."""
+    from weft import commands
+
+    return commands.report(directory, quiet)
+
+
+def main() -> None:
+    """Run the command line and exit with its status."""
+    sys.exit(_status(sys.argv[1:]))
+
+
+def _status(arguments: list[str]) -> int:
+    """The exit status. Whatever is wrong with the input takes one line on standard error."""
+    try:
+        return int(app(arguments, prog_name="weft", standalone_mode=False) or 0)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader of our output has gone (`| head`): nothing to say, nobody to say it to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except OSError as error:
+        return _complain(f"{error.filename or 'input'}: {(error.strerror or str(error)).lower()}")
+    except ValueError as error:
+        from weft import ExperimentError
+
+        if not isinstance(error, ExperimentError):
+            raise
+        return _complain(str(error))
+    except Exception as error:
+        # Wrong usage, or an interrupt inside the option parser. The parser's classes have
+        # moved between Typer's versions, so they are told by what they can do.
+        if type(error).__name__ == "Abort":
+            return 130
+        if type(error).__name__ == "NoArgsIsHelpError":
+            print(error, file=sys.stderr)
+            return 2
+        if not hasattr(error, "format_message"):
+            raise
+        return _complain(f"{error.format_message().rstrip('.')}; see weft --help")
+
+
+def _complain(message: str) -> int:
+    print(f"error: {' '.join(message.split())}", file=sys.stderr)
+    return 2

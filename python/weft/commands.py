@@ -1,0 +1,207 @@
+"""What the commands do: from arguments to results on the screen and on disk."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from weft import api, inputs, progress, store, study, sweep
+from weft._native import ExperimentError
+from weft._types import CatalogueEntry
+from weft.inputs import Experiment, Overrides
+
+# A pipe has no width; whoever reads it can scroll.
+_WIDE = 200
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `run` and `compare` are told about carrying out and showing."""
+
+    output: Path | None
+    jobs: int | None
+    json: bool
+    report: bool
+    quiet: bool
+
+
+def run(
+    files: Sequence[str],
+    options: Options,
+    seeds: int | None,
+    changes: Overrides,
+    fabric: str | None,
+    schemes: Sequence[str] | None,
+) -> int:
+    """`weft run`; returns the exit status."""
+    experiments = []
+    for file in files:
+        path = Path(file)
+        if path.suffix.lower() in inputs.WORKLOAD_SUFFIXES:
+            experiment, chosen = inputs.from_workload(path, fabric, schemes, changes, seeds)
+            if chosen and not options.quiet:
+                _note(chosen)
+        elif fabric or schemes:
+            key = "--fabric" if fabric else "--schemes"
+            raise ExperimentError(
+                f"{file}: {key} is for .cm and .csv files; an experiment file has a table for it, "
+                "which --set can change"
+            )
+        else:
+            experiment = inputs.from_file(path, changes, seeds)
+        experiments.append(experiment)
+    return _carry_out(inputs.distinct_names(experiments), options)
+
+
+def compare(
+    fabric: str,
+    workload: str,
+    schemes: Sequence[str],
+    transport: str | None,
+    options: Options,
+    seeds: int | None,
+    changes: Overrides,
+) -> int:
+    """`weft compare`; returns the exit status."""
+    experiment: dict[str, Any] = {
+        "title": f"{workload} on {fabric}",
+        "fabric": inputs.table_of("fabric", fabric),
+        "workload": inputs.table_of("workload", workload),
+        "sweep": {"balance.scheme": list(schemes)},
+    }
+    told = [(f"transport.{key}", value) for key, value in _transport(transport)]
+    checked = inputs.from_dict(experiment, "command line", [*told, *changes], seeds)
+    return _carry_out([replace(checked, name="compare")], options)
+
+
+def catalogue(kind: str, as_json: bool) -> int:
+    """`weft list`."""
+    entries: list[CatalogueEntry] = getattr(api, kind)()
+    if as_json:
+        print(json.dumps(entries, indent=1))
+        return 0
+    from weft import listing
+
+    print(listing.text(entries, shutil.get_terminal_size().columns))
+    return 0
+
+
+def report(directory: Path, quiet: bool) -> int:
+    """`weft report`."""
+    _report(directory, quiet)
+    return 0
+
+
+def overrides(texts: Sequence[str]) -> list[tuple[str, str]]:
+    """The pairs in `--set key=value` arguments."""
+    return [_pair("--set", text) for text in texts]
+
+
+def split(text: str | None) -> list[str] | None:
+    """`a,b,c` as a list."""
+    return [part.strip() for part in text.split(",") if part.strip()] if text else None
+
+
+def _pair(option: str, text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise ExperimentError(f"{option} {text}: no key and value; write {option} key=value")
+    return key.strip(), value.strip()
+
+
+def _transport(text: str | None) -> list[tuple[str, str]]:
+    return [_pair("--transport", part) for part in split(text) or []]
+
+
+def _carry_out(experiments: Sequence[Experiment], options: Options) -> int:
+    for experiment in experiments:
+        for warning in experiment.warnings:
+            _note(f"warning: {warning}")
+    kept: store.Store = store.DirectoryStore(options.output) if options.output else store.RowStore()
+    whole = study.of(experiments, shlex.join(["weft", *sys.argv[1:]]))
+    tally = sweep.execute(whole.runs(), kept, options.jobs, progress.watcher(options.quiet))
+    for stall in tally.stalls:
+        _note(f"stalled: {stall}")
+    listed = whole.listed(kept)
+    _warn_of_runs(listed, kept)
+    if not tally.interrupted and options.output and listed:
+        whole.save(options.output)
+        store.assemble(options.output, listed, kept)
+    if options.json:
+        _print_json(listed, kept)
+    elif listed:
+        _print_tables(whole, listed, kept)
+    if tally.interrupted:
+        _interrupted(tally, options.output)
+        return 130
+    if options.output and listed and options.report:
+        _report(options.output, options.quiet)
+    return 1 if tally.stalls else 0
+
+
+def _warn_of_runs(listed: store.Listed, kept: store.Store) -> None:
+    """What the runs found odd, each thing once."""
+    found: dict[str, int] = {}
+    for _, spec in listed:
+        for warning in kept.record(spec["key"])["warnings"]:
+            found[warning] = found.get(warning, 0) + 1
+    for warning, count in found.items():
+        _note(f"warning: {warning}" + (f" ({count} runs)" if count > 1 else ""))
+
+
+def _print_json(listed: store.Listed, kept: store.Store) -> None:
+    rows = []
+    for experiment, spec in listed:
+        record = kept.record(spec["key"])
+        swept = {key: value for key, value in spec["swept"].items() if key not in record["row"]}
+        rows.append({"experiment": experiment, **record["row"], **record["timing"], **swept})
+    print(json.dumps(rows, indent=1))
+
+
+def _print_tables(whole: study.Study, listed: store.Listed, kept: store.Store) -> None:
+    from weft import tables
+    from weft.groups import group
+
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDE
+    for number, experiment in enumerate(whole.experiments):
+        rows = [
+            kept.record(spec["key"])["row"] | {"swept": spec["swept"]}
+            for name, spec in listed
+            if name == experiment.name
+        ]
+        if rows:
+            table = tables.summarise(group(rows, experiment.x))
+            print("\n" * (number > 0), end="")
+            print(tables.text(table, experiment.title, width))
+
+
+def _report(directory: Path, quiet: bool) -> None:
+    from weft import report as reports
+
+    results = study.load(directory)
+    if not quiet:
+        _note("drawing plots and the report")
+    written = reports.make(results, directory)
+    if not quiet:
+        _note(f"{written[-1]} and {len(written) - 1} plots in {directory / 'plots'}")
+
+
+def _interrupted(tally: sweep.Tally, output: Path | None) -> None:
+    finished = f"interrupted: {tally.done} of {tally.total} runs had finished"
+    if output is None:
+        _note(f"{finished}; with -o DIR they would have been kept")
+        return
+    _note(
+        f"{finished} and are kept in {output / 'runs'}; to run the other "
+        f"{tally.total - tally.done}: {shlex.join(['weft', *sys.argv[1:]])}"
+    )
+
+
+def _note(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)

@@ -1,0 +1,190 @@
+"""What the user hands in, as experiments: files, dicts, bare workloads, shorthands.
+
+Checking is the native core's; this module finds the text, and builds the experiment around a
+workload file or a command line that does not say everything.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from weft import _native
+from weft._native import ExperimentError
+from weft._types import Expanded, RunSpec
+
+WORKLOAD_SUFFIXES = (".cm", ".csv")
+DEFAULT_SCHEMES = ("ecmp", "spray", "reps", "ethereal")
+_MAX_LEAF_SPINE_PORTS = 64
+_DEFAULT_LINK = {"link": "400Gbps", "delay": "500ns"}
+
+Overrides = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A checked experiment and its runs, in the order in which results are listed."""
+
+    name: str
+    """Short and distinct within a study: the file's stem. Figure files are named after it."""
+    title: str
+    notes: str
+    x: str | None
+    text: str
+    """What the user wrote, for the report."""
+    runs: list[RunSpec]
+    warnings: list[str]
+
+
+def from_file(path: Path, overrides: Overrides = (), seeds: int | None = None) -> Experiment:
+    """The experiment in a TOML file."""
+    return _expand(_read(path), "toml", str(path), overrides, seeds)
+
+
+def from_dict(
+    experiment: Mapping[str, Any],
+    source: str = "experiment",
+    overrides: Overrides = (),
+    seeds: int | None = None,
+) -> Experiment:
+    """The experiment in a dict of the same shape as a TOML file."""
+    text = json.dumps(experiment, indent=2, default=_plain)
+    return _expand(text, "json", source, overrides, seeds)
+
+
+def from_workload(
+    path: Path,
+    fabric: str | None = None,
+    schemes: Sequence[str] | None = None,
+    overrides: Overrides = (),
+    seeds: int | None = None,
+) -> tuple[Experiment, str]:
+    """An experiment around a connection matrix or a CSV of flows, and what was chosen for it."""
+    if not path.is_file():
+        raise ExperimentError(f"{path}: no such file; check the path")
+    table = table_of("fabric", fabric) if fabric else fitting_fabric(_hosts_named(path))
+    experiment = {
+        "title": f"{path.name} on a {_describe(table)}",
+        "fabric": table,
+        "workload": {"file": path.name},
+        "sweep": {"balance.scheme": list(schemes or DEFAULT_SCHEMES)},
+    }
+    # The path as source: the core reads the workload relative to it and names it in errors.
+    chosen = "" if fabric else f"{path}: no --fabric given, so on a {_describe(table)}"
+    return from_dict(experiment, str(path), overrides, seeds), chosen
+
+
+def table_of(kind: Literal["fabric", "workload"], text: str) -> dict[str, Any]:
+    """The experiment's table for a shorthand such as `leaf-spine:leaves=4,...`."""
+    if kind == "workload" and text.lower().endswith(WORKLOAD_SUFFIXES):
+        return {"file": text}
+    table: dict[str, Any] = json.loads(_native.shorthand(kind, text))
+    return table
+
+
+def fitting_fabric(hosts: int) -> dict[str, Any]:
+    """A non-blocking fabric with room for so many hosts, of switches with equal ports.
+
+    Half of a leaf's ports go down and half up. A leaf-spine while switches of 64 ports
+    suffice (2048 hosts), a fat-tree beyond.
+    """
+    half = max(2, math.ceil(math.sqrt(hosts / 2)))
+    if 2 * half <= _MAX_LEAF_SPINE_PORTS:
+        # Rather a few more ports than hosts that the workload does not name.
+        most = _MAX_LEAF_SPINE_PORTS // 2
+        sizes = range(half, min(2 * half, most + 1))
+        even = (size for size in sizes if hosts % size == 0 and hosts >= 2 * size)
+        half = next(even, half)
+        leaves = max(2, math.ceil(hosts / half))
+        shape = {"leaves": leaves, "spines": half, "hosts_per_leaf": half}
+        return {"topology": "leaf-spine", **shape, **_DEFAULT_LINK}
+    k = next(k for k in range(4, hosts + 4, 2) if k**3 // 4 >= hosts)
+    return {"topology": "fat-tree", "k": k, **_DEFAULT_LINK}
+
+
+def distinct_names(experiments: Sequence[Experiment]) -> list[Experiment]:
+    """The experiments, with a number added to names that occur more than once."""
+    seen: dict[str, int] = {}
+    renamed = []
+    for experiment in experiments:
+        seen[experiment.name] = seen.get(experiment.name, 0) + 1
+        number = seen[experiment.name]
+        name = experiment.name if number == 1 else f"{experiment.name}-{number}"
+        renamed.append(Experiment(**{**vars(experiment), "name": name}))
+    return renamed
+
+
+def _expand(
+    text: str,
+    form: Literal["toml", "json"],
+    source: str,
+    overrides: Overrides,
+    seeds: int | None,
+) -> Experiment:
+    expanded: Expanded = json.loads(_native.expand(text, form, source, list(overrides), seeds))
+    name = Path(source).stem.replace(" ", "-") or "experiment"
+    return Experiment(
+        name=name,
+        title=expanded["title"] or name,
+        notes=expanded["notes"],
+        x=expanded["x"],
+        text=text,
+        runs=expanded["runs"],
+        warnings=expanded["warnings"],
+    )
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ExperimentError(f"{path}: no such file; check the path") from None
+    except IsADirectoryError:
+        raise ExperimentError(f"{path}: is a directory; name an experiment file") from None
+    except UnicodeDecodeError:
+        raise ExperimentError(f"{path}: is not text; name an experiment file (.toml)") from None
+    except OSError as error:
+        why = error.strerror or "cannot be read"
+        raise ExperimentError(f"{path}: {why.lower()}; check the file") from None
+
+
+def _hosts_named(path: Path) -> int:
+    """How many hosts a workload file needs: what it says, or the largest number in it.
+
+    Only for choosing a fabric: a malformed file counts as two hosts here, and the core then
+    says what is wrong with it.
+    """
+    with path.open(encoding="utf-8", errors="replace", newline="") as lines:
+        if path.suffix.lower() == ".cm":
+            words = lines.readline().split()
+            known = len(words) == 2 and words[0] == "Nodes" and words[1].isdigit()
+            return max(2, int(words[1])) if known else 2
+        rows = csv.DictReader(line for line in lines if not line.startswith("#"))
+        ends = (row.get(end) or "" for row in rows for end in ("src", "dst"))
+        return max(2, *(int(end) + 1 for end in ends if end.strip().isdigit()), 2)
+
+
+def _describe(fabric: Mapping[str, Any]) -> str:
+    kind = fabric.get("topology", "fabric")
+    rest = [
+        f"{key.replace('_', ' ')} {value}" for key, value in fabric.items() if key != "topology"
+    ]
+    return f"{kind} ({', '.join(rest)})"
+
+
+def _plain(value: object) -> Any:
+    """JSON for what a Python experiment may hold besides JSON's own types."""
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "tolist"):  # NumPy scalars and arrays.
+        return value.tolist()
+    if isinstance(value, tuple | set | range):
+        return list(value)
+    raise ExperimentError(
+        f"experiment: a value of type {type(value).__name__}; use numbers, strings, lists, dicts"
+    )

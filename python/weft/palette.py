@@ -1,0 +1,63 @@
+"""One colour, dash and marker a scheme, the same in every figure.
+
+The colours are those of Okabe and Ito, which stay apart for colour-blind readers; black is
+left out because it vanishes on dark paper. Dashes and markers repeat the distinction for print.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Dash = Literal["solid", "dash", "dot", "dashdot"]
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a series looks. `marker` is a name that both renderers map."""
+
+    colour: str
+    dash: Dash = "solid"
+    marker: str = "circle"
+
+
+BOUND = Style("#7f7f7f", "dash")
+"""The lower bound, in every figure."""
+
+_CYCLE = (
+    Style("#D55E00", "solid", "circle"),
+    Style("#0072B2", "dash", "square"),
+    Style("#009E73", "dashdot", "diamond"),
+    Style("#CC79A7", "solid", "triangle-up"),
+    Style("#E69F00", "dot", "triangle-down"),
+    Style("#56B4E9", "dash", "cross"),
+    Style("#8C6D31", "dashdot", "x"),
+    Style("#A0A0A0", "dot", "star"),
+)
+
+_FIXED = {
+    "ecmp": Style("#D55E00", "dash", "square"),
+    "spray": Style("#0072B2", "solid", "circle"),
+    "spray-counter": Style("#56B4E9", "dash", "cross"),
+    "reps": Style("#E69F00", "dashdot", "triangle-up"),
+    "reps-sticky": Style("#CC79A7", "dot", "triangle-down"),
+    "ethereal": Style("#009E73", "solid", "diamond"),
+}
+
+
+def styles(labels: Sequence[str]) -> dict[str, Style]:
+    """A style for each label, in order; known schemes always look the same.
+
+    A label may say more than the scheme ("ecmp, 1ms"): the first one of a scheme gets the
+    scheme's style, further ones what is left.
+    """
+    chosen: dict[str, Style] = {}
+    for label in labels:
+        fixed = _FIXED.get(label.split(",")[0].strip())
+        if fixed is not None and fixed not in chosen.values():
+            chosen[label] = fixed
+    taken = {style.colour for style in chosen.values()}
+    free = [style for style in _CYCLE if style.colour not in taken] or list(_CYCLE)
+    rest = [label for label in labels if label not in chosen]
+    return chosen | {label: free[i % len(free)] for i, label in enumerate(rest)}

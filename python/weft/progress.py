@@ -1,0 +1,114 @@
+"""Telling a person how far a sweep is: on standard error, never among the results."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Protocol, Self
+
+from weft._types import Row, RunSpec
+from weft.quantities import format_time
+
+
+class Watcher(Protocol):
+    """Hears of every finished run. Called from the main thread only."""
+
+    def start(self, total: int, kept: int) -> None:
+        """`total` runs are wanted, `kept` of them are on disk already."""
+
+    def finished(self, spec: RunSpec, row: Row | None) -> None:
+        """A run ended; `row` is None if it stalled."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+
+class Silent:
+    """Says nothing."""
+
+    def start(self, total: int, kept: int) -> None:
+        """Nothing to say."""
+
+    def finished(self, spec: RunSpec, row: Row | None) -> None:
+        """Nothing to say."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+class Lines(Silent):
+    """One line a run: for logs and pipes."""
+
+    def __init__(self) -> None:
+        self._total = self._done = 0
+        self._began = time.monotonic()
+
+    def start(self, total: int, kept: int) -> None:
+        """Says how much there is to do."""
+        self._total, self._done = total, kept
+        if kept:
+            print(f"{kept} of {total} runs are there already", file=sys.stderr)
+
+    def finished(self, spec: RunSpec, row: Row | None) -> None:
+        """Says what came out, and the time since the start."""
+        self._done += 1
+        result = f"CCT {format_time(row['cct_s'])}" if row else "stalled"
+        where = f"[{self._done}/{self._total}] {spec['label']} seed {spec['seed']}"
+        took = time.monotonic() - self._began
+        print(f"{where}: {result} ({took:.1f} s)", file=sys.stderr, flush=True)
+
+
+class Bar(Silent):
+    """A bar with the time left, for a terminal."""
+
+    def __init__(self) -> None:
+        from rich import progress
+        from rich.console import Console
+
+        self._bar = progress.Progress(
+            progress.TextColumn("{task.description}"),
+            progress.BarColumn(),
+            progress.MofNCompleteColumn(),
+            progress.TextColumn("[dim]elapsed"),
+            progress.TimeElapsedColumn(),
+            progress.TextColumn("[dim]left"),
+            progress.TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._task = self._bar.add_task("simulating", total=None)
+
+    def start(self, total: int, kept: int) -> None:
+        """Draws the bar, what is kept counted as done."""
+        self._bar.update(self._task, total=total)
+        # Kept runs must not make the remaining ones look fast: restart the clock behind them.
+        self._bar.update(self._task, completed=kept)
+        self._bar.reset(self._task, completed=kept, total=total)
+
+    def finished(self, spec: RunSpec, row: Row | None) -> None:
+        """Moves the bar."""
+        name = f"{spec['label']} seed {spec['seed']}"
+        self._bar.update(self._task, advance=1, description=f"{name[:40]:40s}")
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+
+def watcher(quiet: bool) -> Watcher:
+    """The one that suits standard error."""
+    if quiet:
+        return Silent()
+    return Bar() if sys.stderr.isatty() else Lines()

@@ -1,0 +1,88 @@
+"""Numbers with units, as people write and read them: "16KB", "1.2 ms", "400Gbps".
+
+Sizes are decimal (1 KB is 1000 bytes), as in the papers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_TIME = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")]
+_BYTES = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "KB"), (1.0, "B")]
+_PARSE = {
+    "time": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "ps": 1e-12},
+    "bytes": {"B": 1.0, "KB": 1e3, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
+    | {"KiB": 1024.0, "MiB": 1024.0**2, "GiB": 1024.0**3},
+    "rate": {"bps": 1.0, "Kbps": 1e3, "Mbps": 1e6, "Gbps": 1e9, "Tbps": 1e12},
+}
+_QUANTITY = re.compile(r"\s*([0-9][0-9_]*(?:\.[0-9]+)?)\s*([A-Za-zµ]+)\s*")
+
+
+def parse(text: str) -> tuple[float, str] | None:
+    """`("16KB")` is `(16000.0, "bytes")`; None for what is not a number with a known unit."""
+    match = _QUANTITY.fullmatch(text)
+    if match is None:
+        return None
+    for dimension, units in _PARSE.items():
+        if match[2] in units:
+            return float(match[1].replace("_", "")) * units[match[2]], dimension
+    return None
+
+
+def magnitude(value: object) -> float | None:
+    """A swept value as a number to put on an axis, or None if it is a name."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return float(value)
+    parsed = parse(value) if isinstance(value, str) else None
+    return parsed[0] if parsed else None
+
+
+def time_unit(values: Iterable[float]) -> tuple[float, str]:
+    """Seconds per unit, and the unit, in which the largest of these reads best."""
+    return _unit(values, _TIME)
+
+
+def bytes_unit(values: Iterable[float]) -> tuple[float, str]:
+    """Bytes per unit, and the unit, in which the largest of these reads best."""
+    return _unit(values, _BYTES)
+
+
+def format_time(seconds: float) -> str:
+    """Seconds for a reader: `123 µs`."""
+    return _format(seconds, _TIME)
+
+
+def format_bytes(count: float) -> str:
+    """Bytes for a reader: `1.25 MB`."""
+    return _format(count, _BYTES)
+
+
+def format_count(count: float) -> str:
+    """A count for a reader, thousands set apart; means of few seeds may have a fraction."""
+    if abs(count - round(count)) < 1e-9 or count >= 100:
+        return f"{count:,.0f}"
+    return f"{count:,.1f}"
+
+
+def significant(value: float, digits: int = 4) -> str:
+    """A plain decimal with this many significant digits and no trailing noise."""
+    if value == 0:
+        return "0"
+    if abs(value) >= 10 ** (digits - 1):
+        return f"{value:,.0f}"
+    return f"{value:#.{digits}g}".rstrip(".")
+
+
+def _unit(values: Iterable[float], units: list[tuple[float, str]]) -> tuple[float, str]:
+    largest = max((abs(value) for value in values), default=0.0)
+    return next((unit for unit in units if largest >= unit[0]), units[-1])
+
+
+def _format(value: float, units: list[tuple[float, str]]) -> str:
+    scale, name = _unit([value], units)
+    if scale == 1.0 and name == "B":
+        return f"{format_count(value)} B"
+    return "0" if value == 0 else f"{significant(value / scale)} {name}"

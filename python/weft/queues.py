@@ -1,0 +1,134 @@
+"""Figures of queues over time, from the probes of a run.
+
+Probes that are alike (the uplinks of one leaf) are shown as one: the largest of them at every
+moment. Long series are cut into bins of which the largest sample is shown, so that no peak is
+lost.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from weft import palette
+from weft._types import Row
+from weft.axes import alike, fit
+from weft.charts import Axis, Curve, Figure, Lines, Panel
+from weft.groups import Category, Grouping
+from weft.quantities import bytes_unit, time_unit
+from weft.selection import chosen, evenly, remark
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_POINTS = 600
+_MOST_FIGURES = 4
+
+
+def figures(grouping: Grouping, series: pl.LazyFrame) -> list[Figure]:
+    """One figure for each class of probes, one panel a category, one curve a scheme."""
+    names = series.select("name", "kind").unique(maintain_order=True).collect()
+    classes: dict[str, list[str]] = {}
+    for name, kind in names.iter_rows():
+        classes.setdefault(_class(name, kind), []).append(name)
+    drawn = []
+    for number, (title, probes) in enumerate(list(classes.items())[:_MOST_FIGURES]):
+        figure = _figure(grouping, series, title, probes)
+        if figure is not None:
+            drawn.append(replace(figure, name=f"queue-{number + 1}"))
+    return drawn
+
+
+def _class(name: str, kind: str) -> str:
+    """Ports of the same switch towards the same tier are alike; so are switches of a tier."""
+    if kind == "switch":
+        return f"buffer of {_tier(name)} switches"
+    here, _, there = name.partition(" -> ")
+    return f"queue from {here} to {_tier(there)}s"
+
+
+def _tier(name: str) -> str:
+    return re.sub(r"[-0-9#.]+$", "", re.sub(r"#.*$", "", name))
+
+
+def _figure(
+    grouping: Grouping, series: pl.LazyFrame, title: str, probes: Sequence[str]
+) -> Figure | None:
+    panels = []
+    for category in evenly(grouping.categories):
+        lines = _panel(grouping, category, series, probes)
+        if lines is not None:
+            panels.append(Panel(category.label, lines))
+    if not panels:
+        return None
+    seed = next(iter(grouping.cells.values()))[0]["seed"]
+    what = "Over time" if len(probes) == 1 else f"The largest of {len(probes)} at every moment"
+    caption = f"{what}; seed {seed}. Short peaks are kept where samples are thinned out."
+    caption += remark(grouping)
+    name = title[0].upper() + title[1:]
+    if len(probes) == 1:
+        kind = "Queue" if " -> " in probes[0] else "Buffer of"
+        name = f"{kind} {probes[0].replace('->', '→')}"
+    return Figure("queue", name, caption, fit(_with_units(panels)))
+
+
+def _panel(
+    grouping: Grouping, category: Category, series: pl.LazyFrame, probes: Sequence[str]
+) -> Lines | None:
+    styles = palette.styles(grouping.series)
+    curves = []
+    for name in chosen(grouping.series):
+        rows = grouping.rows(category, name)
+        times, sizes = _samples(series, rows[0], probes) if rows else ([], [])
+        if times:
+            # Solid: a dash pattern over a jagged line reads as noise.
+            style = replace(styles[name], dash="solid")
+            curves.append(Curve(name, style, tuple(times), tuple(sizes)))
+    if not curves:
+        return None
+    return Lines(tuple(curves), Axis(""), Axis(""))
+
+
+def _samples(
+    series: pl.LazyFrame, row: Row, probes: Sequence[str]
+) -> tuple[list[float], list[float]]:
+    """Seconds and bytes of the probes' largest, in at most `_POINTS` bins."""
+    import polars as pl
+
+    mine = series.filter((pl.col("run") == row["run"]) & pl.col("name").is_in(list(probes)))
+    largest = mine.group_by("time_s").agg(pl.col("bytes").max()).sort("time_s").collect()
+    size = -(-len(largest) // _POINTS) or 1
+    bins = pl.int_range(pl.len()) // size
+    thinned = largest.group_by(bins.alias("bin"), maintain_order=True).agg(
+        pl.col("time_s").first(), pl.col("bytes").max().cast(pl.Float64)
+    )
+    return thinned["time_s"].to_list(), thinned["bytes"].to_list()
+
+
+def _with_units(panels: Sequence[Panel]) -> list[Panel]:
+    """Readable units: the same in all panels where they can be compared, else each its own."""
+    plots = [panel.plot for panel in panels if isinstance(panel.plot, Lines)]
+    seconds = [max(curve.x[-1] for curve in plot.curves) for plot in plots]
+    sizes = [max(max(curve.y) for curve in plot.curves) for plot in plots]
+    if alike(seconds):
+        seconds = [max(seconds)] * len(seconds)
+    if alike(sizes):
+        sizes = [max(sizes)] * len(sizes)
+    return [
+        replace(panel, plot=_scaled(plot, time_unit([longest]), bytes_unit([largest])))
+        for panel, plot, longest, largest in zip(panels, plots, seconds, sizes, strict=True)
+    ]
+
+
+def _scaled(plot: Lines, time: tuple[float, str], size: tuple[float, str]) -> Lines:
+    curves = tuple(
+        replace(
+            curve,
+            x=tuple(value / time[0] for value in curve.x),
+            y=tuple(value / size[0] for value in curve.y),
+        )
+        for curve in plot.curves
+    )
+    return Lines(curves, Axis(f"time [{time[1]}]"), Axis(f"queue [{size[1]}]"))

@@ -1,0 +1,213 @@
+"""The report: one HTML file with tables and interactive figures that needs no network.
+
+Figures are handed to the page as Plotly traces and layouts in JSON; the page's own script
+(in the template) adds the colours of light or dark paper and draws them.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from weft import figures, tables
+from weft.charts import Axis, Bars, Curve, Figure, HeatMap, Lines, Panel
+from weft.groups import group
+from weft.inputs import Experiment
+from weft.palette import BOUND
+from weft.quantities import format_time
+from weft.study import Results
+
+Json = dict[str, Any]
+
+
+def make(results: Results, directory: Path) -> list[Path]:
+    """Draw every figure into `directory/plots` and write `directory/report.html`."""
+    from weft import plots
+
+    (directory / "plots").mkdir(exist_ok=True)
+    written, sections = [], []
+    for experiment in results.study.experiments:
+        rows = results.rows(experiment)
+        if not rows:
+            continue
+        grouping = group(rows, experiment.x)
+        drawn = figures.of_experiment(experiment, results, grouping)
+        for figure in drawn:
+            written += plots.draw(figure, directory / "plots")
+        sections.append(_section(experiment, tables.summarise(grouping), drawn))
+    path = directory / "report.html"
+    path.write_text(_page(results, sections), encoding="utf-8")
+    return [*written, path]
+
+
+def _page(results: Results, sections: list[Json]) -> str:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+    from plotly.offline import get_plotlyjs
+
+    environment = Environment(
+        loader=PackageLoader("weft"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["time"] = format_time
+    titles = [section["title"] for section in sections]
+    figures_json = {
+        figure["name"]: figure["panels"] for section in sections for figure in section["figures"]
+    }
+    return environment.get_template("report.html").render(
+        title=titles[0] if len(titles) == 1 else "Weft report",
+        sections=sections,
+        study=results.study,
+        # "</script>" inside a string would end the script element.
+        figures_json=Markup(_compact(figures_json).replace("</", "<\\/")),  # noqa: S704
+        plotly=Markup(get_plotlyjs()),  # noqa: S704
+    )
+
+
+def _section(experiment: Experiment, table: tables.Table, drawn: list[Figure]) -> Json:
+    return {
+        "name": experiment.name,
+        "title": experiment.title,
+        "notes": [part.strip() for part in experiment.notes.split("\n\n") if part.strip()],
+        "text": experiment.text,
+        "warnings": experiment.warnings,
+        "table": table,
+        "figures": [
+            {
+                "name": figure.name,
+                "title": figure.title,
+                "caption": figure.caption,
+                "panels": [_panel(panel) for panel in figure.panels],
+            }
+            for figure in drawn
+        ],
+    }
+
+
+def _panel(panel: Panel) -> Json:
+    match panel.plot:
+        case Bars():
+            drawn = _bars(panel.plot)
+        case Lines():
+            drawn = _lines(panel.plot)
+        case HeatMap():
+            drawn = _heat_map(panel.plot)
+    drawn["layout"] |= {"xaxis": _axis(panel.plot.x) | drawn["layout"].get("xaxis", {})}
+    drawn["layout"] |= {"yaxis": _axis(panel.plot.y) | drawn["layout"].get("yaxis", {})}
+    return drawn | {"title": panel.title}
+
+
+def _bars(plot: Bars) -> Json:
+    places = list(range(len(plot.categories)))
+    data: list[Json] = []
+    for series in plot.series:
+        halves = [half or 0.0 for half in series.halves]
+        data.append(
+            {
+                "type": "bar",
+                "name": series.label,
+                "x": places,
+                "y": series.values,
+                "customdata": [
+                    f"{series.label or category}" + (f" ± {half:.3g}" if half else "")
+                    for category, half in zip(plot.categories, halves, strict=True)
+                ],
+                "hovertemplate": "%{y:.4g}<br>%{customdata}<extra></extra>",
+                "marker": {"color": [style.colour for style in series.styles]},
+                "error_y": {"type": "data", "array": halves, "visible": any(halves)},
+                "showlegend": len(plot.series) > 1,
+            }
+        )
+    if plot.bound:
+        data.append(_bound(plot))
+    ticks = {"tickvals": places, "ticktext": plot.categories, "showgrid": False, "zeroline": False}
+    span = [-0.6, len(places) - 0.4]
+    return {"data": data, "layout": {"xaxis": ticks | {"range": span}, "barmode": "group"}}
+
+
+def _bound(plot: Bars) -> Json:
+    """The bound as one broken line: a level across each category."""
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for i, level in enumerate(plot.bound):
+        x += [i - 0.5, i, i + 0.5, None]
+        y += [level, level, level, None]
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": plot.bound_label,
+        "x": x,
+        "y": y,
+        "line": {"color": BOUND.colour, "dash": BOUND.dash, "width": 2},
+        "hovertemplate": f"{plot.bound_label}: %{{y:.4g}}<extra></extra>",
+        "showlegend": True,
+    }
+
+
+def _lines(plot: Lines) -> Json:
+    return {"data": [_curve(curve) for curve in plot.curves], "layout": {"hovermode": "closest"}}
+
+
+def _curve(curve: Curve) -> Json:
+    return {
+        "type": "scatter",
+        "mode": "lines+markers" if curve.markers else "lines",
+        "name": curve.label,
+        "x": [_rounded(value) for value in curve.x],
+        "y": [_rounded(value) for value in curve.y],
+        "line": {"color": curve.style.colour, "dash": curve.style.dash, "width": 2},
+        "marker": {"symbol": curve.style.marker, "size": 7},
+        "error_y": {
+            "type": "data",
+            "array": [half or 0.0 for half in curve.halves],
+            "visible": any(curve.halves),
+        },
+        "hovertemplate": f"{curve.label}: %{{y:.4g}} at %{{x:.4g}}<extra></extra>",
+    }
+
+
+def _heat_map(plot: HeatMap) -> Json:
+    low, high = plot.scale.limits or (0.0, 1.0)
+    hover = f"{plot.y.title} %{{y}}, {plot.x.title} %{{x}}: %{{z:.1f}} %<extra></extra>"
+    trace = {
+        "type": "heatmap",
+        "x": plot.columns,
+        "y": plot.rows,
+        "z": [[None if v is None else _rounded(v) for v in row] for row in plot.values],
+        "zmin": low,
+        "zmax": high,
+        "colorscale": "Viridis",
+        "xgap": 1,
+        "ygap": 1,
+        "colorbar": {"title": {"text": plot.scale.title, "side": "right"}, "thickness": 12},
+        "hovertemplate": hover,
+    }
+    flat: Json = {"showgrid": False, "zeroline": False, "type": "category", "nticks": 12}
+    down = {"autorange": "reversed"}
+    return {"data": [trace], "layout": {"xaxis": flat, "yaxis": flat | down}}
+
+
+def _axis(axis: Axis) -> Json:
+    drawn: Json = {"title": {"text": axis.title}}
+    if axis.log:
+        drawn |= {"type": "log"}
+    elif axis.limits is not None:
+        drawn |= {"range": axis.limits}
+    else:
+        drawn |= {"rangemode": "tozero"}
+    if axis.ticks:
+        drawn |= {"tickvals": [v for v, _ in axis.ticks], "ticktext": [t for _, t in axis.ticks]}
+    return drawn
+
+
+def _rounded(value: float) -> float:
+    """Six digits: more than a screen shows, and a third of the bytes."""
+    return float(f"{value:.6g}")
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

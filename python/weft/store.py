@@ -1,0 +1,230 @@
+"""Where results live: one folder a finished run, and the tables assembled from them.
+
+A results directory holds `runs/<key>/` (one finished run: `row.json` and parquet files), the
+assembled `runs.parquet`, `flows.parquet`, `links.parquet`, `series.parquet`, and
+`timing.parquet`, the only one that differs between machines; `study.json` says which runs
+belong to it. A run's folder appears by one rename, so it is whole or not there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict
+
+from weft._types import Outcome, Row, RunSpec, Timing
+
+if TYPE_CHECKING:
+    import polars as pl
+
+TABLES = ("flows", "links", "series")
+
+
+class Record(TypedDict):
+    """What `row.json` holds."""
+
+    row: Row
+    timing: Timing
+    warnings: list[str]
+
+
+class Store(Protocol):
+    """Finished runs by key. `put` is called from several threads at once."""
+
+    def has(self, key: str) -> bool:
+        """Whether the run has finished."""
+
+    def put(self, spec: RunSpec, outcome: Outcome) -> None:
+        """Keep a finished run."""
+
+    def record(self, key: str) -> Record:
+        """The scalars of a finished run."""
+
+    def table(self, key: str, name: str) -> pl.LazyFrame:
+        """One of `TABLES` of a finished run."""
+
+
+class MemoryStore:
+    """Keeps everything in memory."""
+
+    def __init__(self) -> None:
+        self._records: dict[str, Record] = {}
+        self._tables: dict[str, dict[str, pl.DataFrame]] = {}
+
+    def has(self, key: str) -> bool:
+        """Whether the run has finished."""
+        return key in self._records
+
+    def put(self, spec: RunSpec, outcome: Outcome) -> None:
+        """Keep a finished run."""
+        self._tables[spec["key"]] = _frames(outcome)
+        self._records[spec["key"]] = _record(outcome)
+
+    def record(self, key: str) -> Record:
+        """The scalars of a finished run."""
+        return self._records[key]
+
+    def table(self, key: str, name: str) -> pl.LazyFrame:
+        """One of `TABLES` of a finished run."""
+        return self._tables[key][name].lazy()
+
+
+class RowStore(MemoryStore):
+    """Keeps only the scalars: for a command that shows a table and leaves no files."""
+
+    def put(self, spec: RunSpec, outcome: Outcome) -> None:
+        """Keep a finished run's scalars."""
+        self._records[spec["key"]] = _record(outcome)
+
+
+class DirectoryStore:
+    """Keeps each run in a folder of its own under `directory/runs`."""
+
+    def __init__(self, directory: Path) -> None:
+        self._runs = directory / "runs"
+        self._runs.mkdir(parents=True, exist_ok=True)
+
+    def has(self, key: str) -> bool:
+        """Whether the run has finished."""
+        return (self._runs / key / "row.json").is_file()
+
+    def put(self, spec: RunSpec, outcome: Outcome) -> None:
+        """Keep a finished run: written beside its place, then renamed into it."""
+        key = spec["key"]
+        draft = self._runs / f".{key}.{os.getpid()}.{threading.get_ident()}"
+        draft.mkdir()
+        try:
+            for name, frame in _frames(outcome).items():
+                frame.write_parquet(draft / f"{name}.parquet")
+            (draft / "row.json").write_text(json.dumps(_record(outcome), indent=1) + "\n")
+            draft.rename(self._runs / key)
+        except OSError:
+            # Another process may have finished the same run first; its result is the same.
+            if not self.has(key):
+                raise
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+
+    def record(self, key: str) -> Record:
+        """The scalars of a finished run."""
+        record: Record = json.loads((self._runs / key / "row.json").read_text())
+        return record
+
+    def table(self, key: str, name: str) -> pl.LazyFrame:
+        """One of `TABLES` of a finished run."""
+        import polars as pl
+
+        return pl.scan_parquet(self._runs / key / f"{name}.parquet")
+
+
+Listed = Sequence[tuple[str, RunSpec]]
+"""Runs in result order, each with the name of its experiment."""
+
+
+def runs_frame(listed: Listed, store: Store) -> pl.DataFrame:
+    """One row a run: who it is, what was swept, what came out. No timing."""
+    import polars as pl
+
+    columns = dict.fromkeys(key for _, spec in listed for key in spec["swept"])
+    rows = [store.record(spec["key"])["row"] for _, spec in listed]
+    frame = pl.DataFrame(
+        {
+            "run": pl.Series(range(len(listed)), dtype=pl.UInt32),
+            "experiment": [name for name, _ in listed],
+            "label": [spec["label"] for _, spec in listed],
+            "key": [spec["key"] for _, spec in listed],
+        }
+        | {key: uniform([spec["swept"].get(key) for _, spec in listed]) for key in columns}
+    )
+    return pl.concat([frame, pl.DataFrame(rows, infer_schema_length=None)], how="horizontal")
+
+
+def timing_frame(listed: Listed, store: Store) -> pl.DataFrame:
+    """One row a run: what it cost."""
+    import polars as pl
+
+    timings = [
+        {"run": run, "experiment": name, "key": spec["key"]} | store.record(spec["key"])["timing"]
+        for run, (name, spec) in enumerate(listed)
+    ]
+    return pl.DataFrame(timings, schema_overrides={"run": pl.UInt32}, infer_schema_length=None)
+
+
+def table_frame(listed: Listed, store: Store, name: str) -> pl.LazyFrame:
+    """One of `TABLES` of all runs, each row with its run, experiment, scheme and seed."""
+    import polars as pl
+
+    if not listed:
+        return pl.LazyFrame()
+    parts = []
+    for run, (experiment, spec) in enumerate(listed):
+        row = store.record(spec["key"])["row"]
+        whose = [
+            pl.lit(run, dtype=pl.UInt32).alias("run"),
+            pl.lit(experiment).alias("experiment"),
+            pl.lit(row["scheme"]).alias("scheme"),
+            pl.lit(row["seed"]).alias("seed"),
+        ]
+        parts.append(store.table(spec["key"], name).select(*whose, pl.all()))
+    return pl.concat(parts, how="diagonal_relaxed")
+
+
+def assemble(directory: Path, listed: Listed, store: Store) -> None:
+    """Write the tables of a results directory; the same runs give the same bytes."""
+    runs_frame(listed, store).write_parquet(_draft(directory / "runs.parquet"))
+    timing_frame(listed, store).write_parquet(_draft(directory / "timing.parquet"))
+    for name in TABLES:
+        # Streamed, since the flows of a sweep may not fit in memory; row groups of a fixed
+        # size in a fixed order, since the bytes must not depend on the number of threads.
+        draft = _draft(directory / f"{name}.parquet")
+        frame = table_frame(listed, store, name)
+        frame.sink_parquet(draft, row_group_size=1 << 17, maintain_order=True)
+    for name in ("runs", "timing", *TABLES):
+        path = directory / f"{name}.parquet"
+        _draft(path).replace(path)
+
+
+def uniform(values: Sequence[Any]) -> list[Any]:
+    """Swept values as one column: numbers if all are, else text (absent stays absent)."""
+    kinds = {type(value) for value in values if value is not None}
+    if kinds <= {int} or kinds <= {bool}:
+        return list(values)
+    if kinds <= {int, float}:
+        return [None if value is None else float(value) for value in values]
+    return [None if value is None else text_of(value) for value in values]
+
+
+def text_of(value: object) -> str:
+    """A swept value as a reader knows it from the experiment file."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _draft(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}")
+
+
+def _record(outcome: Outcome) -> Record:
+    row, timing, warnings = outcome["row"], outcome["timing"], outcome["warnings"]
+    return {"row": row, "timing": timing, "warnings": warnings}
+
+
+def _frames(outcome: Outcome) -> dict[str, pl.DataFrame]:
+    import polars as pl
+
+    series = outcome["series"]
+    empty = {"time_s": pl.Float64, "name": pl.String, "kind": pl.String, "bytes": pl.UInt64}
+    parts = [pl.DataFrame(schema=empty)]
+    for name, kind, samples in zip(series["names"], series["kinds"], series["bytes"], strict=True):
+        times = pl.Series("time_s", series["time_s"], dtype=pl.Float64)
+        part = pl.DataFrame({"time_s": times, "bytes": pl.Series(samples, dtype=pl.UInt64)})
+        names = [pl.lit(name).alias("name"), pl.lit(kind).alias("kind")]
+        parts.append(part.select("time_s", *names, "bytes"))
+    flows: Mapping[str, Any] = outcome["flows"]
+    links: Mapping[str, Any] = outcome["links"]
+    return {"flows": pl.DataFrame(flows), "links": pl.DataFrame(links), "series": pl.concat(parts)}

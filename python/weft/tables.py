@@ -1,0 +1,190 @@
+"""The table of results: what every scheme took, and how far from optimal that is.
+
+`summarise` makes neutral lines that the console and the report both show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from weft import stats
+from weft._types import Row
+from weft.groups import Category, Grouping, group
+from weft.quantities import format_bytes, format_count, format_time, significant, time_unit
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_ROOMY = 100
+_ZERO = 0.05  # Prints as 0.0.
+MINUS = "\N{MINUS SIGN}"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a cell says, and the number that sorts it."""
+
+    text: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Line:
+    """One series in one category."""
+
+    series: str
+    cells: list[Cell]
+
+
+@dataclass(frozen=True)
+class Section:
+    """The lines of one category."""
+
+    category: Category
+    hosts: int
+    seeds: int
+    bound: float
+    lines: list[Line]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Everything that was measured of one experiment, in a few columns."""
+
+    columns: list[str]
+    """Titles of the cells; the series comes before them."""
+    meanings: list[str]
+    """What each column is, for a reader who hovers over it."""
+    sections: list[Section]
+
+
+def summarise(grouping: Grouping) -> Table:
+    """One section a category, one line a series: means over seeds."""
+    reference = "ecmp" if "ecmp" in grouping.series else grouping.series[0]
+    sections = []
+    for category in grouping.categories:
+        present = [series for series in grouping.series if grouping.rows(category, series)]
+        base = grouping.rows(category, reference)
+        cells = {series: grouping.rows(category, series) for series in present}
+        lines = [Line(series, _cells(rows, base)) for series, rows in cells.items()]
+        rows = [row for group_rows in cells.values() for row in group_rows]
+        seeds = max(len(group_rows) for group_rows in cells.values())
+        bound = stats.mean([row["bound_s"] for row in rows]).value
+        sections.append(Section(category, rows[0]["hosts"], seeds, bound, lines))
+    columns = [title.format(reference=reference) for title, _ in _COLUMNS]
+    return Table(
+        columns, [meaning.format(reference=reference) for _, meaning in _COLUMNS], sections
+    )
+
+
+_COLUMNS = [
+    ("CCT", "Collective completion time: mean over seeds, with the 95 % confidence interval"),
+    ("÷ bound", "Completion time over the lower bound that capacity and path delays set"),
+    ("vs {reference}", "Completion time against {reference}: mean of the paired differences"),
+    ("p99 FCT", "Flow completion time that 99 % of messages stay within"),
+    ("drops", "Packets dropped, a run"),
+    ("resent", "Data packets sent more than once, a run (of those, needlessly)"),
+    ("max QPs", "Most queue pairs active at once at one NIC"),
+    ("peak queue", "Most bytes that ever stood in one port's queue"),
+]
+
+
+def text(table: Table, title: str, width: int) -> str:
+    """A table for a terminal of `width` columns: titles over numbers, a line a series."""
+    heads = [("", "scheme"), *(_two_lines(column) for column in table.columns)]
+    lines = [line for section in table.sections for line in section.lines]
+    grid = [[line.series, *(cell.text for cell in line.cells)] for line in lines]
+    widths = [
+        max(map(len, column)) for column in zip(*zip(*heads, strict=True), *grid, strict=True)
+    ]
+    gap = "  " if sum(widths) + 2 * len(widths) <= width else " "
+    rule = "\N{BOX DRAWINGS LIGHT HORIZONTAL}" * (sum(widths) + len(gap) * (len(widths) - 1))
+
+    def row(cells: Sequence[str]) -> str:
+        first, *rest = zip(cells, widths, strict=True)
+        return gap.join([f"{first[0]:<{first[1]}}", *(f"{cell:>{size}}" for cell, size in rest)])
+
+    drawn = [title, rule, *(row([head[i] for head in heads]) for i in range(2))]
+    rows = iter(grid)
+    for section in table.sections:
+        drawn += [rule, *_above(table, section)]
+        drawn += [row(next(rows)) for _ in section.lines]
+    return "\n".join([*drawn, rule, _below(table)])
+
+
+def plain(runs: pl.DataFrame) -> str:
+    """The table of a runs frame without an experiment: what varies is told from the columns."""
+    swept = [name for name in runs.columns if "." in name]
+    rows = [row | {"swept": {key: row[key] for key in swept}} for row in runs.iter_rows(named=True)]
+    return text(summarise(group(rows)), runs["experiment"][0], _ROOMY) if rows else "no runs"
+
+
+def _two_lines(column: str) -> tuple[str, str]:
+    above, _, below = column.rpartition(" ")
+    return above, below
+
+
+def _bounds(table: Table) -> list[str]:
+    return list(dict.fromkeys(format_time(section.bound) for section in table.sections))
+
+
+def _above(table: Table, section: Section) -> list[str]:
+    """What the lines of a section have in common, if it is not the only one."""
+    if not section.category.label:
+        return []
+    own = len(_bounds(table)) > 1
+    bound = f" (lower bound {format_time(section.bound)})" if own else ""
+    return [section.category.label + bound]
+
+
+def _below(table: Table) -> str:
+    """What holds for the whole table."""
+    seeds, hosts, bounds = table.sections[0].seeds, table.sections[0].hosts, _bounds(table)
+    sure = "1 seed" if seeds == 1 else f"mean of {seeds} seeds, ± 95 % confidence"
+    return f"{hosts} hosts; {sure}" + (f"; lower bound {bounds[0]}" if len(bounds) == 1 else "")
+
+
+def _cells(rows: Sequence[Row], base: Sequence[Row]) -> list[Cell]:
+    def average(column: str) -> float:
+        return stats.mean([row[column] for row in rows]).value
+
+    slowdown, p99, drops = average("slowdown"), average("fct_p99_s"), average("drops")
+    retransmits, spurious = average("retransmits"), average("spurious_retransmits")
+    resent = format_count(retransmits)
+    if spurious:
+        resent += f" ({format_count(spurious)})"
+    queue_pairs, queue = average("max_qps"), average("peak_queue_bytes")
+    return [
+        _completion(rows),
+        Cell(f"{slowdown:.3f}", slowdown),
+        _against(rows, base),
+        Cell(format_time(p99), p99),
+        Cell(format_count(drops), drops),
+        Cell(resent, retransmits),
+        Cell(format_count(queue_pairs), queue_pairs),
+        Cell(format_bytes(queue), queue),
+    ]
+
+
+def _completion(rows: Sequence[Row]) -> Cell:
+    mean = stats.mean([row["cct_s"] for row in rows])
+    if mean.half is None:
+        return Cell(format_time(mean.value), mean.value)
+    scale, unit = time_unit([mean.value])
+    value, half = significant(mean.value / scale), significant(mean.half / scale, 2)
+    return Cell(f"{value} ± {half} {unit}", mean.value)
+
+
+def _against(rows: Sequence[Row], base: Sequence[Row]) -> Cell:
+    """Paired by seed: the same seed gives every scheme the same workload and hash salts."""
+    by_seed = {row["seed"]: row["cct_s"] for row in base}
+    changes = [
+        100 * (row["cct_s"] / by_seed[row["seed"]] - 1) for row in rows if row["seed"] in by_seed
+    ]
+    if not changes:
+        return Cell("", 0.0)
+    change = stats.mean(changes).value
+    sign = "" if abs(change) < _ZERO else "+" if change > 0 else MINUS
+    return Cell(f"{sign}{abs(change):.1f} %", change)

@@ -1,0 +1,85 @@
+"""What the Python tests share: a small experiment, and the command line as a process."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+SMALL = """
+title = "A small all-to-all"
+notes = "What to expect: nothing <strange>."
+[fabric]
+topology = "leaf-spine"
+leaves = 2
+spines = 2
+hosts_per_leaf = 2
+link = "100Gbps"
+delay = "500ns"
+[workload]
+pattern = "all-to-all"
+size = "16KB"
+[probe]
+interval = "100ns"
+ports = ["leaf-0 -> host-0", "leaf-0 -> spine-0", "leaf-0 -> spine-1"]
+switches = ["leaf-0"]
+[sweep]
+"balance.scheme" = ["ecmp", "spray", "ethereal"]
+seeds = 2
+"""
+
+Weft = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def pytest_configure() -> None:
+    """Without the native module nothing here can run: say so once."""
+    if importlib.util.find_spec("weft._native") is None:
+        raise pytest.UsageError("the native module is not built: `make build` builds it")
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """The path of a small experiment: three schemes, two seeds."""
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL)
+    return path
+
+
+@pytest.fixture
+def weft(tmp_path: Path) -> Weft:
+    """Run the command line in `tmp_path`."""
+
+    def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command(*arguments), cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+
+    return run
+
+
+def command(*arguments: str | Path) -> list[str]:
+    """The command line of `weft` with these arguments."""
+    return [sys.executable, "-m", "weft", *map(str, arguments)]
+
+
+def start(*arguments: str | Path, cwd: Path) -> subprocess.Popen[str]:
+    """Start the command line, so that a signal can be sent to it."""
+    # A test run in the background ignores interrupts, and its children would inherit that.
+    previous = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        return subprocess.Popen(
+            command(*arguments),
+            cwd=cwd,
+            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    finally:
+        signal.signal(signal.SIGINT, previous)

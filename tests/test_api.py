@@ -1,0 +1,74 @@
+"""`weft.simulate` and the package as Python sees it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import weft as package
+from conftest import SMALL, Weft
+
+
+def test_simulate_takes_a_dict_and_a_path(small: Path) -> None:
+    """Both give the same frames."""
+    from_path = package.simulate(small)
+    from_dict = package.simulate(tomllib.loads(SMALL))
+    assert from_path.runs.height == 6
+    assert_frame_equal(from_path.runs.drop("experiment"), from_dict.runs.drop("experiment"))
+    assert_frame_equal(from_path.flows.drop("experiment"), from_dict.flows.drop("experiment"))
+    assert from_path.flows.height == 6 * 4 * 3
+    assert set(from_path.series["kind"]) == {"port", "switch"}
+    assert "ethereal" in str(from_path)
+
+
+def test_simulate_equals_the_command_line(weft: Weft, small: Path, tmp_path: Path) -> None:
+    """The same experiment gives the same numbers either way."""
+    assert weft("run", small, "-o", "out", "--no-report", "-q").returncode == 0
+    result = package.simulate(small, jobs=1)
+    for name in ("runs", "flows", "links", "series"):
+        assert_frame_equal(
+            getattr(result, name), pl.read_parquet(tmp_path / "out" / f"{name}.parquet")
+        )
+
+
+def test_seeds_can_be_given(small: Path) -> None:
+    """They replace the experiment's."""
+    assert package.simulate(small, seeds=1).runs["seed"].to_list() == [1, 1, 1]
+
+
+def test_wrong_experiment_is_one_line() -> None:
+    """And a ValueError, for those who do not know Weft's own."""
+    with pytest.raises(package.ExperimentError) as caught:
+        package.simulate({"workload": {"pattern": "all-to-all", "size": 16}})
+    assert isinstance(caught.value, ValueError)
+    assert "\n" not in str(caught.value)
+
+
+def test_catalogues() -> None:
+    """What there is, with where it comes from."""
+    assert "ethereal" in [entry["name"] for entry in package.schemes()]
+    for entry in package.schemes() + package.transports():
+        assert entry["summary"]
+    assert package.workloads()
+    assert package.topologies()
+
+
+def test_importing_is_cheap() -> None:
+    """`import weft` and its command line load none of the heavy libraries."""
+    heavy = ["polars", "matplotlib", "plotly", "numpy", "jinja2", "rich.progress", "weft._native"]
+    check = f"import sys, weft, weft.cli; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_unknown_name() -> None:
+    """As for any module."""
+    with pytest.raises(AttributeError, match="nothing_like_it"):
+        _ = package.nothing_like_it
+    assert set(package.__all__) == set(dir(package))

@@ -1,0 +1,157 @@
+"""The command line as a user meets it: help, bad input, machine-readable output."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import SMALL, Weft, command
+
+COLUMNS = {
+    *("scheme", "workload", "algorithm", "size_bytes", "hosts", "seed"),
+    *("cct_s", "bound_s", "slowdown", "normalised", "packets", "packet_hops", "events"),
+    *("drops", "trims", "retransmits", "spurious_retransmits", "max_qps", "wall_s"),
+}
+
+CONNECTIONS = """Nodes 4
+Connections 2
+0->2 id 1 start 0 size 20000
+1->3 id 2 start 0 size 20000
+"""
+
+
+def test_help_answers_at_once() -> None:
+    """Heavy libraries are imported only where they are used."""
+    took = []
+    for _ in range(3):
+        began = time.perf_counter()
+        subprocess.run(command("--help"), check=True, capture_output=True)
+        took.append(time.perf_counter() - began)
+    assert min(took) < 0.3
+
+
+@pytest.mark.parametrize("name", ["run", "compare"])
+def test_help_teaches_by_example(weft: Weft, name: str) -> None:
+    """Each example stands on a line of its own."""
+    text = weft(name, "--help").stdout
+    assert "Examples:\n    weft " + name in text
+    assert "--json" in text
+    assert "one simulation" in " ".join(text.lower().split())
+
+
+def test_json_has_the_columns_and_nothing_else_on_stdout(weft: Weft, small: Path) -> None:
+    """One object a run, in run order, timing included."""
+    done = weft("run", small, "--json")
+    assert done.returncode == 0
+    rows = json.loads(done.stdout)
+    schemes = [(row["scheme"], row["seed"]) for row in rows]
+    assert schemes == [(s, n) for s in ("ecmp", "spray", "ethereal") for n in (1, 2)]
+    for row in rows:
+        assert set(row) >= COLUMNS
+        assert row["balance.scheme"] == row["scheme"]
+        assert row["slowdown"] == pytest.approx(row["cct_s"] / row["bound_s"])
+        assert row["cct_s"] >= row["bound_s"]
+
+
+def test_table_shows_every_scheme(weft: Weft, small: Path) -> None:
+    """With the distance from the bound and from ECMP, and the number of seeds."""
+    done = weft("run", small, "--quiet")
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    assert lines[0] == "A small all-to-all"
+    assert [line.split()[0] for line in lines if line[:1].islower()] == [
+        *("scheme", "ecmp", "spray", "ethereal")
+    ]
+    assert "mean of 2 seeds" in lines[-1]
+    assert done.stderr == ""
+
+
+def test_set_and_seeds_change_the_experiment(weft: Weft, small: Path) -> None:
+    """`--set` takes dotted keys, `--seeds` a count."""
+    done = weft("run", small, "--json", "--seeds", "1", "--set", "workload.size=32KB")
+    rows = json.loads(done.stdout)
+    assert [row["seed"] for row in rows] == [1, 1, 1]
+    assert {row["size_bytes"] for row in rows} == {32000}
+
+
+def test_compare_needs_no_file(weft: Weft) -> None:
+    """Fabric and workload come from shorthands."""
+    fabric = "leaf-spine:leaves=2,spines=2,hosts=2,link=100Gbps,delay=500ns"
+    workload = "all-to-all:size=16KB"
+    done = weft(
+        *("compare", "--fabric", fabric, "--workload", workload),
+        *("--schemes", "ecmp,ethereal", "--seeds", "2", "--json"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert [row["scheme"] for row in json.loads(done.stdout)] == ["ecmp"] * 2 + ["ethereal"] * 2
+
+
+def test_connection_matrix_gets_a_fabric_that_is_named(weft: Weft, tmp_path: Path) -> None:
+    """`weft run x.cm` needs nothing else, and says what it chose."""
+    (tmp_path / "two.cm").write_text(CONNECTIONS)
+    done = weft("run", "two.cm", "--schemes", "ecmp,ethereal", "--json")
+    assert done.returncode == 0, done.stderr
+    assert [row["hosts"] for row in json.loads(done.stdout)] == [4, 4]
+    assert "on a leaf-spine (leaves 2, spines 2, hosts per leaf 2" in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["schemes", "transports", "workloads", "topologies"])
+def test_list(weft: Weft, kind: str) -> None:
+    """The same entries for people and for machines."""
+    entries = json.loads(weft("list", kind, "--json").stdout)
+    text = weft("list", kind).stdout
+    assert entries
+    for entry in entries:
+        assert entry["summary"]
+        assert f"{entry['name']}  " in text
+
+
+BAD = {
+    "malformed": (SMALL + "[workload", ["run", "bad.toml"], "bad.toml"),
+    "unknown key": (SMALL + "[fabrik]\nx = 1\n", ["run", "bad.toml"], "fabric"),
+    "unit": (SMALL.replace("16KB", "16"), ["run", "bad.toml"], "workload.size"),
+    "no file": ("", ["run", "missing.toml"], "missing.toml"),
+    "folder": ("", ["run", "."], "directory"),
+    "no .cm": ("", ["run", "missing.cm"], "missing.cm"),
+    "--set": (SMALL, ["run", "bad.toml", "--set", "size"], "--set size"),
+    "--fabric": (SMALL, ["run", "bad.toml", "--fabric", "leaf-spine"], "--fabric"),
+    "--seeds": (SMALL, ["run", "bad.toml", "--seeds", "0"], "--seeds"),
+    "option": (SMALL, ["run", "bad.toml", "--sedes", "1"], "--sedes"),
+    "output": (SMALL, ["run", "bad.toml", "-o", "bad.toml"], "bad.toml"),
+    "no results": ("", ["report", "nowhere"], "nowhere"),
+    "list": ("", ["list", "planets"], "planets"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_takes_one_line(weft: Weft, tmp_path: Path, case: str) -> None:
+    """Exit code 2, nothing on standard output, one line that names the culprit."""
+    text, arguments, named = BAD[case]
+    (tmp_path / "bad.toml").write_text(text)
+    done = weft(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    assert named in done.stderr
+
+
+def test_truncated_connection_matrix(weft: Weft, tmp_path: Path) -> None:
+    """It announces two connections and holds one."""
+    (tmp_path / "cut.cm").write_text("\n".join(CONNECTIONS.splitlines()[:-1]))
+    done = weft("run", "cut.cm", "--quiet")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert "cut.cm:2" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_reader_that_goes_away_is_no_error() -> None:
+    """`weft list schemes | true` prints no traceback."""
+    shell = f"{' '.join(command('list', 'schemes'))} | true"
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
+    assert done.stderr == ""

@@ -1,0 +1,223 @@
+"""What tables and figures say about known numbers: grouping, means, units, choices."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weft import axes, figures, palette, quantities, selection, stats, tables
+from weft.charts import Axis, Bars, Curve, Lines, Panel
+from weft.groups import group
+
+
+def row(scheme: str, seed: int, cct: float, **swept: Any) -> dict[str, Any]:
+    """A run whose bound is 10 us."""
+    return {
+        "scheme": scheme,
+        "seed": seed,
+        "hosts": 4,
+        "cct_s": cct,
+        "bound_s": 1e-5,
+        "slowdown": cct / 1e-5,
+        "fct_p99_s": cct / 2,
+        "drops": 0,
+        "retransmits": 12,
+        "spurious_retransmits": 3,
+        "max_qps": 5,
+        "peak_queue_bytes": 1.5e6,
+        "swept": {"balance.scheme": scheme, **swept},
+    }
+
+
+TWO = [row("ecmp", 1, 2e-5), row("ecmp", 2, 4e-5), row("ethereal", 1, 1e-5)]
+TWO += [row("ethereal", 2, 1e-5)]
+
+
+def test_student_quantiles() -> None:
+    """As printed in tables; beyond 30 the series takes over without a step."""
+    assert stats.student_t95(1) == 12.706
+    assert stats.student_t95(30) == 2.042
+    assert stats.student_t95(31) == pytest.approx(2.0395, abs=5e-4)
+    assert stats.student_t95(120) == pytest.approx(1.9799, abs=5e-4)
+
+
+def test_confidence_interval_of_two() -> None:
+    """Samples 2 and 4: standard error 1, one degree of freedom."""
+    mean = stats.mean([2.0, 4.0])
+    assert mean.value == 3.0
+    assert mean.half == pytest.approx(12.706)
+    assert stats.mean([7.0]) == stats.Mean(7.0, None, 1)
+
+
+@given(st.lists(st.floats(1e-9, 1e9), min_size=2, max_size=50))
+def test_mean_lies_within_its_samples(samples: list[float]) -> None:
+    """But for rounding."""
+    mean = stats.mean(samples)
+    assert min(samples) * (1 - 1e-9) <= mean.value <= max(samples) * (1 + 1e-9)
+    assert mean.half is not None
+    assert mean.half >= 0
+
+
+def test_table_compares_pairs_of_seeds() -> None:
+    """Ethereal takes 1/2 and 1/4 of ECMP's time: -62.5 % on average."""
+    table = tables.summarise(group(TWO))
+    ecmp, ethereal = table.sections[0].lines
+    assert ethereal.cells[2].text == f"{tables.MINUS}62.5 %"
+    assert ecmp.cells[2].text == "0.0 %"
+    assert ecmp.cells[0].value == pytest.approx(3e-5)
+    assert ecmp.cells[0].text == "30.00 ± 127 µs"
+    assert ecmp.cells[1].text == "3.000"
+    assert ecmp.cells[5].text == "12 (3)"
+    assert ecmp.cells[7].text == "1.500 MB"
+
+
+def test_reference_is_the_first_scheme_without_ecmp() -> None:
+    """The column says which."""
+    table = tables.summarise(group([row("spray", 1, 1e-5), row("reps", 1, 2e-5)]))
+    assert "vs spray" in table.columns
+    assert table.sections[0].lines[1].cells[2].text == "+100.0 %"
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_table_fits_a_terminal(width: int) -> None:
+    """Every line within the width, numbers uncut."""
+    text = tables.text(tables.summarise(group(TWO)), "Title", width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "30.00 ± 127 µs" in text
+
+
+def test_groups_tell_series_x_and_facets() -> None:
+    """Schemes are series, the longest numeric key is x, the rest are facets."""
+    rows = [
+        row(scheme, 1, 1e-5, **{"workload.size": size, "workload.launch": launch})
+        for scheme in ("ecmp", "spray")
+        for size in ("4KB", "16KB", "1MB")
+        for launch in ("successor", "same-rank")
+    ]
+    grouping = group(rows)
+    assert grouping.series == ["ecmp", "spray"]
+    assert grouping.x_key == "workload.size"
+    assert grouping.facets == ["successor", "same-rank"]
+    assert grouping.numeric_x() == {"4KB": 4e3, "16KB": 16e3, "1MB": 1e6}
+    assert grouping.categories[0].label == "successor, size 4KB"
+    assert all(len(cell) == 1 for cell in grouping.cells.values())
+
+
+def test_named_x_wins() -> None:
+    """`report.x` of the experiment decides where two keys are numeric."""
+    rows = [
+        row("ecmp", 1, 1e-5, **{"workload.size": size, "fabric.k": k})
+        for size in ("4KB", "16KB", "1MB")
+        for k in (4, 8)
+    ]
+    assert group(rows).x_key == "workload.size"
+    assert group(rows, "fabric.k").x_key == "fabric.k"
+
+
+def test_series_without_schemes() -> None:
+    """Where the scheme is fixed, the first key of names tells series apart."""
+    rows = [row("ecmp", 1, 1e-5) for _ in range(2)]
+    for one, recovery in zip(rows, ("go-back-n", "selective-repeat"), strict=True):
+        one["swept"] = {"transport.recovery": recovery}
+    assert group(rows).series == ["ecmp, go-back-n", "ecmp, selective-repeat"]
+
+
+def test_bars_of_one_category_are_the_schemes() -> None:
+    """With the bound across them and the interval of each."""
+    figure = figures.completion(group(TWO))
+    plot = figure.panels[0].plot
+    assert isinstance(plot, Bars)
+    assert plot.categories == ("ecmp", "ethereal")
+    assert plot.series[0].values == pytest.approx((30.0, 10.0))
+    assert plot.series[0].halves[1] == 0.0
+    assert plot.bound == pytest.approx((10.0, 10.0))
+    assert plot.y.title == "completion time [µs]"
+
+
+def test_sizes_become_lines_with_the_bound() -> None:
+    """Three sizes: a curve a scheme and the bound, ticks as the user wrote them."""
+    rows = [
+        row(scheme, 1, cct, **{"workload.size": size})
+        for scheme in ("ecmp", "spray")
+        for size, cct in (("1MB", 9e-3), ("4KB", 2e-5), ("64KB", 1e-4))
+    ]
+    plot = figures.completion(group(rows)).panels[0].plot
+    assert isinstance(plot, Lines)
+    assert [curve.label for curve in plot.curves] == ["ecmp", "spray", "lower bound"]
+    assert plot.curves[0].x == (4e3, 64e3, 1e6)
+    assert plot.x.ticks == ((4e3, "4KB"), (64e3, "64KB"), (1e6, "1MB"))
+    assert plot.x.log
+    assert plot.y.log
+    assert plot.y.ticks
+
+
+@given(st.floats(1e-6, 1e3), st.floats(2.0, 1e7))
+def test_log_ticks_are_few_and_inside(low: float, ratio: float) -> None:
+    """Enough to read a value, not so many that they overlap."""
+    ticks = axes.log_ticks(low, low * ratio)
+    assert len(ticks) <= 11
+    assert ratio < 10 or len(ticks) >= 1
+    assert all(low * 0.99 <= place <= low * ratio * 1.01 for place, _ in ticks)
+
+
+def test_panels_share_limits_only_if_alike() -> None:
+    """A short run beside a long one keeps its own axis."""
+
+    def panel(top: float) -> Panel:
+        curve = Curve("ecmp", palette.BOUND, (0.0, 1.0), (0.0, top))
+        return Panel("", Lines((curve,), Axis("time"), Axis("queue")))
+
+    alike = [one.plot.y.limits for one in axes.fit([panel(10.0), panel(20.0)])]
+    apart = [one.plot.y.limits for one in axes.fit([panel(10.0), panel(2000.0)])]
+    assert alike[0] == alike[1]
+    assert alike[0] == pytest.approx((0.0, 20.6))
+    assert apart == [pytest.approx((0.0, 10.3)), pytest.approx((0.0, 2060.0))]
+
+
+def test_styles_are_distinct_and_stay() -> None:
+    """A scheme looks the same whatever stands beside it."""
+    names = ["ecmp", "spray", "spray-counter", "reps", "reps-sticky", "ethereal"]
+    everything = palette.styles(names)
+    assert len({style.colour for style in everything.values()}) == len(names)
+    assert palette.styles(["ethereal", "mine"])["ethereal"] == everything["ethereal"]
+    many = palette.styles([f"ecmp, {i}" for i in range(8)])
+    assert len({style.colour for style in many.values()}) == 8
+
+
+def test_evenly_keeps_both_ends() -> None:
+    """And leaves out what lies between."""
+    assert selection.evenly(list(range(10)), 4) == [0, 3, 6, 9]
+    assert selection.evenly([1, 2], 4) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("16KB", (16e3, "bytes")), ("1.5us", (1.5e-6, "time")), ("400Gbps", (4e11, "rate"))],
+)
+def test_quantities_parse(text: str, value: tuple[float, str]) -> None:
+    """Decimal sizes, as in experiment files."""
+    number, dimension = quantities.parse(text) or (0.0, "")
+    assert number == pytest.approx(value[0])
+    assert dimension == value[1]
+    assert quantities.parse("ecmp") is None
+    assert quantities.magnitude(True) is None
+
+
+@given(st.floats(1e-12, 1e4))
+def test_times_read_back(seconds: float) -> None:
+    """What a table prints is the value to four digits."""
+    number, unit = quantities.format_time(seconds).replace(",", "").split()
+    scale = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}[unit]
+    assert math.isclose(float(number) * scale, seconds, rel_tol=6e-4)
+
+
+def test_counts_and_bytes() -> None:
+    """Whole numbers stay whole; means of few seeds keep a digit."""
+    assert quantities.format_count(1234567.0) == "1,234,567"
+    assert quantities.format_count(2.5) == "2.5"
+    assert quantities.format_bytes(0) == "0 B"
+    assert quantities.format_bytes(12_345_678) == "12.35 MB"

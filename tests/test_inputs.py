@@ -1,0 +1,66 @@
+"""Experiments around bare workload files, and names within a study."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weft import inputs
+from weft._native import ExperimentError
+
+
+@given(st.integers(2, 60_000))
+def test_fitting_fabric_has_room_and_does_not_block(hosts: int) -> None:
+    """Enough hosts, as many uplinks as hosts under a leaf, switches of at most 64 ports."""
+    fabric = inputs.fitting_fabric(hosts)
+    if fabric["topology"] == "leaf-spine":
+        assert fabric["leaves"] * fabric["hosts_per_leaf"] >= hosts
+        assert fabric["spines"] >= fabric["hosts_per_leaf"]
+        assert max(fabric["leaves"], 2 * fabric["spines"]) <= 64
+    else:
+        assert fabric["k"] % 2 == 0
+        assert fabric["k"] ** 3 // 4 >= hosts > (fabric["k"] - 2) ** 3 // 4
+
+
+def test_fitting_fabric_is_the_one_of_the_papers() -> None:
+    """Where hosts divide evenly no port stays empty."""
+    shape = {"leaves": 16, "spines": 8, "hosts_per_leaf": 8}
+    assert inputs.fitting_fabric(128).items() >= shape.items()
+    assert inputs.fitting_fabric(2046)["spines"] == 32
+    assert inputs.fitting_fabric(8192)["k"] == 32
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "hosts"),
+    [
+        ("a.cm", "Nodes 48\nConnections 1\n0->5 start 0 size 20000\n", 48),
+        ("a.csv", "# flows\nsrc,dst,size\n0,5,20KB\n39,4,1MB\n", 40),
+    ],
+)
+def test_fabric_fits_the_hosts_that_a_file_names(
+    tmp_path: Path, name: str, text: str, hosts: int
+) -> None:
+    """A connection matrix says how many, a CSV has a largest number."""
+    (tmp_path / name).write_text(text)
+    experiment, chosen = inputs.from_workload(tmp_path / name, schemes=["ecmp"])
+    assert len(experiment.runs) == 1
+    shape = inputs.fitting_fabric(hosts)
+    assert f"leaves {shape['leaves']}, spines {shape['spines']}" in chosen
+
+
+def test_names_are_distinct(small: Path) -> None:
+    """Two files of the same name in different folders get figures of different names."""
+    one = inputs.from_file(small)
+    names = [experiment.name for experiment in inputs.distinct_names([one, one, one])]
+    assert names == ["small", "small-2", "small-3"]
+    assert dataclasses.replace(one, name="x") != one
+
+
+def test_unknown_types_are_named() -> None:
+    """A dict may hold what a TOML file cannot."""
+    with pytest.raises(ExperimentError, match="type object"):
+        inputs.from_dict({"title": object()})

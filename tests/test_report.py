@@ -1,0 +1,158 @@
+"""The report in a real browser, and the plots beside it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from conftest import SMALL, Weft, command
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+browser = pytest.mark.skipif(
+    CHROMIUM is None, reason="chromium is not installed: `make system-packages` installs it"
+)
+FLAGS = [
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--virtual-time-budget=20000",
+    "--enable-logging=stderr",
+    # Whatever the page asks a network for, it does not get.
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+]
+pytestmark = pytest.mark.slow
+SIZES = '"workload.size" = ["16KB", "64KB", "256KB"]\nseeds'
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A results directory with a report on two experiments, one of them over sizes."""
+    folder = tmp_path_factory.mktemp("report")
+    (folder / "small.toml").write_text(SMALL)
+    (folder / "sizes.toml").write_text(SMALL.replace("seeds", SIZES))
+    made = command("run", "small.toml", "sizes.toml", "-o", "out")
+    done = subprocess.run(made, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder / "out"
+
+
+@pytest.fixture(scope="module")
+def page(results: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """The report's document after its scripts ran, and what the browser logged."""
+    return browse(results / "report.html", tmp_path_factory.mktemp("profile"))
+
+
+def browse(report: Path, profile: Path, *flags: str) -> tuple[str, str]:
+    """Open a page in headless Chromium; its document and the browser's log."""
+    where = [f"--user-data-dir={profile}", "--dump-dom", report.as_uri()]
+    done = subprocess.run(
+        [str(CHROMIUM), *FLAGS, *flags, *where],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    return done.stdout, done.stderr
+
+
+def plots(document: str) -> dict[str, str]:
+    """The drawn part of each panel, by figure and panel."""
+    # The scripts at the end of the page hold the same words.
+    body = document[: document.index("<footer")]
+    pieces = re.split(r'<div class="plot[^"]*" data-figure="([^"]+)" data-panel="(\d+)"', body)
+    names = zip(pieces[1::3], pieces[2::3], strict=True)
+    return {f"{f}/{n}": text for (f, n), text in zip(names, pieces[3::3], strict=True)}
+
+
+@browser
+def test_every_figure_draws(page: tuple[str, str]) -> None:
+    """Every panel has an SVG with lines, bars or the image of a heat map in it."""
+    drawn = plots(page[0])
+    expected = {"small-cct", "small-fct", "small-queue-1", "small-links-1", "sizes-slowdown"}
+    assert expected <= {name.partition("/")[0] for name in drawn}
+    for name, text in drawn.items():
+        assert 'class="main-svg"' in text, name
+        marks = re.findall(r'class="(?:js-line|point|hm)"[^>]*>(?:<(?:path|image)[^>]*>)?', text)
+        assert marks, name
+        assert "NaN" not in text, name
+
+
+@browser
+def test_curves_and_bars_hold_a_series_a_scheme(page: tuple[str, str]) -> None:
+    """Three schemes: three curves, and three bars beside the bound."""
+    drawn = plots(page[0])
+    assert drawn["small-fct/0"].count('class="trace scatter') == 3
+    assert drawn["small-cct/0"].count('class="point"') == 3
+    assert drawn["sizes-cct/0"].count('class="trace scatter') == 4
+
+
+@browser
+def test_no_errors_and_no_network(page: tuple[str, str]) -> None:
+    """The console is silent and nothing is loaded from elsewhere."""
+    document, log = page
+    assert "CONSOLE" not in log
+    # Plotly's own source holds addresses that it would link to in maps, which are not used.
+    document = re.sub(r"<script>.*?</script>", "", document, flags=re.DOTALL)
+    assert not re.findall(r'\b(?:src|href)="\s*(?:https?:)?//[^"]*"', document)
+    assert "url(http" not in document
+
+
+@browser
+def test_narrow_screen_scrolls_only_down(results: Path, tmp_path: Path) -> None:
+    """On a telephone the page is as wide as the screen: tables scroll inside themselves."""
+    report = (results / "report.html").read_text()
+    probe = "<script>document.title = document.documentElement.scrollWidth - innerWidth</script>"
+    narrow = tmp_path / "narrow.html"
+    narrow.write_text(report.replace("</body>", f"{probe}</body>"))
+    document, _ = browse(narrow, tmp_path / "profile", "--window-size=500,900")
+    title = re.search(r"<title>([^<]*)</title>", document)
+    assert title is not None
+    assert int(title[1]) <= 0
+
+
+def test_text_is_escaped_and_the_source_is_shown(results: Path) -> None:
+    """Notes may hold anything; the command and the code version make it repeatable."""
+    from weft import code_version
+
+    text = (results / "report.html").read_text()
+    assert "nothing &lt;strange&gt;." in text
+    assert "<strange>" not in text
+    assert "weft run small.toml sizes.toml -o out" in text
+    assert code_version in text
+    assert "links_per_pair" not in text
+    assert "hosts_per_leaf = 2" in text
+
+
+def test_each_figure_is_a_png_and_an_svg(results: Path) -> None:
+    """Beside the report, not empty, with axis titles as text."""
+    images = {path.stem for path in (results / "plots").glob("*.png")}
+    vectors = {path.stem for path in (results / "plots").glob("*.svg")}
+    assert images == vectors
+    assert len(images) >= 10
+    for path in (results / "plots").iterdir():
+        if path.suffix == ".svg":
+            ET.fromstring(path.read_text())
+        else:
+            assert path.read_bytes().startswith(b"\x89PNG")
+    assert "completion time [" in (results / "plots" / "small-cct.svg").read_text()
+
+
+def test_report_can_be_made_again(results: Path, weft: Weft) -> None:
+    """From the tables alone, the same to the byte, without `runs/`."""
+    copy = results.parent / "copy"
+    shutil.copytree(results, copy, ignore=shutil.ignore_patterns("plots", "runs", "*.html"))
+    done = weft("report", copy)
+    assert done.returncode == 0, done.stderr
+    assert (copy / "report.html").read_bytes() == (results / "report.html").read_bytes()
+    for path in (results / "plots").iterdir():
+        assert (copy / "plots" / path.name).read_bytes() == path.read_bytes()

@@ -1,0 +1,124 @@
+"""Sweeps: resuming, interrupting, stalling, and independence of the number of jobs."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import SMALL, Weft, start
+from weft import commands
+
+TABLES = ("runs", "flows", "links", "series")
+
+
+def run_folders(output: Path) -> dict[str, int]:
+    """The finished runs in a results directory and when they were written."""
+    return {path.parent.name: path.stat().st_mtime_ns for path in output.glob("runs/*/row.json")}
+
+
+def same_tables(first: Path, second: Path) -> bool:
+    """Whether two results directories hold the same bytes."""
+    return all(
+        (first / f"{name}.parquet").read_bytes() == (second / f"{name}.parquet").read_bytes()
+        for name in TABLES
+    )
+
+
+def test_results_do_not_depend_on_jobs(weft: Weft, small: Path, tmp_path: Path) -> None:
+    """Nor on chance: the same command twice gives the same bytes, timing apart."""
+    for output, jobs in (("one", "1"), ("again", "1"), ("two", "2")):
+        done = weft("run", small, "-o", output, "--jobs", jobs, "--no-report", "-q")
+        assert done.returncode == 0, done.stderr
+    assert same_tables(tmp_path / "one", tmp_path / "again")
+    assert same_tables(tmp_path / "one", tmp_path / "two")
+    assert (tmp_path / "one" / "timing.parquet").is_file()
+
+
+def test_only_what_is_missing_is_run(weft: Weft, small: Path, tmp_path: Path) -> None:
+    """One run's folder is lost: the repeated command runs that one and no other."""
+    output = tmp_path / "out"
+    assert weft("run", small, "-o", output, "--no-report").returncode == 0
+    before = run_folders(output)
+    lost = sorted(before)[2]
+    tables = {name: (output / f"{name}.parquet").read_bytes() for name in TABLES}
+    shutil.rmtree(output / "runs" / lost)
+    done = weft("run", small, "-o", output, "--no-report")
+    after = run_folders(output)
+    assert done.stderr.splitlines()[0] == "5 of 6 runs are there already"
+    assert sum(line.startswith("[") for line in done.stderr.splitlines()) == 1
+    assert {key for key in after if after[key] != before[key]} == {lost}
+    assert tables == {name: (output / f"{name}.parquet").read_bytes() for name in TABLES}
+
+
+@pytest.mark.slow
+def test_interrupt_keeps_what_had_finished(weft: Weft, tmp_path: Path) -> None:
+    """Ctrl-C in the middle, then the same command again: as if nothing had happened."""
+    larger = SMALL.replace("hosts_per_leaf = 2", "hosts_per_leaf = 16").replace("16KB", "256KB")
+    (tmp_path / "long.toml").write_text(larger.replace("seeds = 2", "seeds = 20"))
+    arguments = ("run", "long.toml", "--no-report", "-o")
+    running = start(*arguments, "cut", cwd=tmp_path)
+    deadline = time.monotonic() + 60
+    while not run_folders(tmp_path / "cut") and time.monotonic() < deadline:
+        time.sleep(0.01)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=60)
+    kept = run_folders(tmp_path / "cut")
+    assert running.returncode == 130
+    assert 0 < len(kept) < 60
+    assert f"{len(kept)} of 60 runs had finished and are kept in cut/runs" in said
+    assert "Traceback" not in said
+    assert not list((tmp_path / "cut" / "runs").glob(".*"))
+    few = ("--seeds", "1", "-q")
+    assert weft(*arguments, "cut", *few).returncode == 0
+    assert weft(*arguments, "whole", *few).returncode == 0
+    assert same_tables(tmp_path / "cut", tmp_path / "whole")
+
+
+def options(output: Path | None = None) -> commands.Options:
+    """What a command is told when a test calls it without a process."""
+    return commands.Options(output, jobs=2, json=False, report=False, quiet=True)
+
+
+def test_stall_is_told_and_the_others_are_kept(
+    small: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Exit code 1; the stalled run is tried again the next time."""
+    from weft import _native
+
+    real = _native.run
+
+    def stalling(experiment: str, seed: int, cancel: _native.Cancel) -> Any:
+        if '"spray"' in experiment and seed == 2:
+            raise _native.StallError("message 3 (0 -> 2) waits for an acknowledgement")
+        return real(experiment, seed, cancel)
+
+    monkeypatch.setattr(_native, "run", stalling)
+    assert commands.run([str(small)], options(tmp_path / "out"), None, [], None, None) == 1
+    said = capsys.readouterr()
+    expected = "stalled: spray seed 2: message 3 (0 -> 2) waits for an acknowledgement"
+    assert said.err.splitlines() == [expected]
+    assert "ethereal" in said.out
+    assert len(run_folders(tmp_path / "out")) == 5
+    monkeypatch.undo()
+    assert commands.run([str(small)], options(tmp_path / "out"), None, [], None, None) == 0
+    assert len(run_folders(tmp_path / "out")) == 6
+
+
+def test_two_files_share_a_directory(weft: Weft, small: Path, tmp_path: Path) -> None:
+    """Their rows carry the experiment's name; equal runs are simulated once."""
+    import polars as pl
+
+    (tmp_path / "other.toml").write_text(small.read_text().replace('"spray", ', ""))
+    done = weft("run", "small.toml", "other.toml", "-o", "out", "--no-report", "-q")
+    assert done.returncode == 0, done.stderr
+    runs = pl.read_parquet(tmp_path / "out" / "runs.parquet")
+    assert runs["experiment"].to_list() == ["small"] * 6 + ["other"] * 4
+    assert len(run_folders(tmp_path / "out")) == runs["key"].n_unique() == 6
