@@ -13,6 +13,8 @@ pub enum Origin {
     Line(u32),
     /// In a `--set`.
     Set,
+    /// In the file that the experiment extends.
+    Extended,
     /// In the sweep, on this line of the file if known.
     Sweep(Option<u32>),
 }
@@ -23,6 +25,7 @@ impl fmt::Display for Origin {
             Origin::Unknown => Ok(()),
             Origin::Line(line) => write!(f, " (line {line})"),
             Origin::Set => write!(f, " (--set)"),
+            Origin::Extended => write!(f, " (in the file it extends)"),
             Origin::Sweep(None) => write!(f, " (sweep)"),
             Origin::Sweep(Some(line)) => write!(f, " (sweep, line {line})"),
         }

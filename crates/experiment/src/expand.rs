@@ -2,6 +2,7 @@
 
 use crate::error::{ExperimentError, Origin};
 use crate::experiment::Resolved;
+use crate::extends;
 use crate::overrides;
 use crate::parse::{Format, parse};
 use crate::sweep::{Combination, Sweep};
@@ -63,7 +64,8 @@ pub fn expand(request: &Request<'_>) -> Result<Expansion, ExperimentError> {
 }
 
 fn expand_unnamed(request: &Request<'_>) -> Result<Expansion, ExperimentError> {
-    let mut table = parse(request.text, request.format)?;
+    let folder = folder_of(request.source);
+    let mut table = extends::resolve(parse(request.text, request.format)?, &folder)?;
     let ended = overrides::apply(&mut table, request.overrides)?;
     let title = take_text(&mut table, "title")?;
     let notes = take_text(&mut table, "notes")?;
@@ -77,7 +79,6 @@ fn expand_unnamed(request: &Request<'_>) -> Result<Expansion, ExperimentError> {
         Some(seeds) => sweep.seeds = (1..=seeds).collect(),
     }
     let x = read_report(&report, &sweep, &ended)?;
-    let folder = folder_of(request.source);
     let mut expansion = Expansion { title, notes, x, runs: Vec::new(), warnings: Vec::new() };
     let (mut warned, mut traffic) = (BTreeSet::new(), BTreeSet::new());
     for combination in sweep.combinations(&table)? {

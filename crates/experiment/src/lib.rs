@@ -26,6 +26,7 @@ pub mod columns;
 pub mod error;
 pub mod expand;
 pub mod experiment;
+mod extends;
 pub mod kind;
 mod measure;
 pub mod overrides;

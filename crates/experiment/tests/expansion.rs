@@ -285,3 +285,54 @@ fn every_listed_scheme_option_is_read() {
         }
     }
 }
+
+/// A folder of its own for a test's files.
+fn folder(name: &str) -> std::path::PathBuf {
+    let folder = std::env::temp_dir().join(format!("weft-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+#[test]
+fn an_experiment_extends_another_and_replaces_its_sweep() {
+    let folder = folder("extends");
+    let sweep = "[sweep]\n\"balance.scheme\" = [\"ecmp\", \"spray\"]\nseeds = 2\n";
+    std::fs::write(folder.join("base.toml"), format!("{BASE}{sweep}")).unwrap();
+    let source = folder.join("child.toml").display().to_string();
+    let run = |text: &str| {
+        let (format, overrides) = (Format::Toml, &[]);
+        expand(&Request { text, format, source: &source, overrides, seeds: None })
+    };
+    let same = run("extends = \"base.toml\"\ntitle = \"Child\"\n").unwrap();
+    assert_eq!((same.title.as_str(), same.runs.len()), ("Child", 4));
+    let child = run("extends = \"base.toml\"\n[workload]\nsize = \"9KB\"\n[sweep]\nseeds = 1\n");
+    let child = child.unwrap();
+    assert_eq!(child.runs.len(), 1, "the sweep of the base is gone");
+    assert_eq!(at(&child, 0, "workload.size"), "9KB");
+    assert_eq!(at(&child, 0, "fabric.leaves"), "4");
+
+    let wrong = |text: &str| run(text).unwrap_err().to_string();
+    assert!(wrong("extends = \"none.toml\"").contains("extends (line 1): none.toml cannot be"));
+    std::fs::write(folder.join("child.toml"), "extends = \"child.toml\"").unwrap();
+    assert!(wrong("extends = \"child.toml\"").contains("leads in a circle"));
+    std::fs::write(folder.join("bad.toml"), "[fabric]\nleafs = 1\n").unwrap();
+    let error = wrong("extends = \"bad.toml\"");
+    assert!(error.contains("in the file it extends") || error.contains("topology"), "{error}");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_star_probes_every_port_that_it_matches() {
+    let fabric = BASE.replace("spines = 2", "spines = 2\nlinks_per_pair = 3");
+    let probed = |name: &str| {
+        let all = expanded(&format!("{fabric}[probe]\nports = [\"{name}\"]\n"), &[], Some(1));
+        let run = read_run(&Value::Table(all.runs[0].experiment.clone()).to_json()).unwrap();
+        run.probes.ports.len()
+    };
+    assert_eq!(probed("leaf-0 -> spine-1"), 1);
+    assert_eq!(probed("leaf-0 -> spine-1#2"), 1);
+    assert_eq!(probed("leaf-0 -> spine-*"), 6);
+    assert_eq!(probed("leaf-* -> spine-*"), 24);
+    assert_eq!(probed("spine-* -> leaf-3"), 6);
+    assert_eq!(probed("leaf-1 -> host-*"), 4);
+}

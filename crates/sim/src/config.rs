@@ -44,6 +44,13 @@ pub struct PacketConfig {
     pub ack: u32,
 }
 
+impl PacketConfig {
+    /// The largest packet, in bytes on the wire.
+    pub fn largest(&self) -> u64 {
+        u64::from(self.mtu + self.header).max(u64::from(self.ack))
+    }
+}
+
 /// The memory of a switch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Buffer {

@@ -54,7 +54,7 @@ impl<'a> Simulation<'a> {
         Simulation(if needs_queues(config) {
             Kind::Queued(Box::new(Engine::new(config, wheel, queue_ports(config))))
         } else {
-            let ports = FifoPorts::new(config.fabric, &config.switch, config.seed);
+            let ports = FifoPorts::new(config.fabric, &config.switch, &config.packet, config.seed);
             Kind::Fifo(Box::new(Engine::new(config, wheel, ports)))
         })
     }

@@ -13,11 +13,12 @@ type Result<T> = std::result::Result<T, ExperimentError>;
 pub(crate) fn read(r: &mut Reader<'_>, fabric: &Fabric) -> Result<ProbeConfig> {
     let interval = r.get("interval", Span::SOME, Some(Time::us(1)), "time between two samples")?;
     let none = Some(Vec::new());
-    let port_names = r.get("ports", Texts, none.clone(), "queues, as \"leaf-0 -> host-0\"")?;
+    let meaning = "queues, as \"leaf-0 -> host-0\"; \"leaf-0 -> spine-*\": all of them";
+    let port_names = r.get("ports", Texts, none.clone(), meaning)?;
     let switch_names = r.get("switches", Texts, none, "whole buffers, as \"leaf-0\"")?;
     let mut ports = Vec::new();
     for name in &port_names {
-        ports.push(port_named(fabric, name).map_err(|what| r.wrong("ports", what))?);
+        ports.extend(ports_named(fabric, name).map_err(|what| r.wrong("ports", what))?);
     }
     let mut switches = Vec::new();
     for name in &switch_names {
@@ -27,21 +28,41 @@ pub(crate) fn read(r: &mut Reader<'_>, fabric: &Fabric) -> Result<ProbeConfig> {
     Ok(ProbeConfig { interval: any.then_some(interval), ports, switches })
 }
 
-/// `from -> to`, with `#1` behind for the second member of a bundle.
-fn port_named(fabric: &Fabric, name: &str) -> std::result::Result<PortId, String> {
+/// `from -> to`, with `#1` behind for the second member of a bundle. A `*` at the end of a name
+/// stands for any number, and for all members of the bundles.
+fn ports_named(fabric: &Fabric, name: &str) -> std::result::Result<Vec<PortId>, String> {
     let how = "write \"leaf-0 -> host-0\", or \"leaf-0 -> spine-0#1\" for a second parallel link";
     let (from, to) = name.split_once("->").ok_or_else(|| format!("{name:?} is no port; {how}"))?;
+    let (from, to) = (from.trim(), to.trim());
+    if name.contains('*') {
+        let any = ports_matching(fabric, from, to);
+        return if any.is_empty() {
+            Err(format!("there is no link {name:?}; {how}"))
+        } else {
+            Ok(any)
+        };
+    }
     let (to, member) = to.split_once('#').unwrap_or((to, "0"));
     let member: usize =
         member.trim().parse().map_err(|_| format!("{name:?} has no member number; {how}"))?;
-    let (from, to) = (node_named(fabric, from.trim())?, node_named(fabric, to.trim())?);
+    let (from, to) = (node_named(fabric, from)?, node_named(fabric, to.trim())?);
     let between =
         fabric.ports().enumerate().filter(|(_, port)| port.owner == from && port.peer == to);
     let all: Vec<PortId> = between.map(|(id, _)| id).collect();
-    all.get(member).copied().ok_or_else(|| match all.len() {
+    all.get(member).map(|port| vec![*port]).ok_or_else(|| match all.len() {
         0 => format!("there is no link {name:?}; {how}"),
         links => format!("{name:?} is one of {links} links, counted from #0; use a lower number"),
     })
+}
+
+/// All ports between nodes whose names match.
+fn ports_matching(fabric: &Fabric, from: &str, to: &str) -> Vec<PortId> {
+    let matches = |pattern: &str, node: Node| match pattern.strip_suffix('*') {
+        Some(start) => fabric.name(node).starts_with(start),
+        None => fabric.name(node) == pattern,
+    };
+    let ports = fabric.ports().enumerate();
+    ports.filter(|(_, p)| matches(from, p.owner) && matches(to, p.peer)).map(|(id, _)| id).collect()
 }
 
 fn node_named(fabric: &Fabric, name: &str) -> std::result::Result<Node, String> {

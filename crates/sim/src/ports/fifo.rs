@@ -4,7 +4,7 @@
 
 use super::limits::{Limits, Line, bytes_of, mark_bits};
 use super::{Ports, Ready};
-use crate::config::SwitchConfig;
+use crate::config::{PacketConfig, SwitchConfig};
 use crate::event::{Class, Event, Packet, flag};
 use crate::outcome::PortResult;
 use crate::queue::EventQueue;
@@ -53,12 +53,17 @@ struct Cold {
 
 impl FifoPorts {
     /// The ports of `fabric`; `seed` draws the random marks.
-    pub fn new(fabric: &Fabric, config: &SwitchConfig, seed: u64) -> FifoPorts {
+    pub fn new(
+        fabric: &Fabric,
+        config: &SwitchConfig,
+        packet: &PacketConfig,
+        seed: u64,
+    ) -> FifoPorts {
         let mut limits = Vec::new();
         let ports = fabric.ports().iter().map(|port| {
             let own = match port.owner {
                 Node::Host(_) => Limits::of_nic(),
-                Node::Switch(_) => Limits::of_switch(config, port.rate),
+                Node::Switch(_) => Limits::of_switch(config, packet, port.rate),
             };
             let known = limits.iter().position(|other| *other == own);
             let index = known.unwrap_or_else(|| {

@@ -1,7 +1,7 @@
 //! Thresholds of a port as times: what a queue of so many bytes takes to drain. Comparing
 //! times spares the hot path a division, and both kinds of port decide alike.
 
-use crate::config::{Buffer, EcnConfig, SwitchConfig};
+use crate::config::{Buffer, EcnConfig, PacketConfig, SwitchConfig};
 use weft_fabric::Port;
 use weft_units::{Draw, PortId, Rate, Time, Wire};
 
@@ -19,9 +19,9 @@ pub(super) struct Limits {
 
 impl Limits {
     /// For a switch port of `rate`.
-    pub(super) fn of_switch(config: &SwitchConfig, rate: Rate) -> Limits {
+    pub(super) fn of_switch(config: &SwitchConfig, packet: &PacketConfig, rate: Rate) -> Limits {
         let capacity = match config.buffer {
-            Buffer::PerPort { bytes } => rate.serialize(bytes),
+            Buffer::PerPort { bytes } => rate.serialize(bytes) + rounding(rate, bytes, packet),
             Buffer::Shared { .. } => Time::MAX,
         };
         let never = EcnConfig { kmin: u64::MAX, kmax: u64::MAX, pmax: 0.0 };
@@ -57,6 +57,16 @@ impl Limits {
         let unit = (bits >> 11) as f64 / (1u64 << 53) as f64;
         unit < share * self.pmax
     }
+}
+
+/// By how much the times of single packets, each rounded up, can exceed the time of `bytes`:
+/// without it a buffer of a few packets would refuse the last one where rates are odd.
+fn rounding(rate: Rate, bytes: u64, packet: &PacketConfig) -> Time {
+    const PS_PER_BYTE_AT_1BPS: u64 = 8_000_000_000_000;
+    if PS_PER_BYTE_AT_1BPS.is_multiple_of(rate.as_bps()) {
+        return Time::ZERO;
+    }
+    Time(2 * (bytes / packet.largest()))
 }
 
 /// What a port never changes.

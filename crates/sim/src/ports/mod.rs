@@ -67,7 +67,8 @@ pub trait Ports {
     ) -> bool;
     /// Bytes in the queue of `port`.
     fn queued_bytes(&self, now: Time, port: PortId) -> u64;
-    /// Bytes in the memory of `switch`.
+    /// Bytes in the memory of `switch`: in its queues, where each port has a buffer of its
+    /// own; where they share one, packets count whole until their last bit has left.
     fn buffered_bytes(&self, now: Time, switch: SwitchId) -> u64;
     /// What went over each port.
     fn results(&self, end: Time) -> Vec<PortResult>;

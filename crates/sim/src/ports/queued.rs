@@ -23,6 +23,8 @@ pub struct QueuePorts {
     /// What came in by each port's reverse link.
     ingress: IdVec<PortId, Ingress>,
     memory: IdVec<SwitchId, Memory>,
+    /// First and last port of each switch.
+    switches: IdVec<SwitchId, (u32, u32)>,
     rules: Rules,
     control_priority: bool,
     cold: IdVec<PortId, Cold>,
@@ -108,7 +110,8 @@ impl QueuePorts {
             .ids()
             .map(|port| Ingress::new(headroom(fabric, port, config, packet)))
             .collect();
-        let memory = switch_ranges(fabric)
+        let switches = switch_ranges(fabric);
+        let memory = switches
             .iter()
             .map(|(first, end)| {
                 let ports = (*first..*end).map(PortId);
@@ -121,7 +124,7 @@ impl QueuePorts {
         let ports = fabric.ports().iter().map(|port| {
             let (own, switch) = match port.owner {
                 Node::Host(_) => (Limits::of_nic(), NIC),
-                Node::Switch(switch) => (Limits::of_switch(config, port.rate), switch.0),
+                Node::Switch(switch) => (Limits::of_switch(config, packet, port.rate), switch.0),
             };
             let known = limits.iter().position(|other| *other == own);
             let index = known.unwrap_or_else(|| {
@@ -135,6 +138,7 @@ impl QueuePorts {
             limits,
             ingress,
             memory,
+            switches,
             rules: Rules::new(config),
             control_priority: config.control_priority,
             cold: fabric.ports().iter().map(|port| Cold::new(port.rate)).collect(),
@@ -378,8 +382,12 @@ impl Ports for QueuePorts {
         bytes_of(self.cold[port].rate, self.ports[port].backlog(now))
     }
 
-    fn buffered_bytes(&self, _now: Time, switch: SwitchId) -> u64 {
-        self.memory[switch].total
+    fn buffered_bytes(&self, now: Time, switch: SwitchId) -> u64 {
+        if self.rules.is_shared() {
+            return self.memory[switch].total;
+        }
+        let (first, end) = self.switches[switch];
+        (first..end).map(|port| self.queued_bytes(now, PortId(port))).sum()
     }
 
     fn results(&self, end: Time) -> Vec<PortResult> {

@@ -64,6 +64,11 @@ impl Rules {
         Rules { pfc: config.pfc, egress_alpha }
     }
 
+    /// Whether ports share memory, or each has its own.
+    pub(super) fn is_shared(&self) -> bool {
+        self.egress_alpha.is_some()
+    }
+
     /// Whether admission depends on the length of the queue.
     pub(super) fn drops_by_queue(&self) -> bool {
         self.pfc.is_none() && self.egress_alpha.is_some()
@@ -150,7 +155,7 @@ impl Rules {
 pub(super) fn lossless_headroom(fabric: &Fabric, port: PortId, packet: &PacketConfig) -> u64 {
     let back = &fabric.ports()[port];
     let forth = &fabric.ports()[back.reverse];
-    let largest = u64::from(packet.mtu + packet.header).max(u64::from(packet.ack));
+    let largest = packet.largest().max(u64::from(PAUSE_FRAME_BYTES));
     let reaction = back.rate.serialize(largest + u64::from(PAUSE_FRAME_BYTES));
     forth.rate.bytes_in(reaction + back.delay + forth.delay) + 2 * largest
 }
