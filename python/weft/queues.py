@@ -1,7 +1,7 @@
 """Figures of queues over time, from the probes of a run.
 
-Probes that are alike (the uplinks of one leaf) are shown as one: the largest of them at every
-moment. Long series are cut into bins of which the largest sample is shown, so that no peak is
+Probes that are alike (the uplinks of the leaves) are shown as one: the largest of them at
+every moment. Long series are cut into bins of which the largest sample is shown, so that no peak is
 lost.
 """
 
@@ -30,32 +30,36 @@ _MOST_FIGURES = 4
 def figures(grouping: Grouping, series: pl.LazyFrame) -> list[Figure]:
     """One figure for each class of probes, one panel a category, one curve a scheme."""
     names = series.select("name", "kind").unique(maintain_order=True).collect()
-    classes: dict[str, list[str]] = {}
+    classes: dict[tuple[str, ...], list[str]] = {}
     for name, kind in names.iter_rows():
         classes.setdefault(_class(name, kind), []).append(name)
     drawn = []
-    for number, (title, probes) in enumerate(list(classes.items())[:_MOST_FIGURES]):
-        figure = _figure(grouping, series, title, probes)
+    for number, probes in enumerate(list(classes.values())[:_MOST_FIGURES]):
+        figure = _figure(grouping, series, probes)
         if figure is not None:
             drawn.append(replace(figure, name=f"queue-{number + 1}"))
     return drawn
 
 
-def _class(name: str, kind: str) -> str:
-    """Ports of the same switch towards the same tier are alike; so are switches of a tier."""
-    if kind == "switch":
-        return f"buffer of {_tier(name)} switches"
-    here, _, there = name.partition(" -> ")
-    return f"queue from {here} to {_tier(there)}s"
+def _class(name: str, kind: str) -> tuple[str, ...]:
+    """Ports between the same two tiers are alike; so are switches of a tier."""
+    return (kind, *(_tier(end) for end in name.split(" -> ")))
+
+
+def _title(probes: Sequence[str]) -> str:
+    """What the probes, all alike, are: by name if there is one, else by tier."""
+    ends = [
+        sorted(set(side)) for side in zip(*(name.split(" -> ") for name in probes), strict=True)
+    ]
+    names = [side[0] if len(side) == 1 else f"any {_tier(side[0])}" for side in ends]
+    return f"Queue {names[0]} → {names[1]}" if len(names) == 2 else f"Buffer of {names[0]}"
 
 
 def _tier(name: str) -> str:
     return re.sub(r"[-0-9#.]+$", "", re.sub(r"#.*$", "", name))
 
 
-def _figure(
-    grouping: Grouping, series: pl.LazyFrame, title: str, probes: Sequence[str]
-) -> Figure | None:
+def _figure(grouping: Grouping, series: pl.LazyFrame, probes: Sequence[str]) -> Figure | None:
     panels = []
     for category in evenly(grouping.categories):
         lines = _panel(grouping, category, series, probes)
@@ -67,11 +71,7 @@ def _figure(
     what = "Over time" if len(probes) == 1 else f"The largest of {len(probes)} at every moment"
     caption = f"{what}; seed {seed}. Short peaks are kept where samples are thinned out."
     caption += remark(grouping)
-    name = title[0].upper() + title[1:]
-    if len(probes) == 1:
-        kind = "Queue" if " -> " in probes[0] else "Buffer of"
-        name = f"{kind} {probes[0].replace('->', '→')}"
-    return Figure("queue", name, caption, fit(_with_units(panels)))
+    return Figure("queue", _title(probes), caption, fit(_with_units(panels)))
 
 
 def _panel(

@@ -127,14 +127,14 @@ pub const SCHEMES: &[SchemeInfo] = &[
     SchemeInfo {
         name: "ecmp",
         summary: "one path a flow, chosen by the switches' hash",
-        source: "RFC 2992; baseline of papers 000 to 004",
+        source: "RFC 2992; the baseline of every paper",
         multipath: false,
         options: &[],
     },
     SchemeInfo {
         name: "spray",
         summary: "a random path for every packet",
-        source: "papers 000 and 002",
+        source: "Ethereal (2025); McClure et al. (2025)",
         multipath: true,
         options: &[],
     },
@@ -155,14 +155,14 @@ pub const SCHEMES: &[SchemeInfo] = &[
     SchemeInfo {
         name: "reps-sticky",
         summary: "keeps to one recycled entropy value until a mark or a time-out",
-        source: "the code behind paper 000",
+        source: "REPS as the code behind Ethereal (2025) has it",
         multipath: true,
         options: &[("entropies", "256", "entropy values of a flow, up to 65536")],
     },
     SchemeInfo {
         name: "ethereal",
         summary: "splits as few messages as balance needs and pins every part to a path",
-        source: "papers 000 (algorithm 1) and 001",
+        source: "Ethereal (Addanki et al. 2024; 2025, algorithm 1)",
         multipath: false,
         options: &[
             ("batch", "100ns", "time that messages are collected for, from the first one on"),

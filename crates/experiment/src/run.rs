@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use weft_fabric::Node;
 use weft_sim::{Halt, Outcome, RunConfig, Simulation};
+use weft_transport::RecoveryConfig;
 use weft_units::Time;
 use weft_workload::Workload;
 
@@ -88,13 +89,31 @@ pub fn run(experiment: &Resolved, seed: u64, cancel: &AtomicBool) -> Result<RunR
         build_s: seconds(started, looping),
         events: outcome.totals.events,
     };
+    let hints = hint(experiment, &outcome);
+    let warnings = experiment.warnings.iter().cloned().chain(hints).collect();
     Ok(RunResult {
         row: measure::row(experiment, &workload, &outcome, seed, bound),
         timing,
         flows: measure::flows(&workload, &outcome),
         links: measure::links(fabric, &outcome),
         series: series(experiment, outcome),
-        warnings: experiment.warnings.clone(),
+        warnings,
+    })
+}
+
+/// More than one packet in so many sent again for nothing is worth a word.
+const SPURIOUS_SHARE: u64 = 100;
+
+/// What the result itself says about the experiment.
+fn hint(experiment: &Resolved, outcome: &Outcome) -> Option<String> {
+    let rto = experiment.transport.rto;
+    let timed = experiment.transport.recovery == RecoveryConfig::SelectiveRepeat;
+    (timed && outcome.totals.spurious > outcome.totals.packets / SPURIOUS_SHARE).then(|| {
+        format!(
+            "{}: over 1 % of all packets were sent again although they had arrived: they queued \
+             for longer than transport.rto ({rto}); raise it",
+            experiment.balance.scheme.name()
+        )
     })
 }
 

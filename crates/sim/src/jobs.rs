@@ -78,6 +78,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     pub(crate) fn post(&mut self, id: MessageId) {
         let message = &self.config.workload.messages()[id];
         self.jobs.results[id].posted = self.now;
+        // A pause in the workload is no stall: from now on something can be delivered.
+        self.progress = self.now;
         let post = Post { message: id, dst: message.dst, bytes: message.bytes };
         let host = message.src;
         let planner = &mut self.hosts[host].planner;
@@ -180,10 +182,15 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             return format!("{name} waits for {} dependencies", progress.unmet);
         }
         let flows = self.senders.iter().zip(&self.receivers);
-        let stuck = flows.filter(|(send, _)| send.message == id && !send.is_done()).count();
+        let open = flows.filter(|(send, _)| send.message == id && !send.is_done());
+        let mtu = self.config.packet.mtu;
+        let (stuck, here) = open.fold((0, 0), |(stuck, here), (_, receive)| {
+            (stuck + 1, here + receive.bytes_of_open_piece(mtu))
+        });
         format!(
             "{name} misses {} of {} bytes on {stuck} queue pairs",
-            progress.bytes_missing, message.bytes
+            progress.bytes_missing - here,
+            message.bytes
         )
     }
 }

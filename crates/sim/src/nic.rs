@@ -111,6 +111,16 @@ pub(crate) struct ReceiveFlow {
     bytes: u64,
 }
 
+impl ReceiveFlow {
+    /// Payload that has come in order, if some is missing yet.
+    pub(crate) fn bytes_of_open_piece(&self, mtu: u32) -> u64 {
+        match self.receiver.is_done() {
+            true => 0,
+            false => u64::from(self.receiver.expected()) * u64::from(mtu),
+        }
+    }
+}
+
 impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// Opens a queue pair for every piece that the planner of `host` has put out.
     pub(crate) fn open_flows(&mut self, host: HostId) {

@@ -29,19 +29,19 @@ pub(crate) const TOPOLOGIES: &[Choice<(), Clos>] = &[
     Choice {
         name: "leaf-spine",
         summary: "two tiers: every leaf has a link, or a bundle of them, to every spine",
-        source: "papers 000 and 001",
+        source: "Ethereal (2024, 2025)",
         decode: leaf_spine,
     },
     Choice {
         name: "fat-tree",
         summary: "the k-ary fat-tree: k pods of k/2 leaves and k/2 aggregation switches",
-        source: "Al-Fares et al. (SIGCOMM 2008); paper 002",
+        source: "Al-Fares et al. (SIGCOMM 2008); McClure et al. (2025)",
         decode: fat_tree,
     },
     Choice {
         name: "clos",
         summary: "a folded Clos of two or three tiers with any counts and bundles",
-        source: "papers 000 and 004",
+        source: "Ethereal (2025); ParaLet (2024)",
         decode: clos,
     },
 ];

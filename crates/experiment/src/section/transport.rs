@@ -21,13 +21,13 @@ pub(crate) const CONGESTION: &[Choice<Context, CongestionConfig>] = &[
     Choice {
         name: "dctcp",
         summary: "window cut in proportion to the share of marked bytes; starts at one BDP",
-        source: "Alizadeh et al. (SIGCOMM 2010); papers 000 and 001",
+        source: "Alizadeh et al. (SIGCOMM 2010); Ethereal (2024, 2025)",
         decode: dctcp,
     },
     Choice {
         name: "fixed-rate",
         summary: "always the same rate, whatever happens",
-        source: "paper 002",
+        source: "McClure et al. (2025)",
         decode: fixed_rate,
     },
 ];
@@ -37,17 +37,17 @@ pub(crate) const RECOVERY: [(&str, &str, &str); 3] = [
     (
         "natural",
         "what the scheme is used with: go-back-n on single paths, selective-repeat on several",
-        "papers 000 and 001",
+        "Ethereal (2024, 2025)",
     ),
     (
         "go-back-n",
         "one NACK a gap, everything sent again from there; nothing kept out of order",
-        "RoCE; papers 000 to 002",
+        "RoCE; Ethereal (2024, 2025); McClure et al. (2025)",
     ),
     (
         "selective-repeat",
         "reorder buffer at the receiver, a timer for every packet at the sender, no NACKs",
-        "papers 000 and 001, for spraying",
+        "Ethereal (2024, 2025), for spraying",
     ),
 ];
 

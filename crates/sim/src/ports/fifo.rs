@@ -148,7 +148,9 @@ impl Ports for FifoPorts {
         if !limits.fits(backlog, size) {
             return self.drop(port, packet);
         }
-        if limits.marks(backlog, || mark_bits(self.marks, port, fifo.packets)) {
+        if limits.marks(backlog, || mark_bits(self.marks, port, fifo.packets))
+            && !packet.is(flag::CONTROL)
+        {
             packet.to |= flag::MARKED;
             self.cold[port].marks += 1;
         }

@@ -41,7 +41,8 @@ impl Limits {
         backlog + size <= self.capacity
     }
 
-    /// Whether to mark a packet that finds `backlog`; `draw` gives the random bits.
+    /// Whether to mark a packet that finds `backlog`; `draw` gives the random bits. For data
+    /// only: the mark of an acknowledgement is the one that it echoes.
     #[inline(always)]
     pub(super) fn marks(&self, backlog: Time, draw: impl FnOnce() -> u64) -> bool {
         if backlog <= self.kmin {

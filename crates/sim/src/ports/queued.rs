@@ -316,7 +316,9 @@ impl Ports for QueuePorts {
         if admission == Admission::Drop {
             return self.drop(port, packet);
         }
-        if limits.marks(backlog, || mark_bits(self.marks, port, queue.admitted())) {
+        if limits.marks(backlog, || mark_bits(self.marks, port, queue.admitted()))
+            && !packet.is(flag::CONTROL)
+        {
             packet.to |= flag::MARKED;
             self.cold[port].marks += 1;
         }

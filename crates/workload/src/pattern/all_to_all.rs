@@ -7,7 +7,7 @@ use crate::{Workload, WorkloadError};
 pub(super) const INFO: PatternInfo = PatternInfo {
     name: "all-to-all",
     summary: "every host sends one message of `size` to every other host",
-    source: "Ethereal (paper 001), sections 2.1 and 5",
+    source: "Ethereal (2024), sections 2.1 and 5",
     options: &[
         OptionInfo {
             key: "launch",

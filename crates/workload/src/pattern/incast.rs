@@ -7,7 +7,7 @@ use crate::{Workload, WorkloadError};
 pub(super) const INFO: PatternInfo = PatternInfo {
     name: "incast",
     summary: "`senders` hosts send `size` each to one receiver at once",
-    source: "Ethereal (paper 001), section 2.1: one step of a repetitive incast",
+    source: "Ethereal (2024), section 2.1: one step of a repetitive incast",
     options: &[
         OptionInfo {
             key: "senders",

@@ -10,7 +10,7 @@ pub(super) const INFO: PatternInfo = PatternInfo {
     name: "permutation",
     summary: "every host sends `size` to one random other host and receives from one, `count` \
               times at once",
-    source: "McClure et al. (paper 002), section 3 and figure 6",
+    source: "McClure et al. (2025), section 3 and figure 6",
     options: &[OptionInfo {
         key: "count",
         default: "1",

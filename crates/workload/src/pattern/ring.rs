@@ -7,7 +7,7 @@ use crate::{Workload, WorkloadError};
 pub(super) const INFO: PatternInfo = PatternInfo {
     name: "ring",
     summary: "every host sends `channels` messages of `size` to one other host",
-    source: "Ethereal (paper 001), section 5",
+    source: "Ethereal (2024), section 5",
     options: &[
         OptionInfo {
             key: "channels",

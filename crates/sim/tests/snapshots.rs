@@ -1,0 +1,124 @@
+//! Small runs of every scheme, pinned: whoever makes the engine faster shows here that nothing
+//! else has changed. After a change to the model, check the new table by eye and paste it.
+
+mod common;
+
+use common::{LINK, Setup, all_to_all, dctcp, incast, permutation, schemes};
+use std::fmt::Write;
+use weft_fabric::Clos;
+use weft_sim::ports::pfc_set_aside;
+use weft_sim::{Buffer, EcnConfig, Outcome, PfcConfig};
+use weft_units::Time;
+use weft_units::random::mix64;
+
+/// All-to-all on a leaf-spine, DCTCP, small buffers of their own, a ramp of marks.
+fn lossy() -> Setup {
+    let clos = Clos::leaf_spine(4, 4, 4, LINK);
+    let mut setup = Setup::new(clos, all_to_all(&clos, 50_000)).port_buffer(60_000);
+    setup.switch.ecn = Some(EcnConfig { kmin: 10_000, kmax: 40_000, pmax: 0.5 });
+    setup.transport.congestion = dctcp(30_000, 200_000);
+    setup.transport.rto = Time::us(200);
+    setup
+}
+
+/// Incast with PFC, acknowledgements first, DCTCP.
+fn lossless() -> Setup {
+    let clos = Clos::leaf_spine(4, 4, 4, LINK);
+    let mut setup = Setup::new(clos, incast(&clos, 100_000));
+    let pfc = PfcConfig { alpha: 1.0, reserve: 2000, headroom: None, resume_offset: 4000 };
+    let aside = pfc_set_aside(&setup.fabric, &setup.packet, &pfc);
+    setup.switch.buffer = Buffer::Shared { bytes: aside + 50_000, alpha: 1.0 };
+    setup.switch.pfc = Some(pfc);
+    setup.switch.control_priority = true;
+    setup.switch.ecn = Some(EcnConfig { kmin: 20_000, kmax: 20_000, pmax: 1.0 });
+    setup.transport.congestion = dctcp(50_000, 400_000);
+    setup
+}
+
+/// Permutation on a fat-tree, shared buffers that drop, random starts and positions.
+fn shared() -> Setup {
+    let clos = Clos::fat_tree(4, LINK);
+    let mut setup = Setup::new(clos, permutation(&clos, 200_000));
+    setup.switch.buffer = Buffer::Shared { bytes: 80_000, alpha: 1.0 };
+    setup.balance.start_jitter = Time::us(5);
+    setup.balance.random_position = true;
+    setup.transport.congestion = dctcp(100_000, 400_000);
+    setup.transport.rto = Time::us(300);
+    setup
+}
+
+/// Every number of every message and port in one.
+fn digest(outcome: &Outcome) -> u64 {
+    let messages = outcome.messages.iter().flat_map(|m| {
+        [
+            m.posted.0,
+            m.received.0,
+            m.sent.0,
+            m.pieces.into(),
+            m.retransmits.into(),
+            m.spurious.into(),
+        ]
+    });
+    let ports = outcome.ports.iter().flat_map(|p| {
+        [p.bytes, p.packets, p.drops, p.dropped_bytes, p.marks, p.pauses, p.paused.0, p.peak_queue]
+    });
+    messages.chain(ports).fold(0, |hash, number| mix64(hash ^ mix64(number)))
+}
+
+const HEAD: &str = "\
+run      scheme              cct   hops drops marks resent spurious pauses qps digest
+";
+
+fn table() -> String {
+    let mut table = String::from(HEAD);
+    for (name, setup) in [("lossy", lossy()), ("lossless", lossless()), ("shared", shared())] {
+        for scheme in schemes() {
+            let outcome = setup.clone().under(scheme.clone()).run();
+            let t = &outcome.totals;
+            writeln!(
+                table,
+                "{name:8} {:13} {:>9} {:>6} {:>5} {:>5} {:>6} {:>8} {:>6} {:>3} {:016x}",
+                scheme.name(),
+                t.cct.0,
+                t.packet_hops,
+                t.drops,
+                t.marks,
+                t.retransmits,
+                t.spurious,
+                t.pauses,
+                t.max_qps,
+                digest(&outcome),
+            )
+            .unwrap();
+        }
+    }
+    table
+}
+
+#[test]
+fn results_are_as_pinned() {
+    let table = table();
+    assert!(table == PINNED, "another table than pinned:\n{table}");
+}
+
+const PINNED: &str = "\
+run      scheme              cct   hops drops marks resent spurious pauses qps digest
+lossy    ecmp          275557600  92115   103  1907    195        0      0  15 ba91d6068a2f889d
+lossy    spray          68300000  91584     0     1      0        0      0  15 87dc352a21667bc9
+lossy    spray-counter  68220000  91584     0     0      0        0      0  15 302e9068a4bebe9a
+lossy    reps           68332000  91584     0     4      0        0      0  15 c4228caa59081ff3
+lossy    reps-sticky    68332000  91584     0     4      0        0      0  15 c4228caa59081ff3
+lossy    ethereal       68130400  91584     0     0      0        0      0  15 a2468719e8843129
+lossless ecmp          130072000  11340     0  2896      0        0    106   1 d0598937afa8ad47
+lossless spray         133368000  11340     0  2607      0        0    126   1 1e2f949ad28e1e05
+lossless spray-counter 133448000  11340     0  2642      0        0    122   1 18e34d423b63aff2
+lossless reps          133384000  11340     0  2623      0        0    118   1 024b795c4ab7876d
+lossless reps-sticky   133384000  11340     0  2623      0        0    118   1 024b795c4ab7876d
+lossless ethereal      126251520  11628     0  2855      0        0    145   4 679b7a38e2d7e3eb
+shared   ecmp          350656163  46365   964     0   2506        0      0   1 9d4bc091f15e6557
+shared   spray          26893315  35948     0     0      0        0      0   1 02526f5fa000c882
+shared   spray-counter  27688656  35948     0     0      0        0      0   1 c72069c6ff9f34f8
+shared   reps           27448163  35948     0     0      0        0      0   1 21792b045c877b30
+shared   reps-sticky   324747564  36079   383     0    303        9      0   1 cd4ac126c6db5008
+shared   ethereal      331473012  36397     5     0      3        0      0   4 09546ffa31db4d26
+";
