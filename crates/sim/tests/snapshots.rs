@@ -73,7 +73,9 @@ fn table() -> String {
     let mut table = String::from(HEAD);
     for (name, setup) in [("lossy", lossy()), ("lossless", lossless()), ("shared", shared())] {
         for scheme in schemes() {
-            let outcome = setup.clone().under(scheme.clone()).run();
+            let mut setup = setup.clone().under(scheme.clone());
+            setup.balance.first_window = 20_000;
+            let outcome = setup.run();
             let t = &outcome.totals;
             writeln!(
                 table,
@@ -106,19 +108,19 @@ run      scheme              cct   hops drops marks resent spurious pauses qps d
 lossy    ecmp          275557600  92115   103  1907    195        0      0  15 ba91d6068a2f889d
 lossy    spray          68300000  91584     0     1      0        0      0  15 87dc352a21667bc9
 lossy    spray-counter  68220000  91584     0     0      0        0      0  15 302e9068a4bebe9a
-lossy    reps           68332000  91584     0     4      0        0      0  15 c4228caa59081ff3
-lossy    reps-sticky    68332000  91584     0     4      0        0      0  15 c4228caa59081ff3
+lossy    reps           68236000  91584     0     0      0        0      0  15 42888971013054fb
+lossy    reps-sticky    76776000  91584     0   336      0        0      0  15 252213f835780983
 lossy    ethereal       68130400  91584     0     0      0        0      0  15 a2468719e8843129
 lossless ecmp          130072000  11340     0  2896      0        0    106   1 d0598937afa8ad47
 lossless spray         133368000  11340     0  2607      0        0    126   1 1e2f949ad28e1e05
 lossless spray-counter 133448000  11340     0  2642      0        0    122   1 18e34d423b63aff2
-lossless reps          133384000  11340     0  2623      0        0    118   1 024b795c4ab7876d
-lossless reps-sticky   133384000  11340     0  2623      0        0    118   1 024b795c4ab7876d
+lossless reps          133464000  11340     0  2641      0        0    119   1 3b9488308ffee733
+lossless reps-sticky   133384000  11340     0  2623      0        0    118   1 4b2b23808d57d177
 lossless ethereal      126251520  11628     0  2855      0        0    145   4 679b7a38e2d7e3eb
 shared   ecmp          350656163  46365   964     0   2506        0      0   1 9d4bc091f15e6557
 shared   spray          26893315  35948     0     0      0        0      0   1 02526f5fa000c882
 shared   spray-counter  27688656  35948     0     0      0        0      0   1 c72069c6ff9f34f8
-shared   reps           27448163  35948     0     0      0        0      0   1 21792b045c877b30
-shared   reps-sticky   324747564  36079   383     0    303        9      0   1 cd4ac126c6db5008
+shared   reps           27153456  35948     0     0      0        0      0   1 f26661107b702cc8
+shared   reps-sticky   325883235  36004   576     0    459       15      0   1 1cd7d9da2373328a
 shared   ethereal      331473012  36397     5     0      3        0      0   4 09546ffa31db4d26
 ";
