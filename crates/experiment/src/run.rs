@@ -107,7 +107,9 @@ const SPURIOUS_SHARE: u64 = 100;
 /// What the result itself says about the experiment.
 fn hint(experiment: &Resolved, outcome: &Outcome) -> Option<String> {
     let rto = experiment.transport.rto;
-    let timed = experiment.transport.recovery == RecoveryConfig::SelectiveRepeat;
+    let selective = experiment.transport.recovery == RecoveryConfig::SelectiveRepeat;
+    // Where packets overtake each other under go-back-N, the time-out is not to blame.
+    let timed = selective || !experiment.balance.scheme.is_multipath();
     (timed && outcome.totals.spurious > outcome.totals.packets / SPURIOUS_SHARE).then(|| {
         format!(
             "{}: over 1 % of all packets were sent again although they had arrived: they queued \

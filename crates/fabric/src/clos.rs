@@ -3,7 +3,7 @@
 use std::fmt;
 use weft_units::{Rate, Time};
 
-/// One link: its rate and its propagation delay, the same in both directions.
+/// One link: its rate and its propagation delay (above zero), the same in both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
     /// Line rate.
@@ -137,10 +137,10 @@ impl Clos {
         down / (uplinks * self.leaf_bundle.link.rate.as_bps() as f64)
     }
 
-    /// Checks every count.
+    /// Checks every count and delay.
     ///
     /// # Errors
-    /// With the count that is wrong and what it may be.
+    /// With what is wrong and what it may be.
     pub fn validate(&self) -> Result<(), FabricError> {
         let counts = [
             ("pods", self.pods()),
@@ -160,6 +160,14 @@ impl Clos {
                 "{cores} cores do not divide into {aggs_per_pod} planes: \
                  use a multiple of the aggregation switches in a pod"
             )));
+        }
+        let links = [self.host_link, self.leaf_bundle.link, self.agg_bundle.link];
+        if links.iter().any(|link| link.delay == Time::ZERO) {
+            return Err(FabricError(
+                "a link without delay would let events at two ends happen at one instant: \
+                 use at least 1ps"
+                    .into(),
+            ));
         }
         let hosts = u64::from(self.pods())
             * u64::from(self.leaves_per_pod())

@@ -9,7 +9,8 @@ use weft_workload::Workload;
 /// One run.
 #[derive(Clone, Debug)]
 pub struct RunConfig<'a> {
-    /// The network.
+    /// The network. Every link has a delay: without one, an event could cause another at the
+    /// same instant elsewhere, and the kinds of port would not agree on which comes first.
     pub fabric: &'a Fabric,
     /// The traffic.
     pub workload: &'a Workload,
@@ -25,7 +26,8 @@ pub struct RunConfig<'a> {
     pub probes: ProbeConfig,
     /// All randomness follows from it.
     pub seed: u64,
-    /// Give up when this much simulated time has passed without any new byte delivered.
+    /// Give up when this much simulated time has passed without any message posted or new byte
+    /// delivered. Choose it above the time-out of the transport: a loss costs that much.
     pub stall_after: Time,
     /// Ports as queues even where plain FIFO ports would do (to test one against the other).
     pub force_queues: bool,

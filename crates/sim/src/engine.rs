@@ -5,11 +5,11 @@
 
 use crate::audit::Audit;
 use crate::config::{Buffer, RunConfig};
-use crate::event::{Class, Event};
+use crate::event::{Class, Event, Packet};
 use crate::forward::Link;
 use crate::jobs::Jobs;
 use crate::nic::{Host, ReceiveFlow, SendFlow};
-use crate::outcome::{Outcome, Series, Totals};
+use crate::outcome::{Outcome, PortResult, Series, Totals};
 use crate::ports::{FifoPorts, Ports, QueuePorts};
 use crate::queue::{EventQueue, Heap, Wheel};
 use std::fmt;
@@ -117,10 +117,27 @@ pub(crate) struct Engine<'a, Q, P> {
     /// The last time that any receiver accepted a packet.
     pub(crate) progress: Time,
     pub(crate) totals: Totals,
+    /// What reached a host.
+    pub(crate) delivered: Delivered,
     pub(crate) audit: Option<Audit>,
     /// Something that ends the run.
     pub(crate) halt: Option<Halt>,
     series: Vec<Series>,
+}
+
+/// Packets and bytes that reached hosts, of all kinds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Delivered {
+    packets: u64,
+    bytes: u64,
+}
+
+impl Delivered {
+    #[inline(always)]
+    pub(crate) fn add(&mut self, packet: &Packet) {
+        self.packets += 1;
+        self.bytes += u64::from(packet.size);
+    }
 }
 
 /// How many events between two looks at the cancel flag.
@@ -143,6 +160,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             pieces: Vec::new(),
             progress: Time::ZERO,
             totals: Totals::default(),
+            delivered: Delivered::default(),
             audit: config.audit.then(|| Audit::new(config.fabric)),
             halt: None,
             series: vec![Series::default(); probes],
@@ -213,6 +231,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             return Err(Halt::Stalled(self.diagnose()));
         }
         let ports = self.ports.results(self.now);
+        self.check_conservation(&ports);
         let mut totals = self.totals;
         for port in &ports {
             totals.packet_hops += port.packets;
@@ -226,9 +245,27 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
         }
         let messages = self.jobs.into_results();
         totals.cct = messages.iter().map(|m| m.received).max().unwrap_or(Time::ZERO);
-        if let Some(audit) = &self.audit {
-            audit.check(self.config.fabric, &ports);
-        }
         Ok(Outcome { messages, ports: ports.into(), series: self.series, totals })
+    }
+
+    /// Every run accounts for every packet: what the NICs sent reached a host or was dropped.
+    ///
+    /// # Panics
+    /// If it did not: the engine is wrong, and so would be its result.
+    fn check_conservation(&self, ports: &[PortResult]) {
+        let nics = &ports[..self.hosts.len()];
+        let sent = Delivered {
+            packets: nics.iter().map(|nic| nic.packets).sum(),
+            bytes: nics.iter().map(|nic| nic.bytes).sum(),
+        };
+        let accounted = Delivered {
+            packets: self.delivered.packets + ports.iter().map(|port| port.drops).sum::<u64>(),
+            bytes: self.delivered.bytes + ports.iter().map(|port| port.dropped_bytes).sum::<u64>(),
+        };
+        assert_eq!(sent, accounted, "sent against delivered and dropped");
+        assert_eq!(sent.packets, self.totals.packets + self.totals.control_packets);
+        if let Some(audit) = &self.audit {
+            audit.check(self.config.fabric, ports);
+        }
     }
 }

@@ -51,8 +51,10 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             audit.arrived(port, &packet);
         }
         if peer & Link::SWITCH != 0 {
-            self.relay(SwitchId(peer & !Link::SWITCH), reverse, packet);
-        } else if packet.is(flag::CONTROL) {
+            return self.relay(SwitchId(peer & !Link::SWITCH), reverse, packet);
+        }
+        self.delivered.add(&packet);
+        if packet.is(flag::CONTROL) {
             self.answered(HostId(peer), packet);
         } else {
             self.receive(HostId(peer), packet);

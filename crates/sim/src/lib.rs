@@ -25,6 +25,7 @@
 //!   at most one event of a class at a time, because a link delivers one packet at a time.
 //!   The order of insertion never matters.
 //! - An event that one node causes at another is at least one link delay later.
+//! - Every run ends with a count: all that was sent was delivered or dropped.
 //! - Nothing reads a clock, a file or the environment; randomness is drawn by entity.
 
 pub mod audit;

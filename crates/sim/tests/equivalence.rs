@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use weft_sim::{Halt, Outcome};
 use weft_units::Time;
 
-const CASES: u32 = 6000;
+const CASES: u32 = 256;
 const ANY: &[Kind] = &[Kind::PerPort, Kind::Shared, Kind::Lossless];
 
 fn cases(cases: u32) -> ProptestConfig {

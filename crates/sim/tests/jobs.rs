@@ -93,7 +93,7 @@ fn long_chains_add_up() {
 }
 
 #[test]
-fn equal_start_times_under_every_fabric_of_events() {
+fn messages_of_one_instant_take_turns_in_their_order() {
     // Posted in the order of their ids, one packet each in turn.
     let done = run(messages(8, &[(0, 1, 960), (0, 1, 960), (0, 1, 960)]));
     let received: Vec<_> = done.iter().map(|message| message.received).collect();

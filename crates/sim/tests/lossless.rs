@@ -44,7 +44,10 @@ proptest! {
         blast: bool,
     ) {
         let traffic = match senders {
-            Some(n) => Pattern::Incast(Incast { senders: Some(n.min(clos.hosts() - 1)), receiver: 0 }),
+            Some(n) => {
+                let senders = Some(n.min(clos.hosts() - 1));
+                Pattern::Incast(Incast { senders, receiver: 0 })
+            }
             None => Pattern::AllToAll(AllToAll { launch: Launch::SameRank { start: 0 } }),
         };
         let pfc = PfcConfig { alpha, reserve, headroom: None, resume_offset };
@@ -55,7 +58,6 @@ proptest! {
         let outcome = lossless(setup, pfc, shared).run();
         prop_assert_eq!(outcome.totals.drops, 0);
         prop_assert_eq!(outcome.totals.retransmits, outcome.totals.spurious, "late, never lost");
-        prop_assert!(shared + reserve > 0 || outcome.totals.pauses > 0);
     }
 }
 

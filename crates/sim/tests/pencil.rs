@@ -130,6 +130,52 @@ mod uniform {
     }
 }
 
+/// Three packets come to one port at 580 ns, where there is room for two: that of host 3 is
+/// lost, because its link has the highest number.
+mod losses {
+    use super::*;
+    use weft_sim::MessageResult;
+    use weft_transport::RecoveryConfig;
+
+    /// What becomes of `packets` packets of host 3 after the loss of the first.
+    fn third(packets: u64, recovery: RecoveryConfig) -> MessageResult {
+        let list = [(1, 0, 960), (2, 0, 960), (3, 0, packets * 960)];
+        let clos = Clos::leaf_spine(1, 1, 4, LINK);
+        let mut setup = Setup::new(clos, messages(4, &list)).port_buffer(2_000);
+        setup.transport.recovery = recovery;
+        let outcome = setup.run();
+        assert_eq!(outcome.totals.drops, 1);
+        assert_eq!(outcome.messages, setup.run_queued().unwrap().messages);
+        outcome.messages[MessageId(2)]
+    }
+
+    #[test]
+    fn a_nack_comes_after_a_round_trip() {
+        // The second packet stands behind two others at 660 ns and arrives at 1320 ns. The
+        // NACK takes 1008 ns; then both leave again.
+        let message = third(2, RecoveryConfig::GoBackN);
+        assert_eq!(message.received, Time::ns(1320 + 1008 + 1160 + 80));
+        assert_eq!((message.retransmits, message.spurious), (2, 0));
+    }
+
+    #[test]
+    fn selective_repeat_resends_one_packet_when_its_timer_runs_out() {
+        // The timer counts from the send, at zero.
+        let message = third(2, RecoveryConfig::SelectiveRepeat);
+        assert_eq!(message.received, Time::ms(1) + Time::ns(1160));
+        assert_eq!((message.retransmits, message.spurious), (1, 0));
+    }
+
+    #[test]
+    fn nobody_reports_a_lost_tail() {
+        for recovery in [RecoveryConfig::GoBackN, RecoveryConfig::SelectiveRepeat] {
+            let message = third(1, recovery);
+            assert_eq!(message.received, Time::ms(1) + Time::ns(1160));
+            assert_eq!((message.retransmits, message.spurious), (1, 0));
+        }
+    }
+}
+
 mod rates {
     use super::*;
 

@@ -8,7 +8,7 @@ use crate::config::{PacketConfig, SwitchConfig};
 use crate::event::{Class, Event, Packet, flag};
 use crate::outcome::PortResult;
 use crate::queue::EventQueue;
-use weft_fabric::{Fabric, Node};
+use weft_fabric::Fabric;
 use weft_units::{Draw, IdVec, PortId, Rate, SwitchId, Time};
 
 /// All ports of a fabric.
@@ -36,8 +36,6 @@ struct Fifo {
     peak: Time,
     /// Index into `limits`.
     limits: u32,
-    /// NICs only: when the port last asked for data. It may take some until that instant ends.
-    asked: Time,
     /// A `Transmitted` event is under way; NICs only.
     told: bool,
 }
@@ -61,16 +59,7 @@ impl FifoPorts {
     ) -> FifoPorts {
         let mut limits = Vec::new();
         let ports = fabric.ports().iter().map(|port| {
-            let own = match port.owner {
-                Node::Host(_) => Limits::of_nic(),
-                Node::Switch(_) => Limits::of_switch(config, packet, port.rate),
-            };
-            let known = limits.iter().position(|other| *other == own);
-            let index = known.unwrap_or_else(|| {
-                limits.push(own);
-                limits.len() - 1
-            });
-            Fifo::new(Line::new(port), index)
+            Fifo::new(Line::new(port), Limits::index_of(port, config, packet, &mut limits))
         });
         let ports = ports.collect();
         let cold = |rate| Cold { rate, drops: 0, dropped_bytes: 0, marks: 0 };
@@ -104,15 +93,14 @@ impl FifoPorts {
 }
 
 impl Fifo {
-    fn new(line: Line, limits: usize) -> Fifo {
+    fn new(line: Line, limits: u32) -> Fifo {
         Fifo {
             line,
             free_at: Time::ZERO,
             bytes: 0,
             packets: 0,
             peak: Time::ZERO,
-            limits: limits as u32,
-            asked: Time::ZERO,
+            limits,
             told: false,
         }
     }
@@ -168,9 +156,7 @@ impl Ports for FifoPorts {
         if fifo.told {
             return Ready::Told;
         }
-        // A port that becomes free just now takes the acknowledgements of this instant first,
-        // and asks for data then.
-        if fifo.free_at > now || fifo.free_at == now && fifo.asked < now {
+        if fifo.free_at > now {
             fifo.told = true;
             events.push(Event::new(fifo.free_at, Class::Transmitted, port.0));
             return Ready::Told;
@@ -202,8 +188,6 @@ impl Ports for FifoPorts {
         fifo.told = fifo.free_at > now;
         if fifo.told {
             events.push(Event::new(fifo.free_at, Class::Transmitted, port.0));
-        } else {
-            fifo.asked = now;
         }
         !fifo.told
     }

@@ -2,7 +2,7 @@
 //! times spares the hot path a division, and both kinds of port decide alike.
 
 use crate::config::{Buffer, EcnConfig, PacketConfig, SwitchConfig};
-use weft_fabric::Port;
+use weft_fabric::{Node, Port};
 use weft_units::{Draw, PortId, Rate, Time, Wire};
 
 /// When to mark and when to drop.
@@ -18,8 +18,26 @@ pub(super) struct Limits {
 }
 
 impl Limits {
+    /// The limits of `port` as an index into `all`, which keeps each kind once.
+    pub(super) fn index_of(
+        port: &Port,
+        config: &SwitchConfig,
+        packet: &PacketConfig,
+        all: &mut Vec<Limits>,
+    ) -> u32 {
+        let own = match port.owner {
+            Node::Host(_) => Limits::of_nic(),
+            Node::Switch(_) => Limits::of_switch(config, packet, port.rate),
+        };
+        let known = all.iter().position(|other| *other == own);
+        known.unwrap_or_else(|| {
+            all.push(own);
+            all.len() - 1
+        }) as u32
+    }
+
     /// For a switch port of `rate`.
-    pub(super) fn of_switch(config: &SwitchConfig, packet: &PacketConfig, rate: Rate) -> Limits {
+    fn of_switch(config: &SwitchConfig, packet: &PacketConfig, rate: Rate) -> Limits {
         let capacity = match config.buffer {
             Buffer::PerPort { bytes } => rate.serialize(bytes) + rounding(rate, bytes, packet),
             Buffer::Shared { .. } => Time::MAX,
@@ -31,7 +49,7 @@ impl Limits {
     }
 
     /// For a NIC, which neither marks nor drops.
-    pub(super) fn of_nic() -> Limits {
+    fn of_nic() -> Limits {
         Limits { kmin: Time::MAX, kmax: Time::MAX, pmax: 0.0, capacity: Time::MAX }
     }
 

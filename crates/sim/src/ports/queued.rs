@@ -104,7 +104,7 @@ impl QueuePorts {
         packet: &PacketConfig,
         seed: u64,
     ) -> QueuePorts {
-        let mut limits: Vec<Limits> = Vec::new();
+        let mut limits = Vec::new();
         let ingress: IdVec<PortId, Ingress> = fabric
             .ports()
             .ids()
@@ -122,16 +122,15 @@ impl QueuePorts {
             })
             .collect();
         let ports = fabric.ports().iter().map(|port| {
-            let (own, switch) = match port.owner {
-                Node::Host(_) => (Limits::of_nic(), NIC),
-                Node::Switch(switch) => (Limits::of_switch(config, packet, port.rate), switch.0),
+            let switch = match port.owner {
+                Node::Host(_) => NIC,
+                Node::Switch(switch) => switch.0,
             };
-            let known = limits.iter().position(|other| *other == own);
-            let index = known.unwrap_or_else(|| {
-                limits.push(own);
-                limits.len() - 1
-            });
-            Queued::new(Line::new(port), index, switch)
+            Queued::new(
+                Line::new(port),
+                Limits::index_of(port, config, packet, &mut limits),
+                switch,
+            )
         });
         QueuePorts {
             ports: ports.collect(),
@@ -252,7 +251,7 @@ impl QueuePorts {
 }
 
 impl Queued {
-    fn new(line: Line, limits: usize, switch: u32) -> Queued {
+    fn new(line: Line, limits: u32, switch: u32) -> Queued {
         Queued {
             line,
             busy_until: Time::ZERO,
@@ -260,7 +259,7 @@ impl Queued {
             service: Service::Idle,
             paused: false,
             told_pause: false,
-            limits: limits as u32,
+            limits,
             switch,
             control: VecDeque::new(),
             data: VecDeque::new(),
