@@ -1,15 +1,14 @@
 //! The hash of a switch: uniform, no more even than chance, and independent of other salts.
 
+mod common;
+
+use common::chi_square;
 use weft_balance::hash::{choose, salt};
 use weft_units::SwitchId;
 
-/// The chi-square statistic of `counts` against equal ones, over its degrees of freedom: about
-/// one for a random function.
-fn chi_square(counts: &[u64]) -> f64 {
-    let mean = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
-    let squared = |count: &u64| (*count as f64 - mean) * (*count as f64 - mean);
-    let squares: f64 = counts.iter().map(squared).sum();
-    squares / mean / (counts.len() as f64 - 1.0)
+/// The chi-square statistic over its degrees of freedom: about one for a random function.
+fn unevenness(counts: &[u64]) -> f64 {
+    chi_square(counts) / (counts.len() as f64 - 1.0)
 }
 /// How far from one the statistic may be: 4.5 standard deviations.
 fn slack(cells: usize) -> f64 {
@@ -41,7 +40,7 @@ fn spreads_entropies_and_flows_evenly() {
             by_pair[choose(((n / 245) << 16) | (n % 245), 77, salt, ports) as usize] += 1;
         }
         for counts in [by_entropy, by_flow, by_pair] {
-            assert!((chi_square(&counts) - 1.0).abs() < slack(counts.len()), "{ports}: {counts:?}");
+            assert!((unevenness(&counts) - 1.0).abs() < slack(counts.len()), "{ports}: {counts:?}");
         }
     }
 }
@@ -58,7 +57,7 @@ fn short_runs_are_as_uneven_as_chance() {
                 let salt = salt(9, SwitchId(flow % 20));
                 let mut counts = vec![0u64; ports as usize];
                 (0..run).for_each(|n| counts[choose(flow, n, salt, ports) as usize] += 1);
-                sum += chi_square(&counts);
+                sum += unevenness(&counts);
             }
             let mean = sum / f64::from(runs);
             let slack = slack(ports as usize) / f64::from(runs).sqrt();
@@ -78,7 +77,7 @@ fn switches_choose_independently() {
                 let at_a = choose(flow, entropy, a, ports);
                 joint[(at_a * ports + choose(flow, entropy, b, ports)) as usize] += 1;
             }
-            assert!((chi_square(&joint) - 1.0).abs() < slack(joint.len()), "{joint:?}");
+            assert!((unevenness(&joint) - 1.0).abs() < slack(joint.len()), "{joint:?}");
         }
     }
 }

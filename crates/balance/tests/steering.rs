@@ -1,5 +1,8 @@
 //! What entropy each packet carries, step by step.
 
+mod common;
+
+use common::chi_square;
 use std::collections::{BTreeMap, BTreeSet};
 use weft_balance::plan::Route;
 use weft_balance::reps::{CACHE, Reps, StickyReps};
@@ -29,9 +32,7 @@ fn entropy(steering: &mut Steering) -> u16 {
 /// mean.
 fn unevenness(counts: &[u64]) -> f64 {
     let cells = counts.len() as f64;
-    let mean = counts.iter().sum::<u64>() as f64 / cells;
-    let squares: f64 = counts.iter().map(|count| (*count as f64 - mean).powi(2)).sum();
-    (squares / mean - (cells - 1.0)) / (2.0 * (cells - 1.0)).sqrt()
+    (chi_square(counts) - (cells - 1.0)) / (2.0 * (cells - 1.0)).sqrt()
 }
 
 #[test]
