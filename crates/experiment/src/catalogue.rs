@@ -5,6 +5,7 @@ use crate::reader::{Asked, keys_of};
 use crate::section::{balance, fabric, transport};
 use crate::value::{Table, Value};
 use weft_balance::scheme::SCHEMES;
+use weft_units::Time;
 use weft_workload::PATTERNS;
 use weft_workload::pattern::COMMON_OPTIONS;
 
@@ -111,7 +112,7 @@ fn schemes() -> Vec<Entry> {
 }
 
 fn transports() -> Vec<Entry> {
-    let context = transport::Context { bdp: 1 };
+    let context = transport::Context { bdp: 1, round_trip: Time::ZERO };
     let congestion = transport::CONGESTION.iter().map(|choice| {
         let own = options("transport", &keys_of("transport", choice, &context));
         entry(choice.name, choice.summary, choice.source, own)

@@ -126,14 +126,24 @@ fn read_sections(root: &mut Reader<'_>, folder: &Path) -> Result<Resolved, Exper
     let workload = root.section(on_workload.0, on_workload.1, |r| workload::read(r, folder))?;
     let bdp = bdp(&fabric, &packet);
     let balance = root.section(on_balance.0, on_balance.1, |r| balance::read(r, &fabric, bdp))?;
-    let context = transport::Context { bdp };
+    let context = transport::Context { bdp, round_trip: round_trip(&fabric, &packet) };
     let (transport, warning) = root.section(on_transport.0, on_transport.1, |r| {
         transport::read(r, &context, &balance.scheme)
     })?;
     let probes = root.section(on_probe.0, on_probe.1, |r| probe::read(r, &fabric))?;
     let stall_after = root.section(on_run.0, on_run.1, |r| {
         let meaning = "give up after this much simulated time without a new byte";
-        r.get("stall_after", Span::SOME, Some(Time::secs(1)), meaning)
+        let usual = Time::secs(1).max(transport.rto * 4);
+        let stall_after = r.get("stall_after", Span::SOME, Some(usual), meaning)?;
+        if stall_after <= transport.rto {
+            let what = format!(
+                "{stall_after} is not above transport.rto ({}), so that any loss would count as \
+                 a stall; raise it",
+                transport.rto
+            );
+            return Err(r.wrong("stall_after", what));
+        }
+        Ok(stall_after)
     })?;
     Ok(Resolved {
         fabric,
@@ -152,10 +162,18 @@ fn read_sections(root: &mut Reader<'_>, folder: &Path) -> Result<Resolved, Exper
 /// Host rate times the round trip of a lone full packet over the longest path, at least one
 /// packet.
 fn bdp(fabric: &Fabric, packet: &PacketConfig) -> u64 {
-    let data = u64::from(packet.mtu) + u64::from(packet.header);
-    let round_trip = fabric.base_rtt(data, u64::from(packet.ack));
+    let round_trip = round_trip(fabric, packet);
     fabric.clos().host_link.rate.bytes_in(round_trip).max(u64::from(packet.mtu))
 }
+
+/// Of a lone full packet and its acknowledgement over the longest path.
+fn round_trip(fabric: &Fabric, packet: &PacketConfig) -> Time {
+    let data = u64::from(packet.mtu) + u64::from(packet.header);
+    fabric.base_rtt(data, u64::from(packet.ack))
+}
+
+/// A start, or a wait after a dependency, beyond this is taken for a mistake.
+const LATEST_START: Time = Time::secs(1_000);
 
 /// Refuses what the simulator cannot number.
 fn check_counts(workload: &Workload, packet: &PacketConfig) -> Result<(), ExperimentError> {
@@ -163,6 +181,14 @@ fn check_counts(workload: &Workload, packet: &PacketConfig) -> Result<(), Experi
     const MAX_PACKETS: u64 = 1 << 31;
     let wrong = |what| Err(ExperimentError::new("workload.size", Origin::Unknown, what));
     let messages = workload.messages();
+    if let Some((id, late)) = messages.enumerate().find(|(_, m)| m.start > LATEST_START) {
+        let what = format!(
+            "message {} starts after {}, but a run is made for at most {LATEST_START}; start it \
+             earlier",
+            id.0, late.start
+        );
+        return Err(ExperimentError::new("workload.start", Origin::Unknown, what));
+    }
     if messages.len() > MAX_MESSAGES {
         let count = messages.len();
         return wrong(format!("{count} messages are more than {MAX_MESSAGES}; use fewer hosts"));
@@ -178,9 +204,21 @@ fn check_counts(workload: &Workload, packet: &PacketConfig) -> Result<(), Experi
     Ok(())
 }
 
-/// Refuses a shared buffer that is all reserves and headroom.
+/// Refuses a buffer that cannot hold a packet, and a shared one that is all reserves and
+/// headroom.
 fn check_memory(resolved: &Resolved) -> Result<(), ExperimentError> {
     let SwitchConfig { buffer, pfc, .. } = &resolved.switch;
+    let room = match buffer {
+        Buffer::PerPort { bytes } => *bytes,
+        Buffer::Shared { bytes, .. } if pfc.is_some() => *bytes,
+        Buffer::Shared { bytes, alpha } => (*bytes as f64 * alpha.min(1.0)) as u64,
+    };
+    let largest = resolved.packet.largest();
+    if room < largest {
+        let what = format!("leaves a queue {room} bytes, less than a packet of {largest}; enlarge");
+        let what = what + " buffer, or raise buffer_alpha, or lower fabric.nic.mtu";
+        return Err(ExperimentError::new("fabric.switch.buffer", Origin::Unknown, what));
+    }
     let (Buffer::Shared { bytes, .. }, Some(pfc)) = (buffer, pfc) else { return Ok(()) };
     let taken = weft_sim::ports::pfc_set_aside(&resolved.fabric, &resolved.packet, pfc);
     if taken < *bytes {

@@ -118,17 +118,17 @@ pub(crate) fn flows(workload: &Workload, outcome: &Outcome) -> Columns {
     ]
 }
 
-/// One row a port.
+/// One row a port. Utilisation is the share of its capacity used until the last packet.
 pub(crate) fn links(fabric: &Fabric, outcome: &Outcome) -> Columns {
     let ports = fabric.ports();
     let results = &outcome.ports;
-    let cct = outcome.totals.cct.as_secs_f64();
+    let end = outcome.totals.end.as_secs_f64();
     let sums = |of: fn(&weft_sim::PortResult) -> u64| Column::U64(results.iter().map(of).collect());
     let names = |of: &dyn Fn(&Port) -> String| Column::Text(ports.iter().map(of).collect());
     let utilisation = ports
         .iter()
         .zip(results.iter())
-        .map(|(port, result)| ratio(result.bytes as f64 * 8.0, port.rate.as_bps() as f64 * cct));
+        .map(|(port, result)| ratio(result.bytes as f64 * 8.0, port.rate.as_bps() as f64 * end));
     vec![
         ("port", Column::U32((0..ports.len() as u32).collect())),
         ("from", names(&|port| fabric.name(port.owner))),

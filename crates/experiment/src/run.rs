@@ -77,7 +77,7 @@ pub fn run(experiment: &Resolved, seed: u64, cancel: &AtomicBool) -> Result<RunR
     let fabric = &experiment.fabric;
     let workload = experiment.workload(seed).map_err(|error| error.in_source("experiment"))?;
     let bound = bound(fabric, &workload, &experiment.packet);
-    let config = config(experiment, &workload, seed);
+    let config = experiment.run_config(&workload, seed);
     let simulation = Simulation::new(&config);
     let looping = Instant::now();
     let outcome = simulation.run(cancel).map_err(|halt| match halt {
@@ -123,19 +123,22 @@ fn seconds(from: Instant, to: Instant) -> f64 {
     to.checked_duration_since(from).unwrap_or(Duration::ZERO).as_secs_f64()
 }
 
-fn config<'a>(experiment: &'a Resolved, workload: &'a Workload, seed: u64) -> RunConfig<'a> {
-    RunConfig {
-        fabric: &experiment.fabric,
-        workload,
-        switch: experiment.switch,
-        packet: experiment.packet,
-        transport: experiment.transport,
-        balance: experiment.balance.clone(),
-        probes: experiment.probes.clone(),
-        seed,
-        stall_after: experiment.stall_after,
-        force_queues: false,
-        audit: false,
+impl Resolved {
+    /// This experiment over `workload`, as the simulator takes it.
+    pub fn run_config<'a>(&'a self, workload: &'a Workload, seed: u64) -> RunConfig<'a> {
+        RunConfig {
+            fabric: &self.fabric,
+            workload,
+            switch: self.switch,
+            packet: self.packet,
+            transport: self.transport,
+            balance: self.balance.clone(),
+            probes: self.probes.clone(),
+            seed,
+            stall_after: self.stall_after,
+            force_queues: false,
+            audit: false,
+        }
     }
 }
 

@@ -125,7 +125,12 @@ fn flatten(key: &str, item: &Item, axes: &mut Vec<Axis>) -> Result<(), Experimen
             if path.is_empty() && items.iter().any(|i| !matches!(i.value, Value::Table(_))) {
                 return wrong("varies whole tables; write { name = \"...\", fabric = {...} }");
             }
-            let values = items.iter().map(swept_value).collect();
+            let values: Vec<SweptValue> = items.iter().map(swept_value).collect();
+            for (at, value) in values.iter().enumerate() {
+                if values[..at].iter().any(|other| other.label == value.label) {
+                    return wrong(&format!("lists {} twice; remove one", value.label.to_label()));
+                }
+            }
             axes.push(Axis { key: key.to_owned(), path, values });
         }
         other => {
@@ -163,10 +168,17 @@ fn content_label(table: &Table) -> String {
 fn read_seeds(item: &Item) -> Result<Vec<u64>, ExperimentError> {
     let wrong = |what: String| ExperimentError::new("sweep.seeds", item.origin, what);
     match &item.value {
-        Value::List(items) if !items.is_empty() => items
-            .iter()
-            .map(|seed| Whole::from(0).read(seed).map(u64::from).map_err(&wrong))
-            .collect(),
+        Value::List(items) if !items.is_empty() => {
+            let mut seeds = Vec::with_capacity(items.len());
+            for item in items {
+                let seed = Whole::from(0).read(item).map(u64::from).map_err(&wrong)?;
+                if seeds.contains(&seed) {
+                    return Err(wrong(format!("lists {seed} twice; remove one")));
+                }
+                seeds.push(seed);
+            }
+            Ok(seeds)
+        }
         Value::Int(_) => {
             let count = Whole { min: 1, max: 1_000_000 }.read(item).map_err(wrong)?;
             Ok((1..=u64::from(count)).collect())

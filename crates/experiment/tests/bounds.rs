@@ -213,19 +213,7 @@ fn a_chain_of_bytes_meets_its_bound_exactly() {
 /// How long `workload` takes under everything else that `text` says.
 fn simulated(text: &str, workload: &Workload) -> Time {
     let experiment = resolved(text);
-    let config = weft_sim::RunConfig {
-        fabric: &experiment.fabric,
-        workload,
-        switch: experiment.switch,
-        packet: experiment.packet,
-        transport: experiment.transport,
-        balance: experiment.balance.clone(),
-        probes: experiment.probes.clone(),
-        seed: 1,
-        stall_after: experiment.stall_after,
-        force_queues: false,
-        audit: false,
-    };
+    let config = experiment.run_config(workload, 1);
     let outcome = weft_sim::Simulation::new(&config).run(&AtomicBool::new(false));
     outcome.expect("no stall").totals.cct
 }

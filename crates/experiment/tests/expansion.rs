@@ -336,3 +336,16 @@ fn a_star_probes_every_port_that_it_matches() {
     assert_eq!(probed("spine-* -> leaf-3"), 6);
     assert_eq!(probed("leaf-1 -> host-*"), 4);
 }
+
+#[test]
+fn a_start_beyond_all_reason_is_refused() {
+    let folder = folder("late");
+    std::fs::write(folder.join("late.csv"), "src,dst,size,start\n0,1,9,0\n1,2,9,2000s\n").unwrap();
+    let text = BASE.replace("pattern = \"all-to-all\"\nsize = \"16KB\"", "file = \"late.csv\"");
+    let source = folder.join("late.toml").display().to_string();
+    let request =
+        Request { text: &text, format: Format::Toml, source: &source, overrides: &[], seeds: None };
+    let error = expand(&request).unwrap_err().to_string();
+    assert!(error.contains("message 1 starts after 2000s"), "{error}");
+    std::fs::remove_dir_all(folder).unwrap();
+}

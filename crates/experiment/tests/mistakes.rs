@@ -82,7 +82,7 @@ fn each_mistake_names_source_key_and_mend() {
         (
             "\"16KB\"",
             "\"16\"",
-            r#"fig.toml: workload.size (line 9): size "16" has no unit; write "16KB""#,
+            r#"fig.toml: workload.size (line 9): size "16" has no unit; write "16B""#,
         ),
         (
             "\"16KB\"",
@@ -266,6 +266,34 @@ fn each_mistake_names_source_key_and_mend() {
             "hosts_per_leaf = 4",
             "hosts_per_leaf = 4\nlink = \"1Kbps\"",
             "fig.toml: fabric.link (line 7): \"1Kbps\" is out of range; use \"1Mbps\" to \"8000Gbps\"",
+        ),
+        (
+            "[balance]",
+            "[transport]\nrto = \"1us\"\n[balance]",
+            "fig.toml: transport.rto (line 11): 1us is below the round trip of an idle path \
+             (5345280ps), so that every packet would time out; raise it",
+        ),
+        (
+            "[balance]",
+            "[transport]\nrto = \"2s\"\n[run]\nstall_after = \"1s\"\n[balance]",
+            "fig.toml: run.stall_after (line 13): 1s is not above transport.rto (2s), so that any \
+             loss would count as a stall; raise it",
+        ),
+        (
+            "[workload]",
+            "[fabric.switch]\nbuffer_kind = \"per-port\"\nbuffer = \"4000B\"\n[workload]",
+            "fig.toml: fabric.switch.buffer (line 9): leaves a queue 4000 bytes, less than a packet \
+             of 4144; enlarge buffer, or raise buffer_alpha, or lower fabric.nic.mtu",
+        ),
+        (
+            "[balance]",
+            "[sweep]\n\"balance.scheme\" = [\"ecmp\", \"spray\", \"ecmp\"]\n[balance]",
+            "fig.toml: sweep.balance.scheme (line 11): lists ecmp twice; remove one",
+        ),
+        (
+            "[balance]",
+            "[sweep]\nseeds = [3, 4, 3]\n[balance]",
+            "fig.toml: sweep.seeds (line 11): lists 3 twice; remove one",
         ),
         (
             "title = \"A test\"",

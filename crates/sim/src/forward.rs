@@ -54,6 +54,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             return self.relay(SwitchId(peer & !Link::SWITCH), reverse, packet);
         }
         self.delivered.add(&packet);
+        self.totals.end = self.now;
         if packet.is(flag::CONTROL) {
             self.answered(HostId(peer), packet);
         } else {

@@ -65,6 +65,8 @@ pub struct Series {
 pub struct Totals {
     /// Collective completion time: when the last message was received.
     pub cct: Time,
+    /// When the last packet of any kind reached its host.
+    pub end: Time,
     /// Data packets that left a host, retransmissions included.
     pub packets: u64,
     /// Acknowledgements and NACKs that left a host.

@@ -41,7 +41,7 @@ const TIME: Kind = Kind {
 const SIZE: Kind = Kind {
     name: "size",
     example: "64MB",
-    usual: "KB",
+    usual: "B",
     units: &[
         ("B", 1),
         ("KB", 1_000),

@@ -27,7 +27,7 @@ pub(super) fn earliest(ground: &Ground<'_>, workload: &Workload) -> IdVec<Messag
                     true => reached,
                     false => reached + ground.fabric.min_delay(),
                 };
-                posted[*next] = posted[*next].max(news + waiting.start);
+                posted[*next] = posted[*next].max(news.saturating_add(waiting.start));
                 unmet[*next] -= 1;
                 if unmet[*next] == 0 {
                     ready.push(*next);

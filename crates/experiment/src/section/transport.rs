@@ -14,6 +14,8 @@ type Result<T> = std::result::Result<T, ExperimentError>;
 pub(crate) struct Context {
     /// Bandwidth-delay product of the longest path, in bytes.
     pub(crate) bdp: u64,
+    /// The time that a packet and its acknowledgement take over it, alone.
+    pub(crate) round_trip: Time,
 }
 
 /// All congestion controls.
@@ -75,6 +77,14 @@ pub(crate) fn read(
     let rewinds = recovery == RecoveryConfig::GoBackN;
     r.settle("recovery", if rewinds { "go-back-n" } else { "selective-repeat" });
     let rto = read_rto(r)?;
+    if rto < context.round_trip {
+        let what = format!(
+            "{rto} is below the round trip of an idle path ({}), so that every packet would time \
+             out; raise it",
+            context.round_trip
+        );
+        return Err(r.wrong("rto", what));
+    }
     let warning = (rewinds && scheme.is_multipath())
         .then(|| format!("{}: {SPRAY_OVER_GO_BACK_N}", scheme.name()));
     Ok((TransportConfig { congestion, recovery, rto }, warning))
