@@ -5,6 +5,7 @@ use weft_experiment::value::Value;
 use weft_experiment::{
     Cell, Column, Columns, Format, Request, Resolved, RunError, RunResult, expand, read_run, run,
 };
+use weft_units::Time;
 
 const INCAST: &str = r#"
 [fabric]
@@ -159,14 +160,16 @@ fn a_set_flag_cancels() {
 
 #[test]
 fn a_stall_says_who_waits() {
-    // A buffer of one packet under an incast loses some; the time-out is beyond patience.
-    let lossy = INCAST
-        .replace(
-            "[workload]",
-            "switch = { buffer_kind = \"per-port\", buffer = \"5KB\" }\n[workload]",
-        )
-        .replace("[probe]", "[transport]\nrto = \"100ms\"\n[run]\nstall_after = \"1ms\"\n[probe]");
-    match run(&resolved(&lossy), 1, &AtomicBool::new(false)) {
+    // A buffer of one packet under an incast loses some, and nobody waits for the time-out: the
+    // reader would refuse that.
+    let lossy = INCAST.replace(
+        "[workload]",
+        "switch = { buffer_kind = \"per-port\", buffer = \"5KB\" }\n[workload]",
+    );
+    let mut impatient = resolved(&lossy);
+    impatient.transport.rto = Time::ms(100);
+    impatient.stall_after = Time::ms(1);
+    match run(&impatient, 1, &AtomicBool::new(false)) {
         Err(RunError::Stalled(who)) => {
             assert!(who.contains("host") && !who.contains('\n'), "{who}")
         }
