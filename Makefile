@@ -4,6 +4,9 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 WEFT   := $(BIN)/weft
+NATIVE := python/weft/_native.abi3.so
+# What a step says goes into a log, and to the terminal only if the step fails.
+quietly = $(1) > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; }
 # The demo's figures; the long all-to-all of 1 MB is in `make paper-001`.
 DEMO   := fig2 fig3 fig4-all-to-all-short fig4-ring-short fig4-ring-long
 PAPER  := experiments/ethereal-2024
@@ -38,18 +41,26 @@ unit: build
 bench:  ## packet-hops per second on one core; the record goes to bench/records
 	$(PYTHON) bench/record.py --keep
 
-build: $(VENV)/ready  ## the virtual environment with the native core in it
-	$(BIN)/maturin develop --release --quiet --skip-install
+build: $(NATIVE)  ## the virtual environment with the native core in it
+
+$(NATIVE): $(shell find crates Cargo.toml Cargo.lock -not -name '.*') $(VENV)/ready
+	@echo "building the native core (a few minutes the first time) ..."
+	@test -x $(WEFT) && how=--skip-install || how='--extras dev'; \
+	$(call quietly,$(BIN)/maturin develop --release $$how)
+	@touch $@
 
 $(VENV)/ready: pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Weft needs Python 3.11 or newer")'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check maturin
-	$(BIN)/maturin develop --release --quiet --extras dev
-	touch $@
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Weft needs Python 3.11 or newer")'
+	@echo "setting up a Python environment in $(VENV) ..."
+	@mkdir -p $(VENV)
+	@$(call quietly,$(PYTHON) -m venv $(VENV))
+	@$(call quietly,$(BIN)/pip install --disable-pip-version-check maturin)
+	@# Without it the next build installs what pyproject.toml asks for.
+	@rm -f $(WEFT)
+	@touch $@
 
 system-packages:  ## installs Chromium (Debian), which one test of the report needs; asks for root
 	apt-get update -qq && apt-get install -y -qq chromium
 
 clean:  ## forgets everything that was built
-	rm -rf $(VENV) target out
+	rm -rf $(VENV) $(NATIVE) target out

@@ -25,6 +25,7 @@ NOTABLE = 0.10
 
 
 def main() -> int:
+    """Measure, compare, and keep; returns the exit status."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("cases", nargs="*", help="only these cases (keeps no record)")
     options.add_argument("--seconds", default="3", help="how long each case repeats")
@@ -56,6 +57,7 @@ def run(command: list[str]) -> dict[str, Any] | None:
 
 
 def last_record() -> dict[str, Any] | None:
+    """The newest of the records that are kept."""
     names = sorted(RECORDS.glob("*.json"))
     return json.loads(names[-1].read_text()) if names else None
 
@@ -78,7 +80,9 @@ def compare(measured: dict[str, Any], before: dict[str, Any] | None) -> None:
 
 
 def keep(measured: dict[str, Any], command: list[str]) -> Path:
-    commit = git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain") else "")
+    """Write a record of what was measured, where and with what; returns its path."""
+    changed = output_of("git", "status", "--porcelain")
+    commit = output_of("git", "rev-parse", "HEAD") + ("+changes" if changed else "")
     date = datetime.date.today().isoformat()
     record = {
         "date": date,
@@ -88,7 +92,7 @@ def keep(measured: dict[str, Any], command: list[str]) -> Path:
             "processor": processor(),
             "cores": os.cpu_count(),
             "system": platform.system(),
-            "rustc": subprocess.run(["rustc", "--version"], capture_output=True, text=True).stdout.strip(),
+            "rustc": output_of("rustc", "--version"),
         },
         **measured,
     }
@@ -98,11 +102,13 @@ def keep(measured: dict[str, Any], command: list[str]) -> Path:
     return path
 
 
-def git(*arguments: str) -> str:
-    return subprocess.run(["git", *arguments], capture_output=True, text=True).stdout.strip()
+def output_of(*command: str) -> str:
+    """What a command prints, without the line end."""
+    return subprocess.run(command, capture_output=True, text=True).stdout.strip()
 
 
 def processor() -> str:
+    """The processor's name, as far as the system tells it."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import pickle
 import subprocess
 import sys
 import tomllib
+import traceback
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -48,6 +52,42 @@ def test_wrong_experiment_is_one_line() -> None:
         package.simulate({"workload": {"pattern": "all-to-all", "size": 16}})
     assert isinstance(caught.value, ValueError)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"seeds": -1}, "seeds: -1 is out of range; use 1 or more"),
+        ({"seeds": 2.5}, "seeds: 2.5 is no whole number; use 1 or more"),
+        ({"jobs": 0}, "jobs: 0 is out of range; use 1 or more"),
+        ({"balance": {"batch": math.nan}}, "experiment: balance.batch: not a finite number"),
+        ({"sweep": {"x": [1, math.inf]}}, r"experiment: sweep.x\[1\]: not a finite number"),
+        ({"sweep": {(1, 2): 3}}, "experiment: keys must be str"),
+    ],
+)
+def test_mistakes_of_python_callers(change: dict[str, Any], said: str) -> None:
+    """What a file cannot hold gets a line of the same kind."""
+    counts = {key: change.pop(key) for key in ("seeds", "jobs") if key in change}
+    with pytest.raises(package.ExperimentError, match=said):
+        package.simulate(tomllib.loads(SMALL) | change, **counts)
+
+
+@pytest.mark.parametrize("name", ["ExperimentError", "StallError", "Cancelled"])
+def test_exceptions_say_where_they_are_found(name: str) -> None:
+    """In tracebacks, and for `multiprocessing`, which pickles them."""
+    kind = getattr(package, name)
+    assert traceback.format_exception_only(kind("why")) == [f"weft.{name}: why\n"]
+    assert isinstance(pickle.loads(pickle.dumps(kind("why"))), kind)
+
+
+def test_odd_experiments_warn() -> None:
+    """Once for each thing, as Python warns and in the result."""
+    odd = tomllib.loads(SMALL) | {"transport": {"recovery": "go-back-n"}}
+    with pytest.warns(package.WeftWarning) as caught:
+        result = package.simulate(odd)
+    assert [str(one.message) for one in caught] == result.warnings
+    assert len(result.warnings) == len(set(result.warnings)) > 0
+    assert caught[0].filename == __file__
 
 
 def test_catalogues() -> None:

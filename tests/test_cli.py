@@ -119,8 +119,17 @@ BAD = {
     "no .cm": ("", ["run", "missing.cm"], "missing.cm"),
     "--set": (SMALL, ["run", "bad.toml", "--set", "size"], "--set size"),
     "--fabric": (SMALL, ["run", "bad.toml", "--fabric", "leaf-spine"], "--fabric"),
+    "huge host": ("", ["run", "huge.csv"], "99999999 needs a fabric of 100000000 hosts, more"),
+    "huge Nodes": ("", ["run", "huge.cm"], "Nodes 99999999 needs a fabric of 99999999 hosts"),
+    "scheme twice": ("", ["run", "huge.cm", "--schemes", "ecmp,ecmp"], "ecmp is there twice"),
+    "seed twice": (
+        SMALL.replace("seeds = 2", "seeds = [1, 1]"),
+        ["run", "bad.toml"],
+        "bad.toml: sweep",
+    ),
     "--seeds": (SMALL, ["run", "bad.toml", "--seeds", "0"], "--seeds"),
-    "option": (SMALL, ["run", "bad.toml", "--sedes", "1"], "--sedes"),
+    "option": (SMALL, ["run", "bad.toml", "--sedes", "1"], "see weft run --help"),
+    "command": (SMALL, ["rnu", "bad.toml"], "see weft --help"),
     "output": (SMALL, ["run", "bad.toml", "-o", "bad.toml"], "bad.toml"),
     "no results": ("", ["report", "nowhere"], "nowhere"),
     "list": ("", ["list", "planets"], "planets"),
@@ -132,6 +141,8 @@ def test_bad_input_takes_one_line(weft: Weft, tmp_path: Path, case: str) -> None
     """Exit code 2, nothing on standard output, one line that names the culprit."""
     text, arguments, named = BAD[case]
     (tmp_path / "bad.toml").write_text(text)
+    (tmp_path / "huge.csv").write_text("src,dst,size\n0,99999999,20KB\n")
+    (tmp_path / "huge.cm").write_text("Nodes 99999999\nConnections 0\n")
     done = weft(*arguments)
     assert done.returncode == 2
     assert done.stdout == ""
@@ -148,6 +159,14 @@ def test_truncated_connection_matrix(weft: Weft, tmp_path: Path) -> None:
     assert done.stderr.startswith("error: ")
     assert "cut.cm:2" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_warnings_come_once(weft: Weft, small: Path) -> None:
+    """Spraying over go-back-N resends whatever overtakes: said before the runs, not after."""
+    done = weft("run", small, "--seeds", "1", "-q", "--set", "transport.recovery=go-back-n")
+    assert done.returncode == 0
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith("warning: ")
 
 
 def test_reader_that_goes_away_is_no_error() -> None:

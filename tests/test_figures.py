@@ -75,6 +75,26 @@ def test_table_compares_pairs_of_seeds() -> None:
     assert ecmp.cells[7].text == "1.500 MB"
 
 
+def test_table_of_some_of_the_runs_says_so() -> None:
+    """After an interrupt: not all means are of as many seeds, and not all runs are there."""
+    table = tables.summarise(group(TWO[:3]), wanted=6)
+    text = tables.text(table, "Title", 80)
+    assert text.endswith(
+        "mean of 1 to 2 seeds, ± 95 % confidence; only 3 of 6 runs; lower bound 10.00 µs"
+    )
+    assert "runs" not in tables.text(tables.summarise(group(TWO), wanted=4), "Title", 80)
+    assert "mean of 1 to 2 seeds" in figures.completion(group(TWO[:3])).caption
+
+
+def test_single_runs_are_of_a_seed_that_all_have() -> None:
+    """A queue figure shows the same seed under every scheme."""
+    grouping = group(TWO[1:])
+    assert grouping.sample_seed == 2
+    chosen = [grouping.sample(grouping.categories[0], name) for name in grouping.series]
+    assert [one["seed"] for one in chosen if one] == [2, 2]
+    assert "means over seeds" in selection.one_run(grouping)
+
+
 def test_reference_is_the_first_scheme_without_ecmp() -> None:
     """The column says which."""
     table = tables.summarise(group([row("spray", 1, 1e-5), row("reps", 1, 2e-5)]))
@@ -176,6 +196,19 @@ def test_panels_share_limits_only_if_alike() -> None:
     assert alike[0] == alike[1]
     assert alike[0] == pytest.approx((0.0, 20.6))
     assert apart == [pytest.approx((0.0, 10.3)), pytest.approx((0.0, 2060.0))]
+
+
+def test_error_bars_are_within_the_axes() -> None:
+    """Bars and curves alike; near zero they run off a logarithmic axis, which has no zero."""
+    limits = figures.completion(group(TWO)).panels[0].plot.y.limits  # type: ignore[union-attr]
+    assert limits is not None
+    assert limits[0] < 30 - 127
+    assert limits[1] > 30 + 127
+    curve = Curve("ecmp", palette.BOUND, (1.0, 2.0, 3.0), (1.0, 50.0, 100.0), (0.5, 60.0, 100.0))
+    panel = Panel("", Lines((curve,), Axis("size"), Axis("time", log=True)))
+    low, high = axes.fit([panel])[0].plot.y.limits or (0, 0)  # type: ignore[union-attr]
+    assert 0.1 < low < 0.5
+    assert high > 200
 
 
 def test_styles_are_distinct_and_stay() -> None:

@@ -52,6 +52,24 @@ def test_fabric_fits_the_hosts_that_a_file_names(
     assert f"leaves {shape['leaves']}, spines {shape['spines']}" in chosen
 
 
+def test_the_largest_fitting_fabric(tmp_path: Path) -> None:
+    """It is chosen; one host more is not, and a shorthand helps."""
+    (tmp_path / "most.csv").write_text(f"src,dst,size\n0,{inputs.LARGEST_FITTING - 1},20KB\n")
+    (tmp_path / "more.csv").write_text(f"src,dst,size\n0,{inputs.LARGEST_FITTING},20KB\n")
+    assert "k 64" in inputs.from_workload(tmp_path / "most.csv", schemes=["ecmp"])[1]
+    with pytest.raises(ExperimentError, match=r"automatically \(65536\); give --fabric, or mend"):
+        inputs.from_workload(tmp_path / "more.csv")
+    assert inputs.from_workload(tmp_path / "more.csv", "fat-tree:k=66,link=1Gbps,delay=1us")
+
+
+@pytest.mark.parametrize("host", ["9" * 5000, "²", "-1", "x" * 200_000])
+def test_odd_host_ids_are_left_to_the_core(tmp_path: Path, host: str) -> None:
+    """They do not stop the choice of a fabric, and get the core's line."""
+    (tmp_path / "odd.csv").write_text(f"src,dst,size\n0,{host},20KB\n")
+    with pytest.raises(ExperimentError, match=r"odd\.csv"):
+        inputs.from_workload(tmp_path / "odd.csv")
+
+
 def test_names_are_distinct(small: Path) -> None:
     """Two files of the same name in different folders get figures of different names."""
     one = inputs.from_file(small)

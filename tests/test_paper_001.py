@@ -40,6 +40,7 @@ def peaks(result: weft.Result, scheme: str, above: float) -> int:
 
 
 def test_incasts_repeat_under_every_scheme_and_collisions_only_under_ecmp() -> None:
+    """Figure 2: the last link queues under both schemes, the core only under ECMP."""
     figure = simulated("fig2")
     # 16 packets a flow, sent round robin from the same rank on: 16 incasts.
     assert peaks(figure, "ecmp", 100e3) == peaks(figure, "spray", 100e3) == 16
@@ -51,6 +52,7 @@ def test_incasts_repeat_under_every_scheme_and_collisions_only_under_ecmp() -> N
 
 
 def test_randomised_starts_end_the_incasts() -> None:
+    """Figure 3: no peaks at the receiver; what is left is load balancing."""
     figure = simulated("fig3")
     for scheme in ("ecmp", "spray", "ethereal"):
         assert peaks(figure, scheme, 50e3) == 0
@@ -61,6 +63,7 @@ def test_randomised_starts_end_the_incasts() -> None:
 
 
 def test_short_all_to_all_equals_spraying_on_single_paths() -> None:
+    """Figures 4a and 4c: all are as fast as spraying but for ECMP."""
     figure = simulated("fig4-all-to-all-short")
     cct = mean(figure, "cct_s")
     for scheme in ("reps", "reps-sticky", "ethereal"):
@@ -70,12 +73,14 @@ def test_short_all_to_all_equals_spraying_on_single_paths() -> None:
 
 
 def test_short_ring() -> None:
+    """Figures 4e and 4g: Ethereal before spraying before ECMP."""
     cct = mean(simulated("fig4-ring-short"), "cct_s")
     assert cct["ethereal"] < cct["spray"] < cct["ecmp"] / 1.5
     assert cct["ecmp"] > 1.8 * cct["ethereal"]
 
 
 def test_long_ring_wants_entropy_that_sticky_reps_has_not() -> None:
+    """Figures 4f and 4h: the few paths that sticky REPS keeps cost it a fifth."""
     figure = simulated("fig4-ring-long")
     cct = mean(figure, "cct_s")
     assert cct["ethereal"] < cct["spray"] < cct["reps-sticky"] < cct["ecmp"]
@@ -87,6 +92,7 @@ def test_long_ring_wants_entropy_that_sticky_reps_has_not() -> None:
 
 
 def test_the_literal_fabric_splits_in_two_as_the_text_says() -> None:
+    """One link a pair of leaf and spine: each flow becomes two parts, and the order stays."""
     figure = simulated("single-link/fig4-ring-short")
     # 4 flows over 8 uplinks: gcd 4, each flow in 2 parts.
     assert mean(figure, "max_qps") == {

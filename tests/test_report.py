@@ -40,7 +40,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     (folder / "small.toml").write_text(SMALL)
     (folder / "sizes.toml").write_text(SMALL.replace("seeds", SIZES))
-    made = command("run", "small.toml", "sizes.toml", "-o", "out")
+    made = command("run", "small.toml", "--jobs", "2", "-q", "sizes.toml", "-o", "out")
     done = subprocess.run(made, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return folder / "out"
@@ -107,17 +107,37 @@ def test_no_errors_and_no_network(page: tuple[str, str]) -> None:
     assert "url(http" not in document
 
 
+PROBE = """<script>
+const right = place => place.getBoundingClientRect().right;
+const drawn = [...document.querySelectorAll(".main-svg")].map(right);
+const single = [...document.querySelectorAll(".single .svg-container")].map(right);
+const content = right(document.querySelector("section"));
+const wide = document.documentElement.scrollWidth;
+const found = [innerWidth, wide, Math.max(...drawn), Math.min(...single), content];
+parent.postMessage(found.join(), "*");
+</script>"""
+
+
 @browser
-def test_narrow_screen_scrolls_only_down(results: Path, tmp_path: Path) -> None:
-    """On a telephone the page is as wide as the screen: tables scroll inside themselves."""
-    report = (results / "report.html").read_text()
-    probe = "<script>document.title = document.documentElement.scrollWidth - innerWidth</script>"
-    narrow = tmp_path / "narrow.html"
-    narrow.write_text(report.replace("</body>", f"{probe}</body>"))
-    document, _ = browse(narrow, tmp_path / "profile", "--window-size=500,900")
+@pytest.mark.parametrize("width", [420, 800, 1300])
+def test_charts_are_as_wide_as_the_page(results: Path, tmp_path: Path, width: int) -> None:
+    """No wider, on a telephone either, where tables scroll inside themselves; and no narrower."""
+    page = (results / "report.html").read_text().replace("</body>", f"{PROBE}</body>")
+    (tmp_path / "page.html").write_text(page)
+    # In a frame, since no window of the browser gets narrower than 500 pixels.
+    (tmp_path / "frame.html").write_text(
+        f'<iframe src="page.html" width="{width}" height="900" style="border: 0"></iframe>'
+        "<script>onmessage = message => document.title = message.data</script>"
+    )
+    flags = ("--window-size=1400,1000", "--hide-scrollbars")
+    document, _ = browse(tmp_path / "frame.html", tmp_path / "profile", *flags)
     title = re.search(r"<title>([^<]*)</title>", document)
     assert title is not None
-    assert int(title[1]) <= 0
+    inner, wide, drawn, single, content = map(float, title[1].split(","))
+    assert inner == width
+    assert wide <= inner
+    assert drawn <= content + 0.5
+    assert single >= content - 1.5
 
 
 def test_text_is_escaped_and_the_source_is_shown(results: Path) -> None:
@@ -127,7 +147,7 @@ def test_text_is_escaped_and_the_source_is_shown(results: Path) -> None:
     text = (results / "report.html").read_text()
     assert "nothing &lt;strange&gt;." in text
     assert "<strange>" not in text
-    assert "weft run small.toml sizes.toml -o out" in text
+    assert "weft run small.toml sizes.toml -o out\n" in text.replace("</code>", "\n")
     assert code_version in text
     assert "links_per_pair" not in text
     assert "hosts_per_leaf = 2" in text
@@ -151,8 +171,15 @@ def test_report_can_be_made_again(results: Path, weft: Weft) -> None:
     """From the tables alone, the same to the byte, without `runs/`."""
     copy = results.parent / "copy"
     shutil.copytree(results, copy, ignore=shutil.ignore_patterns("plots", "runs", "*.html"))
+    (copy / "plots").mkdir()
+    for name in ("earlier-cct.png", "earlier-links-2.svg", "mine.png", "earlier-cct.txt"):
+        (copy / "plots" / name).touch()
     done = weft("report", copy)
     assert done.returncode == 0, done.stderr
+    drawn = {path.name for path in (results / "plots").iterdir()}
+    # What an earlier report drew would pass for a result of this one.
+    left = {path.name for path in (copy / "plots").iterdir()}
+    assert left == drawn | {"mine.png", "earlier-cct.txt"}
     assert (copy / "report.html").read_bytes() == (results / "report.html").read_bytes()
     for path in (results / "plots").iterdir():
         assert (copy / "plots" / path.name).read_bytes() == path.read_bytes()

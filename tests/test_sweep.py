@@ -37,6 +37,8 @@ def test_results_do_not_depend_on_jobs(weft: Weft, small: Path, tmp_path: Path) 
     assert same_tables(tmp_path / "one", tmp_path / "again")
     assert same_tables(tmp_path / "one", tmp_path / "two")
     assert (tmp_path / "one" / "timing.parquet").is_file()
+    studies = [(tmp_path / output / "study.json").read_text() for output in ("one", "two")]
+    assert studies[0] == studies[1].replace("-o two", "-o one")
 
 
 def test_only_what_is_missing_is_run(weft: Weft, small: Path, tmp_path: Path) -> None:
@@ -113,12 +115,26 @@ def test_stall_is_told_and_the_others_are_kept(
 
 
 def test_two_files_share_a_directory(weft: Weft, small: Path, tmp_path: Path) -> None:
-    """Their rows carry the experiment's name; equal runs are simulated once."""
+    """Rows and progress carry the experiment's name; equal runs are simulated once."""
     import polars as pl
 
     (tmp_path / "other.toml").write_text(small.read_text().replace('"spray", ', ""))
-    done = weft("run", "small.toml", "other.toml", "-o", "out", "--no-report", "-q")
+    done = weft("run", "small.toml", "other.toml", "-o", "out", "--no-report")
     assert done.returncode == 0, done.stderr
+    assert len(done.stderr.splitlines()) == 6
+    assert "] small ethereal seed 2: CCT " in done.stderr
     runs = pl.read_parquet(tmp_path / "out" / "runs.parquet")
     assert runs["experiment"].to_list() == ["small"] * 6 + ["other"] * 4
     assert len(run_folders(tmp_path / "out")) == runs["key"].n_unique() == 6
+
+
+def test_replaced_tables_are_mentioned(weft: Weft, small: Path, tmp_path: Path) -> None:
+    """One line when another experiment takes over a directory, none when the same one does."""
+    (tmp_path / "other.toml").write_text(small.read_text().replace("small", "different"))
+    few = ("-o", "out", "--no-report", "--seeds", "1")
+    weft("run", "small.toml", *few)
+    kept = run_folders(tmp_path / "out")
+    assert "held" not in weft("run", "small.toml", *few, "--set", "workload.size=1KB").stderr
+    said = weft("run", "other.toml", *few).stderr.splitlines()
+    assert said[-1] == "out held the tables of small: replaced (finished runs stay in out/runs)"
+    assert run_folders(tmp_path / "out").items() >= kept.items()

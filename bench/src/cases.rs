@@ -1,6 +1,6 @@
 //! The cases: what is simulated, and how many packet-hops that must be by pencil and paper.
 
-use weft_balance::scheme::{BalanceConfig, EtherealConfig, SchemeConfig};
+use weft_balance::scheme::{BalanceConfig, SchemeConfig};
 use weft_fabric::{Clos, Fabric, Link};
 use weft_sim::{Buffer, EcnConfig, PacketConfig, PfcConfig, ProbeConfig, RunConfig, SwitchConfig};
 use weft_transport::{CongestionConfig, DctcpConfig, RecoveryConfig, TransportConfig};
@@ -15,7 +15,8 @@ pub(crate) struct Case {
     clos: fn() -> Clos,
     pattern: fn() -> Pattern,
     bytes: u64,
-    scheme: fn() -> SchemeConfig,
+    /// Its name; with its usual options.
+    scheme: &'static str,
     recovery: RecoveryConfig,
     lossless: bool,
 }
@@ -30,7 +31,7 @@ pub(crate) const CASES: &[Case] = &[
         clos: || Clos::fat_tree(8, LINK),
         pattern: || Pattern::Permutation(Permutation { count: 1 }),
         bytes: 2_000_000,
-        scheme: || SchemeConfig::Spray,
+        scheme: "spray",
         recovery: RecoveryConfig::SelectiveRepeat,
         lossless: false,
     },
@@ -40,7 +41,7 @@ pub(crate) const CASES: &[Case] = &[
         clos: || Clos::fat_tree(16, LINK),
         pattern: || Pattern::Permutation(Permutation { count: 1 }),
         bytes: 2_000_000,
-        scheme: || SchemeConfig::Spray,
+        scheme: "spray",
         recovery: RecoveryConfig::SelectiveRepeat,
         lossless: false,
     },
@@ -50,7 +51,7 @@ pub(crate) const CASES: &[Case] = &[
         clos: || Clos::fat_tree(8, LINK),
         pattern: || Pattern::AllToAll(AllToAll { launch: Launch::Successor }),
         bytes: 200_000,
-        scheme: || SchemeConfig::Spray,
+        scheme: "spray",
         recovery: RecoveryConfig::SelectiveRepeat,
         lossless: false,
     },
@@ -60,7 +61,7 @@ pub(crate) const CASES: &[Case] = &[
         clos: || Clos::fat_tree(8, LINK),
         pattern: || Pattern::Permutation(Permutation { count: 1 }),
         bytes: 2_000_000,
-        scheme: || SchemeConfig::Ecmp,
+        scheme: "ecmp",
         recovery: RecoveryConfig::GoBackN,
         lossless: true,
     },
@@ -73,9 +74,7 @@ pub(crate) const CASES: &[Case] = &[
         },
         pattern: || Pattern::AllToAll(AllToAll { launch: Launch::Successor }),
         bytes: 200_000,
-        scheme: || {
-            SchemeConfig::Ethereal(EtherealConfig { batch: Time::ns(100), bad_for: Time::ms(100) })
-        },
+        scheme: "ethereal",
         recovery: RecoveryConfig::GoBackN,
         lossless: true,
     },
@@ -139,7 +138,7 @@ impl Case {
                 rto: Time::ms(1),
             },
             balance: BalanceConfig {
-                scheme: (self.scheme)(),
+                scheme: SchemeConfig::read(self.scheme, &[]).expect("the cases are sound"),
                 start_jitter: Time::ZERO,
                 random_position: false,
                 first_window: bdp,

@@ -12,14 +12,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from weft._native import Cancelled, ExperimentError, StallError, code_version
+    from weft._native import code_version
     from weft.api import Result, schemes, simulate, topologies, transports, workloads
+    from weft.errors import Cancelled, ExperimentError, StallError
 
 __all__ = [
     "Cancelled",
     "ExperimentError",
     "Result",
     "StallError",
+    "WeftWarning",
     "code_version",
     "schemes",
     "simulate",
@@ -29,11 +31,15 @@ __all__ = [
 ]
 
 _HOME = {
-    "Cancelled": "weft._native",
-    "ExperimentError": "weft._native",
-    "StallError": "weft._native",
+    "Cancelled": "weft.errors",
+    "ExperimentError": "weft.errors",
+    "StallError": "weft.errors",
     "code_version": "weft._native",
 }
+
+
+class WeftWarning(UserWarning):
+    """Something is odd about an experiment though it runs."""
 
 
 def __getattr__(name: str) -> Any:

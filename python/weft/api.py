@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weft import _native
+from weft import WeftWarning, _native
 from weft._types import CatalogueEntry
+from weft.errors import ExperimentError, StallError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,7 +37,7 @@ class Result:
     timing: pl.DataFrame
     """One row a run: `wall_s`, `build_s`, `events`. Differs between machines."""
     warnings: list[str]
-    """What is odd about the experiment though it runs."""
+    """What is odd about the experiment though it runs; also issued as `weft.WeftWarning`."""
 
     def __str__(self) -> str:
         """The table that the command line prints."""
@@ -64,6 +67,7 @@ def simulate(
     from weft import inputs, store, sweep
     from weft.progress import Silent
 
+    seeds, jobs = _count("seeds", seeds), _count("jobs", jobs)
     if isinstance(experiment, Mapping):
         checked = inputs.from_dict(experiment, seeds=seeds)
     else:
@@ -73,16 +77,19 @@ def simulate(
     if tally.interrupted:
         raise KeyboardInterrupt
     if tally.stalls:
-        raise _native.StallError("; ".join(tally.stalls))
+        raise StallError("; ".join(tally.stalls))
     listed = [(checked.name, spec) for spec in checked.runs]
-    warnings = [*checked.warnings]
+    odd = [*checked.warnings]
     for _, spec in listed:
-        warnings += kept.record(spec["key"])["warnings"]
+        odd += kept.record(spec["key"])["warnings"]
+    odd = list(dict.fromkeys(odd))
+    for warning in odd:
+        warnings.warn(warning, WeftWarning, stacklevel=2)
     return Result(
         runs=store.runs_frame(listed, kept),
         timing=store.timing_frame(listed, kept),
         **{name: store.table_frame(listed, kept, name).collect() for name in store.TABLES},
-        warnings=list(dict.fromkeys(warnings)),
+        warnings=odd,
     )
 
 
@@ -104,6 +111,19 @@ def workloads() -> list[CatalogueEntry]:
 def topologies() -> list[CatalogueEntry]:
     """Fabrics: name, summary, source, options."""
     return _catalogue("topologies")
+
+
+def _count(name: str, value: int | None) -> int | None:
+    """A count that a caller gave, as an `int` from 1."""
+    if value is None:
+        return None
+    try:
+        count = operator.index(value)
+    except TypeError:
+        raise ExperimentError(f"{name}: {value!r} is no whole number; use 1 or more") from None
+    if not 1 <= count < 1 << 32:
+        raise ExperimentError(f"{name}: {count} is out of range; use 1 or more")
+    return count
 
 
 def _catalogue(kind: str) -> list[CatalogueEntry]:

@@ -6,11 +6,13 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from weft.charts import Axis, Lines, Panel
+from weft.charts import Axis, Bars, Lines, Panel
 
 _ALIKE = 10.0
 _WIDE = 30.0
 _MARGIN = 0.03
+# On a logarithmic axis: as far as an error bar may pull it below the least value.
+_DEEPEST = 10.0
 _STEPS: tuple[tuple[float, tuple[float, ...]], ...] = (
     (0.6, (1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9)),
     (1.2, (1, 2, 3, 5, 7)),
@@ -33,10 +35,13 @@ def alike(tops: Sequence[float]) -> bool:
 
 
 def fit(panels: Sequence[Panel]) -> tuple[Panel, ...]:
-    """Panels of curves with ticks on logarithmic axes, and with shared limits where `alike`."""
+    """Panels with room for error bars and ticks on logarithmic axes; limits shared if `alike`.
+
+    Only panels of curves are made to share.
+    """
     plots = [panel.plot for panel in panels if isinstance(panel.plot, Lines)]
     if len(plots) < len(panels):
-        return tuple(panels)
+        return tuple(_fit_alone(panel) for panel in panels)
     xs = _fit([plot.x for plot in plots], [_ends(plot, "x") for plot in plots], from_zero=False)
     ys = _fit([plot.y for plot in plots], [_ends(plot, "y") for plot in plots], from_zero=True)
     return tuple(
@@ -54,6 +59,16 @@ def log_ticks(low: float, high: float) -> tuple[tuple[float, str], ...]:
     return tuple((p, f"{p:,.10g}") for p in places if low * 0.999 <= p <= high * 1.001)
 
 
+def _fit_alone(panel: Panel) -> Panel:
+    if not isinstance(panel.plot, Bars):
+        return panel
+    plot = panel.plot
+    levels = [(level, level, level) for level in plot.bound if level is not None]
+    reach = [end for series in plot.series for end in _reach(series.values, series.halves)]
+    low, high = _span([*levels, *reach], log=plot.y.log)
+    return replace(panel, plot=replace(plot, y=_fit([plot.y], [(low, high)], from_zero=True)[0]))
+
+
 def _fit(axes: Sequence[Axis], ends: Sequence[Ends], *, from_zero: bool) -> list[Axis]:
     if any(axis.log for axis in axes):
         return [_logarithmic(axis, *end) for axis, end in zip(axes, ends, strict=True)]
@@ -67,19 +82,47 @@ def _fit(axes: Sequence[Axis], ends: Sequence[Ends], *, from_zero: bool) -> list
 
 def _limits(low: float, high: float, *, from_zero: bool) -> Ends | None:
     """From zero, or close to the data where they all lie far from it; None for the renderer's."""
-    if high <= low:
+    if high <= low and not (from_zero and high > 0.0):
         return None
+    if low >= 0.0 and (from_zero or low < high / 2):
+        return (0.0, high + _MARGIN * high)
     margin = _MARGIN * (high - low)
-    return (min(low, 0.0) if from_zero or low < high / 2 else low - margin, high + margin)
+    return (low - margin, high + margin)
 
 
 def _logarithmic(axis: Axis, low: float, high: float) -> Axis:
     if axis.ticks or low <= 0:
         return axis
     # Out to the next tick on both sides: an axis without a number at its end is hard to read.
-    return replace(axis, ticks=log_ticks(low / 1.5, high * 1.5))
+    ticks = log_ticks(low / 1.5, high * 1.5)
+    places = [place for place, _ in ticks]
+    return replace(axis, ticks=ticks, limits=(min(low / 1.1, *places), max(high * 1.1, *places)))
 
 
 def _ends(plot: Lines, which: str) -> Ends:
-    values = [value for curve in plot.curves for value in (curve.x if which == "x" else curve.y)]
-    return (min(values, default=0.0), max(values, default=1.0))
+    if which == "x":
+        return _span([(x, x, x) for curve in plot.curves for x in curve.x], log=plot.x.log)
+    reach = [end for curve in plot.curves for end in _reach(curve.y, curve.halves)]
+    return _span(reach, log=plot.y.log)
+
+
+Reach = tuple[float, float, float]
+"""A value between the ends of its error bar."""
+
+
+def _reach(values: Sequence[float | None], halves: Sequence[float | None]) -> list[Reach]:
+    pairs = zip(values, halves or [None] * len(values), strict=True)
+    return [(v - (half or 0.0), v, v + (half or 0.0)) for v, half in pairs if v is not None]
+
+
+def _span(reach: Sequence[Reach], *, log: bool) -> Ends:
+    """The least and the most that is drawn.
+
+    On a logarithmic axis an error bar that comes near zero, or beyond, runs off the edge.
+    """
+    low = min((low for low, _, _ in reach), default=0.0)
+    if log:
+        least = min((value for _, value, _ in reach), default=0.0)
+        lows = [low for low, _, _ in reach if low * _DEEPEST > least]
+        low = min([least, *lows])
+    return (low, max((high for _, _, high in reach), default=1.0))

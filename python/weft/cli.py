@@ -6,12 +6,16 @@ command runs, so that `--help` answers at once.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+"""Trouble of the system, not of what the user typed."""
 
 app = typer.Typer(
     name="weft",
@@ -154,14 +158,19 @@ def run(
       weft run fig3.toml --json > rows.json
 
     \b
-    Exit status: 0 all runs finished, 1 some stalled (the others are kept), 2 bad input,
-    130 interrupted.
+    Exit status: 0 all runs finished, 1 some stalled or the disk is full (finished runs are
+    kept), 2 bad input, 130 interrupted.
     """
     from weft import commands
 
     options = commands.Options(output, jobs, json, not no_report, quiet)
     return commands.run(
-        files, options, seeds, commands.overrides(set_ or []), fabric, commands.split(schemes)
+        files,
+        options,
+        seeds,
+        commands.overrides(set_ or []),
+        fabric,
+        commands.names("--schemes", schemes),
     )
 
 
@@ -223,7 +232,7 @@ def compare(
     return commands.compare(
         fabric,
         workload,
-        commands.split(schemes) or [],
+        commands.names("--schemes", schemes) or [],
         transport,
         options,
         seeds,
@@ -274,15 +283,18 @@ def main() -> None:
 def _status(arguments: list[str]) -> int:
     """The exit status. Whatever is wrong with the input takes one line on standard error."""
     try:
-        return int(app(arguments, prog_name="weft", standalone_mode=False) or 0)
+        status = int(app(arguments, prog_name="weft", standalone_mode=False) or 0)
+        # Not at exit, where trouble with it would no longer be ours to tell.
+        sys.stdout.flush()
+        return status
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
         # The reader of our output has gone (`| head`): nothing to say, nobody to say it to.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 141
     except OSError as error:
-        return _complain(f"{error.filename or 'input'}: {(error.strerror or str(error)).lower()}")
+        return _disk_trouble(error)
     except ValueError as error:
         from weft import ExperimentError
 
@@ -299,9 +311,25 @@ def _status(arguments: list[str]) -> int:
             return 2
         if not hasattr(error, "format_message"):
             raise
-        return _complain(f"{error.format_message().rstrip('.')}; see weft --help")
+        command = getattr(getattr(error, "ctx", None), "command_path", None) or "weft"
+        return _complain(f"{error.format_message().rstrip('.')}; see {command} --help")
 
 
-def _complain(message: str) -> int:
+def _disk_trouble(error: OSError) -> int:
+    from weft.errors import DiskError
+
+    what, why = error.filename or "output", error.strerror or str(error)
+    if error.filename is None:
+        _drop_output()
+    status = 1 if error.errno in _FULL or isinstance(error, DiskError) else 2
+    return _complain(f"{what}: {why[:1].lower()}{why[1:]}", status)
+
+
+def _drop_output() -> None:
+    """What could not be printed would be tried again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _complain(message: str, status: int = 2) -> int:
     print(f"error: {' '.join(message.split())}", file=sys.stderr)
-    return 2
+    return status

@@ -6,14 +6,14 @@ import json
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from weft import api, inputs, progress, store, study, sweep
-from weft._native import ExperimentError
 from weft._types import CatalogueEntry
+from weft.errors import DiskError, ExperimentError
 from weft.inputs import Experiment, Overrides
 
 # A pipe has no width; whoever reads it can scroll.
@@ -29,6 +29,10 @@ class Options:
     json: bool
     report: bool
     quiet: bool
+
+
+_NOT_IN_REPORTS = {"--jobs": 2, "--threads": 2, "--quiet": 1, "-q": 1}
+"""Options on which no result depends, and how many words they take."""
 
 
 def run(
@@ -103,9 +107,17 @@ def overrides(texts: Sequence[str]) -> list[tuple[str, str]]:
     return [_pair("--set", text) for text in texts]
 
 
-def split(text: str | None) -> list[str] | None:
-    """`a,b,c` as a list."""
-    return [part.strip() for part in text.split(",") if part.strip()] if text else None
+def names(option: str, text: str | None) -> list[str] | None:
+    """`a,b,c` as a list of different names."""
+    parts = _split(text)
+    twice = next((part for part in parts if parts.count(part) > 1), None)
+    if twice is not None:
+        raise ExperimentError(f"{option} {text}: {twice} is there twice; name each once")
+    return parts or None
+
+
+def _split(text: str | None) -> list[str]:
+    return [part.strip() for part in (text or "").split(",") if part.strip()]
 
 
 def _pair(option: str, text: str) -> tuple[str, str]:
@@ -116,23 +128,45 @@ def _pair(option: str, text: str) -> tuple[str, str]:
 
 
 def _transport(text: str | None) -> list[tuple[str, str]]:
-    return [_pair("--transport", part) for part in split(text) or []]
+    return [_pair("--transport", part) for part in _split(text)]
 
 
 def _carry_out(experiments: Sequence[Experiment], options: Options) -> int:
-    for experiment in experiments:
-        for warning in experiment.warnings:
-            _note(f"warning: {warning}")
-    kept: store.Store = store.DirectoryStore(options.output) if options.output else store.RowStore()
-    whole = study.of(experiments, shlex.join(["weft", *sys.argv[1:]]))
-    tally = sweep.execute(whole.runs(), kept, options.jobs, progress.watcher(options.quiet))
+    told = {warning for experiment in experiments for warning in experiment.warnings}
+    for warning in dict.fromkeys(w for experiment in experiments for w in experiment.warnings):
+        _note(f"warning: {warning}")
+    whole = study.of(experiments, _command())
+    kept = _store(whole, options)
+    try:
+        return _results(whole, kept, options, told)
+    except DiskError as error:
+        wanted = {spec["key"] for spec in whole.runs()}
+        done = sum(kept.has(key) for key in wanted)
+        remark = f"{done} of {len(wanted)} runs had finished and are kept"
+        raise error.adding(remark) from error
+
+
+def _store(whole: study.Study, options: Options) -> store.Store:
+    if options.output is None:
+        return store.RowStore()
+    kept = store.DirectoryStore(options.output)
+    flaws = kept.discard_damaged(spec["key"] for spec in whole.runs())
+    if flaws:
+        many = "a damaged run" if len(flaws) == 1 else f"{len(flaws)} damaged runs"
+        what = ", ".join(dict.fromkeys(flaws))
+        _note(f"warning: {options.output / 'runs'} held {many} ({what}); simulated again")
+    return kept
+
+
+def _results(whole: study.Study, kept: store.Store, options: Options, told: Collection[str]) -> int:
+    watcher = progress.watcher(options.quiet)
+    tally = sweep.execute(whole.runs(), kept, options.jobs, watcher, whole.name_of)
     for stall in tally.stalls:
         _note(f"stalled: {stall}")
     listed = whole.listed(kept)
-    _warn_of_runs(listed, kept)
+    _warn_of_runs(listed, kept, told)
     if not tally.interrupted and options.output and listed:
-        whole.save(options.output)
-        store.assemble(options.output, listed, kept)
+        _save(whole, listed, kept, options.output, options.quiet)
     if options.json:
         _print_json(listed, kept)
     elif listed:
@@ -145,12 +179,27 @@ def _carry_out(experiments: Sequence[Experiment], options: Options) -> int:
     return 1 if tally.stalls else 0
 
 
-def _warn_of_runs(listed: store.Listed, kept: store.Store) -> None:
-    """What the runs found odd, each thing once."""
+def _save(
+    whole: study.Study, listed: store.Listed, kept: store.Store, output: Path, quiet: bool
+) -> None:
+    """The tables in the output directory, which hold one study at a time."""
+    others = whole.replaced(output)
+    whole.save(output)
+    store.assemble(output, listed, kept)
+    if others and not quiet:
+        _note(
+            f"{output} held the tables of {', '.join(others)}: replaced "
+            f"(finished runs stay in {output / 'runs'})"
+        )
+
+
+def _warn_of_runs(listed: store.Listed, kept: store.Store, told: Collection[str]) -> None:
+    """What the runs found odd, each thing once, and nothing that was `told` before."""
     found: dict[str, int] = {}
     for _, spec in listed:
         for warning in kept.record(spec["key"])["warnings"]:
-            found[warning] = found.get(warning, 0) + 1
+            if warning not in told:
+                found[warning] = found.get(warning, 0) + 1
     for warning, count in found.items():
         _note(f"warning: {warning}" + (f" ({count} runs)" if count > 1 else ""))
 
@@ -176,7 +225,7 @@ def _print_tables(whole: study.Study, listed: store.Listed, kept: store.Store) -
             if name == experiment.name
         ]
         if rows:
-            table = tables.summarise(group(rows, experiment.x))
+            table = tables.summarise(group(rows, experiment.x), len(experiment.runs))
             print("\n" * (number > 0), end="")
             print(tables.text(table, experiment.title, width))
 
@@ -192,15 +241,28 @@ def _report(directory: Path, quiet: bool) -> None:
         _note(f"{written[-1]} and {len(written) - 1} plots in {directory / 'plots'}")
 
 
+def _command() -> str:
+    """The command line at hand, for whoever reads the report."""
+    words = ["weft"]
+    given = iter(sys.argv[1:])
+    for word in given:
+        option, equals, _ = word.partition("=")
+        if option not in _NOT_IN_REPORTS:
+            words.append(word)
+        elif not equals and _NOT_IN_REPORTS[option] == 2:
+            next(given, None)
+    return shlex.join(words)
+
+
 def _interrupted(tally: sweep.Tally, output: Path | None) -> None:
     finished = f"interrupted: {tally.done} of {tally.total} runs had finished"
     if output is None:
         _note(f"{finished}; with -o DIR they would have been kept")
         return
-    _note(
-        f"{finished} and are kept in {output / 'runs'}; to run the other "
-        f"{tally.total - tally.done}: {shlex.join(['weft', *sys.argv[1:]])}"
-    )
+    rest = tally.total - tally.done
+    what = f"to run the other {rest}" if rest else "for tables and plots"
+    again = shlex.join(["weft", *sys.argv[1:]])
+    _note(f"{finished} and are kept in {output / 'runs'}; {what}: {again}")
 
 
 def _note(message: str) -> None:

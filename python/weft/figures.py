@@ -66,8 +66,11 @@ def _peaks(grouping: Grouping) -> Figure:
 
 
 def _sure(grouping: Grouping) -> str:
-    seeds = max(len(rows) for rows in grouping.cells.values())
-    return f"mean of {seeds} seeds with 95 % confidence intervals" if seeds > 1 else "one seed"
+    counts = [len(rows) for rows in grouping.cells.values()]
+    if max(counts) == 1:
+        return "one seed"
+    seeds = stats.counted(min(counts), max(counts))
+    return f"mean of {seeds} with 95 % confidence intervals"
 
 
 def _measured(
@@ -88,8 +91,8 @@ def _measured(
         ]
         return fit(panels)
     if len(grouping.categories) == 1:
-        return (Panel("", _by_scheme(grouping, column, scale, bound, y)),)
-    return (Panel("", _by_category(grouping, column, scale, bound, y)),)
+        return fit([Panel("", _by_scheme(grouping, column, scale, bound, y))])
+    return fit([Panel("", _by_category(grouping, column, scale, bound, y))])
 
 
 def _over_x(

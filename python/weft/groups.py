@@ -50,6 +50,20 @@ class Grouping:
         """The rows of a cell, empty if none finished."""
         return self.cells.get((category, series), [])
 
+    def sample(self, category: Category, series: str) -> Row | None:
+        """The run that stands for a cell where a mean would blur: of the same seed everywhere."""
+        rows = self.rows(category, series)
+        return next(
+            (row for row in rows if row["seed"] == self.sample_seed), next(iter(rows), None)
+        )
+
+    @property
+    def sample_seed(self) -> int:
+        """The first seed that all cells have, or just the first if there is none."""
+        seeds: list[list[int]] = [[row["seed"] for row in rows] for rows in self.cells.values()]
+        common = set(seeds[0]).intersection(*seeds)
+        return next((seed for seed in seeds[0] if seed in common), seeds[0][0])
+
     def numeric_x(self) -> dict[str, float] | None:
         """Every x as a number, if there are at least three: worth a line, not bars."""
         values = {category.x: magnitude(category.x) for category in self.categories}

@@ -9,18 +9,22 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from weft import _native
-from weft._native import ExperimentError
 from weft._types import Expanded, RunSpec
+from weft.errors import ExperimentError
 
 WORKLOAD_SUFFIXES = (".cm", ".csv")
 DEFAULT_SCHEMES = ("ecmp", "spray", "reps", "ethereal")
-_MAX_LEAF_SPINE_PORTS = 64
+# Switches of a fabric that is chosen automatically have at most so many ports.
+_MOST_PORTS = 64
+LARGEST_FITTING = _MOST_PORTS**3 // 4
+"""Hosts of the largest fabric that is chosen automatically: the fat-tree of such switches."""
 _DEFAULT_LINK = {"link": "400Gbps", "delay": "500ns"}
 
 Overrides = Sequence[tuple[str, str]]
@@ -53,7 +57,18 @@ def from_dict(
     seeds: int | None = None,
 ) -> Experiment:
     """The experiment in a dict of the same shape as a TOML file."""
-    text = json.dumps(experiment, indent=2, default=_plain)
+    try:
+        text = json.dumps(experiment, indent=2, default=_plain)
+    except ExperimentError:
+        raise
+    except (TypeError, ValueError) as error:
+        # Keys that are tuples, a dict that holds itself.
+        raise ExperimentError(
+            f"{source}: {str(error).rstrip('.')}; use numbers, strings, lists, dicts"
+        ) from None
+    key = _not_finite(json.loads(text))
+    if key is not None:
+        raise ExperimentError(f"{source}: {key}: not a finite number; give it a value")
     return _expand(text, "json", source, overrides, seeds)
 
 
@@ -67,7 +82,7 @@ def from_workload(
     """An experiment around a connection matrix or a CSV of flows, and what was chosen for it."""
     if not path.is_file():
         raise ExperimentError(f"{path}: no such file; check the path")
-    table = table_of("fabric", fabric) if fabric else fitting_fabric(_hosts_named(path))
+    table = table_of("fabric", fabric) if fabric else _fitting_file(path)
     experiment = {
         "title": f"{path.name} on a {_describe(table)}",
         "fabric": table,
@@ -91,19 +106,19 @@ def fitting_fabric(hosts: int) -> dict[str, Any]:
     """A non-blocking fabric with room for so many hosts, of switches with equal ports.
 
     Half of a leaf's ports go down and half up. A leaf-spine while switches of 64 ports
-    suffice (2048 hosts), a fat-tree beyond.
+    suffice (2048 hosts), a fat-tree beyond, up to `LARGEST_FITTING` hosts.
     """
     half = max(2, math.ceil(math.sqrt(hosts / 2)))
-    if 2 * half <= _MAX_LEAF_SPINE_PORTS:
+    if 2 * half <= _MOST_PORTS:
         # Rather a few more ports than hosts that the workload does not name.
-        most = _MAX_LEAF_SPINE_PORTS // 2
+        most = _MOST_PORTS // 2
         sizes = range(half, min(2 * half, most + 1))
         even = (size for size in sizes if hosts % size == 0 and hosts >= 2 * size)
         half = next(even, half)
         leaves = max(2, math.ceil(hosts / half))
         shape = {"leaves": leaves, "spines": half, "hosts_per_leaf": half}
         return {"topology": "leaf-spine", **shape, **_DEFAULT_LINK}
-    k = next(k for k in range(4, hosts + 4, 2) if k**3 // 4 >= hosts)
+    k = next(k for k in range(4, _MOST_PORTS + 2, 2) if k**3 // 4 >= hosts)
     return {"topology": "fat-tree", "k": k, **_DEFAULT_LINK}
 
 
@@ -127,6 +142,7 @@ def _expand(
     seeds: int | None,
 ) -> Experiment:
     expanded: Expanded = json.loads(_native.expand(text, form, source, list(overrides), seeds))
+    _refuse_twins(expanded["runs"], source)
     name = Path(source).stem.replace(" ", "-") or "experiment"
     return Experiment(
         name=name,
@@ -137,6 +153,19 @@ def _expand(
         runs=expanded["runs"],
         warnings=expanded["warnings"],
     )
+
+
+def _refuse_twins(runs: Sequence[RunSpec], source: str) -> None:
+    """A value that a sweep lists twice would count as one more seed of it."""
+    seen = set()
+    for spec in runs:
+        who = (spec["key"], json.dumps(spec["swept"]))
+        if who in seen:
+            raise ExperimentError(
+                f"{source}: sweep: {spec['label']} seed {spec['seed']} is there twice; "
+                "list every value and every seed once"
+            )
+        seen.add(who)
 
 
 def _read(path: Path) -> str:
@@ -153,8 +182,20 @@ def _read(path: Path) -> str:
         raise ExperimentError(f"{path}: {why.lower()}; check the file") from None
 
 
-def _hosts_named(path: Path) -> int:
-    """How many hosts a workload file needs: what it says, or the largest number in it.
+def _fitting_file(path: Path) -> dict[str, Any]:
+    """The fabric for a workload file, unless it names more hosts than any chosen one has."""
+    hosts, culprit = _hosts_named(path)
+    if hosts > LARGEST_FITTING:
+        mend = "Nodes" if culprit.startswith("Nodes") else "the host ids"
+        raise ExperimentError(
+            f"{path}: {culprit} needs a fabric of {hosts} hosts, more than the largest chosen "
+            f"automatically ({LARGEST_FITTING}); give --fabric, or mend {mend}"
+        )
+    return fitting_fabric(hosts)
+
+
+def _hosts_named(path: Path) -> tuple[int, str]:
+    """How many hosts a workload file needs, and what in it says so.
 
     Only for choosing a fabric: a malformed file counts as two hosts here, and the core then
     says what is wrong with it.
@@ -162,11 +203,34 @@ def _hosts_named(path: Path) -> int:
     with path.open(encoding="utf-8", errors="replace", newline="") as lines:
         if path.suffix.lower() == ".cm":
             words = lines.readline().split()
-            known = len(words) == 2 and words[0] == "Nodes" and words[1].isdigit()
-            return max(2, int(words[1])) if known else 2
+            hosts = _whole(words[1]) if len(words) == 2 and words[0] == "Nodes" else None
+            return max(2, hosts or 0), f"Nodes {hosts}"
         rows = csv.DictReader(line for line in lines if not line.startswith("#"))
         ends = (row.get(end) or "" for row in rows for end in ("src", "dst"))
-        return max(2, *(int(end) + 1 for end in ends if end.strip().isdigit()), 2)
+        try:
+            largest = max((_whole(end) or 0 for end in ends), default=0)
+        except csv.Error:
+            largest = 0
+        return max(2, largest + 1), f"host {largest}"
+
+
+def _whole(text: str) -> int | None:
+    """A number of a workload file; None for what is none, or is beyond any count."""
+    return int(text) if re.fullmatch(r"\s*[0-9]{1,18}\s*", text) else None
+
+
+def _not_finite(value: object, key: str = "") -> str | None:
+    """The dotted key of the first number that is infinite or none at all."""
+    if isinstance(value, float):
+        return None if math.isfinite(value) else key
+    if isinstance(value, dict):
+        parts = [(f"{key}.{name}" if key else name, part) for name, part in value.items()]
+    elif isinstance(value, list):
+        parts = [(f"{key}[{number}]", part) for number, part in enumerate(value)]
+    else:
+        return None
+    found = (_not_finite(part, name) for name, part in parts)
+    return next((bad for bad in found if bad is not None), None)
 
 
 def _describe(fabric: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from weft._types import Row
 from weft.charts import Axis, Figure, HeatMap, Panel
 from weft.groups import Category, Grouping
-from weft.selection import MOST_SERIES, chosen
+from weft.selection import MOST_SERIES, chosen, one_run
 
 if TYPE_CHECKING:
     import polars as pl
@@ -43,8 +43,8 @@ def _figure(
     end, row_kind, column_kind, title = _TIERS[tier]
     maps = {}
     for series in chosen(grouping.series):
-        rows = grouping.rows(category, series)
-        grid = _grid(links, rows[0], tier, end) if rows else {}
+        run = grouping.sample(category, series)
+        grid = _grid(links, run, tier, end) if run else {}
         if grid:
             maps[series] = grid
     if not maps:
@@ -52,11 +52,10 @@ def _figure(
     scale = Axis("utilisation [%]", limits=(0.0, _top(maps.values())))
     x, y = Axis(column_kind), Axis(row_kind)
     panels = tuple(Panel(series, _heat(grid, x, y, scale)) for series, grid in maps.items())
-    seed = grouping.rows(category, next(iter(maps)))[0]["seed"]
+    case = f", {category.label}" if category.label else ""
     caption = (
-        f"Share of a link's capacity that was used until completion, seed {seed}"
-        + (f", {category.label}" if category.label else "")
-        + ". An even colour is an even load."
+        "Share of each link's capacity that was used, from the start until the last packet"
+        f"{case}; {one_run(grouping)}. An even colour is an even load."
     )
     if len(grouping.series) > MOST_SERIES:
         caption += f" Shown: the first {MOST_SERIES} of {len(grouping.series)} schemes."

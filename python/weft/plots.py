@@ -155,6 +155,8 @@ def _scale(ax: Axes, which: str, axis: Axis) -> None:
         (ax.set_xlim if horizontal else ax.set_ylim)(axis.limits)
     elif not axis.log and not horizontal:
         ax.set_ylim(bottom=0)
+    if not horizontal and ax.get_ylim()[0] < 0 and not axis.log:
+        ax.axhline(0.0, color="#888888", linewidth=0.8)
     if axis.ticks:
         places, names = zip(*axis.ticks, strict=True)
         (ax.set_xticks if horizontal else ax.set_yticks)(places, names)

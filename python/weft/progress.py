@@ -7,8 +7,10 @@ import time
 from types import TracebackType
 from typing import Protocol, Self
 
-from weft._types import Row, RunSpec
+from weft._types import Row
 from weft.quantities import format_time
+
+_NAME = 40  # Columns.
 
 
 class Watcher(Protocol):
@@ -17,7 +19,7 @@ class Watcher(Protocol):
     def start(self, total: int, kept: int) -> None:
         """`total` runs are wanted, `kept` of them are on disk already."""
 
-    def finished(self, spec: RunSpec, row: Row | None) -> None:
+    def finished(self, name: str, row: Row | None) -> None:
         """A run ended; `row` is None if it stalled."""
 
     def __enter__(self) -> Self: ...
@@ -35,7 +37,7 @@ class Silent:
     def start(self, total: int, kept: int) -> None:
         """Nothing to say."""
 
-    def finished(self, spec: RunSpec, row: Row | None) -> None:
+    def finished(self, name: str, row: Row | None) -> None:
         """Nothing to say."""
 
     def __enter__(self) -> Self:
@@ -58,13 +60,13 @@ class Lines(Silent):
         if kept:
             print(f"{kept} of {total} runs are there already", file=sys.stderr)
 
-    def finished(self, spec: RunSpec, row: Row | None) -> None:
+    def finished(self, name: str, row: Row | None) -> None:
         """Says what came out, and the time since the start."""
         self._done += 1
         result = f"CCT {format_time(row['cct_s'])}" if row else "stalled"
-        where = f"[{self._done}/{self._total}] {spec['label']} seed {spec['seed']}"
         took = time.monotonic() - self._began
-        print(f"{where}: {result} ({took:.1f} s)", file=sys.stderr, flush=True)
+        line = f"[{self._done}/{self._total}] {name}: {result} ({took:.1f} s)"
+        print(line, file=sys.stderr, flush=True)
 
 
 class Bar(Silent):
@@ -94,10 +96,11 @@ class Bar(Silent):
         self._bar.update(self._task, completed=kept)
         self._bar.reset(self._task, completed=kept, total=total)
 
-    def finished(self, spec: RunSpec, row: Row | None) -> None:
+    def finished(self, name: str, row: Row | None) -> None:
         """Moves the bar."""
-        name = f"{spec['label']} seed {spec['seed']}"
-        self._bar.update(self._task, advance=1, description=f"{name[:40]:40s}")
+        # The end of a long name tells runs apart better than its beginning.
+        shown = name if len(name) <= _NAME else f"\N{HORIZONTAL ELLIPSIS}{name[1 - _NAME :]}"
+        self._bar.update(self._task, advance=1, description=f"{shown:{_NAME}s}")
 
     def __enter__(self) -> Self:
         self._bar.start()

@@ -18,7 +18,7 @@ from weft.axes import alike, fit
 from weft.charts import Axis, Curve, Figure, Lines, Panel
 from weft.groups import Category, Grouping
 from weft.quantities import bytes_unit, time_unit
-from weft.selection import chosen, evenly, remark
+from weft.selection import chosen, evenly, one_run, remark
 
 if TYPE_CHECKING:
     import polars as pl
@@ -67,9 +67,8 @@ def _figure(grouping: Grouping, series: pl.LazyFrame, probes: Sequence[str]) -> 
             panels.append(Panel(category.label, lines))
     if not panels:
         return None
-    seed = next(iter(grouping.cells.values()))[0]["seed"]
     what = "Over time" if len(probes) == 1 else f"The largest of {len(probes)} at every moment"
-    caption = f"{what}; seed {seed}. Short peaks are kept where samples are thinned out."
+    caption = f"{what}; {one_run(grouping)}. Short peaks are kept where samples are thinned out."
     caption += remark(grouping)
     return Figure("queue", _title(probes), caption, fit(_with_units(panels)))
 
@@ -80,8 +79,8 @@ def _panel(
     styles = palette.styles(grouping.series)
     curves = []
     for name in chosen(grouping.series):
-        rows = grouping.rows(category, name)
-        times, sizes = _samples(series, rows[0], probes) if rows else ([], [])
+        run = grouping.sample(category, name)
+        times, sizes = _samples(series, run, probes) if run else ([], [])
         if times:
             # Solid: a dash pattern over a jagged line reads as noise.
             style = replace(styles[name], dash="solid")

@@ -7,11 +7,16 @@ Figures are handed to the page as Plotly traces and layouts in JSON; the page's 
 from __future__ import annotations
 
 import json
+import math
+import os
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from weft import figures, tables
 from weft.charts import Axis, Bars, Curve, Figure, HeatMap, Lines, Panel
+from weft.errors import writing
 from weft.groups import group
 from weft.inputs import Experiment
 from weft.palette import BOUND
@@ -20,25 +25,51 @@ from weft.study import Results
 
 Json = dict[str, Any]
 
+_OURS = r".+-(cct|slowdown|fct|peak-queue|queue-\d+|links-\d+)"
+"""How `figures` names what it draws."""
+
 
 def make(results: Results, directory: Path) -> list[Path]:
     """Draw every figure into `directory/plots` and write `directory/report.html`."""
     from weft import plots
 
-    (directory / "plots").mkdir(exist_ok=True)
+    folder = directory / "plots"
     written, sections = [], []
+    with writing(folder):
+        folder.mkdir(exist_ok=True)
     for experiment in results.study.experiments:
         rows = results.rows(experiment)
         if not rows:
             continue
         grouping = group(rows, experiment.x)
         drawn = figures.of_experiment(experiment, results, grouping)
-        for figure in drawn:
-            written += plots.draw(figure, directory / "plots")
-        sections.append(_section(experiment, tables.summarise(grouping), drawn))
+        with writing(folder):
+            for figure in drawn:
+                written += plots.draw(figure, folder)
+        table = tables.summarise(grouping, len(experiment.runs))
+        sections.append(_section(experiment, table, drawn))
     path = directory / "report.html"
-    path.write_text(_page(results, sections), encoding="utf-8")
+    _remove_stale(folder, written)
+    with writing(path):
+        _replace(path, _page(results, sections))
     return [*written, path]
+
+
+def _remove_stale(folder: Path, written: Sequence[Path]) -> None:
+    """Plots of experiments whose tables are no longer here; what others put there stays."""
+    for path in folder.iterdir():
+        ours = path.suffix in (".png", ".svg") and re.fullmatch(_OURS, path.stem)
+        if ours and path not in written:
+            path.unlink()
+
+
+def _replace(path: Path, text: str) -> None:
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _page(results: Results, sections: list[Json]) -> str:
@@ -195,9 +226,10 @@ def _axis(axis: Axis) -> Json:
     drawn: Json = {"title": {"text": axis.title}}
     if axis.log:
         drawn |= {"type": "log"}
-    elif axis.limits is not None:
-        drawn |= {"range": axis.limits}
-    else:
+    if axis.limits is not None:
+        # Plotly takes the limits of a logarithmic axis as exponents.
+        drawn |= {"range": [math.log10(v) for v in axis.limits] if axis.log else axis.limits}
+    elif not axis.log:
         drawn |= {"rangemode": "tozero"}
     if axis.ticks:
         drawn |= {"tickvals": [v for v, _ in axis.ticks], "ticktext": [t for _, t in axis.ticks]}

@@ -25,6 +25,13 @@ def evenly(items: Sequence[T], most: int = MOST_PANELS) -> list[T]:
     return [items[round(i * (len(items) - 1) / (most - 1))] for i in range(most)]
 
 
+def one_run(grouping: Grouping) -> str:
+    """For captions of figures of single runs, which readers compare with means over seeds."""
+    seed = f"seed {grouping.sample_seed}"
+    several = max(map(len, grouping.cells.values())) > 1
+    return f"one run, {seed}" + (", where the table has means over seeds" if several else "")
+
+
 def remark(grouping: Grouping) -> str:
     """What a figure of panels leaves out, as a further sentence of its caption."""
     parts = []

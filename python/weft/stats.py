@@ -23,6 +23,11 @@ def student_t95(freedom: int) -> float:
     return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
 
 
+def counted(fewest: int, most: int) -> str:
+    """How many seeds means are made of: `3 seeds`, or `2 to 3 seeds`."""
+    return f"{most} seeds" if fewest == most else f"{fewest} to {most} seeds"
+
+
 @dataclass(frozen=True)
 class Mean:
     """A mean and the half width of its 95 % confidence interval, None for a single sample."""

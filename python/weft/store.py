@@ -12,11 +12,12 @@ import json
 import os
 import shutil
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 from weft._types import Outcome, Row, RunSpec, Timing
+from weft.errors import DiskError, writing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -92,17 +93,31 @@ class DirectoryStore:
         """Whether the run has finished."""
         return (self._runs / key / "row.json").is_file()
 
+    def discard_damaged(self, keys: Iterable[str]) -> list[str]:
+        """Remove those of the runs whose files are cut or unreadable: what is wrong with each.
+
+        Folders appear whole, but a machine may lose power before their files are on the disk.
+        """
+        flaws = []
+        for key in dict.fromkeys(keys):
+            flaw = _flaw_of_run(self._runs / key)
+            if flaw is not None:
+                shutil.rmtree(self._runs / key)
+                flaws.append(flaw)
+        return flaws
+
     def put(self, spec: RunSpec, outcome: Outcome) -> None:
         """Keep a finished run: written beside its place, then renamed into it."""
         key = spec["key"]
         draft = self._runs / f".{key}.{os.getpid()}.{threading.get_ident()}"
-        draft.mkdir()
         try:
-            for name, frame in _frames(outcome).items():
-                frame.write_parquet(draft / f"{name}.parquet")
-            (draft / "row.json").write_text(json.dumps(_record(outcome), indent=1) + "\n")
-            draft.rename(self._runs / key)
-        except OSError:
+            with writing(self._runs):
+                draft.mkdir()
+                for name, frame in _frames(outcome).items():
+                    frame.write_parquet(draft / f"{name}.parquet")
+                (draft / "row.json").write_text(json.dumps(_record(outcome), indent=1) + "\n")
+                draft.rename(self._runs / key)
+        except DiskError:
             # Another process may have finished the same run first; its result is the same.
             if not self.has(key):
                 raise
@@ -175,17 +190,55 @@ def table_frame(listed: Listed, store: Store, name: str) -> pl.LazyFrame:
 
 def assemble(directory: Path, listed: Listed, store: Store) -> None:
     """Write the tables of a results directory; the same runs give the same bytes."""
-    runs_frame(listed, store).write_parquet(_draft(directory / "runs.parquet"))
-    timing_frame(listed, store).write_parquet(_draft(directory / "timing.parquet"))
-    for name in TABLES:
-        # Streamed, since the flows of a sweep may not fit in memory; row groups of a fixed
-        # size in a fixed order, since the bytes must not depend on the number of threads.
-        draft = _draft(directory / f"{name}.parquet")
-        frame = table_frame(listed, store, name)
-        frame.sink_parquet(draft, row_group_size=1 << 17, maintain_order=True)
-    for name in ("runs", "timing", *TABLES):
-        path = directory / f"{name}.parquet"
-        _draft(path).replace(path)
+    paths = {name: directory / f"{name}.parquet" for name in ("runs", "timing", *TABLES)}
+    drafts = {name: path.with_name(f".{path.name}.{os.getpid()}") for name, path in paths.items()}
+    try:
+        with writing(directory):
+            runs_frame(listed, store).write_parquet(drafts["runs"])
+            timing_frame(listed, store).write_parquet(drafts["timing"])
+            for name in TABLES:
+                # Streamed, since the flows of a sweep may not fit in memory; row groups of a
+                # fixed size in a fixed order, since the bytes must not depend on the number of
+                # threads.
+                frame = table_frame(listed, store, name)
+                frame.sink_parquet(drafts[name], row_group_size=1 << 17, maintain_order=True)
+            for name, path in paths.items():
+                drafts[name].replace(path)
+    finally:
+        for draft in drafts.values():
+            draft.unlink(missing_ok=True)
+
+
+def flaw_of_table(path: Path) -> str | None:
+    """What is wrong with a parquet file that is missing or cut off; None if nothing."""
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            head = file.read(4)
+            file.seek(max(0, size - 8))
+            tail = file.read(8)
+    except FileNotFoundError:
+        return f"{path.name} is missing"
+    # The footer's length and these letters end the format's files, so a cut one lacks them.
+    footer = int.from_bytes(tail[:4], "little")
+    whole = head == tail[4:] == b"PAR1" and footer + 12 <= size
+    return None if whole else f"{path.name} is damaged"
+
+
+def _flaw_of_run(folder: Path) -> str | None:
+    if not folder.exists():
+        return None
+    try:
+        record = json.loads((folder / "row.json").read_text())
+        whole = {"row", "timing", "warnings"} <= record.keys()
+    except FileNotFoundError:
+        return "row.json is missing"
+    except (ValueError, AttributeError):
+        whole = False
+    if not whole:
+        return "row.json is damaged"
+    flaws = (flaw_of_table(folder / f"{name}.parquet") for name in TABLES)
+    return next((flaw for flaw in flaws if flaw is not None), None)
 
 
 def uniform(values: Sequence[Any]) -> list[Any]:
@@ -203,10 +256,6 @@ def text_of(value: object) -> str:
     if isinstance(value, str):
         return value
     return json.dumps(value, separators=(",", ":"))
-
-
-def _draft(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{os.getpid()}")
 
 
 def _record(outcome: Outcome) -> Record:

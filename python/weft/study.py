@@ -6,14 +6,16 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft import _native
-from weft._native import ExperimentError
 from weft._types import Row, RunSpec
+from weft.errors import ExperimentError, writing
 from weft.inputs import Experiment
-from weft.store import TABLES, Listed, Store
+from weft.store import TABLES, Listed, Store, flaw_of_table
+from weft.sweep import plain_name
 
 if TYPE_CHECKING:
     import polars as pl
@@ -43,11 +45,41 @@ class Study:
             if store.has(spec["key"])
         ]
 
+    def name_of(self, spec: RunSpec) -> str:
+        """What a run is called among all of them: with its experiment if there are several."""
+        name = plain_name(spec)
+        if len(self.experiments) == 1:
+            return name
+        return f"{self._owners[spec['key']]} {name}"
+
+    @cached_property
+    def _owners(self) -> dict[str, str]:
+        """By run, the first experiment that has it."""
+        return {
+            spec["key"]: experiment.name
+            for experiment in reversed(self.experiments)
+            for spec in experiment.runs
+        }
+
+    def replaced(self, directory: Path) -> list[str]:
+        """The names of other experiments whose tables stand in a directory."""
+        try:
+            saved = json.loads((directory / _FILE).read_text())["experiments"]
+            others = [(one["name"], one["title"]) for one in saved]
+        except (OSError, ValueError, LookupError, TypeError):
+            return []
+        mine = [(one.name, one.title) for one in self.experiments]
+        return [name for name, title in others if (name, title) not in mine]
+
     def save(self, directory: Path) -> None:
         """Write what `load` reads."""
-        draft = directory / f".{_FILE}.{os.getpid()}"
-        draft.write_text(json.dumps(asdict(self), indent=1) + "\n")
-        draft.replace(directory / _FILE)
+        with writing(directory / _FILE):
+            draft = directory / f".{_FILE}.{os.getpid()}"
+            try:
+                draft.write_text(json.dumps(asdict(self), indent=1) + "\n")
+                draft.replace(directory / _FILE)
+            finally:
+                draft.unlink(missing_ok=True)
 
 
 def of(experiments: Sequence[Experiment], command: str = "") -> Study:
@@ -83,17 +115,21 @@ def load(directory: Path) -> Results:
 
     try:
         saved: dict[str, Any] = json.loads((directory / _FILE).read_text())
+        experiments = [Experiment(**experiment) for experiment in saved.pop("experiments")]
     except FileNotFoundError:
         raise ExperimentError(
             f"{directory}: no results there (no {_FILE}); name the -o directory of a finished run"
         ) from None
+    except (ValueError, LookupError, TypeError):
+        raise ExperimentError(
+            f"{directory}: {_FILE} is damaged; repeat the command that made it"
+        ) from None
     for name in ("runs", "timing", *TABLES):
-        if not (directory / f"{name}.parquet").is_file():
+        flaw = flaw_of_table(directory / f"{name}.parquet")
+        if flaw is not None:
             raise ExperimentError(
-                f"{directory}: {name}.parquet is missing; repeat the command that made it: "
-                f"{saved['command']}"
+                f"{directory}: {flaw}; repeat the command that made it: {saved['command']}"
             )
-    experiments = [Experiment(**experiment) for experiment in saved.pop("experiments")]
     return Results(
         Study(experiments, **saved),
         runs=pl.read_parquet(directory / "runs.parquet"),

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 
 from weft import _native
 from weft._types import Row, RunSpec
+from weft.errors import StallError
 from weft.progress import Watcher
 from weft.store import Store
 
@@ -30,13 +31,27 @@ class Tally:
     interrupted: bool = False
 
 
-def execute(runs: Sequence[RunSpec], store: Store, jobs: int | None, watcher: Watcher) -> Tally:
+def plain_name(spec: RunSpec) -> str:
+    """What tells a run from the others of its experiment."""
+    return f"{spec['label']} seed {spec['seed']}"
+
+
+def execute(
+    runs: Sequence[RunSpec],
+    store: Store,
+    jobs: int | None,
+    watcher: Watcher,
+    name: Callable[[RunSpec], str] = plain_name,
+) -> Tally:
     """Simulate those of `runs` that `store` does not have, `jobs` at a time (default: cores).
 
+    `name` says what a run is called in progress lines and in the tally.
     Ctrl-C stops the running simulations and returns with `interrupted` set. A stalled run is
     noted and the others go on; any other failure stops everything and is raised.
     """
-    wanted = {spec["key"]: spec for spec in runs}
+    wanted: dict[str, RunSpec] = {}
+    for spec in runs:
+        wanted.setdefault(spec["key"], spec)
     missing = [spec for key, spec in wanted.items() if not store.has(key)]
     tally = Tally(len(wanted), len(wanted) - len(missing))
     if not missing:
@@ -51,7 +66,10 @@ def execute(runs: Sequence[RunSpec], store: Store, jobs: int | None, watcher: Wa
             try:
                 futures |= {pool.submit(_one, spec, store, cancel): spec for spec in missing}
                 for future in as_completed(futures):
-                    _note(future, futures[future], tally, stalls, watcher)
+                    key, called = futures[future]["key"], name(futures[future])
+                    row = _finish(future, key, called, stalls)
+                    tally.done += row is not None
+                    watcher.finished(called, row)
             except BaseException as error:
                 cancel.cancel()
                 pool.shutdown(wait=False, cancel_futures=True)
@@ -69,18 +87,10 @@ def _one(spec: RunSpec, store: Store, cancel: _native.Cancel) -> Row:
     return outcome["row"]
 
 
-def _note(
-    future: Future[Row],
-    spec: RunSpec,
-    tally: Tally,
-    stalls: dict[str, str],
-    watcher: Watcher,
-) -> None:
+def _finish(future: Future[Row], key: str, called: str, stalls: dict[str, str]) -> Row | None:
+    """The row of a run that has ended, or None and a line in `stalls`."""
     try:
-        row = future.result()
-    except _native.StallError as error:
-        stalls[spec["key"]] = f"{spec['label']} seed {spec['seed']}: {error}"
-        watcher.finished(spec, None)
-        return
-    tally.done += 1
-    watcher.finished(spec, row)
+        return future.result()
+    except StallError as error:
+        stalls[key] = f"{called}: {error}"
+        return None

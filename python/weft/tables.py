@@ -44,7 +44,8 @@ class Section:
 
     category: Category
     hosts: int
-    seeds: int
+    seeds: tuple[int, int]
+    """The fewest and the most that a line is the mean of."""
     bound: float
     lines: list[Line]
 
@@ -58,10 +59,34 @@ class Table:
     meanings: list[str]
     """What each column is, for a reader who hovers over it."""
     sections: list[Section]
+    runs: int
+    """How many runs the table is made of."""
+    wanted: int
+    """How many runs the experiment has: more than `runs` if some stalled or never ran."""
+
+    @property
+    def basis(self) -> str:
+        """What the numbers are means of, for a line under or over the table."""
+        fewest = min(section.seeds[0] for section in self.sections)
+        most = max(section.seeds[1] for section in self.sections)
+        sure = f"mean of {stats.counted(fewest, most)}, ± 95 % confidence" if most > 1 else "1 seed"
+        if self.runs < self.wanted:
+            sure += f"; only {self.runs} of {self.wanted} runs"
+        return sure
+
+    @property
+    def hosts(self) -> str:
+        """How many hosts the fabrics have."""
+        counts = [section.hosts for section in self.sections]
+        low, high = min(counts), max(counts)
+        return f"{low} hosts" if low == high else f"{low} to {high} hosts"
 
 
-def summarise(grouping: Grouping) -> Table:
-    """One section a category, one line a series: means over seeds."""
+def summarise(grouping: Grouping, wanted: int | None = None) -> Table:
+    """One section a category, one line a series: means over seeds.
+
+    `wanted` is the number of runs that the experiment has, where some may be missing.
+    """
     reference = "ecmp" if "ecmp" in grouping.series else grouping.series[0]
     sections = []
     for category in grouping.categories:
@@ -70,12 +95,16 @@ def summarise(grouping: Grouping) -> Table:
         cells = {series: grouping.rows(category, series) for series in present}
         lines = [Line(series, _cells(rows, base)) for series, rows in cells.items()]
         rows = [row for group_rows in cells.values() for row in group_rows]
-        seeds = max(len(group_rows) for group_rows in cells.values())
+        seeds = (min(map(len, cells.values())), max(map(len, cells.values())))
         bound = stats.mean([row["bound_s"] for row in rows]).value
         sections.append(Section(category, rows[0]["hosts"], seeds, bound, lines))
-    columns = [title.format(reference=reference) for title, _ in _COLUMNS]
+    runs = sum(map(len, grouping.cells.values()))
     return Table(
-        columns, [meaning.format(reference=reference) for _, meaning in _COLUMNS], sections
+        columns=[title.format(reference=reference) for title, _ in _COLUMNS],
+        meanings=[meaning.format(reference=reference) for _, meaning in _COLUMNS],
+        sections=sections,
+        runs=runs,
+        wanted=runs if wanted is None else wanted,
     )
 
 
@@ -141,9 +170,9 @@ def _above(table: Table, section: Section) -> list[str]:
 
 def _below(table: Table) -> str:
     """What holds for the whole table."""
-    seeds, hosts, bounds = table.sections[0].seeds, table.sections[0].hosts, _bounds(table)
-    sure = "1 seed" if seeds == 1 else f"mean of {seeds} seeds, ± 95 % confidence"
-    return f"{hosts} hosts; {sure}" + (f"; lower bound {bounds[0]}" if len(bounds) == 1 else "")
+    bounds = _bounds(table)
+    bound = f"; lower bound {bounds[0]}" if len(bounds) == 1 else ""
+    return f"{table.hosts}; {table.basis}{bound}"
 
 
 def _cells(rows: Sequence[Row], base: Sequence[Row]) -> list[Cell]:

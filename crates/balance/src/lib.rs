@@ -8,14 +8,12 @@
 //! | at the flow | [`steer`] | once a packet sent and once a feedback: which entropy or path |
 //! | in a switch | [`hash`], or follow the path id | once a packet |
 //!
-//! One file a scheme ([`ethereal`], [`spray`], [`reps`]; ECMP needs none), and one entry in
-//! [`scheme`], the registry. Invariant: what a scheme decides is a function of its
-//! configuration, the seed and the calls made to it.
+//! One file a scheme in [`scheme`], and one line in the registry there: `docs/add-a-scheme.md`
+//! walks through it. Invariant: what a scheme decides is a function of its configuration, the
+//! seed and the calls made to it.
 
-pub mod ethereal;
 pub mod hash;
 pub mod plan;
-pub mod reps;
+mod registry;
 pub mod scheme;
-pub mod spray;
 pub mod steer;

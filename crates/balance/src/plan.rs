@@ -1,14 +1,15 @@
 //! What a scheme decides when a host posts messages: how to split them and how each part
 //! finds its way.
 //!
-//! One [`Planner`] per host. The pieces of a message add up to it exactly, and under one seed
-//! a piece starts out with the same delay under every scheme. Random positions in the NIC's
-//! list of queue pairs are the NIC's work.
+//! One [`Planner`] per host, made of the scheme's own [`Plan`]. The pieces of a message add up
+//! to it exactly, and under one seed a piece starts out with the same delay under every
+//! scheme. Random positions in the NIC's list of queue pairs are the NIC's work.
 
-use crate::ethereal::Interceptor;
-use crate::scheme::{BalanceConfig, SchemeConfig};
+pub use crate::scheme::Planner;
+
+use crate::scheme::BalanceConfig;
 use weft_fabric::{Fabric, PathId};
-use weft_units::{Draw, HostId, MessageId, Time};
+use weft_units::{Draw, HostId, MessageId, Time, random};
 
 /// A message that a host hands to its NIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,60 +57,26 @@ pub enum Trouble {
     TimeOut,
 }
 
-/// What one host plans with. Posts go in, pieces come out, some at once and some when
-/// [`Planner::deadline`] has come.
-#[derive(Clone, Debug)]
-pub enum Planner {
-    /// Every message leaves at once and whole (all schemes but Ethereal).
-    Whole(Whole),
-    /// Batches, splits and pins.
-    Ethereal(Box<Interceptor>),
-}
-
-impl Planner {
-    /// The planner of `host`. All its randomness follows from `seed`.
-    pub fn new(config: &BalanceConfig, host: HostId, seed: u64) -> Planner {
-        let starts = Starts::new(config.start_jitter, seed);
-        match config.scheme {
-            SchemeConfig::Ethereal(ethereal) => {
-                Planner::Ethereal(Box::new(Interceptor::new(ethereal, starts, host, seed)))
-            }
-            SchemeConfig::Ecmp
-            | SchemeConfig::Spray
-            | SchemeConfig::SprayCounter { .. }
-            | SchemeConfig::Reps { .. }
-            | SchemeConfig::RepsSticky { .. } => Planner::Whole(Whole::new(starts, seed)),
-        }
-    }
-
+/// The part of a scheme at the NIC of one host. Posts go in, pieces come out, some at once and
+/// some when the deadline has come. [`Whole`] is the plainest.
+pub trait Plan {
     /// Takes a message; appends to `out` what can leave at once.
-    pub fn post(&mut self, now: Time, post: Post, fabric: &Fabric, out: &mut Vec<Piece>) {
-        match self {
-            Planner::Whole(whole) => out.push(whole.piece(post)),
-            Planner::Ethereal(interceptor) => interceptor.post(now, post, fabric, out),
-        }
-    }
+    fn post(&mut self, now: Time, post: Post, fabric: &Fabric, out: &mut Vec<Piece>);
 
-    /// When [`Planner::flush`] is due, if messages are waiting. It changes only in `post`
-    /// and `flush`.
-    pub fn deadline(&self) -> Option<Time> {
-        match self {
-            Planner::Whole(_) => None,
-            Planner::Ethereal(interceptor) => interceptor.deadline(),
-        }
+    /// When [`Plan::flush`] is due, if messages are waiting. It changes only in `post` and
+    /// `flush`.
+    fn deadline(&self) -> Option<Time> {
+        None
     }
 
     /// Ends the batch: appends to `out` the pieces of every waiting message, in the order in
     /// which the messages were posted. Nothing if none waits.
-    pub fn flush(&mut self, now: Time, fabric: &Fabric, out: &mut Vec<Piece>) {
-        match self {
-            Planner::Whole(_) => {}
-            Planner::Ethereal(interceptor) => interceptor.flush(now, fabric, out),
-        }
+    fn flush(&mut self, now: Time, fabric: &Fabric, out: &mut Vec<Piece>) {
+        let _ = (now, fabric, out);
     }
 
     /// A flow to `dst` that takes `route` is in trouble. Its new route; `None`: the old one.
-    pub fn trouble(
+    fn trouble(
         &mut self,
         now: Time,
         dst: HostId,
@@ -117,19 +84,32 @@ impl Planner {
         trouble: Trouble,
         fabric: &Fabric,
     ) -> Option<Route> {
-        match (self, route, trouble) {
-            (Planner::Whole(_), ..) | (_, Route::Hashed(_), _) => None,
-            // Algorithm 1 of paper 000 answers both alike.
-            (
-                Planner::Ethereal(interceptor),
-                Route::Pinned(path),
-                Trouble::Nack | Trouble::TimeOut,
-            ) => interceptor.reroute(now, dst, path, fabric).map(Route::Pinned),
-        }
+        let _ = (now, dst, route, trouble, fabric);
+        None
     }
 }
 
-/// One piece a message, hashed under an entropy of its own.
+/// What a planner is made from, beside its scheme.
+#[derive(Clone, Copy, Debug)]
+pub struct HostContext {
+    /// Whose planner.
+    pub host: HostId,
+    /// All randomness follows from it.
+    pub seed: u64,
+    /// When pieces start.
+    pub starts: Starts,
+}
+
+impl Planner {
+    /// The planner of `host`. All its randomness follows from `seed`.
+    pub fn new(config: &BalanceConfig, host: HostId, seed: u64) -> Planner {
+        let starts = Starts::new(config.start_jitter, seed);
+        Planner::of(&config.scheme, &HostContext { host, seed, starts })
+    }
+}
+
+/// Every message leaves at once and whole, hashed under an entropy of its own: the planner of
+/// all schemes that do nothing at the NIC.
 #[derive(Clone, Debug)]
 pub struct Whole {
     entropy: Draw,
@@ -137,34 +117,61 @@ pub struct Whole {
 }
 
 impl Whole {
-    fn new(starts: Starts, seed: u64) -> Whole {
-        Whole { entropy: Draw::new(seed, "entropy"), starts }
+    /// For one host.
+    pub fn new(context: &HostContext) -> Whole {
+        Whole { entropy: Draw::new(context.seed, "entropy"), starts: context.starts }
     }
+}
 
-    fn piece(&self, post: Post) -> Piece {
+impl Plan for Whole {
+    fn post(&mut self, _: Time, post: Post, _: &Fabric, out: &mut Vec<Piece>) {
         let Post { message, dst, bytes } = post;
         let entropy = (self.entropy.at(u64::from(message.0), 0) >> 48) as u16;
         let (route, delay) = (Route::Hashed(entropy), self.starts.delay(message, 0));
-        Piece { message, dst, bytes, part: 0, route, delay }
+        out.push(Piece { message, dst, bytes, part: 0, route, delay });
     }
 }
 
 /// The random start of every flow: a function of message and part, so that all schemes see
 /// the same starts under one seed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Starts {
+pub struct Starts {
     draw: Draw,
     /// Every delay is below this; zero for none at all.
     jitter: Time,
 }
 
 impl Starts {
-    pub(crate) fn new(jitter: Time, seed: u64) -> Starts {
+    /// Delays below `jitter`; none if it is zero.
+    pub fn new(jitter: Time, seed: u64) -> Starts {
         Starts { draw: Draw::new(seed, "start-jitter"), jitter }
     }
 
-    pub(crate) fn delay(self, message: MessageId, part: u32) -> Time {
+    /// How much later than now `part` of `message` leaves.
+    pub fn delay(self, message: MessageId, part: u32) -> Time {
         let bits = self.draw.at(u64::from(message.0), u64::from(part));
-        Time(((u128::from(bits) * u128::from(self.jitter.0)) >> 64) as u64)
+        Time(random::below(bits, self.jitter.0))
+    }
+}
+
+impl<P: Plan> Plan for Box<P> {
+    fn post(&mut self, now: Time, post: Post, fabric: &Fabric, out: &mut Vec<Piece>) {
+        P::post(self, now, post, fabric, out);
+    }
+    fn deadline(&self) -> Option<Time> {
+        P::deadline(self)
+    }
+    fn flush(&mut self, now: Time, fabric: &Fabric, out: &mut Vec<Piece>) {
+        P::flush(self, now, fabric, out);
+    }
+    fn trouble(
+        &mut self,
+        now: Time,
+        dst: HostId,
+        route: Route,
+        trouble: Trouble,
+        fabric: &Fabric,
+    ) -> Option<Route> {
+        P::trouble(self, now, dst, route, trouble, fabric)
     }
 }

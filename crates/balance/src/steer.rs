@@ -1,27 +1,52 @@
-//! What a scheme decides per packet: which entropy value it carries, given what the
+//! What a scheme decides per packet: which entropy value or path it takes, given what the
 //! acknowledgements said.
 //!
-//! One [`Steering`] per flow (queue pair). Single-path schemes are [`Steering::Fixed`]: the
-//! route that the flow was given stands until someone re-routes the flow.
+//! One [`Steering`] per flow (queue pair), made of the scheme's own [`Steer`]. Single-path
+//! schemes use [`Fixed`]: the route that the flow was given stands until someone re-routes the
+//! flow.
+
+pub use crate::scheme::Steering;
 
 use crate::plan::Route;
-use crate::reps::{Reps, StickyReps};
-use crate::scheme::{BalanceConfig, SchemeConfig};
-use crate::spray::{CounterSpray, RandomSpray};
+use crate::scheme::BalanceConfig;
 
-/// The per-packet state of one flow, at most 32 bytes: larger states are boxed.
-#[derive(Clone, Debug)]
-pub enum Steering {
-    /// Every packet takes the flow's route (ECMP, Ethereal).
-    Fixed,
-    /// See [`RandomSpray`].
-    Random(RandomSpray),
-    /// See [`CounterSpray`].
-    Counter(CounterSpray),
-    /// See [`Reps`].
-    Reps(Box<Reps>),
-    /// See [`StickyReps`].
-    StickyReps(Box<StickyReps>),
+/// The part of a scheme at one flow: its per-packet state.
+///
+/// A state has at most [`MAX_STATE`] bytes (the build fails otherwise), since every flow
+/// carries the largest of any scheme: put larger ones into a [`Box`].
+pub trait Steer {
+    /// Whether all packets take the flow's route, so that the calls can be left out.
+    const FIXED: bool = false;
+
+    /// The route of the next data packet of a flow whose own route is `base`. Called once for
+    /// every packet put on the wire, resent ones included.
+    fn route(&mut self, base: Route) -> Route;
+
+    /// An acknowledgement returned for a packet that was sent under `entropy`; `marked`: it
+    /// met congestion (ECN).
+    #[inline(always)]
+    fn on_ack(&mut self, entropy: u16, marked: bool) {
+        let _ = (entropy, marked);
+    }
+
+    /// A packet of the flow timed out.
+    #[inline(always)]
+    fn on_time_out(&mut self) {}
+}
+
+/// The most bytes of a flow's state, boxes apart.
+pub const MAX_STATE: usize = 24;
+
+/// What the state of a flow is made from, beside its scheme.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowContext {
+    /// A stable id of the flow, the same in every run under one seed: the entity of its
+    /// random draws.
+    pub flow: u64,
+    /// All randomness follows from it.
+    pub seed: u64,
+    /// Packets that may be sent before feedback can be expected.
+    pub first_window: u32,
 }
 
 impl Steering {
@@ -29,58 +54,37 @@ impl Steering {
     /// under one `seed`; `mtu` is the payload of a full packet, in bytes.
     pub fn new(config: &BalanceConfig, flow_key: u64, seed: u64, mtu: u32) -> Steering {
         let window = config.first_window.div_ceil(u64::from(mtu.max(1)));
-        let window = u32::try_from(window).unwrap_or(u32::MAX);
-        match config.scheme {
-            SchemeConfig::Ecmp | SchemeConfig::Ethereal(_) => Steering::Fixed,
-            SchemeConfig::Spray => Steering::Random(RandomSpray::new(flow_key, seed)),
-            SchemeConfig::SprayCounter { entropies } => {
-                Steering::Counter(CounterSpray::new(entropies, flow_key, seed))
-            }
-            SchemeConfig::Reps { entropies } => {
-                Steering::Reps(Box::new(Reps::new(entropies, window, flow_key, seed)))
-            }
-            SchemeConfig::RepsSticky { entropies } => {
-                Steering::StickyReps(Box::new(StickyReps::new(entropies, window, flow_key, seed)))
-            }
-        }
+        let first_window = u32::try_from(window).unwrap_or(u32::MAX);
+        Steering::of(&config.scheme, &FlowContext { flow: flow_key, seed, first_window })
     }
+}
 
-    /// Whether all packets take the flow's route, so that the other calls can be left out.
+/// Every packet takes the flow's route.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Fixed;
+
+impl Steer for Fixed {
+    const FIXED: bool = true;
+
     #[inline(always)]
-    pub fn is_fixed(&self) -> bool {
-        matches!(self, Steering::Fixed)
+    fn route(&mut self, base: Route) -> Route {
+        base
     }
+}
 
-    /// The route of the next data packet of a flow whose own route is `base`. Call it once
-    /// for every packet put on the wire, resent ones included.
-    #[inline]
-    pub fn route(&mut self, base: Route) -> Route {
-        match self {
-            Steering::Fixed => base,
-            Steering::Random(spray) => Route::Hashed(spray.next_entropy()),
-            Steering::Counter(spray) => Route::Hashed(spray.next_entropy()),
-            Steering::Reps(reps) => Route::Hashed(reps.next_entropy()),
-            Steering::StickyReps(reps) => Route::Hashed(reps.next_entropy()),
-        }
+impl<S: Steer> Steer for Box<S> {
+    const FIXED: bool = S::FIXED;
+
+    #[inline(always)]
+    fn route(&mut self, base: Route) -> Route {
+        S::route(self, base)
     }
-
-    /// An acknowledgement returned for a packet that was sent under `entropy`; `marked`: it
-    /// met congestion (ECN).
-    #[inline]
-    pub fn on_ack(&mut self, entropy: u16, marked: bool) {
-        match self {
-            Steering::Fixed | Steering::Random(_) | Steering::Counter(_) => {}
-            Steering::Reps(reps) => reps.on_ack(entropy, marked),
-            Steering::StickyReps(reps) => reps.on_ack(entropy, marked),
-        }
+    #[inline(always)]
+    fn on_ack(&mut self, entropy: u16, marked: bool) {
+        S::on_ack(self, entropy, marked);
     }
-
-    /// A packet of the flow timed out.
-    pub fn on_time_out(&mut self) {
-        match self {
-            // REPS of 2024 knows no loss: the lost entropy simply never returns to the cache.
-            Steering::Fixed | Steering::Random(_) | Steering::Counter(_) | Steering::Reps(_) => {}
-            Steering::StickyReps(reps) => reps.on_time_out(),
-        }
+    #[inline(always)]
+    fn on_time_out(&mut self) {
+        S::on_time_out(self);
     }
 }

@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use weft_balance::plan::{Piece, Planner, Post, Route, Trouble};
-use weft_balance::scheme::{BalanceConfig, EtherealConfig, SCHEMES, SchemeConfig};
+use weft_balance::scheme::ethereal::Group;
+use weft_balance::scheme::{BalanceConfig, Ecmp, Ethereal, SCHEMES, SchemeConfig};
 use weft_fabric::{Clos, Fabric, Link, PathId};
 use weft_units::{HostId, MessageId, Rate, Time};
 
@@ -15,17 +16,18 @@ fn config(scheme: SchemeConfig, start_jitter: Time) -> BalanceConfig {
     BalanceConfig { scheme, start_jitter, random_position: false, first_window: 100_000 }
 }
 fn ethereal() -> SchemeConfig {
-    SchemeConfig::Ethereal(EtherealConfig { batch: BATCH, bad_for: BAD_FOR })
+    Ethereal { batch: BATCH, bad_for: BAD_FOR, group: Group::Leaf }.into()
 }
-fn all_schemes() -> [SchemeConfig; 6] {
-    [
-        SchemeConfig::Ecmp,
-        SchemeConfig::Spray,
-        SchemeConfig::SprayCounter { entropies: 64 },
-        SchemeConfig::Reps { entropies: 256 },
-        SchemeConfig::RepsSticky { entropies: 256 },
-        ethereal(),
-    ]
+/// All that a planner gives out for `posts` at time zero, batches included.
+fn plan(planner: &mut Planner, posts: &[Post], fabric: &Fabric) -> Vec<Piece> {
+    let mut out = Vec::new();
+    for post in posts {
+        planner.post(Time::ZERO, *post, fabric, &mut out);
+    }
+    while let Some(deadline) = planner.deadline() {
+        planner.flush(deadline, fabric, &mut out);
+    }
+    out
 }
 /// 4 leaves, 8 spines, 4 hosts a leaf.
 fn fabric() -> Fabric {
@@ -179,7 +181,7 @@ fn nobody_moves_without_another_path() {
     let mut planner = Planner::new(&config(ethereal(), Time::ZERO), HostId(0), 1);
     assert_eq!(planner.trouble(Time::ZERO, HostId(2), route, Trouble::Nack, &single), None);
     assert_eq!(planner.trouble(Time::ZERO, HostId(1), route, Trouble::Nack, &fabric()), None);
-    for scheme in all_schemes() {
+    for scheme in [ethereal(), Ecmp.into()] {
         let mut planner = Planner::new(&config(scheme, Time::ZERO), HostId(0), 1);
         let route = Route::Hashed(9);
         let moved = planner.trouble(Time::ZERO, HostId(4), route, Trouble::TimeOut, &fabric());
@@ -188,9 +190,10 @@ fn nobody_moves_without_another_path() {
 }
 
 #[test]
-fn other_schemes_send_whole_messages_at_once_with_random_entropy() {
+fn hashed_schemes_send_whole_messages_at_once_with_random_entropy() {
     let fabric = fabric();
-    for scheme in all_schemes().into_iter().filter(|scheme| !scheme.needs_path_ids()) {
+    for scheme in ["ecmp", "spray", "spray-counter", "reps", "reps-sticky"] {
+        let scheme = SchemeConfig::read(scheme, &[]).unwrap();
         let mut planner = Planner::new(&config(scheme, Time::ZERO), HostId(0), 1);
         let mut out = Vec::new();
         for message in 0..1000 {
@@ -215,13 +218,10 @@ fn other_schemes_send_whole_messages_at_once_with_random_entropy() {
 fn starts_are_spread_and_the_same_for_all_schemes() {
     let fabric = fabric();
     let jitter = Time::us(1);
+    let posts: Vec<Post> = (0..400).map(|m| post(m, 1 + m % 15, 4096)).collect();
     let starts = |scheme: SchemeConfig, seed: u64| {
         let mut planner = Planner::new(&config(scheme, jitter), HostId(0), seed);
-        let mut out = Vec::new();
-        for message in 0..400 {
-            planner.post(Time::ZERO, post(message, 1 + message % 15, 4096), &fabric, &mut out);
-        }
-        planner.flush(BATCH, &fabric, &mut out);
+        let out = plan(&mut planner, &posts, &fabric);
         let mut first: Vec<(u32, Time)> = out
             .iter()
             .filter(|piece| piece.part == 0)
@@ -230,16 +230,16 @@ fn starts_are_spread_and_the_same_for_all_schemes() {
         first.sort_unstable();
         first
     };
-    let of_ecmp = starts(SchemeConfig::Ecmp, 3);
+    let of_ecmp = starts(Ecmp.into(), 3);
     assert_eq!(of_ecmp.len(), 400);
     assert!(of_ecmp.iter().all(|(_, delay)| *delay < jitter));
     let mean = of_ecmp.iter().map(|(_, delay)| delay.0).sum::<u64>() / 400;
     // Standard deviation of the mean: 1 us / sqrt(12 * 400) = 14 ns.
     assert!(mean.abs_diff(jitter.0 / 2) < 60_000, "{mean} ps");
-    for scheme in all_schemes() {
-        assert_eq!(starts(scheme, 3), of_ecmp);
+    for scheme in SchemeConfig::all() {
+        assert_eq!(starts(scheme.clone(), 3), of_ecmp, "{scheme:?}");
     }
-    assert_ne!(starts(SchemeConfig::Ecmp, 4), of_ecmp);
+    assert_ne!(starts(Ecmp.into(), 4), of_ecmp);
 }
 
 #[test]
@@ -281,18 +281,96 @@ fn parts_begin_on_different_paths() {
     assert!(first.len() >= 6, "{first:?}");
 }
 
+/// 16 sizes that differ by a byte each, over 8 paths: two whole messages a path as published;
+/// each in 8 parts if only equal sizes are spread together.
 #[test]
-fn the_registry_knows_every_scheme() {
-    let listed: Vec<(&str, bool)> =
-        SCHEMES.iter().map(|scheme| (scheme.name, scheme.multipath)).collect();
-    let known: Vec<(&str, bool)> =
-        all_schemes().iter().map(|scheme| (scheme.name(), scheme.is_multipath())).collect();
-    assert_eq!(listed, known);
-    assert!(all_schemes().iter().all(|scheme| scheme.validate().is_ok()));
-    let wrong = SchemeConfig::SprayCounter { entropies: 48 }.validate().unwrap_err();
-    assert!(wrong.contains("entropies = 48") && wrong.contains("power of two"), "{wrong}");
-    let wrong = SchemeConfig::RepsSticky { entropies: 0 }.validate().unwrap_err();
-    assert!(wrong.contains("reps-sticky"), "{wrong}");
+fn batches_are_grouped_as_told() {
+    let fabric = fabric();
+    let posts: Vec<Post> = (0..16).map(|m| post(m, 4, 9_000 + u64::from(m))).collect();
+    let pieces = |given: &[(&str, &str)]| {
+        let scheme = SchemeConfig::read("ethereal", given).unwrap();
+        let mut planner = Planner::new(&config(scheme, Time::ZERO), HostId(0), 1);
+        plan(&mut planner, &posts, &fabric)
+    };
+    let on_path = |pieces: &[Piece]| {
+        let mut load = [0u64; 8];
+        pieces.iter().for_each(|piece| load[usize::from(pinned(piece).first())] += piece.bytes);
+        load
+    };
+    let leaf = pieces(&[]);
+    assert_eq!(leaf, pieces(&[("group", "leaf")]));
+    assert_eq!(leaf.len(), 16);
+    assert!(on_path(&leaf).iter().all(|bytes| (18_001..=18_029).contains(bytes)));
+    let size = pieces(&[("group", "size")]);
+    assert_eq!(size.len(), 128);
+    // 144,120 bytes over 8 paths.
+    assert_eq!(on_path(&size), [18_015; 8]);
+}
+
+#[test]
+fn the_registry_says_what_each_scheme_reads() {
+    let names: BTreeSet<&str> = SCHEMES.iter().map(|info| info.name).collect();
+    assert_eq!(names.len(), SCHEMES.len(), "every name once: {names:?}");
+    for info in SCHEMES {
+        assert!(![info.name, info.summary, info.source].contains(&""), "{info:?}");
+        let (scheme, settled) = SchemeConfig::settle(info.name, &[]).unwrap();
+        assert_eq!(scheme.info(), info);
+        // What holds without being told is what is listed, in the same words.
+        for (key, text) in &settled {
+            let listed = info.options.iter().find(|option| option.key == *key).unwrap();
+            assert_eq!(listed.default, text, "{} {key}", info.name);
+        }
+        // And told the same, it is the same.
+        let told: Vec<_> = settled.iter().map(|(key, text)| (*key, text.as_str())).collect();
+        assert_eq!(SchemeConfig::settle(info.name, &told), Ok((scheme, settled.clone())));
+        for option in info.options {
+            let wrong = SchemeConfig::read(info.name, &[(option.key, "\u{1}")]).unwrap_err();
+            assert_eq!(wrong.key, option.key, "{}: {wrong}", info.name);
+        }
+    }
+}
+
+#[test]
+fn wrong_options_are_refused_with_the_mend() {
+    let wrong = |name, options: &[_]| SchemeConfig::read(name, options).unwrap_err().to_string();
+    let cases = [
+        (
+            wrong("spray-counter", &[("entropies", "48")]),
+            "entropies: 48 is out of range; spray-counter needs a power of two up to 65536",
+        ),
+        (
+            wrong("reps-sticky", &[("entropies", "0")]),
+            "entropies: 0 is out of range; use 1 to 65536",
+        ),
+        (
+            wrong("reps", &[("entropies", "65537")]),
+            "entropies: 65537 is out of range; use 1 to 65536",
+        ),
+        (
+            wrong("reps", &[("entropies", "many")]),
+            "entropies: \"many\" is not a whole number; write one such as 256",
+        ),
+        (
+            wrong("ethereal", &[("batch", "100")]),
+            "batch: time \"100\" has no unit; write \"100ns\"",
+        ),
+        (
+            wrong("ethereal", &[("group", "host")]),
+            "group: unknown value \"host\"; use one of leaf, size",
+        ),
+        (
+            wrong("ethereal", &[("batsh", "1us")]),
+            "batsh: unknown option of scheme \"ethereal\"; it has batch, bad_for, group",
+        ),
+        (
+            wrong("ecmp", &[("batch", "1us")]),
+            "batch: unknown option of scheme \"ecmp\"; it has none",
+        ),
+    ];
+    for (got, expected) in cases {
+        assert_eq!(got, expected);
+    }
+    assert!(wrong("ecpm", &[]).starts_with("scheme: unknown value \"ecpm\"; use one of ecmp, "));
 }
 
 proptest! {
@@ -301,10 +379,10 @@ proptest! {
     #[test]
     fn is_deterministic(
         seed: u64, dsts in proptest::collection::vec((1u32..16, 1u64..9_000), 1..50),
-        scheme in 0usize..6,
+        scheme in 0..SCHEMES.len(),
     ) {
         let fabric = fabric();
-        let config = config(all_schemes()[scheme].clone(), Time::ns(50));
+        let config = config(SchemeConfig::all()[scheme].clone(), Time::ns(50));
         let run = |disturbed: bool| {
             let mut planner = Planner::new(&config, HostId(0), seed);
             let mut other = Planner::new(&config, HostId(3), seed);
@@ -320,5 +398,28 @@ proptest! {
             out
         };
         prop_assert_eq!(run(false), run(true));
+    }
+
+    /// Whatever the scheme: the pieces of a message add up to it, are numbered from zero, go
+    /// where it goes, and are empty only if it is.
+    #[test]
+    fn cuts_messages_exactly(
+        seed: u64, dsts in proptest::collection::vec((1u32..16, 0u64..9_000), 1..50),
+        scheme in 0..SCHEMES.len(),
+    ) {
+        let fabric = fabric();
+        let config = config(SchemeConfig::all()[scheme].clone(), Time::ns(50));
+        let mut planner = Planner::new(&config, HostId(0), seed);
+        let posts: Vec<Post> =
+            (0..).zip(&dsts).map(|(id, (dst, bytes))| post(id, *dst, *bytes)).collect();
+        let pieces = plan(&mut planner, &posts, &fabric);
+        for post in posts {
+            let mine = || pieces.iter().filter(|piece| piece.message == post.message);
+            prop_assert_eq!(mine().map(|piece| piece.bytes).sum::<u64>(), post.bytes);
+            let parts: BTreeSet<u32> = mine().map(|piece| piece.part).collect();
+            prop_assert_eq!(parts, (0..mine().count() as u32).collect::<BTreeSet<_>>());
+            prop_assert!(mine().all(|piece| piece.dst == post.dst));
+            prop_assert!(mine().count() == 1 || mine().all(|piece| piece.bytes > 0));
+        }
     }
 }

@@ -5,21 +5,24 @@ mod common;
 use common::chi_square;
 use std::collections::{BTreeMap, BTreeSet};
 use weft_balance::plan::Route;
-use weft_balance::reps::{CACHE, Reps, StickyReps};
-use weft_balance::scheme::{BalanceConfig, EtherealConfig, SchemeConfig};
-use weft_balance::spray::{CounterSpray, RandomSpray};
-use weft_balance::steer::Steering;
+use weft_balance::scheme::reps::{CACHE, RepsFlow, StickyFlow};
+use weft_balance::scheme::spray::{CounterSpray, RandomSpray};
+use weft_balance::scheme::{BalanceConfig, Reps, SchemeConfig};
+use weft_balance::steer::{Steer, Steering};
 use weft_fabric::PathId;
 use weft_units::Time;
 
-fn steering(scheme: SchemeConfig, flow: u64) -> Steering {
+fn steering(scheme: impl Into<SchemeConfig>, flow: u64) -> Steering {
     let config = BalanceConfig {
-        scheme,
+        scheme: scheme.into(),
         start_jitter: Time::ZERO,
         random_position: false,
         first_window: 4_500,
     };
     Steering::new(&config, flow, 1, 1000)
+}
+fn named(scheme: &str) -> SchemeConfig {
+    SchemeConfig::read(scheme, &[]).unwrap()
 }
 fn entropy(steering: &mut Steering) -> u16 {
     match steering.route(Route::Hashed(7)) {
@@ -42,15 +45,17 @@ fn stays_small() {
 
 #[test]
 fn fixed_schemes_keep_the_route() {
-    let ethereal = EtherealConfig { batch: Time::ns(100), bad_for: Time::ms(100) };
-    for scheme in [SchemeConfig::Ecmp, SchemeConfig::Ethereal(ethereal)] {
-        let mut steering = steering(scheme, 1);
+    for scheme in ["ecmp", "ethereal"] {
+        let mut steering = steering(named(scheme), 1);
         assert!(steering.is_fixed());
         for route in [Route::Hashed(9), Route::Pinned(PathId(0x0102))] {
             assert_eq!(steering.route(route), route);
         }
     }
-    assert!(!steering(SchemeConfig::Spray, 1).is_fixed());
+    for scheme in SchemeConfig::all().into_iter().filter(SchemeConfig::is_multipath) {
+        let name = scheme.name();
+        assert!(!steering(scheme, 1).is_fixed(), "{name} says that it is multipath");
+    }
 }
 
 #[test]
@@ -71,19 +76,23 @@ fn random_spray_is_uniform() {
 }
 
 #[test]
-fn sprays_differ_by_flow_and_repeat_by_seed() {
+fn schemes_repeat_by_seed_and_sprays_differ_by_flow() {
     let take = |scheme: &SchemeConfig, flow| {
         let mut steering = steering(scheme.clone(), flow);
-        (0..100).map(|_| entropy(&mut steering)).collect::<Vec<_>>()
+        let mut step = |packet: u16| {
+            steering.on_ack(packet, packet.is_multiple_of(7));
+            if packet == 50 {
+                steering.on_time_out();
+            }
+            steering.route(Route::Hashed(7))
+        };
+        (0..100).map(&mut step).collect::<Vec<_>>()
     };
-    for scheme in [
-        SchemeConfig::Spray,
-        SchemeConfig::SprayCounter { entropies: 64 },
-        SchemeConfig::Reps { entropies: 256 },
-        SchemeConfig::RepsSticky { entropies: 256 },
-    ] {
-        assert_eq!(take(&scheme, 1), take(&scheme, 1));
-        assert_ne!(take(&scheme, 1), take(&scheme, 2));
+    for scheme in SchemeConfig::all() {
+        assert_eq!(take(&scheme, 1), take(&scheme, 1), "{scheme:?}");
+    }
+    for scheme in ["spray", "spray-counter", "reps", "reps-sticky"] {
+        assert_ne!(take(&named(scheme), 1), take(&named(scheme), 2), "{scheme}");
     }
 }
 
@@ -113,7 +122,7 @@ fn counter_spray_needs_a_power_of_two() {
 
 #[test]
 fn reps_walks_recycles_and_explores() {
-    let mut reps = Reps::new(256, 5, 1, 1);
+    let mut reps = RepsFlow::new(256, 5, 1, 1);
     let first: Vec<u16> = (0..5).map(|_| reps.next_entropy()).collect();
     for pair in first.windows(2) {
         assert_eq!(pair[1], pair[0].wrapping_add(1), "the first window walks in order");
@@ -139,7 +148,7 @@ fn reps_walks_recycles_and_explores() {
 
 #[test]
 fn reps_walks_on_through_its_first_window_whatever_returns() {
-    let mut reps = Reps::new(4, 6, 1, 1);
+    let mut reps = RepsFlow::new(4, 6, 1, 1);
     let first = reps.next_entropy();
     reps.on_ack(first, false);
     let rest: Vec<u16> = (0..5).map(|_| reps.next_entropy().wrapping_sub(first)).collect();
@@ -150,7 +159,7 @@ fn reps_walks_on_through_its_first_window_whatever_returns() {
 #[test]
 fn reps_counts_its_first_window_in_packets() {
     // 4,500 bytes in packets of 1000: five.
-    let mut flow = steering(SchemeConfig::Reps { entropies: 65_536 }, 1);
+    let mut flow = steering(Reps { entropies: 65_536 }, 1);
     let first = entropy(&mut flow);
     for step in 1..5 {
         assert_eq!(entropy(&mut flow), first.wrapping_add(step));
@@ -162,7 +171,7 @@ fn reps_counts_its_first_window_in_packets() {
 
 #[test]
 fn sticky_reps_stays_until_a_mark_or_time_out() {
-    let mut reps = StickyReps::new(256, 3, 1, 1);
+    let mut reps = StickyFlow::new(256, 3, 1, 1);
     let first: Vec<u16> = (0..3).map(|_| reps.next_entropy()).collect();
     // Nothing back yet: the walk goes on.
     assert_eq!(reps.next_entropy(), first[2].wrapping_add(1));
@@ -192,7 +201,7 @@ fn sticky_reps_stays_until_a_mark_or_time_out() {
 
 #[test]
 fn sticky_reps_walks_its_first_window_even_with_a_full_cache() {
-    let mut reps = StickyReps::new(256, 4, 1, 1);
+    let mut reps = StickyFlow::new(256, 4, 1, 1);
     let first = reps.next_entropy();
     reps.on_ack(first, false);
     for step in 1..4 {
@@ -203,8 +212,8 @@ fn sticky_reps_walks_its_first_window_even_with_a_full_cache() {
 
 #[test]
 fn caches_are_bounded_and_keep_the_latest() {
-    let mut reps = Reps::new(65_536, 0, 1, 1);
-    let mut sticky = StickyReps::new(65_536, 0, 1, 1);
+    let mut reps = RepsFlow::new(65_536, 0, 1, 1);
+    let mut sticky = StickyFlow::new(65_536, 0, 1, 1);
     let acks = CACHE as u16 + 10;
     for entropy in 0..acks {
         reps.on_ack(entropy, false);

@@ -3,20 +3,19 @@
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use weft_balance::ethereal::{Share, split_and_assign};
 use weft_balance::plan::{Piece, Planner, Post, Route, Trouble};
-use weft_balance::scheme::{BalanceConfig, EtherealConfig, SchemeConfig};
+use weft_balance::scheme::ethereal::{Group, Share, split_and_assign};
+use weft_balance::scheme::{BalanceConfig, Ethereal};
 use weft_fabric::{Bundle, Clos, Fabric, Link, Node, PathId, Tiers};
+use weft_units::random::below;
 use weft_units::{Draw, HostId, MessageId, PortId, Rate, Time};
 
 const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::ns(500) };
 
 fn ethereal() -> BalanceConfig {
     BalanceConfig {
-        scheme: SchemeConfig::Ethereal(EtherealConfig {
-            batch: Time::ns(100),
-            bad_for: Time::ms(100),
-        }),
+        scheme: Ethereal { batch: Time::ns(100), bad_for: Time::ms(100), group: Group::Leaf }
+            .into(),
         start_jitter: Time::ZERO,
         random_position: false,
         first_window: 0,
@@ -56,7 +55,7 @@ fn demand(fabric: &Fabric, src: HostId, most: u32, sizes: u64, seed: u64) -> Dem
     let per_leaf = fabric.clos().hosts_per_leaf;
     let mut demand = Demand { posts: Vec::new(), leaves: BTreeMap::new() };
     for leaf in (0..fabric.leaves()).filter(|leaf| *leaf != fabric.leaf_of(src)) {
-        let (flows, bytes) = (stream.below(most + 1), 1 + stream.below_u64(sizes));
+        let (flows, bytes) = (stream.below(most + 1), 1 + below(stream.bits(), sizes));
         for _ in 0..flows {
             let dst = HostId(leaf * per_leaf + stream.below(per_leaf));
             demand.posts.push(Post { message: MessageId(0), dst, bytes });
@@ -260,10 +259,7 @@ proptest! {
         sizes in proptest::collection::vec(prop_oneof![0u64..5, Just(1000), 1u64..50_000], 0..60),
         paths in 1u8..33, seed: u64,
     ) {
-        let paths: Vec<PathId> = (0..paths).map(|up| PathId::new(up, 0)).collect();
-        let mut shares = Vec::new();
-        let mut stream = Draw::new(seed, "test").stream(0);
-        split_and_assign(&sizes, &paths, &mut stream, &mut shares);
+        let (paths, shares) = split(&sizes, paths, Group::Size, seed);
         let spread = |shares: &[Share]| {
             let mut load: BTreeMap<PathId, u64> = paths.iter().map(|path| (*path, 0)).collect();
             for share in shares {
@@ -272,12 +268,8 @@ proptest! {
             load.values().max().unwrap() - load.values().min().unwrap()
         };
         prop_assert!(spread(&shares) <= 1);
-        for (message, bytes) in sizes.iter().enumerate() {
-            let parts: Vec<&Share> =
-                shares.iter().filter(|share| share.message == message).collect();
-            prop_assert_eq!(parts.iter().map(|share| share.bytes).sum::<u64>(), *bytes);
-            prop_assert!(!parts.is_empty());
-            prop_assert!(*bytes == 0 || parts.iter().all(|share| share.bytes > 0));
+        check_shares(&sizes, &shares);
+        for bytes in &sizes {
             let class: Vec<Share> =
                 shares.iter().filter(|share| sizes[share.message] == *bytes).copied().collect();
             prop_assert!(spread(&class) <= 1);
@@ -286,19 +278,77 @@ proptest! {
             let g = gcd(r as u64, s as u64) as usize;
             prop_assert!(class.len() - n <= r * (s - g) / g);
         }
-        let order: Vec<(usize, u32)> =
-            shares.iter().map(|share| (share.message, share.part)).collect();
-        prop_assert!(order.is_sorted());
     }
+
+    /// As published, sizes do not matter to who is split: floor(n/s) whole messages a path, and
+    /// r cut into s/g parts, r/g of them a path.
+    #[test]
+    fn cuts_only_the_rest_of_a_batch(
+        sizes in proptest::collection::vec(prop_oneof![0u64..5, Just(1000), 1u64..50_000], 0..90),
+        paths in 1u8..33, seed: u64,
+    ) {
+        let (paths, shares) = split(&sizes, paths, Group::Leaf, seed);
+        check_shares(&sizes, &shares);
+        let (n, s) = (sizes.len(), paths.len());
+        let (r, g) = (n % s, gcd((n % s) as u64, s as u64) as usize);
+        prop_assert!(shares.len() <= n + r * (s - g) / g);
+        if sizes.iter().all(|bytes| *bytes >= (s / g) as u64) {
+            prop_assert_eq!(shares.len(), n + r * (s - g) / g);
+            for path in &paths {
+                let here = shares.iter().filter(|share| share.path == *path).count();
+                prop_assert_eq!(here, n / s + r / g);
+            }
+        }
+    }
+
+    /// With one size in the batch, both groupings are the same.
+    #[test]
+    fn groupings_agree_on_equal_sizes(n in 0usize..90, bytes in 0u64..9_000, paths in 1u8..33, seed: u64) {
+        let sizes = vec![bytes; n];
+        let leaf = split(&sizes, paths, Group::Leaf, seed);
+        prop_assert_eq!(leaf, split(&sizes, paths, Group::Size, seed));
+    }
+}
+
+fn split(sizes: &[u64], paths: u8, group: Group, seed: u64) -> (Vec<PathId>, Vec<Share>) {
+    let paths: Vec<PathId> = (0..paths).map(|up| PathId::new(up, 0)).collect();
+    let mut shares = Vec::new();
+    let mut stream = Draw::new(seed, "test").stream(0);
+    split_and_assign(sizes, &paths, group, &mut stream, &mut shares);
+    (paths, shares)
+}
+
+/// Every byte once, in order, in parts that differ by a byte at most and are empty only if the
+/// message is.
+fn check_shares(sizes: &[u64], shares: &[Share]) {
+    for (message, bytes) in sizes.iter().enumerate() {
+        let parts = || shares.iter().filter(|share| share.message == message);
+        let part_sizes = || parts().map(|share| share.bytes);
+        assert_eq!(part_sizes().sum::<u64>(), *bytes);
+        let (least, most) = (part_sizes().min().unwrap(), part_sizes().max().unwrap());
+        assert!(most - least <= 1 && (*bytes == 0 || least > 0));
+        assert!(parts().map(|share| share.part).eq(0..parts().count() as u32));
+    }
+    assert!(shares.is_sorted_by_key(|share| (share.message, share.part)));
+}
+
+/// Slightly different sizes, whose number divides by the paths: as published none is cut; by
+/// size each is, for every path.
+#[test]
+fn sixty_four_sizes_over_four_paths() {
+    let sizes: Vec<u64> = (1_000_001..=1_000_064).collect();
+    assert_eq!(split(&sizes, 4, Group::Leaf, 1).1.len(), 64);
+    assert_eq!(split(&sizes, 4, Group::Size, 1).1.len(), 256);
+    // Two more: each halved, one half a path.
+    let sizes: Vec<u64> = (1_000_001..=1_000_066).collect();
+    assert_eq!(split(&sizes, 4, Group::Leaf, 1).1.len(), 68);
 }
 
 /// By hand: 6 flows of 10 bytes over 4 paths. 4 stay whole; r = 2, g = 2: each of the other
 /// two is halved, one half a path.
 #[test]
 fn six_flows_over_four_paths() {
-    let paths: Vec<PathId> = (0..4).map(|up| PathId::new(up, 0)).collect();
-    let mut shares = Vec::new();
-    split_and_assign(&[10; 6], &paths, &mut Draw::new(1, "test").stream(0), &mut shares);
+    let (paths, shares) = split(&[10; 6], 4, Group::Leaf, 1);
     let mut sizes: Vec<u64> = shares.iter().map(|share| share.bytes).collect();
     sizes.sort_unstable();
     assert_eq!(sizes, [5, 5, 5, 5, 10, 10, 10, 10]);
@@ -311,9 +361,7 @@ fn six_flows_over_four_paths() {
 /// By hand: 5 flows of 7 bytes over 4 paths. r = 1, g = 1: one flow in 4 parts of 2, 2, 2, 1.
 #[test]
 fn five_flows_over_four_paths() {
-    let paths: Vec<PathId> = (0..4).map(|up| PathId::new(up, 0)).collect();
-    let mut shares = Vec::new();
-    split_and_assign(&[7; 5], &paths, &mut Draw::new(1, "test").stream(0), &mut shares);
+    let (_, shares) = split(&[7; 5], 4, Group::Leaf, 1);
     let mut sizes: Vec<u64> = shares.iter().map(|share| share.bytes).collect();
     sizes.sort_unstable();
     assert_eq!(sizes, [1, 2, 2, 2, 7, 7, 7, 7]);

@@ -5,7 +5,7 @@ use crate::experiment::Resolved;
 use crate::extends;
 use crate::overrides;
 use crate::parse::{Format, parse};
-use crate::sweep::{Combination, Sweep};
+use crate::sweep::{Combination, MOST_SEEDS, Sweep};
 use crate::value::{Item, Table, Value, quoted};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -75,6 +75,10 @@ fn expand_unnamed(request: &Request<'_>) -> Result<Expansion, ExperimentError> {
         None => {}
         Some(0) => {
             return Err(ExperimentError::new("seeds", Origin::Set, "0 is none; use 1 or more"));
+        }
+        Some(seeds) if seeds > MOST_SEEDS => {
+            let what = format!("{seeds} are more than {MOST_SEEDS}; use fewer");
+            return Err(ExperimentError::new("seeds", Origin::Set, what));
         }
         Some(seeds) => sweep.seeds = (1..=seeds).collect(),
     }

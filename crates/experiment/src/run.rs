@@ -2,7 +2,7 @@
 
 use crate::bound::bound;
 use crate::columns::{Columns, Row};
-use crate::error::ExperimentError;
+use crate::error::{ExperimentError, Origin};
 use crate::experiment::Resolved;
 use crate::measure;
 use std::sync::atomic::AtomicBool;
@@ -77,12 +77,20 @@ pub fn run(experiment: &Resolved, seed: u64, cancel: &AtomicBool) -> Result<RunR
     let fabric = &experiment.fabric;
     let workload = experiment.workload(seed).map_err(|error| error.in_source("experiment"))?;
     let bound = bound(fabric, &workload, &experiment.packet);
+    if bound > LONGEST_RUN {
+        let what = format!("the run takes {} s at least; shorten it", bound.as_secs_f64());
+        return Err(ExperimentError::new("workload", Origin::Unknown, what).into());
+    }
     let config = experiment.run_config(&workload, seed);
     let simulation = Simulation::new(&config);
     let looping = Instant::now();
     let outcome = simulation.run(cancel).map_err(|halt| match halt {
         Halt::Cancelled => RunError::Cancelled,
         Halt::Stalled(who) => RunError::Stalled(who),
+        Halt::TooManySamples => {
+            let what = format!("leads to {halt}; sample less often, or fewer ports");
+            ExperimentError::new("probe.interval", Origin::Unknown, what).into()
+        }
     })?;
     let timing = Timing {
         wall_s: looping.elapsed().as_secs_f64(),
@@ -100,6 +108,9 @@ pub fn run(experiment: &Resolved, seed: u64, cancel: &AtomicBool) -> Result<RunR
         warnings,
     })
 }
+
+/// Far from where picoseconds in 64 bits end, so that nothing wraps before a run ends.
+const LONGEST_RUN: Time = Time::secs(4_000_000);
 
 /// More than one packet in so many sent again for nothing is worth a word.
 const SPURIOUS_SHARE: u64 = 100;

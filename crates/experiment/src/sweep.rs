@@ -165,6 +165,9 @@ fn content_label(table: &Table) -> String {
     parts.collect::<Vec<_>>().join(" ")
 }
 
+/// More seeds than this are taken for a mistake.
+pub(crate) const MOST_SEEDS: u64 = 1_000_000;
+
 fn read_seeds(item: &Item) -> Result<Vec<u64>, ExperimentError> {
     let wrong = |what: String| ExperimentError::new("sweep.seeds", item.origin, what);
     match &item.value {
@@ -180,7 +183,7 @@ fn read_seeds(item: &Item) -> Result<Vec<u64>, ExperimentError> {
             Ok(seeds)
         }
         Value::Int(_) => {
-            let count = Whole { min: 1, max: 1_000_000 }.read(item).map_err(wrong)?;
+            let count = Whole { min: 1, max: MOST_SEEDS as u32 }.read(item).map_err(wrong)?;
             Ok((1..=u64::from(count)).collect())
         }
         _ => Err(wrong("is neither a number of seeds nor a list; write seeds = 5".into())),

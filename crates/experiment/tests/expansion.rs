@@ -1,10 +1,13 @@
 //! Sweeps, defaults, keys, short forms and the catalogue.
 
 use std::collections::BTreeSet;
+use weft_balance::scheme::SCHEMES;
 use weft_experiment::value::Value;
 use weft_experiment::{
     Catalogue, Expansion, Format, Request, ShortKind, expand, read_run, shorthand,
 };
+use weft_units::OptionInfo;
+use weft_workload::PATTERNS;
 
 const BASE: &str = r#"
 title = "Sweep"
@@ -113,10 +116,19 @@ fn an_override_ends_a_sweep_and_a_list_replaces_it() {
 
 #[test]
 fn defaults_are_written_out_and_read_back_as_the_same() {
-    let sweep = "[sweep]\n\"balance.scheme\" = [\"ecmp\", \"spray\", \"spray-counter\", \"reps\", \"reps-sticky\", \"ethereal\"]\n\
-        workload = [{ pattern = \"all-to-all\", launch = \"same-rank\" }, { pattern = \"all-to-all\" }, \
-        { pattern = \"incast\", senders = 3 }, { pattern = \"incast\" }, { pattern = \"ring\", channels = 4 }, { pattern = \"permutation\" }]\n\
-        \"transport.congestion\" = [\"dctcp\", \"fixed-rate\"]\n";
+    let schemes: Vec<_> = SCHEMES.iter().map(|info| info.name).collect();
+    let patterns = PATTERNS.iter().map(|info| format!("{{ pattern = \"{}\" }}", info.name));
+    let told = [
+        "{ pattern = \"all-to-all\", launch = \"same-rank\" }",
+        "{ pattern = \"incast\", senders = 3 }",
+        "{ pattern = \"ring\", channels = 4 }",
+    ];
+    let workloads: Vec<_> = told.map(str::to_owned).into_iter().chain(patterns).collect();
+    let sweep = format!(
+        "[sweep]\n\"balance.scheme\" = {schemes:?}\nworkload = [{}]\n\
+         \"transport.congestion\" = [\"dctcp\", \"fixed-rate\"]\n",
+        workloads.join(", ")
+    );
     let fabrics = [
         BASE.to_owned(),
         BASE.replace("leaf-spine", "fat-tree")
@@ -276,14 +288,30 @@ fn accepts(overrides: &[(&str, &str)], key: &str) {
 
 #[test]
 fn every_listed_scheme_option_is_read() {
-    for info in weft_balance::scheme::SCHEMES {
+    for info in SCHEMES {
         let entries = Catalogue::Schemes.entries();
         let entry = entries.iter().find(|entry| entry.name == info.name).expect("listed");
-        for (key, default, _) in info.options {
+        for OptionInfo { key, default, .. } in info.options {
             let option = entry.options.iter().find(|o| o.key == format!("balance.{key}"));
             assert_eq!(option.map(|o| o.default.as_str()), Some(*default), "{} {key}", info.name);
         }
     }
+}
+
+/// What two people write for the same is the same experiment, with the same key.
+#[test]
+fn options_are_written_out_in_one_form() {
+    let key = |overrides: &[(&str, &str)]| {
+        let all = expanded(BASE, overrides, None);
+        all.runs[0].key.clone()
+    };
+    let reps = |entropies| key(&[("balance.scheme", "reps"), ("balance.entropies", entropies)]);
+    assert_eq!(reps("\"64\""), reps("64"));
+    assert_ne!(reps("64"), reps("256"));
+    assert_eq!(reps("256"), key(&[("balance.scheme", "reps")]));
+    let ethereal = |batch| key(&[("balance.scheme", "ethereal"), ("balance.batch", batch)]);
+    assert_eq!(ethereal("0.1us"), ethereal("100ns"));
+    assert_eq!(ethereal("100ns"), key(&[("balance.scheme", "ethereal")]));
 }
 
 /// A folder of its own for a test's files.

@@ -41,6 +41,11 @@ fn the_good_experiment_is_good() {
 
 #[test]
 fn each_mistake_names_source_key_and_mend() {
+    let schemes: Vec<_> = weft_balance::scheme::SCHEMES.iter().map(|info| info.name).collect();
+    let unknown_scheme = format!(
+        "fig.toml: balance.scheme (line 11): \"ecpm\" is not one of {}; did you mean \"ecmp\"?",
+        schemes.join(", ")
+    );
     // What to replace, by what, and the whole message.
     let cases = [
         (
@@ -119,10 +124,41 @@ fn each_mistake_names_source_key_and_mend() {
             "",
             r#"fig.toml: balance.scheme: missing; add it, for example scheme = "ecmp""#,
         ),
+        ("\"ecmp\"", "\"ecpm\"", &unknown_scheme),
         (
             "\"ecmp\"",
-            "\"ecpm\"",
-            r#"fig.toml: balance.scheme (line 11): "ecpm" is not one of ecmp, spray, spray-counter, reps, reps-sticky, ethereal; did you mean "ecmp"?"#,
+            "\"reps\"\nentropies = 0",
+            "fig.toml: balance.entropies (line 12): 0 is out of range; use 1 to 65536",
+        ),
+        (
+            "\"ecmp\"",
+            "\"reps\"\nentropies = \"many\"",
+            r#"fig.toml: balance.entropies (line 12): "many" is not a whole number; write one such as 256"#,
+        ),
+        (
+            "\"ecmp\"",
+            "\"ethereal\"\nbatch = 100",
+            r#"fig.toml: balance.batch (line 12): time "100" has no unit; write "100ns""#,
+        ),
+        (
+            "\"ecmp\"",
+            "\"ethereal\"\nbad_for = \"2000s\"",
+            r#"fig.toml: balance.bad_for (line 12): "2000s" is out of range; use "1000s" at most"#,
+        ),
+        (
+            "\"ecmp\"",
+            "\"ethereal\"\ngroup = \"sizes\"",
+            r#"fig.toml: balance.group (line 12): unknown value "sizes"; use one of leaf, size"#,
+        ),
+        (
+            "\"ecmp\"",
+            "\"ecmp\"\ngroup = \"size\"",
+            r#"fig.toml: balance.group (line 12): belongs to scheme = "ethereal", not "ecmp"; remove it"#,
+        ),
+        (
+            "\"ecmp\"",
+            "\"ethereal\"\nbatch = [\"1us\"]",
+            r#"fig.toml: balance.batch (line 12): is a list; write one value such as 100ns"#,
         ),
         (
             "\"ecmp\"",

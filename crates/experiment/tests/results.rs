@@ -176,3 +176,17 @@ fn a_stall_says_who_waits() {
         other => panic!("{:?}", other.map(|result| result.row)),
     }
 }
+
+/// Whatever the registry lists can be named in an experiment, and runs to its end.
+#[test]
+fn every_registered_scheme_runs() {
+    for info in weft_balance::scheme::SCHEMES {
+        let text = INCAST.replace("scheme = \"spray\"", &format!("scheme = {:?}", info.name));
+        let result = result(&text);
+        let scheme = result.row.iter().find(|(column, _)| *column == "scheme");
+        assert_eq!(scheme, Some(&("scheme", Cell::Text(info.name.into()))));
+        assert!(number(&result, "slowdown") >= 1.0, "{}", info.name);
+        // Seven senders of 100,000 bytes in packets of 4096.
+        assert!(number(&result, "packets") >= 7.0 * 25.0, "{}", info.name);
+    }
+}

@@ -130,12 +130,6 @@ impl Clos {
     pub fn hosts(&self) -> u32 {
         self.pods() * self.leaves_per_pod() * self.hosts_per_leaf
     }
-    /// Host capacity under a leaf over its uplink capacity: 1 or less is non-blocking.
-    pub fn leaf_oversubscription(&self) -> f64 {
-        let down = f64::from(self.hosts_per_leaf) * self.host_link.rate.as_bps() as f64;
-        let uplinks = f64::from(self.mids_per_pod() * self.leaf_bundle.members);
-        down / (uplinks * self.leaf_bundle.link.rate.as_bps() as f64)
-    }
 
     /// Checks every count and delay.
     ///

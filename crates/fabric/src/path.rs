@@ -43,12 +43,27 @@ impl PathId {
 
 /// The paths from one leaf to another, numbered so that consecutive numbers spread over the
 /// uplinks: what Ethereal assigns flows to.
+///
+/// The two bytes of path `i`, by where the paths lie:
+///
+/// ```text
+///                      first byte                 second byte
+/// within a rack        0                          0                          1 path
+/// within a pod, or     i: uplink of the leaf,     i mod m: link of the       spines * m
+///   two tiers          spine by spine             bundle down (m links)
+/// across pods          i div p: uplink of the     i mod p: uplink of the     cores
+///                      leaf, so the plane         aggregation switch (p)
+/// ```
+///
+/// With 2 spines and bundles of m = 3, path 4 goes up by uplink 4, the second link to spine 1,
+/// and comes down from there by the second link too (4 mod 3 = 1). With 4 cores in 2 planes
+/// (p = 2), path 3 takes uplink 1 of the leaf to plane 1 and there uplink 1 to the last core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathSet {
     count: u32,
-    /// The second byte counts modulo this ...
+    /// How many values the second byte takes, in turn: m or p above.
     second: u32,
-    /// ... and the first byte advances after this many paths.
+    /// How many paths in a row share a first byte: 1, or p.
     per_first: u32,
 }
 

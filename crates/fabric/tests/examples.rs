@@ -20,7 +20,6 @@ fn fat_trees_are_the_textbooks() {
         assert_eq!(across.len(), k * k / 4);
         let in_pod = fabric.path_set(HostId(0), HostId(k / 2));
         assert_eq!(in_pod.len(), k / 2);
-        assert_eq!(fabric.clos().leaf_oversubscription(), 1.0);
     }
 }
 
@@ -51,6 +50,21 @@ fn a_path_through_bundles() {
     assert_eq!(ports[2].0, spine + 2 * 4 + 3, "down to leaf 2, member 3");
 }
 
+/// The examples beside the picture of a path's two bytes.
+#[test]
+fn paths_by_number() {
+    let mut clos = Clos::leaf_spine(2, 2, 1, LINK);
+    clos.leaf_bundle.members = 3;
+    let set = Fabric::build(&clos).unwrap().path_set(HostId(0), HostId(1));
+    assert_eq!((set.len(), set.get(4)), (6, PathId::new(4, 1)));
+    let fabric = Fabric::build(&Clos::fat_tree(4, LINK)).unwrap();
+    let set = fabric.path_set(HostId(0), HostId(15));
+    assert_eq!((set.len(), set.get(3)), (4, PathId::new(1, 1)));
+    let core = fabric.ports()[fabric.trace(HostId(0), HostId(15), set.get(3))[2]].peer;
+    assert_eq!(fabric.name(core), "core-3");
+    assert_eq!(fabric.path_set(HostId(0), HostId(1)).get(0), PathId::new(0, 0));
+}
+
 /// 1000 bytes at 100 Gb/s take 80 ns, at 400 Gb/s 20 ns; 100 bytes 8 and 2 ns. Four links of
 /// 1 us, switches of 300 ns, NICs of 50 ns: 80 + 20 + 20 + 80 + 4000 + 3 * 300 + 50 = 5150 ns
 /// there, 8 + 2 + 2 + 8 + 4950 = 4970 ns back.
@@ -66,16 +80,6 @@ fn the_base_round_trip_by_hand() {
     assert_eq!(fabric.base_rtt(1000, 100), Time::ns(10_120));
     assert_eq!(fabric.one_way(HostId(0), HostId(1), 1000), Time::ns(2 * 80 + 2000 + 350));
     assert_eq!(fabric.min_delay(), Time::ns(1050));
-}
-
-#[test]
-fn oversubscription_counts_rates_and_members() {
-    let mut clos = Clos::leaf_spine(8, 8, 32, LINK);
-    assert_eq!(clos.leaf_oversubscription(), 4.0);
-    clos.leaf_bundle.members = 4;
-    assert_eq!(clos.leaf_oversubscription(), 1.0);
-    clos.leaf_bundle.link.rate = Rate::gbps(200);
-    assert_eq!(clos.leaf_oversubscription(), 0.5);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use crate::event::{Packet, flag};
 use crate::outcome::PortResult;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use weft_fabric::{Fabric, Node};
 use weft_units::id::Id;
 use weft_units::{IdVec, PortId};
@@ -13,7 +13,7 @@ use weft_units::{IdVec, PortId};
 pub struct Audit {
     links: IdVec<PortId, Seen>,
     /// The newest packet of each (flow, route, first switch port) that left once.
-    newest: HashMap<(u32, u16, u32), u32>,
+    newest: BTreeMap<(u32, u16, u32), u32>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,7 +25,7 @@ struct Seen {
 impl Audit {
     pub(crate) fn new(fabric: &Fabric) -> Audit {
         let links = fabric.ports().iter().map(|_| Seen::default()).collect();
-        Audit { links, newest: HashMap::new() }
+        Audit { links, newest: BTreeMap::new() }
     }
 
     /// `packet` reached the far end of `port`'s link.

@@ -5,7 +5,7 @@
 
 use crate::audit::Audit;
 use crate::config::{Buffer, RunConfig};
-use crate::event::{Class, Event, Packet};
+use crate::event::{Class, Event, Packet, Target};
 use crate::forward::Link;
 use crate::jobs::Jobs;
 use crate::nic::{Host, ReceiveFlow, SendFlow};
@@ -24,6 +24,8 @@ pub enum Halt {
     Cancelled,
     /// Nothing can make progress any more: which messages wait for what.
     Stalled(String),
+    /// The probes have taken more samples than a result can reasonably hold.
+    TooManySamples,
 }
 
 impl fmt::Display for Halt {
@@ -31,6 +33,7 @@ impl fmt::Display for Halt {
         match self {
             Halt::Cancelled => write!(f, "cancelled"),
             Halt::Stalled(who) => write!(f, "the run stalled: {who}"),
+            Halt::TooManySamples => write!(f, "more than {MOST_SAMPLES} samples of queues"),
         }
     }
 }
@@ -49,7 +52,14 @@ enum Kind<'a> {
 
 impl<'a> Simulation<'a> {
     /// Sets `config` up.
+    ///
+    /// # Panics
+    /// If a packet or the number of messages is too large for the engine to count.
     pub fn new(config: &'a RunConfig<'a>) -> Simulation<'a> {
+        let largest = config.packet.largest();
+        assert!(largest <= u64::from(u16::MAX), "packets of {largest} bytes are too large");
+        let messages = config.workload.messages().len();
+        assert!(messages < Target::LIMIT as usize, "{messages} messages are too many");
         let wheel = Wheel::new(slot_length(config));
         Simulation(if needs_queues(config) {
             Kind::Queued(Box::new(Engine::new(config, wheel, queue_ports(config))))
@@ -123,7 +133,12 @@ pub(crate) struct Engine<'a, Q, P> {
     /// Something that ends the run.
     pub(crate) halt: Option<Halt>,
     series: Vec<Series>,
+    /// Numbers in all of `series`.
+    samples: usize,
 }
+
+/// Half a gigabyte of samples.
+const MOST_SAMPLES: usize = 1 << 26;
 
 /// Packets and bytes that reached hosts, of all kinds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -164,6 +179,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             audit: config.audit.then(|| Audit::new(config.fabric)),
             halt: None,
             series: vec![Series::default(); probes],
+            samples: 0,
         }
     }
 
@@ -172,8 +188,10 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
         if self.config.probes.interval.is_some() {
             self.events.push(Event::new(Time::ZERO, Class::Sample, 0));
         }
+        let mut last = None;
         while let Some(event) = self.events.pop() {
-            debug_assert!(event.time >= self.now, "time runs backwards");
+            debug_assert!(last < Some(event.key()), "{event:?} is not after {last:?}");
+            last = Some(event.key());
             self.now = event.time;
             self.totals.events += 1;
             self.handle(event);
@@ -215,6 +233,10 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             probes.switches.iter().map(|switch| self.ports.buffered_bytes(self.now, *switch));
         for (series, bytes) in self.series.iter_mut().zip(ports.chain(switches)) {
             series.bytes.push(bytes);
+        }
+        self.samples += self.series.len();
+        if self.samples > MOST_SAMPLES {
+            self.halt = Some(Halt::TooManySamples);
         }
         if let Some(interval) = probes.interval
             && self.jobs.unfinished() > 0

@@ -9,45 +9,56 @@ use weft_balance::plan::Post;
 use weft_units::{HostId, IdVec, MessageId, Time};
 use weft_workload::{Dependents, When, Workload};
 
-/// The state of all messages.
+/// The state of all messages: what their senders know, and what their receivers know.
 #[derive(Debug)]
 pub(crate) struct Jobs {
-    pub(crate) results: IdVec<MessageId, MessageResult>,
     dependents: Dependents,
-    progress: IdVec<MessageId, Progress>,
-    /// Messages of which one end or both are still open.
+    sending: IdVec<MessageId, Sending>,
+    receiving: IdVec<MessageId, Receiving>,
+    /// Messages that are not acknowledged to the end.
     unfinished: u32,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Progress {
+/// A message at its sender.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sending {
     /// Dependencies that are not met.
     unmet: u32,
-    /// Queue pairs whose last acknowledgement is missing.
-    pieces_open: u32,
-    /// Payload that the receiver misses.
-    bytes_missing: u64,
+    /// Queue pairs that carry it.
+    pieces: u32,
+    retransmits: u32,
+    /// Payload on queue pairs that are not acknowledged to the end.
+    bytes_open: u64,
     /// When the news of the dependencies met so far reaches the sender.
     ready: Time,
+    posted: Time,
+    sent: Time,
+}
+
+/// A message at its receiver.
+#[derive(Clone, Copy, Debug, Default)]
+struct Receiving {
+    bytes_missing: u64,
+    spurious: u32,
+    received: Time,
 }
 
 impl Jobs {
     pub(crate) fn new(workload: &Workload) -> Jobs {
         let messages = workload.messages();
         let dependents = workload.dependents();
-        let progress = messages
-            .enumerate()
-            .map(|(id, message)| Progress {
-                unmet: dependents.unmet()[id],
-                pieces_open: 0,
-                bytes_missing: message.bytes,
-                ready: Time::ZERO,
-            })
-            .collect();
+        let sending = messages.enumerate().map(|(id, message)| Sending {
+            unmet: dependents.unmet()[id],
+            bytes_open: message.bytes,
+            ..Sending::default()
+        });
+        let receiving = messages
+            .iter()
+            .map(|message| Receiving { bytes_missing: message.bytes, ..Receiving::default() });
         Jobs {
-            results: messages.iter().map(|_| MessageResult::default()).collect(),
+            sending: sending.collect(),
+            receiving: receiving.collect(),
             dependents,
-            progress,
             unfinished: messages.len() as u32,
         }
     }
@@ -55,11 +66,25 @@ impl Jobs {
         self.unfinished
     }
     pub(crate) fn add_piece(&mut self, message: MessageId) {
-        self.results[message].pieces += 1;
-        self.progress[message].pieces_open += 1;
+        self.sending[message].pieces += 1;
+    }
+    pub(crate) fn add_retransmit(&mut self, message: MessageId) {
+        self.sending[message].retransmits += 1;
+    }
+    pub(crate) fn add_spurious(&mut self, message: MessageId) {
+        self.receiving[message].spurious += 1;
     }
     pub(crate) fn into_results(self) -> IdVec<MessageId, MessageResult> {
-        self.results
+        let both = self.sending.iter().zip(self.receiving.iter());
+        both.map(|(sending, receiving)| MessageResult {
+            posted: sending.posted,
+            received: receiving.received,
+            sent: sending.sent,
+            pieces: sending.pieces,
+            retransmits: sending.retransmits,
+            spurious: receiving.spurious,
+        })
+        .collect()
     }
 }
 
@@ -68,7 +93,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     pub(crate) fn start_jobs(&mut self) {
         let messages = self.config.workload.messages();
         for (id, message) in messages.enumerate() {
-            if self.jobs.progress[id].unmet == 0 {
+            if self.jobs.sending[id].unmet == 0 {
                 self.events.push(Event::new(message.start, Class::Post, id.0));
             }
         }
@@ -77,7 +102,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// A host posts a message to its NIC.
     pub(crate) fn post(&mut self, id: MessageId) {
         let message = &self.config.workload.messages()[id];
-        self.jobs.results[id].posted = self.now;
+        self.jobs.sending[id].posted = self.now;
         // A pause in the workload is no stall: from now on something can be delivered.
         self.progress = self.now;
         let post = Post { message: id, dst: message.dst, bytes: message.bytes };
@@ -112,20 +137,20 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
 
     /// A receiver has all of one piece, `bytes` of payload.
     pub(crate) fn piece_received(&mut self, id: MessageId, bytes: u64) {
-        let progress = &mut self.jobs.progress[id];
-        progress.bytes_missing -= bytes;
-        if progress.bytes_missing == 0 {
-            self.jobs.results[id].received = self.now;
+        let receiving = &mut self.jobs.receiving[id];
+        receiving.bytes_missing -= bytes;
+        if receiving.bytes_missing == 0 {
+            receiving.received = self.now;
             self.end_reached(id, When::Received);
         }
     }
 
-    /// A sender has the last acknowledgement of one piece.
-    pub(crate) fn piece_sent(&mut self, id: MessageId) {
-        let progress = &mut self.jobs.progress[id];
-        progress.pieces_open -= 1;
-        if progress.pieces_open == 0 {
-            self.jobs.results[id].sent = self.now;
+    /// A sender has the last acknowledgement of one piece, `bytes` of payload.
+    pub(crate) fn piece_sent(&mut self, id: MessageId, bytes: u64) {
+        let sending = &mut self.jobs.sending[id];
+        sending.bytes_open -= bytes;
+        if sending.bytes_open == 0 {
+            sending.sent = self.now;
             self.jobs.unfinished -= 1;
             self.end_reached(id, When::Sent);
         }
@@ -146,11 +171,11 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 true => self.now,
                 false => self.now + self.config.fabric.min_delay(),
             };
-            let progress = &mut self.jobs.progress[*next];
-            progress.unmet -= 1;
-            progress.ready = progress.ready.max(news);
-            if progress.unmet == 0 {
-                let at = progress.ready + message.start;
+            let waiting = &mut self.jobs.sending[*next];
+            waiting.unmet -= 1;
+            waiting.ready = waiting.ready.max(news);
+            if waiting.unmet == 0 {
+                let at = waiting.ready + message.start;
                 self.events.push(Event::new(at, Class::Post, next.0));
             }
         }
@@ -160,11 +185,10 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     pub(crate) fn diagnose(&self) -> String {
         const SHOWN: usize = 4;
         let open = || {
-            let all = self.jobs.progress.enumerate();
-            all.filter(|(id, p)| p.bytes_missing > 0 || self.jobs.results[*id].sent == Time::ZERO)
+            let all = self.jobs.sending.enumerate();
+            all.filter(|(_, sending)| sending.bytes_open > 0).map(|(id, _)| id)
         };
-        let lines: Vec<_> =
-            open().take(SHOWN).map(|(id, progress)| self.diagnose_message(id, progress)).collect();
+        let lines: Vec<_> = open().take(SHOWN).map(|id| self.diagnose_message(id)).collect();
         let rest = open().count().saturating_sub(SHOWN);
         let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
         format!(
@@ -175,11 +199,12 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         )
     }
 
-    fn diagnose_message(&self, id: MessageId, progress: &Progress) -> String {
+    fn diagnose_message(&self, id: MessageId) -> String {
         let message = &self.config.workload.messages()[id];
         let name = format!("message {} (host-{} -> host-{})", id.0, message.src.0, message.dst.0);
-        if progress.unmet > 0 {
-            return format!("{name} waits for {} dependencies", progress.unmet);
+        let unmet = self.jobs.sending[id].unmet;
+        if unmet > 0 {
+            return format!("{name} waits for {unmet} dependencies");
         }
         let flows = self.senders.iter().zip(&self.receivers);
         let open = flows.filter(|(send, _)| send.message == id && !send.is_done());
@@ -189,7 +214,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         });
         format!(
             "{name} misses {} of {} bytes on {stuck} queue pairs",
-            progress.bytes_missing - here,
+            self.jobs.receiving[id].bytes_missing - here,
             message.bytes
         )
     }

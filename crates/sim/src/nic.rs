@@ -6,7 +6,7 @@
 
 use crate::config::RunConfig;
 use crate::engine::{Engine, Halt};
-use crate::event::{Class, Event, Packet, flag};
+use crate::event::{Class, Event, Packet, Target, flag};
 use crate::ports::{Ports, Ready};
 use crate::queue::EventQueue;
 use std::collections::VecDeque;
@@ -81,6 +81,8 @@ pub(crate) struct SendFlow {
     queued: bool,
     /// A `Start` event will bring it back: it has not started yet, or it is paced.
     waiting: bool,
+    /// Has entered its NIC's round once.
+    started: bool,
     /// A `Timer` event is under way.
     timed: bool,
 }
@@ -95,6 +97,10 @@ impl SendFlow {
     #[inline(always)]
     fn payload(&self, seq: u32, mtu: u32) -> u32 {
         if seq + 1 == self.packets { self.last_payload } else { mtu }
+    }
+    /// Payload of the whole flow.
+    fn bytes(&self, mtu: u32) -> u64 {
+        u64::from(self.packets - 1) * u64::from(mtu) + u64::from(self.last_payload)
     }
     pub(crate) fn is_done(&self) -> bool {
         self.sender.is_done()
@@ -140,6 +146,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let key = name.at(u64::from(piece.message.0), u64::from(piece.part));
         let recovery = config.transport.recovery;
         let id = self.senders.len() as u32;
+        assert!(id < Target::LIMIT, "{id} queue pairs are too many");
         self.senders.push(SendFlow {
             sender: Sender::new(recovery, packets),
             congestion: Congestion::new(&config.transport.congestion, config.packet.mtu),
@@ -153,6 +160,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             last_payload: (piece.bytes - u64::from(packets - 1) * mtu) as u32,
             queued: false,
             waiting: true,
+            started: false,
             timed: false,
         });
         self.receivers.push(ReceiveFlow {
@@ -173,7 +181,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// Puts a new queue pair into its NIC's round: at the end, or anywhere if so configured.
     fn enter_round(&mut self, id: u32) {
         let flow = &mut self.senders[id as usize];
-        (flow.waiting, flow.queued) = (false, true);
+        (flow.waiting, flow.queued, flow.started) = (false, true, true);
         let host = &mut self.hosts[flow.src];
         let len = host.round.len();
         let at = match self.config.balance.random_position {
@@ -201,7 +209,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     pub(crate) fn start_flow(&mut self, id: u32) {
         let flow = &mut self.senders[id as usize];
         let host = flow.src;
-        if !flow.timed {
+        if !flow.started {
             self.enter_round(id);
             return self.wake_later(host);
         }
@@ -265,7 +273,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         self.totals.packets += 1;
         if sent.retransmission {
             self.totals.retransmits += 1;
-            self.jobs.results[self.senders[id as usize].message].retransmits += 1;
+            self.jobs.add_retransmit(self.senders[id as usize].message);
         }
         self.arm_timer(id);
         let more = !self.hosts[host].round.is_empty();
@@ -297,7 +305,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             }
         } else if arrival.duplicate && packet.is(flag::AGAIN) {
             self.totals.spurious += 1;
-            self.jobs.results[message].spurious += 1;
+            self.jobs.add_spurious(message);
         }
         self.reply(host, src, packet, arrival.reply);
     }
@@ -332,12 +340,12 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         if flow.sender.is_done() {
             return;
         }
+        if packet.is(flag::NACK) {
+            return self.nacked(host, packet);
+        }
         let marked = packet.is(flag::MARKED);
         if !flow.steering.is_fixed() {
             flow.steering.on_ack(packet.route, marked);
-        }
-        if packet.is(flag::NACK) {
-            return self.nacked(host, packet, marked);
         }
         let learnt = flow.sender.on_ack(self.now, packet.seq, packet.aux);
         self.learn(host, packet.flow, learnt, marked);
@@ -358,15 +366,22 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         self.pull(host);
     }
 
+    /// A NACK rewinds its queue pair and looks for another path, unless it is about a path
+    /// that the queue pair has left: what was sent since then is on its way elsewhere.
     #[cold]
-    fn nacked(&mut self, host: HostId, packet: Packet, marked: bool) {
+    fn nacked(&mut self, host: HostId, packet: Packet) {
         let flow = &mut self.senders[packet.flow as usize];
+        // The answer retraced the path, so its id has been swapped an odd number of times.
+        let path = Route::Pinned(packet.path().swapped());
+        if packet.is(flag::PINNED) && flow.route != path {
+            return;
+        }
         let Some(learnt) = flow.sender.on_nack(self.now, packet.aux) else {
             return;
         };
         flow.congestion.on_loss(Loss::Gap);
         self.reroute(host, packet.flow, Trouble::Nack);
-        self.learn(host, packet.flow, learnt, marked);
+        self.learn(host, packet.flow, learnt, packet.is(flag::MARKED));
     }
 
     /// Asks the planner for a way around.
@@ -411,9 +426,10 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     fn close_flow(&mut self, host: HostId, id: u32) {
         let flow = &mut self.senders[id as usize];
         flow.steering = Steering::Fixed;
-        let message = flow.message;
+        flow.sender = Sender::done();
+        let (message, bytes) = (flow.message, flow.bytes(self.config.packet.mtu));
         self.hosts[host].active -= 1;
-        self.piece_sent(message);
+        self.piece_sent(message, bytes);
     }
 }
 

@@ -56,7 +56,7 @@ pub struct DctcpConfig {
     pub gain: f64,
     /// Where the average starts.
     pub initial_alpha: f64,
-    /// Window at the start and after a time-out.
+    /// Window at the start, and at most after a time-out.
     pub initial_window: u64,
     /// The window never grows beyond.
     pub max_window: u64,

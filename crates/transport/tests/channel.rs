@@ -80,7 +80,7 @@ impl World {
         if self.chance.unit() < self.weather.loss {
             return;
         }
-        let jitter = Time(self.chance.below_u64(self.weather.jitter.0 + 1));
+        let jitter = Time(u64::from(self.chance.below(self.weather.jitter.0 as u32 + 1)));
         let at = self.now + self.weather.delay + jitter;
         self.posted += 1;
         self.under_way.push(Reverse((at, self.posted, parcel)));

@@ -61,15 +61,24 @@ fn a_gap_halves_once_a_round() {
 }
 
 #[test]
-fn a_time_out_returns_to_the_initial_window() {
+fn a_time_out_returns_to_the_initial_window_and_forgets_the_round() {
     let mut dctcp = dctcp(CONFIG);
-    dctcp.on_loss(Loss::Gap);
+    // Eight packets without a mark, of a full window: it grows beyond where it started.
+    acks(&mut dctcp, 8, 0, 8);
+    assert_eq!(dctcp.window(), 9);
     acks(&mut dctcp, 3, 3, 4);
     dctcp.on_loss(Loss::TimeOut);
     assert_eq!(dctcp.window(), 8);
-    // The marks of before are forgotten: a round of 8 without a mark grows it.
     acks(&mut dctcp, 8, 0, 8);
-    assert_eq!((dctcp.window(), alpha(&dctcp)), (9, 0.0));
+    assert_eq!((dctcp.window(), alpha(&dctcp)), (9, 0.0), "the marks of before are forgotten");
+}
+
+#[test]
+fn a_time_out_never_opens_a_window_that_was_cut() {
+    let mut dctcp = dctcp(CONFIG);
+    dctcp.on_loss(Loss::Gap);
+    dctcp.on_loss(Loss::TimeOut);
+    assert_eq!(dctcp.window(), 4);
 }
 
 /// One acknowledgement may stand for many packets, as under go-back-N with lost ACKs.

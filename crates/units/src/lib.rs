@@ -6,6 +6,7 @@
 //! | [`time`] | [`Time`]: picoseconds, as an instant or a span |
 //! | [`rate`] | [`Rate`]: bits per second, and [`Wire`]: exact serialisation times |
 //! | [`parse`] | text with units (`"400Gbps"`, `"500ns"`, `"64MB"`) to numbers |
+//! | [`options`] | options of schemes and patterns as text, with their errors |
 //! | [`id`] | u32 newtypes and the vectors that they index |
 //! | [`random`] | counter-based random draws and streams |
 //! | [`fastdiv`] | division by a number known only at run time, without a divide |
@@ -16,6 +17,7 @@
 
 pub mod fastdiv;
 pub mod id;
+pub mod options;
 pub mod parse;
 pub mod random;
 pub mod rate;
@@ -23,6 +25,7 @@ pub mod time;
 
 pub use fastdiv::FastDiv;
 pub use id::{HostId, IdVec, MessageId, PortId, SwitchId};
+pub use options::{OptionError, OptionInfo, Options};
 pub use parse::{UnitError, parse_rate, parse_size, parse_time};
 pub use random::{Draw, Stream};
 pub use rate::{Rate, Wire};

@@ -15,6 +15,18 @@ pub const fn mix64(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
+/// 64 random bits as a number in [0, 1), of which 53 bits are random.
+#[inline(always)]
+pub const fn unit(bits: u64) -> f64 {
+    (bits >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// 64 random bits as a number below `n`, for ranges beyond 32 bits; zero if `n` is zero.
+#[inline(always)]
+pub const fn below(bits: u64, n: u64) -> u64 {
+    ((bits as u128 * n as u128) >> 64) as u64
+}
+
 /// What a random number is for. Draws for different purposes never share a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Draw {
@@ -65,13 +77,9 @@ impl Stream {
     pub fn below(&mut self, n: u32) -> u32 {
         (((self.bits() >> 32) * u64::from(n)) >> 32) as u32
     }
-    /// A number below `n`, for ranges beyond 32 bits.
-    pub fn below_u64(&mut self, n: u64) -> u64 {
-        ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
-    }
-    /// A number in [0, 1) with 53 random bits.
+    /// A number in [0, 1): see [`unit`].
     pub fn unit(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
+        unit(self.bits())
     }
     /// Shuffles `items` (Fisher-Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {

@@ -27,11 +27,11 @@
 //! whole one, since no count is declared.
 
 use crate::dag::{check_ends, cycle_text};
-use crate::error::quoted;
 use crate::{Dependency, Message, When, Workload, WorkloadError};
 use ::csv::{ReaderBuilder, StringRecord, Trim};
 use std::collections::BTreeMap;
 use weft_units::id::Id;
+use weft_units::options::quoted;
 use weft_units::{HostId, MessageId, Time, parse_size, parse_time};
 
 const COLUMNS: [&str; 6] = ["src", "dst", "size", "start", "id", "after"];

@@ -1,6 +1,7 @@
 //! The error of this crate, and how its one line is put together.
 
 use std::fmt;
+use weft_units::OptionError;
 
 /// Why a workload cannot be built or read. One line: what, where, and the mend.
 ///
@@ -23,11 +24,8 @@ impl fmt::Display for WorkloadError {
 }
 impl std::error::Error for WorkloadError {}
 
-/// `text` in quotes, on one line, and short even if the file is not text at all.
-pub(crate) fn quoted(text: &str) -> String {
-    const LONGEST: usize = 40;
-    match text.char_indices().nth(LONGEST) {
-        None => format!("{text:?}"),
-        Some((end, _)) => format!("{:?}...", &text[..end]),
+impl From<OptionError> for WorkloadError {
+    fn from(error: OptionError) -> WorkloadError {
+        WorkloadError(error.to_string())
     }
 }

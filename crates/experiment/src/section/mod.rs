@@ -2,6 +2,7 @@
 
 pub(crate) mod balance;
 pub(crate) mod fabric;
+pub(crate) mod options;
 pub(crate) mod probe;
 pub(crate) mod switch;
 pub(crate) mod transport;

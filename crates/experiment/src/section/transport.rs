@@ -58,6 +58,8 @@ pub(crate) const SPRAY_OVER_GO_BACK_N: &str = "spray over go-back-N without a re
      every packet that overtakes another triggers a NACK and a rewind; expect most packets to \
      be sent again";
 
+const LONGEST_RTO: Time = Time::secs(100);
+
 /// Reads `[transport]` for `scheme`; also what to warn of.
 pub(crate) fn read(
     r: &mut Reader<'_>,
@@ -77,6 +79,9 @@ pub(crate) fn read(
     let rewinds = recovery == RecoveryConfig::GoBackN;
     r.settle("recovery", if rewinds { "go-back-n" } else { "selective-repeat" });
     let rto = read_rto(r)?;
+    if rto > LONGEST_RTO {
+        return Err(r.wrong("rto", format!("{rto} is beyond patience; use at most {LONGEST_RTO}")));
+    }
     if rto < context.round_trip {
         let what = format!(
             "{rto} is below the round trip of an idle path ({}), so that every packet would time \

@@ -2,17 +2,17 @@
 //!
 //! The options of patterns stay with the patterns: this reads whatever the registry lists.
 
+use super::options;
 use crate::error::{ExperimentError, Origin};
 use crate::experiment::digest;
-use crate::kind::{Kind, OneOf, Size, Span, Text};
+use crate::kind::{OneOf, Size, Span, Text};
 use crate::reader::Reader;
-use crate::value::{Item, Value};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use weft_fabric::Fabric;
 use weft_units::Time;
-use weft_workload::{PATTERNS, Pattern, PatternInfo, Scope, Workload, WorkloadError};
+use weft_workload::{PATTERNS, Pattern, Scope, Workload};
 
 type Result<T> = std::result::Result<T, ExperimentError>;
 
@@ -71,84 +71,8 @@ pub(crate) fn read(r: &mut Reader<'_>, folder: &Path) -> Result<WorkloadSource> 
     }
     let bytes = r.get("size", Size::SOME, None, "payload of every message")?;
     let start = r.get("start", Span::ANY, Some(Time::ZERO), "when every message is posted")?;
-    let pattern = read_pattern(r, info)?;
+    let pattern = options::read(r, info.options, |given| Pattern::settle(info.name, given))?;
     Ok(WorkloadSource::Pattern { pattern, bytes, start })
-}
-
-/// The options that were given, and what the registry says about the others.
-fn read_pattern(r: &mut Reader<'_>, info: &'static PatternInfo) -> Result<Pattern> {
-    let mut given: Vec<(&str, String)> = Vec::new();
-    for option in info.options {
-        let unset = Some(Word(None));
-        let word = r.get(option.key, AsText(option.default), unset, option.meaning)?;
-        if let Some(text) = word.0 {
-            given.push((option.key, text));
-        }
-    }
-    let pattern = pattern_of(info, &given).map_err(|error| blame(r, &error))?;
-    omit_defaults_in_words(r, info, given, &pattern);
-    Ok(pattern)
-}
-
-/// Leaves out the defaults that cannot be written: those that, given, mean something else or
-/// nothing.
-fn omit_defaults_in_words(
-    r: &mut Reader<'_>,
-    info: &'static PatternInfo,
-    mut given: Vec<(&'static str, String)>,
-    pattern: &Pattern,
-) {
-    for option in info.options {
-        if given.iter().any(|(key, _)| *key == option.key) {
-            continue;
-        }
-        given.push((option.key, option.default.to_owned()));
-        if pattern_of(info, &given).as_ref() != Ok(pattern) {
-            given.pop();
-            r.omit(option.key);
-        }
-    }
-}
-
-fn pattern_of(
-    info: &PatternInfo,
-    given: &[(&str, String)],
-) -> std::result::Result<Pattern, WorkloadError> {
-    let given: Vec<_> = given.iter().map(|(key, text)| (*key, text.as_str())).collect();
-    Pattern::read(info.name, &given)
-}
-
-/// The registry's errors start with the key.
-fn blame(r: &Reader<'_>, error: &WorkloadError) -> ExperimentError {
-    match error.0.split_once(": ") {
-        Some((key, what)) if !key.contains(' ') => r.wrong(key, what),
-        _ => r.wrong_here(error.0.as_str()),
-    }
-}
-
-/// An option as text, if it was given.
-#[derive(Clone, Debug)]
-struct Word(Option<String>);
-
-/// Any scalar, passed on as text; holds the default for the list of keys.
-struct AsText(&'static str);
-
-impl Kind for AsText {
-    type Out = Word;
-    fn read(&self, item: &Item) -> std::result::Result<Word, String> {
-        match &item.value {
-            Value::List(_) | Value::Table(_) => {
-                Err(format!("is {}; write one value such as {}", item.value.kind(), self.0))
-            }
-            scalar => Ok(Word(Some(scalar.to_label()))),
-        }
-    }
-    fn write(&self, value: &Word) -> Value {
-        crate::parse::parse_bare(value.0.as_deref().unwrap_or(self.0))
-    }
-    fn example(&self) -> Value {
-        self.0.into()
-    }
 }
 
 fn read_file(r: &mut Reader<'_>, folder: &Path) -> Result<WorkloadSource> {

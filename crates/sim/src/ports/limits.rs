@@ -3,7 +3,7 @@
 
 use crate::config::{Buffer, EcnConfig, PacketConfig, SwitchConfig};
 use weft_fabric::{Node, Port};
-use weft_units::{Draw, PortId, Rate, Time, Wire};
+use weft_units::{Draw, PortId, Rate, Time, Wire, random};
 
 /// When to mark and when to drop.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -73,8 +73,7 @@ impl Limits {
     #[cold]
     fn marks_between(&self, backlog: Time, bits: u64) -> bool {
         let share = (backlog - self.kmin).0 as f64 / (self.kmax - self.kmin).0 as f64;
-        let unit = (bits >> 11) as f64 / (1u64 << 53) as f64;
-        unit < share * self.pmax
+        random::unit(bits) < share * self.pmax
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::fifo::switch_ranges;
 use super::limits::{Limits, Line, bytes_of, mark_bits};
-use super::shared::{Admission, Ingress, Memory, PAUSE_FRAME_BYTES, Rules, lossless_headroom};
+use super::shared::{Admission, Ingress, Memory, PAUSE_FRAME_BYTES, Rules, headroom, set_aside};
 use super::{Ports, Ready};
 use crate::config::{PacketConfig, SwitchConfig};
 use crate::event::{Class, Event, Packet, flag};
@@ -32,7 +32,8 @@ pub struct QueuePorts {
     pauses_sent: u64,
 }
 
-/// A packet that waits, and the port that it came in by (the NIC itself at a host).
+/// A packet that waits, and the port that it came in by (the NIC itself at a host, [`SPARED`]
+/// for control that PFC does not account for).
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     packet: Packet,
@@ -80,6 +81,8 @@ struct Cold {
 }
 
 const NIC: u32 = u32::MAX;
+/// Instead of an ingress.
+const SPARED: PortId = PortId(u32::MAX);
 
 impl Queued {
     #[inline(always)]
@@ -105,39 +108,28 @@ impl QueuePorts {
         seed: u64,
     ) -> QueuePorts {
         let mut limits = Vec::new();
-        let ingress: IdVec<PortId, Ingress> = fabric
-            .ports()
-            .ids()
-            .map(|port| Ingress::new(headroom(fabric, port, config, packet)))
-            .collect();
-        let switches = switch_ranges(fabric);
-        let memory = switches
-            .iter()
-            .map(|(first, end)| {
-                let ports = (*first..*end).map(PortId);
-                let aside = config
-                    .pfc
-                    .map_or(0, |pfc| ports.map(|port| ingress[port].set_aside(&pfc)).sum());
-                Memory::new(config, aside)
-            })
-            .collect();
         let ports = fabric.ports().iter().map(|port| {
             let switch = match port.owner {
                 Node::Host(_) => NIC,
                 Node::Switch(switch) => switch.0,
             };
-            Queued::new(
-                Line::new(port),
-                Limits::index_of(port, config, packet, &mut limits),
-                switch,
-            )
+            let limits = Limits::index_of(port, config, packet, &mut limits);
+            Queued::new(Line::new(port), limits, switch)
+        });
+        let ingress = fabric.ports().ids().map(|port| {
+            let bytes = |pfc| headroom(fabric, port, packet, &pfc);
+            Ingress::new(config.pfc.map_or(0, bytes))
+        });
+        let memory = (0..fabric.switches()).map(|switch| {
+            let aside = |pfc| set_aside(fabric, SwitchId(switch), packet, &pfc);
+            Memory::new(config, config.pfc.map_or(0, aside))
         });
         QueuePorts {
             ports: ports.collect(),
             limits,
-            ingress,
-            memory,
-            switches,
+            ingress: ingress.collect(),
+            memory: memory.collect(),
+            switches: switch_ranges(fabric),
             rules: Rules::new(config),
             control_priority: config.control_priority,
             cold: fabric.ports().iter().map(|port| Cold::new(port.rate)).collect(),
@@ -157,7 +149,8 @@ impl QueuePorts {
         events: &mut Q,
     ) {
         let queue = &mut self.ports[port];
-        if queue.is_idle() && !queue.paused {
+        let held = queue.paused && !(first && self.control_priority);
+        if queue.is_idle() && !held {
             return self.serve(now, port, entry, events);
         }
         queue.waiting += queue.line.wire.time(u32::from(entry.packet.size));
@@ -191,11 +184,12 @@ impl QueuePorts {
             self.send_frame(now, port, events);
             return false;
         }
-        if queue.paused {
-            return false;
-        }
-        let Some(entry) = queue.control.pop_front().or_else(|| queue.data.pop_front()) else {
-            return queue.switch == NIC;
+        // Where control has a class of its own, a pause holds back data only.
+        let control = !queue.paused || self.control_priority;
+        let entry = if control { queue.control.pop_front() } else { None };
+        let data = || if queue.paused { None } else { queue.data.pop_front() };
+        let Some(entry) = entry.or_else(data) else {
+            return queue.switch == NIC && !queue.paused;
         };
         queue.waiting -= queue.line.wire.time(u32::from(entry.packet.size));
         self.serve(now, port, entry, events);
@@ -235,11 +229,47 @@ impl QueuePorts {
         }
         let memory = &mut self.memory[SwitchId(queue.switch)];
         let size = u64::from(entry.packet.size);
-        if self.rules.release(memory, &mut self.ingress[entry.ingress], size)
+        if entry.ingress == SPARED {
+            memory.total -= size;
+        } else if self.rules.release(memory, &mut self.ingress[entry.ingress], size)
             && entry.ingress != port
         {
             self.tell(now, entry.ingress, events);
         }
+    }
+
+    /// Takes `packet`, which came by `ingress`, into the memory of the switch of `port`, or
+    /// drops it; pauses the upstream port if need be. Returns what to account it to.
+    #[inline(always)]
+    fn admit<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        port: PortId,
+        ingress: PortId,
+        packet: &Packet,
+        events: &mut Q,
+    ) -> Option<PortId> {
+        let queue = &self.ports[port];
+        let size = u64::from(packet.size);
+        let memory = &mut self.memory[SwitchId(queue.switch)];
+        if self.control_priority && self.rules.is_lossless() && packet.is(flag::CONTROL) {
+            memory.total += size;
+            return Some(SPARED);
+        }
+        let backlog = queue.backlog(now);
+        let queued = match self.rules.drops_by_queue() {
+            true => bytes_of(self.cold[port].rate, backlog),
+            false => 0,
+        };
+        let limits = &self.limits[queue.limits as usize];
+        let admission = match limits.fits(backlog, queue.line.wire.time(u32::from(packet.size))) {
+            true => self.rules.admit(memory, &mut self.ingress[ingress], queued, size),
+            false => Admission::Drop,
+        };
+        if matches!(admission, Admission::AdmitAndPause | Admission::DropAndPause) {
+            self.tell(now, ingress, events);
+        }
+        matches!(admission, Admission::Admit | Admission::AdmitAndPause).then_some(ingress)
     }
 
     #[cold]
@@ -278,16 +308,6 @@ impl Cold {
     }
 }
 
-/// Headroom for what comes in by `port`; none at hosts and without PFC.
-fn headroom(fabric: &Fabric, port: PortId, config: &SwitchConfig, packet: &PacketConfig) -> u64 {
-    match (config.pfc, fabric.ports()[port].owner) {
-        (Some(pfc), Node::Switch(_)) => {
-            pfc.headroom.unwrap_or_else(|| lossless_headroom(fabric, port, packet))
-        }
-        _ => 0,
-    }
-}
-
 impl Ports for QueuePorts {
     #[inline(always)]
     fn forward<Q: EventQueue>(
@@ -298,33 +318,18 @@ impl Ports for QueuePorts {
         mut packet: Packet,
         events: &mut Q,
     ) {
+        let Some(ingress) = self.admit(now, port, ingress, &packet, events) else {
+            return self.drop(port, packet);
+        };
+        let control = packet.is(flag::CONTROL);
         let queue = &self.ports[port];
         let limits = &self.limits[queue.limits as usize];
-        let backlog = queue.backlog(now);
-        let size = u64::from(packet.size);
-        let queued = match self.rules.drops_by_queue() {
-            true => bytes_of(self.cold[port].rate, backlog),
-            false => 0,
-        };
-        let fits = limits.fits(backlog, queue.line.wire.time(u32::from(packet.size)));
-        let memory = &mut self.memory[SwitchId(queue.switch)];
-        let admission = match fits {
-            true => self.rules.admit(memory, &mut self.ingress[ingress], queued, size),
-            false => Admission::Drop,
-        };
-        if admission == Admission::Drop {
-            return self.drop(port, packet);
-        }
-        if limits.marks(backlog, || mark_bits(self.marks, port, queue.admitted()))
-            && !packet.is(flag::CONTROL)
-        {
+        let bits = || mark_bits(self.marks, port, queue.admitted());
+        if !control && limits.marks(queue.backlog(now), bits) {
             packet.to |= flag::MARKED;
             self.cold[port].marks += 1;
         }
-        if admission == Admission::AdmitAndPause {
-            self.tell(now, ingress, events);
-        }
-        let first = self.control_priority && packet.is(flag::CONTROL);
+        let first = self.control_priority && control;
         self.enqueue(now, port, Entry { packet, ingress }, first, events);
     }
 

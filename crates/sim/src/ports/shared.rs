@@ -9,7 +9,7 @@
 
 use crate::config::{Buffer, PacketConfig, PfcConfig, SwitchConfig};
 use weft_fabric::Fabric;
-use weft_units::PortId;
+use weft_units::{PortId, SwitchId};
 
 /// A PFC frame on the wire.
 pub(super) const PAUSE_FRAME_BYTES: u16 = 64;
@@ -45,6 +45,8 @@ pub(super) enum Admission {
     /// Admit, and pause the upstream port.
     AdmitAndPause,
     Drop,
+    /// Headroom was too small: drop, and pause the upstream port.
+    DropAndPause,
 }
 
 /// The rules of all switches.
@@ -67,6 +69,11 @@ impl Rules {
     /// Whether ports share memory, or each has its own.
     pub(super) fn is_shared(&self) -> bool {
         self.egress_alpha.is_some()
+    }
+
+    /// Whether PFC is on.
+    pub(super) fn is_lossless(&self) -> bool {
+        self.pfc.is_some()
     }
 
     /// Whether admission depends on the length of the queue.
@@ -100,12 +107,14 @@ impl Rules {
             memory.total += size;
             return Admission::Admit;
         }
-        if ingress.over + size > ingress.headroom {
-            return Admission::Drop;
+        let fits = ingress.over + size <= ingress.headroom;
+        // Only something that is here can end the pause by leaving.
+        ingress.pause |= fits || ingress.held + ingress.over > 0;
+        if !fits {
+            return Admission::DropAndPause;
         }
         ingress.over += size;
         memory.total += size;
-        ingress.pause = true;
         Admission::AdmitAndPause
     }
 
@@ -152,12 +161,43 @@ impl Rules {
 /// port can still send until a pause reaches it. The pause frame waits for a packet in service
 /// on the way back; the upstream port finishes the packet that it is sending; and the packet
 /// that caused the pause needs room too.
-pub(super) fn lossless_headroom(fabric: &Fabric, port: PortId, packet: &PacketConfig) -> u64 {
+fn lossless_headroom(fabric: &Fabric, port: PortId, packet: &PacketConfig) -> u64 {
     let back = &fabric.ports()[port];
     let forth = &fabric.ports()[back.reverse];
     let largest = packet.largest().max(u64::from(PAUSE_FRAME_BYTES));
     let reaction = back.rate.serialize(largest + u64::from(PAUSE_FRAME_BYTES));
     forth.rate.bytes_in(reaction + back.delay + forth.delay) + 2 * largest
+}
+
+/// Headroom for what comes in by `port` of a switch.
+pub(super) fn headroom(
+    fabric: &Fabric,
+    port: PortId,
+    packet: &PacketConfig,
+    pfc: &PfcConfig,
+) -> u64 {
+    pfc.headroom.unwrap_or_else(|| lossless_headroom(fabric, port, packet))
+}
+
+/// Reserves and headroom of all ports of `switch`, in bytes.
+pub(super) fn set_aside(
+    fabric: &Fabric,
+    switch: SwitchId,
+    packet: &PacketConfig,
+    pfc: &PfcConfig,
+) -> u64 {
+    let ports = fabric.ports_of(switch);
+    let ids = (ports.first.0..ports.first.0 + ports.count).map(PortId);
+    let each = ids.map(|port| headroom(fabric, port, packet, pfc).saturating_add(pfc.reserve));
+    each.fold(0, u64::saturating_add)
+}
+
+/// Bytes of a buffer that reserves and headroom take, in the switch where they take most.
+///
+/// A configuration is sound if this is less than the whole buffer.
+pub fn pfc_set_aside(fabric: &Fabric, packet: &PacketConfig, pfc: &PfcConfig) -> u64 {
+    let switches = (0..fabric.switches()).map(SwitchId);
+    switches.map(|switch| set_aside(fabric, switch, packet, pfc)).max().unwrap_or(0)
 }
 
 impl Memory {
@@ -175,23 +215,4 @@ impl Ingress {
     pub(super) fn new(headroom: u64) -> Ingress {
         Ingress { headroom, ..Ingress::default() }
     }
-    /// Reserve and headroom together.
-    pub(super) fn set_aside(&self, pfc: &PfcConfig) -> u64 {
-        self.headroom + pfc.reserve
-    }
-}
-
-/// Bytes of a switch's buffer that reserves and headroom take, for its largest switch.
-///
-/// A configuration is sound if this is less than the whole buffer.
-pub fn pfc_set_aside(fabric: &Fabric, packet: &PacketConfig, pfc: &PfcConfig) -> u64 {
-    let of_switch = |switch| {
-        let ports = fabric.ports_of(weft_units::SwitchId(switch));
-        let ids = (ports.first.0..ports.first.0 + ports.count).map(PortId);
-        ids.map(|port| {
-            pfc.reserve + pfc.headroom.unwrap_or_else(|| lossless_headroom(fabric, port, packet))
-        })
-        .sum()
-    };
-    (0..fabric.switches()).map(of_switch).max().unwrap_or(0)
 }

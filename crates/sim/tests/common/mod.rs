@@ -6,7 +6,7 @@
 pub mod random;
 
 use std::sync::atomic::AtomicBool;
-use weft_balance::scheme::{BalanceConfig, EtherealConfig, SchemeConfig};
+use weft_balance::scheme::{BalanceConfig, Ecmp, SchemeConfig};
 use weft_fabric::{Clos, Fabric, Link};
 use weft_sim::{
     Buffer, Halt, Outcome, PacketConfig, ProbeConfig, RunConfig, Simulation, SwitchConfig,
@@ -56,7 +56,7 @@ impl Setup {
                 rto: Time::ms(1),
             },
             balance: BalanceConfig {
-                scheme: SchemeConfig::Ecmp,
+                scheme: Ecmp.into(),
                 start_jitter: Time::ZERO,
                 random_position: false,
                 first_window: 100_000,
@@ -67,7 +67,8 @@ impl Setup {
         }
     }
     /// The same under `scheme`, with selective repeat if it is multipath.
-    pub fn under(mut self, scheme: SchemeConfig) -> Setup {
+    pub fn under(mut self, scheme: impl Into<SchemeConfig>) -> Setup {
+        let scheme = scheme.into();
         if scheme.is_multipath() {
             self.transport.recovery = RecoveryConfig::SelectiveRepeat;
         }
@@ -142,19 +143,7 @@ pub fn dctcp(initial_window: u64, max_window: u64) -> CongestionConfig {
 }
 
 pub fn ethereal() -> SchemeConfig {
-    SchemeConfig::Ethereal(EtherealConfig { batch: Time::ns(100), bad_for: Time::ms(100) })
-}
-
-/// Every scheme.
-pub fn schemes() -> [SchemeConfig; 6] {
-    [
-        SchemeConfig::Ecmp,
-        SchemeConfig::Spray,
-        SchemeConfig::SprayCounter { entropies: 64 },
-        SchemeConfig::Reps { entropies: 256 },
-        SchemeConfig::RepsSticky { entropies: 256 },
-        ethereal(),
-    ]
+    SchemeConfig::read("ethereal", &[]).unwrap()
 }
 
 /// A workload of `(src, dst, bytes)`, all posted at the start.

@@ -1,8 +1,8 @@
 //! Random small runs for property tests.
 
-use super::{LINK, Setup, dctcp, pattern, schemes};
+use super::{LINK, Setup, dctcp, pattern};
 use proptest::prelude::*;
-use weft_balance::scheme::BalanceConfig;
+use weft_balance::scheme::{BalanceConfig, Ecmp, SCHEMES, SchemeConfig};
 use weft_fabric::{Bundle, Clos, Link, Tiers};
 use weft_sim::ports::pfc_set_aside;
 use weft_sim::{Buffer, EcnConfig, PacketConfig, PfcConfig, ProbeConfig, SwitchConfig};
@@ -43,7 +43,7 @@ fn assemble((parts, kind, switch, seed): (Parts, Kind, Memory, u64)) -> Setup {
     let workload = pattern(&clos, &fit(&clos, traffic), bytes);
     let mut setup = Setup { balance, transport, packet, ..Setup::new(clos, workload) };
     if setup.balance.scheme.needs_path_ids() && setup.fabric.check_path_ids().is_err() {
-        setup.balance.scheme = schemes()[0].clone();
+        setup.balance.scheme = Ecmp.into();
     }
     setup.seed = seed;
     // Without randomness a few tiny buffers keep losing the same packets for ever.
@@ -119,9 +119,9 @@ pub fn packet() -> impl Strategy<Value = PacketConfig> {
 
 fn balance() -> impl Strategy<Value = BalanceConfig> {
     let jitter = prop_oneof![Just(0), 1u64..20_000];
-    (0..schemes().len(), jitter, any::<bool>(), 1000u64..100_000).prop_map(
+    (0..SCHEMES.len(), jitter, any::<bool>(), 1000u64..100_000).prop_map(
         |(scheme, jitter, random_position, first_window)| BalanceConfig {
-            scheme: schemes()[scheme].clone(),
+            scheme: SchemeConfig::all()[scheme].clone(),
             start_jitter: Time::ns(jitter),
             random_position,
             first_window,

@@ -5,7 +5,7 @@
 //! was what held the sender back (RFC 7661: an unused window says nothing about the path).
 //! There is no slow start: a queue pair starts at its initial window (one bandwidth-delay
 //! product by default), as RDMA NICs do. A NACK halves the window at most once a window; a
-//! time-out returns to the initial window (the code behind paper 000 returns to line rate).
+//! time-out returns to the initial window, unless marks have cut it below that.
 
 use super::Loss;
 use crate::DctcpConfig;
@@ -98,7 +98,7 @@ impl Dctcp {
                 self.halved = true;
             }
             Loss::TimeOut => {
-                self.set_window(self.initial);
+                self.set_window(self.cwnd.min(self.initial));
                 self.start_round(self.window);
             }
         }

@@ -84,6 +84,10 @@ impl Sender {
             RecoveryConfig::SelectiveRepeat => Sender::Selective(SelectiveSender::new(packets)),
         }
     }
+    /// A sender that is done, and holds no memory.
+    pub fn done() -> Sender {
+        Sender::GoBackN(GoBackNSender::new(0))
+    }
     /// Whether there is something to send, were the window open.
     #[inline(always)]
     pub fn has_work(&self) -> bool {

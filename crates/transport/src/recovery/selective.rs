@@ -22,8 +22,9 @@ pub struct SelectiveSender {
     packets: u32,
     /// Out: neither acknowledged nor lost.
     in_flight: u32,
-    /// Taken for lost and not yet sent again.
+    /// Taken for lost and not yet sent again, none of them below `first_lost`.
     lost: u32,
+    first_lost: u32,
     /// Send time in picoseconds, [`ACKED`] or [`LOST`] for the packets from `acked` to
     /// `next`, at their number modulo the ring's length (a power of two).
     ring: Box<[u64]>,
@@ -32,7 +33,7 @@ pub struct SelectiveSender {
 impl SelectiveSender {
     pub(super) fn new(packets: u32) -> SelectiveSender {
         let ring = vec![0; first_ring(packets)].into();
-        SelectiveSender { acked: 0, next: 0, packets, in_flight: 0, lost: 0, ring }
+        SelectiveSender { acked: 0, next: 0, packets, in_flight: 0, lost: 0, first_lost: 0, ring }
     }
     #[inline(always)]
     fn slot(&self, seq: u32) -> usize {
@@ -66,10 +67,11 @@ impl SelectiveSender {
         Sent { seq, retransmission: false }
     }
     fn resend(&mut self, now: Time) -> Sent {
-        let seq = (self.acked..self.next)
+        let seq = (self.acked.max(self.first_lost)..self.next)
             .find(|seq| self.ring[self.slot(*seq)] == LOST)
             .expect("a lost packet is in the ring");
         self.lost -= 1;
+        self.first_lost = seq + 1;
         let slot = self.slot(seq);
         self.ring[slot] = now.0;
         Sent { seq, retransmission: true }
@@ -127,6 +129,7 @@ impl SelectiveSender {
         }
         self.in_flight -= lost;
         self.lost += lost;
+        self.first_lost = self.acked;
         lost
     }
 }

@@ -3,9 +3,9 @@
 //! What it does not do: relate lines to each other, such as triggers to connections.
 
 use crate::WorkloadError;
-use crate::error::quoted;
 use std::str::{FromStr, SplitAsciiWhitespace};
 use weft_units::Time;
+use weft_units::options::quoted;
 
 /// The fields of a file.
 pub(super) struct Matrix {

@@ -1,8 +1,8 @@
 //! Every host sends one message to every other host.
 
-use super::options::{OptionInfo, Options, unknown};
 use super::{PatternInfo, Scope};
 use crate::{Workload, WorkloadError};
+use weft_units::{OptionError, OptionInfo, Options};
 
 pub(super) const INFO: PatternInfo = PatternInfo {
     name: "all-to-all",
@@ -44,16 +44,15 @@ pub struct AllToAll {
 }
 
 impl AllToAll {
-    pub(super) fn read(options: &Options) -> Result<AllToAll, WorkloadError> {
-        let start = options.number("start_rank")?;
-        let launch = match (options.text("launch"), start) {
-            (Some("same-rank"), start) => Launch::SameRank { start: start.unwrap_or(0) },
-            (None | Some("successor"), None) => Launch::Successor,
-            (None | Some("successor"), Some(_)) => {
-                let text = "start_rank: needs launch = \"same-rank\"; set that or remove it";
-                return Err(WorkloadError(text.into()));
+    pub(super) fn read(options: &mut Options<'_>) -> Result<AllToAll, OptionError> {
+        let same_rank = options.choice("launch", &[("successor", false), ("same-rank", true)])?;
+        let launch = match same_rank {
+            true => Launch::SameRank { start: options.number("start_rank", ..)? },
+            false if options.has("start_rank") => {
+                let what = "needs launch = \"same-rank\"; set that or remove it";
+                return Err(OptionError::new("start_rank", what));
             }
-            (Some(other), _) => return Err(unknown("launch", other, &["successor", "same-rank"])),
+            false => Launch::Successor,
         };
         Ok(AllToAll { launch })
     }

@@ -1,8 +1,8 @@
 //! Many hosts send to one.
 
-use super::options::{OptionInfo, Options};
 use super::{PatternInfo, Scope};
 use crate::{Workload, WorkloadError};
+use weft_units::{OptionError, OptionInfo, Options};
 
 pub(super) const INFO: PatternInfo = PatternInfo {
     name: "incast",
@@ -28,9 +28,9 @@ pub struct Incast {
 }
 
 impl Incast {
-    pub(super) fn read(options: &Options) -> Result<Incast, WorkloadError> {
-        let receiver = options.number("receiver")?.unwrap_or(0);
-        Ok(Incast { senders: options.number("senders")?, receiver })
+    pub(super) fn read(options: &mut Options<'_>) -> Result<Incast, OptionError> {
+        let receiver = options.number("receiver", ..)?;
+        Ok(Incast { senders: options.number_if_given("senders", ..)?, receiver })
     }
 
     /// The messages, from `receiver + 1` on, counting on from host zero at the end.

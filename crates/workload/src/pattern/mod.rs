@@ -1,27 +1,25 @@
 //! Generators of traffic, and the registry of them.
 //!
-//! One file a pattern: a struct of its options with `INFO`, `read` and `generate`, and one
-//! line in the registry below. All messages of a pattern have the same size and start; none
-//! waits for another.
+//! One file a pattern: a struct of its options with `INFO`, `read` and `generate`; here its
+//! `mod` line and one line in the registry. All messages of a pattern have the same size and
+//! start; none waits for another.
 //!
 //! Invariant: a pattern is a pure function of its options and its [`Scope`]; only patterns
 //! that say so use the seed.
 
 mod all_to_all;
 mod incast;
-mod options;
 mod permutation;
 mod ring;
 
 pub use all_to_all::{AllToAll, Launch};
 pub use incast::Incast;
-pub use options::OptionInfo;
 pub use permutation::Permutation;
 pub use ring::Ring;
 
 use crate::{Message, Workload, WorkloadError};
-use options::Options;
-use weft_units::{HostId, Time};
+use weft_units::options::Settled;
+use weft_units::{HostId, OptionError, OptionInfo, Options, Time};
 
 /// On what a pattern is laid: the hosts, and what all its messages have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,19 +78,22 @@ macro_rules! patterns {
             pub fn generate(&self, scope: &Scope) -> Result<Workload, WorkloadError> {
                 match self { $(Pattern::$Pattern(pattern) => pattern.generate(scope)),* }
             }
-            /// The pattern called `name` with options as an experiment file writes them:
-            /// `[("count", "4")]`. [`COMMON_OPTIONS`] are not among them.
+            /// As [`Pattern::read`], with all options as they were understood.
             ///
             /// # Errors
-            /// If the name or an option is unknown, or a value is not what the option takes.
-            /// The line starts with the key (`pattern` for the name).
-            pub fn read(name: &str, options: &[(&str, &str)]) -> Result<Pattern, WorkloadError> {
+            /// As [`Pattern::read`].
+            pub fn settle(
+                name: &str,
+                given: &[(&str, &str)],
+            ) -> Result<(Pattern, Settled), OptionError> {
                 $(if name == $module::INFO.name {
-                    let options = Options::new(&$module::INFO, options)?;
-                    return $Pattern::read(&options).map(Pattern::$Pattern);
+                    let owner = format!("pattern {name:?}");
+                    let mut options = Options::new(&owner, $module::INFO.options, given)?;
+                    let pattern = Pattern::$Pattern($Pattern::read(&mut options)?);
+                    return Ok((pattern, options.settle()?));
                 })*
                 let known: Vec<_> = PATTERNS.iter().map(|info| info.name).collect();
-                Err(options::unknown("pattern", name, &known))
+                Err(OptionError::unknown("pattern", name, &known))
             }
         }
     };
@@ -104,6 +105,21 @@ patterns! {
     permutation::Permutation,
     incast::Incast,
     ring::Ring,
+}
+
+/// Some ten gigabytes in the simulator.
+const MOST_MESSAGES: u64 = 1 << 26;
+
+impl Pattern {
+    /// The pattern called `name` with options as an experiment file writes them:
+    /// `[("count", "4")]`. [`COMMON_OPTIONS`] are not among them.
+    ///
+    /// # Errors
+    /// If the name (key `pattern`) or an option is unknown, or a value is not what the option
+    /// takes.
+    pub fn read(name: &str, given: &[(&str, &str)]) -> Result<Pattern, OptionError> {
+        Pattern::settle(name, given).map(|(pattern, _)| pattern)
+    }
 }
 
 impl Scope {
@@ -122,7 +138,7 @@ impl Scope {
         if self.bytes == 0 {
             return error("size: 0 bytes are nothing to send; use at least 1".into());
         }
-        if messages > u64::from(u32::MAX) || messages.checked_mul(self.bytes).is_none() {
+        if messages > MOST_MESSAGES || messages.checked_mul(self.bytes).is_none() {
             return error(format!(
                 "size: {messages} messages of {} bytes are too many; use fewer hosts or smaller \
                  messages",

@@ -1,10 +1,9 @@
 //! Concurrent random permutations: every host sends to one other and receives from one other,
 //! several times over.
 
-use super::options::{OptionInfo, Options};
 use super::{PatternInfo, Scope};
 use crate::{Workload, WorkloadError};
-use weft_units::{Draw, Stream};
+use weft_units::{Draw, OptionError, OptionInfo, Options, Stream};
 
 pub(super) const INFO: PatternInfo = PatternInfo {
     name: "permutation",
@@ -28,8 +27,8 @@ pub struct Permutation {
 }
 
 impl Permutation {
-    pub(super) fn read(options: &Options) -> Result<Permutation, WorkloadError> {
-        Ok(Permutation { count: options.number("count")?.unwrap_or(1) })
+    pub(super) fn read(options: &mut Options<'_>) -> Result<Permutation, OptionError> {
+        Ok(Permutation { count: options.number("count", ..)? })
     }
 
     /// The messages. Permutation `i` depends on the hosts, the seed and `i` alone: a larger

@@ -1,8 +1,8 @@
 //! One step of a ring: every host sends to one other host, over several channels.
 
-use super::options::{OptionInfo, Options};
 use super::{PatternInfo, Scope};
 use crate::{Workload, WorkloadError};
+use weft_units::{OptionError, OptionInfo, Options};
 
 pub(super) const INFO: PatternInfo = PatternInfo {
     name: "ring",
@@ -33,9 +33,9 @@ pub struct Ring {
 }
 
 impl Ring {
-    pub(super) fn read(options: &Options) -> Result<Ring, WorkloadError> {
-        let channels = options.number("channels")?.unwrap_or(1);
-        Ok(Ring { channels, cross_rack: options.flag("cross_rack")?.unwrap_or(true) })
+    pub(super) fn read(options: &mut Options<'_>) -> Result<Ring, OptionError> {
+        let channels = options.number("channels", ..)?;
+        Ok(Ring { channels, cross_rack: options.flag("cross_rack")? })
     }
 
     /// The messages, source by source.

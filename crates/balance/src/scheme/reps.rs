@@ -1,19 +1,91 @@
 //! REPS: recycled entropies. What an unmarked acknowledgement brings back is used again.
 //!
 //! [`Reps`] is the scheme as published in 2024 (Bonato et al.; the legacy form in UEC
-//! htsim): each cached entropy serves one packet. [`StickyReps`] is what the code behind
+//! htsim): each cached entropy serves one packet. [`RepsSticky`] is what the code behind
 //! paper 000 runs under that name: the oldest cached entropy serves every packet until a
 //! congestion signal, which makes it a single path that moves. Both start with a walk
 //! through consecutive entropies from a place drawn by the flow.
 //!
 //! Invariant: a cache never holds more than [`CACHE`] entropies; the oldest one leaves.
 
+use super::{Scheme, SchemeInfo};
+use crate::plan::{HostContext, Route, Whole};
+use crate::steer::{FlowContext, Steer};
 use std::collections::VecDeque;
-use weft_units::{Draw, Stream};
+use weft_units::{Draw, OptionError, OptionInfo, Options, Stream};
 
 /// The most entropies that a flow remembers. Far beyond a window of packets, so that it
 /// bounds memory and nothing else.
 pub const CACHE: usize = 1024;
+
+const OPTIONS: &[OptionInfo] = &[OptionInfo {
+    key: "entropies",
+    default: "256",
+    meaning: "entropy values of a flow, up to 65536",
+}];
+
+/// Recycled entropies, as published in 2024.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reps {
+    /// How many entropy values the first window walks through, 1 to 65,536.
+    pub entropies: u32,
+}
+
+impl Scheme for Reps {
+    const INFO: SchemeInfo = SchemeInfo {
+        name: "reps",
+        summary: "recycles the entropy values of unmarked acknowledgements, one packet each",
+        source: "REPS (Bonato et al. 2024); UEC htsim, legacy form",
+        multipath: true,
+        options: OPTIONS,
+        ..SchemeInfo::PLAIN
+    };
+    type Planner = Whole;
+    type Steering = Box<RepsFlow>;
+
+    fn read(options: &mut Options<'_>) -> Result<Reps, OptionError> {
+        Ok(Reps { entropies: options.number("entropies", 1..=1 << 16)? })
+    }
+    fn planner(&self, context: &HostContext) -> Whole {
+        Whole::new(context)
+    }
+    fn steering(&self, context: &FlowContext) -> Box<RepsFlow> {
+        let FlowContext { flow, seed, first_window } = *context;
+        Box::new(RepsFlow::new(self.entropies, first_window, flow, seed))
+    }
+}
+
+/// REPS as the code behind paper 000 has it: the front of the cache stays in use until a
+/// congestion signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RepsSticky {
+    /// How many entropy values the first window walks through, 1 to 65,536.
+    pub entropies: u32,
+}
+
+impl Scheme for RepsSticky {
+    const INFO: SchemeInfo = SchemeInfo {
+        name: "reps-sticky",
+        summary: "keeps to one recycled entropy value until a mark or a time-out",
+        source: "REPS as the code behind Ethereal (2025) has it",
+        multipath: true,
+        options: OPTIONS,
+        ..SchemeInfo::PLAIN
+    };
+    type Planner = Whole;
+    type Steering = Box<StickyFlow>;
+
+    fn read(options: &mut Options<'_>) -> Result<RepsSticky, OptionError> {
+        Ok(RepsSticky { entropies: options.number("entropies", 1..=1 << 16)? })
+    }
+    fn planner(&self, context: &HostContext) -> Whole {
+        Whole::new(context)
+    }
+    fn steering(&self, context: &FlowContext) -> Box<StickyFlow> {
+        let FlowContext { flow, seed, first_window } = *context;
+        Box::new(StickyFlow::new(self.entropies, first_window, flow, seed))
+    }
+}
 
 /// The entropies of one flow: consecutive values (wrapping at 65,536) from a random first.
 #[derive(Clone, Debug)]
@@ -49,9 +121,9 @@ impl Entropies {
     }
 }
 
-/// REPS as published in 2024.
+/// A flow under [`Reps`].
 #[derive(Clone, Debug)]
-pub struct Reps {
+pub struct RepsFlow {
     stream: Stream,
     entropies: Entropies,
     /// Packets of the first window still to be sent.
@@ -59,16 +131,16 @@ pub struct Reps {
     cache: VecDeque<u16>,
 }
 
-impl Reps {
+impl RepsFlow {
     /// For the flow `flow_key` under `seed`, over `entropies` values; the first `window`
     /// packets walk through them.
     ///
     /// # Panics
     /// If `entropies` is not between 1 and 65,536.
-    pub fn new(entropies: u32, window: u32, flow_key: u64, seed: u64) -> Reps {
+    pub fn new(entropies: u32, window: u32, flow_key: u64, seed: u64) -> RepsFlow {
         let mut stream = Draw::new(seed, "reps").stream(flow_key);
         let entropies = Entropies::new(entropies, &mut stream);
-        Reps { stream, entropies, first_window: window, cache: VecDeque::new() }
+        RepsFlow { stream, entropies, first_window: window, cache: VecDeque::new() }
     }
     /// The entropy of the next packet: in order in the first window; later the oldest of the
     /// cache, which it leaves; any if the cache is empty.
@@ -83,34 +155,42 @@ impl Reps {
             None => self.entropies.any(&mut self.stream),
         }
     }
-    /// An acknowledgement: an unmarked one brings its entropy back to the cache.
+}
+
+// REPS of 2024 knows no loss: a lost entropy simply never returns to the cache.
+impl Steer for RepsFlow {
     #[inline]
-    pub fn on_ack(&mut self, entropy: u16, marked: bool) {
+    fn route(&mut self, _: Route) -> Route {
+        Route::Hashed(self.next_entropy())
+    }
+    /// An unmarked acknowledgement brings its entropy back to the cache.
+    #[inline]
+    fn on_ack(&mut self, entropy: u16, marked: bool) {
         if !marked {
             remember(&mut self.cache, entropy);
         }
     }
 }
 
-/// REPS as the code behind paper 000 has it.
+/// A flow under [`RepsSticky`].
 #[derive(Clone, Debug)]
-pub struct StickyReps {
+pub struct StickyFlow {
     entropies: Entropies,
     /// Packets of the first window still to be sent.
     first_window: u32,
     cache: VecDeque<u16>,
 }
 
-impl StickyReps {
+impl StickyFlow {
     /// For the flow `flow_key` under `seed`, over `entropies` values; at least the first
     /// `window` packets walk through them.
     ///
     /// # Panics
     /// If `entropies` is not between 1 and 65,536.
-    pub fn new(entropies: u32, window: u32, flow_key: u64, seed: u64) -> StickyReps {
+    pub fn new(entropies: u32, window: u32, flow_key: u64, seed: u64) -> StickyFlow {
         let mut stream = Draw::new(seed, "reps").stream(flow_key);
         let entropies = Entropies::new(entropies, &mut stream);
-        StickyReps { entropies, first_window: window, cache: VecDeque::new() }
+        StickyFlow { entropies, first_window: window, cache: VecDeque::new() }
     }
     /// The entropy of the next packet: in order in the first window and whenever the cache is
     /// empty; else the oldest of the cache, which stays there.
@@ -125,18 +205,25 @@ impl StickyReps {
             None => self.entropies.walk(),
         }
     }
-    /// An acknowledgement: an unmarked one brings its entropy to the cache unless it is
-    /// there already; a marked one, whatever its entropy, drops the front.
+}
+
+impl Steer for StickyFlow {
     #[inline]
-    pub fn on_ack(&mut self, entropy: u16, marked: bool) {
+    fn route(&mut self, _: Route) -> Route {
+        Route::Hashed(self.next_entropy())
+    }
+    /// An unmarked acknowledgement brings its entropy to the cache unless it is there
+    /// already; a marked one, whatever its entropy, drops the front.
+    #[inline]
+    fn on_ack(&mut self, entropy: u16, marked: bool) {
         if marked {
             self.cache.pop_front();
         } else if self.cache.front() != Some(&entropy) && !self.cache.contains(&entropy) {
             remember(&mut self.cache, entropy);
         }
     }
-    /// A time-out drops the front.
-    pub fn on_time_out(&mut self) {
+    /// Drops the front.
+    fn on_time_out(&mut self) {
         self.cache.pop_front();
     }
 }

@@ -1,0 +1,347 @@
+//! Ethereal: batches of messages, split as little as theorem 1 needs and pinned to paths
+//! (paper 000, algorithm 1 and sections 3.1 to 3.3; the split in s/g parts is that of its
+//! proof, section 3.2 misprints it).
+//!
+//! The interceptor collects what its host posts for other racks until the batch timer fires.
+//! [`split_and_assign`] then spreads the messages for each destination leaf over the paths
+//! there. A flow in trouble moves to another path, and its old path stays out of use for a
+//! while. Messages within the rack have one path and never wait for the batch; the start
+//! jitter, an option of every scheme, applies to them as it does under the others.
+//!
+//! Invariant: messages of one batch and one size put the same payload on every path in use
+//! to a leaf, but for one byte. With several sizes that holds for each size under
+//! [`Group::Size`] only. What this does not do: weigh paths by rate or by what other hosts do.
+
+use super::{Scheme, SchemeInfo};
+use crate::plan::{HostContext, Piece, Plan, Post, Route, Starts, Trouble};
+use crate::steer::{Fixed, FlowContext};
+use weft_fabric::{Fabric, PathId};
+use weft_units::{Draw, HostId, OptionError, OptionInfo, Options, Stream, Time};
+
+/// Minimal splitting and pinned paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ethereal {
+    /// How long the interceptor collects messages into one batch, from the first one on.
+    pub batch: Time,
+    /// How long a path stays marked bad after a NACK or a time-out.
+    pub bad_for: Time,
+    /// Which messages of a batch are spread together.
+    pub group: Group,
+}
+
+/// Which messages of a batch to one leaf [`split_and_assign`] counts together: the n of
+/// theorem 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// All, whatever their sizes, as algorithm 1 and its authors' code have it: as few extra
+    /// queue pairs as possible. Paths are loaded alike only as far as sizes are.
+    Leaf,
+    /// Those of equal size, since theorem 1 holds for equal sizes: paths are loaded alike
+    /// whatever the sizes, at the price of up to s parts for every size that is there once.
+    Size,
+}
+
+impl Scheme for Ethereal {
+    const INFO: SchemeInfo = SchemeInfo {
+        name: "ethereal",
+        summary: "splits as few messages as balance needs and pins every part to a path",
+        source: "Ethereal (Addanki et al. 2024; 2025, algorithm 1)",
+        path_ids: true,
+        // As published; the baselines are published without.
+        start_jitter: Time::ns(50),
+        random_position: true,
+        options: &[
+            OptionInfo {
+                key: "batch",
+                default: "100ns",
+                meaning: "time that messages are collected for, from the first one on",
+            },
+            OptionInfo {
+                key: "bad_for",
+                default: "100ms",
+                meaning: "time that a path stays out of use after a NACK or time-out",
+            },
+            OptionInfo {
+                key: "group",
+                default: "leaf",
+                meaning: "which messages of a batch are spread over the paths together: \"leaf\" \
+                          all to a leaf, as published; \"size\" those of equal size, which \
+                          balances mixed sizes too but splits more of them",
+            },
+        ],
+        ..SchemeInfo::PLAIN
+    };
+    type Planner = Box<Interceptor>;
+    type Steering = Fixed;
+
+    fn read(options: &mut Options<'_>) -> Result<Ethereal, OptionError> {
+        Ok(Ethereal {
+            batch: options.time("batch")?,
+            bad_for: options.time("bad_for")?,
+            group: options.choice("group", &[("leaf", Group::Leaf), ("size", Group::Size)])?,
+        })
+    }
+    fn planner(&self, context: &HostContext) -> Box<Interceptor> {
+        Box::new(Interceptor::new(*self, context))
+    }
+    fn steering(&self, _: &FlowContext) -> Fixed {
+        Fixed
+    }
+}
+
+/// The parts and the path that [`split_and_assign`] chose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// Which of the given messages.
+    pub message: usize,
+    /// Which part of the message: 0, 1, ...
+    pub part: u32,
+    /// Payload. Never zero, unless the message itself is empty.
+    pub bytes: u64,
+    /// Which path.
+    pub path: PathId,
+}
+
+/// Splits messages of `sizes` bytes, all of one batch to one leaf, and assigns the parts to
+/// `paths`. Appends to `shares`, message by message, the parts of each in their order.
+///
+/// Of a group of n messages over s paths, n - r (r = n mod s) stay whole, the same number on
+/// each path; the r others are cut into s/g parts each (g = gcd(r, s)), r/g parts a path. The
+/// extra parts of a group never exceed r (s - g) / g; a message shorter than s/g bytes has
+/// fewer. Parts of a message differ by a byte at most. Where sizes are equal, the odd bytes
+/// rotate over the paths from message to message and, under [`Group::Size`], from group to
+/// group: in total two paths differ by a byte at most.
+///
+/// `stream` decides in which order messages and paths are taken; the last r messages of a
+/// group are those that are cut.
+///
+/// # Panics
+/// If `paths` is empty.
+pub fn split_and_assign(
+    sizes: &[u64],
+    paths: &[PathId],
+    group: Group,
+    stream: &mut Stream,
+    shares: &mut Vec<Share>,
+) {
+    assert!(!paths.is_empty(), "a message needs a path");
+    let mut paths = paths.to_vec();
+    stream.shuffle(&mut paths);
+    let mut order: Vec<usize> = (0..sizes.len()).collect();
+    stream.shuffle(&mut order);
+    if group == Group::Size {
+        // Stable: within a group the shuffled order stays.
+        order.sort_by_key(|message| sizes[*message]);
+    }
+    let together = |a: &usize, b: &usize| group == Group::Leaf || sizes[*a] == sizes[*b];
+    let start = shares.len();
+    for messages in order.chunk_by(together) {
+        let odd = assign_group(messages, sizes, &paths, shares);
+        // The first `odd` paths carry one byte more: the next group begins after them.
+        paths.rotate_left(odd);
+    }
+    shares[start..].sort_unstable_by_key(|share| (share.message, share.part));
+}
+
+/// Assigns the messages of one group. Returns how many paths, from the first on, carry one
+/// byte more than the others if all sizes are equal.
+fn assign_group(group: &[usize], sizes: &[u64], paths: &[PathId], out: &mut Vec<Share>) -> usize {
+    let s = paths.len();
+    let (whole, rest) = group.split_at(group.len() - group.len() % s);
+    for (turn, message) in whole.iter().enumerate() {
+        let (message, bytes, path) = (*message, sizes[*message], paths[turn % s]);
+        out.push(Share { message, part: 0, bytes, path });
+    }
+    if rest.is_empty() {
+        return 0;
+    }
+    let g = gcd(rest.len(), s);
+    let parts = s / g;
+    // g messages in a row cover all paths, each of them its lane: every g-th path. In a lane
+    // the odd bytes of a message begin after those of the one before.
+    let mut first_odd = vec![0; g];
+    for (turn, message) in rest.iter().enumerate() {
+        let lane = turn % g;
+        let lane_paths = paths.iter().skip(lane).step_by(g);
+        let bytes = sizes[*message];
+        cut(*message, bytes, first_odd[lane], lane_paths, out);
+        first_odd[lane] = (first_odd[lane] + (bytes % parts as u64) as usize) % parts;
+    }
+    first_odd[0] * g
+}
+
+/// Cuts a message into as many parts as `paths`, the bytes that do not divide going to the
+/// parts from `first_odd` on (cyclically). Parts that would be empty are left out, unless the
+/// message is empty: then the first remains, so that the receiver learns of it.
+fn cut<'a>(
+    message: usize,
+    bytes: u64,
+    first_odd: usize,
+    paths: impl ExactSizeIterator<Item = &'a PathId>,
+    out: &mut Vec<Share>,
+) {
+    let parts = paths.len();
+    let (least, odd) = (bytes / parts as u64, bytes % parts as u64);
+    let mut part = 0;
+    for (step, path) in paths.enumerate() {
+        let turn = (step + parts - first_odd) % parts;
+        let share = least + u64::from((turn as u64) < odd);
+        if share > 0 || (bytes == 0 && step == 0) {
+            out.push(Share { message, part, bytes: share, path: *path });
+            part += 1;
+        }
+    }
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// A path that this host leaves alone for a while.
+#[derive(Clone, Copy, Debug)]
+struct BadPath {
+    leaf: u32,
+    path: PathId,
+    until: Time,
+}
+
+/// The interceptor of one host, between the communication library and the NIC.
+#[derive(Clone, Debug)]
+pub struct Interceptor {
+    config: Ethereal,
+    starts: Starts,
+    host: HostId,
+    /// Shuffles of each batch.
+    assign: Draw,
+    /// Batches done so far.
+    batches: u64,
+    /// New paths of flows in trouble.
+    reroutes: Stream,
+    waiting: Vec<Post>,
+    deadline: Option<Time>,
+    bad: Vec<BadPath>,
+}
+
+impl Interceptor {
+    fn new(config: Ethereal, context: &HostContext) -> Interceptor {
+        let HostContext { host, seed, starts } = *context;
+        Interceptor {
+            config,
+            starts,
+            host,
+            assign: Draw::new(seed, "ethereal-assign"),
+            batches: 0,
+            reroutes: Draw::new(seed, "ethereal-reroute").stream(u64::from(host.0)),
+            waiting: Vec::new(),
+            deadline: None,
+            bad: Vec::new(),
+        }
+    }
+
+    /// The pieces of every post, leaf by leaf, each with the index of its post.
+    fn plan_batch(&self, now: Time, posts: &[Post], fabric: &Fabric) -> Vec<(usize, Piece)> {
+        let draw = Draw::new(self.assign.at(u64::from(self.host.0), self.batches), "leaf");
+        let leaf = |index: &usize| fabric.leaf_of(posts[*index].dst);
+        let mut order: Vec<usize> = (0..posts.len()).collect();
+        order.sort_by_key(leaf);
+        let mut planned = Vec::with_capacity(posts.len());
+        let mut shares = Vec::new();
+        for group in order.chunk_by(|a, b| leaf(a) == leaf(b)) {
+            let sizes: Vec<u64> = group.iter().map(|index| posts[*index].bytes).collect();
+            let paths = self.paths_in_use(now, posts[group[0]].dst, fabric);
+            let mut stream = draw.stream(u64::from(leaf(&group[0])));
+            split_and_assign(&sizes, &paths, self.config.group, &mut stream, &mut shares);
+            for share in shares.drain(..) {
+                let index = group[share.message];
+                let piece = self.piece(posts[index], share.part, share.bytes, share.path);
+                planned.push((index, piece));
+            }
+        }
+        planned
+    }
+
+    /// A new path for a flow to `dst` in trouble on `old`, which is marked bad: any other
+    /// good one; any other one if none is good; none if there is no other.
+    fn reroute(&mut self, now: Time, dst: HostId, old: PathId, fabric: &Fabric) -> Option<PathId> {
+        let leaf = fabric.leaf_of(dst);
+        if leaf == fabric.leaf_of(self.host) {
+            return None;
+        }
+        self.mark_bad(now, leaf, old);
+        let mut paths = self.paths_in_use(now, dst, fabric);
+        paths.retain(|path| *path != old);
+        let chosen = self.reroutes.below(paths.len() as u32) as usize;
+        paths.get(chosen).copied()
+    }
+
+    fn mark_bad(&mut self, now: Time, leaf: u32, path: PathId) {
+        self.bad.retain(|bad| bad.until > now && (bad.leaf, bad.path) != (leaf, path));
+        let until = now.saturating_add(self.config.bad_for);
+        self.bad.push(BadPath { leaf, path, until });
+    }
+
+    /// The paths to the leaf of `dst` that are not marked bad; all if all are.
+    fn paths_in_use(&self, now: Time, dst: HostId, fabric: &Fabric) -> Vec<PathId> {
+        let leaf = fabric.leaf_of(dst);
+        let set = fabric.path_set(self.host, dst);
+        let all = || (0..set.len()).map(|index| set.get(index));
+        let is_bad = |path: PathId| {
+            self.bad.iter().any(|bad| (bad.leaf, bad.path) == (leaf, path) && bad.until > now)
+        };
+        let good: Vec<PathId> = all().filter(|path| !is_bad(*path)).collect();
+        if good.is_empty() { all().collect() } else { good }
+    }
+
+    fn piece(&self, post: Post, part: u32, bytes: u64, path: PathId) -> Piece {
+        let Post { message, dst, .. } = post;
+        let delay = self.starts.delay(message, part);
+        Piece { message, dst, bytes, part, route: Route::Pinned(path), delay }
+    }
+}
+
+impl Plan for Interceptor {
+    fn deadline(&self) -> Option<Time> {
+        self.deadline
+    }
+
+    fn post(&mut self, now: Time, post: Post, fabric: &Fabric, out: &mut Vec<Piece>) {
+        if fabric.leaf_of(self.host) == fabric.leaf_of(post.dst) {
+            let path = fabric.path_set(self.host, post.dst).get(0);
+            out.push(self.piece(post, 0, post.bytes, path));
+            return;
+        }
+        self.waiting.push(post);
+        self.deadline.get_or_insert(now.saturating_add(self.config.batch));
+    }
+
+    fn flush(&mut self, now: Time, fabric: &Fabric, out: &mut Vec<Piece>) {
+        self.deadline = None;
+        let posts = std::mem::take(&mut self.waiting);
+        if posts.is_empty() {
+            return;
+        }
+        let mut planned = self.plan_batch(now, &posts, fabric);
+        self.batches += 1;
+        // Back in the order of posting: which path a message takes says nothing about when
+        // it starts. Stable, so parts stay in order.
+        planned.sort_by_key(|(index, _)| *index);
+        out.extend(planned.into_iter().map(|(_, piece)| piece));
+    }
+
+    fn trouble(
+        &mut self,
+        now: Time,
+        dst: HostId,
+        route: Route,
+        trouble: Trouble,
+        fabric: &Fabric,
+    ) -> Option<Route> {
+        match (route, trouble) {
+            (Route::Hashed(_), _) => None,
+            // Algorithm 1 of paper 000 answers both alike.
+            (Route::Pinned(path), Trouble::Nack | Trouble::TimeOut) => {
+                self.reroute(now, dst, path, fabric).map(Route::Pinned)
+            }
+        }
+    }
+}

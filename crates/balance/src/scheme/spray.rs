@@ -1,0 +1,148 @@
+//! Oblivious spraying: a new entropy value for every packet, whatever the network says.
+//!
+//! Switches hash the entropy, so packets of one flow spread over all paths. Neither form
+//! looks at feedback.
+
+use super::{Scheme, SchemeInfo};
+use crate::plan::{HostContext, Route, Whole};
+use crate::steer::{FlowContext, Steer};
+use weft_units::{Draw, OptionError, OptionInfo, Options, Stream};
+
+/// A random entropy value for every packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spray;
+
+impl Scheme for Spray {
+    const INFO: SchemeInfo = SchemeInfo {
+        name: "spray",
+        summary: "a random path for every packet",
+        source: "Ethereal (2025); McClure et al. (2025)",
+        multipath: true,
+        ..SchemeInfo::PLAIN
+    };
+    type Planner = Whole;
+    type Steering = RandomSpray;
+
+    fn read(_: &mut Options<'_>) -> Result<Spray, OptionError> {
+        Ok(Spray)
+    }
+    fn planner(&self, context: &HostContext) -> Whole {
+        Whole::new(context)
+    }
+    fn steering(&self, context: &FlowContext) -> RandomSpray {
+        RandomSpray::new(context.flow, context.seed)
+    }
+}
+
+/// Entropy values counted through, under a mask redrawn at each wrap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SprayCounter {
+    /// How many entropy values, a power of two up to 65,536.
+    pub entropies: u32,
+}
+
+impl Scheme for SprayCounter {
+    const INFO: SchemeInfo = SchemeInfo {
+        name: "spray-counter",
+        summary: "every packet the next of some entropy values, in an order redrawn each round",
+        source: "UEC htsim, oblivious",
+        multipath: true,
+        options: &[OptionInfo {
+            key: "entropies",
+            default: "64",
+            meaning: "entropy values of a flow, a power of two up to 65536",
+        }],
+        ..SchemeInfo::PLAIN
+    };
+    type Planner = Whole;
+    type Steering = CounterSpray;
+
+    fn read(options: &mut Options<'_>) -> Result<SprayCounter, OptionError> {
+        let entropies = options.number("entropies", ..)?;
+        if entropies.is_power_of_two() && entropies <= 1 << 16 {
+            return Ok(SprayCounter { entropies });
+        }
+        let mend = "spray-counter needs a power of two up to 65536";
+        Err(OptionError::new("entropies", format!("{entropies} is out of range; {mend}")))
+    }
+    fn planner(&self, context: &HostContext) -> Whole {
+        Whole::new(context)
+    }
+    fn steering(&self, context: &FlowContext) -> CounterSpray {
+        CounterSpray::new(self.entropies, context.flow, context.seed)
+    }
+}
+
+/// Every packet draws one of the 65,536 entropy values.
+#[derive(Clone, Debug)]
+pub struct RandomSpray {
+    stream: Stream,
+}
+
+impl RandomSpray {
+    /// For the flow `flow_key` under `seed`.
+    pub fn new(flow_key: u64, seed: u64) -> RandomSpray {
+        RandomSpray { stream: Draw::new(seed, "spray").stream(flow_key) }
+    }
+    /// The entropy of the next packet.
+    #[inline(always)]
+    pub fn next_entropy(&mut self) -> u16 {
+        (self.stream.bits() >> 48) as u16
+    }
+}
+
+impl Steer for RandomSpray {
+    #[inline(always)]
+    fn route(&mut self, _: Route) -> Route {
+        Route::Hashed(self.next_entropy())
+    }
+}
+
+/// A counter walks through all entropy values of the flow, in an order that changes at each
+/// wrap: the counter XOR a mask drawn anew (the oblivious balancer of UEC htsim). The values
+/// are a block of consecutive ones at a place that the flow draws once.
+#[derive(Clone, Debug)]
+pub struct CounterSpray {
+    stream: Stream,
+    /// The counter's bits: the number of entropy values less one.
+    bits: u16,
+    /// What all entropies of the flow have above these bits.
+    block: u16,
+    counter: u16,
+    mask: u16,
+}
+
+impl CounterSpray {
+    /// For the flow `flow_key` under `seed`, over `entropies` values.
+    ///
+    /// # Panics
+    /// If `entropies` is not a power of two up to 65,536.
+    pub fn new(entropies: u32, flow_key: u64, seed: u64) -> CounterSpray {
+        assert!(
+            entropies.is_power_of_two() && entropies <= 1 << 16,
+            "spray-counter needs a power of two of entropies up to 65536, not {entropies}"
+        );
+        let mut stream = Draw::new(seed, "spray-counter").stream(flow_key);
+        let bits = (entropies - 1) as u16;
+        let block = (stream.bits() >> 48) as u16 & !bits;
+        let mask = (stream.bits() >> 48) as u16 & bits;
+        CounterSpray { stream, bits, block, counter: 0, mask }
+    }
+    /// The entropy of the next packet.
+    #[inline]
+    pub fn next_entropy(&mut self) -> u16 {
+        let entropy = self.block | (self.counter ^ self.mask);
+        self.counter = self.counter.wrapping_add(1) & self.bits;
+        if self.counter == 0 {
+            self.mask = (self.stream.bits() >> 48) as u16 & self.bits;
+        }
+        entropy
+    }
+}
+
+impl Steer for CounterSpray {
+    #[inline]
+    fn route(&mut self, _: Route) -> Route {
+        Route::Hashed(self.next_entropy())
+    }
+}

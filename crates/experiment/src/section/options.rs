@@ -1,0 +1,67 @@
+//! Options of things that registries list (schemes, patterns): passed on as text, so that a
+//! registry's entry alone says what it can be told.
+
+use crate::error::ExperimentError;
+use crate::kind::Kind;
+use crate::reader::Reader;
+use crate::value::{Item, Value};
+use weft_units::options::Settled;
+use weft_units::{OptionError, OptionInfo};
+
+type Result<T> = std::result::Result<T, ExperimentError>;
+
+/// Reads those of the `known` options that were given; `settle` makes something of them, and
+/// says which options hold in the end. Those are written out, all others left out.
+///
+/// # Errors
+/// If a value is not a scalar, or `settle` refuses one.
+pub(crate) fn read<T>(
+    r: &mut Reader<'_>,
+    known: &'static [OptionInfo],
+    settle: impl FnOnce(&[(&str, &str)]) -> std::result::Result<(T, Settled), OptionError>,
+) -> Result<T> {
+    let mut given: Vec<(&str, String)> = Vec::new();
+    for option in known {
+        let unset = Some(Word(None));
+        let word = r.get(option.key, AsText(option.default), unset, option.meaning)?;
+        r.omit(option.key);
+        if let Some(text) = word.0 {
+            given.push((option.key, text));
+        }
+    }
+    // A rehearsal only wants to know which keys there are.
+    if r.is_rehearsal() {
+        given.clear();
+    }
+    let given: Vec<_> = given.iter().map(|(key, text)| (*key, text.as_str())).collect();
+    let (value, settled) = settle(&given).map_err(|error| r.wrong(&error.key, error.what))?;
+    for (key, text) in settled {
+        r.settle(key, crate::parse::parse_bare(&text));
+    }
+    Ok(value)
+}
+
+/// An option as text, if it was given.
+#[derive(Clone, Debug)]
+struct Word(Option<String>);
+
+/// Any scalar, passed on as text; holds the default for the list of keys.
+struct AsText(&'static str);
+
+impl Kind for AsText {
+    type Out = Word;
+    fn read(&self, item: &Item) -> std::result::Result<Word, String> {
+        match &item.value {
+            Value::List(_) | Value::Table(_) => {
+                Err(format!("is {}; write one value such as {}", item.value.kind(), self.0))
+            }
+            scalar => Ok(Word(Some(scalar.to_label()))),
+        }
+    }
+    fn write(&self, value: &Word) -> Value {
+        crate::parse::parse_bare(value.0.as_deref().unwrap_or(self.0))
+    }
+    fn example(&self) -> Value {
+        self.0.into()
+    }
+}

@@ -1,0 +1,266 @@
+//! Options as text, read with the errors that a catalogue can give: how load balancers and
+//! traffic patterns learn what an experiment file tells them.
+//!
+//! Whoever has options lists them as [`OptionInfo`]s, each with its default as a person would
+//! write it, and asks [`Options`] for each by its key. Nothing else knows a default, and what
+//! was asked for comes back as text with [`Options::settle`]: the given options and the
+//! defaults, in one form each, which read back as the same.
+//!
+//! Invariant: an option that was given is either asked for or refused.
+
+use crate::Time;
+use crate::parse::{UnitError, parse_size, parse_time};
+use std::fmt;
+use std::ops::{Bound, RangeBounds};
+
+/// One option, as the catalogue shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OptionInfo {
+    /// Its key in the experiment file.
+    pub key: &'static str,
+    /// What holds without it, as one would write it; in words where it depends on the rest of
+    /// the experiment (see [`Options::number_if_given`]).
+    pub default: &'static str,
+    /// What it means, with its values or unit.
+    pub meaning: &'static str,
+}
+
+/// A mistake in an option. Displays as `key: what`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OptionError {
+    /// Which option.
+    pub key: String,
+    /// What is wrong with it, and after a semicolon the mend.
+    pub what: String,
+}
+
+impl OptionError {
+    /// `what` is wrong with the option `key`.
+    pub fn new(key: impl Into<String>, what: impl Into<String>) -> OptionError {
+        OptionError { key: key.into(), what: what.into() }
+    }
+    /// `value` of `key` is none of `known`.
+    pub fn unknown(key: &str, value: &str, known: &[&str]) -> OptionError {
+        let (value, known) = (quoted(value), known.join(", "));
+        OptionError::new(key, format!("unknown value {value}; use one of {known}"))
+    }
+}
+
+impl fmt::Display for OptionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.key, self.what)
+    }
+}
+impl std::error::Error for OptionError {}
+
+/// Options as they were understood, defaults included: key and text.
+pub type Settled = Vec<(&'static str, String)>;
+
+/// The options of one thing: those given, and the defaults of the others.
+#[derive(Clone, Debug)]
+pub struct Options<'a> {
+    known: &'static [OptionInfo],
+    given: &'a [(&'a str, &'a str)],
+    settled: Settled,
+}
+
+/// No time in an experiment is longer: sums stay far from an overflow.
+const LONGEST: Time = Time::secs(1_000);
+
+impl<'a> Options<'a> {
+    /// The options of `owner` (`scheme "reps"`), which are `known`; `given` are keys and texts.
+    ///
+    /// # Errors
+    /// If a key is unknown or stands twice.
+    pub fn new(
+        owner: &str,
+        known: &'static [OptionInfo],
+        given: &'a [(&'a str, &'a str)],
+    ) -> Result<Options<'a>, OptionError> {
+        for (at, (key, _)) in given.iter().enumerate() {
+            if !known.iter().any(|option| option.key == *key) {
+                let all: Vec<_> = known.iter().map(|option| option.key).collect();
+                let has = if all.is_empty() { "none".into() } else { all.join(", ") };
+                return Err(OptionError::new(
+                    *key,
+                    format!("unknown option of {owner}; it has {has}"),
+                ));
+            }
+            if given[..at].iter().any(|(earlier, _)| earlier == key) {
+                return Err(OptionError::new(*key, "given twice; remove one"));
+            }
+        }
+        Ok(Options { known, given, settled: Vec::new() })
+    }
+
+    /// Whether `key` was given.
+    pub fn has(&self, key: &str) -> bool {
+        self.given.iter().any(|(given, _)| *given == key)
+    }
+
+    /// A whole number within `range`.
+    ///
+    /// # Errors
+    /// If it is no whole number or out of range.
+    pub fn number(&mut self, key: &str, range: impl RangeBounds<u32>) -> Result<u32, OptionError> {
+        self.read(key, |text, default| whole(text, default, &range), u32::to_string)
+    }
+
+    /// A whole number within `range` if it was given; its default is in words.
+    ///
+    /// # Errors
+    /// As [`Options::number`].
+    pub fn number_if_given(
+        &mut self,
+        key: &str,
+        range: impl RangeBounds<u32>,
+    ) -> Result<Option<u32>, OptionError> {
+        if self.has(key) { self.number(key, range).map(Some) } else { Ok(None) }
+    }
+
+    /// A number within `range`, such as a share.
+    ///
+    /// # Errors
+    /// If it is no number or out of range.
+    pub fn fraction(
+        &mut self,
+        key: &str,
+        range: impl RangeBounds<f64>,
+    ) -> Result<f64, OptionError> {
+        let parse = |text: &str, default: &str| match text.parse::<f64>() {
+            Ok(number) if !number.is_nan() => within(number, &range),
+            _ => Err(format!("{} is not a number; write one such as {default}", quoted(text))),
+        };
+        // Debug prints the shortest text that reads back as the same number.
+        self.read(key, parse, |number| format!("{number:?}"))
+    }
+
+    /// `true` or `false`.
+    ///
+    /// # Errors
+    /// If it is neither.
+    pub fn flag(&mut self, key: &str) -> Result<bool, OptionError> {
+        self.choice(key, &[("true", true), ("false", false)])
+    }
+
+    /// A span of time, written with its unit.
+    ///
+    /// # Errors
+    /// If it is none, or longer than 1000 seconds.
+    pub fn time(&mut self, key: &str) -> Result<Time, OptionError> {
+        let parse = |text: &str, _: &str| match parse_time(text).map_err(mend)? {
+            time if time > LONGEST => {
+                Err(format!("\"{time}\" is out of range; use \"{LONGEST}\" at most"))
+            }
+            time => Ok(time),
+        };
+        self.read(key, parse, Time::to_string)
+    }
+
+    /// A number of bytes, written with its unit.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn size(&mut self, key: &str) -> Result<u64, OptionError> {
+        self.read(key, |text, _| parse_size(text).map_err(mend), |bytes| format!("{bytes}B"))
+    }
+
+    /// One of several words, each with what it stands for.
+    ///
+    /// # Errors
+    /// If it is none of them.
+    pub fn choice<T: Copy + PartialEq>(
+        &mut self,
+        key: &str,
+        words: &[(&str, T)],
+    ) -> Result<T, OptionError> {
+        let parse = |text: &str, _: &str| {
+            words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value).ok_or_else(|| {
+                let known: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+                OptionError::unknown(key, text, &known).what
+            })
+        };
+        let write = |value: &T| {
+            let word = words.iter().find(|(_, other)| other == value);
+            word.map_or_else(String::new, |(word, _)| (*word).to_owned())
+        };
+        self.read(key, parse, write)
+    }
+
+    /// Ends reading: every option that was asked for, defaults included.
+    ///
+    /// # Errors
+    /// If an option was given that nobody asked for, since others make it meaningless.
+    pub fn settle(self) -> Result<Settled, OptionError> {
+        let unread =
+            self.given.iter().find(|(key, _)| !self.settled.iter().any(|(read, _)| read == key));
+        match unread {
+            Some((key, _)) => Err(OptionError::new(*key, "does nothing here; remove it")),
+            None => Ok(self.settled),
+        }
+    }
+
+    /// Reads the given text or the default, and notes how `write` writes what it means.
+    fn read<T>(
+        &mut self,
+        key: &str,
+        parse: impl FnOnce(&str, &str) -> Result<T, String>,
+        write: impl FnOnce(&T) -> String,
+    ) -> Result<T, OptionError> {
+        let info = self.known.iter().find(|option| option.key == key);
+        let info = info.unwrap_or_else(|| panic!("{key:?} is read but not listed as an option"));
+        let given = self.given.iter().find(|(given, _)| *given == key);
+        let text = given.map_or(info.default, |(_, text)| text.trim());
+        let value = parse(text, info.default).map_err(|what| OptionError::new(key, what))?;
+        self.settled.push((info.key, write(&value)));
+        Ok(value)
+    }
+}
+
+fn whole(text: &str, default: &str, range: &impl RangeBounds<u32>) -> Result<u32, String> {
+    let Ok(number) = text.parse::<u64>() else {
+        // The default of a number that may be left out is in words.
+        let example = if default.parse::<u32>().is_ok() { default } else { "4" };
+        let text = quoted(text);
+        return Err(format!("{text} is not a whole number; write one such as {example}"));
+    };
+    let most = u64::from(u32::MAX);
+    let narrow = u32::try_from(number).map_err(|_| out_of_range(number, &(..=most)))?;
+    within(narrow, range)
+}
+
+fn within<T: PartialOrd + fmt::Display>(
+    number: T,
+    range: &impl RangeBounds<T>,
+) -> Result<T, String> {
+    if range.contains(&number) { Ok(number) } else { Err(out_of_range(number, range)) }
+}
+
+fn out_of_range<T: fmt::Display>(number: T, range: &impl RangeBounds<T>) -> String {
+    let text = |bound: Bound<&T>, open: &str| match bound {
+        Bound::Included(limit) => Some(limit.to_string()),
+        Bound::Excluded(limit) => Some(format!("{open} {limit}")),
+        Bound::Unbounded => None,
+    };
+    let mend = match (text(range.start_bound(), "above"), text(range.end_bound(), "below")) {
+        (Some(least), Some(most)) => format!("{least} to {most}"),
+        (Some(least), None) => format!("{least} or more"),
+        (None, Some(most)) => format!("{most} or less"),
+        (None, None) => "another".into(),
+    };
+    format!("{number} is out of range; use {mend}")
+}
+
+/// The unit parser separates the mend with a colon; here a semicolon does.
+fn mend(error: UnitError) -> String {
+    error.to_string().replace(": write ", "; write ").replace(": use ", "; use ")
+}
+
+/// `text` in quotes, on one line, and short even if it is not meant to be read at all.
+pub fn quoted(text: &str) -> String {
+    const LONGEST: usize = 40;
+    match text.char_indices().nth(LONGEST) {
+        None => format!("{text:?}"),
+        Some((end, _)) => format!("{:?}...", &text[..end]),
+    }
+}

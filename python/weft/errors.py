@@ -1,0 +1,47 @@
+"""What can go wrong, under the names that users see: `weft.ExperimentError` and its like.
+
+The exceptions of the simulator are made in the native module; here they get the address at
+which Python finds them, so that tracebacks name them well and they can be pickled. The rest of
+the package takes them from here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from weft._native import Cancelled, ExperimentError, StallError
+
+__all__ = ["Cancelled", "DiskError", "ExperimentError", "StallError", "writing"]
+
+for _error in (Cancelled, ExperimentError, StallError):
+    _error.__module__ = "weft"
+
+
+class DiskError(OSError):
+    """Results could not be written: a full disk, as a rule. What was finished is untouched."""
+
+    def adding(self, remark: str) -> DiskError:
+        """The same with something more to say."""
+        return DiskError(self.errno, f"{self.strerror}; {remark}", self.filename)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Make whatever goes wrong while `path` is written a `DiskError` that names it."""
+    from polars.exceptions import PolarsError
+
+    try:
+        yield
+    except DiskError:
+        raise
+    except OSError as error:
+        raise DiskError(error.errno, error.strerror or str(error), str(path)) from error
+    except PolarsError as error:
+        # Polars tells the number of the operating system's error only within its text.
+        number = re.search(r"\(os error (\d+)\)", str(error))
+        why = os.strerror(int(number[1])) if number else " ".join(str(error).split())
+        raise DiskError(int(number[1]) if number else None, why, str(path)) from error
