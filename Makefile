@@ -11,7 +11,7 @@ quietly = $(1) > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; 
 DEMO   := fig2 fig3 fig4-all-to-all-short fig4-ring-short fig4-ring-long
 PAPER  := experiments/ethereal-2024
 
-.PHONY: help demo paper-001 test check bench build lint unit system-packages clean
+.PHONY: help demo paper-001 paper-001-single-link test check bench build lint unit system-packages clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -19,17 +19,21 @@ help:  ## what can be made
 demo: build  ## ECMP against spraying against Ethereal: tables, plots, out/demo/report.html
 	$(WEFT) run $(DEMO:%=$(PAPER)/%.toml) -o out/demo
 
-paper-001: build  ## all of paper 001's evaluation, the long all-to-all included (some 15 minutes)
+paper-001: build  ## all of paper 001's evaluation, the long all-to-all included (some 10 minutes)
 	$(WEFT) run $(PAPER)/*.toml -o out/paper-001
 
+paper-001-single-link: build  ## the same with one link a pair, the literal reading (some 10 minutes)
+	$(WEFT) run $(PAPER)/single-link/*.toml -o out/paper-001-single-link
+
 test: check  ## all tests
-	$(BIN)/pytest -q tests
+	$(BIN)/pytest -q tests -m slow
 
 check: build lint unit  ## the quick part: format, lints, unit tests
 
 lint: build
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 	$(BIN)/ruff format --check python tests bench
 	$(BIN)/ruff check python tests bench
 	$(BIN)/mypy python

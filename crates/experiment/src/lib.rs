@@ -8,7 +8,7 @@
 //! | [`reader`], [`kind`] | typed reading that writes defaults out and refuses unknown keys |
 //! | `section` | the keys of `[fabric]`, `[workload]`, ...: one file each |
 //! | [`experiment`] | [`Resolved`]: every choice made, ready to simulate; its key |
-//! | [`expand`] | all of the above in one call |
+//! | [`mod@expand`] | all of the above in one call |
 //! | [`mod@bound`] | the lower bound that no run may beat |
 //! | [`mod@run`] | builds, simulates, times |
 //! | `measure`, [`columns`] | the result columns |

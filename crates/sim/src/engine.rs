@@ -1,6 +1,6 @@
 //! The loop, and the state that its parts share.
 //!
-//! [`Simulation`] picks the kind of ports that a run needs; [`Engine`] is generic over it and
+//! [`Simulation`] picks the kind of ports that a run needs; `Engine` is generic over it and
 //! over the event queue, and nothing else: schemes, congestion control and recovery are enums.
 
 use crate::audit::Audit;

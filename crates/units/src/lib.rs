@@ -7,7 +7,7 @@
 //! | [`rate`] | [`Rate`]: bits per second, and [`Wire`]: exact serialisation times |
 //! | [`parse`] | text with units (`"400Gbps"`, `"500ns"`, `"64MB"`) to numbers |
 //! | [`options`] | options of schemes and patterns as text, with their errors |
-//! | [`id`] | u32 newtypes and the vectors that they index |
+//! | [`mod@id`] | u32 newtypes and the vectors that they index |
 //! | [`random`] | counter-based random draws and streams |
 //! | [`fastdiv`] | division by a number known only at run time, without a divide |
 //!

@@ -77,7 +77,7 @@ impl Stream {
     pub fn below(&mut self, n: u32) -> u32 {
         (((self.bits() >> 32) * u64::from(n)) >> 32) as u32
     }
-    /// A number in [0, 1): see [`unit`].
+    /// A number in [0, 1): see [`unit()`].
     pub fn unit(&mut self) -> f64 {
         unit(self.bits())
     }

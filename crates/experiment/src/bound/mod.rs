@@ -2,8 +2,8 @@
 //!
 //! The larger of two:
 //!
-//! - [`cuts`]: all that must cross a set of links, over the rate of that set;
-//! - [`dag`]: along dependencies, what each message needs on an empty network.
+//! - `cuts`: all that must cross a set of links, over the rate of that set;
+//! - `dag`: along dependencies, what each message needs on an empty network.
 //!
 //! Invariant: no run may finish earlier, with any splitting, any order and any paths. So a
 //! message of `b` bytes is counted as `b` plus one header for each full or last packet, the
