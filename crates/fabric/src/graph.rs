@@ -42,6 +42,13 @@ pub struct PortGroup {
     pub count: u32,
 }
 
+impl PortGroup {
+    /// The ports.
+    pub fn ids(self) -> impl Iterator<Item = PortId> {
+        (self.first.0..self.first.0 + self.count).map(PortId)
+    }
+}
+
 /// Where a switch stands and how it routes, kept small for the hot path.
 #[derive(Clone, Copy, Debug)]
 struct Switch {

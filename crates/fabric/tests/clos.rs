@@ -54,7 +54,7 @@ fn hosts(fabric: &Fabric) -> impl Iterator<Item = HostId> + use<> {
 }
 fn group(fabric: &Fabric, switch: SwitchId, dst: HostId) -> impl Iterator<Item = PortId> + use<> {
     let group = fabric.next_hops(switch, dst);
-    (group.first.0..group.first.0 + group.count).map(PortId)
+    group.ids()
 }
 /// The longest way that random choices among the next hops can take to `dst`, and the
 /// shortest, in links.
@@ -107,7 +107,7 @@ proptest! {
         }
         for switch in (0..fabric.switches()).map(SwitchId) {
             let ports = fabric.ports_of(switch);
-            for port in (ports.first.0..ports.first.0 + ports.count).map(PortId) {
+            for port in ports.ids() {
                 prop_assert_eq!(fabric.ports()[port].owner, Node::Switch(switch));
                 prop_assert!(owners.insert(port));
             }

@@ -228,12 +228,13 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
     #[cold]
     fn sample(&mut self) {
         let probes = &self.config.probes;
+        let mut series = std::mem::take(&mut self.series);
         let ports = probes.ports.iter().map(|port| self.ports.queued_bytes(self.now, *port));
-        let switches =
-            probes.switches.iter().map(|switch| self.ports.buffered_bytes(self.now, *switch));
-        for (series, bytes) in self.series.iter_mut().zip(ports.chain(switches)) {
+        let switches = probes.switches.iter().map(|switch| self.buffered_bytes(*switch));
+        for (series, bytes) in series.iter_mut().zip(ports.chain(switches)) {
             series.bytes.push(bytes);
         }
+        self.series = series;
         self.samples += self.series.len();
         if self.samples > MOST_SAMPLES {
             self.halt = Some(Halt::TooManySamples);
@@ -243,6 +244,14 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
         {
             self.events.push(Event::new(self.now + interval, Class::Sample, 0));
         }
+    }
+
+    /// Bytes in the memory of `switch`; the sum of its queues where they share none.
+    fn buffered_bytes(&self, switch: SwitchId) -> u64 {
+        self.ports.shared_bytes(switch).unwrap_or_else(|| {
+            let ports = self.config.fabric.ports_of(switch).ids();
+            ports.map(|port| self.ports.queued_bytes(self.now, port)).sum()
+        })
     }
 
     fn finish(mut self) -> Result<Outcome, Halt> {

@@ -92,15 +92,31 @@ fn host_link(r: &mut Reader<'_>) -> Result<Link> {
 
 /// Leaf to spine or aggregation switch; as the host link unless given.
 fn leaf_bundle(r: &mut Reader<'_>, host: Link, members: u32) -> Result<Bundle> {
-    let rate = r.get("uplink", Speed, Some(host.rate), "rate of a leaf's uplink")?;
-    let delay = r.get("uplink_delay", Span::SOME, Some(host.delay), "its one-way delay")?;
+    let rate =
+        r.get("uplink", Speed, Some(host.rate), "rate of a leaf's uplink; as link unless given")?;
+    let delay = r.get(
+        "uplink_delay",
+        Span::SOME,
+        Some(host.delay),
+        "its one-way delay; as delay unless given",
+    )?;
     Ok(Bundle { link: Link { rate, delay }, members })
 }
 
 /// Aggregation switch to core; as below unless given.
 fn core_bundle(r: &mut Reader<'_>, below: Link, members: u32) -> Result<Bundle> {
-    let rate = r.get("core_link", Speed, Some(below.rate), "rate of a link to a core")?;
-    let delay = r.get("core_delay", Span::SOME, Some(below.delay), "its one-way delay")?;
+    let rate = r.get(
+        "core_link",
+        Speed,
+        Some(below.rate),
+        "rate of a link to a core; as uplink unless given",
+    )?;
+    let delay = r.get(
+        "core_delay",
+        Span::SOME,
+        Some(below.delay),
+        "its one-way delay; as uplink_delay unless given",
+    )?;
     Ok(Bundle { link: Link { rate, delay }, members })
 }
 

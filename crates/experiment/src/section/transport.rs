@@ -55,7 +55,7 @@ pub(crate) const RECOVERY: [(&str, &str, &str); 3] = [
 
 /// Said when packets may overtake each other on the way to a receiver that keeps none.
 pub(crate) const SPRAY_OVER_GO_BACK_N: &str = "spray over go-back-N without a reorder buffer: \
-     every packet that overtakes another triggers a NACK and a rewind; expect most packets to \
+     every packet that overtakes another triggers a NACK and a rewind; expect many packets to \
      be sent again";
 
 const LONGEST_RTO: Time = Time::secs(100);

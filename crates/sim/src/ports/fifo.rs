@@ -2,14 +2,15 @@
 //! event. They serve where nothing can change a departure afterwards: drop-tail buffers of
 //! their own, one class, no PFC.
 
-use super::limits::{Limits, Line, bytes_of, mark_bits};
+use super::limits::{Limits, Line, mark_bits};
+use super::record::Record;
 use super::{Ports, Ready};
 use crate::config::{PacketConfig, SwitchConfig};
 use crate::event::{Class, Event, Packet, flag};
 use crate::outcome::PortResult;
 use crate::queue::EventQueue;
 use weft_fabric::Fabric;
-use weft_units::{Draw, IdVec, PortId, Rate, SwitchId, Time};
+use weft_units::{Draw, IdVec, PortId, Time};
 
 /// All ports of a fabric.
 #[derive(Debug)]
@@ -17,9 +18,7 @@ pub struct FifoPorts {
     ports: IdVec<PortId, Fifo>,
     /// What marks and drops, by kind of port; few.
     limits: Vec<Limits>,
-    cold: IdVec<PortId, Cold>,
-    /// First and last port of each switch.
-    switches: IdVec<SwitchId, (u32, u32)>,
+    records: IdVec<PortId, Record>,
     marks: Draw,
 }
 
@@ -40,15 +39,6 @@ struct Fifo {
     told: bool,
 }
 
-/// What few packets touch.
-#[derive(Debug)]
-struct Cold {
-    rate: Rate,
-    drops: u64,
-    dropped_bytes: u64,
-    marks: u64,
-}
-
 impl FifoPorts {
     /// The ports of `fabric`; `seed` draws the random marks.
     pub fn new(
@@ -62,12 +52,10 @@ impl FifoPorts {
             Fifo::new(Line::new(port), Limits::index_of(port, config, packet, &mut limits))
         });
         let ports = ports.collect();
-        let cold = |rate| Cold { rate, drops: 0, dropped_bytes: 0, marks: 0 };
         FifoPorts {
             ports,
             limits,
-            cold: fabric.ports().iter().map(|port| cold(port.rate)).collect(),
-            switches: switch_ranges(fabric),
+            records: Record::all(fabric),
             marks: Draw::new(seed, "ecn-mark"),
         }
     }
@@ -82,13 +70,6 @@ impl FifoPorts {
         fifo.bytes += u64::from(packet.size);
         fifo.packets += 1;
         events.push(Event::arrival(fifo.free_at + fifo.line.delay, port, packet));
-    }
-
-    #[cold]
-    fn drop(&mut self, port: PortId, packet: Packet) {
-        let cold = &mut self.cold[port];
-        cold.drops += 1;
-        cold.dropped_bytes += u64::from(packet.size);
     }
 }
 
@@ -110,15 +91,6 @@ impl Fifo {
     }
 }
 
-/// First port and end of each switch.
-pub(super) fn switch_ranges(fabric: &Fabric) -> IdVec<SwitchId, (u32, u32)> {
-    let range = |switch| {
-        let ports = fabric.ports_of(SwitchId(switch));
-        (ports.first.0, ports.first.0 + ports.count)
-    };
-    (0..fabric.switches()).map(range).collect()
-}
-
 impl Ports for FifoPorts {
     #[inline(always)]
     fn forward<Q: EventQueue>(
@@ -134,13 +106,13 @@ impl Ports for FifoPorts {
         let backlog = fifo.backlog(now);
         let size = fifo.line.wire.time(u32::from(packet.size));
         if !limits.fits(backlog, size) {
-            return self.drop(port, packet);
+            return self.records[port].drop(&packet);
         }
         if limits.marks(backlog, || mark_bits(self.marks, port, fifo.packets))
             && !packet.is(flag::CONTROL)
         {
             packet.to |= flag::MARKED;
-            self.cold[port].marks += 1;
+            self.records[port].mark();
         }
         self.append(now, port, packet, events);
     }
@@ -197,31 +169,14 @@ impl Ports for FifoPorts {
     }
 
     fn queued_bytes(&self, now: Time, port: PortId) -> u64 {
-        bytes_of(self.cold[port].rate, self.ports[port].backlog(now))
+        self.records[port].bytes_of(self.ports[port].backlog(now))
     }
 
-    fn buffered_bytes(&self, now: Time, switch: SwitchId) -> u64 {
-        let (first, end) = self.switches[switch];
-        (first..end).map(|port| self.queued_bytes(now, PortId(port))).sum()
-    }
-
-    fn results(&self, _end: Time) -> Vec<PortResult> {
-        self.ports
-            .enumerate()
-            .map(|(port, fifo)| {
-                let cold = &self.cold[port];
-                PortResult {
-                    bytes: fifo.bytes,
-                    packets: fifo.packets,
-                    drops: cold.drops,
-                    dropped_bytes: cold.dropped_bytes,
-                    marks: cold.marks,
-                    pauses: 0,
-                    paused: Time::ZERO,
-                    peak_queue: bytes_of(cold.rate, fifo.peak),
-                }
-            })
-            .collect()
+    fn results(&self, end: Time) -> Vec<PortResult> {
+        let result = |(fifo, record): (&Fifo, &Record)| {
+            record.result(end, fifo.bytes, fifo.packets, fifo.peak)
+        };
+        self.ports.iter().zip(self.records.iter()).map(result).collect()
     }
 
     fn pauses_sent(&self) -> u64 {

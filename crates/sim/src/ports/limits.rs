@@ -100,11 +100,6 @@ impl Line {
     }
 }
 
-/// Whole bytes that a backlog stands for.
-pub(super) fn bytes_of(rate: Rate, backlog: Time) -> u64 {
-    rate.bytes_in(backlog)
-}
-
 /// The random bits for the decision whether `port` marks its `packet`-th packet.
 #[inline(always)]
 pub(super) fn mark_bits(draw: Draw, port: PortId, packet: u64) -> u64 {

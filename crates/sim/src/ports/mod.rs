@@ -10,6 +10,7 @@
 mod fifo;
 mod limits;
 mod queued;
+mod record;
 mod shared;
 
 pub use fifo::FifoPorts;
@@ -67,9 +68,11 @@ pub trait Ports {
     ) -> bool;
     /// Bytes in the queue of `port`.
     fn queued_bytes(&self, now: Time, port: PortId) -> u64;
-    /// Bytes in the memory of `switch`: in its queues, where each port has a buffer of its
-    /// own; where they share one, packets count whole until their last bit has left.
-    fn buffered_bytes(&self, now: Time, switch: SwitchId) -> u64;
+    /// Bytes in the memory of `switch`, where its ports share one: whole packets, until their
+    /// last bit has left. `None`: every port has memory of its own.
+    fn shared_bytes(&self, _switch: SwitchId) -> Option<u64> {
+        None
+    }
     /// What went over each port.
     fn results(&self, end: Time) -> Vec<PortResult>;
     /// PFC pause frames that were sent.

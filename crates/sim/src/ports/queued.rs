@@ -3,8 +3,8 @@
 //!
 //! A packet occupies the switch's memory until its last bit has left.
 
-use super::fifo::switch_ranges;
-use super::limits::{Limits, Line, bytes_of, mark_bits};
+use super::limits::{Limits, Line, mark_bits};
+use super::record::Record;
 use super::shared::{Admission, Ingress, Memory, PAUSE_FRAME_BYTES, Rules, headroom, set_aside};
 use super::{Ports, Ready};
 use crate::config::{PacketConfig, SwitchConfig};
@@ -13,7 +13,7 @@ use crate::outcome::PortResult;
 use crate::queue::EventQueue;
 use std::collections::VecDeque;
 use weft_fabric::{Fabric, Node};
-use weft_units::{Draw, IdVec, PortId, Rate, SwitchId, Time};
+use weft_units::{Draw, IdVec, PortId, SwitchId, Time};
 
 /// All ports of a fabric.
 #[derive(Debug)]
@@ -23,11 +23,9 @@ pub struct QueuePorts {
     /// What came in by each port's reverse link.
     ingress: IdVec<PortId, Ingress>,
     memory: IdVec<SwitchId, Memory>,
-    /// First and last port of each switch.
-    switches: IdVec<SwitchId, (u32, u32)>,
     rules: Rules,
     control_priority: bool,
-    cold: IdVec<PortId, Cold>,
+    records: IdVec<PortId, Record>,
     marks: Draw,
     pauses_sent: u64,
 }
@@ -67,17 +65,6 @@ struct Queued {
     bytes: u64,
     packets: u64,
     peak: Time,
-}
-
-#[derive(Debug)]
-struct Cold {
-    rate: Rate,
-    drops: u64,
-    dropped_bytes: u64,
-    marks: u64,
-    pauses: u64,
-    paused: Time,
-    paused_at: Time,
 }
 
 const NIC: u32 = u32::MAX;
@@ -129,10 +116,9 @@ impl QueuePorts {
             limits,
             ingress: ingress.collect(),
             memory: memory.collect(),
-            switches: switch_ranges(fabric),
             rules: Rules::new(config),
             control_priority: config.control_priority,
-            cold: fabric.ports().iter().map(|port| Cold::new(port.rate)).collect(),
+            records: Record::all(fabric),
             marks: Draw::new(seed, "ecn-mark"),
             pauses_sent: 0,
         }
@@ -258,7 +244,7 @@ impl QueuePorts {
         }
         let backlog = queue.backlog(now);
         let queued = match self.rules.drops_by_queue() {
-            true => bytes_of(self.cold[port].rate, backlog),
+            true => self.records[port].bytes_of(backlog),
             false => 0,
         };
         let limits = &self.limits[queue.limits as usize];
@@ -270,13 +256,6 @@ impl QueuePorts {
             self.tell(now, ingress, events);
         }
         matches!(admission, Admission::Admit | Admission::AdmitAndPause).then_some(ingress)
-    }
-
-    #[cold]
-    fn drop(&mut self, port: PortId, packet: Packet) {
-        let cold = &mut self.cold[port];
-        cold.drops += 1;
-        cold.dropped_bytes += u64::from(packet.size);
     }
 }
 
@@ -300,14 +279,6 @@ impl Queued {
     }
 }
 
-impl Cold {
-    fn new(rate: Rate) -> Cold {
-        let (drops, dropped_bytes, marks, pauses) = (0, 0, 0, 0);
-        let (paused, paused_at) = (Time::ZERO, Time::ZERO);
-        Cold { rate, drops, dropped_bytes, marks, pauses, paused, paused_at }
-    }
-}
-
 impl Ports for QueuePorts {
     #[inline(always)]
     fn forward<Q: EventQueue>(
@@ -319,7 +290,7 @@ impl Ports for QueuePorts {
         events: &mut Q,
     ) {
         let Some(ingress) = self.admit(now, port, ingress, &packet, events) else {
-            return self.drop(port, packet);
+            return self.records[port].drop(&packet);
         };
         let control = packet.is(flag::CONTROL);
         let queue = &self.ports[port];
@@ -327,7 +298,7 @@ impl Ports for QueuePorts {
         let bits = || mark_bits(self.marks, port, queue.admitted());
         if !control && limits.marks(queue.backlog(now), bits) {
             packet.to |= flag::MARKED;
-            self.cold[port].marks += 1;
+            self.records[port].mark();
         }
         let first = self.control_priority && control;
         self.enqueue(now, port, Entry { packet, ingress }, first, events);
@@ -372,48 +343,25 @@ impl Ports for QueuePorts {
         paused: bool,
         events: &mut Q,
     ) -> bool {
-        let cold = &mut self.cold[port];
+        self.records[port].pause(now, paused);
         let queue = &mut self.ports[port];
-        if paused && !queue.paused {
-            cold.pauses += 1;
-            cold.paused_at = now;
-        } else if !paused && queue.paused {
-            cold.paused += now - cold.paused_at;
-        }
         queue.paused = paused;
         !paused && queue.is_idle() && self.serve_next(now, port, events)
     }
 
     fn queued_bytes(&self, now: Time, port: PortId) -> u64 {
-        bytes_of(self.cold[port].rate, self.ports[port].backlog(now))
+        self.records[port].bytes_of(self.ports[port].backlog(now))
     }
 
-    fn buffered_bytes(&self, now: Time, switch: SwitchId) -> u64 {
-        if self.rules.is_shared() {
-            return self.memory[switch].total;
-        }
-        let (first, end) = self.switches[switch];
-        (first..end).map(|port| self.queued_bytes(now, PortId(port))).sum()
+    fn shared_bytes(&self, switch: SwitchId) -> Option<u64> {
+        self.rules.is_shared().then(|| self.memory[switch].total)
     }
 
     fn results(&self, end: Time) -> Vec<PortResult> {
-        self.ports
-            .enumerate()
-            .map(|(port, queue)| {
-                let cold = &self.cold[port];
-                let open = if queue.paused { end - cold.paused_at } else { Time::ZERO };
-                PortResult {
-                    bytes: queue.bytes,
-                    packets: queue.packets,
-                    drops: cold.drops,
-                    dropped_bytes: cold.dropped_bytes,
-                    marks: cold.marks,
-                    pauses: cold.pauses,
-                    paused: cold.paused + open,
-                    peak_queue: bytes_of(cold.rate, queue.peak),
-                }
-            })
-            .collect()
+        let result = |(queue, record): (&Queued, &Record)| {
+            record.result(end, queue.bytes, queue.packets, queue.peak)
+        };
+        self.ports.iter().zip(self.records.iter()).map(result).collect()
     }
 
     fn pauses_sent(&self) -> u64 {

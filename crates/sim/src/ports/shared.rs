@@ -186,9 +186,8 @@ pub(super) fn set_aside(
     packet: &PacketConfig,
     pfc: &PfcConfig,
 ) -> u64 {
-    let ports = fabric.ports_of(switch);
-    let ids = (ports.first.0..ports.first.0 + ports.count).map(PortId);
-    let each = ids.map(|port| headroom(fabric, port, packet, pfc).saturating_add(pfc.reserve));
+    let ports = fabric.ports_of(switch).ids();
+    let each = ports.map(|port| headroom(fabric, port, packet, pfc).saturating_add(pfc.reserve));
     each.fold(0, u64::saturating_add)
 }
 
