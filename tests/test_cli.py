@@ -27,7 +27,7 @@ Connections 2
 def test_help_answers_at_once() -> None:
     """Heavy libraries are imported only where they are used."""
     took = []
-    for _ in range(3):
+    for _ in range(7):  # the best: others use this machine too
         began = time.perf_counter()
         subprocess.run(command("--help"), check=True, capture_output=True)
         took.append(time.perf_counter() - began)
