@@ -1,6 +1,6 @@
 """Runs the speed benchmark, compares it with the last record, and keeps a new one.
 
-Records are JSON files in bench/records, named by date and commit: commit, command, machine,
+Records are JSON files in bench/records, named by date (UTC, so that they sort) and commit: commit, command, machine,
 a calibration of the machine, and for each case the raw loop times of all repetitions.
 Ratios are corrected by the calibration loops of the two records, so that a slower day of the
 machine does not look like slower code.
@@ -83,7 +83,7 @@ def keep(measured: dict[str, Any], command: list[str]) -> Path:
     """Write a record of what was measured, where and with what; returns its path."""
     changed = output_of("git", "status", "--porcelain")
     commit = output_of("git", "rev-parse", "HEAD") + ("+changes" if changed else "")
-    date = datetime.date.today().isoformat()
+    date = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H%MZ")
     record = {
         "date": date,
         "commit": commit,
