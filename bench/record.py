@@ -1,7 +1,8 @@
 """Runs the speed benchmark, compares it with the last record, and keeps a new one.
 
-Records are JSON files in bench/records, named by date (UTC, so that they sort) and commit: commit, command, machine,
-a calibration of the machine, and for each case the raw loop times of all repetitions.
+Records are JSON files in bench/records, named by date (UTC, so that they sort) and commit:
+commit, command, machine, a calibration of the machine, and for each case the raw loop times of
+all repetitions.
 Ratios are corrected by the calibration loops of the two records, so that a slower day of the
 machine does not look like slower code.
 """
