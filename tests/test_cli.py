@@ -174,3 +174,20 @@ def test_reader_that_goes_away_is_no_error() -> None:
     shell = f"{' '.join(command('list', 'schemes'))} | true"
     done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
     assert done.stderr == ""
+
+
+def test_what_only_a_run_can_tell_names_the_experiment(tmp_path: Path) -> None:
+    """A probe that would fill the memory stops with one line."""
+    experiment = tmp_path / "greedy.toml"
+    experiment.write_text(
+        '[fabric]\ntopology = "leaf-spine"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\n'
+        '[workload]\npattern = "all-to-all"\nsize = "100KB"\n[balance]\nscheme = "ecmp"\n'
+        '[probe]\ninterval = "1ps"\nports = ["leaf-* -> *"]\n'
+    )
+    ended = subprocess.run(
+        command("run", str(experiment)), capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 2
+    line = ended.stderr.splitlines()[-1]
+    assert line.startswith("error: greedy ecmp seed 1: probe.interval: leads to more than")
+    assert line.endswith("sample less often, or fewer ports")

@@ -105,7 +105,7 @@ def test_stall_is_told_and_the_others_are_kept(
     monkeypatch.setattr(_native, "run", stalling)
     assert commands.run([str(small)], options(tmp_path / "out"), None, [], None, None) == 1
     said = capsys.readouterr()
-    expected = "stalled: spray seed 2: message 3 (0 -> 2) waits for an acknowledgement"
+    expected = "stalled: small spray seed 2: message 3 (0 -> 2) waits for an acknowledgement"
     assert said.err.splitlines() == [expected]
     assert "ethereal" in said.out
     assert len(run_folders(tmp_path / "out")) == 5

@@ -46,11 +46,8 @@ class Study:
         ]
 
     def name_of(self, spec: RunSpec) -> str:
-        """What a run is called among all of them: with its experiment if there are several."""
-        name = plain_name(spec)
-        if len(self.experiments) == 1:
-            return name
-        return f"{self._owners[spec['key']]} {name}"
+        """What a run is called: its experiment and what tells it from the others there."""
+        return f"{self._owners[spec['key']]} {plain_name(spec)}"
 
     @cached_property
     def _owners(self) -> dict[str, str]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from weft import _native
 from weft._types import Row, RunSpec
-from weft.errors import StallError
+from weft.errors import ExperimentError, StallError
 from weft.progress import Watcher
 from weft.store import Store
 
@@ -94,3 +94,6 @@ def _finish(future: Future[Row], key: str, called: str, stalls: dict[str, str]) 
     except StallError as error:
         stalls[key] = f"{called}: {error}"
         return None
+    except ExperimentError as error:
+        # What only a run can tell: say which one.
+        raise ExperimentError(f"{called}: {error}") from None

@@ -1,5 +1,8 @@
 //! Sweeps, defaults, keys, short forms and the catalogue.
 
+mod common;
+
+use common::GOOD;
 use std::collections::BTreeSet;
 use weft_balance::scheme::SCHEMES;
 use weft_experiment::value::Value;
@@ -8,20 +11,6 @@ use weft_experiment::{
 };
 use weft_units::OptionInfo;
 use weft_workload::PATTERNS;
-
-const BASE: &str = r#"
-title = "Sweep"
-[fabric]
-topology = "leaf-spine"
-leaves = 4
-spines = 2
-hosts_per_leaf = 4
-[workload]
-pattern = "all-to-all"
-size = "16KB"
-[balance]
-scheme = "ecmp"
-"#;
 
 fn expanded(text: &str, overrides: &[(&str, &str)], seeds: Option<u64>) -> Expansion {
     let overrides: Vec<_> =
@@ -50,7 +39,7 @@ fn a_sweep_is_a_product_in_file_order_with_the_last_key_fastest() {
     // "z" before "a": the order of the file, not of the alphabet.
     let sweep = "[sweep]\n\"workload.size\" = [\"1KB\", \"2KB\"]\n\
                  \"balance.scheme\" = [\"ecmp\", \"spray\"]\nseeds = [7, 3]\n";
-    let all = expanded(&format!("{BASE}{sweep}"), &[], None);
+    let all = expanded(&format!("{GOOD}{sweep}"), &[], None);
     let expected = ["1KB, ecmp", "1KB, ecmp", "1KB, spray", "1KB, spray", "2KB, ecmp", "2KB, ecmp"];
     assert_eq!(labels(&all)[..6], expected);
     assert_eq!(all.runs.len(), 8);
@@ -65,7 +54,7 @@ fn a_sweep_is_a_product_in_file_order_with_the_last_key_fastest() {
 #[test]
 fn seeds_count_from_one_and_can_be_overridden() {
     let seeds = |text: &str, over| {
-        let all = expanded(&format!("{BASE}{text}"), &[], over);
+        let all = expanded(&format!("{GOOD}{text}"), &[], over);
         all.runs.iter().map(|run| run.seed).collect::<Vec<_>>()
     };
     assert_eq!(seeds("", None), [1]);
@@ -76,7 +65,7 @@ fn seeds_count_from_one_and_can_be_overridden() {
 #[test]
 fn a_swept_table_is_merged_and_known_by_its_name() {
     let sweep = "[sweep]\nfabric = [{ name = \"bundled\", links_per_pair = 4 }, { spines = 8 }]\n";
-    let all = expanded(&format!("{BASE}{sweep}"), &[], None);
+    let all = expanded(&format!("{GOOD}{sweep}"), &[], None);
     assert_eq!(labels(&all), ["bundled", "spines=8"]);
     assert_eq!(
         (at(&all, 0, "fabric.links_per_pair"), at(&all, 0, "fabric.spines")),
@@ -87,7 +76,7 @@ fn a_swept_table_is_merged_and_known_by_its_name() {
         ("1".into(), "8".into())
     );
     let sweep = "[sweep]\nvariant = [{ name = \"both\", fabric = { spines = 8 }, balance = { scheme = \"reps\" } }]\n";
-    let all = expanded(&format!("{BASE}{sweep}"), &[], None);
+    let all = expanded(&format!("{GOOD}{sweep}"), &[], None);
     assert_eq!(labels(&all), ["both"]);
     assert_eq!(
         (at(&all, 0, "fabric.spines"), at(&all, 0, "balance.scheme")),
@@ -97,7 +86,7 @@ fn a_swept_table_is_merged_and_known_by_its_name() {
 
 #[test]
 fn a_swept_choice_ignores_the_keys_of_its_siblings() {
-    let text = BASE.replace("scheme = \"ecmp\"", "entropies = 32");
+    let text = GOOD.replace("scheme = \"ecmp\"", "entropies = 32");
     let sweep = "[sweep]\n\"balance.scheme\" = [\"ecmp\", \"reps\"]\n";
     let all = expanded(&format!("{text}{sweep}"), &[], None);
     assert_eq!(at(&all, 1, "balance.entropies"), "32");
@@ -106,7 +95,7 @@ fn a_swept_choice_ignores_the_keys_of_its_siblings() {
 
 #[test]
 fn an_override_ends_a_sweep_and_a_list_replaces_it() {
-    let text = format!("{BASE}[sweep]\n\"balance.scheme\" = [\"ecmp\", \"spray\"]\n");
+    let text = format!("{GOOD}[sweep]\n\"balance.scheme\" = [\"ecmp\", \"spray\"]\n");
     let one = expanded(&text, &[("balance.scheme", "reps"), ("workload.size", "64KB")], None);
     assert_eq!(labels(&one), ["reps"]);
     assert_eq!(at(&one, 0, "workload.size"), "64KB");
@@ -130,8 +119,8 @@ fn defaults_are_written_out_and_read_back_as_the_same() {
         workloads.join(", ")
     );
     let fabrics = [
-        BASE.to_owned(),
-        BASE.replace("leaf-spine", "fat-tree")
+        GOOD.to_owned(),
+        GOOD.replace("leaf-spine", "fat-tree")
             .replace("leaves = 4\nspines = 2\nhosts_per_leaf = 4", "k = 4"),
     ];
     for fabric in fabrics {
@@ -147,7 +136,7 @@ fn defaults_are_written_out_and_read_back_as_the_same() {
 
 #[test]
 fn defaults_are_the_documented_ones() {
-    let all = expanded(BASE, &[], None);
+    let all = expanded(GOOD, &[], None);
     let expected = [
         ("fabric.link", "100Gbps"),
         ("fabric.delay", "500ns"),
@@ -184,14 +173,14 @@ fn defaults_are_the_documented_ones() {
         assert_eq!(at(&all, 0, key), value, "{key}");
     }
     let ethereal =
-        expanded(BASE, &[("balance.scheme", "ethereal"), ("fabric.link", "400Gbps")], None);
+        expanded(GOOD, &[("balance.scheme", "ethereal"), ("fabric.link", "400Gbps")], None);
     assert_eq!(at(&ethereal, 0, "balance.start_jitter"), "50ns");
     assert_eq!(at(&ethereal, 0, "balance.random_position"), "true");
     assert_eq!(at(&ethereal, 0, "balance.batch"), "100ns");
     assert_eq!(at(&ethereal, 0, "fabric.switch.ecn_kmin"), "260KB");
-    let spray = expanded(BASE, &[("balance.scheme", "spray")], None);
+    let spray = expanded(GOOD, &[("balance.scheme", "spray")], None);
     assert_eq!(at(&spray, 0, "transport.recovery"), "selective-repeat");
-    let per_port = expanded(BASE, &[("fabric.switch.buffer_kind", "per-port")], None);
+    let per_port = expanded(GOOD, &[("fabric.switch.buffer_kind", "per-port")], None);
     assert_eq!(at(&per_port, 0, "fabric.switch.pfc"), "false");
 }
 
@@ -200,7 +189,7 @@ fn windows_are_bandwidth_delay_products() {
     // Four links of 80 ps a byte and 500 ns each way: a full packet takes
     // 4 * (4144 * 80 ps + 500 ns), its acknowledgement 4 * (60 * 80 ps + 500 ns); together
     // 5,345.28 ns, which is 66,816 bytes at 100 Gb/s.
-    let all = expanded(BASE, &[], None);
+    let all = expanded(GOOD, &[], None);
     let json = Value::Table(all.runs[0].experiment.clone()).to_json();
     let run = read_run(&json).expect("resolved");
     assert_eq!(run.balance.first_window, 66_816);
@@ -213,17 +202,17 @@ fn windows_are_bandwidth_delay_products() {
 #[test]
 fn spray_over_go_back_n_is_warned_of_once() {
     let sweep = "[sweep]\n\"balance.scheme\" = [\"ecmp\", \"spray\", \"ethereal\"]\nseeds = 3\n";
-    let all = expanded(&format!("{BASE}{sweep}"), &[("transport.recovery", "go-back-n")], None);
+    let all = expanded(&format!("{GOOD}{sweep}"), &[("transport.recovery", "go-back-n")], None);
     assert_eq!(all.warnings.len(), 1);
     assert!(all.warnings[0].contains("spray over go-back-N without a reorder buffer"));
-    assert!(expanded(&format!("{BASE}{sweep}"), &[], None).warnings.is_empty());
+    assert!(expanded(&format!("{GOOD}{sweep}"), &[], None).warnings.is_empty());
 }
 
 #[test]
 fn a_workload_file_counts_by_content_and_not_by_place() {
     let folder = std::env::temp_dir().join(format!("weft-expansion-{}", std::process::id()));
     let places = [folder.join("a"), folder.join("b")];
-    let text = BASE.replace("pattern = \"all-to-all\"\nsize = \"16KB\"", "file = \"flows.csv\"");
+    let text = GOOD.replace("pattern = \"all-to-all\"\nsize = \"16KB\"", "file = \"flows.csv\"");
     let key_in = |place: &std::path::Path, flows: &str| {
         std::fs::create_dir_all(place).expect("a temporary folder");
         std::fs::write(place.join("flows.csv"), flows).expect("a temporary file");
@@ -281,7 +270,7 @@ fn accepts(overrides: &[(&str, &str)], key: &str) {
     let overrides: Vec<_> =
         overrides.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let (format, source) = (Format::Toml, "fig.toml");
-    let request = Request { text: BASE, format, source, overrides: &overrides, seeds: None };
+    let request = Request { text: GOOD, format, source, overrides: &overrides, seeds: None };
     let error = expand(&request).expect_err("a table is no value");
     assert!(!error.to_string().contains("unknown key"), "{key}: {error}");
 }
@@ -302,7 +291,7 @@ fn every_listed_scheme_option_is_read() {
 #[test]
 fn options_are_written_out_in_one_form() {
     let key = |overrides: &[(&str, &str)]| {
-        let all = expanded(BASE, overrides, None);
+        let all = expanded(GOOD, overrides, None);
         all.runs[0].key.clone()
     };
     let reps = |entropies| key(&[("balance.scheme", "reps"), ("balance.entropies", entropies)]);
@@ -325,7 +314,7 @@ fn folder(name: &str) -> std::path::PathBuf {
 fn an_experiment_extends_another_and_replaces_its_sweep() {
     let folder = folder("extends");
     let sweep = "[sweep]\n\"balance.scheme\" = [\"ecmp\", \"spray\"]\nseeds = 2\n";
-    std::fs::write(folder.join("base.toml"), format!("{BASE}{sweep}")).unwrap();
+    std::fs::write(folder.join("base.toml"), format!("{GOOD}{sweep}")).unwrap();
     let source = folder.join("child.toml").display().to_string();
     let run = |text: &str| {
         let (format, overrides) = (Format::Toml, &[]);
@@ -351,7 +340,7 @@ fn an_experiment_extends_another_and_replaces_its_sweep() {
 
 #[test]
 fn a_star_probes_every_port_that_it_matches() {
-    let fabric = BASE.replace("spines = 2", "spines = 2\nlinks_per_pair = 3");
+    let fabric = GOOD.replace("spines = 2", "spines = 2\nlinks_per_pair = 3");
     let probed = |name: &str| {
         let all = expanded(&format!("{fabric}[probe]\nports = [\"{name}\"]\n"), &[], Some(1));
         let run = read_run(&Value::Table(all.runs[0].experiment.clone()).to_json()).unwrap();
@@ -369,7 +358,7 @@ fn a_star_probes_every_port_that_it_matches() {
 fn a_start_beyond_all_reason_is_refused() {
     let folder = folder("late");
     std::fs::write(folder.join("late.csv"), "src,dst,size,start\n0,1,9,0\n1,2,9,2000s\n").unwrap();
-    let text = BASE.replace("pattern = \"all-to-all\"\nsize = \"16KB\"", "file = \"late.csv\"");
+    let text = GOOD.replace("pattern = \"all-to-all\"\nsize = \"16KB\"", "file = \"late.csv\"");
     let source = folder.join("late.toml").display().to_string();
     let request =
         Request { text: &text, format: Format::Toml, source: &source, overrides: &[], seeds: None };

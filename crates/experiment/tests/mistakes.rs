@@ -1,21 +1,10 @@
 //! Every mistake in an experiment gives one line with the source, the key and the mend.
 
+mod common;
+
+use common::GOOD;
 use proptest::prelude::*;
 use weft_experiment::{Format, Request, ShortKind, expand, shorthand};
-
-/// A correct experiment; tests replace one line of it.
-const GOOD: &str = r#"title = "A test"
-[fabric]
-topology = "leaf-spine"
-leaves = 4
-spines = 2
-hosts_per_leaf = 4
-[workload]
-pattern = "all-to-all"
-size = "16KB"
-[balance]
-scheme = "ecmp"
-"#;
 
 fn message(text: &str) -> String {
     message_with(text, &[])
