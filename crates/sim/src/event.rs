@@ -1,8 +1,9 @@
 //! Packets, events, and the order in which events happen.
 
+use crate::cut::InLink;
 use weft_balance::plan::Route;
 use weft_fabric::PathId;
-use weft_units::{HostId, PortId, Time};
+use weft_units::{HostId, Time};
 
 /// What kind of packet, and what has happened to it: bits beside the destination.
 pub mod flag {
@@ -31,7 +32,8 @@ pub mod flag {
 /// A packet. Carried by value, never stored elsewhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
-    /// Index of its queue pair. Identifies state, decides nothing.
+    /// Its queue pair: of data a [`ReceiverId`], of control the number that the destination's
+    /// domain gave the sender. Identifies state, decides nothing.
     pub flow: u32,
     /// Number of the data packet; of the one answered, in an acknowledgement.
     pub seq: u32,
@@ -43,6 +45,36 @@ pub struct Packet {
     pub route: u16,
     /// Bytes on the wire.
     pub size: u16,
+}
+
+/// Which receiving half of a queue pair, in the domain of its host: the domain of the sender,
+/// and a number that counts the queue pairs between the two domains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceiverId(pub u32);
+
+impl ReceiverId {
+    const SHIFT: u32 = 26;
+    /// Domains are numbered below this.
+    pub const DOMAINS: u32 = 1 << (32 - ReceiverId::SHIFT);
+
+    /// The `number`-th queue pair from `domain`.
+    ///
+    /// # Panics
+    /// Beyond 67 million of them.
+    pub fn new(domain: u16, number: u32) -> ReceiverId {
+        assert!(number >> ReceiverId::SHIFT == 0, "{number} queue pairs are too many");
+        ReceiverId(u32::from(domain) << ReceiverId::SHIFT | number)
+    }
+    /// The domain of the sender.
+    #[inline(always)]
+    pub fn domain(self) -> usize {
+        (self.0 >> ReceiverId::SHIFT) as usize
+    }
+    /// Which of the queue pairs from there.
+    #[inline(always)]
+    pub fn number(self) -> usize {
+        (self.0 & ((1 << ReceiverId::SHIFT) - 1)) as usize
+    }
 }
 
 impl Packet {
@@ -76,7 +108,7 @@ impl Packet {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum Class {
-    /// A packet reaches the far end of the link of a port.
+    /// A packet reaches the end of a link.
     Arrive = 0,
     /// A port has put the last bit of a packet on the wire.
     Transmitted = 1,
@@ -84,24 +116,27 @@ pub enum Class {
     Start = 2,
     /// A queue pair's retransmission timer.
     Timer = 3,
+    /// A host hears that a dependency of one of its messages was met.
+    News = 4,
     /// A message's last dependency was met and its delay is over.
-    Post = 4,
+    Post = 5,
     /// A host's planner wants to be flushed.
-    Flush = 5,
+    Flush = 6,
     /// A host looks for something to send, once all that was posted now is in.
-    Wake = 6,
+    Wake = 7,
     /// Queues are sampled.
-    Sample = 7,
+    Sample = 8,
 }
 
-/// Whom an event is for: a class and the number of a port, flow, message or host.
+/// Whom an event is for: a class and the number of a link, port, queue pair, dependency,
+/// message or host. Ports, links, queue pairs and hosts are numbered by domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(transparent)]
 pub struct Target(u32);
 
 impl Target {
-    const SHIFT: u32 = 29;
-    /// Ports, flows, messages and hosts are numbered below this.
+    const SHIFT: u32 = 28;
+    /// All of these are numbered below this.
     pub const LIMIT: u32 = 1 << Target::SHIFT;
 
     /// The target of `class` with number `id`.
@@ -118,9 +153,10 @@ impl Target {
             1 => Class::Transmitted,
             2 => Class::Start,
             3 => Class::Timer,
-            4 => Class::Post,
-            5 => Class::Flush,
-            6 => Class::Wake,
+            4 => Class::News,
+            5 => Class::Post,
+            6 => Class::Flush,
+            7 => Class::Wake,
             _ => Class::Sample,
         }
     }
@@ -156,10 +192,10 @@ impl Event {
     pub fn new(time: Time, class: Class, id: u32) -> Event {
         Event { time, target: Target::new(class, id), packet: Packet::default() }
     }
-    /// `packet` reaches the far end of the link of `port`.
+    /// `packet` reaches the end of `link`.
     #[inline(always)]
-    pub fn arrival(time: Time, port: PortId, packet: Packet) -> Event {
-        Event { time, target: Target::new(Class::Arrive, port.0), packet }
+    pub fn arrival(time: Time, link: InLink, packet: Packet) -> Event {
+        Event { time, target: Target::new(Class::Arrive, link.0), packet }
     }
     /// The order of events.
     #[inline(always)]

@@ -1,93 +1,119 @@
 //! A packet at the far end of a link: handed to its host, or sent on by a switch.
 
 use crate::config::RunConfig;
+use crate::cut::{Cut, InLink, OutPort, OwnHost, OwnSwitch, Territory};
 use crate::engine::Engine;
 use crate::event::{Packet, flag};
 use crate::ports::Ports;
 use crate::queue::EventQueue;
 use weft_balance::hash;
 use weft_fabric::{Fabric, Node};
-use weft_units::{HostId, IdVec, PortId, SwitchId};
+use weft_units::{IdVec, SwitchId};
 
-/// The far end of a port's link, packed for the hot path.
+/// The end of a link, packed for the hot path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
     /// A host, or with [`Link::SWITCH`] set a switch.
     peer: u32,
-    /// The port at the far end that leads back.
-    reverse: PortId,
+    /// The port that leads back.
+    reverse: OutPort,
 }
 
 impl Link {
     const SWITCH: u32 = 1 << 31;
 
-    pub(crate) fn all(fabric: &Fabric) -> IdVec<PortId, Link> {
-        let link = |port: &weft_fabric::Port| {
+    /// The links that end in a domain.
+    pub(crate) fn all(fabric: &Fabric, cut: &Cut, territory: &Territory) -> IdVec<InLink, Link> {
+        let link = |id: &weft_units::PortId| {
+            let port = &fabric.ports()[*id];
             let peer = match port.peer {
-                Node::Host(host) => host.0,
-                Node::Switch(switch) => switch.0 | Link::SWITCH,
+                Node::Host(host) => cut.hosts[host].own.0,
+                Node::Switch(switch) => cut.switches[switch].own.0 | Link::SWITCH,
             };
-            Link { peer, reverse: port.reverse }
+            Link { peer, reverse: cut.ports[port.reverse].own }
         };
-        fabric.ports().iter().map(link).collect()
+        territory.links.iter().map(link).collect()
     }
 }
 
-/// The hash salt of every switch: its own, or one for all.
-pub(crate) fn salts(config: &RunConfig) -> IdVec<SwitchId, u64> {
-    let of = |switch| if config.switch.same_salt { SwitchId(0) } else { SwitchId(switch) };
-    (0..config.fabric.switches()).map(|switch| hash::salt(config.seed, of(switch))).collect()
+/// What forwarding needs to know of a switch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Switch {
+    /// Its number in the fabric.
+    id: SwitchId,
+    /// What the domain's number of a port of it is more than the fabric's.
+    shift: u32,
+    /// Of its hash: its own, or one for all.
+    salt: u64,
+}
+
+impl Switch {
+    /// The switches of a domain.
+    pub(crate) fn all(
+        config: &RunConfig,
+        cut: &Cut,
+        territory: &Territory,
+    ) -> IdVec<OwnSwitch, Switch> {
+        let switch = |id: &SwitchId| {
+            let salted = if config.switch.same_salt { SwitchId(0) } else { *id };
+            let first = config.fabric.ports_of(*id).first;
+            let shift = cut.ports[first].own.0.wrapping_sub(first.0);
+            Switch { id: *id, shift, salt: hash::salt(config.seed, salted) }
+        };
+        territory.switches.iter().map(switch).collect()
+    }
 }
 
 impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
-    /// A packet has reached the far end of the link of `port`.
+    /// A packet has reached the end of `link`.
     #[inline(always)]
-    pub(crate) fn arrive(&mut self, port: PortId, packet: Packet) {
-        let Link { peer, reverse } = self.links[port];
+    pub(crate) fn arrive(&mut self, link: InLink, packet: Packet) {
+        let Link { peer, reverse } = self.links[link];
         if packet.is(flag::PFC) {
             return self.pfc_frame(reverse, packet);
         }
         if let Some(audit) = &mut self.audit {
-            audit.arrived(port, &packet);
+            audit.arrived(link, &packet);
         }
         if peer & Link::SWITCH != 0 {
-            return self.relay(SwitchId(peer & !Link::SWITCH), reverse, packet);
+            return self.relay(OwnSwitch(peer & !Link::SWITCH), reverse, packet);
         }
         self.delivered.add(&packet);
         self.totals.end = self.now;
         if packet.is(flag::CONTROL) {
-            self.answered(HostId(peer), packet);
+            self.answered(OwnHost(peer), packet);
         } else {
-            self.receive(HostId(peer), packet);
+            self.receive(OwnHost(peer), packet);
         }
     }
 
     /// A switch chooses the next port and queues the packet there.
     #[inline(always)]
-    fn relay(&mut self, switch: SwitchId, ingress: PortId, mut packet: Packet) {
-        let group = self.config.fabric.next_hops(switch, packet.dst());
+    fn relay(&mut self, switch: OwnSwitch, ingress: OutPort, mut packet: Packet) {
+        let Switch { id, shift, salt } = self.switches[switch];
+        let group = self.config.fabric.next_hops(id, packet.dst());
         let port = if packet.is(flag::PINNED) {
             let port = group.pinned(packet.path());
             packet.route = packet.path().swapped().0;
-            port
+            port.0
         } else if group.count == 1 {
-            group.first
+            group.first.0
         } else {
             // Acknowledgements hash by where they go and the entropy that they echo.
             let key = if packet.is(flag::CONTROL) { packet.to & flag::HOST } else { packet.aux };
-            let salt = self.salts[switch];
-            PortId(group.first.0 + hash::choose(key, packet.route, salt, group.count))
+            group.first.0 + hash::choose(key, packet.route, salt, group.count)
         };
-        self.ports.forward(self.now, port, ingress, packet, &mut self.events);
+        let port = OutPort(port.wrapping_add(shift));
+        self.ports.forward(self.now, port, ingress, packet, &mut self.agenda);
     }
 
     /// A PFC frame for `port`.
     #[cold]
-    fn pfc_frame(&mut self, port: PortId, packet: Packet) {
+    fn pfc_frame(&mut self, port: OutPort, packet: Packet) {
         let paused = packet.is(flag::PAUSE);
-        if self.ports.pause(self.now, port, paused, &mut self.events) {
+        if self.ports.pause(self.now, port, paused, &mut self.agenda) {
             // Only a NIC asks for data, and NICs are numbered like their hosts.
-            self.pull(HostId(port.0));
+            self.pull(OwnHost(port.0));
         }
     }
 }

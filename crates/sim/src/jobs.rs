@@ -1,27 +1,38 @@
 //! Messages: posted when their dependencies are met, complete when both ends say so.
 
+use crate::cut::OwnHost;
 use crate::engine::Engine;
 use crate::event::{Class, Event};
 use crate::outcome::MessageResult;
 use crate::ports::Ports;
 use crate::queue::EventQueue;
+use crate::world::World;
+use std::sync::Arc;
 use weft_balance::plan::Post;
-use weft_units::{HostId, IdVec, MessageId, Time};
-use weft_workload::{Dependents, When, Workload};
+use weft_units::{IdVec, MessageId, Time, id};
+use weft_workload::When;
 
-/// The state of all messages: what their senders know, and what their receivers know.
-#[derive(Debug)]
+id!(
+    /// A message among those that a domain's hosts send.
+    pub struct SendingId
+);
+id!(
+    /// A message among those that a domain's hosts receive.
+    pub struct ReceivingId
+);
+
+/// The messages of one domain: what its hosts know as senders, and what they know as receivers.
+#[derive(Debug, Default)]
 pub(crate) struct Jobs {
-    dependents: Dependents,
-    sending: IdVec<MessageId, Sending>,
-    receiving: IdVec<MessageId, Receiving>,
+    sending: IdVec<SendingId, Sending>,
+    receiving: IdVec<ReceivingId, Receiving>,
     /// Messages that are not acknowledged to the end.
     unfinished: u32,
 }
 
 /// A message at its sender.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sending {
+pub(crate) struct Sending {
     /// Dependencies that are not met.
     unmet: u32,
     /// Queue pairs that carry it.
@@ -29,72 +40,75 @@ struct Sending {
     retransmits: u32,
     /// Payload on queue pairs that are not acknowledged to the end.
     bytes_open: u64,
-    /// When the news of the dependencies met so far reaches the sender.
-    ready: Time,
     posted: Time,
     sent: Time,
 }
 
 /// A message at its receiver.
 #[derive(Clone, Copy, Debug, Default)]
-struct Receiving {
+pub(crate) struct Receiving {
     bytes_missing: u64,
     spurious: u32,
     received: Time,
 }
 
 impl Jobs {
-    pub(crate) fn new(workload: &Workload) -> Jobs {
-        let messages = workload.messages();
-        let dependents = workload.dependents();
-        let sending = messages.enumerate().map(|(id, message)| Sending {
-            unmet: dependents.unmet()[id],
-            bytes_open: message.bytes,
-            ..Sending::default()
-        });
-        let receiving = messages
-            .iter()
-            .map(|message| Receiving { bytes_missing: message.bytes, ..Receiving::default() });
-        Jobs {
-            sending: sending.collect(),
-            receiving: receiving.collect(),
-            dependents,
-            unfinished: messages.len() as u32,
+    /// The messages of every domain.
+    pub(crate) fn all(world: &World) -> Vec<Jobs> {
+        let mut all: Vec<_> = world.cut.territories.iter().map(|_| Jobs::default()).collect();
+        for (id, message) in world.config.workload.messages().enumerate() {
+            let (src, dst) = (world.cut.hosts[message.src], world.cut.hosts[message.dst]);
+            let sender = &mut all[usize::from(src.domain)];
+            sender.unfinished += 1;
+            sender.sending.push(Sending {
+                unmet: world.dependents.unmet()[id],
+                bytes_open: message.bytes,
+                ..Sending::default()
+            });
+            let receiving = &mut all[usize::from(dst.domain)].receiving;
+            receiving.push(Receiving { bytes_missing: message.bytes, ..Receiving::default() });
         }
+        all
     }
     pub(crate) fn unfinished(&self) -> u32 {
         self.unfinished
     }
-    pub(crate) fn add_piece(&mut self, message: MessageId) {
+    pub(crate) fn add_piece(&mut self, message: SendingId) {
         self.sending[message].pieces += 1;
     }
-    pub(crate) fn add_retransmit(&mut self, message: MessageId) {
+    pub(crate) fn add_retransmit(&mut self, message: SendingId) {
         self.sending[message].retransmits += 1;
     }
-    pub(crate) fn add_spurious(&mut self, message: MessageId) {
+    pub(crate) fn add_spurious(&mut self, message: ReceivingId) {
         self.receiving[message].spurious += 1;
     }
-    pub(crate) fn into_results(self) -> IdVec<MessageId, MessageResult> {
-        let both = self.sending.iter().zip(self.receiving.iter());
-        both.map(|(sending, receiving)| MessageResult {
-            posted: sending.posted,
-            received: receiving.received,
-            sent: sending.sent,
-            pieces: sending.pieces,
-            retransmits: sending.retransmits,
-            spurious: receiving.spurious,
-        })
-        .collect()
+    pub(crate) fn sending(&self, message: SendingId) -> &Sending {
+        &self.sending[message]
+    }
+    pub(crate) fn receiving(&self, message: ReceivingId) -> &Receiving {
+        &self.receiving[message]
+    }
+}
+
+/// The result of a message, from what its sender and its receiver know.
+pub(crate) fn result(sending: &Sending, receiving: &Receiving) -> MessageResult {
+    MessageResult {
+        posted: sending.posted,
+        received: receiving.received,
+        sent: sending.sent,
+        pieces: sending.pieces,
+        retransmits: sending.retransmits,
+        spurious: receiving.spurious,
     }
 }
 
 impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
-    /// Schedules the messages that wait for nothing.
+    /// Schedules the messages of this domain that wait for nothing.
     pub(crate) fn start_jobs(&mut self) {
-        let messages = self.config.workload.messages();
-        for (id, message) in messages.enumerate() {
-            if self.jobs.sending[id].unmet == 0 {
-                self.events.push(Event::new(message.start, Class::Post, id.0));
+        for (id, message) in self.config.workload.messages().enumerate() {
+            let own = self.world.cut.hosts[message.src].domain == self.own;
+            if own && self.jobs.sending[self.world.sending[id]].unmet == 0 {
+                self.agenda.push(Event::new(message.start, Class::Post, id.0));
             }
         }
     }
@@ -102,11 +116,11 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// A host posts a message to its NIC.
     pub(crate) fn post(&mut self, id: MessageId) {
         let message = &self.config.workload.messages()[id];
-        self.jobs.sending[id].posted = self.now;
+        self.jobs.sending[self.world.sending[id]].posted = self.now;
         // A pause in the workload is no stall: from now on something can be delivered.
         self.progress = self.now;
         let post = Post { message: id, dst: message.dst, bytes: message.bytes };
-        let host = message.src;
+        let host = self.world.cut.hosts[message.src].own;
         let planner = &mut self.hosts[host].planner;
         planner.post(self.now, post, self.config.fabric, &mut self.pieces);
         let deadline = planner.deadline();
@@ -115,18 +129,18 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     }
 
     /// Sees to it that a `Flush` event comes at `deadline`.
-    fn flush_by(&mut self, host: HostId, deadline: Option<Time>) {
+    fn flush_by(&mut self, host: OwnHost, deadline: Option<Time>) {
         let state = &mut self.hosts[host];
         if let Some(at) = deadline
             && state.flush_at != deadline
         {
             state.flush_at = deadline;
-            self.events.push(Event::new(at, Class::Flush, host.0));
+            self.agenda.push(Event::new(at, Class::Flush, host.0));
         }
     }
 
     /// A planner's batch is complete.
-    pub(crate) fn flush(&mut self, host: HostId) {
+    pub(crate) fn flush(&mut self, host: OwnHost) {
         let state = &mut self.hosts[host];
         state.flush_at = None;
         state.planner.flush(self.now, self.config.fabric, &mut self.pieces);
@@ -137,7 +151,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
 
     /// A receiver has all of one piece, `bytes` of payload.
     pub(crate) fn piece_received(&mut self, id: MessageId, bytes: u64) {
-        let receiving = &mut self.jobs.receiving[id];
+        let receiving = &mut self.jobs.receiving[self.world.receiving[id]];
         receiving.bytes_missing -= bytes;
         if receiving.bytes_missing == 0 {
             receiving.received = self.now;
@@ -147,7 +161,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
 
     /// A sender has the last acknowledgement of one piece, `bytes` of payload.
     pub(crate) fn piece_sent(&mut self, id: MessageId, bytes: u64) {
-        let sending = &mut self.jobs.sending[id];
+        let sending = &mut self.jobs.sending[self.world.sending[id]];
         sending.bytes_open -= bytes;
         if sending.bytes_open == 0 {
             sending.sent = self.now;
@@ -160,62 +174,70 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// is not the one that saw it, the news takes one link delay, the least that keeps hosts
     /// independent of each other for that long.
     fn end_reached(&mut self, id: MessageId, when: When) {
+        let world = Arc::clone(&self.world);
         let messages = self.config.workload.messages();
         let observer = match when {
             When::Sent => messages[id].src,
             When::Received => messages[id].dst,
         };
-        for next in self.jobs.dependents.waiting(id, when) {
-            let message = &messages[*next];
-            let news = match message.src == observer {
-                true => self.now,
-                false => self.now + self.config.fabric.min_delay(),
-            };
-            let waiting = &mut self.jobs.sending[*next];
-            waiting.unmet -= 1;
-            waiting.ready = waiting.ready.max(news);
-            if waiting.unmet == 0 {
-                let at = waiting.ready + message.start;
-                self.events.push(Event::new(at, Class::Post, next.0));
+        for dependency in world.dependents.numbers(id, when) {
+            let host = messages[world.dependents.message(dependency)].src;
+            if host == observer {
+                self.dependency_met(dependency);
+            } else {
+                let at = self.now + world.cut.lookahead;
+                let news = Event::new(at, Class::News, dependency);
+                self.agenda.push_at(world.cut.hosts[host].domain, news);
             }
         }
     }
 
-    /// Which messages are not done, and what they wait for; the first few.
-    pub(crate) fn diagnose(&self) -> String {
-        const SHOWN: usize = 4;
-        let open = || {
-            let all = self.jobs.sending.enumerate();
-            all.filter(|(_, sending)| sending.bytes_open > 0).map(|(id, _)| id)
-        };
-        let lines: Vec<_> = open().take(SHOWN).map(|id| self.diagnose_message(id)).collect();
-        let rest = open().count().saturating_sub(SHOWN);
-        let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
-        format!(
-            "nothing delivered since {} (now {}): {}{more}",
-            self.progress,
-            self.now,
-            lines.join("; ")
-        )
-    }
-
-    fn diagnose_message(&self, id: MessageId) -> String {
-        let message = &self.config.workload.messages()[id];
-        let name = format!("message {} (host-{} -> host-{})", id.0, message.src.0, message.dst.0);
-        let unmet = self.jobs.sending[id].unmet;
-        if unmet > 0 {
-            return format!("{name} waits for {unmet} dependencies");
+    /// The sender of the message that waits under `dependency` hears that it is met.
+    pub(crate) fn dependency_met(&mut self, dependency: u32) {
+        let id = self.world.dependents.message(dependency);
+        let waiting = &mut self.jobs.sending[self.world.sending[id]];
+        waiting.unmet -= 1;
+        if waiting.unmet == 0 {
+            let at = self.now + self.config.workload.messages()[id].start;
+            self.agenda.push(Event::new(at, Class::Post, id.0));
         }
-        let flows = self.senders.iter().zip(&self.receivers);
-        let open = flows.filter(|(send, _)| send.message == id && !send.is_done());
-        let mtu = self.config.packet.mtu;
-        let (stuck, here) = open.fold((0, 0), |(stuck, here), (_, receive)| {
-            (stuck + 1, here + receive.bytes_of_open_piece(mtu))
-        });
-        format!(
-            "{name} misses {} of {} bytes on {stuck} queue pairs",
-            self.jobs.receiving[id].bytes_missing - here,
-            message.bytes
-        )
     }
+}
+
+/// Which messages of a run that stalled at `now` are not done, and what they wait for; the
+/// first few.
+pub(crate) fn diagnose<Q, P>(world: &World, domains: &[Engine<Q, P>], now: Time) -> String {
+    const SHOWN: usize = 4;
+    let messages = world.config.workload.messages();
+    let sending = |id: MessageId| {
+        let domain = world.cut.hosts[messages[id].src].domain;
+        &domains[usize::from(domain)].jobs.sending[world.sending[id]]
+    };
+    let about = |id: MessageId| {
+        let (src, dst) = (messages[id].src.0, messages[id].dst.0);
+        let state = match sending(id).unmet {
+            0 => missing(world, domains, id),
+            unmet => format!("waits for {unmet} dependencies"),
+        };
+        format!("message {} (host-{src} -> host-{dst}) {state}", id.0)
+    };
+    let open: Vec<_> = messages.ids().filter(|id| sending(*id).bytes_open > 0).collect();
+    let lines: Vec<_> = open.iter().take(SHOWN).map(|id| about(*id)).collect();
+    let rest = open.len().saturating_sub(SHOWN);
+    let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
+    let progress = domains.iter().map(|domain| domain.progress).max().unwrap_or(Time::ZERO);
+    format!("nothing delivered since {progress} (now {now}): {}{more}", lines.join("; "))
+}
+
+/// How much of a posted message has not arrived.
+fn missing<Q, P>(world: &World, domains: &[Engine<Q, P>], id: MessageId) -> String {
+    let message = &world.config.workload.messages()[id];
+    let at = |host| &domains[usize::from(world.cut.hosts[host].domain)];
+    let (sender, receiver) = (at(message.src), at(message.dst));
+    let stuck = sender.senders.iter().filter(|flow| flow.message == id && !flow.is_done());
+    let mtu = world.config.packet.mtu;
+    let halves = receiver.receivers.iter().flatten().filter(|flow| flow.message == id);
+    let here: u64 = halves.map(|flow| flow.bytes_of_open_piece(mtu)).sum();
+    let missing = receiver.jobs.receiving[world.receiving[id]].bytes_missing - here;
+    format!("misses {missing} of {} bytes on {} queue pairs", message.bytes, stuck.count())
 }

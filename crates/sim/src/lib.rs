@@ -28,17 +28,26 @@
 //! - Every run ends with a count: all that was sent was delivered or dropped.
 //! - Nothing reads a clock, a file or the environment; randomness is drawn by entity.
 
-pub mod audit;
+mod agenda;
+mod audit;
 pub mod config;
-pub mod engine;
+mod cut;
+mod engine;
 pub mod event;
-pub mod forward;
-pub mod jobs;
-pub mod nic;
+mod forward;
+mod gather;
+mod jobs;
+mod mail;
+mod nic;
 pub mod outcome;
 pub mod ports;
+mod probes;
 pub mod queue;
+mod simulation;
+mod windows;
+mod world;
 
 pub use config::*;
-pub use engine::{Halt, Simulation};
+pub use cut::InLink;
 pub use outcome::*;
+pub use simulation::{Halt, Simulation};

@@ -5,8 +5,10 @@
 //! what opens its window brings it back at the end. Acknowledgements go before data.
 
 use crate::config::RunConfig;
-use crate::engine::{Engine, Halt};
-use crate::event::{Class, Event, Packet, Target, flag};
+use crate::cut::{OwnHost, Territory};
+use crate::engine::Engine;
+use crate::event::{Class, Event, Packet, ReceiverId, Target, flag};
+use crate::mail::Opening;
 use crate::ports::{Ports, Ready};
 use crate::queue::EventQueue;
 use std::collections::VecDeque;
@@ -19,6 +21,8 @@ use weft_units::{Draw, HostId, IdVec, MessageId, Stream, Time};
 /// A host: its planner and the round of its NIC.
 #[derive(Debug)]
 pub(crate) struct Host {
+    /// Its number in the fabric.
+    pub(crate) id: HostId,
     pub(crate) planner: Planner,
     /// Queue pairs that want to send, the next one first.
     round: VecDeque<u32>,
@@ -34,13 +38,16 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    pub(crate) fn all(config: &RunConfig) -> IdVec<HostId, Host> {
+    /// The hosts of a domain.
+    pub(crate) fn all(config: &RunConfig, territory: &Territory) -> IdVec<OwnHost, Host> {
         let positions = Draw::new(config.seed, "queue-position");
-        (0..config.fabric.hosts())
+        let hosts = territory.hosts.iter();
+        hosts
             .map(|host| Host {
-                planner: Planner::new(&config.balance, HostId(host), config.seed),
+                id: *host,
+                planner: Planner::new(&config.balance, *host, config.seed),
                 round: VecDeque::new(),
-                positions: positions.stream(u64::from(host)),
+                positions: positions.stream(u64::from(host.0)),
                 waking: false,
                 flush_at: None,
                 active: 0,
@@ -71,8 +78,10 @@ pub(crate) struct SendFlow {
     route: Route,
     /// What switches hash: stands for the addresses of the flow.
     key: u32,
-    src: HostId,
+    src: OwnHost,
     dst: HostId,
+    /// The receiving half.
+    receiver: ReceiverId,
     pub(crate) message: MessageId,
     packets: u32,
     /// Payload of the last packet; all others are full.
@@ -112,12 +121,21 @@ impl SendFlow {
 pub(crate) struct ReceiveFlow {
     pub(crate) receiver: Receiver,
     src: HostId,
-    message: MessageId,
+    /// The sending half, as the domain of `src` numbers it.
+    sender: u32,
+    pub(crate) message: MessageId,
     /// Payload of the whole flow.
     bytes: u64,
 }
 
 impl ReceiveFlow {
+    /// The receiving half of a new queue pair.
+    pub(crate) fn new(config: &RunConfig, opening: &Opening) -> ReceiveFlow {
+        let Opening { src, sender, message, bytes } = *opening;
+        let packets = packets_of(config, bytes);
+        let receiver = Receiver::new(config.transport.recovery, packets);
+        ReceiveFlow { receiver, src, sender, message, bytes }
+    }
     /// Payload that has come in order, if some is missing yet.
     pub(crate) fn bytes_of_open_piece(&self, mtu: u32) -> u64 {
         match self.receiver.is_done() {
@@ -127,55 +145,72 @@ impl ReceiveFlow {
     }
 }
 
+/// How many packets carry `bytes` of payload.
+fn packets_of(config: &RunConfig, bytes: u64) -> u32 {
+    let packets = bytes.div_ceil(u64::from(config.packet.mtu));
+    u32::try_from(packets).expect("2^32 packets are too many")
+}
+
 impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// Opens a queue pair for every piece that the planner of `host` has put out.
-    pub(crate) fn open_flows(&mut self, host: HostId) {
+    pub(crate) fn open_flows(&mut self, host: OwnHost) {
         let mut pieces = std::mem::take(&mut self.pieces);
         for piece in pieces.drain(..) {
-            self.jobs.add_piece(piece.message);
+            self.jobs.add_piece(self.world.sending[piece.message]);
             self.open_flow(host, piece);
         }
         self.pieces = pieces;
     }
 
-    fn open_flow(&mut self, host: HostId, piece: Piece) {
+    fn open_flow(&mut self, host: OwnHost, piece: Piece) {
         let config = self.config;
-        let mtu = u64::from(config.packet.mtu);
-        let packets = u32::try_from(piece.bytes.div_ceil(mtu)).expect("2^32 packets are too many");
+        let packets = packets_of(config, piece.bytes);
+        let before_last = u64::from(packets - 1) * u64::from(config.packet.mtu);
         let name = Draw::new(config.seed, "flow-key");
         let key = name.at(u64::from(piece.message.0), u64::from(piece.part));
-        let recovery = config.transport.recovery;
         let id = self.senders.len() as u32;
         assert!(id < Target::LIMIT, "{id} queue pairs are too many");
+        let receiver = self.open_receiver(host, id, &piece);
         self.senders.push(SendFlow {
-            sender: Sender::new(recovery, packets),
+            sender: Sender::new(config.transport.recovery, packets),
             congestion: Congestion::new(&config.transport.congestion, config.packet.mtu),
             steering: Steering::new(&config.balance, key, config.seed, config.packet.mtu),
             route: piece.route,
             key: key as u32,
             src: host,
             dst: piece.dst,
+            receiver,
             message: piece.message,
             packets,
-            last_payload: (piece.bytes - u64::from(packets - 1) * mtu) as u32,
+            last_payload: (piece.bytes - before_last) as u32,
             queued: false,
             waiting: true,
             started: false,
             timed: false,
         });
-        self.receivers.push(ReceiveFlow {
-            receiver: Receiver::new(recovery, packets),
-            src: host,
-            message: piece.message,
-            bytes: piece.bytes,
-        });
         self.hosts[host].open_queue_pair();
         if piece.delay > Time::ZERO {
-            self.events.push(Event::new(self.now + piece.delay, Class::Start, id));
+            self.agenda.push(Event::new(self.now + piece.delay, Class::Start, id));
         } else {
             self.enter_round(id);
             self.wake_later(host);
         }
+    }
+
+    /// Makes the receiving half of the queue pair that `host` opens as its `sender`.
+    fn open_receiver(&mut self, host: OwnHost, sender: u32, piece: &Piece) -> ReceiverId {
+        let Piece { message, bytes, dst, .. } = *piece;
+        let opening = Opening { src: self.hosts[host].id, sender, message, bytes };
+        let domain = self.world.cut.hosts[dst].domain;
+        let number = &mut self.opened[usize::from(domain)];
+        let id = ReceiverId::new(self.own, *number);
+        *number += 1;
+        if domain == self.own {
+            self.receivers[usize::from(domain)].push(ReceiveFlow::new(self.config, &opening));
+        } else {
+            self.agenda.mail_to(domain).openings.push(opening);
+        }
+        id
     }
 
     /// Puts a new queue pair into its NIC's round: at the end, or anywhere if so configured.
@@ -192,15 +227,15 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     }
 
     /// Lets the NIC look for work once everything that happens now has been posted.
-    fn wake_later(&mut self, host: HostId) {
+    fn wake_later(&mut self, host: OwnHost) {
         let state = &mut self.hosts[host];
         if !state.waking {
             state.waking = true;
-            self.events.push(Event::new(self.now, Class::Wake, host.0));
+            self.agenda.push(Event::new(self.now, Class::Wake, host.0));
         }
     }
 
-    pub(crate) fn wake(&mut self, host: HostId) {
+    pub(crate) fn wake(&mut self, host: OwnHost) {
         self.hosts[host].waking = false;
         self.pull(host);
     }
@@ -230,11 +265,11 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
 
     /// If the NIC of `host` is free, sends the next packet in turn.
     #[inline(always)]
-    pub(crate) fn pull(&mut self, host: HostId) {
-        let nic = self.config.fabric.nic(host);
+    pub(crate) fn pull(&mut self, host: OwnHost) {
+        let nic = host.nic();
         loop {
             let round = &mut self.hosts[host].round;
-            if round.is_empty() || self.ports.ready(self.now, nic, &mut self.events) == Ready::Told
+            if round.is_empty() || self.ports.ready(self.now, nic, &mut self.agenda) == Ready::Told
             {
                 return;
             }
@@ -249,7 +284,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
 
     /// Puts the next packet of queue pair `id` on the wire.
     #[inline(always)]
-    fn send_data(&mut self, host: HostId, id: u32) {
+    fn send_data(&mut self, host: OwnHost, id: u32) {
         let flow = &mut self.senders[id as usize];
         let sent = flow.sender.send(self.now);
         let route = match flow.steering.is_fixed() {
@@ -260,12 +295,18 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let again = if sent.retransmission { flag::AGAIN } else { 0 };
         let size = flow.payload(sent.seq, self.config.packet.mtu) + self.config.packet.header;
         let to = flow.dst.0 | flags | again;
-        let packet =
-            Packet { flow: id, seq: sent.seq, aux: flow.key, to, route, size: size as u16 };
+        let packet = Packet {
+            flow: flow.receiver.0,
+            seq: sent.seq,
+            aux: flow.key,
+            to,
+            route,
+            size: size as u16,
+        };
         if let Some(rate) = flow.congestion.pacing() {
             flow.waiting = true;
             let next = self.now + rate.serialize(u64::from(size));
-            self.events.push(Event::new(next, Class::Start, id));
+            self.agenda.push(Event::new(next, Class::Start, id));
         } else if flow.may_send() {
             flow.queued = true;
             self.hosts[host].round.push_back(id);
@@ -273,12 +314,13 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         self.totals.packets += 1;
         if sent.retransmission {
             self.totals.retransmits += 1;
-            self.jobs.add_retransmit(self.senders[id as usize].message);
+            let message = self.senders[id as usize].message;
+            self.jobs.add_retransmit(self.world.sending[message]);
         }
         self.arm_timer(id);
         let more = !self.hosts[host].round.is_empty();
-        let nic = self.config.fabric.nic(host);
-        self.ports.send(self.now, nic, packet, more, &mut self.events);
+        let nic = host.nic();
+        self.ports.send(self.now, nic, packet, more, &mut self.agenda);
     }
 
     #[inline(always)]
@@ -287,16 +329,17 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         if !flow.timed {
             flow.timed = true;
             let at = self.now.saturating_add(self.config.transport.rto);
-            self.events.push(Event::new(at, Class::Timer, id));
+            self.agenda.push(Event::new(at, Class::Timer, id));
         }
     }
 
     /// A data packet has reached its host.
     #[inline(always)]
-    pub(crate) fn receive(&mut self, host: HostId, packet: Packet) {
-        let flow = &mut self.receivers[packet.flow as usize];
+    pub(crate) fn receive(&mut self, host: OwnHost, packet: Packet) {
+        let id = ReceiverId(packet.flow);
+        let flow = &mut self.receivers[id.domain()][id.number()];
         let arrival = flow.receiver.on_data(packet.seq);
-        let (src, message) = (flow.src, flow.message);
+        let (back, message) = ((flow.src, flow.sender), flow.message);
         if arrival.accepted {
             self.progress = self.now;
             if flow.receiver.is_done() {
@@ -305,14 +348,14 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             }
         } else if arrival.duplicate && packet.is(flag::AGAIN) {
             self.totals.spurious += 1;
-            self.jobs.add_spurious(message);
+            self.jobs.add_spurious(self.world.receiving[message]);
         }
-        self.reply(host, src, packet, arrival.reply);
+        self.reply(host, back, packet, arrival.reply);
     }
 
     /// Answers a data packet. The acknowledgement retraces a pinned path.
     #[inline(always)]
-    fn reply(&mut self, host: HostId, src: HostId, packet: Packet, reply: Reply) {
+    fn reply(&mut self, host: OwnHost, back: (HostId, u32), packet: Packet, reply: Reply) {
         let (kind, aux) = match reply {
             Reply::Ack { cumulative } => (flag::ACK, cumulative),
             Reply::Nack { cumulative } => (flag::NACK, cumulative),
@@ -320,8 +363,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         };
         let pinned = packet.is(flag::PINNED);
         let route = if pinned { packet.path().flipped().0 } else { packet.route };
+        let (src, sender) = back;
         let answer = Packet {
-            flow: packet.flow,
+            flow: sender,
             seq: packet.seq,
             aux,
             to: src.0 | kind | packet.to & (flag::MARKED | flag::PINNED),
@@ -329,13 +373,13 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             size: self.config.packet.ack as u16,
         };
         self.totals.control_packets += 1;
-        let nic = self.config.fabric.nic(host);
-        self.ports.answer(self.now, nic, answer, &mut self.events);
+        let nic = host.nic();
+        self.ports.answer(self.now, nic, answer, &mut self.agenda);
     }
 
     /// An acknowledgement or NACK has reached the sender.
     #[inline(always)]
-    pub(crate) fn answered(&mut self, host: HostId, packet: Packet) {
+    pub(crate) fn answered(&mut self, host: OwnHost, packet: Packet) {
         let flow = &mut self.senders[packet.flow as usize];
         if flow.sender.is_done() {
             return;
@@ -353,7 +397,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
 
     /// Passes on what an acknowledgement taught, and sends if it opened the window.
     #[inline(always)]
-    fn learn(&mut self, host: HostId, id: u32, learnt: Acknowledged, marked: bool) {
+    fn learn(&mut self, host: OwnHost, id: u32, learnt: Acknowledged, marked: bool) {
         let flow = &mut self.senders[id as usize];
         if learnt.packets > 0 {
             flow.congestion.on_ack(learnt.packets, marked, learnt.in_flight);
@@ -369,7 +413,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// A NACK rewinds its queue pair and looks for another path, unless it is about a path
     /// that the queue pair has left: what was sent since then is on its way elsewhere.
     #[cold]
-    fn nacked(&mut self, host: HostId, packet: Packet) {
+    fn nacked(&mut self, host: OwnHost, packet: Packet) {
         let flow = &mut self.senders[packet.flow as usize];
         // The answer retraced the path, so its id has been swapped an odd number of times.
         let path = Route::Pinned(packet.path().swapped());
@@ -385,7 +429,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     }
 
     /// Asks the planner for a way around.
-    fn reroute(&mut self, host: HostId, id: u32, trouble: Trouble) {
+    fn reroute(&mut self, host: OwnHost, id: u32, trouble: Trouble) {
         let flow = &mut self.senders[id as usize];
         let planner = &mut self.hosts[host].planner;
         let fabric = self.config.fabric;
@@ -408,22 +452,21 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             self.reroute(host, id, Trouble::TimeOut);
         }
         if self.now - self.progress > self.config.stall_after {
-            self.halt = Some(Halt::Stalled(self.diagnose()));
-            return;
+            self.suspect = Some(self.now);
         }
         let flow = &mut self.senders[id as usize];
         // A queue pair without anything out still needs its timer: it may be held back for
         // good (a paused NIC), and only timers notice a stall.
         let again = self.now.saturating_add(rto);
         let at = flow.sender.deadline(rto).unwrap_or(again).max(Time(self.now.0 + 1));
-        self.events.push(Event::new(at, Class::Timer, id));
+        self.agenda.push(Event::new(at, Class::Timer, id));
         self.rejoin(id);
         self.pull(host);
     }
 
     /// The last acknowledgement is in: frees what the queue pair held.
     #[cold]
-    fn close_flow(&mut self, host: HostId, id: u32) {
+    fn close_flow(&mut self, host: OwnHost, id: u32) {
         let flow = &mut self.senders[id as usize];
         flow.steering = Steering::Fixed;
         flow.sender = Sender::done();

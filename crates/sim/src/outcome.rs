@@ -91,3 +91,16 @@ pub struct Totals {
     /// Most queue pairs that one NIC ever had.
     pub established_qps: u32,
 }
+
+impl Totals {
+    /// Adds what another part of the run counted; what is derived from messages, ports and
+    /// hosts is left alone.
+    pub(crate) fn add(&mut self, other: &Totals) {
+        self.end = self.end.max(other.end);
+        self.packets += other.packets;
+        self.control_packets += other.control_packets;
+        self.events += other.events;
+        self.retransmits += other.retransmits;
+        self.spurious += other.spurious;
+    }
+}

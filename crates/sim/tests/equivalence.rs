@@ -89,6 +89,15 @@ proptest! {
     }
 
     #[test]
+    fn domains_and_threads_equal_one(
+        (setup, domains, threads) in (setup(ANY), 2..9u32, 1..4u32)
+    ) {
+        let one = setup.run_in(1, 1);
+        let many = setup.run_in(domains, threads);
+        prop_assert_eq!(difference(&one, &many), None);
+    }
+
+    #[test]
     fn fifo_ports_equal_queues(setup in setup(&[Kind::PerPort])) {
         let (fifo, queues) = (setup.try_run().map(but_events), setup.run_queued().map(but_events));
         prop_assert_eq!(difference(&fifo, &queues), None);

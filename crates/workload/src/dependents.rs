@@ -4,6 +4,7 @@
 //! posted (after its `start` delay) when it was named as often as [`Dependents::unmet`] says.
 
 use crate::{When, Workload};
+use std::ops::Range;
 use weft_units::id::Id;
 use weft_units::{IdVec, MessageId};
 
@@ -59,6 +60,18 @@ impl Dependents {
     pub fn waiting(&self, message: MessageId, when: When) -> &[MessageId] {
         let slot = slot(message, when);
         &self.waiting[self.starts[slot] as usize..self.starts[slot + 1] as usize]
+    }
+    /// As [`Dependents::waiting`], by the numbers of the dependencies: each stands for one
+    /// message that waits ([`Dependents::message`]).
+    #[inline]
+    pub fn numbers(&self, message: MessageId, when: When) -> Range<u32> {
+        let slot = slot(message, when);
+        self.starts[slot]..self.starts[slot + 1]
+    }
+    /// Who waits under dependency `number`.
+    #[inline]
+    pub fn message(&self, number: u32) -> MessageId {
+        self.waiting[number as usize]
     }
     /// How many dependencies each message has; zero means that only its start time holds it.
     pub fn unmet(&self) -> &IdVec<MessageId, u32> {

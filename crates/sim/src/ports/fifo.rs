@@ -5,20 +5,21 @@
 use super::limits::{Limits, Line, mark_bits};
 use super::record::Record;
 use super::{Ports, Ready};
-use crate::config::{PacketConfig, SwitchConfig};
+use crate::agenda::Agenda;
+use crate::config::RunConfig;
+use crate::cut::{Cut, Exit, OutPort, Territory};
 use crate::event::{Class, Event, Packet, flag};
 use crate::outcome::PortResult;
 use crate::queue::EventQueue;
-use weft_fabric::Fabric;
-use weft_units::{Draw, IdVec, PortId, Time};
+use weft_units::{Draw, IdVec, Time};
 
-/// All ports of a fabric.
+/// All ports of a domain.
 #[derive(Debug)]
 pub struct FifoPorts {
-    ports: IdVec<PortId, Fifo>,
+    ports: IdVec<OutPort, Fifo>,
     /// What marks and drops, by kind of port; few.
     limits: Vec<Limits>,
-    records: IdVec<PortId, Record>,
+    records: IdVec<OutPort, Record>,
     marks: Draw,
 }
 
@@ -27,6 +28,7 @@ pub struct FifoPorts {
 #[repr(align(64))]
 struct Fifo {
     line: Line,
+    exit: Exit,
     /// When the last bit of all that is queued will have left.
     free_at: Time,
     bytes: u64,
@@ -40,43 +42,46 @@ struct Fifo {
 }
 
 impl FifoPorts {
-    /// The ports of `fabric`; `seed` draws the random marks.
-    pub fn new(
-        fabric: &Fabric,
-        config: &SwitchConfig,
-        packet: &PacketConfig,
-        seed: u64,
-    ) -> FifoPorts {
+    /// The ports of a domain.
+    pub(crate) fn new(config: &RunConfig, _: &Cut, territory: &Territory) -> FifoPorts {
         let mut limits = Vec::new();
-        let ports = fabric.ports().iter().map(|port| {
-            Fifo::new(Line::new(port), Limits::index_of(port, config, packet, &mut limits))
+        let ports = territory.ports.enumerate().map(|(own, id)| {
+            let port = &config.fabric.ports()[*id];
+            let limits = Limits::index_of(port, &config.switch, &config.packet, &mut limits);
+            Fifo::new(Line::new(port), territory.exits[own], limits)
         });
-        let ports = ports.collect();
         FifoPorts {
-            ports,
+            ports: ports.collect(),
             limits,
-            records: Record::all(fabric),
-            marks: Draw::new(seed, "ecn-mark"),
+            records: Record::all(config.fabric, territory),
+            marks: Draw::new(config.seed, "ecn-mark"),
         }
     }
 
     /// Appends `packet` to a queue that has room, and tells its arrival.
     #[inline(always)]
-    fn append<Q: EventQueue>(&mut self, now: Time, port: PortId, packet: Packet, events: &mut Q) {
+    fn append<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        port: OutPort,
+        packet: Packet,
+        agenda: &mut Agenda<Q>,
+    ) {
         let fifo = &mut self.ports[port];
         let size = fifo.line.wire.time(u32::from(packet.size));
         fifo.free_at = fifo.free_at.max(now) + size;
         fifo.peak = fifo.peak.max(fifo.free_at - now);
         fifo.bytes += u64::from(packet.size);
         fifo.packets += 1;
-        events.push(Event::arrival(fifo.free_at + fifo.line.delay, port, packet));
+        agenda.arrive(fifo.free_at + fifo.line.delay, fifo.exit, packet);
     }
 }
 
 impl Fifo {
-    fn new(line: Line, limits: u32) -> Fifo {
+    fn new(line: Line, exit: Exit, limits: u32) -> Fifo {
         Fifo {
             line,
+            exit,
             free_at: Time::ZERO,
             bytes: 0,
             packets: 0,
@@ -96,10 +101,10 @@ impl Ports for FifoPorts {
     fn forward<Q: EventQueue>(
         &mut self,
         now: Time,
-        port: PortId,
-        _ingress: PortId,
+        port: OutPort,
+        _ingress: OutPort,
         mut packet: Packet,
-        events: &mut Q,
+        agenda: &mut Agenda<Q>,
     ) {
         let fifo = &self.ports[port];
         let limits = &self.limits[fifo.limits as usize];
@@ -108,29 +113,35 @@ impl Ports for FifoPorts {
         if !limits.fits(backlog, size) {
             return self.records[port].drop(&packet);
         }
-        if limits.marks(backlog, || mark_bits(self.marks, port, fifo.packets))
+        if limits.marks(backlog, || mark_bits(self.marks, self.records[port].id, fifo.packets))
             && !packet.is(flag::CONTROL)
         {
             packet.to |= flag::MARKED;
             self.records[port].mark();
         }
-        self.append(now, port, packet, events);
+        self.append(now, port, packet, agenda);
     }
 
     #[inline(always)]
-    fn answer<Q: EventQueue>(&mut self, now: Time, port: PortId, packet: Packet, events: &mut Q) {
-        self.append(now, port, packet, events);
+    fn answer<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        port: OutPort,
+        packet: Packet,
+        agenda: &mut Agenda<Q>,
+    ) {
+        self.append(now, port, packet, agenda);
     }
 
     #[inline(always)]
-    fn ready<Q: EventQueue>(&mut self, now: Time, port: PortId, events: &mut Q) -> Ready {
+    fn ready<Q: EventQueue>(&mut self, now: Time, port: OutPort, agenda: &mut Agenda<Q>) -> Ready {
         let fifo = &mut self.ports[port];
         if fifo.told {
             return Ready::Told;
         }
         if fifo.free_at > now {
             fifo.told = true;
-            events.push(Event::new(fifo.free_at, Class::Transmitted, port.0));
+            agenda.push(Event::new(fifo.free_at, Class::Transmitted, port.0));
             return Ready::Told;
         }
         Ready::Now
@@ -140,39 +151,44 @@ impl Ports for FifoPorts {
     fn send<Q: EventQueue>(
         &mut self,
         now: Time,
-        port: PortId,
+        port: OutPort,
         packet: Packet,
         more: bool,
-        events: &mut Q,
+        agenda: &mut Agenda<Q>,
     ) {
-        self.append(now, port, packet, events);
+        self.append(now, port, packet, agenda);
         if more {
             let fifo = &mut self.ports[port];
             fifo.told = true;
-            events.push(Event::new(fifo.free_at, Class::Transmitted, port.0));
+            agenda.push(Event::new(fifo.free_at, Class::Transmitted, port.0));
         }
     }
 
     #[inline(always)]
-    fn transmitted<Q: EventQueue>(&mut self, now: Time, port: PortId, events: &mut Q) -> bool {
+    fn transmitted<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        port: OutPort,
+        agenda: &mut Agenda<Q>,
+    ) -> bool {
         let fifo = &mut self.ports[port];
         // Acknowledgements have slipped in: look again when they are out.
         fifo.told = fifo.free_at > now;
         if fifo.told {
-            events.push(Event::new(fifo.free_at, Class::Transmitted, port.0));
+            agenda.push(Event::new(fifo.free_at, Class::Transmitted, port.0));
         }
         !fifo.told
     }
 
-    fn pause<Q: EventQueue>(&mut self, _: Time, port: PortId, _: bool, _: &mut Q) -> bool {
+    fn pause<Q: EventQueue>(&mut self, _: Time, port: OutPort, _: bool, _: &mut Agenda<Q>) -> bool {
         unreachable!("{port:?} was paused, but FIFO ports serve only where there is no PFC")
     }
 
-    fn queued_bytes(&self, now: Time, port: PortId) -> u64 {
+    fn queued_bytes(&self, now: Time, port: OutPort) -> u64 {
         self.records[port].bytes_of(self.ports[port].backlog(now))
     }
 
-    fn results(&self, end: Time) -> Vec<PortResult> {
+    fn results(&self, end: Time) -> IdVec<OutPort, PortResult> {
         let result = |(fifo, record): (&Fifo, &Record)| {
             record.result(end, fifo.bytes, fifo.packets, fifo.peak)
         };

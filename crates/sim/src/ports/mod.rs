@@ -17,10 +17,12 @@ pub use fifo::FifoPorts;
 pub use queued::QueuePorts;
 pub use shared::pfc_set_aside;
 
+use crate::agenda::Agenda;
+use crate::cut::{OutPort, OwnSwitch};
 use crate::event::Packet;
 use crate::outcome::PortResult;
 use crate::queue::EventQueue;
-use weft_units::{PortId, SwitchId, Time};
+use weft_units::{IdVec, Time};
 
 /// Whether a NIC can take a data packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,50 +33,61 @@ pub enum Ready {
     Told,
 }
 
-/// All output ports of a fabric.
+/// All output ports of a domain.
 pub trait Ports {
     /// Queues `packet` at a switch's `port`; it came in by the link that `ingress` leads back.
     fn forward<Q: EventQueue>(
         &mut self,
         now: Time,
-        port: PortId,
-        ingress: PortId,
+        port: OutPort,
+        ingress: OutPort,
         packet: Packet,
-        events: &mut Q,
+        agenda: &mut Agenda<Q>,
     );
     /// Queues an acknowledgement at the NIC `port`, ahead of all data.
-    fn answer<Q: EventQueue>(&mut self, now: Time, port: PortId, packet: Packet, events: &mut Q);
+    fn answer<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        port: OutPort,
+        packet: Packet,
+        agenda: &mut Agenda<Q>,
+    );
     /// Asks whether the NIC `port` can take a data packet; if not, arranges to be told.
-    fn ready<Q: EventQueue>(&mut self, now: Time, port: PortId, events: &mut Q) -> Ready;
+    fn ready<Q: EventQueue>(&mut self, now: Time, port: OutPort, agenda: &mut Agenda<Q>) -> Ready;
     /// Puts a data packet on the wire of the NIC `port`, which is ready. `more`: there is
     /// something to send after it.
     fn send<Q: EventQueue>(
         &mut self,
         now: Time,
-        port: PortId,
+        port: OutPort,
         packet: Packet,
         more: bool,
-        events: &mut Q,
+        agenda: &mut Agenda<Q>,
     );
     /// A `Transmitted` event. Returns whether the port, a NIC, now asks for data.
-    fn transmitted<Q: EventQueue>(&mut self, now: Time, port: PortId, events: &mut Q) -> bool;
+    fn transmitted<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        port: OutPort,
+        agenda: &mut Agenda<Q>,
+    ) -> bool;
     /// A PFC frame for `port` arrived. Returns whether the port, a NIC, now asks for data.
     fn pause<Q: EventQueue>(
         &mut self,
         now: Time,
-        port: PortId,
+        port: OutPort,
         paused: bool,
-        events: &mut Q,
+        agenda: &mut Agenda<Q>,
     ) -> bool;
     /// Bytes in the queue of `port`.
-    fn queued_bytes(&self, now: Time, port: PortId) -> u64;
+    fn queued_bytes(&self, now: Time, port: OutPort) -> u64;
     /// Bytes in the memory of `switch`, where its ports share one: whole packets, until their
     /// last bit has left. `None`: every port has memory of its own.
-    fn shared_bytes(&self, _switch: SwitchId) -> Option<u64> {
+    fn shared_bytes(&self, _switch: OwnSwitch) -> Option<u64> {
         None
     }
     /// What went over each port.
-    fn results(&self, end: Time) -> Vec<PortResult>;
+    fn results(&self, end: Time) -> IdVec<OutPort, PortResult>;
     /// PFC pause frames that were sent.
     fn pauses_sent(&self) -> u64;
 }

@@ -7,25 +7,27 @@ use super::limits::{Limits, Line, mark_bits};
 use super::record::Record;
 use super::shared::{Admission, Ingress, Memory, PAUSE_FRAME_BYTES, Rules, headroom, set_aside};
 use super::{Ports, Ready};
-use crate::config::{PacketConfig, SwitchConfig};
+use crate::agenda::Agenda;
+use crate::config::RunConfig;
+use crate::cut::{Cut, Exit, OutPort, OwnSwitch, Territory};
 use crate::event::{Class, Event, Packet, flag};
 use crate::outcome::PortResult;
 use crate::queue::EventQueue;
 use std::collections::VecDeque;
-use weft_fabric::{Fabric, Node};
-use weft_units::{Draw, IdVec, PortId, SwitchId, Time};
+use weft_fabric::Node;
+use weft_units::{Draw, IdVec, Time};
 
-/// All ports of a fabric.
+/// All ports of a domain.
 #[derive(Debug)]
 pub struct QueuePorts {
-    ports: IdVec<PortId, Queued>,
+    ports: IdVec<OutPort, Queued>,
     limits: Vec<Limits>,
     /// What came in by each port's reverse link.
-    ingress: IdVec<PortId, Ingress>,
-    memory: IdVec<SwitchId, Memory>,
+    ingress: IdVec<OutPort, Ingress>,
+    memory: IdVec<OwnSwitch, Memory>,
     rules: Rules,
     control_priority: bool,
-    records: IdVec<PortId, Record>,
+    records: IdVec<OutPort, Record>,
     marks: Draw,
     pauses_sent: u64,
 }
@@ -35,7 +37,7 @@ pub struct QueuePorts {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     packet: Packet,
-    ingress: PortId,
+    ingress: OutPort,
 }
 
 /// What is on the wire.
@@ -49,6 +51,7 @@ enum Service {
 #[derive(Debug)]
 struct Queued {
     line: Line,
+    exit: Exit,
     /// When the packet in service will have left.
     busy_until: Time,
     /// Serialisation time of all that waits.
@@ -69,7 +72,7 @@ struct Queued {
 
 const NIC: u32 = u32::MAX;
 /// Instead of an ingress.
-const SPARED: PortId = PortId(u32::MAX);
+const SPARED: OutPort = OutPort(u32::MAX);
 
 impl Queued {
     #[inline(always)]
@@ -87,39 +90,37 @@ impl Queued {
 }
 
 impl QueuePorts {
-    /// The ports of `fabric`; `seed` draws the random marks.
-    pub fn new(
-        fabric: &Fabric,
-        config: &SwitchConfig,
-        packet: &PacketConfig,
-        seed: u64,
-    ) -> QueuePorts {
+    /// The ports of a domain.
+    pub(crate) fn new(config: &RunConfig, cut: &Cut, territory: &Territory) -> QueuePorts {
+        let RunConfig { fabric, packet, .. } = config;
+        let pfc = config.switch.pfc;
         let mut limits = Vec::new();
-        let ports = fabric.ports().iter().map(|port| {
+        let ports = territory.ports.enumerate().map(|(own, id)| {
+            let port = &fabric.ports()[*id];
             let switch = match port.owner {
                 Node::Host(_) => NIC,
-                Node::Switch(switch) => switch.0,
+                Node::Switch(switch) => cut.switches[switch].own.0,
             };
-            let limits = Limits::index_of(port, config, packet, &mut limits);
-            Queued::new(Line::new(port), limits, switch)
+            let limits = Limits::index_of(port, &config.switch, packet, &mut limits);
+            Queued::new(Line::new(port), territory.exits[own], limits, switch)
         });
-        let ingress = fabric.ports().ids().map(|port| {
-            let bytes = |pfc| headroom(fabric, port, packet, &pfc);
-            Ingress::new(config.pfc.map_or(0, bytes))
+        let ingress = territory.ports.iter().map(|port| {
+            let bytes = |pfc| headroom(fabric, *port, packet, &pfc);
+            Ingress::new(pfc.map_or(0, bytes))
         });
-        let memory = (0..fabric.switches()).map(|switch| {
-            let aside = |pfc| set_aside(fabric, SwitchId(switch), packet, &pfc);
-            Memory::new(config, config.pfc.map_or(0, aside))
+        let memory = territory.switches.iter().map(|switch| {
+            let aside = |pfc| set_aside(fabric, *switch, packet, &pfc);
+            Memory::new(&config.switch, pfc.map_or(0, aside))
         });
         QueuePorts {
             ports: ports.collect(),
             limits,
             ingress: ingress.collect(),
             memory: memory.collect(),
-            rules: Rules::new(config),
-            control_priority: config.control_priority,
-            records: Record::all(fabric),
-            marks: Draw::new(seed, "ecn-mark"),
+            rules: Rules::new(&config.switch),
+            control_priority: config.switch.control_priority,
+            records: Record::all(fabric, territory),
+            marks: Draw::new(config.seed, "ecn-mark"),
             pauses_sent: 0,
         }
     }
@@ -129,15 +130,15 @@ impl QueuePorts {
     fn enqueue<Q: EventQueue>(
         &mut self,
         now: Time,
-        port: PortId,
+        port: OutPort,
         entry: Entry,
         first: bool,
-        events: &mut Q,
+        agenda: &mut Agenda<Q>,
     ) {
         let queue = &mut self.ports[port];
         let held = queue.paused && !(first && self.control_priority);
         if queue.is_idle() && !held {
-            return self.serve(now, port, entry, events);
+            return self.serve(now, port, entry, agenda);
         }
         queue.waiting += queue.line.wire.time(u32::from(entry.packet.size));
         queue.peak = queue.peak.max(queue.backlog(now));
@@ -150,7 +151,13 @@ impl QueuePorts {
 
     /// Puts a packet on the wire.
     #[inline(always)]
-    fn serve<Q: EventQueue>(&mut self, now: Time, port: PortId, entry: Entry, events: &mut Q) {
+    fn serve<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        port: OutPort,
+        entry: Entry,
+        agenda: &mut Agenda<Q>,
+    ) {
         let queue = &mut self.ports[port];
         let size = queue.line.wire.time(u32::from(entry.packet.size));
         queue.busy_until = now + size;
@@ -158,16 +165,21 @@ impl QueuePorts {
         queue.bytes += u64::from(entry.packet.size);
         queue.packets += 1;
         queue.peak = queue.peak.max(queue.backlog(now));
-        events.push(Event::new(queue.busy_until, Class::Transmitted, port.0));
+        agenda.push(Event::new(queue.busy_until, Class::Transmitted, port.0));
     }
 
     /// Starts the next transmission of an idle port. Returns whether it found nothing, and
     /// the port is a NIC that may send data.
     #[inline(always)]
-    fn serve_next<Q: EventQueue>(&mut self, now: Time, port: PortId, events: &mut Q) -> bool {
+    fn serve_next<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        port: OutPort,
+        agenda: &mut Agenda<Q>,
+    ) -> bool {
         let queue = &mut self.ports[port];
         if self.ingress[port].pause != queue.told_pause {
-            self.send_frame(now, port, events);
+            self.send_frame(now, port, agenda);
             return false;
         }
         // Where control has a class of its own, a pause holds back data only.
@@ -178,12 +190,12 @@ impl QueuePorts {
             return queue.switch == NIC && !queue.paused;
         };
         queue.waiting -= queue.line.wire.time(u32::from(entry.packet.size));
-        self.serve(now, port, entry, events);
+        self.serve(now, port, entry, agenda);
         false
     }
 
     /// Tells the upstream port of `port`'s reverse link to pause or to resume.
-    fn send_frame<Q: EventQueue>(&mut self, now: Time, port: PortId, events: &mut Q) {
+    fn send_frame<Q: EventQueue>(&mut self, now: Time, port: OutPort, agenda: &mut Agenda<Q>) {
         let pause = self.ingress[port].pause;
         let queue = &mut self.ports[port];
         queue.told_pause = pause;
@@ -191,36 +203,42 @@ impl QueuePorts {
         queue.busy_until = now + queue.line.wire.time(u32::from(PAUSE_FRAME_BYTES));
         let to = if pause { flag::PAUSE } else { flag::RESUME };
         let frame = Packet { to, size: PAUSE_FRAME_BYTES, ..Packet::default() };
-        events.push(Event::new(queue.busy_until, Class::Transmitted, port.0));
-        events.push(Event::arrival(queue.busy_until + queue.line.delay, port, frame));
+        agenda.push(Event::new(queue.busy_until, Class::Transmitted, port.0));
+        agenda.arrive(queue.busy_until + queue.line.delay, queue.exit, frame);
         self.pauses_sent += u64::from(pause);
     }
 
     /// The wish to pause the upstream port of `ingress` has changed: tell it at once if the
     /// port back is idle, else after the packet in service.
-    fn tell<Q: EventQueue>(&mut self, now: Time, ingress: PortId, events: &mut Q) {
+    fn tell<Q: EventQueue>(&mut self, now: Time, ingress: OutPort, agenda: &mut Agenda<Q>) {
         let queue = &self.ports[ingress];
         if queue.is_idle() && self.ingress[ingress].pause != queue.told_pause {
-            self.send_frame(now, ingress, events);
+            self.send_frame(now, ingress, agenda);
         }
     }
 
     /// The last bit of `entry` has left `port`: frees its memory and lets upstream resume.
     #[inline(always)]
-    fn depart<Q: EventQueue>(&mut self, now: Time, port: PortId, entry: Entry, events: &mut Q) {
+    fn depart<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        port: OutPort,
+        entry: Entry,
+        agenda: &mut Agenda<Q>,
+    ) {
         let queue = &self.ports[port];
-        events.push(Event::arrival(now + queue.line.delay, port, entry.packet));
+        agenda.arrive(now + queue.line.delay, queue.exit, entry.packet);
         if queue.switch == NIC {
             return;
         }
-        let memory = &mut self.memory[SwitchId(queue.switch)];
+        let memory = &mut self.memory[OwnSwitch(queue.switch)];
         let size = u64::from(entry.packet.size);
         if entry.ingress == SPARED {
             memory.total -= size;
         } else if self.rules.release(memory, &mut self.ingress[entry.ingress], size)
             && entry.ingress != port
         {
-            self.tell(now, entry.ingress, events);
+            self.tell(now, entry.ingress, agenda);
         }
     }
 
@@ -230,14 +248,14 @@ impl QueuePorts {
     fn admit<Q: EventQueue>(
         &mut self,
         now: Time,
-        port: PortId,
-        ingress: PortId,
+        port: OutPort,
+        ingress: OutPort,
         packet: &Packet,
-        events: &mut Q,
-    ) -> Option<PortId> {
+        agenda: &mut Agenda<Q>,
+    ) -> Option<OutPort> {
         let queue = &self.ports[port];
         let size = u64::from(packet.size);
-        let memory = &mut self.memory[SwitchId(queue.switch)];
+        let memory = &mut self.memory[OwnSwitch(queue.switch)];
         if self.control_priority && self.rules.is_lossless() && packet.is(flag::CONTROL) {
             memory.total += size;
             return Some(SPARED);
@@ -253,16 +271,17 @@ impl QueuePorts {
             false => Admission::Drop,
         };
         if matches!(admission, Admission::AdmitAndPause | Admission::DropAndPause) {
-            self.tell(now, ingress, events);
+            self.tell(now, ingress, agenda);
         }
         matches!(admission, Admission::Admit | Admission::AdmitAndPause).then_some(ingress)
     }
 }
 
 impl Queued {
-    fn new(line: Line, limits: u32, switch: u32) -> Queued {
+    fn new(line: Line, exit: Exit, limits: u32, switch: u32) -> Queued {
         Queued {
             line,
+            exit,
             busy_until: Time::ZERO,
             waiting: Time::ZERO,
             service: Service::Idle,
@@ -284,33 +303,44 @@ impl Ports for QueuePorts {
     fn forward<Q: EventQueue>(
         &mut self,
         now: Time,
-        port: PortId,
-        ingress: PortId,
+        port: OutPort,
+        ingress: OutPort,
         mut packet: Packet,
-        events: &mut Q,
+        agenda: &mut Agenda<Q>,
     ) {
-        let Some(ingress) = self.admit(now, port, ingress, &packet, events) else {
+        let Some(ingress) = self.admit(now, port, ingress, &packet, agenda) else {
             return self.records[port].drop(&packet);
         };
         let control = packet.is(flag::CONTROL);
         let queue = &self.ports[port];
         let limits = &self.limits[queue.limits as usize];
-        let bits = || mark_bits(self.marks, port, queue.admitted());
+        let bits = || mark_bits(self.marks, self.records[port].id, queue.admitted());
         if !control && limits.marks(queue.backlog(now), bits) {
             packet.to |= flag::MARKED;
             self.records[port].mark();
         }
         let first = self.control_priority && control;
-        self.enqueue(now, port, Entry { packet, ingress }, first, events);
+        self.enqueue(now, port, Entry { packet, ingress }, first, agenda);
     }
 
     #[inline(always)]
-    fn answer<Q: EventQueue>(&mut self, now: Time, port: PortId, packet: Packet, events: &mut Q) {
-        self.enqueue(now, port, Entry { packet, ingress: port }, true, events);
+    fn answer<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        port: OutPort,
+        packet: Packet,
+        agenda: &mut Agenda<Q>,
+    ) {
+        self.enqueue(now, port, Entry { packet, ingress: port }, true, agenda);
     }
 
     #[inline(always)]
-    fn ready<Q: EventQueue>(&mut self, _now: Time, port: PortId, _events: &mut Q) -> Ready {
+    fn ready<Q: EventQueue>(
+        &mut self,
+        _now: Time,
+        port: OutPort,
+        _agenda: &mut Agenda<Q>,
+    ) -> Ready {
         let queue = &self.ports[port];
         if queue.is_idle() && !queue.paused { Ready::Now } else { Ready::Told }
     }
@@ -319,45 +349,50 @@ impl Ports for QueuePorts {
     fn send<Q: EventQueue>(
         &mut self,
         now: Time,
-        port: PortId,
+        port: OutPort,
         packet: Packet,
         _more: bool,
-        events: &mut Q,
+        agenda: &mut Agenda<Q>,
     ) {
-        self.serve(now, port, Entry { packet, ingress: port }, events);
+        self.serve(now, port, Entry { packet, ingress: port }, agenda);
     }
 
     #[inline(always)]
-    fn transmitted<Q: EventQueue>(&mut self, now: Time, port: PortId, events: &mut Q) -> bool {
+    fn transmitted<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        port: OutPort,
+        agenda: &mut Agenda<Q>,
+    ) -> bool {
         let service = std::mem::replace(&mut self.ports[port].service, Service::Idle);
         if let Service::Packet(entry) = service {
-            self.depart(now, port, entry, events);
+            self.depart(now, port, entry, agenda);
         }
-        self.serve_next(now, port, events)
+        self.serve_next(now, port, agenda)
     }
 
     fn pause<Q: EventQueue>(
         &mut self,
         now: Time,
-        port: PortId,
+        port: OutPort,
         paused: bool,
-        events: &mut Q,
+        agenda: &mut Agenda<Q>,
     ) -> bool {
         self.records[port].pause(now, paused);
         let queue = &mut self.ports[port];
         queue.paused = paused;
-        !paused && queue.is_idle() && self.serve_next(now, port, events)
+        !paused && queue.is_idle() && self.serve_next(now, port, agenda)
     }
 
-    fn queued_bytes(&self, now: Time, port: PortId) -> u64 {
+    fn queued_bytes(&self, now: Time, port: OutPort) -> u64 {
         self.records[port].bytes_of(self.ports[port].backlog(now))
     }
 
-    fn shared_bytes(&self, switch: SwitchId) -> Option<u64> {
+    fn shared_bytes(&self, switch: OwnSwitch) -> Option<u64> {
         self.rules.is_shared().then(|| self.memory[switch].total)
     }
 
-    fn results(&self, end: Time) -> Vec<PortResult> {
+    fn results(&self, end: Time) -> IdVec<OutPort, PortResult> {
         let result = |(queue, record): (&Queued, &Record)| {
             record.result(end, queue.bytes, queue.packets, queue.peak)
         };

@@ -1,6 +1,7 @@
 //! What few packets touch, kept apart from what every packet touches: the drops, marks and
 //! pauses of a port.
 
+use crate::cut::{OutPort, Territory};
 use crate::event::Packet;
 use crate::outcome::PortResult;
 use weft_fabric::Fabric;
@@ -9,6 +10,8 @@ use weft_units::{IdVec, PortId, Rate, Time};
 /// The record of one port.
 #[derive(Debug)]
 pub(super) struct Record {
+    /// Its number in the fabric.
+    pub(super) id: PortId,
     rate: Rate,
     drops: u64,
     dropped_bytes: u64,
@@ -20,14 +23,15 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// One for each port of `fabric`.
-    pub(super) fn all(fabric: &Fabric) -> IdVec<PortId, Record> {
-        fabric.ports().iter().map(|port| Record::new(port.rate)).collect()
+    /// One for each port of a domain.
+    pub(super) fn all(fabric: &Fabric, territory: &Territory) -> IdVec<OutPort, Record> {
+        let ids = territory.ports.iter();
+        ids.map(|id| Record::new(*id, fabric.ports()[*id].rate)).collect()
     }
-    fn new(rate: Rate) -> Record {
+    fn new(id: PortId, rate: Rate) -> Record {
         let (drops, dropped_bytes, marks, pauses) = (0, 0, 0, 0);
         let (paused, paused_at) = (Time::ZERO, None);
-        Record { rate, drops, dropped_bytes, marks, pauses, paused, paused_at }
+        Record { id, rate, drops, dropped_bytes, marks, pauses, paused, paused_at }
     }
     /// Whole bytes that a backlog stands for.
     pub(super) fn bytes_of(&self, backlog: Time) -> u64 {

@@ -4,6 +4,8 @@ use super::EventQueue;
 use crate::event::Event;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+use weft_units::Time;
 
 /// Events in a binary heap.
 #[derive(Debug, Default)]
@@ -36,7 +38,11 @@ impl EventQueue for Heap {
     fn push(&mut self, event: Event) {
         self.events.push(Earliest(event));
     }
-    fn pop(&mut self) -> Option<Event> {
-        self.events.pop().map(|Earliest(event)| event)
+    fn pop_before(&mut self, end: Time) -> Option<Event> {
+        let first = self.events.peek_mut().filter(|first| first.0.time < end)?;
+        Some(PeekMut::pop(first).0)
+    }
+    fn next(&self) -> Option<Time> {
+        self.events.peek().map(|first| first.0.time)
     }
 }

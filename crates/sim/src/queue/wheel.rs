@@ -87,41 +87,49 @@ impl Wheel {
         self.due.insert(self.taken + at, event);
     }
 
-    /// Moves on to the next slot that holds anything, and sorts its events into `due`.
-    fn advance(&mut self) -> bool {
+    /// Moves on to the next slot that holds anything, unless all of it is `end` or later, and
+    /// sorts its events into `due`.
+    fn advance(&mut self, end: Time) -> bool {
         self.due.clear();
         self.taken = 0;
+        let last = (end.0 - 1) >> self.shift;
         loop {
-            let lap_end = (self.slot / SLOTS + 1) * SLOTS;
-            if let Some(slot) = self.near.next(self.slot, lap_end) {
+            let lap_end = self.lap_end();
+            if let Some(slot) = self.near.next(self.slot, lap_end.min(last + 1)) {
                 self.slot = slot;
                 self.near.drain(&mut self.pool, slot, &mut self.due);
                 self.due.sort_unstable_by_key(Event::key);
                 return true;
             }
-            if !self.enter_next_lap() {
+            if last < lap_end || !self.enter_next_lap(last) {
                 return false;
             }
         }
     }
 
-    /// Moves to the first slot of the next lap that may hold anything.
-    fn enter_next_lap(&mut self) -> bool {
+    /// The first slot of the next lap.
+    #[inline(always)]
+    fn lap_end(&self) -> u64 {
+        (self.slot / SLOTS + 1) * SLOTS
+    }
+
+    /// Moves to the first slot of the next lap that may hold anything, if that is not after
+    /// slot `last`.
+    fn enter_next_lap(&mut self, last: u64) -> bool {
         let next = self.slot / SLOTS + 1;
-        let lap = if self.near.count > 0 {
-            next
-        } else {
-            let far = self.far.next(next, next + SLOTS);
-            let beyond = self.beyond.peek().map(|event| self.slot_of(&event.0) / SLOTS);
-            match (far, beyond) {
-                (Some(far), Some(beyond)) => far.min(beyond),
-                (Some(lap), None) | (None, Some(lap)) => lap,
-                (None, None) => return false,
-            }
-        };
+        let lap = if self.near.count > 0 { Some(next) } else { self.later_lap() };
+        let Some(lap) = lap.filter(|lap| lap * SLOTS <= last) else { return false };
         self.slot = lap * SLOTS;
         self.spread(lap);
         true
+    }
+
+    /// The first lap after this one that has events in the far level or beyond.
+    fn later_lap(&self) -> Option<u64> {
+        let next = self.slot / SLOTS + 1;
+        let far = self.far.next(next, next + SLOTS);
+        let beyond = self.beyond.peek().map(|event| self.slot_of(&event.0) / SLOTS);
+        far.into_iter().chain(beyond).min()
     }
 
     /// Moves the events of `lap` into the near level.
@@ -152,13 +160,30 @@ impl EventQueue for Wheel {
     }
 
     #[inline(always)]
-    fn pop(&mut self) -> Option<Event> {
-        if self.taken == self.due.len() && !self.advance() {
+    fn pop_before(&mut self, end: Time) -> Option<Event> {
+        if self.taken == self.due.len() && !self.advance(end) {
             return None;
         }
         let event = self.due[self.taken];
+        if event.time >= end {
+            return None;
+        }
         self.taken += 1;
         Some(event)
+    }
+
+    fn next(&self) -> Option<Time> {
+        if let Some(event) = self.due.get(self.taken) {
+            return Some(event.time);
+        }
+        let lap_end = self.lap_end();
+        let here = self.near.next(self.slot, lap_end);
+        let slot = here.or_else(|| {
+            let near = self.near.next(lap_end, self.slot + SLOTS);
+            let later = self.later_lap().map(|lap| lap * SLOTS);
+            near.into_iter().chain(later).min()
+        });
+        slot.map(|slot| Time(slot << self.shift))
     }
 }
 

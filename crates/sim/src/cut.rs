@@ -1,0 +1,168 @@
+//! How a fabric is cut into domains that advance together.
+//!
+//! A domain is a set of neighbouring racks (pods in three tiers, leaves in two) and a share of
+//! the switches above them. An event in one domain reaches another one smallest link delay
+//! later at the soonest, the [`Cut::lookahead`]; for that long every domain can be simulated
+//! by itself. That serves several cores, and one as well: a domain at a time fits its cache.
+//!
+//! Inside a domain things have numbers of their own, dense and in the order of the fabric's
+//! numbers, so that events keep their order whatever the cut. No result depends on the cut.
+
+use crate::config::RunConfig;
+use crate::event::ReceiverId;
+use weft_fabric::{Fabric, Node};
+use weft_units::{HostId, IdVec, PortId, SwitchId, Time, id};
+
+id!(
+    /// An output port of a domain, by its place in [`Territory::ports`].
+    pub struct OutPort
+);
+id!(
+    /// A link that ends in a domain, by its place in [`Territory::links`].
+    pub struct InLink
+);
+id!(
+    /// A host of a domain, by its place in [`Territory::hosts`]. Its NIC has the same number
+    /// among the [`OutPort`]s.
+    pub struct OwnHost
+);
+id!(
+    /// A switch of a domain, by its place in [`Territory::switches`].
+    pub struct OwnSwitch
+);
+
+impl OwnHost {
+    /// The host's NIC.
+    #[inline(always)]
+    pub(crate) fn nic(self) -> OutPort {
+        OutPort(self.0)
+    }
+}
+
+/// Where the link of an output port ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exit {
+    /// The link, as the domain where it ends numbers it.
+    pub link: InLink,
+    /// That domain.
+    pub domain: u16,
+}
+
+/// What one domain owns, each kind in the order of the fabric's numbers.
+#[derive(Debug, Default)]
+pub(crate) struct Territory {
+    pub(crate) hosts: IdVec<OwnHost, HostId>,
+    pub(crate) switches: IdVec<OwnSwitch, SwitchId>,
+    pub(crate) ports: IdVec<OutPort, PortId>,
+    /// Where the links of its ports end.
+    pub(crate) exits: IdVec<OutPort, Exit>,
+    /// The ports, of any domain, whose links end here.
+    pub(crate) links: IdVec<InLink, PortId>,
+}
+
+/// Somebody's domain, and number in it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<I> {
+    pub(crate) domain: u16,
+    pub(crate) own: I,
+}
+
+/// A fabric in domains.
+#[derive(Debug)]
+pub(crate) struct Cut {
+    pub(crate) territories: Vec<Territory>,
+    pub(crate) hosts: IdVec<HostId, Place<OwnHost>>,
+    pub(crate) switches: IdVec<SwitchId, Place<OwnSwitch>>,
+    pub(crate) ports: IdVec<PortId, Place<OutPort>>,
+    /// Nothing that happens in one domain is felt in another any sooner.
+    pub(crate) lookahead: Time,
+}
+
+/// A packet tells its sender's domain in few bits.
+const MOST_DOMAINS: u32 = ReceiverId::DOMAINS;
+
+impl Cut {
+    /// `fabric` in `domains` domains, or as many as it can be cut into.
+    pub(crate) fn new(fabric: &Fabric, domains: u32) -> Cut {
+        let domains = domains.clamp(1, most_domains(fabric));
+        let owner = Owner { fabric, domains };
+        let mut territories: Vec<_> = (0..domains).map(|_| Territory::default()).collect();
+        let hosts = (0..fabric.hosts()).map(HostId).map(|host| {
+            let domain = owner.of(Node::Host(host));
+            Place { domain, own: territories[usize::from(domain)].hosts.push(host) }
+        });
+        let hosts = hosts.collect();
+        let switches = (0..fabric.switches()).map(SwitchId).map(|switch| {
+            let domain = owner.of(Node::Switch(switch));
+            Place { domain, own: territories[usize::from(domain)].switches.push(switch) }
+        });
+        let switches = switches.collect();
+        let ports = fabric.ports().enumerate().map(|(id, port)| {
+            let domain = owner.of(port.owner);
+            Place { domain, own: territories[usize::from(domain)].ports.push(id) }
+        });
+        let ports: IdVec<PortId, Place<OutPort>> = ports.collect();
+        for (id, port) in fabric.ports().enumerate() {
+            let domain = owner.of(port.peer);
+            let link = territories[usize::from(domain)].links.push(id);
+            let exits = &mut territories[usize::from(ports[id].domain)].exits;
+            exits.push(Exit { link, domain });
+        }
+        Cut { territories, hosts, switches, ports, lookahead: fabric.min_delay() }
+    }
+
+    /// How many domains suit a run: so many that their state fits a core's cache, but not so
+    /// many that there is nothing to do for a domain until the others are felt.
+    pub(crate) fn suits(config: &RunConfig) -> u32 {
+        let ports = config.fabric.ports();
+        let fastest = ports.iter().map(|port| port.rate).max().expect("a fabric has ports");
+        let packet = fastest.serialize(config.packet.largest());
+        let lookahead = config.fabric.min_delay();
+        let packets = u128::from(lookahead.0) * ports.len() as u128 / u128::from(packet.0);
+        let domains = (packets / BUSY).min(u128::from(MOST_DOMAINS)) as u32;
+        domains.clamp(1, most_domains(config.fabric))
+    }
+}
+
+/// Packets that a domain's ports together could send within the lookahead.
+const BUSY: u128 = 128;
+
+/// Pods, or leaves where there are no pods.
+fn most_domains(fabric: &Fabric) -> u32 {
+    let clos = fabric.clos();
+    let units = if clos.cores() == 0 { fabric.leaves() } else { clos.pods() };
+    units.min(MOST_DOMAINS)
+}
+
+/// Who owns what: neighbours stay together, and every domain gets about the same.
+struct Owner<'a> {
+    fabric: &'a Fabric,
+    domains: u32,
+}
+
+impl Owner<'_> {
+    fn of(&self, node: Node) -> u16 {
+        let clos = self.fabric.clos();
+        let leaves = self.fabric.leaves();
+        let mids = clos.pods() * clos.mids_per_pod();
+        let (index, count) = match node {
+            Node::Host(host) => self.below(self.fabric.leaf_of(host)),
+            Node::Switch(SwitchId(id)) if id < leaves => self.below(id),
+            Node::Switch(SwitchId(id)) if clos.cores() == 0 => (id - leaves, mids),
+            Node::Switch(SwitchId(id)) if id < leaves + mids => {
+                ((id - leaves) / clos.mids_per_pod(), clos.pods())
+            }
+            Node::Switch(SwitchId(id)) => (id - leaves - mids, clos.cores()),
+        };
+        (u64::from(index) * u64::from(self.domains) / u64::from(count)) as u16
+    }
+
+    /// The pod of `leaf` among all pods; with two tiers the leaf among all leaves.
+    fn below(&self, leaf: u32) -> (u32, u32) {
+        let clos = self.fabric.clos();
+        match clos.cores() {
+            0 => (leaf, self.fabric.leaves()),
+            _ => (leaf / clos.leaves_per_pod(), clos.pods()),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The end of a run: what the domains found becomes one outcome, and the books are checked.
+
+use crate::audit::{self, Seen};
+use crate::engine::{Delivered, Engine};
+use crate::jobs;
+use crate::outcome::{MessageResult, Outcome, PortResult, Series, Totals};
+use crate::ports::Ports;
+use crate::probes::samples_until;
+use crate::simulation::Halt;
+use crate::world::World;
+use weft_units::{IdVec, MessageId, PortId, Time};
+
+/// The outcome of a run that has no events left.
+///
+/// # Errors
+/// [`Halt::Stalled`] if messages are not done all the same.
+///
+/// # Panics
+/// If packets got lost without being counted: the engine is wrong, and so would be its result.
+pub(crate) fn outcome<Q, P: Ports>(
+    world: &World,
+    mut engines: Vec<Engine<Q, P>>,
+) -> Result<Outcome, Halt> {
+    let end = engines.iter().map(|engine| engine.now).max().unwrap_or(Time::ZERO);
+    if engines.iter().any(|engine| engine.jobs.unfinished() > 0) {
+        return Err(Halt::Stalled(jobs::diagnose(world, &engines, end)));
+    }
+    let ports = port_results(world, &engines, end);
+    let messages = messages(world, &engines);
+    let mut totals = totals(&engines, &ports);
+    totals.cct = messages.iter().map(|message| message.received).max().unwrap_or(Time::ZERO);
+    check_conservation(world, &engines, &ports, &totals);
+    let last = messages.iter().map(|message| message.sent).max().unwrap_or(Time::ZERO);
+    let series = series(world, &mut engines, last);
+    Ok(Outcome { messages, ports, series, totals })
+}
+
+/// In the order of the fabric's ports.
+fn port_results<Q, P: Ports>(
+    world: &World,
+    engines: &[Engine<Q, P>],
+    end: Time,
+) -> IdVec<PortId, PortResult> {
+    let by_domain: Vec<_> = engines.iter().map(|engine| engine.ports.results(end)).collect();
+    let places = world.cut.ports.iter();
+    places.map(|place| by_domain[usize::from(place.domain)][place.own]).collect()
+}
+
+fn messages<Q, P>(world: &World, engines: &[Engine<Q, P>]) -> IdVec<MessageId, MessageResult> {
+    let jobs = |host| &engines[usize::from(world.cut.hosts[host].domain)].jobs;
+    let result = |(id, message): (MessageId, &weft_workload::Message)| {
+        let sending = jobs(message.src).sending(world.sending[id]);
+        let receiving = jobs(message.dst).receiving(world.receiving[id]);
+        jobs::result(sending, receiving)
+    };
+    world.config.workload.messages().enumerate().map(result).collect()
+}
+
+fn totals<Q, P: Ports>(engines: &[Engine<Q, P>], ports: &IdVec<PortId, PortResult>) -> Totals {
+    let mut totals = Totals::default();
+    for engine in engines {
+        totals.add(&engine.totals);
+        totals.pauses += engine.ports.pauses_sent();
+        for host in engine.hosts.iter() {
+            totals.max_qps = totals.max_qps.max(host.most_active());
+            totals.established_qps = totals.established_qps.max(host.established());
+        }
+    }
+    for port in ports.iter() {
+        totals.packet_hops += port.packets;
+        totals.drops += port.drops;
+        totals.marks += port.marks;
+    }
+    totals
+}
+
+/// Every run accounts for every packet: what the NICs sent reached a host or was dropped.
+fn check_conservation<Q, P>(
+    world: &World,
+    engines: &[Engine<Q, P>],
+    ports: &IdVec<PortId, PortResult>,
+    totals: &Totals,
+) {
+    let nics = &ports.as_slice()[..world.config.fabric.hosts() as usize];
+    let sent = Delivered {
+        packets: nics.iter().map(|nic| nic.packets).sum(),
+        bytes: nics.iter().map(|nic| nic.bytes).sum(),
+    };
+    let delivered = |of: fn(&Delivered) -> u64| engines.iter().map(|e| of(&e.delivered)).sum();
+    let (packets, bytes): (u64, u64) = (delivered(|all| all.packets), delivered(|all| all.bytes));
+    let accounted = Delivered {
+        packets: packets + ports.iter().map(|port| port.drops).sum::<u64>(),
+        bytes: bytes + ports.iter().map(|port| port.dropped_bytes).sum::<u64>(),
+    };
+    assert_eq!(sent, accounted, "sent against delivered and dropped");
+    assert_eq!(sent.packets, totals.packets + totals.control_packets);
+    if world.config.audit {
+        let mut links: IdVec<PortId, Seen> = ports.iter().map(|_| Seen::default()).collect();
+        for (engine, territory) in engines.iter().zip(&world.cut.territories) {
+            let audit = engine.audit.as_ref().expect("every domain has one");
+            audit.gather(territory, &mut links);
+        }
+        audit::check(world.config.fabric, &links, ports.as_slice());
+    }
+}
+
+/// All samples, in the order of the probes, of a run whose last acknowledgement came at `last`.
+fn series<Q, P>(world: &World, engines: &mut [Engine<Q, P>], last: Time) -> Vec<Series> {
+    let probes = &world.config.probes;
+    let mut all = vec![Series::default(); probes.ports.len() + probes.switches.len()];
+    for (at, mut series) in engines.iter_mut().flat_map(|engine| engine.probes.take()) {
+        if let Some(interval) = probes.interval {
+            series.bytes.truncate(samples_until(last, interval));
+        }
+        all[at] = series;
+    }
+    all
+}

@@ -1,0 +1,49 @@
+//! What passes from one domain to another between two windows.
+
+use crate::event::Event;
+use weft_units::{HostId, MessageId, Time};
+
+/// From one domain to another, within one window.
+#[derive(Debug, Default)]
+pub(crate) struct Mail {
+    /// At the receiving domain, not before the window's end.
+    pub(crate) events: Vec<Event>,
+    /// Queue pairs, in the order of their numbers.
+    pub(crate) openings: Vec<Opening>,
+    /// When the first of the events is.
+    first: Option<Time>,
+}
+
+/// A queue pair has been opened: what its receiving half is made from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opening {
+    pub(crate) src: HostId,
+    /// The sending half, as the domain of `src` numbers it.
+    pub(crate) sender: u32,
+    pub(crate) message: MessageId,
+    /// Payload.
+    pub(crate) bytes: u64,
+}
+
+impl Mail {
+    #[inline(always)]
+    pub(crate) fn push(&mut self, event: Event) {
+        if self.first.is_none_or(|first| event.time < first) {
+            self.first = Some(event.time);
+        }
+        self.events.push(event);
+    }
+    pub(crate) fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.openings.is_empty()
+    }
+    /// When the first event is, if there is one.
+    pub(crate) fn first(&self) -> Option<Time> {
+        self.first
+    }
+    /// Forgets everything, and keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        self.events.clear();
+        self.openings.clear();
+        self.first = None;
+    }
+}

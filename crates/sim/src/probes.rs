@@ -1,0 +1,99 @@
+//! Samples of queues and buffers.
+
+use crate::config::RunConfig;
+use crate::cut::{Cut, OutPort, OwnSwitch};
+use crate::engine::Engine;
+use crate::event::{Class, Event};
+use crate::outcome::Series;
+use crate::ports::Ports;
+use crate::queue::EventQueue;
+use weft_units::Time;
+
+/// The probes of one domain, and their samples.
+#[derive(Debug)]
+pub(crate) struct Probes {
+    interval: Option<Time>,
+    /// By their places among all series of the run.
+    probes: Vec<(usize, Probe, Series)>,
+    /// How often this domain has sampled, and how many probes all domains have.
+    rounds: usize,
+    everywhere: usize,
+}
+
+/// What is sampled.
+#[derive(Clone, Copy, Debug)]
+enum Probe {
+    Port(OutPort),
+    Switch(OwnSwitch),
+}
+
+/// Half a gigabyte of samples, in all domains.
+pub(crate) const MOST_SAMPLES: usize = 1 << 26;
+
+impl Probes {
+    /// Those of `config` that look at domain `own`.
+    pub(crate) fn new(config: &RunConfig, cut: &Cut, own: u16) -> Probes {
+        let ports = config.probes.ports.iter().map(|port| {
+            let place = cut.ports[*port];
+            (place.domain, Probe::Port(place.own))
+        });
+        let switches = config.probes.switches.iter().map(|switch| {
+            let place = cut.switches[*switch];
+            (place.domain, Probe::Switch(place.own))
+        });
+        let all = ports.chain(switches).enumerate();
+        let here = all.filter(|(_, (domain, _))| *domain == own);
+        Probes {
+            interval: config.probes.interval,
+            probes: here.map(|(at, (_, probe))| (at, probe, Series::default())).collect(),
+            rounds: 0,
+            everywhere: config.probes.ports.len() + config.probes.switches.len(),
+        }
+    }
+    pub(crate) fn are_too_many(&self) -> bool {
+        self.rounds * self.everywhere > MOST_SAMPLES
+    }
+    /// The samples, by their places among all series of the run.
+    pub(crate) fn take(&mut self) -> impl Iterator<Item = (usize, Series)> {
+        std::mem::take(&mut self.probes).into_iter().map(|(at, _, series)| (at, series))
+    }
+}
+
+/// Samples that a run takes whose last message is acknowledged at `end`: one each interval from
+/// time zero on, the last one at `end` or the first time after it. A domain may take more,
+/// since it hears of the end late.
+pub(crate) fn samples_until(end: Time, interval: Time) -> usize {
+    end.0.div_ceil(interval.0) as usize + 1
+}
+
+impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
+    /// Begins to sample, if there is anything to sample here.
+    pub(crate) fn start_probes(&mut self) {
+        if self.probes.interval.is_some() && !self.probes.probes.is_empty() {
+            self.agenda.push(Event::new(Time::ZERO, Class::Sample, 0));
+        }
+    }
+
+    /// Samples the probes, and comes back while there is something left to do.
+    #[cold]
+    pub(crate) fn sample(&mut self) {
+        let mut probes = std::mem::take(&mut self.probes.probes);
+        for (_, probe, series) in &mut probes {
+            series.bytes.push(match probe {
+                Probe::Port(port) => self.ports.queued_bytes(self.now, *port),
+                Probe::Switch(switch) => self.buffered_bytes(*switch),
+            });
+        }
+        self.probes.probes = probes;
+        self.probes.rounds += 1;
+        // Not counted: several domains with probes sample more often than one with all of them.
+        self.totals.events -= 1;
+        let unfinished = self.jobs.unfinished() > 0 || self.others_unfinished;
+        if let Some(interval) = self.probes.interval
+            && unfinished
+            && !self.probes.are_too_many()
+        {
+            self.agenda.push(Event::new(self.now + interval, Class::Sample, 0));
+        }
+    }
+}

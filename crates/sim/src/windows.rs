@@ -1,0 +1,326 @@
+//! Domains side by side: windows of time as long as the lookahead, on any number of threads.
+//!
+//! All domains handle their events of a window, each by itself: what they cause elsewhere lies
+//! behind the window's end, and is handed over between two windows. So no order of domains and
+//! no number of threads changes anything (conservative synchronisation after Chandy, Misra and
+//! Bryant, in the synchronous form of bounded lag).
+//!
+//! A thread has a share of the domains, which stay in its cache, and helps others when it is
+//! through. The last thread to finish a window plans the next. Nobody ever waits for a lock:
+//! a domain is claimed by one thread, and mail lies in one of two halves that take turns.
+
+use crate::engine::Engine;
+use crate::mail::Mail;
+use crate::ports::Ports;
+use crate::queue::EventQueue;
+use crate::simulation::Halt;
+use crate::world::World;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard};
+use weft_units::Time;
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// There are no events left.
+    Done,
+    /// At this time nothing had been delivered for too long.
+    Stalled(Time),
+    /// Something else stopped it.
+    Halted(Halt),
+}
+
+/// Runs all domains on `threads` threads until nothing is left to do.
+pub(crate) fn run<'a, Q, P>(
+    engines: Vec<Engine<'a, Q, P>>,
+    world: &World<'a>,
+    threads: u32,
+    cancel: &AtomicBool,
+) -> (Vec<Engine<'a, Q, P>>, Ending)
+where
+    Q: EventQueue + Send,
+    P: Ports + Send,
+{
+    let crew = Crew::new(engines, world, threads, cancel);
+    let threads = crew.shares.len();
+    // The one place in the core with threads: they share nothing but what is above.
+    #[expect(clippy::disallowed_methods, reason = "the outcome does not depend on them")]
+    std::thread::scope(|scope| {
+        for thread in 1..threads {
+            let crew = &crew;
+            scope.spawn(move || crew.work(thread));
+        }
+        crew.work(0);
+    });
+    let engines = crew.engines.into_iter().map(|engine| engine.into_inner().expect(UNHARMED));
+    let ending = crew.ending.into_inner().expect(UNHARMED);
+    (engines.collect(), ending.expect("the work went on until the end"))
+}
+
+const UNHARMED: &str = "no thread panicked";
+const NEVER: u64 = u64::MAX;
+
+/// What the threads of a run share.
+struct Crew<'c, 'a, Q, P> {
+    world: &'c World<'a>,
+    cancel: &'c AtomicBool,
+    engines: Vec<Mutex<Engine<'a, Q, P>>>,
+    /// When each domain's next event may be; [`NEVER`] if there is none.
+    next: Vec<AtomicU64>,
+    /// The two halves: one is read in this window, the other written.
+    mail: [Post; 2],
+    /// A domain's share of each thread, and how much of it is claimed.
+    shares: Vec<Share>,
+    window: Window,
+    /// Some domain suspects a stall.
+    suspicion: AtomicBool,
+    ending: Mutex<Option<Ending>>,
+    gate: Gate,
+}
+
+/// The present window.
+struct Window {
+    /// Where it ends; [`NEVER`] if there is only one domain.
+    end: AtomicU64,
+    /// Which half of the mail is read in it.
+    read: AtomicUsize,
+    over: AtomicBool,
+}
+
+/// Consecutive domains.
+#[repr(align(64))]
+struct Share {
+    claimed: AtomicUsize,
+    domains: std::ops::Range<usize>,
+}
+
+/// The mail of one window.
+struct Post {
+    /// From domain `f` to domain `t` at `t * domains + f`.
+    bags: Vec<Mutex<Mail>>,
+    /// From which domains there is mail for each domain: one bit each.
+    from: Vec<AtomicU64>,
+    /// When the first event in any bag is.
+    first: AtomicU64,
+}
+
+impl<'c, 'a, Q, P> Crew<'c, 'a, Q, P>
+where
+    Q: EventQueue + Send,
+    P: Ports + Send,
+{
+    fn new(
+        engines: Vec<Engine<'a, Q, P>>,
+        world: &'c World<'a>,
+        threads: u32,
+        cancel: &'c AtomicBool,
+    ) -> Self {
+        let domains = engines.len();
+        let threads = (threads as usize).clamp(1, domains);
+        let share = |thread: usize| Share {
+            claimed: AtomicUsize::new(0),
+            domains: thread * domains / threads..(thread + 1) * domains / threads,
+        };
+        let next = engines.iter().map(|engine| AtomicU64::new(time(engine.agenda.next())));
+        Crew {
+            world,
+            cancel,
+            next: next.collect(),
+            engines: engines.into_iter().map(Mutex::new).collect(),
+            mail: [Post::new(domains), Post::new(domains)],
+            shares: (0..threads).map(share).collect(),
+            window: Window {
+                end: AtomicU64::new(0),
+                read: AtomicUsize::new(0),
+                over: AtomicBool::new(false),
+            },
+            suspicion: AtomicBool::new(false),
+            ending: Mutex::new(None),
+            gate: Gate::new(threads),
+        }
+    }
+
+    /// What one thread does from the beginning to the end.
+    fn work(&self, thread: usize) {
+        let _alarm = Alarm(&self.gate);
+        loop {
+            self.gate.pass(|| self.plan_window());
+            if self.window.over.load(Ordering::Relaxed) {
+                return;
+            }
+            for share in self.shares[thread..].iter().chain(&self.shares[..thread]) {
+                while let Some(domain) = share.claim() {
+                    self.advance(domain);
+                }
+            }
+        }
+    }
+
+    /// Handles a domain's events of this window.
+    fn advance(&self, domain: usize) {
+        let end = self.window.end.load(Ordering::Relaxed);
+        let read = self.window.read.load(Ordering::Relaxed);
+        let from = self.mail[read].from[domain].swap(0, Ordering::Relaxed);
+        if from == 0 && self.next[domain].load(Ordering::Relaxed) >= end {
+            return;
+        }
+        let mut engine = lock(&self.engines[domain]);
+        for sender in bits(from) {
+            engine.take_in(sender, &mut self.mail[read].bag(sender, domain));
+        }
+        if let Err(halt) = engine.run_before(Time(end), self.cancel) {
+            *lock(&self.ending) = Some(Ending::Halted(halt));
+        }
+        if engine.suspect.is_some() {
+            self.suspicion.store(true, Ordering::Relaxed);
+        }
+        self.mail[1 - read].collect(domain, &mut engine);
+        self.next[domain].store(time(engine.agenda.next()), Ordering::Relaxed);
+    }
+
+    /// Decides which time the next window covers. Everybody else waits.
+    fn plan_window(&self) {
+        let mut ending = lock(&self.ending);
+        if self.suspicion.swap(false, Ordering::Relaxed) && ending.is_none() {
+            *ending = self.settle_suspicion();
+        }
+        if self.world.config.probes.interval.is_some() {
+            self.tell_unfinished();
+        }
+        let written = 1 - self.window.read.load(Ordering::Relaxed);
+        let mail = self.mail[written].first.swap(NEVER, Ordering::Relaxed);
+        let next = self.next.iter().map(|next| next.load(Ordering::Relaxed));
+        let start = next.fold(mail, u64::min);
+        if start == NEVER && ending.is_none() {
+            *ending = Some(Ending::Done);
+        }
+        let end = match self.engines.len() {
+            1 => NEVER,
+            _ => start.saturating_add(self.world.cut.lookahead.0),
+        };
+        self.window.end.store(end, Ordering::Relaxed);
+        self.window.read.store(written, Ordering::Relaxed);
+        self.window.over.store(ending.is_some(), Ordering::Relaxed);
+        self.shares.iter().for_each(|share| share.claimed.store(0, Ordering::Relaxed));
+    }
+
+    /// Whether a domain that suspects a stall is right, now that it is known when anything was
+    /// last delivered anywhere.
+    fn settle_suspicion(&self) -> Option<Ending> {
+        let mut engines: Vec<_> = self.engines.iter().map(lock).collect();
+        let progress = engines.iter().map(|engine| engine.progress).max()?;
+        let suspects = engines.iter_mut().filter_map(|engine| {
+            engine.progress = engine.progress.max(progress);
+            engine.suspect.take()
+        });
+        let latest = suspects.max()?;
+        let stalled = progress.until(latest) > self.world.config.stall_after;
+        stalled.then_some(Ending::Stalled(latest))
+    }
+
+    /// Tells every domain whether others have something left to do.
+    fn tell_unfinished(&self) {
+        let mut engines: Vec<_> = self.engines.iter().map(lock).collect();
+        let all: u32 = engines.iter().map(|engine| engine.jobs.unfinished()).sum();
+        for engine in &mut engines {
+            engine.others_unfinished = all > engine.jobs.unfinished();
+        }
+    }
+}
+
+impl Share {
+    /// The next domain that nobody has taken.
+    fn claim(&self) -> Option<usize> {
+        let domain = self.domains.start + self.claimed.fetch_add(1, Ordering::Relaxed);
+        self.domains.contains(&domain).then_some(domain)
+    }
+}
+
+impl Post {
+    fn new(domains: usize) -> Post {
+        Post {
+            bags: (0..domains * domains).map(|_| Mutex::default()).collect(),
+            from: (0..domains).map(|_| AtomicU64::new(0)).collect(),
+            first: AtomicU64::new(NEVER),
+        }
+    }
+    fn bag(&self, from: usize, to: usize) -> MutexGuard<'_, Mail> {
+        lock(&self.bags[to * self.from.len() + from])
+    }
+    /// Takes what domain `from` sends.
+    fn collect<Q: EventQueue, P>(&self, from: usize, engine: &mut Engine<Q, P>) {
+        for (to, mail) in engine.agenda.outgoing() {
+            self.first.fetch_min(time(mail.first()), Ordering::Relaxed);
+            self.from[to].fetch_or(1 << from, Ordering::Relaxed);
+            std::mem::swap(mail, &mut self.bag(from, to));
+        }
+    }
+}
+
+/// Where threads wait for each other.
+struct Gate {
+    threads: usize,
+    arrived: AtomicUsize,
+    passed: AtomicUsize,
+    /// A thread has panicked, and will not come.
+    broken: AtomicBool,
+}
+
+impl Gate {
+    /// How often to look before letting others use the core.
+    const PATIENCE: u32 = 1 << 12;
+
+    fn new(threads: usize) -> Gate {
+        let (arrived, passed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Gate { threads, arrived, passed, broken: AtomicBool::new(false) }
+    }
+
+    /// Waits for all threads. The last one does `alone` before any goes on.
+    fn pass(&self, alone: impl FnOnce()) {
+        let passed = self.passed.load(Ordering::Acquire);
+        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
+            alone();
+            self.arrived.store(0, Ordering::Relaxed);
+            self.passed.store(passed.wrapping_add(1), Ordering::Release);
+            return;
+        }
+        let mut looks = 0;
+        while self.passed.load(Ordering::Acquire) == passed {
+            assert!(!self.broken.load(Ordering::Relaxed), "another thread of the run panicked");
+            looks += 1;
+            if looks < Gate::PATIENCE {
+                std::hint::spin_loop();
+            } else {
+                std::thread::yield_now();
+            }
+        }
+    }
+}
+
+/// Breaks the gate if its thread panics, so that the others do not wait for ever.
+struct Alarm<'g>(&'g Gate);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.broken.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect(UNHARMED)
+}
+
+fn time(time: Option<Time>) -> u64 {
+    time.map_or(NEVER, |time| time.0)
+}
+
+/// The numbers of the bits that are set.
+fn bits(mut set: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = (set != 0).then(|| set.trailing_zeros() as usize)?;
+        set &= set - 1;
+        Some(bit)
+    })
+}
