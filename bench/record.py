@@ -1,10 +1,11 @@
 """Runs the speed benchmark, compares it with the last record, and keeps a new one.
 
 Records are JSON files in bench/records, named by date (UTC, so that they sort) and commit:
-commit, command, machine, a calibration of the machine, and for each case the raw loop times of
-all repetitions.
-Ratios are corrected by the calibration loops of the two records, so that a slower day of the
-machine does not look like slower code.
+commit, command, machine, a calibration of the machine, for each case the raw loop times of all
+repetitions, and for each case on two cores the raw times of all rounds.
+Ratios of speeds are corrected by the calibration loops of the two records, so that a slower day
+of the machine does not look like slower code. What two cores gain is compared as it is: it was
+measured against one core of the same machine.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ RECORDS = Path(__file__).parent / "records"
 COMMAND = ["cargo", "run", "--release", "--quiet", "-p", "weft-bench", "--"]
 #: A case that moves by more than this is named.
 NOTABLE = 0.10
+#: The cost of a packet-hop may grow by `MOST_GROWTH` from the first of these cases to the last.
+GROWTH = ("permutation-128", "permutation-1024", "permutation-8192")
+MOST_GROWTH = 1.7
 
 
 def main() -> int:
@@ -30,14 +34,17 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("cases", nargs="*", help="only these cases (keeps no record)")
     options.add_argument("--seconds", default="3", help="how long each case repeats")
+    options.add_argument("--scaling", action="store_true", help="two cores only (keeps no record)")
     options.add_argument("--keep", action="store_true", help="keep the record in bench/records")
     arguments = options.parse_args()
-    command = [*COMMAND, "--seconds", arguments.seconds, *arguments.cases]
+    scaling = ["--scaling"] if arguments.scaling else []
+    command = [*COMMAND, "--seconds", arguments.seconds, *scaling, *arguments.cases]
     measured = run(command)
     if measured is None:
         return 1
+    growth(measured)
     compare(measured, last_record())
-    if arguments.keep and not arguments.cases:
+    if arguments.keep and not arguments.cases and not arguments.scaling:
         print(f"kept as {keep(measured, command)}")
     return 0
 
@@ -63,6 +70,16 @@ def last_record() -> dict[str, Any] | None:
     return json.loads(names[-1].read_text()) if names else None
 
 
+def growth(measured: dict[str, Any]) -> None:
+    """Prints how the cost of a packet-hop grows with the fabric."""
+    rates = values(measured, "cases", "hops_per_s")
+    if all(name in rates for name in GROWTH):
+        ratios = [rates[GROWTH[0]] / rates[name] for name in GROWTH]
+        verdict = "within" if ratios[-1] <= MOST_GROWTH else "over"
+        text = ", ".join(f"{ratio:.2f}" for ratio in ratios)
+        print(f"cost of a hop at {' / '.join(GROWTH)}: {text} ({verdict} {MOST_GROWTH})")
+
+
 def compare(measured: dict[str, Any], before: dict[str, Any] | None) -> None:
     """Prints how each case moved against the last record."""
     if before is None:
@@ -70,14 +87,27 @@ def compare(measured: dict[str, Any], before: dict[str, Any] | None) -> None:
         return
     machine = before["calibration_ns"] / measured["calibration_ns"]
     print(f"against {before['date']} {before['commit'][:10]}, machine {machine:.2f} times as fast:")
-    rates = {case["name"]: case["hops_per_s"] for case in before["cases"]}
-    for case in measured["cases"]:
-        if case["name"] not in rates:
-            print(f"  {case['name']:<26} new")
+    kinds = [("speed", "cases", "hops_per_s", machine), ("gain", "scaling", "speed_up", 1.0)]
+    for what, part, field, expected in kinds:
+        print_moves(what, values(measured, part, field), values(before, part, field), expected)
+
+
+def print_moves(
+    what: str, now: dict[str, float], before: dict[str, float], expected: float
+) -> None:
+    """Prints each case's ratio over what was expected, and marks those that moved."""
+    for name, value in now.items():
+        if name not in before:
+            print(f"  {name:<26}   new ({what})")
             continue
-        ratio = case["hops_per_s"] / rates[case["name"]] / machine
+        ratio = value / before[name] / expected
         mark = "  <- moved" if abs(ratio - 1) > NOTABLE else ""
-        print(f"  {case['name']:<26} {ratio:5.2f} times{mark}")
+        print(f"  {name:<26} {ratio:5.2f} times the {what}{mark}")
+
+
+def values(record: dict[str, Any], part: str, field: str) -> dict[str, float]:
+    """One number for each case; older records lack parts, cases and fields."""
+    return {case["name"]: case[field] for case in record.get(part, []) if field in case}
 
 
 def keep(measured: dict[str, Any], command: list[str]) -> Path:

@@ -111,21 +111,31 @@ impl Cut {
         Cut { territories, hosts, switches, ports, lookahead: fabric.min_delay() }
     }
 
-    /// How many domains suit a run: so many that their state fits a core's cache, but not so
-    /// many that there is nothing to do for a domain until the others are felt.
-    pub(crate) fn suits(config: &RunConfig) -> u32 {
+    /// How many domains suit a run on `threads` threads: some for each, so that a thread that
+    /// is through can help another.
+    pub(crate) fn suits(config: &RunConfig, threads: u32) -> u32 {
+        match threads {
+            0..=1 => 1,
+            _ => threads.saturating_mul(SHARE).min(most_domains(config.fabric)),
+        }
+    }
+
+    /// In how many domains a fabric can be cut that all have enough to do, while all ports are
+    /// busy, until they must wait for each other.
+    pub(crate) fn busy_domains(config: &RunConfig) -> u32 {
         let ports = config.fabric.ports();
         let fastest = ports.iter().map(|port| port.rate).max().expect("a fabric has ports");
         let packet = fastest.serialize(config.packet.largest());
         let lookahead = config.fabric.min_delay();
         let packets = u128::from(lookahead.0) * ports.len() as u128 / u128::from(packet.0);
-        let domains = (packets / BUSY).min(u128::from(MOST_DOMAINS)) as u32;
-        domains.clamp(1, most_domains(config.fabric))
+        (packets / BUSY).clamp(1, u128::from(most_domains(config.fabric))) as u32
     }
 }
 
-/// Packets that a domain's ports together could send within the lookahead.
-const BUSY: u128 = 128;
+/// Domains for each thread.
+const SHARE: u32 = 4;
+/// Packets that the ports of a domain together could send within the lookahead.
+const BUSY: u128 = 512;
 
 /// Pods, or leaves where there are no pods.
 fn most_domains(fabric: &Fabric) -> u32 {

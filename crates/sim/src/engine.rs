@@ -150,9 +150,10 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
 
     #[inline(always)]
     fn handle(&mut self, event: Event) {
-        let id = event.target.id();
-        match event.target.class() {
-            Class::Arrive => self.arrive(InLink(id), event.packet),
+        let target = event.target();
+        let id = target.id();
+        match target.class() {
+            Class::Arrive => self.arrive(InLink(id), event.packet()),
             Class::Transmitted => {
                 if self.ports.transmitted(self.now, OutPort(id), &mut self.agenda) {
                     self.pull(OwnHost(id));

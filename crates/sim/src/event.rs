@@ -29,7 +29,7 @@ pub mod flag {
     pub const HOST: u32 = ACK - 1;
 }
 
-/// A packet. Carried by value, never stored elsewhere.
+/// A packet. Carried by value, in events and queues as [`Packed`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
     /// Its queue pair: of data a [`ReceiverId`], of control the number that the destination's
@@ -160,6 +160,11 @@ impl Target {
             _ => Class::Sample,
         }
     }
+    /// Both in one number, which has their order.
+    #[inline(always)]
+    pub fn bits(self) -> u32 {
+        self.0
+    }
     /// Its number.
     #[inline(always)]
     pub fn id(self) -> u32 {
@@ -167,39 +172,97 @@ impl Target {
     }
 }
 
-/// Something that happens: 32 bytes, moved and sorted by value.
+/// A packet in memory, with a number beside it. Whole words, so that it goes from registers to
+/// memory and back without ever being put together from smaller pieces on the way, which costs
+/// processors more than the packing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Packed {
+    /// `seq` above `flow`.
+    which: u64,
+    /// `to` above `aux`.
+    whither: u64,
+    /// The number above `size` above `route`.
+    rest: u64,
+}
+
+impl Packed {
+    /// `packet`, with `beside`.
+    #[inline(always)]
+    pub fn new(packet: Packet, beside: u32) -> Packed {
+        let Packet { flow, seq, aux, to, route, size } = packet;
+        let pair = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
+        let rest = pair(u32::from(size) << 16 | u32::from(route), beside);
+        Packed { which: pair(flow, seq), whither: pair(aux, to), rest }
+    }
+    /// The packet.
+    #[inline(always)]
+    pub fn packet(self) -> Packet {
+        Packet {
+            flow: self.which as u32,
+            seq: (self.which >> 32) as u32,
+            aux: self.whither as u32,
+            to: (self.whither >> 32) as u32,
+            route: self.rest as u16,
+            size: (self.rest >> 16) as u16,
+        }
+    }
+    /// The number beside it.
+    #[inline(always)]
+    pub fn beside(self) -> u32 {
+        (self.rest >> 32) as u32
+    }
+}
+
+/// Something that happens: 32 bytes, moved by value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Event {
     /// When.
     pub time: Time,
-    /// To whom.
-    pub target: Target,
-    /// What arrives; empty for the other classes.
-    pub packet: Packet,
+    /// What arrives (empty for other classes), beside its target.
+    packed: Packed,
 }
 
 impl Event {
     /// A place for an event.
-    pub(crate) const EMPTY: Event = Event {
-        time: Time::ZERO,
-        target: Target(0),
-        packet: Packet { flow: 0, seq: 0, aux: 0, to: 0, route: 0, size: 0 },
-    };
+    pub(crate) const EMPTY: Event =
+        Event { time: Time::ZERO, packed: Packed { which: 0, whither: 0, rest: 0 } };
 
     /// An event without a packet.
     #[inline(always)]
     pub fn new(time: Time, class: Class, id: u32) -> Event {
-        Event { time, target: Target::new(class, id), packet: Packet::default() }
+        let target = Target::new(class, id);
+        Event { time, packed: Packed::new(Packet::default(), target.bits()) }
     }
     /// `packet` reaches the end of `link`.
     #[inline(always)]
     pub fn arrival(time: Time, link: InLink, packet: Packet) -> Event {
-        Event { time, target: Target::new(Class::Arrive, link.0), packet }
+        let target = Target::new(Class::Arrive, link.0);
+        Event { time, packed: Packed::new(packet, target.bits()) }
+    }
+    /// Becomes `other`, word by word: a copy of the whole would have to wait until all words of
+    /// `other` have been put together in memory.
+    #[inline(always)]
+    pub(crate) fn set(&mut self, other: Event) {
+        self.time = other.time;
+        self.packed.which = other.packed.which;
+        self.packed.whither = other.packed.whither;
+        self.packed.rest = other.packed.rest;
+    }
+    /// To whom.
+    #[inline(always)]
+    pub fn target(&self) -> Target {
+        Target(self.packed.beside())
+    }
+    /// What arrives.
+    #[inline(always)]
+    pub fn packet(&self) -> Packet {
+        self.packed.packet()
     }
     /// The order of events.
     #[inline(always)]
     pub fn key(&self) -> (Time, Target) {
-        (self.time, self.target)
+        (self.time, self.target())
     }
 }

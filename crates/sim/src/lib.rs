@@ -50,4 +50,4 @@ mod world;
 pub use config::*;
 pub use cut::InLink;
 pub use outcome::*;
-pub use simulation::{Halt, Simulation};
+pub use simulation::{Halt, Simulation, useful_threads};

@@ -46,6 +46,7 @@ impl std::error::Error for Halt {}
 pub struct Simulation<'a> {
     world: Arc<World<'a>>,
     engines: Engines<'a>,
+    threads: u32,
 }
 
 /// One engine for each domain, all of one kind.
@@ -57,28 +58,37 @@ enum Engines<'a> {
 }
 
 impl<'a> Simulation<'a> {
-    /// Sets `config` up.
+    /// Sets `config` up for one thread.
     ///
     /// # Panics
     /// If a packet, or the number of messages or dependencies, is too large for the engine to
     /// count.
     pub fn new(config: &'a RunConfig<'a>) -> Simulation<'a> {
-        Simulation::in_domains(config, Cut::suits(config))
+        Simulation::on_threads(config, 1)
     }
 
-    /// Sets `config` up in `domains` domains, or as many as its fabric can be cut into. The
-    /// outcome is the same for any number of them.
+    /// Sets `config` up for `threads` threads, as far as its fabric can be cut into so many
+    /// domains. The outcome is the same for any number.
     ///
     /// # Panics
     /// As [`Simulation::new`].
-    pub fn in_domains(config: &'a RunConfig<'a>, domains: u32) -> Simulation<'a> {
+    pub fn on_threads(config: &'a RunConfig<'a>, threads: u32) -> Simulation<'a> {
+        Simulation::in_domains(config, Cut::suits(config, threads), threads)
+    }
+
+    /// Sets `config` up in `domains` domains, as far as its fabric can be cut into so many, for
+    /// `threads` threads. The outcome is the same for any numbers.
+    ///
+    /// # Panics
+    /// As [`Simulation::new`].
+    pub fn in_domains(config: &'a RunConfig<'a>, domains: u32, threads: u32) -> Simulation<'a> {
         let world = world(config, domains);
-        let wheel = |territory: &Territory| Wheel::new(slot_length(config, territory));
+        let wheel = |territory: &Territory| wheel(config, territory);
         let engines = match needs_queues(config) {
             true => Engines::Queued(engines(&world, wheel, QueuePorts::new)),
             false => Engines::Fifo(engines(&world, wheel, FifoPorts::new)),
         };
-        Simulation { world, engines }
+        Simulation { world, engines, threads }
     }
 
     /// Sets `config` up in one domain on a plain heap and real queues: slow, and what all
@@ -86,37 +96,29 @@ impl<'a> Simulation<'a> {
     pub fn oracle(config: &'a RunConfig<'a>) -> Simulation<'a> {
         let world = world(config, 1);
         let engines = engines(&world, |_| Heap::default(), QueuePorts::new);
-        Simulation { world, engines: Engines::Oracle(engines) }
+        Simulation { world, engines: Engines::Oracle(engines), threads: 1 }
     }
 
-    /// The most threads that are worth while for this run; at least one.
-    pub fn useful_threads(&self) -> u32 {
-        let domains = self.world.cut.territories.len() as u32;
-        match least_hops(self.world.config) < WORTH_A_THREAD {
-            true => 1,
-            false => domains.div_ceil(2),
-        }
-    }
-
-    /// Runs to the end on one thread. `cancel` is looked at every few thousand events.
+    /// Runs to the end. `cancel` is looked at every few thousand events.
     ///
     /// # Errors
     /// [`Halt`], if the run was cancelled or stalled.
     pub fn run(self, cancel: &AtomicBool) -> Result<Outcome, Halt> {
-        self.run_on(1, cancel)
-    }
-
-    /// Runs to the end on `threads` threads; the outcome is the same for any number.
-    ///
-    /// # Errors
-    /// As [`Simulation::run`].
-    pub fn run_on(self, threads: u32, cancel: &AtomicBool) -> Result<Outcome, Halt> {
-        let world = &self.world;
+        let (world, threads) = (&self.world, self.threads);
         match self.engines {
             Engines::Fifo(engines) => run(world, engines, threads, cancel),
             Engines::Queued(engines) => run(world, engines, threads, cancel),
             Engines::Oracle(engines) => run(world, engines, threads, cancel),
         }
+    }
+}
+
+/// The most threads that are worth while for a run: one where it is short, or too small for
+/// its parts to be kept busy until they must wait for each other.
+pub fn useful_threads(config: &RunConfig) -> u32 {
+    match least_hops(config) < WORTH_A_THREAD {
+        true => 1,
+        false => Cut::busy_domains(config),
     }
 }
 
@@ -160,13 +162,17 @@ fn needs_queues(config: &RunConfig) -> bool {
         || matches!(config.switch.buffer, Buffer::Shared { .. })
 }
 
-/// A slot of the wheel that holds some ten events when all ports are busy.
-fn slot_length(config: &RunConfig, territory: &Territory) -> Time {
+/// A wheel whose slots hold some tens of events when all ports are busy, and that reaches
+/// beyond a hop through short queues.
+fn wheel(config: &RunConfig, territory: &Territory) -> Wheel {
     let fabric = config.fabric.ports();
-    let fastest = territory.ports.iter().map(|port| fabric[*port].rate).max();
-    let fastest = fastest.expect("a domain has ports");
-    let packet = fastest.serialize(u64::from(config.packet.mtu));
-    Time((packet.0 * 6 / territory.ports.len() as u64).clamp(128, 16_384))
+    let ports = || territory.ports.iter().map(|port| &fabric[*port]);
+    let fastest = ports().map(|port| port.rate).max().expect("a domain has ports");
+    let packet = fastest.serialize(u64::from(config.packet.mtu)).0;
+    let slot = (packet * 48 / territory.ports.len() as u64).clamp(128, 16_384);
+    let delay = ports().map(|port| port.delay).max().expect("a domain has ports").0;
+    let slots = (2 * (delay + 2 * packet) / slot).clamp(1024, 1 << 15);
+    Wheel::new(Time(slot), slots)
 }
 
 fn run<'a, Q, P>(

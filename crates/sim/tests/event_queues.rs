@@ -41,7 +41,7 @@ struct Both {
 
 impl Both {
     fn new(slot: u64) -> Both {
-        let wheel = Wheel::new(Time(slot));
+        let wheel = Wheel::new(Time(slot), 2048);
         Both { wheel, heap: Heap::default(), now: Time::ZERO, next: 0 }
     }
     /// Ids are scrambled so that neither insertion nor time alone sorts them.

@@ -10,7 +10,7 @@ use super::{Ports, Ready};
 use crate::agenda::Agenda;
 use crate::config::RunConfig;
 use crate::cut::{Cut, Exit, OutPort, OwnSwitch, Territory};
-use crate::event::{Class, Event, Packet, flag};
+use crate::event::{Class, Event, Packed, Packet, flag};
 use crate::outcome::PortResult;
 use crate::queue::EventQueue;
 use std::collections::VecDeque;
@@ -32,12 +32,24 @@ pub struct QueuePorts {
     pauses_sent: u64,
 }
 
-/// A packet that waits, and the port that it came in by (the NIC itself at a host, [`SPARED`]
+/// A packet that waits, beside the port that it came in by (the NIC itself at a host, [`SPARED`]
 /// for control that PFC does not account for).
 #[derive(Clone, Copy, Debug)]
-struct Entry {
-    packet: Packet,
-    ingress: OutPort,
+struct Entry(Packed);
+
+impl Entry {
+    #[inline(always)]
+    fn new(packet: Packet, ingress: OutPort) -> Entry {
+        Entry(Packed::new(packet, ingress.0))
+    }
+    #[inline(always)]
+    fn packet(self) -> Packet {
+        self.0.packet()
+    }
+    #[inline(always)]
+    fn ingress(self) -> OutPort {
+        OutPort(self.0.beside())
+    }
 }
 
 /// What is on the wire.
@@ -140,7 +152,7 @@ impl QueuePorts {
         if queue.is_idle() && !held {
             return self.serve(now, port, entry, agenda);
         }
-        queue.waiting += queue.line.wire.time(u32::from(entry.packet.size));
+        queue.waiting += queue.line.wire.time(u32::from(entry.packet().size));
         queue.peak = queue.peak.max(queue.backlog(now));
         if first {
             queue.control.push_back(entry);
@@ -159,10 +171,10 @@ impl QueuePorts {
         agenda: &mut Agenda<Q>,
     ) {
         let queue = &mut self.ports[port];
-        let size = queue.line.wire.time(u32::from(entry.packet.size));
+        let size = queue.line.wire.time(u32::from(entry.packet().size));
         queue.busy_until = now + size;
         queue.service = Service::Packet(entry);
-        queue.bytes += u64::from(entry.packet.size);
+        queue.bytes += u64::from(entry.packet().size);
         queue.packets += 1;
         queue.peak = queue.peak.max(queue.backlog(now));
         agenda.push(Event::new(queue.busy_until, Class::Transmitted, port.0));
@@ -189,7 +201,7 @@ impl QueuePorts {
         let Some(entry) = entry.or_else(data) else {
             return queue.switch == NIC && !queue.paused;
         };
-        queue.waiting -= queue.line.wire.time(u32::from(entry.packet.size));
+        queue.waiting -= queue.line.wire.time(u32::from(entry.packet().size));
         self.serve(now, port, entry, agenda);
         false
     }
@@ -227,18 +239,18 @@ impl QueuePorts {
         agenda: &mut Agenda<Q>,
     ) {
         let queue = &self.ports[port];
-        agenda.arrive(now + queue.line.delay, queue.exit, entry.packet);
+        agenda.arrive(now + queue.line.delay, queue.exit, entry.packet());
         if queue.switch == NIC {
             return;
         }
         let memory = &mut self.memory[OwnSwitch(queue.switch)];
-        let size = u64::from(entry.packet.size);
-        if entry.ingress == SPARED {
+        let size = u64::from(entry.packet().size);
+        if entry.ingress() == SPARED {
             memory.total -= size;
-        } else if self.rules.release(memory, &mut self.ingress[entry.ingress], size)
-            && entry.ingress != port
+        } else if self.rules.release(memory, &mut self.ingress[entry.ingress()], size)
+            && entry.ingress() != port
         {
-            self.tell(now, entry.ingress, agenda);
+            self.tell(now, entry.ingress(), agenda);
         }
     }
 
@@ -320,7 +332,7 @@ impl Ports for QueuePorts {
             self.records[port].mark();
         }
         let first = self.control_priority && control;
-        self.enqueue(now, port, Entry { packet, ingress }, first, agenda);
+        self.enqueue(now, port, Entry::new(packet, ingress), first, agenda);
     }
 
     #[inline(always)]
@@ -331,7 +343,7 @@ impl Ports for QueuePorts {
         packet: Packet,
         agenda: &mut Agenda<Q>,
     ) {
-        self.enqueue(now, port, Entry { packet, ingress: port }, true, agenda);
+        self.enqueue(now, port, Entry::new(packet, port), true, agenda);
     }
 
     #[inline(always)]
@@ -354,7 +366,7 @@ impl Ports for QueuePorts {
         _more: bool,
         agenda: &mut Agenda<Q>,
     ) {
-        self.serve(now, port, Entry { packet, ingress: port }, agenda);
+        self.serve(now, port, Entry::new(packet, port), agenda);
     }
 
     #[inline(always)]

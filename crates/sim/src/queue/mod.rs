@@ -1,5 +1,6 @@
 //! The queue of future events.
 
+mod due;
 mod heap;
 mod pool;
 mod wheel;

@@ -45,7 +45,7 @@ impl Pool {
         if at == 0 {
             bucket.newest = self.take(bucket.newest);
         }
-        self.events[bucket.newest as usize * CHUNK + at] = event;
+        self.events[bucket.newest as usize * CHUNK + at].set(event);
         bucket.len += 1;
     }
 

@@ -123,7 +123,7 @@ impl Setup {
     /// Runs in `domains` domains, or as many as there can be, on `threads` threads.
     pub fn run_in(&self, domains: u32, threads: u32) -> Result<Outcome, Halt> {
         let config = self.config();
-        Simulation::in_domains(&config, domains).run_on(threads, &AtomicBool::new(false))
+        Simulation::in_domains(&config, domains, threads).run(&AtomicBool::new(false))
     }
     /// Runs on real queues and a plain heap.
     pub fn run_oracle(&self) -> Result<Outcome, Halt> {

@@ -30,6 +30,9 @@ pub enum Congestion {
     Dctcp(Dctcp),
 }
 
+/// Every flow has one, and each packet sent or acknowledged touches it.
+const _: () = assert!(size_of::<Congestion>() <= 40);
+
 impl Congestion {
     /// The state of a new queue pair that sends packets of `mtu` payload bytes.
     pub fn new(config: &CongestionConfig, mtu: u32) -> Congestion {

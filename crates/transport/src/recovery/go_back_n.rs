@@ -45,7 +45,7 @@ impl GoBackNSender {
         Sent { seq, retransmission }
     }
     #[inline(always)]
-    pub(super) fn on_ack(&mut self, now: Time, _seq: u32, cumulative: u32) -> Acknowledged {
+    pub(super) fn on_ack(&mut self, now: Time, cumulative: u32) -> Acknowledged {
         let in_flight = self.in_flight();
         let packets = cumulative.saturating_sub(self.acked);
         self.acked += packets;
@@ -58,7 +58,7 @@ impl GoBackNSender {
         if cumulative < self.acked {
             return None;
         }
-        let learnt = self.on_ack(now, cumulative, cumulative);
+        let learnt = self.on_ack(now, cumulative);
         self.next = self.acked;
         Some(learnt)
     }

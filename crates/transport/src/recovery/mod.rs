@@ -57,7 +57,7 @@ pub struct Acknowledged {
     pub in_flight: u32,
 }
 
-/// The sending half of one queue pair.
+/// The sending half of one queue pair. Time does not run backwards from call to call.
 #[derive(Clone, Debug)]
 pub enum Sender {
     /// Go-back-N.
@@ -65,6 +65,9 @@ pub enum Sender {
     /// Selective repeat.
     Selective(SelectiveSender),
 }
+
+/// Every flow has one, and each packet sent or acknowledged touches it: within a cache line.
+const _: () = assert!(size_of::<Sender>() <= 56);
 
 /// Dispatches a call to the scheme that is in use.
 macro_rules! each {
@@ -111,12 +114,18 @@ impl Sender {
     /// The receiver got packet `seq` and has all below `cumulative`.
     #[inline(always)]
     pub fn on_ack(&mut self, now: Time, seq: u32, cumulative: u32) -> Acknowledged {
-        each!(self, Sender, state => state.on_ack(now, seq, cumulative))
+        match self {
+            Sender::GoBackN(state) => state.on_ack(now, cumulative),
+            Sender::Selective(state) => state.on_ack(seq, cumulative),
+        }
     }
     /// The receiver has all below `cumulative` and misses that one. `None`: the report is
     /// older than what is known already.
     pub fn on_nack(&mut self, now: Time, cumulative: u32) -> Option<Acknowledged> {
-        each!(self, Sender, state => state.on_nack(now, cumulative))
+        match self {
+            Sender::GoBackN(state) => state.on_nack(now, cumulative),
+            Sender::Selective(state) => state.on_nack(cumulative),
+        }
     }
     /// When [`Sender::on_timer`] wants to be called, if at all.
     pub fn deadline(&self, rto: Time) -> Option<Time> {
@@ -136,6 +145,9 @@ pub enum Receiver {
     /// Selective repeat.
     Selective(SelectiveReceiver),
 }
+
+/// Every flow has one, and each packet that arrives touches it: it shares a cache line.
+const _: () = assert!(size_of::<Receiver>() <= 24);
 
 impl Receiver {
     /// A receiver of `packets` packets, at least one.

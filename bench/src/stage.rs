@@ -1,0 +1,134 @@
+//! A case set up: fabric, traffic and configuration, and what pencil and paper say of them.
+
+use crate::cases::{Case, Network};
+use std::time::Instant;
+use weft_balance::scheme::{BalanceConfig, SchemeConfig};
+use weft_fabric::Fabric;
+use weft_sim::{Buffer, EcnConfig, PacketConfig, PfcConfig, ProbeConfig, RunConfig, SwitchConfig};
+use weft_transport::{CongestionConfig, DctcpConfig, TransportConfig};
+use weft_units::{HostId, Time};
+use weft_workload::Workload;
+
+/// A fabric and its traffic, built once for all repetitions of a case.
+pub(crate) struct Stage {
+    pub(crate) fabric: Fabric,
+    pub(crate) workload: Workload,
+    /// Seconds that the fabric took.
+    pub(crate) fabric_s: f64,
+    /// Seconds that fabric and workload took.
+    pub(crate) build_s: f64,
+}
+
+const PACKET: PacketConfig = PacketConfig { mtu: 4000, header: 0, ack: 40 };
+
+impl Stage {
+    pub(crate) fn new(case: &Case) -> Stage {
+        let start = Instant::now();
+        let fabric = Fabric::build(&(case.clos)()).expect("the cases are sound");
+        let fabric_s = start.elapsed().as_secs_f64();
+        let workload = case.traffic.workload(&fabric, case.bytes);
+        Stage { fabric, workload, fabric_s, build_s: start.elapsed().as_secs_f64() }
+    }
+
+    /// A run of `case`, whose stage this is.
+    pub(crate) fn config(&self, case: &Case) -> RunConfig<'_> {
+        RunConfig {
+            fabric: &self.fabric,
+            workload: &self.workload,
+            switch: self.switch(&case.network),
+            packet: PACKET,
+            transport: TransportConfig {
+                congestion: CongestionConfig::Dctcp(DctcpConfig {
+                    gain: 1.0 / 16.0,
+                    initial_alpha: 0.0,
+                    initial_window: self.bdp(),
+                    max_window: 8 * self.bdp(),
+                }),
+                recovery: case.network.recovery,
+                rto: Time::ms(1),
+            },
+            balance: BalanceConfig {
+                scheme: SchemeConfig::read(case.network.scheme, &[]).expect("the cases are sound"),
+                start_jitter: Time::ZERO,
+                random_position: false,
+                first_window: self.bdp(),
+            },
+            probes: ProbeConfig::default(),
+            seed: 1,
+            stall_after: Time::secs(1),
+            force_queues: false,
+            audit: false,
+        }
+    }
+
+    fn switch(&self, network: &Network) -> SwitchConfig {
+        let threshold = self.fabric.clos().host_link.rate.bytes_in(Time::us(5));
+        SwitchConfig {
+            buffer: match network.lossless {
+                true => Buffer::Shared { bytes: 32_000_000, alpha: 1.0 },
+                false => Buffer::PerPort { bytes: 400_000 },
+            },
+            ecn: Some(EcnConfig { kmin: threshold, kmax: threshold, pmax: 1.0 }),
+            pfc: network.lossless.then_some(PfcConfig {
+                alpha: 1.0,
+                reserve: 4096,
+                headroom: None,
+                resume_offset: 8000,
+            }),
+            control_priority: false,
+            same_salt: false,
+        }
+    }
+
+    /// Bandwidth-delay product between the farthest hosts, in bytes: the initial window.
+    fn bdp(&self) -> u64 {
+        let rtt = self.fabric.base_rtt(u64::from(PACKET.mtu), u64::from(PACKET.ack));
+        self.fabric.clos().host_link.rate.bytes_in(rtt)
+    }
+
+    /// Packet-hops of the case if every packet leaves once: each message's packets and as
+    /// many acknowledgements, over the links between its hosts.
+    pub(crate) fn least_hops(&self) -> u64 {
+        let messages = self.workload.messages();
+        let hops = messages.iter().map(|message| {
+            2 * packets(message.bytes) * u64::from(self.fabric.hops(message.src, message.dst))
+        });
+        hops.sum()
+    }
+
+    /// Bytes of memory that the case may take: 100 for each packet in flight (as many as there
+    /// are [for certain](Stage::least_in_flight)), 300 for each flow (one a message, which is
+    /// the least), 1 KB for each port. The program and the description of the workload are to
+    /// fit in there too.
+    pub(crate) fn memory_budget(&self) -> u64 {
+        let flows = self.workload.messages().len() as u64;
+        let ports = self.fabric.ports().len() as u64;
+        100 * self.least_in_flight() + 300 * flows + 1000 * ports
+    }
+
+    /// Packets under way, acknowledgements included, one round-trip time after the start: a
+    /// lower bound of the peak. Until then a NIC sends at line rate, all its messages in turn,
+    /// each until its window or itself is exhausted, and the answer to a packet comes back no
+    /// sooner than after the round-trip time to its receiver. All links are taken to be alike.
+    pub(crate) fn least_in_flight(&self) -> u64 {
+        let first = || {
+            let all = self.workload.messages().enumerate();
+            all.filter(|(id, _)| self.workload.dependencies(*id).is_empty()).map(|(_, m)| m)
+        };
+        let mut messages_of = vec![0u32; self.fabric.hosts() as usize];
+        first().for_each(|message| messages_of[message.src.0 as usize] += 1);
+        let farthest = self.fabric.hops(HostId(0), HostId(self.fabric.hosts() - 1));
+        let window = self.bdp() as f64 / f64::from(PACKET.mtu);
+        let in_flight = first().map(|message| {
+            let way = self.fabric.hops(message.src, message.dst);
+            let turns = f64::from(messages_of[message.src.0 as usize]);
+            let share = window * f64::from(way) / f64::from(farthest) / turns;
+            share.min(packets(message.bytes) as f64)
+        });
+        in_flight.sum::<f64>() as u64
+    }
+}
+
+fn packets(bytes: u64) -> u64 {
+    bytes.div_ceil(u64::from(PACKET.mtu))
+}

@@ -1,0 +1,117 @@
+//! A set of packet numbers within a window that moves up: one bit each, in a ring.
+//!
+//! The first 64 bits lie in the value itself; memory is allocated only for a wider window,
+//! by doubling, so that it follows the reordering that really happens. The set does not know
+//! where its window starts: its owner passes `first` with every call, never a smaller one than
+//! before, and takes out what it leaves behind.
+
+/// Numbers from `first` on, each at its number modulo the bits of the ring.
+#[derive(Clone, Debug)]
+pub(super) enum Marks {
+    /// A ring of one word.
+    Few(u64),
+    /// A ring of 2, 4, 8.. words.
+    Many(Box<[u64]>),
+}
+
+/// The word of `number` in a ring of `words`.
+#[inline(always)]
+fn index(words: &[u64], number: u32) -> usize {
+    (number as usize / 64) & (words.len() - 1)
+}
+
+impl Marks {
+    pub(super) const EMPTY: Marks = Marks::Few(0);
+
+    fn words(&self) -> &[u64] {
+        match self {
+            Marks::Few(word) => std::slice::from_ref(word),
+            Marks::Many(words) => words,
+        }
+    }
+    /// How many numbers from `first` on have a bit of their own.
+    fn span(&self) -> u32 {
+        self.words().len() as u32 * 64
+    }
+    pub(super) fn contains(&self, first: u32, number: u32) -> bool {
+        let words = self.words();
+        number - first < self.span() && words[index(words, number)] >> (number % 64) & 1 == 1
+    }
+    /// How many follow one another from `from` on, itself included.
+    pub(super) fn run(&self, first: u32, from: u32) -> u32 {
+        let words = self.words();
+        let end = first.saturating_add(self.span()).max(from);
+        let mut at = from;
+        while at < end {
+            let ones = (words[index(words, at)] >> (at % 64)).trailing_ones();
+            at += ones;
+            if ones == 0 || !at.is_multiple_of(64) {
+                break;
+            }
+        }
+        at.min(end) - from
+    }
+
+    /// Puts `number` in; returns whether it was not there.
+    #[inline(always)]
+    pub(super) fn insert(&mut self, first: u32, number: u32) -> bool {
+        match self {
+            Marks::Few(word) if number - first < 64 => {
+                let is_new = *word >> (number % 64) & 1 == 0;
+                *word |= 1 << (number % 64);
+                is_new
+            }
+            _ => self.insert_far(first, number),
+        }
+    }
+    fn insert_far(&mut self, first: u32, number: u32) -> bool {
+        let is_new = !self.contains(first, number);
+        if number - first >= self.span() {
+            self.grow(first, number);
+        }
+        if let Marks::Many(words) = self {
+            words[index(words, number)] |= 1 << (number % 64);
+        }
+        is_new
+    }
+    /// Widens the ring until `number` has a bit.
+    #[cold]
+    fn grow(&mut self, first: u32, number: u32) {
+        let words = ((number - first) / 64 + 1).next_power_of_two() as usize;
+        let mut wider = vec![0u64; words].into_boxed_slice();
+        for old in first..first + self.span() {
+            if self.contains(first, old) {
+                wider[index(&wider, old)] |= 1 << (old % 64);
+            }
+        }
+        *self = Marks::Many(wider);
+    }
+
+    /// Takes out `first` and what follows it without a gap; returns how many those were.
+    #[inline(always)]
+    pub(super) fn take_run(&mut self, first: u32) -> u32 {
+        match self {
+            Marks::Few(word) => {
+                // `first` at the lowest bit: adding one carries through the run.
+                let turned = word.rotate_right(first % 64);
+                *word = (turned & turned.wrapping_add(1)).rotate_left(first % 64);
+                turned.trailing_ones()
+            }
+            Marks::Many(words) => take_run_far(words, first),
+        }
+    }
+}
+
+fn take_run_far(words: &mut [u64], first: u32) -> u32 {
+    let mut at = first;
+    loop {
+        let word = &mut words[index(words, at)];
+        let shifted = *word >> (at % 64);
+        let ones = shifted.trailing_ones();
+        *word ^= (shifted ^ (shifted & shifted.wrapping_add(1))) << (at % 64);
+        at += ones;
+        if ones == 0 || !at.is_multiple_of(64) {
+            return at - first;
+        }
+    }
+}

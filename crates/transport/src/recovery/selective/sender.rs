@@ -1,0 +1,170 @@
+//! The sending half: runs a timer for every packet, and resends what timed out.
+//!
+//! Time does not run backwards, so packets that leave for the first time are in the order of
+//! their send times: a ring of times in the order of numbers is a queue of timers too. A
+//! packet that has timed out leaves that queue for [`Late`], which has one of its own.
+
+use super::late::Late;
+use super::marks::Marks;
+use crate::recovery::{Acknowledged, Sent};
+use weft_units::Time;
+
+/// Remembers when each outstanding packet left.
+#[derive(Clone, Debug)]
+pub struct SelectiveSender {
+    /// All below are acknowledged.
+    acked: u32,
+    /// The next to send for the first time.
+    next: u32,
+    packets: u32,
+    /// Out: neither acknowledged nor lost.
+    in_flight: u32,
+    /// What is acknowledged after `acked`.
+    early: Marks,
+    /// Send times of the packets from [`SelectiveSender::fresh`] to `next`, in picoseconds, at
+    /// their number modulo the ring's length (zero or a power of two).
+    times: Box<[u64]>,
+    /// Packets that timed out, if any did.
+    late: Option<Box<Late>>,
+}
+
+impl SelectiveSender {
+    pub(in crate::recovery) fn new(packets: u32) -> SelectiveSender {
+        let (times, late) = (Box::default(), None);
+        let early = Marks::EMPTY;
+        SelectiveSender { acked: 0, next: 0, packets, in_flight: 0, early, times, late }
+    }
+    #[inline(always)]
+    pub(in crate::recovery) fn has_work(&self) -> bool {
+        self.next < self.packets || self.late.as_ref().is_some_and(|late| !late.lost.is_empty())
+    }
+    #[inline(always)]
+    pub(in crate::recovery) fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+    #[inline(always)]
+    pub(in crate::recovery) fn is_done(&self) -> bool {
+        self.acked == self.packets
+    }
+    /// The first packet that may be out for the first time.
+    #[inline(always)]
+    fn fresh(&self) -> u32 {
+        self.late.as_ref().map_or(self.acked, |late| late.below.max(self.acked))
+    }
+    #[inline(always)]
+    fn time(&self, seq: u32) -> Time {
+        Time(self.times[seq as usize & (self.times.len() - 1)])
+    }
+
+    #[inline(always)]
+    pub(in crate::recovery) fn send(&mut self, now: Time) -> Sent {
+        self.in_flight += 1;
+        if self.late.is_some()
+            && let Some(seq) = self.resend(now)
+        {
+            return Sent { seq, retransmission: true };
+        }
+        let seq = self.next;
+        if (seq - self.fresh()) as usize == self.times.len() {
+            self.grow();
+        }
+        let slot = seq as usize & (self.times.len() - 1);
+        self.times[slot] = now.0;
+        self.next += 1;
+        Sent { seq, retransmission: false }
+    }
+    #[cold]
+    fn resend(&mut self, now: Time) -> Option<u32> {
+        let late = self.late.as_mut()?;
+        let seq = late.lost.pop_first()?;
+        late.resent.push_back((now, seq));
+        Some(seq)
+    }
+    #[cold]
+    fn grow(&mut self) {
+        let first = self.packets.min(FIRST_TIMES).next_power_of_two() as usize;
+        let mut larger = vec![0; first.max(self.times.len() * 2)].into_boxed_slice();
+        for seq in self.fresh()..self.next {
+            larger[seq as usize & (larger.len() - 1)] = self.time(seq).0;
+        }
+        self.times = larger;
+    }
+
+    #[inline(always)]
+    pub(in crate::recovery) fn on_ack(&mut self, seq: u32, cumulative: u32) -> Acknowledged {
+        let in_flight = self.in_flight;
+        let mut packets = 0;
+        if seq >= self.acked && seq < self.next {
+            packets += u32::from(self.early.insert(self.acked, seq));
+        }
+        self.acked += self.early.take_run(self.acked);
+        // Answers to packets below `cumulative` have been overtaken or lost.
+        while self.acked < cumulative.min(self.next) {
+            packets += 1;
+            self.acked += 1 + self.early.take_run(self.acked + 1);
+        }
+        let lost = self.late.as_mut().map_or(0, |late| late.acknowledge(seq, self.acked));
+        self.in_flight -= packets - lost;
+        Acknowledged { packets, in_flight }
+    }
+
+    /// Its own receiver sends none; a gap by itself is no reason to send again.
+    pub(in crate::recovery) fn on_nack(&mut self, cumulative: u32) -> Option<Acknowledged> {
+        (cumulative > self.acked).then(|| self.on_ack(cumulative - 1, cumulative))
+    }
+
+    pub(in crate::recovery) fn deadline(&self, rto: Time) -> Option<Time> {
+        let seq = self.first_missing(self.fresh());
+        let fresh = (seq < self.next).then(|| self.time(seq));
+        let resent = self.late.as_ref().and_then(|late| {
+            late.resent.iter().find(|(_, seq)| self.is_missing(*seq)).map(|(time, _)| *time)
+        });
+        Some(fresh.into_iter().chain(resent).min()?.saturating_add(rto))
+    }
+
+    pub(in crate::recovery) fn on_timer(&mut self, now: Time, rto: Time) -> u32 {
+        if self.late.is_none() && self.deadline(rto).is_none_or(|deadline| deadline > now) {
+            return 0;
+        }
+        let is_due = |sent: Time| sent.saturating_add(rto) <= now;
+        let mut late = self.late.take().unwrap_or_default();
+        let before = late.lost.len();
+        self.expire_fresh(&mut late, is_due);
+        self.expire_resent(&mut late, is_due);
+        let lost = (late.lost.len() - before) as u32;
+        self.in_flight -= lost;
+        // Whatever is still lost or resent is below.
+        self.late = (late.below > self.acked).then_some(late);
+        lost
+    }
+    fn expire_fresh(&self, late: &mut Late, is_due: impl Fn(Time) -> bool) {
+        late.below = self.first_missing(late.below.max(self.acked));
+        while late.below < self.next && is_due(self.time(late.below)) {
+            late.lost.insert(late.below);
+            late.below = self.first_missing(late.below + 1);
+        }
+    }
+    fn expire_resent(&self, late: &mut Late, is_due: impl Fn(Time) -> bool) {
+        while let Some((sent, seq)) = late.resent.front().copied() {
+            if self.is_missing(seq) {
+                if !is_due(sent) {
+                    return;
+                }
+                late.lost.insert(seq);
+            }
+            late.resent.pop_front();
+        }
+    }
+
+    /// Whether `seq` has not been acknowledged.
+    fn is_missing(&self, seq: u32) -> bool {
+        seq >= self.acked && !self.early.contains(self.acked, seq)
+    }
+    /// The first packet from `seq` on that has not been acknowledged.
+    fn first_missing(&self, seq: u32) -> u32 {
+        seq + self.early.run(self.acked, seq)
+    }
+}
+
+/// The first size of the ring of times, a power of two: enough for short messages.
+const FIRST_TIMES: u32 = 16;
