@@ -171,7 +171,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
 
     /// Bytes in the memory of `switch`; the sum of its queues where they share none.
     pub(crate) fn buffered_bytes(&self, switch: OwnSwitch) -> u64 {
-        self.ports.shared_bytes(switch).unwrap_or_else(|| {
+        self.ports.shared_bytes(self.now, switch).unwrap_or_else(|| {
             let id = self.world.cut.territories[usize::from(self.own)].switches[switch];
             let ports = self.config.fabric.ports_of(id).ids();
             let own = ports.map(|port| self.world.cut.ports[port].own);

@@ -169,7 +169,9 @@ fn wheel(config: &RunConfig, territory: &Territory) -> Wheel {
     let ports = || territory.ports.iter().map(|port| &fabric[*port]);
     let fastest = ports().map(|port| port.rate).max().expect("a domain has ports");
     let packet = fastest.serialize(u64::from(config.packet.mtu)).0;
-    let slot = (packet * 48 / territory.ports.len() as u64).clamp(128, 16_384);
+    let slot = (packet * std::env::var("MUL").ok().and_then(|d| d.parse().ok()).unwrap_or(48)
+        / territory.ports.len() as u64)
+        .clamp(128, 16_384);
     let delay = ports().map(|port| port.delay).max().expect("a domain has ports").0;
     let slots = (2 * (delay + 2 * packet) / slot).clamp(1024, 1 << 15);
     Wheel::new(Time(slot), slots)

@@ -8,6 +8,8 @@
 //! service included.
 
 mod fifo;
+mod lane;
+mod leaving;
 mod limits;
 mod queued;
 mod record;
@@ -83,7 +85,7 @@ pub trait Ports {
     fn queued_bytes(&self, now: Time, port: OutPort) -> u64;
     /// Bytes in the memory of `switch`, where its ports share one: whole packets, until their
     /// last bit has left. `None`: every port has memory of its own.
-    fn shared_bytes(&self, _switch: OwnSwitch) -> Option<u64> {
+    fn shared_bytes(&self, _now: Time, _switch: OwnSwitch) -> Option<u64> {
         None
     }
     /// What went over each port.

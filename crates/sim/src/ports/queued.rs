@@ -3,6 +3,8 @@
 //!
 //! A packet occupies the switch's memory until its last bit has left.
 
+use super::lane::{Entry, Lane, Waiting};
+use super::leaving::Leaving;
 use super::limits::{Limits, Line, mark_bits};
 use super::record::Record;
 use super::shared::{Admission, Ingress, Memory, PAUSE_FRAME_BYTES, Rules, headroom, set_aside};
@@ -10,21 +12,19 @@ use super::{Ports, Ready};
 use crate::agenda::Agenda;
 use crate::config::RunConfig;
 use crate::cut::{Cut, Exit, OutPort, OwnSwitch, Territory};
-use crate::event::{Class, Event, Packed, Packet, flag};
+use crate::event::{Class, Event, Packet, flag};
 use crate::outcome::PortResult;
 use crate::queue::EventQueue;
-use std::collections::VecDeque;
 use weft_fabric::Node;
-use weft_units::{Draw, IdVec, Time};
+use weft_units::{Draw, IdVec, PortId, Time};
 
 /// All ports of a domain.
 #[derive(Debug)]
 pub struct QueuePorts {
     ports: IdVec<OutPort, Queued>,
+    waiting: Waiting,
     limits: Vec<Limits>,
-    /// What came in by each port's reverse link.
-    ingress: IdVec<OutPort, Ingress>,
-    memory: IdVec<OwnSwitch, Memory>,
+    switches: IdVec<OwnSwitch, Shared>,
     rules: Rules,
     control_priority: bool,
     records: IdVec<OutPort, Record>,
@@ -32,72 +32,99 @@ pub struct QueuePorts {
     pauses_sent: u64,
 }
 
-/// A packet that waits, beside the port that it came in by (the NIC itself at a host, [`SPARED`]
-/// for control that PFC does not account for).
-#[derive(Clone, Copy, Debug)]
-struct Entry(Packed);
-
-impl Entry {
-    #[inline(always)]
-    fn new(packet: Packet, ingress: OutPort) -> Entry {
-        Entry(Packed::new(packet, ingress.0))
-    }
-    #[inline(always)]
-    fn packet(self) -> Packet {
-        self.0.packet()
-    }
-    #[inline(always)]
-    fn ingress(self) -> OutPort {
-        OutPort(self.0.beside())
-    }
-}
-
-/// What is on the wire.
-#[derive(Clone, Copy, Debug)]
-enum Service {
-    Idle,
-    Packet(Entry),
-    Frame,
-}
-
+/// What the ports of a switch share.
 #[derive(Debug)]
+struct Shared {
+    memory: Memory,
+    /// What is on the wire, and what has left without being noted.
+    leaving: Vec<Leaving>,
+    /// How many of them are noted at last, whoever asks.
+    most_leaving: usize,
+    /// How many ingresses want their upstream port to be paused.
+    pausing: u32,
+}
+
+/// Two cache lines: the first for what every packet touches.
+#[derive(Debug)]
+#[repr(C, align(64))]
 struct Queued {
     line: Line,
     exit: Exit,
-    /// When the packet in service will have left.
+    /// When the packet in service, if there is one, will have left.
     busy_until: Time,
     /// Serialisation time of all that waits.
     waiting: Time,
-    service: Service,
-    paused: bool,
-    /// What the upstream port of the reverse link was last told.
-    told_pause: bool,
-    limits: u32,
-    /// The switch that owns the port; `u32::MAX` for a NIC.
+    data: Lane,
+    control: Lane,
+    /// The switch that owns the port; [`NIC`] for a NIC.
     switch: u32,
-    control: VecDeque<Entry>,
-    data: VecDeque<Entry>,
+    limits: u16,
+    /// A `Transmitted` event is under way. A busy port without one has nothing to do next.
+    told: bool,
+    paused: bool,
+
     bytes: u64,
+    /// That were ever admitted.
     packets: u64,
     peak: Time,
+    /// What came in by the reverse link.
+    ingress: Ingress,
+    /// What the upstream port of the reverse link was last told.
+    told_pause: bool,
 }
 
 const NIC: u32 = u32::MAX;
-/// Instead of an ingress.
+/// Instead of an ingress: control that PFC does not account for.
 const SPARED: OutPort = OutPort(u32::MAX);
 
 impl Queued {
+    fn new(
+        config: &RunConfig,
+        cut: &Cut,
+        id: PortId,
+        exit: Exit,
+        limits: &mut Vec<Limits>,
+    ) -> Self {
+        let port = &config.fabric.ports()[id];
+        let switch = match port.owner {
+            Node::Host(_) => NIC,
+            Node::Switch(switch) => cut.switches[switch].own.0,
+        };
+        let headroom = |pfc| headroom(config.fabric, id, &config.packet, &pfc);
+        let limits = Limits::index_of(port, &config.switch, &config.packet, limits);
+        Queued {
+            line: Line::new(port),
+            exit,
+            busy_until: Time::ZERO,
+            waiting: Time::ZERO,
+            data: Lane::EMPTY,
+            control: Lane::EMPTY,
+            switch,
+            limits: u16::try_from(limits).expect("ports are of few kinds"),
+            told: false,
+            paused: false,
+            bytes: 0,
+            packets: 0,
+            peak: Time::ZERO,
+            ingress: Ingress::new(config.switch.pfc.map_or(0, headroom)),
+            told_pause: false,
+        }
+    }
     #[inline(always)]
     fn backlog(&self, now: Time) -> Time {
         now.until(self.busy_until) + self.waiting
     }
     #[inline(always)]
-    fn is_idle(&self) -> bool {
-        matches!(self.service, Service::Idle)
+    fn is_idle(&self, now: Time) -> bool {
+        !self.told && self.busy_until <= now
     }
-    /// Packets that were ever admitted.
-    fn admitted(&self) -> u64 {
-        self.packets + (self.control.len() + self.data.len()) as u64
+    /// Sees to it that a `Transmitted` event of this `port` comes when it has finished.
+    #[inline(always)]
+    fn tell_end<Q: EventQueue>(&mut self, port: OutPort, agenda: &mut Agenda<Q>) {
+        if !self.told {
+            self.told = true;
+            agenda.push(Event::new(self.busy_until, Class::Transmitted, port.0));
+        }
     }
 }
 
@@ -105,30 +132,20 @@ impl QueuePorts {
     /// The ports of a domain.
     pub(crate) fn new(config: &RunConfig, cut: &Cut, territory: &Territory) -> QueuePorts {
         let RunConfig { fabric, packet, .. } = config;
-        let pfc = config.switch.pfc;
         let mut limits = Vec::new();
-        let ports = territory.ports.enumerate().map(|(own, id)| {
-            let port = &fabric.ports()[*id];
-            let switch = match port.owner {
-                Node::Host(_) => NIC,
-                Node::Switch(switch) => cut.switches[switch].own.0,
-            };
-            let limits = Limits::index_of(port, &config.switch, packet, &mut limits);
-            Queued::new(Line::new(port), territory.exits[own], limits, switch)
-        });
-        let ingress = territory.ports.iter().map(|port| {
-            let bytes = |pfc| headroom(fabric, *port, packet, &pfc);
-            Ingress::new(pfc.map_or(0, bytes))
-        });
-        let memory = territory.switches.iter().map(|switch| {
+        let both = territory.ports.iter().zip(territory.exits.iter());
+        let ports = both.map(|(id, exit)| Queued::new(config, cut, *id, *exit, &mut limits));
+        let switches = territory.switches.iter().map(|switch| {
             let aside = |pfc| set_aside(fabric, *switch, packet, &pfc);
-            Memory::new(&config.switch, pfc.map_or(0, aside))
+            let memory = Memory::new(&config.switch, config.switch.pfc.map_or(0, aside));
+            let most_leaving = 2 * fabric.ports_of(*switch).count as usize;
+            Shared { memory, leaving: Vec::new(), most_leaving, pausing: 0 }
         });
         QueuePorts {
             ports: ports.collect(),
+            waiting: Waiting::new(),
             limits,
-            ingress: ingress.collect(),
-            memory: memory.collect(),
+            switches: switches.collect(),
             rules: Rules::new(&config.switch),
             control_priority: config.switch.control_priority,
             records: Record::all(fabric, territory),
@@ -137,7 +154,8 @@ impl QueuePorts {
         }
     }
 
-    /// Marks, queues and starts a packet that has been admitted.
+    /// Queues a packet that has been admitted, or puts it on the wire; `first`: in the lane
+    /// that goes before the other.
     #[inline(always)]
     fn enqueue<Q: EventQueue>(
         &mut self,
@@ -148,17 +166,21 @@ impl QueuePorts {
         agenda: &mut Agenda<Q>,
     ) {
         let queue = &mut self.ports[port];
+        let size = entry.packet().size;
+        queue.bytes += u64::from(size);
+        queue.packets += 1;
         let held = queue.paused && !(first && self.control_priority);
-        if queue.is_idle() && !held {
-            return self.serve(now, port, entry, agenda);
-        }
-        queue.waiting += queue.line.wire.time(u32::from(entry.packet().size));
-        queue.peak = queue.peak.max(queue.backlog(now));
-        if first {
-            queue.control.push_back(entry);
+        if queue.is_idle(now) && !held {
+            self.serve(now, port, entry, agenda);
         } else {
-            queue.data.push_back(entry);
+            queue.waiting += queue.line.wire.time(u32::from(size));
+            self.waiting.push(if first { &mut queue.control } else { &mut queue.data }, entry);
+            if queue.busy_until > now {
+                queue.tell_end(port, agenda);
+            }
         }
+        let queue = &mut self.ports[port];
+        queue.peak = queue.peak.max(queue.backlog(now));
     }
 
     /// Puts a packet on the wire.
@@ -171,13 +193,21 @@ impl QueuePorts {
         agenda: &mut Agenda<Q>,
     ) {
         let queue = &mut self.ports[port];
-        let size = queue.line.wire.time(u32::from(entry.packet().size));
-        queue.busy_until = now + size;
-        queue.service = Service::Packet(entry);
-        queue.bytes += u64::from(entry.packet().size);
-        queue.packets += 1;
-        queue.peak = queue.peak.max(queue.backlog(now));
-        agenda.push(Event::new(queue.busy_until, Class::Transmitted, port.0));
+        let (packet, ingress) = (entry.packet(), entry.ingress());
+        let at = now + queue.line.wire.time(u32::from(packet.size));
+        queue.busy_until = at;
+        agenda.arrive(at + queue.line.delay, queue.exit, packet);
+        let mut tell = !queue.data.is_empty() || !queue.control.is_empty();
+        if queue.switch == NIC {
+            tell = true;
+        } else {
+            let shared = &mut self.switches[OwnSwitch(queue.switch)];
+            shared.leaving.push(Leaving { at, port, ingress, size: packet.size });
+            tell |= shared.pausing > 0;
+        }
+        if tell {
+            queue.tell_end(port, agenda);
+        }
     }
 
     /// Starts the next transmission of an idle port. Returns whether it found nothing, and
@@ -190,16 +220,18 @@ impl QueuePorts {
         agenda: &mut Agenda<Q>,
     ) -> bool {
         let queue = &mut self.ports[port];
-        if self.ingress[port].pause != queue.told_pause {
+        if queue.ingress.pause != queue.told_pause {
             self.send_frame(now, port, agenda);
             return false;
         }
         // Where control has a class of its own, a pause holds back data only.
-        let control = !queue.paused || self.control_priority;
-        let entry = if control { queue.control.pop_front() } else { None };
-        let data = || if queue.paused { None } else { queue.data.pop_front() };
-        let Some(entry) = entry.or_else(data) else {
-            return queue.switch == NIC && !queue.paused;
+        let lane = match queue.control.is_empty() || queue.paused && !self.control_priority {
+            true if queue.paused => return false,
+            true => &mut queue.data,
+            false => &mut queue.control,
+        };
+        let Some(entry) = self.waiting.pop(lane) else {
+            return queue.switch == NIC;
         };
         queue.waiting -= queue.line.wire.time(u32::from(entry.packet().size));
         self.serve(now, port, entry, agenda);
@@ -207,51 +239,66 @@ impl QueuePorts {
     }
 
     /// Tells the upstream port of `port`'s reverse link to pause or to resume.
+    #[cold]
     fn send_frame<Q: EventQueue>(&mut self, now: Time, port: OutPort, agenda: &mut Agenda<Q>) {
-        let pause = self.ingress[port].pause;
         let queue = &mut self.ports[port];
+        let pause = queue.ingress.pause;
         queue.told_pause = pause;
-        queue.service = Service::Frame;
         queue.busy_until = now + queue.line.wire.time(u32::from(PAUSE_FRAME_BYTES));
+        queue.tell_end(port, agenda);
         let to = if pause { flag::PAUSE } else { flag::RESUME };
         let frame = Packet { to, size: PAUSE_FRAME_BYTES, ..Packet::default() };
-        agenda.push(Event::new(queue.busy_until, Class::Transmitted, port.0));
         agenda.arrive(queue.busy_until + queue.line.delay, queue.exit, frame);
         self.pauses_sent += u64::from(pause);
     }
 
     /// The wish to pause the upstream port of `ingress` has changed: tell it at once if the
     /// port back is idle, else after the packet in service.
+    #[cold]
     fn tell<Q: EventQueue>(&mut self, now: Time, ingress: OutPort, agenda: &mut Agenda<Q>) {
-        let queue = &self.ports[ingress];
-        if queue.is_idle() && self.ingress[ingress].pause != queue.told_pause {
+        let queue = &mut self.ports[ingress];
+        if queue.ingress.pause == queue.told_pause {
+            return;
+        }
+        if queue.is_idle(now) {
             self.send_frame(now, ingress, agenda);
+        } else {
+            queue.tell_end(ingress, agenda);
         }
     }
 
-    /// The last bit of `entry` has left `port`: frees its memory and lets upstream resume.
-    #[inline(always)]
-    fn depart<Q: EventQueue>(
+    /// Notes what has left `switch` before `until`: frees its memory and lets upstream resume.
+    fn settle<Q: EventQueue>(
         &mut self,
         now: Time,
-        port: OutPort,
-        entry: Entry,
+        switch: OwnSwitch,
+        until: Time,
         agenda: &mut Agenda<Q>,
     ) {
-        let queue = &self.ports[port];
-        agenda.arrive(now + queue.line.delay, queue.exit, entry.packet());
-        if queue.switch == NIC {
-            return;
+        let mut leaving = std::mem::take(&mut self.switches[switch].leaving);
+        leaving.retain(|packet| {
+            let left = packet.at < until;
+            if left && self.release(switch, packet) {
+                self.tell(now, packet.ingress, agenda);
+            }
+            !left
+        });
+        self.switches[switch].leaving = leaving;
+    }
+
+    /// Frees the memory of a packet that has left `switch`. Returns whether that ends a pause.
+    #[inline(always)]
+    fn release(&mut self, switch: OwnSwitch, packet: &Leaving) -> bool {
+        let shared = &mut self.switches[switch];
+        let size = u64::from(packet.size);
+        if packet.ingress == SPARED {
+            shared.memory.total -= size;
+            return false;
         }
-        let memory = &mut self.memory[OwnSwitch(queue.switch)];
-        let size = u64::from(entry.packet().size);
-        if entry.ingress() == SPARED {
-            memory.total -= size;
-        } else if self.rules.release(memory, &mut self.ingress[entry.ingress()], size)
-            && entry.ingress() != port
-        {
-            self.tell(now, entry.ingress(), agenda);
-        }
+        let ingress = &mut self.ports[packet.ingress].ingress;
+        let resumes = self.rules.release(&mut shared.memory, ingress, size);
+        shared.pausing -= u32::from(resumes);
+        resumes
     }
 
     /// Takes `packet`, which came by `ingress`, into the memory of the switch of `port`, or
@@ -266,46 +313,71 @@ impl QueuePorts {
         agenda: &mut Agenda<Q>,
     ) -> Option<OutPort> {
         let queue = &self.ports[port];
-        let size = u64::from(packet.size);
-        let memory = &mut self.memory[OwnSwitch(queue.switch)];
+        let (switch, size) = (OwnSwitch(queue.switch), u64::from(packet.size));
+        let shared = &mut self.switches[switch];
         if self.control_priority && self.rules.is_lossless() && packet.is(flag::CONTROL) {
-            memory.total += size;
+            shared.memory.total += size;
             return Some(SPARED);
         }
         let backlog = queue.backlog(now);
+        let limits = &self.limits[usize::from(queue.limits)];
+        if !limits.fits(backlog, queue.line.wire.time(u32::from(packet.size))) {
+            return None;
+        }
         let queued = match self.rules.drops_by_queue() {
             true => self.records[port].bytes_of(backlog),
             false => 0,
         };
-        let limits = &self.limits[queue.limits as usize];
-        let admission = match limits.fits(backlog, queue.line.wire.time(u32::from(packet.size))) {
-            true => self.rules.admit(memory, &mut self.ingress[ingress], queued, size),
-            false => Admission::Drop,
-        };
+        if shared.leaving.len() >= shared.most_leaving {
+            self.settle(now, switch, now, agenda);
+        }
+        let memory = &mut self.switches[switch].memory;
+        if self.rules.take_in(memory, &mut self.ports[ingress].ingress, queued, size) {
+            return Some(ingress);
+        }
+        self.admit_at_limit(now, switch, ingress, (queued, size), agenda)
+    }
+
+    /// As `admit`, where there seems to be no room.
+    #[cold]
+    fn admit_at_limit<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        switch: OwnSwitch,
+        ingress: OutPort,
+        (queued, size): (u64, u64),
+        agenda: &mut Agenda<Q>,
+    ) -> Option<OutPort> {
+        self.settle(now, switch, now, agenda);
+        let shared = &mut self.switches[switch];
+        let state = &mut self.ports[ingress].ingress;
+        if self.rules.take_in(&mut shared.memory, state, queued, size) {
+            return Some(ingress);
+        }
+        let was_pausing = state.pause;
+        let admission = self.rules.overflow(&mut shared.memory, state, size);
+        if state.pause && !was_pausing {
+            shared.pausing += 1;
+            if shared.pausing == 1 {
+                self.watch_leaving(switch, agenda);
+            }
+        }
         if matches!(admission, Admission::AdmitAndPause | Admission::DropAndPause) {
             self.tell(now, ingress, agenda);
         }
-        matches!(admission, Admission::Admit | Admission::AdmitAndPause).then_some(ingress)
+        (admission == Admission::AdmitAndPause).then_some(ingress)
     }
-}
 
-impl Queued {
-    fn new(line: Line, exit: Exit, limits: u32, switch: u32) -> Queued {
-        Queued {
-            line,
-            exit,
-            busy_until: Time::ZERO,
-            waiting: Time::ZERO,
-            service: Service::Idle,
-            paused: false,
-            told_pause: false,
-            limits,
-            switch,
-            control: VecDeque::new(),
-            data: VecDeque::new(),
-            bytes: 0,
-            packets: 0,
-            peak: Time::ZERO,
+    /// From now on it matters when each packet leaves `switch`.
+    fn watch_leaving<Q: EventQueue>(&mut self, switch: OwnSwitch, agenda: &mut Agenda<Q>) {
+        for packet in &self.switches[switch].leaving {
+            let queue = &mut self.ports[packet.port];
+            if packet.at == queue.busy_until {
+                queue.tell_end(packet.port, agenda);
+            } else {
+                // The port has gone on to its next packet at this very instant.
+                agenda.push(Event::new(packet.at, Class::Transmitted, packet.port.0));
+            }
         }
     }
 }
@@ -325,8 +397,8 @@ impl Ports for QueuePorts {
         };
         let control = packet.is(flag::CONTROL);
         let queue = &self.ports[port];
-        let limits = &self.limits[queue.limits as usize];
-        let bits = || mark_bits(self.marks, self.records[port].id, queue.admitted());
+        let limits = &self.limits[usize::from(queue.limits)];
+        let bits = || mark_bits(self.marks, self.records[port].id, queue.packets);
         if !control && limits.marks(queue.backlog(now), bits) {
             packet.to |= flag::MARKED;
             self.records[port].mark();
@@ -347,14 +419,9 @@ impl Ports for QueuePorts {
     }
 
     #[inline(always)]
-    fn ready<Q: EventQueue>(
-        &mut self,
-        _now: Time,
-        port: OutPort,
-        _agenda: &mut Agenda<Q>,
-    ) -> Ready {
+    fn ready<Q: EventQueue>(&mut self, now: Time, port: OutPort, _agenda: &mut Agenda<Q>) -> Ready {
         let queue = &self.ports[port];
-        if queue.is_idle() && !queue.paused { Ready::Now } else { Ready::Told }
+        if queue.is_idle(now) && !queue.paused { Ready::Now } else { Ready::Told }
     }
 
     #[inline(always)]
@@ -366,7 +433,7 @@ impl Ports for QueuePorts {
         _more: bool,
         agenda: &mut Agenda<Q>,
     ) {
-        self.serve(now, port, Entry::new(packet, port), agenda);
+        self.enqueue(now, port, Entry::new(packet, port), false, agenda);
     }
 
     #[inline(always)]
@@ -376,11 +443,15 @@ impl Ports for QueuePorts {
         port: OutPort,
         agenda: &mut Agenda<Q>,
     ) -> bool {
-        let service = std::mem::replace(&mut self.ports[port].service, Service::Idle);
-        if let Service::Packet(entry) = service {
-            self.depart(now, port, entry, agenda);
+        let queue = &mut self.ports[port];
+        if queue.busy_until <= now {
+            queue.told = false;
         }
-        self.serve_next(now, port, agenda)
+        let switch = queue.switch;
+        if switch != NIC && self.switches[OwnSwitch(switch)].pausing > 0 {
+            self.settle(now, OwnSwitch(switch), Time(now.0 + 1), agenda);
+        }
+        self.ports[port].is_idle(now) && self.serve_next(now, port, agenda)
     }
 
     fn pause<Q: EventQueue>(
@@ -393,15 +464,18 @@ impl Ports for QueuePorts {
         self.records[port].pause(now, paused);
         let queue = &mut self.ports[port];
         queue.paused = paused;
-        !paused && queue.is_idle() && self.serve_next(now, port, agenda)
+        !paused && queue.is_idle(now) && self.serve_next(now, port, agenda)
     }
 
     fn queued_bytes(&self, now: Time, port: OutPort) -> u64 {
         self.records[port].bytes_of(self.ports[port].backlog(now))
     }
 
-    fn shared_bytes(&self, switch: OwnSwitch) -> Option<u64> {
-        self.rules.is_shared().then(|| self.memory[switch].total)
+    fn shared_bytes(&self, now: Time, switch: OwnSwitch) -> Option<u64> {
+        let shared = &self.switches[switch];
+        let left = shared.leaving.iter().filter(|packet| packet.at <= now);
+        let left: u64 = left.map(|packet| u64::from(packet.size)).sum();
+        self.rules.is_shared().then(|| shared.memory.total - left)
     }
 
     fn results(&self, end: Time) -> IdVec<OutPort, PortResult> {
@@ -415,3 +489,5 @@ impl Ports for QueuePorts {
         self.pauses_sent
     }
 }
+
+const _: () = assert!(size_of::<Queued>() == 128, "a port with a queue is two cache lines");

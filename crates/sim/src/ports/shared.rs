@@ -6,6 +6,8 @@
 //! what is free, then its headroom; when headroom is needed, the upstream port is paused.
 //! Bytes leave in the opposite order. Headroom holds all that can still arrive after a pause,
 //! so that nothing is lost.
+//!
+//! Without headroom in use, what has come and gone determines all counts, whatever the order.
 
 use crate::config::{Buffer, PacketConfig, PfcConfig, SwitchConfig};
 use weft_fabric::Fabric;
@@ -38,10 +40,9 @@ pub(super) struct Memory {
     pub(super) total: u64,
 }
 
-/// What a switch does with an arriving packet.
+/// What a switch does with a packet that finds no room outside the headroom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admission {
-    Admit,
     /// Admit, and pause the upstream port.
     AdmitAndPause,
     Drop,
@@ -85,27 +86,44 @@ impl Rules {
         self.pfc.map_or(0, |pfc| pfc.reserve)
     }
 
-    /// Takes in `size` bytes that came by `ingress` for a queue of `queued` bytes.
-    pub(super) fn admit(
+    /// Takes in `size` bytes that came by `ingress` for a queue of `queued` bytes, if there is
+    /// room outside the headroom; else does nothing and returns false. If it finds room while
+    /// bytes that have left are still accounted, there is room.
+    #[inline(always)]
+    pub(super) fn take_in(
         &self,
         memory: &mut Memory,
         ingress: &mut Ingress,
         queued: u64,
         size: u64,
-    ) -> Admission {
+    ) -> bool {
         let Some(pfc) = &self.pfc else {
-            return self.admit_lossy(memory, queued, size);
+            return self.take_in_lossy(memory, queued, size);
         };
         let shared_after = (ingress.held + size).saturating_sub(pfc.reserve);
         let shared_now = ingress.held.saturating_sub(pfc.reserve);
         let extra = shared_after - shared_now;
         let free = memory.shared - memory.used;
         let fits = extra <= free && shared_after as f64 <= pfc.alpha * free as f64;
-        if ingress.over == 0 && (extra == 0 || fits) {
+        let room = ingress.over == 0 && (extra == 0 || fits);
+        if room {
             ingress.held += size;
             memory.used += extra;
             memory.total += size;
-            return Admission::Admit;
+        }
+        room
+    }
+
+    /// Takes in bytes for which there is no other room into the headroom of `ingress`, or drops
+    /// them. Nothing must be accounted that has left.
+    pub(super) fn overflow(
+        &self,
+        memory: &mut Memory,
+        ingress: &mut Ingress,
+        size: u64,
+    ) -> Admission {
+        if self.pfc.is_none() {
+            return Admission::Drop;
         }
         let fits = ingress.over + size <= ingress.headroom;
         // Only something that is here can end the pause by leaving.
@@ -118,17 +136,18 @@ impl Rules {
         Admission::AdmitAndPause
     }
 
-    /// Without PFC: drops what exceeds the queue's dynamic threshold.
-    fn admit_lossy(&self, memory: &mut Memory, queued: u64, size: u64) -> Admission {
+    /// Without PFC: refuses what exceeds the queue's dynamic threshold.
+    #[inline(always)]
+    fn take_in_lossy(&self, memory: &mut Memory, queued: u64, size: u64) -> bool {
         if let Some(alpha) = self.egress_alpha {
             let free = memory.shared - memory.used;
             if size > free || (queued + size) as f64 > alpha * free as f64 {
-                return Admission::Drop;
+                return false;
             }
             memory.used += size;
         }
         memory.total += size;
-        Admission::Admit
+        true
     }
 
     /// Gives back `size` bytes that came by `ingress`. Returns whether the upstream port may

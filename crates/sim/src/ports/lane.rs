@@ -1,0 +1,104 @@
+//! The packets that wait in the queues of a domain: lists in one pool.
+//!
+//! A place that is given back is the next to be used, so that all queues together need as much
+//! memory as packets wait at once, and the part in use stays in the cache.
+
+use crate::cut::OutPort;
+use crate::event::{Packed, Packet};
+
+/// A packet that waits, beside the port that it came in by (the NIC itself at a host, or a
+/// number that stands for none).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry(Packed);
+
+impl Entry {
+    #[inline(always)]
+    pub(super) fn new(packet: Packet, ingress: OutPort) -> Entry {
+        Entry(Packed::new(packet, ingress.0))
+    }
+    #[inline(always)]
+    pub(super) fn packet(self) -> Packet {
+        self.0.packet()
+    }
+    #[inline(always)]
+    pub(super) fn ingress(self) -> OutPort {
+        OutPort(self.0.beside())
+    }
+}
+
+/// A first-in first-out queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lane {
+    first: u32,
+    last: u32,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Lane {
+    pub(super) const EMPTY: Lane = Lane { first: NONE, last: NONE };
+
+    #[inline(always)]
+    pub(super) fn is_empty(self) -> bool {
+        self.first == NONE
+    }
+}
+
+/// The entries of all lanes.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    places: Vec<Place>,
+    free: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    entry: Entry,
+    /// The one behind, in the same lane or among the free.
+    next: u32,
+}
+
+impl Waiting {
+    pub(super) fn new() -> Waiting {
+        Waiting { places: Vec::new(), free: NONE }
+    }
+
+    /// Adds `entry` at the end of `lane`.
+    #[inline(always)]
+    pub(super) fn push(&mut self, lane: &mut Lane, entry: Entry) {
+        let at = self.take(entry);
+        match lane.is_empty() {
+            true => lane.first = at,
+            false => self.places[lane.last as usize].next = at,
+        }
+        lane.last = at;
+    }
+
+    /// Takes the first entry of `lane`.
+    #[inline(always)]
+    pub(super) fn pop(&mut self, lane: &mut Lane) -> Option<Entry> {
+        if lane.is_empty() {
+            return None;
+        }
+        let at = lane.first;
+        let place = &mut self.places[at as usize];
+        lane.first = place.next;
+        place.next = self.free;
+        self.free = at;
+        Some(place.entry)
+    }
+
+    /// A place with `entry` and nothing behind it.
+    #[inline(always)]
+    fn take(&mut self, entry: Entry) -> u32 {
+        let at = self.free;
+        if at == NONE {
+            self.places.push(Place { entry, next: NONE });
+            return self.places.len() as u32 - 1;
+        }
+        let place = &mut self.places[at as usize];
+        self.free = place.next;
+        (place.entry, place.next) = (entry, NONE);
+        at
+    }
+}
