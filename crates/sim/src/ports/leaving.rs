@@ -3,7 +3,7 @@
 //! Bytes are in memory until their last bit has left. As long as nobody is paused, it makes no
 //! difference whether that is noted then, or later when somebody asks: more room than is noted
 //! is no reason to refuse. So it takes no event. While somebody is paused it does, since room
-//! is what ends the pause.
+//! is what ends the pause; and where a port is told of the end in any case, it notes it then.
 
 use crate::cut::OutPort;
 use weft_units::Time;

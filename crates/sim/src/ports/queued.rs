@@ -71,6 +71,11 @@ struct Queued {
     ingress: Ingress,
     /// What the upstream port of the reverse link was last told.
     told_pause: bool,
+    /// The size of the packet in service if its memory is freed when it has left (see
+    /// [`Leaving`] for when it is not), else zero.
+    service_size: u16,
+    /// What to account it to.
+    service_ingress: OutPort,
 }
 
 const NIC: u32 = u32::MAX;
@@ -108,6 +113,8 @@ impl Queued {
             peak: Time::ZERO,
             ingress: Ingress::new(config.switch.pfc.map_or(0, headroom)),
             told_pause: false,
+            service_size: 0,
+            service_ingress: SPARED,
         }
     }
     #[inline(always)]
@@ -117,6 +124,31 @@ impl Queued {
     #[inline(always)]
     fn is_idle(&self, now: Time) -> bool {
         !self.told && self.busy_until <= now
+    }
+    /// Puts a packet on the wire.
+    #[inline(always)]
+    fn serve<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        port: OutPort,
+        entry: Entry,
+        switches: &mut IdVec<OwnSwitch, Shared>,
+        agenda: &mut Agenda<Q>,
+    ) {
+        let (packet, ingress) = (entry.packet(), entry.ingress());
+        let at = now + self.line.wire.time(u32::from(packet.size));
+        self.busy_until = at;
+        agenda.arrive(at + self.line.delay, self.exit, packet);
+        if self.switch == NIC {
+            return self.tell_end(port, agenda);
+        }
+        let shared = &mut switches[OwnSwitch(self.switch)];
+        if shared.pausing > 0 || !self.data.is_empty() || !self.control.is_empty() {
+            (self.service_size, self.service_ingress) = (packet.size, ingress);
+            self.tell_end(port, agenda);
+        } else {
+            shared.leaving.push(Leaving { at, port, ingress, size: packet.size });
+        }
     }
     /// Sees to it that a `Transmitted` event of this `port` comes when it has finished.
     #[inline(always)]
@@ -167,45 +199,17 @@ impl QueuePorts {
     ) {
         let queue = &mut self.ports[port];
         let size = entry.packet().size;
+        let time = queue.line.wire.time(u32::from(size));
         queue.bytes += u64::from(size);
         queue.packets += 1;
+        queue.peak = queue.peak.max(queue.backlog(now) + time);
         let held = queue.paused && !(first && self.control_priority);
         if queue.is_idle(now) && !held {
-            self.serve(now, port, entry, agenda);
-        } else {
-            queue.waiting += queue.line.wire.time(u32::from(size));
-            self.waiting.push(if first { &mut queue.control } else { &mut queue.data }, entry);
-            if queue.busy_until > now {
-                queue.tell_end(port, agenda);
-            }
+            return queue.serve(now, port, entry, &mut self.switches, agenda);
         }
-        let queue = &mut self.ports[port];
-        queue.peak = queue.peak.max(queue.backlog(now));
-    }
-
-    /// Puts a packet on the wire.
-    #[inline(always)]
-    fn serve<Q: EventQueue>(
-        &mut self,
-        now: Time,
-        port: OutPort,
-        entry: Entry,
-        agenda: &mut Agenda<Q>,
-    ) {
-        let queue = &mut self.ports[port];
-        let (packet, ingress) = (entry.packet(), entry.ingress());
-        let at = now + queue.line.wire.time(u32::from(packet.size));
-        queue.busy_until = at;
-        agenda.arrive(at + queue.line.delay, queue.exit, packet);
-        let mut tell = !queue.data.is_empty() || !queue.control.is_empty();
-        if queue.switch == NIC {
-            tell = true;
-        } else {
-            let shared = &mut self.switches[OwnSwitch(queue.switch)];
-            shared.leaving.push(Leaving { at, port, ingress, size: packet.size });
-            tell |= shared.pausing > 0;
-        }
-        if tell {
+        queue.waiting += time;
+        self.waiting.push(if first { &mut queue.control } else { &mut queue.data }, entry);
+        if queue.busy_until > now {
             queue.tell_end(port, agenda);
         }
     }
@@ -234,7 +238,7 @@ impl QueuePorts {
             return queue.switch == NIC;
         };
         queue.waiting -= queue.line.wire.time(u32::from(entry.packet().size));
-        self.serve(now, port, entry, agenda);
+        queue.serve(now, port, entry, &mut self.switches, agenda);
         false
     }
 
@@ -278,7 +282,7 @@ impl QueuePorts {
         let mut leaving = std::mem::take(&mut self.switches[switch].leaving);
         leaving.retain(|packet| {
             let left = packet.at < until;
-            if left && self.release(switch, packet) {
+            if left && self.release(switch, packet.ingress, packet.size) {
                 self.tell(now, packet.ingress, agenda);
             }
             !left
@@ -286,17 +290,18 @@ impl QueuePorts {
         self.switches[switch].leaving = leaving;
     }
 
-    /// Frees the memory of a packet that has left `switch`. Returns whether that ends a pause.
+    /// Frees the memory of a packet of `size` bytes that came by `ingress` and has left
+    /// `switch`. Returns whether that ends a pause.
     #[inline(always)]
-    fn release(&mut self, switch: OwnSwitch, packet: &Leaving) -> bool {
+    fn release(&mut self, switch: OwnSwitch, ingress: OutPort, size: u16) -> bool {
         let shared = &mut self.switches[switch];
-        let size = u64::from(packet.size);
-        if packet.ingress == SPARED {
+        let size = u64::from(size);
+        if ingress == SPARED {
             shared.memory.total -= size;
             return false;
         }
-        let ingress = &mut self.ports[packet.ingress].ingress;
-        let resumes = self.rules.release(&mut shared.memory, ingress, size);
+        let state = &mut self.ports[ingress].ingress;
+        let resumes = self.rules.release(&mut shared.memory, state, size);
         shared.pausing -= u32::from(resumes);
         resumes
     }
@@ -444,12 +449,22 @@ impl Ports for QueuePorts {
         agenda: &mut Agenda<Q>,
     ) -> bool {
         let queue = &mut self.ports[port];
-        if queue.busy_until <= now {
-            queue.told = false;
+        let switch = OwnSwitch(queue.switch);
+        if queue.busy_until > now {
+            // It has gone on at this very instant, and only its memory is of interest.
+            self.settle(now, switch, Time(now.0 + 1), agenda);
+            return false;
         }
-        let switch = queue.switch;
-        if switch != NIC && self.switches[OwnSwitch(switch)].pausing > 0 {
-            self.settle(now, OwnSwitch(switch), Time(now.0 + 1), agenda);
+        queue.told = false;
+        if queue.switch != NIC {
+            let (size, ingress) = (std::mem::take(&mut queue.service_size), queue.service_ingress);
+            if size > 0 {
+                if self.release(switch, ingress, size) && ingress != port {
+                    self.tell(now, ingress, agenda);
+                }
+            } else if self.switches[switch].pausing > 0 {
+                self.settle(now, switch, Time(now.0 + 1), agenda);
+            }
         }
         self.ports[port].is_idle(now) && self.serve_next(now, port, agenda)
     }
