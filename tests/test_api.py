@@ -60,6 +60,7 @@ def test_wrong_experiment_is_one_line() -> None:
         ({"seeds": -1}, "seeds: -1 is out of range; use 1 or more"),
         ({"seeds": 2.5}, "seeds: 2.5 is no whole number; use 1 or more"),
         ({"jobs": 0}, "jobs: 0 is out of range; use 1 or more"),
+        ({"threads": 0}, "threads: 0 is out of range; use 1 or more"),
         ({"balance": {"batch": math.nan}}, "experiment: balance.batch: not a finite number"),
         ({"sweep": {"x": [1, math.inf]}}, r"experiment: sweep.x\[1\]: not a finite number"),
         ({"sweep": {(1, 2): 3}}, "experiment: keys must be str"),
@@ -67,7 +68,7 @@ def test_wrong_experiment_is_one_line() -> None:
 )
 def test_mistakes_of_python_callers(change: dict[str, Any], said: str) -> None:
     """What a file cannot hold gets a line of the same kind."""
-    counts = {key: change.pop(key) for key in ("seeds", "jobs") if key in change}
+    counts = {key: change.pop(key) for key in ("seeds", "jobs", "threads") if key in change}
     with pytest.raises(package.ExperimentError, match=said):
         package.simulate(tomllib.loads(SMALL) | change, **counts)
 

@@ -15,6 +15,7 @@ COLUMNS = {
     *("scheme", "workload", "algorithm", "size_bytes", "hosts", "seed"),
     *("cct_s", "bound_s", "slowdown", "normalised", "packets", "packet_hops", "events"),
     *("drops", "trims", "retransmits", "spurious_retransmits", "max_qps", "wall_s"),
+    "threads",
 }
 
 CONNECTIONS = """Nodes 4
@@ -40,7 +41,8 @@ def test_help_teaches_by_example(weft: Weft, name: str) -> None:
     text = weft(name, "--help").stdout
     assert "Examples:\n    weft " + name in text
     assert "--json" in text
-    assert "one simulation" in " ".join(text.lower().split())
+    words = " ".join(text.split())
+    assert "--threads N Cores for one simulation. Results do not depend on it. Default: " in words
 
 
 def test_json_has_the_columns_and_nothing_else_on_stdout(weft: Weft, small: Path) -> None:
@@ -127,6 +129,9 @@ BAD = {
         ["run", "bad.toml"],
         "bad.toml: sweep",
     ),
+    "--threads 0": (SMALL, ["run", "bad.toml", "--threads", "0"], "'--threads'"),
+    "--threads two": (SMALL, ["run", "bad.toml", "--threads", "two"], "'--threads'"),
+    "--threads, many": (SMALL, ["run", "bad.toml", "--threads", "9999999999"], "'--threads'"),
     "--seeds": (SMALL, ["run", "bad.toml", "--seeds", "0"], "--seeds"),
     "option": (SMALL, ["run", "bad.toml", "--sedes", "1"], "see weft run --help"),
     "command": (SMALL, ["rnu", "bad.toml"], "see weft --help"),

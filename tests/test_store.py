@@ -21,7 +21,7 @@ def outcome(probes: int = 1) -> Outcome:
     times = np.arange(4) * 1e-6
     return {
         "row": ROW,
-        "timing": {"wall_s": 0.1, "build_s": 0.01, "events": 7},
+        "timing": {"wall_s": 0.1, "build_s": 0.01, "events": 7, "threads": 1},
         "flows": {"message": np.arange(3, dtype=np.uint32), "fct_s": np.ones(3)},
         "links": {"port": np.arange(2, dtype=np.uint32), "from": ["host-0", "leaf-0"]},
         "series": {

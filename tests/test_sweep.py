@@ -83,7 +83,7 @@ def test_interrupt_keeps_what_had_finished(weft: Weft, tmp_path: Path) -> None:
 
 def options(output: Path | None = None) -> commands.Options:
     """What a command is told when a test calls it without a process."""
-    return commands.Options(output, jobs=2, json=False, report=False, quiet=True)
+    return commands.Options(output, jobs=2, threads=None, json=False, report=False, quiet=True)
 
 
 def test_stall_is_told_and_the_others_are_kept(
@@ -97,10 +97,10 @@ def test_stall_is_told_and_the_others_are_kept(
 
     real = _native.run
 
-    def stalling(experiment: str, seed: int, cancel: _native.Cancel) -> Any:
+    def stalling(experiment: str, seed: int, cancel: _native.Cancel, **cores: Any) -> Any:
         if '"spray"' in experiment and seed == 2:
             raise _native.StallError("message 3 (0 -> 2) waits for an acknowledgement")
-        return real(experiment, seed, cancel)
+        return real(experiment, seed, cancel, **cores)
 
     monkeypatch.setattr(_native, "run", stalling)
     assert commands.run([str(small)], options(tmp_path / "out"), None, [], None, None) == 1

@@ -38,13 +38,25 @@ def expand(
     (``experiment``, ``seed``, ``key``, ``swept``, ``label``) and ``warnings``.
     """
 
-def run(experiment_json: str, seed: int, cancel: Cancel | None = None) -> Outcome:
+def run(
+    experiment_json: str,
+    seed: int,
+    cancel: Cancel | None = None,
+    *,
+    threads: int | None = None,
+    share: int = 1,
+) -> Outcome:
     """Simulate one experiment of :func:`expand`; the GIL is released meanwhile.
 
-    The result holds ``row`` (column to value), ``timing`` (``wall_s``, ``build_s``,
-    ``events``), ``flows`` and ``links`` (column to array; lists for text), ``series``
-    (``time_s``, ``names``, ``kinds``, ``bytes``) and ``warnings``.
+    It runs on ``threads`` threads; without that on as many as are worth while for it, but no
+    more than ``share``. The result holds ``row`` (column to value), ``timing`` (``wall_s``,
+    ``build_s``, ``events``, ``threads``: the only part that depends on threads), ``flows`` and
+    ``links`` (column to array; lists for text), ``series`` (``time_s``, ``names``, ``kinds``,
+    ``bytes``) and ``warnings``.
     """
+
+def cores() -> int:
+    """Count the cores that this process may use, with affinity and quotas in mind."""
 
 def catalogue(kind: str) -> str:
     """List ``schemes``, ``transports``, ``workloads`` or ``topologies``, as JSON."""

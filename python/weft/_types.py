@@ -38,6 +38,8 @@ class Timing(TypedDict):
     wall_s: float
     build_s: float
     events: int
+    threads: int
+    """Those that the simulation was given."""
 
 
 class Series(TypedDict):

@@ -35,7 +35,7 @@ class Result:
     series: pl.DataFrame
     """One row a sample of each probe: `time_s`, `name`, `kind` ("port", "switch"), `bytes`."""
     timing: pl.DataFrame
-    """One row a run: `wall_s`, `build_s`, `events`. Differs between machines."""
+    """One row a run: `wall_s`, `build_s`, `events`, `threads`. Differs between machines."""
     warnings: list[str]
     """What is odd about the experiment though it runs; also issued as `weft.WeftWarning`."""
 
@@ -51,6 +51,7 @@ def simulate(
     *,
     seeds: int | None = None,
     jobs: int | None = None,
+    threads: int | None = None,
 ) -> Result:
     """Run an experiment, with all runs of its sweep, and return its results.
 
@@ -58,7 +59,9 @@ def simulate(
         experiment: The path of a TOML file, or a dict of the same shape.
         seeds: Runs for each swept combination, with seeds 1 to `seeds`; default: what the
             experiment says.
-        jobs: Simulations side by side; default: one for each core.
+        jobs: Simulations side by side; default: as many as there are cores for.
+        threads: Cores for one simulation; results do not depend on it. Default: an equal share
+            of the cores for each of those side by side, if it is large enough to gain.
 
     Raises:
         ExperimentError: The experiment is wrong; one line says where and how to mend it.
@@ -67,13 +70,14 @@ def simulate(
     from weft import inputs, store, sweep
     from weft.progress import Silent
 
-    seeds, jobs = _count("seeds", seeds), _count("jobs", jobs)
+    seeds = _count("seeds", seeds)
+    crew = sweep.Crew(_count("jobs", jobs), _count("threads", threads))
     if isinstance(experiment, Mapping):
         checked = inputs.from_dict(experiment, seeds=seeds)
     else:
         checked = inputs.from_file(Path(experiment), seeds=seeds)
     kept = store.MemoryStore()
-    tally = sweep.execute(checked.runs, kept, jobs, Silent())
+    tally = sweep.execute(checked.runs, kept, crew, Silent())
     if tally.interrupted:
         raise KeyboardInterrupt
     if tally.stalls:

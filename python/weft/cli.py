@@ -17,6 +17,9 @@ import typer
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 """Trouble of the system, not of what the user typed."""
 
+_MOST_THREADS = 1 << 16
+"""More than any machine has; the native core counts in 32 bits."""
+
 app = typer.Typer(
     name="weft",
     no_args_is_help=True,
@@ -50,16 +53,18 @@ Jobs = Annotated[
     typer.Option(
         min=1,
         metavar="N",
-        help="Simulations side by side. Results do not depend on it. Default: one for each core.",
+        help="Simulations side by side. Results do not depend on it. "
+        "Default: as many as there are cores for.",
     ),
 ]
 Threads = Annotated[
-    int,
+    int | None,
     typer.Option(
         min=1,
+        max=_MOST_THREADS,
         metavar="N",
-        help="Cores for one simulation. One simulation uses one core for now, "
-        "whatever is given here.",
+        help="Cores for one simulation. Results do not depend on it. Default: one simulation "
+        "gets the cores that others side by side leave idle, if it is large enough to gain.",
     ),
 ]
 Set = Annotated[
@@ -123,7 +128,7 @@ def run(
     output: Output = None,
     seeds: Seeds = None,
     jobs: Jobs = None,
-    threads: Threads = 1,  # noqa: ARG001 - until one simulation can use several cores
+    threads: Threads = None,
     set_: Set = None,
     fabric: Annotated[
         str | None,
@@ -163,7 +168,7 @@ def run(
     """
     from weft import commands
 
-    options = commands.Options(output, jobs, json, not no_report, quiet)
+    options = commands.Options(output, jobs, threads, json, not no_report, quiet)
     return commands.run(
         files,
         options,
@@ -208,7 +213,7 @@ def compare(
     output: Output = None,
     seeds: Seeds = None,
     jobs: Jobs = None,
-    threads: Threads = 1,  # noqa: ARG001 - until one simulation can use several cores
+    threads: Threads = None,
     set_: Set = None,
     json: Json = False,
     no_report: NoReport = False,
@@ -228,7 +233,7 @@ def compare(
     """
     from weft import commands
 
-    options = commands.Options(output, jobs, json, not no_report, quiet)
+    options = commands.Options(output, jobs, threads, json, not no_report, quiet)
     return commands.compare(
         fabric,
         workload,

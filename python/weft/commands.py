@@ -26,6 +26,7 @@ class Options:
 
     output: Path | None
     jobs: int | None
+    threads: int | None
     json: bool
     report: bool
     quiet: bool
@@ -160,7 +161,8 @@ def _store(whole: study.Study, options: Options) -> store.Store:
 
 def _results(whole: study.Study, kept: store.Store, options: Options, told: Collection[str]) -> int:
     watcher = progress.watcher(options.quiet)
-    tally = sweep.execute(whole.runs(), kept, options.jobs, watcher, whole.name_of)
+    crew = sweep.Crew(options.jobs, options.threads)
+    tally = sweep.execute(whole.runs(), kept, crew, watcher, whole.name_of)
     for stall in tally.stalls:
         _note(f"stalled: {stall}")
     listed = whole.listed(kept)

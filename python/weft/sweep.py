@@ -8,7 +8,6 @@ let timing decide what ends up in a result.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
@@ -18,6 +17,28 @@ from weft._types import Row, RunSpec
 from weft.errors import ExperimentError, StallError
 from weft.progress import Watcher
 from weft.store import Store
+
+
+@dataclass(frozen=True)
+class Crew:
+    """What a user says about cores; None leaves it to us. No result depends on it."""
+
+    jobs: int | None = None
+    """Simulations side by side."""
+    threads: int | None = None
+    """Cores for each of them."""
+
+    def side_by_side(self, runs: int, cores: int) -> int:
+        """How many of `runs` simulations run at the same time."""
+        return min(runs, self.jobs or max(1, cores // (self.threads or 1)))
+
+    def share(self, runs: int, cores: int) -> int:
+        """The most threads for a simulation that may choose its number.
+
+        Runs side by side gain more from cores than one run does: only what they leave idle
+        is shared out.
+        """
+        return max(1, cores // self.side_by_side(runs, cores))
 
 
 @dataclass
@@ -39,11 +60,11 @@ def plain_name(spec: RunSpec) -> str:
 def execute(
     runs: Sequence[RunSpec],
     store: Store,
-    jobs: int | None,
+    crew: Crew,
     watcher: Watcher,
     name: Callable[[RunSpec], str] = plain_name,
 ) -> Tally:
-    """Simulate those of `runs` that `store` does not have, `jobs` at a time (default: cores).
+    """Simulate those of `runs` that `store` does not have, side by side as `crew` says.
 
     `name` says what a run is called in progress lines and in the tally.
     Ctrl-C stops the running simulations and returns with `interrupted` set. A stalled run is
@@ -58,13 +79,16 @@ def execute(
         return tally
     stalls: dict[str, str] = {}
     cancel = _native.Cancel()
-    with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
+    cores = _native.cores()
+    share = crew.share(len(missing), cores)
+    with ThreadPoolExecutor(crew.side_by_side(len(missing), cores)) as pool:
         futures: dict[Future[Row], RunSpec] = {}
         # Entered inside the pool: after an error the watcher is gone before the pool waits.
         with watcher:
             watcher.start(tally.total, tally.done)
             try:
-                futures |= {pool.submit(_one, spec, store, cancel): spec for spec in missing}
+                for spec in missing:
+                    futures[pool.submit(_one, spec, store, cancel, crew.threads, share)] = spec
                 for future in as_completed(futures):
                     key, called = futures[future]["key"], name(futures[future])
                     row = _finish(future, key, called, stalls)
@@ -81,8 +105,11 @@ def execute(
     return tally
 
 
-def _one(spec: RunSpec, store: Store, cancel: _native.Cancel) -> Row:
-    outcome = _native.run(json.dumps(spec["experiment"]), spec["seed"], cancel)
+def _one(
+    spec: RunSpec, store: Store, cancel: _native.Cancel, threads: int | None, share: int
+) -> Row:
+    experiment, seed = json.dumps(spec["experiment"]), spec["seed"]
+    outcome = _native.run(experiment, seed, cancel, threads=threads, share=share)
     store.put(spec, outcome)
     return outcome["row"]
 

@@ -11,6 +11,7 @@
 //! | [`mod@expand`] | all of the above in one call |
 //! | [`mod@bound`] | the lower bound that no run may beat |
 //! | [`mod@run`] | builds, simulates, times |
+//! | [`threads`] | on how many threads |
 //! | `measure`, [`columns`] | the result columns |
 //! | [`catalogue`] | what there is to choose from |
 //!
@@ -18,7 +19,8 @@
 //! source, the key and the mend; a resolved experiment reads back as the same, with the same
 //! key; results are a function of resolved experiment and seed alone.
 //!
-//! This crate reads workload files and the clock (for [`run::Timing`]); those below it do not.
+//! This crate reads workload files, the clock (for [`run::Timing`]) and how many cores there are;
+//! those below it do not.
 
 pub mod bound;
 pub mod catalogue;
@@ -35,6 +37,7 @@ pub mod reader;
 pub mod run;
 mod section;
 pub mod sweep;
+pub mod threads;
 pub mod value;
 
 pub use bound::bound;
@@ -46,3 +49,4 @@ pub use experiment::{CODE_VERSION, Resolved};
 pub use overrides::{ShortKind, shorthand};
 pub use parse::Format;
 pub use run::{RunError, RunResult, Series, Timing, run};
+pub use threads::{Threads, cores};

@@ -5,6 +5,7 @@ use crate::columns::{Columns, Row};
 use crate::error::{ExperimentError, Origin};
 use crate::experiment::Resolved;
 use crate::measure;
+use crate::threads::Threads;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use weft_fabric::Node;
@@ -53,6 +54,8 @@ pub struct Timing {
     pub build_s: f64,
     /// Events that the engine handled.
     pub events: u64,
+    /// Threads that the simulation was given.
+    pub threads: u32,
 }
 
 /// Samples over time.
@@ -68,11 +71,17 @@ pub struct Series {
     pub bytes: Vec<Vec<u64>>,
 }
 
-/// Runs `experiment` under `seed` until the end, or until `cancel` is set.
+/// Runs `experiment` under `seed` until the end, or until `cancel` is set. All but
+/// [`RunResult::timing`] is the same for any `threads`.
 ///
 /// # Errors
 /// If the workload cannot be built, or the run stalls or is cancelled.
-pub fn run(experiment: &Resolved, seed: u64, cancel: &AtomicBool) -> Result<RunResult, RunError> {
+pub fn run(
+    experiment: &Resolved,
+    seed: u64,
+    threads: Threads,
+    cancel: &AtomicBool,
+) -> Result<RunResult, RunError> {
     let started = Instant::now();
     let fabric = &experiment.fabric;
     let workload = experiment.workload(seed).map_err(|error| error.in_source("experiment"))?;
@@ -82,20 +91,15 @@ pub fn run(experiment: &Resolved, seed: u64, cancel: &AtomicBool) -> Result<RunR
         return Err(ExperimentError::new("workload", Origin::Unknown, what).into());
     }
     let config = experiment.run_config(&workload, seed);
-    let simulation = Simulation::new(&config);
+    let threads = threads.of(&config);
+    let simulation = Simulation::on_threads(&config, threads);
     let looping = Instant::now();
-    let outcome = simulation.run(cancel).map_err(|halt| match halt {
-        Halt::Cancelled => RunError::Cancelled,
-        Halt::Stalled(who) => RunError::Stalled(who),
-        Halt::TooManySamples => {
-            let what = format!("leads to {halt}; sample less often, or fewer ports");
-            ExperimentError::new("probe.interval", Origin::Unknown, what).into()
-        }
-    })?;
+    let outcome = simulation.run(cancel).map_err(halted)?;
     let timing = Timing {
         wall_s: looping.elapsed().as_secs_f64(),
         build_s: seconds(started, looping),
         events: outcome.totals.events,
+        threads,
     };
     let hints = hint(experiment, &outcome);
     let warnings = experiment.warnings.iter().cloned().chain(hints).collect();
@@ -107,6 +111,18 @@ pub fn run(experiment: &Resolved, seed: u64, cancel: &AtomicBool) -> Result<RunR
         series: series(experiment, outcome),
         warnings,
     })
+}
+
+/// What an early end means to who asked for the run.
+fn halted(halt: Halt) -> RunError {
+    match halt {
+        Halt::Cancelled => RunError::Cancelled,
+        Halt::Stalled(who) => RunError::Stalled(who),
+        Halt::TooManySamples => {
+            let what = format!("leads to {halt}; sample less often, or fewer ports");
+            ExperimentError::new("probe.interval", Origin::Unknown, what).into()
+        }
+    }
 }
 
 /// Far from where picoseconds in 64 bits end, so that nothing wraps before a run ends.

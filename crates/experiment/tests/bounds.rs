@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use std::sync::atomic::AtomicBool;
-use weft_experiment::{Cell, Format, Request, bound, expand, read_run, run};
+use weft_experiment::{Cell, Format, Request, Threads, bound, expand, read_run, run};
 use weft_fabric::{Bundle, Clos, Fabric, Link, Tiers};
 use weft_sim::PacketConfig;
 use weft_units::{HostId, MessageId, Rate, Time};
@@ -166,7 +166,7 @@ proptest! {
 
     #[test]
     fn no_run_beats_its_bound(text in experiment(), seed in 1u64..1000) {
-        let result = run(&resolved(&text), seed, &AtomicBool::new(false))
+        let result = run(&resolved(&text), seed, Threads::ONE, &AtomicBool::new(false))
             .unwrap_or_else(|error| panic!("{error}\n{text}"));
         let value = |name: &str| match result.row.iter().find(|(column, _)| *column == name) {
             Some((_, Cell::F64(value))) => *value,
@@ -191,7 +191,8 @@ fn resolved(text: &str) -> weft_experiment::Resolved {
 
 #[test]
 fn a_lone_byte_meets_its_bound_exactly() {
-    let result = run(&resolved(LEAF_SPINE), 1, &AtomicBool::new(false)).expect("a run");
+    let result =
+        run(&resolved(LEAF_SPINE), 1, Threads::ONE, &AtomicBool::new(false)).expect("a run");
     let slowdown = result.row.iter().find(|(column, _)| *column == "slowdown");
     assert_eq!(slowdown, Some(&("slowdown", Cell::F64(1.0))));
 }

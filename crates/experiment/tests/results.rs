@@ -3,7 +3,8 @@
 use std::sync::atomic::AtomicBool;
 use weft_experiment::value::Value;
 use weft_experiment::{
-    Cell, Column, Columns, Format, Request, Resolved, RunError, RunResult, expand, read_run, run,
+    Cell, Column, Columns, Format, Request, Resolved, RunError, RunResult, Threads, expand,
+    read_run, run,
 };
 use weft_units::Time;
 
@@ -33,7 +34,8 @@ fn resolved(text: &str) -> Resolved {
 }
 
 fn result(text: &str) -> RunResult {
-    run(&resolved(text), 1, &AtomicBool::new(false)).unwrap_or_else(|error| panic!("{error}"))
+    run(&resolved(text), 1, Threads::ONE, &AtomicBool::new(false))
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn number(result: &RunResult, name: &str) -> f64 {
@@ -154,7 +156,7 @@ fn the_same_seed_gives_the_same_result() {
 fn a_set_flag_cancels() {
     // Long enough for the engine to look at the flag at all.
     let long = INCAST.replace("100KB", "10MB");
-    let ended = run(&resolved(&long), 1, &AtomicBool::new(true));
+    let ended = run(&resolved(&long), 1, Threads::ONE, &AtomicBool::new(true));
     assert!(matches!(ended, Err(RunError::Cancelled)));
 }
 
@@ -169,7 +171,7 @@ fn a_stall_says_who_waits() {
     let mut impatient = resolved(&lossy);
     impatient.transport.rto = Time::ms(100);
     impatient.stall_after = Time::ms(1);
-    match run(&impatient, 1, &AtomicBool::new(false)) {
+    match run(&impatient, 1, Threads::ONE, &AtomicBool::new(false)) {
         Err(RunError::Stalled(who)) => {
             assert!(who.contains("host") && !who.contains('\n'), "{who}")
         }

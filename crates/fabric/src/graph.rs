@@ -50,17 +50,26 @@ impl PortGroup {
 }
 
 /// Where a switch stands and how it routes, kept small for the hot path.
+///
+/// What is below a switch are consecutive units: hosts for a leaf, leaves for a spine or an
+/// aggregation switch, pods for a core.
 #[derive(Clone, Copy, Debug)]
 struct Switch {
-    tier: u8,
+    /// Hosts in a unit.
+    unit: FastDiv,
+    /// The first unit below.
+    first: u32,
+    /// How many there are.
+    units: u32,
+    /// Links to each.
+    members: u32,
     /// First down port.
     down: u32,
     /// First up port.
     up: u32,
     /// Number of up ports.
     ups: u32,
-    /// A leaf's own index, or an aggregation switch's pod.
-    place: u32,
+    tier: u8,
 }
 
 const LEAF: u8 = 0;
@@ -75,9 +84,6 @@ pub struct Fabric {
     switches: IdVec<SwitchId, Switch>,
     hosts_per_leaf: FastDiv,
     hosts_per_pod: FastDiv,
-    leaves_per_pod: u32,
-    leaf_members: u32,
-    agg_members: u32,
     two_tiers: bool,
 }
 
@@ -95,9 +101,6 @@ impl Fabric {
             switches: layout.switches(),
             hosts_per_leaf: FastDiv::new(clos.hosts_per_leaf),
             hosts_per_pod: FastDiv::new(clos.hosts_per_leaf * clos.leaves_per_pod()),
-            leaves_per_pod: clos.leaves_per_pod(),
-            leaf_members: clos.leaf_bundle.members,
-            agg_members: clos.agg_bundle.members,
             two_tiers: clos.cores() == 0,
         })
     }
@@ -148,29 +151,12 @@ impl Fabric {
     #[inline(always)]
     pub fn next_hops(&self, switch: SwitchId, dst: HostId) -> PortGroup {
         let here = &self.switches[switch];
-        match here.tier {
-            LEAF => {
-                let (leaf, slot) = self.hosts_per_leaf.div_rem(dst.0);
-                if leaf == here.place {
-                    return PortGroup { first: PortId(here.down + slot), count: 1 };
-                }
-            }
-            MID => {
-                let leaf = self.hosts_per_leaf.div(dst.0);
-                // Unsigned: a leaf of an earlier pod becomes a huge number.
-                let below = leaf.wrapping_sub(here.place * self.leaves_per_pod);
-                if self.two_tiers || below < self.leaves_per_pod {
-                    let first = here.down + below * self.leaf_members;
-                    return PortGroup { first: PortId(first), count: self.leaf_members };
-                }
-            }
-            _ => {
-                let pod = self.hosts_per_pod.div(dst.0);
-                let first = here.down + pod * self.agg_members;
-                return PortGroup { first: PortId(first), count: self.agg_members };
-            }
-        }
-        PortGroup { first: PortId(here.up), count: here.ups }
+        // Unsigned: a unit before the first becomes a huge number.
+        let unit = here.unit.div(dst.0).wrapping_sub(here.first);
+        // Which way is hard to predict: both are computed, so that there is nothing to branch for.
+        let down = (here.down.wrapping_add(unit.wrapping_mul(here.members)), here.members);
+        let (first, count) = if unit < here.units { down } else { (here.up, here.ups) };
+        PortGroup { first: PortId(first), count }
     }
 
     /// How many links a packet from `src` to `dst` crosses.
@@ -291,21 +277,45 @@ impl Layout<'_> {
 
     fn switches(&self) -> IdVec<SwitchId, Switch> {
         let clos = self.clos;
+        let hosts = clos.hosts_per_leaf;
         let leaves = (0..self.leaves).map(|leaf| {
             let down = self.leaf_base(leaf);
-            let up = down + clos.hosts_per_leaf;
-            let ups = self.leaf_ports - clos.hosts_per_leaf;
-            Switch { tier: LEAF, down, up, ups, place: leaf }
+            Switch {
+                unit: FastDiv::new(1),
+                first: leaf * hosts,
+                units: hosts,
+                members: 1,
+                down,
+                up: down + hosts,
+                ups: self.leaf_ports - hosts,
+                tier: LEAF,
+            }
         });
         let mids = (0..self.mids).map(|mid| {
             let down = self.mid_base(mid);
-            let up = down + self.mid_downs();
-            let ups = self.mid_ports - self.mid_downs();
-            Switch { tier: MID, down, up, ups, place: mid / clos.mids_per_pod() }
+            Switch {
+                unit: FastDiv::new(hosts),
+                first: mid / clos.mids_per_pod() * clos.leaves_per_pod(),
+                units: clos.leaves_per_pod(),
+                members: clos.leaf_bundle.members,
+                down,
+                up: down + self.mid_downs(),
+                ups: self.mid_ports - self.mid_downs(),
+                tier: MID,
+            }
         });
         let cores = (0..clos.cores()).map(|core| {
             let down = self.core_base(core);
-            Switch { tier: CORE, down, up: down + self.core_ports, ups: 0, place: 0 }
+            Switch {
+                unit: FastDiv::new(hosts * clos.leaves_per_pod()),
+                first: 0,
+                units: clos.pods(),
+                members: clos.agg_bundle.members,
+                down,
+                up: down + self.core_ports,
+                ups: 0,
+                tier: CORE,
+            }
         });
         leaves.chain(mids).chain(cores).collect()
     }

@@ -8,10 +8,11 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weft_experiment::value::Value;
-use weft_experiment::{CODE_VERSION, Catalogue, Format, Request, RunError, ShortKind};
+use weft_experiment::{CODE_VERSION, Catalogue, Format, Request, RunError, ShortKind, Threads};
 
 create_exception!(
     _native,
@@ -47,6 +48,11 @@ fn not_one_of(what: &str, given: &str, names: &[&str]) -> PyErr {
     wrong(format!("{what}: {given:?} is not known; use one of {}", names.join(", ")))
 }
 
+fn positive(what: &str, number: u32) -> PyResult<NonZeroU32> {
+    NonZeroU32::new(number)
+        .ok_or_else(|| wrong(format!("{what}: 0 is out of range; use 1 or more")))
+}
+
 /// All runs of an experiment, as JSON.
 #[pyfunction]
 #[pyo3(signature = (text, format, source, overrides, seeds=None))]
@@ -70,17 +76,23 @@ fn expand(
 
 /// Runs one experiment of `expand` under one seed.
 #[pyfunction]
-#[pyo3(signature = (experiment_json, seed, cancel=None))]
+#[pyo3(signature = (experiment_json, seed, cancel=None, *, threads=None, share=1))]
 fn run<'py>(
     py: Python<'py>,
     experiment_json: &str,
     seed: u64,
     cancel: Option<&Cancel>,
+    threads: Option<u32>,
+    share: u32,
 ) -> PyResult<Bound<'py, PyDict>> {
     let flag = cancel.map(|cancel| cancel.0.clone()).unwrap_or_default();
+    let threads = match threads {
+        Some(threads) => Threads::Exactly(positive("threads", threads)?),
+        None => Threads::UpTo(positive("share", share)?),
+    };
     let result = py.detach(|| {
         let experiment = weft_experiment::read_run(experiment_json)?;
-        weft_experiment::run(&experiment, seed, &flag)
+        weft_experiment::run(&experiment, seed, threads, &flag)
     });
     let result = result.map_err(|error| match error {
         RunError::Experiment(error) => wrong(error),
@@ -93,12 +105,19 @@ fn run<'py>(
     timing.set_item("wall_s", result.timing.wall_s)?;
     timing.set_item("build_s", result.timing.build_s)?;
     timing.set_item("events", result.timing.events)?;
+    timing.set_item("threads", result.timing.threads)?;
     out.set_item("timing", timing)?;
     out.set_item("flows", columns(py, result.flows)?)?;
     out.set_item("links", columns(py, result.links)?)?;
     out.set_item("series", convert::series(py, result.series)?)?;
     out.set_item("warnings", result.warnings)?;
     Ok(out)
+}
+
+/// The cores that this process may use.
+#[pyfunction]
+fn cores() -> u32 {
+    weft_experiment::cores()
 }
 
 /// What there is to choose from, as JSON.
@@ -136,6 +155,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Cancel>()?;
     module.add_function(wrap_pyfunction!(expand, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(cores, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(shorthand, module)?)?;
     Ok(())

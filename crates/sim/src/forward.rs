@@ -96,8 +96,6 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             let port = group.pinned(packet.path());
             packet.route = packet.path().swapped().0;
             port.0
-        } else if group.count == 1 {
-            group.first.0
         } else {
             // Acknowledgements hash by where they go and the entropy that they echo.
             let key = if packet.is(flag::CONTROL) { packet.to & flag::HOST } else { packet.aux };

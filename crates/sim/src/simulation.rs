@@ -83,10 +83,15 @@ impl<'a> Simulation<'a> {
     /// As [`Simulation::new`].
     pub fn in_domains(config: &'a RunConfig<'a>, domains: u32, threads: u32) -> Simulation<'a> {
         let world = world(config, domains);
-        let wheel = |territory: &Territory| wheel(config, territory);
         let engines = match needs_queues(config) {
-            true => Engines::Queued(engines(&world, wheel, QueuePorts::new)),
-            false => Engines::Fifo(engines(&world, wheel, FifoPorts::new)),
+            true => {
+                let wheel = |territory: &Territory| wheel(config, territory, QUEUED);
+                Engines::Queued(engines(&world, wheel, QueuePorts::new))
+            }
+            false => {
+                let wheel = |territory: &Territory| wheel(config, territory, FIFO);
+                Engines::Fifo(engines(&world, wheel, FifoPorts::new))
+            }
         };
         Simulation { world, engines, threads }
     }
@@ -162,16 +167,20 @@ fn needs_queues(config: &RunConfig) -> bool {
         || matches!(config.switch.buffer, Buffer::Shared { .. })
 }
 
-/// A wheel whose slots hold some tens of events when all ports are busy, and that reaches
-/// beyond a hop through short queues.
-fn wheel(config: &RunConfig, territory: &Territory) -> Wheel {
+/// How long a slot of the wheel is: as long as the ports together take for so many full
+/// packets. Acknowledgements come on top, and bursts, so that slots hold more events. FIFO ports
+/// cause none for the slot being handed out, and large slots sort best; a queue that sends an
+/// acknowledgement causes one for soon after, which small slots take better.
+const FIFO: u64 = 48;
+const QUEUED: u64 = 6;
+
+/// A wheel for a domain, which reaches beyond a hop through short queues.
+fn wheel(config: &RunConfig, territory: &Territory, events: u64) -> Wheel {
     let fabric = config.fabric.ports();
     let ports = || territory.ports.iter().map(|port| &fabric[*port]);
     let fastest = ports().map(|port| port.rate).max().expect("a domain has ports");
     let packet = fastest.serialize(u64::from(config.packet.mtu)).0;
-    let slot = (packet * std::env::var("MUL").ok().and_then(|d| d.parse().ok()).unwrap_or(48)
-        / territory.ports.len() as u64)
-        .clamp(128, 16_384);
+    let slot = (packet * events / territory.ports.len() as u64).clamp(128, 16_384);
     let delay = ports().map(|port| port.delay).max().expect("a domain has ports").0;
     let slots = (2 * (delay + 2 * packet) / slot).clamp(1024, 1 << 15);
     Wheel::new(Time(slot), slots)

@@ -1,7 +1,7 @@
 //! Division by a divisor that is known only at run time but used millions of times.
 
 /// Divides 32-bit numbers by a fixed divisor with one wide multiplication
-/// (Lemire, Kaser, Kurz: Faster remainder by direct computation, 2019).
+/// and no branch (Robison: N-bit unsigned division via N-bit multiply-add, ARITH 2005).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FastDiv {
     magic: u64,
@@ -15,7 +15,7 @@ impl FastDiv {
     /// If `divisor` is zero.
     pub fn new(divisor: u32) -> FastDiv {
         assert!(divisor > 0, "division by zero");
-        FastDiv { magic: (u64::MAX / u64::from(divisor)).wrapping_add(1), divisor }
+        FastDiv { magic: u64::MAX / u64::from(divisor), divisor }
     }
     /// The divisor.
     pub fn divisor(self) -> u32 {
@@ -26,11 +26,8 @@ impl FastDiv {
     #[allow(clippy::should_implement_trait)]
     #[inline(always)]
     pub fn div(self, n: u32) -> u32 {
-        // A divisor of one has no 64-bit magic number: it wraps to zero.
-        if self.magic == 0 {
-            return n;
-        }
-        ((u128::from(self.magic) * u128::from(n)) >> 64) as u32
+        // The reciprocal is rounded down, which one more of `n` makes up for.
+        ((u128::from(self.magic) * (u128::from(n) + 1)) >> 64) as u32
     }
     /// `(n / divisor, n % divisor)`.
     #[inline(always)]
