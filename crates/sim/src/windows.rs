@@ -16,7 +16,7 @@ use crate::queue::EventQueue;
 use crate::simulation::Halt;
 use crate::world::World;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Condvar, Mutex, MutexGuard};
 use weft_units::Time;
 
 /// How a run ended.
@@ -85,7 +85,12 @@ struct Window {
     /// Which half of the mail is read in it.
     read: AtomicUsize,
     over: AtomicBool,
+    /// Events in it so far.
+    handled: AtomicU64,
 }
+
+/// Where the last window had fewer events, one thread is faster than several that must meet.
+const WORTH_COMPANY: u64 = 256;
 
 /// Consecutive domains.
 #[repr(align(64))]
@@ -133,6 +138,7 @@ where
                 end: AtomicU64::new(0),
                 read: AtomicUsize::new(0),
                 over: AtomicBool::new(false),
+                handled: AtomicU64::new(0),
             },
             suspicion: AtomicBool::new(false),
             ending: Mutex::new(None),
@@ -144,7 +150,7 @@ where
     fn work(&self, thread: usize) {
         let _alarm = Alarm(&self.gate);
         loop {
-            self.gate.pass(|| self.plan_window());
+            self.gate.pass(|| self.plan());
             if self.window.over.load(Ordering::Relaxed) {
                 return;
             }
@@ -165,6 +171,7 @@ where
             return;
         }
         let mut engine = lock(&self.engines[domain]);
+        let before = engine.totals.events;
         for sender in bits(from) {
             engine.take_in(sender, &mut self.mail[read].bag(sender, domain));
         }
@@ -175,10 +182,25 @@ where
             self.suspicion.store(true, Ordering::Relaxed);
         }
         self.mail[1 - read].collect(domain, &mut engine);
+        self.window.handled.fetch_add(engine.totals.events - before, Ordering::Relaxed);
         self.next[domain].store(time(engine.agenda.next()), Ordering::Relaxed);
     }
 
-    /// Decides which time the next window covers. Everybody else waits.
+    /// Decides which time the next window covers, while everybody else waits; and goes through
+    /// it at once, and through the next ones, as long as there is little to do in them.
+    fn plan(&self) {
+        loop {
+            self.plan_window();
+            let handled = self.window.handled.swap(0, Ordering::Relaxed);
+            let alone = handled < WORTH_COMPANY && self.gate.threads > 1;
+            if !alone || self.window.over.load(Ordering::Relaxed) {
+                return;
+            }
+            (0..self.engines.len()).for_each(|domain| self.advance(domain));
+        }
+    }
+
+    /// Decides which time the next window covers.
     fn plan_window(&self) {
         let mut ending = lock(&self.ending);
         if self.suspicion.swap(false, Ordering::Relaxed) && ending.is_none() {
@@ -257,22 +279,34 @@ impl Post {
     }
 }
 
-/// Where threads wait for each other.
+/// Where threads wait for each other: they look for a short time, let others use the core for
+/// some more, and then sleep.
 struct Gate {
     threads: usize,
     arrived: AtomicUsize,
     passed: AtomicUsize,
     /// A thread has panicked, and will not come.
     broken: AtomicBool,
+    /// How many sleep, or are about to.
+    sleepers: Mutex<usize>,
+    wake: Condvar,
 }
 
 impl Gate {
-    /// How often to look before letting others use the core.
-    const PATIENCE: u32 = 1 << 12;
+    /// After so many looks, others may use the core in between.
+    const LOOKS: u32 = 2000;
+    /// After so many, sleep.
+    const YIELDS: u32 = 2050;
 
     fn new(threads: usize) -> Gate {
-        let (arrived, passed) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Gate { threads, arrived, passed, broken: AtomicBool::new(false) }
+        Gate {
+            threads,
+            arrived: AtomicUsize::new(0),
+            passed: AtomicUsize::new(0),
+            broken: AtomicBool::new(false),
+            sleepers: Mutex::new(0),
+            wake: Condvar::new(),
+        }
     }
 
     /// Waits for all threads. The last one does `alone` before any goes on.
@@ -282,17 +316,39 @@ impl Gate {
             alone();
             self.arrived.store(0, Ordering::Relaxed);
             self.passed.store(passed.wrapping_add(1), Ordering::Release);
-            return;
+            return self.wake_sleepers();
         }
+        let waits = || self.passed.load(Ordering::Acquire) == passed && !self.is_broken();
         let mut looks = 0;
-        while self.passed.load(Ordering::Acquire) == passed {
-            assert!(!self.broken.load(Ordering::Relaxed), "another thread of the run panicked");
+        while waits() {
             looks += 1;
-            if looks < Gate::PATIENCE {
-                std::hint::spin_loop();
-            } else {
-                std::thread::yield_now();
+            match looks {
+                ..Gate::LOOKS => std::hint::spin_loop(),
+                ..Gate::YIELDS => std::thread::yield_now(),
+                _ => self.sleep_while(waits),
             }
+        }
+        assert!(!self.is_broken(), "another thread of the run panicked");
+    }
+
+    #[cold]
+    fn sleep_while(&self, waits: impl Fn() -> bool) {
+        let mut sleepers = lock(&self.sleepers);
+        while waits() {
+            *sleepers += 1;
+            sleepers = self.wake.wait(sleepers).expect(UNHARMED);
+        }
+    }
+
+    fn is_broken(&self) -> bool {
+        self.broken.load(Ordering::Acquire)
+    }
+
+    /// Under the lock, so that nobody falls asleep between a last look and now.
+    fn wake_sleepers(&self) {
+        let mut sleepers = lock(&self.sleepers);
+        if std::mem::take(&mut *sleepers) > 0 {
+            self.wake.notify_all();
         }
     }
 }
@@ -303,7 +359,8 @@ struct Alarm<'g>(&'g Gate);
 impl Drop for Alarm<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.broken.store(true, Ordering::Relaxed);
+            self.0.broken.store(true, Ordering::Release);
+            self.0.wake_sleepers();
         }
     }
 }
