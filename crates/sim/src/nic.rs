@@ -16,6 +16,7 @@ use weft_balance::plan::{Piece, Planner, Route, Trouble};
 use weft_balance::steer::Steering;
 use weft_fabric::PathId;
 use weft_transport::{Acknowledged, Congestion, Loss, Receiver, Reply, Sender};
+use weft_units::prefetch::prefetch;
 use weft_units::{Draw, HostId, IdVec, MessageId, Stream, Time};
 
 /// A host: its planner and the round of its NIC.
@@ -107,11 +108,12 @@ impl SendFlow {
     fn payload(&self, seq: u32, mtu: u32) -> u32 {
         if seq + 1 == self.packets { self.last_payload } else { mtu }
     }
-    /// Reads from each cache line, so that all are at hand when the flow's turn comes.
+    /// Has the cache fetch what the flow's next packet or acknowledgement needs.
     #[inline(always)]
-    fn fetch(&self) {
-        let sender = std::mem::discriminant(&self.sender);
-        std::hint::black_box((self.packets, self.waiting, sender));
+    fn prefetch(&self) {
+        prefetch(self);
+        prefetch(&self.congestion);
+        prefetch(&self.timed);
     }
     /// Payload of the whole flow.
     fn bytes(&self, mtu: u32) -> u64 {
@@ -327,7 +329,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let next = self.hosts[host].round.front();
         let more = next.is_some();
         if let Some(next) = next {
-            self.senders[*next as usize].fetch();
+            self.senders[*next as usize].prefetch();
         }
         let nic = host.nic();
         self.ports.send(self.now, nic, packet, more, &mut self.agenda);

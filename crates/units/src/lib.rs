@@ -19,6 +19,7 @@ pub mod fastdiv;
 pub mod id;
 pub mod options;
 pub mod parse;
+pub mod prefetch;
 pub mod random;
 pub mod rate;
 pub mod time;
