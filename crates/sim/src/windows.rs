@@ -322,10 +322,12 @@ impl Gate {
         let mut looks = 0;
         while waits() {
             looks += 1;
-            match looks {
-                ..Gate::LOOKS => std::hint::spin_loop(),
-                ..Gate::YIELDS => std::thread::yield_now(),
-                _ => self.sleep_while(waits),
+            if looks < Gate::LOOKS {
+                std::hint::spin_loop();
+            } else if looks < Gate::YIELDS {
+                std::thread::yield_now();
+            } else {
+                self.sleep_while(waits);
             }
         }
         assert!(!self.is_broken(), "another thread of the run panicked");
