@@ -16,6 +16,7 @@ pub(super) struct Due {
     /// In no particular order.
     events: Vec<Event>,
     order: Vec<u64>,
+    scratch: Vec<u64>,
     taken: usize,
     /// The bits of a word that are the place; all, where there are too many events for a key
     /// beside it.
@@ -31,7 +32,13 @@ impl Due {
     const PLACES: u64 = (1 << Due::PLACE) - 1;
 
     pub(super) fn new() -> Due {
-        Due { events: Vec::new(), order: Vec::new(), taken: 0, places: Due::PLACES }
+        Due {
+            events: Vec::new(),
+            order: Vec::new(),
+            scratch: Vec::new(),
+            taken: 0,
+            places: Due::PLACES,
+        }
     }
 
     #[inline(always)]
@@ -79,7 +86,7 @@ impl Due {
         }
         let words = self.events.iter().enumerate();
         self.order.extend(words.map(|(place, event)| Due::word(start, event, place)));
-        sort(&mut self.order);
+        sort(&mut self.order, &mut self.scratch);
     }
 
     /// The order of more events than have a place beside a key.
@@ -109,10 +116,11 @@ impl Due {
     }
 }
 
-/// Sorts words that are all different. Slots hold few of them in no predictable order: where a
-/// comparison sort would guess wrong once a word, counting the smaller words never does.
+/// Sorts words by their keys, which are all different. Slots hold few words in no predictable
+/// order: where a comparison sort would guess wrong once a word, counting the smaller words
+/// never does. Many words are sorted digit by digit.
 #[inline(always)]
-fn sort(words: &mut [u64]) {
+fn sort(words: &mut Vec<u64>, scratch: &mut Vec<u64>) {
     match words.len() {
         0..=1 => {}
         2 => {
@@ -123,7 +131,37 @@ fn sort(words: &mut [u64]) {
         9..=16 => rank::<16>(words),
         17..=24 => rank::<24>(words),
         25..=32 => rank::<32>(words),
-        _ => words.sort_unstable(),
+        33..=FEW => words.sort_unstable(),
+        _ => radix(words, scratch),
+    }
+}
+
+/// From here on, digit by digit is faster.
+const FEW: usize = 200;
+
+/// Sorts from the lowest digit of eight bits to the highest, less the bits that all words have
+/// in common: where many events share a slot, most share their time as well.
+fn radix(words: &mut Vec<u64>, scratch: &mut Vec<u64>) {
+    let first = words[0];
+    let mut differ = words.iter().fold(0, |bits, word| bits | (word ^ first));
+    differ &= !Due::PLACES;
+    scratch.resize(words.len(), 0);
+    while differ != 0 {
+        let shift = differ.trailing_zeros();
+        let digit = |word: u64| usize::from((word >> shift) as u8);
+        let mut starts = [0u32; 256];
+        words.iter().for_each(|word| starts[digit(*word)] += 1);
+        let mut sum = 0;
+        for start in &mut starts {
+            (*start, sum) = (sum, sum + *start);
+        }
+        for &word in words.iter() {
+            let at = &mut starts[digit(word)];
+            scratch[*at as usize] = word;
+            *at += 1;
+        }
+        std::mem::swap(words, scratch);
+        differ &= !(0xff << shift);
     }
 }
 
