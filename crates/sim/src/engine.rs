@@ -10,6 +10,7 @@ use crate::cut::{InLink, OutPort, OwnHost, OwnSwitch};
 use crate::event::{Class, Event, Packet};
 use crate::forward::{Link, Switch};
 use crate::jobs::Jobs;
+use crate::life::Life;
 use crate::mail::Mail;
 use crate::nic::{Host, ReceiveFlow, SendFlow};
 use crate::outcome::Totals;
@@ -45,10 +46,8 @@ pub(crate) struct Engine<'a, Q, P> {
     pub(crate) jobs: Jobs,
     /// Scratch for planners.
     pub(crate) pieces: Vec<Piece>,
-    /// The last time that a message was posted or a receiver accepted a packet: here, or
-    /// anywhere as far as this domain has heard.
-    pub(crate) progress: Time,
-    /// A timer ran out so long after `progress` that the run may have stalled.
+    pub(crate) life: Life,
+    /// When a timer found no sign of life for so long that the run may have stalled.
     pub(crate) suspect: Option<Time>,
     pub(crate) totals: Totals,
     /// What reached a host.
@@ -98,7 +97,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             opened: vec![0; domains],
             jobs,
             pieces: Vec::new(),
-            progress: Time::ZERO,
+            life: Life::START,
             suspect: None,
             totals: Totals::default(),
             delivered: Delivered::default(),
@@ -126,10 +125,12 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
     ///
     /// # Errors
     /// A [`Halt`] that ends the run. If the run may have stalled, it returns early, with
-    /// `suspect` set; it may go on from there.
+    /// `suspect` set, and goes no further until that is settled.
     pub(crate) fn run_before(&mut self, end: Time, cancel: &AtomicBool) -> Result<(), Halt> {
         let mut last = None;
-        while let Some(event) = self.agenda.pop_before(end) {
+        while self.suspect.is_none()
+            && let Some(event) = self.agenda.pop_before(end)
+        {
             debug_assert!(last < Some(event.key()), "{event:?} is not after {last:?}");
             last = Some(event.key());
             self.now = event.time;
@@ -137,9 +138,6 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             self.handle(event);
             if self.totals.events.is_multiple_of(CANCEL_EVERY) && cancel.load(Ordering::Relaxed) {
                 return Err(Halt::Cancelled);
-            }
-            if self.suspect.is_some() {
-                break;
             }
         }
         match self.probes.are_too_many() {

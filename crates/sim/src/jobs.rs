@@ -118,7 +118,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let message = &self.config.workload.messages()[id];
         self.jobs.sending[self.world.sending[id]].posted = self.now;
         // A pause in the workload is no stall: from now on something can be delivered.
-        self.progress = self.now;
+        self.life.sign(self.now);
         let post = Post { message: id, dst: message.dst, bytes: message.bytes };
         let host = self.world.cut.hosts[message.src].own;
         let planner = &mut self.hosts[host].planner;
@@ -225,7 +225,8 @@ pub(crate) fn diagnose<Q, P>(world: &World, domains: &[Engine<Q, P>], now: Time)
     let lines: Vec<_> = open.iter().take(SHOWN).map(|id| about(*id)).collect();
     let rest = open.len().saturating_sub(SHOWN);
     let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
-    let progress = domains.iter().map(|domain| domain.progress).max().unwrap_or(Time::ZERO);
+    let progress = domains.iter().map(|domain| domain.life.last_until(now)).max();
+    let progress = progress.unwrap_or(Time::ZERO);
     format!("nothing delivered since {progress} (now {now}): {}{more}", lines.join("; "))
 }
 

@@ -37,6 +37,7 @@ pub mod event;
 mod forward;
 mod gather;
 mod jobs;
+mod life;
 mod mail;
 mod nic;
 pub mod outcome;

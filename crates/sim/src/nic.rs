@@ -353,7 +353,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let arrival = flow.receiver.on_data(packet.seq);
         let (back, message) = ((flow.src, flow.sender), flow.message);
         if arrival.accepted {
-            self.progress = self.now;
+            self.life.sign(self.now);
             if flow.receiver.is_done() {
                 let bytes = flow.bytes;
                 self.piece_received(message, bytes);
@@ -463,7 +463,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             flow.steering.on_time_out();
             self.reroute(host, id, Trouble::TimeOut);
         }
-        if self.now - self.progress > self.config.stall_after {
+        if self.life.silence(self.now) > self.config.stall_after {
             self.suspect = Some(self.now);
         }
         let flow = &mut self.senders[id as usize];

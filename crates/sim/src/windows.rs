@@ -172,6 +172,7 @@ where
         }
         let mut engine = lock(&self.engines[domain]);
         let before = engine.totals.events;
+        engine.life.begin_window();
         for sender in bits(from) {
             engine.take_in(sender, &mut self.mail[read].bag(sender, domain));
         }
@@ -226,18 +227,25 @@ where
         self.shares.iter().for_each(|share| share.claimed.store(0, Ordering::Relaxed));
     }
 
-    /// Whether a domain that suspects a stall is right, now that it is known when anything was
-    /// last delivered anywhere.
+    /// Judges the first suspicion of a stall, now that all domains have come as far: a stall,
+    /// unless there was a sign of life elsewhere.
     fn settle_suspicion(&self) -> Option<Ending> {
         let mut engines: Vec<_> = self.engines.iter().map(lock).collect();
-        let progress = engines.iter().map(|engine| engine.progress).max()?;
-        let suspects = engines.iter_mut().filter_map(|engine| {
-            engine.progress = engine.progress.max(progress);
-            engine.suspect.take()
-        });
-        let latest = suspects.max()?;
-        let stalled = progress.until(latest) > self.world.config.stall_after;
-        stalled.then_some(Ending::Stalled(latest))
+        let lives: Vec<_> = engines.iter().map(|engine| engine.life).collect();
+        for (own, engine) in engines.iter_mut().enumerate() {
+            if let Some(time) = engine.suspect {
+                let others = lives.iter().enumerate().filter(|(other, _)| *other != own);
+                let signs = others.map(|(_, life)| life.last_until(time));
+                engine.life.hear(signs.max().unwrap_or(Time::ZERO));
+            }
+        }
+        let suspects = || engines.iter().filter_map(|engine| engine.suspect);
+        self.suspicion.store(suspects().count() > 1, Ordering::Relaxed);
+        let time = suspects().min()?;
+        let first = engines.iter_mut().find(|engine| engine.suspect == Some(time))?;
+        first.suspect = None;
+        let stalled = first.life.silence(time) > self.world.config.stall_after;
+        stalled.then_some(Ending::Stalled(time))
     }
 
     /// Tells every domain whether others have something left to do.

@@ -21,6 +21,8 @@ pub(crate) struct World<'a> {
 impl<'a> World<'a> {
     /// For a run in `domains` domains, or as many as its fabric can be cut into.
     pub(crate) fn new(config: &'a RunConfig<'a>, domains: u32) -> World<'a> {
+        // Domains must not take a window for a stall.
+        let domains = if config.stall_after < config.fabric.min_delay() { 1 } else { domains };
         let cut = Cut::new(config.fabric, domains);
         let mut sent = vec![0; cut.territories.len()];
         let mut received = vec![0; cut.territories.len()];

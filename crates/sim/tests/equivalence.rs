@@ -4,9 +4,10 @@
 mod common;
 
 use common::Setup;
+use common::compare::{but_events, difference};
 use common::random::{Kind, must_finish, setup};
 use proptest::prelude::*;
-use weft_sim::{Halt, Outcome};
+use weft_sim::Outcome;
 use weft_units::Time;
 
 const CASES: u32 = 256;
@@ -15,28 +16,6 @@ const ANY: &[Kind] = &[Kind::PerPort, Kind::Shared, Kind::Lossless];
 fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
-/// All but the one number that tells how the engine works.
-fn but_events(mut outcome: Outcome) -> Outcome {
-    outcome.totals.events = 0;
-    outcome
-}
-
-/// The first thing in which two runs differ; whole outcomes are too long to read.
-fn difference(one: &Result<Outcome, Halt>, other: &Result<Outcome, Halt>) -> Option<String> {
-    let (Ok(one), Ok(other)) = (one, other) else {
-        return (one != other).then(|| format!("{:?} / {:?}", one.is_ok(), other.is_ok()));
-    };
-    fn first<T: PartialEq + std::fmt::Debug>(what: &str, a: &[T], b: &[T]) -> Option<String> {
-        let at = a.iter().zip(b).position(|(a, b)| a != b)?;
-        Some(format!("{what} {at}: {:?} / {:?}", a[at], b[at]))
-    }
-    first("message", one.messages.as_slice(), other.messages.as_slice())
-        .or_else(|| first("port", one.ports.as_slice(), other.ports.as_slice()))
-        .or_else(|| first("series", &one.series, &other.series))
-        .or_else(|| first("totals", &[one.totals], &[other.totals]))
-        .or_else(|| (one != other).then(|| "something else".into()))
-}
-
 /// What must hold for every run that comes to its end. The audit inside the run has compared
 /// bytes at both ends of every link and at every switch, and the order on every path.
 fn check_conservation(setup: &Setup, outcome: &Outcome) {

@@ -1,9 +1,9 @@
 //! The timing wheel hands out what a plain heap hands out, whatever is pushed when.
 
+mod common;
+
+use common::both::Both;
 use proptest::prelude::*;
-use weft_sim::InLink;
-use weft_sim::event::{Class, Event, Packet};
-use weft_sim::queue::{EventQueue, Heap, Wheel};
 use weft_units::Time;
 
 /// One step of a test: pushes at these distances from now, then this many pops.
@@ -29,44 +29,6 @@ fn distance(slot: u64) -> impl Strategy<Value = u64> {
 fn steps(slot: u64) -> impl Strategy<Value = Vec<Step>> {
     let step = (prop::collection::vec(distance(slot), 0..20), 0usize..25);
     prop::collection::vec(step, 1..80)
-}
-
-/// Pushes to and pops from both, and compares.
-struct Both {
-    wheel: Wheel,
-    heap: Heap,
-    now: Time,
-    next: u32,
-}
-
-impl Both {
-    fn new(slot: u64) -> Both {
-        let wheel = Wheel::new(Time(slot), 2048);
-        Both { wheel, heap: Heap::default(), now: Time::ZERO, next: 0 }
-    }
-    /// Ids are scrambled so that neither insertion nor time alone sorts them.
-    fn push(&mut self, distance: u64) {
-        let id = self.next.wrapping_mul(0x9e37_79b1) & 0x0fff_ffff;
-        self.next += 1;
-        let time = self.now.saturating_add(Time(distance));
-        let event = match id % 3 {
-            0 => Event::arrival(time, InLink(id), Packet { seq: id, ..Packet::default() }),
-            1 => Event::new(time, Class::Transmitted, id),
-            _ => Event::new(time, Class::Wake, id),
-        };
-        self.wheel.push(event);
-        self.heap.push(event);
-    }
-    /// Returns whether there was anything.
-    fn pop(&mut self) -> bool {
-        let (one, other) = (self.wheel.pop(), self.heap.pop());
-        assert_eq!(one, other);
-        if let Some(event) = one {
-            assert!(event.time >= self.now);
-            self.now = event.time;
-        }
-        one.is_some()
-    }
 }
 
 proptest! {

@@ -3,6 +3,10 @@
 // Every test binary uses a part of this.
 #![allow(dead_code, unreachable_pub)]
 
+pub mod both;
+pub mod compare;
+pub mod domains;
+pub mod hurry;
 pub mod random;
 
 use std::sync::atomic::AtomicBool;

@@ -21,9 +21,17 @@ pub enum Kind {
     Lossless,
 }
 
-/// Any run of one of `kinds`.
+/// Any run of one of `kinds`, on a small fabric.
 pub fn setup(kinds: &'static [Kind]) -> impl Strategy<Value = Setup> {
-    let parts = (clos(), any_pattern(), 1u64..40_000, packet(), balance(), transport());
+    setup_on(clos(), kinds)
+}
+
+/// Any run of one of `kinds` on one of `fabrics`.
+pub fn setup_on(
+    fabrics: impl Strategy<Value = Clos>,
+    kinds: &'static [Kind],
+) -> impl Strategy<Value = Setup> {
+    let parts = (fabrics, any_pattern(), 1u64..40_000, packet(), balance(), transport());
     (parts, prop::sample::select(kinds), switch(), any::<u64>()).prop_map(assemble)
 }
 
@@ -85,7 +93,23 @@ pub fn clos() -> impl Strategy<Value = Clos> {
             Tiers::Three { pods, leaves_per_pod, aggs_per_pod, cores }
         },
     );
-    let counts = (prop_oneof![3 => two, 2 => three], 2u32..5, 1u32..3, 1u32..3);
+    clos_of(prop_oneof![3 => two, 2 => three])
+}
+
+/// Fabrics that can be cut into several domains, few of them evenly.
+pub fn wide_clos() -> impl Strategy<Value = Clos> {
+    let two = (3u32..10, 1u32..6).prop_map(|(leaves, spines)| Tiers::Two { leaves, spines });
+    let three = (3u32..8, 1u32..4, 1u32..4, 1u32..4).prop_map(
+        |(pods, leaves_per_pod, aggs_per_pod, plane)| {
+            let cores = aggs_per_pod * plane;
+            Tiers::Three { pods, leaves_per_pod, aggs_per_pod, cores }
+        },
+    );
+    clos_of(prop_oneof![two, three])
+}
+
+fn clos_of(tiers: impl Strategy<Value = Tiers>) -> impl Strategy<Value = Clos> {
+    let counts = (tiers, 2u32..5, 1u32..3, 1u32..3);
     let latencies = prop_oneof![Just((0, 0)), (0u64..600, 0u64..600)];
     (counts, links(), latencies).prop_map(|(counts, [host, leaf, agg], (switch, nic))| {
         let (tiers, hosts_per_leaf, leaf_members, agg_members) = counts;
