@@ -1,8 +1,8 @@
 //! How a fabric is cut into domains that advance together.
 //!
 //! A domain is a set of neighbouring racks (pods in three tiers, leaves in two) and a share of
-//! the switches above them. An event in one domain reaches another one smallest link delay
-//! later at the soonest, the [`Cut::lookahead`]; for that long every domain can be simulated
+//! the switches above them. An event in one domain reaches another one link delay later at the
+//! soonest, the [`Cut::lookahead`]; for that long every domain can be simulated
 //! by itself. That serves several cores, and one as well: a domain at a time fits its cache.
 //!
 //! Inside a domain things have numbers of their own, dense and in the order of the fabric's
@@ -82,8 +82,9 @@ pub(crate) struct Cut {
 const MOST_DOMAINS: u32 = ReceiverId::DOMAINS;
 
 impl Cut {
-    /// `fabric` in `domains` domains, or as many as it can be cut into.
-    pub(crate) fn new(fabric: &Fabric, domains: u32) -> Cut {
+    /// The fabric of `config` in `domains` domains, or as many as it can be cut into.
+    pub(crate) fn new(config: &RunConfig, domains: u32) -> Cut {
+        let fabric = config.fabric;
         let domains = domains.clamp(1, most_domains(fabric));
         let owner = Owner { fabric, domains };
         let mut territories: Vec<_> = (0..domains).map(|_| Territory::default()).collect();
@@ -108,7 +109,7 @@ impl Cut {
             let exits = &mut territories[usize::from(ports[id].domain)].exits;
             exits.push(Exit { link, domain });
         }
-        Cut { territories, hosts, switches, ports, lookahead: fabric.min_delay() }
+        Cut { territories, hosts, switches, ports, lookahead: lookahead(config) }
     }
 
     /// How many domains suit a run on `threads` threads: some for each, so that a thread that
@@ -126,9 +127,21 @@ impl Cut {
         let ports = config.fabric.ports();
         let fastest = ports.iter().map(|port| port.rate).max().expect("a fabric has ports");
         let packet = fastest.serialize(config.packet.largest());
-        let lookahead = config.fabric.min_delay();
-        let packets = u128::from(lookahead.0) * ports.len() as u128 / u128::from(packet.0);
+        let packets = u128::from(lookahead(config).0) * ports.len() as u128 / u128::from(packet.0);
         (packets / BUSY).clamp(1, u128::from(most_domains(config.fabric))) as u32
+    }
+}
+
+/// How soon one domain can feel another, in the finest cut: the smallest delay of a link between
+/// two domains, or of news of a dependency.
+pub(crate) fn lookahead(config: &RunConfig) -> Time {
+    let fabric = config.fabric;
+    let owner = Owner { fabric, domains: most_domains(fabric) };
+    let between = |port: &&weft_fabric::Port| owner.of(port.owner) != owner.of(port.peer);
+    let links = fabric.ports().iter().filter(between).map(|port| port.delay).min();
+    match config.workload.dependency_count() {
+        0 => links.unwrap_or(Time::MAX),
+        _ => fabric.min_delay(),
     }
 }
 

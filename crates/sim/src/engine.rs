@@ -105,7 +105,6 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             probes: Probes::new(config, &world.cut, own),
             others_unfinished: domains > 1,
         };
-        engine.start_jobs();
         engine.start_probes();
         engine
     }

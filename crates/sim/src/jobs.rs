@@ -90,6 +90,16 @@ impl Jobs {
     }
 }
 
+/// Schedules the messages that wait for nothing.
+pub(crate) fn start<Q: EventQueue, P>(world: &World, domains: &mut [Engine<Q, P>]) {
+    for (id, message) in world.config.workload.messages().enumerate() {
+        let domain = &mut domains[usize::from(world.cut.hosts[message.src].domain)];
+        if domain.jobs.sending[world.sending[id]].unmet == 0 {
+            domain.agenda.push(Event::new(message.start, Class::Post, id.0));
+        }
+    }
+}
+
 /// The result of a message, from what its sender and its receiver know.
 pub(crate) fn result(sending: &Sending, receiving: &Receiving) -> MessageResult {
     MessageResult {
@@ -103,16 +113,6 @@ pub(crate) fn result(sending: &Sending, receiving: &Receiving) -> MessageResult 
 }
 
 impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
-    /// Schedules the messages of this domain that wait for nothing.
-    pub(crate) fn start_jobs(&mut self) {
-        for (id, message) in self.config.workload.messages().enumerate() {
-            let own = self.world.cut.hosts[message.src].domain == self.own;
-            if own && self.jobs.sending[self.world.sending[id]].unmet == 0 {
-                self.agenda.push(Event::new(message.start, Class::Post, id.0));
-            }
-        }
-    }
-
     /// A host posts a message to its NIC.
     pub(crate) fn post(&mut self, id: MessageId) {
         let message = &self.config.workload.messages()[id];
@@ -185,7 +185,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             if host == observer {
                 self.dependency_met(dependency);
             } else {
-                let at = self.now + world.cut.lookahead;
+                let at = self.now + world.news_delay;
                 let news = Event::new(at, Class::News, dependency);
                 self.agenda.push_at(world.cut.hosts[host].domain, news);
             }

@@ -127,14 +127,18 @@ pub fn useful_threads(config: &RunConfig) -> u32 {
     }
 }
 
-/// A run of fewer packet-hops is over before a second thread is of use.
-const WORTH_A_THREAD: u64 = 200_000;
+/// About a tenth of a second on one core. Systems take some hundredths to notice that two busy
+/// threads should have a core each.
+const WORTH_A_THREAD: u64 = 3_000_000;
 
-/// Packet-hops if every packet crosses two links, and its acknowledgement too.
+/// Packet-hops if every packet leaves once: the least that the run takes.
 fn least_hops(config: &RunConfig) -> u64 {
     let messages = config.workload.messages().iter();
-    let packets = messages.map(|message| message.bytes.div_ceil(u64::from(config.packet.mtu)));
-    packets.fold(0, |sum, packets| sum.saturating_add(packets.saturating_mul(4)))
+    let hops = messages.map(|message| {
+        let packets = message.bytes.div_ceil(u64::from(config.packet.mtu));
+        packets.saturating_mul(2 * u64::from(config.fabric.hops(message.src, message.dst)))
+    });
+    hops.fold(0, u64::saturating_add)
 }
 
 fn world<'a>(config: &'a RunConfig<'a>, domains: u32) -> Arc<World<'a>> {
@@ -157,7 +161,9 @@ fn engines<'a, Q: EventQueue, P: Ports>(
         let ports = ports(world.config, &world.cut, territory);
         Engine::new(world, own, jobs, queue(territory), ports)
     };
-    territories.map(engine).collect()
+    let mut engines: Vec<_> = territories.map(engine).collect();
+    jobs::start(world, &mut engines);
+    engines
 }
 
 fn needs_queues(config: &RunConfig) -> bool {

@@ -15,6 +15,7 @@ use crate::ports::Ports;
 use crate::queue::EventQueue;
 use crate::simulation::Halt;
 use crate::world::World;
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use weft_units::Time;
@@ -46,11 +47,14 @@ where
     // The one place in the core with threads: they share nothing but what is above.
     #[expect(clippy::disallowed_methods, reason = "the outcome does not depend on them")]
     std::thread::scope(|scope| {
-        for thread in 1..threads {
-            let crew = &crew;
-            scope.spawn(move || crew.work(thread));
-        }
+        let crew = &crew;
+        let others = (1..threads).map(|thread| scope.spawn(move || crew.work(thread)));
+        let others: Vec<_> = others.collect();
         crew.work(0);
+        for other in others {
+            // The panic of another thread goes on in this one, with its own words.
+            other.join().unwrap_or_else(|panic| resume_unwind(panic));
+        }
     });
     let engines = crew.engines.into_iter().map(|engine| engine.into_inner().expect(UNHARMED));
     let ending = crew.ending.into_inner().expect(UNHARMED);
@@ -68,7 +72,7 @@ struct Crew<'c, 'a, Q, P> {
     /// When each domain's next event may be; [`NEVER`] if there is none.
     next: Vec<AtomicU64>,
     /// The two halves: one is read in this window, the other written.
-    mail: [Post; 2],
+    mail: [Exchange; 2],
     /// A domain's share of each thread, and how much of it is claimed.
     shares: Vec<Share>,
     window: Window,
@@ -100,7 +104,7 @@ struct Share {
 }
 
 /// The mail of one window.
-struct Post {
+struct Exchange {
     /// From domain `f` to domain `t` at `t * domains + f`.
     bags: Vec<Mutex<Mail>>,
     /// From which domains there is mail for each domain: one bit each.
@@ -132,7 +136,7 @@ where
             cancel,
             next: next.collect(),
             engines: engines.into_iter().map(Mutex::new).collect(),
-            mail: [Post::new(domains), Post::new(domains)],
+            mail: [Exchange::new(domains), Exchange::new(domains)],
             shares: (0..threads).map(share).collect(),
             window: Window {
                 end: AtomicU64::new(0),
@@ -149,8 +153,7 @@ where
     /// What one thread does from the beginning to the end.
     fn work(&self, thread: usize) {
         let _alarm = Alarm(&self.gate);
-        loop {
-            self.gate.pass(|| self.plan());
+        while self.gate.pass(|| self.plan()) {
             if self.window.over.load(Ordering::Relaxed) {
                 return;
             }
@@ -214,8 +217,10 @@ where
         let mail = self.mail[written].first.swap(NEVER, Ordering::Relaxed);
         let next = self.next.iter().map(|next| next.load(Ordering::Relaxed));
         let start = next.fold(mail, u64::min);
-        if start == NEVER && ending.is_none() {
+        if ending.is_none() && start == NEVER {
             *ending = Some(Ending::Done);
+        } else if ending.is_none() && self.cancel.load(Ordering::Relaxed) {
+            *ending = Some(Ending::Halted(Halt::Cancelled));
         }
         let end = match self.engines.len() {
             1 => NEVER,
@@ -266,9 +271,9 @@ impl Share {
     }
 }
 
-impl Post {
-    fn new(domains: usize) -> Post {
-        Post {
+impl Exchange {
+    fn new(domains: usize) -> Exchange {
+        Exchange {
             bags: (0..domains * domains).map(|_| Mutex::default()).collect(),
             from: (0..domains).map(|_| AtomicU64::new(0)).collect(),
             first: AtomicU64::new(NEVER),
@@ -279,11 +284,13 @@ impl Post {
     }
     /// Takes what domain `from` sends.
     fn collect<Q: EventQueue, P>(&self, from: usize, engine: &mut Engine<Q, P>) {
+        let mut first = NEVER;
         for (to, mail) in engine.agenda.outgoing() {
-            self.first.fetch_min(time(mail.first()), Ordering::Relaxed);
+            first = first.min(time(mail.first()));
             self.from[to].fetch_or(1 << from, Ordering::Relaxed);
             std::mem::swap(mail, &mut self.bag(from, to));
         }
+        self.first.fetch_min(first, Ordering::Relaxed);
     }
 }
 
@@ -304,7 +311,10 @@ impl Gate {
     /// After so many looks, others may use the core in between.
     const LOOKS: u32 = 2000;
     /// After so many, sleep.
-    const YIELDS: u32 = 2050;
+    const YIELDS: u32 = 6000;
+    /// Every so often, from the first time on, sleep at once: a system that has put two threads
+    /// on one core looks for another when it wakes one, but not while both are awake.
+    const RESETTLE: usize = 16;
 
     fn new(threads: usize) -> Gate {
         Gate {
@@ -317,17 +327,19 @@ impl Gate {
         }
     }
 
-    /// Waits for all threads. The last one does `alone` before any goes on.
-    fn pass(&self, alone: impl FnOnce()) {
+    /// Waits for all threads. The last one does `alone` before any goes on. Returns false if one
+    /// will never come.
+    fn pass(&self, alone: impl FnOnce()) -> bool {
         let passed = self.passed.load(Ordering::Acquire);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
             alone();
             self.arrived.store(0, Ordering::Relaxed);
             self.passed.store(passed.wrapping_add(1), Ordering::Release);
-            return self.wake_sleepers();
+            self.wake_sleepers();
+            return true;
         }
         let waits = || self.passed.load(Ordering::Acquire) == passed && !self.is_broken();
-        let mut looks = 0;
+        let mut looks = if passed.is_multiple_of(Gate::RESETTLE) { Gate::YIELDS } else { 0 };
         while waits() {
             looks += 1;
             if looks < Gate::LOOKS {
@@ -338,7 +350,7 @@ impl Gate {
                 self.sleep_while(waits);
             }
         }
-        assert!(!self.is_broken(), "another thread of the run panicked");
+        !self.is_broken()
     }
 
     #[cold]

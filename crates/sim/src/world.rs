@@ -1,9 +1,9 @@
 //! What all domains of a run read and none changes.
 
 use crate::config::RunConfig;
-use crate::cut::Cut;
+use crate::cut::{Cut, lookahead};
 use crate::jobs::{ReceivingId, SendingId};
-use weft_units::{IdVec, MessageId};
+use weft_units::{IdVec, MessageId, Time};
 use weft_workload::Dependents;
 
 /// The run, its cut, and where each message's state is found.
@@ -11,6 +11,9 @@ use weft_workload::Dependents;
 pub(crate) struct World<'a> {
     pub(crate) config: &'a RunConfig<'a>,
     pub(crate) cut: Cut,
+    /// How long it takes until a host hears that a dependency was met at another: the smallest
+    /// link delay.
+    pub(crate) news_delay: Time,
     pub(crate) dependents: Dependents,
     /// In the domain of its sender.
     pub(crate) sending: IdVec<MessageId, SendingId>,
@@ -21,9 +24,9 @@ pub(crate) struct World<'a> {
 impl<'a> World<'a> {
     /// For a run in `domains` domains, or as many as its fabric can be cut into.
     pub(crate) fn new(config: &'a RunConfig<'a>, domains: u32) -> World<'a> {
-        // Domains must not take a window for a stall.
-        let domains = if config.stall_after < config.fabric.min_delay() { 1 } else { domains };
-        let cut = Cut::new(config.fabric, domains);
+        // A window without a sign of life must not be a stall.
+        let domains = if config.stall_after < lookahead(config) { 1 } else { domains };
+        let cut = Cut::new(config, domains);
         let mut sent = vec![0; cut.territories.len()];
         let mut received = vec![0; cut.territories.len()];
         let next = |counts: &mut [u32], domain: u16| {
@@ -36,6 +39,8 @@ impl<'a> World<'a> {
             sending.push(SendingId(next(&mut sent, cut.hosts[message.src].domain)));
             receiving.push(ReceivingId(next(&mut received, cut.hosts[message.dst].domain)));
         }
-        World { config, cut, dependents: config.workload.dependents(), sending, receiving }
+        let news_delay = config.fabric.min_delay();
+        let dependents = config.workload.dependents();
+        World { config, cut, news_delay, dependents, sending, receiving }
     }
 }

@@ -53,6 +53,20 @@ fn slots_of_every_size() {
     }
 }
 
+/// Neighbours at few instants, of which each has its own number and comes in no order.
+#[test]
+fn neighbours_at_one_instant() {
+    for (size, instants) in [(5, 1), (30, 1), (64, 1), (256, 1), (4096, 1), (4096, 3), (4096, 4096)]
+    {
+        let mut both = Both::with_slots(SLOT, 64);
+        for event in 0..size {
+            let id = event * 37 % size;
+            both.push_numbered(Time(2 * SLOT + id % instants), id as u32);
+        }
+        while both.pop() {}
+    }
+}
+
 /// The slot overflows while it is handed out, and what has been sorted must stay so.
 #[test]
 fn a_slot_outgrows_its_places_while_it_is_handed_out() {

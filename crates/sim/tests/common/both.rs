@@ -39,6 +39,10 @@ impl Both {
         let id = self.number();
         self.push_both(Event::new(time, Class::Post, id));
     }
+    /// As ports have their numbers: neighbours differ in their last bit only.
+    pub fn push_numbered(&mut self, time: Time, id: u32) {
+        self.push_both(Event::new(time, Class::Flush, id));
+    }
     fn number(&mut self) -> u32 {
         self.next += 1;
         self.next
