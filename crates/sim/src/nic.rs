@@ -70,23 +70,13 @@ impl Host {
     }
 }
 
-/// The sending half of a queue pair.
+/// The sending half of a queue pair: what decides whether it may send stands first, in two
+/// cache lines.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct SendFlow {
     sender: Sender,
-    congestion: Congestion,
-    steering: Steering,
-    route: Route,
-    /// What switches hash: stands for the addresses of the flow.
-    key: u32,
-    src: OwnHost,
-    dst: HostId,
-    /// The receiving half.
-    receiver: ReceiverId,
-    pub(crate) message: MessageId,
     packets: u32,
-    /// Payload of the last packet; all others are full.
-    last_payload: u32,
     /// In its host's round.
     queued: bool,
     /// A `Start` event will bring it back: it has not started yet, or it is paced.
@@ -95,6 +85,18 @@ pub(crate) struct SendFlow {
     started: bool,
     /// A `Timer` event is under way.
     timed: bool,
+    congestion: Congestion,
+    route: Route,
+    /// What switches hash: stands for the addresses of the flow.
+    key: u32,
+    dst: HostId,
+    /// The receiving half.
+    receiver: ReceiverId,
+    /// Payload of the last packet; all others are full.
+    last_payload: u32,
+    src: OwnHost,
+    pub(crate) message: MessageId,
+    steering: Steering,
 }
 
 impl SendFlow {
@@ -113,7 +115,6 @@ impl SendFlow {
     fn prefetch(&self) {
         prefetch(self);
         prefetch(&self.congestion);
-        prefetch(&self.timed);
     }
     /// Payload of the whole flow.
     fn bytes(&self, mtu: u32) -> u64 {
@@ -124,8 +125,9 @@ impl SendFlow {
     }
 }
 
-/// The receiving half of a queue pair.
+/// The receiving half of a queue pair: a cache line.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(crate) struct ReceiveFlow {
     pub(crate) receiver: Receiver,
     src: HostId,

@@ -47,20 +47,16 @@ impl Lane {
 /// The entries of all lanes.
 #[derive(Debug)]
 pub(super) struct Waiting {
-    places: Vec<Place>,
+    entries: Vec<Entry>,
+    /// The entry behind each, in the same lane or among the free. Apart, since a lane grows at
+    /// an entry that has long left the cache.
+    next: Vec<u32>,
     free: u32,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    entry: Entry,
-    /// The one behind, in the same lane or among the free.
-    next: u32,
 }
 
 impl Waiting {
     pub(super) fn new() -> Waiting {
-        Waiting { places: Vec::new(), free: NONE }
+        Waiting { entries: Vec::new(), next: Vec::new(), free: NONE }
     }
 
     /// Adds `entry` at the end of `lane`.
@@ -69,7 +65,7 @@ impl Waiting {
         let at = self.take(entry);
         match lane.is_empty() {
             true => lane.first = at,
-            false => self.places[lane.last as usize].next = at,
+            false => self.next[lane.last as usize] = at,
         }
         lane.last = at;
     }
@@ -80,12 +76,10 @@ impl Waiting {
         if lane.is_empty() {
             return None;
         }
-        let at = lane.first;
-        let place = &mut self.places[at as usize];
-        lane.first = place.next;
-        place.next = self.free;
-        self.free = at;
-        Some(place.entry)
+        let at = lane.first as usize;
+        lane.first = std::mem::replace(&mut self.next[at], self.free);
+        self.free = at as u32;
+        Some(self.entries[at])
     }
 
     /// A place with `entry` and nothing behind it.
@@ -93,12 +87,12 @@ impl Waiting {
     fn take(&mut self, entry: Entry) -> u32 {
         let at = self.free;
         if at == NONE {
-            self.places.push(Place { entry, next: NONE });
-            return self.places.len() as u32 - 1;
+            self.entries.push(entry);
+            self.next.push(NONE);
+            return self.next.len() as u32 - 1;
         }
-        let place = &mut self.places[at as usize];
-        self.free = place.next;
-        (place.entry, place.next) = (entry, NONE);
+        self.free = std::mem::replace(&mut self.next[at as usize], NONE);
+        self.entries[at as usize] = entry;
         at
     }
 }
