@@ -146,7 +146,7 @@ pub(crate) fn lookahead(config: &RunConfig) -> Time {
 }
 
 /// Domains for each thread.
-const SHARE: u32 = 4;
+const SHARE: u32 = 2;
 /// Packets that the ports of a domain together could send within the lookahead.
 const BUSY: u128 = 512;
 

@@ -312,9 +312,6 @@ impl Gate {
     const LOOKS: u32 = 2000;
     /// After so many, sleep.
     const YIELDS: u32 = 6000;
-    /// Every so often, from the first time on, sleep at once: a system that has put two threads
-    /// on one core looks for another when it wakes one, but not while both are awake.
-    const RESETTLE: usize = 16;
 
     fn new(threads: usize) -> Gate {
         Gate {
@@ -339,7 +336,7 @@ impl Gate {
             return true;
         }
         let waits = || self.passed.load(Ordering::Acquire) == passed && !self.is_broken();
-        let mut looks = if passed.is_multiple_of(Gate::RESETTLE) { Gate::YIELDS } else { 0 };
+        let mut looks = 0;
         while waits() {
             looks += 1;
             if looks < Gate::LOOKS {
