@@ -32,12 +32,18 @@ pub(super) struct Ingress {
 /// Memory of one switch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Memory {
-    /// Size of the shared part; `u64::MAX` with per-port buffers.
+    /// Size of the shared part; `i64::MAX` with per-port buffers.
     shared: u64,
     /// Bytes of it in use.
     used: u64,
     /// All bytes in the switch.
     pub(super) total: u64,
+}
+
+/// Bytes as a number to multiply. Processors turn signed integers into it with one instruction.
+#[inline(always)]
+fn float(bytes: u64) -> f64 {
+    bytes as i64 as f64
 }
 
 /// What a switch does with a packet that finds no room outside the headroom.
@@ -104,7 +110,7 @@ impl Rules {
         let shared_now = ingress.held.saturating_sub(pfc.reserve);
         let extra = shared_after - shared_now;
         let free = memory.shared - memory.used;
-        let fits = extra <= free && shared_after as f64 <= pfc.alpha * free as f64;
+        let fits = extra <= free && float(shared_after) <= pfc.alpha * float(free);
         let room = ingress.over == 0 && (extra == 0 || fits);
         if room {
             ingress.held += size;
@@ -141,7 +147,7 @@ impl Rules {
     fn take_in_lossy(&self, memory: &mut Memory, queued: u64, size: u64) -> bool {
         if let Some(alpha) = self.egress_alpha {
             let free = memory.shared - memory.used;
-            if size > free || (queued + size) as f64 > alpha * free as f64 {
+            if size > free || float(queued + size) > alpha * float(free) {
                 return false;
             }
             memory.used += size;
@@ -169,8 +175,8 @@ impl Rules {
         if !ingress.pause || ingress.over > 0 {
             return false;
         }
-        let free = (memory.shared - memory.used) as f64;
-        let below = after == 0 || (after + pfc.resume_offset) as f64 <= pfc.alpha * free;
+        let free = float(memory.shared - memory.used);
+        let below = after == 0 || float(after + pfc.resume_offset) <= pfc.alpha * free;
         ingress.pause = !below;
         below
     }
@@ -222,8 +228,8 @@ impl Memory {
     /// A switch with `config`'s memory, of which `set_aside` bytes are reserves and headroom.
     pub(super) fn new(config: &SwitchConfig, set_aside: u64) -> Memory {
         let shared = match config.buffer {
-            Buffer::Shared { bytes, .. } => bytes.saturating_sub(set_aside),
-            Buffer::PerPort { .. } => u64::MAX,
+            Buffer::Shared { bytes, .. } => bytes.saturating_sub(set_aside).min(i64::MAX as u64),
+            Buffer::PerPort { .. } => i64::MAX as u64,
         };
         Memory { shared, used: 0, total: 0 }
     }
