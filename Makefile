@@ -42,7 +42,7 @@ unit: build
 	cargo test --workspace --quiet
 	$(BIN)/pytest -q tests -m 'not slow'
 
-bench:  ## packet-hops per second on one core; the record goes to bench/records
+bench:  ## packet-hops per second on one core and two (4 minutes); the record goes to bench/records
 	$(PYTHON) bench/record.py --keep
 
 build: $(NATIVE)  ## the virtual environment with the native core in it

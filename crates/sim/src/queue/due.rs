@@ -127,7 +127,8 @@ fn sort(words: &mut Vec<u64>, scratch: &mut Vec<u64>) {
             let (one, other) = (words[0], words[1]);
             (words[0], words[1]) = (one.min(other), one.max(other));
         }
-        3..=8 => rank::<8>(words),
+        3..=4 => rank::<4>(words),
+        5..=8 => rank::<8>(words),
         9..=16 => rank::<16>(words),
         17..=24 => rank::<24>(words),
         25..=32 => rank::<32>(words),
