@@ -2,28 +2,33 @@
 //!
 //! # A packet's way
 //! A host posts messages; its planner (`weft-balance`) splits them into flows, one queue pair
-//! each. When the NIC is free, [`nic`] takes the next queue pair in turn, asks its recovery and
+//! each. When the NIC is free, `nic` takes the next queue pair in turn, asks its recovery and
 //! congestion state (`weft-transport`) for a packet and its steering for a route, and puts it
-//! on the wire. [`forward`] takes it from switch to switch; [`ports`] says when it leaves each
-//! port, marked, paused or dropped. At its host, [`nic`] hands it to the receiver and answers.
+//! on the wire. `forward` takes it from switch to switch; [`ports`] says when it leaves each
+//! port, marked, paused or dropped. At its host, `nic` hands it to the receiver and answers.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`config`] | [`RunConfig`]: what a run is made of |
+//! | `simulation` | [`Simulation`]: a run from outside |
+//! | `cut`, `world` | how the fabric falls into domains, and what all of them read |
+//! | `windows`, `mail` | domains side by side on several threads, and what passes between them |
+//! | `engine` | the loop of one domain, and the state that its parts share |
 //! | [`event`] | packets, events and their total order |
-//! | [`queue`] | the event queues: timing wheel, and a plain heap as its oracle |
+//! | [`queue`], `agenda` | the event queues: timing wheel, and a plain heap as its oracle |
 //! | [`ports`] | output ports: plain FIFO, or real queues with shared buffers and PFC |
-//! | [`engine`] | the loop, and the state that the parts share |
-//! | [`forward`] | a packet at a switch |
-//! | [`nic`] | queue pairs: sending, receiving, timers |
-//! | [`jobs`] | messages and their dependencies |
-//! | [`audit`] | an independent count of what arrived, for tests |
-//! | [`outcome`] | [`Outcome`]: what a run leaves behind |
+//! | `forward` | a packet at a switch |
+//! | `nic` | queue pairs: sending, receiving, timers |
+//! | `jobs` | messages and their dependencies |
+//! | `life` | signs of life, to notice a stall |
+//! | `probes` | samples of queues |
+//! | `audit` | an independent count of what arrived, for tests |
+//! | `gather`, [`outcome`] | [`Outcome`]: what a run leaves behind |
 //!
 //! # Invariants
-//! - Events are handled in the order of (time, class, entity), which is total: an entity has
-//!   at most one event of a class at a time, because a link delivers one packet at a time.
-//!   The order of insertion never matters.
+//! - The events of a domain are handled in the order of (time, class, entity), which is total:
+//!   an entity has at most one event of a class at a time, because a link delivers one packet
+//!   at a time. The order of insertion never matters, nor do the cut and the threads.
 //! - An event that one node causes at another is at least one link delay later.
 //! - Every run ends with a count: all that was sent was delivered or dropped.
 //! - Nothing reads a clock, a file or the environment; randomness is drawn by entity.
