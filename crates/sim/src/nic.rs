@@ -92,9 +92,11 @@ pub(crate) struct SendFlow {
     dst: HostId,
     /// The receiving half.
     receiver: ReceiverId,
-    /// Payload of the last packet; all others are full.
-    last_payload: u32,
     src: OwnHost,
+    /// Payload of the last packet; all others are full.
+    last_payload: u16,
+    /// All packets take `route`, whatever `steering` is.
+    fixed: bool,
     pub(crate) message: MessageId,
     steering: Steering,
 }
@@ -108,7 +110,7 @@ impl SendFlow {
     }
     #[inline(always)]
     fn payload(&self, seq: u32, mtu: u32) -> u32 {
-        if seq + 1 == self.packets { self.last_payload } else { mtu }
+        if seq + 1 == self.packets { u32::from(self.last_payload) } else { mtu }
     }
     /// Has the cache fetch what the flow's next packet or acknowledgement needs.
     #[inline(always)]
@@ -181,10 +183,12 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let id = self.senders.len() as u32;
         assert!(id < Target::LIMIT, "{id} queue pairs are too many");
         let receiver = self.open_receiver(host, id, &piece);
+        let steering = Steering::new(&config.balance, key, config.seed, config.packet.mtu);
+        let fixed = steering.is_fixed();
         self.senders.push(SendFlow {
             sender: Sender::new(config.transport.recovery, packets),
             congestion: Congestion::new(&config.transport.congestion, config.packet.mtu),
-            steering: Steering::new(&config.balance, key, config.seed, config.packet.mtu),
+            steering,
             route: piece.route,
             key: key as u32,
             src: host,
@@ -192,7 +196,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             receiver,
             message: piece.message,
             packets,
-            last_payload: (piece.bytes - before_last) as u32,
+            last_payload: (piece.bytes - before_last) as u16,
+            fixed,
             queued: false,
             waiting: true,
             started: false,
@@ -297,7 +302,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     fn send_data(&mut self, host: OwnHost, id: u32) {
         let flow = &mut self.senders[id as usize];
         let sent = flow.sender.send(self.now);
-        let route = match flow.steering.is_fixed() {
+        let route = match flow.fixed {
             true => flow.route,
             false => flow.steering.route(flow.route),
         };
@@ -402,7 +407,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             return self.nacked(host, packet);
         }
         let marked = packet.is(flag::MARKED);
-        if !flow.steering.is_fixed() {
+        if !flow.fixed {
             flow.steering.on_ack(packet.route, marked);
         }
         let learnt = flow.sender.on_ack(self.now, packet.seq, packet.aux);
@@ -482,7 +487,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     #[cold]
     fn close_flow(&mut self, host: OwnHost, id: u32) {
         let flow = &mut self.senders[id as usize];
-        flow.steering = Steering::Fixed;
+        (flow.steering, flow.fixed) = (Steering::Fixed, true);
         flow.sender = Sender::done();
         let (message, bytes) = (flow.message, flow.bytes(self.config.packet.mtu));
         self.hosts[host].active -= 1;
