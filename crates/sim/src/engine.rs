@@ -18,6 +18,7 @@ use crate::ports::Ports;
 use crate::probes::Probes;
 use crate::queue::EventQueue;
 use crate::simulation::Halt;
+use crate::windows::Ending;
 use crate::world::World;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -123,9 +124,9 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
     /// Handles all events before `end`.
     ///
     /// # Errors
-    /// A [`Halt`] that ends the run. If the run may have stalled, it returns early, with
+    /// What ends the run. If the run may have stalled, it returns early, with
     /// `suspect` set, and goes no further until that is settled.
-    pub(crate) fn run_before(&mut self, end: Time, cancel: &AtomicBool) -> Result<(), Halt> {
+    pub(crate) fn run_before(&mut self, end: Time, cancel: &AtomicBool) -> Result<(), Ending> {
         let mut last = None;
         while self.suspect.is_none()
             && let Some(event) = self.agenda.pop_before(end)
@@ -135,14 +136,26 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             self.now = event.time;
             self.totals.events += 1;
             self.handle(event);
-            if self.totals.events.is_multiple_of(CANCEL_EVERY) && cancel.load(Ordering::Relaxed) {
-                return Err(Halt::Cancelled);
+            if self.totals.events.is_multiple_of(CANCEL_EVERY) {
+                self.look_up()?;
+                if cancel.load(Ordering::Relaxed) {
+                    return Err(Ending::Halted(Halt::Cancelled));
+                }
             }
         }
-        match self.probes.are_too_many() {
-            true => Err(Halt::TooManySamples),
-            false => Ok(()),
+        self.look_up()
+    }
+
+    /// Whether there is a reason to stop.
+    #[cold]
+    fn look_up(&self) -> Result<(), Ending> {
+        if self.ports.overflowed() {
+            return Err(Ending::Overflowed);
         }
+        if self.probes.are_too_many() {
+            return Err(Ending::Halted(Halt::TooManySamples));
+        }
+        Ok(())
     }
 
     #[inline(always)]

@@ -2,7 +2,7 @@
 //!
 //! [`Simulation`] picks the kind of ports and of event queue that a run needs.
 
-use crate::config::{Buffer, RunConfig};
+use crate::config::RunConfig;
 use crate::cut::{Cut, Territory};
 use crate::engine::Engine;
 use crate::event::Target;
@@ -84,10 +84,7 @@ impl<'a> Simulation<'a> {
     pub fn in_domains(config: &'a RunConfig<'a>, domains: u32, threads: u32) -> Simulation<'a> {
         let world = world(config, domains);
         let engines = match needs_queues(config) {
-            true => {
-                let wheel = |territory: &Territory| wheel(config, territory, QUEUED);
-                Engines::Queued(engines(&world, wheel, QueuePorts::new))
-            }
+            true => Engines::Queued(queued(&world)),
             false => {
                 let wheel = |territory: &Territory| wheel(config, territory, FIFO);
                 Engines::Fifo(engines(&world, wheel, FifoPorts::new))
@@ -110,13 +107,21 @@ impl<'a> Simulation<'a> {
     /// [`Halt`], if the run was cancelled or stalled.
     pub fn run(self, cancel: &AtomicBool) -> Result<Outcome, Halt> {
         let (world, threads) = (&self.world, self.threads);
-        match self.engines {
+        let outcome = match self.engines {
             Engines::Fifo(engines) => run(world, engines, threads, cancel),
             Engines::Queued(engines) => run(world, engines, threads, cancel),
             Engines::Oracle(engines) => run(world, engines, threads, cancel),
-        }
+        };
+        // PFC that never pauses is no more than an account; else start over with real queues.
+        outcome.unwrap_or_else(|Overflowed| {
+            let outcome = run(world, queued(world), threads, cancel);
+            outcome.unwrap_or_else(|Overflowed| unreachable!("queues can be paused"))
+        })
     }
 }
+
+/// FIFO ports met what only queues can do.
+struct Overflowed;
 
 /// The most threads that are worth while for a run: one where it is short, or too small for
 /// its parts to be kept busy until they must wait for each other.
@@ -166,11 +171,15 @@ fn engines<'a, Q: EventQueue, P: Ports>(
     engines
 }
 
+/// Engines with real queues.
+fn queued<'a>(world: &Arc<World<'a>>) -> Vec<Engine<'a, Wheel, QueuePorts>> {
+    let wheel = |territory: &Territory| wheel(world.config, territory, QUEUED);
+    engines(world, wheel, QueuePorts::new)
+}
+
+/// Whether the departure of a packet may depend on what comes after it, pauses apart.
 fn needs_queues(config: &RunConfig) -> bool {
-    config.force_queues
-        || config.switch.pfc.is_some()
-        || config.switch.control_priority
-        || matches!(config.switch.buffer, Buffer::Shared { .. })
+    config.force_queues || config.switch.control_priority
 }
 
 /// How long a slot of the wheel is: as long as the ports together take for so many full
@@ -197,15 +206,16 @@ fn run<'a, Q, P>(
     engines: Vec<Engine<'a, Q, P>>,
     threads: u32,
     cancel: &AtomicBool,
-) -> Result<Outcome, Halt>
+) -> Result<Result<Outcome, Halt>, Overflowed>
 where
     Q: EventQueue + Send,
     P: Ports + Send,
 {
     let (engines, ending) = windows::run(engines, world, threads, cancel);
     match ending {
-        Ending::Done => gather::outcome(world, engines),
-        Ending::Stalled(now) => Err(Halt::Stalled(jobs::diagnose(world, &engines, now))),
-        Ending::Halted(halt) => Err(halt),
+        Ending::Done => Ok(gather::outcome(world, engines)),
+        Ending::Stalled(now) => Ok(Err(Halt::Stalled(jobs::diagnose(world, &engines, now)))),
+        Ending::Halted(halt) => Ok(Err(halt)),
+        Ending::Overflowed => Err(Overflowed),
     }
 }

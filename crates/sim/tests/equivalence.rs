@@ -77,7 +77,7 @@ proptest! {
     }
 
     #[test]
-    fn fifo_ports_equal_queues(setup in setup(&[Kind::PerPort])) {
+    fn fifo_ports_equal_queues(setup in setup(ANY)) {
         let (fifo, queues) = (setup.try_run().map(but_events), setup.run_queued().map(but_events));
         prop_assert_eq!(difference(&fifo, &queues), None);
     }

@@ -2,12 +2,13 @@
 //! event. They serve where nothing can change a departure afterwards: drop-tail buffers of
 //! their own, one class, no PFC.
 
+use super::commons::Commons;
 use super::limits::{Limits, Line, mark_bits};
 use super::record::Record;
 use super::{Ports, Ready};
 use crate::agenda::Agenda;
-use crate::config::RunConfig;
-use crate::cut::{Cut, Exit, OutPort, Territory};
+use crate::config::{Buffer, RunConfig};
+use crate::cut::{Cut, Exit, OutPort, OwnSwitch, Territory};
 use crate::event::{Class, Event, Packet, flag};
 use crate::outcome::PortResult;
 use crate::queue::EventQueue;
@@ -19,6 +20,8 @@ pub struct FifoPorts {
     ports: IdVec<OutPort, Fifo>,
     /// What marks and drops, by kind of port; few.
     limits: Vec<Limits>,
+    /// Where switches have memory that their ports share.
+    commons: Option<Commons>,
     records: IdVec<OutPort, Record>,
     marks: Draw,
 }
@@ -43,7 +46,7 @@ struct Fifo {
 
 impl FifoPorts {
     /// The ports of a domain.
-    pub(crate) fn new(config: &RunConfig, _: &Cut, territory: &Territory) -> FifoPorts {
+    pub(crate) fn new(config: &RunConfig, cut: &Cut, territory: &Territory) -> FifoPorts {
         let mut limits = Vec::new();
         let ports = territory.ports.enumerate().map(|(own, id)| {
             let port = &config.fabric.ports()[*id];
@@ -53,6 +56,8 @@ impl FifoPorts {
         FifoPorts {
             ports: ports.collect(),
             limits,
+            commons: matches!(config.switch.buffer, Buffer::Shared { .. })
+                .then(|| Commons::new(config, cut, territory)),
             records: Record::all(config.fabric, territory),
             marks: Draw::new(config.seed, "ecn-mark"),
         }
@@ -102,7 +107,7 @@ impl Ports for FifoPorts {
         &mut self,
         now: Time,
         port: OutPort,
-        _ingress: OutPort,
+        ingress: OutPort,
         mut packet: Packet,
         agenda: &mut Agenda<Q>,
     ) {
@@ -112,6 +117,16 @@ impl Ports for FifoPorts {
         let size = fifo.line.wire.time(u32::from(packet.size));
         if !limits.fits(backlog, size) {
             return self.records[port].drop(&packet);
+        }
+        if let Some(commons) = &mut self.commons {
+            let queued = match commons.drops_by_queue() {
+                true => self.records[port].bytes_of(backlog),
+                false => 0,
+            };
+            let at = fifo.free_at.max(now) + size;
+            if !commons.admit(now, (port, ingress), (queued, packet.size), at) {
+                return self.records[port].drop(&packet);
+            }
         }
         if limits.marks(backlog, || mark_bits(self.marks, self.records[port].id, fifo.packets))
             && !packet.is(flag::CONTROL)
@@ -186,6 +201,14 @@ impl Ports for FifoPorts {
 
     fn queued_bytes(&self, now: Time, port: OutPort) -> u64 {
         self.records[port].bytes_of(self.ports[port].backlog(now))
+    }
+
+    fn shared_bytes(&self, now: Time, switch: OwnSwitch) -> Option<u64> {
+        self.commons.as_ref().and_then(|commons| commons.bytes(now, switch))
+    }
+
+    fn overflowed(&self) -> bool {
+        self.commons.as_ref().is_some_and(Commons::overflowed)
     }
 
     fn results(&self, end: Time) -> IdVec<OutPort, PortResult> {

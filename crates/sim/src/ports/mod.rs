@@ -7,6 +7,7 @@
 //! A queue is measured in bytes still to be put on the wire, the rest of the packet in
 //! service included.
 
+mod commons;
 mod fifo;
 mod lane;
 mod leaving;
@@ -87,6 +88,10 @@ pub trait Ports {
     /// last bit has left. `None`: every port has memory of its own.
     fn shared_bytes(&self, _now: Time, _switch: OwnSwitch) -> Option<u64> {
         None
+    }
+    /// These ports cannot go on: somebody would have to be paused, and they do not know how.
+    fn overflowed(&self) -> bool {
+        false
     }
     /// What went over each port.
     fn results(&self, end: Time) -> IdVec<OutPort, PortResult>;

@@ -30,6 +30,8 @@ pub(crate) enum Ending {
     Done,
     /// At this time nothing had been delivered for too long.
     Stalled(Time),
+    /// Its ports cannot express what happened.
+    Overflowed,
     /// Something else stopped it.
     Halted(Halt),
 }
@@ -182,8 +184,8 @@ where
         for sender in bits(from) {
             engine.take_in(sender, &mut self.mail[read].bag(sender, domain));
         }
-        if let Err(halt) = engine.run_before(Time(end), self.cancel) {
-            *lock(&self.ending) = Some(Ending::Halted(halt));
+        if let Err(ending) = engine.run_before(Time(end), self.cancel) {
+            *lock(&self.ending) = Some(ending);
         }
         if engine.suspect.is_some() {
             self.suspicion.store(true, Ordering::Relaxed);

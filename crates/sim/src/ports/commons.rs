@@ -1,0 +1,124 @@
+//! Shared memory behind FIFO ports: what has come and when it will have left is all that
+//! admission needs, as long as nobody is paused. With PFC, the first packet that would pause
+//! somebody ends that: the run starts over with real queues ([`Commons::overflowed`]).
+
+use super::shared::{Ingress, Memory, Rules, headroom, set_aside};
+use crate::config::RunConfig;
+use crate::cut::{Cut, OutPort, OwnSwitch, Territory};
+use weft_fabric::Node;
+use weft_units::{IdVec, Time};
+
+/// The memories of the switches of a domain.
+#[derive(Debug)]
+pub(super) struct Commons {
+    rules: Rules,
+    /// What came in by each port's reverse link.
+    ingress: IdVec<OutPort, Ingress>,
+    /// The switch that owns each port; meaningless for a NIC.
+    owners: IdVec<OutPort, OwnSwitch>,
+    switches: IdVec<OwnSwitch, Common>,
+    overflowed: bool,
+}
+
+#[derive(Debug)]
+struct Common {
+    memory: Memory,
+    /// What is in memory, and what has left without being noted: when, by which ingress it
+    /// came, and its size.
+    leaving: Vec<(Time, OutPort, u16)>,
+    /// At this length it is time to note what has left.
+    long: usize,
+}
+
+const SHORT: usize = 64;
+
+impl Commons {
+    pub(super) fn new(config: &RunConfig, cut: &Cut, territory: &Territory) -> Commons {
+        let RunConfig { fabric, packet, .. } = config;
+        let pfc = config.switch.pfc;
+        let ingress = territory
+            .ports
+            .iter()
+            .map(|port| Ingress::new(pfc.map_or(0, |pfc| headroom(fabric, *port, packet, &pfc))));
+        let owners = territory.ports.iter().map(|port| match fabric.ports()[*port].owner {
+            Node::Host(_) => OwnSwitch(u32::MAX),
+            Node::Switch(switch) => cut.switches[switch].own,
+        });
+        let switches = territory.switches.iter().map(|switch| {
+            let aside = pfc.map_or(0, |pfc| set_aside(fabric, *switch, packet, &pfc));
+            let memory = Memory::new(&config.switch, aside);
+            Common { memory, leaving: Vec::new(), long: SHORT }
+        });
+        Commons {
+            rules: Rules::new(&config.switch),
+            ingress: ingress.collect(),
+            owners: owners.collect(),
+            switches: switches.collect(),
+            overflowed: false,
+        }
+    }
+
+    /// Whether admission depends on the length of the queue.
+    pub(super) fn drops_by_queue(&self) -> bool {
+        self.rules.drops_by_queue()
+    }
+
+    /// Takes a packet of `size` bytes, which came by `ingress`, into the memory of the switch
+    /// of `port`, whose queue has `queued` bytes, until it leaves `at`. Returns whether there
+    /// is room.
+    #[inline(always)]
+    pub(super) fn admit(
+        &mut self,
+        now: Time,
+        (port, ingress): (OutPort, OutPort),
+        (queued, size): (u64, u16),
+        at: Time,
+    ) -> bool {
+        let switch = self.owners[port];
+        if self.switches[switch].leaving.len() >= self.switches[switch].long {
+            self.settle(now, switch);
+        }
+        let room = self.take_in(switch, ingress, queued, size) || {
+            self.settle(now, switch);
+            self.take_in(switch, ingress, queued, size)
+        };
+        if room {
+            self.switches[switch].leaving.push((at, ingress, size));
+        }
+        self.overflowed |= !room && self.rules.is_lossless();
+        room
+    }
+
+    #[inline(always)]
+    fn take_in(&mut self, switch: OwnSwitch, ingress: OutPort, queued: u64, size: u16) -> bool {
+        let memory = &mut self.switches[switch].memory;
+        self.rules.take_in(memory, &mut self.ingress[ingress], queued, u64::from(size))
+    }
+
+    /// Notes what has left `switch`.
+    #[cold]
+    fn settle(&mut self, now: Time, switch: OwnSwitch) {
+        let Common { memory, leaving, long } = &mut self.switches[switch];
+        leaving.retain(|&(at, ingress, size)| {
+            let left = at < now;
+            if left {
+                self.rules.release(memory, &mut self.ingress[ingress], u64::from(size));
+            }
+            !left
+        });
+        *long = SHORT.max(2 * leaving.len());
+    }
+
+    /// Somebody would have to be paused.
+    pub(super) fn overflowed(&self) -> bool {
+        self.overflowed
+    }
+
+    /// Bytes in the memory of `switch`, if its ports share one.
+    pub(super) fn bytes(&self, now: Time, switch: OwnSwitch) -> Option<u64> {
+        let common = &self.switches[switch];
+        let left = common.leaving.iter().filter(|(at, ..)| *at <= now);
+        let left: u64 = left.map(|(_, _, size)| u64::from(*size)).sum();
+        self.rules.is_shared().then(|| common.memory.total - left)
+    }
+}
