@@ -117,7 +117,8 @@ BAD = {
     "unknown key": (SMALL + "[fabrik]\nx = 1\n", ["run", "bad.toml"], "fabric"),
     "unit": (SMALL.replace("16KB", "16"), ["run", "bad.toml"], "workload.size"),
     "no file": ("", ["run", "missing.toml"], "missing.toml"),
-    "folder": ("", ["run", "."], "directory"),
+    "folder": ("", ["run", "empty"], "directory"),
+    "--json and --summary": (SMALL, ["run", "bad.toml", "--json", "--summary"], "choose one"),
     "no .cm": ("", ["run", "missing.cm"], "missing.cm"),
     "--set": (SMALL, ["run", "bad.toml", "--set", "size"], "--set size"),
     "--fabric": (SMALL, ["run", "bad.toml", "--fabric", "leaf-spine"], "--fabric"),
@@ -148,6 +149,7 @@ def test_bad_input_takes_one_line(weft: Weft, tmp_path: Path, case: str) -> None
     (tmp_path / "bad.toml").write_text(text)
     (tmp_path / "huge.csv").write_text("src,dst,size\n0,99999999,20KB\n")
     (tmp_path / "huge.cm").write_text("Nodes 99999999\nConnections 0\n")
+    (tmp_path / "empty").mkdir()
     done = weft(*arguments)
     assert done.returncode == 2
     assert done.stdout == ""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft import axes, figures, palette, quantities, selection, stats, tables
+from weft import axes, measured, palette, quantities, selection, stats, tables
 from weft.charts import Axis, Bars, Curve, Lines, Panel
 from weft.groups import group
 
@@ -83,7 +83,7 @@ def test_table_of_some_of_the_runs_says_so() -> None:
         "mean of 1 to 2 seeds, ± 95 % confidence; only 3 of 6 runs; lower bound 10.00 µs"
     )
     assert "runs" not in tables.text(tables.summarise(group(TWO), wanted=4), "Title", 80)
-    assert "mean of 1 to 2 seeds" in figures.completion(group(TWO[:3])).caption
+    assert "mean of 1 to 2 seeds" in measured.completion(group(TWO[:3])).caption
 
 
 def test_single_runs_are_of_a_seed_that_all_have() -> None:
@@ -148,7 +148,7 @@ def test_series_without_schemes() -> None:
 
 def test_bars_of_one_category_are_the_schemes() -> None:
     """With the bound across them and the interval of each."""
-    figure = figures.completion(group(TWO))
+    figure = measured.completion(group(TWO))
     plot = figure.panels[0].plot
     assert isinstance(plot, Bars)
     assert plot.categories == ("ecmp", "ethereal")
@@ -165,7 +165,7 @@ def test_sizes_become_lines_with_the_bound() -> None:
         for scheme in ("ecmp", "spray")
         for size, cct in (("1MB", 9e-3), ("4KB", 2e-5), ("64KB", 1e-4))
     ]
-    plot = figures.completion(group(rows)).panels[0].plot
+    plot = measured.completion(group(rows)).panels[0].plot
     assert isinstance(plot, Lines)
     assert [curve.label for curve in plot.curves] == ["ecmp", "spray", "lower bound"]
     assert plot.curves[0].x == (4e3, 64e3, 1e6)
@@ -200,15 +200,21 @@ def test_panels_share_limits_only_if_alike() -> None:
 
 def test_error_bars_are_within_the_axes() -> None:
     """Bars and curves alike; near zero they run off a logarithmic axis, which has no zero."""
-    limits = figures.completion(group(TWO)).panels[0].plot.y.limits  # type: ignore[union-attr]
+    near = [row("ecmp", 1, 3e-5), row("ecmp", 2, 3.1e-5)]
+    limits = measured.completion(group(near)).panels[0].plot.y.limits  # type: ignore[union-attr]
     assert limits is not None
-    assert limits[0] < 30 - 127
-    assert limits[1] > 30 + 127
+    assert limits[1] > 30.5 + 6.3
     curve = Curve("ecmp", palette.BOUND, (1.0, 2.0, 3.0), (1.0, 50.0, 100.0), (0.5, 60.0, 100.0))
     panel = Panel("", Lines((curve,), Axis("size"), Axis("time", log=True)))
     low, high = axes.fit([panel])[0].plot.y.limits or (0, 0)  # type: ignore[union-attr]
     assert 0.1 < low < 0.5
-    assert high > 200
+    assert high >= 150
+
+
+def test_wide_intervals_do_not_flatten_the_rest() -> None:
+    """30 ± 127 of two seeds: half above the value is drawn, and nothing below zero."""
+    limits = measured.completion(group(TWO)).panels[0].plot.y.limits  # type: ignore[union-attr]
+    assert limits == pytest.approx((0.0, 45 * 1.03))
 
 
 def test_styles_are_distinct_and_stay() -> None:
@@ -217,8 +223,10 @@ def test_styles_are_distinct_and_stay() -> None:
     everything = palette.styles(names)
     assert len({style.colour for style in everything.values()}) == len(names)
     assert palette.styles(["ethereal", "mine"])["ethereal"] == everything["ethereal"]
-    many = palette.styles([f"ecmp, {i}" for i in range(8)])
-    assert len({style.colour for style in many.values()}) == 8
+    many = palette.styles([f"ecmp, {i}" for i in range(12)])
+    assert len({style.colour for style in many.values()}) == 12
+    more = palette.styles([f"mine {i}" for i in range(20)])
+    assert len(set(more.values())) == 20
 
 
 def test_evenly_keeps_both_ends() -> None:
@@ -238,6 +246,7 @@ def test_quantities_parse(text: str, value: tuple[float, str]) -> None:
     assert dimension == value[1]
     assert quantities.parse("ecmp") is None
     assert quantities.magnitude(True) is None
+    assert [quantities.magnitude(one) for one in ("0.9", "4", 4, "4KB")] == [0.9, 4.0, 4.0, 4e3]
 
 
 @given(st.floats(1e-12, 1e4))

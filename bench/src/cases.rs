@@ -28,10 +28,11 @@ pub(crate) struct Network {
 }
 
 const SPRAY: Network =
-    Network { scheme: "spray", recovery: RecoveryConfig::SelectiveRepeat, lossless: false };
-const ECMP: Network = Network { scheme: "ecmp", recovery: RecoveryConfig::GoBackN, lossless: true };
+    Network { scheme: "spray", recovery: RecoveryConfig::SELECTIVE_REPEAT, lossless: false };
+const ECMP: Network =
+    Network { scheme: "ecmp", recovery: RecoveryConfig::GO_BACK_N, lossless: true };
 const ETHEREAL: Network =
-    Network { scheme: "ethereal", recovery: RecoveryConfig::GoBackN, lossless: true };
+    Network { scheme: "ethereal", recovery: RecoveryConfig::GO_BACK_N, lossless: true };
 
 const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::us(1) };
 const FAST_LINK: Link = Link { rate: Rate::gbps(400), delay: Time::ns(500) };

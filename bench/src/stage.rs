@@ -3,8 +3,10 @@
 use crate::cases::{Case, Network};
 use std::time::Instant;
 use weft_balance::scheme::{BalanceConfig, SchemeConfig};
-use weft_fabric::Fabric;
-use weft_sim::{Buffer, EcnConfig, PacketConfig, PfcConfig, ProbeConfig, RunConfig, SwitchConfig};
+use weft_fabric::{Fabric, Failures};
+use weft_sim::{
+    Buffer, EcnConfig, Pacing, PacketConfig, PfcConfig, ProbeConfig, RunConfig, SwitchConfig,
+};
 use weft_transport::{CongestionConfig, DctcpConfig, TransportConfig};
 use weft_units::{HostId, Time};
 use weft_workload::Workload;
@@ -53,6 +55,8 @@ impl Stage {
                 random_position: false,
                 first_window: self.bdp(),
             },
+            pacing: Pacing::default(),
+            failures: Failures::default(),
             probes: ProbeConfig::default(),
             seed: 1,
             stall_after: Time::secs(1),
@@ -69,12 +73,15 @@ impl Stage {
                 false => Buffer::PerPort { bytes: 400_000 },
             },
             ecn: Some(EcnConfig { kmin: threshold, kmax: threshold, pmax: 1.0 }),
+            trim: None,
             pfc: network.lossless.then_some(PfcConfig {
+                threshold: None,
                 alpha: 1.0,
                 reserve: 4096,
                 headroom: None,
                 resume_offset: 8000,
             }),
+            mark_control: false,
             control_priority: false,
             same_salt: false,
         }

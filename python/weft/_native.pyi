@@ -30,11 +30,13 @@ def expand(
     source: str,
     overrides: list[tuple[str, str]],
     seeds: int | None = None,
+    quick: bool = False,
 ) -> str:
-    """List all runs of an experiment, as JSON.
+    """List all runs of an experiment, as JSON; if ``quick``, with its ``[quick]`` over it.
 
     ``format`` is ``"toml"`` or ``"json"``; ``source`` names the text in errors, and workload
-    files are looked for in its folder. The result holds ``title``, ``notes``, ``x``, ``runs``
+    files are looked for in its folder. The result holds ``title``, ``notes``, ``x``, ``ended``
+    (keys no longer swept), ``shown`` (``report``, ``best``, ``printed`` as written), ``runs``
     (``experiment``, ``seed``, ``key``, ``swept``, ``label``) and ``warnings``.
     """
 

@@ -28,6 +28,10 @@ class Expanded(TypedDict):
     notes: str
     x: str | None
     """The swept key that goes on the x axis, where the experiment names one."""
+    ended: list[str]
+    """Swept keys that an option gave a single value."""
+    shown: dict[str, Any]
+    """`report`, `best` and `printed` as written."""
     runs: list[RunSpec]
     warnings: list[str]
 

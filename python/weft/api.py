@@ -38,6 +38,9 @@ class Result:
     """One row a run: `wall_s`, `build_s`, `events`, `threads`. Differs between machines."""
     warnings: list[str]
     """What is odd about the experiment though it runs; also issued as `weft.WeftWarning`."""
+    summary: dict[str, Any]
+    """Means over seeds, best values, and how they stand beside printed ones: what
+    `weft run --summary` prints of an experiment."""
 
     def __str__(self) -> str:
         """The table that the command line prints."""
@@ -52,6 +55,7 @@ def simulate(
     seeds: int | None = None,
     jobs: int | None = None,
     threads: int | None = None,
+    quick: bool = False,
 ) -> Result:
     """Run an experiment, with all runs of its sweep, and return its results.
 
@@ -62,27 +66,30 @@ def simulate(
         jobs: Simulations side by side; default: as many as there are cores for.
         threads: Cores for one simulation; results do not depend on it. Default: an equal share
             of the cores for each of those side by side, if it is large enough to gain.
+        quick: As short as the experiment's `[quick]` makes it; one seed, if it says nothing.
 
     Raises:
         ExperimentError: The experiment is wrong; one line says where and how to mend it.
         StallError: Some runs stopped making progress; says which flows wait for what.
     """
-    from weft import inputs, store, sweep
+    from weft import inputs, store, study, summary, sweep, views
     from weft.progress import Silent
 
     seeds = _count("seeds", seeds)
     crew = sweep.Crew(_count("jobs", jobs), _count("threads", threads))
     if isinstance(experiment, Mapping):
-        checked = inputs.from_dict(experiment, seeds=seeds)
+        checked = inputs.from_dict(experiment, seeds=seeds, quick=quick)
     else:
-        checked = inputs.from_file(Path(experiment), seeds=seeds)
+        checked = inputs.from_file(Path(experiment), seeds=seeds, quick=quick)
     kept = store.MemoryStore()
-    tally = sweep.execute(checked.runs, kept, crew, Silent())
+    whole, tally = study.of([checked]).carry_out(kept, crew, Silent())
     if tally.interrupted:
         raise KeyboardInterrupt
     if tally.stalls:
         raise StallError("; ".join(tally.stalls))
-    listed = [(checked.name, spec) for spec in checked.runs]
+    checked = whole.experiments[0]
+    listed = whole.listed(kept)
+    rows = whole.rows(checked, kept)
     odd = [*checked.warnings]
     for _, spec in listed:
         odd += kept.record(spec["key"])["warnings"]
@@ -94,6 +101,7 @@ def simulate(
         timing=store.timing_frame(listed, kept),
         **{name: store.table_frame(listed, kept, name).collect() for name in store.TABLES},
         warnings=odd,
+        summary=summary.of(checked, views.of(checked, rows), len(rows)),
     )
 
 

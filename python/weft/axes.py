@@ -6,13 +6,15 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from weft.charts import Axis, Bars, Lines, Panel
+from weft.charts import Axis, Bars, Lines, Mark, Panel
 
 _ALIKE = 10.0
 _WIDE = 30.0
 _MARGIN = 0.03
 # On a logarithmic axis: as far as an error bar may pull it below the least value.
 _DEEPEST = 10.0
+# An error bar may raise the axis to so many times the largest value.
+_HIGHEST = 1.5
 _STEPS: tuple[tuple[float, tuple[float, ...]], ...] = (
     (0.6, (1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9)),
     (1.2, (1, 2, 3, 5, 7)),
@@ -45,7 +47,7 @@ def fit(panels: Sequence[Panel]) -> tuple[Panel, ...]:
     xs = _fit([plot.x for plot in plots], [_ends(plot, "x") for plot in plots], from_zero=False)
     ys = _fit([plot.y for plot in plots], [_ends(plot, "y") for plot in plots], from_zero=True)
     return tuple(
-        replace(panel, plot=Lines(plot.curves, x, y))
+        replace(panel, plot=replace(plot, x=x, y=y))
         for panel, plot, x, y in zip(panels, plots, xs, ys, strict=True)
     )
 
@@ -65,7 +67,8 @@ def _fit_alone(panel: Panel) -> Panel:
     plot = panel.plot
     levels = [(level, level, level) for level in plot.bound if level is not None]
     reach = [end for series in plot.series for end in _reach(series.values, series.halves)]
-    low, high = _span([*levels, *reach], log=plot.y.log)
+    reach += [end for series in plot.series for end in _marked(series.printed)]
+    low, high = _span(_within([*levels, *reach]), log=plot.y.log)
     return replace(panel, plot=replace(plot, y=_fit([plot.y], [(low, high)], from_zero=True)[0]))
 
 
@@ -103,7 +106,8 @@ def _ends(plot: Lines, which: str) -> Ends:
     if which == "x":
         return _span([(x, x, x) for curve in plot.curves for x in curve.x], log=plot.x.log)
     reach = [end for curve in plot.curves for end in _reach(curve.y, curve.halves)]
-    return _span(reach, log=plot.y.log)
+    reach += _marked([spot.mark for spot in plot.spots])
+    return _span(_within(reach), log=plot.y.log)
 
 
 Reach = tuple[float, float, float]
@@ -113,6 +117,21 @@ Reach = tuple[float, float, float]
 def _reach(values: Sequence[float | None], halves: Sequence[float | None]) -> list[Reach]:
     pairs = zip(values, halves or [None] * len(values), strict=True)
     return [(v - (half or 0.0), v, v + (half or 0.0)) for v, half in pairs if v is not None]
+
+
+def _marked(marks: Sequence[Mark | None]) -> list[Reach]:
+    return [(m.value - m.half, m.value, m.value + m.half) for m in marks if m is not None]
+
+
+def _within(reach: Sequence[Reach]) -> list[Reach]:
+    """Without what says more about the number of seeds than about the values.
+
+    With two or three seeds an interval may be many times the value, and end below zero where
+    nothing can be: such a bar runs off the edge instead of flattening everything else.
+    """
+    top = _HIGHEST * max((value for _, value, _ in reach), default=0.0)
+    bottom = min(0.0, _HIGHEST * min((value for _, value, _ in reach), default=0.0))
+    return [(max(low, bottom), v, max(v, min(high, top))) for low, v, high in reach]
 
 
 def _span(reach: Sequence[Reach], *, log: bool) -> Ends:

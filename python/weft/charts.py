@@ -11,6 +11,9 @@ from typing import Literal
 
 from weft.palette import Style
 
+BARS = 0.8
+"""The part of a category that its bars fill."""
+
 
 @dataclass(frozen=True)
 class Axis:
@@ -24,6 +27,14 @@ class Axis:
 
 
 @dataclass(frozen=True)
+class Mark:
+    """A printed value, and how far it reaches to both sides: a deviation, or half a range."""
+
+    value: float
+    half: float = 0.0
+
+
+@dataclass(frozen=True)
 class BarSeries:
     """Bars of one scheme (or of all, each with a style of its own), one a category."""
 
@@ -32,6 +43,10 @@ class BarSeries:
     values: tuple[float | None, ...]
     halves: tuple[float | None, ...]
     """Half widths of the confidence intervals; None for a single seed."""
+    printed: tuple[Mark | None, ...] = ()
+    """What a paper prints, by category; empty for nothing."""
+    notes: tuple[str, ...] = ()
+    """What else to say of a bar to whoever points at it."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +73,18 @@ class Curve:
     halves: tuple[float | None, ...] = ()
     markers: bool = False
     shape: Literal["linear", "steps"] = "linear"
+    notes: tuple[str, ...] = ()
+    """What else to say of a point to whoever points at it."""
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A printed value among curves, in the style of its series."""
+
+    label: str
+    style: Style
+    x: float
+    mark: Mark
 
 
 @dataclass(frozen=True)
@@ -67,6 +94,7 @@ class Lines:
     curves: tuple[Curve, ...]
     x: Axis
     y: Axis
+    spots: tuple[Spot, ...] = ()
 
 
 @dataclass(frozen=True)

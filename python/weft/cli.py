@@ -76,6 +76,22 @@ Set = Annotated[
         "--set workload.size=64KB. May be given several times.",
     ),
 ]
+Quick = Annotated[
+    bool,
+    typer.Option(
+        "--quick",
+        help="A first look: one seed, or what the experiment's [quick] says. "
+        "Its runs count when the whole is run.",
+    ),
+]
+Summary = Annotated[
+    bool,
+    typer.Option(
+        "--summary",
+        help="Print one JSON object instead of a table: means, standard deviations, best "
+        "values, and how they stand beside printed ones.",
+    ),
+]
 Json = Annotated[
     bool, typer.Option("--json", help="Print the results as a JSON array, one object a run.")
 ]
@@ -120,7 +136,7 @@ def run(
         list[str],
         typer.Argument(
             metavar="FILE...",
-            help="Experiments (.toml), or workloads: a connection "
+            help="Experiments (.toml), directories of them, or workloads: a connection "
             "matrix of the htsim family (.cm) or flows (.csv).",
             show_default=False,
         ),
@@ -145,7 +161,9 @@ def run(
             help="Schemes for .cm and .csv files. Default: ecmp,spray,reps,ethereal.",
         ),
     ] = None,
+    quick: Quick = False,
     json: Json = False,
+    summary: Summary = False,
     no_report: NoReport = False,
     quiet: Quiet = False,
 ) -> int:
@@ -158,6 +176,8 @@ def run(
     Examples:
       weft run fig3.toml -o out/                         a table, plots, out/report.html
       weft run fig2.toml fig3.toml -o out/               one report for several experiments
+      weft run experiments/ethereal-2024 -o out/         the same for all in a directory
+      weft run fig3.toml --quick                         one seed, fewer values
       weft run fig3.toml --set workload.size=1MB --seeds 1
       weft run permutation.cm --schemes ecmp,ethereal    a fabric is chosen to fit
       weft run fig3.toml --json > rows.json
@@ -168,7 +188,8 @@ def run(
     """
     from weft import commands
 
-    options = commands.Options(output, jobs, threads, json, not no_report, quiet)
+    _choose(json, summary)
+    options = commands.Options(output, jobs, threads, json, not no_report, quiet, summary)
     return commands.run(
         files,
         options,
@@ -176,6 +197,7 @@ def run(
         commands.overrides(set_ or []),
         fabric,
         commands.names("--schemes", schemes),
+        quick,
     )
 
 
@@ -216,6 +238,7 @@ def compare(
     threads: Threads = None,
     set_: Set = None,
     json: Json = False,
+    summary: Summary = False,
     no_report: NoReport = False,
     quiet: Quiet = False,
 ) -> int:
@@ -233,7 +256,8 @@ def compare(
     """
     from weft import commands
 
-    options = commands.Options(output, jobs, threads, json, not no_report, quiet)
+    _choose(json, summary)
+    options = commands.Options(output, jobs, threads, json, not no_report, quiet, summary)
     return commands.compare(
         fabric,
         workload,
@@ -278,6 +302,11 @@ def report(
     from weft import commands
 
     return commands.report(directory, quiet)
+
+
+def _choose(json: bool, summary: bool) -> None:
+    if json and summary:
+        raise typer.BadParameter("--json prints rows, --summary one object; choose one")
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from weft import api, inputs, progress, store, study, sweep
+from weft import api, inputs, progress, store, study, summary, sweep
 from weft._types import CatalogueEntry
 from weft.errors import DiskError, ExperimentError
 from weft.inputs import Experiment, Overrides
@@ -30,6 +30,7 @@ class Options:
     json: bool
     report: bool
     quiet: bool
+    summary: bool = False
 
 
 _NOT_IN_REPORTS = {"--jobs": 2, "--threads": 2, "--quiet": 1, "-q": 1}
@@ -43,11 +44,11 @@ def run(
     changes: Overrides,
     fabric: str | None,
     schemes: Sequence[str] | None,
+    quick: bool = False,
 ) -> int:
     """`weft run`; returns the exit status."""
     experiments = []
-    for file in files:
-        path = Path(file)
+    for path in (path for file in files for path in inputs.files_of(Path(file))):
         if path.suffix.lower() in inputs.WORKLOAD_SUFFIXES:
             experiment, chosen = inputs.from_workload(path, fabric, schemes, changes, seeds)
             if chosen and not options.quiet:
@@ -55,11 +56,11 @@ def run(
         elif fabric or schemes:
             key = "--fabric" if fabric else "--schemes"
             raise ExperimentError(
-                f"{file}: {key} is for .cm and .csv files; an experiment file has a table for it, "
+                f"{path}: {key} is for .cm and .csv files; an experiment file has a table for it, "
                 "which --set can change"
             )
         else:
-            experiment = inputs.from_file(path, changes, seeds)
+            experiment = inputs.from_file(path, changes, seeds, quick)
         experiments.append(experiment)
     return _carry_out(inputs.distinct_names(experiments), options)
 
@@ -162,7 +163,7 @@ def _store(whole: study.Study, options: Options) -> store.Store:
 def _results(whole: study.Study, kept: store.Store, options: Options, told: Collection[str]) -> int:
     watcher = progress.watcher(options.quiet)
     crew = sweep.Crew(options.jobs, options.threads)
-    tally = sweep.execute(whole.runs(), kept, crew, watcher, whole.name_of)
+    whole, tally = whole.carry_out(kept, crew, watcher)
     for stall in tally.stalls:
         _note(f"stalled: {stall}")
     listed = whole.listed(kept)
@@ -171,8 +172,10 @@ def _results(whole: study.Study, kept: store.Store, options: Options, told: Coll
         _save(whole, listed, kept, options.output, options.quiet)
     if options.json:
         _print_json(listed, kept)
+    elif options.summary:
+        print(summary.text(_summaries(whole, kept)))
     elif listed:
-        _print_tables(whole, listed, kept)
+        _print_tables(whole, kept)
     if tally.interrupted:
         _interrupted(tally, options.output)
         return 130
@@ -188,6 +191,7 @@ def _save(
     others = whole.replaced(output)
     whole.save(output)
     store.assemble(output, listed, kept)
+    summary.save(_summaries(whole, kept), output)
     if others and not quiet:
         _note(
             f"{output} held the tables of {', '.join(others)}: replaced "
@@ -215,21 +219,33 @@ def _print_json(listed: store.Listed, kept: store.Store) -> None:
     print(json.dumps(rows, indent=1))
 
 
-def _print_tables(whole: study.Study, listed: store.Listed, kept: store.Store) -> None:
-    from weft import tables
-    from weft.groups import group
+def _print_tables(whole: study.Study, kept: store.Store) -> None:
+    from weft import beside, tables, views
 
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDE
-    for number, experiment in enumerate(whole.experiments):
-        rows = [
-            kept.record(spec["key"])["row"] | {"swept": spec["swept"]}
-            for name, spec in listed
-            if name == experiment.name
-        ]
+    number = 0
+    for experiment in whole.experiments:
+        rows = whole.rows(experiment, kept)
+        if not rows:
+            continue
+        view = views.of(experiment, rows)
+        print("\n" * (number > 0), end="")
+        print(tables.text(tables.of(view, len(experiment.runs)), experiment.title, width))
+        compared = beside.of(view)
+        if compared is not None:
+            print("\n" + beside.text(compared, width))
+        number += 1
+
+
+def _summaries(whole: study.Study, kept: store.Store) -> list[dict[str, Any]]:
+    from weft import views
+
+    found = []
+    for experiment in whole.experiments:
+        rows = whole.rows(experiment, kept)
         if rows:
-            table = tables.summarise(group(rows, experiment.x), len(experiment.runs))
-            print("\n" * (number > 0), end="")
-            print(tables.text(table, experiment.title, width))
+            found.append(summary.of(experiment, views.of(experiment, rows), len(rows)))
+    return found
 
 
 def _report(directory: Path, quiet: bool) -> None:

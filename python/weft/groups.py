@@ -1,8 +1,9 @@
 """Which runs stand together: the shape that tables and figures share.
 
-A sweep is seen in three directions. Its *series* are what is compared (schemes, as a rule);
-the numeric key on the *x* axis, if there is one; and everything else, whose combinations are
-the *facets*. Seeds are samples of the same cell. A *category* is a facet at one x.
+A sweep is seen in three directions. Its *series* are what is compared (schemes, unless the
+experiment names other keys); the numeric key on the *x* axis, if there is one; and everything
+else, whose combinations are the *facets*. Seeds are samples of the same cell. A *category* is a
+facet at one x.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ class Grouping:
     series: list[str]
     cells: dict[tuple[Category, str], list[Row]]
     """One row a seed. A cell whose runs all stalled is missing."""
+    series_name: str = "scheme"
+    """What the series are."""
 
     def rows(self, category: Category, series: str) -> list[Row]:
         """The rows of a cell, empty if none finished."""
@@ -71,10 +74,13 @@ class Grouping:
         return numbers if len(numbers) == len(values) >= 3 else None
 
 
-def group(rows: Sequence[Row], x_key: str | None = None) -> Grouping:
-    """Group rows, each with its `swept`; `x_key` as the experiment's `report.x` has it."""
+def group(
+    rows: Sequence[Row], x_key: str | None = None, series_keys: Sequence[str] = ()
+) -> Grouping:
+    """Group rows, each with its `swept`; the keys as the experiment's `[report]` has them."""
     varying = _varying(rows)
-    series_keys = _series_keys(varying)
+    named = [key for key in series_keys if key in varying and key != x_key]
+    series_keys = named or [key for key in _series_keys(varying) if key != x_key]
     if x_key not in varying:
         x_key = _natural_x(varying, series_keys)
     facet_keys = [key for key in varying if key not in series_keys and key != x_key]
@@ -82,8 +88,8 @@ def group(rows: Sequence[Row], x_key: str | None = None) -> Grouping:
     for row in rows:
         swept = row["swept"]
         category = _category(swept, facet_keys, x_key)
-        extra = [text_of(swept[key]) for key in series_keys if key != SCHEME and key in swept]
-        cells.setdefault((category, ", ".join([row["scheme"], *extra])), []).append(row)
+        label = _named_series(row, named) if named else _series(row, series_keys)
+        cells.setdefault((category, label), []).append(row)
     categories = _distinct(category for category, _ in cells)
     return Grouping(
         x_key=x_key,
@@ -91,12 +97,25 @@ def group(rows: Sequence[Row], x_key: str | None = None) -> Grouping:
         categories=categories,
         series=_distinct(series for _, series in cells),
         cells=cells,
+        series_name=", ".join(map(key_name, named)) or "scheme",
     )
 
 
 def key_name(key: str) -> str:
     """`balance.start_jitter` as a reader says it: `start jitter`."""
     return key.rsplit(".", 1)[-1].replace("_", " ")
+
+
+def _series(row: Row, keys: Sequence[str]) -> str:
+    """What a row's series is called: its scheme, and what else tells it from others."""
+    swept = row["swept"]
+    extra = [text_of(swept[key]) for key in keys if key != SCHEME and key in swept]
+    return ", ".join([row["scheme"], *extra])
+
+
+def _named_series(row: Row, keys: Sequence[str]) -> str:
+    """The same where the experiment names the keys: these, and no others."""
+    return ", ".join(row["scheme"] if key == SCHEME else _named(key, row["swept"]) for key in keys)
 
 
 def _varying(rows: Sequence[Row]) -> dict[str, list[Any]]:

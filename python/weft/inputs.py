@@ -11,13 +11,15 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from weft import _native
+from weft import _native, settings
 from weft._types import Expanded, RunSpec
 from weft.errors import ExperimentError
+from weft.settings import Settings
 
 WORKLOAD_SUFFIXES = (".cm", ".csv")
 DEFAULT_SCHEMES = ("ecmp", "spray", "reps", "ethereal")
@@ -38,16 +40,40 @@ class Experiment:
     """Short and distinct within a study: the file's stem. Figure files are named after it."""
     title: str
     notes: str
-    x: str | None
     text: str
     """What the user wrote, for the report."""
     runs: list[RunSpec]
     warnings: list[str]
+    source: str = "experiment"
+    """Its file, for messages."""
+    shown: dict[str, Any] = field(default_factory=dict)
+    """`report`, `best` and `printed` as written."""
+    ended: list[str] = field(default_factory=list)
+    """Swept keys that an option gave a single value."""
+    changed: bool = False
+    """Whether options changed what the file says."""
+
+    @cached_property
+    def settings(self) -> Settings:
+        """How the results are to be shown."""
+        return settings.read(self.shown, self.runs, self.ended, self.source, self.changed)
 
 
-def from_file(path: Path, overrides: Overrides = (), seeds: int | None = None) -> Experiment:
-    """The experiment in a TOML file."""
-    return _expand(_read(path), "toml", str(path), overrides, seeds)
+def from_file(
+    path: Path, overrides: Overrides = (), seeds: int | None = None, quick: bool = False
+) -> Experiment:
+    """The experiment in a TOML file; if `quick`, as short as its `[quick]` makes it."""
+    return _expand(_read(path), "toml", str(path), overrides, seeds, quick)
+
+
+def files_of(path: Path) -> list[Path]:
+    """The experiment files that a path means: itself, or those of a directory, by number."""
+    if not path.is_dir():
+        return [path]
+    found = sorted(path.glob("*.toml"), key=lambda one: _by_number(one.name))
+    if not found:
+        raise ExperimentError(f"{path}: a directory without experiments; name one that has .toml")
+    return found
 
 
 def from_dict(
@@ -55,6 +81,7 @@ def from_dict(
     source: str = "experiment",
     overrides: Overrides = (),
     seeds: int | None = None,
+    quick: bool = False,
 ) -> Experiment:
     """The experiment in a dict of the same shape as a TOML file."""
     try:
@@ -69,7 +96,7 @@ def from_dict(
     key = _not_finite(json.loads(text))
     if key is not None:
         raise ExperimentError(f"{source}: {key}: not a finite number; give it a value")
-    return _expand(text, "json", source, overrides, seeds)
+    return _expand(text, "json", source, overrides, seeds, quick)
 
 
 def from_workload(
@@ -130,7 +157,7 @@ def distinct_names(experiments: Sequence[Experiment]) -> list[Experiment]:
         seen[experiment.name] = seen.get(experiment.name, 0) + 1
         number = seen[experiment.name]
         name = experiment.name if number == 1 else f"{experiment.name}-{number}"
-        renamed.append(Experiment(**{**vars(experiment), "name": name}))
+        renamed.append(replace(experiment, name=name))
     return renamed
 
 
@@ -140,19 +167,27 @@ def _expand(
     source: str,
     overrides: Overrides,
     seeds: int | None,
+    quick: bool = False,
 ) -> Experiment:
-    expanded: Expanded = json.loads(_native.expand(text, form, source, list(overrides), seeds))
+    listed = _native.expand(text, form, source, list(overrides), seeds, quick)
+    expanded: Expanded = json.loads(listed)
     _refuse_twins(expanded["runs"], source)
     name = Path(source).stem.replace(" ", "-") or "experiment"
-    return Experiment(
+    experiment = Experiment(
         name=name,
         title=expanded["title"] or name,
         notes=expanded["notes"],
-        x=expanded["x"],
         text=text,
         runs=expanded["runs"],
         warnings=expanded["warnings"],
+        source=source,
+        shown=expanded["shown"],
+        ended=expanded["ended"],
+        changed=bool(overrides) or quick,
     )
+    # Read here, so that a mistake is told before anything runs.
+    _ = experiment.settings
+    return experiment
 
 
 def _refuse_twins(runs: Sequence[RunSpec], source: str) -> None:
@@ -231,6 +266,12 @@ def _not_finite(value: object, key: str = "") -> str | None:
         return None
     found = (_not_finite(part, name) for name, part in parts)
     return next((bad for bad in found if bad is not None), None)
+
+
+def _by_number(name: str) -> list[tuple[int, str]]:
+    """Sorts fig2 before fig10."""
+    parts = re.findall(r"[0-9]+|[^0-9]+", name)
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
 
 
 def _describe(fabric: Mapping[str, Any]) -> str:

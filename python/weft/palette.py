@@ -1,7 +1,8 @@
 """One colour, dash and marker a scheme, the same in every figure.
 
 The colours are those of Okabe and Ito, which stay apart for colour-blind readers; black is
-left out because it vanishes on dark paper. Dashes and markers repeat the distinction for print.
+left out because it vanishes on dark paper, and more of the same lightness behind them for
+sweeps with up to twelve series. Dashes and markers repeat the distinction for print.
 """
 
 from __future__ import annotations
@@ -33,8 +34,14 @@ _CYCLE = (
     Style("#E69F00", "dot", "triangle-down"),
     Style("#56B4E9", "dash", "cross"),
     Style("#8C6D31", "dashdot", "x"),
-    Style("#A0A0A0", "dot", "star"),
+    Style("#A0A0A0", "dot", "hexagon"),
+    Style("#7A5CC7", "solid", "pentagon"),
+    Style("#A8A200", "dash", "triangle-left"),
+    Style("#B3003C", "dashdot", "triangle-right"),
+    Style("#33BBB0", "dot", "diamond"),
 )
+
+_NEXT: dict[Dash, Dash] = {"solid": "dot", "dash": "solid", "dashdot": "dash", "dot": "dashdot"}
 
 _FIXED = {
     "ecmp": Style("#D55E00", "dash", "square"),
@@ -60,4 +67,6 @@ def styles(labels: Sequence[str]) -> dict[str, Style]:
     taken = {style.colour for style in chosen.values()}
     free = [style for style in _CYCLE if style.colour not in taken] or list(_CYCLE)
     rest = [label for label in labels if label not in chosen]
-    return chosen | {label: free[i % len(free)] for i, label in enumerate(rest)}
+    # Beyond the last colour the same ones come again, told apart by dash and marker.
+    again = [Style(s.colour, _NEXT[s.dash], "circle") for s in free]
+    return chosen | {label: (free + again)[i % (2 * len(free))] for i, label in enumerate(rest)}

@@ -19,6 +19,9 @@ class Watcher(Protocol):
     def start(self, total: int, kept: int) -> None:
         """`total` runs are wanted, `kept` of them are on disk already."""
 
+    def expect(self, seconds: float | None) -> None:
+        """So much time is left after the run that is told next; None if that is unknown."""
+
     def finished(self, name: str, row: Row | None) -> None:
         """A run ended; `row` is None if it stalled."""
 
@@ -35,6 +38,9 @@ class Silent:
     """Says nothing."""
 
     def start(self, total: int, kept: int) -> None:
+        """Nothing to say."""
+
+    def expect(self, seconds: float | None) -> None:
         """Nothing to say."""
 
     def finished(self, name: str, row: Row | None) -> None:
@@ -83,11 +89,11 @@ class Bar(Silent):
             progress.TextColumn("[dim]elapsed"),
             progress.TimeElapsedColumn(),
             progress.TextColumn("[dim]left"),
-            progress.TimeRemainingColumn(),
+            progress.TextColumn("{task.fields[left]}"),
             console=Console(stderr=True),
             transient=True,
         )
-        self._task = self._bar.add_task("simulating", total=None)
+        self._task = self._bar.add_task("simulating", total=None, left="?")
 
     def start(self, total: int, kept: int) -> None:
         """Draws the bar, what is kept counted as done."""
@@ -95,6 +101,10 @@ class Bar(Silent):
         # Kept runs must not make the remaining ones look fast: restart the clock behind them.
         self._bar.update(self._task, completed=kept)
         self._bar.reset(self._task, completed=kept, total=total)
+
+    def expect(self, seconds: float | None) -> None:
+        """Shows the time left."""
+        self._bar.update(self._task, left="?" if seconds is None else clock(seconds))
 
     def finished(self, name: str, row: Row | None) -> None:
         """Moves the bar."""
@@ -108,6 +118,13 @@ class Bar(Silent):
 
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
+
+
+def clock(seconds: float) -> str:
+    """`0:07`, `12:34`, `1:02:03`."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def watcher(quiet: bool) -> Watcher:

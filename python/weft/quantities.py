@@ -16,6 +16,7 @@ _PARSE = {
     | {"KiB": 1024.0, "MiB": 1024.0**2, "GiB": 1024.0**3},
     "rate": {"bps": 1.0, "Kbps": 1e3, "Mbps": 1e6, "Gbps": 1e9, "Tbps": 1e12},
 }
+_NUMBER = re.compile(r"\s*-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?\s*")
 _QUANTITY = re.compile(r"\s*([0-9][0-9_]*(?:\.[0-9]+)?)\s*([A-Za-zµ]+)\s*")
 
 
@@ -36,7 +37,11 @@ def magnitude(value: object) -> float | None:
         return None
     if isinstance(value, int | float):
         return float(value)
-    parsed = parse(value) if isinstance(value, str) else None
+    if not isinstance(value, str):
+        return None
+    if _NUMBER.fullmatch(value):
+        return float(value)
+    parsed = parse(value)
     return parsed[0] if parsed else None
 
 

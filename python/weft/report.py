@@ -14,10 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from weft import figures, tables
-from weft.charts import Axis, Bars, Curve, Figure, HeatMap, Lines, Panel
+from weft import beside, figures, tables, views
+from weft.charts import BARS, Axis, Bars, Curve, Figure, HeatMap, Lines, Mark, Panel
 from weft.errors import writing
-from weft.groups import group
 from weft.inputs import Experiment
 from weft.palette import BOUND
 from weft.quantities import format_time
@@ -25,8 +24,15 @@ from weft.study import Results
 
 Json = dict[str, Any]
 
-_OURS = r".+-(cct|slowdown|fct|peak-queue|queue-\d+|links-\d+)"
-"""How `figures` names what it draws."""
+_OURS = ("cct", "slowdown", "fct", "peak-queue", "best", r"queue-\d+", r"links-\d+")
+"""How `figures` names what it draws, columns that an experiment chooses apart."""
+
+
+_STAR: Json = {"symbol": "star", "size": 12, "line": {"width": 1.2, "color": "#333333"}}
+"""Seen on bars of every colour, and on light and dark paper."""
+_ERROR: Json = {"type": "data", "thickness": 1.2, "width": 3}
+_LETTERS = 100
+"""Names of categories with more letters stand aslant, and get a higher plot."""
 
 
 def make(results: Results, directory: Path) -> list[Path]:
@@ -41,24 +47,26 @@ def make(results: Results, directory: Path) -> list[Path]:
         rows = results.rows(experiment)
         if not rows:
             continue
-        grouping = group(rows, experiment.x)
-        drawn = figures.of_experiment(experiment, results, grouping)
+        view = views.of(experiment, rows)
+        drawn = figures.of_experiment(experiment, results, view)
         with writing(folder):
             for figure in drawn:
                 written += plots.draw(figure, folder)
-        table = tables.summarise(grouping, len(experiment.runs))
-        sections.append(_section(experiment, table, drawn))
+        table = tables.of(view, len(experiment.runs))
+        sections.append(_section(experiment, table, beside.of(view), drawn))
     path = directory / "report.html"
-    _remove_stale(folder, written)
+    _remove_stale(folder, written, results.runs.columns)
     with writing(path):
         _replace(path, _page(results, sections))
     return [*written, path]
 
 
-def _remove_stale(folder: Path, written: Sequence[Path]) -> None:
+def _remove_stale(folder: Path, written: Sequence[Path], columns: Sequence[str]) -> None:
     """Plots of experiments whose tables are no longer here; what others put there stays."""
+    names = "|".join([*_OURS, *map(re.escape, columns)])
     for path in folder.iterdir():
-        ours = path.suffix in (".png", ".svg") and re.fullmatch(_OURS, path.stem)
+        drawn = re.fullmatch(f".+-({names})(-curve)?", path.stem)
+        ours = path.suffix in (".png", ".svg") and drawn
         if ours and path not in written:
             path.unlink()
 
@@ -93,13 +101,19 @@ def _page(results: Results, sections: list[Json]) -> str:
         title=titles[0] if len(titles) == 1 else "Weft report",
         sections=sections,
         study=results.study,
+        heads=beside.HEADS,
         # "</script>" inside a string would end the script element.
         figures_json=Markup(_compact(figures_json).replace("</", "<\\/")),  # noqa: S704
         plotly=Markup(get_plotlyjs()),  # noqa: S704
     )
 
 
-def _section(experiment: Experiment, table: tables.Table, drawn: list[Figure]) -> Json:
+def _section(
+    experiment: Experiment,
+    table: tables.Table,
+    compared: beside.Beside | None,
+    drawn: list[Figure],
+) -> Json:
     return {
         "name": experiment.name,
         "title": experiment.title,
@@ -107,6 +121,7 @@ def _section(experiment: Experiment, table: tables.Table, drawn: list[Figure]) -
         "text": experiment.text,
         "warnings": experiment.warnings,
         "table": table,
+        "beside": compared,
         "figures": [
             {
                 "name": figure.name,
@@ -129,7 +144,7 @@ def _panel(panel: Panel) -> Json:
             drawn = _heat_map(panel.plot)
     drawn["layout"] |= {"xaxis": _axis(panel.plot.x) | drawn["layout"].get("xaxis", {})}
     drawn["layout"] |= {"yaxis": _axis(panel.plot.y) | drawn["layout"].get("yaxis", {})}
-    return drawn | {"title": panel.title}
+    return {"tall": False} | drawn | {"title": panel.title}
 
 
 def _bars(plot: Bars) -> Json:
@@ -137,6 +152,7 @@ def _bars(plot: Bars) -> Json:
     data: list[Json] = []
     for series in plot.series:
         halves = [half or 0.0 for half in series.halves]
+        notes = series.notes or ("",) * len(halves)
         data.append(
             {
                 "type": "bar",
@@ -144,20 +160,38 @@ def _bars(plot: Bars) -> Json:
                 "x": places,
                 "y": series.values,
                 "customdata": [
-                    f"{series.label or category}" + (f" ± {half:.3g}" if half else "")
-                    for category, half in zip(plot.categories, halves, strict=True)
+                    " ".join(
+                        part
+                        for part in (
+                            series.label or category,
+                            f"± {half:.3g}" if half else "",
+                            note,
+                        )
+                        if part
+                    )
+                    for category, half, note in zip(plot.categories, halves, notes, strict=True)
                 ],
                 "hovertemplate": "%{y:.4g}<br>%{customdata}<extra></extra>",
                 "marker": {"color": [style.colour for style in series.styles]},
-                "error_y": {"type": "data", "array": halves, "visible": any(halves)},
+                "error_y": _ERROR | {"array": halves, "visible": any(halves)},
                 "showlegend": len(plot.series) > 1,
             }
         )
     if plot.bound:
         data.append(_bound(plot))
-    ticks = {"tickvals": places, "ticktext": plot.categories, "showgrid": False, "zeroline": False}
+    if any(mark for series in plot.series for mark in series.printed):
+        data.append(_printed_beside(plot))
+    ticks: Json = {
+        "tickvals": places,
+        "ticktext": plot.categories,
+        "showgrid": False,
+        "zeroline": False,
+    }
     span = [-0.6, len(places) - 0.4]
-    return {"data": data, "layout": {"xaxis": ticks | {"range": span}, "barmode": "group"}}
+    aslant = sum(map(len, plot.categories)) > _LETTERS
+    ticks |= {"range": span} | ({"tickangle": -35} if aslant else {})
+    layout = {"xaxis": ticks, "barmode": "group", "bargap": 1 - BARS}
+    return {"data": data, "layout": layout, "tall": aslant}
 
 
 def _bound(plot: Bars) -> Json:
@@ -179,8 +213,55 @@ def _bound(plot: Bars) -> Json:
     }
 
 
+def _printed_beside(plot: Bars) -> Json:
+    """What is printed, over the middle of each bar."""
+    width = BARS / len(plot.series)
+    marks = [
+        (place - BARS / 2 + width * (number + 0.5), mark, series.label or category)
+        for number, series in enumerate(plot.series)
+        for place, (category, mark) in enumerate(
+            zip(plot.categories, series.printed, strict=True) if series.printed else ()
+        )
+        if mark is not None
+    ]
+    names = [f"{label}: printed" for _, _, label in marks]
+    return _printed([x for x, _, _ in marks], [mark for _, mark, _ in marks], names) | {
+        "name": "printed",
+        "showlegend": True,
+        "marker": _STAR | {"color": "#ffffff"},
+    }
+
+
+def _printed(x: list[float], marks: list[Mark], names: list[str]) -> Json:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": x,
+        "y": [mark.value for mark in marks],
+        "customdata": [
+            name + (f" ± {mark.half:.3g}" if mark.half else "")
+            for name, mark in zip(names, marks, strict=True)
+        ],
+        "hovertemplate": "%{customdata}<br>%{y:.4g}<extra></extra>",
+        "error_y": _ERROR
+        | {
+            "array": [mark.half for mark in marks],
+            "visible": any(mark.half for mark in marks),
+        },
+    }
+
+
 def _lines(plot: Lines) -> Json:
-    return {"data": [_curve(curve) for curve in plot.curves], "layout": {"hovermode": "closest"}}
+    data = [_curve(curve) for curve in plot.curves]
+    for number, label in enumerate(dict.fromkeys(spot.label for spot in plot.spots)):
+        mine = [spot for spot in plot.spots if spot.label == label]
+        names = [f"{label}: printed"] * len(mine)
+        colour = mine[0].style.colour
+        drawn = _printed([spot.x for spot in mine], [spot.mark for spot in mine], names)
+        # One entry in the legend stands for all: what is printed is a star everywhere.
+        entry = {"name": "printed", "legendgroup": "printed", "showlegend": number == 0}
+        data.append(drawn | entry | {"marker": _STAR | {"color": colour}})
+    return {"data": data, "layout": {"hovermode": "closest"}}
 
 
 def _curve(curve: Curve) -> Json:
@@ -192,12 +273,15 @@ def _curve(curve: Curve) -> Json:
         "y": [_rounded(value) for value in curve.y],
         "line": {"color": curve.style.colour, "dash": curve.style.dash, "width": 2},
         "marker": {"symbol": curve.style.marker, "size": 7},
-        "error_y": {
-            "type": "data",
+        "error_y": _ERROR
+        | {
             "array": [half or 0.0 for half in curve.halves],
             "visible": any(curve.halves),
         },
-        "hovertemplate": f"{curve.label}: %{{y:.4g}} at %{{x:.4g}}<extra></extra>",
+        "customdata": curve.notes,
+        "hovertemplate": f"{curve.label}: %{{y:.4g}} at %{{x:.4g}}"
+        + ("<br>%{customdata}" if any(curve.notes) else "")
+        + "<extra></extra>",
     }
 
 

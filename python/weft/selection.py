@@ -7,8 +7,10 @@ from typing import TypeVar
 
 from weft.groups import Grouping
 
-MOST_SERIES = 8
+MOST_SERIES = 12
 MOST_PANELS = 4
+MOST_MEASURED = 6
+"""Panels of a figure that shows means: its curves are simpler than those of single runs."""
 
 T = TypeVar("T")
 
@@ -34,9 +36,22 @@ def one_run(grouping: Grouping) -> str:
 
 def remark(grouping: Grouping) -> str:
     """What a figure of panels leaves out, as a further sentence of its caption."""
+    return _shown(grouping, len(grouping.categories), MOST_PANELS, "combinations")
+
+
+def remark_on(grouping: Grouping) -> str:
+    """The same for a figure of means: curves in a panel a facet, or bars side by side."""
+    lines = grouping.numeric_x() is not None
+    if not lines and len(grouping.categories) == 1:
+        return ""
+    return _shown(grouping, len(grouping.facets) if lines else 1, MOST_MEASURED, "cases")
+
+
+def _shown(grouping: Grouping, panels: int, most: int, what: str) -> str:
     parts = []
     if len(grouping.series) > MOST_SERIES:
-        parts.append(f"the first {MOST_SERIES} of {len(grouping.series)} schemes")
-    if len(grouping.categories) > MOST_PANELS:
-        parts.append(f"{MOST_PANELS} of {len(grouping.categories)} combinations")
+        many = "schemes" if grouping.series_name == "scheme" else "series"
+        parts.append(f"the first {MOST_SERIES} of {len(grouping.series)} {many}")
+    if panels > most:
+        parts.append(f"{most} of {panels} {what}")
     return f" Shown: {' and '.join(parts)}." if parts else ""

@@ -30,11 +30,16 @@ def counted(fewest: int, most: int) -> str:
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean and the half width of its 95 % confidence interval, None for a single sample."""
+    """A mean, the half width of its 95 % confidence interval, and the standard deviation.
+
+    The latter two are None for a single sample.
+    """
 
     value: float
     half: float | None
     samples: int
+    sd: float | None = None
+    """Of the samples, as an estimate for all there could be (n - 1)."""
 
 
 def mean(samples: Sequence[float]) -> Mean:
@@ -44,4 +49,5 @@ def mean(samples: Sequence[float]) -> Mean:
     if count < 2:
         return Mean(value, None, count)
     variance = math.fsum((sample - value) ** 2 for sample in samples) / (count - 1)
-    return Mean(value, student_t95(count - 1) * math.sqrt(variance / count), count)
+    half = student_t95(count - 1) * math.sqrt(variance / count)
+    return Mean(value, half, count, math.sqrt(variance))

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weft import _native
+from weft import _native, best
 from weft._types import Row, RunSpec
 from weft.errors import ExperimentError, writing
 from weft.inputs import Experiment
+from weft.progress import Watcher
 from weft.store import TABLES, Listed, Store, flaw_of_table
-from weft.sweep import plain_name
+from weft.sweep import Crew, Later, Tally, execute, plain_name
 
 if TYPE_CHECKING:
     import polars as pl
@@ -44,6 +45,58 @@ class Study:
             for spec in experiment.runs
             if store.has(spec["key"])
         ]
+
+    def rows(self, experiment: Experiment, store: Store) -> list[Row]:
+        """The rows of one experiment's finished runs, in run order, each with its `swept`."""
+        return [
+            store.record(spec["key"])["row"] | {"swept": spec["swept"]}
+            for spec in experiment.runs
+            if store.has(spec["key"])
+        ]
+
+    def carry_out(self, store: Store, crew: Crew, watcher: Watcher) -> tuple[Study, Tally]:
+        """Simulate what is missing; the study of the runs that belong to its results.
+
+        Those are all runs, but for an experiment that searches for the best value of a key
+        with a few seeds: of its other values the other seeds are left out.
+        """
+        first, expected = self._searched()
+        later = Later(lambda: self._narrowed(store).runs(), expected) if expected else None
+        unchecked = True
+
+        def seen(row: Row) -> None:
+            nonlocal unchecked
+            if unchecked:
+                for experiment in self.experiments:
+                    experiment.settings.check(row)
+            unchecked = False
+
+        tally = execute(first, store, crew, watcher, self.name_of, later, seen)
+        return self if tally.interrupted else self._narrowed(store), tally
+
+    def _searched(self) -> tuple[list[RunSpec], int]:
+        """The runs that do not depend on others, and how many will."""
+        runs: list[RunSpec] = []
+        expected = 0
+        for experiment in self.experiments:
+            wanted = experiment.settings.best
+            runs += experiment.runs if wanted is None else best.searched(experiment.runs, wanted)
+            expected += 0 if wanted is None else best.expected(experiment.runs, wanted)
+        return runs, expected
+
+    def _narrowed(self, store: Store) -> Study:
+        """The study without the runs that a search has made needless."""
+        experiments = []
+        for experiment in self.experiments:
+            wanted = experiment.settings.best
+            if wanted is not None and wanted.search_seeds is not None:
+                rows = self.rows(experiment, store)
+                if rows:
+                    experiment.settings.check(rows[0])
+                runs = best.narrowed(experiment.runs, rows, wanted)
+                experiment = replace(experiment, runs=runs)
+            experiments.append(experiment)
+        return replace(self, experiments=experiments)
 
     def name_of(self, spec: RunSpec) -> str:
         """What a run is called: its experiment and what tells it from the others there."""

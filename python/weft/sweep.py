@@ -8,6 +8,7 @@ let timing decide what ends up in a result.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 from weft import _native
 from weft._types import Row, RunSpec
 from weft.errors import ExperimentError, StallError
+from weft.forecast import Forecast
 from weft.progress import Watcher
 from weft.store import Store
 
@@ -57,70 +59,140 @@ def plain_name(spec: RunSpec) -> str:
     return f"{spec['label']} seed {spec['seed']}"
 
 
+@dataclass(frozen=True)
+class Later:
+    """Runs that are known only when others have ended."""
+
+    runs: Callable[[], Sequence[RunSpec]]
+    """All runs that are wanted, the earlier ones among them; called once those have ended."""
+    expected: int
+    """How many they will add."""
+
+
 def execute(
     runs: Sequence[RunSpec],
     store: Store,
     crew: Crew,
     watcher: Watcher,
     name: Callable[[RunSpec], str] = plain_name,
+    later: Later | None = None,
+    seen: Callable[[Row], None] | None = None,
 ) -> Tally:
     """Simulate those of `runs` that `store` does not have, side by side as `crew` says.
 
-    `name` says what a run is called in progress lines and in the tally.
+    `name` says what a run is called in progress lines and in the tally. `seen` gets the row of
+    every run that ends, and may refuse to go on by raising.
     Ctrl-C stops the running simulations and returns with `interrupted` set. A stalled run is
     noted and the others go on; any other failure stops everything and is raised.
     """
-    wanted: dict[str, RunSpec] = {}
-    for spec in runs:
-        wanted.setdefault(spec["key"], spec)
-    missing = [spec for key, spec in wanted.items() if not store.has(key)]
-    tally = Tally(len(wanted), len(wanted) - len(missing))
-    if not missing:
-        return tally
-    stalls: dict[str, str] = {}
-    cancel = _native.Cancel()
-    cores = _native.cores()
-    share = crew.share(len(missing), cores)
-    with ThreadPoolExecutor(crew.side_by_side(len(missing), cores)) as pool:
-        futures: dict[Future[Row], RunSpec] = {}
-        # Entered inside the pool: after an error the watcher is gone before the pool waits.
-        with watcher:
-            watcher.start(tally.total, tally.done)
+    sweep = _Sweep(store, crew, watcher, name, seen)
+    sweep.round(runs, later.expected if later else 0)
+    if later is not None and not sweep.interrupted:
+        sweep.round(later.runs(), 0)
+    return sweep.tally()
+
+
+class _Sweep:
+    """One call of `execute`: what is wanted and how it went so far."""
+
+    def __init__(
+        self,
+        store: Store,
+        crew: Crew,
+        watcher: Watcher,
+        name: Callable[[RunSpec], str],
+        seen: Callable[[Row], None] | None,
+    ) -> None:
+        self._store, self._crew, self._watcher = store, crew, watcher
+        self._name, self._seen = name, seen
+        self._wanted: dict[str, RunSpec] = {}
+        self._stalls: dict[str, str] = {}
+        self._cores = _native.cores()
+        self._forecast: Forecast | None = None
+        self.interrupted = False
+
+    def round(self, runs: Sequence[RunSpec], expected: int) -> None:
+        """Simulate what is missing of `runs`; so many are `expected` after them."""
+        for spec in runs:
+            self._wanted.setdefault(spec["key"], spec)
+        missing = self._missing()
+        if not missing:
+            return
+        workers = self._crew.side_by_side(len(missing), self._cores)
+        first, self._forecast = self._forecast is None, self._forecast or Forecast(workers)
+        self._forecast.add(missing, expected)
+        cancel = _native.Cancel()
+        # The watcher inside the pool: after an error it is gone before the pool waits.
+        with ThreadPoolExecutor(workers) as pool, self._watcher:
+            if first:
+                total = len(self._wanted) + expected
+                self._watcher.start(total, len(self._wanted) - len(missing))
             try:
-                for spec in missing:
-                    futures[pool.submit(_one, spec, store, cancel, crew.threads, share)] = spec
-                for future in as_completed(futures):
-                    key, called = futures[future]["key"], name(futures[future])
-                    row = _finish(future, key, called, stalls)
-                    tally.done += row is not None
-                    watcher.finished(called, row)
+                self._run(missing, pool, cancel)
             except BaseException as error:
                 cancel.cancel()
                 pool.shutdown(wait=False, cancel_futures=True)
                 if not isinstance(error, KeyboardInterrupt):
                     raise
-                tally.interrupted = True
-    tally.done = sum(store.has(key) for key in wanted)
-    tally.stalls = [stalls[key] for key in wanted if key in stalls]
-    return tally
+                self.interrupted = True
+
+    def _missing(self) -> list[RunSpec]:
+        """What is neither there nor stalled, seed by seed: see `Forecast`."""
+        missing = [
+            spec
+            for key, spec in self._wanted.items()
+            if key not in self._stalls and not self._store.has(key)
+        ]
+        ranks = {seed: rank for rank, seed in enumerate(dict.fromkeys(s["seed"] for s in missing))}
+        return sorted(missing, key=lambda spec: ranks[spec["seed"]])
+
+    def _run(
+        self, missing: Sequence[RunSpec], pool: ThreadPoolExecutor, cancel: _native.Cancel
+    ) -> None:
+        share, threads = self._crew.share(len(missing), self._cores), self._crew.threads
+        futures: dict[Future[tuple[Row, float]], RunSpec] = {}
+        for spec in missing:
+            futures[pool.submit(_one, spec, self._store, cancel, threads, share)] = spec
+        for future in as_completed(futures):
+            self._ended(future, futures[future])
+
+    def _ended(self, future: Future[tuple[Row, float]], spec: RunSpec) -> None:
+        called = self._name(spec)
+        row, seconds = _finish(future, spec["key"], called, self._stalls)
+        if row is not None and self._seen is not None:
+            self._seen(row)
+        if self._forecast is not None:
+            self._forecast.ended(spec, seconds)
+            self._watcher.expect(self._forecast.left())
+        self._watcher.finished(called, row)
+
+    def tally(self) -> Tally:
+        """How it ended."""
+        done = sum(self._store.has(key) for key in self._wanted)
+        stalls = [self._stalls[key] for key in self._wanted if key in self._stalls]
+        return Tally(len(self._wanted), done, stalls, self.interrupted)
 
 
 def _one(
     spec: RunSpec, store: Store, cancel: _native.Cancel, threads: int | None, share: int
-) -> Row:
+) -> tuple[Row, float]:
+    """Simulate and store one run; its row, and the seconds that it took."""
+    began = time.monotonic()
     experiment, seed = json.dumps(spec["experiment"]), spec["seed"]
     outcome = _native.run(experiment, seed, cancel, threads=threads, share=share)
     store.put(spec, outcome)
-    return outcome["row"]
+    return outcome["row"], time.monotonic() - began
 
 
-def _finish(future: Future[Row], key: str, called: str, stalls: dict[str, str]) -> Row | None:
-    """The row of a run that has ended, or None and a line in `stalls`."""
+def _finish(
+    future: Future[tuple[Row, float]], key: str, called: str, stalls: dict[str, str]
+) -> tuple[Row | None, float]:
+    """What `_one` gave, or no row and a line in `stalls`."""
     try:
         return future.result()
     except StallError as error:
         stalls[key] = f"{called}: {error}"
-        return None
+        return None, 0.0
     except ExperimentError as error:
         # What only a run can tell: say which one.
         raise ExperimentError(f"{called}: {error}") from None

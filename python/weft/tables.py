@@ -9,13 +9,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from weft import stats
+from weft import measures, stats
 from weft._types import Row
-from weft.groups import Category, Grouping, group
-from weft.quantities import format_bytes, format_count, format_time, significant, time_unit
+from weft.groups import Category, Grouping, group, key_name
+from weft.quantities import (
+    format_bytes,
+    format_count,
+    format_time,
+    magnitude,
+    significant,
+    time_unit,
+)
+from weft.store import text_of
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from weft.views import View
 
 _ROOMY = 100
 _ZERO = 0.05  # Prints as 0.0.
@@ -63,6 +73,10 @@ class Table:
     """How many runs the table is made of."""
     wanted: int
     """How many runs the experiment has: more than `runs` if some stalled or never ran."""
+    series_name: str = "scheme"
+    """What the lines of a section are."""
+    spare: tuple[int, ...] = ()
+    """Columns that a narrow terminal can do without."""
 
     @property
     def basis(self) -> str:
@@ -82,30 +96,92 @@ class Table:
         return f"{low} hosts" if low == high else f"{low} to {high} hosts"
 
 
-def summarise(grouping: Grouping, wanted: int | None = None) -> Table:
+def of(view: View, wanted: int) -> Table:
+    """The table of a view of an experiment that has `wanted` runs."""
+    best, settings = view.settings.best, view.settings
+    missing = wanted - sum(map(len, (view.curve or view.grouping).cells.values()))
+    shown = sum(map(len, view.grouping.cells.values()))
+    return summarise(view.grouping, shown + missing, settings.columns, best.over if best else None)
+
+
+def summarise(
+    grouping: Grouping,
+    wanted: int | None = None,
+    columns: Sequence[str] = (),
+    over: str | None = None,
+) -> Table:
     """One section a category, one line a series: means over seeds.
 
-    `wanted` is the number of runs that the experiment has, where some may be missing.
+    `wanted` is the number of runs that the experiment has, where some may be missing; `columns`
+    are result columns to show instead of the usual ones; `over` is the key whose best value
+    the rows have (`weft.best`).
     """
+    titles = _titles(grouping, columns)
     reference = "ecmp" if "ecmp" in grouping.series else grouping.series[0]
     sections = []
     for category in grouping.categories:
         present = [series for series in grouping.series if grouping.rows(category, series)]
         base = grouping.rows(category, reference)
         cells = {series: grouping.rows(category, series) for series in present}
-        lines = [Line(series, _cells(rows, base)) for series, rows in cells.items()]
+        lines = [
+            Line(series, _best(rows, over) + (_chosen(rows, titles) or _cells(rows, base)))
+            for series, rows in cells.items()
+        ]
         rows = [row for group_rows in cells.values() for row in group_rows]
         seeds = (min(map(len, cells.values())), max(map(len, cells.values())))
         bound = stats.mean([row["bound_s"] for row in rows]).value
         sections.append(Section(category, rows[0]["hosts"], seeds, bound, lines))
     runs = sum(map(len, grouping.cells.values()))
+    heads = [(title, meaning) for _, title, meaning in titles] or _COLUMNS
+    if over is not None:
+        heads = [(f"best {key_name(over)}", f"The best value of {over}"), *heads]
     return Table(
-        columns=[title.format(reference=reference) for title, _ in _COLUMNS],
-        meanings=[meaning.format(reference=reference) for _, meaning in _COLUMNS],
+        columns=[title.format(reference=reference) for title, _ in heads],
+        meanings=[meaning.format(reference=reference) for _, meaning in heads],
         sections=sections,
         runs=runs,
         wanted=runs if wanted is None else wanted,
+        series_name=grouping.series_name,
+        spare=tuple(i for i, (title, _) in enumerate(heads) if title == _SD),
     )
+
+
+_SD = "sd"
+Title = tuple[str, str, str]
+"""A result column, what stands over it, and what it means."""
+
+
+def _titles(grouping: Grouping, columns: Sequence[str]) -> list[Title]:
+    """Each of the columns, with one for its deviation where there are several seeds."""
+    several = max(map(len, grouping.cells.values())) > 1
+    titles = []
+    for column in columns:
+        name = measures.title_of(column)
+        meaning = f"{column}: mean over seeds, with the 95 % confidence interval"
+        titles.append((column, name, meaning))
+        if several:
+            titles.append((column, _SD, f"Standard deviation of {name} over seeds"))
+    return titles
+
+
+def _chosen(rows: Sequence[Row], titles: Sequence[Title]) -> list[Cell]:
+    cells = []
+    for column, title, _ in titles:
+        mean = stats.mean([row[column] for row in rows])
+        if title != _SD:
+            cells.append(Cell(measures.shown(column, mean.value, mean.half), mean.value))
+        elif mean.sd is None:
+            cells.append(Cell("", 0.0))
+        else:
+            cells.append(Cell(measures.deviation(column, mean.value, mean.sd), mean.sd))
+    return cells
+
+
+def _best(rows: Sequence[Row], over: str | None) -> list[Cell]:
+    if over is None:
+        return []
+    value = rows[0]["best"]
+    return [Cell(text_of(value), magnitude(value) or 0.0)]
 
 
 _COLUMNS = [
@@ -122,12 +198,12 @@ _COLUMNS = [
 
 def text(table: Table, title: str, width: int) -> str:
     """A table for a terminal of `width` columns: titles over numbers, a line a series."""
-    heads = [("", "scheme"), *(_two_lines(column) for column in table.columns)]
-    lines = [line for section in table.sections for line in section.lines]
-    grid = [[line.series, *(cell.text for cell in line.cells)] for line in lines]
-    widths = [
-        max(map(len, column)) for column in zip(*zip(*heads, strict=True), *grid, strict=True)
-    ]
+    heads, grid = _grid(table, range(len(table.columns)))
+    widths = _widths(heads, grid)
+    if sum(widths) + len(widths) > width:
+        kept = [i for i in range(len(table.columns)) if i not in table.spare]
+        heads, grid = _grid(table, kept)
+        widths = _widths(heads, grid)
     gap = "  " if sum(widths) + 2 * len(widths) <= width else " "
     rule = "\N{BOX DRAWINGS LIGHT HORIZONTAL}" * (sum(widths) + len(gap) * (len(widths) - 1))
 
@@ -135,12 +211,29 @@ def text(table: Table, title: str, width: int) -> str:
         first, *rest = zip(cells, widths, strict=True)
         return gap.join([f"{first[0]:<{first[1]}}", *(f"{cell:>{size}}" for cell, size in rest)])
 
-    drawn = [title, rule, *(row([head[i] for head in heads]) for i in range(2))]
+    above = [row([head[0] for head in heads])] if any(head[0] for head in heads) else []
+    drawn = [title, rule, *above, row([head[1] for head in heads])]
     rows = iter(grid)
     for section in table.sections:
         drawn += [rule, *_above(table, section)]
         drawn += [row(next(rows)) for _ in section.lines]
     return "\n".join([*drawn, rule, _below(table)])
+
+
+Heads = list[tuple[str, str]]
+Grid = list[list[str]]
+
+
+def _grid(table: Table, columns: Sequence[int]) -> tuple[Heads, Grid]:
+    """Titles in two lines, and what stands under them."""
+    heads = [("", table.series_name), *(_two_lines(table.columns[i]) for i in columns)]
+    lines = [line for section in table.sections for line in section.lines]
+    return heads, [[line.series, *(line.cells[i].text for i in columns)] for line in lines]
+
+
+def _widths(heads: Heads, grid: Grid) -> list[int]:
+    columns = zip(*zip(*heads, strict=True), *grid, strict=True)
+    return [max(map(len, column)) for column in columns]
 
 
 def plain(runs: pl.DataFrame) -> str:

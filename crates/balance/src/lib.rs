@@ -6,12 +6,13 @@
 //! |---|---|---|
 //! | at the NIC, when messages are posted | [`plan`] | once a message or batch: split, pin, give entropy |
 //! | at the flow | [`steer`] | once a packet sent and once a feedback: which entropy or path |
-//! | in a switch | [`hash`], or follow the path id | once a packet |
+//! | in a switch | [`forward`]; most schemes leave it to the [`hash`] or a path id | once a packet |
 //!
 //! One file a scheme in [`scheme`], and one line in the registry there: `docs/add-a-scheme.md`
 //! walks through it. Invariant: what a scheme decides is a function of its configuration, the
 //! seed and the calls made to it.
 
+pub mod forward;
 pub mod hash;
 pub mod plan;
 mod registry;

@@ -96,15 +96,18 @@ pub struct HostContext {
     pub host: HostId,
     /// All randomness follows from it.
     pub seed: u64,
+    /// Payload of a full packet, in bytes.
+    pub mtu: u32,
     /// When pieces start.
     pub starts: Starts,
 }
 
 impl Planner {
-    /// The planner of `host`. All its randomness follows from `seed`.
-    pub fn new(config: &BalanceConfig, host: HostId, seed: u64) -> Planner {
+    /// The planner of `host`. All its randomness follows from `seed`; `mtu` is the payload of a
+    /// full packet, in bytes.
+    pub fn new(config: &BalanceConfig, host: HostId, seed: u64, mtu: u32) -> Planner {
         let starts = Starts::new(config.start_jitter, seed);
-        Planner::of(&config.scheme, &HostContext { host, seed, starts })
+        Planner::of(&config.scheme, &HostContext { host, seed, mtu, starts })
     }
 }
 
@@ -121,13 +124,17 @@ impl Whole {
     pub fn new(context: &HostContext) -> Whole {
         Whole { entropy: Draw::new(context.seed, "entropy"), starts: context.starts }
     }
+    /// The entropy of `message`.
+    #[inline]
+    pub fn entropy(&self, message: MessageId) -> u16 {
+        (self.entropy.at(u64::from(message.0), 0) >> 48) as u16
+    }
 }
 
 impl Plan for Whole {
     fn post(&mut self, _: Time, post: Post, _: &Fabric, out: &mut Vec<Piece>) {
         let Post { message, dst, bytes } = post;
-        let entropy = (self.entropy.at(u64::from(message.0), 0) >> 48) as u16;
-        let (route, delay) = (Route::Hashed(entropy), self.starts.delay(message, 0));
+        let (route, delay) = (Route::Hashed(self.entropy(message)), self.starts.delay(message, 0));
         out.push(Piece { message, dst, bytes, part: 0, route, delay });
     }
 }

@@ -1,5 +1,9 @@
 //! What the registry of schemes makes of its list: one enum for what a scheme is told and one
-//! for each place where schemes act, with a `match` behind every call.
+//! for each place where schemes act, with a `match` behind every call; and how names are read.
+
+use crate::scheme::{SCHEMES, Scheme, SchemeConfig, SchemeInfo};
+use weft_units::options::Settled;
+use weft_units::{OptionError, Options};
 
 /// Takes `module::Scheme` for every scheme; each implements [`crate::scheme::Scheme`]. A type
 /// that is a planner or a flow's state of several schemes becomes a variant for each of them.
@@ -38,15 +42,19 @@ macro_rules! schemes {
                 name: &str,
                 given: &[(&str, &str)],
             ) -> Result<(SchemeConfig, Settled), OptionError> {
-                $(if name == <$Scheme as Scheme>::INFO.name {
-                    let owner = format!("scheme {name:?}");
-                    let mut options =
-                        Options::new(&owner, <$Scheme as Scheme>::INFO.options, given)?;
-                    let scheme = <$Scheme as Scheme>::read(&mut options)?;
-                    return Ok((scheme.into(), options.settle()?));
+                let spelling = Spelling::read(name)?;
+                $(if spelling.info.name == <$Scheme as Scheme>::INFO.name {
+                    return spelling.settle::<$Scheme>(given);
                 })*
-                let known: Vec<_> = SCHEMES.iter().map(|info| info.name).collect();
-                Err(OptionError::unknown("scheme", name, &known))
+                unreachable!("{:?} is in the registry", spelling.info)
+            }
+            /// As [`Scheme::is_multipath`].
+            pub fn is_multipath(&self) -> bool {
+                match self { $(SchemeConfig::$Scheme(scheme) => scheme.is_multipath()),* }
+            }
+            /// As [`Scheme::number`].
+            pub(crate) fn number(&self) -> Option<u32> {
+                match self { $(SchemeConfig::$Scheme(scheme) => scheme.number()),* }
             }
         }
 
@@ -125,31 +133,146 @@ macro_rules! schemes {
             pub fn is_fixed(&self) -> bool {
                 matches!(self, Steering::Fixed)
             }
+            /// Whether it wants round-trip times: [`Steer::TIMED`].
+            #[inline]
+            pub fn is_timed(&self) -> bool {
+                match self {
+                    Steering::Fixed => false,
+                    $(Steering::$Scheme(_) => {
+                        <<$Scheme as Scheme>::Steering as Steer>::TIMED
+                    }),*
+                }
+            }
             /// As [`Steer::route`].
             #[inline]
-            pub fn route(&mut self, base: Route) -> Route {
+            pub fn route(&mut self, base: Route, at: Departure) -> Route {
                 match self {
                     Steering::Fixed => base,
-                    $(Steering::$Scheme(state) => state.route(base)),*
+                    $(Steering::$Scheme(state) => state.route(base, at)),*
                 }
             }
             /// As [`Steer::on_ack`].
             #[inline]
-            pub fn on_ack(&mut self, entropy: u16, marked: bool) {
+            pub fn on_ack(&mut self, feedback: Feedback) {
                 match self {
                     Steering::Fixed => {}
-                    $(Steering::$Scheme(state) => state.on_ack(entropy, marked)),*
+                    $(Steering::$Scheme(state) => state.on_ack(feedback)),*
                 }
             }
             /// As [`Steer::on_time_out`].
-            pub fn on_time_out(&mut self) {
+            pub fn on_time_out(&mut self, now: Time) {
                 match self {
                     Steering::Fixed => {}
-                    $(Steering::$Scheme(state) => state.on_time_out()),*
+                    $(Steering::$Scheme(state) => state.on_time_out(now)),*
                 }
+            }
+        }
+
+        /// What acts in one switch. See [`Forward`] for the calls.
+        #[derive(Clone, Debug)]
+        pub enum Switching {
+            /// Every packet goes where the hash says, whatever the scheme: one variant for all,
+            /// so that [`Switching::is_hashed`] is one comparison.
+            Hashed,
+            $(#[doc = concat!("Of [`", stringify!($Scheme), "`], unless that is hashed.")]
+            $Scheme(<$Scheme as Scheme>::Switching)),*
+        }
+
+        $(const _: () = assert!(
+            <$Scheme as Scheme>::INFO.in_switch != <<$Scheme as Scheme>::Switching as Forward>::HASHED,
+            concat!(stringify!($Scheme), "::INFO.in_switch says otherwise than its Switching")
+        );)*
+
+        impl Switching {
+            pub(crate) fn of(scheme: &SchemeConfig, context: &SwitchContext) -> Switching {
+                match scheme {
+                    $(SchemeConfig::$Scheme(scheme) => {
+                        if <<$Scheme as Scheme>::Switching as Forward>::HASHED {
+                            Switching::Hashed
+                        } else {
+                            Switching::$Scheme(scheme.switching(context))
+                        }
+                    })*
+                }
+            }
+            /// Whether every packet goes where the hash says, so that [`Switching::choose`] can
+            /// be left out.
+            #[inline(always)]
+            pub fn is_hashed(&self) -> bool {
+                matches!(self, Switching::Hashed)
+            }
+            /// As [`Forward::choose`].
+            #[inline]
+            pub fn choose<H: Hops>(&mut self, packet: &Passing, hops: &H) -> u32 {
+                let hop = match self {
+                    Switching::Hashed => packet.hashed,
+                    $(Switching::$Scheme(state) => state.choose(packet, hops)),*
+                };
+                debug_assert!(hop < hops.count(), "hop {hop} of {}", hops.count());
+                hop
             }
         }
     };
 }
 
 pub(crate) use schemes;
+
+/// A scheme's name as somebody wrote it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spelling<'a> {
+    /// All of it.
+    name: &'a str,
+    pub(crate) info: &'static SchemeInfo,
+    /// The number at its end, if it has one: digits.
+    number: Option<&'a str>,
+}
+
+impl<'a> Spelling<'a> {
+    /// Finds the scheme.
+    pub(crate) fn read(name: &'a str) -> Result<Spelling<'a>, OptionError> {
+        let number = |info: &SchemeInfo| {
+            let number = name.strip_prefix(info.name)?.strip_prefix('-')?;
+            // One spelling for one number: no leading zeros.
+            let plain = number.bytes().all(|byte| byte.is_ascii_digit())
+                && (number == "0" || !number.starts_with('0'));
+            (info.numbered.is_some() && !number.is_empty() && plain).then_some(number)
+        };
+        let found = SCHEMES.iter().find_map(|info| match number(info) {
+            None if info.name == name => Some(Spelling { name, info, number: None }),
+            None => None,
+            number => Some(Spelling { name, info, number }),
+        });
+        found.ok_or_else(|| {
+            let known: Vec<_> = SCHEMES.iter().map(SchemeInfo::spelling).collect();
+            let known: Vec<_> = known.iter().map(String::as_str).collect();
+            OptionError::unknown("scheme", name, &known)
+        })
+    }
+
+    /// Reads the options of `S`, whose name this is: those given and that in the name.
+    pub(crate) fn settle<S: Scheme + Into<SchemeConfig>>(
+        self,
+        given: &[(&str, &str)],
+    ) -> Result<(SchemeConfig, Settled), OptionError> {
+        let in_name = S::INFO.numbered.zip(self.number);
+        let mut all = given.to_vec();
+        let again = in_name.is_some_and(|(key, _)| given.iter().any(|(other, _)| *other == key));
+        all.extend(in_name.filter(|_| !again));
+        let owner = format!("scheme {:?}", self.name);
+        let mut options = Options::new(&owner, S::INFO.options, &all)?;
+        let scheme = S::read(&mut options).map_err(|error| match in_name {
+            Some((key, _)) if error.key == key && !again => {
+                OptionError::new("scheme", format!("{:?}: {}", self.name, error.what))
+            }
+            _ => error,
+        })?;
+        let config: SchemeConfig = scheme.into();
+        match in_name {
+            Some((key, _)) if config.name() != self.name => {
+                let what = format!("contradicts the name {:?}; remove one of them", self.name);
+                Err(OptionError::new(key, what))
+            }
+            _ => Ok((config, options.settle()?)),
+        }
+    }
+}

@@ -9,6 +9,32 @@ pub use crate::scheme::Steering;
 
 use crate::plan::Route;
 use crate::scheme::BalanceConfig;
+use weft_units::Time;
+
+/// When a packet leaves, and what is out then.
+#[derive(Clone, Copy, Debug)]
+pub struct Departure {
+    /// When.
+    pub now: Time,
+    /// Packets of the flow that were sent before and are neither acknowledged nor taken for
+    /// lost. Zero: the flow was idle, or begins.
+    pub in_flight: u32,
+}
+
+/// What an acknowledgement says.
+#[derive(Clone, Copy, Debug)]
+pub struct Feedback {
+    /// When it came.
+    pub now: Time,
+    /// Under which entropy value its packet was sent.
+    pub entropy: u16,
+    /// Whether its packet met congestion (ECN).
+    pub marked: bool,
+    /// Whether the acknowledgement itself met congestion on its way back.
+    pub answer_marked: bool,
+    /// How long ago its packet left; zero unless the scheme asks ([`Steer::TIMED`]).
+    pub rtt: Time,
+}
 
 /// The part of a scheme at one flow: its per-packet state.
 ///
@@ -17,21 +43,24 @@ use crate::scheme::BalanceConfig;
 pub trait Steer {
     /// Whether all packets take the flow's route, so that the calls can be left out.
     const FIXED: bool = false;
+    /// Whether it wants round-trip times.
+    const TIMED: bool = false;
 
     /// The route of the next data packet of a flow whose own route is `base`. Called once for
     /// every packet put on the wire, resent ones included.
-    fn route(&mut self, base: Route) -> Route;
+    fn route(&mut self, base: Route, at: Departure) -> Route;
 
-    /// An acknowledgement returned for a packet that was sent under `entropy`; `marked`: it
-    /// met congestion (ECN).
+    /// An acknowledgement returned.
     #[inline(always)]
-    fn on_ack(&mut self, entropy: u16, marked: bool) {
-        let _ = (entropy, marked);
+    fn on_ack(&mut self, feedback: Feedback) {
+        let _ = feedback;
     }
 
     /// A packet of the flow timed out.
     #[inline(always)]
-    fn on_time_out(&mut self) {}
+    fn on_time_out(&mut self, now: Time) {
+        let _ = now;
+    }
 }
 
 /// The most bytes of a flow's state, boxes apart.
@@ -67,24 +96,25 @@ impl Steer for Fixed {
     const FIXED: bool = true;
 
     #[inline(always)]
-    fn route(&mut self, base: Route) -> Route {
+    fn route(&mut self, base: Route, _: Departure) -> Route {
         base
     }
 }
 
 impl<S: Steer> Steer for Box<S> {
     const FIXED: bool = S::FIXED;
+    const TIMED: bool = S::TIMED;
 
     #[inline(always)]
-    fn route(&mut self, base: Route) -> Route {
-        S::route(self, base)
+    fn route(&mut self, base: Route, at: Departure) -> Route {
+        S::route(self, base, at)
     }
     #[inline(always)]
-    fn on_ack(&mut self, entropy: u16, marked: bool) {
-        S::on_ack(self, entropy, marked);
+    fn on_ack(&mut self, feedback: Feedback) {
+        S::on_ack(self, feedback);
     }
     #[inline(always)]
-    fn on_time_out(&mut self) {
-        S::on_time_out(self);
+    fn on_time_out(&mut self, now: Time) {
+        S::on_time_out(self, now);
     }
 }

@@ -8,6 +8,8 @@ use weft_balance::scheme::{BalanceConfig, Ecmp, Ethereal, SCHEMES, SchemeConfig}
 use weft_fabric::{Clos, Fabric, Link, PathId};
 use weft_units::{HostId, MessageId, Rate, Time};
 
+/// Payload of a packet.
+const MTU: u32 = 1_000;
 const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::ns(500) };
 const BATCH: Time = Time::ns(100);
 const BAD_FOR: Time = Time::ms(100);
@@ -44,7 +46,7 @@ fn pinned(piece: &Piece) -> PathId {
 #[test]
 fn rack_local_messages_leave_at_once() {
     let fabric = fabric();
-    let mut planner = Planner::new(&config(ethereal(), Time::ZERO), HostId(0), 1);
+    let mut planner = Planner::new(&config(ethereal(), Time::ZERO), HostId(0), 1, MTU);
     let mut out = Vec::new();
     planner.post(Time::us(3), post(0, 2, 1_000_000), &fabric, &mut out);
     assert_eq!(planner.deadline(), None);
@@ -67,7 +69,7 @@ fn rack_local_messages_leave_at_once() {
 #[test]
 fn the_first_post_of_a_batch_arms_the_timer() {
     let fabric = fabric();
-    let mut planner = Planner::new(&config(ethereal(), Time::ZERO), HostId(0), 1);
+    let mut planner = Planner::new(&config(ethereal(), Time::ZERO), HostId(0), 1, MTU);
     let mut out = Vec::new();
     // Leaves 1 and 2 in turns.
     let dsts = [4, 8, 5, 9, 6, 10, 7, 11];
@@ -100,7 +102,7 @@ fn the_first_post_of_a_batch_arms_the_timer() {
 #[test]
 fn small_and_empty_messages_have_no_empty_parts() {
     let fabric = fabric();
-    let mut planner = Planner::new(&config(ethereal(), Time::ZERO), HostId(0), 1);
+    let mut planner = Planner::new(&config(ethereal(), Time::ZERO), HostId(0), 1, MTU);
     let mut out = Vec::new();
     planner.post(Time::ZERO, post(0, 4, 3), &fabric, &mut out);
     planner.post(Time::ZERO, post(1, 8, 0), &fabric, &mut out);
@@ -120,7 +122,7 @@ fn trouble_moves_the_flow_and_marks_the_path_for_a_while() {
         out.iter().map(pinned).collect::<BTreeSet<_>>()
     };
     for trouble in [Trouble::Nack, Trouble::TimeOut] {
-        let mut planner = Planner::new(&config(ethereal(), Time::ZERO), HostId(0), 7);
+        let mut planner = Planner::new(&config(ethereal(), Time::ZERO), HostId(0), 7, MTU);
         assert!(uses(&mut planner, Time::ZERO, 4).contains(&old));
         let now = Time::us(10);
         let new = planner.trouble(now, dst, Route::Pinned(old), trouble, &fabric);
@@ -137,7 +139,7 @@ fn trouble_moves_the_flow_and_marks_the_path_for_a_while() {
 #[test]
 fn trouble_avoids_bad_paths_until_all_are_bad() {
     let fabric = fabric();
-    let mut planner = Planner::new(&config(ethereal(), Time::ZERO), HostId(0), 7);
+    let mut planner = Planner::new(&config(ethereal(), Time::ZERO), HostId(0), 7, MTU);
     let mut path = PathId::new(0, 0);
     let mut visited = BTreeSet::from([path]);
     for _ in 1..8 {
@@ -164,7 +166,7 @@ fn trouble_spreads_over_the_other_paths() {
     let old = Route::Pinned(PathId::new(3, 0));
     let new: BTreeSet<PathId> = (0..200)
         .map(|seed| {
-            let mut planner = Planner::new(&config(ethereal(), Time::ZERO), HostId(0), seed);
+            let mut planner = Planner::new(&config(ethereal(), Time::ZERO), HostId(0), seed, MTU);
             match planner.trouble(Time::ZERO, HostId(4), old, Trouble::Nack, &fabric) {
                 Some(Route::Pinned(path)) => path,
                 other => panic!("{other:?}"),
@@ -178,11 +180,11 @@ fn trouble_spreads_over_the_other_paths() {
 fn nobody_moves_without_another_path() {
     let single = Fabric::build(&Clos::leaf_spine(2, 1, 2, LINK)).unwrap();
     let route = Route::Pinned(PathId::new(0, 0));
-    let mut planner = Planner::new(&config(ethereal(), Time::ZERO), HostId(0), 1);
+    let mut planner = Planner::new(&config(ethereal(), Time::ZERO), HostId(0), 1, MTU);
     assert_eq!(planner.trouble(Time::ZERO, HostId(2), route, Trouble::Nack, &single), None);
     assert_eq!(planner.trouble(Time::ZERO, HostId(1), route, Trouble::Nack, &fabric()), None);
     for scheme in [ethereal(), Ecmp.into()] {
-        let mut planner = Planner::new(&config(scheme, Time::ZERO), HostId(0), 1);
+        let mut planner = Planner::new(&config(scheme, Time::ZERO), HostId(0), 1, MTU);
         let route = Route::Hashed(9);
         let moved = planner.trouble(Time::ZERO, HostId(4), route, Trouble::TimeOut, &fabric());
         assert_eq!(moved, None);
@@ -194,7 +196,7 @@ fn hashed_schemes_send_whole_messages_at_once_with_random_entropy() {
     let fabric = fabric();
     for scheme in ["ecmp", "spray", "spray-counter", "reps", "reps-sticky"] {
         let scheme = SchemeConfig::read(scheme, &[]).unwrap();
-        let mut planner = Planner::new(&config(scheme, Time::ZERO), HostId(0), 1);
+        let mut planner = Planner::new(&config(scheme, Time::ZERO), HostId(0), 1, MTU);
         let mut out = Vec::new();
         for message in 0..1000 {
             planner.post(Time::us(1), post(message, 1 + message % 15, 5_000), &fabric, &mut out);
@@ -220,7 +222,7 @@ fn starts_are_spread_and_the_same_for_all_schemes() {
     let jitter = Time::us(1);
     let posts: Vec<Post> = (0..400).map(|m| post(m, 1 + m % 15, 4096)).collect();
     let starts = |scheme: SchemeConfig, seed: u64| {
-        let mut planner = Planner::new(&config(scheme, jitter), HostId(0), seed);
+        let mut planner = Planner::new(&config(scheme, jitter), HostId(0), seed, MTU);
         let out = plan(&mut planner, &posts, &fabric);
         let mut first: Vec<(u32, Time)> = out
             .iter()
@@ -248,7 +250,7 @@ fn hosts_and_batches_begin_on_different_paths() {
     let mut first: BTreeSet<PathId> = BTreeSet::new();
     let mut changes = 0;
     for host in 0..4 {
-        let mut planner = Planner::new(&config(ethereal(), Time::ZERO), HostId(host), 1);
+        let mut planner = Planner::new(&config(ethereal(), Time::ZERO), HostId(host), 1, MTU);
         let mut assignments = BTreeSet::new();
         for batch in 0..8u32 {
             let mut out = Vec::new();
@@ -269,7 +271,7 @@ fn hosts_and_batches_begin_on_different_paths() {
 #[test]
 fn parts_begin_on_different_paths() {
     let fabric = fabric();
-    let mut planner = Planner::new(&config(ethereal(), Time::ZERO), HostId(0), 1);
+    let mut planner = Planner::new(&config(ethereal(), Time::ZERO), HostId(0), 1, MTU);
     let mut first = BTreeSet::new();
     for batch in 0..32 {
         let mut out = Vec::new();
@@ -289,7 +291,7 @@ fn batches_are_grouped_as_told() {
     let posts: Vec<Post> = (0..16).map(|m| post(m, 4, 9_000 + u64::from(m))).collect();
     let pieces = |given: &[(&str, &str)]| {
         let scheme = SchemeConfig::read("ethereal", given).unwrap();
-        let mut planner = Planner::new(&config(scheme, Time::ZERO), HostId(0), 1);
+        let mut planner = Planner::new(&config(scheme, Time::ZERO), HostId(0), 1, MTU);
         plan(&mut planner, &posts, &fabric)
     };
     let on_path = |pieces: &[Piece]| {
@@ -384,8 +386,8 @@ proptest! {
         let fabric = fabric();
         let config = config(SchemeConfig::all()[scheme].clone(), Time::ns(50));
         let run = |disturbed: bool| {
-            let mut planner = Planner::new(&config, HostId(0), seed);
-            let mut other = Planner::new(&config, HostId(3), seed);
+            let mut planner = Planner::new(&config, HostId(0), seed, MTU);
+            let mut other = Planner::new(&config, HostId(3), seed, MTU);
             let mut out = Vec::new();
             for (index, (dst, bytes)) in dsts.iter().enumerate() {
                 planner.post(Time::ZERO, post(index as u32, *dst, *bytes), &fabric, &mut out);
@@ -409,7 +411,7 @@ proptest! {
     ) {
         let fabric = fabric();
         let config = config(SchemeConfig::all()[scheme].clone(), Time::ns(50));
-        let mut planner = Planner::new(&config, HostId(0), seed);
+        let mut planner = Planner::new(&config, HostId(0), seed, MTU);
         let posts: Vec<Post> =
             (0..).zip(&dsts).map(|(id, (dst, bytes))| post(id, *dst, *bytes)).collect();
         let pieces = plan(&mut planner, &posts, &fabric);

@@ -8,7 +8,7 @@ use weft_balance::plan::Route;
 use weft_balance::scheme::reps::{CACHE, RepsFlow, StickyFlow};
 use weft_balance::scheme::spray::{CounterSpray, RandomSpray};
 use weft_balance::scheme::{BalanceConfig, Reps, SchemeConfig};
-use weft_balance::steer::{Steer, Steering};
+use weft_balance::steer::{Departure, Feedback, Steer, Steering};
 use weft_fabric::PathId;
 use weft_units::Time;
 
@@ -21,11 +21,16 @@ fn steering(scheme: impl Into<SchemeConfig>, flow: u64) -> Steering {
     };
     Steering::new(&config, flow, 1, 1000)
 }
+const NOW: Departure = Departure { now: Time::ZERO, in_flight: 1 };
+fn ack(entropy: u16, marked: bool) -> Feedback {
+    let now = Time::ZERO;
+    Feedback { now, entropy, marked, answer_marked: false, rtt: Time::ZERO }
+}
 fn named(scheme: &str) -> SchemeConfig {
     SchemeConfig::read(scheme, &[]).unwrap()
 }
 fn entropy(steering: &mut Steering) -> u16 {
-    match steering.route(Route::Hashed(7)) {
+    match steering.route(Route::Hashed(7), NOW) {
         Route::Hashed(entropy) => entropy,
         Route::Pinned(path) => panic!("{path:?} from a spraying scheme"),
     }
@@ -49,12 +54,15 @@ fn fixed_schemes_keep_the_route() {
         let mut steering = steering(named(scheme), 1);
         assert!(steering.is_fixed());
         for route in [Route::Hashed(9), Route::Pinned(PathId(0x0102))] {
-            assert_eq!(steering.route(route), route);
+            assert_eq!(steering.route(route, NOW), route);
         }
     }
-    for scheme in SchemeConfig::all().into_iter().filter(SchemeConfig::is_multipath) {
-        let name = scheme.name();
-        assert!(!steering(scheme, 1).is_fixed(), "{name} says that it is multipath");
+    for scheme in SchemeConfig::all() {
+        let (name, multipath) = (scheme.name(), scheme.is_multipath());
+        let in_switch = scheme.info().in_switch;
+        let fixed = steering(scheme, 1).is_fixed();
+        assert!(!multipath || !fixed || in_switch, "{name} says that it is multipath");
+        assert!(multipath || fixed, "{name} says that it is not");
     }
 }
 
@@ -80,11 +88,11 @@ fn schemes_repeat_by_seed_and_sprays_differ_by_flow() {
     let take = |scheme: &SchemeConfig, flow| {
         let mut steering = steering(scheme.clone(), flow);
         let mut step = |packet: u16| {
-            steering.on_ack(packet, packet.is_multiple_of(7));
+            steering.on_ack(ack(packet, packet.is_multiple_of(7)));
             if packet == 50 {
-                steering.on_time_out();
+                steering.on_time_out(Time::ZERO);
             }
-            steering.route(Route::Hashed(7))
+            steering.route(Route::Hashed(7), NOW)
         };
         (0..100).map(&mut step).collect::<Vec<_>>()
     };
@@ -128,10 +136,10 @@ fn reps_walks_recycles_and_explores() {
         assert_eq!(pair[1], pair[0].wrapping_add(1), "the first window walks in order");
     }
     // Recycled in the order of the acknowledgements, marked ones left out, each used once.
-    reps.on_ack(first[3], false);
-    reps.on_ack(first[1], true);
-    reps.on_ack(first[0], false);
-    reps.on_ack(first[3], false);
+    reps.on_ack(ack(first[3], false));
+    reps.on_ack(ack(first[1], true));
+    reps.on_ack(ack(first[0], false));
+    reps.on_ack(ack(first[3], false));
     assert_eq!(reps.next_entropy(), first[3]);
     assert_eq!(reps.next_entropy(), first[0]);
     assert_eq!(reps.next_entropy(), first[3]);
@@ -150,7 +158,7 @@ fn reps_walks_recycles_and_explores() {
 fn reps_walks_on_through_its_first_window_whatever_returns() {
     let mut reps = RepsFlow::new(4, 6, 1, 1);
     let first = reps.next_entropy();
-    reps.on_ack(first, false);
+    reps.on_ack(ack(first, false));
     let rest: Vec<u16> = (0..5).map(|_| reps.next_entropy().wrapping_sub(first)).collect();
     assert_eq!(rest, [1, 2, 3, 0, 1], "wrapping after 4 entropies");
     assert_eq!(reps.next_entropy(), first);
@@ -164,8 +172,8 @@ fn reps_counts_its_first_window_in_packets() {
     for step in 1..5 {
         assert_eq!(entropy(&mut flow), first.wrapping_add(step));
     }
-    flow.on_ack(first, false);
-    flow.on_time_out();
+    flow.on_ack(ack(first, false));
+    flow.on_time_out(Time::ZERO);
     assert_eq!(entropy(&mut flow), first, "a time-out does not touch the cache");
 }
 
@@ -175,27 +183,27 @@ fn sticky_reps_stays_until_a_mark_or_time_out() {
     let first: Vec<u16> = (0..3).map(|_| reps.next_entropy()).collect();
     // Nothing back yet: the walk goes on.
     assert_eq!(reps.next_entropy(), first[2].wrapping_add(1));
-    reps.on_ack(first[1], false);
-    reps.on_ack(first[0], false);
-    reps.on_ack(first[2], false);
+    reps.on_ack(ack(first[1], false));
+    reps.on_ack(ack(first[0], false));
+    reps.on_ack(ack(first[2], false));
     // The front serves every packet, and its own acknowledgements do not add it again.
     for _ in 0..10 {
         assert_eq!(reps.next_entropy(), first[1]);
-        reps.on_ack(first[1], false);
-        reps.on_ack(first[0], false);
+        reps.on_ack(ack(first[1], false));
+        reps.on_ack(ack(first[0], false));
     }
     // A mark drops the front, even one that came by another entropy.
-    reps.on_ack(first[2], true);
+    reps.on_ack(ack(first[2], true));
     assert_eq!(reps.next_entropy(), first[0]);
-    reps.on_time_out();
+    reps.on_time_out(Time::ZERO);
     assert_eq!(reps.next_entropy(), first[2]);
-    reps.on_ack(first[2], true);
+    reps.on_ack(ack(first[2], true));
     // Empty: the walk goes on where it stopped.
     assert_eq!(reps.next_entropy(), first[2].wrapping_add(2));
     // Marks on an empty cache do nothing.
-    reps.on_ack(first[2], true);
-    reps.on_time_out();
-    reps.on_ack(first[1], false);
+    reps.on_ack(ack(first[2], true));
+    reps.on_time_out(Time::ZERO);
+    reps.on_ack(ack(first[1], false));
     assert_eq!(reps.next_entropy(), first[1], "a dropped one may come back");
 }
 
@@ -203,7 +211,7 @@ fn sticky_reps_stays_until_a_mark_or_time_out() {
 fn sticky_reps_walks_its_first_window_even_with_a_full_cache() {
     let mut reps = StickyFlow::new(256, 4, 1, 1);
     let first = reps.next_entropy();
-    reps.on_ack(first, false);
+    reps.on_ack(ack(first, false));
     for step in 1..4 {
         assert_eq!(reps.next_entropy(), first.wrapping_add(step));
     }
@@ -216,8 +224,8 @@ fn caches_are_bounded_and_keep_the_latest() {
     let mut sticky = StickyFlow::new(65_536, 0, 1, 1);
     let acks = CACHE as u16 + 10;
     for entropy in 0..acks {
-        reps.on_ack(entropy, false);
-        sticky.on_ack(entropy, false);
+        reps.on_ack(ack(entropy, false));
+        sticky.on_ack(ack(entropy, false));
     }
     assert_eq!(sticky.next_entropy(), 10);
     for entropy in 10..acks {

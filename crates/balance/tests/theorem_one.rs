@@ -10,6 +10,8 @@ use weft_fabric::{Bundle, Clos, Fabric, Link, Node, PathId, Tiers};
 use weft_units::random::below;
 use weft_units::{Draw, HostId, MessageId, PortId, Rate, Time};
 
+/// Payload of a packet.
+const MTU: u32 = 1_000;
 const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::ns(500) };
 
 fn ethereal() -> BalanceConfig {
@@ -172,7 +174,7 @@ proptest! {
             hosts.iter().map(|src| demand(&fabric, *src, most, sizes, seed)).collect();
         let mut got = BTreeMap::new();
         for (src, demand) in hosts.iter().zip(&demands) {
-            let mut planner = Planner::new(&ethereal(), *src, seed);
+            let mut planner = Planner::new(&ethereal(), *src, seed, MTU);
             let pieces = plan(&mut planner, &demand.posts, Time::ZERO, &fabric);
             check_parts(&demand.posts, &pieces);
             load(&fabric, *src, &pieces, &mut got);
@@ -201,7 +203,7 @@ proptest! {
     ) {
         let src = HostId(host % fabric.hosts());
         let demand = demand(&fabric, src, most, sizes, seed);
-        let mut planner = Planner::new(&ethereal(), src, seed);
+        let mut planner = Planner::new(&ethereal(), src, seed, MTU);
         let pieces = plan(&mut planner, &demand.posts, Time::ZERO, &fabric);
         for (leaf, (flows, bytes)) in &demand.leaves {
             let dst = HostId(leaf * fabric.clos().hosts_per_leaf);
@@ -233,7 +235,7 @@ proptest! {
         let fabric = Fabric::build(&Clos::leaf_spine(2, spines, 1, LINK)).unwrap();
         let (src, dst) = (HostId(0), HostId(1));
         let bad = bad.min(spines - 1);
-        let mut planner = Planner::new(&ethereal(), src, seed);
+        let mut planner = Planner::new(&ethereal(), src, seed, MTU);
         let paths = fabric.path_set(src, dst);
         for index in 0..bad {
             let route = Route::Pinned(paths.get(index));

@@ -2,9 +2,10 @@
 //! registries themselves, so that it cannot say anything else than they do.
 
 use crate::reader::{Asked, keys_of};
-use crate::section::{balance, fabric, transport};
+use crate::section::{balance, fabric, sending, transport};
 use crate::value::{Table, Value};
 use weft_balance::scheme::SCHEMES;
+use weft_transport::RECOVERIES;
 use weft_units::Time;
 use weft_workload::PATTERNS;
 use weft_workload::pattern::COMMON_OPTIONS;
@@ -106,21 +107,25 @@ fn options(section: &str, asked: &[Asked]) -> Vec<OptionEntry> {
 fn schemes() -> Vec<Entry> {
     let entries = SCHEMES.iter().map(|info| {
         let own = options("balance", &balance::keys(info));
-        entry(info.name, info.summary, info.source, own)
+        entry(&info.spelling(), info.summary, info.source, own)
     });
     entries.collect()
 }
 
 fn transports() -> Vec<Entry> {
     let context = transport::Context { bdp: 1, round_trip: Time::ZERO };
-    let congestion = transport::CONGESTION.iter().map(|choice| {
+    let congestion = sending::CONGESTION.iter().map(|choice| {
         let own = options("transport", &keys_of("transport", choice, &context));
         entry(choice.name, choice.summary, choice.source, own)
     });
-    let recovery = transport::RECOVERY.iter().map(|(name, summary, source)| {
-        entry(name, summary, source, options("transport", &transport::recovery_keys()))
+    let (name, summary, source) = transport::NATURAL;
+    let common = options("transport", &transport::recovery_keys(None));
+    let natural = entry(name, summary, source, common);
+    let recoveries = RECOVERIES.iter().map(|info| {
+        let own = options("transport", &transport::recovery_keys(Some(info)));
+        entry(info.name, info.summary, info.source, own)
     });
-    congestion.chain(recovery).collect()
+    congestion.chain([natural]).chain(recoveries).collect()
 }
 
 fn workloads() -> Vec<Entry> {

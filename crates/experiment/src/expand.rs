@@ -5,6 +5,7 @@ use crate::experiment::Resolved;
 use crate::extends;
 use crate::overrides;
 use crate::parse::{Format, parse};
+use crate::quick::Quick;
 use crate::sweep::{Combination, MOST_SEEDS, Sweep};
 use crate::value::{Item, Table, Value, quoted};
 use std::collections::BTreeSet;
@@ -34,6 +35,10 @@ pub struct Expansion {
     pub notes: String,
     /// The swept key for the x axis of plots.
     pub x: Option<String>,
+    /// Swept keys that an override or `[quick]` gave a single value.
+    pub ended: Vec<String>,
+    /// `report`, `best` and `printed` as written, for whoever shows the results.
+    pub shown: Table,
     /// One for each combination and seed.
     pub runs: Vec<Run>,
     /// What the user should know, each line once.
@@ -60,18 +65,30 @@ pub struct Run {
 /// # Errors
 /// The first mistake, with the name of the source.
 pub fn expand(request: &Request<'_>) -> Result<Expansion, ExperimentError> {
-    expand_unnamed(request).map_err(|error| error.in_source(request.source))
+    expand_unnamed(request, false).map_err(|error| error.in_source(request.source))
 }
 
-fn expand_unnamed(request: &Request<'_>) -> Result<Expansion, ExperimentError> {
+/// The same with what the experiment's `[quick]` says: one seed, if it says nothing.
+///
+/// # Errors
+/// The first mistake, with the name of the source.
+pub fn expand_quick(request: &Request<'_>) -> Result<Expansion, ExperimentError> {
+    expand_unnamed(request, true).map_err(|error| error.in_source(request.source))
+}
+
+fn expand_unnamed(request: &Request<'_>, quick: bool) -> Result<Expansion, ExperimentError> {
     let folder = folder_of(request.source);
     let mut table = extends::resolve(parse(request.text, request.format)?, &folder)?;
-    let ended = overrides::apply(&mut table, request.overrides)?;
+    let shorter = Quick::read(&take_table(&mut table, "quick")?)?;
+    let mut ended = if quick { shorter.apply(&mut table)? } else { Vec::new() };
+    ended.extend(overrides::apply(&mut table, request.overrides)?);
     let title = take_text(&mut table, "title")?;
     let notes = take_text(&mut table, "notes")?;
     let report = take_table(&mut table, "report")?;
+    let shown = take_shown(&mut table, &report);
     let mut sweep = Sweep::read(&take_table(&mut table, "sweep")?)?;
     match request.seeds {
+        None if quick => shorter.shorten(&mut sweep.seeds),
         None => {}
         Some(0) => {
             return Err(ExperimentError::new("seeds", Origin::Set, "0 is none; use 1 or more"));
@@ -83,7 +100,8 @@ fn expand_unnamed(request: &Request<'_>) -> Result<Expansion, ExperimentError> {
         Some(seeds) => sweep.seeds = (1..=seeds).collect(),
     }
     let x = read_report(&report, &sweep, &ended)?;
-    let mut expansion = Expansion { title, notes, x, runs: Vec::new(), warnings: Vec::new() };
+    let (runs, warnings) = (Vec::new(), Vec::new());
+    let mut expansion = Expansion { title, notes, x, ended, shown, runs, warnings };
     let (mut warned, mut traffic) = (BTreeSet::new(), BTreeSet::new());
     for combination in sweep.combinations(&table)? {
         let resolved = Resolved::read(&combination.table, &folder)?;
@@ -143,6 +161,21 @@ fn take_table(table: &mut Table, key: &str) -> Result<Table, ExperimentError> {
     }
 }
 
+/// What says how results are shown, and with which printed ones they are compared.
+fn take_shown(table: &mut Table, report: &Table) -> Table {
+    let mut shown = Table::new();
+    shown.put("report", report.clone());
+    for key in ["best", "printed"] {
+        if let Some(item) = table.remove(key) {
+            shown.set(key, item);
+        }
+    }
+    shown
+}
+
+/// All keys of `[report]`; those but `x` are for whoever shows the results.
+const REPORT: [&str; 4] = ["x", "series", "columns", "figures"];
+
 /// `[report]`: which swept key is the x axis; none if its sweep was `ended` by a `--set`.
 fn read_report(
     report: &Table,
@@ -150,8 +183,8 @@ fn read_report(
     ended: &[String],
 ) -> Result<Option<String>, ExperimentError> {
     for (key, item) in report.iter() {
-        if key != "x" {
-            let what = crate::reader::unknown_key(key, ["x"].into_iter());
+        if !REPORT.contains(&key) {
+            let what = crate::reader::unknown_key(key, REPORT.into_iter());
             return Err(ExperimentError::new(format!("report.{key}"), item.origin, what));
         }
     }
@@ -169,15 +202,19 @@ fn read_report(
 }
 
 impl Expansion {
-    /// As JSON: `title, notes, x, runs (experiment, seed, key, swept, label), warnings`.
+    /// As JSON: `title, notes, x, ended, shown (report, best, printed), runs (experiment, seed,
+    /// key, swept, label), warnings`.
     pub fn to_json(&self) -> String {
         let runs: Vec<_> = self.runs.iter().map(Run::to_json).collect();
         let warnings: Vec<_> = self.warnings.iter().map(|line| quoted(line)).collect();
+        let ended: Vec<_> = self.ended.iter().map(|key| quoted(key)).collect();
         let x = self.x.as_deref().map_or_else(|| "null".to_owned(), quoted);
         format!(
-            r#"{{"title":{},"notes":{},"x":{x},"runs":[{}],"warnings":[{}]}}"#,
+            r#"{{"title":{},"notes":{},"x":{x},"ended":[{}],"shown":{},"runs":[{}],"warnings":[{}]}}"#,
             quoted(&self.title),
             quoted(&self.notes),
+            ended.join(","),
+            Value::Table(self.shown.clone()).to_json(),
             runs.join(","),
             warnings.join(",")
         )

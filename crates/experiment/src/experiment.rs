@@ -1,15 +1,17 @@
 //! A table with every choice made, as what the simulator takes.
 
 use crate::error::{ExperimentError, Origin};
-use crate::kind::Span;
+use crate::measure::Completion;
+use crate::pace::PaceConfig;
 use crate::reader::Reader;
+use crate::section::transport::TransportSection;
 use crate::section::workload::WorkloadSource;
-use crate::section::{balance, fabric, probe, transport, workload};
+use crate::section::{balance, fabric, failures, probe, run, transport, workload};
 use crate::value::{Item, Table, Value};
 use sha2::{Digest, Sha256};
 use std::path::Path;
 use weft_balance::scheme::BalanceConfig;
-use weft_fabric::Fabric;
+use weft_fabric::{Fabric, Failure};
 use weft_sim::{Buffer, PacketConfig, ProbeConfig, SwitchConfig};
 use weft_transport::TransportConfig;
 use weft_units::Time;
@@ -23,6 +25,8 @@ pub const CODE_VERSION: &str = env!("WEFT_CODE_VERSION");
 pub struct Resolved {
     /// The network.
     pub fabric: Fabric,
+    /// Which of its links fail.
+    pub failures: Vec<Failure>,
     /// How switches treat packets.
     pub switch: SwitchConfig,
     /// Packet sizes.
@@ -31,8 +35,12 @@ pub struct Resolved {
     pub transport: TransportConfig,
     /// The load balancer.
     pub balance: BalanceConfig,
+    /// How queue pairs that send at a rate do so.
+    pub pace: PaceConfig,
     /// What to sample.
     pub probes: ProbeConfig,
+    /// When a message counts as complete.
+    pub completion: Completion,
     /// Give up after this much simulated time without progress.
     pub stall_after: Time,
     /// What the user should know; one line each.
@@ -99,8 +107,9 @@ pub(crate) fn digest(bytes: &[u8]) -> String {
 }
 
 /// All sections, and what each means.
-const SECTIONS: [(&str, &str); 6] = [
+const SECTIONS: [(&str, &str); 7] = [
     ("fabric", "the network"),
+    ("failures", "links that fail"),
     ("workload", "the traffic"),
     ("balance", "the load balancer"),
     ("transport", "congestion control and loss recovery"),
@@ -109,7 +118,8 @@ const SECTIONS: [(&str, &str); 6] = [
 ];
 
 fn check_sections(table: &Table) -> Result<(), ExperimentError> {
-    let valid = SECTIONS.iter().map(|(name, _)| *name).chain(["title", "notes", "sweep", "report"]);
+    let others = ["title", "notes", "sweep", "report", "best", "printed", "quick"];
+    let valid = SECTIONS.iter().map(|(name, _)| *name).chain(others);
     for (key, item) in table.iter() {
         if !valid.clone().any(|name| name == key) {
             let what = crate::reader::unknown_key(key, valid);
@@ -120,39 +130,33 @@ fn check_sections(table: &Table) -> Result<(), ExperimentError> {
 }
 
 fn read_sections(root: &mut Reader<'_>, folder: &Path) -> Result<Resolved, ExperimentError> {
-    let [on_fabric, on_workload, on_balance, on_transport, on_probe, on_run] = SECTIONS;
+    let [on_fabric, on_failures, on_workload, on_balance, on_transport, on_probe, on_run] =
+        SECTIONS;
     let network = root.section(on_fabric.0, on_fabric.1, fabric::read)?;
     let (fabric, packet) = (network.fabric, network.packet);
+    let failures = root.section(on_failures.0, on_failures.1, |r| failures::read(r, &fabric))?;
     let workload = root.section(on_workload.0, on_workload.1, |r| workload::read(r, folder))?;
     let bdp = bdp(&fabric, &packet);
     let balance = root.section(on_balance.0, on_balance.1, |r| balance::read(r, &fabric, bdp))?;
     let context = transport::Context { bdp, round_trip: round_trip(&fabric, &packet) };
-    let (transport, warning) = root.section(on_transport.0, on_transport.1, |r| {
+    let sending = root.section(on_transport.0, on_transport.1, |r| {
         transport::read(r, &context, &balance.scheme)
     })?;
+    let TransportSection { transport, pace, warning } = sending;
+    let switch = network.switch.resolve(&transport.recovery)?;
     let probes = root.section(on_probe.0, on_probe.1, |r| probe::read(r, &fabric))?;
-    let stall_after = root.section(on_run.0, on_run.1, |r| {
-        let meaning = "give up after this much simulated time without a new byte";
-        let usual = Time::secs(1).max(transport.rto * 4);
-        let stall_after = r.get("stall_after", Span::SOME, Some(usual), meaning)?;
-        if stall_after <= transport.rto {
-            let what = format!(
-                "{stall_after} is not above transport.rto ({}), so that any loss would count as \
-                 a stall; raise it",
-                transport.rto
-            );
-            return Err(r.wrong("stall_after", what));
-        }
-        Ok(stall_after)
-    })?;
+    let limits = root.section(on_run.0, on_run.1, |r| run::read(r, transport.rto))?;
     Ok(Resolved {
         fabric,
-        switch: network.switch,
+        failures,
+        switch,
         packet,
         transport,
+        pace,
         balance,
         probes,
-        stall_after,
+        completion: limits.completion,
+        stall_after: limits.stall_after,
         warnings: warning.into_iter().collect(),
         workload,
         table: Table::new(),

@@ -161,6 +161,26 @@ impl Kind for Texts {
     }
 }
 
+/// A list of whole numbers.
+#[derive(Clone, Copy, Debug)]
+pub struct Wholes;
+
+impl Kind for Wholes {
+    type Out = Vec<u32>;
+    fn read(&self, item: &Item) -> Result<Vec<u32>, String> {
+        let Value::List(items) = &item.value else {
+            return Err(not_a("a list of whole numbers", item, self));
+        };
+        items.iter().map(|item| Whole::from(0).read(item)).collect()
+    }
+    fn write(&self, value: &Vec<u32>) -> Value {
+        value.iter().map(|number| Value::Int(i64::from(*number))).collect::<Vec<_>>().into()
+    }
+    fn example(&self) -> Value {
+        vec![Value::Int(0)].into()
+    }
+}
+
 /// One of some names; the value is its index.
 #[derive(Clone, Copy, Debug)]
 pub struct OneOf<'a>(pub &'a [&'a str]);

@@ -4,12 +4,14 @@
 //! |---|---|
 //! | [`parse`] | TOML or JSON text to a [`value::Table`] that remembers its lines |
 //! | [`overrides`] | `--set key=value`, and short forms such as `leaf-spine:leaves=4,...` |
+//! | `quick` | `[quick]`: fewer seeds and values for a first look |
 //! | [`sweep`] | one experiment to every combination of the swept values |
 //! | [`reader`], [`kind`] | typed reading that writes defaults out and refuses unknown keys |
 //! | `section` | the keys of `[fabric]`, `[workload]`, ...: one file each |
 //! | [`experiment`] | [`Resolved`]: every choice made, ready to simulate; its key |
 //! | [`mod@expand`] | all of the above in one call |
 //! | [`mod@bound`] | the lower bound that no run may beat |
+//! | `cuts`, [`fair`], [`pace`] | what senders may compute in advance: fair shares, sub-flows |
 //! | [`mod@run`] | builds, simulates, times |
 //! | [`threads`] | on how many threads |
 //! | `measure`, [`columns`] | the result columns |
@@ -25,14 +27,18 @@
 pub mod bound;
 pub mod catalogue;
 pub mod columns;
+mod cuts;
 pub mod error;
 pub mod expand;
 pub mod experiment;
 mod extends;
+pub mod fair;
 pub mod kind;
-mod measure;
+pub mod measure;
 pub mod overrides;
+pub mod pace;
 pub mod parse;
+mod quick;
 pub mod reader;
 pub mod run;
 mod section;
@@ -44,7 +50,7 @@ pub use bound::bound;
 pub use catalogue::Catalogue;
 pub use columns::{Cell, Column, Columns, Row};
 pub use error::{ExperimentError, Origin};
-pub use expand::{Expansion, Request, expand, read_run};
+pub use expand::{Expansion, Request, expand, expand_quick, read_run};
 pub use experiment::{CODE_VERSION, Resolved};
 pub use overrides::{ShortKind, shorthand};
 pub use parse::Format;

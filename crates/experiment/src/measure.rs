@@ -4,7 +4,7 @@ use crate::columns::{Column, Columns, Row};
 use crate::experiment::Resolved;
 use crate::section::workload::WorkloadSource;
 use weft_fabric::{Fabric, Node, Port};
-use weft_sim::Outcome;
+use weft_sim::{MessageResult, Outcome};
 use weft_units::id::Id;
 use weft_units::{PortId, Time};
 use weft_workload::Workload;
@@ -18,8 +18,9 @@ pub(crate) fn row(
     bound: Time,
 ) -> Row {
     let totals = &outcome.totals;
-    let times = completion_times(outcome);
-    let cct = totals.cct.as_secs_f64();
+    let times = Times::new(experiment.completion, outcome);
+    let fct = &times.sorted;
+    let cct = times.last_end.as_secs_f64();
     let payload = workload.total_bytes();
     let size = match &experiment.workload {
         WorkloadSource::Pattern { bytes, .. } => *bytes,
@@ -44,19 +45,35 @@ pub(crate) fn row(
         ("packet_hops", totals.packet_hops.into()),
         ("drops", totals.drops.into()),
         ("marks", totals.marks.into()),
-        // Switches do not trim yet; the column is part of the interface.
-        ("trims", 0u64.into()),
+        ("wire_drops", totals.wire_drops.into()),
+        ("trims", totals.trims.into()),
+        ("trimmed_bytes", totals.trimmed_bytes.into()),
+        ("header_drops", totals.header_drops.into()),
         ("pauses", totals.pauses.into()),
         ("retransmits", totals.retransmits.into()),
         ("spurious_retransmits", totals.spurious.into()),
+        ("worst_flow_loss", worst_loss(outcome).into()),
+        ("reordered", totals.reordered.into()),
+        ("reorder_mean", ratio(totals.reorder_distance as f64, totals.reordered as f64).into()),
+        ("reorder_max", farthest(outcome).into()),
         ("max_qps", totals.max_qps.into()),
         ("established_qps", totals.established_qps.into()),
-        ("fct_mean_s", mean(&times).into()),
-        ("fct_p50_s", percentile(&times, 50).as_secs_f64().into()),
-        ("fct_p99_s", percentile(&times, 99).as_secs_f64().into()),
-        ("fct_max_s", percentile(&times, 100).as_secs_f64().into()),
+        ("fct_mean_s", mean(fct).into()),
+        ("fct_p50_s", percentile(fct, 50).as_secs_f64().into()),
+        ("fct_p99_s", percentile(fct, 99).as_secs_f64().into()),
+        ("fct_max_s", percentile(fct, 100).as_secs_f64().into()),
         ("peak_queue_bytes", peak.into()),
     ]
+}
+
+/// Packets of the message that lost most.
+fn worst_loss(outcome: &Outcome) -> u32 {
+    outcome.messages.iter().map(|message| message.lost).max().unwrap_or(0)
+}
+
+/// How many packets the most reordered packet was behind.
+fn farthest(outcome: &Outcome) -> u32 {
+    outcome.messages.iter().map(|message| message.farthest).max().unwrap_or(0)
 }
 
 /// Zero where there is nothing to compare with (an empty workload).
@@ -64,12 +81,39 @@ fn ratio(value: f64, of: f64) -> f64 {
     if of > 0.0 { value / of } else { 0.0 }
 }
 
-/// From post to receipt, of all messages, sorted.
-fn completion_times(outcome: &Outcome) -> Vec<Time> {
-    let messages = outcome.messages.iter();
-    let mut times: Vec<Time> = messages.map(|m| m.posted.until(m.received)).collect();
-    times.sort_unstable();
-    times
+/// When a message counts as complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Completion {
+    /// Its receiver has the last byte.
+    Received,
+    /// Its sender has the last acknowledgement.
+    Acknowledged,
+}
+
+impl Completion {
+    fn of(self, message: &MessageResult) -> Time {
+        match self {
+            Completion::Received => message.received,
+            Completion::Acknowledged => message.sent,
+        }
+    }
+}
+
+/// When the messages of a run were complete.
+struct Times {
+    /// From post to completion, of all messages, sorted.
+    sorted: Vec<Time>,
+    last_end: Time,
+}
+
+impl Times {
+    fn new(completion: Completion, outcome: &Outcome) -> Times {
+        let messages = outcome.messages.iter();
+        let mut sorted: Vec<Time> =
+            messages.clone().map(|m| m.posted.until(completion.of(m))).collect();
+        sorted.sort_unstable();
+        Times { sorted, last_end: messages.map(|m| completion.of(m)).max().unwrap_or(Time::ZERO) }
+    }
 }
 
 fn mean(times: &[Time]) -> f64 {
@@ -96,25 +140,27 @@ fn busiest_host(experiment: &Resolved, workload: &Workload) -> Time {
 }
 
 /// One row a message.
-pub(crate) fn flows(workload: &Workload, outcome: &Outcome) -> Columns {
+pub(crate) fn flows(completion: Completion, workload: &Workload, outcome: &Outcome) -> Columns {
     let messages = workload.messages();
     let results = &outcome.messages;
-    let seconds = |of: fn(&weft_sim::MessageResult) -> Time| {
+    let seconds = |of: &dyn Fn(&MessageResult) -> Time| {
         Column::F64(results.iter().map(|result| of(result).as_secs_f64()).collect())
     };
-    let counts =
-        |of: fn(&weft_sim::MessageResult) -> u32| Column::U32(results.iter().map(of).collect());
+    let counts = |of: fn(&MessageResult) -> u32| Column::U32(results.iter().map(of).collect());
     vec![
         ("message", Column::U32((0..messages.len() as u32).collect())),
         ("src", Column::U32(messages.iter().map(|m| m.src.0).collect())),
         ("dst", Column::U32(messages.iter().map(|m| m.dst.0).collect())),
         ("bytes", Column::U64(messages.iter().map(|m| m.bytes).collect())),
-        ("start_s", seconds(|m| m.posted)),
-        ("finish_s", seconds(|m| m.received)),
-        ("fct_s", seconds(|m| m.posted.until(m.received))),
+        ("start_s", seconds(&|m| m.posted)),
+        ("finish_s", seconds(&|m| completion.of(m))),
+        ("fct_s", seconds(&|m| m.posted.until(completion.of(m)))),
         ("queue_pairs", counts(|m| m.pieces)),
         ("retransmits", counts(|m| m.retransmits)),
         ("spurious_retransmits", counts(|m| m.spurious)),
+        ("lost", counts(|m| m.lost)),
+        ("reordered", counts(|m| m.reordered)),
+        ("reorder_max", counts(|m| m.farthest)),
     ]
 }
 
@@ -139,6 +185,7 @@ pub(crate) fn links(fabric: &Fabric, outcome: &Outcome) -> Columns {
         ("packets", sums(|port| port.packets)),
         ("utilisation", Column::F64(utilisation.collect())),
         ("drops", sums(|port| port.drops)),
+        ("trims", sums(|port| port.trims)),
         ("marks", sums(|port| port.marks)),
         ("pauses", sums(|port| port.pauses)),
         ("paused_s", Column::F64(results.iter().map(|p| p.paused.as_secs_f64()).collect())),

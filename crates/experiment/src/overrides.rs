@@ -8,8 +8,8 @@ use crate::section::{fabric, workload};
 use crate::value::{Item, Table, Value};
 
 /// Writes `overrides` (dotted key, value in TOML or a bare word) over `table`. One that names
-/// a swept key ends that key's sweep; a list replaces the swept values. Returns the keys whose
-/// sweep ended.
+/// a swept key ends that key's sweep; a list replaces the swept values, and tables among those may
+/// be given by name. Returns the keys whose sweep ended.
 ///
 /// # Errors
 /// If a key is not a dotted key, or leads through something that is not a table.
@@ -19,25 +19,58 @@ pub fn apply(
 ) -> Result<Vec<String>, ExperimentError> {
     let mut ended = Vec::new();
     for (key, text) in overrides {
-        let value = parse_bare(text);
-        let path = parse_path(key).ok_or_else(|| {
-            let what = "not a dotted key; write --set balance.scheme=reps";
-            ExperimentError::new(key.as_str(), Origin::Set, what)
-        })?;
-        match swept(table, key) {
-            Some(sweep) if matches!(value, Value::List(_)) => {
-                sweep.set(key, Item::new(value).at(Origin::Set));
-                continue;
-            }
-            Some(sweep) => {
-                sweep.remove(key);
-                ended.push(key.clone());
-            }
-            None => {}
-        }
-        set(table, &path, Item::new(value).at(Origin::Set))?;
+        let item = Item::new(parse_bare(text)).at(Origin::Set);
+        ended.extend(change(table, key, item)?);
     }
     Ok(ended)
+}
+
+/// Writes one value over `table` as [`apply`] does; returns the key if its sweep ended.
+pub(crate) fn change(
+    table: &mut Table,
+    key: &str,
+    item: Item,
+) -> Result<Option<String>, ExperimentError> {
+    let path = parse_path(key).ok_or_else(|| {
+        let what = "not a dotted key; write --set balance.scheme=reps";
+        ExperimentError::new(key, item.origin, what)
+    })?;
+    let mut ended = None;
+    if let Some(sweep) = swept(table, key) {
+        let values = named(sweep, key, &item);
+        if matches!(values.value, Value::List(_)) {
+            sweep.set(key, values);
+            return Ok(None);
+        }
+        sweep.remove(key);
+        ended = Some(key.to_owned());
+    }
+    set(table, &path, item)?;
+    Ok(ended)
+}
+
+/// `item` with the names of tables that `sweep` lists under `key` replaced by those tables; one
+/// name alone becomes a list, so that the key stays swept.
+fn named(sweep: &Table, key: &str, item: &Item) -> Item {
+    let table_of = |name: &Item| {
+        let Some(Item { value: Value::List(values), .. }) = sweep.get(key) else { return None };
+        let has_name = |value: &&Item| match &value.value {
+            Value::Table(table) => table.get("name").is_some_and(|own| own.value == name.value),
+            _ => false,
+        };
+        values.iter().find(has_name).cloned()
+    };
+    let value = match &item.value {
+        Value::List(names) => {
+            let tables = names.iter().map(|name| table_of(name).unwrap_or_else(|| name.clone()));
+            Value::List(tables.collect())
+        }
+        other => match table_of(item) {
+            Some(table) => Value::List(vec![table]),
+            None => other.clone(),
+        },
+    };
+    Item { value, origin: item.origin }
 }
 
 /// The sweep, if `key` is in it.

@@ -181,13 +181,18 @@ impl<'a> Reader<'a> {
         self.elsewhere.extend(keys.map(|key| Elsewhere { key, refusal: refusal.clone() }));
     }
 
+    /// All keys that there are, in the order of the file.
+    pub fn keys(&self) -> Vec<String> {
+        self.table.iter().map(|(key, _)| key.to_owned()).collect()
+    }
+
     /// Reads the table `key`; an absent one is empty.
     ///
     /// # Errors
     /// As `decode`, or if it is not a table or has keys that `decode` does not ask for.
     pub fn section<T>(
         &mut self,
-        key: &'static str,
+        key: &str,
         meaning: &'static str,
         decode: impl Fn(&mut Reader<'_>) -> Result<T, ExperimentError>,
     ) -> Result<T, ExperimentError> {

@@ -8,7 +8,7 @@ use crate::measure;
 use crate::threads::Threads;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
-use weft_fabric::Node;
+use weft_fabric::{Failures, Node};
 use weft_sim::{Halt, Outcome, RunConfig, Simulation};
 use weft_transport::RecoveryConfig;
 use weft_units::Time;
@@ -86,11 +86,13 @@ pub fn run(
     let fabric = &experiment.fabric;
     let workload = experiment.workload(seed).map_err(|error| error.in_source("experiment"))?;
     let bound = bound(fabric, &workload, &experiment.packet);
+    let failures = Failures::new(fabric, &experiment.failures, seed)
+        .map_err(|error| ExperimentError::new("failures", Origin::Unknown, error.0))?;
     if bound > LONGEST_RUN {
         let what = format!("the run takes {} s at least; shorten it", bound.as_secs_f64());
         return Err(ExperimentError::new("workload", Origin::Unknown, what).into());
     }
-    let config = experiment.run_config(&workload, seed);
+    let config = experiment.run_config(&workload, failures, seed);
     let threads = threads.of(&config);
     let simulation = Simulation::on_threads(&config, threads);
     let looping = Instant::now();
@@ -106,7 +108,7 @@ pub fn run(
     Ok(RunResult {
         row: measure::row(experiment, &workload, &outcome, seed, bound),
         timing,
-        flows: measure::flows(&workload, &outcome),
+        flows: measure::flows(experiment.completion, &workload, &outcome),
         links: measure::links(fabric, &outcome),
         series: series(experiment, outcome),
         warnings,
@@ -134,7 +136,7 @@ const SPURIOUS_SHARE: u64 = 100;
 /// What the result itself says about the experiment.
 fn hint(experiment: &Resolved, outcome: &Outcome) -> Option<String> {
     let rto = experiment.transport.rto;
-    let selective = experiment.transport.recovery == RecoveryConfig::SelectiveRepeat;
+    let selective = experiment.transport.recovery == RecoveryConfig::SELECTIVE_REPEAT;
     // Where packets overtake each other under go-back-N, the time-out is not to blame.
     let timed = selective || !experiment.balance.scheme.is_multipath();
     (timed && outcome.totals.spurious > outcome.totals.packets / SPURIOUS_SHARE).then(|| {
@@ -152,14 +154,22 @@ fn seconds(from: Instant, to: Instant) -> f64 {
 
 impl Resolved {
     /// This experiment over `workload`, as the simulator takes it.
-    pub fn run_config<'a>(&'a self, workload: &'a Workload, seed: u64) -> RunConfig<'a> {
+    pub fn run_config<'a>(
+        &'a self,
+        workload: &'a Workload,
+        failures: Failures,
+        seed: u64,
+    ) -> RunConfig<'a> {
+        let pacing = self.pace.pacing(&self.fabric, workload, &self.packet, &self.switch);
         RunConfig {
             fabric: &self.fabric,
             workload,
             switch: self.switch,
             packet: self.packet,
             transport: self.transport,
+            pacing,
             balance: self.balance.clone(),
+            failures,
             probes: self.probes.clone(),
             seed,
             stall_after: self.stall_after,

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use std::sync::atomic::AtomicBool;
 use weft_experiment::{Cell, Format, Request, Threads, bound, expand, read_run, run};
-use weft_fabric::{Bundle, Clos, Fabric, Link, Tiers};
+use weft_fabric::{Bundle, Clos, Fabric, Failures, Link, Tiers};
 use weft_sim::PacketConfig;
 use weft_units::{HostId, MessageId, Rate, Time};
 use weft_workload::{Dependency, Message, When, Workload};
@@ -214,7 +214,7 @@ fn a_chain_of_bytes_meets_its_bound_exactly() {
 /// How long `workload` takes under everything else that `text` says.
 fn simulated(text: &str, workload: &Workload) -> Time {
     let experiment = resolved(text);
-    let config = experiment.run_config(workload, 1);
+    let config = experiment.run_config(workload, Failures::default(), 1);
     let outcome = weft_sim::Simulation::new(&config).run(&AtomicBool::new(false));
     outcome.expect("no stall").totals.cct
 }

@@ -6,6 +6,7 @@ use weft_experiment::value::Value;
 use weft_experiment::{
     Cell, Format, Request, Resolved, RunError, RunResult, Threads, expand, read_run, run,
 };
+use weft_fabric::Failures;
 use weft_units::Time;
 
 /// Twelve leaves: one, two and three threads run one, eight and twelve domains.
@@ -124,7 +125,7 @@ fn the_number_of_threads_suits_the_run_and_its_share() {
              [balance]\nscheme = \"ecmp\"\n"
         ));
         let workload = experiment.workload(1).expect("a workload");
-        share.of(&experiment.run_config(&workload, 1))
+        share.of(&experiment.run_config(&workload, Failures::default(), 1))
     };
     let up_to = |share| Threads::UpTo(NonZeroU32::new(share).expect("some"));
     assert_eq!([1, 2].map(|share| threads(16, up_to(share))), [1, 2]);

@@ -223,6 +223,17 @@ impl Fabric {
         }
     }
 
+    /// A readable name of one direction of a link: `leaf-0 -> spine-1`, with `#1` behind it for
+    /// the second of several parallel links.
+    pub fn port_name(&self, id: PortId) -> String {
+        let port = &self.ports[id];
+        let earlier = self.ports.as_slice()[..id.index()].iter().rev();
+        // Members of a bundle stand side by side.
+        let member = earlier.take_while(|p| (p.owner, p.peer) == (port.owner, port.peer)).count();
+        let name = format!("{} -> {}", self.name(port.owner), self.name(port.peer));
+        if member == 0 { name } else { format!("{name}#{member}") }
+    }
+
     /// The switch of that name, as [`Fabric::name`] writes it.
     pub fn switch_named(&self, name: &str) -> Option<SwitchId> {
         self.switches.ids().find(|id| self.name(Node::Switch(*id)) == name)

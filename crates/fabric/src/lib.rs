@@ -5,16 +5,26 @@
 //! | [`clos`] | [`Clos`]: the description (counts, rates, bundles) and what makes it valid |
 //! | [`graph`] | [`Fabric`]: the built graph, numbered ports, next hops, delays |
 //! | [`path`] | [`PathId`] (16 bits, Ethereal), and the paths between two hosts |
+//! | [`failure`] | [`Failures`]: which links lose bandwidth, packets or life, and when |
+//! | [`detour`] | [`Detours`]: next hops that avoid links known to be dead |
 //!
 //! Invariants: ports of one next-hop group are consecutive; every link is two ports, each
 //! the other's reverse; every route is shortest and up-down, so a path crosses an odd number
-//! of switches. Nothing here changes during a run, and nothing here decides: choosing among
+//! of switches. Nothing here changes during a run (a failure is data with a time, and new
+//! detours are built when routing learns of one), and nothing here decides: choosing among
 //! equal next hops is `weft-balance`'s work.
 
 pub mod clos;
+pub mod detour;
+pub mod failure;
 pub mod graph;
 pub mod path;
 
 pub use clos::{Bundle, Clos, FabricError, Link, Tiers};
+pub use detour::Detours;
+pub use failure::{
+    Detected, Direction, Failure, FailureKind, Failures, Groups, LinkChoice, Losses, Pick,
+    RateChange, Tier,
+};
 pub use graph::{Fabric, Node, Port, PortGroup};
 pub use path::{PathId, PathSet};

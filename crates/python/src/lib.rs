@@ -55,7 +55,7 @@ fn positive(what: &str, number: u32) -> PyResult<NonZeroU32> {
 
 /// All runs of an experiment, as JSON.
 #[pyfunction]
-#[pyo3(signature = (text, format, source, overrides, seeds=None))]
+#[pyo3(signature = (text, format, source, overrides, seeds=None, quick=false))]
 fn expand(
     py: Python<'_>,
     text: &str,
@@ -63,6 +63,7 @@ fn expand(
     source: &str,
     overrides: Vec<(String, String)>,
     seeds: Option<u64>,
+    quick: bool,
 ) -> PyResult<String> {
     let format = match format {
         "toml" => Format::Toml,
@@ -70,7 +71,8 @@ fn expand(
         other => return Err(not_one_of("format", other, &["toml", "json"])),
     };
     let request = Request { text, format, source, overrides: &overrides, seeds };
-    let expansion = py.detach(|| weft_experiment::expand(&request)).map_err(wrong)?;
+    let expand = if quick { weft_experiment::expand_quick } else { weft_experiment::expand };
+    let expansion = py.detach(|| expand(&request)).map_err(wrong)?;
     Ok(expansion.to_json())
 }
 

@@ -1,7 +1,8 @@
 //! A second, independent count, for tests: what arrived at the far end of every link, and
 //! whether packets of one flow overtook each other on one path.
 
-use crate::cut::{InLink, Territory};
+use crate::config::RunConfig;
+use crate::cut::{InLink, OutPort, Territory};
 use crate::event::{Packet, flag};
 use crate::outcome::PortResult;
 use std::collections::BTreeMap;
@@ -13,6 +14,10 @@ use weft_units::{HostId, IdVec, PortId};
 #[derive(Debug)]
 pub(crate) struct Audit {
     links: IdVec<InLink, Seen>,
+    /// Bytes that came by the link that each port leads back and got no farther.
+    lost: IdVec<OutPort, u64>,
+    /// A path is told by a packet's route, and nothing on it goes ahead of the rest.
+    in_order: bool,
     /// The newest packet of each (destination, flow, route, link) that left once.
     newest: BTreeMap<(HostId, u32, u16, InLink), u32>,
 }
@@ -21,13 +26,22 @@ pub(crate) struct Audit {
 pub(crate) struct Seen {
     bytes: u64,
     packets: u64,
+    /// Bytes that the reverse link brought and that got no farther.
+    lost: u64,
 }
 
 impl Audit {
     /// For the links that end in a domain.
-    pub(crate) fn new(territory: &Territory) -> Audit {
-        let links = territory.links.iter().map(|_| Seen::default()).collect();
-        Audit { links, newest: BTreeMap::new() }
+    pub(crate) fn new(config: &RunConfig, territory: &Territory) -> Audit {
+        let by_route = !config.balance.scheme.info().in_switch;
+        let in_order =
+            by_route && config.switch.trim.is_none() && config.failures.detected().is_empty();
+        Audit {
+            links: territory.links.iter().map(|_| Seen::default()).collect(),
+            lost: territory.ports.iter().map(|_| 0).collect(),
+            in_order,
+            newest: BTreeMap::new(),
+        }
     }
 
     /// `packet` reached the end of `link`.
@@ -38,7 +52,7 @@ impl Audit {
         let seen = &mut self.links[link];
         seen.bytes += u64::from(packet.size);
         seen.packets += 1;
-        if packet.is(flag::CONTROL | flag::AGAIN) {
+        if packet.is(flag::CONTROL | flag::AGAIN) || !self.in_order {
             return;
         }
         let newest = self
@@ -49,10 +63,19 @@ impl Audit {
         *newest = packet.seq;
     }
 
+    /// `packet` came by the link that `reverse` leads back, and is gone.
+    pub(crate) fn lost(&mut self, reverse: OutPort, packet: &Packet) {
+        self.lost[reverse] += u64::from(packet.size);
+    }
+
     /// Adds what was counted at the ends of a domain's links to `all` links of the fabric.
     pub(crate) fn gather(&self, territory: &Territory, all: &mut IdVec<PortId, Seen>) {
         for (link, port) in territory.links.enumerate() {
-            all[*port] = self.links[link];
+            (all[*port].bytes, all[*port].packets) =
+                (self.links[link].bytes, self.links[link].packets);
+        }
+        for (own, port) in territory.ports.enumerate() {
+            all[*port].lost = self.lost[own];
         }
     }
 }
@@ -60,8 +83,8 @@ impl Audit {
 /// Compares what reached the ends of links with what the ports say that they sent.
 ///
 /// # Panics
-/// If a link delivered other bytes than its port sent, or a switch sent and dropped other
-/// bytes than it received.
+/// If a link delivered other bytes than its port sent, or a switch sent, cut off, dropped and
+/// lost other bytes than it received.
 pub(crate) fn check(fabric: &Fabric, links: &IdVec<PortId, Seen>, ports: &[PortResult]) {
     let mut switches = vec![0i64; fabric.switches() as usize];
     for (id, port) in fabric.ports().enumerate() {
@@ -72,7 +95,8 @@ pub(crate) fn check(fabric: &Fabric, links: &IdVec<PortId, Seen>, ports: &[PortR
             switches[to.index()] += seen.bytes as i64;
         }
         if let Node::Switch(from) = port.owner {
-            switches[from.index()] -= (sent.bytes + sent.dropped_bytes) as i64;
+            let gone = sent.dropped_bytes + sent.trimmed_bytes + seen.lost;
+            switches[from.index()] -= (sent.bytes + gone) as i64;
         }
     }
     for (switch, balance) in switches.iter().enumerate() {

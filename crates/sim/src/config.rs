@@ -1,9 +1,9 @@
 //! What a run is made of. Everything is resolved: no unit to parse, nothing left to default.
 
 use weft_balance::scheme::BalanceConfig;
-use weft_fabric::Fabric;
+use weft_fabric::{Fabric, Failures, Port};
 use weft_transport::TransportConfig;
-use weft_units::{PortId, SwitchId, Time};
+use weft_units::{IdVec, MessageId, PortId, Rate, SwitchId, Time};
 use weft_workload::Workload;
 
 /// One run.
@@ -20,8 +20,12 @@ pub struct RunConfig<'a> {
     pub packet: PacketConfig,
     /// Congestion control and loss recovery.
     pub transport: TransportConfig,
+    /// When queue pairs that send at a rate do so.
+    pub pacing: Pacing,
     /// The load balancer.
     pub balance: BalanceConfig,
+    /// Which links fail, how and when.
+    pub failures: Failures,
     /// What to sample while running.
     pub probes: ProbeConfig,
     /// All randomness follows from it.
@@ -33,6 +37,39 @@ pub struct RunConfig<'a> {
     pub force_queues: bool,
     /// Count again at the far end of every link, to check conservation. Costs speed.
     pub audit: bool,
+}
+
+impl RunConfig<'_> {
+    /// A port as it is when the run begins: slower if its link is degraded from the start.
+    pub(crate) fn port_at_start(&self, id: PortId) -> Port {
+        let rate = self.failures.rate(self.fabric, id, Time::ZERO);
+        Port { rate, ..self.fabric.ports()[id] }
+    }
+}
+
+/// How queue pairs that send at a fixed rate are paced, and into how many a flow is cut.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pacing {
+    /// The rate of each message, shared by its queue pairs in proportion to their bytes, where
+    /// congestion control has no rate for all; `None`: line rate.
+    pub rates: Option<IdVec<MessageId, Rate>>,
+    /// A queue pair starts later by up to so many of its packet gaps, at random.
+    pub start_gaps: f64,
+    /// Every gap is longer by up to this share of itself, at random.
+    pub gap_jitter: f64,
+    /// After a NACK the next gap is between a half and one and a half, at random, so that
+    /// senders that lost packets together do not stay together (paper 002, section 6.2).
+    pub desynchronise: bool,
+    /// Every flow is so many queue pairs of equal size on the same route, each with recovery
+    /// and congestion control of its own: units of accounting (paper 002, section 7).
+    pub subflows: u32,
+}
+
+impl Default for Pacing {
+    /// No randomness; a flow is a queue pair.
+    fn default() -> Pacing {
+        Pacing { rates: None, start_gaps: 0.0, gap_jitter: 0.0, desynchronise: false, subflows: 1 }
+    }
 }
 
 /// Sizes on the wire, in bytes.
@@ -82,18 +119,48 @@ pub struct EcnConfig {
     pub pmax: f64,
 }
 
-/// Priority flow control, on a shared buffer.
+/// Priority flow control.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PfcConfig {
-    /// Pause an ingress that holds more than `alpha` times the free shared buffer.
+    /// Pause an ingress that holds more than this; `None`: more than its share of a shared
+    /// buffer. With per-port buffers there is nothing to share, and this must be given.
+    pub threshold: Option<u64>,
+    /// The share: `alpha` times what is free of the shared buffer.
     pub alpha: f64,
-    /// Bytes that each ingress may always hold.
+    /// Bytes that each ingress may hold beside its share.
     pub reserve: u64,
     /// Bytes kept for each ingress to absorb what is in flight when it pauses; `None`: what
     /// the link needs so that nothing is lost.
     pub headroom: Option<u64>,
     /// Resume this many bytes below the pause threshold.
     pub resume_offset: u64,
+}
+
+/// Trimming: a full queue cuts off a packet's payload instead of dropping it (Handley et al.,
+/// SIGCOMM 2017; paper 002, section 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrimConfig {
+    /// Bytes on the wire that are left of a packet; `None`: all of them, which is trimming
+    /// without its saving (as the code behind paper 002 has it).
+    pub size: Option<u16>,
+    /// Most bytes of headers that wait at a port, ahead of its data; more are dropped.
+    pub queue: u64,
+    /// The switch that trims sends the header back to the sender, instead of on to the
+    /// receiver, which would reflect it.
+    pub return_to_sender: bool,
+    /// Who is trimmed.
+    pub victim: Victim,
+}
+
+/// Which packet a full queue trims.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Victim {
+    /// The one that arrives.
+    Arriving,
+    /// The last in the queue.
+    Tail,
+    /// One of these two, by a coin.
+    Either,
 }
 
 /// How a switch treats packets.
@@ -103,8 +170,12 @@ pub struct SwitchConfig {
     pub buffer: Buffer,
     /// Marking; `None`: never.
     pub ecn: Option<EcnConfig>,
-    /// Pausing; `None`: lossy. Needs a shared buffer.
+    /// Trimming; `None`: a full queue drops. Needs per-port buffers without PFC.
+    pub trim: Option<TrimConfig>,
+    /// Pausing; `None`: lossy. With it no queue drops by its own length.
     pub pfc: Option<PfcConfig>,
+    /// Acknowledgements are marked like data, for schemes that look at that.
+    pub mark_control: bool,
     /// Acknowledgements and NACKs overtake data in every queue.
     pub control_priority: bool,
     /// All switches hash alike (polarisation) instead of each with a salt of its own.

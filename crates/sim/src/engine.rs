@@ -8,9 +8,11 @@ use crate::audit::Audit;
 use crate::config::RunConfig;
 use crate::cut::{InLink, OutPort, OwnHost, OwnSwitch};
 use crate::event::{Class, Event, Packet};
-use crate::forward::{Link, Switch};
+use crate::faults::Faults;
+use crate::forward::{Link, Routing, Switch};
 use crate::jobs::Jobs;
 use crate::life::Life;
+use crate::losses::Losses;
 use crate::mail::Mail;
 use crate::nic::{Host, ReceiveFlow, SendFlow};
 use crate::outcome::Totals;
@@ -37,6 +39,9 @@ pub(crate) struct Engine<'a, Q, P> {
     pub(crate) ports: P,
     pub(crate) links: IdVec<InLink, Link>,
     pub(crate) switches: IdVec<OwnSwitch, Switch>,
+    pub(crate) routing: Routing,
+    /// Links that may lose what they carry.
+    pub(crate) faults: Faults,
     pub(crate) hosts: IdVec<OwnHost, Host>,
     /// Sending halves of the queue pairs of this domain's hosts.
     pub(crate) senders: Vec<SendFlow>,
@@ -51,6 +56,8 @@ pub(crate) struct Engine<'a, Q, P> {
     /// When a timer found no sign of life for so long that the run may have stalled.
     pub(crate) suspect: Option<Time>,
     pub(crate) totals: Totals,
+    /// What links that had failed lost, by queue pair.
+    pub(crate) losses: Losses,
     /// What reached a host.
     pub(crate) delivered: Delivered,
     pub(crate) audit: Option<Audit>,
@@ -90,8 +97,10 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             now: Time::ZERO,
             agenda: Agenda::new(events, own, domains),
             ports,
-            links: Link::all(config.fabric, &world.cut, territory),
+            links: Link::all(config, &world.cut, territory),
             switches: Switch::all(config, &world.cut, territory),
+            routing: Routing::new(config, territory),
+            faults: Faults::new(config, territory),
             hosts: Host::all(config, territory),
             senders: Vec::new(),
             receivers: (0..domains).map(|_| Vec::new()).collect(),
@@ -101,12 +110,14 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             life: Life::START,
             suspect: None,
             totals: Totals::default(),
+            losses: Losses::default(),
             delivered: Delivered::default(),
-            audit: config.audit.then(|| Audit::new(territory)),
+            audit: config.audit.then(|| Audit::new(config, territory)),
             probes: Probes::new(config, &world.cut, own),
             others_unfinished: domains > 1,
         };
         engine.start_probes();
+        engine.schedule_faults();
         engine
     }
 
@@ -176,6 +187,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             Class::Flush => self.flush(OwnHost(id)),
             Class::Wake => self.wake(OwnHost(id)),
             Class::Sample => self.sample(),
+            Class::Fault => self.fault(id),
         }
     }
 

@@ -17,16 +17,27 @@ pub mod flag {
     pub const RESUME: u32 = 1 << 27;
     /// Follows a path id instead of the hash.
     pub const PINNED: u32 = 1 << 28;
-    /// Congestion experienced; in an acknowledgement: the packet it answers was marked.
+    /// Congestion experienced.
     pub const MARKED: u32 = 1 << 29;
-    /// Has left its host before.
+    /// Data: has left its host before.
     pub const AGAIN: u32 = 1 << 30;
+    /// Control: the packet that it answers was marked.
+    pub const ECHO: u32 = AGAIN;
+    /// Data that a switch has cut down to its header.
+    pub const TRIMMED: u32 = 1 << 31;
     /// Acknowledgements of both kinds.
     pub const CONTROL: u32 = ACK | NACK;
     /// PFC frames of both kinds.
     pub const PFC: u32 = PAUSE | RESUME;
     /// The destination.
     pub const HOST: u32 = ACK - 1;
+
+    /// What an answer to a packet with these flags says of its mark.
+    #[inline(always)]
+    pub fn echo(flags: u32) -> u32 {
+        (flags & MARKED) << 1
+    }
+    const _: () = assert!(MARKED << 1 == ECHO);
 }
 
 /// A packet. Carried by value, in events and queues as [`Packed`].
@@ -126,6 +137,8 @@ pub enum Class {
     Wake = 7,
     /// Queues are sampled.
     Sample = 8,
+    /// Something fails, recovers, or is found to have done so.
+    Fault = 9,
 }
 
 /// Whom an event is for: a class and the number of a link, port, queue pair, dependency,
@@ -157,7 +170,8 @@ impl Target {
             5 => Class::Post,
             6 => Class::Flush,
             7 => Class::Wake,
-            _ => Class::Sample,
+            8 => Class::Sample,
+            _ => Class::Fault,
         }
     }
     /// Both in one number, which has their order.

@@ -1,19 +1,21 @@
 //! A packet at the far end of a link: handed to its host, or sent on by a switch.
 
-use crate::config::RunConfig;
+use crate::config::{Buffer, RunConfig};
 use crate::cut::{Cut, InLink, OutPort, OwnHost, OwnSwitch, Territory};
 use crate::engine::Engine;
-use crate::event::{Packet, flag};
+use crate::event::{Packet, ReceiverId, flag};
 use crate::ports::Ports;
 use crate::queue::EventQueue;
+use std::sync::Arc;
+use weft_balance::forward::{Hops, Passing, SwitchContext, Switching};
 use weft_balance::hash;
-use weft_fabric::{Fabric, Node};
-use weft_units::{IdVec, SwitchId};
+use weft_fabric::{Detours, Node, PortGroup};
+use weft_units::{IdVec, PortId, SwitchId, Time};
 
 /// The end of a link, packed for the hot path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
-    /// A host, or with [`Link::SWITCH`] set a switch.
+    /// A host, or with [`Link::SWITCH`] set a switch; [`Link::FAULTY`] if it may lose packets.
     peer: u32,
     /// The port that leads back.
     reverse: OutPort,
@@ -21,15 +23,18 @@ pub(crate) struct Link {
 
 impl Link {
     const SWITCH: u32 = 1 << 31;
+    const FAULTY: u32 = 1 << 30;
 
     /// The links that end in a domain.
-    pub(crate) fn all(fabric: &Fabric, cut: &Cut, territory: &Territory) -> IdVec<InLink, Link> {
-        let link = |id: &weft_units::PortId| {
-            let port = &fabric.ports()[*id];
+    pub(crate) fn all(config: &RunConfig, cut: &Cut, territory: &Territory) -> IdVec<InLink, Link> {
+        let link = |id: &PortId| {
+            let port = &config.fabric.ports()[*id];
             let peer = match port.peer {
                 Node::Host(host) => cut.hosts[host].own.0,
                 Node::Switch(switch) => cut.switches[switch].own.0 | Link::SWITCH,
             };
+            let faulty = config.failures.losses(*id).is_some();
+            let peer = peer | if faulty { Link::FAULTY } else { 0 };
             Link { peer, reverse: cut.ports[port.reverse].own }
         };
         territory.links.iter().map(link).collect()
@@ -64,6 +69,71 @@ impl Switch {
     }
 }
 
+/// How switches choose among equal next hops, where that is not the hash among all of them.
+#[derive(Debug)]
+pub(crate) struct Routing {
+    /// The hash among all next hops decides everywhere: the usual case.
+    plain: bool,
+    /// What the scheme has in each switch; empty if that is nothing.
+    switching: IdVec<OwnSwitch, Switching>,
+    /// Around dead links that routing knows of.
+    detours: Option<Arc<Detours>>,
+}
+
+impl Routing {
+    /// For the switches of a domain.
+    pub(crate) fn new(config: &RunConfig, territory: &Territory) -> Routing {
+        let (Buffer::PerPort { bytes } | Buffer::Shared { bytes, .. }) = config.switch.buffer;
+        let states = territory.switches.iter().map(|switch| {
+            let context = SwitchContext { switch: *switch, seed: config.seed, buffer: bytes };
+            Switching::new(&config.balance, &context)
+        });
+        let switching: IdVec<OwnSwitch, Switching> =
+            states.take_while(|state| !state.is_hashed()).collect();
+        Routing { plain: switching.is_empty(), switching, detours: None }
+    }
+    /// Routing has learnt of dead links, or that some are back.
+    pub(crate) fn go_around(&mut self, detours: &Arc<Detours>) {
+        self.detours = (!detours.is_empty()).then(|| Arc::clone(detours));
+        self.plain = self.switching.is_empty() && self.detours.is_none();
+    }
+}
+
+/// The equal next hops of one packet, as a scheme sees them.
+struct NextHops<'a, P> {
+    ports: &'a P,
+    now: Time,
+    group: PortGroup,
+    /// Those of the group that are left, if some are not.
+    left: Option<&'a [PortId]>,
+    /// As [`Switch::shift`].
+    shift: u32,
+}
+
+impl<P> NextHops<'_, P> {
+    fn port(&self, hop: u32) -> PortId {
+        match self.left {
+            None => PortId(self.group.first.0 + hop),
+            Some(ports) => ports[hop as usize],
+        }
+    }
+}
+
+impl<P: Ports> Hops for NextHops<'_, P> {
+    #[inline]
+    fn count(&self) -> u32 {
+        self.left.map_or(self.group.count, |ports| ports.len() as u32)
+    }
+    #[inline]
+    fn queued(&self, hop: u32) -> u64 {
+        let port = OutPort(self.port(hop).0.wrapping_add(self.shift));
+        self.ports.queued_bytes(self.now, port)
+    }
+    fn group(&self) -> u32 {
+        self.port(0).0
+    }
+}
+
 impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// A packet has reached the end of `link`.
     #[inline(always)]
@@ -75,9 +145,14 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         if let Some(audit) = &mut self.audit {
             audit.arrived(link, &packet);
         }
-        if peer & Link::SWITCH != 0 {
-            return self.relay(OwnSwitch(peer & !Link::SWITCH), reverse, packet);
+        if peer & Link::FAULTY != 0 && self.faults.is_lost(self.now, link, &packet) {
+            return self.lose(reverse, &packet);
         }
+        if peer & Link::SWITCH != 0 {
+            let switch = OwnSwitch(peer & !(Link::SWITCH | Link::FAULTY));
+            return self.relay(switch, reverse, packet);
+        }
+        let peer = peer & !Link::FAULTY;
         self.delivered.add(&packet);
         self.totals.end = self.now;
         if packet.is(flag::CONTROL) {
@@ -96,13 +171,60 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             let port = group.pinned(packet.path());
             packet.route = packet.path().swapped().0;
             port.0
+        } else if self.routing.plain {
+            group.first.0 + hash::choose(hash_key(&packet), packet.route, salt, group.count)
         } else {
-            // Acknowledgements hash by where they go and the entropy that they echo.
-            let key = if packet.is(flag::CONTROL) { packet.to & flag::HOST } else { packet.aux };
-            group.first.0 + hash::choose(key, packet.route, salt, group.count)
+            match self.choose_hop(switch, &packet, group) {
+                Some(port) => port.0,
+                None => return self.lose(ingress, &packet),
+            }
         };
         let port = OutPort(port.wrapping_add(shift));
         self.ports.forward(self.now, port, ingress, packet, &mut self.agenda);
+        if P::TRIM {
+            self.return_headers(switch, ingress);
+        }
+    }
+
+    /// The port that the scheme chooses for `packet` among those of `group` that are left;
+    /// `None` if none is.
+    #[inline(never)]
+    fn choose_hop(
+        &mut self,
+        switch: OwnSwitch,
+        packet: &Packet,
+        group: PortGroup,
+    ) -> Option<PortId> {
+        let Switch { id, shift, salt } = self.switches[switch];
+        let Routing { switching, detours, .. } = &mut self.routing;
+        let left = detours.as_ref().and_then(|detours| detours.next_hops(id, packet.dst()));
+        let hops = NextHops { ports: &self.ports, now: self.now, group, left, shift };
+        let count = hops.count();
+        if count == 0 {
+            return None;
+        }
+        let hashed = hash::choose(hash_key(packet), packet.route, salt, count);
+        let hop = match switching.is_empty() || count == 1 {
+            true => hashed,
+            false => {
+                let control = packet.is(flag::CONTROL);
+                let (now, dst, flow) = (self.now, packet.dst(), flow_of(packet));
+                let passing = Passing { now, flow, dst, control, hashed };
+                switching[switch].choose(&passing, &hops)
+            }
+        };
+        Some(hops.port(hop))
+    }
+
+    /// Sends headers that `switch` trimmed back to their senders.
+    fn return_headers(&mut self, switch: OwnSwitch, ingress: OutPort) {
+        for packet in self.ports.returned() {
+            let id = ReceiverId(packet.flow);
+            let (src, sender) = self.receivers[id.domain()][id.number()].back();
+            // Not pinned: the way back of a path id begins at its far end.
+            let (flow, to, aux) = (sender, src.0 | flag::NACK, 0);
+            self.relay(switch, ingress, Packet { flow, to, aux, ..packet });
+        }
     }
 
     /// A PFC frame for `port`.
@@ -113,5 +235,20 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             // Only a NIC asks for data, and NICs are numbered like their hosts.
             self.pull(OwnHost(port.0));
         }
+    }
+}
+
+/// What stands for the addresses in a packet's hash. Acknowledgements hash by where they go and
+/// the entropy that they echo.
+#[inline(always)]
+fn hash_key(packet: &Packet) -> u32 {
+    if packet.is(flag::CONTROL) { packet.to & flag::HOST } else { packet.aux }
+}
+
+/// The flow of a packet, as a switch can tell it from others.
+fn flow_of(packet: &Packet) -> u64 {
+    match packet.is(flag::CONTROL) {
+        true => 1 << 63 | u64::from(packet.dst().0) << 16 | u64::from(packet.route),
+        false => u64::from(packet.aux) << 32 | u64::from(packet.dst().0),
     }
 }

@@ -2,7 +2,9 @@
 
 use crate::audit::{self, Seen};
 use crate::engine::{Delivered, Engine};
+use crate::event::ReceiverId;
 use crate::jobs;
+use crate::losses::Losses;
 use crate::outcome::{MessageResult, Outcome, PortResult, Series, Totals};
 use crate::ports::Ports;
 use crate::probes::samples_until;
@@ -46,14 +48,43 @@ fn port_results<Q, P: Ports>(
     places.map(|place| by_domain[usize::from(place.domain)][place.own]).collect()
 }
 
-fn messages<Q, P>(world: &World, engines: &[Engine<Q, P>]) -> IdVec<MessageId, MessageResult> {
+fn messages<Q, P: Ports>(
+    world: &World,
+    engines: &[Engine<Q, P>],
+) -> IdVec<MessageId, MessageResult> {
     let jobs = |host| &engines[usize::from(world.cut.hosts[host].domain)].jobs;
     let result = |(id, message): (MessageId, &weft_workload::Message)| {
         let sending = jobs(message.src).sending(world.sending[id]);
         let receiving = jobs(message.dst).receiving(world.receiving[id]);
         jobs::result(sending, receiving)
     };
-    world.config.workload.messages().enumerate().map(result).collect()
+    let mut messages = world.config.workload.messages().enumerate().map(result).collect();
+    add_losses(world, engines, &mut messages);
+    add_reordering(engines, &mut messages);
+    messages
+}
+
+/// Losses are noted by queue pair, where they happen.
+fn add_losses<Q, P: Ports>(
+    world: &World,
+    engines: &[Engine<Q, P>],
+    messages: &mut IdVec<MessageId, MessageResult>,
+) {
+    let losses = engines.iter().flat_map(|engine| [engine.ports.losses(), &engine.losses]);
+    for (dst, flow, count) in losses.flat_map(Losses::all) {
+        let id = ReceiverId(flow);
+        let domain = usize::from(world.cut.hosts[dst].domain);
+        let flow = &engines[domain].receivers[id.domain()][id.number()];
+        messages[flow.message].lost += count;
+    }
+}
+
+fn add_reordering<Q, P>(engines: &[Engine<Q, P>], messages: &mut IdVec<MessageId, MessageResult>) {
+    for flow in engines.iter().flat_map(|engine| engine.receivers.iter().flatten()) {
+        let message = &mut messages[flow.message];
+        message.reordered += flow.reordering.packets;
+        message.farthest = message.farthest.max(flow.reordering.farthest);
+    }
 }
 
 fn totals<Q, P: Ports>(engines: &[Engine<Q, P>], ports: &IdVec<PortId, PortResult>) -> Totals {
@@ -69,12 +100,16 @@ fn totals<Q, P: Ports>(engines: &[Engine<Q, P>], ports: &IdVec<PortId, PortResul
     for port in ports.iter() {
         totals.packet_hops += port.packets;
         totals.drops += port.drops;
+        totals.header_drops += port.header_drops;
+        totals.trims += port.trims;
+        totals.trimmed_bytes += port.trimmed_bytes;
         totals.marks += port.marks;
     }
     totals
 }
 
-/// Every run accounts for every packet: what the NICs sent reached a host or was dropped.
+/// Every run accounts for every packet: what the NICs sent reached a host, was dropped or was
+/// lost on a link; what switches cut off was trimmed.
 fn check_conservation<Q, P>(
     world: &World,
     engines: &[Engine<Q, P>],
@@ -89,8 +124,10 @@ fn check_conservation<Q, P>(
     let delivered = |of: fn(&Delivered) -> u64| engines.iter().map(|e| of(&e.delivered)).sum();
     let (packets, bytes): (u64, u64) = (delivered(|all| all.packets), delivered(|all| all.bytes));
     let accounted = Delivered {
-        packets: packets + ports.iter().map(|port| port.drops).sum::<u64>(),
-        bytes: bytes + ports.iter().map(|port| port.dropped_bytes).sum::<u64>(),
+        packets: packets + totals.wire_drops + ports.iter().map(|port| port.drops).sum::<u64>(),
+        bytes: bytes
+            + totals.wire_dropped_bytes
+            + ports.iter().map(|port| port.dropped_bytes + port.trimmed_bytes).sum::<u64>(),
     };
     assert_eq!(sent, accounted, "sent against delivered and dropped");
     assert_eq!(sent.packets, totals.packets + totals.control_packets);

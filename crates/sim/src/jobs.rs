@@ -109,6 +109,7 @@ pub(crate) fn result(sending: &Sending, receiving: &Receiving) -> MessageResult 
         pieces: sending.pieces,
         retransmits: sending.retransmits,
         spurious: receiving.spurious,
+        ..MessageResult::default()
     }
 }
 

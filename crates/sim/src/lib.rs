@@ -18,8 +18,10 @@
 //! | [`queue`], `agenda` | the event queues: timing wheel, and a plain heap as its oracle |
 //! | [`ports`] | output ports: plain FIFO, or real queues with shared buffers and PFC |
 //! | `forward` | a packet at a switch |
-//! | `nic` | queue pairs: sending, receiving, timers |
+//! | `faults` | links that fail |
+//! | `nic` | queue pairs: opening, sending, receiving, timers |
 //! | `jobs` | messages and their dependencies |
+//! | `losses` | which queue pairs lost packets |
 //! | `life` | signs of life, to notice a stall |
 //! | `probes` | samples of queues |
 //! | `audit` | an independent count of what arrived, for tests |
@@ -39,10 +41,12 @@ pub mod config;
 mod cut;
 mod engine;
 pub mod event;
+mod faults;
 mod forward;
 mod gather;
 mod jobs;
 mod life;
+mod losses;
 mod mail;
 mod nic;
 pub mod outcome;

@@ -30,6 +30,12 @@ pub struct MessageResult {
     pub retransmits: u32,
     /// Retransmitted packets that the receiver had already.
     pub spurious: u32,
+    /// Data packets that ports or links lost; trimmed ones only if their header was lost.
+    pub lost: u32,
+    /// Data packets, sent for the first time, that came after one that was sent later.
+    pub reordered: u32,
+    /// By how many packets the farthest of them was behind.
+    pub farthest: u32,
 }
 
 /// What went over one port's link.
@@ -43,6 +49,12 @@ pub struct PortResult {
     pub drops: u64,
     /// Bytes of those.
     pub dropped_bytes: u64,
+    /// Of those packets, how many had been trimmed to a header before.
+    pub header_drops: u64,
+    /// Packets trimmed.
+    pub trims: u64,
+    /// Bytes cut off them.
+    pub trimmed_bytes: u64,
     /// Packets marked.
     pub marks: u64,
     /// Pause frames received.
@@ -76,8 +88,14 @@ pub struct Totals {
     /// Events that the engine handled. The one number here that depends on how the engine
     /// works rather than on what it simulates.
     pub events: u64,
-    /// Packets dropped.
+    /// Packets dropped by ports.
     pub drops: u64,
+    /// Of those, how many had been trimmed to a header before.
+    pub header_drops: u64,
+    /// Packets trimmed.
+    pub trims: u64,
+    /// Bytes cut off them.
+    pub trimmed_bytes: u64,
     /// Packets marked.
     pub marks: u64,
     /// Pause frames sent.
@@ -86,6 +104,14 @@ pub struct Totals {
     pub retransmits: u64,
     /// Of those, how many the receiver had already.
     pub spurious: u64,
+    /// Data packets, sent for the first time, that came after one that was sent later.
+    pub reordered: u64,
+    /// The sum of how many packets each of them was behind the highest that had come.
+    pub reorder_distance: u64,
+    /// Packets lost on links that had failed, control included.
+    pub wire_drops: u64,
+    /// Bytes of those.
+    pub wire_dropped_bytes: u64,
     /// Most queue pairs that one NIC had active at once.
     pub max_qps: u32,
     /// Most queue pairs that one NIC ever had.
@@ -102,5 +128,9 @@ impl Totals {
         self.events += other.events;
         self.retransmits += other.retransmits;
         self.spurious += other.spurious;
+        self.reordered += other.reordered;
+        self.reorder_distance += other.reorder_distance;
+        self.wire_drops += other.wire_drops;
+        self.wire_dropped_bytes += other.wire_dropped_bytes;
     }
 }

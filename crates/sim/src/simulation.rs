@@ -179,7 +179,11 @@ fn queued<'a>(world: &Arc<World<'a>>) -> Vec<Engine<'a, Wheel, QueuePorts>> {
 
 /// Whether the departure of a packet may depend on what comes after it, pauses apart.
 fn needs_queues(config: &RunConfig) -> bool {
-    config.force_queues || config.switch.control_priority
+    let changes = config.failures.rate_changes(config.fabric);
+    config.force_queues
+        || config.switch.control_priority
+        || config.switch.trim.is_some()
+        || changes.iter().any(|change| change.at > Time::ZERO)
 }
 
 /// How long a slot of the wheel is: as long as the ports together take for so many full

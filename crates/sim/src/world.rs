@@ -3,6 +3,8 @@
 use crate::config::RunConfig;
 use crate::cut::{Cut, lookahead};
 use crate::jobs::{ReceivingId, SendingId};
+use std::sync::Arc;
+use weft_fabric::{Detours, RateChange};
 use weft_units::{IdVec, MessageId, Time};
 use weft_workload::Dependents;
 
@@ -19,6 +21,17 @@ pub(crate) struct World<'a> {
     pub(crate) sending: IdVec<MessageId, SendingId>,
     /// In the domain of its receiver.
     pub(crate) receiving: IdVec<MessageId, ReceivingId>,
+    /// What links that fail change besides what they lose, in the order of time.
+    pub(crate) faults: Vec<(Time, Fault)>,
+}
+
+/// Something that changes at some time.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// The rate of a port.
+    Rate(RateChange),
+    /// What routing knows.
+    Routes(Arc<Detours>),
 }
 
 impl<'a> World<'a> {
@@ -26,6 +39,9 @@ impl<'a> World<'a> {
     pub(crate) fn new(config: &'a RunConfig<'a>, domains: u32) -> World<'a> {
         // A window without a sign of life must not be a stall.
         let domains = if config.stall_after < lookahead(config) { 1 } else { domains };
+        // A switch that returns a header must know its sender, whose domain may be another.
+        let returns = config.switch.trim.is_some_and(|trim| trim.return_to_sender);
+        let domains = if returns { 1 } else { domains };
         let cut = Cut::new(config, domains);
         let mut sent = vec![0; cut.territories.len()];
         let mut received = vec![0; cut.territories.len()];
@@ -41,6 +57,21 @@ impl<'a> World<'a> {
         }
         let news_delay = config.fabric.min_delay();
         let dependents = config.workload.dependents();
-        World { config, cut, news_delay, dependents, sending, receiving }
+        let faults = faults(config);
+        World { config, cut, news_delay, dependents, sending, receiving, faults }
     }
+}
+
+/// All that changes after the start.
+fn faults(config: &RunConfig) -> Vec<(Time, Fault)> {
+    let later = config.failures.rate_changes(config.fabric).into_iter();
+    let rates = later.filter(|change| change.at > Time::ZERO);
+    let rates = rates.map(|change| (change.at, Fault::Rate(change)));
+    let routes = config.failures.detected().into_iter().map(|detected| {
+        let detours = Detours::new(config.fabric, &detected.dead);
+        (detected.at, Fault::Routes(Arc::new(detours)))
+    });
+    let mut all: Vec<_> = rates.chain(routes).collect();
+    all.sort_by_key(|(at, _)| *at);
+    all
 }

@@ -89,7 +89,7 @@ fn spray_over_go_back_n_resends_what_was_only_late() {
     let clos = Clos::leaf_spine(4, 4, 4, LINK);
     let setup = Setup::new(clos, permutation(&clos, 200 * 960)).under(Spray);
     let mut go_back_n = setup.clone();
-    go_back_n.transport.recovery = RecoveryConfig::GoBackN;
+    go_back_n.transport.recovery = RecoveryConfig::GO_BACK_N;
     let (selective, go_back_n) = (setup.run(), go_back_n.run());
     assert_eq!((selective.totals.drops, selective.totals.retransmits), (0, 0));
     assert_eq!(go_back_n.totals.drops, 0, "nothing was lost");
@@ -182,7 +182,7 @@ fn schemes_share_jitter() {
 
 fn sends_whole_at_once(scheme: &SchemeConfig) -> bool {
     let setup = Setup::new(Clos::leaf_spine(2, 4, 1, LINK), messages(2, &[])).under(scheme.clone());
-    let mut planner = Planner::new(&setup.balance, HostId(0), 1);
+    let mut planner = Planner::new(&setup.balance, HostId(0), 1, setup.packet.mtu);
     let post = Post { message: MessageId(0), dst: HostId(1), bytes: 300 };
     let mut pieces = Vec::new();
     planner.post(Time::ZERO, post, &setup.fabric, &mut pieces);

@@ -92,7 +92,7 @@ fn the_first_timer_tells_the_time_of_a_stall() {
 fn a_run_without_events_has_stalled() {
     let mut setup = Setup::new(clos(), incast(&clos(), 6 * 960)).port_buffer(4_000);
     setup.transport.rto = Time::MAX;
-    setup.transport.recovery = RecoveryConfig::SelectiveRepeat;
+    setup.transport.recovery = RecoveryConfig::SELECTIVE_REPEAT;
     let text = stalled(&setup, 1, 1);
     for (domains, threads) in cuts() {
         assert_eq!(text, stalled(&setup, domains, threads));
@@ -220,7 +220,7 @@ fn somebody_else_cancels() {
             // Minutes of work.
             let clos = Clos::fat_tree(6, LINK);
             let mut setup = Setup::new(clos, permutation(&clos, 1 << 32));
-            setup.transport.recovery = RecoveryConfig::GoBackN;
+            setup.transport.recovery = RecoveryConfig::GO_BACK_N;
             let config = setup.config();
             Simulation::in_domains(&config, 6, threads).run(&flag)
         };

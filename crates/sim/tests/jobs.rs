@@ -106,7 +106,7 @@ fn a_lost_tail_without_a_timer_is_diagnosed() {
     // 6 packets at once from each of 7 hosts; 6 find room. No acknowledgement is lost.
     let mut setup = Setup::new(clos, incast(&clos, 6 * 960)).port_buffer(6_000);
     setup.transport.rto = Time::secs(1000);
-    setup.transport.recovery = weft_transport::RecoveryConfig::SelectiveRepeat;
+    setup.transport.recovery = weft_transport::RecoveryConfig::SELECTIVE_REPEAT;
     let Err(Halt::Stalled(text)) = setup.try_run() else { panic!("it must stall") };
     let first = "message 1 (host-2 -> host-0) misses 2880 of 5760 bytes on 1 queue pairs";
     assert!(text.contains(first) && text.ends_with("; and 1 more"), "{text}");

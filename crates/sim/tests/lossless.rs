@@ -12,7 +12,8 @@ use weft_sim::{Buffer, PfcConfig, ProbeConfig};
 use weft_units::{HostId, PortId, SwitchId, Time};
 use weft_workload::pattern::{AllToAll, Incast, Launch, Pattern};
 
-const PFC: PfcConfig = PfcConfig { alpha: 1.0, reserve: 2000, headroom: None, resume_offset: 2000 };
+const PFC: PfcConfig =
+    PfcConfig { threshold: None, alpha: 1.0, reserve: 2000, headroom: None, resume_offset: 2000 };
 
 /// Lossless switches with `shared` bytes beside reserves and headroom.
 fn lossless(mut setup: Setup, pfc: PfcConfig, shared: u64) -> Setup {
@@ -50,7 +51,7 @@ proptest! {
             }
             None => Pattern::AllToAll(AllToAll { launch: Launch::SameRank { start: 0 } }),
         };
-        let pfc = PfcConfig { alpha, reserve, headroom: None, resume_offset };
+        let pfc = PfcConfig { threshold: None, alpha, reserve, headroom: None, resume_offset };
         let mut setup = Setup { packet, ..Setup::new(clos, pattern(&clos, &traffic, bytes)) };
         if !blast {
             setup.transport.congestion = dctcp(30_000, 100_000);

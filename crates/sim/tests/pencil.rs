@@ -153,7 +153,7 @@ mod losses {
     fn a_nack_comes_after_a_round_trip() {
         // The second packet stands behind two others at 660 ns and arrives at 1320 ns. The
         // NACK takes 1008 ns; then both leave again.
-        let message = third(2, RecoveryConfig::GoBackN);
+        let message = third(2, RecoveryConfig::GO_BACK_N);
         assert_eq!(message.received, Time::ns(1320 + 1008 + 1160 + 80));
         assert_eq!((message.retransmits, message.spurious), (2, 0));
     }
@@ -161,14 +161,14 @@ mod losses {
     #[test]
     fn selective_repeat_resends_one_packet_when_its_timer_runs_out() {
         // The timer counts from the send, at zero.
-        let message = third(2, RecoveryConfig::SelectiveRepeat);
+        let message = third(2, RecoveryConfig::SELECTIVE_REPEAT);
         assert_eq!(message.received, Time::ms(1) + Time::ns(1160));
         assert_eq!((message.retransmits, message.spurious), (1, 0));
     }
 
     #[test]
     fn nobody_reports_a_lost_tail() {
-        for recovery in [RecoveryConfig::GoBackN, RecoveryConfig::SelectiveRepeat] {
+        for recovery in [RecoveryConfig::GO_BACK_N, RecoveryConfig::SELECTIVE_REPEAT] {
             let message = third(1, recovery);
             assert_eq!(message.received, Time::ms(1) + Time::ns(1160));
             assert_eq!((message.retransmits, message.spurious), (1, 0));

@@ -26,7 +26,13 @@ fn lossy() -> Setup {
 fn lossless() -> Setup {
     let clos = Clos::leaf_spine(4, 4, 4, LINK);
     let mut setup = Setup::new(clos, incast(&clos, 100_000));
-    let pfc = PfcConfig { alpha: 1.0, reserve: 2000, headroom: None, resume_offset: 4000 };
+    let pfc = PfcConfig {
+        threshold: None,
+        alpha: 1.0,
+        reserve: 2000,
+        headroom: None,
+        resume_offset: 4000,
+    };
     let aside = pfc_set_aside(&setup.fabric, &setup.packet, &pfc);
     setup.switch.buffer = Buffer::Shared { bytes: aside + 50_000, alpha: 1.0 };
     setup.switch.pfc = Some(pfc);
@@ -102,7 +108,7 @@ fn table(schemes: &[SchemeConfig]) -> String {
 #[test]
 fn results_are_as_pinned() {
     let (pinned, new): (Vec<_>, Vec<_>) =
-        SchemeConfig::all().into_iter().partition(|scheme| is_pinned(scheme.name()));
+        SchemeConfig::all().into_iter().partition(|scheme| is_pinned(&scheme.name()));
     let table_now = table(&pinned);
     assert!(table_now == PINNED, "another table than pinned:\n{table_now}");
     // A new scheme runs too; `cargo test -- --nocapture` prints what to pin.

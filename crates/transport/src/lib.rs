@@ -4,6 +4,8 @@
 //! |---|---|
 //! | [`congestion`] | how much and how fast: [`congestion::Congestion`] |
 //! | [`recovery`] | what to send, acknowledge and resend: [`recovery::Sender`], [`recovery::Receiver`] |
+//! | [`SendTimes`] | when packets left, for a host that must tell round-trip times |
+//! | [`subflows_against_reordering`] | into how many units of accounting to cut a flow |
 //!
 //! Both count in packets: a queue pair cuts its payload into packets of the MTU, numbered from
 //! zero. A host drives one of each per queue pair:
@@ -17,11 +19,18 @@
 //! The two axes are enums that know nothing of each other: a host drives both and passes
 //! what the one learnt (acknowledged, marked, lost) to the other.
 
+mod accounting;
 pub mod congestion;
 pub mod recovery;
+mod send_times;
 
-pub use congestion::{Congestion, Loss};
-pub use recovery::{Acknowledged, Arrival, Receiver, Reply, Sender, Sent};
+pub use accounting::subflows_against_reordering;
+pub use congestion::{AckInfo, Congestion, FlowPace, Loss};
+pub use recovery::{
+    Acknowledged, Arrival, Coding, GoBackN, RECOVERIES, Receiver, RecoveryConfig, RecoveryInfo,
+    Reply, Rewind, SelectiveRepeat, Sender, Sent, Tcp, Trim,
+};
+pub use send_times::SendTimes;
 
 use weft_units::{Rate, Time};
 
@@ -33,20 +42,22 @@ pub struct TransportConfig {
     /// How it recovers from loss.
     pub recovery: RecoveryConfig,
     /// Time without progress after which a queue pair (go-back-N) or a packet (selective
-    /// repeat) is taken for lost.
+    /// repeat) is taken for lost; where TCP's adaptive time-out starts.
     pub rto: Time,
 }
 
 /// Congestion control.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CongestionConfig {
-    /// Always `rate`; `None`: the NIC's line rate.
+    /// Always the rate of the flow itself, else `rate`; neither: the NIC's line rate.
     FixedRate {
         /// Of data packets with their headers.
         rate: Option<Rate>,
     },
     /// DCTCP (Alizadeh et al., SIGCOMM 2010), without slow start.
     Dctcp(DctcpConfig),
+    /// Swift (Kumar et al., SIGCOMM 2020), the window of the fabric.
+    Swift(SwiftConfig),
 }
 
 /// What DCTCP is told. Windows in payload bytes; a queue pair may always have one packet out.
@@ -62,11 +73,63 @@ pub struct DctcpConfig {
     pub max_window: u64,
 }
 
-/// Loss recovery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RecoveryConfig {
-    /// RoCE: one NACK a gap, resend everything from there; nothing is kept out of order.
-    GoBackN,
-    /// Reorder buffer at the receiver, a timer for every packet at the sender, no NACKs.
-    SelectiveRepeat,
+/// What Swift is told. Windows in payload bytes, but for the two ends of flow scaling, which the
+/// paper gives in packets; names in quotes are the paper's. "htsim": the public htsim of
+/// Broadcom, whose authors marked most of its values as guesses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SwiftConfig {
+    /// Round trip to aim at before the other terms are added, "base target delay".
+    /// Default 20 us (htsim).
+    pub base_target: Time,
+    /// Added to the target for every link of the path, one way: topology-based scaling. Default
+    /// 3053435 ps (htsim: the base over 6.55).
+    pub per_hop: Time,
+    /// The most that flow-based scaling adds to the target, "fs_range"; zero: none of it. Default
+    /// 100 us (htsim: five times the base).
+    pub scaling_range: Time,
+    /// Packets in the window at and below which flow scaling adds all of its range,
+    /// "fs_min_cwnd". More than zero. Default 0.1 (htsim).
+    pub scaling_min: f64,
+    /// Packets in the window from which on it adds nothing, "fs_max_cwnd". More than
+    /// `scaling_min`. Default 100 (htsim).
+    pub scaling_max: f64,
+    /// Packets by which the window grows a round trip below the target, "ai". Default 1 (htsim).
+    pub increase: f64,
+    /// How much of the relative excess over the target is cut, "beta", 0 to 1. Default 0.8
+    /// (htsim).
+    pub decrease: f64,
+    /// The largest share of the window that one cut takes, and what a loss takes, "max_mdf",
+    /// 0 to 1. Default 0.5 (htsim).
+    pub max_cut: f64,
+    /// Time-outs without an acknowledgement between them, all within a round trip counted as
+    /// one, after which the window falls to its least, "RETX_RESET_THRESHOLD". Default 5 (htsim).
+    pub reset_after: u32,
+    /// The window never falls below, "min_cwnd"; a byte at least. Default 10 bytes (htsim).
+    pub min_window: u64,
+    /// Window at the start. No default here: like DCTCP it should start at a bandwidth-delay
+    /// product, which only the fabric knows.
+    pub initial_window: u64,
+    /// The window never grows beyond, "max_cwnd"; a packet at least. No default here either
+    /// (htsim: 1000 packets).
+    pub max_window: u64,
+}
+
+impl SwiftConfig {
+    /// All defaults, with these windows at the start and at most, in payload bytes.
+    pub const fn with_windows(initial_window: u64, max_window: u64) -> SwiftConfig {
+        SwiftConfig {
+            base_target: Time::us(20),
+            per_hop: Time::ps(3_053_435),
+            scaling_range: Time::us(100),
+            scaling_min: 0.1,
+            scaling_max: 100.0,
+            increase: 1.0,
+            decrease: 0.8,
+            max_cut: 0.5,
+            reset_after: 5,
+            min_window: 10,
+            initial_window,
+            max_window,
+        }
+    }
 }

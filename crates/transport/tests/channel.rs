@@ -64,8 +64,8 @@ impl World {
             weather,
             packets,
             now: Time::ZERO,
-            sender: Sender::new(kind, packets),
-            receiver: Receiver::new(kind, packets),
+            sender: Sender::new(&kind, packets),
+            receiver: Receiver::new(&kind, packets),
             model: Model::default(),
             chance: Draw::new(seed, "channel").stream(0),
             under_way: BinaryHeap::new(),
@@ -73,7 +73,7 @@ impl World {
         }
     }
     fn is_go_back_n(&self) -> bool {
-        self.kind == RecoveryConfig::GoBackN
+        self.kind == RecoveryConfig::GO_BACK_N
     }
 
     fn post(&mut self, parcel: Parcel) {
@@ -183,7 +183,7 @@ impl World {
 
     fn data(&mut self, seq: u32) {
         let before = self.receiver.expected();
-        let arrival = self.receiver.on_data(seq);
+        let arrival = self.receiver.on_data(self.now, seq);
         let known = self.model.accepted.contains(&seq);
         assert_eq!(arrival.duplicate, known);
         self.model.duplicates += u64::from(known);
@@ -235,7 +235,7 @@ impl World {
 
     fn nack(&mut self, cumulative: u32) {
         let stale = self.model.acknowledged.contains(&cumulative);
-        let learnt = self.sender.on_nack(self.now, cumulative);
+        let learnt = self.sender.on_nack(self.now, cumulative, cumulative);
         assert_eq!(learnt.is_none(), stale, "NACK for {cumulative}");
         let Some(learnt) = learnt else { return };
         assert_eq!(learnt.packets, self.acknowledge(0..cumulative));
@@ -244,7 +244,7 @@ impl World {
     }
 }
 
-const BOTH: [RecoveryConfig; 2] = [RecoveryConfig::GoBackN, RecoveryConfig::SelectiveRepeat];
+const BOTH: [RecoveryConfig; 2] = [RecoveryConfig::GO_BACK_N, RecoveryConfig::SELECTIVE_REPEAT];
 const FAIR: Weather =
     Weather { loss: 0.0, delay: Time::us(5), jitter: Time::ZERO, rto: Time::us(40), window: 16 };
 
@@ -280,8 +280,8 @@ fn fair_weather_needs_no_retransmission() {
 #[test]
 fn reordering_hurts_only_go_back_n() {
     let weather = Weather { jitter: Time::us(10), window: 64, ..FAIR };
-    let go_back_n = World::new(RecoveryConfig::GoBackN, 500, weather, 1).run();
-    let selective = World::new(RecoveryConfig::SelectiveRepeat, 500, weather, 1).run();
+    let go_back_n = World::new(RecoveryConfig::GO_BACK_N, 500, weather, 1).run();
+    let selective = World::new(RecoveryConfig::SELECTIVE_REPEAT, 500, weather, 1).run();
     assert_eq!((selective.sends, selective.duplicates), (500, 0));
     assert!(go_back_n.sends > 1000, "{} sends", go_back_n.sends);
 }
@@ -290,13 +290,13 @@ fn reordering_hurts_only_go_back_n() {
 #[test]
 fn an_early_timer_makes_duplicates_only() {
     let weather = Weather { rto: Time::us(4), ..FAIR };
-    let model = World::new(RecoveryConfig::SelectiveRepeat, 200, weather, 1).run();
+    let model = World::new(RecoveryConfig::SELECTIVE_REPEAT, 200, weather, 1).run();
     assert!(model.duplicates > 100, "{} duplicates", model.duplicates);
 }
 
 #[test]
 fn windows_far_beyond_the_first_rings() {
     let weather = Weather { window: 50_000, jitter: Time::us(400), rto: Time::secs(1), ..FAIR };
-    let model = World::new(RecoveryConfig::SelectiveRepeat, 3000, weather, 1).run();
+    let model = World::new(RecoveryConfig::SELECTIVE_REPEAT, 3000, weather, 1).run();
     assert_eq!((model.sends, model.duplicates), (3000, 0));
 }

@@ -1,14 +1,19 @@
 //! DCTCP against a sequence of windows worked out by hand.
 
 use proptest::prelude::*;
-use weft_transport::{Congestion, CongestionConfig, DctcpConfig, Loss};
+use weft_transport::{AckInfo, Congestion, CongestionConfig, DctcpConfig, FlowPace, Loss};
+use weft_units::Time;
 
 /// Windows of 8 packets at first and 16 at most; a large gain makes for round numbers.
 const CONFIG: DctcpConfig =
     DctcpConfig { gain: 0.5, initial_alpha: 0.0, initial_window: 8_000, max_window: 16_000 };
 
 fn dctcp(config: DctcpConfig) -> Congestion {
-    Congestion::new(&CongestionConfig::Dctcp(config), 1000)
+    let flow = FlowPace { mtu: 1000, rate: None, hops: 4 };
+    Congestion::new(&CongestionConfig::Dctcp(config), &flow)
+}
+fn ack(packets: u32, marked: bool, in_flight: u32) -> AckInfo {
+    AckInfo { now: Time::ZERO, packets, marked, in_flight, rtt: Time::ZERO }
 }
 fn alpha(congestion: &Congestion) -> f32 {
     let Congestion::Dctcp(dctcp) = congestion else { panic!("not DCTCP") };
@@ -18,7 +23,7 @@ fn alpha(congestion: &Congestion) -> f32 {
 /// `in_flight` packets are out before each.
 fn acks(congestion: &mut Congestion, count: u32, marked: u32, in_flight: u32) {
     for index in 0..count {
-        congestion.on_ack(1, index < marked, in_flight);
+        congestion.on_ack(&ack(1, index < marked, in_flight));
     }
 }
 
@@ -51,12 +56,12 @@ fn windows_by_hand() {
 #[test]
 fn a_gap_halves_once_a_round() {
     let mut dctcp = dctcp(CONFIG);
-    dctcp.on_loss(Loss::Gap);
+    dctcp.on_loss(Time::ZERO, Loss::Gap);
     assert_eq!(dctcp.window(), 4);
-    dctcp.on_loss(Loss::Gap);
+    dctcp.on_loss(Time::ZERO, Loss::Gap);
     assert_eq!(dctcp.window(), 4, "the same round");
     acks(&mut dctcp, 8, 0, 3);
-    dctcp.on_loss(Loss::Gap);
+    dctcp.on_loss(Time::ZERO, Loss::Gap);
     assert_eq!(dctcp.window(), 2, "the next round");
 }
 
@@ -67,7 +72,7 @@ fn a_time_out_returns_to_the_initial_window_and_forgets_the_round() {
     acks(&mut dctcp, 8, 0, 8);
     assert_eq!(dctcp.window(), 9);
     acks(&mut dctcp, 3, 3, 4);
-    dctcp.on_loss(Loss::TimeOut);
+    dctcp.on_loss(Time::ZERO, Loss::TimeOut);
     assert_eq!(dctcp.window(), 8);
     acks(&mut dctcp, 8, 0, 8);
     assert_eq!((dctcp.window(), alpha(&dctcp)), (9, 0.0), "the marks of before are forgotten");
@@ -76,8 +81,8 @@ fn a_time_out_returns_to_the_initial_window_and_forgets_the_round() {
 #[test]
 fn a_time_out_never_opens_a_window_that_was_cut() {
     let mut dctcp = dctcp(CONFIG);
-    dctcp.on_loss(Loss::Gap);
-    dctcp.on_loss(Loss::TimeOut);
+    dctcp.on_loss(Time::ZERO, Loss::Gap);
+    dctcp.on_loss(Time::ZERO, Loss::TimeOut);
     assert_eq!(dctcp.window(), 4);
 }
 
@@ -85,7 +90,7 @@ fn a_time_out_never_opens_a_window_that_was_cut() {
 #[test]
 fn a_cumulative_acknowledgement_counts_all_its_packets() {
     let mut dctcp = dctcp(CONFIG);
-    dctcp.on_ack(8, true, 8);
+    dctcp.on_ack(&ack(8, true, 8));
     assert_eq!((dctcp.window(), alpha(&dctcp)), (6, 0.5));
 }
 
@@ -132,9 +137,9 @@ proptest! {
         let most = (max / 1000).max(1) as u32;
         for (what, packets, marked, out) in steps {
             match what {
-                0 => dctcp.on_loss(Loss::Gap),
-                1 => dctcp.on_loss(Loss::TimeOut),
-                _ => dctcp.on_ack(packets, marked, packets + out),
+                0 => dctcp.on_loss(Time::ZERO, Loss::Gap),
+                1 => dctcp.on_loss(Time::ZERO, Loss::TimeOut),
+                _ => dctcp.on_ack(&ack(packets, marked, packets + out)),
             }
             prop_assert!((1..=most).contains(&dctcp.window()));
             prop_assert!((0.0..=1.0).contains(&alpha(&dctcp)));

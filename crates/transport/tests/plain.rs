@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, VecDeque};
 use weft_transport::{Acknowledged, Receiver, RecoveryConfig, Reply, Sender, Sent};
 use weft_units::{Draw, Time};
 
-const KIND: RecoveryConfig = RecoveryConfig::SelectiveRepeat;
+const KIND: RecoveryConfig = RecoveryConfig::SELECTIVE_REPEAT;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
@@ -56,7 +56,18 @@ impl PlainSender {
             packets += u32::from(*state != State::Acked);
             *state = State::Acked;
         }
-        Acknowledged { packets, in_flight }
+        Acknowledged { packets, in_flight, lost: 0 }
+    }
+    /// Packet `seq` came without payload.
+    fn on_nack(&mut self, seq: u32, cumulative: u32) -> Option<Acknowledged> {
+        let learnt = match cumulative {
+            0 => Acknowledged { packets: 0, in_flight: self.in_flight(), lost: 0 },
+            _ => self.on_ack(cumulative - 1, cumulative),
+        };
+        let state = self.packets.get_mut(seq as usize);
+        let is_out = |state: &&mut State| matches!(state, State::Out(_));
+        let lost = state.filter(is_out).map(|state| *state = State::Lost);
+        (lost.is_some() || learnt.packets > 0).then_some(learnt)
     }
     fn deadline(&self, rto: Time) -> Option<Time> {
         let out =
@@ -85,7 +96,8 @@ enum Step {
     Ack(u32, Option<u32>),
     /// All packets from there on, so many, in this order or in reverse.
     Acks(u32, u32, bool),
-    Nack(u32),
+    /// Packet `.0` above the first that is missing came trimmed, and all below `.1` above it.
+    Nack(u32, u32),
     Wait(u64),
     Timer,
     /// Waits for the deadline.
@@ -99,7 +111,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         8 => near().prop_map(|seq| Step::Ack(seq, None)),
         3 => (near(), near()).prop_map(|(seq, all)| Step::Ack(seq, Some(all))),
         3 => (near(), near(), any::<bool>()).prop_map(|(from, n, up)| Step::Acks(from, n, up)),
-        1 => (0u32..10).prop_map(Step::Nack),
+        5 => (near(), prop_oneof![3 => Just(0u32), 1 => 0u32..10]).prop_map(|(seq, all)| Step::Nack(seq, all)),
         3 => (0u64..100_000).prop_map(Step::Wait),
         2 => Just(Step::Timer),
         2 => Just(Step::Deadline),
@@ -135,10 +147,9 @@ impl Pair {
         assert_eq!(learnt, self.plain.on_ack(seq, cumulative), "{seq}, {cumulative}");
         self.check();
     }
-    fn nack(&mut self, cumulative: u32) {
-        let news = cumulative > self.first_missing();
-        let expected = news.then(|| self.plain.on_ack(cumulative - 1, cumulative));
-        assert_eq!(self.sender.on_nack(self.now, cumulative), expected);
+    fn nack(&mut self, seq: u32, cumulative: u32) {
+        let learnt = self.sender.on_nack(self.now, seq, cumulative);
+        assert_eq!(learnt, self.plain.on_nack(seq, cumulative), "{seq}, {cumulative}");
     }
     fn timer(&mut self) {
         let lost = self.sender.on_timer(self.now, self.rto);
@@ -158,7 +169,7 @@ impl Pair {
             Step::Acks(from, count, false) => {
                 (from..from + count).rev().for_each(|seq| self.ack(missing + seq, 0));
             }
-            Step::Nack(cumulative) => self.nack(missing + cumulative),
+            Step::Nack(seq, all) => self.nack(missing + seq, missing + all),
             Step::Wait(span) => self.now += Time(span),
             Step::Timer => self.timer(),
             Step::Deadline => {
@@ -180,7 +191,7 @@ proptest! {
         rto in prop_oneof![1u64..50, 1u64..100_000],
         steps in steps(),
     ) {
-        let (sender, plain) = (Sender::new(KIND, packets), PlainSender::new(packets));
+        let (sender, plain) = (Sender::new(&KIND, packets), PlainSender::new(packets));
         let mut pair = Pair { sender, plain, now: Time::ZERO, rto: Time(rto) };
         steps.into_iter().for_each(|step| pair.step(step));
     }
@@ -192,10 +203,10 @@ proptest! {
         jumps in prop::collection::vec(prop_oneof![8 => 0u32..4, 2 => 0u32..90, 1 => 0u32..900], 1..600),
         back in 0u32..40,
     ) {
-        let (mut receiver, mut here) = (Receiver::new(KIND, packets), BTreeSet::new());
+        let (mut receiver, mut here) = (Receiver::new(&KIND, packets), BTreeSet::new());
         for jump in jumps {
             let seq = (receiver.expected().saturating_sub(back) + jump).min(packets - 1);
-            let arrival = receiver.on_data(seq);
+            let arrival = receiver.on_data(Time::ZERO, seq);
             prop_assert_eq!(arrival.accepted, here.insert(seq));
             prop_assert_eq!(arrival.duplicate, !arrival.accepted);
             let missing = (0..).find(|seq| !here.contains(seq)).unwrap();
@@ -214,7 +225,7 @@ fn wide_windows_under_loss_are_not_searched() {
     const WINDOW: u32 = 100_000;
     let (gap, rto) = (Time::us(1), Time::us(150_000));
     let start = std::time::Instant::now();
-    let (mut sender, mut receiver) = (Sender::new(KIND, PACKETS), Receiver::new(KIND, PACKETS));
+    let (mut sender, mut receiver) = (Sender::new(&KIND, PACKETS), Receiver::new(&KIND, PACKETS));
     let mut chance = Draw::new(1, "loss").stream(0);
     let mut answers = VecDeque::new();
     let (mut now, mut timers, mut lost) = (Time::ZERO, 0, 0);
@@ -222,7 +233,9 @@ fn wide_windows_under_loss_are_not_searched() {
         if sender.has_work() && sender.in_flight() < WINDOW {
             let seq = sender.send(now).seq;
             if chance.below(10) > 0 {
-                let Reply::Ack { cumulative } = receiver.on_data(seq).reply else { panic!() };
+                let Reply::Ack { cumulative } = receiver.on_data(Time::ZERO, seq).reply else {
+                    panic!()
+                };
                 answers.push_back((now + Time::us(99_000), seq, cumulative));
             }
         }
@@ -243,9 +256,9 @@ fn wide_windows_under_loss_are_not_searched() {
 /// Done, neither half needs more than its own few bytes.
 #[test]
 fn who_is_done_holds_no_memory() {
-    let mut receiver = Receiver::new(KIND, 500);
-    (0..500).rev().for_each(|seq| assert!(receiver.on_data(seq).accepted));
-    assert!(receiver.is_done() && receiver.on_data(3).duplicate);
+    let mut receiver = Receiver::new(&KIND, 500);
+    (0..500).rev().for_each(|seq| assert!(receiver.on_data(Time::ZERO, seq).accepted));
+    assert!(receiver.is_done() && receiver.on_data(Time::ZERO, 3).duplicate);
     let shown = format!("{receiver:?}");
     assert!(shown.contains("Few(0)"), "{shown}");
     assert!(matches!(Sender::done(), Sender::GoBackN(_)), "which never allocates");

@@ -6,7 +6,7 @@ use weft_units::Time;
 const RTO: Time = Time::us(100);
 
 fn sender(kind: RecoveryConfig, packets: u32) -> Sender {
-    Sender::new(kind, packets)
+    Sender::new(&kind, packets)
 }
 /// Sends `count` packets, a microsecond apart from `now` on.
 fn send(sender: &mut Sender, now: Time, count: u64) -> Vec<Sent> {
@@ -18,7 +18,7 @@ fn seqs(sent: &[Sent]) -> Vec<u32> {
 
 mod go_back_n {
     use super::*;
-    const KIND: RecoveryConfig = RecoveryConfig::GoBackN;
+    const KIND: RecoveryConfig = RecoveryConfig::GO_BACK_N;
 
     fn ack(cumulative: u32) -> Arrival {
         Arrival { reply: Reply::Ack { cumulative }, accepted: true, duplicate: false }
@@ -29,26 +29,26 @@ mod go_back_n {
 
     #[test]
     fn one_nack_a_gap() {
-        let mut receiver = Receiver::new(KIND, 10);
-        assert_eq!(receiver.on_data(0), ack(1));
-        assert_eq!(receiver.on_data(2), thrown(Reply::Nack { cumulative: 1 }));
-        assert_eq!(receiver.on_data(3), thrown(Reply::None));
-        assert_eq!(receiver.on_data(4), thrown(Reply::None));
+        let mut receiver = Receiver::new(&KIND, 10);
+        assert_eq!(receiver.on_data(Time::ZERO, 0), ack(1));
+        assert_eq!(receiver.on_data(Time::ZERO, 2), thrown(Reply::Nack { cumulative: 1 }));
+        assert_eq!(receiver.on_data(Time::ZERO, 3), thrown(Reply::None));
+        assert_eq!(receiver.on_data(Time::ZERO, 4), thrown(Reply::None));
         // A duplicate is acknowledged and does not end the gap.
         let duplicate =
             Arrival { reply: Reply::Ack { cumulative: 1 }, accepted: false, duplicate: true };
-        assert_eq!(receiver.on_data(0), duplicate);
-        assert_eq!(receiver.on_data(5), thrown(Reply::None));
+        assert_eq!(receiver.on_data(Time::ZERO, 0), duplicate);
+        assert_eq!(receiver.on_data(Time::ZERO, 5), thrown(Reply::None));
         // The missing packet ends it; the next gap is reported anew.
-        assert_eq!(receiver.on_data(1), ack(2));
-        assert_eq!(receiver.on_data(3), thrown(Reply::Nack { cumulative: 2 }));
+        assert_eq!(receiver.on_data(Time::ZERO, 1), ack(2));
+        assert_eq!(receiver.on_data(Time::ZERO, 3), thrown(Reply::Nack { cumulative: 2 }));
     }
 
     #[test]
     fn a_nack_rewinds() {
         let mut sender = sender(KIND, 10);
         send(&mut sender, Time::ZERO, 6);
-        let learnt = sender.on_nack(Time::us(9), 2).unwrap();
+        let learnt = sender.on_nack(Time::us(9), 4, 2).unwrap();
         assert_eq!((learnt.packets, learnt.in_flight), (2, 6));
         assert_eq!(sender.in_flight(), 0);
         let again = send(&mut sender, Time::us(10), 5);
@@ -63,7 +63,7 @@ mod go_back_n {
         send(&mut sender, Time::ZERO, 6);
         sender.on_ack(Time::us(9), 3, 4);
         let deadline = sender.deadline(RTO);
-        assert_eq!(sender.on_nack(Time::us(10), 3), None);
+        assert_eq!(sender.on_nack(Time::us(10), 4, 3), None);
         assert_eq!((sender.in_flight(), sender.deadline(RTO)), (2, deadline));
         assert_eq!(sender.send(Time::us(11)).seq, 6);
     }
@@ -84,14 +84,14 @@ mod go_back_n {
     /// The receiver has reported the gap and stays silent, though the resent packet is lost.
     #[test]
     fn a_lost_retransmission_is_recovered_by_the_time_out() {
-        let (mut sender, mut receiver) = (sender(KIND, 3), Receiver::new(KIND, 3));
+        let (mut sender, mut receiver) = (sender(KIND, 3), Receiver::new(&KIND, 3));
         send(&mut sender, Time::ZERO, 3);
-        receiver.on_data(0);
-        assert_eq!(receiver.on_data(2).reply, Reply::Nack { cumulative: 1 });
-        sender.on_nack(Time::us(5), 1);
+        receiver.on_data(Time::ZERO, 0);
+        assert_eq!(receiver.on_data(Time::ZERO, 2).reply, Reply::Nack { cumulative: 1 });
+        sender.on_nack(Time::us(5), 2, 1);
         let again = send(&mut sender, Time::us(6), 2);
         assert_eq!(seqs(&again), [1, 2]);
-        assert_eq!(receiver.on_data(2).reply, Reply::None, "1 was lost again");
+        assert_eq!(receiver.on_data(Time::ZERO, 2).reply, Reply::None, "1 was lost again");
         let deadline = sender.deadline(RTO).unwrap();
         assert_eq!(deadline, Time::us(7) + RTO);
         assert_eq!(sender.on_timer(deadline, RTO), 2);
@@ -112,7 +112,7 @@ mod go_back_n {
 
 mod selective_repeat {
     use super::*;
-    const KIND: RecoveryConfig = RecoveryConfig::SelectiveRepeat;
+    const KIND: RecoveryConfig = RecoveryConfig::SELECTIVE_REPEAT;
 
     #[test]
     fn only_what_timed_out_is_resent() {
@@ -154,12 +154,12 @@ mod selective_repeat {
     #[test]
     fn rings_grow_with_the_window() {
         const COUNT: u32 = 5000;
-        let (mut sender, mut receiver) = (sender(KIND, COUNT), Receiver::new(KIND, COUNT));
+        let (mut sender, mut receiver) = (sender(KIND, COUNT), Receiver::new(&KIND, COUNT));
         send(&mut sender, Time::ZERO, u64::from(COUNT));
         for seq in (0..COUNT).rev() {
-            let arrival = receiver.on_data(seq);
+            let arrival = receiver.on_data(Time::ZERO, seq);
             assert!(arrival.accepted && !arrival.duplicate, "{seq}");
-            assert!(receiver.on_data(seq).duplicate, "{seq} again");
+            assert!(receiver.on_data(Time::ZERO, seq).duplicate, "{seq} again");
             let Reply::Ack { cumulative } = arrival.reply else { panic!("{arrival:?}") };
             assert_eq!(cumulative, if seq == 0 { COUNT } else { 0 });
             assert_eq!(sender.on_ack(Time::ms(9), seq, cumulative).packets, 1);

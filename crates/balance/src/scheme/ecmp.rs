@@ -3,6 +3,7 @@
 //! All of it is elsewhere: the planner of whole messages, and the hash of the switches.
 
 use super::{Scheme, SchemeInfo};
+use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Whole};
 use crate::steer::{Fixed, FlowContext};
 use weft_units::{OptionError, Options};
@@ -20,6 +21,7 @@ impl Scheme for Ecmp {
     };
     type Planner = Whole;
     type Steering = Fixed;
+    type Switching = Hashed;
 
     fn read(_: &mut Options<'_>) -> Result<Ecmp, OptionError> {
         Ok(Ecmp)
@@ -29,5 +31,8 @@ impl Scheme for Ecmp {
     }
     fn steering(&self, _: &FlowContext) -> Fixed {
         Fixed
+    }
+    fn switching(&self, _: &SwitchContext) -> Hashed {
+        Hashed
     }
 }

@@ -13,6 +13,7 @@
 //! [`Group::Size`] only. What this does not do: weigh paths by rate or by what other hosts do.
 
 use super::{Scheme, SchemeInfo};
+use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Piece, Plan, Post, Route, Starts, Trouble};
 use crate::steer::{Fixed, FlowContext};
 use weft_fabric::{Fabric, PathId};
@@ -73,6 +74,7 @@ impl Scheme for Ethereal {
     };
     type Planner = Box<Interceptor>;
     type Steering = Fixed;
+    type Switching = Hashed;
 
     fn read(options: &mut Options<'_>) -> Result<Ethereal, OptionError> {
         Ok(Ethereal {
@@ -86,6 +88,9 @@ impl Scheme for Ethereal {
     }
     fn steering(&self, _: &FlowContext) -> Fixed {
         Fixed
+    }
+    fn switching(&self, _: &SwitchContext) -> Hashed {
+        Hashed
     }
 }
 
@@ -224,7 +229,7 @@ pub struct Interceptor {
 
 impl Interceptor {
     fn new(config: Ethereal, context: &HostContext) -> Interceptor {
-        let HostContext { host, seed, starts } = *context;
+        let HostContext { host, seed, starts, .. } = *context;
         Interceptor {
             config,
             starts,

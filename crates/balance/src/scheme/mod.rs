@@ -9,13 +9,21 @@
 //! else.
 
 mod ecmp;
+pub mod ecmp_adaptive;
 pub mod ethereal;
+pub mod flowlet_adaptive;
+pub mod host_flowlets;
+pub mod repath;
 pub mod reps;
 pub mod spray;
+pub mod subflows;
+pub mod switch_spray;
+pub mod switch_spray_adaptive;
 
+use crate::forward::{Forward, Hops, Passing, SwitchContext};
 use crate::plan::{HostContext, Piece, Plan, Post, Route, Trouble};
-use crate::registry::schemes;
-use crate::steer::{FlowContext, MAX_STATE, Steer};
+use crate::registry::{Spelling, schemes};
+use crate::steer::{Departure, Feedback, FlowContext, MAX_STATE, Steer};
 use std::fmt::Debug;
 use weft_fabric::Fabric;
 use weft_units::options::Settled;
@@ -29,16 +37,30 @@ pub trait Scheme: Clone + Debug + PartialEq {
     type Planner: Plan + Clone + Debug;
     /// What acts at a flow: [`crate::steer::Fixed`] for one route.
     type Steering: Steer + Clone + Debug;
+    /// What acts in a switch: [`crate::forward::Hashed`] for the hash. A large state goes into
+    /// a [`Box`].
+    type Switching: Forward + Clone + Debug;
 
     /// What it is told.
     ///
     /// # Errors
     /// If an option is not what it may be.
     fn read(options: &mut Options<'_>) -> Result<Self, OptionError>;
+    /// Whether packets of one flow may take different paths. [`SchemeInfo::multipath`] unless
+    /// an option changes it.
+    fn is_multipath(&self) -> bool {
+        Self::INFO.multipath
+    }
+    /// The value of the option that [`SchemeInfo::numbered`] names.
+    fn number(&self) -> Option<u32> {
+        None
+    }
     /// The planner of one host.
     fn planner(&self, context: &HostContext) -> Self::Planner;
     /// The state of one flow.
     fn steering(&self, context: &FlowContext) -> Self::Steering;
+    /// The state of one switch.
+    fn switching(&self, context: &SwitchContext) -> Self::Switching;
 }
 
 /// A scheme, as lists and help texts show it, and what the rest of Weft must know of it.
@@ -55,6 +77,12 @@ pub struct SchemeInfo {
     pub multipath: bool,
     /// Whether it needs a fabric whose paths have ids ([`Fabric::check_path_ids`]).
     pub path_ids: bool,
+    /// Whether it acts in switches, beyond their hash: whether [`Scheme::Switching`] is
+    /// anything but [`crate::forward::Hashed`].
+    pub in_switch: bool,
+    /// The option whose value may stand at the end of the name: `subflows-8` for `subflows`
+    /// with `count = 8`.
+    pub numbered: Option<&'static str>,
     /// [`BalanceConfig::start_jitter`] unless told otherwise.
     pub start_jitter: Time,
     /// [`BalanceConfig::random_position`] unless told otherwise.
@@ -72,10 +100,24 @@ impl SchemeInfo {
         source: "",
         multipath: false,
         path_ids: false,
+        in_switch: false,
+        numbered: None,
         start_jitter: Time::ZERO,
         random_position: false,
         options: &[],
     };
+
+    /// The scheme that `name` stands for, with or without a number at its end.
+    ///
+    /// # Errors
+    /// If there is none (key `scheme`).
+    pub fn find(name: &str) -> Result<&'static SchemeInfo, OptionError> {
+        Spelling::read(name).map(|spelling| spelling.info)
+    }
+    /// How to write its name: `reps`, `subflows-N`.
+    pub fn spelling(&self) -> String {
+        format!("{}{}", self.name, if self.numbered.is_some() { "-N" } else { "" })
+    }
 }
 
 /// Everything about balancing in one run.
@@ -97,14 +139,26 @@ schemes! {
     ecmp::Ecmp,
     spray::Spray,
     spray::SprayCounter,
+    spray::SprayLabel,
     reps::Reps,
     reps::RepsSticky,
     ethereal::Ethereal,
+    switch_spray::SwitchSpray,
+    switch_spray::SwitchRotation,
+    switch_spray_adaptive::SwitchSprayAdaptive,
+    ecmp_adaptive::EcmpAdaptive,
+    flowlet_adaptive::FlowletAdaptive,
+    host_flowlets::HostFlowlets,
+    repath::Plb,
+    repath::FlowBender,
+    subflows::Subflows,
+    subflows::SubflowsAdaptive,
 }
 
 impl SchemeConfig {
     /// The scheme called `name` with options as an experiment file writes them:
-    /// `[("entropies", "64")]`.
+    /// `[("entropies", "64")]`. A numbered name gives one of them (see
+    /// [`SchemeInfo::numbered`]), which may be given again with the same value only.
     ///
     /// # Errors
     /// If the name (key `scheme`) or an option is unknown, or a value is not what the option
@@ -123,13 +177,13 @@ impl SchemeConfig {
         };
         SCHEMES.iter().map(usual).collect()
     }
-    /// Its name, as experiment files and tables have it.
-    pub fn name(&self) -> &'static str {
-        self.info().name
-    }
-    /// As [`SchemeInfo::multipath`].
-    pub fn is_multipath(&self) -> bool {
-        self.info().multipath
+    /// Its name, as experiment files and tables have it. One that may have a number has it:
+    /// `subflows-4` also where the file says `subflows`.
+    pub fn name(&self) -> String {
+        match self.number() {
+            Some(number) => format!("{}-{number}", self.info().name),
+            None => self.info().name.to_owned(),
+        }
     }
     /// As [`SchemeInfo::path_ids`].
     pub fn needs_path_ids(&self) -> bool {

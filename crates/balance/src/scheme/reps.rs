@@ -9,10 +9,11 @@
 //! Invariant: a cache never holds more than [`CACHE`] entropies; the oldest one leaves.
 
 use super::{Scheme, SchemeInfo};
+use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Route, Whole};
-use crate::steer::{FlowContext, Steer};
+use crate::steer::{Departure, Feedback, FlowContext, Steer};
 use std::collections::VecDeque;
-use weft_units::{Draw, OptionError, OptionInfo, Options, Stream};
+use weft_units::{Draw, OptionError, OptionInfo, Options, Stream, Time};
 
 /// The most entropies that a flow remembers. Far beyond a window of packets, so that it
 /// bounds memory and nothing else.
@@ -42,6 +43,7 @@ impl Scheme for Reps {
     };
     type Planner = Whole;
     type Steering = Box<RepsFlow>;
+    type Switching = Hashed;
 
     fn read(options: &mut Options<'_>) -> Result<Reps, OptionError> {
         Ok(Reps { entropies: options.number("entropies", 1..=1 << 16)? })
@@ -52,6 +54,9 @@ impl Scheme for Reps {
     fn steering(&self, context: &FlowContext) -> Box<RepsFlow> {
         let FlowContext { flow, seed, first_window } = *context;
         Box::new(RepsFlow::new(self.entropies, first_window, flow, seed))
+    }
+    fn switching(&self, _: &SwitchContext) -> Hashed {
+        Hashed
     }
 }
 
@@ -74,6 +79,7 @@ impl Scheme for RepsSticky {
     };
     type Planner = Whole;
     type Steering = Box<StickyFlow>;
+    type Switching = Hashed;
 
     fn read(options: &mut Options<'_>) -> Result<RepsSticky, OptionError> {
         Ok(RepsSticky { entropies: options.number("entropies", 1..=1 << 16)? })
@@ -84,6 +90,9 @@ impl Scheme for RepsSticky {
     fn steering(&self, context: &FlowContext) -> Box<StickyFlow> {
         let FlowContext { flow, seed, first_window } = *context;
         Box::new(StickyFlow::new(self.entropies, first_window, flow, seed))
+    }
+    fn switching(&self, _: &SwitchContext) -> Hashed {
+        Hashed
     }
 }
 
@@ -160,14 +169,14 @@ impl RepsFlow {
 // REPS of 2024 knows no loss: a lost entropy simply never returns to the cache.
 impl Steer for RepsFlow {
     #[inline]
-    fn route(&mut self, _: Route) -> Route {
+    fn route(&mut self, _: Route, _: Departure) -> Route {
         Route::Hashed(self.next_entropy())
     }
     /// An unmarked acknowledgement brings its entropy back to the cache.
     #[inline]
-    fn on_ack(&mut self, entropy: u16, marked: bool) {
-        if !marked {
-            remember(&mut self.cache, entropy);
+    fn on_ack(&mut self, feedback: Feedback) {
+        if !feedback.marked {
+            remember(&mut self.cache, feedback.entropy);
         }
     }
 }
@@ -209,13 +218,13 @@ impl StickyFlow {
 
 impl Steer for StickyFlow {
     #[inline]
-    fn route(&mut self, _: Route) -> Route {
+    fn route(&mut self, _: Route, _: Departure) -> Route {
         Route::Hashed(self.next_entropy())
     }
     /// An unmarked acknowledgement brings its entropy to the cache unless it is there
     /// already; a marked one, whatever its entropy, drops the front.
     #[inline]
-    fn on_ack(&mut self, entropy: u16, marked: bool) {
+    fn on_ack(&mut self, Feedback { entropy, marked, .. }: Feedback) {
         if marked {
             self.cache.pop_front();
         } else if self.cache.front() != Some(&entropy) && !self.cache.contains(&entropy) {
@@ -223,7 +232,7 @@ impl Steer for StickyFlow {
         }
     }
     /// Drops the front.
-    fn on_time_out(&mut self) {
+    fn on_time_out(&mut self, _: Time) {
         self.cache.pop_front();
     }
 }

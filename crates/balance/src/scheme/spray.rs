@@ -1,11 +1,12 @@
 //! Oblivious spraying: a new entropy value for every packet, whatever the network says.
 //!
-//! Switches hash the entropy, so packets of one flow spread over all paths. Neither form
-//! looks at feedback.
+//! Switches hash the entropy, so packets of one flow spread over all paths. No form looks at
+//! feedback.
 
 use super::{Scheme, SchemeInfo};
+use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Route, Whole};
-use crate::steer::{FlowContext, Steer};
+use crate::steer::{Departure, FlowContext, Steer};
 use weft_units::{Draw, OptionError, OptionInfo, Options, Stream};
 
 /// A random entropy value for every packet.
@@ -22,6 +23,7 @@ impl Scheme for Spray {
     };
     type Planner = Whole;
     type Steering = RandomSpray;
+    type Switching = Hashed;
 
     fn read(_: &mut Options<'_>) -> Result<Spray, OptionError> {
         Ok(Spray)
@@ -31,6 +33,9 @@ impl Scheme for Spray {
     }
     fn steering(&self, context: &FlowContext) -> RandomSpray {
         RandomSpray::new(context.flow, context.seed)
+    }
+    fn switching(&self, _: &SwitchContext) -> Hashed {
+        Hashed
     }
 }
 
@@ -56,6 +61,7 @@ impl Scheme for SprayCounter {
     };
     type Planner = Whole;
     type Steering = CounterSpray;
+    type Switching = Hashed;
 
     fn read(options: &mut Options<'_>) -> Result<SprayCounter, OptionError> {
         let entropies = options.number("entropies", ..)?;
@@ -70,6 +76,39 @@ impl Scheme for SprayCounter {
     }
     fn steering(&self, context: &FlowContext) -> CounterSpray {
         CounterSpray::new(self.entropies, context.flow, context.seed)
+    }
+    fn switching(&self, _: &SwitchContext) -> Hashed {
+        Hashed
+    }
+}
+
+/// Every packet the next entropy value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SprayLabel;
+
+impl Scheme for SprayLabel {
+    const INFO: SchemeInfo = SchemeInfo {
+        name: "spray-label",
+        summary: "every packet the next entropy value, as hosts count up a flow label",
+        source: "McClure et al. (2025), spraying in hosts",
+        multipath: true,
+        ..SchemeInfo::PLAIN
+    };
+    type Planner = Whole;
+    type Steering = LabelSpray;
+    type Switching = Hashed;
+
+    fn read(_: &mut Options<'_>) -> Result<SprayLabel, OptionError> {
+        Ok(SprayLabel)
+    }
+    fn planner(&self, context: &HostContext) -> Whole {
+        Whole::new(context)
+    }
+    fn steering(&self, _: &FlowContext) -> LabelSpray {
+        LabelSpray::new()
+    }
+    fn switching(&self, _: &SwitchContext) -> Hashed {
+        Hashed
     }
 }
 
@@ -93,7 +132,7 @@ impl RandomSpray {
 
 impl Steer for RandomSpray {
     #[inline(always)]
-    fn route(&mut self, _: Route) -> Route {
+    fn route(&mut self, _: Route, _: Departure) -> Route {
         Route::Hashed(self.next_entropy())
     }
 }
@@ -142,7 +181,32 @@ impl CounterSpray {
 
 impl Steer for CounterSpray {
     #[inline]
-    fn route(&mut self, _: Route) -> Route {
+    fn route(&mut self, _: Route, _: Departure) -> Route {
         Route::Hashed(self.next_entropy())
+    }
+}
+
+/// The entropy of the flow's own route, then the one after it, and so on, wrapping at 65,536.
+#[derive(Clone, Debug, Default)]
+pub struct LabelSpray {
+    sent: u16,
+}
+
+impl LabelSpray {
+    /// For any flow: where it begins is what its route says.
+    pub fn new() -> LabelSpray {
+        LabelSpray { sent: 0 }
+    }
+}
+
+impl Steer for LabelSpray {
+    #[inline(always)]
+    fn route(&mut self, base: Route, _: Departure) -> Route {
+        let sent = self.sent;
+        self.sent = sent.wrapping_add(1);
+        match base {
+            Route::Hashed(first) => Route::Hashed(first.wrapping_add(sent)),
+            pinned => pinned,
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! Rotating spray: the packets of a flow carry some entropy values in turn.
 
 use super::{Scheme, SchemeInfo};
+use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Route, Whole};
-use crate::steer::{FlowContext, Steer};
+use crate::steer::{Departure, FlowContext, Steer};
 use weft_units::{OptionError, OptionInfo, Options};
 
 /// What the scheme is told.
@@ -27,6 +28,7 @@ impl Scheme for Rotate {
     };
     type Planner = Whole;
     type Steering = Turn;
+    type Switching = Hashed;
 
     fn read(options: &mut Options<'_>) -> Result<Rotate, OptionError> {
         Ok(Rotate { entropies: options.number("entropies", 1..=1 << 16)? })
@@ -36,6 +38,9 @@ impl Scheme for Rotate {
     }
     fn steering(&self, _: &FlowContext) -> Turn {
         Turn { entropies: self.entropies, turn: 0 }
+    }
+    fn switching(&self, _: &SwitchContext) -> Hashed {
+        Hashed
     }
 }
 
@@ -49,7 +54,7 @@ pub struct Turn {
 
 impl Steer for Turn {
     #[inline]
-    fn route(&mut self, base: Route) -> Route {
+    fn route(&mut self, base: Route, _: Departure) -> Route {
         let turn = self.turn;
         self.turn = (turn + 1) % self.entropies;
         match base {

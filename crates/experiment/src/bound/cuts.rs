@@ -6,29 +6,9 @@
 //! are tried by the time from which on they can arrive: all, all but the earliest, ...
 
 use super::{Ground, drain};
-use weft_fabric::Clos;
+use crate::cuts::{CUTS, Cut};
 use weft_units::{IdVec, MessageId, Time};
-use weft_workload::{Message, Workload};
-
-/// The kinds of cuts, each with one cut for every host, leaf or pod.
-#[derive(Clone, Copy, Debug)]
-enum Cut {
-    /// A host's link up.
-    HostOut,
-    /// All uplinks of a leaf.
-    LeafUp,
-    /// All links of a pod to the cores.
-    PodUp,
-    /// All links of the cores to a pod.
-    PodDown,
-    /// All links from above to a leaf.
-    LeafDown,
-    /// A host's link down.
-    HostIn,
-}
-
-const CUTS: [Cut; 6] =
-    [Cut::HostOut, Cut::LeafUp, Cut::PodUp, Cut::PodDown, Cut::LeafDown, Cut::HostIn];
+use weft_workload::Workload;
 
 /// The longest time that any cut asks for.
 pub(super) fn fullest(
@@ -70,7 +50,7 @@ impl Cut {
         let mut crossings: Vec<Crossing> = messages
             .enumerate()
             .filter_map(|(id, message)| {
-                let (link, place) = self.place(ground, message)?;
+                let (link, place) = self.place(ground.fabric, message)?;
                 let from = posted[id] + ground.path(message).before[link];
                 Some(Crossing { from, place, message: id, link: link as u8 })
             })
@@ -88,36 +68,5 @@ impl Cut {
             fullest = fullest.max(crossing.from + drain(load.bytes, rate) + load.after);
         }
         fullest
-    }
-
-    /// Which link of `message`'s path crosses a cut of this kind, and which cut.
-    fn place(self, ground: &Ground<'_>, message: &Message) -> Option<(usize, u32)> {
-        let fabric = ground.fabric;
-        let links = fabric.hops(message.src, message.dst) as usize;
-        match self {
-            Cut::HostOut => Some((0, message.src.0)),
-            Cut::LeafUp if links >= 4 => Some((1, fabric.leaf_of(message.src))),
-            Cut::PodUp if links == 6 => Some((2, fabric.pod_of(message.src))),
-            Cut::PodDown if links == 6 => Some((3, fabric.pod_of(message.dst))),
-            Cut::LeafDown if links >= 4 => Some((links - 2, fabric.leaf_of(message.dst))),
-            Cut::HostIn => Some((links - 1, message.dst.0)),
-            _ => None,
-        }
-    }
-
-    /// The summed rate of the links of one cut, in bits per second.
-    fn rate(self, clos: &Clos) -> u128 {
-        let leaf_links = u128::from(clos.mids_per_pod()) * u128::from(clos.leaf_bundle.members);
-        let pod_links = u128::from(clos.cores()) * u128::from(clos.agg_bundle.members);
-        match self {
-            Cut::HostOut | Cut::HostIn => u128::from(clos.host_link.rate.as_bps()),
-            Cut::LeafUp | Cut::LeafDown => {
-                leaf_links * u128::from(clos.leaf_bundle.link.rate.as_bps())
-            }
-            // Not asked for with two tiers; one link then, so that nothing divides by zero.
-            Cut::PodUp | Cut::PodDown => {
-                pod_links.max(1) * u128::from(clos.agg_bundle.link.rate.as_bps())
-            }
-        }
     }
 }

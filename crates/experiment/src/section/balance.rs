@@ -4,9 +4,9 @@
 
 use super::options;
 use crate::error::ExperimentError;
-use crate::kind::{Flag, OneOf, Span};
+use crate::kind::{Flag, Kind, OneOf, Span};
 use crate::reader::Reader;
-use crate::value::Table;
+use crate::value::{Item, Table, Value};
 use weft_balance::scheme::{BalanceConfig, SCHEMES, SchemeConfig, SchemeInfo};
 use weft_fabric::Fabric;
 
@@ -14,14 +14,14 @@ type Result<T> = std::result::Result<T, ExperimentError>;
 
 /// Reads `[balance]`. `bdp`: bytes that a flow may send before feedback can be expected.
 pub(crate) fn read(r: &mut Reader<'_>, fabric: &Fabric, bdp: u64) -> Result<BalanceConfig> {
-    let names: Vec<&str> = SCHEMES.iter().map(|info| info.name).collect();
-    let taken = r.get("scheme", OneOf(&names), None, "the load balancer")?;
-    let info = &SCHEMES[taken];
+    let name = r.get("scheme", SchemeName, None, "the load balancer")?;
+    let info = SchemeInfo::find(&name).map_err(|error| r.wrong("scheme", error.what))?;
     for other in SCHEMES.iter().filter(|other| other.name != info.name) {
         let keys = other.options.iter().map(|option| option.key.to_owned());
         r.others("scheme", info.name, other.name, keys);
     }
-    let config = read_chosen(r, info, bdp)?;
+    let config = read_chosen(r, info, &name, bdp)?;
+    r.settle("scheme", config.scheme.name());
     if info.path_ids && !r.is_rehearsal() {
         fabric.check_path_ids().map_err(|error| {
             let mend = "change the fabric or the scheme";
@@ -32,8 +32,13 @@ pub(crate) fn read(r: &mut Reader<'_>, fabric: &Fabric, bdp: u64) -> Result<Bala
 }
 
 /// The scheme's own keys, and those that any scheme may have.
-fn read_chosen(r: &mut Reader<'_>, info: &SchemeInfo, bdp: u64) -> Result<BalanceConfig> {
-    let scheme = options::read(r, info.options, |given| SchemeConfig::settle(info.name, given))?;
+fn read_chosen(
+    r: &mut Reader<'_>,
+    info: &SchemeInfo,
+    name: &str,
+    bdp: u64,
+) -> Result<BalanceConfig> {
+    let scheme = options::read(r, info.options, |given| SchemeConfig::settle(name, given))?;
     let start_jitter = r.get(
         "start_jitter",
         Span::ANY,
@@ -53,6 +58,27 @@ fn read_chosen(r: &mut Reader<'_>, info: &SchemeInfo, bdp: u64) -> Result<Balanc
 pub(crate) fn keys(info: &SchemeInfo) -> Vec<crate::reader::Asked> {
     let empty = Table::new();
     let mut r = Reader::rehearse("balance", &empty);
-    let _ = read_chosen(&mut r, info, 1);
+    let _ = read_chosen(&mut r, info, info.name, 1);
     r.asked().to_vec()
+}
+
+/// The name of a scheme, some with a number at the end: `subflows-8`.
+struct SchemeName;
+
+impl Kind for SchemeName {
+    type Out = String;
+    fn read(&self, item: &Item) -> std::result::Result<String, String> {
+        let spellings: Vec<String> = SCHEMES.iter().map(SchemeInfo::spelling).collect();
+        let known: Vec<&str> = spellings.iter().map(String::as_str).collect();
+        match &item.value {
+            Value::Text(name) if SchemeInfo::find(name).is_ok() => Ok(name.clone()),
+            _ => OneOf(&known).read(item).map(|index| SCHEMES[index].name.to_owned()),
+        }
+    }
+    fn write(&self, value: &String) -> Value {
+        value.as_str().into()
+    }
+    fn example(&self) -> Value {
+        SCHEMES[0].name.into()
+    }
 }

@@ -1,12 +1,12 @@
 //! `[fabric]`: the topology, its rates and delays, its switches and NICs.
 
-use super::switch;
+use super::switch::{self, SwitchSection};
 use crate::error::ExperimentError;
 use crate::kind::{Size, Span, Speed, Whole};
 use crate::reader::{Choice, Reader, keys_of};
 use crate::value::Table;
 use weft_fabric::{Bundle, Clos, Fabric, Link, Tiers};
-use weft_sim::{PacketConfig, SwitchConfig};
+use weft_sim::PacketConfig;
 use weft_units::{Rate, Time};
 
 type Result<T> = std::result::Result<T, ExperimentError>;
@@ -15,7 +15,7 @@ type Result<T> = std::result::Result<T, ExperimentError>;
 #[derive(Clone, Debug)]
 pub(crate) struct FabricSection {
     pub(crate) fabric: Fabric,
-    pub(crate) switch: SwitchConfig,
+    pub(crate) switch: SwitchSection,
     pub(crate) packet: PacketConfig,
 }
 
@@ -66,9 +66,9 @@ pub(crate) fn read(r: &mut Reader<'_>) -> Result<FabricSection> {
     let (nic_latency, packet) = r.section("nic", "network cards and packet sizes", read_nic)?;
     clos.nic_latency = nic_latency;
     let slowest = slowest(&clos);
-    let (latency, switch) =
+    let switch =
         r.section("switch", "queues, marks and pauses", |r| switch::read(r, slowest, &packet))?;
-    clos.switch_latency = latency;
+    clos.switch_latency = switch.latency;
     let fabric =
         Fabric::build(&clos).map_err(|e| r.wrong_here(format!("{e}; correct the counts")))?;
     Ok(FabricSection { fabric, switch, packet })
@@ -79,7 +79,8 @@ fn read_nic(r: &mut Reader<'_>) -> Result<(Time, PacketConfig)> {
     let small = |max| Size { min: 1, max };
     let latency = r.get("latency", Span::ANY, Some(Time::ZERO), "time in the receiving NIC")?;
     let mtu = r.get("mtu", small(60_000), Some(4096), "most payload of a packet")?;
-    let header = r.get("header", small(1_000), Some(48), "headers of a data packet")?;
+    let headers = Size { min: 0, max: 1_000 };
+    let header = r.get("header", headers, Some(48), "headers of a data packet")?;
     let ack = r.get("ack", small(9_000), Some(60), "an acknowledgement, in all")?;
     Ok((latency, PacketConfig { mtu: mtu as u32, header: header as u32, ack: ack as u32 }))
 }

@@ -2,8 +2,11 @@
 
 pub(crate) mod balance;
 pub(crate) mod fabric;
+pub(crate) mod failures;
 pub(crate) mod options;
 pub(crate) mod probe;
+pub(crate) mod run;
+pub(crate) mod sending;
 pub(crate) mod switch;
 pub(crate) mod transport;
 pub(crate) mod workload;

@@ -1,9 +1,10 @@
-//! `[fabric.switch]`: memory, marking, pausing.
+//! `[fabric.switch]`: memory, marking, pausing, trimming.
 
-use crate::error::ExperimentError;
+use crate::error::{ExperimentError, Origin};
 use crate::kind::{Flag, Number, OneOf, Or, Size, Span};
 use crate::reader::Reader;
-use weft_sim::{Buffer, EcnConfig, PacketConfig, PfcConfig, SwitchConfig};
+use weft_sim::{Buffer, EcnConfig, PacketConfig, PfcConfig, SwitchConfig, TrimConfig, Victim};
+use weft_transport::RecoveryConfig;
 use weft_units::{Rate, Time};
 
 type Result<T> = std::result::Result<T, ExperimentError>;
@@ -12,12 +13,19 @@ const KINDS: [&str; 2] = ["shared", "per-port"];
 const SHARED: usize = 0;
 const ALPHA: Number = Number { min: 0.001, max: 1_000.0 };
 
-/// Reads `[fabric.switch]` of a fabric whose slowest link has `rate`: latency and the rest.
-pub(crate) fn read(
-    r: &mut Reader<'_>,
-    rate: Rate,
-    packet: &PacketConfig,
-) -> Result<(Time, SwitchConfig)> {
+/// What `[fabric.switch]` says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SwitchSection {
+    pub(crate) latency: Time,
+    /// Without trimming, which may depend on other sections.
+    pub(crate) switch: SwitchConfig,
+    /// Whether switches trim; `None`: if the loss recovery is made for it.
+    pub(crate) trims: Option<bool>,
+    pub(crate) trim: TrimConfig,
+}
+
+/// Reads `[fabric.switch]` of a fabric whose slowest link has `rate`.
+pub(crate) fn read(r: &mut Reader<'_>, rate: Rate, packet: &PacketConfig) -> Result<SwitchSection> {
     let latency =
         r.get("latency", Span::ANY, Some(Time::ZERO), "time in a switch besides queueing")?;
     let kind = r.get(
@@ -28,12 +36,24 @@ pub(crate) fn read(
     )?;
     let buffer = read_buffer(r, kind)?;
     let ecn = read_ecn(r, rate)?;
-    let pfc = read_pfc(r, kind, packet)?;
+    let mark_control = r.get(
+        "mark_control",
+        Flag,
+        Some(false),
+        "acknowledgements are marked too, and report congestion on their own way",
+    )?;
+    let pfc = read_pfc(r, &buffer, packet)?;
+    let (trims, trim) = read_trim(r, &buffer)?;
+    if trims == Some(true) {
+        check_trim(&buffer, pfc.is_some()).map_err(|what| r.wrong("trim", what))?;
+    }
     let control_priority =
         r.get("control_priority", Flag, Some(false), "acknowledgements overtake data")?;
     let same_salt =
         r.get("same_salt", Flag, Some(false), "all switches hash alike (polarisation)")?;
-    Ok((latency, SwitchConfig { buffer, ecn, pfc, control_priority, same_salt }))
+    let switch =
+        SwitchConfig { buffer, ecn, trim: None, pfc, mark_control, control_priority, same_salt };
+    Ok(SwitchSection { latency, switch, trims, trim })
 }
 
 fn read_buffer(r: &mut Reader<'_>, kind: usize) -> Result<Buffer> {
@@ -78,23 +98,99 @@ fn read_ecn(r: &mut Reader<'_>, rate: Rate) -> Result<Option<EcnConfig>> {
     Ok(on.then_some(EcnConfig { kmin, kmax, pmax }))
 }
 
-fn read_pfc(r: &mut Reader<'_>, kind: usize, packet: &PacketConfig) -> Result<Option<PfcConfig>> {
-    let shared = kind == SHARED;
-    let on = r.get(
-        "pfc",
-        Flag,
-        Some(shared),
-        "pause the sender instead of dropping; shared buffer only",
+/// Whether to trim, `None` if that is left to the loss recovery, and how.
+fn read_trim(r: &mut Reader<'_>, buffer: &Buffer) -> Result<(Option<bool>, TrimConfig)> {
+    let trims = r.get(
+        "trim",
+        Or(Flag, "auto"),
+        Some(None),
+        "cut off the payload of what does not fit; \"auto\": if transport.recovery = \"trim\"",
     )?;
-    if on && !shared {
-        let what = "needs a shared buffer; set buffer_kind = \"shared\" or pfc = false";
-        return Err(r.wrong("pfc", what));
+    let size = r.get(
+        "trim_size",
+        Or(Size { min: 1, max: 65_535 }, "full"),
+        Some(Some(64)),
+        "what is left of a packet; \"full\": as many bytes as before",
+    )?;
+    let (Buffer::PerPort { bytes } | Buffer::Shared { bytes, .. }) = *buffer;
+    let queue = r.get(
+        "trim_queue",
+        Size::SOME,
+        Some(bytes),
+        "most bytes of trimmed packets that wait at a port, ahead of its data; as buffer",
+    )?;
+    let return_to_sender = r.get(
+        "trim_return_to_sender",
+        Flag,
+        Some(false),
+        "trimmed packets turn round at the switch instead of at the receiver",
+    )?;
+    const VICTIMS: [&str; 3] = ["either", "arriving", "tail"];
+    let victim = r.get(
+        "trim_victim",
+        OneOf(&VICTIMS),
+        Some(0),
+        "who is trimmed: the \"arriving\" packet, the last of the queue, or one by a coin",
+    )?;
+    let victim = [Victim::Either, Victim::Arriving, Victim::Tail][victim];
+    let size = size.map(|size| size as u16);
+    Ok((trims, TrimConfig { size, queue, return_to_sender, victim }))
+}
+
+impl SwitchSection {
+    /// Switches for `recovery`.
+    ///
+    /// # Errors
+    /// If it needs them to trim, and they cannot.
+    pub(crate) fn resolve(&self, recovery: &RecoveryConfig) -> Result<SwitchConfig> {
+        let trims = self.trims.unwrap_or(recovery.info().trims);
+        if trims {
+            let SwitchConfig { buffer, pfc, .. } = &self.switch;
+            check_trim(buffer, pfc.is_some()).map_err(|what| {
+                let name = recovery.name();
+                let what = format!("{name} has switches trim, which {what}");
+                ExperimentError::new("transport.recovery", Origin::Unknown, what)
+            })?;
+        }
+        Ok(SwitchConfig { trim: trims.then_some(self.trim), ..self.switch })
+    }
+}
+
+/// Whether switches with such memory can trim, and if not, why.
+pub(crate) fn check_trim(buffer: &Buffer, pfc: bool) -> std::result::Result<(), &'static str> {
+    match buffer {
+        Buffer::Shared { .. } => Err("needs per-port buffers; set buffer_kind = \"per-port\""),
+        Buffer::PerPort { .. } if pfc => Err("never happens under PFC; set pfc = false"),
+        Buffer::PerPort { .. } => Ok(()),
+    }
+}
+
+fn read_pfc(
+    r: &mut Reader<'_>,
+    buffer: &Buffer,
+    packet: &PacketConfig,
+) -> Result<Option<PfcConfig>> {
+    let own = match buffer {
+        Buffer::Shared { .. } => None,
+        Buffer::PerPort { bytes } => Some(*bytes),
+    };
+    let on = r.get("pfc", Flag, Some(own.is_none()), "pause the sender instead of dropping")?;
+    let threshold = r.get(
+        "pfc_threshold",
+        Or(Size::SOME, "dynamic"),
+        Some(own),
+        "an ingress is paused when it holds more than this; \"dynamic\": more than its share of \
+         a shared buffer; with per-port buffers as buffer",
+    )?;
+    if on && threshold.is_none() && own.is_some() {
+        let what = "with per-port buffers there is nothing to share; give a size";
+        return Err(r.wrong("pfc_threshold", what));
     }
     let alpha = r.get(
         "pfc_alpha",
         ALPHA,
         Some(1.0),
-        "an ingress is paused when it holds more than this times the free shared buffer",
+        "the share: this times what is free of the shared buffer",
     )?;
     let reserve = r.get("pfc_reserve", Size::ANY, Some(4096), "bytes kept for each ingress")?;
     let headroom = r.get(
@@ -110,5 +206,5 @@ fn read_pfc(r: &mut Reader<'_>, kind: usize, packet: &PacketConfig) -> Result<Op
         Some(two_packets),
         "resume this far below the pause threshold; two full packets",
     )?;
-    Ok(on.then_some(PfcConfig { alpha, reserve, headroom, resume_offset }))
+    Ok(on.then_some(PfcConfig { threshold, alpha, reserve, headroom, resume_offset }))
 }

@@ -1,11 +1,16 @@
 //! `[transport]`: congestion control and loss recovery.
+//!
+//! The options of recoveries stay with the recoveries: this reads whatever the registry lists.
 
+use super::options;
+use super::sending::{self, Sending};
 use crate::error::ExperimentError;
-use crate::kind::{Number, OneOf, Or, Span, Speed, Window, Windows};
-use crate::reader::{Asked, Choice, Reader};
+use crate::kind::{OneOf, Or, Span, Whole};
+use crate::pace::{PaceConfig, Subflows};
+use crate::reader::{Asked, Reader};
 use crate::value::Table;
 use weft_balance::scheme::SchemeConfig;
-use weft_transport::{CongestionConfig, DctcpConfig, RecoveryConfig, TransportConfig};
+use weft_transport::{RECOVERIES, RecoveryConfig, RecoveryInfo, TransportConfig};
 use weft_units::Time;
 
 type Result<T> = std::result::Result<T, ExperimentError>;
@@ -18,40 +23,21 @@ pub(crate) struct Context {
     pub(crate) round_trip: Time,
 }
 
-/// All congestion controls.
-pub(crate) const CONGESTION: &[Choice<Context, CongestionConfig>] = &[
-    Choice {
-        name: "dctcp",
-        summary: "window cut in proportion to the share of marked bytes; starts at one BDP",
-        source: "Alizadeh et al. (SIGCOMM 2010); Ethereal (2024, 2025)",
-        decode: dctcp,
-    },
-    Choice {
-        name: "fixed-rate",
-        summary: "always the same rate, whatever happens",
-        source: "McClure et al. (2025)",
-        decode: fixed_rate,
-    },
-];
+/// What `[transport]` says.
+#[derive(Clone, Debug)]
+pub(crate) struct TransportSection {
+    pub(crate) transport: TransportConfig,
+    pub(crate) pace: PaceConfig,
+    /// What to warn of.
+    pub(crate) warning: Option<String>,
+}
 
-/// Loss recovery: name, summary, source.
-pub(crate) const RECOVERY: [(&str, &str, &str); 3] = [
-    (
-        "natural",
-        "what the scheme is used with: go-back-n on single paths, selective-repeat on several",
-        "Ethereal (2024, 2025)",
-    ),
-    (
-        "go-back-n",
-        "one NACK a gap, everything sent again from there; nothing kept out of order",
-        "RoCE; Ethereal (2024, 2025); McClure et al. (2025)",
-    ),
-    (
-        "selective-repeat",
-        "reorder buffer at the receiver, a timer for every packet at the sender, no NACKs",
-        "Ethereal (2024, 2025), for spraying",
-    ),
-];
+/// What suits the scheme.
+pub(crate) const NATURAL: (&str, &str, &str) = (
+    "natural",
+    "what the scheme is used with: go-back-n on single paths, selective-repeat on several",
+    "Ethereal (2024, 2025)",
+);
 
 /// Said when packets may overtake each other on the way to a receiver that keeps none.
 pub(crate) const SPRAY_OVER_GO_BACK_N: &str = "spray over go-back-N without a reorder buffer: \
@@ -60,24 +46,21 @@ pub(crate) const SPRAY_OVER_GO_BACK_N: &str = "spray over go-back-N without a re
 
 const LONGEST_RTO: Time = Time::secs(100);
 
-/// Reads `[transport]` for `scheme`; also what to warn of.
+/// Reads `[transport]` for `scheme`.
 pub(crate) fn read(
     r: &mut Reader<'_>,
     context: &Context,
     scheme: &SchemeConfig,
-) -> Result<(TransportConfig, Option<String>)> {
-    let congestion =
-        r.choose("congestion", Some("dctcp"), "how much and how fast", CONGESTION, context)?;
-    let names = RECOVERY.map(|(name, _, _)| name);
-    let recovery = r.get("recovery", OneOf(&names), Some(0), "what happens after a loss")?;
-    let recovery = match names[recovery] {
-        "go-back-n" => RecoveryConfig::GoBackN,
-        "selective-repeat" => RecoveryConfig::SelectiveRepeat,
-        _ if scheme.is_multipath() => RecoveryConfig::SelectiveRepeat,
-        _ => RecoveryConfig::GoBackN,
-    };
-    let rewinds = recovery == RecoveryConfig::GoBackN;
-    r.settle("recovery", if rewinds { "go-back-n" } else { "selective-repeat" });
+) -> Result<TransportSection> {
+    let Sending { congestion, mut pace } = r.choose(
+        "congestion",
+        Some("dctcp"),
+        "how much and how fast",
+        sending::CONGESTION,
+        context,
+    )?;
+    let recovery = read_recovery(r, scheme)?;
+    pace.subflows = read_subflows(r, &recovery)?;
     let rto = read_rto(r)?;
     if rto > LONGEST_RTO {
         return Err(r.wrong("rto", format!("{rto} is beyond patience; use at most {LONGEST_RTO}")));
@@ -90,56 +73,67 @@ pub(crate) fn read(
         );
         return Err(r.wrong("rto", what));
     }
-    let warning = (rewinds && scheme.is_multipath())
-        .then(|| format!("{}: {SPRAY_OVER_GO_BACK_N}", scheme.name()));
-    Ok((TransportConfig { congestion, recovery, rto }, warning))
+    let rewinds = !recovery.info().keeps_order && scheme.is_multipath();
+    let warning = rewinds.then(|| format!("{}: {SPRAY_OVER_GO_BACK_N}", scheme.name()));
+    let transport = TransportConfig { congestion, recovery, rto };
+    Ok(TransportSection { transport, pace, warning })
+}
+
+/// The recovery with its options; `natural` becomes what it stands for.
+fn read_recovery(r: &mut Reader<'_>, scheme: &SchemeConfig) -> Result<RecoveryConfig> {
+    let names: Vec<&str> =
+        std::iter::once(NATURAL.0).chain(RECOVERIES.iter().map(|info| info.name)).collect();
+    let taken = r.get("recovery", OneOf(&names), Some(0), "what happens after a loss")?;
+    let natural = match scheme.is_multipath() {
+        true => RecoveryConfig::SELECTIVE_REPEAT,
+        false => RecoveryConfig::GO_BACK_N,
+    };
+    let info = match taken {
+        0 => natural.info(),
+        taken => &RECOVERIES[taken - 1],
+    };
+    for other in RECOVERIES.iter().filter(|other| other.name != info.name) {
+        let keys = other.options.iter().map(|option| option.key.to_owned());
+        r.others("recovery", info.name, other.name, keys);
+    }
+    let recovery =
+        options::read(r, info.options, |given| RecoveryConfig::settle(info.name, given))?;
+    r.settle("recovery", info.name);
+    Ok(recovery)
+}
+
+fn read_subflows(r: &mut Reader<'_>, recovery: &RecoveryConfig) -> Result<Subflows> {
+    let count = r.get(
+        "subflows",
+        Or(Whole { min: 1, max: 65_536 }, "auto"),
+        Some(Some(1)),
+        "queue pairs, on one route, into which accounting cuts every flow; \"auto\": the least \
+         that keeps spraying from looking like loss",
+    )?;
+    Ok(match (count, recovery) {
+        (Some(count), _) => Subflows::Fixed(count),
+        (None, RecoveryConfig::Tcp(tcp)) => Subflows::Against(tcp.dup_acks),
+        // A NACK is a duplicate acknowledgement with a threshold of one.
+        (None, RecoveryConfig::GoBackN(_)) => Subflows::Against(1),
+        (None, _) => Subflows::Fixed(1),
+    })
 }
 
 fn read_rto(r: &mut Reader<'_>) -> Result<Time> {
-    let meaning = "time without progress after which a flow, or a packet, counts as lost";
+    let meaning = "time without progress after which a flow, or a packet, counts as lost; where \
+                   an adaptive time-out starts";
     r.get("rto", Span::SOME, Some(Time::ms(1)), meaning)
 }
 
-/// The keys of every loss recovery.
-pub(crate) fn recovery_keys() -> Vec<Asked> {
+/// The keys of a loss recovery; `None`: of all.
+pub(crate) fn recovery_keys(info: Option<&RecoveryInfo>) -> Vec<Asked> {
     let empty = Table::new();
     let mut r = Reader::rehearse("transport", &empty);
+    if let Some(info) = info {
+        let _ =
+            options::read(&mut r, info.options, |given| RecoveryConfig::settle(info.name, given));
+    }
+    let _ = read_subflows(&mut r, &RecoveryConfig::GO_BACK_N);
     let _ = read_rto(&mut r);
     r.asked().to_vec()
-}
-
-fn dctcp(r: &mut Reader<'_>, context: &Context) -> Result<CongestionConfig> {
-    let share = Number { min: 0.0, max: 1.0 };
-    let gain =
-        r.get("dctcp_gain", share, Some(0.0625), "weight of the newest window in the average")?;
-    let initial_alpha =
-        r.get("dctcp_initial_alpha", share, Some(0.0), "share of marked bytes assumed at first")?;
-    let first = r.get(
-        "dctcp_initial_window",
-        Windows,
-        Some(Window::Bdp(1.0)),
-        "window at the start and after a time-out; a size, or times the BDP",
-    )?;
-    let most = r.get(
-        "dctcp_max_window",
-        Windows,
-        Some(Window::Bdp(8.0)),
-        "the window never grows beyond; a size, or times the BDP",
-    )?;
-    let (initial_window, max_window) = (first.bytes(context.bdp), most.bytes(context.bdp));
-    if max_window < initial_window {
-        let what = "is below dctcp_initial_window; raise it or lower that";
-        return Err(r.wrong("dctcp_max_window", what));
-    }
-    Ok(CongestionConfig::Dctcp(DctcpConfig { gain, initial_alpha, initial_window, max_window }))
-}
-
-fn fixed_rate(r: &mut Reader<'_>, _: &Context) -> Result<CongestionConfig> {
-    let rate = r.get(
-        "rate",
-        Or(Speed, "line"),
-        Some(None),
-        "of data packets with headers; \"line\": the NIC's own",
-    )?;
-    Ok(CongestionConfig::FixedRate { rate })
 }

@@ -3,16 +3,17 @@
 //! their own, one class, no PFC.
 
 use super::commons::Commons;
-use super::limits::{Limits, Line, mark_bits};
+use super::limits::{Limits, Line, mark_bits, unmarked};
 use super::record::Record;
 use super::{Ports, Ready};
 use crate::agenda::Agenda;
-use crate::config::{Buffer, RunConfig};
+use crate::config::{Buffer, RunConfig, SwitchConfig};
 use crate::cut::{Cut, Exit, OutPort, OwnSwitch, Territory};
 use crate::event::{Class, Event, Packet, flag};
+use crate::losses::Losses;
 use crate::outcome::PortResult;
 use crate::queue::EventQueue;
-use weft_units::{Draw, IdVec, Time};
+use weft_units::{Draw, IdVec, Rate, Time};
 
 /// All ports of a domain.
 #[derive(Debug)]
@@ -23,7 +24,15 @@ pub struct FifoPorts {
     /// Where switches have memory that their ports share.
     commons: Option<Commons>,
     records: IdVec<OutPort, Record>,
+    losses: Losses,
     marks: Draw,
+    /// Kinds of packet that are never marked.
+    unmarked: u32,
+}
+
+/// Whether admission asks more than how long a queue is.
+fn has_account(config: &SwitchConfig) -> bool {
+    matches!(config.buffer, Buffer::Shared { .. }) || config.pfc.is_some()
 }
 
 /// What every packet touches: one cache line.
@@ -49,18 +58,25 @@ impl FifoPorts {
     pub(crate) fn new(config: &RunConfig, cut: &Cut, territory: &Territory) -> FifoPorts {
         let mut limits = Vec::new();
         let ports = territory.ports.enumerate().map(|(own, id)| {
-            let port = &config.fabric.ports()[*id];
-            let limits = Limits::index_of(port, &config.switch, &config.packet, &mut limits);
-            Fifo::new(Line::new(port), territory.exits[own], limits)
+            let port = config.port_at_start(*id);
+            let limits = Limits::index_of(&port, &config.switch, &config.packet, &mut limits);
+            Fifo::new(Line::new(&port), territory.exits[own], limits)
         });
         FifoPorts {
             ports: ports.collect(),
             limits,
-            commons: matches!(config.switch.buffer, Buffer::Shared { .. })
-                .then(|| Commons::new(config, cut, territory)),
-            records: Record::all(config.fabric, territory),
+            commons: has_account(&config.switch).then(|| Commons::new(config, cut, territory)),
+            records: Record::all(config, territory),
+            losses: Losses::default(),
             marks: Draw::new(config.seed, "ecn-mark"),
+            unmarked: unmarked(&config.switch),
         }
+    }
+
+    #[cold]
+    fn drop(&mut self, port: OutPort, packet: &Packet) {
+        self.records[port].drop(packet);
+        self.losses.add(packet);
     }
 
     /// Appends `packet` to a queue that has room, and tells its arrival.
@@ -102,6 +118,8 @@ impl Fifo {
 }
 
 impl Ports for FifoPorts {
+    const TRIM: bool = false;
+
     #[inline(always)]
     fn forward<Q: EventQueue>(
         &mut self,
@@ -116,7 +134,7 @@ impl Ports for FifoPorts {
         let backlog = fifo.backlog(now);
         let size = fifo.line.wire.time(u32::from(packet.size));
         if !limits.fits(backlog, size) {
-            return self.records[port].drop(&packet);
+            return self.drop(port, &packet);
         }
         if let Some(commons) = &mut self.commons {
             let queued = match commons.drops_by_queue() {
@@ -125,11 +143,11 @@ impl Ports for FifoPorts {
             };
             let at = fifo.free_at.max(now) + size;
             if !commons.admit(now, (port, ingress), (queued, packet.size), at) {
-                return self.records[port].drop(&packet);
+                return self.drop(port, &packet);
             }
         }
         if limits.marks(backlog, || mark_bits(self.marks, self.records[port].id, fifo.packets))
-            && !packet.is(flag::CONTROL)
+            && !packet.is(self.unmarked)
         {
             packet.to |= flag::MARKED;
             self.records[port].mark();
@@ -199,6 +217,10 @@ impl Ports for FifoPorts {
         unreachable!("{port:?} was paused, but FIFO ports serve only where there is no PFC")
     }
 
+    fn set_rate(&mut self, _: Time, port: OutPort, _: Rate) {
+        unreachable!("{port:?} changes its rate, but FIFO ports have promised departures")
+    }
+
     fn queued_bytes(&self, now: Time, port: OutPort) -> u64 {
         self.records[port].bytes_of(self.ports[port].backlog(now))
     }
@@ -216,6 +238,10 @@ impl Ports for FifoPorts {
             record.result(end, fifo.bytes, fifo.packets, fifo.peak)
         };
         self.ports.iter().zip(self.records.iter()).map(result).collect()
+    }
+
+    fn losses(&self) -> &Losses {
+        &self.losses
     }
 
     fn pauses_sent(&self) -> u64 {

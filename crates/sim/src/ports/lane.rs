@@ -70,6 +70,24 @@ impl Waiting {
         lane.last = at;
     }
 
+    /// The entries of `lane`, the first one first.
+    pub(super) fn iter(&self, lane: Lane) -> impl Iterator<Item = Entry> {
+        let mut at = lane.first;
+        std::iter::from_fn(move || {
+            let entry = self.entries.get(at as usize)?;
+            at = self.next[at as usize];
+            Some(*entry)
+        })
+    }
+    /// The last entry of `lane`.
+    pub(super) fn last(&self, lane: Lane) -> Option<Entry> {
+        (!lane.is_empty()).then(|| self.entries[lane.last as usize])
+    }
+    /// Puts `entry` into the place of the last of `lane`, which is not empty.
+    pub(super) fn replace_last(&mut self, lane: Lane, entry: Entry) {
+        self.entries[lane.last as usize] = entry;
+    }
+
     /// Takes the first entry of `lane`.
     #[inline(always)]
     pub(super) fn pop(&mut self, lane: &mut Lane) -> Option<Entry> {

@@ -2,6 +2,7 @@
 //! times spares the hot path a division, and both kinds of port decide alike.
 
 use crate::config::{Buffer, EcnConfig, PacketConfig, SwitchConfig};
+use crate::event::flag;
 use weft_fabric::{Node, Port};
 use weft_units::{Draw, PortId, Rate, Time, Wire, random};
 
@@ -29,16 +30,22 @@ impl Limits {
             Node::Host(_) => Limits::of_nic(),
             Node::Switch(_) => Limits::of_switch(config, packet, port.rate),
         };
-        let known = all.iter().position(|other| *other == own);
+        own.index_in(all)
+    }
+
+    /// Their index in `all`, which keeps each kind once.
+    pub(super) fn index_in(self, all: &mut Vec<Limits>) -> u32 {
+        let known = all.iter().position(|other| *other == self);
         known.unwrap_or_else(|| {
-            all.push(own);
+            all.push(self);
             all.len() - 1
         }) as u32
     }
 
     /// For a switch port of `rate`.
-    fn of_switch(config: &SwitchConfig, packet: &PacketConfig, rate: Rate) -> Limits {
+    pub(super) fn of_switch(config: &SwitchConfig, packet: &PacketConfig, rate: Rate) -> Limits {
         let capacity = match config.buffer {
+            _ if config.pfc.is_some() => Time::MAX,
             Buffer::PerPort { bytes } => rate.serialize(bytes) + rounding(rate, bytes, packet),
             Buffer::Shared { .. } => Time::MAX,
         };
@@ -59,8 +66,7 @@ impl Limits {
         backlog + size <= self.capacity
     }
 
-    /// Whether to mark a packet that finds `backlog`; `draw` gives the random bits. For data
-    /// only: the mark of an acknowledgement is the one that it echoes.
+    /// Whether to mark a packet that finds `backlog`; `draw` gives the random bits.
     #[inline(always)]
     pub(super) fn marks(&self, backlog: Time, draw: impl FnOnce() -> u64) -> bool {
         if backlog <= self.kmin {
@@ -98,6 +104,12 @@ impl Line {
     pub(super) fn new(port: &Port) -> Line {
         Line { wire: Wire::new(port.rate), delay: port.delay }
     }
+}
+
+/// Kinds of packet, as flags, that no switch marks. The mark of an acknowledgement is usually
+/// the one that it echoes.
+pub(super) fn unmarked(config: &SwitchConfig) -> u32 {
+    if config.mark_control { 0 } else { flag::CONTROL }
 }
 
 /// The random bits for the decision whether `port` marks its `packet`-th packet.

@@ -15,6 +15,7 @@ mod limits;
 mod queued;
 mod record;
 mod shared;
+mod trim;
 
 pub use fifo::FifoPorts;
 pub use queued::QueuePorts;
@@ -23,9 +24,10 @@ pub use shared::pfc_set_aside;
 use crate::agenda::Agenda;
 use crate::cut::{OutPort, OwnSwitch};
 use crate::event::Packet;
+use crate::losses::Losses;
 use crate::outcome::PortResult;
 use crate::queue::EventQueue;
-use weft_units::{IdVec, Time};
+use weft_units::{IdVec, Rate, Time};
 
 /// Whether a NIC can take a data packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +40,9 @@ pub enum Ready {
 
 /// All output ports of a domain.
 pub trait Ports {
+    /// Whether these ports can trim.
+    const TRIM: bool;
+
     /// Queues `packet` at a switch's `port`; it came in by the link that `ingress` leads back.
     fn forward<Q: EventQueue>(
         &mut self,
@@ -55,6 +60,13 @@ pub trait Ports {
         packet: Packet,
         agenda: &mut Agenda<Q>,
     );
+    /// Trimmed packets that go back to their senders, taken off the ports: after a `forward`,
+    /// where switches [return](crate::TrimConfig::return_to_sender) them.
+    fn returned(&mut self) -> Vec<Packet> {
+        Vec::new()
+    }
+    /// From now on `port` sends at another rate. A packet in service keeps the old one.
+    fn set_rate(&mut self, now: Time, port: OutPort, rate: Rate);
     /// Asks whether the NIC `port` can take a data packet; if not, arranges to be told.
     fn ready<Q: EventQueue>(&mut self, now: Time, port: OutPort, agenda: &mut Agenda<Q>) -> Ready;
     /// Puts a data packet on the wire of the NIC `port`, which is ready. `more`: there is
@@ -95,6 +107,8 @@ pub trait Ports {
     }
     /// What went over each port.
     fn results(&self, end: Time) -> IdVec<OutPort, PortResult>;
+    /// What they dropped, by queue pair.
+    fn losses(&self) -> &Losses;
     /// PFC pause frames that were sent.
     fn pauses_sent(&self) -> u64;
 }

@@ -5,31 +5,40 @@
 
 use super::lane::{Entry, Lane, Waiting};
 use super::leaving::Leaving;
-use super::limits::{Limits, Line, mark_bits};
+use super::limits::{Limits, Line, mark_bits, unmarked};
 use super::record::Record;
 use super::shared::{Admission, Ingress, Memory, PAUSE_FRAME_BYTES, Rules, headroom, set_aside};
+use super::trim::Trimming;
 use super::{Ports, Ready};
 use crate::agenda::Agenda;
-use crate::config::RunConfig;
+use crate::config::{PacketConfig, RunConfig, SwitchConfig};
 use crate::cut::{Cut, Exit, OutPort, OwnSwitch, Territory};
 use crate::event::{Class, Event, Packet, flag};
+use crate::losses::Losses;
 use crate::outcome::PortResult;
 use crate::queue::EventQueue;
 use weft_fabric::Node;
-use weft_units::{Draw, IdVec, PortId, Time};
+use weft_units::{Draw, IdVec, PortId, Rate, Time, Wire};
 
 /// All ports of a domain.
 #[derive(Debug)]
 pub struct QueuePorts {
-    ports: IdVec<OutPort, Queued>,
-    waiting: Waiting,
+    pub(super) ports: IdVec<OutPort, Queued>,
+    pub(super) waiting: Waiting,
     limits: Vec<Limits>,
     switches: IdVec<OwnSwitch, Shared>,
     rules: Rules,
     control_priority: bool,
-    records: IdVec<OutPort, Record>,
+    pub(super) trimming: Option<Trimming>,
+    pub(super) records: IdVec<OutPort, Record>,
+    losses: Losses,
     marks: Draw,
+    /// Kinds of packet that are never marked.
+    unmarked: u32,
     pauses_sent: u64,
+    /// For ports whose rates change.
+    switch: SwitchConfig,
+    packet: PacketConfig,
 }
 
 /// What the ports of a switch share.
@@ -47,14 +56,14 @@ struct Shared {
 /// Two cache lines: the first for what every packet touches.
 #[derive(Debug)]
 #[repr(C, align(64))]
-struct Queued {
-    line: Line,
+pub(super) struct Queued {
+    pub(super) line: Line,
     exit: Exit,
     /// When the packet in service, if there is one, will have left.
     busy_until: Time,
     /// Serialisation time of all that waits.
     waiting: Time,
-    data: Lane,
+    pub(super) data: Lane,
     control: Lane,
     /// The switch that owns the port; [`NIC`] for a NIC.
     switch: u32,
@@ -78,9 +87,13 @@ struct Queued {
     service_ingress: OutPort,
 }
 
+fn narrow(limits: u32) -> u16 {
+    u16::try_from(limits).expect("ports are of few kinds")
+}
+
 const NIC: u32 = u32::MAX;
-/// Instead of an ingress: control that PFC does not account for.
-const SPARED: OutPort = OutPort(u32::MAX);
+/// Instead of an ingress: control that PFC does not account for, and trimmed headers.
+pub(super) const SPARED: OutPort = OutPort(u32::MAX);
 
 impl Queued {
     fn new(
@@ -90,7 +103,7 @@ impl Queued {
         exit: Exit,
         limits: &mut Vec<Limits>,
     ) -> Self {
-        let port = &config.fabric.ports()[id];
+        let port = &config.port_at_start(id);
         let switch = match port.owner {
             Node::Host(_) => NIC,
             Node::Switch(switch) => cut.switches[switch].own.0,
@@ -105,7 +118,7 @@ impl Queued {
             data: Lane::EMPTY,
             control: Lane::EMPTY,
             switch,
-            limits: u16::try_from(limits).expect("ports are of few kinds"),
+            limits: narrow(limits),
             told: false,
             paused: false,
             bytes: 0,
@@ -180,16 +193,21 @@ impl QueuePorts {
             switches: switches.collect(),
             rules: Rules::new(&config.switch),
             control_priority: config.switch.control_priority,
-            records: Record::all(fabric, territory),
+            trimming: Trimming::new(config, territory.ports.len()),
+            records: Record::all(config, territory),
+            losses: Losses::default(),
             marks: Draw::new(config.seed, "ecn-mark"),
+            unmarked: unmarked(&config.switch),
             pauses_sent: 0,
+            switch: config.switch,
+            packet: config.packet,
         }
     }
 
     /// Queues a packet that has been admitted, or puts it on the wire; `first`: in the lane
     /// that goes before the other.
     #[inline(always)]
-    fn enqueue<Q: EventQueue>(
+    pub(super) fn enqueue<Q: EventQueue>(
         &mut self,
         now: Time,
         port: OutPort,
@@ -208,6 +226,9 @@ impl QueuePorts {
             return queue.serve(now, port, entry, &mut self.switches, agenda);
         }
         queue.waiting += time;
+        if first && let Some(trimming) = &mut self.trimming {
+            trimming.join(port, time);
+        }
         self.waiting.push(if first { &mut queue.control } else { &mut queue.data }, entry);
         if queue.busy_until > now {
             queue.tell_end(port, agenda);
@@ -229,15 +250,20 @@ impl QueuePorts {
             return false;
         }
         // Where control has a class of its own, a pause holds back data only.
-        let lane = match queue.control.is_empty() || queue.paused && !self.control_priority {
-            true if queue.paused => return false,
-            true => &mut queue.data,
-            false => &mut queue.control,
+        let first = !(queue.control.is_empty() || queue.paused && !self.control_priority);
+        let lane = match first {
+            false if queue.paused => return false,
+            false => &mut queue.data,
+            true => &mut queue.control,
         };
         let Some(entry) = self.waiting.pop(lane) else {
             return queue.switch == NIC;
         };
-        queue.waiting -= queue.line.wire.time(u32::from(entry.packet().size));
+        let time = queue.line.wire.time(u32::from(entry.packet().size));
+        queue.waiting -= time;
+        if first && let Some(trimming) = &mut self.trimming {
+            trimming.leave(port, time);
+        }
         queue.serve(now, port, entry, &mut self.switches, agenda);
         false
     }
@@ -326,9 +352,11 @@ impl QueuePorts {
         }
         let backlog = queue.backlog(now);
         let limits = &self.limits[usize::from(queue.limits)];
-        if !limits.fits(backlog, queue.line.wire.time(u32::from(packet.size))) {
+        let time = queue.line.wire.time(u32::from(packet.size));
+        if !limits.fits(backlog, time) && !self.fits_beside_headers(limits, port, backlog, time) {
             return None;
         }
+        let shared = &mut self.switches[switch];
         let queued = match self.rules.drops_by_queue() {
             true => self.records[port].bytes_of(backlog),
             false => 0,
@@ -341,6 +369,34 @@ impl QueuePorts {
             return Some(ingress);
         }
         self.admit_at_limit(now, switch, ingress, (queued, size), agenda)
+    }
+
+    #[cold]
+    pub(super) fn drop(&mut self, port: OutPort, packet: &Packet) {
+        self.records[port].drop(packet);
+        self.losses.add(packet);
+    }
+
+    /// What becomes of a packet that was not admitted.
+    #[cold]
+    fn refuse<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        port: OutPort,
+        ingress: OutPort,
+        packet: Packet,
+        agenda: &mut Agenda<Q>,
+    ) {
+        if self.trimming.is_some() && !packet.is(flag::CONTROL) {
+            self.trim(now, port, Entry::new(packet, ingress), agenda);
+        } else {
+            self.drop(port, &packet);
+        }
+    }
+
+    /// `size` bytes enter the memory of the switch of `port`, whatever there is.
+    pub(super) fn account(&mut self, port: OutPort, size: u16) {
+        self.switches[OwnSwitch(self.ports[port].switch)].memory.total += u64::from(size);
     }
 
     /// As `admit`, where there seems to be no room.
@@ -388,6 +444,8 @@ impl QueuePorts {
 }
 
 impl Ports for QueuePorts {
+    const TRIM: bool = true;
+
     #[inline(always)]
     fn forward<Q: EventQueue>(
         &mut self,
@@ -397,14 +455,19 @@ impl Ports for QueuePorts {
         mut packet: Packet,
         agenda: &mut Agenda<Q>,
     ) {
+        if let Some(trimming) = &self.trimming
+            && packet.is(trimming.express)
+        {
+            return self.forward_express(now, port, packet, agenda);
+        }
         let Some(ingress) = self.admit(now, port, ingress, &packet, agenda) else {
-            return self.records[port].drop(&packet);
+            return self.refuse(now, port, ingress, packet, agenda);
         };
         let control = packet.is(flag::CONTROL);
         let queue = &self.ports[port];
         let limits = &self.limits[usize::from(queue.limits)];
         let bits = || mark_bits(self.marks, self.records[port].id, queue.packets);
-        if !control && limits.marks(queue.backlog(now), bits) {
+        if !packet.is(self.unmarked) && limits.marks(queue.backlog(now), bits) {
             packet.to |= flag::MARKED;
             self.records[port].mark();
         }
@@ -421,6 +484,10 @@ impl Ports for QueuePorts {
         agenda: &mut Agenda<Q>,
     ) {
         self.enqueue(now, port, Entry::new(packet, port), true, agenda);
+    }
+
+    fn returned(&mut self) -> Vec<Packet> {
+        self.returned_headers()
     }
 
     #[inline(always)]
@@ -482,6 +549,27 @@ impl Ports for QueuePorts {
         !paused && queue.is_idle(now) && self.serve_next(now, port, agenda)
     }
 
+    fn set_rate(&mut self, now: Time, port: OutPort, rate: Rate) {
+        let queue = &mut self.ports[port];
+        self.records[port].set_rate(rate, queue.peak);
+        queue.line.wire = Wire::new(rate);
+        if queue.switch != NIC {
+            let limits = Limits::of_switch(&self.switch, &self.packet, rate);
+            queue.limits = narrow(limits.index_in(&mut self.limits));
+        }
+        let time = |lane| {
+            let packets = self.waiting.iter(lane).map(Entry::packet);
+            packets
+                .fold(Time::ZERO, |sum, packet| sum + queue.line.wire.time(u32::from(packet.size)))
+        };
+        let (data, control) = (time(queue.data), time(queue.control));
+        queue.waiting = data + control;
+        queue.peak = queue.backlog(now);
+        if let Some(trimming) = &mut self.trimming {
+            trimming.set_waiting(port, control);
+        }
+    }
+
     fn queued_bytes(&self, now: Time, port: OutPort) -> u64 {
         self.records[port].bytes_of(self.ports[port].backlog(now))
     }
@@ -498,6 +586,10 @@ impl Ports for QueuePorts {
             record.result(end, queue.bytes, queue.packets, queue.peak)
         };
         self.ports.iter().zip(self.records.iter()).map(result).collect()
+    }
+
+    fn losses(&self) -> &Losses {
+        &self.losses
     }
 
     fn pauses_sent(&self) -> u64 {

@@ -1,10 +1,10 @@
 //! What few packets touch, kept apart from what every packet touches: the drops, marks and
 //! pauses of a port.
 
+use crate::config::RunConfig;
 use crate::cut::{OutPort, Territory};
-use crate::event::Packet;
+use crate::event::{Packet, flag};
 use crate::outcome::PortResult;
-use weft_fabric::Fabric;
 use weft_units::{IdVec, PortId, Rate, Time};
 
 /// The record of one port.
@@ -15,23 +15,39 @@ pub(super) struct Record {
     rate: Rate,
     drops: u64,
     dropped_bytes: u64,
+    header_drops: u64,
+    trims: u64,
+    trimmed_bytes: u64,
     marks: u64,
     pauses: u64,
     paused: Time,
+    /// The largest queue at earlier rates, in bytes.
+    peak_before: u64,
     /// When the present pause began.
     paused_at: Option<Time>,
 }
 
 impl Record {
     /// One for each port of a domain.
-    pub(super) fn all(fabric: &Fabric, territory: &Territory) -> IdVec<OutPort, Record> {
+    pub(super) fn all(config: &RunConfig, territory: &Territory) -> IdVec<OutPort, Record> {
         let ids = territory.ports.iter();
-        ids.map(|id| Record::new(*id, fabric.ports()[*id].rate)).collect()
+        ids.map(|id| Record::new(*id, config.port_at_start(*id).rate)).collect()
     }
     fn new(id: PortId, rate: Rate) -> Record {
-        let (drops, dropped_bytes, marks, pauses) = (0, 0, 0, 0);
-        let (paused, paused_at) = (Time::ZERO, None);
-        Record { id, rate, drops, dropped_bytes, marks, pauses, paused, paused_at }
+        Record {
+            id,
+            rate,
+            drops: 0,
+            dropped_bytes: 0,
+            header_drops: 0,
+            trims: 0,
+            trimmed_bytes: 0,
+            marks: 0,
+            pauses: 0,
+            paused: Time::ZERO,
+            peak_before: 0,
+            paused_at: None,
+        }
     }
     /// Whole bytes that a backlog stands for.
     pub(super) fn bytes_of(&self, backlog: Time) -> u64 {
@@ -41,6 +57,20 @@ impl Record {
     pub(super) fn drop(&mut self, packet: &Packet) {
         self.drops += 1;
         self.dropped_bytes += u64::from(packet.size);
+        self.header_drops += u64::from(packet.is(flag::TRIMMED));
+    }
+    /// All but `left` bytes of `packet` have been cut off.
+    pub(super) fn trim(&mut self, packet: &Packet, left: u16) {
+        self.trims += 1;
+        self.trimmed_bytes += u64::from(packet.size - left);
+    }
+    pub(super) fn trims(&self) -> u64 {
+        self.trims
+    }
+    /// The port has another rate from now on; its backlogs were up to `peak` so far.
+    pub(super) fn set_rate(&mut self, rate: Rate, peak: Time) {
+        self.peak_before = self.peak_before.max(self.bytes_of(peak));
+        self.rate = rate;
     }
     pub(super) fn mark(&mut self) {
         self.marks += 1;
@@ -63,10 +93,13 @@ impl Record {
             packets,
             drops: self.drops,
             dropped_bytes: self.dropped_bytes,
+            header_drops: self.header_drops,
+            trims: self.trims,
+            trimmed_bytes: self.trimmed_bytes,
             marks: self.marks,
             pauses: self.pauses,
             paused: self.paused + open,
-            peak_queue: self.bytes_of(peak),
+            peak_queue: self.bytes_of(peak).max(self.peak_before),
         }
     }
 }

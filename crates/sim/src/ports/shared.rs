@@ -7,6 +7,8 @@
 //! Bytes leave in the opposite order. Headroom holds all that can still arrive after a pause,
 //! so that nothing is lost.
 //!
+//! A fixed pause threshold is a reserve of that size beside no shared part at all.
+//!
 //! Without headroom in use, what has come and gone determines all counts, whatever the order.
 
 use crate::config::{Buffer, PacketConfig, PfcConfig, SwitchConfig};
@@ -32,7 +34,8 @@ pub(super) struct Ingress {
 /// Memory of one switch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Memory {
-    /// Size of the shared part; `i64::MAX` with per-port buffers.
+    /// Size of the shared part; `i64::MAX` with per-port buffers, zero with a fixed pause
+    /// threshold.
     shared: u64,
     /// Bytes of it in use.
     used: u64,
@@ -60,6 +63,8 @@ pub(super) enum Admission {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     pfc: Option<PfcConfig>,
+    /// With a fixed threshold: an ingress that holds more may not resume.
+    resume_at: Option<u64>,
     /// Egress dynamic threshold factor where a full queue drops; `None`: no shared memory.
     egress_alpha: Option<f64>,
 }
@@ -70,7 +75,9 @@ impl Rules {
             Buffer::Shared { alpha, .. } => Some(alpha),
             Buffer::PerPort { .. } => None,
         };
-        Rules { pfc: config.pfc, egress_alpha }
+        let pfc = config.pfc.map(|pfc| PfcConfig { reserve: reserve(&pfc), ..pfc });
+        let resume_at = pfc.and_then(|pfc| Some(pfc.threshold?.saturating_sub(pfc.resume_offset)));
+        Rules { pfc, resume_at, egress_alpha }
     }
 
     /// Whether ports share memory, or each has its own.
@@ -86,10 +93,6 @@ impl Rules {
     /// Whether admission depends on the length of the queue.
     pub(super) fn drops_by_queue(&self) -> bool {
         self.pfc.is_none() && self.egress_alpha.is_some()
-    }
-
-    fn reserve(&self) -> u64 {
-        self.pfc.map_or(0, |pfc| pfc.reserve)
     }
 
     /// Takes in `size` bytes that came by `ingress` for a queue of `queued` bytes, if there is
@@ -168,15 +171,18 @@ impl Rules {
         };
         let from_headroom = size.min(ingress.over);
         ingress.over -= from_headroom;
-        let before = ingress.held.saturating_sub(self.reserve());
+        let before = ingress.held.saturating_sub(pfc.reserve);
         ingress.held -= size - from_headroom;
-        let after = ingress.held.saturating_sub(self.reserve());
+        let after = ingress.held.saturating_sub(pfc.reserve);
         memory.used -= before - after;
         if !ingress.pause || ingress.over > 0 {
             return false;
         }
         let free = float(memory.shared - memory.used);
-        let below = after == 0 || float(after + pfc.resume_offset) <= pfc.alpha * free;
+        let below = match self.resume_at {
+            Some(most) => ingress.held <= most,
+            None => after == 0 || float(after + pfc.resume_offset) <= pfc.alpha * free,
+        };
         ingress.pause = !below;
         below
     }
@@ -192,6 +198,11 @@ fn lossless_headroom(fabric: &Fabric, port: PortId, packet: &PacketConfig) -> u6
     let largest = packet.largest().max(u64::from(PAUSE_FRAME_BYTES));
     let reaction = back.rate.serialize(largest + u64::from(PAUSE_FRAME_BYTES));
     forth.rate.bytes_in(reaction + back.delay + forth.delay) + 2 * largest
+}
+
+/// Bytes that each ingress may hold whatever the others do.
+fn reserve(pfc: &PfcConfig) -> u64 {
+    pfc.threshold.unwrap_or(pfc.reserve)
 }
 
 /// Headroom for what comes in by `port` of a switch.
@@ -212,7 +223,7 @@ pub(super) fn set_aside(
     pfc: &PfcConfig,
 ) -> u64 {
     let ports = fabric.ports_of(switch).ids();
-    let each = ports.map(|port| headroom(fabric, port, packet, pfc).saturating_add(pfc.reserve));
+    let each = ports.map(|port| headroom(fabric, port, packet, pfc).saturating_add(reserve(pfc)));
     each.fold(0, u64::saturating_add)
 }
 
@@ -227,7 +238,9 @@ pub fn pfc_set_aside(fabric: &Fabric, packet: &PacketConfig, pfc: &PfcConfig) ->
 impl Memory {
     /// A switch with `config`'s memory, of which `set_aside` bytes are reserves and headroom.
     pub(super) fn new(config: &SwitchConfig, set_aside: u64) -> Memory {
+        let is_fixed = config.pfc.is_some_and(|pfc| pfc.threshold.is_some());
         let shared = match config.buffer {
+            _ if is_fixed => 0,
             Buffer::Shared { bytes, .. } => bytes.saturating_sub(set_aside).min(i64::MAX as u64),
             Buffer::PerPort { .. } => i64::MAX as u64,
         };

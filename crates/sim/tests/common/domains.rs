@@ -83,7 +83,13 @@ pub fn loaded(clos: Clos, kind: Kind) -> Setup {
         Kind::PerPort => Buffer::PerPort { bytes: 12_000 },
         Kind::Shared => Buffer::Shared { bytes: 30_000, alpha: 0.5 },
         Kind::Lossless => {
-            let pfc = PfcConfig { alpha: 0.5, reserve: 0, headroom: None, resume_offset: 1000 };
+            let pfc = PfcConfig {
+                threshold: None,
+                alpha: 0.5,
+                reserve: 0,
+                headroom: None,
+                resume_offset: 1000,
+            };
             setup.switch.pfc = Some(pfc);
             let bytes = 8_000 + pfc_set_aside(&setup.fabric, &PACKET, &pfc);
             Buffer::Shared { bytes, alpha: 1.0 }

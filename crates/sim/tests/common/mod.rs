@@ -11,9 +11,9 @@ pub mod random;
 
 use std::sync::atomic::AtomicBool;
 use weft_balance::scheme::{BalanceConfig, Ecmp, SchemeConfig};
-use weft_fabric::{Clos, Fabric, Link};
+use weft_fabric::{Clos, Fabric, Failure, Failures, Link};
 use weft_sim::{
-    Buffer, Halt, Outcome, PacketConfig, ProbeConfig, RunConfig, Simulation, SwitchConfig,
+    Buffer, Halt, Outcome, Pacing, PacketConfig, ProbeConfig, RunConfig, Simulation, SwitchConfig,
 };
 use weft_transport::{CongestionConfig, DctcpConfig, RecoveryConfig, TransportConfig};
 use weft_units::{HostId, MessageId, Rate, Time};
@@ -34,6 +34,8 @@ pub struct Setup {
     pub packet: PacketConfig,
     pub transport: TransportConfig,
     pub balance: BalanceConfig,
+    pub pacing: Pacing,
+    pub failures: Vec<Failure>,
     pub probes: ProbeConfig,
     pub seed: u64,
     pub stall_after: Time,
@@ -49,14 +51,16 @@ impl Setup {
             switch: SwitchConfig {
                 buffer: Buffer::PerPort { bytes: 1 << 30 },
                 ecn: None,
+                trim: None,
                 pfc: None,
+                mark_control: false,
                 control_priority: false,
                 same_salt: false,
             },
             packet: PACKET,
             transport: TransportConfig {
                 congestion: CongestionConfig::FixedRate { rate: None },
-                recovery: RecoveryConfig::GoBackN,
+                recovery: RecoveryConfig::GO_BACK_N,
                 rto: Time::ms(1),
             },
             balance: BalanceConfig {
@@ -65,6 +69,8 @@ impl Setup {
                 random_position: false,
                 first_window: 100_000,
             },
+            pacing: Pacing::default(),
+            failures: Vec::new(),
             probes: ProbeConfig::default(),
             seed: 1,
             stall_after: Time::secs(1),
@@ -74,7 +80,7 @@ impl Setup {
     pub fn under(mut self, scheme: impl Into<SchemeConfig>) -> Setup {
         let scheme = scheme.into();
         if scheme.is_multipath() {
-            self.transport.recovery = RecoveryConfig::SelectiveRepeat;
+            self.transport.recovery = RecoveryConfig::SELECTIVE_REPEAT;
         }
         self.balance.scheme = scheme;
         self
@@ -104,6 +110,8 @@ impl Setup {
             packet: self.packet,
             transport: self.transport,
             balance: self.balance.clone(),
+            pacing: self.pacing.clone(),
+            failures: Failures::new(&self.fabric, &self.failures, self.seed).unwrap(),
             probes: self.probes.clone(),
             seed: self.seed,
             stall_after: self.stall_after,

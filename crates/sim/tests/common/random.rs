@@ -161,7 +161,7 @@ fn transport() -> impl Strategy<Value = TransportConfig> {
             .prop_map(|gbps| CongestionConfig::FixedRate { rate: Some(Rate::gbps(gbps)) }),
     ];
     let recovery =
-        prop::sample::select(&[RecoveryConfig::GoBackN, RecoveryConfig::SelectiveRepeat]);
+        prop::sample::select(&[RecoveryConfig::GO_BACK_N, RecoveryConfig::SELECTIVE_REPEAT]);
     let rto = prop_oneof![20u64..300, Just(1000)];
     (congestion, recovery, rto).prop_map(|(congestion, recovery, rto)| TransportConfig {
         congestion,
@@ -189,6 +189,7 @@ impl Memory {
     pub fn config(&self, setup: &Setup, kind: Kind) -> SwitchConfig {
         let bytes = self.packets * u64::from(setup.packet.mtu + setup.packet.header);
         let pfc = PfcConfig {
+            threshold: None,
             alpha: self.pfc_alpha,
             reserve: self.reserve,
             headroom: None,
@@ -206,7 +207,9 @@ impl Memory {
         SwitchConfig {
             buffer,
             ecn: self.ecn,
+            trim: None,
             pfc: (kind == Kind::Lossless).then_some(pfc),
+            mark_control: false,
             control_priority: self.control_priority && kind != Kind::PerPort,
             same_salt: self.same_salt,
         }

@@ -1,13 +1,16 @@
 //! Congestion control: how many packets may be out, and how far apart they leave.
 //!
-//! One file a scheme; this one dispatches. Windows are in packets of the MTU.
+//! One file a scheme; this one dispatches, and holds the fixed rate. Windows are in packets of
+//! the MTU.
 
 mod dctcp;
+mod swift;
 
 pub use dctcp::Dctcp;
+pub use swift::Swift;
 
 use crate::CongestionConfig;
-use weft_units::Rate;
+use weft_units::{Rate, Time, Wire};
 
 /// What loss recovery concluded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,27 +21,60 @@ pub enum Loss {
     TimeOut,
 }
 
-/// The congestion state of one queue pair.
+/// What a new queue pair tells its congestion control about itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FlowPace {
+    /// Payload bytes of a full packet.
+    pub mtu: u32,
+    /// A fixed rate of its own, of data packets with their headers.
+    pub rate: Option<Rate>,
+    /// Links of its path, one way.
+    pub hops: u32,
+}
+
+/// What an acknowledgement says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AckInfo {
+    /// When it came.
+    pub now: Time,
+    /// Packets that it newly acknowledges.
+    pub packets: u32,
+    /// The packet that it answers met congestion (ECN).
+    pub marked: bool,
+    /// Packets that were out before it.
+    pub in_flight: u32,
+    /// From the departure of the packet that it answers to `now`; zero: not known, or not asked
+    /// for ([`Congestion::wants_rtt`]).
+    pub rtt: Time,
+}
+
+/// The congestion state of one queue pair.
+#[derive(Clone, Debug, PartialEq)]
 pub enum Congestion {
     /// Sends at a fixed rate whatever happens.
     FixedRate {
-        /// The rate; `None`: as fast as the NIC.
-        rate: Option<Rate>,
+        /// The rate, prepared; `None`: as fast as the NIC.
+        wire: Option<Wire>,
     },
     /// DCTCP.
     Dctcp(Dctcp),
+    /// Swift.
+    Swift(Swift),
 }
 
 /// Every flow has one, and each packet sent or acknowledged touches it.
 const _: () = assert!(size_of::<Congestion>() <= 40);
 
 impl Congestion {
-    /// The state of a new queue pair that sends packets of `mtu` payload bytes.
-    pub fn new(config: &CongestionConfig, mtu: u32) -> Congestion {
+    /// The state of a new queue pair. Under a fixed rate its own rate, if it has one, stands
+    /// over the common one; other schemes take no notice of it.
+    pub fn new(config: &CongestionConfig, flow: &FlowPace) -> Congestion {
         match config {
-            CongestionConfig::FixedRate { rate } => Congestion::FixedRate { rate: *rate },
-            CongestionConfig::Dctcp(config) => Congestion::Dctcp(Dctcp::new(config, mtu)),
+            CongestionConfig::FixedRate { rate } => {
+                Congestion::FixedRate { wire: flow.rate.or(*rate).map(Wire::new) }
+            }
+            CongestionConfig::Dctcp(config) => Congestion::Dctcp(Dctcp::new(config, flow.mtu)),
+            CongestionConfig::Swift(config) => Congestion::Swift(Swift::new(config, flow)),
         }
     }
 
@@ -48,33 +84,54 @@ impl Congestion {
         match self {
             Congestion::FixedRate { .. } => u32::MAX,
             Congestion::Dctcp(dctcp) => dctcp.window(),
+            Congestion::Swift(swift) => swift.window(),
         }
     }
 
-    /// The rate to pace at, or `None` to leave the NIC to send back to back.
+    /// Whether [`Congestion::pacing`] may ever ask for a gap.
     #[inline(always)]
-    pub fn pacing(&self) -> Option<Rate> {
+    pub fn is_paced(&self) -> bool {
         match self {
-            Congestion::FixedRate { rate } => *rate,
-            Congestion::Dctcp(_) => None,
+            Congestion::FixedRate { wire } => wire.is_some(),
+            Congestion::Dctcp(_) => false,
+            Congestion::Swift(_) => true,
         }
     }
 
-    /// An acknowledgement of `packets` new packets came back, marked or not, when `in_flight`
-    /// packets were out before it.
+    /// From the departure of a packet of `wire_bytes`, headers included, to that of the next;
+    /// `None`: the NIC may send back to back. At a fixed rate the time that the packet takes at
+    /// it, as exact as [`Wire`]: at most a picosecond too long, from 1 Mb/s on.
     #[inline(always)]
-    pub fn on_ack(&mut self, packets: u32, marked: bool, in_flight: u32) {
+    pub fn pacing(&self, wire_bytes: u32) -> Option<Time> {
+        match self {
+            Congestion::FixedRate { wire } => wire.map(|wire| wire.time(wire_bytes)),
+            Congestion::Dctcp(_) => None,
+            Congestion::Swift(swift) => swift.gap(),
+        }
+    }
+
+    /// Whether acknowledgements must carry a round-trip time.
+    #[inline(always)]
+    pub fn wants_rtt(&self) -> bool {
+        matches!(self, Congestion::Swift(_))
+    }
+
+    /// An acknowledgement came back.
+    #[inline(always)]
+    pub fn on_ack(&mut self, ack: &AckInfo) {
         match self {
             Congestion::FixedRate { .. } => {}
-            Congestion::Dctcp(dctcp) => dctcp.on_ack(packets, marked, in_flight),
+            Congestion::Dctcp(dctcp) => dctcp.on_ack(ack.packets, ack.marked, ack.in_flight),
+            Congestion::Swift(swift) => swift.on_ack(ack),
         }
     }
 
-    /// A loss was detected.
-    pub fn on_loss(&mut self, loss: Loss) {
+    /// A loss was detected at `now`.
+    pub fn on_loss(&mut self, now: Time, loss: Loss) {
         match self {
             Congestion::FixedRate { .. } => {}
             Congestion::Dctcp(dctcp) => dctcp.on_loss(loss),
+            Congestion::Swift(swift) => swift.on_loss(now, loss),
         }
     }
 }

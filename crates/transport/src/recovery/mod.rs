@@ -1,15 +1,145 @@
 //! Loss recovery: what to send next, what to acknowledge, what to send again.
 //!
-//! One file a scheme; this one dispatches. A sender and its receiver speak through
-//! [`Reply`]s only, which may be lost, delayed or reordered like any packet.
+//! One file a recovery, or a folder, below; here its `mod` line and one line in the registry.
+//! Nothing else in Weft lists recoveries. A sender and its receiver speak through [`Reply`]s
+//! only, which may be lost, delayed or reordered like any packet.
+//!
+//! Invariant: as long as some packets and some answers get through, every sender is done some
+//! day, and by then its receiver has everything.
 
+mod coding;
 mod go_back_n;
+mod registry;
 mod selective;
+mod tcp;
 
-use crate::RecoveryConfig;
-use go_back_n::{GoBackNReceiver, GoBackNSender};
-use selective::{SelectiveReceiver, SelectiveSender};
-use weft_units::Time;
+use registry::recoveries;
+use std::fmt::Debug;
+use weft_units::options::Settled;
+use weft_units::{OptionError, OptionInfo, Options, Time};
+
+pub use go_back_n::Rewind;
+
+/// A loss recovery: what it is told, and its two halves at a queue pair.
+pub trait Recovery: Copy + Debug + PartialEq {
+    /// Its line of the catalogue.
+    const INFO: RecoveryInfo;
+    /// The sending half. Put what is large or rare into a [`Box`], or all of it: the build fails
+    /// if a [`Sender`] of any kind exceeds 56 bytes.
+    type Sender: SendHalf;
+    /// The receiving half, of at most 32 bytes.
+    type Receiver: ReceiveHalf;
+
+    /// What it is told.
+    ///
+    /// # Errors
+    /// If an option is not what it may be.
+    fn read(options: &mut Options<'_>) -> Result<Self, OptionError>;
+    /// A sender of `packets` packets, at least one.
+    fn sender(&self, packets: u32) -> Self::Sender;
+    /// A receiver of `packets` packets, at least one.
+    fn receiver(&self, packets: u32) -> Self::Receiver;
+}
+
+/// A recovery, as lists and help texts show it, and what the rest of Weft must know of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecoveryInfo {
+    /// The value of `transport.recovery`.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+    /// Whether its receiver keeps what comes out of order, as multipath schemes want.
+    pub keeps_order: bool,
+    /// Whether it is made for switches that trim.
+    pub trims: bool,
+    /// What it can be told.
+    pub options: &'static [OptionInfo],
+}
+
+/// The sending half of a queue pair. Time does not run backwards from call to call.
+pub trait SendHalf: Clone + Debug {
+    /// All packets are symbols of a rateless code: of one size, and none is ever sent twice.
+    const RATELESS: bool = false;
+
+    /// Whether there is something to send, were the window open.
+    fn has_work(&self) -> bool;
+    /// How many packets are out: sent, and neither acknowledged nor taken for lost.
+    fn in_flight(&self) -> u32;
+    /// Everything is acknowledged.
+    fn is_done(&self) -> bool;
+    /// Takes the next packet to send. Called only if there is work.
+    fn send(&mut self, now: Time) -> Sent;
+    /// The receiver got packet `seq`, and says `cumulative`.
+    fn on_ack(&mut self, now: Time, seq: u32, cumulative: u32) -> Acknowledged;
+    /// The receiver missed a packet: as [`Reply::Nack`] says, in answer to packet `seq`. `None`:
+    /// that was known already.
+    fn on_nack(&mut self, now: Time, seq: u32, cumulative: u32) -> Option<Acknowledged>;
+    /// When [`SendHalf::on_timer`] wants to be called, if at all; `rto` is the configured
+    /// time-out.
+    fn deadline(&self, rto: Time) -> Option<Time>;
+    /// Takes for lost what has been out for too long; returns how many packets that were.
+    fn on_timer(&mut self, now: Time, rto: Time) -> u32;
+    /// The deadline may come closer without a call of `on_timer`, but never closer than this
+    /// from the call that brings it closer: so whoever sleeps no longer never misses one.
+    fn longest_sleep(&self, rto: Time) -> Time {
+        rto
+    }
+}
+
+impl<S: SendHalf> SendHalf for Box<S> {
+    const RATELESS: bool = S::RATELESS;
+
+    #[inline(always)]
+    fn has_work(&self) -> bool {
+        S::has_work(self)
+    }
+    #[inline(always)]
+    fn in_flight(&self) -> u32 {
+        S::in_flight(self)
+    }
+    #[inline(always)]
+    fn is_done(&self) -> bool {
+        S::is_done(self)
+    }
+    #[inline(always)]
+    fn send(&mut self, now: Time) -> Sent {
+        S::send(self, now)
+    }
+    #[inline(always)]
+    fn on_ack(&mut self, now: Time, seq: u32, cumulative: u32) -> Acknowledged {
+        S::on_ack(self, now, seq, cumulative)
+    }
+    fn on_nack(&mut self, now: Time, seq: u32, cumulative: u32) -> Option<Acknowledged> {
+        S::on_nack(self, now, seq, cumulative)
+    }
+    fn deadline(&self, rto: Time) -> Option<Time> {
+        S::deadline(self, rto)
+    }
+    fn on_timer(&mut self, now: Time, rto: Time) -> u32 {
+        S::on_timer(self, now, rto)
+    }
+    fn longest_sleep(&self, rto: Time) -> Time {
+        S::longest_sleep(self, rto)
+    }
+}
+
+/// The receiving half of a queue pair.
+pub trait ReceiveHalf: Clone + Debug {
+    /// Packet `seq` arrived.
+    fn on_data(&mut self, now: Time, seq: u32) -> Arrival;
+    /// Packet `seq` arrived without its payload, which a switch had cut off. By default that is
+    /// as good as nothing.
+    fn on_trimmed(&mut self, now: Time, seq: u32) -> Arrival {
+        let _ = (now, seq);
+        Arrival { reply: Reply::None, accepted: false, duplicate: false }
+    }
+    /// Everything is here.
+    fn is_done(&self) -> bool;
+    /// How many packets are here to stay: the first that is missing.
+    fn expected(&self) -> u32;
+}
 
 /// A packet to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,12 +153,13 @@ pub struct Sent {
 /// What a receiver answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// All packets below `cumulative` are here.
+    /// All packets below `cumulative` are here; of symbols, so many.
     Ack {
         /// The first packet that is missing.
         cumulative: u32,
     },
-    /// As `Ack`, and the packets after it have been thrown away.
+    /// As `Ack`, and something did not arrive: what follows `cumulative` was thrown away, or the
+    /// packet that this answers came without payload.
     Nack {
         /// The first packet that is missing.
         cumulative: u32,
@@ -55,120 +186,59 @@ pub struct Acknowledged {
     pub packets: u32,
     /// Packets that were out before.
     pub in_flight: u32,
+    /// Packets newly taken for lost.
+    pub lost: u32,
 }
 
-/// The sending half of one queue pair. Time does not run backwards from call to call.
-#[derive(Clone, Debug)]
-pub enum Sender {
-    /// Go-back-N.
-    GoBackN(GoBackNSender),
+// The registry: one line a recovery.
+recoveries! {
+    go_back_n::GoBackN,
+    selective::SelectiveRepeat,
+    selective::Trim,
+    tcp::Tcp,
+    coding::Coding,
+}
+
+impl RecoveryConfig {
+    /// Go-back-N as papers 000 and 001 have it: one NACK a gap, and a rewind to it.
+    pub const GO_BACK_N: RecoveryConfig = RecoveryConfig::GoBackN(GoBackN::PLAIN);
     /// Selective repeat.
-    Selective(SelectiveSender),
+    pub const SELECTIVE_REPEAT: RecoveryConfig = RecoveryConfig::SelectiveRepeat(SelectiveRepeat);
+
+    /// The recovery called `name` with options as an experiment file writes them:
+    /// `[("dup_acks", "6")]`.
+    ///
+    /// # Errors
+    /// If the name (key `recovery`) or an option is unknown, or a value is not what the option
+    /// takes.
+    pub fn read(name: &str, given: &[(&str, &str)]) -> Result<RecoveryConfig, OptionError> {
+        RecoveryConfig::settle(name, given).map(|(recovery, _)| recovery)
+    }
+    /// All recoveries with their default options, in the order of [`RECOVERIES`].
+    ///
+    /// # Panics
+    /// If a recovery refuses its own defaults.
+    pub fn all() -> Vec<RecoveryConfig> {
+        let usual = |info: &RecoveryInfo| match RecoveryConfig::read(info.name, &[]) {
+            Ok(recovery) => recovery,
+            Err(error) => panic!("{}: {error}", info.name),
+        };
+        RECOVERIES.iter().map(usual).collect()
+    }
+    /// Its name, as experiment files and tables have it.
+    pub fn name(&self) -> &'static str {
+        self.info().name
+    }
+}
+
+impl Sender {
+    /// A sender that is done, and holds no memory.
+    pub fn done() -> Sender {
+        Sender::GoBackN(go_back_n::GoBackNSender::done())
+    }
 }
 
 /// Every flow has one, and each packet sent or acknowledged touches it: within a cache line.
 const _: () = assert!(size_of::<Sender>() <= 56);
-
-/// Dispatches a call to the scheme that is in use.
-macro_rules! each {
-    ($self:expr, $kind:ident, $state:ident => $call:expr) => {
-        match $self {
-            $kind::GoBackN($state) => $call,
-            $kind::Selective($state) => $call,
-        }
-    };
-}
-
-impl Sender {
-    /// A sender of `packets` packets, at least one.
-    pub fn new(config: RecoveryConfig, packets: u32) -> Sender {
-        match config {
-            RecoveryConfig::GoBackN => Sender::GoBackN(GoBackNSender::new(packets)),
-            RecoveryConfig::SelectiveRepeat => Sender::Selective(SelectiveSender::new(packets)),
-        }
-    }
-    /// A sender that is done, and holds no memory.
-    pub fn done() -> Sender {
-        Sender::GoBackN(GoBackNSender::new(0))
-    }
-    /// Whether there is something to send, were the window open.
-    #[inline(always)]
-    pub fn has_work(&self) -> bool {
-        each!(self, Sender, state => state.has_work())
-    }
-    /// How many packets are out: sent, and neither acknowledged nor taken for lost.
-    #[inline(always)]
-    pub fn in_flight(&self) -> u32 {
-        each!(self, Sender, state => state.in_flight())
-    }
-    /// Everything is acknowledged.
-    #[inline(always)]
-    pub fn is_done(&self) -> bool {
-        each!(self, Sender, state => state.is_done())
-    }
-    /// Takes the next packet to send. Call only if there [is work](Sender::has_work).
-    #[inline(always)]
-    pub fn send(&mut self, now: Time) -> Sent {
-        each!(self, Sender, state => state.send(now))
-    }
-    /// The receiver got packet `seq` and has all below `cumulative`.
-    #[inline(always)]
-    pub fn on_ack(&mut self, now: Time, seq: u32, cumulative: u32) -> Acknowledged {
-        match self {
-            Sender::GoBackN(state) => state.on_ack(now, cumulative),
-            Sender::Selective(state) => state.on_ack(seq, cumulative),
-        }
-    }
-    /// The receiver has all below `cumulative` and misses that one. `None`: the report is
-    /// older than what is known already.
-    pub fn on_nack(&mut self, now: Time, cumulative: u32) -> Option<Acknowledged> {
-        match self {
-            Sender::GoBackN(state) => state.on_nack(now, cumulative),
-            Sender::Selective(state) => state.on_nack(cumulative),
-        }
-    }
-    /// When [`Sender::on_timer`] wants to be called, if at all.
-    pub fn deadline(&self, rto: Time) -> Option<Time> {
-        each!(self, Sender, state => state.deadline(rto))
-    }
-    /// Takes for lost what has been out for `rto`; returns how many packets that were.
-    pub fn on_timer(&mut self, now: Time, rto: Time) -> u32 {
-        each!(self, Sender, state => state.on_timer(now, rto))
-    }
-}
-
-/// The receiving half of one queue pair.
-#[derive(Clone, Debug)]
-pub enum Receiver {
-    /// Go-back-N.
-    GoBackN(GoBackNReceiver),
-    /// Selective repeat.
-    Selective(SelectiveReceiver),
-}
-
 /// Every flow has one, and each packet that arrives touches it: it shares a cache line.
-const _: () = assert!(size_of::<Receiver>() <= 24);
-
-impl Receiver {
-    /// A receiver of `packets` packets, at least one.
-    pub fn new(config: RecoveryConfig, packets: u32) -> Receiver {
-        match config {
-            RecoveryConfig::GoBackN => Receiver::GoBackN(GoBackNReceiver::new(packets)),
-            RecoveryConfig::SelectiveRepeat => Receiver::Selective(SelectiveReceiver::new(packets)),
-        }
-    }
-    /// Packet `seq` arrived.
-    #[inline(always)]
-    pub fn on_data(&mut self, seq: u32) -> Arrival {
-        each!(self, Receiver, state => state.on_data(seq))
-    }
-    /// Everything is here.
-    #[inline(always)]
-    pub fn is_done(&self) -> bool {
-        each!(self, Receiver, state => state.is_done())
-    }
-    /// The first packet that is missing.
-    pub fn expected(&self) -> u32 {
-        each!(self, Receiver, state => state.expected())
-    }
-}
+const _: () = assert!(size_of::<Receiver>() <= 32);

@@ -7,11 +7,12 @@
 
 /// Numbers from `first` on, each at its number modulo the bits of the ring.
 #[derive(Clone, Debug)]
-pub(super) enum Marks {
+pub(in crate::recovery) enum Marks {
     /// A ring of one word.
     Few(u64),
-    /// A ring of 2, 4, 8.. words.
-    Many(Box<[u64]>),
+    /// A ring of 2, 4, 8.. words. Boxed twice, which leaves the value a tag of its own, with
+    /// values to tell recoveries apart by.
+    Many(Box<Box<[u64]>>),
 }
 
 /// The word of `number` in a ring of `words`.
@@ -21,7 +22,7 @@ fn index(words: &[u64], number: u32) -> usize {
 }
 
 impl Marks {
-    pub(super) const EMPTY: Marks = Marks::Few(0);
+    pub(in crate::recovery) const EMPTY: Marks = Marks::Few(0);
 
     fn words(&self) -> &[u64] {
         match self {
@@ -33,12 +34,12 @@ impl Marks {
     fn span(&self) -> u32 {
         self.words().len() as u32 * 64
     }
-    pub(super) fn contains(&self, first: u32, number: u32) -> bool {
+    pub(in crate::recovery) fn contains(&self, first: u32, number: u32) -> bool {
         let words = self.words();
         number - first < self.span() && words[index(words, number)] >> (number % 64) & 1 == 1
     }
     /// How many follow one another from `from` on, itself included.
-    pub(super) fn run(&self, first: u32, from: u32) -> u32 {
+    pub(in crate::recovery) fn run(&self, first: u32, from: u32) -> u32 {
         let words = self.words();
         let end = first.saturating_add(self.span()).max(from);
         let mut at = from;
@@ -54,7 +55,7 @@ impl Marks {
 
     /// Puts `number` in; returns whether it was not there.
     #[inline(always)]
-    pub(super) fn insert(&mut self, first: u32, number: u32) -> bool {
+    pub(in crate::recovery) fn insert(&mut self, first: u32, number: u32) -> bool {
         match self {
             Marks::Few(word) if number - first < 64 => {
                 let is_new = *word >> (number % 64) & 1 == 0;
@@ -74,6 +75,17 @@ impl Marks {
         }
         is_new
     }
+    /// Takes `number` out; returns whether it was there.
+    pub(in crate::recovery) fn take(&mut self, first: u32, number: u32) -> bool {
+        let was_there = self.contains(first, number);
+        if was_there {
+            match self {
+                Marks::Few(word) => *word &= !(1 << (number % 64)),
+                Marks::Many(words) => words[index(words, number)] &= !(1 << (number % 64)),
+            }
+        }
+        was_there
+    }
     /// Widens the ring until `number` has a bit.
     #[cold]
     fn grow(&mut self, first: u32, number: u32) {
@@ -84,7 +96,7 @@ impl Marks {
                 wider[index(&wider, old)] |= 1 << (old % 64);
             }
         }
-        *self = Marks::Many(wider);
+        *self = Marks::Many(Box::new(wider));
     }
 
     /// Takes out `first` and what follows it without a gap; returns how many those were.

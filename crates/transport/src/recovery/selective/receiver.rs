@@ -1,8 +1,9 @@
 //! The receiving half: keeps packets in any order and acknowledges each.
 
 use super::marks::Marks;
-use crate::recovery::{Arrival, Reply};
+use crate::recovery::{Arrival, ReceiveHalf, Reply};
 use std::num::NonZeroU32;
+use weft_units::Time;
 
 /// Keeps packets in any order.
 #[derive(Clone, Debug)]
@@ -20,8 +21,11 @@ impl SelectiveReceiver {
         let packets = NonZeroU32::new(packets).expect("a packet at least");
         SelectiveReceiver { expected: 0, packets, early: Marks::EMPTY }
     }
+}
+
+impl ReceiveHalf for SelectiveReceiver {
     #[inline(always)]
-    pub(in crate::recovery) fn on_data(&mut self, seq: u32) -> Arrival {
+    fn on_data(&mut self, _: Time, seq: u32) -> Arrival {
         let accepted = seq >= self.expected && self.early.insert(self.expected, seq);
         if accepted {
             self.expected += self.early.take_run(self.expected);
@@ -32,11 +36,15 @@ impl SelectiveReceiver {
         let reply = Reply::Ack { cumulative: self.expected };
         Arrival { reply, accepted, duplicate: !accepted }
     }
+    fn on_trimmed(&mut self, _: Time, _: u32) -> Arrival {
+        let reply = Reply::Nack { cumulative: self.expected };
+        Arrival { reply, accepted: false, duplicate: false }
+    }
     #[inline(always)]
-    pub(in crate::recovery) fn is_done(&self) -> bool {
+    fn is_done(&self) -> bool {
         self.expected == self.packets.get()
     }
-    pub(in crate::recovery) fn expected(&self) -> u32 {
+    fn expected(&self) -> u32 {
         self.expected
     }
 }

@@ -2,11 +2,12 @@
 //!
 //! Time does not run backwards, so packets that leave for the first time are in the order of
 //! their send times: a ring of times in the order of numbers is a queue of timers too. A
-//! packet that has timed out leaves that queue for [`Late`], which has one of its own.
+//! packet that has timed out, or was reported lost, leaves that queue for [`Late`], which has one
+//! of its own.
 
 use super::late::Late;
 use super::marks::Marks;
-use crate::recovery::{Acknowledged, Sent};
+use crate::recovery::{Acknowledged, SendHalf, Sent};
 use weft_units::Time;
 
 /// Remembers when each outstanding packet left.
@@ -29,22 +30,10 @@ pub struct SelectiveSender {
 }
 
 impl SelectiveSender {
-    pub(in crate::recovery) fn new(packets: u32) -> SelectiveSender {
+    pub(super) fn new(packets: u32) -> SelectiveSender {
         let (times, late) = (Box::default(), None);
         let early = Marks::EMPTY;
         SelectiveSender { acked: 0, next: 0, packets, in_flight: 0, early, times, late }
-    }
-    #[inline(always)]
-    pub(in crate::recovery) fn has_work(&self) -> bool {
-        self.next < self.packets || self.late.as_ref().is_some_and(|late| !late.lost.is_empty())
-    }
-    #[inline(always)]
-    pub(in crate::recovery) fn in_flight(&self) -> u32 {
-        self.in_flight
-    }
-    #[inline(always)]
-    pub(in crate::recovery) fn is_done(&self) -> bool {
-        self.acked == self.packets
     }
     /// The first packet that may be out for the first time.
     #[inline(always)]
@@ -56,11 +45,76 @@ impl SelectiveSender {
         Time(self.times[seq as usize & (self.times.len() - 1)])
     }
 
+    #[cold]
+    fn grow(&mut self) {
+        let first = self.packets.min(FIRST_TIMES).next_power_of_two() as usize;
+        let mut larger = vec![0; first.max(self.times.len() * 2)].into_boxed_slice();
+        for seq in self.fresh()..self.next {
+            larger[seq as usize & (larger.len() - 1)] = self.time(seq).0;
+        }
+        self.times = larger;
+    }
+
+    /// Takes for lost what left for the first time and `is_due`; returns how many those were.
+    fn expire_fresh(&self, late: &mut Late, is_due: impl Fn(Time) -> bool) -> u32 {
+        let mut expired = 0;
+        late.below = self.first_timed(late, late.below.max(self.acked));
+        while late.below < self.next && is_due(self.time(late.below)) {
+            late.lost.insert(late.below);
+            late.below = self.first_timed(late, late.below + 1);
+            expired += 1;
+        }
+        expired
+    }
+    /// Takes `seq` for lost if it is out; returns whether it was.
+    fn lose(&mut self, seq: u32) -> bool {
+        if seq >= self.next || !self.is_missing(seq) {
+            return false;
+        }
+        let late = self.late.get_or_insert_default();
+        // What is neither lost nor resent is out for the first time.
+        let is_out = late.lose_again(seq) || late.lost.insert(seq);
+        self.in_flight -= u32::from(is_out);
+        is_out
+    }
+
+    /// Whether `seq` has not been acknowledged.
+    fn is_missing(&self, seq: u32) -> bool {
+        seq >= self.acked && !self.early.contains(self.acked, seq)
+    }
+    /// The first packet from `seq` on that has not been acknowledged.
+    fn first_missing(&self, seq: u32) -> u32 {
+        seq + self.early.run(self.acked, seq)
+    }
+    /// The first packet from `seq` on that is out for the first time, or is yet to leave.
+    fn first_timed(&self, late: &Late, seq: u32) -> u32 {
+        let mut at = self.first_missing(seq);
+        while late.knows(at) {
+            at = self.first_missing(at + 1);
+        }
+        at
+    }
+}
+
+impl SendHalf for SelectiveSender {
     #[inline(always)]
-    pub(in crate::recovery) fn send(&mut self, now: Time) -> Sent {
+    fn has_work(&self) -> bool {
+        self.next < self.packets || self.late.as_ref().is_some_and(|late| !late.lost.is_empty())
+    }
+    #[inline(always)]
+    fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+    #[inline(always)]
+    fn is_done(&self) -> bool {
+        self.acked == self.packets
+    }
+
+    #[inline(always)]
+    fn send(&mut self, now: Time) -> Sent {
         self.in_flight += 1;
-        if self.late.is_some()
-            && let Some(seq) = self.resend(now)
+        if let Some(late) = &mut self.late
+            && let Some(seq) = late.resend(now)
         {
             return Sent { seq, retransmission: true };
         }
@@ -73,25 +127,9 @@ impl SelectiveSender {
         self.next += 1;
         Sent { seq, retransmission: false }
     }
-    #[cold]
-    fn resend(&mut self, now: Time) -> Option<u32> {
-        let late = self.late.as_mut()?;
-        let seq = late.lost.pop_first()?;
-        late.resent.push_back((now, seq));
-        Some(seq)
-    }
-    #[cold]
-    fn grow(&mut self) {
-        let first = self.packets.min(FIRST_TIMES).next_power_of_two() as usize;
-        let mut larger = vec![0; first.max(self.times.len() * 2)].into_boxed_slice();
-        for seq in self.fresh()..self.next {
-            larger[seq as usize & (larger.len() - 1)] = self.time(seq).0;
-        }
-        self.times = larger;
-    }
 
     #[inline(always)]
-    pub(in crate::recovery) fn on_ack(&mut self, seq: u32, cumulative: u32) -> Acknowledged {
+    fn on_ack(&mut self, _: Time, seq: u32, cumulative: u32) -> Acknowledged {
         let in_flight = self.in_flight;
         let mut packets = 0;
         if seq >= self.acked && seq < self.next {
@@ -105,64 +143,40 @@ impl SelectiveSender {
         }
         let lost = self.late.as_mut().map_or(0, |late| late.acknowledge(seq, self.acked));
         self.in_flight -= packets - lost;
-        Acknowledged { packets, in_flight }
+        Acknowledged { packets, in_flight, lost: 0 }
     }
 
-    /// Its own receiver sends none; a gap by itself is no reason to send again.
-    pub(in crate::recovery) fn on_nack(&mut self, cumulative: u32) -> Option<Acknowledged> {
-        (cumulative > self.acked).then(|| self.on_ack(cumulative - 1, cumulative))
+    /// A switch cut off the payload of `seq`: a gap by itself would be no reason to send again.
+    fn on_nack(&mut self, now: Time, seq: u32, cumulative: u32) -> Option<Acknowledged> {
+        let in_flight = self.in_flight;
+        let packets = match cumulative > self.acked {
+            true => self.on_ack(now, cumulative - 1, cumulative).packets,
+            false => 0,
+        };
+        let is_news = self.lose(seq) || packets > 0;
+        is_news.then_some(Acknowledged { packets, in_flight, lost: 0 })
     }
 
-    pub(in crate::recovery) fn deadline(&self, rto: Time) -> Option<Time> {
-        let seq = self.first_missing(self.fresh());
+    fn deadline(&self, rto: Time) -> Option<Time> {
+        let seq = match &self.late {
+            None => self.first_missing(self.acked),
+            Some(late) => self.first_timed(late, self.fresh()),
+        };
         let fresh = (seq < self.next).then(|| self.time(seq));
-        let resent = self.late.as_ref().and_then(|late| {
-            late.resent.iter().find(|(_, seq)| self.is_missing(*seq)).map(|(time, _)| *time)
-        });
+        let resent = self.late.as_ref().and_then(|late| late.oldest());
         Some(fresh.into_iter().chain(resent).min()?.saturating_add(rto))
     }
 
-    pub(in crate::recovery) fn on_timer(&mut self, now: Time, rto: Time) -> u32 {
+    fn on_timer(&mut self, now: Time, rto: Time) -> u32 {
         if self.late.is_none() && self.deadline(rto).is_none_or(|deadline| deadline > now) {
             return 0;
         }
         let is_due = |sent: Time| sent.saturating_add(rto) <= now;
         let mut late = self.late.take().unwrap_or_default();
-        let before = late.lost.len();
-        self.expire_fresh(&mut late, is_due);
-        self.expire_resent(&mut late, is_due);
-        let lost = (late.lost.len() - before) as u32;
+        let lost = self.expire_fresh(&mut late, is_due) + late.expire(is_due);
         self.in_flight -= lost;
-        // Whatever is still lost or resent is below.
-        self.late = (late.below > self.acked).then_some(late);
+        self.late = (late.below > self.acked || !late.is_empty()).then_some(late);
         lost
-    }
-    fn expire_fresh(&self, late: &mut Late, is_due: impl Fn(Time) -> bool) {
-        late.below = self.first_missing(late.below.max(self.acked));
-        while late.below < self.next && is_due(self.time(late.below)) {
-            late.lost.insert(late.below);
-            late.below = self.first_missing(late.below + 1);
-        }
-    }
-    fn expire_resent(&self, late: &mut Late, is_due: impl Fn(Time) -> bool) {
-        while let Some((sent, seq)) = late.resent.front().copied() {
-            if self.is_missing(seq) {
-                if !is_due(sent) {
-                    return;
-                }
-                late.lost.insert(seq);
-            }
-            late.resent.pop_front();
-        }
-    }
-
-    /// Whether `seq` has not been acknowledged.
-    fn is_missing(&self, seq: u32) -> bool {
-        seq >= self.acked && !self.early.contains(self.acked, seq)
-    }
-    /// The first packet from `seq` on that has not been acknowledged.
-    fn first_missing(&self, seq: u32) -> u32 {
-        seq + self.early.run(self.acked, seq)
     }
 }
 

@@ -1,0 +1,95 @@
+//! What a scheme decides in a switch: which of several equal next hops a packet takes.
+//!
+//! One [`Switching`] per switch, made of the scheme's own [`Forward`]. Most schemes leave
+//! switches as they are ([`Hashed`]: the choice of [`crate::hash`] stands). The others see the
+//! queues of the hops through [`Hops`] and may keep state, by destination, by set of hops or by
+//! flow ([`flows`]).
+//!
+//! All packets that follow no path id come here, acknowledgements too. Invariant: a choice is
+//! below the number of hops, also when links that fail or recover change that number between
+//! two packets.
+
+pub mod flows;
+pub mod loads;
+
+pub use crate::scheme::Switching;
+
+use crate::scheme::BalanceConfig;
+use weft_units::{HostId, SwitchId, Time};
+
+/// A packet at a switch that has several equal next hops.
+#[derive(Clone, Copy, Debug)]
+pub struct Passing {
+    /// When. Never earlier than that of the packet before.
+    pub now: Time,
+    /// The same for all packets of a flow, and hardly ever for two flows. The acknowledgements
+    /// of a flow are a flow of their own.
+    pub flow: u64,
+    /// To whom.
+    pub dst: HostId,
+    /// Whether it is an acknowledgement of either kind.
+    pub control: bool,
+    /// What the switch's hash says, below the number of hops.
+    pub hashed: u32,
+}
+
+/// The equal next hops of a packet, numbered from zero.
+pub trait Hops {
+    /// How many. Never zero.
+    fn count(&self) -> u32;
+    /// Bytes in the queue of `hop`, the packet on the wire included.
+    fn queued(&self, hop: u32) -> u64;
+    /// A number for this set of hops, unique within the switch: another one, or another
+    /// [`Hops::count`], once a hop has failed.
+    fn group(&self) -> u32;
+}
+
+/// The part of a scheme in one switch.
+pub trait Forward {
+    /// Whether every packet goes where the hash says, so that the calls can be left out.
+    const HASHED: bool = false;
+
+    /// The hop of `packet`, below `hops.count()`. Called once for every packet that has
+    /// several hops; with a single one it answers zero and nothing else changes.
+    fn choose<H: Hops>(&mut self, packet: &Passing, hops: &H) -> u32;
+}
+
+/// What a switch's state is made from, beside its scheme.
+#[derive(Clone, Copy, Debug)]
+pub struct SwitchContext {
+    /// Which: the entity of its random draws.
+    pub switch: SwitchId,
+    /// All randomness follows from it.
+    pub seed: u64,
+    /// Bytes that the queue of one port may hold.
+    pub buffer: u64,
+}
+
+impl Switching {
+    /// The state of one switch.
+    pub fn new(config: &BalanceConfig, context: &SwitchContext) -> Switching {
+        Switching::of(&config.scheme, context)
+    }
+}
+
+/// Every packet goes where the hash says.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Hashed;
+
+impl Forward for Hashed {
+    const HASHED: bool = true;
+
+    #[inline(always)]
+    fn choose<H: Hops>(&mut self, packet: &Passing, _: &H) -> u32 {
+        packet.hashed
+    }
+}
+
+impl<F: Forward> Forward for Box<F> {
+    const HASHED: bool = F::HASHED;
+
+    #[inline(always)]
+    fn choose<H: Hops>(&mut self, packet: &Passing, hops: &H) -> u32 {
+        F::choose(self, packet, hops)
+    }
+}

@@ -1,0 +1,377 @@
+//! The linear programme: the largest share of all demands that can be routed at once.
+//!
+//! Its variables are the share, how much each pair of leaf classes sends through each plane,
+//! and how much each pair of pods sends over each core class. That is all there is to choose:
+//! within a plane, what goes from pod to pod is interchangeable, so any such numbers are a
+//! routing over up-down paths.
+//!
+//! Nothing here is trusted: [`Routing::share`] adds up the loads that the found routing puts
+//! on the real network, and the found prices are only lengths for [`Network::proof`].
+
+use crate::Demands;
+use crate::classes::Classes;
+use crate::network::{Edge, Network, Shape, all_pairs, pairs};
+use clarabel::algebra::CscMatrix;
+use clarabel::solver::SupportedConeT::{NonnegativeConeT, ZeroConeT};
+use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver};
+
+/// How each pair of leaves splits its demand over planes, and each pair of pods over the cores
+/// of each plane.
+#[derive(Clone, Debug)]
+pub(crate) struct Routing {
+    leaves: Classes,
+    cores: Classes,
+    /// For each pair of leaf classes, shares by plane.
+    split: Vec<f64>,
+    /// For each pair of pods, shares by core class; those of a plane sum to one.
+    over: Vec<f64>,
+}
+
+/// Additions of rounded numbers, at most some millions, are off by less.
+const ROUNDING: f64 = 1e-9;
+
+impl Routing {
+    /// A share of the demands that this routing carries, counting links between switches only.
+    pub(crate) fn share(&self, network: &Network, demands: &Demands) -> f64 {
+        let shape = network.shape;
+        let mut load = vec![0.0; shape.switch_edges()];
+        let mut between_pods = vec![0.0; shape.pods * shape.pods * shape.mids];
+        for (src, dst) in pairs(shape.leaves) {
+            let amount = demands.between(src, dst) as f64;
+            if amount == 0.0 {
+                continue;
+            }
+            let classes = self.leaves.of[src] * self.leaves.len() + self.leaves.of[dst];
+            let pods = shape.pod(src) * shape.pods + shape.pod(dst);
+            for mid in 0..shape.mids {
+                let part = amount * self.split[classes * shape.mids + mid];
+                load[shape.edge(Edge::LeafUp(src, mid))] += part;
+                load[shape.edge(Edge::LeafDown(dst, mid))] += part;
+                between_pods[pods * shape.mids + mid] += part;
+            }
+        }
+        for (from, to) in pairs(shape.pods) {
+            let pods = from * shape.pods + to;
+            for plane in 0..shape.mids {
+                for core in shape.cores_of(plane) {
+                    let share = self.over[pods * self.cores.len() + self.cores.of[core]]
+                        / self.cores.size[self.cores.of[core]] as f64;
+                    let part = between_pods[pods * shape.mids + plane] * share;
+                    load[shape.edge(Edge::PodUp(from, core))] += part;
+                    load[shape.edge(Edge::PodDown(to, core))] += part;
+                }
+            }
+        }
+        let loaded = load.iter().zip(&network.capacity).filter(|(load, _)| **load > 0.0);
+        let shares = loaded.map(|(load, capacity)| *capacity as f64 / load);
+        let share = shares.fold(f64::INFINITY, f64::min);
+        share * demands.per as f64 * (1.0 - ROUNDING * 1e-2)
+    }
+}
+
+/// What the solver found: a routing, and a price of each edge between switches.
+pub(crate) struct Found {
+    pub(crate) routing: Routing,
+    pub(crate) prices: Vec<f64>,
+}
+
+/// Solves the programme. `limit` is some upper limit of the share, of its magnitude.
+pub(crate) fn solve(network: &Network, demands: &Demands, limit: f64) -> Found {
+    let leaves = Classes::leaves(network, demands);
+    let cores = Classes::cores(network);
+    let program = Program::new(network, demands, leaves, cores, limit);
+    program.solve(network)
+}
+
+/// Variables are numbered: the share, then `split`, then `over`, the last two row by row as in
+/// [`Routing`], but only those that can carry anything.
+struct Program {
+    shape: Shape,
+    leaves: Classes,
+    cores: Classes,
+    split: Vec<Option<usize>>,
+    over: Vec<Option<usize>>,
+    variables: usize,
+    matrix: Triplets,
+    /// The right-hand side, row by row.
+    bounds: Vec<f64>,
+    /// How many of the rows are equations; they come first.
+    equations: usize,
+    /// The edge of each row after the equations.
+    edges: Vec<usize>,
+}
+
+#[derive(Default)]
+struct Triplets {
+    rows: Vec<usize>,
+    columns: Vec<usize>,
+    values: Vec<f64>,
+}
+
+impl Triplets {
+    fn push(&mut self, row: usize, column: usize, value: f64) {
+        self.rows.push(row);
+        self.columns.push(column);
+        self.values.push(value);
+    }
+}
+
+impl Program {
+    fn new(
+        network: &Network,
+        demands: &Demands,
+        leaves: Classes,
+        cores: Classes,
+        limit: f64,
+    ) -> Program {
+        let shape = network.shape;
+        let mut program = Program {
+            shape,
+            split: vec![None; leaves.len() * leaves.len() * shape.mids],
+            over: vec![None; shape.pods * shape.pods * cores.len()],
+            leaves,
+            cores,
+            variables: 1,
+            matrix: Triplets::default(),
+            bounds: Vec::new(),
+            equations: 0,
+            edges: Vec::new(),
+        };
+        // Capacities and demands near one, and the share too.
+        let unit = network.capacity.iter().copied().max().unwrap_or(1).max(1) as f64;
+        let amounts = program.class_demands(demands, limit / demands.per as f64 / unit);
+        program.number(network, &amounts);
+        program.demand_rows(&amounts);
+        program.plane_rows();
+        program.equations = program.bounds.len();
+        program.leaf_rows(network, unit);
+        program.core_rows(network, unit);
+        program.sign_rows();
+        program
+    }
+
+    /// Demands between leaf classes, times `scale`.
+    fn class_demands(&self, demands: &Demands, scale: f64) -> Vec<f64> {
+        let mut amounts = vec![0.0; self.leaves.len() * self.leaves.len()];
+        for (src, dst) in pairs(self.shape.leaves) {
+            let classes = self.leaves.of[src] * self.leaves.len() + self.leaves.of[dst];
+            amounts[classes] += demands.between(src, dst) as f64 * scale;
+        }
+        amounts
+    }
+
+    fn pod_of_class(&self, class: usize) -> usize {
+        self.shape.pod(self.leaves.first[class])
+    }
+
+    /// Gives a variable to all that can carry something.
+    fn number(&mut self, network: &Network, amounts: &[f64]) {
+        let shape = self.shape;
+        let mut asked = vec![false; shape.pods * shape.pods];
+        let mut next = self.variables;
+        for (pair, (a, b)) in all_pairs(self.leaves.len()).enumerate() {
+            if amounts[pair] == 0.0 {
+                continue;
+            }
+            asked[self.pod_of_class(a) * shape.pods + self.pod_of_class(b)] = true;
+            for mid in 0..shape.mids {
+                let up = network.capacity(Edge::LeafUp(self.leaves.first[a], mid));
+                let down = network.capacity(Edge::LeafDown(self.leaves.first[b], mid));
+                if up.min(down) > 0 {
+                    self.split[pair * shape.mids + mid] = Some(next);
+                    next += 1;
+                }
+            }
+        }
+        for (from, to) in pairs(shape.pods).filter(|(from, to)| asked[from * shape.pods + to]) {
+            for (class, first) in self.cores.first.iter().enumerate() {
+                let up = network.capacity(Edge::PodUp(from, *first));
+                let down = network.capacity(Edge::PodDown(to, *first));
+                if up.min(down) > 0 {
+                    self.over[(from * shape.pods + to) * self.cores.len() + class] = Some(next);
+                    next += 1;
+                }
+            }
+        }
+        self.variables = next;
+    }
+
+    /// What a pair of leaf classes sends through all planes is the share of its demand.
+    fn demand_rows(&mut self, amounts: &[f64]) {
+        let mids = self.shape.mids;
+        for (pair, amount) in amounts.iter().enumerate().filter(|(_, amount)| **amount > 0.0) {
+            let row = self.bounds.len();
+            self.bounds.push(0.0);
+            self.matrix.push(row, 0, -amount);
+            for variable in self.split[pair * mids..(pair + 1) * mids].iter().flatten() {
+                self.matrix.push(row, *variable, 1.0);
+            }
+        }
+    }
+
+    /// What a pair of pods sends through a plane goes over the cores of the plane.
+    fn plane_rows(&mut self) {
+        let shape = self.shape;
+        let first_row = self.bounds.len();
+        let row_of = |from, to, plane| first_row + (from * shape.pods + to) * shape.mids + plane;
+        self.bounds.resize(row_of(shape.pods, 0, 0), 0.0);
+        for (pair, (a, b)) in all_pairs(self.leaves.len()).enumerate() {
+            let (from, to) = (self.pod_of_class(a), self.pod_of_class(b));
+            for plane in (0..shape.mids).filter(|_| from != to) {
+                if let Some(variable) = self.split[pair * shape.mids + plane] {
+                    self.matrix.push(row_of(from, to, plane), variable, -1.0);
+                }
+            }
+        }
+        for (from, to) in pairs(shape.pods) {
+            for (class, first) in self.cores.first.iter().enumerate() {
+                let over = (from * shape.pods + to) * self.cores.len() + class;
+                if let Some(variable) = self.over[over] {
+                    let plane = first / (shape.cores / shape.mids);
+                    self.matrix.push(row_of(from, to, plane), variable, 1.0);
+                }
+            }
+        }
+    }
+
+    /// No edge carries more than its capacity: `variables` on the edge that stands for `size`.
+    fn capacity_row(&mut self, edge: usize, capacity: f64, variables: Vec<usize>) {
+        if variables.is_empty() {
+            return;
+        }
+        let row = self.bounds.len();
+        self.bounds.push(capacity);
+        self.edges.push(edge);
+        for variable in variables {
+            self.matrix.push(row, variable, 1.0);
+        }
+    }
+
+    fn leaf_rows(&mut self, network: &Network, unit: f64) {
+        let (shape, count) = (self.shape, self.leaves.len());
+        for (class, mid) in (0..count).flat_map(|class| (0..shape.mids).map(move |m| (class, m))) {
+            let (first, size) = (self.leaves.first[class], self.leaves.size[class] as f64);
+            let at = |a: usize, b: usize| self.split[(a * count + b) * shape.mids + mid];
+            let up = (0..count).filter_map(|other| at(class, other)).collect();
+            let down = (0..count).filter_map(|other| at(other, class)).collect();
+            for (edge, variables) in
+                [(Edge::LeafUp(first, mid), up), (Edge::LeafDown(first, mid), down)]
+            {
+                let capacity = network.capacity(edge) as f64 / unit * size;
+                self.capacity_row(shape.edge(edge), capacity, variables);
+            }
+        }
+    }
+
+    fn core_rows(&mut self, network: &Network, unit: f64) {
+        let (shape, count) = (self.shape, self.cores.len());
+        for (pod, class) in (0..shape.pods).flat_map(|pod| (0..count).map(move |c| (pod, c))) {
+            let (first, size) = (self.cores.first[class], self.cores.size[class] as f64);
+            let at = |from: usize, to: usize| self.over[(from * shape.pods + to) * count + class];
+            let up = (0..shape.pods).filter_map(|other| at(pod, other)).collect();
+            let down = (0..shape.pods).filter_map(|other| at(other, pod)).collect();
+            for (edge, variables) in
+                [(Edge::PodUp(pod, first), up), (Edge::PodDown(pod, first), down)]
+            {
+                let capacity = network.capacity(edge) as f64 / unit * size;
+                self.capacity_row(shape.edge(edge), capacity, variables);
+            }
+        }
+    }
+
+    /// Nothing is negative.
+    fn sign_rows(&mut self) {
+        for variable in 0..self.variables {
+            self.matrix.push(self.bounds.len(), variable, -1.0);
+            self.bounds.push(0.0);
+        }
+    }
+
+    fn solve(self, network: &Network) -> Found {
+        let (rows, columns) = (self.bounds.len(), self.variables);
+        let Triplets { rows: i, columns: j, values } = &self.matrix;
+        let matrix =
+            CscMatrix::new_from_triplets(rows, columns, i.clone(), j.clone(), values.clone());
+        let mut objective = vec![0.0; columns];
+        objective[0] = -1.0;
+        let cones = [ZeroConeT(self.equations), NonnegativeConeT(rows - self.equations)];
+        let quadratic = CscMatrix::zeros((columns, columns));
+        let settings = DefaultSettings {
+            verbose: false,
+            tol_gap_abs: 1e-9,
+            tol_gap_rel: 1e-9,
+            tol_feas: 1e-9,
+            ..DefaultSettings::default()
+        };
+        let solver =
+            DefaultSolver::new(&quadratic, &objective, &matrix, &self.bounds, &cones, settings);
+        let mut solver = solver.expect("the programme has as many rows and columns as it says");
+        solver.solve();
+        self.found(network, &solver.solution.x, &solver.solution.z)
+    }
+
+    fn found(self, network: &Network, x: &[f64], z: &[f64]) -> Found {
+        let value = |variable: &Option<usize>| variable.map_or(0.0, |v| x[v].max(0.0));
+        let mut split: Vec<f64> = self.split.iter().map(value).collect();
+        let mut over: Vec<f64> = self.over.iter().map(value).collect();
+        for (shares, variables) in
+            split.chunks_mut(self.shape.mids).zip(self.split.chunks(self.shape.mids))
+        {
+            normalise(shares, variables);
+        }
+        // The classes of a plane stand together.
+        let planes = self.cores.first.chunk_by(|a, b| self.plane(*a) == self.plane(*b));
+        let widths: Vec<usize> = planes.map(<[usize]>::len).collect();
+        let mut at = 0;
+        while at < over.len() {
+            for width in &widths {
+                normalise(&mut over[at..at + width], &self.over[at..at + width]);
+                at += width;
+            }
+        }
+        let mut prices = vec![0.0; network.shape.edges()];
+        for (edge, price) in self.edges.iter().zip(&z[self.equations..]) {
+            prices[*edge] = price.max(0.0);
+        }
+        self.spread(&mut prices);
+        let Program { leaves, cores, .. } = self;
+        Found { routing: Routing { leaves, cores, split, over }, prices }
+    }
+
+    fn plane(&self, core: usize) -> usize {
+        core / (self.shape.cores / self.shape.mids)
+    }
+
+    /// Gives every member of a class the price of the first.
+    fn spread(&self, prices: &mut [f64]) {
+        let shape = self.shape;
+        let mut copy = |to: Edge, from: Edge| prices[shape.edge(to)] = prices[shape.edge(from)];
+        for leaf in 0..shape.leaves {
+            let first = self.leaves.first[self.leaves.of[leaf]];
+            for mid in 0..shape.mids {
+                copy(Edge::LeafUp(leaf, mid), Edge::LeafUp(first, mid));
+                copy(Edge::LeafDown(leaf, mid), Edge::LeafDown(first, mid));
+            }
+        }
+        for core in 0..shape.cores {
+            let first = self.cores.first[self.cores.of[core]];
+            for pod in 0..shape.pods {
+                copy(Edge::PodUp(pod, core), Edge::PodUp(pod, first));
+                copy(Edge::PodDown(pod, core), Edge::PodDown(pod, first));
+            }
+        }
+    }
+}
+
+/// Makes shares sum to one; even among those that have a variable if they are all zero.
+fn normalise(shares: &mut [f64], variables: &[Option<usize>]) {
+    let sum: f64 = shares.iter().sum();
+    let usable = variables.iter().flatten().count();
+    for (share, variable) in shares.iter_mut().zip(variables) {
+        *share = match variable {
+            Some(_) if sum > 0.0 => *share / sum,
+            Some(_) => 1.0 / usable as f64,
+            None => 0.0,
+        };
+    }
+}

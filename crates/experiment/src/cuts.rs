@@ -1,0 +1,56 @@
+//! The cuts of a folded Clos that all of some messages must cross, and what they can carry.
+
+use weft_fabric::{Clos, Fabric};
+use weft_workload::Message;
+
+/// The kinds of cuts, each with one cut for every host, leaf or pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// A host's link up.
+    HostOut,
+    /// All uplinks of a leaf.
+    LeafUp,
+    /// All links of a pod to the cores.
+    PodUp,
+    /// All links of the cores to a pod.
+    PodDown,
+    /// All links from above to a leaf.
+    LeafDown,
+    /// A host's link down.
+    HostIn,
+}
+
+pub(crate) const CUTS: [Cut; 6] =
+    [Cut::HostOut, Cut::LeafUp, Cut::PodUp, Cut::PodDown, Cut::LeafDown, Cut::HostIn];
+
+impl Cut {
+    /// Which link of `message`'s path crosses a cut of this kind, and which cut.
+    pub(crate) fn place(self, fabric: &Fabric, message: &Message) -> Option<(usize, u32)> {
+        let links = fabric.hops(message.src, message.dst) as usize;
+        match self {
+            Cut::HostOut => Some((0, message.src.0)),
+            Cut::LeafUp if links >= 4 => Some((1, fabric.leaf_of(message.src))),
+            Cut::PodUp if links == 6 => Some((2, fabric.pod_of(message.src))),
+            Cut::PodDown if links == 6 => Some((3, fabric.pod_of(message.dst))),
+            Cut::LeafDown if links >= 4 => Some((links - 2, fabric.leaf_of(message.dst))),
+            Cut::HostIn => Some((links - 1, message.dst.0)),
+            _ => None,
+        }
+    }
+
+    /// The summed rate of the links of one cut, in bits per second.
+    pub(crate) fn rate(self, clos: &Clos) -> u128 {
+        let leaf_links = u128::from(clos.mids_per_pod()) * u128::from(clos.leaf_bundle.members);
+        let pod_links = u128::from(clos.cores()) * u128::from(clos.agg_bundle.members);
+        match self {
+            Cut::HostOut | Cut::HostIn => u128::from(clos.host_link.rate.as_bps()),
+            Cut::LeafUp | Cut::LeafDown => {
+                leaf_links * u128::from(clos.leaf_bundle.link.rate.as_bps())
+            }
+            // Not asked for with two tiers; one link then, so that nothing divides by zero.
+            Cut::PodUp | Cut::PodDown => {
+                pod_links.max(1) * u128::from(clos.agg_bundle.link.rate.as_bps())
+            }
+        }
+    }
+}

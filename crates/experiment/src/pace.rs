@@ -1,0 +1,115 @@
+//! Sending at a rate: what the experiment says about it, and what comes of it once the messages
+//! are known.
+
+use crate::fair::{fair_shares, most_concurrent};
+use weft_fabric::Fabric;
+use weft_sim::{Buffer, Pacing, PacketConfig, SwitchConfig};
+use weft_transport::subflows_against_reordering;
+use weft_units::Rate;
+use weft_workload::Workload;
+
+/// The rate that [`PaceConfig::coefficient`] is a share of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Base {
+    /// The NIC's own, for every queue pair.
+    Line,
+    /// The message's fair share.
+    Fair,
+    /// This one, for every queue pair.
+    Fixed(Rate),
+}
+
+/// Into how many queue pairs a flow is cut for accounting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subflows {
+    /// Always so many.
+    Fixed(u32),
+    /// As many as it takes that spraying alone causes fewer than so many duplicate
+    /// acknowledgements in a row (paper 002, equation 1).
+    Against(u32),
+}
+
+/// How queue pairs that send at a rate are paced.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PaceConfig {
+    /// Congestion control does not say how fast: this does.
+    pub is_paced: bool,
+    /// What the rate is a share of.
+    pub base: Base,
+    /// The share.
+    pub coefficient: f64,
+    /// As [`Pacing::start_gaps`].
+    pub start_gaps: f64,
+    /// As [`Pacing::gap_jitter`].
+    pub gap_jitter: f64,
+    /// As [`Pacing::desynchronise`].
+    pub desynchronise: bool,
+    /// As [`Pacing::subflows`].
+    pub subflows: Subflows,
+}
+
+impl PaceConfig {
+    /// For congestion controls that say themselves how fast.
+    pub const NONE: PaceConfig = PaceConfig {
+        is_paced: false,
+        base: Base::Line,
+        coefficient: 1.0,
+        start_gaps: 0.0,
+        gap_jitter: 0.0,
+        desynchronise: false,
+        subflows: Subflows::Fixed(1),
+    };
+
+    /// What the simulator takes, for `workload` on `fabric`.
+    pub(crate) fn pacing(
+        &self,
+        fabric: &Fabric,
+        workload: &Workload,
+        packet: &PacketConfig,
+        switch: &SwitchConfig,
+    ) -> Pacing {
+        let share = |rate: Rate| {
+            let bits = rate.as_bps() as f64 * self.coefficient;
+            Rate::bps((bits as u64).max(1))
+        };
+        let line = fabric.clos().host_link.rate;
+        let same = |rate| Some(workload.messages().iter().map(|_| share(rate)).collect());
+        let rates = match self.base {
+            _ if !self.is_paced => None,
+            Base::Line if self.coefficient >= 1.0 && self.is_plain() => None,
+            Base::Line => same(line),
+            Base::Fixed(rate) => same(rate),
+            Base::Fair => {
+                Some(fair_shares(fabric, workload).iter().map(|rate| share(*rate)).collect())
+            }
+        };
+        let subflows = match self.subflows {
+            Subflows::Fixed(count) => count,
+            Subflows::Against(threshold) => {
+                let queue = queue_in_packets(switch, packet);
+                let flows = most_concurrent(fabric, workload);
+                subflows_against_reordering(threshold, queue, shared_queues(fabric), flows)
+            }
+        };
+        let PaceConfig { start_gaps, gap_jitter, desynchronise, .. } = *self;
+        Pacing { rates, start_gaps, gap_jitter, desynchronise, subflows }
+    }
+
+    /// Whether a queue pair at line rate needs no pacer: its NIC keeps it to that.
+    fn is_plain(&self) -> bool {
+        self.start_gaps == 0.0 && self.gap_jitter == 0.0 && !self.desynchronise
+    }
+}
+
+/// Full packets that one queue holds, as switches count them.
+fn queue_in_packets(switch: &SwitchConfig, packet: &PacketConfig) -> u64 {
+    let (Buffer::PerPort { bytes } | Buffer::Shared { bytes, .. }) = switch.buffer;
+    bytes / u64::from(packet.mtu + packet.header)
+}
+
+/// Queues on the longest path that two packets of one flow need not share: all but the first
+/// and the last.
+fn shared_queues(fabric: &Fabric) -> u32 {
+    let far = weft_units::HostId(fabric.hosts() - 1);
+    fabric.hops(weft_units::HostId(0), far).saturating_sub(2)
+}

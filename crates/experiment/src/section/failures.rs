@@ -1,0 +1,124 @@
+//! `[failures.NAME]`: which links fail, how, from when and for how long. Names are free; a
+//! sweep or `--set` changes one by its name.
+
+use crate::error::ExperimentError;
+use crate::kind::{Flag, Number, OneOf, Or, Span, Texts, Whole, Wholes};
+use crate::reader::{Choice, Reader};
+use weft_fabric::{
+    Direction, Fabric, Failure, FailureKind, Failures, Groups, LinkChoice, Pick, Tier,
+};
+use weft_units::Time;
+
+type Result<T> = std::result::Result<T, ExperimentError>;
+
+/// All kinds of failure.
+pub(crate) const KINDS: &[Choice<(), FailureKind>] = &[
+    Choice {
+        name: "degraded",
+        summary: "links lose part of their bandwidth",
+        source: "McClure et al. (2025), section 4",
+        decode: degraded,
+    },
+    Choice {
+        name: "flaky",
+        summary: "links lose everything in random bursts",
+        source: "McClure et al. (2025), sections 4 and 6.2",
+        decode: flaky,
+    },
+    Choice {
+        name: "down",
+        summary: "links lose everything; routing learns of it after a while",
+        source: "Ethereal (2025), section 4",
+        decode: down,
+    },
+];
+
+/// Reads all of `[failures]`.
+pub(crate) fn read(r: &mut Reader<'_>, fabric: &Fabric) -> Result<Vec<Failure>> {
+    let mut failures = Vec::new();
+    for name in r.keys() {
+        failures.push(r.section(&name, "a failure", |r| read_one(r, fabric))?);
+    }
+    Ok(failures)
+}
+
+fn read_one(r: &mut Reader<'_>, fabric: &Fabric) -> Result<Failure> {
+    let links = read_links(r)?;
+    let kind = r.choose("kind", None, "what is wrong with the links", KINDS, &())?;
+    let start = r.get("start", Span::ANY, Some(Time::ZERO), "when it begins")?;
+    let lasts = r.get("duration", Or(Span::SOME, "forever"), Some(None), "how long it lasts")?;
+    let end = lasts.map_or(Time::MAX, |lasts| start.saturating_add(lasts));
+    let failure = Failure { links, kind, start, end };
+    // The seed only changes which links are drawn, not whether there are enough.
+    match Failures::new(fabric, std::slice::from_ref(&failure), 1) {
+        Err(error) if !r.is_rehearsal() => Err(r.wrong_here(error.0.replacen(": ", "; ", 1))),
+        _ => Ok(failure),
+    }
+}
+
+fn read_links(r: &mut Reader<'_>) -> Result<LinkChoice> {
+    let none = Some(Vec::new());
+    let names = r.get(
+        "links",
+        Texts,
+        none,
+        "links by name, as \"leaf-0 -> spine-1\" or \"leaf-0 <-> spine-1\"; instead of tier",
+    )?;
+    if !names.is_empty() {
+        return Ok(LinkChoice::Named(names));
+    }
+    let tiers = [("pod-up", Tier::PodUp), ("leaf-up", Tier::LeafUp)];
+    let tier =
+        read_word(r, "tier", &tiers, None, "\"pod-up\": between pods and cores; \"leaf-up\"")?;
+    let count =
+        r.get("count", Whole { min: 1, max: 65_536 }, Some(1), "links of each pod or leaf")?;
+    let groups = r.get("groups", Or(Wholes, "all"), Some(None), "numbers of the pods or leaves")?;
+    let picks = [("random", Pick::Random), ("first", Pick::First)];
+    let pick =
+        read_word(r, "pick", &picks, Some(0), "which links: drawn by the seed, or the \"first\"")?;
+    let directions = [("both", Direction::Both), ("up", Direction::Up), ("down", Direction::Down)];
+    let direction = read_word(r, "direction", &directions, Some(0), "which way they fail")?;
+    let groups = groups.map_or(Groups::All, Groups::Listed);
+    Ok(LinkChoice::Of { tier, count, groups, pick, direction })
+}
+
+/// One of some words, each with what it stands for.
+fn read_word<T: Copy>(
+    r: &mut Reader<'_>,
+    key: &'static str,
+    words: &[(&str, T)],
+    default: Option<usize>,
+    meaning: &'static str,
+) -> Result<T> {
+    let names: Vec<&str> = words.iter().map(|(name, _)| *name).collect();
+    Ok(words[r.get(key, OneOf(&names), default, meaning)?].1)
+}
+
+fn degraded(r: &mut Reader<'_>, _: &()) -> Result<FailureKind> {
+    let share = Number { min: 1e-9, max: 1.0 - 1e-9 };
+    let lost = r.get("lost", share, None, "share of the bandwidth that is lost")?;
+    Ok(FailureKind::Degraded { lost })
+}
+
+fn flaky(r: &mut Reader<'_>, _: &()) -> Result<FailureKind> {
+    let every =
+        r.get("every", Span::SOME, None, "mean time from the start of a burst to the next")?;
+    let length = r.get("length", Span::SOME, None, "mean length of a burst")?;
+    let regular = r.get(
+        "regular",
+        Flag,
+        Some(false),
+        "bursts start exactly so far apart instead of at random",
+    )?;
+    Ok(FailureKind::Flaky { every, length, regular })
+}
+
+fn down(r: &mut Reader<'_>, _: &()) -> Result<FailureKind> {
+    let detect = r.get(
+        "detect",
+        Or(Span::ANY, "never"),
+        Some(Some(Time::ms(100))),
+        "routing learns of it, and of the end, after this time",
+    )?;
+    Ok(FailureKind::Down { detect })
+}

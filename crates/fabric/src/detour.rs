@@ -1,0 +1,132 @@
+//! Routing around links that are known to be dead.
+//!
+//! Routes stay shortest and up-down. A next hop is usable while its link is alive and the
+//! switch behind it still has a usable next hop of its own, and so on to the destination's
+//! leaf: a core or spine without a live way down to a leaf is avoided, for that leaf, by every
+//! switch below it; of a bundle only the dead members go.
+//!
+//! Only what differs from [`Fabric::next_hops`] is kept. Links between hosts and leaves have
+//! no alternative and are not looked at.
+
+use crate::{Fabric, Node};
+use weft_units::id::Id;
+use weft_units::{FastDiv, HostId, IdVec, PortId, SwitchId};
+
+/// As [`Fabric::next_hops`] says.
+const AS_USUAL: u32 = u32::MAX;
+
+/// The next hops that dead links change. Rebuilt whenever routing learns of a change.
+#[derive(Clone, Debug)]
+pub struct Detours {
+    hosts_per_leaf: FastDiv,
+    leaves: u32,
+    /// Where the leaves of a switch begin in `slots`; [`AS_USUAL`] for a switch without detours.
+    rows: IdVec<SwitchId, u32>,
+    /// For each leaf which of `lists`, or [`AS_USUAL`].
+    slots: Vec<u32>,
+    /// Where the usable ports stand in `ports`: first and end.
+    lists: Vec<(u32, u32)>,
+    ports: Vec<PortId>,
+}
+
+impl Detours {
+    /// Routes of `fabric` without the links behind `dead`. Visits every port of the fabric
+    /// once for each leaf.
+    pub fn new(fabric: &Fabric, dead: &[PortId]) -> Detours {
+        let mut detours = Detours {
+            hosts_per_leaf: FastDiv::new(fabric.clos().hosts_per_leaf),
+            leaves: fabric.leaves(),
+            rows: (0..fabric.switches()).map(|_| AS_USUAL).collect(),
+            slots: Vec::new(),
+            lists: Vec::new(),
+            ports: Vec::new(),
+        };
+        if dead.is_empty() {
+            return detours;
+        }
+        let mut alive = vec![true; fabric.ports().len()];
+        for port in dead {
+            alive[port.index()] = false;
+        }
+        for leaf in 0..fabric.leaves() {
+            let mut search = Search::new(fabric, &alive, leaf);
+            for switch in (0..fabric.switches()).map(SwitchId).filter(|id| id.0 != leaf) {
+                search.reaches(switch, &mut detours);
+            }
+        }
+        detours
+    }
+
+    /// Whether all routes are as usual.
+    pub fn is_empty(&self) -> bool {
+        self.lists.is_empty()
+    }
+
+    /// The ports of `switch` that still lead to `dst`, in port order; empty if none does.
+    /// `None`: all that [`Fabric::next_hops`] names.
+    #[inline]
+    pub fn next_hops(&self, switch: SwitchId, dst: HostId) -> Option<&[PortId]> {
+        let row = self.rows[switch];
+        if row == AS_USUAL {
+            return None;
+        }
+        let list = self.slots[(row + self.hosts_per_leaf.div(dst.0)) as usize];
+        if list == AS_USUAL {
+            return None;
+        }
+        let (first, end) = self.lists[list as usize];
+        Some(&self.ports[first as usize..end as usize])
+    }
+
+    /// Notes that of all next hops of `switch` to `leaf` only `usable` are left.
+    fn note(&mut self, switch: SwitchId, leaf: u32, usable: &[PortId]) {
+        if self.rows[switch] == AS_USUAL {
+            self.rows[switch] = self.slots.len() as u32;
+            self.slots.resize(self.slots.len() + self.leaves as usize, AS_USUAL);
+        }
+        let slot = (self.rows[switch] + leaf) as usize;
+        self.slots[slot] = self.lists.len() as u32;
+        let first = self.ports.len() as u32;
+        self.ports.extend_from_slice(usable);
+        self.lists.push((first, self.ports.len() as u32));
+    }
+}
+
+/// Which switches reach one leaf.
+struct Search<'a> {
+    fabric: &'a Fabric,
+    alive: &'a [bool],
+    leaf: u32,
+    /// Unknown until asked for.
+    reaches: IdVec<SwitchId, Option<bool>>,
+}
+
+impl Search<'_> {
+    fn new<'a>(fabric: &'a Fabric, alive: &'a [bool], leaf: u32) -> Search<'a> {
+        let mut reaches: IdVec<SwitchId, Option<bool>> =
+            (0..fabric.switches()).map(|_| None).collect();
+        reaches[SwitchId(leaf)] = Some(true);
+        Search { fabric, alive, leaf, reaches }
+    }
+
+    /// Whether `switch` reaches the leaf; notes its detour. Goes four switches deep at most.
+    fn reaches(&mut self, switch: SwitchId, detours: &mut Detours) -> bool {
+        if let Some(known) = self.reaches[switch] {
+            return known;
+        }
+        let dst = HostId(self.leaf * self.fabric.clos().hosts_per_leaf);
+        let group = self.fabric.next_hops(switch, dst);
+        let usable: Vec<PortId> =
+            group.ids().filter(|port| self.is_usable(*port, detours)).collect();
+        if usable.len() < group.count as usize {
+            detours.note(switch, self.leaf, &usable);
+        }
+        self.reaches[switch] = Some(!usable.is_empty());
+        !usable.is_empty()
+    }
+
+    fn is_usable(&mut self, port: PortId, detours: &mut Detours) -> bool {
+        let Node::Switch(next) = self.fabric.ports()[port].peer else { return true };
+        self.alive[port.index()] && self.reaches(next, detours)
+    }
+}

@@ -1,0 +1,284 @@
+//! Failures of links over time, as data (paper 002, section 4): links that lose part of their
+//! bandwidth, flaky links that lose packets in bursts, and dead links of which routing learns
+//! late.
+//!
+//! [`Failures`] resolves what an experiment says into what an engine asks for: the rates of
+//! links over time ([`Failures::rate_changes`]), what is lost on the wire
+//! ([`Failures::losses`]), and which links routing knows to be dead ([`Failures::detected`],
+//! the input of [`crate::Detours`]).
+//!
+//! Invariant: a pure function of fabric, failures and seed. Nothing here keeps the time: an
+//! engine goes through the lists by its own clock.
+
+mod choice;
+mod loss;
+
+pub use choice::{Direction, Groups, LinkChoice, Pick, Tier};
+pub use loss::{Bursts, Losses, Window};
+
+use crate::{Fabric, FabricError};
+use loss::Rhythm;
+use std::collections::{BTreeMap, BTreeSet};
+use weft_units::{Draw, PortId, Rate, Time};
+
+/// What is wrong with a link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FailureKind {
+    /// The link is slower: a link aggregation group that lost members.
+    Degraded {
+        /// The share of the bandwidth that is lost, above 0 and below 1, counted in
+        /// billionths. (The study's own simulator names the share that is kept.)
+        lost: f64,
+    },
+    /// The link loses everything on its wire in bursts.
+    Flaky {
+        /// From the start of one burst to the start of the next, in the mean: bursts are a
+        /// Poisson process.
+        every: Time,
+        /// The mean length of a burst, exponentially distributed.
+        length: Time,
+        /// Bursts start exactly `every` apart instead, the first within the first `every`: the
+        /// study's own simulator.
+        regular: bool,
+    },
+    /// The link loses everything.
+    Down {
+        /// After this time routing knows, both that the link died and that it is back; an
+        /// outage that is shorter goes unnoticed. `None`: routing never learns of it.
+        detect: Option<Time>,
+    },
+}
+
+/// Some links, what is wrong with them, and when.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    /// Which links.
+    pub links: LinkChoice,
+    /// What is wrong with them.
+    pub kind: FailureKind,
+    /// From when.
+    pub start: Time,
+    /// Until, not including, this time; [`Time::MAX`]: for ever.
+    pub end: Time,
+}
+
+impl Failure {
+    fn validate(&self) -> Result<(), FabricError> {
+        let Failure { start, end, .. } = self;
+        if start >= end {
+            return Err(FabricError(format!(
+                "a failure from {start} to {end} never happens: let it end later than it starts"
+            )));
+        }
+        match self.kind {
+            FailureKind::Degraded { lost } if !(1e-9..=1.0 - 1e-9).contains(&lost) => {
+                Err(FabricError(format!(
+                    "a degraded link cannot lose {lost} of its bandwidth: use a share above 0 and \
+                     below 1, or a link that is down"
+                )))
+            }
+            FailureKind::Flaky { every, length, .. } if every.min(length) == Time::ZERO => {
+                Err(FabricError(format!(
+                    "a flaky link cannot have bursts of {length} every {every}: use at least 1ps"
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// One failure of one link.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    kind: FailureKind,
+    start: Time,
+    end: Time,
+}
+
+/// From some time on a link has another rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RateChange {
+    /// When.
+    pub at: Time,
+    /// Which link.
+    pub port: PortId,
+    /// Its rate from then on.
+    pub rate: Rate,
+}
+
+/// From some time on routing knows that these links, and no others, are dead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Detected {
+    /// When.
+    pub at: Time,
+    /// Ports that feed dead links, sorted.
+    pub dead: Vec<PortId>,
+}
+
+/// All failures of one run, by link.
+#[derive(Clone, Debug, Default)]
+pub struct Failures {
+    seed: u64,
+    ports: BTreeMap<PortId, Vec<Entry>>,
+}
+
+impl Failures {
+    /// Resolves `failures`. Each draws its links for itself: two that ask for random links may
+    /// hit different ones.
+    ///
+    /// # Errors
+    /// As [`LinkChoice::resolve`]; or if a failure ends before it starts, a lost share is not
+    /// between 0 and 1, or bursts take no time.
+    pub fn new(fabric: &Fabric, failures: &[Failure], seed: u64) -> Result<Failures, FabricError> {
+        let mut ports: BTreeMap<PortId, Vec<Entry>> = BTreeMap::new();
+        for (index, failure) in failures.iter().enumerate() {
+            failure.validate()?;
+            let links_seed = Draw::new(seed, "failure").at(index as u64, 0);
+            for port in failure.links.resolve(fabric, links_seed)? {
+                let Failure { kind, start, end, .. } = *failure;
+                ports.entry(port).or_default().push(Entry { kind, start, end });
+            }
+        }
+        Ok(Failures { seed, ports })
+    }
+
+    /// Whether nothing fails.
+    pub fn is_empty(&self) -> bool {
+        self.ports.is_empty()
+    }
+
+    /// The links that fail in any way, at any time: sorted.
+    pub fn ports(&self) -> impl Iterator<Item = PortId> {
+        self.ports.keys().copied()
+    }
+
+    fn entries(&self, port: PortId) -> &[Entry] {
+        self.ports.get(&port).map_or(&[], Vec::as_slice)
+    }
+
+    /// The bursts of each flaky failure of `port`.
+    pub fn bursts(&self, port: PortId) -> impl Iterator<Item = Bursts> {
+        let flaky = self.entries(port).iter().filter_map(|entry| match entry.kind {
+            FailureKind::Flaky { every, length, regular } => {
+                Some((Rhythm { every, length, regular }, (entry.start, entry.end)))
+            }
+            _ => None,
+        });
+        let by_index = flaky.enumerate();
+        by_index.map(move |(index, (rhythm, window))| {
+            Bursts::new(rhythm, window, (self.seed, port, index as u64))
+        })
+    }
+
+    /// What is lost on the wire behind `port`; `None` if nothing ever is.
+    pub fn losses(&self, port: PortId) -> Option<Losses> {
+        let mut losses = Losses::default();
+        let mut any = false;
+        for bursts in self.bursts(port) {
+            losses.add_flaky(bursts);
+            any = true;
+        }
+        for entry in self.entries(port) {
+            if let FailureKind::Down { .. } = entry.kind {
+                losses.add_dead((entry.start, entry.end));
+                any = true;
+            }
+        }
+        any.then_some(losses)
+    }
+
+    /// What `port` carries at `at`, in bits per second: its line rate, less where it is
+    /// degraded, nothing while it is down. The bursts of a flaky link are not counted.
+    pub fn capacity(&self, fabric: &Fabric, port: PortId, at: Time) -> u64 {
+        let is_down = |entry: &Entry| matches!(entry.kind, FailureKind::Down { .. });
+        match self.present(port, at).any(is_down) {
+            true => 0,
+            false => self.rate(fabric, port, at).as_bps(),
+        }
+    }
+
+    /// The rate of `port` at `at`: its line rate, less where it is degraded. A link that is down
+    /// keeps its rate, and loses what is sent.
+    pub fn rate(&self, fabric: &Fabric, port: PortId, at: Time) -> Rate {
+        let line = fabric.ports()[port].rate;
+        self.present(port, at).fold(line, |rate, entry| entry.kind.left_of(rate))
+    }
+
+    /// What is wrong with `port` at `at`.
+    fn present(&self, port: PortId, at: Time) -> impl Iterator<Item = &Entry> {
+        self.entries(port).iter().filter(move |entry| entry.start <= at && at < entry.end)
+    }
+
+    /// All changes of rates, sorted by time, then port. A link keeps its line rate until the
+    /// first; where degradations overlap, each takes its share of what the others leave.
+    /// Rates are rounded down to bits per second, to one at least.
+    pub fn rate_changes(&self, fabric: &Fabric) -> Vec<RateChange> {
+        let mut changes = Vec::new();
+        for (&port, entries) in &self.ports {
+            let line = fabric.ports()[port].rate;
+            let degraded: Vec<&Entry> =
+                entries.iter().filter(|e| matches!(e.kind, FailureKind::Degraded { .. })).collect();
+            let edges: BTreeSet<Time> = degraded.iter().flat_map(|e| [e.start, e.end]).collect();
+            let mut before = line;
+            for at in edges.into_iter().filter(|at| *at < Time::MAX) {
+                let now = degraded.iter().filter(|e| e.start <= at && at < e.end);
+                let rate = now.fold(line, |rate, entry| entry.kind.left_of(rate));
+                if rate != before {
+                    changes.push(RateChange { at, port, rate });
+                }
+                before = rate;
+            }
+        }
+        changes.sort_unstable();
+        changes
+    }
+
+    /// When routing's knowledge of dead links changes, sorted by time, each with all links
+    /// that are known to be dead from then on.
+    pub fn detected(&self) -> Vec<Detected> {
+        // At each time: ports with the number of outages that become known less those over.
+        let mut edges: BTreeMap<Time, Vec<(PortId, i32)>> = BTreeMap::new();
+        for (&port, entries) in &self.ports {
+            for (from, until) in entries.iter().filter_map(Entry::known) {
+                edges.entry(from).or_default().push((port, 1));
+                edges.entry(until).or_default().push((port, -1));
+            }
+        }
+        edges.remove(&Time::MAX);
+        let mut outages: BTreeMap<PortId, i32> = BTreeMap::new();
+        let mut list: Vec<Detected> = Vec::new();
+        for (at, changes) in edges {
+            for (port, change) in changes {
+                *outages.entry(port).or_default() += change;
+            }
+            outages.retain(|_, count| *count > 0);
+            let dead: Vec<PortId> = outages.keys().copied().collect();
+            if list.last().map_or(&[][..], |last| &last.dead) != dead {
+                list.push(Detected { at, dead });
+            }
+        }
+        list
+    }
+}
+
+impl Entry {
+    /// From when until when routing takes the link for dead.
+    fn known(&self) -> Option<Window> {
+        let FailureKind::Down { detect: Some(detect) } = self.kind else { return None };
+        let known = self.start.saturating_add(detect);
+        (known < self.end).then(|| (known, self.end.saturating_add(detect)))
+    }
+}
+
+impl FailureKind {
+    /// What is left of `rate`.
+    fn left_of(self, rate: Rate) -> Rate {
+        let FailureKind::Degraded { lost } = self else { return rate };
+        // In billionths, because the nearest binary fraction to 0.9 would leave 9.999999999 of
+        // 100 Gb/s.
+        const WHOLE: u64 = 1_000_000_000;
+        let left = WHOLE - (lost * WHOLE as f64 + 0.5) as u64;
+        let bits = u128::from(rate.as_bps()) * u128::from(left) / u128::from(WHOLE);
+        Rate::bps((bits as u64).max(1))
+    }
+}

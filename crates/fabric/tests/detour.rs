@@ -1,0 +1,122 @@
+//! Detours against a search of all up-down paths, on random fabrics with random dead links.
+
+use proptest::prelude::*;
+use weft_fabric::{Bundle, Clos, Detours, Fabric, Link, LinkChoice, Node, Tiers};
+use weft_units::{HostId, PortId, Rate, SwitchId, Time};
+
+const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::us(1) };
+
+fn any_clos() -> impl Strategy<Value = Clos> {
+    let two = (1u32..5, 1u32..4, 1u32..3, 1u32..4).prop_map(|(leaves, spines, hosts, members)| {
+        let mut clos = Clos::leaf_spine(leaves, spines, hosts, LINK);
+        clos.leaf_bundle = Bundle { link: LINK, members };
+        clos
+    });
+    let three = ((1u32..4, 1u32..4, 1u32..4, 1u32..3), 1u32..3, 1u32..3, 1u32..3).prop_map(
+        |((pods, leaves_per_pod, aggs_per_pod, per_plane), hosts, leaf_members, agg_members)| {
+            let cores = aggs_per_pod * per_plane;
+            let tiers = Tiers::Three { pods, leaves_per_pod, aggs_per_pod, cores };
+            let mut clos = Clos::uniform(tiers, hosts, LINK);
+            clos.leaf_bundle.members = leaf_members;
+            clos.agg_bundle.members = agg_members;
+            clos
+        },
+    );
+    prop_oneof![two, three]
+}
+
+/// Whether any path of next hops from `node` to `dst` has no dead link: every path is tried.
+/// The link to the host itself is not looked at.
+fn some_path_lives(fabric: &Fabric, dead: &[PortId], node: Node, dst: HostId) -> bool {
+    let Node::Switch(switch) = node else { return true };
+    fabric.next_hops(switch, dst).ids().any(|port| {
+        let peer = fabric.ports()[port].peer;
+        (matches!(peer, Node::Host(_)) || !dead.contains(&port))
+            && some_path_lives(fabric, dead, peer, dst)
+    })
+}
+
+fn check(fabric: &Fabric, dead: &[PortId]) -> Result<(), TestCaseError> {
+    let detours = Detours::new(fabric, dead);
+    let mut exceptions = false;
+    for switch in (0..fabric.switches()).map(SwitchId) {
+        for dst in (0..fabric.hosts()).map(HostId) {
+            let all: Vec<PortId> = fabric.next_hops(switch, dst).ids().collect();
+            let usable: Vec<PortId> = all
+                .iter()
+                .copied()
+                .filter(|port| {
+                    let peer = fabric.ports()[*port].peer;
+                    matches!(peer, Node::Host(_))
+                        || (!dead.contains(port) && some_path_lives(fabric, dead, peer, dst))
+                })
+                .collect();
+            let told = detours.next_hops(switch, dst);
+            exceptions |= told.is_some();
+            if usable == all {
+                prop_assert_eq!(told, None, "{:?} to {:?}", switch, dst);
+            } else {
+                prop_assert_eq!(told, Some(&usable[..]), "{:?} to {:?}", switch, dst);
+            }
+        }
+    }
+    prop_assert_eq!(detours.is_empty(), !exceptions);
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn detours_are_the_paths_that_live(
+        clos in any_clos(),
+        picks in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
+        all_but: bool,
+    ) {
+        let fabric = Fabric::build(&clos).unwrap();
+        let picked: Vec<PortId> =
+            picks.iter().map(|pick| PortId(pick.index(fabric.ports().len()) as u32)).collect();
+        if all_but {
+            let rest = fabric.ports().ids().filter(|port| !picked.contains(port)).collect::<Vec<_>>();
+            check(&fabric, &rest)?;
+        }
+        check(&fabric, &picked)?;
+    }
+}
+
+/// In a fat-tree with k = 4, core-0 loses its link into pod 3: it can reach no leaf there, so
+/// the aggregation switches of its plane avoid it, in every other pod; leaves see nothing.
+#[test]
+fn a_core_without_a_way_down_is_avoided() {
+    let fabric = Fabric::build(&Clos::fat_tree(4, LINK)).unwrap();
+    let dead = LinkChoice::Named(vec!["core-0 -> pod-3-agg-0".into()]).resolve(&fabric, 0).unwrap();
+    let detours = Detours::new(&fabric, &dead);
+    let names = |switch: &str, dst| {
+        let switch = fabric.switch_named(switch).unwrap();
+        let hops = detours.next_hops(switch, HostId(dst))?;
+        Some(hops.iter().map(|port| fabric.port_name(*port)).collect::<Vec<_>>())
+    };
+    assert_eq!(names("core-0", 15), Some(vec![]));
+    for pod in 0..3 {
+        let agg = format!("pod-{pod}-agg-0");
+        assert_eq!(names(&agg, 12), Some(vec![format!("{agg} -> core-1")]));
+        assert_eq!(names(&agg, 11), None, "pod 2 is as usual");
+        assert_eq!(names(&format!("pod-{pod}-agg-1"), 12), None);
+    }
+    assert_eq!(names("pod-3-agg-0", 0), None, "the way up is alive");
+    assert_eq!(names("leaf-0", 15), None);
+}
+
+/// With both cores of a plane cut off from the pod, leaves avoid the plane.
+#[test]
+fn a_plane_without_a_way_down_is_avoided_by_leaves() {
+    let fabric = Fabric::build(&Clos::fat_tree(4, LINK)).unwrap();
+    let cut = ["core-0 -> pod-3-agg-0", "core-1 -> pod-3-agg-0"].map(str::to_owned).to_vec();
+    let dead = LinkChoice::Named(cut).resolve(&fabric, 0).unwrap();
+    let detours = Detours::new(&fabric, &dead);
+    let leaf = fabric.switch_named("leaf-0").unwrap();
+    let hops = detours.next_hops(leaf, HostId(15)).unwrap();
+    assert_eq!(hops.len(), 1);
+    assert_eq!(fabric.port_name(hops[0]), "leaf-0 -> pod-0-agg-1");
+    assert_eq!(detours.next_hops(leaf, HostId(3)), None);
+}

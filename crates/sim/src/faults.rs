@@ -1,0 +1,97 @@
+//! Links that fail: what they lose, how slow they get, and when routing goes around them.
+//!
+//! All of it is known before the run (`weft_fabric::Failures`), so that every domain sees to its
+//! own part by its own clock. A dead or flaky link takes what its port puts on it and delivers
+//! nothing; PFC frames are spared, which keeps a lost resume from holding a port for ever.
+
+use crate::config::RunConfig;
+use crate::cut::{InLink, OutPort, Territory};
+use crate::engine::Engine;
+use crate::event::{Class, Event, Packet};
+use crate::ports::Ports;
+use crate::queue::EventQueue;
+use crate::world::Fault;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use weft_fabric::{Losses, Port};
+use weft_units::{Time, Wire};
+
+/// The links that end in a domain and may lose packets.
+#[derive(Debug)]
+pub(crate) struct Faults {
+    links: FxHashMap<InLink, Lossy>,
+}
+
+/// A link that may lose packets.
+#[derive(Debug)]
+struct Lossy {
+    losses: Losses,
+    wire: Wire,
+    delay: Time,
+    /// The start of the last transmission that was looked at.
+    asked: Time,
+}
+
+impl Faults {
+    /// The links that end in a domain.
+    pub(crate) fn new(config: &RunConfig, territory: &Territory) -> Faults {
+        let links = territory.links.enumerate().filter_map(|(own, id)| {
+            let Port { rate, delay, .. } = config.port_at_start(*id);
+            let losses = config.failures.losses(*id)?;
+            Some((own, Lossy { losses, wire: Wire::new(rate), delay, asked: Time::ZERO }))
+        });
+        Faults { links: links.collect() }
+    }
+
+    /// Whether `packet`, which should arrive by `link` now, was lost on it.
+    #[cold]
+    pub(crate) fn is_lost(&mut self, now: Time, link: InLink, packet: &Packet) -> bool {
+        let Some(lossy) = self.links.get_mut(&link) else { return false };
+        let left = now - lossy.delay;
+        let began = left.0.saturating_sub(lossy.wire.time(u32::from(packet.size)).0);
+        // Where the rate changed in between, the start is not exact, and must not run back.
+        lossy.asked = lossy.asked.max(Time(began));
+        lossy.losses.is_lost(lossy.asked, left.max(lossy.asked))
+    }
+}
+
+impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
+    /// Schedules what happens to this domain's ports, and to its knowledge of others.
+    pub(crate) fn schedule_faults(&mut self) {
+        let world = Arc::clone(&self.world);
+        for (number, (at, fault)) in world.faults.iter().enumerate() {
+            let is_ours = match fault {
+                Fault::Rate(change) => world.cut.ports[change.port].domain == self.own,
+                Fault::Routes(_) => true,
+            };
+            if is_ours {
+                self.agenda.push(Event::new(*at, Class::Fault, number as u32));
+            }
+        }
+    }
+
+    /// A `Fault` event.
+    #[cold]
+    pub(crate) fn fault(&mut self, number: u32) {
+        let world = Arc::clone(&self.world);
+        match &world.faults[number as usize].1 {
+            Fault::Rate(change) => {
+                let port: OutPort = world.cut.ports[change.port].own;
+                self.ports.set_rate(self.now, port, change.rate);
+            }
+            Fault::Routes(detours) => self.routing.go_around(detours),
+        }
+    }
+
+    /// `packet`, which came by the link that `reverse` leads back, is gone: that lost it, or no
+    /// way is left to where it goes.
+    #[cold]
+    pub(crate) fn lose(&mut self, reverse: OutPort, packet: &Packet) {
+        if let Some(audit) = &mut self.audit {
+            audit.lost(reverse, packet);
+        }
+        self.totals.wire_drops += 1;
+        self.totals.wire_dropped_bytes += u64::from(packet.size);
+        self.losses.add(packet);
+    }
+}

@@ -1,0 +1,30 @@
+//! Which queue pairs lost data packets, and how many: kept where packets are lost, which is far
+//! from their two ends and cold.
+
+use crate::event::{Packet, flag};
+use rustc_hash::FxHashMap;
+use weft_units::HostId;
+
+/// Data packets lost in one domain, by the receiving half of their queue pair.
+#[derive(Debug, Default)]
+pub struct Losses {
+    /// By destination host above the packet's `flow`.
+    counts: FxHashMap<u64, u32>,
+}
+
+impl Losses {
+    /// `packet` is gone; only data counts.
+    #[cold]
+    pub(crate) fn add(&mut self, packet: &Packet) {
+        if !packet.is(flag::CONTROL) {
+            let key = u64::from(packet.dst().0) << 32 | u64::from(packet.flow);
+            *self.counts.entry(key).or_default() += 1;
+        }
+    }
+
+    /// Destination, `flow` and count of every queue pair that lost something, in no order.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (HostId, u32, u32)> {
+        let counts = self.counts.iter();
+        counts.map(|(key, count)| (HostId((key >> 32) as u32), *key as u32, *count))
+    }
+}

@@ -1,0 +1,199 @@
+//! What comes back: data at its receiver, answers at their sender, timers.
+
+use crate::cut::OwnHost;
+use crate::engine::Engine;
+use crate::event::{Class, Event, Packet, ReceiverId, flag};
+use crate::ports::Ports;
+use crate::queue::EventQueue;
+use weft_balance::plan::{Route, Trouble};
+use weft_balance::steer::{Feedback, Steering};
+use weft_transport::{AckInfo, Acknowledged, Loss, Reply, Sender};
+use weft_units::{HostId, Time};
+
+impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
+    /// A data packet has reached its host.
+    #[inline(always)]
+    pub(crate) fn receive(&mut self, host: OwnHost, packet: Packet) {
+        let id = ReceiverId(packet.flow);
+        let flow = &mut self.receivers[id.domain()][id.number()];
+        let (back, message) = (flow.back(), flow.message);
+        if packet.is(flag::TRIMMED) {
+            let arrival = flow.receiver.on_trimmed(self.now, packet.seq);
+            return self.reply(host, back, packet, arrival.reply);
+        }
+        if packet.seq >= flow.highest {
+            flow.highest = packet.seq;
+        } else if !packet.is(flag::AGAIN) {
+            let behind = flow.highest - packet.seq;
+            flow.reordering.packets += 1;
+            flow.reordering.farthest = flow.reordering.farthest.max(behind);
+            self.totals.reordered += 1;
+            self.totals.reorder_distance += u64::from(behind);
+        }
+        let arrival = flow.receiver.on_data(self.now, packet.seq);
+        if arrival.accepted {
+            self.life.sign(self.now);
+            if flow.receiver.is_done() {
+                let bytes = flow.bytes;
+                self.piece_received(message, bytes);
+            }
+        } else if arrival.duplicate && packet.is(flag::AGAIN) {
+            self.totals.spurious += 1;
+            self.jobs.add_spurious(self.world.receiving[message]);
+        }
+        self.reply(host, back, packet, arrival.reply);
+    }
+
+    /// Answers a data packet. The acknowledgement retraces a pinned path.
+    #[inline(always)]
+    fn reply(&mut self, host: OwnHost, back: (HostId, u32), packet: Packet, reply: Reply) {
+        let (kind, aux) = match reply {
+            Reply::Ack { cumulative } => (flag::ACK, cumulative),
+            Reply::Nack { cumulative } => (flag::NACK, cumulative),
+            Reply::None => return,
+        };
+        let pinned = packet.is(flag::PINNED);
+        let route = if pinned { packet.path().flipped().0 } else { packet.route };
+        let (src, sender) = back;
+        let answer = Packet {
+            flow: sender,
+            seq: packet.seq,
+            aux,
+            to: src.0 | kind | packet.to & flag::PINNED | flag::echo(packet.to),
+            route,
+            size: self.config.packet.ack as u16,
+        };
+        self.totals.control_packets += 1;
+        let nic = host.nic();
+        self.ports.answer(self.now, nic, answer, &mut self.agenda);
+    }
+
+    /// An acknowledgement or NACK has reached the sender.
+    #[inline(always)]
+    pub(crate) fn answered(&mut self, host: OwnHost, packet: Packet) {
+        let flow = &mut self.senders[packet.flow as usize];
+        if flow.sender.is_done() {
+            return;
+        }
+        if packet.is(flag::NACK) {
+            return self.nacked(host, packet);
+        }
+        if !flow.fixed {
+            flow.steering.on_ack(Feedback {
+                now: self.now,
+                entropy: packet.route,
+                marked: packet.is(flag::ECHO),
+                answer_marked: packet.is(flag::MARKED),
+                rtt: flow.rtt(self.now, packet.seq),
+            });
+        }
+        let learnt = flow.sender.on_ack(self.now, packet.seq, packet.aux);
+        if let Some(departures) = &mut flow.departures {
+            departures.forget_below(packet.aux);
+        }
+        self.learn(host, &packet, learnt);
+    }
+
+    /// Passes on what an acknowledgement taught, and sends if it opened the window.
+    #[inline(always)]
+    fn learn(&mut self, host: OwnHost, packet: &Packet, learnt: Acknowledged) {
+        let id = packet.flow;
+        let flow = &mut self.senders[id as usize];
+        if learnt.packets > 0 {
+            flow.congestion.on_ack(&AckInfo {
+                now: self.now,
+                packets: learnt.packets,
+                marked: packet.is(flag::ECHO),
+                in_flight: learnt.in_flight,
+                rtt: flow.rtt(self.now, packet.seq),
+            });
+        }
+        if learnt.lost > 0 {
+            flow.congestion.on_loss(self.now, Loss::Gap);
+        }
+        if flow.sender.is_done() {
+            self.close_flow(host, id);
+        } else {
+            self.rejoin(id);
+        }
+        self.pull(host);
+    }
+
+    /// A NACK rewinds its queue pair and looks for another path, unless it is about a path
+    /// that the queue pair has left: what was sent since then is on its way elsewhere.
+    #[cold]
+    fn nacked(&mut self, host: OwnHost, packet: Packet) {
+        let flow = &mut self.senders[packet.flow as usize];
+        // The answer retraced the path, so its id has been swapped an odd number of times.
+        let path = Route::Pinned(packet.path().swapped());
+        if packet.is(flag::PINNED) && flow.route != path {
+            return;
+        }
+        if !flow.fixed && self.config.switch.trim.is_some() {
+            // What was trimmed met congestion, as a mark would say.
+            flow.steering.on_ack(Feedback {
+                now: self.now,
+                entropy: packet.route,
+                marked: true,
+                answer_marked: packet.is(flag::MARKED),
+                rtt: Time::ZERO,
+            });
+        }
+        let Some(learnt) = flow.sender.on_nack(self.now, packet.seq, packet.aux) else {
+            return;
+        };
+        flow.shaken = true;
+        flow.congestion.on_loss(self.now, Loss::Gap);
+        self.reroute(host, packet.flow, Trouble::Nack);
+        self.learn(host, &packet, learnt);
+    }
+
+    /// Asks the planner for a way around.
+    fn reroute(&mut self, host: OwnHost, id: u32, trouble: Trouble) {
+        let flow = &mut self.senders[id as usize];
+        let planner = &mut self.hosts[host].planner;
+        let fabric = self.config.fabric;
+        if let Some(route) = planner.trouble(self.now, flow.dst, flow.route, trouble, fabric) {
+            flow.route = route;
+        }
+    }
+
+    /// A `Timer` event: resends what timed out, and sleeps until the next deadline.
+    pub(crate) fn flow_timer(&mut self, id: u32) {
+        let rto = self.config.transport.rto;
+        let flow = &mut self.senders[id as usize];
+        if flow.sender.is_done() {
+            return;
+        }
+        let host = flow.src;
+        if flow.sender.on_timer(self.now, rto) > 0 {
+            flow.congestion.on_loss(self.now, Loss::TimeOut);
+            flow.steering.on_time_out(self.now);
+            self.reroute(host, id, Trouble::TimeOut);
+        }
+        if self.life.silence(self.now) > self.config.stall_after {
+            self.suspect = Some(self.now);
+        }
+        let flow = &mut self.senders[id as usize];
+        // A queue pair without anything out still needs its timer: it may be held back for
+        // good (a paused NIC), and only timers notice a stall.
+        let again = self.now.saturating_add(flow.sender.longest_sleep(rto));
+        let at = flow.sender.deadline(rto).map_or(again, |at| at.min(again));
+        let at = at.max(Time(self.now.0 + 1));
+        self.agenda.push(Event::new(at, Class::Timer, id));
+        self.rejoin(id);
+        self.pull(host);
+    }
+
+    /// The last acknowledgement is in: frees what the queue pair held.
+    #[cold]
+    fn close_flow(&mut self, host: OwnHost, id: u32) {
+        let flow = &mut self.senders[id as usize];
+        (flow.steering, flow.fixed) = (Steering::Fixed, true);
+        flow.sender = Sender::done();
+        flow.departures = None;
+        let (message, bytes) = (flow.message, flow.bytes);
+        self.hosts[host].active -= 1;
+        self.piece_sent(message, bytes);
+    }
+}

@@ -1,0 +1,151 @@
+//! The two halves of a queue pair, laid out for the cache.
+
+use crate::config::RunConfig;
+use crate::cut::OwnHost;
+use crate::event::ReceiverId;
+use crate::mail::Opening;
+use weft_balance::plan::Route;
+use weft_balance::steer::Steering;
+use weft_transport::{Congestion, Receiver, SendTimes, Sender};
+use weft_units::prefetch::prefetch;
+use weft_units::{HostId, MessageId, Time};
+
+/// The sending half of a queue pair: what decides whether it may send stands first, in two
+/// cache lines.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct SendFlow {
+    pub(super) sender: Sender,
+    pub(super) packets: u32,
+    /// In its host's round.
+    pub(super) queued: bool,
+    /// A `Start` event will bring it back: it has not started yet, or it is paced.
+    pub(super) waiting: bool,
+    /// Has entered its NIC's round once.
+    pub(super) started: bool,
+    /// A `Timer` event is under way.
+    pub(super) timed: bool,
+    pub(super) congestion: Congestion,
+    pub(super) route: Route,
+    /// What switches hash: stands for the addresses of the flow.
+    pub(super) key: u32,
+    pub(super) dst: HostId,
+    /// The receiving half.
+    pub(super) receiver: ReceiverId,
+    pub(super) src: OwnHost,
+    /// Payload of the last packet; all others are full.
+    pub(super) last_payload: u16,
+    /// All packets take `route`, whatever `steering` is.
+    pub(super) fixed: bool,
+    pub(crate) message: MessageId,
+    /// Has had a NACK since its last packet, and is to leave the beat of the others.
+    pub(super) shaken: bool,
+    pub(super) steering: Steering,
+    /// When its next packet is due, if it is paced.
+    pub(super) due: Time,
+    /// When each packet left, if somebody wants round-trip times.
+    pub(super) departures: Option<Box<SendTimes>>,
+    /// Payload of the whole flow.
+    pub(super) bytes: u64,
+}
+
+impl SendFlow {
+    #[inline(always)]
+    pub(super) fn may_send(&self) -> bool {
+        !self.waiting
+            && self.sender.has_work()
+            && self.sender.in_flight() < self.congestion.window()
+    }
+    #[inline(always)]
+    pub(super) fn payload(&self, seq: u32, mtu: u32) -> u32 {
+        if self.sender.is_rateless() {
+            return self.bytes.min(u64::from(mtu)) as u32;
+        }
+        if seq + 1 == self.packets { u32::from(self.last_payload) } else { mtu }
+    }
+    /// From the departure of packet `seq` until now; zero where nobody asks.
+    #[inline(always)]
+    pub(super) fn rtt(&self, now: Time, seq: u32) -> Time {
+        match &self.departures {
+            None => Time::ZERO,
+            Some(times) => times.get(seq).map_or(Time::ZERO, |left| now - left),
+        }
+    }
+    /// Has the cache fetch what the flow's next packet or acknowledgement needs.
+    #[inline(always)]
+    pub(super) fn prefetch(&self) {
+        prefetch(self);
+        prefetch(&self.congestion);
+    }
+    pub(crate) fn is_done(&self) -> bool {
+        self.sender.is_done()
+    }
+}
+
+/// The receiving half of a queue pair: a cache line.
+#[derive(Debug)]
+#[repr(align(64))]
+pub(crate) struct ReceiveFlow {
+    pub(crate) receiver: Receiver,
+    pub(super) src: HostId,
+    /// The sending half, as the domain of `src` numbers it.
+    pub(super) sender: u32,
+    pub(crate) message: MessageId,
+    /// The highest number that has arrived.
+    pub(super) highest: u32,
+    /// Payload of the whole flow.
+    pub(super) bytes: u64,
+    pub(crate) reordering: Reordering,
+}
+
+/// Packets that had been sent once and came after one that was sent later (RFC 4737).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Reordering {
+    /// How many.
+    pub(crate) packets: u32,
+    /// How far the farthest was behind the highest that had come, in packets.
+    pub(crate) farthest: u32,
+}
+
+impl ReceiveFlow {
+    /// The receiving half of a new queue pair.
+    pub(crate) fn new(config: &RunConfig, opening: &Opening) -> ReceiveFlow {
+        let Opening { src, sender, message, bytes } = *opening;
+        let packets = packets_of(config, bytes);
+        let receiver = Receiver::new(&config.transport.recovery, packets);
+        let reordering = Reordering::default();
+        ReceiveFlow { receiver, src, sender, message, highest: 0, bytes, reordering }
+    }
+    /// Its sending half: whose, and the number that the domain of that host gave it.
+    pub(crate) fn back(&self) -> (HostId, u32) {
+        (self.src, self.sender)
+    }
+    /// Payload that has come in order, if some is missing yet.
+    pub(crate) fn bytes_of_open_piece(&self, mtu: u32) -> u64 {
+        match self.receiver.is_done() {
+            true => 0,
+            false => u64::from(self.receiver.expected()) * u64::from(mtu),
+        }
+    }
+}
+
+/// Into which parts, numbered and of so many bytes, accounting cuts a piece of `bytes`: whole
+/// packets, as equal as they can be.
+pub(super) fn parts(config: &RunConfig, bytes: u64) -> impl Iterator<Item = (u32, u64)> {
+    let mtu = u64::from(config.packet.mtu);
+    let packets = bytes.div_ceil(mtu);
+    let count = u64::from(config.pacing.subflows).clamp(1, packets);
+    let end = move |part: u64| (packets * part / count * mtu).min(bytes);
+    (0..count).map(move |part| (part as u32, end(part + 1) - end(part)))
+}
+
+/// `share` of `gap`.
+pub(super) fn stretched(gap: Time, share: f64) -> Time {
+    Time((gap.0 as f64 * share) as u64)
+}
+
+/// How many packets carry `bytes` of payload.
+pub(super) fn packets_of(config: &RunConfig, bytes: u64) -> u32 {
+    let packets = bytes.div_ceil(u64::from(config.packet.mtu));
+    u32::try_from(packets).expect("2^32 packets are too many")
+}

@@ -1,0 +1,255 @@
+//! The NIC of a host: queue pairs that take turns, and what their packets cause.
+//!
+//! The NIC serves the queue pairs that have something to send and an open window round robin,
+//! one packet each (paper 000, assumption 3). A queue pair that cannot send leaves the round;
+//! what opens its window brings it back at the end. Acknowledgements go before data.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | this one | the round, and sending |
+//! | `flow` | the two halves of a queue pair |
+//! | `open` | how messages become queue pairs |
+//! | `feedback` | receiving and answering, acknowledgements, timers |
+
+mod feedback;
+mod flow;
+mod open;
+
+pub(crate) use flow::{ReceiveFlow, SendFlow};
+
+use crate::config::{Pacing, RunConfig};
+use crate::cut::{OwnHost, Territory};
+use crate::engine::Engine;
+use crate::event::{Class, Event, Packet, flag};
+use crate::ports::{Ports, Ready};
+use crate::queue::EventQueue;
+use flow::stretched;
+use std::collections::VecDeque;
+use weft_balance::plan::Planner;
+use weft_balance::steer::Departure;
+use weft_fabric::PathId;
+use weft_units::{Draw, HostId, IdVec, Stream, Time, random};
+
+/// A host: its planner and the round of its NIC.
+#[derive(Debug)]
+pub(crate) struct Host {
+    /// Its number in the fabric.
+    pub(crate) id: HostId,
+    pub(crate) planner: Planner,
+    /// Queue pairs that want to send, the next one first.
+    round: VecDeque<u32>,
+    /// Random positions in the round.
+    positions: Stream,
+    /// A `Wake` event is under way.
+    waking: bool,
+    /// When the pending `Flush` event comes.
+    pub(crate) flush_at: Option<Time>,
+    active: u32,
+    most_active: u32,
+    established: u32,
+}
+
+impl Host {
+    /// The hosts of a domain.
+    pub(crate) fn all(config: &RunConfig, territory: &Territory) -> IdVec<OwnHost, Host> {
+        let positions = Draw::new(config.seed, "queue-position");
+        let hosts = territory.hosts.iter();
+        hosts
+            .map(|host| Host {
+                id: *host,
+                planner: Planner::new(&config.balance, *host, config.seed, config.packet.mtu),
+                round: VecDeque::new(),
+                positions: positions.stream(u64::from(host.0)),
+                waking: false,
+                flush_at: None,
+                active: 0,
+                most_active: 0,
+                established: 0,
+            })
+            .collect()
+    }
+    pub(crate) fn most_active(&self) -> u32 {
+        self.most_active
+    }
+    pub(crate) fn established(&self) -> u32 {
+        self.established
+    }
+    fn open_queue_pair(&mut self) {
+        self.established += 1;
+        self.active += 1;
+        self.most_active = self.most_active.max(self.active);
+    }
+}
+
+impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
+    /// Puts a new queue pair into its NIC's round: at the end, or anywhere if so configured.
+    fn enter_round(&mut self, id: u32) {
+        let flow = &mut self.senders[id as usize];
+        (flow.waiting, flow.queued, flow.started) = (false, true, true);
+        flow.due = self.now;
+        let host = &mut self.hosts[flow.src];
+        let len = host.round.len();
+        let at = match self.config.balance.random_position {
+            true => host.positions.below(len as u32 + 1) as usize,
+            false => len,
+        };
+        host.round.insert(at, id);
+    }
+
+    /// Lets the NIC look for work once everything that happens now has been posted.
+    fn wake_later(&mut self, host: OwnHost) {
+        let state = &mut self.hosts[host];
+        if !state.waking {
+            state.waking = true;
+            self.agenda.push(Event::new(self.now, Class::Wake, host.0));
+        }
+    }
+
+    pub(crate) fn wake(&mut self, host: OwnHost) {
+        self.hosts[host].waking = false;
+        self.pull(host);
+    }
+
+    /// A `Start` event: the queue pair begins, or its pacing gap is over.
+    pub(crate) fn start_flow(&mut self, id: u32) {
+        let flow = &mut self.senders[id as usize];
+        let host = flow.src;
+        if !flow.started {
+            self.enter_round(id);
+            return self.wake_later(host);
+        }
+        flow.waiting = false;
+        self.rejoin(id);
+        self.pull(host);
+    }
+
+    /// Brings a queue pair back into the round if it can send.
+    #[inline(always)]
+    fn rejoin(&mut self, id: u32) {
+        let flow = &mut self.senders[id as usize];
+        if !flow.queued && flow.may_send() {
+            flow.queued = true;
+            if flow.congestion.is_paced() {
+                // What it could not send while it had nothing to send is not made up for.
+                flow.due = flow.due.max(self.now);
+            }
+            self.hosts[flow.src].round.push_back(id);
+        }
+    }
+
+    /// If the NIC of `host` is free, sends the next packet in turn.
+    #[inline(always)]
+    pub(crate) fn pull(&mut self, host: OwnHost) {
+        let nic = host.nic();
+        loop {
+            let round = &mut self.hosts[host].round;
+            if round.is_empty() || self.ports.ready(self.now, nic, &mut self.agenda) == Ready::Told
+            {
+                return;
+            }
+            let id = round.pop_front().expect("not empty");
+            let flow = &mut self.senders[id as usize];
+            flow.queued = false;
+            if flow.may_send() {
+                return self.send_data(host, id);
+            }
+        }
+    }
+
+    /// Puts the next packet of queue pair `id` on the wire.
+    #[inline(always)]
+    fn send_data(&mut self, host: OwnHost, id: u32) {
+        let flow = &mut self.senders[id as usize];
+        let sent = flow.sender.send(self.now);
+        let route = match flow.fixed {
+            true => flow.route,
+            false => {
+                let at = Departure { now: self.now, in_flight: flow.sender.in_flight() - 1 };
+                flow.steering.route(flow.route, at)
+            }
+        };
+        if let Some(departures) = &mut flow.departures {
+            departures.put(sent.seq, self.now);
+        }
+        let (route, flags) = Packet::encode(route);
+        let again = if sent.retransmission { flag::AGAIN } else { 0 };
+        let size = flow.payload(sent.seq, self.config.packet.mtu) + self.config.packet.header;
+        let to = flow.dst.0 | flags | again;
+        let packet = Packet {
+            flow: flow.receiver.0,
+            seq: sent.seq,
+            aux: flow.key,
+            to,
+            route,
+            size: size as u16,
+        };
+        if let Some(gap) = flow.congestion.pacing(size) {
+            self.wait_for_gap(host, id, gap);
+        } else if flow.may_send() {
+            flow.queued = true;
+            self.hosts[host].round.push_back(id);
+        }
+        self.totals.packets += 1;
+        if sent.retransmission {
+            self.totals.retransmits += 1;
+            let message = self.senders[id as usize].message;
+            self.jobs.add_retransmit(self.world.sending[message]);
+        }
+        self.arm_timer(id);
+        let next = self.hosts[host].round.front();
+        let more = next.is_some();
+        if let Some(next) = next {
+            self.senders[*next as usize].prefetch();
+        }
+        let nic = host.nic();
+        self.ports.send(self.now, nic, packet, more, &mut self.agenda);
+    }
+
+    /// Holds queue pair `id` back until its next packet is due. Packets are due at a steady
+    /// beat, even if the NIC, busy with others, sends some of them late.
+    #[inline(always)]
+    fn wait_for_gap(&mut self, host: OwnHost, id: u32, gap: Time) {
+        let gap = self.gap_after(id, gap);
+        let flow = &mut self.senders[id as usize];
+        flow.due = flow.due + gap;
+        if flow.due > self.now {
+            flow.waiting = true;
+            self.agenda.push(Event::new(flow.due, Class::Start, id));
+        } else if flow.may_send() {
+            flow.queued = true;
+            self.hosts[host].round.push_back(id);
+        }
+    }
+
+    /// The gap after the packet that queue pair `id` sends now, where `gap` is the usual one.
+    fn gap_after(&mut self, id: u32, gap: Time) -> Time {
+        let Pacing { gap_jitter, desynchronise, .. } = self.config.pacing;
+        if gap_jitter == 0.0 && !desynchronise {
+            return gap;
+        }
+        let flow = &mut self.senders[id as usize];
+        let draw = |purpose| {
+            let bits = Draw::new(self.config.seed, purpose).at(u64::from(flow.key), self.now.0);
+            random::unit(bits)
+        };
+        let gap = gap + stretched(gap, gap_jitter * draw("pacing-gap"));
+        match std::mem::take(&mut flow.shaken) && desynchronise {
+            true => stretched(gap, 0.5 + draw("pacing-shaken")),
+            false => gap,
+        }
+    }
+
+    #[inline(always)]
+    fn arm_timer(&mut self, id: u32) {
+        let flow = &mut self.senders[id as usize];
+        if !flow.timed {
+            flow.timed = true;
+            let rto = self.config.transport.rto;
+            let at = self.now.saturating_add(flow.sender.longest_sleep(rto));
+            self.agenda.push(Event::new(at, Class::Timer, id));
+        }
+    }
+}
+
+/// A packet's size travels in 16 bits, its path id in the same 16 bits as its entropy.
+const _: () = assert!(size_of::<PathId>() == 2);

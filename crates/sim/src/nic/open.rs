@@ -1,0 +1,121 @@
+//! New queue pairs: how many, at what rate, from when on.
+
+use super::flow::{ReceiveFlow, SendFlow, packets_of, parts, stretched};
+use crate::cut::OwnHost;
+use crate::engine::Engine;
+use crate::event::{Class, Event, ReceiverId, Target};
+use crate::mail::Opening;
+use crate::ports::Ports;
+use crate::queue::EventQueue;
+use weft_balance::plan::Piece;
+use weft_balance::steer::Steering;
+use weft_transport::{Congestion, FlowPace, Sender};
+use weft_units::{Draw, Rate, Time, random};
+
+impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
+    /// Opens a queue pair, or the configured number of them, for every piece that the planner
+    /// of `host` has put out.
+    pub(crate) fn open_flows(&mut self, host: OwnHost) {
+        let mut pieces = std::mem::take(&mut self.pieces);
+        for piece in pieces.drain(..) {
+            for (part, bytes) in parts(self.config, piece.bytes) {
+                self.jobs.add_piece(self.world.sending[piece.message]);
+                self.open_flow(host, Piece { bytes, ..piece }, part);
+            }
+        }
+        self.pieces = pieces;
+    }
+
+    /// Opens a queue pair for the `subflow`-th part of a piece.
+    fn open_flow(&mut self, host: OwnHost, piece: Piece, subflow: u32) {
+        let config = self.config;
+        let packets = packets_of(config, piece.bytes);
+        let before_last = u64::from(packets - 1) * u64::from(config.packet.mtu);
+        let name = Draw::new(config.seed, "flow-key");
+        let key = name.at(u64::from(piece.message.0), u64::from(piece.part));
+        // The parts of a piece have its addresses, and random numbers of their own.
+        let part = u64::from(subflow) << 32 | u64::from(piece.part);
+        let own = name.at(u64::from(piece.message.0), part);
+        let id = self.senders.len() as u32;
+        assert!(id < Target::LIMIT, "{id} queue pairs are too many");
+        let receiver = self.open_receiver(host, id, &piece);
+        let steering = Steering::new(&config.balance, own, config.seed, config.packet.mtu);
+        let pace = self.pace(host, &piece);
+        let congestion = Congestion::new(&config.transport.congestion, &pace);
+        let is_timed = steering.is_timed() || congestion.wants_rtt();
+        let size = piece.bytes.min(u64::from(config.packet.mtu)) as u32 + config.packet.header;
+        let gap = congestion.pacing(size).unwrap_or(Time::ZERO);
+        let delay = piece.delay + self.start_delay(gap, own);
+        let fixed = steering.is_fixed();
+        self.senders.push(SendFlow {
+            sender: Sender::new(&config.transport.recovery, packets),
+            congestion,
+            steering,
+            route: piece.route,
+            key: key as u32,
+            src: host,
+            dst: piece.dst,
+            receiver,
+            message: piece.message,
+            packets,
+            last_payload: (piece.bytes - before_last) as u16,
+            fixed,
+            queued: false,
+            waiting: true,
+            started: false,
+            timed: false,
+            shaken: false,
+            due: Time::ZERO,
+            departures: is_timed.then(Box::default),
+            bytes: piece.bytes,
+        });
+        self.hosts[host].open_queue_pair();
+        if delay > Time::ZERO {
+            self.agenda.push(Event::new(self.now + delay, Class::Start, id));
+        } else {
+            self.enter_round(id);
+            self.wake_later(host);
+        }
+    }
+
+    /// What congestion control is told of the queue pair that carries `piece`.
+    fn pace(&self, host: OwnHost, piece: &Piece) -> FlowPace {
+        let config = self.config;
+        let message = &config.workload.messages()[piece.message];
+        let part = |rate: &Rate| {
+            let bits = u128::from(rate.as_bps()) * u128::from(piece.bytes);
+            Rate::bps(((bits / u128::from(message.bytes)) as u64).max(1))
+        };
+        FlowPace {
+            mtu: config.packet.mtu,
+            rate: config.pacing.rates.as_ref().map(|rates| part(&rates[piece.message])),
+            hops: config.fabric.hops(self.hosts[host].id, piece.dst),
+        }
+    }
+
+    /// How much later a queue pair starts whose packets leave every `gap`.
+    fn start_delay(&self, gap: Time, flow: u64) -> Time {
+        let share = self.config.pacing.start_gaps;
+        if share == 0.0 {
+            return Time::ZERO;
+        }
+        let bits = Draw::new(self.config.seed, "pacing-start").at(flow, 0);
+        stretched(gap, share * random::unit(bits))
+    }
+
+    /// Makes the receiving half of the queue pair that `host` opens as its `sender`.
+    fn open_receiver(&mut self, host: OwnHost, sender: u32, piece: &Piece) -> ReceiverId {
+        let Piece { message, bytes, dst, .. } = *piece;
+        let opening = Opening { src: self.hosts[host].id, sender, message, bytes };
+        let domain = self.world.cut.hosts[dst].domain;
+        let number = &mut self.opened[usize::from(domain)];
+        let id = ReceiverId::new(self.own, *number);
+        *number += 1;
+        if domain == self.own {
+            self.receivers[usize::from(domain)].push(ReceiveFlow::new(self.config, &opening));
+        } else {
+            self.agenda.mail_to(domain).openings.push(opening);
+        }
+        id
+    }
+}

@@ -1,0 +1,145 @@
+//! Trimming (NDP, SIGCOMM 2017; paper 002, section 4): where a queue is full, a packet loses its
+//! payload instead of its life. What is left of it, the header, goes ahead of all data in a lane
+//! of its own, and tells the receiver at once what it must ask for again; or it turns round and
+//! tells the sender. A header that finds its lane full is dropped.
+
+use super::lane::Entry;
+use super::limits::{Limits, Line};
+use super::queued::{QueuePorts, SPARED};
+use crate::agenda::Agenda;
+use crate::config::{RunConfig, TrimConfig, Victim};
+use crate::cut::OutPort;
+use crate::event::{Packet, flag};
+use crate::queue::EventQueue;
+use weft_units::{Draw, IdVec, PortId, Time};
+
+/// What trimming needs to know of the ports of a domain.
+#[derive(Debug)]
+pub(super) struct Trimming {
+    config: TrimConfig,
+    /// Kinds of packet that go ahead of data, as flags.
+    pub(super) express: u32,
+    /// Serialisation time of what waits in the lane ahead of data.
+    waiting: IdVec<OutPort, Time>,
+    coins: Draw,
+    /// Headers on their way back to their senders, which somebody must take now.
+    returned: Vec<Packet>,
+}
+
+impl Trimming {
+    /// For `ports` ports; `None` if switches do not trim.
+    pub(super) fn new(config: &RunConfig, ports: usize) -> Option<Trimming> {
+        let control = if config.switch.control_priority { flag::CONTROL } else { 0 };
+        config.switch.trim.map(|trim| Trimming {
+            config: trim,
+            express: control | flag::TRIMMED,
+            waiting: (0..ports).map(|_| Time::ZERO).collect(),
+            coins: Draw::new(config.seed, "trim-victim"),
+            returned: Vec::new(),
+        })
+    }
+    pub(super) fn waiting(&self, port: OutPort) -> Time {
+        self.waiting[port]
+    }
+    /// A packet that takes `time` joins the lane of `port`, or has left it.
+    pub(super) fn join(&mut self, port: OutPort, time: Time) {
+        self.waiting[port] = self.waiting[port] + time;
+    }
+    pub(super) fn leave(&mut self, port: OutPort, time: Time) {
+        self.waiting[port] = self.waiting[port] - time;
+    }
+    /// What waits takes as long as that at a new rate.
+    pub(super) fn set_waiting(&mut self, port: OutPort, time: Time) {
+        self.waiting[port] = time;
+    }
+    /// Whether a packet that takes `time` fits into the lane of a port that sends over `line`.
+    fn fits(&self, port: OutPort, line: &Line, time: Time) -> bool {
+        let room = line.wire.time(self.config.queue.min(u64::from(u32::MAX)) as u32);
+        self.waiting[port] + time <= room
+    }
+    /// What is left of `packet`.
+    fn trimmed(&self, packet: Packet) -> Packet {
+        let size = self.config.size.map_or(packet.size, |size| size.min(packet.size));
+        Packet { to: packet.to | flag::TRIMMED, size, ..packet }
+    }
+    /// Whether to trim the packet that arrives at `port` rather than the last in its queue,
+    /// the `count`-th time that it comes to that.
+    fn takes_arriving(&self, port: PortId, count: u64) -> bool {
+        match self.config.victim {
+            Victim::Arriving => true,
+            Victim::Tail => false,
+            Victim::Either => self.coins.at(u64::from(port.0), count) >> 63 == 0,
+        }
+    }
+}
+
+impl QueuePorts {
+    /// Headers that go back to their senders, the oldest first; empty without trimming.
+    pub(super) fn returned_headers(&mut self) -> Vec<Packet> {
+        self.trimming.as_mut().map_or(Vec::new(), |trim| std::mem::take(&mut trim.returned))
+    }
+
+    /// A data packet found no room at `port`: it is trimmed, or the last in the queue is and
+    /// leaves its place.
+    pub(super) fn trim<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        port: OutPort,
+        entry: Entry,
+        agenda: &mut Agenda<Q>,
+    ) {
+        let packet = entry.packet();
+        let record = &self.records[port];
+        let trimming = self.trimming.as_ref().expect("switches trim");
+        let last = self.waiting.last(self.ports[port].data);
+        let victim = match last {
+            Some(last)
+                // Of one size, so that the port's counts for the one stand for the other.
+                if last.packet().size == packet.size
+                    && !last.packet().is(flag::CONTROL)
+                    && !trimming.takes_arriving(record.id, record.trims()) =>
+            {
+                self.waiting.replace_last(self.ports[port].data, entry);
+                last.packet()
+            }
+            _ => packet,
+        };
+        let header = trimming.trimmed(victim);
+        self.records[port].trim(&victim, header.size);
+        if trimming.config.return_to_sender {
+            let trimming = self.trimming.as_mut().expect("switches trim");
+            return trimming.returned.push(header);
+        }
+        self.forward_express(now, port, header, agenda);
+    }
+
+    /// Queues `packet` at `port` ahead of all data.
+    pub(super) fn forward_express<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        port: OutPort,
+        packet: Packet,
+        agenda: &mut Agenda<Q>,
+    ) {
+        let line = &self.ports[port].line;
+        let time = line.wire.time(u32::from(packet.size));
+        let trimming = self.trimming.as_ref().expect("switches trim");
+        if !trimming.fits(port, line, time) {
+            return self.drop(port, &packet);
+        }
+        self.account(port, packet.size);
+        self.enqueue(now, port, Entry::new(packet, SPARED), true, agenda);
+    }
+
+    /// Whether a data packet that takes `time` fits behind the data that waits at `port`.
+    pub(super) fn fits_beside_headers(
+        &self,
+        limits: &Limits,
+        port: OutPort,
+        backlog: Time,
+        time: Time,
+    ) -> bool {
+        let headers = self.trimming.as_ref().map_or(Time::ZERO, |trim| trim.waiting(port));
+        limits.fits(backlog - headers, time)
+    }
+}

@@ -1,0 +1,163 @@
+//! What the registry of recoveries makes of its list: one enum for what a recovery is told and
+//! one for each of its halves, with a `match` behind every call.
+
+/// Takes `module::Recovery` for every recovery; each implements [`super::Recovery`].
+macro_rules! recoveries {
+    ($($module:ident::$Recovery:ident),* $(,)?) => {
+        $(pub use $module::$Recovery;)*
+
+        /// Any of the recoveries, with what it is told.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub enum RecoveryConfig {
+            $(#[doc = concat!("See [`", stringify!($Recovery), "`].")] $Recovery($Recovery)),*
+        }
+
+        $(impl From<$Recovery> for RecoveryConfig {
+            fn from(recovery: $Recovery) -> RecoveryConfig {
+                RecoveryConfig::$Recovery(recovery)
+            }
+        })*
+
+        /// All recoveries.
+        pub const RECOVERIES: &[RecoveryInfo] = &[$(<$Recovery as Recovery>::INFO),*];
+
+        impl RecoveryConfig {
+            /// The catalogue's line about it.
+            pub fn info(&self) -> &'static RecoveryInfo {
+                match self {
+                    $(RecoveryConfig::$Recovery(_) => const { &<$Recovery as Recovery>::INFO }),*
+                }
+            }
+
+            /// As [`RecoveryConfig::read`], with all options as they were understood.
+            ///
+            /// # Errors
+            /// As [`RecoveryConfig::read`].
+            pub fn settle(
+                name: &str,
+                given: &[(&str, &str)],
+            ) -> Result<(RecoveryConfig, Settled), OptionError> {
+                $(if name == <$Recovery as Recovery>::INFO.name {
+                    let owner = format!("recovery {name:?}");
+                    let mut options =
+                        Options::new(&owner, <$Recovery as Recovery>::INFO.options, given)?;
+                    let recovery = <$Recovery as Recovery>::read(&mut options)?;
+                    return Ok((recovery.into(), options.settle()?));
+                })*
+                let known: Vec<_> = RECOVERIES.iter().map(|info| info.name).collect();
+                Err(OptionError::unknown("recovery", name, &known))
+            }
+        }
+
+        /// The sending half of one queue pair. See [`SendHalf`] for the calls.
+        #[derive(Clone, Debug)]
+        pub enum Sender {
+            $(#[doc = concat!("Of [`", stringify!($Recovery), "`].")]
+            $Recovery(<$Recovery as Recovery>::Sender)),*
+        }
+
+        impl Sender {
+            /// As [`Recovery::sender`].
+            pub fn new(config: &RecoveryConfig, packets: u32) -> Sender {
+                match config {
+                    $(RecoveryConfig::$Recovery(recovery) => {
+                        Sender::$Recovery(recovery.sender(packets))
+                    })*
+                }
+            }
+            /// As [`SendHalf::RATELESS`].
+            #[inline(always)]
+            pub fn is_rateless(&self) -> bool {
+                match self {
+                    $(Sender::$Recovery(_) => {
+                        <<$Recovery as Recovery>::Sender as SendHalf>::RATELESS
+                    })*
+                }
+            }
+            /// As [`SendHalf::has_work`].
+            #[inline(always)]
+            pub fn has_work(&self) -> bool {
+                match self { $(Sender::$Recovery(half) => half.has_work()),* }
+            }
+            /// As [`SendHalf::in_flight`].
+            #[inline(always)]
+            pub fn in_flight(&self) -> u32 {
+                match self { $(Sender::$Recovery(half) => half.in_flight()),* }
+            }
+            /// As [`SendHalf::is_done`].
+            #[inline(always)]
+            pub fn is_done(&self) -> bool {
+                match self { $(Sender::$Recovery(half) => half.is_done()),* }
+            }
+            /// As [`SendHalf::send`].
+            #[inline(always)]
+            pub fn send(&mut self, now: Time) -> Sent {
+                match self { $(Sender::$Recovery(half) => half.send(now)),* }
+            }
+            /// As [`SendHalf::on_ack`].
+            #[inline(always)]
+            pub fn on_ack(&mut self, now: Time, seq: u32, cumulative: u32) -> Acknowledged {
+                match self { $(Sender::$Recovery(half) => half.on_ack(now, seq, cumulative)),* }
+            }
+            /// As [`SendHalf::on_nack`].
+            pub fn on_nack(
+                &mut self,
+                now: Time,
+                seq: u32,
+                cumulative: u32,
+            ) -> Option<Acknowledged> {
+                match self { $(Sender::$Recovery(half) => half.on_nack(now, seq, cumulative)),* }
+            }
+            /// As [`SendHalf::deadline`].
+            pub fn deadline(&self, rto: Time) -> Option<Time> {
+                match self { $(Sender::$Recovery(half) => half.deadline(rto)),* }
+            }
+            /// As [`SendHalf::on_timer`].
+            pub fn on_timer(&mut self, now: Time, rto: Time) -> u32 {
+                match self { $(Sender::$Recovery(half) => half.on_timer(now, rto)),* }
+            }
+            /// As [`SendHalf::longest_sleep`].
+            pub fn longest_sleep(&self, rto: Time) -> Time {
+                match self { $(Sender::$Recovery(half) => half.longest_sleep(rto)),* }
+            }
+        }
+
+        /// The receiving half of one queue pair. See [`ReceiveHalf`] for the calls.
+        #[derive(Clone, Debug)]
+        pub enum Receiver {
+            $(#[doc = concat!("Of [`", stringify!($Recovery), "`].")]
+            $Recovery(<$Recovery as Recovery>::Receiver)),*
+        }
+
+        impl Receiver {
+            /// As [`Recovery::receiver`].
+            pub fn new(config: &RecoveryConfig, packets: u32) -> Receiver {
+                match config {
+                    $(RecoveryConfig::$Recovery(recovery) => {
+                        Receiver::$Recovery(recovery.receiver(packets))
+                    })*
+                }
+            }
+            /// As [`ReceiveHalf::on_data`].
+            #[inline(always)]
+            pub fn on_data(&mut self, now: Time, seq: u32) -> Arrival {
+                match self { $(Receiver::$Recovery(half) => half.on_data(now, seq)),* }
+            }
+            /// As [`ReceiveHalf::on_trimmed`].
+            pub fn on_trimmed(&mut self, now: Time, seq: u32) -> Arrival {
+                match self { $(Receiver::$Recovery(half) => half.on_trimmed(now, seq)),* }
+            }
+            /// As [`ReceiveHalf::is_done`].
+            #[inline(always)]
+            pub fn is_done(&self) -> bool {
+                match self { $(Receiver::$Recovery(half) => half.is_done()),* }
+            }
+            /// As [`ReceiveHalf::expected`].
+            pub fn expected(&self) -> u32 {
+                match self { $(Receiver::$Recovery(half) => half.expected()),* }
+            }
+        }
+    };
+}
+
+pub(super) use recoveries;

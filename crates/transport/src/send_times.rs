@@ -1,0 +1,90 @@
+//! When the packets of a queue pair left: what a host keeps where somebody wants round-trip
+//! times (Swift among congestion controls, some load balancers).
+//!
+//! A ring by packet number. It holds the numbers from the first that is not yet forgotten to the
+//! last put in, and grows by doubling until these fit: as much memory as the widest such stretch
+//! ever took, which follows the window so long as [`SendTimes::forget_below`] is called.
+
+use weft_units::Time;
+
+/// The departure times of the packets of one queue pair, by number.
+#[derive(Clone, Debug, Default)]
+pub struct SendTimes {
+    /// Zero or a power of two slots; a number lies at its remainder.
+    ring: Box<[Time]>,
+    /// All numbers below are forgotten.
+    first: u32,
+    /// One beyond the greatest number put in, `first` at least. Slots of `first..end` are set.
+    end: u32,
+}
+
+/// A number that no packet has had yet: no departure is that late.
+const NEVER: Time = Time::MAX;
+
+impl SendTimes {
+    /// Slots that a ring starts with.
+    const LEAST: usize = 16;
+
+    /// Packet `seq` leaves at `now`. A packet that leaves again has its last departure kept, so
+    /// that an acknowledgement of its first copy makes its round trip look too short. A number
+    /// already forgotten stays so.
+    #[inline(always)]
+    pub fn put(&mut self, seq: u32, now: Time) {
+        if seq < self.first {
+            return;
+        }
+        if (seq - self.first) as usize >= self.ring.len() {
+            self.grow(seq);
+        }
+        while self.end <= seq {
+            self.set(self.end, NEVER);
+            self.end += 1;
+        }
+        self.set(seq, now);
+    }
+
+    /// When packet `seq` left last; `None`: it has not, or it is forgotten.
+    #[inline(always)]
+    pub fn get(&self, seq: u32) -> Option<Time> {
+        if !(self.first..self.end).contains(&seq) {
+            return None;
+        }
+        Some(self.ring[slot(&self.ring, seq)]).filter(|time| *time != NEVER)
+    }
+
+    /// Nobody will ask for a packet below `seq` any more: all of them are acknowledged.
+    #[inline(always)]
+    pub fn forget_below(&mut self, seq: u32) {
+        self.first = self.first.max(seq);
+        self.end = self.end.max(self.first);
+    }
+
+    /// How many numbers the ring has room for.
+    pub fn capacity(&self) -> usize {
+        self.ring.len()
+    }
+
+    #[inline(always)]
+    fn set(&mut self, seq: u32, time: Time) {
+        let slot = slot(&self.ring, seq);
+        self.ring[slot] = time;
+    }
+
+    /// Doubles the ring until `seq` has a slot of its own.
+    #[cold]
+    fn grow(&mut self, seq: u32) {
+        let span = (seq - self.first) as usize + 1;
+        let slots = span.next_power_of_two().max(SendTimes::LEAST);
+        let mut wider = vec![NEVER; slots].into_boxed_slice();
+        for old in self.first..self.end {
+            wider[slot(&wider, old)] = self.ring[slot(&self.ring, old)];
+        }
+        self.ring = wider;
+    }
+}
+
+/// Where `seq` lies in `ring`, which has some slots.
+#[inline(always)]
+fn slot(ring: &[Time], seq: u32) -> usize {
+    seq as usize & (ring.len() - 1)
+}
