@@ -81,6 +81,7 @@ impl Stage {
                 headroom: None,
                 resume_offset: 8000,
             }),
+            whole_packets: false,
             mark_control: false,
             control_priority: false,
             same_salt: false,

@@ -11,63 +11,10 @@
 use crate::Demands;
 use crate::classes::Classes;
 use crate::network::{Edge, Network, Shape, all_pairs, pairs};
+use crate::routing::Routing;
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::SupportedConeT::{NonnegativeConeT, ZeroConeT};
 use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver};
-
-/// How each pair of leaves splits its demand over planes, and each pair of pods over the cores
-/// of each plane.
-#[derive(Clone, Debug)]
-pub(crate) struct Routing {
-    leaves: Classes,
-    cores: Classes,
-    /// For each pair of leaf classes, shares by plane.
-    split: Vec<f64>,
-    /// For each pair of pods, shares by core class; those of a plane sum to one.
-    over: Vec<f64>,
-}
-
-/// Additions of rounded numbers, at most some millions, are off by less.
-const ROUNDING: f64 = 1e-9;
-
-impl Routing {
-    /// A share of the demands that this routing carries, counting links between switches only.
-    pub(crate) fn share(&self, network: &Network, demands: &Demands) -> f64 {
-        let shape = network.shape;
-        let mut load = vec![0.0; shape.switch_edges()];
-        let mut between_pods = vec![0.0; shape.pods * shape.pods * shape.mids];
-        for (src, dst) in pairs(shape.leaves) {
-            let amount = demands.between(src, dst) as f64;
-            if amount == 0.0 {
-                continue;
-            }
-            let classes = self.leaves.of[src] * self.leaves.len() + self.leaves.of[dst];
-            let pods = shape.pod(src) * shape.pods + shape.pod(dst);
-            for mid in 0..shape.mids {
-                let part = amount * self.split[classes * shape.mids + mid];
-                load[shape.edge(Edge::LeafUp(src, mid))] += part;
-                load[shape.edge(Edge::LeafDown(dst, mid))] += part;
-                between_pods[pods * shape.mids + mid] += part;
-            }
-        }
-        for (from, to) in pairs(shape.pods) {
-            let pods = from * shape.pods + to;
-            for plane in 0..shape.mids {
-                for core in shape.cores_of(plane) {
-                    let share = self.over[pods * self.cores.len() + self.cores.of[core]]
-                        / self.cores.size[self.cores.of[core]] as f64;
-                    let part = between_pods[pods * shape.mids + plane] * share;
-                    load[shape.edge(Edge::PodUp(from, core))] += part;
-                    load[shape.edge(Edge::PodDown(to, core))] += part;
-                }
-            }
-        }
-        let loaded = load.iter().zip(&network.capacity).filter(|(load, _)| **load > 0.0);
-        let shares = loaded.map(|(load, capacity)| *capacity as f64 / load);
-        let share = shares.fold(f64::INFINITY, f64::min);
-        share * demands.per as f64 * (1.0 - ROUNDING * 1e-2)
-    }
-}
 
 /// What the solver found: a routing, and a price of each edge between switches.
 pub(crate) struct Found {
@@ -75,10 +22,19 @@ pub(crate) struct Found {
     pub(crate) prices: Vec<f64>,
 }
 
-/// Solves the programme. `limit` is some upper limit of the share, of its magnitude.
+/// With more edges, classes counted once, the solver would take minutes.
+const SOLVED_EDGES: usize = 3_000;
+
+/// Solves the programme. `limit` is some upper limit of the share, of its magnitude. In a
+/// large fabric no price is found, and the routing is only a fair one.
 pub(crate) fn solve(network: &Network, demands: &Demands, limit: f64) -> Found {
+    let shape = network.shape;
     let leaves = Classes::leaves(network, demands);
     let cores = Classes::cores(network);
+    if 2 * (leaves.len() * shape.mids + shape.pods * cores.len()) > SOLVED_EDGES {
+        let prices = vec![0.0; shape.edges()];
+        return Found { routing: Routing::proportional(network, leaves, cores), prices };
+    }
     let program = Program::new(network, demands, leaves, cores, limit);
     program.solve(network)
 }
@@ -92,6 +48,10 @@ struct Program {
     split: Vec<Option<usize>>,
     over: Vec<Option<usize>>,
     variables: usize,
+    /// What one bit per second is in the programme.
+    scale: f64,
+    /// More capacity than all demands together could use.
+    plenty: f64,
     matrix: Triplets,
     /// The right-hand side, row by row.
     bounds: Vec<f64>,
@@ -132,32 +92,44 @@ impl Program {
             leaves,
             cores,
             variables: 1,
+            scale: 1.0,
+            plenty: 0.0,
             matrix: Triplets::default(),
             bounds: Vec::new(),
             equations: 0,
             edges: Vec::new(),
         };
-        // Capacities and demands near one, and the share too.
-        let unit = network.capacity.iter().copied().max().unwrap_or(1).max(1) as f64;
-        let amounts = program.class_demands(demands, limit / demands.per as f64 / unit);
+        // The share and what one edge of the busiest class carries are of the order of one: the
+        // solver's residuals are absolute.
+        let mut amounts = program.class_demands(demands);
+        let unit = program.busiest(&amounts) / shape.mids.max(shape.cores) as f64;
+        amounts.iter_mut().for_each(|amount| *amount /= unit);
+        program.scale = demands.per as f64 / limit / unit;
+        program.plenty = 2.0 * amounts.iter().sum::<f64>();
         program.number(network, &amounts);
         program.demand_rows(&amounts);
         program.plane_rows();
         program.equations = program.bounds.len();
-        program.leaf_rows(network, unit);
-        program.core_rows(network, unit);
+        program.leaf_rows(network);
+        program.core_rows(network);
         program.sign_rows();
         program
     }
 
-    /// Demands between leaf classes, times `scale`.
-    fn class_demands(&self, demands: &Demands, scale: f64) -> Vec<f64> {
+    /// Demands between leaf classes.
+    fn class_demands(&self, demands: &Demands) -> Vec<f64> {
         let mut amounts = vec![0.0; self.leaves.len() * self.leaves.len()];
         for (src, dst) in pairs(self.shape.leaves) {
             let classes = self.leaves.of[src] * self.leaves.len() + self.leaves.of[dst];
-            amounts[classes] += demands.between(src, dst) as f64 * scale;
+            amounts[classes] += demands.between(src, dst) as f64;
         }
         amounts
+    }
+
+    /// The most that any class sends.
+    fn busiest(&self, amounts: &[f64]) -> f64 {
+        let sums = amounts.chunks(self.leaves.len()).map(|row| row.iter().sum::<f64>());
+        sums.fold(0.0, f64::max)
     }
 
     fn pod_of_class(&self, class: usize) -> usize {
@@ -234,20 +206,20 @@ impl Program {
         }
     }
 
-    /// No edge carries more than its capacity: `variables` on the edge that stands for `size`.
+    /// `variables` together are at most `capacity`, in bits per second.
     fn capacity_row(&mut self, edge: usize, capacity: f64, variables: Vec<usize>) {
         if variables.is_empty() {
             return;
         }
         let row = self.bounds.len();
-        self.bounds.push(capacity);
+        self.bounds.push((capacity * self.scale).min(self.plenty));
         self.edges.push(edge);
         for variable in variables {
             self.matrix.push(row, variable, 1.0);
         }
     }
 
-    fn leaf_rows(&mut self, network: &Network, unit: f64) {
+    fn leaf_rows(&mut self, network: &Network) {
         let (shape, count) = (self.shape, self.leaves.len());
         for (class, mid) in (0..count).flat_map(|class| (0..shape.mids).map(move |m| (class, m))) {
             let (first, size) = (self.leaves.first[class], self.leaves.size[class] as f64);
@@ -257,13 +229,13 @@ impl Program {
             for (edge, variables) in
                 [(Edge::LeafUp(first, mid), up), (Edge::LeafDown(first, mid), down)]
             {
-                let capacity = network.capacity(edge) as f64 / unit * size;
+                let capacity = network.capacity(edge) as f64 * size;
                 self.capacity_row(shape.edge(edge), capacity, variables);
             }
         }
     }
 
-    fn core_rows(&mut self, network: &Network, unit: f64) {
+    fn core_rows(&mut self, network: &Network) {
         let (shape, count) = (self.shape, self.cores.len());
         for (pod, class) in (0..shape.pods).flat_map(|pod| (0..count).map(move |c| (pod, c))) {
             let (first, size) = (self.cores.first[class], self.cores.size[class] as f64);
@@ -273,7 +245,7 @@ impl Program {
             for (edge, variables) in
                 [(Edge::PodUp(pod, first), up), (Edge::PodDown(pod, first), down)]
             {
-                let capacity = network.capacity(edge) as f64 / unit * size;
+                let capacity = network.capacity(edge) as f64 * size;
                 self.capacity_row(shape.edge(edge), capacity, variables);
             }
         }
@@ -301,6 +273,10 @@ impl Program {
             tol_gap_abs: 1e-9,
             tol_gap_rel: 1e-9,
             tol_feas: 1e-9,
+            // Programmes with many equal optima stall otherwise.
+            iterative_refinement_max_iter: 50,
+            iterative_refinement_reltol: 1e-15,
+            iterative_refinement_abstol: 1e-14,
             ..DefaultSettings::default()
         };
         let solver =

@@ -36,7 +36,7 @@ pub struct Verdict {
 /// Links whose capacity the demands use up first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bottleneck {
-    /// The links, in port order. All of weight one: a cut.
+    /// The links, in port order; dead ones too, where demands would else pass by them.
     pub links: Vec<WeightedLink>,
     /// Their capacity in bits per second, each times its weight.
     pub capacity: f64,
@@ -46,8 +46,7 @@ pub struct Bottleneck {
 }
 
 impl Bottleneck {
-    /// Whether the links are a plain cut: no demand crosses them without need, and none
-    /// counts more than another.
+    /// Whether all weights are one, so that each demand just counts its fewest crossings.
     pub fn is_cut(&self) -> bool {
         self.links.iter().all(|link| link.weight == 1)
     }
@@ -217,17 +216,25 @@ fn even_share(network: &Network, demands: &Demands) -> Proof {
 /// The proof that is easiest to read among those that prove nearly the most: `cut`, or the
 /// prices as multiples of a simple fraction of the highest.
 fn nicest(network: &Network, demands: &Demands, cut: Cut, prices: &[f64]) -> Cut {
-    const SIMPLE: [u32; 9] = [1, 2, 3, 4, 6, 8, 12, 24, 1_000_000];
+    const SIMPLE: [u64; 9] = [1, 2, 3, 4, 6, 8, 12, 24, 1_000_000];
     let highest = prices.iter().copied().fold(0.0, f64::max);
     if highest == 0.0 {
         return cut;
     }
     let mut cuts = vec![cut];
-    cuts.extend(SIMPLE.iter().map(|parts| {
-        let scale = f64::from(*parts) / highest;
-        let lengths = prices.iter().map(|price| (price * scale + 0.5) as u64).collect();
-        Cut::new(network, demands, lengths)
-    }));
+    for parts in SIMPLE {
+        let scale = parts as f64 / highest;
+        let mut lengths: Vec<u64> =
+            prices.iter().map(|price| (price * scale + 0.5) as u64).collect();
+        // A dead link has no price, but no demand may pass by it: first as long as the longest
+        // link, which is easy to read, then as long as the longest path, which always does.
+        for dead in [parts, 4 * parts] {
+            for (length, capacity) in lengths.iter_mut().zip(&network.capacity) {
+                *length = if *capacity == 0 { dead } else { *length };
+            }
+            cuts.push(Cut::new(network, demands, lengths.clone()));
+        }
+    }
     let best = cuts.iter().cloned().reduce(Cut::tighter).expect("at least the cut");
     let as_good = |cut: &Cut| {
         cut.proof.limit() <= best.proof.limit() * (1.0 + NEARLY)

@@ -174,6 +174,9 @@ pub struct SwitchConfig {
     pub trim: Option<TrimConfig>,
     /// Pausing; `None`: lossy. With it no queue drops by its own length.
     pub pfc: Option<PfcConfig>,
+    /// In the length of a queue a packet counts in full until its last bit has left; else what is
+    /// left of it.
+    pub whole_packets: bool,
     /// Acknowledgements are marked like data, for schemes that look at that.
     pub mark_control: bool,
     /// Acknowledgements and NACKs overtake data in every queue.

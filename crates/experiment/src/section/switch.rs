@@ -36,6 +36,12 @@ pub(crate) fn read(r: &mut Reader<'_>, rate: Rate, packet: &PacketConfig) -> Res
     )?;
     let buffer = read_buffer(r, kind)?;
     let ecn = read_ecn(r, rate)?;
+    let whole_packets = r.get(
+        "whole_packets",
+        Flag,
+        Some(false),
+        "a packet counts in full until its last bit has left a queue; else what is left of it",
+    )?;
     let mark_control = r.get(
         "mark_control",
         Flag,
@@ -51,8 +57,16 @@ pub(crate) fn read(r: &mut Reader<'_>, rate: Rate, packet: &PacketConfig) -> Res
         r.get("control_priority", Flag, Some(false), "acknowledgements overtake data")?;
     let same_salt =
         r.get("same_salt", Flag, Some(false), "all switches hash alike (polarisation)")?;
-    let switch =
-        SwitchConfig { buffer, ecn, trim: None, pfc, mark_control, control_priority, same_salt };
+    let switch = SwitchConfig {
+        buffer,
+        ecn,
+        trim: None,
+        pfc,
+        whole_packets,
+        mark_control,
+        control_priority,
+        same_salt,
+    };
     Ok(SwitchSection { latency, switch, trims, trim })
 }
 

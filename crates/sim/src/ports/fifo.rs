@@ -5,6 +5,7 @@
 use super::commons::Commons;
 use super::limits::{Limits, Line, mark_bits, unmarked};
 use super::record::Record;
+use super::whole::Whole;
 use super::{Ports, Ready};
 use crate::agenda::Agenda;
 use crate::config::{Buffer, RunConfig, SwitchConfig};
@@ -23,6 +24,8 @@ pub struct FifoPorts {
     limits: Vec<Limits>,
     /// Where switches have memory that their ports share.
     commons: Option<Commons>,
+    /// Where a packet counts in full until it has left.
+    whole: Option<Whole>,
     records: IdVec<OutPort, Record>,
     losses: Losses,
     marks: Draw,
@@ -66,6 +69,7 @@ impl FifoPorts {
             ports: ports.collect(),
             limits,
             commons: has_account(&config.switch).then(|| Commons::new(config, cut, territory)),
+            whole: config.switch.whole_packets.then(|| Whole::new(territory.ports.len())),
             records: Record::all(config, territory),
             losses: Losses::default(),
             marks: Draw::new(config.seed, "ecn-mark"),
@@ -94,6 +98,9 @@ impl FifoPorts {
         fifo.peak = fifo.peak.max(fifo.free_at - now);
         fifo.bytes += u64::from(packet.size);
         fifo.packets += 1;
+        if let Some(whole) = &mut self.whole {
+            whole.join(port, fifo.free_at, size);
+        }
         agenda.arrive(fifo.free_at + fifo.line.delay, fifo.exit, packet);
     }
 }
@@ -131,7 +138,10 @@ impl Ports for FifoPorts {
     ) {
         let fifo = &self.ports[port];
         let limits = &self.limits[fifo.limits as usize];
-        let backlog = fifo.backlog(now);
+        let backlog = match &mut self.whole {
+            None => fifo.backlog(now),
+            Some(whole) => whole.settle(now, port),
+        };
         let size = fifo.line.wire.time(u32::from(packet.size));
         if !limits.fits(backlog, size) {
             return self.drop(port, &packet);
@@ -222,7 +232,10 @@ impl Ports for FifoPorts {
     }
 
     fn queued_bytes(&self, now: Time, port: OutPort) -> u64 {
-        self.records[port].bytes_of(self.ports[port].backlog(now))
+        self.records[port].bytes_of(match &self.whole {
+            None => self.ports[port].backlog(now),
+            Some(whole) => whole.standing(now, port),
+        })
     }
 
     fn shared_bytes(&self, now: Time, switch: OwnSwitch) -> Option<u64> {

@@ -5,7 +5,7 @@
 //! as shared buffers, PFC and priorities demand, and need two.
 //!
 //! A queue is measured in bytes still to be put on the wire, the rest of the packet in
-//! service included.
+//! service included; or all of that packet, if so configured.
 
 mod commons;
 mod fifo;
@@ -16,6 +16,7 @@ mod queued;
 mod record;
 mod shared;
 mod trim;
+mod whole;
 
 pub use fifo::FifoPorts;
 pub use queued::QueuePorts;

@@ -30,6 +30,9 @@ pub struct QueuePorts {
     rules: Rules,
     control_priority: bool,
     pub(super) trimming: Option<Trimming>,
+    /// Where a packet counts in full until it has left: how long the last one that each port put
+    /// on the wire takes.
+    in_service: Option<IdVec<OutPort, Time>>,
     pub(super) records: IdVec<OutPort, Record>,
     losses: Losses,
     marks: Draw,
@@ -194,6 +197,10 @@ impl QueuePorts {
             rules: Rules::new(&config.switch),
             control_priority: config.switch.control_priority,
             trimming: Trimming::new(config, territory.ports.len()),
+            in_service: config
+                .switch
+                .whole_packets
+                .then(|| territory.ports.iter().map(|_| Time::ZERO).collect()),
             records: Record::all(config, territory),
             losses: Losses::default(),
             marks: Draw::new(config.seed, "ecn-mark"),
@@ -201,6 +208,17 @@ impl QueuePorts {
             pauses_sent: 0,
             switch: config.switch,
             packet: config.packet,
+        }
+    }
+
+    /// The length of the queue of `port`, as configured, in time.
+    #[inline(always)]
+    fn standing(&self, now: Time, port: OutPort) -> Time {
+        let queue = &self.ports[port];
+        match &self.in_service {
+            None => queue.backlog(now),
+            Some(_) if queue.busy_until <= now => queue.waiting,
+            Some(in_service) => queue.waiting + in_service[port],
         }
     }
 
@@ -223,6 +241,9 @@ impl QueuePorts {
         queue.peak = queue.peak.max(queue.backlog(now) + time);
         let held = queue.paused && !(first && self.control_priority);
         if queue.is_idle(now) && !held {
+            if let Some(in_service) = &mut self.in_service {
+                in_service[port] = time;
+            }
             return queue.serve(now, port, entry, &mut self.switches, agenda);
         }
         queue.waiting += time;
@@ -261,6 +282,9 @@ impl QueuePorts {
         };
         let time = queue.line.wire.time(u32::from(entry.packet().size));
         queue.waiting -= time;
+        if let Some(in_service) = &mut self.in_service {
+            in_service[port] = time;
+        }
         if first && let Some(trimming) = &mut self.trimming {
             trimming.leave(port, time);
         }
@@ -275,6 +299,9 @@ impl QueuePorts {
         let pause = queue.ingress.pause;
         queue.told_pause = pause;
         queue.busy_until = now + queue.line.wire.time(u32::from(PAUSE_FRAME_BYTES));
+        if let Some(in_service) = &mut self.in_service {
+            in_service[port] = queue.busy_until - now;
+        }
         queue.tell_end(port, agenda);
         let to = if pause { flag::PAUSE } else { flag::RESUME };
         let frame = Packet { to, size: PAUSE_FRAME_BYTES, ..Packet::default() };
@@ -350,7 +377,7 @@ impl QueuePorts {
             shared.memory.total += size;
             return Some(SPARED);
         }
-        let backlog = queue.backlog(now);
+        let backlog = self.standing(now, port);
         let limits = &self.limits[usize::from(queue.limits)];
         let time = queue.line.wire.time(u32::from(packet.size));
         if !limits.fits(backlog, time) && !self.fits_beside_headers(limits, port, backlog, time) {
@@ -467,7 +494,7 @@ impl Ports for QueuePorts {
         let queue = &self.ports[port];
         let limits = &self.limits[usize::from(queue.limits)];
         let bits = || mark_bits(self.marks, self.records[port].id, queue.packets);
-        if !packet.is(self.unmarked) && limits.marks(queue.backlog(now), bits) {
+        if !packet.is(self.unmarked) && limits.marks(self.standing(now, port), bits) {
             packet.to |= flag::MARKED;
             self.records[port].mark();
         }
@@ -571,7 +598,7 @@ impl Ports for QueuePorts {
     }
 
     fn queued_bytes(&self, now: Time, port: OutPort) -> u64 {
-        self.records[port].bytes_of(self.ports[port].backlog(now))
+        self.records[port].bytes_of(self.standing(now, port))
     }
 
     fn shared_bytes(&self, now: Time, switch: OwnSwitch) -> Option<u64> {

@@ -53,6 +53,7 @@ impl Setup {
                 ecn: None,
                 trim: None,
                 pfc: None,
+                whole_packets: false,
                 mark_control: false,
                 control_priority: false,
                 same_salt: false,

@@ -209,6 +209,7 @@ impl Memory {
             ecn: self.ecn,
             trim: None,
             pfc: (kind == Kind::Lossless).then_some(pfc),
+            whole_packets: false,
             mark_control: false,
             control_priority: self.control_priority && kind != Kind::PerPort,
             same_salt: self.same_salt,
