@@ -43,12 +43,12 @@ impl Faults {
         Faults { links: links.collect() }
     }
 
-    /// Whether `packet`, which should arrive by `link` now, was lost on it.
+    /// Whether a packet of `size` bytes, which should arrive by `link` now, was lost on it.
     #[cold]
-    pub(crate) fn is_lost(&mut self, now: Time, link: InLink, packet: &Packet) -> bool {
+    pub(crate) fn is_lost(&mut self, now: Time, link: InLink, size: u16) -> bool {
         let Some(lossy) = self.links.get_mut(&link) else { return false };
         let left = now - lossy.delay;
-        let began = left.0.saturating_sub(lossy.wire.time(u32::from(packet.size)).0);
+        let began = left.0.saturating_sub(lossy.wire.time(u32::from(size)).0);
         // Where the rate changed in between, the start is not exact, and must not run back.
         lossy.asked = lossy.asked.max(Time(began));
         lossy.losses.is_lost(lossy.asked, left.max(lossy.asked))
@@ -83,10 +83,11 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
     }
 
-    /// `packet`, which came by the link that `reverse` leads back, is gone: that lost it, or no
+    /// A packet, which came by the link that `reverse` leads back, is gone: that lost it, or no
     /// way is left to where it goes.
     #[cold]
-    pub(crate) fn lose(&mut self, reverse: OutPort, packet: &Packet) {
+    pub(crate) fn lose(&mut self, reverse: OutPort, (flow, to, size): (u32, u32, u16)) {
+        let packet = &Packet { flow, to, size, ..Packet::default() };
         if let Some(audit) = &mut self.audit {
             audit.lost(reverse, packet);
         }

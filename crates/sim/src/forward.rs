@@ -145,8 +145,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         if let Some(audit) = &mut self.audit {
             audit.arrived(link, &packet);
         }
-        if peer & Link::FAULTY != 0 && self.faults.is_lost(self.now, link, &packet) {
-            return self.lose(reverse, &packet);
+        if peer & Link::FAULTY != 0 && self.faults.is_lost(self.now, link, packet.size) {
+            return self.lose(reverse, (packet.flow, packet.to, packet.size));
         }
         if peer & Link::SWITCH != 0 {
             let switch = OwnSwitch(peer & !(Link::SWITCH | Link::FAULTY));
@@ -174,9 +174,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         } else if self.routing.plain {
             group.first.0 + hash::choose(hash_key(&packet), packet.route, salt, group.count)
         } else {
-            match self.choose_hop(switch, &packet, group) {
+            match self.choose_hop(switch, (packet.to, packet.aux, packet.route), group) {
                 Some(port) => port.0,
-                None => return self.lose(ingress, &packet),
+                None => return self.lose(ingress, (packet.flow, packet.to, packet.size)),
             }
         };
         let port = OutPort(port.wrapping_add(shift));
@@ -186,15 +186,17 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
     }
 
-    /// The port that the scheme chooses for `packet` among those of `group` that are left;
-    /// `None` if none is.
+    /// The port that the scheme chooses among those of `group` that are left for a packet, of
+    /// which it gets the parts that matter, since a packet that somebody borrows would have to
+    /// be put together in memory, for every hop. `None` if no port is left.
     #[inline(never)]
     fn choose_hop(
         &mut self,
         switch: OwnSwitch,
-        packet: &Packet,
+        (to, aux, route): (u32, u32, u16),
         group: PortGroup,
     ) -> Option<PortId> {
+        let packet = &Packet { to, aux, route, ..Packet::default() };
         let Switch { id, shift, salt } = self.switches[switch];
         let Routing { switching, detours, .. } = &mut self.routing;
         let left = detours.as_ref().and_then(|detours| detours.next_hops(id, packet.dst()));

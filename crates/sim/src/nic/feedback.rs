@@ -78,7 +78,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         if packet.is(flag::NACK) {
             return self.nacked(host, packet);
         }
-        if !flow.fixed {
+        if !flow.plain {
             flow.steering.on_ack(Feedback {
                 now: self.now,
                 entropy: packet.route,
@@ -88,7 +88,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             });
         }
         let learnt = flow.sender.on_ack(self.now, packet.seq, packet.aux);
-        if let Some(departures) = &mut flow.departures {
+        if !flow.plain
+            && let Some(departures) = &mut flow.departures
+        {
             departures.forget_below(packet.aux);
         }
         self.learn(host, &packet, learnt);
@@ -129,7 +131,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         if packet.is(flag::PINNED) && flow.route != path {
             return;
         }
-        if !flow.fixed && self.config.switch.trim.is_some() {
+        if !flow.plain && self.config.switch.trim.is_some() {
             // What was trimmed met congestion, as a mark would say.
             flow.steering.on_ack(Feedback {
                 now: self.now,
@@ -189,7 +191,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     #[cold]
     fn close_flow(&mut self, host: OwnHost, id: u32) {
         let flow = &mut self.senders[id as usize];
-        (flow.steering, flow.fixed) = (Steering::Fixed, true);
+        (flow.steering, flow.plain) = (Steering::Fixed, true);
         flow.sender = Sender::done();
         flow.departures = None;
         let (message, bytes) = (flow.message, flow.bytes);

@@ -5,7 +5,7 @@ use crate::cut::OwnHost;
 use crate::event::ReceiverId;
 use crate::mail::Opening;
 use weft_balance::plan::Route;
-use weft_balance::steer::Steering;
+use weft_balance::steer::{Departure, Steering};
 use weft_transport::{Congestion, Receiver, SendTimes, Sender};
 use weft_units::prefetch::prefetch;
 use weft_units::{HostId, MessageId, Time};
@@ -35,8 +35,9 @@ pub(crate) struct SendFlow {
     pub(super) src: OwnHost,
     /// Payload of the last packet; all others are full.
     pub(super) last_payload: u16,
-    /// All packets take `route`, whatever `steering` is.
-    pub(super) fixed: bool,
+    /// All packets take `route`, whatever `steering` is, and nobody wants round-trip times: what
+    /// comes below is of no interest.
+    pub(super) plain: bool,
     pub(crate) message: MessageId,
     /// Has had a NACK since its last packet, and is to leave the beat of the others.
     pub(super) shaken: bool,
@@ -63,9 +64,21 @@ impl SendFlow {
         }
         if seq + 1 == self.packets { u32::from(self.last_payload) } else { mtu }
     }
+    /// Packet `seq` leaves: by which route?
+    #[inline(always)]
+    pub(super) fn leave(&mut self, now: Time, seq: u32) -> Route {
+        if let Some(departures) = &mut self.departures {
+            departures.put(seq, now);
+        }
+        let at = Departure { now, in_flight: self.sender.in_flight() - 1 };
+        self.steering.route(self.route, at)
+    }
     /// From the departure of packet `seq` until now; zero where nobody asks.
     #[inline(always)]
     pub(super) fn rtt(&self, now: Time, seq: u32) -> Time {
+        if self.plain {
+            return Time::ZERO;
+        }
         match &self.departures {
             None => Time::ZERO,
             Some(times) => times.get(seq).map_or(Time::ZERO, |left| now - left),

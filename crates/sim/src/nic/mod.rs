@@ -26,7 +26,6 @@ use crate::queue::EventQueue;
 use flow::stretched;
 use std::collections::VecDeque;
 use weft_balance::plan::Planner;
-use weft_balance::steer::Departure;
 use weft_fabric::PathId;
 use weft_units::{Draw, HostId, IdVec, Stream, Time, random};
 
@@ -161,16 +160,10 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     fn send_data(&mut self, host: OwnHost, id: u32) {
         let flow = &mut self.senders[id as usize];
         let sent = flow.sender.send(self.now);
-        let route = match flow.fixed {
+        let route = match flow.plain {
             true => flow.route,
-            false => {
-                let at = Departure { now: self.now, in_flight: flow.sender.in_flight() - 1 };
-                flow.steering.route(flow.route, at)
-            }
+            false => flow.leave(self.now, sent.seq),
         };
-        if let Some(departures) = &mut flow.departures {
-            departures.put(sent.seq, self.now);
-        }
         let (route, flags) = Packet::encode(route);
         let again = if sent.retransmission { flag::AGAIN } else { 0 };
         let size = flow.payload(sent.seq, self.config.packet.mtu) + self.config.packet.header;

@@ -46,7 +46,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let size = piece.bytes.min(u64::from(config.packet.mtu)) as u32 + config.packet.header;
         let gap = congestion.pacing(size).unwrap_or(Time::ZERO);
         let delay = piece.delay + self.start_delay(gap, own);
-        let fixed = steering.is_fixed();
+        let plain = steering.is_fixed() && !is_timed;
         self.senders.push(SendFlow {
             sender: Sender::new(&config.transport.recovery, packets),
             congestion,
@@ -59,7 +59,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             message: piece.message,
             packets,
             last_payload: (piece.bytes - before_last) as u16,
-            fixed,
+            plain,
             queued: false,
             waiting: true,
             started: false,
