@@ -189,7 +189,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// The port that the scheme chooses among those of `group` that are left for a packet, of
     /// which it gets the parts that matter, since a packet that somebody borrows would have to
     /// be put together in memory, for every hop. `None` if no port is left.
-    #[inline(never)]
+    #[cold]
     fn choose_hop(
         &mut self,
         switch: OwnSwitch,
