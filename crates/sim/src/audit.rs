@@ -3,7 +3,7 @@
 
 use crate::config::RunConfig;
 use crate::cut::{InLink, OutPort, Territory};
-use crate::event::{Packet, flag};
+use crate::event::{Packet, Remains, flag};
 use crate::outcome::PortResult;
 use std::collections::BTreeMap;
 use weft_fabric::{Fabric, Node};
@@ -64,7 +64,7 @@ impl Audit {
     }
 
     /// `packet` came by the link that `reverse` leads back, and is gone.
-    pub(crate) fn lost(&mut self, reverse: OutPort, packet: &Packet) {
+    pub(crate) fn lost(&mut self, reverse: OutPort, packet: Remains) {
         self.lost[reverse] += u64::from(packet.size);
     }
 

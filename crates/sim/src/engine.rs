@@ -169,17 +169,23 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
         Ok(())
     }
 
+    /// Nearly all events are arrivals, and most of the others tell of a transmission: asking for
+    /// these two in turn is easier to predict than a jump to one of all classes.
     #[inline(always)]
     fn handle(&mut self, event: Event) {
         let target = event.target();
         let id = target.id();
-        match target.class() {
-            Class::Arrive => self.arrive(InLink(id), event.packet()),
-            Class::Transmitted => {
-                if self.ports.transmitted(self.now, OutPort(id), &mut self.agenda) {
-                    self.pull(OwnHost(id));
-                }
+        if target.is(Class::Arrive) {
+            return self.arrive(InLink(id), event.packet());
+        }
+        if target.is(Class::Transmitted) {
+            if self.ports.transmitted(self.now, OutPort(id), &mut self.agenda) {
+                self.pull(OwnHost(id));
             }
+            return;
+        }
+        match target.class() {
+            Class::Arrive | Class::Transmitted => unreachable!("handled above"),
             Class::Start => self.start_flow(id),
             Class::Timer => self.flow_timer(id),
             Class::News => self.dependency_met(id),

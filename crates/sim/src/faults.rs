@@ -7,7 +7,7 @@
 use crate::config::RunConfig;
 use crate::cut::{InLink, OutPort, Territory};
 use crate::engine::Engine;
-use crate::event::{Class, Event, Packet};
+use crate::event::{Class, Event, Remains};
 use crate::ports::Ports;
 use crate::queue::EventQueue;
 use crate::world::Fault;
@@ -86,8 +86,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// A packet, which came by the link that `reverse` leads back, is gone: that lost it, or no
     /// way is left to where it goes.
     #[cold]
-    pub(crate) fn lose(&mut self, reverse: OutPort, (flow, to, size): (u32, u32, u16)) {
-        let packet = &Packet { flow, to, size, ..Packet::default() };
+    pub(crate) fn lose(&mut self, reverse: OutPort, packet: Remains) {
         if let Some(audit) = &mut self.audit {
             audit.lost(reverse, packet);
         }

@@ -146,7 +146,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             audit.arrived(link, &packet);
         }
         if peer & Link::FAULTY != 0 && self.faults.is_lost(self.now, link, packet.size) {
-            return self.lose(reverse, (packet.flow, packet.to, packet.size));
+            return self.lose(reverse, packet.remains());
         }
         if peer & Link::SWITCH != 0 {
             let switch = OwnSwitch(peer & !(Link::SWITCH | Link::FAULTY));
@@ -176,7 +176,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         } else {
             match self.choose_hop(switch, (packet.to, packet.aux, packet.route), group) {
                 Some(port) => port.0,
-                None => return self.lose(ingress, (packet.flow, packet.to, packet.size)),
+                None => return self.lose(ingress, packet.remains()),
             }
         };
         let port = OutPort(port.wrapping_add(shift));

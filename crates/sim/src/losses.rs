@@ -1,7 +1,7 @@
 //! Which queue pairs lost data packets, and how many: kept where packets are lost, which is far
 //! from their two ends and cold.
 
-use crate::event::{Packet, flag};
+use crate::event::{Remains, flag};
 use rustc_hash::FxHashMap;
 use weft_units::HostId;
 
@@ -13,11 +13,11 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// `packet` is gone; only data counts.
+    /// A packet is gone; only data counts.
     #[cold]
-    pub(crate) fn add(&mut self, packet: &Packet) {
+    pub(crate) fn add(&mut self, packet: Remains) {
         if !packet.is(flag::CONTROL) {
-            let key = u64::from(packet.dst().0) << 32 | u64::from(packet.flow);
+            let key = u64::from(packet.to & flag::HOST) << 32 | u64::from(packet.flow);
             *self.counts.entry(key).or_default() += 1;
         }
     }

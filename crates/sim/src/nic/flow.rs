@@ -162,3 +162,7 @@ pub(super) fn packets_of(config: &RunConfig, bytes: u64) -> u32 {
     let packets = bytes.div_ceil(u64::from(config.packet.mtu));
     u32::try_from(packets).expect("2^32 packets are too many")
 }
+
+const _: () = assert!(size_of::<ReceiveFlow>() == 64, "a receiving half is one cache line");
+const _: () = assert!(size_of::<SendFlow>() == 192, "a sending half is three cache lines");
+const _: () = assert!(std::mem::offset_of!(SendFlow, message) <= 128);

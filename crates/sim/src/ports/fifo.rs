@@ -10,7 +10,7 @@ use super::{Ports, Ready};
 use crate::agenda::Agenda;
 use crate::config::{Buffer, RunConfig, SwitchConfig};
 use crate::cut::{Cut, Exit, OutPort, OwnSwitch, Territory};
-use crate::event::{Class, Event, Packet, flag};
+use crate::event::{Class, Event, Packet, Remains, flag};
 use crate::losses::Losses;
 use crate::outcome::PortResult;
 use crate::queue::EventQueue;
@@ -78,7 +78,7 @@ impl FifoPorts {
     }
 
     #[cold]
-    fn drop(&mut self, port: OutPort, packet: &Packet) {
+    fn drop(&mut self, port: OutPort, packet: Remains) {
         self.records[port].drop(packet);
         self.losses.add(packet);
     }
@@ -144,7 +144,7 @@ impl Ports for FifoPorts {
         };
         let size = fifo.line.wire.time(u32::from(packet.size));
         if !limits.fits(backlog, size) {
-            return self.drop(port, &packet);
+            return self.drop(port, packet.remains());
         }
         if let Some(commons) = &mut self.commons {
             let queued = match commons.drops_by_queue() {
@@ -153,7 +153,7 @@ impl Ports for FifoPorts {
             };
             let at = fifo.free_at.max(now) + size;
             if !commons.admit(now, (port, ingress), (queued, packet.size), at) {
-                return self.drop(port, &packet);
+                return self.drop(port, packet.remains());
             }
         }
         if limits.marks(backlog, || mark_bits(self.marks, self.records[port].id, fifo.packets))

@@ -13,7 +13,7 @@ use super::{Ports, Ready};
 use crate::agenda::Agenda;
 use crate::config::{PacketConfig, RunConfig, SwitchConfig};
 use crate::cut::{Cut, Exit, OutPort, OwnSwitch, Territory};
-use crate::event::{Class, Event, Packet, flag};
+use crate::event::{Class, Event, Packet, Remains, flag};
 use crate::losses::Losses;
 use crate::outcome::PortResult;
 use crate::queue::EventQueue;
@@ -399,7 +399,7 @@ impl QueuePorts {
     }
 
     #[cold]
-    pub(super) fn drop(&mut self, port: OutPort, packet: &Packet) {
+    pub(super) fn drop(&mut self, port: OutPort, packet: Remains) {
         self.records[port].drop(packet);
         self.losses.add(packet);
     }
@@ -417,7 +417,7 @@ impl QueuePorts {
         if self.trimming.is_some() && !packet.is(flag::CONTROL) {
             self.trim(now, port, Entry::new(packet, ingress), agenda);
         } else {
-            self.drop(port, &packet);
+            self.drop(port, packet.remains());
         }
     }
 

@@ -3,7 +3,7 @@
 
 use crate::config::RunConfig;
 use crate::cut::{OutPort, Territory};
-use crate::event::{Packet, flag};
+use crate::event::{Packet, Remains, flag};
 use crate::outcome::PortResult;
 use weft_units::{IdVec, PortId, Rate, Time};
 
@@ -54,7 +54,7 @@ impl Record {
         self.rate.bytes_in(backlog)
     }
     #[cold]
-    pub(super) fn drop(&mut self, packet: &Packet) {
+    pub(super) fn drop(&mut self, packet: Remains) {
         self.drops += 1;
         self.dropped_bytes += u64::from(packet.size);
         self.header_drops += u64::from(packet.is(flag::TRIMMED));

@@ -125,7 +125,7 @@ impl QueuePorts {
         let time = line.wire.time(u32::from(packet.size));
         let trimming = self.trimming.as_ref().expect("switches trim");
         if !trimming.fits(port, line, time) {
-            return self.drop(port, &packet);
+            return self.drop(port, packet.remains());
         }
         self.account(port, packet.size);
         self.enqueue(now, port, Entry::new(packet, SPARED), true, agenda);
