@@ -61,6 +61,14 @@ impl Value {
         }
     }
 
+    /// The text, if it is one.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
     /// The value in JSON, without spaces. Equal values have equal texts: canonical.
     pub fn to_json(&self) -> String {
         let mut text = String::new();
