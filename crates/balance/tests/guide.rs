@@ -1,14 +1,14 @@
-//! The scheme of `docs/add-a-scheme.md`, compiled as it stands there and put to work.
+//! The schemes of `docs/add-a-scheme.md`, compiled as they stand there and put to work.
 
 // The file says `crate::` and `super::`, as it would in `crates/balance/src/scheme`.
 mod forward {
-    pub(crate) use weft_balance::forward::{Hashed, SwitchContext};
+    pub(crate) use weft_balance::forward::{Forward, Hashed, Hops, Passing, SwitchContext};
 }
 mod plan {
     pub(crate) use weft_balance::plan::{HostContext, Route, Whole};
 }
 mod steer {
-    pub(crate) use weft_balance::steer::{Departure, FlowContext, Steer};
+    pub(crate) use weft_balance::steer::{Departure, Fixed, FlowContext, Steer};
 }
 // Public there, private to this test.
 #[allow(unreachable_pub)]
@@ -16,19 +16,24 @@ mod steer {
 mod scheme {
     pub(crate) use weft_balance::scheme::{Scheme, SchemeInfo};
     pub(crate) mod rotate;
+    pub(crate) mod two_choices;
 }
 
+use forward::{Forward, Hops, Passing, SwitchContext};
 use plan::Route;
 use scheme::rotate::Rotate;
+use scheme::two_choices::TwoChoices;
 use scheme::{Scheme, SchemeInfo};
 use steer::{Departure, FlowContext, Steer};
-use weft_units::{Options, Time};
+use weft_units::{HostId, Options, SwitchId, Time};
 
 const GUIDE: &str = include_str!("../../../docs/add-a-scheme.md");
 
 #[test]
-fn the_guide_shows_this_file() {
-    assert!(GUIDE.contains(&format!("```rust\n{}```\n", include_str!("guide/rotate.rs"))));
+fn the_guide_shows_these_files() {
+    for file in [include_str!("guide/rotate.rs"), include_str!("guide/two_choices.rs")] {
+        assert!(GUIDE.contains(&format!("```rust\n{file}```\n")));
+    }
 }
 
 #[test]
@@ -40,4 +45,43 @@ fn the_guides_scheme_rotates() {
     let at = Departure { now: Time::ZERO, in_flight: 0 };
     let routes = [0; 5].map(|_| flow.route(Route::Hashed(65_535), at));
     assert_eq!(routes, [65_535, 0, 1, 65_535, 0].map(Route::Hashed));
+}
+
+/// Queues of so many bytes.
+struct Queues(Vec<u64>);
+
+impl Hops for Queues {
+    fn count(&self) -> u32 {
+        self.0.len() as u32
+    }
+    fn queued(&self, hop: u32) -> u64 {
+        self.0[hop as usize]
+    }
+    fn group(&self) -> u32 {
+        0
+    }
+}
+
+/// Of 8 queues, each one byte longer than the one before, a packet that looks at two takes the
+/// longest only if it draws it twice: one in 64; the shortest with 15 in 64.
+#[test]
+fn the_guides_switches_choose() {
+    const INFO: SchemeInfo = TwoChoices::INFO;
+    let mut options = Options::new("the guide", INFO.options, &[]).unwrap();
+    let scheme = TwoChoices::read(&mut options).unwrap();
+    let context = SwitchContext { switch: SwitchId(3), seed: 1, buffer: 1_000 };
+    let packet = Passing { now: Time::ZERO, flow: 0, dst: HostId(5), control: false, hashed: 1 };
+    let mut switching = scheme.switching(&context);
+    let queues = Queues((0..8).collect());
+    let mut counts = [0u32; 8];
+    for _ in 0..64_000 {
+        counts[switching.choose(&packet, &queues) as usize] += 1;
+    }
+    // Within five standard deviations.
+    assert!(counts[0].abs_diff(15_000) < 550 && counts[7].abs_diff(1_000) < 160, "{counts:?}");
+    // A single hop costs no draw.
+    let (mut one, mut other) = (scheme.switching(&context), scheme.switching(&context));
+    assert_eq!(one.choose(&packet, &Queues(vec![9])), 0);
+    let next = |switching: &mut scheme::two_choices::Chooser| switching.choose(&packet, &queues);
+    assert!((0..50).all(|_| next(&mut one) == next(&mut other)));
 }

@@ -59,7 +59,8 @@ impl Resolved {
         // First, since a section that is missing may be there under a wrong name.
         check_sections(table)?;
         let mut root = Reader::root(table);
-        let mut resolved = read_sections(&mut root, folder)?;
+        let sections = read_sections(&mut root, folder);
+        let mut resolved = sections.map_err(|error| error.located_in(table))?;
         resolved.table = root.finish()?;
         check_memory(&resolved).map_err(|error| error.located_in(table))?;
         Ok(resolved)

@@ -4,6 +4,7 @@ mod common;
 
 use common::GOOD;
 use proptest::prelude::*;
+use weft_balance::scheme::{SCHEMES, SchemeInfo};
 use weft_experiment::{Format, Request, ShortKind, expand, shorthand};
 
 fn message(text: &str) -> String {
@@ -30,7 +31,7 @@ fn the_good_experiment_is_good() {
 
 #[test]
 fn each_mistake_names_source_key_and_mend() {
-    let schemes: Vec<_> = weft_balance::scheme::SCHEMES.iter().map(|info| info.name).collect();
+    let schemes: Vec<_> = SCHEMES.iter().map(SchemeInfo::spelling).collect();
     let unknown_scheme = format!(
         "fig.toml: balance.scheme (line 11): \"ecpm\" is not one of {}; did you mean \"ecmp\"?",
         schemes.join(", ")
@@ -166,8 +167,10 @@ fn each_mistake_names_source_key_and_mend() {
         ),
         (
             "hosts_per_leaf = 4",
-            "hosts_per_leaf = 4\n[fabric.switch]\nbuffer_kind = \"per-port\"\npfc = true",
-            r#"fig.toml: fabric.switch.pfc (line 9): needs a shared buffer; set buffer_kind = "shared" or pfc = false"#,
+            "hosts_per_leaf = 4\n[fabric.switch]\nbuffer_kind = \"per-port\"\npfc = true\n\
+             pfc_threshold = \"dynamic\"",
+            "fig.toml: fabric.switch.pfc_threshold (line 10): with per-port buffers there is \
+             nothing to share; give a size",
         ),
         (
             "hosts_per_leaf = 4",
@@ -263,7 +266,7 @@ fn each_mistake_names_source_key_and_mend() {
         (
             "leaves = 4\nspines = 2",
             "leaves = 60000\nspines = 60000",
-            "fig.toml: fabric: 3600240000 links are more than 16777216; use smaller counts",
+            "fig.toml: fabric (line 2): 3600240000 links are more than 16777216; use smaller counts",
         ),
         (
             "pattern = \"all-to-all\"",
@@ -480,20 +483,36 @@ pattern = "all-to-all"
 size = "16KB"
 launch = "same-rank"
 start_rank = 3
+[failures.slow]
+tier = "pod-up"
+groups = [0, 1]
+kind = "degraded"
+lost = 0.9
+start = "1us"
+[failures.dead]
+links = ["leaf-0 -> pod-0-agg-1"]
+kind = "down"
+detect = "never"
 [transport]
-congestion = "dctcp"
-dctcp_max_window = "2bdp"
+congestion = "swift"
+swift_max_window = "2bdp"
+recovery = "tcp"
+dup_acks = 6
+subflows = "auto"
 [balance]
 scheme = "ethereal"
 batch = "100ns"
 [probe]
 ports = ["leaf-0 -> pod-0-agg-1"]
 [sweep]
-"balance.scheme" = ["ecmp", "reps"]
+"balance.scheme" = ["ecmp", "subflows-2"]
+"failures.slow.count" = [1, 2]
 variant = [{ name = "a", fabric = { pods = 3 } }]
 seeds = [1, 2]
 [report]
 x = "balance.scheme"
+[run]
+completion = "acknowledged"
 "#;
 
 proptest! {
@@ -523,5 +542,5 @@ fn the_rich_experiment_is_good() {
     let (format, source) = (Format::Toml, "fig.toml");
     let request = Request { text: RICH, format, source, overrides: &[], seeds: None };
     let runs = expand(&request).unwrap_or_else(|error| panic!("{error}")).runs;
-    assert_eq!(runs.len(), 4);
+    assert_eq!(runs.len(), 8);
 }

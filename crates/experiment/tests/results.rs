@@ -1,6 +1,7 @@
 //! What a run leaves: the columns that the interface promises, and how runs end early.
 
 use std::sync::atomic::AtomicBool;
+use weft_balance::scheme::{SCHEMES, SchemeConfig};
 use weft_experiment::value::Value;
 use weft_experiment::{
     Cell, Column, Columns, Format, Request, Resolved, RunError, RunResult, Threads, expand,
@@ -179,14 +180,55 @@ fn a_stall_says_who_waits() {
     }
 }
 
+/// A lone message across the fabric: its acknowledgement of 60 bytes takes 80 ps a byte and 500 ns
+/// on each of four links.
+#[test]
+fn a_message_may_count_as_complete_when_its_sender_hears_of_it() {
+    let folder = std::env::temp_dir().join(format!("weft-completion-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("one.csv").display().to_string();
+    std::fs::write(&file, "src,dst,size\n0,5,4096\n").unwrap();
+    let lone =
+        INCAST.replace("pattern = \"incast\"\nsize = \"100KB\"", &format!("file = {file:?}"));
+    let late = result(&format!("{lone}[run]\ncompletion = \"acknowledged\"\n"));
+    let soon = result(&lone);
+    let back = 4.0 * (60.0 * 80e-12 + 500e-9);
+    let differ = number(&late, "cct_s") - number(&soon, "cct_s");
+    assert!((differ - back).abs() < 1e-12, "{differ}");
+    for column in ["finish_s", "fct_s"] {
+        let differ = floats(&late.flows, column)[0] - floats(&soon.flows, column)[0];
+        assert!((differ - back).abs() < 1e-12, "{column}: {differ}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// A link that never comes back, and of which nobody learns: told within a simulated second,
+/// whatever waits for it.
+#[test]
+fn a_blackhole_is_diagnosed_within_a_second() {
+    let dead = "[failures.dead]\nlinks = [\"leaf-0 -> host-0\"]\nkind = \"down\"\n\
+                detect = \"never\"\nstart = \"10us\"\n";
+    let ports = "switch = { buffer_kind = \"per-port\", buffer = \"100KB\" }\n[workload]";
+    for info in weft_transport::RECOVERIES {
+        let text = INCAST.replace("[workload]", ports);
+        let text = format!("{text}{dead}[transport]\nrecovery = {:?}\n", info.name);
+        let ended = run(&resolved(&text), 1, Threads::ONE, &AtomicBool::new(false));
+        let Err(RunError::Stalled(who)) = ended else { panic!("{}: {ended:?}", info.name) };
+        let now = who.split_once("(now ").and_then(|(_, rest)| rest.split_once(')')).unwrap().0;
+        let now = weft_units::parse_time(now).unwrap();
+        assert!(now > Time::ms(900) && now < Time::secs(1), "{}: {who}", info.name);
+    }
+}
+
 /// Whatever the registry lists can be named in an experiment, and runs to its end.
 #[test]
 fn every_registered_scheme_runs() {
-    for info in weft_balance::scheme::SCHEMES {
+    for (info, usual) in SCHEMES.iter().zip(SchemeConfig::all()) {
         let text = INCAST.replace("scheme = \"spray\"", &format!("scheme = {:?}", info.name));
         let result = result(&text);
         let scheme = result.row.iter().find(|(column, _)| *column == "scheme");
-        assert_eq!(scheme, Some(&("scheme", Cell::Text(info.name.into()))));
+        // With its number, if it has one: `subflows-4`.
+        assert_eq!(scheme, Some(&("scheme", Cell::Text(usual.name()))));
         assert!(number(&result, "slowdown") >= 1.0, "{}", info.name);
         // Seven senders of 100,000 bytes in packets of 4096.
         assert!(number(&result, "packets") >= 7.0 * 25.0, "{}", info.name);

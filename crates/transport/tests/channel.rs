@@ -1,31 +1,14 @@
-//! Both recoveries over a channel that loses, delays and reorders packets and answers alike.
-//!
-//! A model beside the sender counts what is out; after every step the two must agree.
+//! Go-back-N and selective repeat over a bad channel, with a model beside the sender that counts
+//! what is out; after every step the two must agree. What all recoveries have in common is in
+//! `delivery.rs`.
 
+mod common;
+
+use common::{Channel, FAIR, Parcel, Weather};
 use proptest::prelude::*;
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
-use weft_transport::{Receiver, RecoveryConfig, Reply, Sender};
-use weft_units::{Draw, Stream, Time};
-
-/// How the channel treats everybody.
-#[derive(Clone, Copy, Debug)]
-struct Weather {
-    /// Probability of a loss.
-    loss: f64,
-    delay: Time,
-    /// Random extra delay: packets overtake each other.
-    jitter: Time,
-    rto: Time,
-    window: u32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Parcel {
-    Data(u32),
-    Ack { seq: u32, cumulative: u32 },
-    Nack { cumulative: u32 },
-}
+use std::collections::{BTreeMap, BTreeSet};
+use weft_transport::{Receiver, RecoveryConfig, Reply, Sender, Trim};
+use weft_units::Time;
 
 /// What an observer who sees every call knows.
 #[derive(Debug, Default)]
@@ -52,9 +35,7 @@ struct World {
     sender: Sender,
     receiver: Receiver,
     model: Model,
-    chance: Stream,
-    under_way: BinaryHeap<Reverse<(Time, u64, Parcel)>>,
-    posted: u64,
+    channel: Channel,
 }
 
 impl World {
@@ -67,23 +48,11 @@ impl World {
             sender: Sender::new(&kind, packets),
             receiver: Receiver::new(&kind, packets),
             model: Model::default(),
-            chance: Draw::new(seed, "channel").stream(0),
-            under_way: BinaryHeap::new(),
-            posted: 0,
+            channel: Channel::new(weather, seed),
         }
     }
     fn is_go_back_n(&self) -> bool {
         self.kind == RecoveryConfig::GO_BACK_N
-    }
-
-    fn post(&mut self, parcel: Parcel) {
-        if self.chance.unit() < self.weather.loss {
-            return;
-        }
-        let jitter = Time(u64::from(self.chance.below(self.weather.jitter.0 as u32 + 1)));
-        let at = self.now + self.weather.delay + jitter;
-        self.posted += 1;
-        self.under_way.push(Reverse((at, self.posted, parcel)));
     }
 
     /// Runs until everything is acknowledged; returns the model.
@@ -117,7 +86,7 @@ impl World {
 
     /// Sends if the window is open; else waits for an arrival or the timer.
     fn step(&mut self) {
-        let arrival = self.under_way.peek().map(|Reverse((at, ..))| *at);
+        let arrival = self.channel.next();
         if arrival.is_some_and(|at| at <= self.now) {
             return self.arrive();
         }
@@ -149,7 +118,7 @@ impl World {
         assert_eq!(self.model.out.insert(sent.seq, self.now), None, "{} is out", sent.seq);
         self.model.active = self.now;
         self.model.sends += 1;
-        self.post(Parcel::Data(sent.seq));
+        self.channel.post_data(self.now, sent.seq, true);
     }
 
     fn timer(&mut self) {
@@ -173,11 +142,25 @@ impl World {
     }
 
     fn arrive(&mut self) {
-        let Reverse((_, _, parcel)) = self.under_way.pop().expect("just seen");
-        match parcel {
+        match self.channel.take() {
             Parcel::Data(seq) => self.data(seq),
+            Parcel::Header(seq) => self.header(seq),
             Parcel::Ack { seq, cumulative } => self.ack(seq, cumulative),
-            Parcel::Nack { cumulative } => self.nack(cumulative),
+            Parcel::Nack { seq, cumulative } => self.nack(seq, cumulative),
+        }
+    }
+
+    /// Go-back-N ignores headers; the others report each.
+    fn header(&mut self, seq: u32) {
+        let arrival = self.receiver.on_trimmed(self.now, seq);
+        let cumulative = self.receiver.expected();
+        let reply = match self.is_go_back_n() {
+            true => Reply::None,
+            false => Reply::Nack { cumulative },
+        };
+        assert_eq!((arrival.reply, arrival.accepted, arrival.duplicate), (reply, false, false));
+        if reply != Reply::None {
+            self.channel.post_answer(self.now, Parcel::Nack { seq, cumulative });
         }
     }
 
@@ -207,8 +190,12 @@ impl World {
         let missing = (0..).find(|seq| !self.model.accepted.contains(seq));
         assert_eq!(Some(self.receiver.expected()), missing);
         match arrival.reply {
-            Reply::Ack { cumulative } => self.post(Parcel::Ack { seq, cumulative }),
-            Reply::Nack { cumulative } => self.post(Parcel::Nack { cumulative }),
+            Reply::Ack { cumulative } => {
+                self.channel.post_answer(self.now, Parcel::Ack { seq, cumulative });
+            }
+            Reply::Nack { cumulative } => {
+                self.channel.post_answer(self.now, Parcel::Nack { seq, cumulative });
+            }
             Reply::None => {}
         }
     }
@@ -233,44 +220,56 @@ impl World {
         assert_eq!((learnt.packets, learnt.in_flight), (news, before));
     }
 
-    fn nack(&mut self, cumulative: u32) {
-        let stale = self.model.acknowledged.contains(&cumulative);
-        let learnt = self.sender.on_nack(self.now, cumulative, cumulative);
-        assert_eq!(learnt.is_none(), stale, "NACK for {cumulative}");
-        let Some(learnt) = learnt else { return };
-        assert_eq!(learnt.packets, self.acknowledge(0..cumulative));
-        self.model.active = self.now;
-        self.model.out.clear();
+    fn nack(&mut self, seq: u32, cumulative: u32) {
+        let before = self.model.out.len() as u32;
+        let learnt = self.sender.on_nack(self.now, seq, cumulative);
+        if self.is_go_back_n() {
+            let stale = self.model.acknowledged.contains(&cumulative);
+            assert_eq!(learnt.is_none(), stale, "NACK for {cumulative}");
+            let Some(learnt) = learnt else { return };
+            assert_eq!(learnt.packets, self.acknowledge(0..cumulative));
+            self.model.active = self.now;
+            self.model.out.clear();
+        } else {
+            let news = self.acknowledge(0..cumulative);
+            let lost = self.model.out.remove(&seq).is_some();
+            if lost {
+                self.model.lost.insert(seq);
+            }
+            let learnt = learnt.map(|learnt| (learnt.packets, learnt.in_flight));
+            assert_eq!(learnt, (lost || news > 0).then_some((news, before)));
+        }
     }
 }
 
-const BOTH: [RecoveryConfig; 2] = [RecoveryConfig::GO_BACK_N, RecoveryConfig::SELECTIVE_REPEAT];
-const FAIR: Weather =
-    Weather { loss: 0.0, delay: Time::us(5), jitter: Time::ZERO, rto: Time::us(40), window: 16 };
+const KINDS: [RecoveryConfig; 3] =
+    [RecoveryConfig::GO_BACK_N, RecoveryConfig::SELECTIVE_REPEAT, RecoveryConfig::Trim(Trim)];
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn everything_arrives_once_through_any_weather(
-        kind in prop::sample::select(&BOTH),
+        kind in prop::sample::select(&KINDS),
         packets in 1u32..150,
         window in prop_oneof![1u32..4, 1u32..200],
-        loss in 0.0f64..0.25,
+        loss in 0.0f64..0.3,
+        twice in prop_oneof![Just(0.0), 0.0f64..0.3],
+        trims in prop_oneof![Just(0.0), 0.0f64..0.3],
         delay in 1u64..10,
         jitter in prop_oneof![Just(0), 0u64..20],
         rto in 3u64..100,
         seed: u64,
     ) {
         let (delay, jitter, rto) = (Time::us(delay), Time::us(jitter), Time::us(rto));
-        let weather = Weather { loss, delay, jitter, rto, window };
+        let weather = Weather { loss, twice, trims, delay, jitter, rto, window };
         World::new(kind, packets, weather, seed).run();
     }
 }
 
 #[test]
 fn fair_weather_needs_no_retransmission() {
-    for kind in BOTH {
+    for kind in KINDS {
         let model = World::new(kind, 1000, FAIR, 1).run();
         assert_eq!((model.sends, model.duplicates), (1000, 0), "{kind:?}");
     }

@@ -1,6 +1,8 @@
-//! The rules of go-back-N and selective repeat, one by one.
+//! The rules of go-back-N, selective repeat, trimming and coding, one by one.
 
-use weft_transport::{Arrival, Receiver, RecoveryConfig, Reply, Sender, Sent};
+use weft_transport::{
+    Acknowledged, Arrival, Coding, Receiver, RecoveryConfig, Reply, Sender, Sent,
+};
 use weft_units::Time;
 
 const RTO: Time = Time::us(100);
@@ -166,5 +168,245 @@ mod selective_repeat {
         }
         assert!(sender.is_done() && receiver.is_done());
         assert_eq!(sender.deadline(RTO), None);
+    }
+}
+
+mod go_back_n_options {
+    use super::*;
+
+    fn told(options: &[(&str, &str)]) -> RecoveryConfig {
+        RecoveryConfig::read("go-back-n", options).unwrap()
+    }
+    fn replies(receiver: &mut Receiver, arrivals: &[(u64, u32)]) -> Vec<Reply> {
+        let reply = |(us, seq): &(u64, u32)| receiver.on_data(Time::us(*us), *seq).reply;
+        arrivals.iter().map(reply).collect()
+    }
+    const NACK: Reply = Reply::Nack { cumulative: 1 };
+
+    #[test]
+    fn a_rewind_may_go_to_the_start_of_the_message() {
+        let mut sender = sender(told(&[("nack_rewind", "message")]), 6);
+        send(&mut sender, Time::ZERO, 5);
+        let learnt = sender.on_nack(Time::us(9), 4, 3).unwrap();
+        assert_eq!(learnt, Acknowledged { packets: 3, in_flight: 5, lost: 0 });
+        // What is acknowledged is sent again, but is not out.
+        let again = send(&mut sender, Time::us(10), 4);
+        assert_eq!(seqs(&again), [0, 1, 2, 3]);
+        assert_eq!(sender.in_flight(), 1);
+        // It is acknowledged again, which says nothing new and moves nothing.
+        let learnt = sender.on_ack(Time::us(15), 0, 3);
+        assert_eq!(learnt, Acknowledged { packets: 0, in_flight: 1, lost: 0 });
+        let rest = send(&mut sender, Time::us(16), 2);
+        assert_eq!(
+            rest,
+            [Sent { seq: 4, retransmission: true }, Sent { seq: 5, retransmission: false }]
+        );
+    }
+
+    #[test]
+    fn a_time_out_rewinds_to_the_gap_all_the_same() {
+        let mut sender = sender(told(&[("nack_rewind", "message")]), 6);
+        send(&mut sender, Time::ZERO, 6);
+        sender.on_ack(Time::us(9), 1, 2);
+        assert_eq!(sender.on_timer(Time::us(9) + RTO, RTO), 4);
+        assert_eq!(seqs(&send(&mut sender, Time::ms(1), 4)), [2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn during_the_way_back_to_the_gap_nothing_is_out() {
+        let mut sender = sender(told(&[("nack_rewind", "message")]), 6);
+        send(&mut sender, Time::ZERO, 6);
+        sender.on_nack(Time::us(9), 5, 4);
+        send(&mut sender, Time::us(10), 3);
+        assert_eq!((sender.in_flight(), sender.deadline(RTO)), (0, None));
+        assert_eq!(sender.on_timer(Time::ms(9), RTO), 0);
+        // All of it was on its way after all: there is nothing left to send.
+        let learnt = sender.on_ack(Time::us(14), 5, 6);
+        assert_eq!(learnt.packets, 2);
+        assert!(sender.is_done() && !sender.has_work());
+    }
+
+    #[test]
+    fn a_gap_may_be_reported_again_and_again() {
+        let mut receiver = Receiver::new(&told(&[("nack_repeat", "true")]), 9);
+        let arrivals = [(0, 0), (1, 2), (2, 3), (3, 4), (4, 0), (5, 5), (6, 1), (7, 4)];
+        let (ack, later) = (|cumulative| Reply::Ack { cumulative }, Reply::Nack { cumulative: 2 });
+        let expected = [ack(1), NACK, NACK, NACK, ack(1), NACK, ack(2), later];
+        assert_eq!(replies(&mut receiver, &arrivals), expected);
+    }
+
+    #[test]
+    fn after_a_report_a_receiver_may_be_quiet() {
+        let quiet = told(&[("nack_quiet", "10us")]);
+        let mut receiver = Receiver::new(&quiet, 9);
+        let (ack, none) = (|cumulative| Reply::Ack { cumulative }, Reply::None);
+        // 1 comes, and with it a new gap: not reported before 10 us have gone by since 5 us.
+        let arrivals = [(4, 0), (5, 2), (6, 1), (7, 3), (14, 4), (15, 5), (16, 6)];
+        let expected = [ack(1), NACK, ack(2), none, none, Reply::Nack { cumulative: 2 }, none];
+        assert_eq!(replies(&mut receiver, &arrivals), expected);
+        // Together with repetitions: one report in 10 us.
+        let both = told(&[("nack_quiet", "10us"), ("nack_repeat", "true")]);
+        let mut receiver = Receiver::new(&both, 9);
+        let arrivals = [(4, 0), (5, 2), (14, 3), (15, 4), (24, 5), (25, 6)];
+        let expected = [ack(1), NACK, none, NACK, none, NACK];
+        assert_eq!(replies(&mut receiver, &arrivals), expected);
+    }
+
+    #[test]
+    fn headers_are_as_good_as_nothing() {
+        let mut receiver = Receiver::new(&RecoveryConfig::GO_BACK_N, 9);
+        let nothing = Arrival { reply: Reply::None, accepted: false, duplicate: false };
+        assert_eq!(receiver.on_trimmed(Time::ZERO, 0), nothing);
+        assert_eq!(receiver.expected(), 0);
+    }
+}
+
+mod trimming {
+    use super::*;
+
+    fn kind() -> RecoveryConfig {
+        RecoveryConfig::read("trim", &[]).unwrap()
+    }
+
+    #[test]
+    fn a_header_asks_for_its_packet() {
+        let mut receiver = Receiver::new(&kind(), 9);
+        receiver.on_data(Time::ZERO, 0);
+        receiver.on_data(Time::ZERO, 2);
+        let nack = |cumulative| Arrival {
+            reply: Reply::Nack { cumulative },
+            accepted: false,
+            duplicate: false,
+        };
+        assert_eq!(receiver.on_trimmed(Time::ZERO, 5), nack(1));
+        assert_eq!(receiver.on_trimmed(Time::ZERO, 2), nack(1), "though it is there");
+        receiver.on_data(Time::ZERO, 1);
+        assert_eq!(receiver.on_trimmed(Time::ZERO, 5), nack(3));
+    }
+
+    #[test]
+    fn exactly_the_trimmed_packet_is_sent_again_once() {
+        let mut sender = sender(kind(), 10);
+        send(&mut sender, Time::ZERO, 8);
+        // 5 came as a header, and 0 to 2 in full, of which the sender has not heard.
+        let learnt = sender.on_nack(Time::us(9), 5, 3).unwrap();
+        assert_eq!(learnt, Acknowledged { packets: 3, in_flight: 8, lost: 0 });
+        assert_eq!(sender.in_flight(), 4);
+        assert_eq!(sender.on_nack(Time::us(9), 5, 3), None, "known");
+        let sent = send(&mut sender, Time::us(10), 3);
+        assert_eq!(seqs(&sent), [5, 8, 9]);
+        assert!(sent[0].retransmission && !sender.has_work());
+        // Trimmed again, it goes again; acknowledged, it does not.
+        assert!(sender.on_nack(Time::us(20), 5, 3).is_some());
+        assert_eq!(seqs(&send(&mut sender, Time::us(21), 1)), [5]);
+        sender.on_ack(Time::us(30), 5, 3);
+        assert_eq!(sender.on_nack(Time::us(31), 5, 3), None);
+        // What has not left, or not yet, cannot have been trimmed.
+        assert_eq!(sender.on_nack(Time::us(32), 10, 3), None);
+        assert!(!sender.has_work());
+    }
+
+    #[test]
+    fn what_was_trimmed_and_sent_again_has_a_timer_of_its_own() {
+        let mut sender = sender(kind(), 4);
+        send(&mut sender, Time::ZERO, 4);
+        sender.on_nack(Time::us(50), 1, 1);
+        send(&mut sender, Time::us(60), 1);
+        assert_eq!(sender.deadline(RTO), Some(Time::us(2) + RTO), "2 is out longest");
+        sender.on_ack(Time::us(70), 3, 1);
+        sender.on_ack(Time::us(70), 2, 1);
+        assert_eq!(sender.deadline(RTO), Some(Time::us(60) + RTO));
+        assert_eq!(sender.on_timer(Time::us(60) + RTO, RTO), 1);
+        assert_eq!(seqs(&send(&mut sender, Time::ms(1), 1)), [1]);
+    }
+}
+
+mod coding {
+    use super::*;
+
+    fn code(overhead: f64, extra: u32) -> RecoveryConfig {
+        Coding { overhead, extra }.into()
+    }
+
+    #[test]
+    fn how_many_symbols_make_a_message() {
+        let symbols = |packets, overhead, extra| Coding { overhead, extra }.symbols(packets);
+        assert_eq!(symbols(500, 0.0, 0), 500);
+        assert_eq!(symbols(500, 0.05, 0), 525);
+        assert_eq!(symbols(501, 0.05, 0), 527, "25.05 are 26");
+        assert_eq!(symbols(500, 0.05, 1), 526);
+        // 500 packets and (1 + k) more, as in the study's code.
+        assert_eq!(symbols(500, 0.0, 26), 526);
+        assert_eq!(symbols(1, 0.05, 0), 2);
+        assert_eq!([symbols(3, 0.1, 0), symbols(30, 0.1, 0), symbols(31, 0.1, 0)], [4, 33, 35]);
+        assert_eq!(symbols(u32::MAX, 0.05, 7), u32::MAX);
+    }
+
+    #[test]
+    fn any_so_many_symbols_are_the_message() {
+        let kind = code(0.05, 0);
+        let (mut sender, mut receiver) = (sender(kind, 500), Receiver::new(&kind, 500));
+        // Every third is lost.
+        let sent = send(&mut sender, Time::ZERO, 789);
+        assert!(sent.iter().all(|sent| !sent.retransmission));
+        assert!(seqs(&sent).into_iter().eq(0..789));
+        let mut here = 0;
+        for seq in (0..789).filter(|seq| seq % 3 != 1) {
+            let arrival = receiver.on_data(Time::us(1), seq);
+            here += u32::from(here < 525);
+            assert_eq!(arrival.reply, Reply::Ack { cumulative: here });
+            assert!(!arrival.duplicate);
+            assert_eq!(receiver.is_done(), here == 525);
+            assert_eq!(receiver.expected(), here.min(500), "the message has no more");
+            let learnt = sender.on_ack(Time::us(2), seq, here);
+            assert_eq!(learnt.packets, u32::from(arrival.accepted));
+            assert_eq!(sender.is_done(), here == 525);
+        }
+        assert!(sender.is_done() && !sender.has_work());
+    }
+
+    #[test]
+    fn a_sender_goes_on_until_it_hears_that_enough_are_there() {
+        let mut sender = sender(code(0.0, 0), 4);
+        send(&mut sender, Time::ZERO, 4);
+        assert!(sender.has_work());
+        assert_eq!(sender.send(Time::us(9)), Sent { seq: 4, retransmission: false });
+        assert_eq!(sender.in_flight(), 5);
+        let learnt = sender.on_ack(Time::us(10), 2, 3);
+        assert_eq!(learnt, Acknowledged { packets: 3, in_flight: 5, lost: 0 });
+        assert_eq!(sender.on_ack(Time::us(11), 1, 2).packets, 0, "overtaken");
+        assert_eq!(sender.in_flight(), 2);
+        assert_eq!(sender.on_nack(Time::us(12), 1, 4), None);
+        assert!(!sender.is_done());
+        sender.on_ack(Time::us(13), 4, 4);
+        assert!(sender.is_done() && !sender.has_work());
+    }
+
+    #[test]
+    fn forgotten_symbols_open_the_window_again() {
+        let mut sender = sender(code(0.0, 0), 20);
+        send(&mut sender, Time::ZERO, 10);
+        sender.on_ack(Time::us(12), 0, 1);
+        assert_eq!(sender.deadline(RTO), Some(Time::us(12) + RTO));
+        assert_eq!(sender.on_timer(Time::us(11) + RTO, RTO), 0);
+        assert_eq!(sender.on_timer(Time::us(12) + RTO, RTO), 9);
+        assert_eq!((sender.in_flight(), sender.deadline(RTO)), (0, None));
+        assert_eq!(seqs(&send(&mut sender, Time::us(200), 3)), [10, 11, 12], "new ones");
+        assert_eq!((sender.in_flight(), sender.deadline(RTO)), (3, Some(Time::us(202) + RTO)));
+        // Symbols that were forgotten count all the same, and are not new ones: those are out.
+        assert_eq!(sender.on_ack(Time::us(210), 7, 6).packets, 5);
+        assert_eq!(sender.in_flight(), 3);
+        sender.on_ack(Time::us(211), 10, 7);
+        assert_eq!(sender.in_flight(), 2);
+        assert_eq!(sender.on_timer(Time::us(211) + RTO, RTO), 2);
+        assert_eq!(sender.in_flight(), 0);
+    }
+
+    #[test]
+    fn headers_are_no_symbols() {
+        let mut receiver = Receiver::new(&code(0.0, 0), 2);
+        let nothing = Arrival { reply: Reply::None, accepted: false, duplicate: false };
+        assert_eq!(receiver.on_trimmed(Time::ZERO, 0), nothing);
+        assert_eq!(receiver.expected(), 0);
     }
 }

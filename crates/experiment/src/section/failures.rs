@@ -51,8 +51,26 @@ fn read_one(r: &mut Reader<'_>, fabric: &Fabric) -> Result<Failure> {
     let failure = Failure { links, kind, start, end };
     // The seed only changes which links are drawn, not whether there are enough.
     match Failures::new(fabric, std::slice::from_ref(&failure), 1) {
-        Err(error) if !r.is_rehearsal() => Err(r.wrong_here(error.0.replacen(": ", "; ", 1))),
+        Err(error) if !r.is_rehearsal() => {
+            let key = at_fault(&failure.links, fabric);
+            Err(r.wrong(key, error.0.replacen(": ", "; ", 1)))
+        }
         _ => Ok(failure),
+    }
+}
+
+/// The key that makes `links` impossible on `fabric`.
+fn at_fault(links: &LinkChoice, fabric: &Fabric) -> &'static str {
+    let LinkChoice::Of { tier, groups, pick, direction, .. } = links else { return "links" };
+    let (tier, pick, direction) = (*tier, *pick, *direction);
+    let is_possible = |groups: &Groups| {
+        let groups = groups.clone();
+        LinkChoice::Of { tier, count: 1, groups, pick, direction }.resolve(fabric, 1).is_ok()
+    };
+    match (is_possible(&Groups::All), is_possible(groups)) {
+        (false, _) => "tier",
+        (true, false) => "groups",
+        (true, true) => "count",
     }
 }
 
@@ -65,6 +83,10 @@ fn read_links(r: &mut Reader<'_>) -> Result<LinkChoice> {
         "links by name, as \"leaf-0 -> spine-1\" or \"leaf-0 <-> spine-1\"; instead of tier",
     )?;
     if !names.is_empty() {
+        let chosen = ["tier", "count", "groups", "pick", "direction"];
+        if let Some(key) = chosen.into_iter().find(|key| r.has(key) && !r.is_rehearsal()) {
+            return Err(r.wrong(key, "stands beside links; remove one of them"));
+        }
         return Ok(LinkChoice::Named(names));
     }
     let tiers = [("pod-up", Tier::PodUp), ("leaf-up", Tier::LeafUp)];

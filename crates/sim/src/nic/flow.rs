@@ -64,14 +64,13 @@ impl SendFlow {
         }
         if seq + 1 == self.packets { u32::from(self.last_payload) } else { mtu }
     }
-    /// Packet `seq` leaves: by which route?
+    /// Packet `seq` leaves, when `in_flight` were out before it: by which route?
     #[inline(always)]
-    pub(super) fn leave(&mut self, now: Time, seq: u32) -> Route {
+    pub(super) fn leave(&mut self, now: Time, seq: u32, in_flight: u32) -> Route {
         if let Some(departures) = &mut self.departures {
             departures.put(seq, now);
         }
-        let at = Departure { now, in_flight: self.sender.in_flight() - 1 };
-        self.steering.route(self.route, at)
+        self.steering.route(self.route, Departure { now, in_flight })
     }
     /// From the departure of packet `seq` until now; zero where nobody asks.
     #[inline(always)]

@@ -159,10 +159,11 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     #[inline(always)]
     fn send_data(&mut self, host: OwnHost, id: u32) {
         let flow = &mut self.senders[id as usize];
+        let in_flight = flow.sender.in_flight();
         let sent = flow.sender.send(self.now);
         let route = match flow.plain {
             true => flow.route,
-            false => flow.leave(self.now, sent.seq),
+            false => flow.leave(self.now, sent.seq, in_flight),
         };
         let (route, flags) = Packet::encode(route);
         let again = if sent.retransmission { flag::AGAIN } else { 0 };

@@ -61,6 +61,7 @@ impl Recovery for Coding {
             next: 0,
             here: 0,
             forgotten: 0,
+            horizon: 0,
             needed: self.symbols(packets),
             active: Time::ZERO,
         }
@@ -79,6 +80,8 @@ pub struct CodingSender {
     here: u32,
     /// Symbols that nothing was heard of for a time-out.
     forgotten: u32,
+    /// They are among those below.
+    horizon: u32,
     needed: u32,
     /// The last send or acknowledgement: the time-out counts from there.
     active: Time,
@@ -93,7 +96,7 @@ impl SendHalf for CodingSender {
     }
     #[inline(always)]
     fn in_flight(&self) -> u32 {
-        // What was forgotten may arrive all the same.
+        // Less than nothing if an answer stands for older ones, which were lost.
         self.next.saturating_sub(self.here + self.forgotten)
     }
     #[inline(always)]
@@ -108,10 +111,14 @@ impl SendHalf for CodingSender {
         Sent { seq, retransmission: false }
     }
     #[inline(always)]
-    fn on_ack(&mut self, now: Time, _: u32, cumulative: u32) -> Acknowledged {
+    fn on_ack(&mut self, now: Time, seq: u32, cumulative: u32) -> Acknowledged {
         let in_flight = self.in_flight();
         let packets = cumulative.saturating_sub(self.here);
         self.here += packets;
+        if seq < self.horizon {
+            // What was forgotten arrives all the same.
+            self.forgotten = self.forgotten.saturating_sub(packets);
+        }
         self.active = now;
         Acknowledged { packets, in_flight, lost: 0 }
     }
@@ -128,6 +135,7 @@ impl SendHalf for CodingSender {
         }
         let lost = self.in_flight();
         self.forgotten += lost;
+        self.horizon = self.next;
         self.active = now;
         lost
     }

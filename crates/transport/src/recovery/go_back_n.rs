@@ -134,7 +134,7 @@ impl SendHalf for GoBackNSender {
         let in_flight = self.in_flight();
         let packets = cumulative.saturating_sub(self.acked);
         self.acked += packets;
-        if self.rewind == Rewind::Gap {
+        if self.rewind == Rewind::Gap || self.is_done() {
             // After a rewind, packets that were out before it may still be acknowledged.
             self.next = self.next.max(self.acked);
         }

@@ -252,6 +252,17 @@ impl TcpSender {
         }
     }
 
+    /// Packet `seq` is here: with selective acknowledgements it is not sent again.
+    #[inline(always)]
+    fn note(&mut self, seq: u32) {
+        let state = &mut *self.state;
+        let Some(board) = &mut state.board else { return };
+        if seq > self.acked && seq < self.fresh && board.put(self.acked, seq) {
+            state.resend.retain(|lost| *lost != seq);
+            self.skip_what_is_here();
+        }
+    }
+
     /// All below `cumulative` are here, which is news.
     fn advance(&mut self, now: Time, cumulative: u32) {
         let state = &mut *self.state;
@@ -275,17 +286,13 @@ impl TcpSender {
         self.skip_what_is_here();
     }
 
-    /// An acknowledgement that brings no progress, in answer to packet `seq`. Returns how many
-    /// packets are taken for lost.
-    fn duplicate(&mut self, seq: u32) -> u32 {
+    /// An acknowledgement that brings no progress. Returns how many packets are taken for lost.
+    fn duplicate(&mut self) -> u32 {
         self.duplicates += 1;
         let state = &mut *self.state;
         let Tcp { dup_acks, fast_retransmit, .. } = state.config;
         let before = state.resend.len();
         if let Some(board) = &mut state.board {
-            if seq > self.acked && seq < self.fresh {
-                board.put(self.acked, seq);
-            }
             if fast_retransmit {
                 board.judge(self.acked, dup_acks, &mut state.resend);
             }
@@ -335,11 +342,14 @@ impl SendHalf for TcpSender {
         if cumulative > self.acked {
             let packets = cumulative - self.acked;
             self.advance(now, cumulative);
+            // It may have overtaken the one that said all this.
+            self.note(seq);
             return Acknowledged { packets, in_flight, lost: 0 };
         }
+        self.note(seq);
         // An older one has been overtaken on its way, and one that finds nothing out is late.
         let counts = cumulative == self.acked && self.fresh > self.acked;
-        let lost = if counts { self.duplicate(seq) } else { 0 };
+        let lost = if counts { self.duplicate() } else { 0 };
         Acknowledged { packets: 0, in_flight, lost }
     }
 
