@@ -14,6 +14,7 @@
 
 use super::selective::{Marks, SelectiveReceiver};
 use super::{Acknowledged, Recovery, RecoveryInfo, SendHalf, Sent};
+use crate::SendTimes;
 use std::collections::VecDeque;
 use weft_units::{OptionError, OptionInfo, Options, Time};
 
@@ -89,6 +90,7 @@ impl Recovery for Tcp {
             resend: VecDeque::new(),
             estimate: Estimate::default(),
             board: self.sack.then(Board::default),
+            span: None,
         };
         let (acked, next, fresh, duplicates) = (0, 0, 0, 0);
         let (since, state) = (Time::ZERO, Box::new(state));
@@ -111,7 +113,8 @@ pub struct TcpSender {
     packets: u32,
     /// Acknowledgements in a row that said `acked`.
     duplicates: u32,
-    /// The time-out counts from here: the last progress, or the first send after none was out.
+    /// The time-out counts from here: the last progress or retransmission for a loss, or the
+    /// first send after none was out.
     since: Time,
     state: Box<State>,
 }
@@ -125,6 +128,9 @@ struct State {
     resend: VecDeque<u32>,
     estimate: Estimate,
     board: Option<Board>,
+    /// The time-out that is running, before any doubling: what the samples said when it started.
+    /// `None`: the configured one.
+    span: Option<Time>,
 }
 
 /// What the sender is busy with until all below some number is acknowledged.
@@ -142,13 +148,14 @@ enum Repair {
 }
 
 /// The round-trip time, and the time-out that follows from it (RFC 6298).
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Estimate {
     /// Mean and deviation; no mean before the first sample.
     mean: Option<Time>,
     deviation: Time,
-    /// The packet being timed, and when it left.
-    timed: Option<(u32, Time)>,
+    /// When packets left that have left once: an answer to another could be to either copy
+    /// (Karn's algorithm).
+    departures: SendTimes,
     /// How often the time-out has doubled.
     doubled: u32,
 }
@@ -174,34 +181,18 @@ impl Default for Board {
 const MOST_DOUBLED: u32 = 6;
 
 impl Estimate {
-    /// The time-out now.
-    fn rto(&self, config: &Tcp, initial: Time) -> Time {
-        if !config.adaptive_rto {
-            return initial;
-        }
-        let once = match self.mean {
-            None => initial,
-            Some(mean) => mean + Time(self.deviation.0 * 4),
-        };
-        Time(once.max(config.min_rto).0.saturating_mul(1 << self.doubled))
+    /// What follows from the samples, before any doubling; `None`: there are none.
+    fn span(&self) -> Option<Time> {
+        self.mean.map(|mean| mean + Time(self.deviation.0 * 4))
     }
     /// `seq` leaves, for the first time or again.
     fn sent(&mut self, now: Time, seq: u32, again: bool) {
-        match self.timed {
-            // An answer could be to either copy (Karn's algorithm).
-            Some((timed, _)) if again && timed == seq => self.timed = None,
-            None if !again => self.timed = Some((seq, now)),
-            _ => {}
-        }
+        self.departures.put(seq, if again { Time::MAX } else { now });
     }
-    /// All below `acked` have been acknowledged.
-    fn acknowledged(&mut self, now: Time, acked: u32) {
-        self.doubled = 0;
-        let Some((seq, left)) = self.timed else { return };
-        if seq >= acked {
-            return;
-        }
-        self.timed = None;
+    /// Packet `seq` has been answered. Every answer counts, as with timestamps (RFC 7323): what
+    /// is behind a gap has taken its round trip all the same.
+    fn answered(&mut self, now: Time, seq: u32) {
+        let Some(left) = self.departures.get(seq) else { return };
         let sample = now - left;
         let (mean, deviation) = match self.mean {
             None => (sample, Time(sample.0 / 2)),
@@ -212,6 +203,11 @@ impl Estimate {
             }
         };
         (self.mean, self.deviation) = (Some(mean), deviation);
+    }
+    /// All below `acked` have been acknowledged, which is news.
+    fn advanced(&mut self, acked: u32) {
+        self.doubled = 0;
+        self.departures.forget_below(acked);
     }
 }
 
@@ -270,10 +266,12 @@ impl TcpSender {
             board.advance(self.acked, cumulative);
         }
         state.resend.retain(|seq| *seq >= cumulative);
-        state.estimate.acknowledged(now, cumulative);
+        state.estimate.advanced(cumulative);
         self.acked = cumulative;
         self.next = self.next.max(cumulative);
-        (self.duplicates, self.since) = (0, now);
+        self.duplicates = 0;
+        self.restart(now);
+        let state = &mut *self.state;
         if let Repair::Holes { until } | Repair::Everything { until } = state.repair
             && cumulative >= until
         {
@@ -287,7 +285,7 @@ impl TcpSender {
     }
 
     /// An acknowledgement that brings no progress. Returns how many packets are taken for lost.
-    fn duplicate(&mut self) -> u32 {
+    fn duplicate(&mut self, now: Time) -> u32 {
         self.duplicates += 1;
         let state = &mut *self.state;
         let Tcp { dup_acks, fast_retransmit, .. } = state.config;
@@ -300,7 +298,17 @@ impl TcpSender {
             state.repair = Repair::Holes { until: self.fresh };
             state.resend.push_back(self.acked);
         }
-        (state.resend.len() - before) as u32
+        let lost = (state.resend.len() - before) as u32;
+        if lost > 0 {
+            self.restart(now);
+        }
+        lost
+    }
+
+    /// Starts the time-out anew.
+    fn restart(&mut self, now: Time) {
+        self.since = now;
+        self.state.span = self.state.estimate.span();
     }
 }
 
@@ -322,7 +330,7 @@ impl SendHalf for TcpSender {
     #[inline(always)]
     fn send(&mut self, now: Time) -> Sent {
         if self.next == self.acked {
-            self.since = now;
+            self.restart(now);
         }
         let seq = self.state.resend.pop_front().unwrap_or_else(|| {
             let seq = self.next;
@@ -338,6 +346,7 @@ impl SendHalf for TcpSender {
 
     #[inline(always)]
     fn on_ack(&mut self, now: Time, seq: u32, cumulative: u32) -> Acknowledged {
+        self.state.estimate.answered(now, seq);
         let in_flight = self.in_flight();
         if cumulative > self.acked {
             let packets = cumulative - self.acked;
@@ -349,7 +358,7 @@ impl SendHalf for TcpSender {
         self.note(seq);
         // An older one has been overtaken on its way, and one that finds nothing out is late.
         let counts = cumulative == self.acked && self.fresh > self.acked;
-        let lost = if counts { self.duplicate() } else { 0 };
+        let lost = if counts { self.duplicate(now) } else { 0 };
         Acknowledged { packets: 0, in_flight, lost }
     }
 
@@ -359,8 +368,15 @@ impl SendHalf for TcpSender {
     }
 
     fn deadline(&self, rto: Time) -> Option<Time> {
-        let State { config, estimate, .. } = &*self.state;
-        (self.fresh > self.acked).then(|| self.since.saturating_add(estimate.rto(config, rto)))
+        let State { config, estimate, span, .. } = &*self.state;
+        let span = match config.adaptive_rto {
+            false => rto,
+            true => {
+                let once = span.unwrap_or(rto).max(config.min_rto);
+                Time(once.0.saturating_mul(1 << estimate.doubled))
+            }
+        };
+        (self.fresh > self.acked).then(|| self.since.saturating_add(span))
     }
 
     fn on_timer(&mut self, now: Time, rto: Time) -> u32 {
@@ -372,14 +388,14 @@ impl SendHalf for TcpSender {
         state.repair = Repair::Everything { until: self.fresh };
         state.resend.clear();
         state.estimate.doubled = (state.estimate.doubled + 1).min(MOST_DOUBLED);
-        state.estimate.timed = None;
         if let Some(board) = &mut state.board {
             // Holes are resent in order now; what they are above decides nothing any more.
             let here = |seq: &u32| board.here.contains(self.acked, *seq);
             board.above -= (board.judged..self.fresh).filter(here).count() as u32;
             board.judged = self.fresh;
         }
-        (self.next, self.duplicates, self.since) = (self.acked, 0, now);
+        (self.next, self.duplicates) = (self.acked, 0);
+        self.restart(now);
         lost
     }
 
