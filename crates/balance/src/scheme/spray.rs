@@ -104,8 +104,8 @@ impl Scheme for SprayLabel {
     fn planner(&self, context: &HostContext) -> Whole {
         Whole::new(context)
     }
-    fn steering(&self, _: &FlowContext) -> LabelSpray {
-        LabelSpray::new()
+    fn steering(&self, context: &FlowContext) -> LabelSpray {
+        LabelSpray::new(context.flow, context.seed)
     }
     fn switching(&self, _: &SwitchContext) -> Hashed {
         Hashed
@@ -186,26 +186,27 @@ impl Steer for CounterSpray {
     }
 }
 
-/// The entropy of the flow's own route, then the one after it, and so on, wrapping at 65,536.
-#[derive(Clone, Debug, Default)]
+/// Some entropy value, then the one after it, and so on, wrapping at 65,536. Where it begins the
+/// queue pair draws for itself: several on one route must not walk the same paths in step.
+#[derive(Clone, Debug)]
 pub struct LabelSpray {
-    sent: u16,
+    next: u16,
 }
 
 impl LabelSpray {
-    /// For any flow: where it begins is what its route says.
-    pub fn new() -> LabelSpray {
-        LabelSpray { sent: 0 }
+    /// For the flow `flow_key` under `seed`.
+    pub fn new(flow_key: u64, seed: u64) -> LabelSpray {
+        LabelSpray { next: (Draw::new(seed, "spray-label").at(flow_key, 0) >> 48) as u16 }
     }
 }
 
 impl Steer for LabelSpray {
     #[inline(always)]
     fn route(&mut self, base: Route, _: Departure) -> Route {
-        let sent = self.sent;
-        self.sent = sent.wrapping_add(1);
+        let label = self.next;
+        self.next = label.wrapping_add(1);
         match base {
-            Route::Hashed(first) => Route::Hashed(first.wrapping_add(sent)),
+            Route::Hashed(_) => Route::Hashed(label),
             pinned => pinned,
         }
     }
