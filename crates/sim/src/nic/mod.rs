@@ -205,7 +205,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     fn wait_for_gap(&mut self, host: OwnHost, id: u32, gap: Time) {
         let gap = self.gap_after(id, gap);
         let flow = &mut self.senders[id as usize];
-        flow.due = flow.due + gap;
+        flow.due += gap;
         if flow.due > self.now {
             flow.waiting = true;
             self.agenda.push(Event::new(flow.due, Class::Start, id));

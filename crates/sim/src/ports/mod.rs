@@ -9,13 +9,10 @@
 
 mod commons;
 mod fifo;
-mod lane;
-mod leaving;
 mod limits;
 mod queued;
 mod record;
 mod shared;
-mod trim;
 mod whole;
 
 pub use fifo::FifoPorts;

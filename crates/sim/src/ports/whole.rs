@@ -34,7 +34,7 @@ impl Whole {
             && at <= now
         {
             packets.pop_front();
-            *sum = *sum - time;
+            *sum -= time;
         }
         *sum
     }
@@ -49,6 +49,6 @@ impl Whole {
     pub(super) fn join(&mut self, port: OutPort, at: Time, time: Time) {
         let Standing { packets, sum } = &mut self.ports[port];
         packets.push_back((at, time));
-        *sum = *sum + time;
+        *sum += time;
     }
 }

@@ -4,12 +4,12 @@
 //! tells the sender. A header that finds its lane full is dropped.
 
 use super::lane::Entry;
-use super::limits::{Limits, Line};
-use super::queued::{QueuePorts, SPARED};
+use super::{QueuePorts, SPARED};
 use crate::agenda::Agenda;
 use crate::config::{RunConfig, TrimConfig, Victim};
 use crate::cut::OutPort;
 use crate::event::{Packet, flag};
+use crate::ports::limits::{Limits, Line};
 use crate::queue::EventQueue;
 use weft_units::{Draw, IdVec, PortId, Time};
 
@@ -43,10 +43,10 @@ impl Trimming {
     }
     /// A packet that takes `time` joins the lane of `port`, or has left it.
     pub(super) fn join(&mut self, port: OutPort, time: Time) {
-        self.waiting[port] = self.waiting[port] + time;
+        self.waiting[port] += time;
     }
     pub(super) fn leave(&mut self, port: OutPort, time: Time) {
-        self.waiting[port] = self.waiting[port] - time;
+        self.waiting[port] -= time;
     }
     /// What waits takes as long as that at a new rate.
     pub(super) fn set_waiting(&mut self, port: OutPort, time: Time) {

@@ -3,12 +3,14 @@
 //!
 //! A packet occupies the switch's memory until its last bit has left.
 
-use super::lane::{Entry, Lane, Waiting};
-use super::leaving::Leaving;
+mod lane;
+mod leaving;
+mod pausing;
+mod trim;
+
 use super::limits::{Limits, Line, mark_bits, unmarked};
 use super::record::Record;
-use super::shared::{Admission, Ingress, Memory, PAUSE_FRAME_BYTES, Rules, headroom, set_aside};
-use super::trim::Trimming;
+use super::shared::{Admission, Ingress, Memory, Rules, headroom, set_aside};
 use super::{Ports, Ready};
 use crate::agenda::Agenda;
 use crate::config::{PacketConfig, RunConfig, SwitchConfig};
@@ -17,23 +19,26 @@ use crate::event::{Class, Event, Packet, Remains, flag};
 use crate::losses::Losses;
 use crate::outcome::PortResult;
 use crate::queue::EventQueue;
+use lane::{Entry, Lane, Waiting};
+use leaving::Leaving;
+use trim::Trimming;
 use weft_fabric::Node;
 use weft_units::{Draw, IdVec, PortId, Rate, Time, Wire};
 
 /// All ports of a domain.
 #[derive(Debug)]
 pub struct QueuePorts {
-    pub(super) ports: IdVec<OutPort, Queued>,
-    pub(super) waiting: Waiting,
+    ports: IdVec<OutPort, Queued>,
+    waiting: Waiting,
     limits: Vec<Limits>,
     switches: IdVec<OwnSwitch, Shared>,
     rules: Rules,
     control_priority: bool,
-    pub(super) trimming: Option<Trimming>,
+    trimming: Option<Trimming>,
     /// Where a packet counts in full until it has left: how long the last one that each port put
     /// on the wire takes.
     in_service: Option<IdVec<OutPort, Time>>,
-    pub(super) records: IdVec<OutPort, Record>,
+    records: IdVec<OutPort, Record>,
     losses: Losses,
     marks: Draw,
     /// Kinds of packet that are never marked.
@@ -59,14 +64,14 @@ struct Shared {
 /// Two cache lines: the first for what every packet touches.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub(super) struct Queued {
-    pub(super) line: Line,
+struct Queued {
+    line: Line,
     exit: Exit,
     /// When the packet in service, if there is one, will have left.
     busy_until: Time,
     /// Serialisation time of all that waits.
     waiting: Time,
-    pub(super) data: Lane,
+    data: Lane,
     control: Lane,
     /// The switch that owns the port; [`NIC`] for a NIC.
     switch: u32,
@@ -96,7 +101,7 @@ fn narrow(limits: u32) -> u16 {
 
 const NIC: u32 = u32::MAX;
 /// Instead of an ingress: control that PFC does not account for, and trimmed headers.
-pub(super) const SPARED: OutPort = OutPort(u32::MAX);
+const SPARED: OutPort = OutPort(u32::MAX);
 
 impl Queued {
     fn new(
@@ -225,7 +230,7 @@ impl QueuePorts {
     /// Queues a packet that has been admitted, or puts it on the wire; `first`: in the lane
     /// that goes before the other.
     #[inline(always)]
-    pub(super) fn enqueue<Q: EventQueue>(
+    fn enqueue<Q: EventQueue>(
         &mut self,
         now: Time,
         port: OutPort,
@@ -292,73 +297,6 @@ impl QueuePorts {
         false
     }
 
-    /// Tells the upstream port of `port`'s reverse link to pause or to resume.
-    #[cold]
-    fn send_frame<Q: EventQueue>(&mut self, now: Time, port: OutPort, agenda: &mut Agenda<Q>) {
-        let queue = &mut self.ports[port];
-        let pause = queue.ingress.pause;
-        queue.told_pause = pause;
-        queue.busy_until = now + queue.line.wire.time(u32::from(PAUSE_FRAME_BYTES));
-        if let Some(in_service) = &mut self.in_service {
-            in_service[port] = queue.busy_until - now;
-        }
-        queue.tell_end(port, agenda);
-        let to = if pause { flag::PAUSE } else { flag::RESUME };
-        let frame = Packet { to, size: PAUSE_FRAME_BYTES, ..Packet::default() };
-        agenda.arrive(queue.busy_until + queue.line.delay, queue.exit, frame);
-        self.pauses_sent += u64::from(pause);
-    }
-
-    /// The wish to pause the upstream port of `ingress` has changed: tell it at once if the
-    /// port back is idle, else after the packet in service.
-    #[cold]
-    fn tell<Q: EventQueue>(&mut self, now: Time, ingress: OutPort, agenda: &mut Agenda<Q>) {
-        let queue = &mut self.ports[ingress];
-        if queue.ingress.pause == queue.told_pause {
-            return;
-        }
-        if queue.is_idle(now) {
-            self.send_frame(now, ingress, agenda);
-        } else {
-            queue.tell_end(ingress, agenda);
-        }
-    }
-
-    /// Notes what has left `switch` before `until`: frees its memory and lets upstream resume.
-    fn settle<Q: EventQueue>(
-        &mut self,
-        now: Time,
-        switch: OwnSwitch,
-        until: Time,
-        agenda: &mut Agenda<Q>,
-    ) {
-        let mut leaving = std::mem::take(&mut self.switches[switch].leaving);
-        leaving.retain(|packet| {
-            let left = packet.at < until;
-            if left && self.release(switch, packet.ingress, packet.size) {
-                self.tell(now, packet.ingress, agenda);
-            }
-            !left
-        });
-        self.switches[switch].leaving = leaving;
-    }
-
-    /// Frees the memory of a packet of `size` bytes that came by `ingress` and has left
-    /// `switch`. Returns whether that ends a pause.
-    #[inline(always)]
-    fn release(&mut self, switch: OwnSwitch, ingress: OutPort, size: u16) -> bool {
-        let shared = &mut self.switches[switch];
-        let size = u64::from(size);
-        if ingress == SPARED {
-            shared.memory.total -= size;
-            return false;
-        }
-        let state = &mut self.ports[ingress].ingress;
-        let resumes = self.rules.release(&mut shared.memory, state, size);
-        shared.pausing -= u32::from(resumes);
-        resumes
-    }
-
     /// Takes `packet`, which came by `ingress`, into the memory of the switch of `port`, or
     /// drops it; pauses the upstream port if need be. Returns what to account it to.
     #[inline(always)]
@@ -399,7 +337,7 @@ impl QueuePorts {
     }
 
     #[cold]
-    pub(super) fn drop(&mut self, port: OutPort, packet: Remains) {
+    fn drop(&mut self, port: OutPort, packet: Remains) {
         self.records[port].drop(packet);
         self.losses.add(packet);
     }
@@ -422,7 +360,7 @@ impl QueuePorts {
     }
 
     /// `size` bytes enter the memory of the switch of `port`, whatever there is.
-    pub(super) fn account(&mut self, port: OutPort, size: u16) {
+    fn account(&mut self, port: OutPort, size: u16) {
         self.switches[OwnSwitch(self.ports[port].switch)].memory.total += u64::from(size);
     }
 
@@ -454,19 +392,6 @@ impl QueuePorts {
             self.tell(now, ingress, agenda);
         }
         (admission == Admission::AdmitAndPause).then_some(ingress)
-    }
-
-    /// From now on it matters when each packet leaves `switch`.
-    fn watch_leaving<Q: EventQueue>(&mut self, switch: OwnSwitch, agenda: &mut Agenda<Q>) {
-        for packet in &self.switches[switch].leaving {
-            let queue = &mut self.ports[packet.port];
-            if packet.at == queue.busy_until {
-                queue.tell_end(packet.port, agenda);
-            } else {
-                // The port has gone on to its next packet at this very instant.
-                agenda.push(Event::new(packet.at, Class::Transmitted, packet.port.0));
-            }
-        }
     }
 }
 

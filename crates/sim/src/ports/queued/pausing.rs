@@ -1,0 +1,105 @@
+//! PFC at ports with queues: when memory is freed, and what upstream ports are told.
+
+use super::{QueuePorts, SPARED};
+use crate::agenda::Agenda;
+use crate::cut::{OutPort, OwnSwitch};
+use crate::event::{Class, Event, Packet, flag};
+use crate::ports::shared::PAUSE_FRAME_BYTES;
+use crate::queue::EventQueue;
+use weft_units::Time;
+
+impl QueuePorts {
+    /// Tells the upstream port of `port`'s reverse link to pause or to resume.
+    #[cold]
+    pub(super) fn send_frame<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        port: OutPort,
+        agenda: &mut Agenda<Q>,
+    ) {
+        let queue = &mut self.ports[port];
+        let pause = queue.ingress.pause;
+        queue.told_pause = pause;
+        queue.busy_until = now + queue.line.wire.time(u32::from(PAUSE_FRAME_BYTES));
+        if let Some(in_service) = &mut self.in_service {
+            in_service[port] = queue.busy_until - now;
+        }
+        queue.tell_end(port, agenda);
+        let to = if pause { flag::PAUSE } else { flag::RESUME };
+        let frame = Packet { to, size: PAUSE_FRAME_BYTES, ..Packet::default() };
+        agenda.arrive(queue.busy_until + queue.line.delay, queue.exit, frame);
+        self.pauses_sent += u64::from(pause);
+    }
+
+    /// The wish to pause the upstream port of `ingress` has changed: tell it at once if the
+    /// port back is idle, else after the packet in service.
+    #[cold]
+    pub(super) fn tell<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        ingress: OutPort,
+        agenda: &mut Agenda<Q>,
+    ) {
+        let queue = &mut self.ports[ingress];
+        if queue.ingress.pause == queue.told_pause {
+            return;
+        }
+        if queue.is_idle(now) {
+            self.send_frame(now, ingress, agenda);
+        } else {
+            queue.tell_end(ingress, agenda);
+        }
+    }
+
+    /// Notes what has left `switch` before `until`: frees its memory and lets upstream resume.
+    pub(super) fn settle<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        switch: OwnSwitch,
+        until: Time,
+        agenda: &mut Agenda<Q>,
+    ) {
+        let mut leaving = std::mem::take(&mut self.switches[switch].leaving);
+        leaving.retain(|packet| {
+            let left = packet.at < until;
+            if left && self.release(switch, packet.ingress, packet.size) {
+                self.tell(now, packet.ingress, agenda);
+            }
+            !left
+        });
+        self.switches[switch].leaving = leaving;
+    }
+
+    /// Frees the memory of a packet of `size` bytes that came by `ingress` and has left
+    /// `switch`. Returns whether that ends a pause.
+    #[inline(always)]
+    pub(super) fn release(&mut self, switch: OwnSwitch, ingress: OutPort, size: u16) -> bool {
+        let shared = &mut self.switches[switch];
+        let size = u64::from(size);
+        if ingress == SPARED {
+            shared.memory.total -= size;
+            return false;
+        }
+        let state = &mut self.ports[ingress].ingress;
+        let resumes = self.rules.release(&mut shared.memory, state, size);
+        shared.pausing -= u32::from(resumes);
+        resumes
+    }
+
+    /// From now on it matters when each packet leaves `switch`.
+    pub(super) fn watch_leaving<Q: EventQueue>(
+        &mut self,
+        switch: OwnSwitch,
+        agenda: &mut Agenda<Q>,
+    ) {
+        for packet in &self.switches[switch].leaving {
+            let queue = &mut self.ports[packet.port];
+            if packet.at == queue.busy_until {
+                queue.tell_end(packet.port, agenda);
+            } else {
+                // The port has gone on to its next packet at this very instant.
+                agenda.push(Event::new(packet.at, Class::Transmitted, packet.port.0));
+            }
+        }
+    }
+}
