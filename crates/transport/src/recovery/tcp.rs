@@ -362,9 +362,13 @@ impl SendHalf for TcpSender {
         Acknowledged { packets: 0, in_flight, lost }
     }
 
-    /// Its receivers send none, unless a switch trims: then it is an acknowledgement.
+    /// Its receivers send none, unless a switch trims: then it acknowledges what it says, and times
+    /// nothing, for headers overtake what queues.
     fn on_nack(&mut self, now: Time, _: u32, cumulative: u32) -> Option<Acknowledged> {
-        (cumulative > self.acked).then(|| self.on_ack(now, cumulative, cumulative))
+        let in_flight = self.in_flight();
+        let packets = cumulative.checked_sub(self.acked).filter(|packets| *packets > 0)?;
+        self.advance(now, cumulative);
+        Some(Acknowledged { packets, in_flight, lost: 0 })
     }
 
     fn deadline(&self, rto: Time) -> Option<Time> {
