@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from conftest import SMALL, Weft, start
@@ -138,3 +139,15 @@ def test_replaced_tables_are_mentioned(weft: Weft, small: Path, tmp_path: Path) 
     said = weft("run", "other.toml", *few).stderr.splitlines()
     assert said[-1] == "out held the tables of small: replaced (finished runs stay in out/runs)"
     assert run_folders(tmp_path / "out").items() >= kept.items()
+
+
+def test_a_swept_table_may_be_called_as_a_result(weft: Weft, small: Path, tmp_path: Path) -> None:
+    """`workload` is a section of the experiment and a result as well."""
+    axes = '[sweep]\nworkload = [{ name = "few" }, { name = "more", size = "32KB" }]\n'
+    text = small.read_text().split("[sweep]")[0] + axes + '[balance]\nscheme = "ecmp"\n'
+    (tmp_path / "named.toml").write_text(text)
+    done = weft("run", "named.toml", "-o", "out", "--no-report")
+    assert done.returncode == 0, done.stderr
+    runs = pl.read_parquet(tmp_path / "out" / "runs.parquet")
+    assert runs["swept.workload"].to_list() == ["few", "more"]
+    assert runs["workload"].to_list() == ["all-to-all"] * 2

@@ -144,17 +144,23 @@ def runs_frame(listed: Listed, store: Store) -> pl.DataFrame:
     """One row a run: who it is, what was swept, what came out. No timing."""
     import polars as pl
 
-    columns = dict.fromkeys(key for _, spec in listed for key in spec["swept"])
+    swept = dict.fromkeys(key for _, spec in listed for key in spec["swept"])
     rows = [store.record(spec["key"])["row"] for _, spec in listed]
-    frame = pl.DataFrame(
-        {
-            "run": pl.Series(range(len(listed)), dtype=pl.UInt32),
-            "experiment": [name for name, _ in listed],
-            "label": [spec["label"] for _, spec in listed],
-            "key": [spec["key"] for _, spec in listed],
-        }
-        | {key: uniform([spec["swept"].get(key) for _, spec in listed]) for key in columns}
-    )
+    own = {
+        "run": pl.Series(range(len(listed)), dtype=pl.UInt32),
+        "experiment": [name for name, _ in listed],
+        "label": [spec["label"] for _, spec in listed],
+        "key": [spec["key"] for _, spec in listed],
+    }
+    # A table of the experiment may be called as a result is: `workload`.
+    taken = own.keys() | {column for row in rows for column in row}
+    columns = {
+        f"swept.{key}" if key in taken else key: uniform(
+            [spec["swept"].get(key) for _, spec in listed]
+        )
+        for key in swept
+    }
+    frame = pl.DataFrame(own | columns)
     return pl.concat([frame, pl.DataFrame(rows, infer_schema_length=None)], how="horizontal")
 
 
