@@ -2,7 +2,7 @@
 
 use crate::traffic::Traffic;
 use weft_fabric::{Clos, Link};
-use weft_transport::RecoveryConfig;
+use weft_transport::{Coding, RecoveryConfig, Trim};
 use weft_units::{Rate, Time};
 
 /// One thing to time.
@@ -23,16 +23,46 @@ pub(crate) struct Network {
     /// The load balancer's name; with its usual options.
     pub(crate) scheme: &'static str,
     pub(crate) recovery: RecoveryConfig,
-    /// PFC on a shared buffer, instead of buffers of their own for all ports.
-    pub(crate) lossless: bool,
+    pub(crate) memory: Memory,
+}
+
+/// What switches do with packets, and how senders go with it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Memory {
+    /// 400 KB a port, DCTCP.
+    Deep,
+    /// PFC on a shared buffer, DCTCP.
+    Shared,
+    /// Eight packets a port, senders paced at the fair share (paper 002).
+    Shallow,
+    /// The same, with PFC at that length.
+    ShallowPaused,
+    /// The same, with trimming.
+    ShallowTrimmed,
 }
 
 const SPRAY: Network =
-    Network { scheme: "spray", recovery: RecoveryConfig::SELECTIVE_REPEAT, lossless: false };
+    Network { scheme: "spray", recovery: RecoveryConfig::SELECTIVE_REPEAT, memory: Memory::Deep };
 const ECMP: Network =
-    Network { scheme: "ecmp", recovery: RecoveryConfig::GO_BACK_N, lossless: true };
+    Network { scheme: "ecmp", recovery: RecoveryConfig::GO_BACK_N, memory: Memory::Shared };
 const ETHEREAL: Network =
-    Network { scheme: "ethereal", recovery: RecoveryConfig::GO_BACK_N, lossless: true };
+    Network { scheme: "ethereal", recovery: RecoveryConfig::GO_BACK_N, memory: Memory::Shared };
+
+const STUDY: Network = Network {
+    scheme: "spray-label",
+    recovery: RecoveryConfig::Coding(Coding { overhead: 0.0, extra: 0 }),
+    memory: Memory::Shallow,
+};
+const STUDY_PAUSED: Network = Network {
+    scheme: "spray-label",
+    recovery: RecoveryConfig::GO_BACK_N,
+    memory: Memory::ShallowPaused,
+};
+const STUDY_TRIMMED: Network = Network {
+    scheme: "spray-label",
+    recovery: RecoveryConfig::Trim(Trim),
+    memory: Memory::ShallowTrimmed,
+};
 
 const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::us(1) };
 const FAST_LINK: Link = Link { rate: Rate::gbps(400), delay: Time::ns(500) };
@@ -112,6 +142,33 @@ pub(crate) const CASES: &[Case] = &[
         // each in the workload and 4 in the engine, which the budget knows nothing of.
         bytes: 250_000,
         network: ETHEREAL,
+        scaling: false,
+    },
+    Case {
+        name: "study-128",
+        about: "all-to-all of 200 KB a pair, 128 hosts (k = 8), paced, coding, 8-packet buffers",
+        clos: || Clos::fat_tree(8, LINK),
+        traffic: Traffic::AllToAll,
+        bytes: 200_000,
+        network: STUDY,
+        scaling: false,
+    },
+    Case {
+        name: "study-paused-128",
+        about: "the same under PFC, with go-back-N",
+        clos: || Clos::fat_tree(8, LINK),
+        traffic: Traffic::AllToAll,
+        bytes: 200_000,
+        network: STUDY_PAUSED,
+        scaling: false,
+    },
+    Case {
+        name: "study-trimmed-128",
+        about: "the same with trimming",
+        clos: || Clos::fat_tree(8, LINK),
+        traffic: Traffic::AllToAll,
+        bytes: 200_000,
+        network: STUDY_TRIMMED,
         scaling: false,
     },
 ];

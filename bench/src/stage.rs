@@ -1,14 +1,15 @@
 //! A case set up: fabric, traffic and configuration, and what pencil and paper say of them.
 
-use crate::cases::{Case, Network};
+use crate::cases::{Case, Memory, Network};
 use std::time::Instant;
 use weft_balance::scheme::{BalanceConfig, SchemeConfig};
 use weft_fabric::{Fabric, Failures};
 use weft_sim::{
     Buffer, EcnConfig, Pacing, PacketConfig, PfcConfig, ProbeConfig, RunConfig, SwitchConfig,
+    TrimConfig, Victim,
 };
 use weft_transport::{CongestionConfig, DctcpConfig, TransportConfig};
-use weft_units::{HostId, Time};
+use weft_units::{HostId, Rate, Time};
 use weft_workload::Workload;
 
 /// A fabric and its traffic, built once for all repetitions of a case.
@@ -40,12 +41,7 @@ impl Stage {
             switch: self.switch(&case.network),
             packet: PACKET,
             transport: TransportConfig {
-                congestion: CongestionConfig::Dctcp(DctcpConfig {
-                    gain: 1.0 / 16.0,
-                    initial_alpha: 0.0,
-                    initial_window: self.bdp(),
-                    max_window: 8 * self.bdp(),
-                }),
+                congestion: self.congestion(&case.network),
                 recovery: case.network.recovery,
                 rto: Time::ms(1),
             },
@@ -55,7 +51,7 @@ impl Stage {
                 random_position: false,
                 first_window: self.bdp(),
             },
-            pacing: Pacing::default(),
+            pacing: self.pacing(&case.network),
             failures: Failures::default(),
             probes: ProbeConfig::default(),
             seed: 1,
@@ -65,22 +61,59 @@ impl Stage {
         }
     }
 
+    fn congestion(&self, network: &Network) -> CongestionConfig {
+        match network.memory {
+            Memory::Deep | Memory::Shared => CongestionConfig::Dctcp(DctcpConfig {
+                gain: 1.0 / 16.0,
+                initial_alpha: 0.0,
+                initial_window: self.bdp(),
+                max_window: 8 * self.bdp(),
+            }),
+            _ => CongestionConfig::FixedRate { rate: None },
+        }
+    }
+
+    /// In the study's cases every host sends to all others at once, each at its share.
+    fn pacing(&self, network: &Network) -> Pacing {
+        match network.memory {
+            Memory::Deep | Memory::Shared => Pacing::default(),
+            _ => {
+                let line = self.fabric.clos().host_link.rate;
+                let share = Rate::bps(line.as_bps() / u64::from(self.fabric.hosts() - 1));
+                let rates = self.workload.messages().iter().map(|_| share).collect();
+                Pacing { rates: Some(rates), start_gaps: 1.0, ..Pacing::default() }
+            }
+        }
+    }
+
     fn switch(&self, network: &Network) -> SwitchConfig {
         let threshold = self.fabric.clos().host_link.rate.bytes_in(Time::us(5));
+        let shallow = 8 * u64::from(PACKET.mtu);
+        let pfc = PfcConfig {
+            threshold: None,
+            alpha: 1.0,
+            reserve: 4096,
+            headroom: None,
+            resume_offset: 8000,
+        };
         SwitchConfig {
-            buffer: match network.lossless {
-                true => Buffer::Shared { bytes: 32_000_000, alpha: 1.0 },
-                false => Buffer::PerPort { bytes: 400_000 },
+            buffer: match network.memory {
+                Memory::Shared => Buffer::Shared { bytes: 32_000_000, alpha: 1.0 },
+                Memory::Deep => Buffer::PerPort { bytes: 400_000 },
+                _ => Buffer::PerPort { bytes: shallow },
             },
             ecn: Some(EcnConfig { kmin: threshold, kmax: threshold, pmax: 1.0 }),
-            trim: None,
-            pfc: network.lossless.then_some(PfcConfig {
-                threshold: None,
-                alpha: 1.0,
-                reserve: 4096,
-                headroom: None,
-                resume_offset: 8000,
+            trim: (network.memory == Memory::ShallowTrimmed).then_some(TrimConfig {
+                size: Some(64),
+                queue: shallow,
+                return_to_sender: false,
+                victim: Victim::Either,
             }),
+            pfc: match network.memory {
+                Memory::Shared => Some(pfc),
+                Memory::ShallowPaused => Some(PfcConfig { threshold: Some(shallow), ..pfc }),
+                _ => None,
+            },
             whole_packets: false,
             mark_control: false,
             control_priority: false,
