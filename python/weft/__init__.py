@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from weft._native import code_version
-    from weft.api import Result, schemes, simulate, topologies, transports, workloads
+    from weft.api import Result, capacity, schemes, simulate, topologies, transports, workloads
     from weft.errors import Cancelled, ExperimentError, StallError
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "Result",
     "StallError",
     "WeftWarning",
+    "capacity",
     "code_version",
     "schemes",
     "simulate",

@@ -2,7 +2,7 @@
 
 from typing import final
 
-from weft._types import Outcome
+from weft._types import Capacity, Outcome
 
 class ExperimentError(ValueError):
     """A mistake in an experiment: one line, ``<source>: <key>: <what is wrong>; <mend>``."""
@@ -55,6 +55,14 @@ def run(
     ``build_s``, ``events``, ``threads``: the only part that depends on threads), ``flows`` and
     ``links`` (column to array; lists for text), ``series`` (``time_s``, ``names``, ``kinds``,
     ``bytes``) and ``warnings``.
+    """
+
+def capacity(experiment_json: str, seed: int) -> Capacity:
+    """Ask whether the fabric of one experiment of :func:`expand` carries its workload.
+
+    The result holds ``at_s``, ``answer``, ``factor``, ``limit`` and ``bottleneck`` (``words``,
+    ``capacity_bps``, ``demand_bps``, ``links``) of the worst time, ``times`` (the first four for
+    each), and ``inequality`` (``with_part_lost``, ``with_part_kept``) where it applies.
     """
 
 def cores() -> int:

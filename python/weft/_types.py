@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 Row = dict[str, Any]
 """One run's scalar results (`cct_s`, `bound_s`, ...), by column name."""
@@ -64,6 +64,63 @@ class Outcome(TypedDict):
     links: Mapping[str, Any]
     series: Series
     warnings: list[str]
+
+
+class Share(TypedDict):
+    """How much of all demands is carried at once, from some time on."""
+
+    at_s: float
+    answer: Literal["yes", "no", "borderline"]
+    factor: float
+    """This share is carried by a routing that is known."""
+    limit: float
+    """Above this share nothing is."""
+
+
+class WeightedLink(TypedDict):
+    """A link of a bottleneck."""
+
+    name: str
+    capacity_bps: int
+    weight: int
+    """How much it counts; 1 where the bottleneck is a cut."""
+
+
+class Bottleneck(TypedDict):
+    """Links whose capacity the demands use up first, both summed with their weights."""
+
+    words: str
+    capacity_bps: float
+    demand_bps: float
+    links: list[WeightedLink]
+
+
+class Inequality(TypedDict):
+    """Whether the inequality that McClure et al. (2025) print in appendix A holds."""
+
+    with_part_lost: bool
+    """With `p` the part of the bandwidth that is lost, as their text says."""
+    with_part_kept: bool
+
+
+class Capacity(Share):
+    """Whether a fabric carries a workload: the worst time, and all."""
+
+    bottleneck: Bottleneck | None
+    times: list[Share]
+    """One for each time when capacities change."""
+    inequality: Inequality | None
+    """Where it applies: degraded links of every pod of a fat-tree under an all-to-all."""
+
+
+class CapacityAnswer(Capacity):
+    """The same for one combination of an experiment."""
+
+    experiment: str
+    label: str
+    swept: dict[str, Any]
+    seed: int
+    """Of links that fail at random and of random workloads."""
 
 
 class CatalogueOption(TypedDict):

@@ -1,4 +1,4 @@
-"""Weft from Python: `simulate` and what there is to simulate."""
+"""Weft from Python: `simulate`, `capacity`, and what there is to simulate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft import WeftWarning, _native
-from weft._types import CatalogueEntry
+from weft._types import CapacityAnswer, CatalogueEntry
 from weft.errors import ExperimentError, StallError
 
 if TYPE_CHECKING:
@@ -105,6 +105,32 @@ def simulate(
     )
 
 
+def capacity(
+    experiment: Mapping[str, Any] | str | os.PathLike[str], *, seed: int | None = None
+) -> list[CapacityAnswer]:
+    """Ask whether there is enough capacity for an experiment's workload with its failures.
+
+    One answer for each combination of its sweep; nothing is simulated. The demand is every
+    message that waits for no other, at its fair share or the fixed rate of the transport.
+
+    Args:
+        experiment: The path of a TOML file, or a dict of the same shape.
+        seed: Draws links that fail at random and random workloads; default: the first of the
+            experiment's seeds.
+
+    Raises:
+        ExperimentError: The experiment is wrong; one line says where and how to mend it.
+    """
+    from weft import inputs, verdicts
+
+    seed = _count("seed", seed, 0)
+    if isinstance(experiment, Mapping):
+        checked = inputs.from_dict(experiment)
+    else:
+        checked = inputs.from_file(Path(experiment))
+    return verdicts.of(checked, seed)
+
+
 def schemes() -> list[CatalogueEntry]:
     """The load balancers: name, summary, source, options."""
     return _catalogue("schemes")
@@ -125,16 +151,18 @@ def topologies() -> list[CatalogueEntry]:
     return _catalogue("topologies")
 
 
-def _count(name: str, value: int | None) -> int | None:
-    """A count that a caller gave, as an `int` from 1."""
+def _count(name: str, value: int | None, least: int = 1) -> int | None:
+    """A count that a caller gave, as an `int` from `least`."""
     if value is None:
         return None
     try:
         count = operator.index(value)
     except TypeError:
-        raise ExperimentError(f"{name}: {value!r} is no whole number; use 1 or more") from None
-    if not 1 <= count < 1 << 32:
-        raise ExperimentError(f"{name}: {count} is out of range; use 1 or more")
+        raise ExperimentError(
+            f"{name}: {value!r} is no whole number; use {least} or more"
+        ) from None
+    if not least <= count < 1 << 32:
+        raise ExperimentError(f"{name}: {count} is out of range; use {least} or more")
     return count
 
 

@@ -1,4 +1,4 @@
-"""The command line: `weft run`, `compare`, `list`, `report`.
+"""The command line: `weft run`, `compare`, `capacity`, `list`, `report`.
 
 Only options and help texts live here; `weft.commands` does the work and is imported when a
 command runs, so that `--help` answers at once.
@@ -19,6 +19,8 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 _MOST_THREADS = 1 << 16
 """More than any machine has; the native core counts in 32 bits."""
+
+_LARGEST_SEED = (1 << 32) - 1
 
 app = typer.Typer(
     name="weft",
@@ -267,6 +269,53 @@ def compare(
         seeds,
         commands.overrides(set_ or []),
     )
+
+
+@app.command()
+def capacity(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE...",
+            help="Experiments (.toml), or directories of them.",
+            show_default=False,
+        ),
+    ],
+    set_: Set = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=_LARGEST_SEED,
+            metavar="N",
+            help="Draws the links that fail at random, and random workloads. "
+            "Default: the first of the experiment's seeds.",
+        ),
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print a JSON array, one object a combination.")
+    ] = False,
+) -> int:
+    """Ask whether a fabric with its failures can carry the workload; nothing is simulated.
+
+    For every combination of the sweep: the largest share of all demands that fits at once, if
+    every one is split at will over all shortest paths, and the links that stand in the way. The
+    demand is every message that waits for no other, at its fair share or, under
+    transport.congestion = "fixed-rate", at the rate that it is sent at. Where failures come and
+    go, the worst time counts.
+
+    \b
+    Examples:
+      weft capacity fig4.toml
+      weft capacity fig4.toml --set failures.links.count=3 --seed 2
+      weft capacity fig4.toml --json > answers.json
+
+    \b
+    Exit status: 0 there is an answer, "no" included; 2 bad input.
+    """
+    from weft import commands
+
+    return commands.capacity(files, seed, commands.overrides(set_ or []), json)
 
 
 @app.command(name="list")

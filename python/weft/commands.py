@@ -86,6 +86,26 @@ def compare(
     return _carry_out([replace(checked, name="compare")], options)
 
 
+def capacity(files: Sequence[str], seed: int | None, changes: Overrides, as_json: bool) -> int:
+    """`weft capacity`; returns the exit status."""
+    from weft import verdicts
+
+    paths = [path for file in files for path in inputs.files_of(Path(file))]
+    bare = next((path for path in paths if path.suffix.lower() in inputs.WORKLOAD_SUFFIXES), None)
+    if bare is not None:
+        raise ExperimentError(
+            f"{bare}: is traffic without a fabric; write an experiment with it as workload.file"
+        )
+    experiments = inputs.distinct_names([inputs.from_file(path, changes) for path in paths])
+    answers = [verdicts.of(experiment, seed) for experiment in experiments]
+    if as_json:
+        print(json.dumps([row for rows in answers for row in rows], indent=1))
+        return 0
+    tables = zip(experiments, answers, strict=True)
+    print("\n\n".join(verdicts.text(rows, one.title, _width()) for one, rows in tables))
+    return 0
+
+
 def catalogue(kind: str, as_json: bool) -> int:
     """`weft list`."""
     entries: list[CatalogueEntry] = getattr(api, kind)()
@@ -222,7 +242,7 @@ def _print_json(listed: store.Listed, kept: store.Store) -> None:
 def _print_tables(whole: study.Study, kept: store.Store) -> None:
     from weft import beside, tables, views
 
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDE
+    width = _width()
     number = 0
     for experiment in whole.experiments:
         rows = whole.rows(experiment, kept)
@@ -235,6 +255,10 @@ def _print_tables(whole: study.Study, kept: store.Store) -> None:
         if compared is not None:
             print("\n" + beside.text(compared, width))
         number += 1
+
+
+def _width() -> int:
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDE
 
 
 def _summaries(whole: study.Study, kept: store.Store) -> list[dict[str, Any]]:

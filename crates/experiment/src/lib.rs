@@ -12,6 +12,7 @@
 //! | [`mod@expand`] | all of the above in one call |
 //! | [`mod@bound`] | the lower bound that no run may beat |
 //! | `cuts`, [`fair`], [`pace`] | what senders may compute in advance: fair shares, sub-flows |
+//! | [`mod@capacity`] | whether the fabric carries the workload, failures and all |
 //! | [`mod@run`] | builds, simulates, times |
 //! | [`threads`] | on how many threads |
 //! | `measure`, [`columns`] | the result columns |
@@ -25,6 +26,7 @@
 //! those below it do not.
 
 pub mod bound;
+pub mod capacity;
 pub mod catalogue;
 pub mod columns;
 mod cuts;
@@ -47,6 +49,7 @@ pub mod threads;
 pub mod value;
 
 pub use bound::bound;
+pub use capacity::{Capacity, capacity};
 pub use catalogue::Catalogue;
 pub use columns::{Cell, Column, Columns, Row};
 pub use error::{ExperimentError, Origin};

@@ -4,7 +4,7 @@ use crate::columns::{Column, Columns, Row};
 use crate::experiment::Resolved;
 use crate::section::workload::WorkloadSource;
 use weft_fabric::{Fabric, Node, Port};
-use weft_sim::{MessageResult, Outcome};
+use weft_sim::{MessageResult, Outcome, RunConfig};
 use weft_units::id::Id;
 use weft_units::{PortId, Time};
 use weft_workload::Workload;
@@ -12,11 +12,11 @@ use weft_workload::Workload;
 /// The row of `runs.parquet`.
 pub(crate) fn row(
     experiment: &Resolved,
-    workload: &Workload,
+    config: &RunConfig<'_>,
     outcome: &Outcome,
-    seed: u64,
     bound: Time,
 ) -> Row {
+    let RunConfig { workload, seed, .. } = *config;
     let totals = &outcome.totals;
     let times = Times::new(experiment.completion, outcome);
     let fct = &times.sorted;
@@ -56,6 +56,7 @@ pub(crate) fn row(
         ("reordered", totals.reordered.into()),
         ("reorder_mean", ratio(totals.reorder_distance as f64, totals.reordered as f64).into()),
         ("reorder_max", farthest(outcome).into()),
+        ("subflows", config.pacing.subflows.into()),
         ("max_qps", totals.max_qps.into()),
         ("established_qps", totals.established_qps.into()),
         ("fct_mean_s", mean(fct).into()),

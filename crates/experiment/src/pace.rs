@@ -68,19 +68,15 @@ impl PaceConfig {
         packet: &PacketConfig,
         switch: &SwitchConfig,
     ) -> Pacing {
-        let share = |rate: Rate| {
-            let bits = rate.as_bps() as f64 * self.coefficient;
-            Rate::bps((bits as u64).max(1))
-        };
         let line = fabric.clos().host_link.rate;
-        let same = |rate| Some(workload.messages().iter().map(|_| share(rate)).collect());
+        let same = |rate| Some(workload.messages().iter().map(|_| self.share(rate)).collect());
         let rates = match self.base {
             _ if !self.is_paced => None,
             Base::Line if self.coefficient >= 1.0 && self.is_plain() => None,
             Base::Line => same(line),
             Base::Fixed(rate) => same(rate),
             Base::Fair => {
-                Some(fair_shares(fabric, workload).iter().map(|rate| share(*rate)).collect())
+                Some(fair_shares(fabric, workload).iter().map(|rate| self.share(*rate)).collect())
             }
         };
         let subflows = match self.subflows {
@@ -93,6 +89,12 @@ impl PaceConfig {
         };
         let PaceConfig { start_gaps, gap_jitter, desynchronise, .. } = *self;
         Pacing { rates, start_gaps, gap_jitter, desynchronise, subflows }
+    }
+
+    /// [`PaceConfig::coefficient`] times `rate`.
+    pub(crate) fn share(&self, rate: Rate) -> Rate {
+        let bits = rate.as_bps() as f64 * self.coefficient;
+        Rate::bps((bits as u64).max(1))
     }
 
     /// Whether a queue pair at line rate needs no pacer: its NIC keeps it to that.

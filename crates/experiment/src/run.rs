@@ -106,7 +106,7 @@ pub fn run(
     let hints = hint(experiment, &outcome);
     let warnings = experiment.warnings.iter().cloned().chain(hints).collect();
     Ok(RunResult {
-        row: measure::row(experiment, &workload, &outcome, seed, bound),
+        row: measure::row(experiment, &config, &outcome, bound),
         timing,
         flows: measure::flows(experiment.completion, &workload, &outcome),
         links: measure::links(fabric, &outcome),

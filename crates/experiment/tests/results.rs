@@ -79,6 +79,7 @@ fn a_row_has_the_promised_columns_in_order() {
         "pauses",
         "retransmits",
         "spurious_retransmits",
+        "subflows",
         "max_qps",
         "established_qps",
         "fct_mean_s",
@@ -89,6 +90,28 @@ fn a_row_has_the_promised_columns_in_order() {
     let places: Vec<_> = promised.iter().map(|name| names.iter().position(|n| n == name)).collect();
     assert!(places.iter().all(Option::is_some), "{names:?}");
     assert!(places.is_sorted());
+}
+
+/// Equation 1 of paper 002: four queues of eight packets, over a threshold of three, or six.
+#[test]
+fn a_row_has_the_subflows_that_auto_came_to() {
+    let text = |accounting: &str| {
+        format!(
+            "[fabric]\ntopology = \"fat-tree\"\nk = 4\n[fabric.nic]\nmtu = \"4000B\"\n\
+             header = \"64B\"\n[fabric.switch]\nbuffer_kind = \"per-port\"\nbuffer = \"32768B\"\n\
+             ecn = false\n[workload]\npattern = \"permutation\"\nsize = \"80KB\"\n[balance]\n\
+             scheme = \"spray\"\n[transport]\nrecovery = \"tcp\"\n{accounting}\n"
+        )
+    };
+    let cases = [
+        ("dup_acks = 3\nsubflows = \"auto\"", 11.0),
+        ("dup_acks = 6\nsubflows = \"auto\"", 6.0),
+        ("subflows = 2", 2.0),
+        ("", 1.0),
+    ];
+    for (accounting, expected) in cases {
+        assert_eq!(number(&result(&text(accounting)), "subflows"), expected, "{accounting}");
+    }
 }
 
 #[test]

@@ -116,6 +116,20 @@ fn run<'py>(
     Ok(out)
 }
 
+/// Whether one experiment of `expand` has enough capacity under one seed.
+#[pyfunction]
+fn capacity<'py>(
+    py: Python<'py>,
+    experiment_json: &str,
+    seed: u64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let found = py.detach(|| {
+        let experiment = weft_experiment::read_run(experiment_json)?;
+        weft_experiment::capacity(&experiment, seed)
+    });
+    convert::capacity(py, &found.map_err(wrong)?)
+}
+
 /// The cores that this process may use.
 #[pyfunction]
 fn cores() -> u32 {
@@ -157,6 +171,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Cancel>()?;
     module.add_function(wrap_pyfunction!(expand, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(capacity, module)?)?;
     module.add_function(wrap_pyfunction!(cores, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(shorthand, module)?)?;
