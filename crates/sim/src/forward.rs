@@ -224,7 +224,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             let id = ReceiverId(packet.flow);
             let (src, sender) = self.receivers[id.domain()][id.number()].back();
             // Not pinned: the way back of a path id begins at its far end.
-            let (flow, to, aux) = (sender, src.0 | flag::NACK, 0);
+            // Still a header, which goes first, and is known as one if it is lost.
+            let (flow, to, aux) = (sender, src.0 | flag::NACK | flag::TRIMMED, 0);
             self.relay(switch, ingress, Packet { flow, to, aux, ..packet });
         }
     }

@@ -78,13 +78,14 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         if packet.is(flag::NACK) {
             return self.nacked(host, packet);
         }
+        let rtt = flow.rtt(self.now, packet.seq);
         if !flow.plain {
             flow.steering.on_ack(Feedback {
                 now: self.now,
                 entropy: packet.route,
                 marked: packet.is(flag::ECHO),
                 answer_marked: packet.is(flag::MARKED),
-                rtt: flow.rtt(self.now, packet.seq),
+                rtt,
             });
         }
         let learnt = flow.sender.on_ack(self.now, packet.seq, packet.aux);
@@ -93,12 +94,13 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         {
             departures.forget_below(packet.aux);
         }
-        self.learn(host, &packet, learnt);
+        self.learn(host, &packet, rtt, learnt);
     }
 
-    /// Passes on what an acknowledgement taught, and sends if it opened the window.
+    /// Passes on what an acknowledgement taught, `rtt` after its packet left, and sends if it
+    /// opened the window.
     #[inline(always)]
-    fn learn(&mut self, host: OwnHost, packet: &Packet, learnt: Acknowledged) {
+    fn learn(&mut self, host: OwnHost, packet: &Packet, rtt: Time, learnt: Acknowledged) {
         let id = packet.flow;
         let flow = &mut self.senders[id as usize];
         if learnt.packets > 0 {
@@ -107,7 +109,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 packets: learnt.packets,
                 marked: packet.is(flag::ECHO),
                 in_flight: learnt.in_flight,
-                rtt: flow.rtt(self.now, packet.seq),
+                rtt,
             });
         }
         if learnt.lost > 0 {
@@ -146,8 +148,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         };
         flow.shaken = true;
         flow.congestion.on_loss(self.now, Loss::Gap);
+        let rtt = flow.rtt(self.now, packet.seq);
         self.reroute(host, packet.flow, Trouble::Nack);
-        self.learn(host, &packet, learnt);
+        self.learn(host, &packet, rtt, learnt);
     }
 
     /// Asks the planner for a way around.

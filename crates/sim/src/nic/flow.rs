@@ -136,7 +136,8 @@ impl ReceiveFlow {
     pub(crate) fn bytes_of_open_piece(&self, mtu: u32) -> u64 {
         match self.receiver.is_done() {
             true => 0,
-            false => u64::from(self.receiver.expected()) * u64::from(mtu),
+            // A code may need more symbols than the piece has packets.
+            false => (u64::from(self.receiver.expected()) * u64::from(mtu)).min(self.bytes),
         }
     }
 }

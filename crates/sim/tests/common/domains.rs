@@ -4,9 +4,11 @@
 use super::random::Kind;
 use super::{LINK, PACKET, Setup, dctcp, message};
 use proptest::prelude::*;
-use weft_fabric::{Bundle, Clos, Link, Tiers};
+use weft_fabric::{
+    Bundle, Clos, Direction, Failure, FailureKind, Groups, Link, LinkChoice, Pick, Tier, Tiers,
+};
 use weft_sim::ports::pfc_set_aside;
-use weft_sim::{Buffer, EcnConfig, PfcConfig, ProbeConfig};
+use weft_sim::{Buffer, EcnConfig, PfcConfig, ProbeConfig, TrimConfig, Victim};
 use weft_units::{HostId, MessageId, PortId, Rate, SwitchId, Time};
 use weft_workload::{Dependency, Message, When, Workload};
 
@@ -81,6 +83,21 @@ pub fn loaded(clos: Clos, kind: Kind) -> Setup {
     let mut setup = Setup::new(clos, busy(&clos, 8_000));
     setup.switch.buffer = match kind {
         Kind::PerPort => Buffer::PerPort { bytes: 12_000 },
+        Kind::Trim => {
+            let (queue, victim) = (1_000, Victim::Either);
+            let trim = TrimConfig { size: Some(64), queue, return_to_sender: false, victim };
+            setup.switch.trim = Some(trim);
+            setup.failures = failures();
+            Buffer::PerPort { bytes: 4_000 }
+        }
+        Kind::Fixed => {
+            let threshold = Some(2_000);
+            let (alpha, reserve, headroom) = (1.0, 0, None);
+            let pfc = PfcConfig { threshold, alpha, reserve, headroom, resume_offset: 1000 };
+            setup.switch.pfc = Some(pfc);
+            setup.failures = failures();
+            Buffer::PerPort { bytes: 2_000 }
+        }
         Kind::Shared => Buffer::Shared { bytes: 30_000, alpha: 0.5 },
         Kind::Lossless => {
             let pfc = PfcConfig {
@@ -102,6 +119,21 @@ pub fn loaded(clos: Clos, kind: Kind) -> Setup {
     setup.balance.random_position = true;
     setup.balance.first_window = 3_000;
     watched(setup, Time::ns(1300))
+}
+
+/// Links of all leaves that are down for a while, slow for a while, and flaky.
+fn failures() -> Vec<Failure> {
+    let failure = |kind, start, end| {
+        let (tier, pick, groups) = (Tier::LeafUp, Pick::Random, Groups::All);
+        let links = LinkChoice::Of { tier, count: 1, groups, pick, direction: Direction::Both };
+        Failure { links, kind, start: Time::us(start), end: Time::us(end) }
+    };
+    let (every, length) = (Time::us(5), Time::ns(300));
+    vec![
+        failure(FailureKind::Down { detect: Some(Time::us(1)) }, 2, 8),
+        failure(FailureKind::Degraded { lost: 0.5 }, 3, 20),
+        failure(FailureKind::Flaky { every, length, regular: false }, 0, 40),
+    ]
 }
 
 /// `setup` with probes all over the fabric, not in the order of its ports.

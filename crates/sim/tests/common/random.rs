@@ -1,25 +1,19 @@
 //! Random small runs for property tests.
 
+pub mod failures;
+pub mod memory;
+pub mod sending;
+
 use super::{LINK, Setup, dctcp, pattern};
 use proptest::prelude::*;
-use weft_balance::scheme::{BalanceConfig, Ecmp, SCHEMES, SchemeConfig};
-use weft_fabric::{Bundle, Clos, Link, Tiers};
-use weft_sim::ports::pfc_set_aside;
-use weft_sim::{Buffer, EcnConfig, PacketConfig, PfcConfig, ProbeConfig, SwitchConfig};
-use weft_transport::{CongestionConfig, RecoveryConfig, TransportConfig};
+use weft_balance::scheme::{BalanceConfig, Ecmp, SchemeConfig};
+use weft_fabric::{Bundle, Clos, FailureKind, Link, Tiers};
+use weft_sim::{Buffer, PacketConfig, ProbeConfig};
+use weft_transport::{CongestionConfig, RecoveryConfig, Rewind, TransportConfig};
 use weft_units::{PortId, Rate, SwitchId, Time};
 use weft_workload::pattern::{AllToAll, Incast, Launch, Pattern, Permutation, Ring};
 
-/// What the switches of a random run do when they are full.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Drop, at a buffer for each port: what plain FIFO ports can do.
-    PerPort,
-    /// Drop, at the dynamic threshold of a shared buffer.
-    Shared,
-    /// Pause.
-    Lossless,
-}
+pub use memory::{Kind, Memory};
 
 /// Any run of one of `kinds`, on a small fabric.
 pub fn setup(kinds: &'static [Kind]) -> impl Strategy<Value = Setup> {
@@ -31,8 +25,10 @@ pub fn setup_on(
     fabrics: impl Strategy<Value = Clos>,
     kinds: &'static [Kind],
 ) -> impl Strategy<Value = Setup> {
-    let parts = (fabrics, any_pattern(), 1u64..40_000, packet(), balance(), transport());
-    (parts, prop::sample::select(kinds), switch(), any::<u64>()).prop_map(assemble)
+    let traffic = (fabrics, any_pattern(), 1u64..40_000, packet());
+    let sending = (balance(), sending::transport(), sending::beat());
+    let switch = (prop::sample::select(kinds), memory::switch());
+    (traffic, sending, switch, failures::failures(), any::<u64>()).prop_map(assemble)
 }
 
 /// Whether a run must come to an end: nothing is lost, or there is room for a few packets.
@@ -41,28 +37,81 @@ pub fn must_finish(setup: &Setup) -> bool {
         Buffer::PerPort { bytes } => bytes,
         Buffer::Shared { bytes, .. } => bytes / 2,
     };
-    setup.switch.pfc.is_some() || room >= 8 * setup.packet.largest()
+    let loses = setup.switch.pfc.is_none() || !setup.failures.is_empty();
+    // Who begins anew at every loss may lose something every time.
+    let begins_anew = matches!(setup.transport.recovery, RecoveryConfig::GoBackN(config)
+        if config.rewind == Rewind::Message);
+    let has_room = setup.switch.pfc.is_some() || room >= 8 * setup.packet.largest();
+    let in_vain = (loses && begins_anew) || times_out_in_vain(setup) || starves(setup);
+    failures::pass_over(&setup.failures) && has_room && !in_vain
 }
 
-type Parts = (Clos, Pattern, u64, PacketConfig, BalanceConfig, TransportConfig);
+/// Whether packets may wait at a slow link for longer than a time-out, so that more and more
+/// copies of them do.
+fn times_out_in_vain(setup: &Setup) -> bool {
+    let slow = setup.failures.iter().filter_map(|failure| match failure.kind {
+        FailureKind::Degraded { lost } => Some(1.0 - lost),
+        _ => None,
+    });
+    let left = slow.product::<f64>();
+    let rates = setup.fabric.ports().iter().map(|port| port.rate.as_bps());
+    let slowest = rates.min().unwrap_or(1) as f64 * left;
+    let bytes = setup.least_packets() * setup.packet.largest();
+    left < 1.0 && 16.0 * bytes as f64 / slowest > setup.transport.rto.as_secs_f64()
+}
 
-fn assemble((parts, kind, switch, seed): (Parts, Kind, Memory, u64)) -> Setup {
-    let (clos, traffic, bytes, packet, balance, transport) = parts;
+/// Whether headers, which go before all data, may take whole links.
+fn starves(setup: &Setup) -> bool {
+    let full = setup.packet.mtu + setup.packet.header;
+    let size = |trim: weft_sim::TrimConfig| trim.size.map_or(full, u32::from);
+    setup.switch.trim.is_some_and(|trim| 8 * size(trim) > full)
+}
+
+type Traffic = (Clos, Pattern, u64, PacketConfig);
+type Sending = (BalanceConfig, TransportConfig, sending::Beat);
+type Drafts = Vec<failures::Draft>;
+
+fn assemble(
+    (traffic, sending, switch, failures, seed): (Traffic, Sending, (Kind, Memory), Drafts, u64),
+) -> Setup {
+    let (clos, traffic, bytes, packet) = traffic;
+    let (balance, transport, beat) = sending;
+    // With room for a packet or two much traffic takes for ever.
+    let bytes = if switch.1.is_tiny() { bytes.min(4_000) } else { bytes };
     let workload = pattern(&clos, &fit(&clos, traffic), bytes);
     let mut setup = Setup { balance, transport, packet, ..Setup::new(clos, workload) };
     if setup.balance.scheme.needs_path_ids() && setup.fabric.check_path_ids().is_err() {
         setup.balance.scheme = Ecmp.into();
     }
     setup.seed = seed;
-    // Without randomness a few tiny buffers keep losing the same packets for ever.
-    setup.stall_after = Time::ms(20);
-    setup.switch = switch.config(&setup, kind);
+    setup.switch = switch.1.config(&setup, switch.0);
+    setup.pacing = beat.config(setup.workload.messages().len());
+    setup.failures = failures.iter().map(|draft| draft.config(&setup.fabric)).collect();
+    // Without randomness a few tiny buffers keep losing the same packets for ever; and TCP's
+    // time-out doubles six times.
+    let is_tcp = matches!(setup.transport.recovery, RecoveryConfig::Tcp(_));
+    calm(&mut setup);
+    setup.stall_after = match must_finish(&setup) {
+        false => Time::ms(3),
+        true if is_tcp => Time::ms(40),
+        true => Time::ms(10),
+    };
     setup.probes = ProbeConfig {
         interval: Some(Time::us(3)),
         ports: vec![PortId(0), PortId(setup.fabric.hosts())],
         switches: vec![SwitchId(0)],
     };
     setup
+}
+
+/// Who codes never has nothing to send. A window ends that where nothing comes back, and where
+/// headers, which go first, would leave nothing of a link.
+fn calm(setup: &mut Setup) {
+    let is_coded = matches!(setup.transport.recovery, RecoveryConfig::Coding(_));
+    let at_a_rate = matches!(setup.transport.congestion, CongestionConfig::FixedRate { .. });
+    if is_coded && at_a_rate && (setup.switch.trim.is_some() || !must_finish(setup)) {
+        setup.transport.congestion = dctcp(20_000, 60_000);
+    }
 }
 
 /// A ring needs two leaves; elsewhere it becomes a permutation.
@@ -141,112 +190,27 @@ pub fn packet() -> impl Strategy<Value = PacketConfig> {
     (mtu, header, ack).prop_map(|(mtu, header, ack)| PacketConfig { mtu, header, ack })
 }
 
+/// All schemes as they are by default, and some that are told otherwise.
+pub fn schemes() -> Vec<SchemeConfig> {
+    let told: &[(&str, &[(&str, &str)])] = &[
+        ("ecmp-adaptive", &[("per", "packet")]),
+        ("ecmp-adaptive", &[("threshold", "0.1"), ("levels", "quantised"), ("refresh", "2us")]),
+        ("switch-spray-adaptive", &[("levels", "exact"), ("refresh", "300ns")]),
+        ("flowlet-adaptive", &[("gap", "300ns"), ("coin", "true"), ("strictly", "true")]),
+        ("host-flowlets", &[("packets", "3"), ("bad", "0.1")]),
+    ];
+    let told = told.iter().map(|(name, options)| SchemeConfig::read(name, options).unwrap());
+    SchemeConfig::all().into_iter().chain(told).collect()
+}
+
 fn balance() -> impl Strategy<Value = BalanceConfig> {
     let jitter = prop_oneof![Just(0), 1u64..20_000];
-    (0..SCHEMES.len(), jitter, any::<bool>(), 1000u64..100_000).prop_map(
+    (prop::sample::select(schemes()), jitter, any::<bool>(), 1000u64..100_000).prop_map(
         |(scheme, jitter, random_position, first_window)| BalanceConfig {
-            scheme: SchemeConfig::all()[scheme].clone(),
+            scheme,
             start_jitter: Time::ns(jitter),
             random_position,
             first_window,
-        },
-    )
-}
-
-fn transport() -> impl Strategy<Value = TransportConfig> {
-    let congestion = prop_oneof![
-        4 => (1000u64..100_000, 1000u64..300_000).prop_map(|(first, max)| dctcp(first, max)),
-        1 => Just(CongestionConfig::FixedRate { rate: None }),
-        1 => prop::sample::select(&[3u64, 10, 50])
-            .prop_map(|gbps| CongestionConfig::FixedRate { rate: Some(Rate::gbps(gbps)) }),
-    ];
-    let recovery =
-        prop::sample::select(&[RecoveryConfig::GO_BACK_N, RecoveryConfig::SELECTIVE_REPEAT]);
-    let rto = prop_oneof![20u64..300, Just(1000)];
-    (congestion, recovery, rto).prop_map(|(congestion, recovery, rto)| TransportConfig {
-        congestion,
-        recovery,
-        rto: Time::us(rto),
-    })
-}
-
-/// Random numbers for the memory of switches, scaled to the packets of a run.
-#[derive(Clone, Copy, Debug)]
-pub struct Memory {
-    /// Packets that a port, or the shared part, can hold.
-    packets: u64,
-    alpha: f64,
-    ecn: Option<EcnConfig>,
-    pfc_alpha: f64,
-    reserve: u64,
-    resume_offset: u64,
-    control_priority: bool,
-    same_salt: bool,
-}
-
-impl Memory {
-    /// The switch of a run whose fabric and packets are known.
-    pub fn config(&self, setup: &Setup, kind: Kind) -> SwitchConfig {
-        let bytes = self.packets * u64::from(setup.packet.mtu + setup.packet.header);
-        let pfc = PfcConfig {
-            threshold: None,
-            alpha: self.pfc_alpha,
-            reserve: self.reserve,
-            headroom: None,
-            resume_offset: self.resume_offset,
-        };
-        let aside = pfc_set_aside(&setup.fabric, &setup.packet, &pfc);
-        let buffer = match kind {
-            Kind::PerPort => Buffer::PerPort { bytes },
-            // Twice, so that an empty buffer takes a packet for the smallest alpha too.
-            Kind::Shared => Buffer::Shared { bytes: 2 * bytes, alpha: self.alpha },
-            Kind::Lossless => {
-                Buffer::Shared { bytes: aside + (self.packets - 1) * 500, alpha: self.alpha }
-            }
-        };
-        SwitchConfig {
-            buffer,
-            ecn: self.ecn,
-            trim: None,
-            pfc: (kind == Kind::Lossless).then_some(pfc),
-            whole_packets: false,
-            mark_control: false,
-            control_priority: self.control_priority && kind != Kind::PerPort,
-            same_salt: self.same_salt,
-        }
-    }
-}
-
-pub fn switch() -> impl Strategy<Value = Memory> {
-    let ecn = prop::option::of(
-        (0u64..10_000, 0u64..20_000, 0.0f64..=1.0).prop_map(|(kmin, more, pmax)| EcnConfig {
-            kmin,
-            kmax: kmin + more,
-            pmax,
-        }),
-    );
-    let alphas = (0.5f64..4.0, 0.05f64..4.0);
-    let packets = prop_oneof![1u64..4, 1u64..200];
-    let pfc = (0u64..6000, 0u64..9000);
-    (packets, alphas, ecn, pfc, any::<bool>(), any::<bool>()).prop_map(
-        |(
-            packets,
-            (alpha, pfc_alpha),
-            ecn,
-            (reserve, resume_offset),
-            control_priority,
-            same_salt,
-        )| {
-            Memory {
-                packets,
-                alpha,
-                ecn,
-                pfc_alpha,
-                reserve,
-                resume_offset,
-                control_priority,
-                same_salt,
-            }
         },
     )
 }

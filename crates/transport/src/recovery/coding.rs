@@ -83,7 +83,8 @@ pub struct CodingSender {
     /// They are among those below.
     horizon: u32,
     needed: u32,
-    /// The last send or acknowledgement: the time-out counts from there.
+    /// The last acknowledgement, or the first send after none was out: the time-out counts from
+    /// there. There is always something to send, which is no sign of life.
     active: Time,
 }
 
@@ -105,9 +106,11 @@ impl SendHalf for CodingSender {
     }
     #[inline(always)]
     fn send(&mut self, now: Time) -> Sent {
+        if self.in_flight() == 0 {
+            self.active = now;
+        }
         let seq = self.next;
         self.next += 1;
-        self.active = now;
         Sent { seq, retransmission: false }
     }
     #[inline(always)]

@@ -297,6 +297,18 @@ impl QueuePorts {
         false
     }
 
+    /// Marks `packet`, which is to be queued at `port`, by the queue that it finds.
+    #[inline(always)]
+    fn mark(&mut self, now: Time, port: OutPort, packet: &mut Packet) {
+        let queue = &self.ports[port];
+        let limits = &self.limits[usize::from(queue.limits)];
+        let bits = || mark_bits(self.marks, self.records[port].id, queue.packets);
+        if !packet.is(self.unmarked) && limits.marks(self.standing(now, port), bits) {
+            packet.to |= flag::MARKED;
+            self.records[port].mark();
+        }
+    }
+
     /// Takes `packet`, which came by `ingress`, into the memory of the switch of `port`, or
     /// drops it; pauses the upstream port if need be. Returns what to account it to.
     #[inline(always)]
@@ -340,23 +352,6 @@ impl QueuePorts {
     fn drop(&mut self, port: OutPort, packet: Remains) {
         self.records[port].drop(packet);
         self.losses.add(packet);
-    }
-
-    /// What becomes of a packet that was not admitted.
-    #[cold]
-    fn refuse<Q: EventQueue>(
-        &mut self,
-        now: Time,
-        port: OutPort,
-        ingress: OutPort,
-        packet: Packet,
-        agenda: &mut Agenda<Q>,
-    ) {
-        if self.trimming.is_some() && !packet.is(flag::CONTROL) {
-            self.trim(now, port, Entry::new(packet, ingress), agenda);
-        } else {
-            self.drop(port, packet.remains());
-        }
     }
 
     /// `size` bytes enter the memory of the switch of `port`, whatever there is.
@@ -416,13 +411,7 @@ impl Ports for QueuePorts {
             return self.refuse(now, port, ingress, packet, agenda);
         };
         let control = packet.is(flag::CONTROL);
-        let queue = &self.ports[port];
-        let limits = &self.limits[usize::from(queue.limits)];
-        let bits = || mark_bits(self.marks, self.records[port].id, queue.packets);
-        if !packet.is(self.unmarked) && limits.marks(self.standing(now, port), bits) {
-            packet.to |= flag::MARKED;
-            self.records[port].mark();
-        }
+        self.mark(now, port, &mut packet);
         let first = self.control_priority && control;
         self.enqueue(now, port, Entry::new(packet, ingress), first, agenda);
     }

@@ -52,9 +52,12 @@ impl Trimming {
     pub(super) fn set_waiting(&mut self, port: OutPort, time: Time) {
         self.waiting[port] = time;
     }
-    /// Whether a packet that takes `time` fits into the lane of a port that sends over `line`.
-    fn fits(&self, port: OutPort, line: &Line, time: Time) -> bool {
-        let room = line.wire.time(self.config.queue.min(u64::from(u32::MAX)) as u32);
+    /// Whether a packet of `size` bytes fits into the lane of a port that sends over `line`.
+    fn fits(&self, port: OutPort, line: &Line, size: u16) -> bool {
+        // As long as that many packets of its size take, each rounded up, and what is left over.
+        let (queue, size) = (self.config.queue.min(MOST_QUEUED) as u32, u32::from(size.max(1)));
+        let time = line.wire.time(size);
+        let room = time * u64::from(queue / size) + line.wire.time(queue % size);
         self.waiting[port] + time <= room
     }
     /// What is left of `packet`.
@@ -73,10 +76,30 @@ impl Trimming {
     }
 }
 
+/// More than any port can hold.
+const MOST_QUEUED: u64 = u32::MAX as u64;
+
 impl QueuePorts {
     /// Headers that go back to their senders, the oldest first; empty without trimming.
     pub(super) fn returned_headers(&mut self) -> Vec<Packet> {
         self.trimming.as_mut().map_or(Vec::new(), |trim| std::mem::take(&mut trim.returned))
+    }
+
+    /// What becomes of a packet that was not admitted.
+    #[cold]
+    pub(super) fn refuse<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        port: OutPort,
+        ingress: OutPort,
+        packet: Packet,
+        agenda: &mut Agenda<Q>,
+    ) {
+        if self.trimming.is_some() && !packet.is(flag::CONTROL) {
+            self.trim(now, port, Entry::new(packet, ingress), agenda);
+        } else {
+            self.drop(port, packet.remains());
+        }
     }
 
     /// A data packet found no room at `port`: it is trimmed, or the last in the queue is and
@@ -99,11 +122,15 @@ impl QueuePorts {
                     && !last.packet().is(flag::CONTROL)
                     && !trimming.takes_arriving(record.id, record.trims()) =>
             {
+                let mut queued = packet;
+                self.mark(now, port, &mut queued);
+                let entry = Entry::new(queued, entry.ingress());
                 self.waiting.replace_last(self.ports[port].data, entry);
                 last.packet()
             }
             _ => packet,
         };
+        let trimming = self.trimming.as_ref().expect("switches trim");
         let header = trimming.trimmed(victim);
         self.records[port].trim(&victim, header.size);
         if trimming.config.return_to_sender {
@@ -121,10 +148,8 @@ impl QueuePorts {
         packet: Packet,
         agenda: &mut Agenda<Q>,
     ) {
-        let line = &self.ports[port].line;
-        let time = line.wire.time(u32::from(packet.size));
         let trimming = self.trimming.as_ref().expect("switches trim");
-        if !trimming.fits(port, line, time) {
+        if !trimming.fits(port, &self.ports[port].line, packet.size) {
             return self.drop(port, packet.remains());
         }
         self.account(port, packet.size);

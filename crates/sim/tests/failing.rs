@@ -1,0 +1,347 @@
+//! Links that fail, by pencil and paper: which packets meet it, which do not, and when routing
+//! goes around. A full packet takes 80 ns, or 800 ns over a link that lost nine tenths; 500 ns a
+//! link.
+
+mod common;
+
+use common::{LINK, Setup, messages};
+use weft_balance::scheme::SchemeConfig;
+use weft_fabric::{Clos, Failure, FailureKind, Failures, LinkChoice};
+use weft_sim::{EcnConfig, Outcome, PortResult};
+use weft_transport::{CongestionConfig, RecoveryConfig};
+use weft_units::{HostId, MessageId, PortId, Rate, SwitchId, Time};
+
+const SLOW: FailureKind = FailureKind::Degraded { lost: 0.9 };
+const DEAD: FailureKind = FailureKind::Down { detect: None };
+
+/// `packets` from one rack to the other over a single spine.
+fn line(packets: u64) -> Setup {
+    let clos = Clos::leaf_spine(2, 1, 1, LINK);
+    let mut setup = Setup::new(clos, messages(2, &[(0, 1, packets * 960)]));
+    setup.transport.recovery = RecoveryConfig::SELECTIVE_REPEAT;
+    setup
+}
+fn failing(mut setup: Setup, link: &str, kind: FailureKind, start: Time, end: Time) -> Setup {
+    let links = LinkChoice::Named(vec![link.into()]);
+    setup.failures.push(Failure { links, kind, start, end });
+    setup
+}
+fn run(setup: &Setup) -> Outcome {
+    let outcome = setup.run();
+    let queued = setup.run_queued().unwrap();
+    assert_eq!((&outcome.messages, &outcome.ports), (&queued.messages, &queued.ports));
+    outcome
+}
+fn received(setup: &Setup) -> Time {
+    run(setup).messages[MessageId(0)].received
+}
+/// From the first leaf to the spine.
+fn uplink(setup: &Setup) -> PortId {
+    PortId(setup.fabric.ports_of(SwitchId(0)).first.0 + 1)
+}
+const UP: &str = "leaf-0 -> spine-0";
+
+mod degraded {
+    use super::*;
+
+    #[test]
+    fn from_the_start() {
+        let setup = failing(line(10), UP, SLOW, Time::ZERO, Time::MAX);
+        assert_eq!(received(&setup), Time::ns(3 * 580 + 1300 + 9 * 800));
+        let setup = failing(line(10), "host-0 -> leaf-0", SLOW, Time::ZERO, Time::MAX);
+        assert_eq!(received(&setup), Time::ns(3 * 580 + 1300 + 9 * 800));
+        // The way back: an acknowledgement takes 40 ns there.
+        let setup = failing(line(1), "spine-0 -> leaf-0", SLOW, Time::ZERO, Time::MAX);
+        let message = run(&setup).messages[MessageId(0)];
+        assert_eq!(message.sent - message.received, Time::ns(4 * 504 + 36));
+    }
+
+    /// Both lose a half.
+    #[test]
+    fn twice() {
+        let half = FailureKind::Degraded { lost: 0.5 };
+        let setup = failing(line(10), UP, half, Time::ZERO, Time::MAX);
+        let setup = failing(setup, UP, half, Time::ZERO, Time::MAX);
+        assert_eq!(received(&setup), Time::ns(3 * 580 + 820 + 9 * 320));
+    }
+
+    /// Buffers and marks are bytes, whatever the rate: at 580 ns + 80 k the k-th packet finds
+    /// 900 k bytes, of which three packets have room.
+    #[test]
+    fn buffers_and_marks_are_bytes() {
+        // From the start, or from a moment later.
+        for start in [Time::ZERO, Time::ns(1)] {
+            let mut setup = failing(line(5), UP, SLOW, start, Time::MAX).port_buffer(3_000);
+            setup.transport.rto = Time::us(100);
+            let outcome = run(&setup);
+            assert_eq!((outcome.ports[uplink(&setup)].drops, outcome.totals.drops), (2, 2));
+            assert_eq!(outcome.ports[uplink(&setup)].peak_queue, 2_800);
+            let mut setup = failing(line(5), UP, SLOW, start, Time::MAX);
+            setup.switch.ecn = Some(EcnConfig { kmin: 2_000, kmax: 2_000, pmax: 1.0 });
+            assert_eq!(run(&setup).totals.marks, 2);
+        }
+    }
+
+    /// From 1000 to 3000 ns. The packet in service keeps its rate: the sixth, which began at
+    /// 980 ns, and the ninth, which began at 2660 ns and has left at 3460 ns. Then eleven more.
+    #[test]
+    fn for_a_while() {
+        let setup = failing(line(20), UP, SLOW, Time::ns(1000), Time::ns(3000));
+        assert_eq!(received(&setup), Time::ns(3460 + 11 * 80 + 500 + 2 * 580));
+        // For longer: the last comes at 2100 ns, where the eighth has 560 of 800 ns to go, before
+        // twelve.
+        let setup = failing(line(20), UP, SLOW, Time::ns(1000), Time::us(100));
+        let outcome = run(&setup);
+        assert_eq!(outcome.ports[uplink(&setup)].peak_queue, 12_700);
+        assert_eq!(outcome.totals.cct, Time::ns(1060 + 14 * 800 + 500 + 2 * 580));
+    }
+
+    /// A packet that begins at the very instant has the old rate: the seventh, at 1060 ns, and
+    /// after two slow ones the tenth, at 3540 ns.
+    #[test]
+    fn at_the_very_instant() {
+        let setup = failing(line(20), UP, SLOW, Time::ns(1060), Time::ns(3540));
+        // Slow: 1140 to 1940, 2740, 3540, and 4340; then nine.
+        assert_eq!(received(&setup), Time::ns(4340 + 9 * 80 + 500 + 2 * 580));
+    }
+
+    /// A NIC that gets slower while it sends, and one that gets faster.
+    #[test]
+    fn a_nic_for_a_while() {
+        let link = "host-0 -> leaf-0";
+        let setup = failing(line(10), link, SLOW, Time::ns(100), Time::ns(900));
+        // Two at 80 ns; one from 160 to 960; seven.
+        assert_eq!(received(&setup), Time::ns(960 + 7 * 80 + 500 + 3 * 580));
+    }
+
+    /// The longest queue is told in bytes at the rate of its time: nine packets wait after one
+    /// of ten at full rate, and no more when the link is slow.
+    #[test]
+    fn the_peak_of_a_link_that_gets_slower() {
+        let clos = Clos::leaf_spine(1, 1, 11, LINK);
+        let list: Vec<_> = (1..11).map(|src| (src, 0, 960)).collect();
+        let setup = Setup::new(clos, messages(11, &list));
+        let setup = failing(setup, "leaf-0 -> host-0", SLOW, Time::ns(700), Time::MAX);
+        let outcome = run(&setup);
+        let down = setup.fabric.ports_of(SwitchId(0)).first;
+        assert_eq!(outcome.ports[down].peak_queue, 10_000);
+        // Two have begun by 700 ns.
+        assert_eq!(outcome.totals.cct, Time::ns(580 + 2 * 80 + 8 * 800 + 500));
+    }
+}
+
+mod dead {
+    use super::*;
+
+    /// From 200 to 400 ns: the third to fifth packet are on the wire, [160, 240) to [320, 400).
+    #[test]
+    fn loses_what_is_on_the_wire() {
+        let over = |start, end| {
+            let setup = failing(line(10), "host-0 -> leaf-0", DEAD, start, end);
+            let outcome = run(&setup);
+            let message = outcome.messages[MessageId(0)];
+            let totals = outcome.totals;
+            let lost = u64::from(message.lost);
+            assert_eq!((totals.wire_drops, totals.wire_dropped_bytes), (lost, 1000 * lost));
+            assert_eq!((totals.drops, totals.retransmits, totals.spurious), (0, lost, 0));
+            (lost, message.received)
+        };
+        // Each comes again a time-out after it left.
+        let third = Time::ms(1) + Time::ns(2 * 80 + 2320);
+        assert_eq!(over(Time::ns(200), Time::ns(400)), (3, third + Time::ns(160)));
+        // To the picosecond.
+        let (ps, before) = (Time::ps(1), Time::ns(240));
+        assert_eq!(over(before - ps, Time::ns(241)), (2, third + Time::ns(80)));
+        assert_eq!(over(before, Time::ns(241)), (1, third + Time::ns(80)));
+        assert_eq!(over(Time::ns(239), before), (1, third));
+        assert_eq!(over(Time::ns(239), before + ps), (2, third + Time::ns(80)));
+        assert_eq!(over(Time::us(2), Time::us(3)).0, 0);
+    }
+
+    /// What is lost on the way back is no loss of data.
+    #[test]
+    fn acknowledgements_are_lost_too() {
+        // They come to the spine every 80 ns from 3328 ns on, and take 4 ns: five of ten.
+        let setup = failing(line(10), "spine-0 -> leaf-0", DEAD, Time::ns(3331), Time::ns(3649));
+        let outcome = run(&setup);
+        assert_eq!((outcome.totals.wire_drops, outcome.totals.wire_dropped_bytes), (5, 250));
+        // The later ones say that all is here.
+        let message = outcome.messages[MessageId(0)];
+        assert_eq!((message.lost, message.retransmits, outcome.totals.drops), (0, 0, 0));
+    }
+
+    /// A dead link is no slower for its port, and takes what the port gives it.
+    #[test]
+    fn ports_do_not_notice() {
+        let setup = failing(line(10), UP, DEAD, Time::ZERO, Time::us(100));
+        let outcome = run(&setup);
+        assert_eq!(outcome.messages[MessageId(0)].lost, 10);
+        let up = outcome.ports[uplink(&setup)];
+        assert_eq!((up.packets, up.bytes), (20, 20_000));
+    }
+
+    /// A slow link that dies: what is on its wire longer is lost longer. From 1400 to 1500 ns the
+    /// second packet is on it, 1380 to 2180 ns.
+    #[test]
+    fn slow_and_dead() {
+        let setup = failing(line(3), UP, SLOW, Time::ZERO, Time::MAX);
+        let setup = failing(setup, UP, DEAD, Time::ns(1400), Time::ns(1500));
+        assert_eq!(run(&setup).messages[MessageId(0)].lost, 1);
+    }
+}
+
+mod flaky {
+    use super::*;
+
+    /// Every packet that meets a burst is lost, and no other: bursts as the failure tells them,
+    /// packets as the link at line rate has them.
+    #[test]
+    fn bursts_take_what_meets_them() {
+        let mut all = 0;
+        for (regular, seed) in [(false, 1), (false, 2), (true, 1), (true, 2)] {
+            let kind = FailureKind::Flaky { every: Time::us(10), length: Time::us(1), regular };
+            let end = Time::us(100);
+            let mut setup = failing(line(1000), "host-0 -> leaf-0", kind, Time::us(5), end);
+            setup.seed = seed;
+            let failures = Failures::new(&setup.fabric, &setup.failures, seed).unwrap();
+            let bursts: Vec<_> = failures.bursts(PortId(0)).flatten().collect();
+            let meets = |packet: &u64| {
+                let (from, to) = (Time::ns(packet * 80), Time::ns(packet * 80 + 80));
+                bursts.iter().any(|burst| burst.0 < to && burst.1 > from)
+            };
+            let expected = (0..1000).filter(meets).count();
+            let outcome = run(&setup);
+            assert_eq!(outcome.messages[MessageId(0)].lost, expected as u32, "{regular} {seed}");
+            assert_eq!(outcome.totals.wire_drops, expected as u64);
+            all += expected;
+        }
+        // About a tenth of what came between 5 and 80 us.
+        assert!((100..1000).contains(&all), "{all}");
+    }
+}
+
+mod detected {
+    use super::*;
+
+    const RATE: Rate = Rate::gbps(10);
+
+    /// `packets` at 10 Gb/s, which come to the leaf at 580 ns + 800 k, over the one of two
+    /// spines that the hash chooses; which fails from 5 to 20 us, found out `detect` later.
+    fn around(packets: u64, detect: Option<Time>, end: Time) -> (Setup, PortId, PortId) {
+        let clos = Clos::leaf_spine(2, 2, 1, LINK);
+        let mut setup = Setup::new(clos, messages(2, &[(0, 1, packets * 960)]));
+        setup.transport.recovery = RecoveryConfig::SELECTIVE_REPEAT;
+        setup.transport.congestion = CongestionConfig::FixedRate { rate: Some(RATE) };
+        let first = uplink(&setup);
+        let usual = setup.run();
+        let uses_first = usual.ports[first].packets > 0;
+        let (mine, other) = (u32::from(!uses_first), u32::from(uses_first));
+        let (mine, other) = (PortId(first.0 + mine), PortId(first.0 + other));
+        assert_eq!(usual.ports[other].packets, 0);
+        let link = setup.fabric.port_name(mine);
+        let kind = FailureKind::Down { detect };
+        (failing(setup, &link, kind, Time::us(5), end), mine, other)
+    }
+    fn packets(outcome: &Outcome, port: PortId) -> u64 {
+        let PortResult { packets, .. } = outcome.ports[port];
+        packets
+    }
+
+    /// Found out 10 us later: 13 packets, the seventh to the 19th (14,980 ns), are lost. The
+    /// others go around, and the lost ones too when they come again.
+    #[test]
+    fn routing_goes_around() {
+        let (setup, mine, other) = around(50, Some(Time::us(10)), Time::MAX);
+        let outcome = run(&setup);
+        assert_eq!(outcome.messages[MessageId(0)].lost, 13);
+        assert_eq!((packets(&outcome, mine), packets(&outcome, other)), (19, 50 - 19 + 13));
+        assert_eq!((outcome.totals.retransmits, outcome.totals.spurious), (13, 0));
+        // A packet that comes at the very instant does not know yet.
+        let (setup, mine, _) = around(50, Some(Time::ns(14_980 - 5_000)), Time::MAX);
+        assert_eq!(packets(&run(&setup), mine), 19);
+        let (setup, mine, _) = around(50, Some(Time::ns(14_979 - 5_000)), Time::MAX);
+        assert_eq!(packets(&run(&setup), mine), 18);
+    }
+
+    /// Back at 20 us, known at 30 us: from the 20th packet (15,780 ns) to the 37th (29,380 ns)
+    /// all go around.
+    #[test]
+    fn and_comes_back() {
+        let (setup, mine, other) = around(50, Some(Time::us(10)), Time::us(20));
+        let outcome = run(&setup);
+        assert_eq!(outcome.messages[MessageId(0)].lost, 13);
+        assert_eq!((packets(&outcome, mine), packets(&outcome, other)), (50 - 18 + 13, 18));
+    }
+
+    /// Nobody finds out, or not in time: all that comes between 5 and 20 us is lost.
+    #[test]
+    fn what_nobody_finds_out() {
+        for detect in [None, Some(Time::us(15)), Some(Time::us(500))] {
+            let (setup, mine, other) = around(50, detect, Time::us(20));
+            let outcome = run(&setup);
+            // The seventh to the 25th, 5,380 to 19,780 ns.
+            assert_eq!(outcome.messages[MessageId(0)].lost, 19);
+            assert_eq!((packets(&outcome, mine), packets(&outcome, other)), (50 + 19, 0));
+        }
+    }
+
+    /// Known from the very beginning.
+    #[test]
+    fn at_once() {
+        let (mut setup, mine, other) = around(50, Some(Time::ZERO), Time::MAX);
+        setup.failures[0].start = Time::ZERO;
+        let outcome = run(&setup);
+        assert_eq!(outcome.messages[MessageId(0)].lost, 0);
+        assert_eq!((packets(&outcome, mine), packets(&outcome, other)), (0, 50));
+    }
+
+    /// Where no way is left, the leaf drops what it cannot send, as if a link had lost it: ten
+    /// packets until routing knows of the end, at 2 us.
+    #[test]
+    fn no_way_is_left() {
+        let kind = FailureKind::Down { detect: Some(Time::us(1)) };
+        let setup = failing(line(10), UP, kind, Time::ZERO, Time::us(1) + Time::ps(1));
+        let outcome = run(&setup);
+        // Those of 580, 660, .. 980 ns meet the dead link, the others no way.
+        assert_eq!(outcome.totals.wire_drops, 10);
+        assert_eq!(outcome.messages[MessageId(0)].lost, 10);
+        assert_eq!(packets(&outcome, uplink(&setup)), 6 + 10);
+        assert_eq!(packets(&outcome, setup.fabric.nic(HostId(0))), 20);
+    }
+
+    /// A flow that no dead link concerns goes where it went.
+    #[test]
+    fn who_is_not_concerned_stays() {
+        let clos = Clos::leaf_spine(3, 4, 4, LINK);
+        let pairs = (0..4).flat_map(|host| [(host, 7 - host, 9600), (host + 4, host, 960)]);
+        let setup = Setup::new(clos, messages(12, &pairs.collect::<Vec<_>>()));
+        let usual = run(&setup);
+        let kind = FailureKind::Down { detect: Some(Time::ZERO) };
+        let setup = failing(setup, "leaf-2 <-> spine-1", kind, Time::ZERO, Time::MAX);
+        assert_eq!(run(&setup).ports, usual.ports);
+    }
+
+    /// Nobody finds out, but a scheme that moves after a time-out does.
+    #[test]
+    fn some_schemes_find_out() {
+        let uplinks = |time_outs: &str| {
+            let (around, ..) = around(50, None, Time::us(20));
+            let clos = Clos::leaf_spine(2, 8, 1, LINK);
+            let scheme = SchemeConfig::read("host-flowlets", &[("time_outs", time_outs)]).unwrap();
+            let mut setup = Setup::new(clos, around.workload.clone()).under(scheme);
+            setup.transport = around.transport;
+            let first = uplink(&setup);
+            let usual = setup.run();
+            let used = |outcome: &Outcome| {
+                let ports = (first.0..first.0 + 8).map(PortId);
+                ports.filter(|port| packets(outcome, *port) > 0).collect::<Vec<_>>()
+            };
+            assert_eq!(used(&usual).len(), 1);
+            let link = setup.fabric.port_name(used(&usual)[0]);
+            let setup = failing(setup, &link, DEAD, Time::us(5), Time::us(20));
+            used(&run(&setup)).len()
+        };
+        assert_eq!(uplinks("false"), 1);
+        assert!(uplinks("true") > 1);
+    }
+}

@@ -1,0 +1,182 @@
+//! Every scheme with every recovery, under every kind of failure, with switches that drop, trim
+//! or pause: whatever a run can be told, all bytes arrive.
+
+mod common;
+
+use common::compare::{but_events, difference};
+use common::{LINK, Setup, dctcp, messages, permutation};
+use weft_balance::scheme::SchemeConfig;
+use weft_fabric::{Clos, Direction, Failure, FailureKind, Groups, LinkChoice, Pick, Tier};
+use weft_sim::{Buffer, Halt, PfcConfig, TrimConfig, Victim};
+use weft_transport::{CongestionConfig, RecoveryConfig, SwiftConfig};
+use weft_units::{Rate, Time};
+
+/// 16 hosts under 4 leaves and 4 spines, or under 8 leaves in 4 pods.
+fn clos(turn: usize) -> Clos {
+    if turn.is_multiple_of(4) { Clos::fat_tree(4, LINK) } else { Clos::leaf_spine(4, 4, 4, LINK) }
+}
+
+/// Recoveries as they are by default, and told otherwise.
+fn recoveries() -> Vec<RecoveryConfig> {
+    let told: &[(&str, &[(&str, &str)])] = &[
+        ("tcp", &[("sack", "true"), ("adaptive_rto", "false"), ("dup_acks", "6")]),
+        ("go-back-n", &[("nack_repeat", "true"), ("nack_quiet", "10us")]),
+    ];
+    let told = told.iter().map(|(name, options)| RecoveryConfig::read(name, options).unwrap());
+    RecoveryConfig::all().into_iter().chain(told).collect()
+}
+
+/// What is wrong with a link, from when until when; if anything is.
+type Trouble = Option<(FailureKind, Time, Time)>;
+
+/// What may happen to a link of each leaf, by name.
+fn kinds() -> Vec<(&'static str, Trouble)> {
+    let slow = FailureKind::Degraded { lost: 0.9 };
+    let flaky = |regular| FailureKind::Flaky { every: Time::us(10), length: Time::us(1), regular };
+    let down = |detect| FailureKind::Down { detect };
+    let (early, late) = (Time::us(2), Time::us(200));
+    vec![
+        ("no failure", None),
+        ("degraded", Some((slow, Time::ZERO, Time::MAX))),
+        ("degraded in time", Some((slow, early, Time::us(8)))),
+        ("flaky", Some((flaky(false), Time::ZERO, Time::MAX))),
+        ("flaky at a beat", Some((flaky(true), early, late))),
+        ("down, detected", Some((down(Some(Time::us(3))), early, Time::MAX))),
+        ("down, detected, and back", Some((down(Some(Time::us(3))), early, Time::us(9)))),
+        ("down, undetected, and back", Some((down(None), early, late))),
+    ]
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Full {
+    Drop,
+    Trim,
+    Pause,
+}
+
+/// `turn` varies what is not part of the matrix.
+fn with_switches(mut setup: Setup, full: Full, turn: usize) -> Setup {
+    let pick = |of: usize| turn % of;
+    match full {
+        Full::Drop => setup = setup.port_buffer(12_000),
+        Full::Trim => {
+            setup = setup.port_buffer(6_000);
+            setup.switch.trim = Some(TrimConfig {
+                size: Some(64),
+                queue: 3_000,
+                return_to_sender: pick(2) == 1,
+                victim: [Victim::Arriving, Victim::Tail, Victim::Either][pick(3)],
+            });
+        }
+        Full::Pause => {
+            setup.switch.buffer = Buffer::PerPort { bytes: 8_000 };
+            setup.switch.pfc = Some(PfcConfig {
+                threshold: Some(8_000),
+                alpha: 1.0,
+                reserve: 0,
+                headroom: None,
+                resume_offset: 2_000,
+            });
+        }
+    }
+    setup.transport.congestion = match pick(5) {
+        0 => CongestionConfig::FixedRate { rate: Some(Rate::gbps(50)) },
+        1 => CongestionConfig::Swift(SwiftConfig::with_windows(20_000, 40_000)),
+        _ => dctcp(20_000, 40_000),
+    };
+    setup.switch.control_priority = pick(7) == 0;
+    setup.pacing.subflows = [1, 1, 3][pick(3)];
+    setup.pacing.desynchronise = pick(2) == 0;
+    setup
+}
+
+/// A link of each leaf, or of one of them, fails: up, down or both ways.
+fn failing(mut setup: Setup, kind: Trouble, turn: usize) -> Setup {
+    if let Some((kind, start, end)) = kind {
+        let direction = [Direction::Both, Direction::Up, Direction::Down][turn % 3];
+        // Two leaves of two uplinks might have no path left between them.
+        let few = setup.fabric.clos().mids_per_pod() == 2;
+        let groups = if few { Groups::Listed(vec![turn as u32 % 8]) } else { Groups::All };
+        let (tier, count) = (Tier::LeafUp, 1);
+        let links = LinkChoice::Of { tier, count, groups, pick: Pick::Random, direction };
+        setup.failures.push(Failure { links, kind, start, end });
+    }
+    setup
+}
+
+/// All that `scheme` can meet.
+fn all_of(scheme: &SchemeConfig, turn: &mut usize) {
+    for recovery in recoveries() {
+        for (name, kind) in kinds() {
+            for full in [Full::Drop, Full::Trim, Full::Pause] {
+                *turn += 1;
+                let what = format!("{} {recovery:?} {name} {full:?}", scheme.name());
+                let mut setup = Setup::new(clos(*turn), permutation(&clos(*turn), 15 * 960 + 7));
+                setup.balance.scheme = scheme.clone();
+                setup.transport.recovery = recovery;
+                setup.transport.rto = Time::us(60);
+                setup.stall_after = Time::ms(50);
+                let setup = failing(with_switches(setup, full, *turn), kind, *turn / 2);
+                finishes(&what, &setup.seeded(*turn as u64), *turn);
+            }
+        }
+    }
+}
+
+fn finishes(what: &str, setup: &Setup, turn: usize) {
+    let outcome = setup.try_run();
+    let halt = outcome.as_ref().err();
+    assert_eq!(halt, None, "{what}");
+    let Ok(outcome) = &outcome else { unreachable!("it has just been looked at") };
+    assert!(outcome.messages.iter().all(|message| message.received > Time::ZERO), "{what}");
+    // Now and then the same on two threads.
+    if turn.is_multiple_of(11) {
+        let one = setup.run_in(1, 1).map(but_events);
+        let many = setup.run_in(4, 2).map(but_events);
+        assert_eq!(difference(&one, &many), None, "{what}");
+    }
+}
+
+#[test]
+fn everything_finishes() {
+    let mut turn = 0;
+    for scheme in SchemeConfig::all() {
+        all_of(&scheme, &mut turn);
+    }
+    assert!(turn > 2000, "{turn} combinations");
+}
+
+/// The time of a stall, in picoseconds, as its text tells it.
+fn now(text: &str) -> u64 {
+    let told = text.split("(now ").nth(1).and_then(|rest| rest.split(')').next()).unwrap();
+    let digits = told.trim_end_matches(char::is_alphabetic);
+    let units = [("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("ms", 1_000_000_000)];
+    let unit = units.iter().find(|(unit, _)| told.ends_with(unit)).expect("less than seconds");
+    digits.parse::<u64>().unwrap() * unit.1
+}
+
+/// A host whose link is dead for ever: whoever sends to it or from it is named within a second.
+#[test]
+fn a_dead_host_is_no_hang() {
+    for recovery in recoveries() {
+        for link in ["host-5 -> leaf-1", "leaf-1 -> host-5"] {
+            for full in [Full::Drop, Full::Trim, Full::Pause] {
+                let list = [(0, 9, 5_000), (5, 2, 5_000), (7, 5, 5_000), (1, 6, 5_000)];
+                let mut setup = Setup::new(clos(1), messages(16, &list));
+                setup.transport.recovery = recovery;
+                setup.stall_after = Time::ms(500);
+                let mut setup = with_switches(setup, full, 3);
+                let links = LinkChoice::Named(vec![link.into()]);
+                let kind = FailureKind::Down { detect: Some(Time::us(1)) };
+                setup.failures = vec![Failure { links, kind, start: Time::ZERO, end: Time::MAX }];
+                let Err(Halt::Stalled(text)) = setup.try_run() else {
+                    panic!("{recovery:?} {link} {full:?} must stall")
+                };
+                assert!(now(&text) < Time::secs(1).0, "{text}");
+                assert!(text.contains("message 1 (host-5 -> host-2) misses"), "{text}");
+                assert!(text.contains("message 2 (host-7 -> host-5) misses"), "{text}");
+                assert!(!text.contains("message 0") && !text.contains("message 3"), "{text}");
+            }
+        }
+    }
+}
