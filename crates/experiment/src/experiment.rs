@@ -11,7 +11,7 @@ use crate::value::{Item, Table, Value};
 use sha2::{Digest, Sha256};
 use std::path::Path;
 use weft_balance::scheme::BalanceConfig;
-use weft_fabric::{Fabric, Failure};
+use weft_fabric::{Fabric, Failure, Failures};
 use weft_sim::{Buffer, PacketConfig, ProbeConfig, SwitchConfig};
 use weft_transport::TransportConfig;
 use weft_units::Time;
@@ -225,7 +225,10 @@ fn check_memory(resolved: &Resolved) -> Result<(), ExperimentError> {
         return Err(ExperimentError::new("fabric.switch.buffer", Origin::Unknown, what));
     }
     let (Buffer::Shared { bytes, .. }, Some(pfc)) = (buffer, pfc) else { return Ok(()) };
-    let taken = weft_sim::ports::pfc_set_aside(&resolved.fabric, &resolved.packet, pfc);
+    let Resolved { fabric, packet, failures, .. } = resolved;
+    // Which links fail may depend on the seed; what that asks for hardly does.
+    let failures = Failures::new(fabric, failures, 1).unwrap_or_default();
+    let taken = weft_sim::ports::pfc_set_aside(fabric, &failures, packet, pfc);
     if taken < *bytes {
         return Ok(());
     }

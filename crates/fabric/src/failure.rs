@@ -204,6 +204,13 @@ impl Failures {
         self.present(port, at).fold(line, |rate, entry| entry.kind.left_of(rate))
     }
 
+    /// The lowest rate that `port` ever has.
+    pub fn lowest_rate(&self, fabric: &Fabric, port: PortId) -> Rate {
+        let starts = self.entries(port).iter().map(|entry| entry.start);
+        let rates = starts.map(|at| self.rate(fabric, port, at));
+        rates.fold(fabric.ports()[port].rate, Rate::min)
+    }
+
     /// What is wrong with `port` at `at`.
     fn present(&self, port: PortId, at: Time) -> impl Iterator<Item = &Entry> {
         self.entries(port).iter().filter(move |entry| entry.start <= at && at < entry.end)

@@ -6,7 +6,7 @@ mod common;
 use common::random::{clos, packet};
 use common::{LINK, Setup, dctcp, incast, messages, pattern};
 use proptest::prelude::*;
-use weft_fabric::Clos;
+use weft_fabric::{Clos, Failures};
 use weft_sim::ports::pfc_set_aside;
 use weft_sim::{Buffer, PfcConfig, ProbeConfig};
 use weft_units::{HostId, PortId, SwitchId, Time};
@@ -17,7 +17,7 @@ const PFC: PfcConfig =
 
 /// Lossless switches with `shared` bytes beside reserves and headroom.
 fn lossless(mut setup: Setup, pfc: PfcConfig, shared: u64) -> Setup {
-    let bytes = pfc_set_aside(&setup.fabric, &setup.packet, &pfc) + shared;
+    let bytes = pfc_set_aside(&setup.fabric, &Failures::default(), &setup.packet, &pfc) + shared;
     setup.switch.buffer = Buffer::Shared { bytes, alpha: 1.0 };
     setup.switch.pfc = Some(pfc);
     setup
@@ -90,7 +90,12 @@ fn the_same_incast_drops_without_pfc() {
 #[test]
 fn too_little_headroom_drops() {
     let setup = fifteen_to_one();
-    let aside = pfc_set_aside(&setup.fabric, &setup.packet, &PfcConfig { reserve: 0, ..PFC });
+    let aside = pfc_set_aside(
+        &setup.fabric,
+        &Failures::default(),
+        &setup.packet,
+        &PfcConfig { reserve: 0, ..PFC },
+    );
     let each = aside / 10; // The leaves have 10 ports.
     for (headroom, drops) in [(each / 4, 1), (0, 1), (each, 0)] {
         let pfc = PfcConfig { headroom: Some(headroom), ..PFC };
@@ -132,7 +137,7 @@ fn a_pause_spares_control_of_a_class_of_its_own() {
 fn headroom_by_hand() {
     let setup = fifteen_to_one();
     let pfc = PfcConfig { reserve: 0, ..PFC };
-    let aside = pfc_set_aside(&setup.fabric, &setup.packet, &pfc);
+    let aside = pfc_set_aside(&setup.fabric, &Failures::default(), &setup.packet, &pfc);
     assert_eq!(aside, 10 * (13_564 + 2 * 1000));
 }
 

@@ -6,7 +6,7 @@ mod common;
 use common::{LINK, Setup, all_to_all, dctcp, incast, permutation};
 use std::fmt::Write;
 use weft_balance::scheme::SchemeConfig;
-use weft_fabric::Clos;
+use weft_fabric::{Clos, Failures};
 use weft_sim::ports::pfc_set_aside;
 use weft_sim::{Buffer, EcnConfig, Outcome, PfcConfig};
 use weft_units::Time;
@@ -33,7 +33,7 @@ fn lossless() -> Setup {
         headroom: None,
         resume_offset: 4000,
     };
-    let aside = pfc_set_aside(&setup.fabric, &setup.packet, &pfc);
+    let aside = pfc_set_aside(&setup.fabric, &Failures::default(), &setup.packet, &pfc);
     setup.switch.buffer = Buffer::Shared { bytes: aside + 50_000, alpha: 1.0 };
     setup.switch.pfc = Some(pfc);
     setup.switch.control_priority = true;

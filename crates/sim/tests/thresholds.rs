@@ -146,3 +146,21 @@ fn too_little_headroom() {
     // Sent again, 11 packets come as fast: three, two, five and one.
     assert_eq!(outcome.totals.drops, 11 + 5);
 }
+
+/// A pause frame that waits behind a packet on a slow way back comes late: headroom knows. Here it
+/// takes 50 times as long, during which the sender goes on.
+#[test]
+fn headroom_for_a_slow_way_back() {
+    let mut setup = slow(200, PFC);
+    setup.workload = messages(3, &[(1, 0, 200 * 960), (0, 1, 200 * 960)]);
+    setup.failures.push(Failure {
+        links: LinkChoice::Named(vec!["leaf-0 -> host-1".into()]),
+        kind: FailureKind::Degraded { lost: 0.98 },
+        start: Time::ZERO,
+        end: Time::MAX,
+    });
+    (setup.transport.rto, setup.stall_after) = (Time::ms(10), Time::ms(100));
+    let outcome = setup.run();
+    assert!(outcome.totals.pauses > 0);
+    assert_eq!(outcome.totals.drops, 0);
+}

@@ -36,16 +36,16 @@ impl Commons {
     pub(super) fn new(config: &RunConfig, cut: &Cut, territory: &Territory) -> Commons {
         let RunConfig { fabric, packet, .. } = config;
         let pfc = config.switch.pfc;
-        let ingress = territory
-            .ports
-            .iter()
-            .map(|port| Ingress::new(pfc.map_or(0, |pfc| headroom(fabric, *port, packet, &pfc))));
+        let failures = &config.failures;
+        let headroom = |port| pfc.map_or(0, |pfc| headroom(fabric, failures, port, packet, &pfc));
+        let ingress = territory.ports.iter().map(|port| Ingress::new(headroom(*port)));
         let owners = territory.ports.iter().map(|port| match fabric.ports()[*port].owner {
             Node::Host(_) => OwnSwitch(u32::MAX),
             Node::Switch(switch) => cut.switches[switch].own,
         });
         let switches = territory.switches.iter().map(|switch| {
-            let aside = pfc.map_or(0, |pfc| set_aside(fabric, *switch, packet, &pfc));
+            let aside = |pfc| set_aside(fabric, failures, *switch, packet, &pfc);
+            let aside = pfc.map_or(0, aside);
             let memory = Memory::new(&config.switch, aside);
             Common { memory, leaving: Vec::new(), long: SHORT }
         });

@@ -12,7 +12,7 @@
 //! Without headroom in use, what has come and gone determines all counts, whatever the order.
 
 use crate::config::{Buffer, PacketConfig, PfcConfig, SwitchConfig};
-use weft_fabric::Fabric;
+use weft_fabric::{Fabric, Failures};
 use weft_units::{PortId, SwitchId};
 
 /// A PFC frame on the wire.
@@ -191,12 +191,19 @@ impl Rules {
 /// The headroom that `port`'s switch needs for what arrives by `port`: all that the upstream
 /// port can still send until a pause reaches it. The pause frame waits for a packet in service
 /// on the way back; the upstream port finishes the packet that it is sending; and the packet
-/// that caused the pause needs room too.
-fn lossless_headroom(fabric: &Fabric, port: PortId, packet: &PacketConfig) -> u64 {
+/// that caused the pause needs room too. Where links degrade, the way back is as slow as it ever
+/// gets, and the way forth as fast.
+fn lossless_headroom(
+    fabric: &Fabric,
+    failures: &Failures,
+    port: PortId,
+    packet: &PacketConfig,
+) -> u64 {
     let back = &fabric.ports()[port];
     let forth = &fabric.ports()[back.reverse];
     let largest = packet.largest().max(u64::from(PAUSE_FRAME_BYTES));
-    let reaction = back.rate.serialize(largest + u64::from(PAUSE_FRAME_BYTES));
+    let slowest = failures.lowest_rate(fabric, port);
+    let reaction = slowest.serialize(largest + u64::from(PAUSE_FRAME_BYTES));
     forth.rate.bytes_in(reaction + back.delay + forth.delay) + 2 * largest
 }
 
@@ -208,31 +215,39 @@ fn reserve(pfc: &PfcConfig) -> u64 {
 /// Headroom for what comes in by `port` of a switch.
 pub(super) fn headroom(
     fabric: &Fabric,
+    failures: &Failures,
     port: PortId,
     packet: &PacketConfig,
     pfc: &PfcConfig,
 ) -> u64 {
-    pfc.headroom.unwrap_or_else(|| lossless_headroom(fabric, port, packet))
+    pfc.headroom.unwrap_or_else(|| lossless_headroom(fabric, failures, port, packet))
 }
 
 /// Reserves and headroom of all ports of `switch`, in bytes.
 pub(super) fn set_aside(
     fabric: &Fabric,
+    failures: &Failures,
     switch: SwitchId,
     packet: &PacketConfig,
     pfc: &PfcConfig,
 ) -> u64 {
     let ports = fabric.ports_of(switch).ids();
-    let each = ports.map(|port| headroom(fabric, port, packet, pfc).saturating_add(reserve(pfc)));
+    let each = ports
+        .map(|port| headroom(fabric, failures, port, packet, pfc).saturating_add(reserve(pfc)));
     each.fold(0, u64::saturating_add)
 }
 
 /// Bytes of a buffer that reserves and headroom take, in the switch where they take most.
 ///
 /// A configuration is sound if this is less than the whole buffer.
-pub fn pfc_set_aside(fabric: &Fabric, packet: &PacketConfig, pfc: &PfcConfig) -> u64 {
+pub fn pfc_set_aside(
+    fabric: &Fabric,
+    failures: &Failures,
+    packet: &PacketConfig,
+    pfc: &PfcConfig,
+) -> u64 {
     let switches = (0..fabric.switches()).map(SwitchId);
-    switches.map(|switch| set_aside(fabric, switch, packet, pfc)).max().unwrap_or(0)
+    switches.map(|switch| set_aside(fabric, failures, switch, packet, pfc)).max().unwrap_or(0)
 }
 
 impl Memory {

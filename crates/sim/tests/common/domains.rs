@@ -5,7 +5,8 @@ use super::random::Kind;
 use super::{LINK, PACKET, Setup, dctcp, message};
 use proptest::prelude::*;
 use weft_fabric::{
-    Bundle, Clos, Direction, Failure, FailureKind, Groups, Link, LinkChoice, Pick, Tier, Tiers,
+    Bundle, Clos, Direction, Failure, FailureKind, Failures, Groups, Link, LinkChoice, Pick, Tier,
+    Tiers,
 };
 use weft_sim::ports::pfc_set_aside;
 use weft_sim::{Buffer, EcnConfig, PfcConfig, ProbeConfig, TrimConfig, Victim};
@@ -108,7 +109,7 @@ pub fn loaded(clos: Clos, kind: Kind) -> Setup {
                 resume_offset: 1000,
             };
             setup.switch.pfc = Some(pfc);
-            let bytes = 8_000 + pfc_set_aside(&setup.fabric, &PACKET, &pfc);
+            let bytes = 8_000 + pfc_set_aside(&setup.fabric, &Failures::default(), &PACKET, &pfc);
             Buffer::Shared { bytes, alpha: 1.0 }
         }
     };

@@ -116,7 +116,8 @@ impl Queued {
             Node::Host(_) => NIC,
             Node::Switch(switch) => cut.switches[switch].own.0,
         };
-        let headroom = |pfc| headroom(config.fabric, id, &config.packet, &pfc);
+        let RunConfig { fabric, failures, packet, .. } = config;
+        let headroom = |pfc| headroom(fabric, failures, id, packet, &pfc);
         let limits = Limits::index_of(port, &config.switch, &config.packet, limits);
         Queued {
             line: Line::new(port),
@@ -189,7 +190,7 @@ impl QueuePorts {
         let both = territory.ports.iter().zip(territory.exits.iter());
         let ports = both.map(|(id, exit)| Queued::new(config, cut, *id, *exit, &mut limits));
         let switches = territory.switches.iter().map(|switch| {
-            let aside = |pfc| set_aside(fabric, *switch, packet, &pfc);
+            let aside = |pfc| set_aside(fabric, &config.failures, *switch, packet, &pfc);
             let memory = Memory::new(&config.switch, config.switch.pfc.map_or(0, aside));
             let most_leaving = 2 * fabric.ports_of(*switch).count as usize;
             Shared { memory, leaving: Vec::new(), most_leaving, pausing: 0 }

@@ -2,6 +2,7 @@
 
 use super::Setup;
 use proptest::prelude::*;
+use weft_fabric::Failures;
 use weft_sim::ports::pfc_set_aside;
 use weft_sim::{Buffer, EcnConfig, PfcConfig, SwitchConfig, TrimConfig, Victim};
 use weft_transport::RecoveryConfig;
@@ -62,7 +63,7 @@ impl Memory {
             headroom: None,
             resume_offset: self.resume_offset,
         };
-        let aside = pfc_set_aside(&setup.fabric, &setup.packet, &pfc);
+        let aside = pfc_set_aside(&setup.fabric, &Failures::default(), &setup.packet, &pfc);
         let buffer = match kind {
             Kind::PerPort | Kind::Fixed | Kind::Trim => Buffer::PerPort { bytes },
             // Twice, so that an empty buffer takes a packet for the smallest alpha too.
