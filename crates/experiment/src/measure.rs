@@ -52,7 +52,10 @@ pub(crate) fn row(
         ("pauses", totals.pauses.into()),
         ("retransmits", totals.retransmits.into()),
         ("spurious_retransmits", totals.spurious.into()),
-        ("spurious_per_flow", ratio(totals.spurious as f64, workload.messages().len() as f64).into()),
+        (
+            "spurious_per_flow",
+            ratio(totals.spurious as f64, workload.messages().len() as f64).into(),
+        ),
         ("worst_flow_loss", worst_loss(outcome).into()),
         ("reordered", totals.reordered.into()),
         ("reorder_mean", ratio(totals.reorder_distance as f64, totals.reordered as f64).into()),
