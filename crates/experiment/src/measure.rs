@@ -6,7 +6,7 @@ use crate::section::workload::WorkloadSource;
 use weft_fabric::{Fabric, Node, Port};
 use weft_sim::{MessageResult, Outcome, RunConfig};
 use weft_units::id::Id;
-use weft_units::{PortId, Time};
+use weft_units::Time;
 use weft_workload::Workload;
 
 /// The row of `runs.parquet`.
@@ -211,17 +211,5 @@ fn tier(fabric: &Fabric, port: &Port) -> &'static str {
         (1, true) => "spine-down",
         (1, false) => "agg-up",
         _ => "core-down",
-    }
-}
-
-/// `leaf-0 -> spine-1`, with `#1` behind for the second of several parallel links.
-pub(crate) fn port_name(fabric: &Fabric, id: PortId) -> String {
-    let port = &fabric.ports()[id];
-    let same = |other: &&Port| other.owner == port.owner && other.peer == port.peer;
-    let ports = fabric.ports().as_slice();
-    let name = format!("{} -> {}", fabric.name(port.owner), fabric.name(port.peer));
-    match ports[..id.index()].iter().filter(same).count() {
-        0 => name,
-        member => format!("{name}#{member}"),
     }
 }

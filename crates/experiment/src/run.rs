@@ -184,7 +184,7 @@ fn series(experiment: &Resolved, outcome: Outcome) -> Series {
     let probes = &experiment.probes;
     let Some(interval) = probes.interval else { return Series::default() };
     let fabric = &experiment.fabric;
-    let ports = probes.ports.iter().map(|port| measure::port_name(fabric, *port));
+    let ports = probes.ports.iter().map(|port| fabric.port_name(*port));
     let switches = probes.switches.iter().map(|switch| fabric.name(Node::Switch(*switch)));
     let samples = outcome.series.iter().map(|series| series.bytes.len()).max().unwrap_or(0);
     let time = |sample: usize| Time(interval.0 * sample as u64).as_secs_f64();

@@ -87,13 +87,11 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 answer_marked: packet.is(flag::MARKED),
                 rtt,
             });
+            if let Some(departures) = &mut flow.departures {
+                departures.forget_below(packet.aux);
+            }
         }
         let learnt = flow.sender.on_ack(self.now, packet.seq, packet.aux);
-        if !flow.plain
-            && let Some(departures) = &mut flow.departures
-        {
-            departures.forget_below(packet.aux);
-        }
         self.learn(host, &packet, rtt, learnt);
     }
 

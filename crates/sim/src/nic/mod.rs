@@ -216,21 +216,22 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     }
 
     /// The gap after the packet that queue pair `id` sends now, where `gap` is the usual one.
+    /// Draws only where there is something to draw.
+    #[inline]
     fn gap_after(&mut self, id: u32, gap: Time) -> Time {
         let Pacing { gap_jitter, desynchronise, .. } = self.config.pacing;
-        if gap_jitter == 0.0 && !desynchronise {
-            return gap;
-        }
         let flow = &mut self.senders[id as usize];
-        let draw = |purpose| {
-            let bits = Draw::new(self.config.seed, purpose).at(u64::from(flow.key), self.now.0);
-            random::unit(bits)
-        };
-        let gap = gap + stretched(gap, gap_jitter * draw("pacing-gap"));
-        match std::mem::take(&mut flow.shaken) && desynchronise {
-            true => stretched(gap, 0.5 + draw("pacing-shaken")),
-            false => gap,
+        let (seed, key) = (self.config.seed, u64::from(flow.key));
+        let draw = |purpose| random::unit(Draw::new(seed, purpose).at(key, self.now.0));
+        let mut gap = gap;
+        if gap_jitter > 0.0 {
+            gap += stretched(gap, gap_jitter * draw("pacing-gap"));
         }
+        if desynchronise && flow.shaken {
+            gap = stretched(gap, 0.5 + draw("pacing-shaken"));
+        }
+        flow.shaken = false;
+        gap
     }
 
     #[inline(always)]
