@@ -70,17 +70,11 @@ fn crowds(
 fn steps(workload: &Workload) -> IdVec<MessageId, u32> {
     let messages = workload.messages();
     let dependents = workload.dependents();
-    let mut unmet = dependents.unmet().clone();
     let mut steps: IdVec<MessageId, u32> = messages.iter().map(|_| 0).collect();
-    let mut ready: Vec<MessageId> = messages.ids().filter(|id| unmet[*id] == 0).collect();
-    while let Some(id) = ready.pop() {
+    for id in dependents.in_order() {
         for when in [When::Sent, When::Received] {
             for next in dependents.waiting(id, when) {
                 steps[*next] = steps[*next].max(steps[id] + 1);
-                unmet[*next] -= 1;
-                if unmet[*next] == 0 {
-                    ready.push(*next);
-                }
             }
         }
     }

@@ -5,8 +5,8 @@ use crate::experiment::Resolved;
 use crate::section::workload::WorkloadSource;
 use weft_fabric::{Fabric, Node, Port};
 use weft_sim::{MessageResult, Outcome, RunConfig};
-use weft_units::id::Id;
 use weft_units::Time;
+use weft_units::id::Id;
 use weft_workload::Workload;
 
 /// The row of `runs.parquet`.

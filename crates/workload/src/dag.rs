@@ -178,21 +178,9 @@ impl Workload {
 
     /// Which messages start at all, if every message that starts also finishes.
     fn startable(&self) -> Vec<bool> {
-        let dependents = self.dependents();
-        let mut unmet = dependents.unmet().clone();
         let mut started = vec![false; self.messages.len()];
-        let mut ready: Vec<MessageId> =
-            unmet.enumerate().filter(|(_, count)| **count == 0).map(|(id, _)| id).collect();
-        while let Some(id) = ready.pop() {
+        for id in self.dependents().in_order() {
             started[id.index()] = true;
-            for when in [When::Sent, When::Received] {
-                for &next in dependents.waiting(id, when) {
-                    unmet[next] -= 1;
-                    if unmet[next] == 0 {
-                        ready.push(next);
-                    }
-                }
-            }
         }
         started
     }

@@ -73,6 +73,25 @@ impl Dependents {
     pub fn message(&self, number: u32) -> MessageId {
         self.waiting[number as usize]
     }
+    /// Messages in an order in which each comes after all that it waits for. Those in a circle,
+    /// and those that wait for them, are left out.
+    pub fn in_order(&self) -> Vec<MessageId> {
+        let mut unmet = self.unmet.clone();
+        let mut order: Vec<MessageId> = unmet.ids().filter(|id| unmet[*id] == 0).collect();
+        let mut at = 0;
+        while let Some(id) = order.get(at).copied() {
+            at += 1;
+            for when in [When::Sent, When::Received] {
+                for next in self.waiting(id, when) {
+                    unmet[*next] -= 1;
+                    if unmet[*next] == 0 {
+                        order.push(*next);
+                    }
+                }
+            }
+        }
+        order
+    }
     /// How many dependencies each message has; zero means that only its start time holds it.
     pub fn unmet(&self) -> &IdVec<MessageId, u32> {
         &self.unmet

@@ -8,11 +8,8 @@ use weft_workload::{When, Workload};
 pub(super) fn earliest(ground: &Ground<'_>, workload: &Workload) -> IdVec<MessageId, Time> {
     let messages = workload.messages();
     let dependents = workload.dependents();
-    let mut unmet = dependents.unmet().clone();
     let mut posted: IdVec<MessageId, Time> = messages.iter().map(|m| m.start).collect();
-    let mut ready: Vec<MessageId> = messages.ids().filter(|id| unmet[*id] == 0).collect();
-    // Every message enters once: when the last message that it waits for has been handled.
-    while let Some(id) = ready.pop() {
+    for id in dependents.in_order() {
         let message = &messages[id];
         let received = received(ground, workload, &posted, id);
         let ends = [
@@ -28,10 +25,6 @@ pub(super) fn earliest(ground: &Ground<'_>, workload: &Workload) -> IdVec<Messag
                     false => reached + ground.fabric.min_delay(),
                 };
                 posted[*next] = posted[*next].max(news.saturating_add(waiting.start));
-                unmet[*next] -= 1;
-                if unmet[*next] == 0 {
-                    ready.push(*next);
-                }
             }
         }
     }
