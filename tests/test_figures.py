@@ -158,6 +158,14 @@ def test_bars_of_one_category_are_the_schemes() -> None:
     assert plot.y.title == "completion time [µs]"
 
 
+def test_a_lone_value_does_not_press_the_others_down() -> None:
+    """Far above most others: a logarithmic axis. Two groups apart from each other: none."""
+    assert axes.wide([1.2, 1.3, 1.3, 1.5, 2.0, 12.6])
+    assert axes.wide([1.0, 31.0])
+    assert not axes.wide([1.2, 1.3, 5.0, 5.6, 6.2])
+    assert not axes.wide([])
+
+
 def test_sizes_become_lines_with_the_bound() -> None:
     """Three sizes: a curve a scheme and the bound, ticks as the user wrote them."""
     rows = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ from weft.charts import Axis, Bars, Lines, Mark, Panel
 
 _ALIKE = 10.0
 _WIDE = 30.0
+_LONELY = 6.0
 _MARGIN = 0.03
 # On a logarithmic axis: as far as an error bar may pull it below the least value.
 _DEEPEST = 10.0
@@ -26,9 +28,14 @@ Ends = tuple[float, float]
 
 
 def wide(values: Iterable[float]) -> bool:
-    """Whether values span so much that only a logarithmic axis shows them all."""
+    """Whether only a logarithmic axis shows all these values.
+
+    They span too much, or one lone value would press half of them to the ground.
+    """
     positive = [value for value in values if value > 0]
-    return bool(positive) and max(positive) > _WIDE * min(positive)
+    if not positive:
+        return False
+    return max(positive) > min(_WIDE * min(positive), _LONELY * statistics.median(positive))
 
 
 def alike(tops: Sequence[float]) -> bool:

@@ -491,6 +491,11 @@ fn each_mistake_names_key_and_mend() {
              arriving, tail",
         ),
         (
+            &[PORTS, ("fabric.switch.trim_queue", "63B")],
+            "fabric.switch.trim_queue (--set): holds no trimmed packet; use trim_size, 64 bytes, or \
+             more",
+        ),
+        (
             &[("fabric.switch.pfc_threshold", "1")],
             "fabric.switch.pfc_threshold (--set): 1 has no unit; write \"1B\", or \"dynamic\"",
         ),

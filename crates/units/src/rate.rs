@@ -61,10 +61,12 @@ pub struct Wire {
 impl Wire {
     const SHIFT: u32 = 16;
 
-    /// Prepares `rate`. Exact for packets up to 64 KiB at 1 Mb/s and faster.
+    /// Prepares `rate`. Exact for packets up to 64 KiB at 1 Mb/s and faster; below some kb/s
+    /// times stop growing, at 2 ms a byte, where they would no longer fit.
     pub fn new(rate: Rate) -> Wire {
+        const LONGEST: u64 = u64::MAX >> 17;
         let scaled = (8_000_000_000_000u128 << Wire::SHIFT).div_ceil(u128::from(rate.0));
-        Wire { scaled: u64::try_from(scaled).unwrap_or(u64::MAX >> 16) }
+        Wire { scaled: u64::try_from(scaled).map_or(LONGEST, |scaled| scaled.min(LONGEST)) }
     }
     /// The time to send `bytes`.
     #[inline(always)]

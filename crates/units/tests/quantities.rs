@@ -45,6 +45,12 @@ proptest! {
     }
 
     #[test]
+    fn slower_wires_are_not_faster(bits in 1u64..1_000_000, faster in 1u64..1_000, bytes in 0u32..65_536) {
+        let (slow, fast) = (Rate::bps(bits), Rate::bps(bits * faster));
+        prop_assert!(Wire::new(slow).time(bytes) >= Wire::new(fast).time(bytes));
+    }
+
+    #[test]
     fn times_and_rates_print_and_parse_back(n: u64, bits in 1u64..) {
         prop_assert_eq!(parse_time(&Time(n).to_string()), Ok(Time(n)));
         prop_assert_eq!(parse_rate(&Rate::bps(bits).to_string()), Ok(Rate::bps(bits)));

@@ -147,6 +147,10 @@ fn read_trim(r: &mut Reader<'_>, buffer: &Buffer) -> Result<(Option<bool>, TrimC
         "who is trimmed: the \"arriving\" packet, the last of the queue, or one by a coin",
     )?;
     let victim = [Victim::Either, Victim::Arriving, Victim::Tail][victim];
+    if let Some(size) = size.filter(|size| *size > queue) {
+        let what = format!("holds no trimmed packet; use trim_size, {size} bytes, or more");
+        return Err(r.wrong("trim_queue", what));
+    }
     let size = size.map(|size| size as u16);
     Ok((trims, TrimConfig { size, queue, return_to_sender, victim }))
 }
