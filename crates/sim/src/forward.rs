@@ -181,8 +181,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         };
         let port = OutPort(port.wrapping_add(shift));
         self.ports.forward(self.now, port, ingress, packet, &mut self.agenda);
-        if P::TRIM {
-            self.return_headers(switch, ingress);
+        if let Some(header) = self.ports.returned() {
+            self.return_header(switch, ingress, header);
         }
     }
 
@@ -218,16 +218,15 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         Some(hops.port(hop))
     }
 
-    /// Sends headers that `switch` trimmed back to their senders.
-    fn return_headers(&mut self, switch: OwnSwitch, ingress: OutPort) {
-        for packet in self.ports.returned() {
-            let id = ReceiverId(packet.flow);
-            let (src, sender) = self.receivers[id.domain()][id.number()].back();
-            // Not pinned: the way back of a path id begins at its far end.
-            // Still a header, which goes first, and is known as one if it is lost.
-            let (flow, to, aux) = (sender, src.0 | flag::NACK | flag::TRIMMED, 0);
-            self.relay(switch, ingress, Packet { flow, to, aux, ..packet });
-        }
+    /// Sends a header that `switch` trimmed back to its sender.
+    #[cold]
+    fn return_header(&mut self, switch: OwnSwitch, ingress: OutPort, header: Packet) {
+        let id = ReceiverId(header.flow);
+        let (src, sender) = self.receivers[id.domain()][id.number()].back();
+        // Not pinned: the way back of a path id begins at its far end.
+        // Still a header, which goes first, and is known as one if it is lost.
+        let (flow, to, aux) = (sender, src.0 | flag::NACK | flag::TRIMMED, 0);
+        self.relay(switch, ingress, Packet { flow, to, aux, ..header });
     }
 
     /// A PFC frame for `port`.

@@ -125,8 +125,6 @@ impl Fifo {
 }
 
 impl Ports for FifoPorts {
-    const TRIM: bool = false;
-
     #[inline(always)]
     fn forward<Q: EventQueue>(
         &mut self,

@@ -38,9 +38,6 @@ pub enum Ready {
 
 /// All output ports of a domain.
 pub trait Ports {
-    /// Whether these ports can trim.
-    const TRIM: bool;
-
     /// Queues `packet` at a switch's `port`; it came in by the link that `ingress` leads back.
     fn forward<Q: EventQueue>(
         &mut self,
@@ -58,10 +55,11 @@ pub trait Ports {
         packet: Packet,
         agenda: &mut Agenda<Q>,
     );
-    /// Trimmed packets that go back to their senders, taken off the ports: after a `forward`,
+    /// The trimmed packet that goes back to its sender, taken off the ports: after a `forward`,
     /// where switches [return](crate::TrimConfig::return_to_sender) them.
-    fn returned(&mut self) -> Vec<Packet> {
-        Vec::new()
+    #[inline(always)]
+    fn returned(&mut self) -> Option<Packet> {
+        None
     }
     /// From now on `port` sends at another rate. A packet in service keeps the old one.
     fn set_rate(&mut self, now: Time, port: OutPort, rate: Rate);

@@ -392,8 +392,6 @@ impl QueuePorts {
 }
 
 impl Ports for QueuePorts {
-    const TRIM: bool = true;
-
     #[inline(always)]
     fn forward<Q: EventQueue>(
         &mut self,
@@ -428,8 +426,9 @@ impl Ports for QueuePorts {
         self.enqueue(now, port, Entry::new(packet, port), true, agenda);
     }
 
-    fn returned(&mut self) -> Vec<Packet> {
-        self.returned_headers()
+    #[inline(always)]
+    fn returned(&mut self) -> Option<Packet> {
+        self.trimming.as_mut()?.returned.take()
     }
 
     #[inline(always)]

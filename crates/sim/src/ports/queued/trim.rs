@@ -22,8 +22,8 @@ pub(super) struct Trimming {
     /// Serialisation time of what waits in the lane ahead of data.
     waiting: IdVec<OutPort, Time>,
     coins: Draw,
-    /// Headers on their way back to their senders, which somebody must take now.
-    returned: Vec<Packet>,
+    /// A header on its way back to its sender, which somebody must take now.
+    pub(super) returned: Option<Packet>,
 }
 
 impl Trimming {
@@ -35,7 +35,7 @@ impl Trimming {
             express: control | flag::TRIMMED,
             waiting: (0..ports).map(|_| Time::ZERO).collect(),
             coins: Draw::new(config.seed, "trim-victim"),
-            returned: Vec::new(),
+            returned: None,
         })
     }
     pub(super) fn waiting(&self, port: OutPort) -> Time {
@@ -80,11 +80,6 @@ impl Trimming {
 const MOST_QUEUED: u64 = u32::MAX as u64;
 
 impl QueuePorts {
-    /// Headers that go back to their senders, the oldest first; empty without trimming.
-    pub(super) fn returned_headers(&mut self) -> Vec<Packet> {
-        self.trimming.as_mut().map_or(Vec::new(), |trim| std::mem::take(&mut trim.returned))
-    }
-
     /// What becomes of a packet that was not admitted.
     #[cold]
     pub(super) fn refuse<Q: EventQueue>(
@@ -135,7 +130,8 @@ impl QueuePorts {
         self.records[port].trim(&victim, header.size);
         if trimming.config.return_to_sender {
             let trimming = self.trimming.as_mut().expect("switches trim");
-            return trimming.returned.push(header);
+            trimming.returned = Some(header);
+            return;
         }
         self.forward_express(now, port, header, agenda);
     }

@@ -17,9 +17,9 @@ pub(super) struct Late {
 }
 
 impl Late {
-    /// Nothing is lost, and nothing resent is out.
-    pub(super) fn is_empty(&self) -> bool {
-        self.lost.is_empty() && self.resent.is_empty()
+    /// Nothing is lost, nothing resent is out, and all that timed out is below `acked`.
+    pub(super) fn is_over(&self, acked: u32) -> bool {
+        self.lost.is_empty() && self.resent.is_empty() && self.below <= acked
     }
     /// Whether `seq` has been lost and is not acknowledged.
     pub(super) fn knows(&self, seq: u32) -> bool {

@@ -78,6 +78,20 @@ impl SelectiveSender {
         is_out
     }
 
+    /// As [`Late::acknowledge`]. Once nothing is late any more, the flow is as cheap as one that
+    /// never lost anything.
+    #[cold]
+    fn acknowledge_late(&mut self, seq: u32) -> u32 {
+        let Some(late) = &mut self.late else {
+            return 0;
+        };
+        let lost = late.acknowledge(seq, self.acked);
+        if late.is_over(self.acked) {
+            self.late = None;
+        }
+        lost
+    }
+
     /// Whether `seq` has not been acknowledged.
     fn is_missing(&self, seq: u32) -> bool {
         seq >= self.acked && !self.early.contains(self.acked, seq)
@@ -141,7 +155,7 @@ impl SendHalf for SelectiveSender {
             packets += 1;
             self.acked += 1 + self.early.take_run(self.acked + 1);
         }
-        let lost = self.late.as_mut().map_or(0, |late| late.acknowledge(seq, self.acked));
+        let lost = if self.late.is_some() { self.acknowledge_late(seq) } else { 0 };
         self.in_flight -= packets - lost;
         Acknowledged { packets, in_flight, lost: 0 }
     }
@@ -175,7 +189,7 @@ impl SendHalf for SelectiveSender {
         let mut late = self.late.take().unwrap_or_default();
         let lost = self.expire_fresh(&mut late, is_due) + late.expire(is_due);
         self.in_flight -= lost;
-        self.late = (late.below > self.acked || !late.is_empty()).then_some(late);
+        self.late = (!late.is_over(self.acked)).then_some(late);
         lost
     }
 }
