@@ -1,10 +1,11 @@
 //! The cuts of a folded Clos that all of some messages must cross, and what they can carry.
 
-use weft_fabric::{Clos, Fabric};
+use weft_fabric::{Clos, Fabric, Node};
+use weft_units::PortId;
 use weft_workload::Message;
 
 /// The kinds of cuts, each with one cut for every host, leaf or pod.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Cut {
     /// A host's link up.
     HostOut,
@@ -35,6 +36,24 @@ impl Cut {
             Cut::LeafDown if links >= 4 => Some((links - 2, fabric.leaf_of(message.dst))),
             Cut::HostIn => Some((links - 1, message.dst.0)),
             _ => None,
+        }
+    }
+
+    /// The cut that the link behind `port` is part of, and which of its kind.
+    pub(crate) fn of_link(fabric: &Fabric, port: PortId) -> (Cut, u32) {
+        let port = &fabric.ports()[port];
+        let (from, to) = match (port.owner, port.peer) {
+            (Node::Host(host), _) => return (Cut::HostOut, host.0),
+            (_, Node::Host(host)) => return (Cut::HostIn, host.0),
+            (Node::Switch(from), Node::Switch(to)) => (from, to),
+        };
+        // Leaves come first, then the switches above them, pod by pod.
+        let pod = |mid: u32| (mid - fabric.leaves()) / fabric.clos().mids_per_pod();
+        match (fabric.tier(from), fabric.tier(to)) {
+            (0, _) => (Cut::LeafUp, from.0),
+            (_, 0) => (Cut::LeafDown, to.0),
+            (1, _) => (Cut::PodUp, pod(from.0)),
+            _ => (Cut::PodDown, pod(to.0)),
         }
     }
 

@@ -85,9 +85,9 @@ pub fn run(
     let started = Instant::now();
     let fabric = &experiment.fabric;
     let workload = experiment.workload(seed).map_err(|error| error.in_source("experiment"))?;
-    let bound = bound(fabric, &workload, &experiment.packet);
     let failures = Failures::new(fabric, &experiment.failures, seed)
         .map_err(|error| ExperimentError::new("failures", Origin::Unknown, error.0))?;
+    let bound = bound(fabric, &failures, &workload, &experiment.packet);
     if bound > LONGEST_RUN {
         let what = format!("the run takes {} s at least; shorten it", bound.as_secs_f64());
         return Err(ExperimentError::new("workload", Origin::Unknown, what).into());

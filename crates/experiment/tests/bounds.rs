@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use std::sync::atomic::AtomicBool;
 use weft_experiment::{Cell, Format, Request, Threads, bound, expand, read_run, run};
-use weft_fabric::{Bundle, Clos, Fabric, Failures, Link, Tiers};
+use weft_fabric::{Bundle, Clos, Fabric, Failure, FailureKind, Failures, Link, LinkChoice, Tiers};
 use weft_sim::PacketConfig;
 use weft_units::{HostId, MessageId, Rate, Time};
 use weft_workload::{Dependency, Message, When, Workload};
@@ -16,6 +16,17 @@ const SMALLEST: Time = Time::ps(51 * 80);
 
 fn fabric(clos: Clos) -> Fabric {
     Fabric::build(&clos).expect("a valid fabric")
+}
+
+fn sound() -> Failures {
+    Failures::default()
+}
+
+/// One link by name, degraded by 90 % or down, for a while.
+fn failing(fabric: &Fabric, link: &str, kind: FailureKind, window: (u64, u64)) -> Failures {
+    let links = LinkChoice::Named(vec![link.into()]);
+    let (start, end) = (Time::us(window.0), Time::us(window.1));
+    Failures::new(fabric, &[Failure { links, kind, start, end }], 1).expect("failures")
 }
 
 fn message(src: u32, dst: u32, bytes: u64) -> Message {
@@ -35,9 +46,9 @@ fn one_message_serialises_once_and_its_last_byte_crosses_the_path() {
     let fabric = fabric(Clos::leaf_spine(2, 2, 2, LINK));
     // 2500 bytes are three packets: 2650 bytes on the wire, 212 ns.
     let wire = Time::ps(2650 * 80);
-    let rack = bound(&fabric, &workload(4, &[message(0, 1, 2500)]), &PACKET);
+    let rack = bound(&fabric, &sound(), &workload(4, &[message(0, 1, 2500)]), &PACKET);
     assert_eq!(rack, wire + Time::ns(1000) + SMALLEST);
-    let across = bound(&fabric, &workload(4, &[message(0, 2, 2500)]), &PACKET);
+    let across = bound(&fabric, &sound(), &workload(4, &[message(0, 2, 2500)]), &PACKET);
     assert_eq!(across, wire + Time::ns(2000) + SMALLEST * 3);
 }
 
@@ -46,7 +57,7 @@ fn a_late_start_counts() {
     let fabric = fabric(Clos::leaf_spine(1, 1, 2, LINK));
     let late = Message { start: Time::us(7), ..message(0, 1, 1000) };
     let expected = Time::us(7) + Time::ps(1050 * 80) + Time::ns(1000) + SMALLEST;
-    assert_eq!(bound(&fabric, &workload(2, &[late]), &PACKET), expected);
+    assert_eq!(bound(&fabric, &sound(), &workload(2, &[late]), &PACKET), expected);
 }
 
 #[test]
@@ -55,7 +66,7 @@ fn an_incast_drains_through_the_last_link() {
     let senders = [1, 2, 4, 5].map(|src| message(src, 0, 10_000));
     // 4 * 10 packets of 1050 bytes; the first byte comes from the rack, over one link.
     let expected = LINK.delay + SMALLEST + Time::ps(42_000 * 80) + LINK.delay;
-    assert_eq!(bound(&fabric, &workload(8, &senders), &PACKET), expected);
+    assert_eq!(bound(&fabric, &sound(), &workload(8, &senders), &PACKET), expected);
 }
 
 #[test]
@@ -66,7 +77,7 @@ fn an_oversubscribed_all_to_all_waits_for_the_uplinks() {
     let all: Vec<_> = pairs.filter(|(a, b)| a != b).map(|(a, b)| message(a, b, 1000)).collect();
     // One link to the leaf, the uplink, then two links more.
     let expected = SMALLEST + LINK.delay + Time::ps(16 * 1050 * 80) + LINK.delay * 3 + SMALLEST * 2;
-    assert_eq!(bound(&fabric, &workload(8, &all), &PACKET), expected);
+    assert_eq!(bound(&fabric, &sound(), &workload(8, &all), &PACKET), expected);
 }
 
 #[test]
@@ -77,14 +88,14 @@ fn pods_wait_for_their_core_links() {
     let all: Vec<_> = (0..4).map(|host| message(host, host + 4, 1000)).collect();
     let expected =
         (SMALLEST + LINK.delay) * 2 + Time::ps(4 * 1050 * 80) + LINK.delay * 4 + SMALLEST * 3;
-    assert_eq!(bound(&fabric, &workload(8, &all), &PACKET), expected);
+    assert_eq!(bound(&fabric, &sound(), &workload(8, &all), &PACKET), expected);
     // Four times the rate up there, and half the messages: the hosts' own links decide.
     let link = Link { rate: Rate::gbps(400), ..LINK };
     let fast = Bundle { link, members: 1 };
     let clos = Clos { leaf_bundle: fast, agg_bundle: fast, ..Clos::uniform(tiers, 2, LINK) };
     let fabric = Fabric::build(&clos).expect("a valid fabric");
     let expected = Time::ps(1050 * 80) + LINK.delay * 6 + SMALLEST + Time::ps(51 * 20) * 4;
-    assert_eq!(bound(&fabric, &workload(8, &all[..2]), &PACKET), expected);
+    assert_eq!(bound(&fabric, &sound(), &workload(8, &all[..2]), &PACKET), expected);
 }
 
 #[test]
@@ -97,17 +108,17 @@ fn a_chain_adds_up() {
     // Host 1 sends on what it received: within a host nothing is lost.
     workload.push(message(1, 2, 1000), &[after(0, When::Received)]);
     let two = hop(2) + hop(4);
-    assert_eq!(bound(&fabric, &workload, &PACKET), two);
+    assert_eq!(bound(&fabric, &sound(), &workload, &PACKET), two);
     // Host 1 sends again once message 1 is acknowledged: 60 bytes over four links back.
     let back = LINK.delay * 4 + Time::ps(60 * 80) * 4;
     workload.push(message(1, 0, 1000), &[after(1, When::Sent)]);
-    assert_eq!(bound(&fabric, &workload, &PACKET), two + back + hop(2));
+    assert_eq!(bound(&fabric, &sound(), &workload, &PACKET), two + back + hop(2));
     // Host 3 waits for host 0's receipt: the news crosses one link; and it rests for 3 us.
     let start = Time::us(3);
     let last = Message { start, ..message(3, 2, 1000) };
     workload.push(last, &[after(2, When::Received), after(0, When::Sent)]);
     let expected = two + back + hop(2) + LINK.delay + start + hop(2);
-    assert_eq!(bound(&fabric, &workload, &PACKET), expected);
+    assert_eq!(bound(&fabric, &sound(), &workload, &PACKET), expected);
 }
 
 #[test]
@@ -117,13 +128,69 @@ fn late_messages_count_on_their_own_and_not_from_the_start() {
     let late = |dst| Message { start: Time::us(100), ..message(0, dst, 5_000) };
     let all = [message(0, 1, 1000), late(1), late(2)];
     let expected = Time::us(100) + Time::ps(10_500 * 80) + Time::ns(1000) + SMALLEST;
-    assert_eq!(bound(&fabric, &workload(3, &all), &PACKET), expected);
+    assert_eq!(bound(&fabric, &sound(), &workload(3, &all), &PACKET), expected);
 }
 
 #[test]
 fn nothing_takes_no_time() {
     let fabric = fabric(Clos::leaf_spine(1, 1, 1, LINK));
-    assert_eq!(bound(&fabric, &Workload::new(1), &PACKET), Time::ZERO);
+    assert_eq!(bound(&fabric, &sound(), &Workload::new(1), &PACKET), Time::ZERO);
+}
+
+const DEGRADED: FailureKind = FailureKind::Degraded { lost: 0.9 };
+const DOWN: FailureKind = FailureKind::Down { detect: None };
+
+#[test]
+fn a_degraded_link_counts_for_as_long_as_it_is() {
+    let fabric = fabric(Clos::leaf_spine(1, 1, 3, LINK));
+    let all = [message(0, 2, 100_000), message(1, 2, 100_000)];
+    let link = "leaf-0 -> host-2";
+    let (bounded, first) = (
+        |failures: &Failures| bound(&fabric, failures, &workload(3, &all), &PACKET),
+        LINK.delay + SMALLEST,
+    );
+    // 200 packets of 1050 bytes, 16.8 us at full rate, from the first on.
+    assert_eq!(bounded(&sound()), first + Time::ps(210_000 * 80) + LINK.delay);
+    // At a tenth of the rate from the beginning to the end.
+    let always = failing(&fabric, link, DEGRADED, (0, 1_000));
+    assert_eq!(bounded(&always), first + Time::ps(2_100_000 * 80) + LINK.delay);
+    // For 4 of the 20 us: what does not come then comes later, less the packet in service at
+    // either end.
+    let once = failing(&fabric, link, DEGRADED, (5, 9));
+    let lost = Time::ps(3_600_000 - 2 * 1050 * 80);
+    assert_eq!(bounded(&once), bounded(&sound()) + lost);
+    // Too late to matter, or the other direction.
+    assert_eq!(bounded(&failing(&fabric, link, DEGRADED, (50, 90))), bounded(&sound()));
+    let back = failing(&fabric, "host-2 -> leaf-0", DEGRADED, (0, 1_000));
+    assert_eq!(bounded(&back), bounded(&sound()));
+}
+
+#[test]
+fn a_dead_link_is_waited_for_unless_it_never_returns() {
+    let fabric = fabric(Clos::leaf_spine(1, 1, 2, LINK));
+    let one = workload(2, &[message(0, 1, 10_000)]);
+    let bounded = |failures: &Failures| bound(&fabric, failures, &one, &PACKET);
+    let dead = failing(&fabric, "leaf-0 -> host-1", DOWN, (0, 100));
+    // One packet may have been in service when the link came back.
+    let rest = Time::ps(9 * 1050 * 80);
+    assert_eq!(bounded(&dead), Time::us(100) + rest + LINK.delay);
+    // The run will stall, and say so.
+    let links = LinkChoice::Named(vec!["leaf-0 -> host-1".into()]);
+    let failure = Failure { links, kind: DOWN, start: Time::ZERO, end: Time::MAX };
+    let gone = Failures::new(&fabric, &[failure], 1).expect("failures");
+    assert_eq!(bounded(&gone), bounded(&sound()));
+}
+
+#[test]
+fn one_of_several_links_leaves_the_others() {
+    let fabric = fabric(Clos::leaf_spine(2, 4, 4, LINK));
+    let all = [(0, 4), (1, 5), (2, 6), (3, 7)].map(|(src, dst)| message(src, dst, 1_000_000));
+    let slow = failing(&fabric, "leaf-0 -> spine-2", DEGRADED, (0, 1_000));
+    // 3.1 of 4 uplinks for four times 1000 packets; the first byte comes over a link, the last
+    // packet crosses three.
+    let bits = 4 * 1_050_000 * 8;
+    let expected = LINK.delay * 4 + SMALLEST * 3 + Time::ps(bits * 1_000 / 310);
+    assert_eq!(bound(&fabric, &slow, &workload(8, &all), &PACKET), expected);
 }
 
 /// An experiment over everything that might let a run look faster than it can be.
@@ -149,13 +216,19 @@ fn experiment() -> impl Strategy<Value = String> {
     ];
     let schemes = ["ecmp", "spray", "spray-counter", "reps", "reps-sticky", "ethereal"];
     let scheme = proptest::sample::select(schemes.to_vec());
-    (fabric, workload, 1u32..60_000, scheme, any::<bool>(), any::<bool>()).prop_map(
-        |(fabric, workload, bytes, scheme, pfc, fixed)| {
+    let links = "tier = \"leaf-up\"\ncount = 1\nstart = \"2us\"\nduration = \"30us\"";
+    let failure = prop_oneof![
+        2 => Just(String::new()),
+        1 => Just(format!("[failures.slow]\n{links}\nkind = \"degraded\"\nlost = 0.95\n")),
+        1 => Just(format!("[failures.dead]\n{links}\nkind = \"down\"\ndetect = \"1us\"\n")),
+    ];
+    (fabric, workload, 1u32..60_000, scheme, any::<bool>(), any::<bool>(), failure).prop_map(
+        |(fabric, workload, bytes, scheme, pfc, fixed, failure)| {
             let congestion = if fixed { "fixed-rate" } else { "dctcp" };
             format!(
                 "[fabric]\n{fabric}\nswitch.pfc = {pfc}\n[workload]\n{workload}\n\
                  size = \"{bytes}B\"\n[balance]\nscheme = \"{scheme}\"\nstart_jitter = \"0ns\"\n\
-                 [transport]\ncongestion = \"{congestion}\"\n"
+                 [transport]\ncongestion = \"{congestion}\"\n{failure}"
             )
         },
     )
@@ -221,7 +294,7 @@ fn simulated(text: &str, workload: &Workload) -> Time {
 
 fn bounded(text: &str, workload: &Workload) -> Time {
     let experiment = resolved(text);
-    bound(&experiment.fabric, workload, &experiment.packet)
+    bound(&experiment.fabric, &sound(), workload, &experiment.packet)
 }
 
 /// Messages that wait for up to two earlier ones.

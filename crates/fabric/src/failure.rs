@@ -197,6 +197,13 @@ impl Failures {
         }
     }
 
+    /// The times, sorted, at which [`Failures::capacity`] of `port` may change.
+    pub fn turning_points(&self, port: PortId) -> BTreeSet<Time> {
+        let lasting =
+            self.entries(port).iter().filter(|e| !matches!(e.kind, FailureKind::Flaky { .. }));
+        lasting.flat_map(|entry| [entry.start, entry.end]).filter(|at| *at < Time::MAX).collect()
+    }
+
     /// The rate of `port` at `at`: its line rate, less where it is degraded. A link that is down
     /// keeps its rate, and loses what is sent.
     pub fn rate(&self, fabric: &Fabric, port: PortId, at: Time) -> Rate {

@@ -1,22 +1,25 @@
 //! Cuts: links that all of some messages must cross, taken together.
 //!
 //! For the messages that cross a cut, and for any part of them, the last bit leaves the cut no
-//! earlier than the first of them can reach it plus the time that all their bytes take at the
-//! summed rate, and the packet that it belongs to still has the rest of its way to go. Parts
+//! earlier than the first of them can reach it plus the time that all their bytes take from then
+//! on, and the packet that it belongs to still has the rest of its way to go. Parts
 //! are tried by the time from which on they can arrive: all, all but the earliest, ...
 
+use super::carrying::Carrying;
 use super::{Ground, drain};
 use crate::cuts::{CUTS, Cut};
+use std::collections::BTreeMap;
 use weft_units::{IdVec, MessageId, Time};
 use weft_workload::Workload;
 
 /// The longest time that any cut asks for.
 pub(super) fn fullest(
     ground: &Ground<'_>,
+    carrying: &BTreeMap<(Cut, u32), Carrying>,
     workload: &Workload,
     posted: &IdVec<MessageId, Time>,
 ) -> Time {
-    let times = CUTS.iter().map(|cut| cut.fullest(ground, workload, posted));
+    let times = CUTS.iter().map(|cut| cut.fullest(ground, carrying, workload, posted));
     times.max().unwrap_or(Time::ZERO)
 }
 
@@ -43,6 +46,7 @@ impl Cut {
     fn fullest(
         self,
         ground: &Ground<'_>,
+        carrying: &BTreeMap<(Cut, u32), Carrying>,
         workload: &Workload,
         posted: &IdVec<MessageId, Time>,
     ) -> Time {
@@ -65,7 +69,12 @@ impl Cut {
             let load = &mut loads[crossing.place as usize];
             load.bytes += ground.wire_bytes(message);
             load.after = load.after.min(ground.path(message).after[usize::from(crossing.link)]);
-            fullest = fullest.max(crossing.from + drain(load.bytes, rate) + load.after);
+            let carrying = carrying.get(&(self, crossing.place));
+            let left = match carrying.and_then(|c| c.carried(crossing.from, load.bytes)) {
+                Some(left) => left,
+                None => crossing.from + drain(load.bytes, rate),
+            };
+            fullest = fullest.max(left + load.after);
         }
         fullest
     }

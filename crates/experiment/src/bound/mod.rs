@@ -2,29 +2,37 @@
 //!
 //! The larger of two:
 //!
-//! - `cuts`: all that must cross a set of links, over the rate of that set;
+//! - `cuts`: all that must cross a set of links, over what that set carries while some of them
+//!   are degraded or down;
 //! - `dag`: along dependencies, what each message needs on an empty network.
 //!
 //! Invariant: no run may finish earlier, with any splitting, any order and any paths. So a
 //! message of `b` bytes is counted as `b` plus one header for each full or last packet, the
 //! least that any splitting leaves, and the packet that opens or closes the use of a link may
 //! be as small as one byte with its header, which splitting can bring about. Acknowledgements,
-//! windows, jitter and losses only make a run longer; they are left out.
+//! windows, jitter and losses only make a run longer; they are left out, and so are flaky links.
 
+mod carrying;
 mod cuts;
 mod dag;
 
-use weft_fabric::Fabric;
+use weft_fabric::{Fabric, Failures};
 use weft_sim::PacketConfig;
 use weft_units::{Rate, Time};
 use weft_workload::{Message, Workload};
 
-/// The least time in which `workload` can be received in full on `fabric`.
-pub fn bound(fabric: &Fabric, workload: &Workload, packet: &PacketConfig) -> Time {
+/// The least time in which `workload` can be received in full on `fabric` under `failures`.
+pub fn bound(
+    fabric: &Fabric,
+    failures: &Failures,
+    workload: &Workload,
+    packet: &PacketConfig,
+) -> Time {
     let ground = Ground::new(fabric, packet);
     let posted = dag::earliest(&ground, workload);
     let along = dag::longest(&ground, workload, &posted);
-    along.max(cuts::fullest(&ground, workload, &posted))
+    let carrying = carrying::carrying(fabric, failures, packet);
+    along.max(cuts::fullest(&ground, &carrying, workload, &posted))
 }
 
 /// What both bounds know about the fabric.
