@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 from weft import store
 from weft._types import Outcome, RunSpec
@@ -108,3 +109,23 @@ def test_swept_values_make_one_column(values: list[Any], column: list[Any]) -> N
     """Text where the values are of several kinds."""
     assert store.uniform(values) == column
     assert [type(value) for value in store.uniform(values)] == [type(value) for value in column]
+
+
+@pytest.mark.parametrize("runs", [0, 1, 5])
+def test_tables_do_not_depend_on_how_many_runs_are_read_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs: int
+) -> None:
+    """Batches of two write what one batch writes, and leave nothing else."""
+    kept = store.DirectoryStore(tmp_path)
+    listed = [("fig", spec(f"k{run // 2}", load=run)) for run in range(runs)]
+    for _, one in listed:
+        kept.put(one, outcome(probes=1))
+    store.assemble(tmp_path, listed, kept)
+    names = [f"{name}.parquet" for name in store.TABLES]
+    once = [pl.read_parquet(tmp_path / name) for name in names]
+    monkeypatch.setattr(store, "_BATCH", 2)
+    store.assemble(tmp_path, listed, kept)
+    for name, table in zip(names, once, strict=True):
+        assert_frame_equal(pl.read_parquet(tmp_path / name), table)
+        assert table.height == 0 or table["run"].n_unique() == runs
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]

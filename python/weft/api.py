@@ -99,7 +99,7 @@ def simulate(
     return Result(
         runs=store.runs_frame(listed, kept),
         timing=store.timing_frame(listed, kept),
-        **{name: store.table_frame(listed, kept, name).collect() for name in store.TABLES},
+        **{name: store.table(listed, kept, name) for name in store.TABLES},
         warnings=odd,
         summary=summary.of(checked, views.of(checked, rows), len(rows)),
     )

@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 TABLES = ("flows", "links", "series")
+_BATCH = 64
+"""Runs whose tables are read at once."""
 
 
 class Record(TypedDict):
@@ -175,23 +177,30 @@ def timing_frame(listed: Listed, store: Store) -> pl.DataFrame:
     return pl.DataFrame(timings, schema_overrides={"run": pl.UInt32}, infer_schema_length=None)
 
 
-def table_frame(listed: Listed, store: Store, name: str) -> pl.LazyFrame:
+def table(listed: Listed, store: Store, name: str) -> pl.DataFrame:
     """One of `TABLES` of all runs, each row with its run, experiment, scheme and seed."""
     import polars as pl
 
-    if not listed:
-        return pl.LazyFrame()
-    parts = []
-    for run, (experiment, spec) in enumerate(listed):
-        row = store.record(spec["key"])["row"]
-        whose = [
-            pl.lit(run, dtype=pl.UInt32).alias("run"),
-            pl.lit(experiment).alias("experiment"),
-            pl.lit(row["scheme"]).alias("scheme"),
-            pl.lit(row["seed"]).alias("seed"),
-        ]
-        parts.append(store.table(spec["key"], name).select(*whose, pl.all()))
-    return pl.concat(parts, how="diagonal_relaxed")
+    frames = [batch.collect() for batch in _batches(listed, store, name)]
+    return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame()
+
+
+def _batches(listed: Listed, store: Store, name: str) -> Iterator[pl.LazyFrame]:
+    """The same, some runs at a time: the time for a plan grows with the square of its inputs."""
+    import polars as pl
+
+    for first in range(0, len(listed), _BATCH):
+        parts = []
+        for run, (experiment, spec) in enumerate(listed[first : first + _BATCH], first):
+            row = store.record(spec["key"])["row"]
+            whose = [
+                pl.lit(run, dtype=pl.UInt32).alias("run"),
+                pl.lit(experiment).alias("experiment"),
+                pl.lit(row["scheme"]).alias("scheme"),
+                pl.lit(row["seed"]).alias("seed"),
+            ]
+            parts.append(store.table(spec["key"], name).select(*whose, pl.all()))
+        yield pl.concat(parts, how="diagonal_relaxed")
 
 
 def assemble(directory: Path, listed: Listed, store: Store) -> None:
@@ -203,16 +212,36 @@ def assemble(directory: Path, listed: Listed, store: Store) -> None:
             runs_frame(listed, store).write_parquet(drafts["runs"])
             timing_frame(listed, store).write_parquet(drafts["timing"])
             for name in TABLES:
-                # Streamed, since the flows of a sweep may not fit in memory; row groups of a
-                # fixed size in a fixed order, since the bytes must not depend on the number of
-                # threads.
-                frame = table_frame(listed, store, name)
-                frame.sink_parquet(drafts[name], row_group_size=1 << 17, maintain_order=True)
+                _write_table(listed, store, name, drafts[name])
             for name, path in paths.items():
                 drafts[name].replace(path)
     finally:
         for draft in drafts.values():
             draft.unlink(missing_ok=True)
+
+
+def _write_table(listed: Listed, store: Store, name: str, draft: Path) -> None:
+    """Write one of `TABLES` of all runs.
+
+    Streamed, since the flows of a sweep may not fit in memory; row groups of a fixed size in a
+    fixed order, since the bytes must not depend on the number of threads.
+    """
+    import polars as pl
+
+    parts: list[Path] = []
+    try:
+        for batch in _batches(listed, store, name):
+            parts.append(draft.with_name(f"{draft.name}.{len(parts)}"))
+            _sink(batch, parts[-1])
+        frames = [pl.scan_parquet(part) for part in parts]
+        _sink(pl.concat(frames, how="diagonal_relaxed") if frames else pl.LazyFrame(), draft)
+    finally:
+        for part in parts:
+            part.unlink(missing_ok=True)
+
+
+def _sink(frame: pl.LazyFrame, path: Path) -> None:
+    frame.sink_parquet(path, row_group_size=1 << 17, maintain_order=True)
 
 
 def flaw_of_table(path: Path) -> str | None:
