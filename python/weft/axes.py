@@ -14,7 +14,7 @@ _WIDE = 30.0
 _LONELY = 6.0
 _MARGIN = 0.03
 # On a logarithmic axis: as far as an error bar may pull it below the least value.
-_DEEPEST = 10.0
+_DEEPEST = 2.5
 # An error bar may raise the axis to so many times the largest value.
 _HIGHEST = 1.5
 _STEPS: tuple[tuple[float, tuple[float, ...]], ...] = (
