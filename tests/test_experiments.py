@@ -13,12 +13,11 @@ FOLDER = Path(__file__).parent.parent / "experiments"
 FILES = sorted(path for path in FOLDER.rglob("*.toml") if path.parent.name != "common")
 
 
-@pytest.mark.parametrize("quick", [False, True])
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FOLDER)))
-def test_every_experiment_is_in_order(path: Path, quick: bool) -> None:
+def test_every_experiment_is_in_order(path: Path) -> None:
     """It expands, its printed results are of runs that exist, and a quick run is part of it."""
     whole = inputs.from_file(path)
-    assert whole.runs
-    assert not whole.ended
-    looked = inputs.from_file(path, quick=quick)
-    assert {run["key"] for run in looked.runs} <= {run["key"] for run in whole.runs}
+    quick = inputs.from_file(path, quick=True)
+    keys = {run["key"] for run in quick.runs}
+    assert keys
+    assert keys <= {run["key"] for run in whole.runs}

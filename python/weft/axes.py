@@ -11,6 +11,7 @@ from weft.charts import Axis, Bars, Lines, Mark, Panel
 
 _ALIKE = 10.0
 _WIDE = 30.0
+# So many times the median, a value leaves no room for half of the others.
 _LONELY = 6.0
 _MARGIN = 0.03
 # On a logarithmic axis: as far as an error bar may pull it below the least value.

@@ -52,16 +52,17 @@ impl Carrying {
         sound: u128,
         full: u64,
     ) -> Carrying {
+        let turns: Vec<_> = ports.iter().map(|port| failures.turning_points(*port)).collect();
         let mut times = BTreeSet::from([Time::ZERO]);
-        times.extend(ports.iter().flat_map(|port| failures.turning_points(*port)));
+        times.extend(turns.iter().flatten());
         let step = |from: Time| {
             let lost = |port: &PortId| {
                 let line = fabric.ports()[*port].rate.as_bps();
                 u128::from(line - failures.capacity(fabric, *port, from))
             };
             let bits = sound - ports.iter().map(lost).sum::<u128>();
-            let changing = ports.iter().filter(|p| failures.turning_points(**p).contains(&from));
-            Step { from, bits, grace: full * changing.count() as u64 }
+            let changing = turns.iter().filter(|turns| turns.contains(&from)).count() as u64;
+            Step { from, bits, grace: full * changing }
         };
         Carrying { steps: times.into_iter().map(step).collect() }
     }

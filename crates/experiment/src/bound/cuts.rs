@@ -69,6 +69,7 @@ impl Cut {
             let load = &mut loads[crossing.place as usize];
             load.bytes += ground.wire_bytes(message);
             load.after = load.after.min(ground.path(message).after[usize::from(crossing.link)]);
+            // A cut that will never let all through stalls the run, which says so itself.
             let carrying = carrying.get(&(self, crossing.place));
             let left = match carrying.and_then(|c| c.carried(crossing.from, load.bytes)) {
                 Some(left) => left,

@@ -1,10 +1,10 @@
 //! A bottleneck in words: how many links, from where to where, what they carry and what is asked
 //! of them.
 
+use crate::cuts::Cut;
 use std::collections::BTreeMap;
 use weft_capacity::Bottleneck;
-use weft_fabric::{Fabric, Node};
-use weft_units::PortId;
+use weft_fabric::Fabric;
 
 /// `16 links up from pod 0: 1.33 Tbit/s for 1.41 Tbit/s`
 pub(super) fn of(fabric: &Fabric, bottleneck: &Bottleneck) -> String {
@@ -12,45 +12,17 @@ pub(super) fn of(fabric: &Fabric, bottleneck: &Bottleneck) -> String {
     format!("{}: {capacity} for {demand}", links(fabric, bottleneck))
 }
 
-/// Between what a link lies, and which way it leads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
-    FromHost,
-    LeafUp,
-    PodUp,
-    PodDown,
-    LeafDown,
-    ToHost,
-}
-
-impl Kind {
+impl Cut {
     /// What stands before the places, and what one of those is called.
     fn words(self) -> (&'static str, &'static str, &'static str) {
         match self {
-            Kind::FromHost => ("up from", "host", "hosts"),
-            Kind::LeafUp => ("up from", "leaf", "leaves"),
-            Kind::PodUp => ("up from", "pod", "pods"),
-            Kind::PodDown => ("down to", "pod", "pods"),
-            Kind::LeafDown => ("down to", "leaf", "leaves"),
-            Kind::ToHost => ("down to", "host", "hosts"),
+            Cut::HostOut => ("up from", "host", "hosts"),
+            Cut::LeafUp => ("up from", "leaf", "leaves"),
+            Cut::PodUp => ("up from", "pod", "pods"),
+            Cut::PodDown => ("down to", "pod", "pods"),
+            Cut::LeafDown => ("down to", "leaf", "leaves"),
+            Cut::HostIn => ("down to", "host", "hosts"),
         }
-    }
-}
-
-/// The kind of the link that `port` feeds, and the number of the host, leaf or pod.
-fn place(fabric: &Fabric, port: PortId) -> (Kind, u32) {
-    let port = &fabric.ports()[port];
-    let (from, to) = match (port.owner, port.peer) {
-        (Node::Host(host), _) => return (Kind::FromHost, host.0),
-        (_, Node::Host(host)) => return (Kind::ToHost, host.0),
-        (Node::Switch(from), Node::Switch(to)) => (from, to),
-    };
-    let pod = |mid: u32| (mid - fabric.leaves()) / fabric.clos().mids_per_pod();
-    match (fabric.tier(from), fabric.tier(to)) {
-        (0, _) => (Kind::LeafUp, from.0),
-        (_, 0) => (Kind::LeafDown, to.0),
-        (1, _) => (Kind::PodUp, pod(from.0)),
-        _ => (Kind::PodDown, pod(to.0)),
     }
 }
 
@@ -66,9 +38,9 @@ fn links(fabric: &Fabric, bottleneck: &Bottleneck) -> String {
     weights.dedup();
     let told = weights.len() <= MOST_WEIGHTS;
     // By kind and weight: how many links, at which places.
-    let mut groups: BTreeMap<(Kind, u64), (u32, Vec<u32>)> = BTreeMap::new();
+    let mut groups: BTreeMap<(Cut, u64), (u32, Vec<u32>)> = BTreeMap::new();
     for link in &bottleneck.links {
-        let (kind, number) = place(fabric, link.port);
+        let (kind, number) = Cut::of_link(fabric, link.port);
         let group = groups.entry((kind, if told { link.weight } else { 1 })).or_default();
         group.0 += 1;
         group.1.push(number);
@@ -84,7 +56,7 @@ fn links(fabric: &Fabric, bottleneck: &Bottleneck) -> String {
 }
 
 /// `up from pod 0`, `down to leaves 1 and 2`, `down to 9 hosts`
-fn places(kind: Kind, numbers: &[u32]) -> String {
+fn places(kind: Cut, numbers: &[u32]) -> String {
     const MOST: usize = 4;
     let (which, one, many) = kind.words();
     match numbers {
