@@ -30,7 +30,7 @@ paper-002: build  ## all of paper 002, ten seeds each (about two hours)
 	$(WEFT) capacity experiments/study-2025/appendix-a.toml
 	$(WEFT) run experiments/study-2025 -o out/paper-002
 
-paper-002-as-coded: build  ## its figures as its simulator has them, three seeds each (under an hour)
+paper-002-as-coded: build  ## its figures as its simulator has them, three seeds each (about 70 min)
 	$(WEFT) run experiments/study-2025/as-coded --seeds 3 -o out/paper-002-as-coded
 
 paper-002-quick: build  ## the same with one seed and fewer rates (some minutes)
