@@ -18,8 +18,9 @@ pub(crate) struct Audit {
     lost: IdVec<OutPort, u64>,
     /// A path is told by a packet's route, and nothing on it goes ahead of the rest.
     in_order: bool,
-    /// The newest packet of each (destination, flow, route, link) that left once.
-    newest: BTreeMap<(HostId, u32, u16, InLink), u32>,
+    /// The newest packet of each queue pair, route and link that left once. A flow's place may be
+    /// another's later; its hash key tells them apart.
+    newest: BTreeMap<(HostId, (u32, u32), u16, InLink), u32>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,7 +58,7 @@ impl Audit {
         }
         let newest = self
             .newest
-            .entry((packet.dst(), packet.flow, packet.route, link))
+            .entry((packet.dst(), (packet.flow, packet.aux), packet.route, link))
             .or_insert(packet.seq);
         assert!(*newest <= packet.seq, "{packet:?} was overtaken by {newest} on its own path");
         *newest = packet.seq;

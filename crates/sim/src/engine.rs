@@ -47,8 +47,10 @@ pub(crate) struct Engine<'a, Q, P> {
     pub(crate) senders: Vec<SendFlow>,
     /// Receiving halves, by the domain of the sender.
     pub(crate) receivers: Vec<Vec<ReceiveFlow>>,
-    /// How many queue pairs have been opened to hosts of each domain.
+    /// How many receiving halves the queue pairs to hosts of each domain take, and which of their
+    /// places are free again.
     pub(crate) opened: Vec<u32>,
+    pub(crate) free_receivers: Vec<Vec<u32>>,
     pub(crate) jobs: Jobs,
     /// Scratch for planners.
     pub(crate) pieces: Vec<Piece>,
@@ -105,6 +107,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             senders: Vec::new(),
             receivers: (0..domains).map(|_| Vec::new()).collect(),
             opened: vec![0; domains],
+            free_receivers: vec![Vec::new(); domains],
             jobs,
             pieces: Vec::new(),
             life: Life::START,
@@ -123,9 +126,9 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
 
     /// Takes in what another domain sent in the last window, and empties it.
     pub(crate) fn take_in(&mut self, from: usize, mail: &mut Mail) {
-        let openings = mail.openings.iter();
-        let config = self.config;
-        self.receivers[from].extend(openings.map(|opening| ReceiveFlow::new(config, opening)));
+        for opening in &mail.openings {
+            self.open_receiving(from, opening);
+        }
         for event in &mail.events {
             self.agenda.push(*event);
         }

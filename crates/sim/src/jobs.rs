@@ -3,6 +3,7 @@
 use crate::cut::OwnHost;
 use crate::engine::Engine;
 use crate::event::{Class, Event};
+use crate::nic::Reordering;
 use crate::outcome::MessageResult;
 use crate::ports::Ports;
 use crate::queue::EventQueue;
@@ -50,6 +51,8 @@ pub(crate) struct Receiving {
     bytes_missing: u64,
     spurious: u32,
     received: Time,
+    /// Of queue pairs whose places others have.
+    reordering: Reordering,
 }
 
 impl Jobs {
@@ -82,6 +85,9 @@ impl Jobs {
     pub(crate) fn add_spurious(&mut self, message: ReceivingId) {
         self.receiving[message].spurious += 1;
     }
+    pub(crate) fn add_reordering(&mut self, message: ReceivingId, reordering: &Reordering) {
+        self.receiving[message].reordering.add(reordering);
+    }
     pub(crate) fn sending(&self, message: SendingId) -> &Sending {
         &self.sending[message]
     }
@@ -109,6 +115,8 @@ pub(crate) fn result(sending: &Sending, receiving: &Receiving) -> MessageResult 
         pieces: sending.pieces,
         retransmits: sending.retransmits,
         spurious: receiving.spurious,
+        reordered: receiving.reordering.packets,
+        farthest: receiving.reordering.farthest,
         ..MessageResult::default()
     }
 }

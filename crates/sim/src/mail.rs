@@ -20,6 +20,8 @@ pub(crate) struct Opening {
     pub(crate) src: HostId,
     /// The sending half, as the domain of `src` numbers it.
     pub(crate) sender: u32,
+    /// The place of the receiving half among those of its domain pair.
+    pub(crate) number: u32,
     pub(crate) message: MessageId,
     /// Payload.
     pub(crate) bytes: u64,

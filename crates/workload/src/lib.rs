@@ -5,6 +5,7 @@
 //! | [`dag`] | [`Workload`]: messages, start times, dependencies |
 //! | [`dependents`] | [`Dependents`]: the same dependencies, read from the other end |
 //! | [`pattern`] | generators: all-to-all, permutation, incast, ring |
+//! | [`collective`] | all-reduce and its like, rank by rank and step by step |
 //! | [`cm`] | htsim's connection matrices |
 //! | [`csv`] | flows as a table |
 //!
@@ -15,6 +16,7 @@
 //! Nothing here opens a file: the readers take the text, and the name to put in errors.
 
 pub mod cm;
+pub mod collective;
 pub mod csv;
 pub mod dag;
 pub mod dependents;

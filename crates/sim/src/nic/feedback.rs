@@ -72,8 +72,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     #[inline(always)]
     pub(crate) fn answered(&mut self, host: OwnHost, packet: Packet) {
         let flow = &mut self.senders[packet.flow as usize];
+        flow.note_answer();
         if flow.sender.is_done() {
-            return;
+            return self.retire_if_over(packet.flow);
         }
         if packet.is(flag::NACK) {
             return self.nacked(host, packet);
@@ -166,7 +167,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let rto = self.config.transport.rto;
         let flow = &mut self.senders[id as usize];
         if flow.sender.is_done() {
-            return;
+            flow.timed = false;
+            return self.retire_if_over(id);
         }
         let host = flow.src;
         if flow.sender.on_timer(self.now, rto) > 0 {
@@ -198,5 +200,18 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let (message, bytes) = (flow.message, flow.bytes);
         self.hosts[host].active -= 1;
         self.piece_sent(message, bytes);
+        self.retire_if_over(id);
+    }
+
+    /// Gives the place of queue pair `id` to the next one, if nothing names it any more. One
+    /// that lost a packet for good keeps its place: nobody can tell when the last of it is gone.
+    #[inline]
+    pub(super) fn retire_if_over(&mut self, id: u32) {
+        let flow = &self.senders[id as usize];
+        if flow.is_over() {
+            let domain = self.world.cut.hosts[flow.dst].domain;
+            self.hosts[flow.src].free.push(id);
+            self.free_receivers[usize::from(domain)].push(flow.receiver.number() as u32);
+        }
     }
 }

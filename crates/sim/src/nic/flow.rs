@@ -38,6 +38,8 @@ pub(crate) struct SendFlow {
     /// All packets take `route`, whatever `steering` is, and nobody wants round-trip times: what
     /// comes below is of no interest.
     pub(super) plain: bool,
+    /// Packets that nothing has answered, on their way or lost; [`MANY`] stays as it is.
+    pub(super) out: u8,
     pub(crate) message: MessageId,
     /// Has had a NACK since its last packet, and is to leave the beat of the others.
     pub(super) shaken: bool,
@@ -50,7 +52,19 @@ pub(crate) struct SendFlow {
     pub(super) bytes: u64,
 }
 
+/// More unanswered packets are not counted, so that a queue pair which has had so many keeps its
+/// place for good: it is large, and large ones are few.
+const MANY: u8 = u8::MAX;
+
 impl SendFlow {
+    #[inline(always)]
+    pub(super) fn note_sent(&mut self) {
+        self.out = self.out.saturating_add(1);
+    }
+    #[inline(always)]
+    pub(super) fn note_answer(&mut self) {
+        self.out -= u8::from(self.out != MANY);
+    }
     #[inline(always)]
     pub(super) fn may_send(&self) -> bool {
         !self.waiting
@@ -92,6 +106,12 @@ impl SendFlow {
     pub(crate) fn is_done(&self) -> bool {
         self.sender.is_done()
     }
+    /// Whether nothing in the network, the round or the queue of events names it any more, so
+    /// that another may have its place.
+    pub(super) fn is_over(&self) -> bool {
+        let is_named = self.queued || self.waiting || self.timed || self.out > 0;
+        self.is_done() && !is_named
+    }
 }
 
 /// The receiving half of a queue pair: a cache line.
@@ -119,10 +139,18 @@ pub(crate) struct Reordering {
     pub(crate) farthest: u32,
 }
 
+impl Reordering {
+    /// Adds those of another queue pair.
+    pub(crate) fn add(&mut self, other: &Reordering) {
+        self.packets += other.packets;
+        self.farthest = self.farthest.max(other.farthest);
+    }
+}
+
 impl ReceiveFlow {
     /// The receiving half of a new queue pair.
     pub(crate) fn new(config: &RunConfig, opening: &Opening) -> ReceiveFlow {
-        let Opening { src, sender, message, bytes } = *opening;
+        let Opening { src, sender, message, bytes, .. } = *opening;
         let packets = packets_of(config, bytes);
         let receiver = Receiver::new(&config.transport.recovery, packets);
         let reordering = Reordering::default();

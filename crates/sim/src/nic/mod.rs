@@ -15,7 +15,7 @@ mod feedback;
 mod flow;
 mod open;
 
-pub(crate) use flow::{ReceiveFlow, SendFlow};
+pub(crate) use flow::{ReceiveFlow, Reordering, SendFlow};
 
 use crate::config::{Pacing, RunConfig};
 use crate::cut::{OwnHost, Territory};
@@ -37,6 +37,9 @@ pub(crate) struct Host {
     pub(crate) planner: Planner,
     /// Queue pairs that want to send, the next one first.
     round: VecDeque<u32>,
+    /// Places of queue pairs that are over. Each host has its own, so that the order in which its
+    /// queue pairs are numbered does not depend on what others do.
+    free: Vec<u32>,
     /// Random positions in the round.
     positions: Stream,
     /// A `Wake` event is under way.
@@ -58,6 +61,7 @@ impl Host {
                 id: *host,
                 planner: Planner::new(&config.balance, *host, config.seed, config.packet.mtu),
                 round: VecDeque::new(),
+                free: Vec::new(),
                 positions: positions.stream(u64::from(host.0)),
                 waking: false,
                 flush_at: None,
@@ -119,6 +123,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
         flow.waiting = false;
         self.rejoin(id);
+        self.retire_if_over(id);
         self.pull(host);
     }
 
@@ -152,6 +157,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             if flow.may_send() {
                 return self.send_data(host, id);
             }
+            self.retire_if_over(id);
         }
     }
 
@@ -159,6 +165,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     #[inline(always)]
     fn send_data(&mut self, host: OwnHost, id: u32) {
         let flow = &mut self.senders[id as usize];
+        flow.note_sent();
         let in_flight = flow.sender.in_flight();
         let sent = flow.sender.send(self.now);
         let route = match flow.plain {

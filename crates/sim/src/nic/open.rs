@@ -36,8 +36,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         // The parts of a piece have its addresses, and random numbers of their own.
         let part = u64::from(subflow) << 32 | u64::from(piece.part);
         let own = name.at(u64::from(piece.message.0), part);
-        let id = self.senders.len() as u32;
-        assert!(id < Target::LIMIT, "{id} queue pairs are too many");
+        let free = self.hosts[host].free.pop();
+        let id = free.unwrap_or(self.senders.len() as u32);
+        assert!(id < Target::LIMIT, "{id} queue pairs at once are too many");
         let receiver = self.open_receiver(host, id, &piece);
         let steering = Steering::new(&config.balance, own, config.seed, config.packet.mtu);
         let pace = self.pace(host, &piece);
@@ -47,7 +48,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let gap = congestion.pacing(size).unwrap_or(Time::ZERO);
         let delay = piece.delay + self.start_delay(gap, own);
         let plain = steering.is_fixed() && !is_timed;
-        self.senders.push(SendFlow {
+        let flow = SendFlow {
             sender: Sender::new(&config.transport.recovery, packets),
             congestion,
             steering,
@@ -64,11 +65,16 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             waiting: true,
             started: false,
             timed: false,
+            out: 0,
             shaken: false,
             due: Time::ZERO,
             departures: is_timed.then(Box::default),
             bytes: piece.bytes,
-        });
+        };
+        match free {
+            Some(_) => self.senders[id as usize] = flow,
+            None => self.senders.push(flow),
+        }
         self.hosts[host].open_queue_pair();
         if delay > Time::ZERO {
             self.agenda.push(Event::new(self.now + delay, Class::Start, id));
@@ -106,16 +112,32 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// Makes the receiving half of the queue pair that `host` opens as its `sender`.
     fn open_receiver(&mut self, host: OwnHost, sender: u32, piece: &Piece) -> ReceiverId {
         let Piece { message, bytes, dst, .. } = *piece;
-        let opening = Opening { src: self.hosts[host].id, sender, message, bytes };
         let domain = self.world.cut.hosts[dst].domain;
-        let number = &mut self.opened[usize::from(domain)];
-        let id = ReceiverId::new(self.own, *number);
-        *number += 1;
+        let free = self.free_receivers[usize::from(domain)].pop();
+        let number = free.unwrap_or_else(|| {
+            let opened = &mut self.opened[usize::from(domain)];
+            *opened += 1;
+            *opened - 1
+        });
+        let opening = Opening { src: self.hosts[host].id, sender, number, message, bytes };
         if domain == self.own {
-            self.receivers[usize::from(domain)].push(ReceiveFlow::new(self.config, &opening));
+            self.open_receiving(usize::from(domain), &opening);
         } else {
             self.agenda.mail_to(domain).openings.push(opening);
         }
-        id
+        ReceiverId::new(self.own, number)
+    }
+
+    /// Takes in the receiving half of a queue pair that a host of domain `from` has opened.
+    pub(crate) fn open_receiving(&mut self, from: usize, opening: &Opening) {
+        let flow = ReceiveFlow::new(self.config, opening);
+        let flows = &mut self.receivers[from];
+        match flows.get_mut(opening.number as usize) {
+            None => flows.push(flow),
+            Some(place) => {
+                let over = std::mem::replace(place, flow);
+                self.jobs.add_reordering(self.world.receiving[over.message], &over.reordering);
+            }
+        }
     }
 }

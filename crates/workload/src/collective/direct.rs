@@ -1,0 +1,72 @@
+//! Everybody to everybody: to the next rank, the one after it, and so on.
+//!
+//! At most `window` sends of a rank are not acknowledged. All-reduce is reduce-scatter, then,
+//! when all of that has arrived, all-gather. Source: ASTRA-sim's `direct`.
+
+use super::{AlgorithmInfo, Call, MOST_CHUNKS, Operation, Schedule, Step};
+use weft_units::{OptionError, OptionInfo, Options};
+
+/// Direct exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Direct {
+    /// The most sends of a rank that are out at once; `None`: all of them.
+    pub window: Option<u32>,
+}
+
+impl Schedule for Direct {
+    const INFO: AlgorithmInfo = AlgorithmInfo {
+        name: "direct",
+        summary: "every rank sends to the next one, the one after it, and so on",
+        source: "ASTRA-sim",
+        operations: &[
+            Operation::AllReduce,
+            Operation::AllGather,
+            Operation::ReduceScatter,
+            Operation::AllToAll,
+        ],
+        options: &[OptionInfo {
+            key: "window",
+            default: "all of them",
+            meaning: "the most sends of a rank that are out at once",
+        }],
+    };
+
+    fn read(options: &mut Options<'_>) -> Result<Direct, OptionError> {
+        Ok(Direct { window: options.number_if_given("window", 1..=MOST_CHUNKS)? })
+    }
+    fn strands(&self, _: &Call) -> u32 {
+        1
+    }
+    fn step(&self, call: &Call, rank: u32, _: u32, at: u32) -> Option<Step> {
+        let phases = 1 + u32::from(call.operation == Operation::AllReduce);
+        let others = call.ranks - 1;
+        let window = self.window.unwrap_or(others).clamp(1, others.max(1));
+        // A phase: the sends, all but the first `window` behind a wait, then all receipts.
+        let waits = others - window.min(others);
+        let length = 2 * others + waits;
+        let (phase, at) = (at.checked_div(length)?, at.checked_rem(length)?);
+        if phase >= phases {
+            return None;
+        }
+        // An all-gather sends its own piece to all, the others each the piece that is theirs.
+        let gathers = call.operation == Operation::AllGather || phase == 1;
+        let piece = |rank: u32| call.pieces().len(u64::from(rank));
+        let send = |index: u32| {
+            let to = call.ahead(rank, index + 1);
+            let bytes = piece(if gathers { rank } else { to });
+            Step::Send { to, bytes, strand: 0, receipt: phase * others + index }
+        };
+        Some(if at < window {
+            send(at)
+        } else if at < others + waits {
+            let index = window + (at - window) / 2;
+            match (at - window) % 2 {
+                0 => Step::Sent(phase * others + index - window),
+                _ => send(index),
+            }
+        } else {
+            let from = call.behind(rank, at - others - waits + 1);
+            Step::Receive { from, bytes: piece(if gathers { from } else { rank }) }
+        })
+    }
+}

@@ -1,0 +1,277 @@
+//! Collectives as programmes: what each rank of a group does, step by step.
+//!
+//! A rank works through one or several *strands* side by side; a strand is a sequence of
+//! [`Step`]s: send, wait for a receipt, wait for an acknowledgement. All that a strand waits for
+//! happens at its own rank, so that ranks need no common clock, and a step is computed from its
+//! number, so that a collective of thousands of ranks takes no memory.
+//!
+//! One file an algorithm; here what they have in common, and the registry of them. Sizes are
+//! exact: the buffer is cut into one piece for each rank, which differ by at most a byte.
+//!
+//! Invariant (held by tests): the receipts of a strand come in the order in which it waits for
+//! them, each from exactly one send, and no programme can deadlock.
+
+mod direct;
+mod halving_doubling;
+mod pat;
+mod pieces;
+mod ring;
+mod tree;
+
+pub use direct::Direct;
+pub use halving_doubling::HalvingDoubling;
+pub use pat::Pat;
+pub use pieces::Pieces;
+pub use ring::Ring;
+pub use tree::Tree;
+
+use crate::WorkloadError;
+use weft_units::options::Settled;
+use weft_units::{OptionError, OptionInfo, Options};
+
+/// What a collective does with the buffers of its ranks.
+///
+/// `bytes` of a [`Call`] is the larger buffer of a rank, as nccl-tests count it: of an all-gather
+/// the gathered one, of a reduce-scatter and an all-to-all the one that is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// Every rank gets the sum of all buffers.
+    AllReduce,
+    /// Every rank gets the pieces of all.
+    AllGather,
+    /// Every rank gets its piece of the sum.
+    ReduceScatter,
+    /// Every rank gets its piece of every buffer.
+    AllToAll,
+    /// Every rank gets the buffer of the root.
+    Broadcast,
+    /// The root gets the sum of all buffers.
+    Reduce,
+}
+
+/// One use of a collective by a group of ranks, numbered from 0 within it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// What is done.
+    pub operation: Operation,
+    /// How many ranks take part.
+    pub ranks: u32,
+    /// The larger buffer of a rank, in bytes.
+    pub bytes: u64,
+    /// Of a broadcast or a reduce.
+    pub root: u32,
+}
+
+/// One step of a strand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Posts a message, and goes on at once.
+    Send {
+        /// Which rank of the group receives.
+        to: u32,
+        /// Payload; a send of nothing is skipped, and so is its receipt.
+        bytes: u64,
+        /// Which strand of that rank.
+        strand: u32,
+        /// Which of that strand's receipts, from 0.
+        receipt: u32,
+    },
+    /// Waits for the strand's next receipt.
+    Receive {
+        /// Which rank sends it.
+        from: u32,
+        /// Its payload.
+        bytes: u64,
+    },
+    /// Waits until the strand's send of this number, from 0, has been acknowledged.
+    Sent(u32),
+}
+
+impl Operation {
+    /// All of them.
+    pub const ALL: [Operation; 6] = [
+        Operation::AllReduce,
+        Operation::AllGather,
+        Operation::ReduceScatter,
+        Operation::AllToAll,
+        Operation::Broadcast,
+        Operation::Reduce,
+    ];
+
+    /// What it is called in an experiment.
+    pub fn name(self) -> &'static str {
+        match self {
+            Operation::AllReduce => "all-reduce",
+            Operation::AllGather => "all-gather",
+            Operation::ReduceScatter => "reduce-scatter",
+            Operation::AllToAll => "all-to-all",
+            Operation::Broadcast => "broadcast",
+            Operation::Reduce => "reduce",
+        }
+    }
+
+    /// Bus bandwidth over algorithm bandwidth (bytes over time), as nccl-tests define them: what
+    /// makes the number comparable with the rate of a link.
+    pub fn bus_factor(self, ranks: u32) -> f64 {
+        let n = f64::from(ranks.max(1));
+        match self {
+            Operation::AllReduce => 2.0 * (n - 1.0) / n,
+            Operation::AllGather | Operation::ReduceScatter | Operation::AllToAll => (n - 1.0) / n,
+            Operation::Broadcast | Operation::Reduce => 1.0,
+        }
+    }
+}
+
+impl Call {
+    /// The buffer, a piece for each rank.
+    fn pieces(&self) -> Pieces {
+        Pieces::new(self.bytes, self.ranks)
+    }
+    /// The rank `distance` after `rank`, counting on from zero at the end.
+    fn ahead(&self, rank: u32, distance: u32) -> u32 {
+        ((u64::from(rank) + u64::from(distance)) % u64::from(self.ranks)) as u32
+    }
+    /// The rank `distance` before `rank`.
+    fn behind(&self, rank: u32, distance: u32) -> u32 {
+        self.ahead(rank, self.ranks - distance % self.ranks)
+    }
+}
+
+/// A rank keeps a little for each strand.
+const MOST_STRANDS: u32 = 1024;
+/// Enough for any window or pipeline.
+const MOST_CHUNKS: u32 = 1 << 20;
+
+/// A line of the catalogue: what an algorithm is called, does and can be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AlgorithmInfo {
+    /// The value of `workload.algorithm`.
+    pub name: &'static str,
+    /// How it goes about it, in one sentence.
+    pub summary: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+    /// What it can do.
+    pub operations: &'static [Operation],
+    /// Its own options.
+    pub options: &'static [OptionInfo],
+}
+
+/// An algorithm of one or several operations.
+trait Schedule: Sized {
+    /// Its line of the catalogue.
+    const INFO: AlgorithmInfo;
+    /// Takes its options.
+    ///
+    /// # Errors
+    /// If a value is not what an option takes.
+    fn read(options: &mut Options<'_>) -> Result<Self, OptionError>;
+    /// What of `call`, one of its operations, it cannot do all the same.
+    fn check(&self, _call: &Call) -> Result<(), WorkloadError> {
+        Ok(())
+    }
+    /// How many strands a rank has; the same for all of them.
+    fn strands(&self, call: &Call) -> u32;
+    /// Step `at` of a strand; `None`: it is over.
+    fn step(&self, call: &Call, rank: u32, strand: u32, at: u32) -> Option<Step>;
+}
+
+macro_rules! algorithms {
+    ($($module:ident::$Algorithm:ident),* $(,)?) => {
+        /// Any of the algorithms, with its options.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Algorithm {
+            $(#[doc = concat!("See [`", stringify!($Algorithm), "`].")] $Algorithm($Algorithm)),*
+        }
+
+        /// All algorithms there are.
+        pub const ALGORITHMS: &[AlgorithmInfo] = &[$($Algorithm::INFO),*];
+
+        impl Algorithm {
+            /// The catalogue's line about it.
+            pub fn info(&self) -> &'static AlgorithmInfo {
+                match self { $(Algorithm::$Algorithm(_) => const { &$Algorithm::INFO }),* }
+            }
+            /// The algorithm called `name` with options as an experiment file writes them, and
+            /// all options as they were understood.
+            ///
+            /// # Errors
+            /// If the name (key `algorithm`) or an option is unknown, or a value is not what the
+            /// option takes.
+            pub fn settle(
+                name: &str,
+                given: &[(&str, &str)],
+            ) -> Result<(Algorithm, Settled), OptionError> {
+                $(if name == $Algorithm::INFO.name {
+                    let owner = format!("algorithm {name:?}");
+                    let mut options = Options::new(&owner, $Algorithm::INFO.options, given)?;
+                    let algorithm = Algorithm::$Algorithm($Algorithm::read(&mut options)?);
+                    return Ok((algorithm, options.settle()?));
+                })*
+                let known: Vec<_> = ALGORITHMS.iter().map(|info| info.name).collect();
+                Err(OptionError::unknown("algorithm", name, &known))
+            }
+            fn check_ranks(&self, call: &Call) -> Result<(), WorkloadError> {
+                match self { $(Algorithm::$Algorithm(one) => one.check(call)),* }
+            }
+            /// How many strands a rank has in `call`; the same for all of them.
+            pub fn strands(&self, call: &Call) -> u32 {
+                match self { $(Algorithm::$Algorithm(one) => one.strands(call)),* }
+            }
+            /// Step `at`, from 0, of strand `strand` of `rank` in a `call` that has been
+            /// [checked](Algorithm::check); `None`: the strand is over.
+            #[inline]
+            pub fn step(&self, call: &Call, rank: u32, strand: u32, at: u32) -> Option<Step> {
+                match self { $(Algorithm::$Algorithm(one) => one.step(call, rank, strand, at)),* }
+            }
+        }
+    };
+}
+
+// The registry: one line an algorithm.
+algorithms! {
+    ring::Ring,
+    direct::Direct,
+    halving_doubling::HalvingDoubling,
+    tree::Tree,
+    pat::Pat,
+}
+
+impl Algorithm {
+    /// The algorithm called `name`; see [`Algorithm::settle`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn read(name: &str, given: &[(&str, &str)]) -> Result<Algorithm, OptionError> {
+        Algorithm::settle(name, given).map(|(algorithm, _)| algorithm)
+    }
+
+    /// Whether it can do `call`.
+    ///
+    /// # Errors
+    /// With one line that names the key and says what to use instead.
+    pub fn check(&self, call: &Call) -> Result<(), WorkloadError> {
+        let error = |text: String| Err(WorkloadError(text));
+        let (name, operation) = (self.info().name, call.operation);
+        if !self.info().operations.contains(&operation) {
+            let able = ALGORITHMS.iter().filter(|info| info.operations.contains(&operation));
+            let able: Vec<String> = able.map(|info| format!("{:?}", info.name)).collect();
+            return error(format!(
+                "algorithm: {name:?} has no {}; use {}",
+                operation.name(),
+                able.join(" or ")
+            ));
+        }
+        if call.ranks < 2 {
+            return error(format!("ranks: {} cannot talk; use at least 2", call.ranks));
+        }
+        if call.bytes == 0 {
+            return error("size: 0 bytes are nothing to send; use at least 1".into());
+        }
+        if call.root >= call.ranks {
+            let last = call.ranks - 1;
+            return error(format!("root: there is no rank {}; use 0 to {last}", call.root));
+        }
+        self.check_ranks(call)
+    }
+}

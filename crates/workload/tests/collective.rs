@@ -1,0 +1,324 @@
+//! Collectives against the tables of their sources, and against what they are for.
+
+use proptest::prelude::*;
+use std::collections::{HashMap, HashSet};
+use weft_workload::collective::{ALGORITHMS, Algorithm, Call, Operation, Pieces, Step};
+
+fn algorithm(name: &str, options: &[(&str, &str)]) -> Algorithm {
+    Algorithm::read(name, options).expect("an algorithm")
+}
+
+fn call(operation: Operation, ranks: u32, bytes: u64) -> Call {
+    Call { operation, ranks, bytes, root: 0 }
+}
+
+/// All steps of a strand.
+fn steps(algorithm: &Algorithm, call: &Call, rank: u32, strand: u32) -> Vec<Step> {
+    (0..).map_while(|at| algorithm.step(call, rank, strand, at)).collect()
+}
+
+/// Who sends what to whom, in the order of each sender's strand.
+fn sends(algorithm: &Algorithm, call: &Call, rank: u32, strand: u32) -> Vec<(u32, u64)> {
+    let sent = |step| match step {
+        Step::Send { to, bytes, .. } => Some((to, bytes)),
+        _ => None,
+    };
+    steps(algorithm, call, rank, strand).into_iter().filter_map(sent).collect()
+}
+
+/// What one run of a call did.
+#[derive(Default)]
+struct Trace {
+    /// Bytes that each rank sent and received.
+    sent: Vec<u64>,
+    received: Vec<u64>,
+    /// Messages with payload.
+    messages: u32,
+}
+
+/// Runs all strands of all ranks, one step of a random runnable strand at a time.
+///
+/// Checks on the way: every receipt comes from exactly one send, is the one that the receiver
+/// expects, with the bytes that it expects; and everything ends.
+fn run(algorithm: &Algorithm, call: &Call, mut order: impl FnMut(usize) -> usize) -> Trace {
+    algorithm.check(call).expect("a call that it can do");
+    let strands = algorithm.strands(call);
+    let mut trace = Trace {
+        sent: vec![0; call.ranks as usize],
+        received: vec![0; call.ranks as usize],
+        messages: 0,
+    };
+    let mut here: HashMap<(u32, u32, u32), (u32, u64)> = HashMap::new();
+    // Where each strand stands: its step, and how many receipts and sends lie behind it.
+    let mut open: Vec<(u32, u32, u32, u32, u32)> = (0..call.ranks)
+        .flat_map(|rank| (0..strands).map(move |strand| (rank, strand, 0, 0, 0)))
+        .collect();
+    let mut idle = 0;
+    while !open.is_empty() {
+        let pick = order(open.len());
+        let (rank, strand, at, receipts, posted) = &mut open[pick];
+        idle += 1;
+        assert!(idle < 1_000_000, "{call:?} is stuck: rank {rank} strand {strand} step {at}");
+        match algorithm.step(call, *rank, *strand, *at) {
+            None => {
+                open.swap_remove(pick);
+                continue;
+            }
+            Some(Step::Send { to, bytes, strand: target, receipt }) => {
+                assert_ne!(to, *rank, "{call:?}");
+                let old = here.insert((to, target, receipt), (*rank, bytes));
+                assert_eq!(old, None, "{call:?}: two sends for one receipt");
+                trace.sent[*rank as usize] += bytes;
+                trace.received[to as usize] += bytes;
+                trace.messages += u32::from(bytes > 0);
+                *posted += 1;
+            }
+            Some(Step::Receive { from, bytes }) => {
+                let Some(came) = here.remove(&(*rank, *strand, *receipts)) else { continue };
+                assert_eq!(came, (from, bytes), "{call:?}: rank {rank} step {at}");
+                *receipts += 1;
+            }
+            Some(Step::Sent(number)) => assert!(number < *posted, "{call:?}: not sent yet"),
+        }
+        *at += 1;
+        idle = 0;
+    }
+    assert!(here.is_empty(), "{call:?}: nobody waits for {here:?}");
+    trace
+}
+
+fn in_order(algorithm: &Algorithm, call: &Call) -> Trace {
+    let mut next = 0usize;
+    run(algorithm, call, move |count| {
+        next += 1;
+        next % count
+    })
+}
+
+#[test]
+fn pieces_add_up() {
+    let pieces = Pieces::new(10, 4);
+    assert_eq!([0, 1, 2, 3].map(|piece| pieces.len(piece)), [3, 3, 2, 2]);
+    assert_eq!((pieces.len(4), pieces.sum(0, 1, 4), pieces.sum(1, 2, 2)), (3, 10, 5));
+}
+
+#[test]
+fn a_ring_is_the_table_of_its_source() {
+    let ring = algorithm("ring", &[]);
+    let all_reduce = call(Operation::AllReduce, 4, 400);
+    // Rank r sends piece (r - 1 - j) mod n at step j; the pieces tell apart by their length.
+    let uneven = Call { bytes: 403, ..all_reduce };
+    let pieces = Pieces::new(403, 4);
+    for rank in 0..4 {
+        let expected: Vec<_> =
+            (0..6).map(|j| ((rank + 1) % 4, pieces.len(u64::from(rank + 7 - j)))).collect();
+        assert_eq!(sends(&ring, &uneven, rank, 0), expected);
+    }
+    assert_eq!(sends(&ring, &call(Operation::AllGather, 4, 400), 2, 0), vec![(3, 100); 3]);
+    assert_eq!(sends(&ring, &call(Operation::ReduceScatter, 4, 400), 3, 0), vec![(0, 100); 3]);
+    // A send, then its receipt, by turns.
+    let alternating = steps(&ring, &all_reduce, 1, 0);
+    assert!(alternating.iter().step_by(2).all(|step| matches!(step, Step::Send { .. })));
+    assert!(alternating.iter().skip(1).step_by(2).all(|s| matches!(s, Step::Receive { .. })));
+    // Two channels share the buffer.
+    let two = algorithm("ring", &[("channels", "2")]);
+    assert_eq!(two.strands(&all_reduce), 2);
+    assert_eq!(sends(&two, &all_reduce, 0, 1), vec![(1, 50); 6]);
+}
+
+#[test]
+fn chains_run_from_and_to_the_root() {
+    let ring = algorithm("ring", &[("chunks", "3")]);
+    let broadcast = Call { root: 2, ..call(Operation::Broadcast, 4, 9) };
+    assert_eq!(sends(&ring, &broadcast, 2, 0), vec![(3, 3); 3]);
+    assert_eq!(sends(&ring, &broadcast, 0, 0), vec![(1, 3); 3]);
+    assert_eq!(sends(&ring, &broadcast, 1, 0), vec![]);
+    let reduce = Call { operation: Operation::Reduce, ..broadcast };
+    assert_eq!(sends(&ring, &reduce, 3, 0), vec![(2, 3); 3]);
+    assert_eq!(sends(&ring, &reduce, 2, 0), vec![]);
+}
+
+#[test]
+fn halving_doubling_is_the_table_of_its_source() {
+    let halving = algorithm("recursive-doubling", &[]);
+    // Partner i XOR 2^k: m/2, m/4, ... and back again.
+    let all_reduce = call(Operation::AllReduce, 8, 800);
+    let expected = vec![(4, 400), (7, 200), (1, 100), (1, 100), (7, 200), (4, 400)];
+    assert_eq!(sends(&halving, &all_reduce, 5, 0), expected);
+    let scatter = call(Operation::ReduceScatter, 8, 800);
+    assert_eq!(sends(&halving, &scatter, 0, 0), [(1, 400), (2, 200), (4, 100)]);
+    let gather = call(Operation::AllGather, 8, 800);
+    assert_eq!(sends(&halving, &gather, 0, 0), [(4, 100), (2, 200), (1, 400)]);
+}
+
+#[test]
+fn direct_is_the_table_of_its_source() {
+    let direct = algorithm("direct", &[]);
+    let exchange = call(Operation::AllToAll, 4, 40);
+    assert_eq!(sends(&direct, &exchange, 2, 0), [(3, 10), (0, 10), (1, 10)]);
+    // With a window the third send waits for the first, and so on.
+    let windowed = algorithm("direct", &[("window", "2")]);
+    let steps = steps(&windowed, &call(Operation::AllToAll, 5, 50), 0, 0);
+    let send = |to| Step::Send { to, bytes: 10, strand: 0, receipt: to - 1 };
+    let expected = [send(1), send(2), Step::Sent(0), send(3), Step::Sent(1), send(4)];
+    assert_eq!(steps[..6], expected);
+    assert!(steps[6..].iter().all(|step| matches!(step, Step::Receive { .. })));
+    assert_eq!(steps.len(), 10);
+}
+
+/// For each rank of one tree: its parent, from the sends of a reduction.
+fn parents(tree: &Algorithm, call: &Call, strand: u32) -> Vec<Option<u32>> {
+    let parent = |rank| sends(tree, call, rank, strand).first().map(|(to, _)| *to);
+    (0..call.ranks).map(parent).collect()
+}
+
+#[test]
+fn one_tree_is_the_in_order_tree_of_astra_sim() {
+    // Numbered in order, the last rank on top of it: 0 1 2 3 4 5 6 under 7.
+    let tree = algorithm("double-binary-tree", &[("trees", "1")]);
+    let all_reduce = call(Operation::AllReduce, 8, 100);
+    let up: Vec<_> = (0..7).map(|rank| sends(&tree, &all_reduce, rank, 0)).collect();
+    let parents: Vec<_> = up.iter().map(|sends| sends[0].0).collect();
+    assert_eq!(parents, [1, 3, 1, 7, 5, 3, 5]);
+    // Whole chunks, along every edge once up and once down.
+    assert_eq!(sends(&tree, &all_reduce, 7, 0), [(3, 100)]);
+    let mut down = sends(&tree, &all_reduce, 3, 1);
+    down.sort_unstable();
+    assert_eq!(down, [(1, 100), (5, 100)]);
+}
+
+#[test]
+fn leaves_of_one_tree_are_inner_ranks_of_the_other() {
+    let double = algorithm("double-binary-tree", &[]);
+    for ranks in 3..=1100 {
+        let all_reduce = call(Operation::AllReduce, ranks, 2 * u64::from(ranks));
+        let inner = |strand: u32| -> HashSet<u32> {
+            // The root of a tree sends only down.
+            let down = |rank: &u32| !sends(&double, &all_reduce, *rank, strand + 1).is_empty();
+            let is_root = |rank: &u32| {
+                matches!(steps(&double, &all_reduce, *rank, strand)[0], Step::Receive { .. })
+                    && steps(&double, &all_reduce, *rank, strand + 1).is_empty()
+            };
+            (0..ranks).filter(|rank| down(rank) || is_root(rank)).collect()
+        };
+        let (first, second) = (inner(0), inner(2));
+        let nowhere: Vec<_> =
+            (0..ranks).filter(|r| !first.contains(r) && !second.contains(r)).collect();
+        assert!(nowhere.is_empty(), "{ranks} ranks: {nowhere:?} are leaves of both");
+    }
+}
+
+#[test]
+fn nccls_trees_for_some_ranks_by_hand() {
+    let double = algorithm("double-binary-tree", &[]);
+    let six = call(Operation::AllReduce, 6, 12);
+    // First: 0 over 4, 4 over 2 and 5, 2 over 1 and 3. Second: its mirror.
+    let first = parents(&double, &Call { operation: Operation::Reduce, ..six }, 0);
+    assert_eq!(first, [None, Some(2), Some(4), Some(2), Some(0), Some(4)]);
+    let mut down = sends(&double, &six, 1, 3);
+    down.sort_unstable();
+    assert_eq!(down, [(0, 6), (3, 6)]);
+    // Five ranks: moved on by one.
+    let five = call(Operation::AllReduce, 5, 10);
+    assert_eq!(sends(&double, &five, 1, 2), [(0, 5)]);
+    // Another root: turned.
+    let reduce = Call { root: 2, ..call(Operation::Reduce, 6, 12) };
+    assert_eq!(parents(&double, &reduce, 0)[2], None);
+    assert_eq!(parents(&double, &reduce, 0)[3], Some(4));
+}
+
+#[test]
+fn pat_sends_far_little_and_near_much() {
+    let pat = algorithm("pat", &[]);
+    let gather = call(Operation::AllGather, 8, 80);
+    assert_eq!(sends(&pat, &gather, 0, 0), [(4, 10), (2, 20), (1, 40)]);
+    let scatter = call(Operation::ReduceScatter, 8, 80);
+    assert_eq!(sends(&pat, &scatter, 0, 0), [(7, 40), (6, 20), (4, 10)]);
+    // Any number of ranks: 5 pieces but one's own arrive.
+    let five = call(Operation::AllGather, 5, 50);
+    assert_eq!(sends(&pat, &five, 0, 0), [(4, 10), (2, 10), (1, 20)]);
+}
+
+#[test]
+fn what_an_algorithm_cannot_do_is_said() {
+    let text = |name: &str, call: &Call| algorithm(name, &[]).check(call).unwrap_err().to_string();
+    let odd = call(Operation::AllReduce, 6, 60);
+    assert_eq!(
+        text("recursive-doubling", &odd),
+        "algorithm: \"recursive-doubling\" needs a power of two of ranks, not 6; use \"ring\""
+    );
+    assert_eq!(
+        text("ring", &call(Operation::AllToAll, 6, 60)),
+        "algorithm: \"ring\" has no all-to-all; use \"direct\""
+    );
+    assert_eq!(
+        text("pat", &odd),
+        "algorithm: \"pat\" has no all-reduce; use \"ring\" or \"direct\" or \
+         \"recursive-doubling\" or \"double-binary-tree\""
+    );
+    let alone = call(Operation::AllReduce, 1, 60);
+    assert_eq!(text("ring", &alone), "ranks: 1 cannot talk; use at least 2");
+    let nobody = Call { root: 6, ..call(Operation::Reduce, 6, 60) };
+    assert_eq!(text("ring", &nobody), "root: there is no rank 6; use 0 to 5");
+}
+
+/// Every algorithm with options, on any call that it can do.
+fn any_call() -> impl Strategy<Value = (Algorithm, Call)> {
+    let ranks = 2u32..40;
+    let index = 0..ALGORITHMS.len();
+    let operation = proptest::sample::select(Operation::ALL.to_vec());
+    let options = (1u32..4, 1u32..5, 1u32..3, prop::option::of(1u32..6));
+    (index, operation, ranks, 1u64..5_000, any::<u32>(), options).prop_filter_map(
+        "the algorithm can do it",
+        |(index, operation, ranks, bytes, root, (channels, chunks, trees, window))| {
+            let name = ALGORITHMS[index].name;
+            let power = name == "recursive-doubling";
+            let ranks = if power { ranks.next_power_of_two() } else { ranks };
+            let (channels, chunks, trees) =
+                (channels.to_string(), chunks.to_string(), trees.to_string());
+            let window = window.map(|window| window.to_string());
+            let mut given = Vec::new();
+            match name {
+                "ring" => given.extend([("channels", &*channels), ("chunks", &*chunks)]),
+                "double-binary-tree" => given.extend([("trees", &*trees), ("chunks", &*chunks)]),
+                "direct" => given.extend(window.as_deref().map(|window| ("window", window))),
+                _ => {}
+            }
+            let algorithm = algorithm(name, &given);
+            let call = Call { operation, ranks, bytes, root: root % ranks };
+            algorithm.check(&call).is_ok().then_some((algorithm, call))
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn every_send_has_its_receipt_and_nothing_gets_stuck((algorithm, call) in any_call(), seed: u64) {
+        let mut state = seed | 1;
+        let random = |count: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % count
+        };
+        let trace = run(&algorithm, &call, random);
+        prop_assert!(trace.messages > 0);
+    }
+
+    #[test]
+    fn volumes_are_those_of_the_formulas((algorithm, call) in any_call()) {
+        let trace = in_order(&algorithm, &call);
+        let (n, bytes) = (u64::from(call.ranks), call.bytes);
+        let total: u64 = trace.sent.iter().sum();
+        prop_assert_eq!(total, trace.received.iter().sum::<u64>());
+        // However it is done: what a rank gets of others crosses to it, at least once.
+        let expected = match call.operation {
+            Operation::AllReduce => 2 * (n - 1) * bytes,
+            Operation::AllGather | Operation::ReduceScatter => (n - 1) * bytes,
+            Operation::Broadcast | Operation::Reduce => (n - 1) * bytes,
+            // All but each rank's own piece.
+            Operation::AllToAll => (n - 1) * bytes,
+        };
+        prop_assert_eq!(total, expected, "{:?} {:?}", algorithm, call);
+    }
+}
