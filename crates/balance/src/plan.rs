@@ -14,12 +14,14 @@ use weft_units::{Draw, HostId, MessageId, Time, random};
 /// A message that a host hands to its NIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Post {
-    /// Which.
+    /// Which: the source of its random numbers.
     pub message: MessageId,
     /// To whom.
     pub dst: HostId,
     /// Payload.
     pub bytes: u64,
+    /// The caller's own number for it, which all its pieces carry back.
+    pub tag: u32,
 }
 
 /// How a packet finds its way.
@@ -46,6 +48,8 @@ pub struct Piece {
     pub route: Route,
     /// Leave this much later than now.
     pub delay: Time,
+    /// As the [`Post`] has it.
+    pub tag: u32,
 }
 
 /// Why a flow asks for a new route.
@@ -133,9 +137,9 @@ impl Whole {
 
 impl Plan for Whole {
     fn post(&mut self, _: Time, post: Post, _: &Fabric, out: &mut Vec<Piece>) {
-        let Post { message, dst, bytes } = post;
+        let Post { message, dst, bytes, tag } = post;
         let (route, delay) = (Route::Hashed(self.entropy(message)), self.starts.delay(message, 0));
-        out.push(Piece { message, dst, bytes, part: 0, route, delay });
+        out.push(Piece { message, dst, bytes, part: 0, route, delay, tag });
     }
 }
 

@@ -36,7 +36,7 @@ fn fabric() -> Fabric {
     Fabric::build(&Clos::leaf_spine(4, 8, 4, LINK)).unwrap()
 }
 fn post(message: u32, dst: u32, bytes: u64) -> Post {
-    Post { message: MessageId(message), dst: HostId(dst), bytes }
+    Post { message: MessageId(message), dst: HostId(dst), bytes, tag: 0 }
 }
 fn pinned(piece: &Piece) -> PathId {
     let Route::Pinned(path) = piece.route else { panic!("{piece:?} is not pinned") };
@@ -57,6 +57,7 @@ fn rack_local_messages_leave_at_once() {
         part: 0,
         route: Route::Pinned(PathId::new(0, 0)),
         delay: Time::ZERO,
+        tag: 0,
     };
     assert_eq!(out, [expected]);
     // Nor do they wait for a batch that is open, or end it.

@@ -9,7 +9,7 @@
 //! numbers, so that events keep their order whatever the cut. No result depends on the cut.
 
 use crate::config::RunConfig;
-use crate::event::ReceiverId;
+use crate::event;
 use weft_fabric::{Fabric, Node};
 use weft_units::{HostId, IdVec, PortId, SwitchId, Time, id};
 
@@ -79,7 +79,7 @@ pub(crate) struct Cut {
 }
 
 /// A packet tells its sender's domain in few bits.
-const MOST_DOMAINS: u32 = ReceiverId::DOMAINS;
+const MOST_DOMAINS: u32 = event::DOMAINS;
 
 impl Cut {
     /// The fabric of `config` in `domains` domains, or as many as it can be cut into.

@@ -58,34 +58,50 @@ pub struct Packet {
     pub size: u16,
 }
 
-/// Which receiving half of a queue pair, in the domain of its host: the domain of the sender,
-/// and a number that counts the queue pairs between the two domains.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReceiverId(pub u32);
+/// A number for what the hosts of one domain have with those of another, given by the domain that
+/// sends, so that it need not ask.
+macro_rules! between {
+    ($(#[$doc:meta])* $Name:ident, $what:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $Name(pub u32);
 
-impl ReceiverId {
-    const SHIFT: u32 = 26;
-    /// Domains are numbered below this.
-    pub const DOMAINS: u32 = 1 << (32 - ReceiverId::SHIFT);
+        impl $Name {
+            #[doc = concat!("The `number`-th of the ", $what, " from `domain`.")]
+            ///
+            /// # Panics
+            /// Beyond 67 million of them at once.
+            pub fn new(domain: u16, number: u32) -> $Name {
+                assert!(number >> NUMBER == 0, concat!("{} ", $what, " are too many"), number);
+                $Name(u32::from(domain) << NUMBER | number)
+            }
+            /// The domain of the sender.
+            #[inline(always)]
+            pub fn domain(self) -> usize {
+                (self.0 >> NUMBER) as usize
+            }
+            /// Which of those from there.
+            #[inline(always)]
+            pub fn number(self) -> usize {
+                (self.0 & ((1 << NUMBER) - 1)) as usize
+            }
+        }
+    };
+}
 
-    /// The `number`-th queue pair from `domain`.
-    ///
-    /// # Panics
-    /// Beyond 67 million of them.
-    pub fn new(domain: u16, number: u32) -> ReceiverId {
-        assert!(number >> ReceiverId::SHIFT == 0, "{number} queue pairs are too many");
-        ReceiverId(u32::from(domain) << ReceiverId::SHIFT | number)
-    }
-    /// The domain of the sender.
-    #[inline(always)]
-    pub fn domain(self) -> usize {
-        (self.0 >> ReceiverId::SHIFT) as usize
-    }
-    /// Which of the queue pairs from there.
-    #[inline(always)]
-    pub fn number(self) -> usize {
-        (self.0 & ((1 << ReceiverId::SHIFT) - 1)) as usize
-    }
+const NUMBER: u32 = 26;
+
+/// Domains are numbered below this.
+pub const DOMAINS: u32 = 1 << (32 - NUMBER);
+
+between! {
+    /// The receiving half of a queue pair.
+    ReceiverId, "queue pairs"
+}
+
+between! {
+    /// A message, at the domain that receives it.
+    ReceivingId, "messages"
 }
 
 impl Packet {

@@ -75,15 +75,17 @@ fn add_losses<Q, P: Ports>(
         let id = ReceiverId(flow);
         let domain = usize::from(world.cut.hosts[dst].domain);
         let flow = &engines[domain].receivers[id.domain()][id.number()];
-        messages[flow.message].lost += count;
+        messages[engines[domain].jobs.receiving(flow.message).message].lost += count;
     }
 }
 
 fn add_reordering<Q, P>(engines: &[Engine<Q, P>], messages: &mut IdVec<MessageId, MessageResult>) {
-    for flow in engines.iter().flat_map(|engine| engine.receivers.iter().flatten()) {
-        let message = &mut messages[flow.message];
-        message.reordered += flow.reordering.packets;
-        message.farthest = message.farthest.max(flow.reordering.farthest);
+    for engine in engines {
+        for flow in engine.receivers.iter().flatten() {
+            let message = &mut messages[engine.jobs.receiving(flow.message).message];
+            message.reordered += flow.reordering.packets;
+            message.farthest = message.farthest.max(flow.reordering.farthest);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::cut::OwnHost;
 use crate::engine::Engine;
-use crate::event::{Class, Event};
+use crate::event::{Class, Event, ReceivingId};
 use crate::nic::Reordering;
 use crate::outcome::MessageResult;
 use crate::ports::Ports;
@@ -17,23 +17,23 @@ id!(
     /// A message among those that a domain's hosts send.
     pub struct SendingId
 );
-id!(
-    /// A message among those that a domain's hosts receive.
-    pub struct ReceivingId
-);
-
 /// The messages of one domain: what its hosts know as senders, and what they know as receivers.
 #[derive(Debug, Default)]
 pub(crate) struct Jobs {
     sending: IdVec<SendingId, Sending>,
-    receiving: IdVec<ReceivingId, Receiving>,
+    /// By the domain of the sender.
+    receiving: Vec<Vec<Receiving>>,
     /// Messages that are not acknowledged to the end.
     unfinished: u32,
 }
 
 /// A message at its sender.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Sending {
+    pub(crate) message: MessageId,
+    pub(crate) receiving: ReceivingId,
+    /// Its payload.
+    pub(crate) bytes: u64,
     /// Dependencies that are not met.
     unmet: u32,
     /// Queue pairs that carry it.
@@ -46,8 +46,9 @@ pub(crate) struct Sending {
 }
 
 /// A message at its receiver.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Receiving {
+    pub(crate) message: MessageId,
     bytes_missing: u64,
     spurious: u32,
     received: Time,
@@ -58,18 +59,17 @@ pub(crate) struct Receiving {
 impl Jobs {
     /// The messages of every domain.
     pub(crate) fn all(world: &World) -> Vec<Jobs> {
-        let mut all: Vec<_> = world.cut.territories.iter().map(|_| Jobs::default()).collect();
+        let domains = world.cut.territories.len();
+        let none = || Jobs { receiving: vec![Vec::new(); domains], ..Jobs::default() };
+        let mut all: Vec<_> = (0..domains).map(|_| none()).collect();
         for (id, message) in world.config.workload.messages().enumerate() {
             let (src, dst) = (world.cut.hosts[message.src], world.cut.hosts[message.dst]);
             let sender = &mut all[usize::from(src.domain)];
             sender.unfinished += 1;
-            sender.sending.push(Sending {
-                unmet: world.dependents.unmet()[id],
-                bytes_open: message.bytes,
-                ..Sending::default()
-            });
-            let receiving = &mut all[usize::from(dst.domain)].receiving;
-            receiving.push(Receiving { bytes_missing: message.bytes, ..Receiving::default() });
+            let unmet = world.dependents.unmet()[id];
+            sender.sending.push(Sending::new(id, world.receiving[id], message.bytes, unmet));
+            let receiving = &mut all[usize::from(dst.domain)].receiving[usize::from(src.domain)];
+            receiving.push(Receiving::new(id, message.bytes));
         }
         all
     }
@@ -83,16 +83,34 @@ impl Jobs {
         self.sending[message].retransmits += 1;
     }
     pub(crate) fn add_spurious(&mut self, message: ReceivingId) {
-        self.receiving[message].spurious += 1;
+        self.receiving_mut(message).spurious += 1;
     }
     pub(crate) fn add_reordering(&mut self, message: ReceivingId, reordering: &Reordering) {
-        self.receiving[message].reordering.add(reordering);
+        self.receiving_mut(message).reordering.add(reordering);
     }
     pub(crate) fn sending(&self, message: SendingId) -> &Sending {
         &self.sending[message]
     }
     pub(crate) fn receiving(&self, message: ReceivingId) -> &Receiving {
-        &self.receiving[message]
+        &self.receiving[message.domain()][message.number()]
+    }
+    fn receiving_mut(&mut self, message: ReceivingId) -> &mut Receiving {
+        &mut self.receiving[message.domain()][message.number()]
+    }
+}
+
+impl Sending {
+    fn new(message: MessageId, receiving: ReceivingId, bytes: u64, unmet: u32) -> Sending {
+        let (posted, sent) = (Time::ZERO, Time::ZERO);
+        let (pieces, retransmits, bytes_open) = (0, 0, bytes);
+        Sending { message, receiving, bytes, unmet, pieces, retransmits, bytes_open, posted, sent }
+    }
+}
+
+impl Receiving {
+    fn new(message: MessageId, bytes: u64) -> Receiving {
+        let (received, reordering) = (Time::ZERO, Reordering::default());
+        Receiving { message, bytes_missing: bytes, spurious: 0, received, reordering }
     }
 }
 
@@ -125,10 +143,12 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// A host posts a message to its NIC.
     pub(crate) fn post(&mut self, id: MessageId) {
         let message = &self.config.workload.messages()[id];
-        self.jobs.sending[self.world.sending[id]].posted = self.now;
+        let sending = self.world.sending[id];
+        self.jobs.sending[sending].posted = self.now;
         // A pause in the workload is no stall: from now on something can be delivered.
         self.life.sign(self.now);
-        let post = Post { message: id, dst: message.dst, bytes: message.bytes };
+        let (dst, bytes, tag) = (message.dst, message.bytes, sending.0);
+        let post = Post { message: id, dst, bytes, tag };
         let host = self.world.cut.hosts[message.src].own;
         let planner = &mut self.hosts[host].planner;
         planner.post(self.now, post, self.config.fabric, &mut self.pieces);
@@ -159,23 +179,25 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     }
 
     /// A receiver has all of one piece, `bytes` of payload.
-    pub(crate) fn piece_received(&mut self, id: MessageId, bytes: u64) {
-        let receiving = &mut self.jobs.receiving[self.world.receiving[id]];
+    pub(crate) fn piece_received(&mut self, id: ReceivingId, bytes: u64) {
+        let receiving = self.jobs.receiving_mut(id);
         receiving.bytes_missing -= bytes;
         if receiving.bytes_missing == 0 {
             receiving.received = self.now;
-            self.end_reached(id, When::Received);
+            let message = receiving.message;
+            self.end_reached(message, When::Received);
         }
     }
 
     /// A sender has the last acknowledgement of one piece, `bytes` of payload.
-    pub(crate) fn piece_sent(&mut self, id: MessageId, bytes: u64) {
-        let sending = &mut self.jobs.sending[self.world.sending[id]];
+    pub(crate) fn piece_sent(&mut self, id: SendingId, bytes: u64) {
+        let sending = &mut self.jobs.sending[id];
         sending.bytes_open -= bytes;
         if sending.bytes_open == 0 {
             sending.sent = self.now;
+            let message = sending.message;
             self.jobs.unfinished -= 1;
-            self.end_reached(id, When::Sent);
+            self.end_reached(message, When::Sent);
         }
     }
 
@@ -244,10 +266,11 @@ fn missing<Q, P>(world: &World, domains: &[Engine<Q, P>], id: MessageId) -> Stri
     let message = &world.config.workload.messages()[id];
     let at = |host| &domains[usize::from(world.cut.hosts[host].domain)];
     let (sender, receiver) = (at(message.src), at(message.dst));
-    let stuck = sender.senders.iter().filter(|flow| flow.message == id && !flow.is_done());
+    let (sending, receiving) = (world.sending[id], world.receiving[id]);
+    let stuck = sender.senders.iter().filter(|flow| flow.message == sending && !flow.is_done());
     let mtu = world.config.packet.mtu;
-    let halves = receiver.receivers.iter().flatten().filter(|flow| flow.message == id);
+    let halves = receiver.receivers.iter().flatten().filter(|flow| flow.message == receiving);
     let here: u64 = halves.map(|flow| flow.bytes_of_open_piece(mtu)).sum();
-    let missing = receiver.jobs.receiving[world.receiving[id]].bytes_missing - here;
+    let missing = receiver.jobs.receiving(receiving).bytes_missing - here;
     format!("misses {missing} of {} bytes on {} queue pairs", message.bytes, stuck.count())
 }

@@ -1,7 +1,7 @@
 //! What passes from one domain to another between two windows.
 
-use crate::event::Event;
-use weft_units::{HostId, MessageId, Time};
+use crate::event::{Event, ReceivingId};
+use weft_units::{HostId, Time};
 
 /// From one domain to another, within one window.
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ pub(crate) struct Opening {
     pub(crate) sender: u32,
     /// The place of the receiving half among those of its domain pair.
     pub(crate) number: u32,
-    pub(crate) message: MessageId,
+    pub(crate) message: ReceivingId,
     /// Payload.
     pub(crate) bytes: u64,
 }

@@ -2,7 +2,8 @@
 
 use crate::config::RunConfig;
 use crate::cut::{Cut, lookahead};
-use crate::jobs::{ReceivingId, SendingId};
+use crate::event::ReceivingId;
+use crate::jobs::SendingId;
 use std::sync::Arc;
 use weft_fabric::{Detours, RateChange};
 use weft_units::{IdVec, MessageId, Time};
@@ -43,17 +44,19 @@ impl<'a> World<'a> {
         let returns = config.switch.trim.is_some_and(|trim| trim.return_to_sender);
         let domains = if returns { 1 } else { domains };
         let cut = Cut::new(config, domains);
-        let mut sent = vec![0; cut.territories.len()];
-        let mut received = vec![0; cut.territories.len()];
-        let next = |counts: &mut [u32], domain: u16| {
-            let count = &mut counts[usize::from(domain)];
+        let domains = cut.territories.len();
+        let mut sent = vec![0; domains];
+        let mut between = vec![vec![0; domains]; domains];
+        let next = |count: &mut u32| {
             *count += 1;
             *count - 1
         };
         let (mut sending, mut receiving) = (IdVec::new(), IdVec::new());
         for message in config.workload.messages().iter() {
-            sending.push(SendingId(next(&mut sent, cut.hosts[message.src].domain)));
-            receiving.push(ReceivingId(next(&mut received, cut.hosts[message.dst].domain)));
+            let (src, dst) = (cut.hosts[message.src].domain, cut.hosts[message.dst].domain);
+            sending.push(SendingId(next(&mut sent[usize::from(src)])));
+            let number = next(&mut between[usize::from(src)][usize::from(dst)]);
+            receiving.push(ReceivingId::new(src, number));
         }
         let news_delay = config.fabric.min_delay();
         let dependents = config.workload.dependents();

@@ -298,9 +298,9 @@ impl Interceptor {
     }
 
     fn piece(&self, post: Post, part: u32, bytes: u64, path: PathId) -> Piece {
-        let Post { message, dst, .. } = post;
+        let Post { message, dst, tag, .. } = post;
         let delay = self.starts.delay(message, part);
-        Piece { message, dst, bytes, part, route: Route::Pinned(path), delay }
+        Piece { message, dst, bytes, part, route: Route::Pinned(path), delay, tag }
     }
 }
 

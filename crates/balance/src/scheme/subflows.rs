@@ -127,7 +127,7 @@ impl Parts {
 
 impl Plan for Parts {
     fn post(&mut self, _: Time, post: Post, _: &Fabric, out: &mut Vec<Piece>) {
-        let Post { message, dst, bytes } = post;
+        let Post { message, dst, bytes, tag } = post;
         // The first part is where the message would be as a whole; the others are next to it,
         // so that no two are alike.
         let first = self.whole.entropy(message);
@@ -135,7 +135,8 @@ impl Plan for Parts {
         out.extend((0u32..).take(parts as usize).map(|part| {
             let bytes = bytes / parts + u64::from(u64::from(part) < bytes % parts);
             let route = Route::Hashed(first.wrapping_add(part as u16));
-            Piece { message, dst, bytes, part, route, delay: self.starts.delay(message, part) }
+            let delay = self.starts.delay(message, part);
+            Piece { message, dst, bytes, part, route, delay, tag }
         }));
     }
 }

@@ -39,7 +39,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             }
         } else if arrival.duplicate && packet.is(flag::AGAIN) {
             self.totals.spurious += 1;
-            self.jobs.add_spurious(self.world.receiving[message]);
+            self.jobs.add_spurious(message);
         }
         self.reply(host, back, packet, arrival.reply);
     }

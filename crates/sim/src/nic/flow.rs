@@ -2,13 +2,14 @@
 
 use crate::config::RunConfig;
 use crate::cut::OwnHost;
-use crate::event::ReceiverId;
+use crate::event::{ReceiverId, ReceivingId};
+use crate::jobs::SendingId;
 use crate::mail::Opening;
 use weft_balance::plan::Route;
 use weft_balance::steer::{Departure, Steering};
 use weft_transport::{Congestion, Receiver, SendTimes, Sender};
 use weft_units::prefetch::prefetch;
-use weft_units::{HostId, MessageId, Time};
+use weft_units::{HostId, Time};
 
 /// The sending half of a queue pair: what decides whether it may send stands first, in two
 /// cache lines.
@@ -40,7 +41,7 @@ pub(crate) struct SendFlow {
     pub(super) plain: bool,
     /// Packets that nothing has answered, on their way or lost; [`MANY`] stays as it is.
     pub(super) out: u8,
-    pub(crate) message: MessageId,
+    pub(crate) message: SendingId,
     /// Has had a NACK since its last packet, and is to leave the beat of the others.
     pub(super) shaken: bool,
     pub(super) steering: Steering,
@@ -122,7 +123,7 @@ pub(crate) struct ReceiveFlow {
     pub(super) src: HostId,
     /// The sending half, as the domain of `src` numbers it.
     pub(super) sender: u32,
-    pub(crate) message: MessageId,
+    pub(crate) message: ReceivingId,
     /// The highest number that has arrived.
     pub(super) highest: u32,
     /// Payload of the whole flow.

@@ -194,7 +194,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         if sent.retransmission {
             self.totals.retransmits += 1;
             let message = self.senders[id as usize].message;
-            self.jobs.add_retransmit(self.world.sending[message]);
+            self.jobs.add_retransmit(message);
         }
         self.arm_timer(id);
         let next = self.hosts[host].round.front();

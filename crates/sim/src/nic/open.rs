@@ -4,6 +4,7 @@ use super::flow::{ReceiveFlow, SendFlow, packets_of, parts, stretched};
 use crate::cut::OwnHost;
 use crate::engine::Engine;
 use crate::event::{Class, Event, ReceiverId, Target};
+use crate::jobs::SendingId;
 use crate::mail::Opening;
 use crate::ports::Ports;
 use crate::queue::EventQueue;
@@ -19,7 +20,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let mut pieces = std::mem::take(&mut self.pieces);
         for piece in pieces.drain(..) {
             for (part, bytes) in parts(self.config, piece.bytes) {
-                self.jobs.add_piece(self.world.sending[piece.message]);
+                self.jobs.add_piece(SendingId(piece.tag));
                 self.open_flow(host, Piece { bytes, ..piece }, part);
             }
         }
@@ -57,7 +58,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             src: host,
             dst: piece.dst,
             receiver,
-            message: piece.message,
+            message: SendingId(piece.tag),
             packets,
             last_payload: (piece.bytes - before_last) as u16,
             plain,
@@ -87,10 +88,10 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// What congestion control is told of the queue pair that carries `piece`.
     fn pace(&self, host: OwnHost, piece: &Piece) -> FlowPace {
         let config = self.config;
-        let message = &config.workload.messages()[piece.message];
+        let whole = self.jobs.sending(SendingId(piece.tag)).bytes;
         let part = |rate: &Rate| {
             let bits = u128::from(rate.as_bps()) * u128::from(piece.bytes);
-            Rate::bps(((bits / u128::from(message.bytes)) as u64).max(1))
+            Rate::bps(((bits / u128::from(whole)) as u64).max(1))
         };
         FlowPace {
             mtu: config.packet.mtu,
@@ -111,7 +112,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
 
     /// Makes the receiving half of the queue pair that `host` opens as its `sender`.
     fn open_receiver(&mut self, host: OwnHost, sender: u32, piece: &Piece) -> ReceiverId {
-        let Piece { message, bytes, dst, .. } = *piece;
+        let Piece { bytes, dst, tag, .. } = *piece;
+        let message = self.jobs.sending(SendingId(tag)).receiving;
         let domain = self.world.cut.hosts[dst].domain;
         let free = self.free_receivers[usize::from(domain)].pop();
         let number = free.unwrap_or_else(|| {
@@ -136,7 +138,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             None => flows.push(flow),
             Some(place) => {
                 let over = std::mem::replace(place, flow);
-                self.jobs.add_reordering(self.world.receiving[over.message], &over.reordering);
+                self.jobs.add_reordering(over.message, &over.reordering);
             }
         }
     }
