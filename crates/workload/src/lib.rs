@@ -8,6 +8,7 @@
 //! | [`collective`] | all-reduce and its like, rank by rank and step by step |
 //! | [`cm`] | htsim's connection matrices |
 //! | [`csv`] | flows as a table |
+//! | [`trace`] | Chakra traces and text workloads of real jobs |
 //!
 //! Invariant: a [`Workload`] that a generator or a reader returns is acyclic, names only hosts
 //! below its host count, and holds messages in the order in which a source launches them.
@@ -22,6 +23,7 @@ pub mod dag;
 pub mod dependents;
 mod error;
 pub mod pattern;
+pub mod trace;
 
 pub use cm::read_cm;
 pub use csv::read_csv;

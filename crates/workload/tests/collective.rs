@@ -1,7 +1,7 @@
 //! Collectives against the tables of their sources, and against what they are for.
 
 use proptest::prelude::*;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use weft_workload::collective::{ALGORITHMS, Algorithm, Call, Operation, Pieces, Step};
 
 fn algorithm(name: &str, options: &[(&str, &str)]) -> Algorithm {
@@ -48,7 +48,7 @@ fn run(algorithm: &Algorithm, call: &Call, mut order: impl FnMut(usize) -> usize
         received: vec![0; call.ranks as usize],
         messages: 0,
     };
-    let mut here: HashMap<(u32, u32, u32), (u32, u64)> = HashMap::new();
+    let mut here: BTreeMap<(u32, u32, u32), (u32, u64)> = BTreeMap::new();
     // Where each strand stands: its step, and how many receipts and sends lie behind it.
     let mut open: Vec<(u32, u32, u32, u32, u32)> = (0..call.ranks)
         .flat_map(|rank| (0..strands).map(move |strand| (rank, strand, 0, 0, 0)))
@@ -192,7 +192,7 @@ fn leaves_of_one_tree_are_inner_ranks_of_the_other() {
     let double = algorithm("double-binary-tree", &[]);
     for ranks in 3..=1100 {
         let all_reduce = call(Operation::AllReduce, ranks, 2 * u64::from(ranks));
-        let inner = |strand: u32| -> HashSet<u32> {
+        let inner = |strand: u32| -> BTreeSet<u32> {
             // The root of a tree sends only down.
             let down = |rank: &u32| !sends(&double, &all_reduce, *rank, strand + 1).is_empty();
             let is_root = |rank: &u32| {

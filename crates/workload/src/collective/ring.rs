@@ -98,7 +98,7 @@ impl Ring {
             return None;
         }
         let bytes = Pieces::new(call.bytes, self.chunks).len(u64::from(chunk));
-        Some(match receives && at % steps == 0 {
+        Some(match receives && at.is_multiple_of(steps) {
             true => Step::Receive { from: call.behind(rank, ahead), bytes },
             false => Step::Send { to: call.ahead(rank, ahead), bytes, strand, receipt: chunk },
         })

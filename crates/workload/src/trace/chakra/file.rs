@@ -1,0 +1,164 @@
+//! A file's bytes: gzip, framing, and which messages are nodes.
+//!
+//! Invariant: positions in errors count bytes of the unpacked file.
+
+use super::message::{RawNode, is_first_schema, is_metadata};
+use super::wire::varint;
+use crate::WorkloadError;
+use flate2::bufread::MultiGzDecoder;
+use std::borrow::Cow;
+use std::io::Read;
+use weft_units::options::quoted;
+
+/// Nodes and dependencies are counted in 32 bits, and each takes a byte at least.
+const MOST_BYTES: u64 = u32::MAX as u64;
+
+/// The bytes of a file, unpacked if they are gzipped.
+pub(super) fn unpacked<'a>(name: &str, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, WorkloadError> {
+    let error = |what: String| Err(WorkloadError(format!("{name}: {what}")));
+    let mut content = Cow::Borrowed(bytes);
+    if bytes.starts_with(&[0x1f, 0x8b]) {
+        let mut unpacked = Vec::new();
+        let read = MultiGzDecoder::new(bytes).take(MOST_BYTES + 1).read_to_end(&mut unpacked);
+        if let Err(gzip) = read {
+            return error(format!(
+                "after {} unpacked bytes: {gzip}; the gzip file is cut off or damaged: copy or \
+                 write it again",
+                unpacked.len()
+            ));
+        }
+        content = Cow::Owned(unpacked);
+    }
+    match content.len() as u64 {
+        0 => error("the file is empty, without even metadata; copy or write it again".into()),
+        length if length > MOST_BYTES => {
+            error("the trace is larger than 4 GiB; write fewer iterations to it".into())
+        }
+        _ => Ok(content),
+    }
+}
+
+/// A message that is a node.
+pub(super) struct Message<'a> {
+    bytes: &'a [u8],
+    begins: usize,
+    /// Among all messages, from 0: the metadata.
+    number: usize,
+}
+
+impl<'a> Message<'a> {
+    /// The node; `name` is what errors call the file.
+    pub(super) fn decode(&self, name: &str) -> Result<RawNode<'a>, WorkloadError> {
+        let Message { bytes, begins, number } = *self;
+        let error = |what: &str| {
+            Err(WorkloadError(format!("{name}: byte {begins} (message {number}): {what}")))
+        };
+        if is_first_schema(bytes) {
+            return error(
+                "a node of Chakra's first schema (2023), which is not read; write the trace with \
+                 Chakra 0.0.4 or later",
+            );
+        }
+        RawNode::decode(bytes).or_else(|wire| {
+            let mend = "the file is damaged, or no Chakra trace (.et): write it again";
+            error(&format!("{}; {mend}", wire.0))
+        })
+    }
+}
+
+/// All nodes of a file, not yet decoded.
+pub(super) fn node_messages<'a>(
+    name: &str,
+    bytes: &'a [u8],
+) -> Result<Vec<Message<'a>>, WorkloadError> {
+    if bytes.starts_with(b"{") && serde_json::from_slice::<serde_json::Value>(bytes).is_ok() {
+        let what = "a trace in JSON; convert it with chakra_converter to .et";
+        return Err(WorkloadError(format!("{name}: {what}")));
+    }
+    let mut messages: Vec<Message<'a>> = Vec::new();
+    for (number, frame) in Frames::of(name, bytes).enumerate() {
+        let (begins, bytes) = frame.map_err(|error| match messages.last() {
+            // What was read last helps to find the place in the program that wrote the file.
+            Some(last) => match last.decode(name) {
+                Ok(node) => {
+                    let name = quoted(&node.name);
+                    WorkloadError(format!("{error}; the last whole node is {} ({name})", node.id))
+                }
+                Err(earlier) => earlier,
+            },
+            None => error,
+        })?;
+        if number > 0 || !is_metadata(bytes) {
+            messages.push(Message { bytes, begins, number });
+        }
+    }
+    Ok(messages)
+}
+
+/// The messages of a file, each with the position where its content begins.
+struct Frames<'n, 'a> {
+    name: &'n str,
+    bytes: &'a [u8],
+    at: usize,
+    count: u64,
+}
+
+impl<'n, 'a> Frames<'n, 'a> {
+    fn of(name: &'n str, bytes: &'a [u8]) -> Frames<'n, 'a> {
+        Frames { name, bytes, at: 0, count: 0 }
+    }
+
+    /// What went before, for errors: a file is often told by where it was cut.
+    fn so_far(&self) -> String {
+        match self.count {
+            0 => "nothing was read before".into(),
+            1 => "the metadata was read before".into(),
+            2 => "the metadata and 1 node were read before".into(),
+            n => format!("the metadata and {} nodes were read before", n - 1),
+        }
+    }
+
+    fn frame(&mut self) -> Result<(usize, &'a [u8]), WorkloadError> {
+        let (name, from) = (self.name, self.at);
+        let error = |what: String| WorkloadError(format!("{name}: byte {from}: {what}"));
+        let length = varint(self.bytes, &mut self.at).map_err(|wire| {
+            error(match wire.0 {
+                "a number is cut off" => format!(
+                    "the file ends within the length of a message ({}); it is cut off: copy or \
+                     write it again",
+                    self.so_far()
+                ),
+                _ => "no message has this length; is it a Chakra trace (.et)?".into(),
+            })
+        })?;
+        let rest = self.bytes.len() - self.at;
+        match usize::try_from(length).ok().filter(|length| *length <= rest) {
+            Some(length) => {
+                let content = &self.bytes[self.at..self.at + length];
+                let begins = self.at;
+                self.at += length;
+                self.count += 1;
+                Ok((begins, content))
+            }
+            None => Err(error(format!(
+                "a message of {length} bytes begins here, of which the file has only {rest} ({}); \
+                 it is cut off, or not a Chakra trace (.et): copy or write it again",
+                self.so_far()
+            ))),
+        }
+    }
+}
+
+impl<'a> Iterator for Frames<'_, 'a> {
+    type Item = Result<(usize, &'a [u8]), WorkloadError>;
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.at >= self.bytes.len() {
+            return None;
+        }
+        let frame = self.frame();
+        if frame.is_err() {
+            self.at = self.bytes.len();
+        }
+        Some(frame)
+    }
+}

@@ -1,0 +1,392 @@
+//! MLCommons Chakra execution traces: one `.et` file a rank.
+//!
+//! A file is a sequence of messages in protobuf's wire format, each behind its length: first
+//! the metadata, then the nodes, in any order; the whole may be gzipped. Source: Chakra's
+//! schema (`et_def.proto`), its feeder, and ASTRA-sim's `Workload.cc`, from which these follow:
+//! a collective without a group, or with group `0`, concerns all ranks; sizes are those of the
+//! larger buffer, except that an all-gather's is one rank's part.
+//!
+//! Writers differ, so attributes are taken whatever type they have; what is not known is
+//! skipped. Of the metadata nothing is needed. Start times are ignored unless asked for: in
+//! recorded traces they are what the trace is replayed to find.
+//!
+//! What it does not do: simulate the CPU. Its side of a communication does nothing here.
+
+mod attribute;
+mod file;
+mod message;
+mod process_groups;
+mod wire;
+
+use super::{
+    Action, Collective, Compute, Degrees, Gathered, Group, Membership, Memory, Node, Programme,
+    Remark, Size, Trace, Transfer, Work,
+};
+use crate::WorkloadError;
+use crate::collective::Operation;
+use attribute::Attribute;
+use file::{Message, node_messages, unpacked};
+use message::RawNode;
+use process_groups::Groups;
+use std::collections::BTreeMap;
+use weft_units::Time;
+use weft_units::options::quoted;
+
+/// How to read what the format leaves open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChakraOptions {
+    /// What one of `comm_size` counts, in bytes: 1, or more where sizes are elements.
+    pub bytes_per_element: u64,
+    /// What `comm_size` of an all-gather counts.
+    pub gathered: Gathered,
+    /// Whether nodes start no sooner than the trace says, counted from the first of all.
+    pub start_times: bool,
+}
+
+impl Default for ChakraOptions {
+    fn default() -> ChakraOptions {
+        ChakraOptions { bytes_per_element: 1, gathered: Gathered::Shard, start_times: false }
+    }
+}
+
+/// Puts a trace together, file by file.
+///
+/// In use: the process groups first if there is a file of them, then every rank, in any order,
+/// then [`finish`](ChakraReader::finish).
+#[derive(Clone, Debug)]
+pub struct ChakraReader {
+    options: ChakraOptions,
+    file_groups: Groups,
+    groups: Vec<Group>,
+    group_ids: BTreeMap<(String, Membership), u32>,
+    programmes: BTreeMap<u32, Programme>,
+    remarks: BTreeMap<String, u64>,
+}
+
+/// The rank that a file called `<anything>.<rank>.et` is about.
+pub fn rank_of_file(name: &str) -> Option<u32> {
+    name.strip_suffix(".et")?.rsplit_once('.')?.1.parse().ok()
+}
+
+impl ChakraReader {
+    /// Nothing read yet.
+    pub fn new(options: ChakraOptions) -> ChakraReader {
+        ChakraReader {
+            options,
+            file_groups: Groups::new(),
+            groups: vec![Group::of(Membership::World)],
+            group_ids: BTreeMap::new(),
+            programmes: BTreeMap::new(),
+            remarks: BTreeMap::new(),
+        }
+    }
+
+    /// Reads the process-group file (JSON); `name` is what errors call it.
+    ///
+    /// # Errors
+    /// If it is not one, or a group is empty or names a rank twice.
+    pub fn read_groups(&mut self, name: &str, text: &str) -> Result<(), WorkloadError> {
+        self.file_groups.extend(process_groups::from_file(name, text)?);
+        Ok(())
+    }
+
+    /// Reads the trace of `rank`; `name` is what errors call the file.
+    ///
+    /// # Errors
+    /// If it is cut off, no Chakra trace, names a group that is not known, or says what cannot
+    /// be; or if the rank has been read before.
+    pub fn read_rank(&mut self, rank: u32, name: &str, bytes: &[u8]) -> Result<(), WorkloadError> {
+        if let Some(earlier) = self.programmes.get(&rank) {
+            let earlier = &earlier.source;
+            let what = format!("{name}: rank {rank} is already in {earlier}; give one file a rank");
+            return Err(WorkloadError(what));
+        }
+        let bytes = unpacked(name, bytes)?;
+        let messages = node_messages(name, &bytes)?;
+        let mut file = File { reader: self, name, rank, own_groups: Groups::new() };
+        let programme = file.lower(&messages)?;
+        self.programmes.insert(rank, programme);
+        Ok(())
+    }
+
+    /// The trace of all ranks that were read.
+    ///
+    /// # Errors
+    /// If there are none, or one between them is missing.
+    pub fn finish(self) -> Result<Trace, WorkloadError> {
+        let Some((last, programme)) = self.programmes.last_key_value() else {
+            return Err(WorkloadError("no traces; give one file for each rank".into()));
+        };
+        let (last, name) = (*last, programme.source.clone());
+        if let Some(gap) = (0..last).find(|rank| !self.programmes.contains_key(rank)) {
+            let what = "there is a trace of rank";
+            return Err(WorkloadError(format!(
+                "{name}: {what} {last} but none of rank {gap}; give one file for each rank from 0"
+            )));
+        }
+        let mut programmes: Vec<Programme> = self.programmes.into_values().collect();
+        align(&mut programmes);
+        let remarks = self.remarks.into_iter().map(|(what, count)| Remark { what, count });
+        Ok(Trace {
+            name: programmes[0].source.clone(),
+            ranks: Some(programmes.len() as u32),
+            programmes,
+            shared: false,
+            groups: self.groups,
+            degrees: Degrees::NONE,
+            remarks: remarks.collect(),
+        })
+    }
+
+    fn remark(&mut self, what: &str) {
+        *self.remarks.entry(what.into()).or_default() += 1;
+    }
+
+    /// The index of a group; equal ones of several ranks are one.
+    fn group(&mut self, name: &str, members: Membership) -> u32 {
+        if members == Membership::World {
+            return 0;
+        }
+        let next = self.groups.len() as u32;
+        let id = *self.group_ids.entry((name.into(), members.clone())).or_insert(next);
+        if id == next {
+            self.groups.push(Group { name: name.into(), members });
+        }
+        id
+    }
+}
+
+/// Counts start times from the earliest of all ranks.
+fn align(programmes: &mut [Programme]) {
+    let starts = programmes.iter().flat_map(|one| one.nodes().iter().map(|node| node.start));
+    let Some(first) = starts.min().filter(|first| *first > Time::ZERO) else { return };
+    for programme in programmes {
+        for node in programme.nodes_mut() {
+            node.start -= first;
+        }
+    }
+}
+
+/// The file that is being lowered.
+struct File<'a> {
+    reader: &'a mut ChakraReader,
+    name: &'a str,
+    rank: u32,
+    own_groups: Groups,
+}
+
+impl File<'_> {
+    fn error(&self, node: &RawNode<'_>, what: &str) -> WorkloadError {
+        let name = match node.name.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", quoted(&node.name)),
+        };
+        WorkloadError(format!("{}: node {}{name}: {what}", self.name, node.id))
+    }
+
+    /// Twice through the nodes, so that a long trace need not be held decoded: for ids and
+    /// groups, which may be used before they come, and for everything else.
+    fn lower(&mut self, messages: &[Message<'_>]) -> Result<Programme, WorkloadError> {
+        let mut indices = BTreeMap::new();
+        for (index, message) in (0u32..).zip(messages) {
+            let node = message.decode(self.name)?;
+            if indices.insert(node.id, index).is_some() {
+                return Err(self.error(&node, "another node has this id; give each its own"));
+            }
+            self.take_groups(&node);
+        }
+        let mut programme = Programme::new(self.name);
+        let mut waits = Vec::new();
+        for (index, message) in (0u32..).zip(messages) {
+            let node = message.decode(self.name)?;
+            waits.clear();
+            for id in &node.waits {
+                match indices.get(id) {
+                    Some(wait) => waits.push(*wait),
+                    None => programme.note_missing(index, *id),
+                }
+            }
+            let work = self.work(&node)?;
+            let start = match self.reader.options.start_times {
+                true => self.micros(&node, node.start_micros)?,
+                false => Time::ZERO,
+            };
+            programme.push(Node { id: node.id, name: node.name.into(), work, start }, &waits);
+        }
+        programme.number_turns();
+        Ok(programme)
+    }
+
+    /// Process groups that a metadata node tells of.
+    fn take_groups(&mut self, node: &RawNode<'_>) {
+        const METADATA: u64 = 1;
+        if node.kind != METADATA {
+            return;
+        }
+        match process_groups::from_inputs(&node.input_values()) {
+            Some(Ok(groups)) => self.own_groups.extend(groups),
+            Some(Err(what)) => self.reader.remark(what),
+            None => {}
+        }
+    }
+
+    fn work(&mut self, node: &RawNode<'_>) -> Result<Work, WorkloadError> {
+        Ok(match node.kind {
+            0 | 1 => Work::Nothing,
+            2 | 3 => Work::Memory(Memory {
+                bytes: self.count(node, &node.attributes.tensor_size, "tensor_size")?.unwrap_or(0),
+                time: self.micros(node, node.duration_micros)?,
+                store: node.kind == 3,
+            }),
+            4 => Work::Compute(Compute {
+                time: self.micros(node, node.duration_micros)?,
+                operations: self.count(node, &node.attributes.num_ops, "num_ops")?.unwrap_or(0),
+                bytes: self.count(node, &node.attributes.tensor_size, "tensor_size")?.unwrap_or(0),
+                on_host: on_host(node),
+            }),
+            5 | 6 => self.transfer(node)?,
+            7 => self.collective(node)?,
+            8 => Work::Unsupported("storage node (type 8)".into()),
+            other => Work::Unsupported(format!("node of type {other}").into()),
+        })
+    }
+
+    fn transfer(&mut self, node: &RawNode<'_>) -> Result<Work, WorkloadError> {
+        let sends = node.kind == 5;
+        let attributes = &node.attributes;
+        let (own, own_key, other, other_key) = match sends {
+            true => (&attributes.comm_src, "comm_src", &attributes.comm_dst, "comm_dst"),
+            false => (&attributes.comm_dst, "comm_dst", &attributes.comm_src, "comm_src"),
+        };
+        let bytes = self.bytes(node)?;
+        let Some(peer) = self.count(node, other, other_key)? else {
+            return Ok(match on_host(node) {
+                true => Work::Nothing,
+                false => Work::Unsupported(format!("{} without {other_key}", kind(sends)).into()),
+            });
+        };
+        if let Some(own) =
+            self.count(node, own, own_key)?.filter(|own| *own != u64::from(self.rank))
+        {
+            let what = format!("{own_key} is {own}, but this is the trace of rank {}", self.rank);
+            return Err(self.error(node, &format!("{what}; correct one of them")));
+        }
+        let Some(bytes) = bytes else {
+            let what = format!("{} without comm_size", kind(sends));
+            return Ok(Work::Unsupported(what.into()));
+        };
+        let peer = u32::try_from(peer).map_err(|_| self.no_rank(node, other_key, peer))?;
+        let tag = self.count(node, &attributes.comm_tag, "comm_tag")?.unwrap_or(0);
+        let transfer = Transfer { peer, bytes, tag, turn: 0 };
+        Ok(if sends { Work::Send(transfer) } else { Work::Receive(transfer) })
+    }
+
+    fn no_rank(&self, node: &RawNode<'_>, key: &str, rank: u64) -> WorkloadError {
+        self.error(node, &format!("{key}: there is no rank {rank}; correct it"))
+    }
+
+    fn collective(&mut self, node: &RawNode<'_>) -> Result<Work, WorkloadError> {
+        let bytes = self.bytes(node)?;
+        if bytes.is_none() && on_host(node) {
+            return Ok(Work::Nothing);
+        }
+        let kind = self.count(node, &node.attributes.comm_type, "comm_type")?.unwrap_or(0);
+        let action = match action(kind) {
+            Ok(action) => action,
+            Err(what) => return Ok(Work::Unsupported(what.into())),
+        };
+        let bytes = match (bytes, action) {
+            (_, Action::Barrier) => 0,
+            (Some(bytes), _) => bytes,
+            (None, _) => return Ok(Work::Unsupported("collective without comm_size".into())),
+        };
+        let confined = node.attributes.involved_dim.as_ref().and_then(Attribute::items);
+        if confined.is_some_and(|dimensions| dimensions.contains(&0)) {
+            self.reader.remark("collectives of some dimensions only, taken over the whole group");
+        }
+        let size = match (action, self.reader.options.gathered) {
+            (Action::Operation(Operation::AllGather), Gathered::Shard) => Size::Shard(bytes),
+            _ => Size::Whole(bytes),
+        };
+        let group = self.group(node)?;
+        Ok(Work::Collective(Collective { action, size, group, root: 0, turn: 0 }))
+    }
+
+    /// The group that a collective names.
+    fn group(&mut self, node: &RawNode<'_>) -> Result<u32, WorkloadError> {
+        let name = node.attributes.pg_name.as_ref().and_then(Attribute::text).unwrap_or_default();
+        if name.is_empty() || name == "0" {
+            return Ok(0);
+        }
+        let known = self.own_groups.get(&name).or_else(|| self.reader.file_groups.get(&name));
+        match known.cloned() {
+            Some(members) => Ok(self.reader.group(&name, members)),
+            None => {
+                let name = quoted(&name);
+                let what = format!(
+                    "process group {name} is not known; give the process-group file (JSON) that \
+                     belongs to the trace"
+                );
+                Err(self.error(node, &what))
+            }
+        }
+    }
+
+    /// `comm_size` in bytes.
+    fn bytes(&self, node: &RawNode<'_>) -> Result<Option<u64>, WorkloadError> {
+        let Some(count) = self.count(node, &node.attributes.comm_size, "comm_size")? else {
+            return Ok(None);
+        };
+        match count.checked_mul(self.reader.options.bytes_per_element) {
+            Some(bytes) => Ok(Some(bytes)),
+            None => Err(self.error(node, "comm_size exceeds 2^64 bytes; make it smaller")),
+        }
+    }
+
+    /// An attribute that counts something.
+    fn count(
+        &self,
+        node: &RawNode<'_>,
+        value: &Option<Attribute>,
+        key: &str,
+    ) -> Result<Option<u64>, WorkloadError> {
+        let Some(value) = value else { return Ok(None) };
+        match value.number().map(u64::try_from) {
+            Some(Ok(number)) => Ok(Some(number)),
+            _ => {
+                let what = format!("{key} is not a whole number from 0 on; correct it");
+                Err(self.error(node, &what))
+            }
+        }
+    }
+
+    fn micros(&self, node: &RawNode<'_>, micros: u64) -> Result<Time, WorkloadError> {
+        micros.checked_mul(1_000_000).map(Time::ps).ok_or_else(|| {
+            self.error(node, &format!("{micros} us are longer than 213 days; correct it"))
+        })
+    }
+}
+
+fn on_host(node: &RawNode<'_>) -> bool {
+    node.attributes.is_cpu_op.as_ref().and_then(Attribute::number).is_some_and(|flag| flag != 0)
+}
+
+fn kind(sends: bool) -> &'static str {
+    if sends { "send" } else { "receive" }
+}
+
+/// What a `comm_type` does, or what is not understood, in words.
+fn action(kind: u64) -> Result<Action, String> {
+    Ok(Action::Operation(match kind {
+        0 => Operation::AllReduce,
+        1 => Operation::Reduce,
+        2 => Operation::AllGather,
+        5 => Operation::Broadcast,
+        6 => Operation::AllToAll,
+        7 | 8 => Operation::ReduceScatter,
+        9 => return Ok(Action::Barrier),
+        3 => return Err("gather (comm_type 3)".into()),
+        4 => return Err("scatter (comm_type 4)".into()),
+        other => return Err(format!("collective of comm_type {other}")),
+    }))
+}

@@ -1,0 +1,99 @@
+//! What keeps a trace from ever finishing, with the nodes that wait and what they wait for.
+//!
+//! Found are dependencies on nodes that are not there, collectives that not all of their ranks
+//! take part in or that differ between them, sends without receives and receives without
+//! sends, and circles of nodes that wait for each other, within a rank or across ranks. A send
+//! waits for nobody; a receive for its send; a collective with bytes, or a barrier, for all its
+//! ranks. What is not understood counts as done; the [`Summary`](super::Summary) has it.
+//!
+//! Invariant: a trace without findings runs to its end, whatever anything takes.
+
+mod meetings;
+mod stuck;
+
+use super::{Membership, Trace, Work};
+use crate::WorkloadError;
+use meetings::Meetings;
+
+/// What was found, each in one line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// The first few, each one line with file, node and what it waits for.
+    pub problems: Vec<String>,
+    /// How many more there are.
+    pub more: u64,
+    /// How many nodes can never start or finish, all ranks together.
+    pub stuck: u64,
+    /// How many nodes there are.
+    pub nodes: u64,
+}
+
+impl Findings {
+    /// Enough to see a pattern.
+    const SHOWN: usize = 8;
+
+    fn add(&mut self, problem: impl FnOnce() -> String) {
+        match self.problems.len() < Findings::SHOWN {
+            true => self.problems.push(problem()),
+            false => self.more += 1,
+        }
+    }
+
+    /// Whether nothing is wrong.
+    pub fn is_clean(&self) -> bool {
+        self.problems.is_empty()
+    }
+
+    /// The first finding as an error that says how many others there are.
+    ///
+    /// # Errors
+    /// If there is one.
+    pub fn into_result(self) -> Result<(), WorkloadError> {
+        let others = self.more + self.problems.len().saturating_sub(1) as u64;
+        match (self.problems.into_iter().next(), others) {
+            (None, _) => Ok(()),
+            (Some(first), 0) => Err(WorkloadError(first)),
+            (Some(first), more) => Err(WorkloadError(format!("{first} (and {more} more)"))),
+        }
+    }
+}
+
+/// Looks for whatever keeps `trace` from finishing.
+///
+/// Where all ranks run one programme, in groups that partition them, the ranks cannot differ,
+/// and the programme is looked at once.
+pub fn check(trace: &Trace) -> Findings {
+    let mut findings = Findings::default();
+    for programme in &trace.programmes {
+        for (node, id) in programme.missing() {
+            findings.add(|| {
+                format!(
+                    "{}: {}: waits for node {id}, which the file does not have; it is cut off or \
+                     incomplete: write it again, or remove the dependency",
+                    programme.source,
+                    programme.label(*node)
+                )
+            });
+        }
+    }
+    let meetings = match alike(trace) {
+        true => Meetings::default(),
+        false => Meetings::collect(trace, &mut findings),
+    };
+    stuck::look(trace, &meetings, &mut findings);
+    findings
+}
+
+/// Whether no rank can do anything that another one does not.
+fn alike(trace: &Trace) -> bool {
+    let listed = |group: u32| {
+        let group = trace.groups.get(group as usize);
+        group.is_none_or(|group| matches!(group.members, Membership::Listed(_)))
+    };
+    trace.shared
+        && trace.programmes[0].nodes().iter().all(|node| match &node.work {
+            Work::Send(_) | Work::Receive(_) => false,
+            Work::Collective(one) => !listed(one.group),
+            _ => true,
+        })
+}

@@ -1,0 +1,230 @@
+//! Running a trace without time: which nodes never start or finish, and in which circles they
+//! wait.
+
+use super::Findings;
+use super::meetings::{Meetings, Place, call_key, label, receive_key, send_key};
+use crate::trace::programme::Followers;
+use crate::trace::{Action, Collective, Trace, Work};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Runs the trace and tells of what stays behind.
+pub(super) fn look(trace: &Trace, meetings: &Meetings, findings: &mut Findings) {
+    let mut run = Run::new(trace, meetings);
+    run.all();
+    findings.nodes = run.done.len() as u64;
+    findings.stuck = run.done.iter().filter(|done| !**done).count() as u64;
+    run.circles(findings);
+}
+
+struct Run<'a> {
+    trace: &'a Trace,
+    meetings: &'a Meetings,
+    followers: Vec<Followers>,
+    /// Where the nodes of each rank begin among all; one more than there are ranks.
+    starts: Vec<usize>,
+    /// How much each node waits for; what will never come counts, too.
+    unmet: Vec<u32>,
+    done: Vec<bool>,
+    ready: Vec<Place>,
+    /// How many ranks have reached each collective.
+    arrived: BTreeMap<(u32, u32, u32), u32>,
+}
+
+/// What a node waits for.
+enum Wait {
+    /// Another node.
+    Node(Place),
+    /// Something that is not there, which has been told already.
+    Nothing,
+}
+
+/// Whether a collective makes its ranks wait for each other.
+fn joins(one: &Collective) -> bool {
+    one.action == Action::Barrier || !one.size.is_zero()
+}
+
+impl<'a> Run<'a> {
+    fn new(trace: &'a Trace, meetings: &'a Meetings) -> Run<'a> {
+        // Ranks that cannot differ are looked at once.
+        let ranks = if meetings.collected { trace.ranks.unwrap_or(1) } else { 1 };
+        let mut starts = vec![0];
+        for rank in 0..ranks {
+            starts.push(starts[rank as usize] + trace.programme(rank).nodes().len());
+        }
+        let count = starts[ranks as usize];
+        let mut run = Run {
+            trace,
+            meetings,
+            followers: trace.programmes.iter().map(|one| one.followers()).collect(),
+            starts,
+            unmet: vec![0; count],
+            done: vec![false; count],
+            ready: Vec::new(),
+            arrived: BTreeMap::new(),
+        };
+        for rank in 0..ranks {
+            run.count(rank);
+        }
+        run
+    }
+
+    fn at(&self, (rank, node): Place) -> usize {
+        self.starts[rank as usize] + node as usize
+    }
+
+    fn work(&self, (rank, node): Place) -> &'a Work {
+        &self.trace.programme(rank).nodes()[node as usize].work
+    }
+
+    /// What the nodes of a rank wait for.
+    fn count(&mut self, rank: u32) {
+        let programme = self.trace.programme(rank);
+        for node in 0..programme.nodes().len() as u32 {
+            let place = self.at((rank, node));
+            self.unmet[place] = programme.waits(node).len() as u32;
+            if matches!(self.work((rank, node)), Work::Receive(_)) {
+                self.unmet[place] += 1;
+            }
+        }
+        for (node, _) in programme.missing() {
+            let place = self.at((rank, *node));
+            self.unmet[place] += 1;
+        }
+        let nodes = 0..programme.nodes().len() as u32;
+        let free =
+            nodes.filter(|node| self.unmet[self.starts[rank as usize] + *node as usize] == 0);
+        let free: Vec<Place> = free.map(|node| (rank, node)).collect();
+        self.ready.extend(free);
+    }
+
+    fn all(&mut self) {
+        while let Some(place) = self.ready.pop() {
+            match self.work(place) {
+                Work::Collective(one) if joins(one) => self.arrive(place, one),
+                _ => self.finish(place),
+            }
+        }
+    }
+
+    /// A rank has reached a collective, and is the last one perhaps.
+    fn arrive(&mut self, place: Place, one: &Collective) {
+        if !self.meetings.collected {
+            return self.finish(place);
+        }
+        let Some(key) = call_key(self.trace, place.0, one) else { return };
+        let meetings = self.meetings;
+        let Some(meeting) = meetings.calls.get(&key) else { return };
+        let arrived = self.arrived.entry(key).or_default();
+        *arrived += 1;
+        if *arrived == meeting.expected {
+            for member in &meeting.present {
+                self.finish(*member);
+            }
+        }
+    }
+
+    fn finish(&mut self, place: Place) {
+        let at = self.at(place);
+        if std::mem::replace(&mut self.done[at], true) {
+            return;
+        }
+        let (rank, node) = place;
+        let trace = self.trace;
+        let programme = if trace.shared { 0 } else { rank as usize };
+        for next in 0..self.followers[programme].of(node).len() {
+            let next = self.followers[programme].of(node)[next];
+            self.meet((rank, next));
+        }
+        if let Work::Send(one) = self.work(place)
+            && let Some(receive) = self.meetings.receives.get(&send_key(rank, one))
+        {
+            self.meet(*receive);
+        }
+    }
+
+    fn meet(&mut self, place: Place) {
+        let at = self.at(place);
+        self.unmet[at] -= 1;
+        if self.unmet[at] == 0 {
+            self.ready.push(place);
+        }
+    }
+
+    /// What a stuck node waits for.
+    fn wait(&self, place: Place) -> Wait {
+        let (rank, node) = place;
+        let waits = self.trace.programme(rank).waits(node);
+        if let Some(wait) = waits.iter().find(|wait| !self.done[self.at((rank, **wait))]) {
+            return Wait::Node((rank, *wait));
+        }
+        match self.work(place) {
+            Work::Receive(one) => match self.meetings.sends.get(&receive_key(rank, one)) {
+                Some(send) if !self.done[self.at(*send)] => Wait::Node(*send),
+                _ => Wait::Nothing,
+            },
+            Work::Collective(one) => {
+                let key = call_key(self.trace, rank, one);
+                let meeting = key.and_then(|key| self.meetings.calls.get(&key));
+                let late = meeting.and_then(|meeting| {
+                    meeting.present.iter().find(|member| self.unmet[self.at(**member)] > 0)
+                });
+                late.map_or(Wait::Nothing, |late| Wait::Node(*late))
+            }
+            _ => Wait::Nothing,
+        }
+    }
+
+    /// Tells of every circle that a walk along what stuck nodes wait for comes upon.
+    fn circles(&self, findings: &mut Findings) {
+        let mut seen = BTreeSet::new();
+        for rank in 0..self.starts.len() as u32 - 1 {
+            for node in 0..self.trace.programme(rank).nodes().len() as u32 {
+                if self.done[self.at((rank, node))] {
+                    continue;
+                }
+                let mut walk = Vec::new();
+                let mut place = (rank, node);
+                while seen.insert(place) {
+                    walk.push(place);
+                    match self.wait(place) {
+                        Wait::Node(next) => place = next,
+                        Wait::Nothing => break,
+                    }
+                }
+                let closes = walk.iter().position(|before| *before == place);
+                let last = walk.last().is_some_and(|last| *last == place);
+                if let Some(from) = closes.filter(|_| !last || self.waits_for_itself(place)) {
+                    findings.add(|| self.told(&walk[from..]));
+                }
+            }
+        }
+    }
+
+    fn waits_for_itself(&self, place: Place) -> bool {
+        matches!(self.wait(place), Wait::Node(next) if next == place)
+    }
+
+    /// A circle in words.
+    fn told(&self, circle: &[Place]) -> String {
+        const SHOWN: usize = 6;
+        let mut text = format!("{}: can never start: it", label(self.trace, circle[0]));
+        let mut rank = circle[0].0;
+        for place in circle[1..].iter().chain(&circle[..1]).take(SHOWN) {
+            let label = match place.0 == rank {
+                true => self.trace.programme(rank).label(place.1),
+                false => label(self.trace, *place),
+            };
+            rank = place.0;
+            text += &format!(" waits for {label}, which");
+        }
+        text.truncate(text.len() - ", which".len());
+        if circle.len() > SHOWN {
+            text += &format!(", ... ({} in the circle)", circle.len());
+        }
+        let within = circle.iter().all(|(rank, _)| *rank == circle[0].0);
+        text + match within {
+            true => "; remove one of these dependencies",
+            false => "; let all ranks do them in the same order, or remove a dependency",
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! AICB's lists of communications: one row each, in the order in which every rank makes them.
+//!
+//! ```text
+//! [rank0 ~ rank127]
+//! comm_type,comm_group,comm_group_size,msg_size,stage,dst,src,additional,_elapsed_time,...
+//! CommType.all_reduce,CommGroup.tp_group,8,20971520,backward.MegatronColumnLinear,None,...
+//! ```
+//!
+//! The sizes of the groups give the degrees of parallelism, and each step waits for the one
+//! before it. Sizes count the larger buffer, all-gathers included; a computation takes its
+//! elapsed time in nanoseconds; a broadcast comes from the first rank of its group. Source:
+//! AICB's `workload_applyer.py`. Other columns are not read.
+//!
+//! What it does not do: messages between pipeline stages (`isend`, `irecv`), whose ranks do
+//! different things; they are kept as unsupported.
+
+use super::{
+    Action, Collective, Compute, Degrees, Group, Membership, Node, Programme, Size, Trace, Work,
+};
+use crate::WorkloadError;
+use crate::collective::Operation;
+use ::csv::{ReaderBuilder, StringRecord, Trim};
+use std::collections::BTreeMap;
+use weft_units::Time;
+use weft_units::options::quoted;
+
+const COLUMNS: [&str; 6] =
+    ["comm_type", "comm_group", "comm_group_size", "msg_size", "stage", "_elapsed_time"];
+
+/// Whether a text is such a list.
+pub fn is_comm_log(text: &str) -> bool {
+    let mut head = text.lines().take(2);
+    head.any(|line| line.contains("comm_type,") && line.contains("comm_group"))
+}
+
+/// Reads a list of communications; `name` is what errors call the file. The number of ranks is
+/// that of its first line, or open if there is none; [`Trace::for_ranks`] settles or changes it.
+///
+/// # Errors
+/// The first thing that is not understood, with its line.
+pub fn read_comm_log(name: &str, text: &str) -> Result<Trace, WorkloadError> {
+    let mut log = Log::new(name);
+    let (ranks, skipped, table) = log.ranks(text)?;
+    let mut reader =
+        ReaderBuilder::new().trim(Trim::All).flexible(true).from_reader(table.as_bytes());
+    let header = reader.headers().map_err(|csv| log.error(skipped + 1, &csv.to_string()))?;
+    let columns = log.columns(header, skipped + 1)?;
+    for row in reader.into_records() {
+        let row = row.map_err(|csv| log.error(skipped + 1, &csv.to_string()))?;
+        log.line = skipped + row.position().map_or(0, |position| position.line());
+        log.add(&row, &columns).map_err(|what| log.error(log.line, &what))?;
+    }
+    if log.programme.nodes().is_empty() {
+        return Err(log.error(skipped + 1, "no communication follows; the file is cut off"));
+    }
+    log.finish(ranks)
+}
+
+struct Log<'a> {
+    name: &'a str,
+    line: u64,
+    programme: Programme,
+    groups: Vec<Group>,
+    /// How many ranks each kind of group has, and the line that says so.
+    sizes: BTreeMap<Membership, (u32, u64)>,
+}
+
+/// Where the columns of `COLUMNS` stand; `None`: nowhere.
+type Places = [Option<usize>; COLUMNS.len()];
+
+impl<'a> Log<'a> {
+    fn new(name: &'a str) -> Log<'a> {
+        let groups = vec![Group::of(Membership::World)];
+        Log { name, line: 0, programme: Programme::new(name), groups, sizes: BTreeMap::new() }
+    }
+
+    fn error(&self, line: u64, what: &str) -> WorkloadError {
+        WorkloadError::at(self.name, line, what)
+    }
+
+    /// The number of ranks, how many lines said so, and the table after them.
+    fn ranks<'t>(&self, text: &'t str) -> Result<(Option<u32>, u64, &'t str), WorkloadError> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let Some(range) = text.strip_prefix('[') else { return Ok((None, 0, text)) };
+        let (first, rest) = range.split_once('\n').unwrap_or((range, ""));
+        let last = first.trim().strip_suffix(']').and_then(|range| range.rsplit_once("rank"));
+        let last: Option<u32> = last.and_then(|(_, last)| last.trim().parse().ok());
+        match last.and_then(|last| last.checked_add(1)) {
+            Some(ranks) => Ok((Some(ranks), 1, rest)),
+            None => Err(self.error(1, "not the ranks of a list; write [rank0 ~ rank127]")),
+        }
+    }
+
+    fn columns(&self, header: &StringRecord, line: u64) -> Result<Places, WorkloadError> {
+        let places = COLUMNS.map(|column| header.iter().position(|name| name == column));
+        match places[..4].iter().position(Option::is_none) {
+            None => Ok(places),
+            Some(missing) => {
+                let what = format!("there is no column {:?}; add it", COLUMNS[missing]);
+                Err(self.error(line, &what))
+            }
+        }
+    }
+
+    fn add(&mut self, row: &StringRecord, columns: &Places) -> Result<(), String> {
+        let cell = |column: usize| columns[column].and_then(|at| row.get(at));
+        let kind = cell(0).and_then(|kind| kind.rsplit('.').next()).unwrap_or_default();
+        let work = match kind {
+            "epoch_end" => Work::Nothing,
+            "computation" => {
+                let nanos = cell(5).and_then(|time| time.split('.').next()?.parse::<u64>().ok());
+                let time = nanos.unwrap_or(0).checked_mul(1_000).map(Time::ps);
+                let time = time.ok_or("_elapsed_time is longer than 213 days; correct it")?;
+                Work::Compute(Compute { time, ..Compute::default() })
+            }
+            _ => self.communication(kind, &[cell(1), cell(2), cell(3)])?,
+        };
+        let id = self.programme.nodes().len() as u64;
+        let name = format!("{} {kind}", cell(4).unwrap_or_default());
+        let node = Node { id, name: name.trim().into(), work, start: Time::ZERO };
+        let before = id.checked_sub(1).map(|before| before as u32);
+        self.programme.push(node, before.as_slice());
+        Ok(())
+    }
+
+    /// A communication of this kind; group, its size and the bytes as in the row.
+    fn communication(&mut self, kind: &str, cells: &[Option<&str>; 3]) -> Result<Work, String> {
+        let needed = |cell: usize| {
+            let missing = || format!("the row ends before {}; complete it", COLUMNS[cell + 1]);
+            cells[cell].ok_or_else(missing)
+        };
+        let (group, size, bytes) = (needed(0)?, needed(1)?, needed(2)?);
+        Ok(match (action(kind), membership(group)) {
+            (Some(action), Some(members)) => {
+                let bytes = Size::Whole(whole(bytes, COLUMNS[3])?);
+                let group = self.group(members, size)?;
+                Work::Collective(Collective { action, size: bytes, group, root: 0, turn: 0 })
+            }
+            (None, _) => Work::Unsupported(format!("communication {}", quoted(kind)).into()),
+            (_, None) => Work::Unsupported(format!("group {}", quoted(group)).into()),
+        })
+    }
+
+    /// The index of a group, its size noted.
+    fn group(&mut self, members: Membership, size: &str) -> Result<u32, String> {
+        let ranks = whole(size, COLUMNS[2])?;
+        let ranks = u32::try_from(ranks).ok().filter(|ranks| *ranks > 0);
+        let ranks = ranks.ok_or(format!("{}: a group cannot have {size} ranks", COLUMNS[2]))?;
+        let (known, line) = *self.sizes.entry(members.clone()).or_insert((ranks, self.line));
+        if known != ranks {
+            return Err(format!(
+                "the {} group has {ranks} ranks here but {known} on line {line}; correct one",
+                members.name()
+            ));
+        }
+        let index = self.groups.iter().position(|group| group.members == members);
+        if index.is_none() {
+            self.groups.push(Group::of(members));
+        }
+        Ok(index.unwrap_or(self.groups.len() - 1) as u32)
+    }
+
+    fn finish(mut self, ranks: Option<u32>) -> Result<Trace, WorkloadError> {
+        self.programme.number_turns();
+        let size = |members| self.sizes.get(&members).map(|(ranks, _)| *ranks);
+        let tensor = size(Membership::Tensor).unwrap_or(1);
+        let ranks = ranks.or(size(Membership::World));
+        // Ranks that are neither tensor- nor data-parallel are other stages.
+        let stages = ranks.zip(size(Membership::Data)).map(|(ranks, data)| {
+            let stage = u64::from(tensor) * u64::from(data);
+            u32::try_from(u64::from(ranks) / stage).unwrap_or(1)
+        });
+        let pipeline = size(Membership::Pipeline).or(stages).unwrap_or(1);
+        let expert = size(Membership::Expert).unwrap_or(1);
+        let trace = Trace {
+            name: self.name.into(),
+            ranks: None,
+            programmes: vec![self.programme],
+            shared: true,
+            groups: self.groups,
+            degrees: Degrees { tensor, expert, pipeline },
+            remarks: Vec::new(),
+        };
+        match ranks {
+            Some(ranks) => trace.for_ranks(ranks),
+            None => Ok(trace),
+        }
+    }
+}
+
+fn whole(word: &str, column: &str) -> Result<u64, String> {
+    word.parse().map_err(|_| format!("{column} must be a whole number, not {}", quoted(word)))
+}
+
+fn action(kind: &str) -> Option<Action> {
+    Some(Action::Operation(match kind {
+        "all_reduce" => Operation::AllReduce,
+        "all_gather" | "all_gather_into_tensor" => Operation::AllGather,
+        "reduce_scatter" | "reduce_scatter_tensor" => Operation::ReduceScatter,
+        "all_to_all" => Operation::AllToAll,
+        "broadcast" => Operation::Broadcast,
+        "reduce" => Operation::Reduce,
+        "barrier" => return Some(Action::Barrier),
+        _ => return None,
+    }))
+}
+
+fn membership(group: &str) -> Option<Membership> {
+    Some(match group.rsplit('.').next().unwrap_or_default() {
+        "all" => Membership::World,
+        "tp_group" => Membership::Tensor,
+        "dp_group" => Membership::Data,
+        "ep_group" => Membership::Expert,
+        "ep_dp_group" => Membership::ExpertData,
+        "pp_group" => Membership::Pipeline,
+        _ => return None,
+    })
+}

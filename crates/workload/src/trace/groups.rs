@@ -1,0 +1,215 @@
+//! Which ranks belong together: listed one by one, or given by the degrees of parallelism.
+//!
+//! Ranks are numbered as Megatron does: tensor-parallel ranks are consecutive, then come the
+//! data-parallel ones, of which expert-parallel ones are consecutive blocks, and pipeline
+//! stages are farthest apart. With degrees t, d, p: rank = tensor + t (data + d stage). SimAI
+//! arranges its groups the same way as long as there is one pipeline stage.
+//!
+//! Invariant: the instances of a group that follows from degrees partition the ranks.
+
+use crate::WorkloadError;
+
+/// Degrees of parallelism; what remains of the ranks is data-parallel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Degrees {
+    /// Ranks that share a layer's tensors.
+    pub tensor: u32,
+    /// Data-parallel ranks that share the experts.
+    pub expert: u32,
+    /// Pipeline stages.
+    pub pipeline: u32,
+}
+
+/// Which ranks a group has.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Membership {
+    /// All ranks.
+    World,
+    /// Ranks that share tensors.
+    Tensor,
+    /// Ranks that hold the same part of the model.
+    Data,
+    /// Ranks that share experts.
+    Expert,
+    /// Ranks that hold the same experts.
+    ExpertData,
+    /// Ranks that follow each other in a pipeline.
+    Pipeline,
+    /// Those listed.
+    Listed(Vec<u32>),
+}
+
+/// A group that collectives name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// As the file calls it.
+    pub name: String,
+    /// Whom it has.
+    pub members: Membership,
+}
+
+/// The ranks of one instance of a group, in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Members<'a> {
+    /// `count` ranks from `first` on, `stride` apart.
+    Strided {
+        /// The first rank.
+        first: u32,
+        /// From one to the next.
+        stride: u32,
+        /// How many.
+        count: u32,
+    },
+    /// Those listed.
+    Listed(&'a [u32]),
+}
+
+impl Degrees {
+    /// All ranks are data-parallel.
+    pub const NONE: Degrees = Degrees { tensor: 1, expert: 1, pipeline: 1 };
+
+    /// How many data-parallel ranks there are among `ranks`; rounded down
+    /// where the degrees do not divide them.
+    pub fn data(&self, ranks: u32) -> u32 {
+        let others = u64::from(self.tensor) * u64::from(self.pipeline);
+        u64::from(ranks).checked_div(others).unwrap_or(0) as u32
+    }
+
+    /// Whether `ranks` ranks can be arranged this way; if not, what is wrong, with the mend.
+    pub(super) fn check(&self, ranks: u32) -> Result<(), String> {
+        let Degrees { tensor, expert, pipeline } = *self;
+        if ranks == 0 || tensor == 0 || expert == 0 || pipeline == 0 {
+            return Err("ranks and degrees of parallelism must be at least 1".into());
+        }
+        let others = u64::from(tensor) * u64::from(pipeline);
+        if !u64::from(ranks).is_multiple_of(others) {
+            return Err(format!(
+                "{ranks} ranks cannot be arranged with {tensor} tensor-parallel ranks and \
+                 {pipeline} pipeline stages; use a multiple of {others}"
+            ));
+        }
+        let data = self.data(ranks);
+        match data.is_multiple_of(expert) {
+            true => Ok(()),
+            false => Err(format!(
+                "{data} data-parallel ranks cannot be shared by {expert} expert-parallel ones; \
+                 use a multiple of {} ranks",
+                others * u64::from(expert)
+            )),
+        }
+    }
+}
+
+impl Membership {
+    /// What it is called where the file has no name for it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Membership::World => "all",
+            Membership::Tensor => "tensor",
+            Membership::Data => "data",
+            Membership::Expert => "expert",
+            Membership::ExpertData => "expert-data",
+            Membership::Pipeline => "pipeline",
+            Membership::Listed(_) => "listed",
+        }
+    }
+}
+
+impl Group {
+    /// The group of this membership, by its name.
+    pub(super) fn of(members: Membership) -> Group {
+        Group { name: members.name().into(), members }
+    }
+
+    pub(super) fn size(&self, degrees: &Degrees, ranks: Option<u32>) -> Option<u32> {
+        match &self.members {
+            Membership::World => ranks,
+            Membership::Tensor => Some(degrees.tensor),
+            Membership::Expert => Some(degrees.expert),
+            Membership::Pipeline => Some(degrees.pipeline),
+            Membership::Data => Some(degrees.data(ranks?)),
+            Membership::ExpertData => degrees.data(ranks?).checked_div(degrees.expert),
+            Membership::Listed(list) => u32::try_from(list.len()).ok(),
+        }
+    }
+
+    /// The instance that `rank`, one of `ranks`, is in. The degrees divide `ranks`.
+    pub(super) fn members(&self, degrees: &Degrees, rank: u32, ranks: u32) -> Option<Members<'_>> {
+        let count = match &self.members {
+            Membership::Listed(list) => {
+                return list.contains(&rank).then_some(Members::Listed(list));
+            }
+            _ => self.size(degrees, Some(ranks))?,
+        };
+        let stride = match &self.members {
+            Membership::World | Membership::Tensor => 1,
+            Membership::Data | Membership::Expert => degrees.tensor,
+            Membership::ExpertData => degrees.tensor.checked_mul(degrees.expert)?,
+            _ => degrees.tensor.checked_mul(degrees.data(ranks))?,
+        };
+        // How far into its instance the rank is.
+        let place = rank.checked_div(stride)?.checked_rem(count)?;
+        Some(Members::Strided { first: rank - place * stride, stride, count })
+    }
+}
+
+impl Members<'_> {
+    /// How many there are.
+    pub fn len(&self) -> u32 {
+        match self {
+            Members::Strided { count, .. } => *count,
+            Members::Listed(list) => list.len() as u32,
+        }
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// The member at this place, from 0.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    pub fn rank(&self, place: u32) -> u32 {
+        match self {
+            Members::Strided { first, stride, count } => {
+                assert!(place < *count, "no member {place} of {count}");
+                first + place * stride
+            }
+            Members::Listed(list) => list[place as usize],
+        }
+    }
+    /// The place of `rank` among them; `None` if it is not one of them.
+    pub fn place(&self, rank: u32) -> Option<u32> {
+        match self {
+            Members::Strided { first, stride, count } => {
+                let ahead = rank.checked_sub(*first)?;
+                let place = ahead.checked_div(*stride)?;
+                (ahead.is_multiple_of(*stride) && place < *count).then_some(place)
+            }
+            Members::Listed(list) => {
+                list.iter().position(|member| *member == rank).map(|place| place as u32)
+            }
+        }
+    }
+    /// All of them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.len()).map(|place| self.rank(place))
+    }
+}
+
+/// The ranks of a listed group, checked to be a group.
+///
+/// # Errors
+/// If it is empty or names a rank twice; `what` is what the error calls it.
+pub(super) fn listed(what: &str, ranks: Vec<u32>) -> Result<Membership, WorkloadError> {
+    let mut sorted = ranks.clone();
+    sorted.sort_unstable();
+    if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        let twice = pair[0];
+        return Err(WorkloadError(format!("{what}: names rank {twice} twice; name it once")));
+    }
+    match ranks.is_empty() {
+        true => Err(WorkloadError(format!("{what}: has no ranks; list them or remove it"))),
+        false => Ok(Membership::Listed(ranks)),
+    }
+}

@@ -1,0 +1,128 @@
+//! Traces of real jobs, as other tools write them, lowered to one representation.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`programme`] | [`Programme`]: nodes and what they wait for; [`Work`]: what a node does |
+//! | [`groups`] | [`Group`]: which ranks a collective concerns, for any number of ranks |
+//! | [`chakra`] | MLCommons Chakra execution traces, one `.et` file a rank |
+//! | [`text`] | text workloads of ASTRA-sim and of AICB/SimAI, one programme for all ranks |
+//! | [`comm_log`] | AICB's lists of communications (CSV), one programme for all ranks |
+//! | [`check`](mod@check) | what keeps a trace from ever finishing, with the nodes that wait |
+//! | [`summary`] | what is in a trace, counted |
+//!
+//! Reading and judging are apart: a reader refuses what it cannot decode, whereas what cannot
+//! *run* (a dependency on a node that is not there, a cycle, a receive without a send) is kept
+//! and found by [`check`](check::check), so that a broken trace can still be looked at.
+//!
+//! Invariant: dependencies are indices of nodes of the same programme, groups indices into
+//! [`Trace::groups`]; the `turn`s of collectives and transfers say who meets whom, so that
+//! nothing depends on which rank came first.
+//!
+//! What it does not do: open files, choose algorithms, or turn operations into time.
+
+pub mod chakra;
+pub mod check;
+pub mod comm_log;
+pub mod groups;
+pub mod programme;
+pub mod summary;
+pub mod text;
+
+pub use chakra::{ChakraOptions, ChakraReader, rank_of_file};
+pub use check::{Findings, check};
+pub use comm_log::{is_comm_log, read_comm_log};
+pub use groups::{Degrees, Group, Members, Membership};
+pub use programme::{Action, Collective, Compute, Memory, Node, Programme, Size, Transfer, Work};
+pub use summary::{CollectiveRow, Summary, summarise};
+pub use text::{Dialect, TextOptions, is_text_workload, read_text};
+
+use crate::WorkloadError;
+
+/// What an all-gather's size in a file counts; all other collectives count their larger buffer
+/// everywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gathered {
+    /// What one rank gives: ASTRA-sim.
+    Shard,
+    /// What every rank has in the end: nccl-tests, AICB, SimAI.
+    Whole,
+}
+
+/// Something that was read and left out or taken otherwise than written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    /// What, in words.
+    pub what: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// A job as a trace tells it: what each rank does, and who belongs together.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    /// What errors call it: the file, or the file of rank 0.
+    pub name: String,
+    /// How many ranks run it; `None` until [`Trace::for_ranks`] settles it, where the file
+    /// leaves it open.
+    pub ranks: Option<u32>,
+    /// One programme for all ranks if [`shared`](Trace::shared), else that of rank 0, 1, ...
+    pub programmes: Vec<Programme>,
+    /// Whether all ranks run the only programme.
+    pub shared: bool,
+    /// The groups that collectives name by index.
+    pub groups: Vec<Group>,
+    /// How ranks are arranged, for groups that follow from it.
+    pub degrees: Degrees,
+    /// What was left out or taken otherwise.
+    pub remarks: Vec<Remark>,
+}
+
+impl Trace {
+    /// The programme that `rank` runs.
+    ///
+    /// # Panics
+    /// If there is no such rank.
+    pub fn programme(&self, rank: u32) -> &Programme {
+        match self.shared {
+            true => &self.programmes[0],
+            false => &self.programmes[rank as usize],
+        }
+    }
+
+    /// The same trace, run by `ranks` ranks.
+    ///
+    /// # Errors
+    /// If it tells of another number of ranks, or the parallel degrees do not divide it.
+    pub fn for_ranks(self, ranks: u32) -> Result<Trace, WorkloadError> {
+        let error = |what: String| Err(WorkloadError(format!("{}: {what}", self.name)));
+        if !self.shared && self.programmes.len() != ranks as usize {
+            return error(format!(
+                "the trace has {} ranks, not {ranks}; use as many",
+                self.programmes.len()
+            ));
+        }
+        match self.degrees.check(ranks) {
+            Err(what) => error(what),
+            Ok(()) => Ok(Trace { ranks: Some(ranks), ..self }),
+        }
+    }
+
+    /// The members of `group` among whom `rank` is, in their order; `None` if it is in none, or
+    /// if the number of ranks is still open.
+    ///
+    /// # Panics
+    /// If there is no such group.
+    pub fn members(&self, group: u32, rank: u32) -> Option<Members<'_>> {
+        let ranks = self.ranks.filter(|ranks| rank < *ranks)?;
+        self.groups[group as usize].members(&self.degrees, rank, ranks)
+    }
+
+    /// How many ranks an instance of `group` has; `None` while the number of ranks decides that
+    /// and is open.
+    ///
+    /// # Panics
+    /// If there is no such group.
+    pub fn group_size(&self, group: u32) -> Option<u32> {
+        self.groups[group as usize].size(&self.degrees, self.ranks)
+    }
+}

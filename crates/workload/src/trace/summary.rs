@@ -1,0 +1,170 @@
+//! What is in a trace, counted.
+//!
+//! Invariant: a programme that all ranks share counts once, except where a field says otherwise.
+//! What it does not do: judge ([`check`](super::check::check) does).
+
+use super::{Collective, Members, Programme, Remark, Size, Trace, Work};
+use std::collections::BTreeMap;
+use weft_units::Time;
+
+/// What `summarise` finds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// How many ranks there are; `None` if the trace serves any number.
+    pub ranks: Option<u32>,
+    /// How many programmes they run: one for all, or one each.
+    pub programmes: u32,
+    /// Nodes in the programmes, not multiplied by ranks.
+    pub nodes: u64,
+    /// The same by kind, those that occur, most frequent first.
+    pub kinds: Vec<(&'static str, u64)>,
+    /// Collectives by operation, group and size; with bytes first, largest total first.
+    pub collectives: Vec<CollectiveRow>,
+    /// Sends: how many and how many bytes, all ranks together.
+    pub sends: (u64, u64),
+    /// Receives: how many and how many bytes, all ranks together.
+    pub receives: (u64, u64),
+    /// Dependencies in the programmes.
+    pub dependencies: u64,
+    /// The most nodes that follow each other at one rank.
+    pub depth: u32,
+    /// Time to compute on accelerators: of the rank with the most.
+    pub compute: Time,
+    /// Time to compute on CPUs: of the rank with the most.
+    pub host_compute: Time,
+    /// Floating-point operations: of the rank with the most.
+    pub operations: u64,
+    /// What cannot be run, with how often it occurs in the programmes.
+    pub unsupported: Vec<Remark>,
+    /// What was left out or taken otherwise while reading.
+    pub remarks: Vec<Remark>,
+}
+
+/// Collectives that are alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CollectiveRow {
+    /// What is done: `all-reduce` and so on, or `barrier`.
+    pub operation: &'static str,
+    /// The name of the group.
+    pub group: String,
+    /// How many ranks an instance of the group has, if that is known.
+    pub ranks: Option<u32>,
+    /// The size as the file counts it.
+    pub size: Size,
+    /// The larger buffer of a rank, if it is known.
+    pub bytes: Option<u64>,
+    /// How many such nodes the programmes have.
+    pub nodes: u64,
+    /// How many collectives these are in all, each counted once and not once a rank; `None`
+    /// while the number of ranks is open.
+    pub calls: Option<u64>,
+    /// `bytes` times `calls`, or times `nodes` while the number of ranks is open.
+    pub total: u64,
+}
+
+/// Counts what is in `trace`.
+pub fn summarise(trace: &Trace) -> Summary {
+    let mut summary = Summary {
+        ranks: trace.ranks,
+        programmes: trace.programmes.len() as u32,
+        remarks: trace.remarks.clone(),
+        ..Summary::default()
+    };
+    let mut kinds = BTreeMap::new();
+    let mut unsupported: BTreeMap<&str, u64> = BTreeMap::new();
+    for programme in &trace.programmes {
+        summary.nodes += programme.nodes().len() as u64;
+        summary.dependencies += programme.dependency_count();
+        summary.depth = summary.depth.max(programme.depths().into_iter().max().unwrap_or(0));
+        for node in programme.nodes() {
+            *kinds.entry(node.work.kind()).or_insert(0u64) += 1;
+            if let Work::Unsupported(what) = &node.work {
+                *unsupported.entry(what).or_default() += 1;
+            }
+        }
+        summary.add_work(trace, programme);
+    }
+    summary.kinds = kinds.into_iter().collect();
+    summary.kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    summary.unsupported =
+        unsupported.into_iter().map(|(what, count)| Remark { what: what.into(), count }).collect();
+    summary.collectives = rows(trace);
+    summary
+}
+
+impl Summary {
+    /// Times, operations and messages of one programme.
+    fn add_work(&mut self, trace: &Trace, programme: &Programme) {
+        let ranks = if trace.shared { u64::from(trace.ranks.unwrap_or(1)) } else { 1 };
+        let (mut compute, mut host, mut operations) = (Time::ZERO, Time::ZERO, 0u64);
+        for node in programme.nodes() {
+            let (tally, bytes) = match &node.work {
+                Work::Compute(one) => {
+                    let clock = if one.on_host { &mut host } else { &mut compute };
+                    *clock = clock.saturating_add(one.time);
+                    operations = operations.saturating_add(one.operations);
+                    continue;
+                }
+                Work::Send(one) => (&mut self.sends, one.bytes),
+                Work::Receive(one) => (&mut self.receives, one.bytes),
+                _ => continue,
+            };
+            tally.0 = tally.0.saturating_add(ranks);
+            tally.1 = tally.1.saturating_add(bytes.saturating_mul(ranks));
+        }
+        self.compute = self.compute.max(compute);
+        self.host_compute = self.host_compute.max(host);
+        self.operations = self.operations.max(operations);
+    }
+}
+
+/// Collectives that are alike, as they are found.
+#[derive(Default)]
+struct Tally {
+    nodes: u64,
+    /// Those of the first rank of each instance that has any.
+    calls: u64,
+}
+
+fn rows(trace: &Trace) -> Vec<CollectiveRow> {
+    let mut tallies: BTreeMap<(&'static str, u32, Size), Tally> = BTreeMap::new();
+    for (rank, programme) in (0u32..).zip(&trace.programmes) {
+        for node in programme.nodes() {
+            let Work::Collective(one) = &node.work else { continue };
+            let tally = tallies.entry((one.action.name(), one.group, one.size)).or_default();
+            tally.nodes += 1;
+            tally.calls += calls(trace, rank, one);
+        }
+    }
+    let mut rows: Vec<CollectiveRow> = tallies
+        .into_iter()
+        .map(|((operation, group, size), tally)| {
+            let ranks = trace.group_size(group);
+            let bytes = match size {
+                Size::Whole(bytes) => Some(bytes),
+                Size::Shard(_) => ranks.map(|ranks| size.bytes(ranks)),
+            };
+            let calls = trace.ranks.map(|_| tally.calls);
+            let total = bytes.unwrap_or(0).saturating_mul(calls.unwrap_or(tally.nodes));
+            let group = trace.groups[group as usize].name.clone();
+            let nodes = tally.nodes;
+            CollectiveRow { operation, group, ranks, size, bytes, nodes, calls, total }
+        })
+        .collect();
+    rows.sort_by_key(|row| (row.size.is_zero(), std::cmp::Reverse(row.total)));
+    rows
+}
+
+/// How many collectives a node stands for: one for each instance where it is the programme of
+/// all ranks, else one if its rank is the first of its group.
+fn calls(trace: &Trace, rank: u32, one: &Collective) -> u64 {
+    let members = trace.members(one.group, rank);
+    match (trace.shared, trace.ranks) {
+        (true, Some(ranks)) => {
+            let size = members.as_ref().map_or(1, Members::len);
+            u64::from(ranks.checked_div(size).unwrap_or(0))
+        }
+        (true, None) => 0,
+        (false, _) => u64::from(members.is_some_and(|members| members.rank(0) == rank)),
+    }
+}
