@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`dag`] | [`Workload`]: messages, start times, dependencies |
 //! | [`dependents`] | [`Dependents`]: the same dependencies, read from the other end |
+//! | [`job`] | a job at work: what each rank does next |
 //! | [`pattern`] | generators: all-to-all, permutation, incast, ring |
 //! | [`collective`] | all-reduce and its like, rank by rank and step by step |
 //! | [`cm`] | htsim's connection matrices |
@@ -22,6 +23,7 @@ pub mod csv;
 pub mod dag;
 pub mod dependents;
 mod error;
+pub mod job;
 pub mod pattern;
 pub mod trace;
 

@@ -1,0 +1,71 @@
+//! Numbers that come in nearly their order, each once: which of them is due, and which are here
+//! ahead of it.
+
+use std::collections::BTreeSet;
+
+/// What has come of 0, 1, 2, ...
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ahead {
+    /// All below have come and are taken.
+    next: u32,
+    /// Bit `i` stands for `next + i`.
+    near: u64,
+    /// What lies beyond the bits; a strand that waits for many ranks may have it.
+    far: BTreeSet<u32>,
+}
+
+impl Ahead {
+    /// `number` has come. What is below the next is known already.
+    pub(super) fn put(&mut self, number: u32) {
+        match number.checked_sub(self.next) {
+            None => {}
+            Some(ahead @ 0..64) => self.near |= 1 << ahead,
+            Some(_) => drop(self.far.insert(number)),
+        }
+    }
+    /// Whether `number` has come, be it taken or not.
+    pub(super) fn has(&self, number: u32) -> bool {
+        match number.checked_sub(self.next) {
+            None => true,
+            Some(ahead @ 0..64) => self.near >> ahead & 1 == 1,
+            Some(_) => self.far.contains(&number),
+        }
+    }
+    /// Takes the next number if it has come.
+    pub(super) fn take(&mut self) -> bool {
+        let is_here = self.near & 1 == 1;
+        if is_here {
+            self.skip();
+        }
+        is_here
+    }
+    /// Takes the next number, which nobody sends.
+    pub(super) fn skip(&mut self) {
+        self.next += 1;
+        self.near >>= 1;
+        if self.far.remove(&(self.next + 63)) {
+            self.near |= 1 << 63;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Ahead;
+
+    #[test]
+    fn numbers_are_taken_in_order_however_they_come() {
+        let mut ahead = Ahead::default();
+        for number in (0..300).rev() {
+            assert!(!ahead.take());
+            ahead.put(number);
+            assert!(ahead.has(number));
+        }
+        assert!((0..300).all(|_| ahead.take()));
+        assert!(!ahead.take());
+        assert!(ahead.has(299) && !ahead.has(300));
+        ahead.skip();
+        ahead.put(300);
+        assert!(!ahead.take());
+    }
+}
