@@ -164,6 +164,7 @@ impl Resolved {
         RunConfig {
             fabric: &self.fabric,
             workload,
+            job: None,
             switch: self.switch,
             packet: self.packet,
             transport: self.transport,

@@ -3,8 +3,9 @@
 use weft_balance::scheme::BalanceConfig;
 use weft_fabric::{Fabric, Failures, Port};
 use weft_transport::TransportConfig;
-use weft_units::{IdVec, MessageId, PortId, Rate, SwitchId, Time};
+use weft_units::{HostId, IdVec, MessageId, PortId, Rate, SwitchId, Time};
 use weft_workload::Workload;
+use weft_workload::job::Job;
 
 /// One run.
 #[derive(Clone, Debug)]
@@ -14,6 +15,8 @@ pub struct RunConfig<'a> {
     pub fabric: &'a Fabric,
     /// The traffic.
     pub workload: &'a Workload,
+    /// Ranks at work, beside the traffic.
+    pub job: Option<JobConfig<'a>>,
     /// How switches queue, mark, pause and drop.
     pub switch: SwitchConfig,
     /// Packet sizes.
@@ -45,6 +48,27 @@ impl RunConfig<'_> {
         let rate = self.failures.rate(self.fabric, id, Time::ZERO);
         Port { rate, ..self.fabric.ports()[id] }
     }
+}
+
+/// A job and where its ranks are.
+#[derive(Clone, Debug)]
+pub struct JobConfig<'a> {
+    /// What the ranks do.
+    pub job: &'a Job,
+    /// The host of each rank; several ranks of one host share its NIC.
+    pub hosts: Vec<HostId>,
+    /// Between ranks of one host.
+    pub scale_up: ScaleUp,
+}
+
+/// The links inside a server (NVLink, say): every rank has one, and sends one message after the
+/// other on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScaleUp {
+    /// What a rank sends at.
+    pub rate: Rate,
+    /// From its last byte until the message is there.
+    pub latency: Time,
 }
 
 /// How queue pairs that send at a fixed rate are paced, and into how many a flow is cut.

@@ -19,6 +19,7 @@ use crate::outcome::Totals;
 use crate::ports::Ports;
 use crate::probes::Probes;
 use crate::queue::EventQueue;
+use crate::ranks::Ranks;
 use crate::simulation::Halt;
 use crate::windows::Ending;
 use crate::world::World;
@@ -52,6 +53,8 @@ pub(crate) struct Engine<'a, Q, P> {
     pub(crate) opened: Vec<u32>,
     pub(crate) free_receivers: Vec<Vec<u32>>,
     pub(crate) jobs: Jobs,
+    /// Ranks at work, if there is a job.
+    pub(crate) ranks: Option<Ranks<'a>>,
     /// Scratch for planners.
     pub(crate) pieces: Vec<Piece>,
     pub(crate) life: Life,
@@ -109,6 +112,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             opened: vec![0; domains],
             free_receivers: vec![Vec::new(); domains],
             jobs,
+            ranks: Ranks::new(world, own),
             pieces: Vec::new(),
             life: Life::START,
             suspect: None,
@@ -119,6 +123,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             probes: Probes::new(config, &world.cut, own),
             others_unfinished: domains > 1,
         };
+        engine.start_ranks();
         engine.start_probes();
         engine.schedule_faults();
         engine
@@ -126,6 +131,9 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
 
     /// Takes in what another domain sent in the last window, and empties it.
     pub(crate) fn take_in(&mut self, from: usize, mail: &mut Mail) {
+        for announcement in &mail.announcements {
+            self.hear(from, announcement);
+        }
         for opening in &mail.openings {
             self.open_receiving(from, opening);
         }
@@ -197,6 +205,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             Class::Wake => self.wake(OwnHost(id)),
             Class::Sample => self.sample(),
             Class::Fault => self.fault(id),
+            Class::Rank => self.rank(id),
         }
     }
 
@@ -208,5 +217,12 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             let own = ports.map(|port| self.world.cut.ports[port].own);
             own.map(|port| self.ports.queued_bytes(self.now, port)).sum()
         })
+    }
+}
+
+impl<Q, P> Engine<'_, Q, P> {
+    /// Whether something is to come: messages under way, or ranks at work.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        self.jobs.unfinished() > 0 || self.ranks.as_ref().is_some_and(Ranks::is_unfinished)
     }
 }

@@ -169,16 +169,18 @@ pub enum Class {
     Timer = 3,
     /// A host hears that a dependency of one of its messages was met.
     News = 4,
+    /// Something happens to a rank of a job.
+    Rank = 5,
     /// A message's last dependency was met and its delay is over.
-    Post = 5,
+    Post = 6,
     /// A host's planner wants to be flushed.
-    Flush = 6,
+    Flush = 7,
     /// A host looks for something to send, once all that was posted now is in.
-    Wake = 7,
+    Wake = 8,
     /// Queues are sampled.
-    Sample = 8,
+    Sample = 9,
     /// Something fails, recovers, or is found to have done so.
-    Fault = 9,
+    Fault = 10,
 }
 
 /// Whom an event is for: a class and the number of a link, port, queue pair, dependency,
@@ -212,10 +214,11 @@ impl Target {
             2 => Class::Start,
             3 => Class::Timer,
             4 => Class::News,
-            5 => Class::Post,
-            6 => Class::Flush,
-            7 => Class::Wake,
-            8 => Class::Sample,
+            5 => Class::Rank,
+            6 => Class::Post,
+            7 => Class::Flush,
+            8 => Class::Wake,
+            9 => Class::Sample,
             _ => Class::Fault,
         }
     }

@@ -24,17 +24,22 @@ pub(crate) fn outcome<Q, P: Ports>(
     mut engines: Vec<Engine<Q, P>>,
 ) -> Result<Outcome, Halt> {
     let end = engines.iter().map(|engine| engine.now).max().unwrap_or(Time::ZERO);
-    if engines.iter().any(|engine| engine.jobs.unfinished() > 0) {
+    let ranks = || engines.iter().filter_map(|engine| engine.ranks.as_ref());
+    if engines.iter().any(Engine::is_unfinished) {
         return Err(Halt::Stalled(jobs::diagnose(world, &engines, end)));
     }
     let ports = port_results(world, &engines, end);
     let messages = messages(world, &engines);
     let mut totals = totals(&engines, &ports);
-    totals.cct = messages.iter().map(|message| message.received).max().unwrap_or(Time::ZERO);
+    let mut nodes: Vec<_> = ranks().flat_map(|ranks| ranks.nodes().iter().copied()).collect();
+    nodes.sort_unstable();
+    let received = messages.iter().map(|message| message.received);
+    let finished = nodes.iter().map(|node| node.finished);
+    totals.cct = received.chain(finished).max().unwrap_or(Time::ZERO);
     check_conservation(world, &engines, &ports, &totals);
     let last = messages.iter().map(|message| message.sent).max().unwrap_or(Time::ZERO);
     let series = series(world, &mut engines, last);
-    Ok(Outcome { messages, ports, series, totals })
+    Ok(Outcome { messages, nodes, ports, series, totals })
 }
 
 /// In the order of the fabric's ports.
@@ -59,8 +64,11 @@ fn messages<Q, P: Ports>(
         jobs::result(sending, receiving)
     };
     let mut messages = world.config.workload.messages().enumerate().map(result).collect();
-    add_losses(world, engines, &mut messages);
-    add_reordering(engines, &mut messages);
+    // What ranks post is no message of the workload.
+    if world.config.job.is_none() {
+        add_losses(world, engines, &mut messages);
+        add_reordering(engines, &mut messages);
+    }
     messages
 }
 
@@ -94,6 +102,7 @@ fn totals<Q, P: Ports>(engines: &[Engine<Q, P>], ports: &IdVec<PortId, PortResul
     for engine in engines {
         totals.add(&engine.totals);
         totals.pauses += engine.ports.pauses_sent();
+        totals.places += engine.senders.len() as u32;
         for host in engine.hosts.iter() {
             totals.max_qps = totals.max_qps.max(host.most_active());
             totals.established_qps = totals.established_qps.max(host.established());

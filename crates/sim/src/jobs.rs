@@ -7,6 +7,7 @@ use crate::nic::Reordering;
 use crate::outcome::MessageResult;
 use crate::ports::Ports;
 use crate::queue::EventQueue;
+use crate::ranks::Ranks;
 use crate::world::World;
 use std::sync::Arc;
 use weft_balance::plan::Post;
@@ -36,8 +37,9 @@ pub(crate) struct Sending {
     pub(crate) bytes: u64,
     /// Dependencies that are not met.
     unmet: u32,
-    /// Queue pairs that carry it.
+    /// Queue pairs that carry it, and how many of them have given up their places.
     pieces: u32,
+    over: u32,
     retransmits: u32,
     /// Payload on queue pairs that are not acknowledged to the end.
     bytes_open: u64,
@@ -76,6 +78,32 @@ impl Jobs {
     pub(crate) fn unfinished(&self) -> u32 {
         self.unfinished
     }
+    /// A rank's message is posted at `now`.
+    pub(crate) fn post(&mut self, message: SendingId, now: Time) {
+        self.sending[message].posted = now;
+        self.unfinished += 1;
+    }
+    pub(crate) fn push_sending(&mut self, sending: Sending) -> SendingId {
+        self.sending.push(sending)
+    }
+    /// Puts a message into the place of one that is over.
+    pub(crate) fn put_sending(&mut self, id: SendingId, sending: Sending) {
+        self.sending[id] = sending;
+    }
+    /// The same at the receiver, where the place may be new.
+    pub(crate) fn put_receiving(&mut self, from: usize, number: u32, receiving: Receiving) {
+        let list = &mut self.receiving[from];
+        match list.get_mut(number as usize) {
+            Some(place) => *place = receiving,
+            None => list.push(receiving),
+        }
+    }
+    /// A queue pair of `message` is over. Returns whether nothing of the message is left.
+    pub(crate) fn end_piece(&mut self, message: SendingId) -> bool {
+        let sending = &mut self.sending[message];
+        sending.over += 1;
+        sending.bytes_open == 0 && sending.over == sending.pieces
+    }
     pub(crate) fn add_piece(&mut self, message: SendingId) {
         self.sending[message].pieces += 1;
     }
@@ -100,15 +128,30 @@ impl Jobs {
 }
 
 impl Sending {
-    fn new(message: MessageId, receiving: ReceivingId, bytes: u64, unmet: u32) -> Sending {
+    pub(crate) fn new(
+        message: MessageId,
+        receiving: ReceivingId,
+        bytes: u64,
+        unmet: u32,
+    ) -> Sending {
         let (posted, sent) = (Time::ZERO, Time::ZERO);
-        let (pieces, retransmits, bytes_open) = (0, 0, bytes);
-        Sending { message, receiving, bytes, unmet, pieces, retransmits, bytes_open, posted, sent }
+        Sending {
+            message,
+            receiving,
+            bytes,
+            unmet,
+            pieces: 0,
+            over: 0,
+            retransmits: 0,
+            bytes_open: bytes,
+            posted,
+            sent,
+        }
     }
 }
 
 impl Receiving {
-    fn new(message: MessageId, bytes: u64) -> Receiving {
+    pub(crate) fn new(message: MessageId, bytes: u64) -> Receiving {
         let (received, reordering) = (Time::ZERO, Reordering::default());
         Receiving { message, bytes_missing: bytes, spurious: 0, received, reordering }
     }
@@ -149,7 +192,11 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         self.life.sign(self.now);
         let (dst, bytes, tag) = (message.dst, message.bytes, sending.0);
         let post = Post { message: id, dst, bytes, tag };
-        let host = self.world.cut.hosts[message.src].own;
+        self.plan(self.world.cut.hosts[message.src].own, post);
+    }
+
+    /// The planner of `host` takes a message.
+    pub(crate) fn plan(&mut self, host: OwnHost, post: Post) {
         let planner = &mut self.hosts[host].planner;
         planner.post(self.now, post, self.config.fabric, &mut self.pieces);
         let deadline = planner.deadline();
@@ -185,7 +232,10 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         if receiving.bytes_missing == 0 {
             receiving.received = self.now;
             let message = receiving.message;
-            self.end_reached(message, When::Received);
+            match self.ranks {
+                Some(_) => self.rank_received(id),
+                None => self.end_reached(message, When::Received),
+            }
         }
     }
 
@@ -197,7 +247,10 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             sending.sent = self.now;
             let message = sending.message;
             self.jobs.unfinished -= 1;
-            self.end_reached(message, When::Sent);
+            match self.ranks {
+                Some(_) => self.rank_sent(id),
+                None => self.end_reached(message, When::Sent),
+            }
         }
     }
 
@@ -253,7 +306,8 @@ pub(crate) fn diagnose<Q, P>(world: &World, domains: &[Engine<Q, P>], now: Time)
         format!("message {} (host-{src} -> host-{dst}) {state}", id.0)
     };
     let open: Vec<_> = messages.ids().filter(|id| sending(*id).bytes_open > 0).collect();
-    let lines: Vec<_> = open.iter().take(SHOWN).map(|id| about(*id)).collect();
+    let mut lines: Vec<_> = open.iter().take(SHOWN).map(|id| about(*id)).collect();
+    lines.extend(domains.iter().filter_map(|domain| domain.ranks.as_ref()).flat_map(Ranks::waits));
     let rest = open.len().saturating_sub(SHOWN);
     let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
     let progress = domains.iter().map(|domain| domain.life.last_until(now)).max();

@@ -53,6 +53,7 @@ pub mod outcome;
 pub mod ports;
 mod probes;
 pub mod queue;
+mod ranks;
 mod simulation;
 mod windows;
 mod world;

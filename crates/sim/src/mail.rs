@@ -1,14 +1,16 @@
 //! What passes from one domain to another between two windows.
 
 use crate::event::{Event, ReceivingId};
-use weft_units::{HostId, Time};
+use weft_units::{HostId, MessageId, Time};
+use weft_workload::job::Receipt;
 
 /// From one domain to another, within one window.
 #[derive(Debug, Default)]
 pub(crate) struct Mail {
     /// At the receiving domain, not before the window's end.
     pub(crate) events: Vec<Event>,
-    /// Queue pairs, in the order of their numbers.
+    /// Messages of ranks, before their queue pairs.
+    pub(crate) announcements: Vec<Announcement>,
     pub(crate) openings: Vec<Opening>,
     /// When the first of the events is.
     first: Option<Time>,
@@ -27,6 +29,19 @@ pub(crate) struct Opening {
     pub(crate) bytes: u64,
 }
 
+/// A rank posts a message to one in another domain.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Announcement {
+    /// Its place among the messages between the two domains.
+    pub(crate) number: u32,
+    pub(crate) message: MessageId,
+    /// Payload.
+    pub(crate) bytes: u64,
+    /// To whom.
+    pub(crate) rank: u32,
+    pub(crate) receipt: Receipt,
+}
+
 impl Mail {
     #[inline(always)]
     pub(crate) fn push(&mut self, event: Event) {
@@ -36,7 +51,7 @@ impl Mail {
         self.events.push(event);
     }
     pub(crate) fn is_empty(&self) -> bool {
-        self.events.is_empty() && self.openings.is_empty()
+        self.events.is_empty() && self.openings.is_empty() && self.announcements.is_empty()
     }
     /// When the first event is, if there is one.
     pub(crate) fn first(&self) -> Option<Time> {
@@ -46,6 +61,7 @@ impl Mail {
     pub(crate) fn clear(&mut self) {
         self.events.clear();
         self.openings.clear();
+        self.announcements.clear();
         self.first = None;
     }
 }

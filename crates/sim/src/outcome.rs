@@ -7,12 +7,27 @@ use weft_units::{IdVec, MessageId, PortId, Time};
 pub struct Outcome {
     /// One for each message of the workload.
     pub messages: IdVec<MessageId, MessageResult>,
+    /// One for each node of each rank, by rank and node, if there is a job.
+    pub nodes: Vec<NodeResult>,
     /// One for each port of the fabric.
     pub ports: IdVec<PortId, PortResult>,
     /// Sampled queues and buffers: first the ports, then the switches of the probes.
     pub series: Vec<Series>,
     /// Sums over the run.
     pub totals: Totals,
+}
+
+/// When a node of a rank's programme was at work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NodeResult {
+    /// Whose.
+    pub rank: u32,
+    /// Which of its nodes.
+    pub node: u32,
+    /// When all that it waited for was done.
+    pub begun: Time,
+    /// When it was done.
+    pub finished: Time,
 }
 
 /// What became of a message.
@@ -116,6 +131,8 @@ pub struct Totals {
     pub max_qps: u32,
     /// Most queue pairs that one NIC ever had.
     pub established_qps: u32,
+    /// Places of queue pairs: one that is over gives its own to the next one of its host.
+    pub places: u32,
 }
 
 impl Totals {

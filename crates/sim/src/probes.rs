@@ -88,7 +88,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         self.probes.rounds += 1;
         // Not counted: several domains with probes sample more often than one with all of them.
         self.totals.events -= 1;
-        let unfinished = self.jobs.unfinished() > 0 || self.others_unfinished;
+        let unfinished = self.is_unfinished() || self.others_unfinished;
         if let Some(interval) = self.probes.interval
             && unfinished
             && !self.probes.are_too_many()

@@ -212,6 +212,10 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             let domain = self.world.cut.hosts[flow.dst].domain;
             self.hosts[flow.src].free.push(id);
             self.free_receivers[usize::from(domain)].push(flow.receiver.number() as u32);
+            let (message, to) = (flow.message, flow.dst);
+            if self.jobs.end_piece(message) {
+                self.forget_message(message, to);
+            }
         }
     }
 }

@@ -261,9 +261,9 @@ where
     /// Tells every domain whether others have something left to do.
     fn tell_unfinished(&self) {
         let mut engines: Vec<_> = self.engines.iter().map(lock).collect();
-        let all: u32 = engines.iter().map(|engine| engine.jobs.unfinished()).sum();
+        let all = engines.iter().filter(|engine| engine.is_unfinished()).count();
         for engine in &mut engines {
-            engine.others_unfinished = all > engine.jobs.unfinished();
+            engine.others_unfinished = all > usize::from(engine.is_unfinished());
         }
     }
 }

@@ -107,6 +107,7 @@ impl Setup {
         RunConfig {
             fabric: &self.fabric,
             workload: &self.workload,
+            job: None,
             switch: self.switch,
             packet: self.packet,
             transport: self.transport,

@@ -1,0 +1,283 @@
+//! Jobs: ranks at work on hosts, and what they make of messages.
+//!
+//! The ranks of a host are held where the host is. What a rank does follows from what happens at
+//! its host alone, so that nothing depends on the cut. Ranks of one host talk over its scale-up
+//! links: each rank sends one message after the other, at their rate.
+//!
+//! Invariant: whatever happens to a rank at one time is handled by one event of it, in the order
+//! in which it was told.
+
+use crate::config::JobConfig;
+use crate::engine::Engine;
+use crate::event::{Class, Event, ReceivingId};
+use crate::jobs::{Receiving, Sending, SendingId};
+use crate::mail::Announcement;
+use crate::outcome::NodeResult;
+use crate::ports::Ports;
+use crate::queue::EventQueue;
+use crate::world::World;
+use std::collections::BTreeMap;
+use weft_balance::plan::Post;
+use weft_units::{HostId, MessageId, Time};
+use weft_workload::job::{Action, Receipt, Runner, Sent};
+
+/// The ranks of one domain.
+#[derive(Debug)]
+pub(crate) struct Ranks<'a> {
+    config: &'a JobConfig<'a>,
+    runner: Runner<'a>,
+    /// What will happen to each rank, and when; what comes at one time stays in order.
+    due: Vec<BTreeMap<Time, Vec<Happening>>>,
+    /// Until when each rank's scale-up link is busy.
+    busy: Vec<Time>,
+    /// Messages that each of the fabric's hosts has posted.
+    posted: Vec<u32>,
+    /// Whose message it is, by [`SendingId`].
+    sent: Vec<(u32, Sent)>,
+    /// For whom it is, by [`ReceivingId`].
+    receipts: Vec<Vec<(u32, Receipt)>>,
+    free_sending: Vec<SendingId>,
+    free_receiving: Vec<Vec<u32>>,
+    /// How many messages domains have been told of at once.
+    told: Vec<u32>,
+    /// Which rank something is happening to.
+    awake: Option<u32>,
+    /// Scratch.
+    actions: Vec<Action>,
+    begun: BTreeMap<(u32, u32), Time>,
+    nodes: Vec<NodeResult>,
+}
+
+/// Something that happens to a rank.
+#[derive(Clone, Copy, Debug)]
+enum Happening {
+    Sent(Sent),
+    Received(Receipt),
+    /// The time has come that it asked for, for this node.
+    Woken(u32),
+}
+
+impl<'a> Ranks<'a> {
+    /// Those whose hosts are in domain `own`; `None` for a run without a job.
+    pub(crate) fn new(world: &World<'a>, own: u16) -> Option<Ranks<'a>> {
+        let config = world.config.job.as_ref()?;
+        let (ranks, domains) = (config.job.ranks() as usize, world.cut.territories.len());
+        let holds = |rank: u32| world.cut.hosts[config.hosts[rank as usize]].domain == own;
+        Some(Ranks {
+            config,
+            runner: Runner::new(config.job, holds),
+            due: vec![BTreeMap::new(); ranks],
+            busy: vec![Time::ZERO; ranks],
+            posted: vec![0; world.config.fabric.hosts() as usize],
+            sent: Vec::new(),
+            receipts: vec![Vec::new(); domains],
+            free_sending: Vec::new(),
+            free_receiving: vec![Vec::new(); domains],
+            told: vec![0; domains],
+            awake: None,
+            actions: Vec::new(),
+            begun: BTreeMap::new(),
+            nodes: Vec::new(),
+        })
+    }
+    /// Whether some node is not done.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        self.runner.unfinished() > 0
+    }
+    /// What each node took, in the order of their ends.
+    pub(crate) fn nodes(&self) -> &[NodeResult] {
+        &self.nodes
+    }
+    /// What keeps ranks waiting: the first few of them, in words.
+    pub(crate) fn waits(&self) -> Vec<String> {
+        const SHOWN: usize = 3;
+        let ranks = (0..self.due.len() as u32).map(|rank| (rank, self.runner.waits(rank)));
+        let stuck = ranks.filter(|(_, waits)| !waits.is_empty());
+        stuck
+            .take(SHOWN)
+            .map(|(rank, waits)| format!("rank {rank}: {}", waits.join(", ")))
+            .collect()
+    }
+}
+
+impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
+    /// Begins all ranks of this domain.
+    pub(crate) fn start_ranks(&mut self) {
+        let Some(ranks) = &mut self.ranks else { return };
+        ranks.runner.start(self.now, &mut ranks.actions);
+        self.act();
+    }
+
+    /// A `Rank` event: all that is due happens, and what comes of it at once.
+    pub(crate) fn rank(&mut self, rank: u32) {
+        self.ranks.as_mut().expect("a job").awake = Some(rank);
+        while let Some(happenings) = self.due_now(rank) {
+            for happening in happenings {
+                self.happen(rank, happening);
+            }
+        }
+        self.ranks.as_mut().expect("a job").awake = None;
+    }
+
+    fn due_now(&mut self, rank: u32) -> Option<Vec<Happening>> {
+        self.ranks.as_mut().expect("a job").due[rank as usize].remove(&self.now)
+    }
+
+    fn happen(&mut self, rank: u32, happening: Happening) {
+        let now = self.now;
+        let Ranks { runner, actions, .. } = self.ranks.as_mut().expect("a job");
+        match happening {
+            Happening::Sent(sent) => runner.sent(now, rank, sent, actions),
+            Happening::Received(receipt) => runner.received(now, rank, receipt, actions),
+            Happening::Woken(node) => runner.woken(now, rank, node, actions),
+        }
+        self.act();
+    }
+
+    /// `happening` will happen to `rank` at `at`.
+    fn tell(&mut self, rank: u32, at: Time, happening: Happening) {
+        let ranks = self.ranks.as_mut().expect("a job");
+        let due = ranks.due[rank as usize].entry(at).or_default();
+        due.push(happening);
+        let is_seen_to = ranks.awake == Some(rank) && at == self.now;
+        if due.len() == 1 && !is_seen_to {
+            self.agenda.push(Event::new(at, Class::Rank, rank));
+        }
+    }
+
+    /// Does what ranks have decided.
+    fn act(&mut self) {
+        let ranks = self.ranks.as_mut().expect("a job");
+        let mut actions = std::mem::take(&mut ranks.actions);
+        for action in actions.drain(..) {
+            match action {
+                Action::Post { src, dst, bytes, sent, receipt } => {
+                    self.post_for(src, dst, bytes, sent, receipt);
+                }
+                Action::Wake { rank, node, at } => self.tell(rank, at, Happening::Woken(node)),
+                Action::Begun { rank, node } => {
+                    let ranks = self.ranks.as_mut().expect("a job");
+                    ranks.begun.insert((rank, node), self.now);
+                }
+                Action::Finished { rank, node } => {
+                    let now = self.now;
+                    let ranks = self.ranks.as_mut().expect("a job");
+                    let begun = ranks.begun.remove(&(rank, node)).unwrap_or(now);
+                    ranks.nodes.push(NodeResult { rank, node, begun, finished: now });
+                }
+            }
+        }
+        self.ranks.as_mut().expect("a job").actions = actions;
+    }
+
+    /// Rank `src` posts a message to rank `dst`.
+    fn post_for(&mut self, src: u32, dst: u32, bytes: u64, sent: Sent, receipt: Receipt) {
+        let ranks = self.ranks.as_ref().expect("a job");
+        let hosts = &ranks.config.hosts;
+        let (from, to) = (hosts[src as usize], hosts[dst as usize]);
+        self.life.sign(self.now);
+        if from == to {
+            return self.scale_up((src, dst), bytes, sent, receipt);
+        }
+        let message = self.name_message(from);
+        let receiving = self.announce(to, message, bytes, (dst, receipt));
+        let sending = self.add_sending(Sending::new(message, receiving, bytes, 0), (src, sent));
+        self.jobs.post(sending, self.now);
+        let post = Post { message, dst: to, bytes, tag: sending.0 };
+        self.plan(self.world.cut.hosts[from].own, post);
+    }
+
+    /// Between ranks of one host.
+    fn scale_up(&mut self, (src, dst): (u32, u32), bytes: u64, sent: Sent, receipt: Receipt) {
+        let ranks = self.ranks.as_mut().expect("a job");
+        let link = ranks.config.scale_up;
+        let busy = &mut ranks.busy[src as usize];
+        *busy = (*busy).max(self.now) + link.rate.serialize(bytes);
+        let there = *busy + link.latency;
+        self.tell(dst, there, Happening::Received(receipt));
+        self.tell(src, there + link.latency, Happening::Sent(sent));
+    }
+
+    /// The next message of `host`: no other has its name, and none depends on the cut.
+    fn name_message(&mut self, host: HostId) -> MessageId {
+        let hosts = self.config.fabric.hosts();
+        let ranks = self.ranks.as_mut().expect("a job");
+        let posted = &mut ranks.posted[host.0 as usize];
+        *posted += 1;
+        MessageId((*posted - 1).wrapping_mul(hosts).wrapping_add(host.0))
+    }
+
+    /// Tells the domain of `host` of a message.
+    fn announce(
+        &mut self,
+        host: HostId,
+        message: MessageId,
+        bytes: u64,
+        (rank, receipt): (u32, Receipt),
+    ) -> ReceivingId {
+        let domain = self.world.cut.hosts[host].domain;
+        let ranks = self.ranks.as_mut().expect("a job");
+        let free = ranks.free_receiving[usize::from(domain)].pop();
+        let number = free.unwrap_or_else(|| {
+            let told = &mut ranks.told[usize::from(domain)];
+            *told += 1;
+            *told - 1
+        });
+        let announcement = Announcement { number, message, bytes, rank, receipt };
+        if domain == self.own {
+            self.hear(usize::from(domain), &announcement);
+        } else {
+            self.agenda.mail_to(domain).announcements.push(announcement);
+        }
+        ReceivingId::new(self.own, number)
+    }
+
+    /// Domain `from` tells of a message to one of this domain's hosts.
+    pub(crate) fn hear(&mut self, from: usize, announcement: &Announcement) {
+        let Announcement { number, message, bytes, rank, receipt } = *announcement;
+        self.jobs.put_receiving(from, number, Receiving::new(message, bytes));
+        let receipts = &mut self.ranks.as_mut().expect("a job").receipts[from];
+        match receipts.get_mut(number as usize) {
+            Some(place) => *place = (rank, receipt),
+            None => receipts.push((rank, receipt)),
+        }
+    }
+
+    fn add_sending(&mut self, sending: Sending, owner: (u32, Sent)) -> SendingId {
+        let ranks = self.ranks.as_mut().expect("a job");
+        match ranks.free_sending.pop() {
+            Some(id) => {
+                self.jobs.put_sending(id, sending);
+                ranks.sent[id.0 as usize] = owner;
+                id
+            }
+            None => {
+                ranks.sent.push(owner);
+                self.jobs.push_sending(sending)
+            }
+        }
+    }
+
+    /// A message of a rank is complete at its receiver.
+    pub(crate) fn rank_received(&mut self, id: ReceivingId) {
+        let ranks = self.ranks.as_ref().expect("a job");
+        let (rank, receipt) = ranks.receipts[id.domain()][id.number()];
+        self.tell(rank, self.now, Happening::Received(receipt));
+    }
+
+    /// A message of a rank has been acknowledged to its end.
+    pub(crate) fn rank_sent(&mut self, id: SendingId) {
+        let ranks = self.ranks.as_ref().expect("a job");
+        let (rank, sent) = ranks.sent[id.0 as usize];
+        self.tell(rank, self.now, Happening::Sent(sent));
+    }
+
+    /// Nothing in the network names the message any more: another may have its places.
+    pub(crate) fn forget_message(&mut self, id: SendingId, to: HostId) {
+        let receiving = self.jobs.sending(id).receiving;
+        let domain = self.world.cut.hosts[to].domain;
+        let Some(ranks) = &mut self.ranks else { return };
+        ranks.free_sending.push(id);
+        ranks.free_receiving[usize::from(domain)].push(receiving.number() as u32);
+    }
+}

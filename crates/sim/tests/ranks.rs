@@ -1,0 +1,101 @@
+//! Ranks at work: what a job costs, and that nothing depends on the cut.
+
+mod common;
+
+use common::{LINK, Setup};
+use std::sync::atomic::AtomicBool;
+use weft_balance::scheme::SchemeConfig;
+use weft_fabric::Clos;
+use weft_sim::{JobConfig, Outcome, RunConfig, ScaleUp, Simulation};
+use weft_units::{HostId, Rate, Time};
+use weft_workload::Workload;
+use weft_workload::collective::{Algorithm, Operation};
+use weft_workload::job::{Algorithms, Job};
+use weft_workload::trace::{TextOptions, read_text};
+
+const SCALE_UP: ScaleUp = ScaleUp { rate: Rate::gbps(1000), latency: Time::ns(300) };
+
+/// Layers that compute for 3 us and reduce `bytes` over all of `ranks`, one after the other.
+fn job(ranks: u32, layers: u32, bytes: u64, algorithm: (&str, &[(&str, &str)])) -> Job {
+    let mut text = format!("HYBRID_DATA_MODEL\n{layers}\n");
+    for layer in 0..layers {
+        text += &format!("layer{layer} -1 3 ALLREDUCE {bytes} 0 NONE 0 0 NONE 0 0\n");
+    }
+    let trace = read_text("test.txt", &text, &TextOptions::default()).expect("a trace");
+    let trace = trace.for_ranks(ranks).expect("ranks");
+    let algorithm = Algorithm::read(algorithm.0, algorithm.1).expect("an algorithm");
+    Job::new(trace, Algorithms::usual().with(Operation::AllReduce, algorithm)).expect("a job")
+}
+
+fn setup() -> Setup {
+    Setup::new(Clos::leaf_spine(4, 4, 4, LINK), Workload::new(16))
+}
+
+fn run(setup: &Setup, job: &Job, hosts: &[u32], domains: u32, threads: u32) -> Outcome {
+    let hosts = hosts.iter().map(|host| HostId(*host)).collect();
+    let job = Some(JobConfig { job, hosts, scale_up: SCALE_UP });
+    let config = RunConfig { job, ..setup.config() };
+    let simulation = Simulation::in_domains(&config, domains, threads);
+    simulation.run(&AtomicBool::new(false)).expect("a run")
+}
+
+const EACH: [u32; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
+
+#[test]
+fn a_ring_of_lone_packets_meets_pencil_and_paper() {
+    let setup = setup();
+    // 16 pieces of a packet: 30 steps, each to the next host, every fourth under the next leaf.
+    let piece = u64::from(setup.packet.mtu);
+    let job = job(16, 1, 16 * piece, ("ring", &[]));
+    let outcome = run(&setup, &job, &EACH, 1, 1);
+    let slowest =
+        setup.fabric.one_way(HostId(3), HostId(4), piece + u64::from(setup.packet.header));
+    // The slowest hop of the ring sets the pace; all begin after 3 us of computing.
+    assert!(outcome.totals.cct <= Time::us(3) + Time(slowest.0 * 30));
+    assert!(outcome.totals.cct >= Time::us(3) + Time(slowest.0 * 30 / 2));
+    assert_eq!(outcome.totals.packets, 16 * 30);
+}
+
+#[test]
+fn however_it_is_cut_and_whatever_carries_it() {
+    let algorithms: [(&str, &[(&str, &str)]); 4] = [
+        ("ring", &[("channels", "2")]),
+        ("recursive-doubling", &[]),
+        ("direct", &[("window", "3")]),
+        ("double-binary-tree", &[("chunks", "4")]),
+    ];
+    for (turn, scheme) in (0..).zip(SchemeConfig::all()) {
+        let algorithm = algorithms[turn % 4];
+        let job = job(16, 3, 100_000, algorithm);
+        let setup = setup().under(scheme.clone());
+        let one = run(&setup, &job, &EACH, 1, 1);
+        assert_eq!(one.nodes.len(), 16 * job.trace().programme(0).nodes().len());
+        for (domains, threads) in [(2, 1), (3, 2), (4, 2)] {
+            let other = run(&setup, &job, &EACH, domains, threads);
+            assert!(one == other, "{} in {domains} domains: {algorithm:?}", scheme.name());
+        }
+    }
+}
+
+#[test]
+fn ranks_of_one_host_use_its_own_links() {
+    // Two ranks a host: half of the ring's hops stay inside.
+    let packed: Vec<u32> = (0..16).map(|rank| rank / 2).collect();
+    let job = job(16, 1, 160_000, ("ring", &[]));
+    let (inside, outside) = (run(&setup(), &job, &packed, 1, 1), run(&setup(), &job, &EACH, 1, 1));
+    assert_eq!(inside.totals.packets * 2, outside.totals.packets);
+    // All of them on one host: 30 steps of 10 KB at 1 Tb/s, 300 ns each.
+    let alone = run(&setup(), &job, &[0; 16], 1, 1);
+    assert_eq!(alone.totals.cct, Time::us(3) + Time(30 * (80_000 + 300_000)));
+    assert_eq!(alone.totals.packets, 0);
+}
+
+#[test]
+fn places_are_used_again() {
+    // Long rings of short messages: what is under way is what takes room.
+    let setup = setup();
+    let job = job(16, 20, 16 * u64::from(setup.packet.mtu), ("ring", &[]));
+    let outcome = run(&setup, &job, &EACH, 1, 1);
+    assert_eq!(outcome.totals.packets, 20 * 16 * 30);
+    assert!(outcome.totals.places < 16 * 30, "{} places", outcome.totals.places);
+}
