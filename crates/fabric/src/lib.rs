@@ -7,6 +7,7 @@
 //! | [`path`] | [`PathId`] (16 bits, Ethereal), and the paths between two hosts |
 //! | [`failure`] | [`Failures`]: which links lose bandwidth, packets or life, and when |
 //! | [`detour`] | [`Detours`]: next hops that avoid links known to be dead |
+//! | [`import`] | topology files of other simulators, read as a [`Clos`] |
 //!
 //! Invariants: ports of one next-hop group are consecutive; every link is two ports, each
 //! the other's reverse; every route is shortest and up-down, so a path crosses an odd number
@@ -18,6 +19,7 @@ pub mod clos;
 pub mod detour;
 pub mod failure;
 pub mod graph;
+pub mod import;
 pub mod path;
 
 pub use clos::{Bundle, Clos, FabricError, Link, Tiers};

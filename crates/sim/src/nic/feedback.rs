@@ -168,7 +168,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let flow = &mut self.senders[id as usize];
         if flow.sender.is_done() {
             flow.timed = false;
-            return self.retire_if_over(id);
+            return;
         }
         let host = flow.src;
         if flow.sender.on_timer(self.now, rto) > 0 {

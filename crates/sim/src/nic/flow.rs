@@ -107,10 +107,11 @@ impl SendFlow {
     pub(crate) fn is_done(&self) -> bool {
         self.sender.is_done()
     }
-    /// Whether nothing in the network, the round or the queue of events names it any more, so
-    /// that another may have its place.
+    /// Whether nothing in the network or the round names it any more, so that another may have its
+    /// place. A timer that is under way will be the other one's: it comes no later than that one
+    /// could need it.
     pub(super) fn is_over(&self) -> bool {
-        let is_named = self.queued || self.waiting || self.timed || self.out > 0;
+        let is_named = self.queued || self.waiting || self.out > 0;
         self.is_done() && !is_named
     }
 }

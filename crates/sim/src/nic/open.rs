@@ -65,7 +65,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             queued: false,
             waiting: true,
             started: false,
-            timed: false,
+            timed: free.is_some_and(|place| self.senders[place as usize].timed),
             out: 0,
             shaken: false,
             due: Time::ZERO,

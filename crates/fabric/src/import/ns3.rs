@@ -1,0 +1,226 @@
+//! Topology files of ASTRA-sim's ns-3 backend.
+//!
+//! The first line counts nodes, switches and links; then come the numbers of the switches, and
+//! then one link a line: its two ends, rate, delay and error rate. What is no switch is a host.
+//! The files of Ethereal's evaluation (2025) add four numbers to the first line (older ones
+//! two), which repeat what the links say and are not used.
+//!
+//! Here is the grammar; `recognise` finds the folded Clos.
+
+use super::recognise::{Wire, Wires, recognise};
+use super::{LONGEST, Odd, unmarked};
+use crate::{Clos, FabricError, Link, Node};
+use std::iter::Peekable;
+use weft_units::options::quoted;
+use weft_units::{HostId, parse_rate, parse_time};
+
+/// The folded Clos of a file, and which of its nodes is which of ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ns3 {
+    /// What [`crate::Fabric::build`] builds, without latency in boxes. A lone switch becomes a
+    /// leaf under a spine that no route uses.
+    pub clos: Clos,
+    /// What each node of the file is here, by its number there. Hosts under a leaf keep their
+    /// order; leaves and pods stand in the order of their first hosts; spines, aggregation
+    /// switches of the first pod, and cores of a plane in the order of their numbers.
+    pub nodes: Vec<Node>,
+}
+
+impl Ns3 {
+    /// The hosts in the order of their numbers in the file, which is that of ASTRA-sim's ranks.
+    pub fn hosts(&self) -> Vec<HostId> {
+        let host = |node: &Node| match node {
+            Node::Host(host) => Some(*host),
+            Node::Switch(_) => None,
+        };
+        self.nodes.iter().filter_map(host).collect()
+    }
+}
+
+/// Reads a file; `name` stands in errors.
+///
+/// # Errors
+/// If the text does not follow the grammar, and if it is no regular folded Clos of one switch,
+/// two tiers or three: a host with several links, unequal rates or delays in a tier, a missing
+/// link, an error rate above zero.
+pub fn read(name: &str, text: &str) -> Result<Ns3, FabricError> {
+    let read = || {
+        let wires = parse(unmarked(text))?;
+        let (clos, nodes) = recognise(&wires)?;
+        clos.validate().map_err(Odd::whole)?;
+        Ok(Ns3 { clos, nodes })
+    };
+    read().map_err(|odd: Odd| odd.of(name))
+}
+
+/// A line that says something: its number and its words.
+type Line<'a> = (u64, Vec<&'a str>);
+
+fn parse(text: &str) -> Result<Wires, Odd> {
+    let words = |(number, line): (u64, _)| (number, str::split_ascii_whitespace(line).collect());
+    let lines = (1..).zip(text.lines()).map(words);
+    let mut lines = lines.filter(|(_, words): &Line<'_>| !words.is_empty()).peekable();
+    let Some((line, words)) = lines.next() else {
+        return Err(Odd::whole("the file says nothing; it is empty or truncated"));
+    };
+    let header = Header::parse(line, &words)?;
+    let switches = switches(&header, &mut lines)?;
+    let mut wires = Vec::new();
+    for (line, words) in lines {
+        if wires.len() == header.links as usize {
+            let what = format!(
+                "one link more than the {} of line {}; correct the count or remove the line",
+                header.links, header.line
+            );
+            return Err(Odd::at(line, what));
+        }
+        wires.push(wire(&header, line, &words)?);
+    }
+    header.check(&wires)?;
+    let mut is_switch = vec![false; header.nodes as usize];
+    for switch in switches {
+        is_switch[switch as usize] = true;
+    }
+    Ok(Wires { is_switch, wires })
+}
+
+/// The counts of the first line.
+struct Header {
+    line: u64,
+    nodes: u32,
+    switches: u32,
+    links: u32,
+}
+
+impl Header {
+    fn parse(line: u64, words: &[&str]) -> Result<Header, Odd> {
+        let counts = words.iter().map(|word| word.parse().ok()).collect::<Option<Vec<u32>>>();
+        let [nodes, switches, links, ..] = counts.as_deref().unwrap_or_default() else {
+            return Err(Header::refused(line));
+        };
+        if !matches!(words.len(), 3 | 5 | 7) {
+            return Err(Header::refused(line));
+        }
+        let header = Header { line, nodes: *nodes, switches: *switches, links: *links };
+        if header.switches == 0 || header.switches >= header.nodes {
+            let what = format!(
+                "{nodes} nodes with {switches} switches among them; a fabric has switches and hosts"
+            );
+            return Err(Odd::at(line, what));
+        }
+        Ok(header)
+    }
+
+    fn refused(line: u64) -> Odd {
+        let what = "the first line counts nodes, switches and links, such as '6 2 5' (Ethereal's \
+                    files add four numbers); correct it";
+        Odd::at(line, what)
+    }
+
+    /// Whether all links came, and are enough to connect the nodes; so no count is larger than
+    /// the text warrants.
+    fn check(&self, wires: &[Wire]) -> Result<(), Odd> {
+        let have = wires.len();
+        if have < self.links as usize {
+            let what = format!(
+                "{} links promised, but the file ends after {have}: it is truncated; fetch it \
+                 again or correct the count",
+                self.links
+            );
+            return Err(Odd::at(self.line, what));
+        }
+        if have + 1 < self.nodes as usize {
+            let what = format!(
+                "{have} links cannot connect {} nodes; correct the counts or add links",
+                self.nodes
+            );
+            return Err(Odd::at(self.line, what));
+        }
+        Ok(())
+    }
+}
+
+/// The numbers of the switches, which may stand on several lines.
+fn switches<'a>(
+    header: &Header,
+    lines: &mut Peekable<impl Iterator<Item = Line<'a>>>,
+) -> Result<Vec<u32>, Odd> {
+    let promised = header.switches as usize;
+    let mut switches = Vec::new();
+    while switches.len() < promised {
+        let Some((line, words)) = lines.next() else {
+            let what = format!(
+                "{promised} switches promised, but the file ends after {} of their numbers: it is \
+                 truncated; fetch it again or correct the count",
+                switches.len()
+            );
+            return Err(Odd::at(header.line, what));
+        };
+        for word in words {
+            switches.push(node(header, line, word)?);
+        }
+        if switches.len() > promised {
+            let what =
+                format!("more numbers of switches than the {promised} promised; correct the count");
+            return Err(Odd::at(line, what));
+        }
+    }
+    switches.sort_unstable();
+    match switches.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(twice) => Err(Odd::whole(format!("switch {} is listed twice; remove one", twice[0]))),
+        None => Ok(switches),
+    }
+}
+
+/// The number of a node.
+fn node(header: &Header, line: u64, word: &str) -> Result<u32, Odd> {
+    let Ok(number) = word.parse::<u32>() else {
+        let what = format!(
+            "{} is no node's number; the {} switches are listed first, then links as 'source \
+             destination rate delay error'",
+            quoted(word),
+            header.switches
+        );
+        return Err(Odd::at(line, what));
+    };
+    if number >= header.nodes {
+        let what = format!(
+            "node {number} of {} nodes; they count from 0, so use {} at most",
+            header.nodes,
+            header.nodes - 1
+        );
+        return Err(Odd::at(line, what));
+    }
+    Ok(number)
+}
+
+/// A line `source destination rate delay error`.
+fn wire(header: &Header, line: u64, words: &[&str]) -> Result<Wire, Odd> {
+    let [a, b, rate, delay, error] = words else {
+        let what = format!(
+            "{} words, where a link has five: 'source destination rate delay error', such as \
+             '0 256 400Gbps 0.0005ms 0'",
+            words.len()
+        );
+        return Err(Odd::at(line, what));
+    };
+    let ends = [node(header, line, a)?, node(header, line, b)?];
+    if ends[0] == ends[1] {
+        return Err(Odd::at(line, format!("node {a} is linked to itself; remove the line")));
+    }
+    let rate = parse_rate(rate).map_err(|e| Odd::at(line, e))?;
+    let delay = parse_time(delay).map_err(|e| Odd::at(line, e))?;
+    if delay > LONGEST {
+        let what = format!("a delay of {delay} is out of range; use {LONGEST} at most");
+        return Err(Odd::at(line, what));
+    }
+    if error.parse::<f64>() != Ok(0.0) {
+        let what = format!(
+            "error rate {}; only 0 can be imported: use 0 here, and say which links are flaky \
+             where failures are described",
+            quoted(error)
+        );
+        return Err(Odd::at(line, what));
+    }
+    Ok(Wire { line, ends, link: Link { rate, delay } })
+}
