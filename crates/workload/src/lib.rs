@@ -5,6 +5,7 @@
 //! | [`dag`] | [`Workload`]: messages, start times, dependencies |
 //! | [`dependents`] | [`Dependents`]: the same dependencies, read from the other end |
 //! | [`job`] | a job at work: what each rank does next |
+//! | [`model`] | training iterations from the numbers of a model |
 //! | [`pattern`] | generators: all-to-all, permutation, incast, ring |
 //! | [`collective`] | all-reduce and its like, rank by rank and step by step |
 //! | [`cm`] | htsim's connection matrices |
@@ -24,6 +25,7 @@ pub mod dag;
 pub mod dependents;
 mod error;
 pub mod job;
+pub mod model;
 pub mod pattern;
 pub mod trace;
 
@@ -32,4 +34,5 @@ pub use csv::read_csv;
 pub use dag::{Dependency, Message, When, Workload};
 pub use dependents::Dependents;
 pub use error::WorkloadError;
+pub use model::Training;
 pub use pattern::{Launch, PATTERNS, Pattern, PatternInfo, Scope};

@@ -1,79 +1,13 @@
-//! Jobs on an ideal network: every message takes a latency and its bytes at a rate, whatever else
-//! is under way.
+//! Jobs on an ideal network.
+#![allow(clippy::disallowed_methods, reason = "tests read files")]
 
-use std::collections::BTreeMap;
+mod ideal;
+
+use ideal::{Ideal, run};
 use weft_units::Time;
 use weft_workload::collective::{Algorithm, Operation};
-use weft_workload::job::{Action, Algorithms, Job, Runner};
+use weft_workload::job::{Algorithms, Job};
 use weft_workload::trace::{self, TextOptions, Trace};
-
-/// A network without a network.
-#[derive(Clone, Copy)]
-struct Ideal {
-    latency: Time,
-    ps_per_byte: u64,
-}
-
-#[derive(Clone, Copy)]
-enum Event {
-    Received(u32, weft_workload::job::Receipt),
-    Sent(u32, weft_workload::job::Sent),
-    Wake(u32, u32),
-}
-
-/// What a run came to.
-struct Outcome {
-    end: Time,
-    messages: u64,
-    bytes: u64,
-    /// When each node of each rank was done.
-    finished: BTreeMap<(u32, u32), Time>,
-}
-
-fn run(job: &Job, ideal: Ideal) -> Outcome {
-    let mut runner = Runner::new(job, |_| true);
-    let mut agenda: BTreeMap<(Time, u64), Event> = BTreeMap::new();
-    let mut outcome = Outcome { end: Time::ZERO, messages: 0, bytes: 0, finished: BTreeMap::new() };
-    let (mut count, mut now, mut out) = (0, Time::ZERO, Vec::new());
-    runner.start(now, &mut out);
-    loop {
-        for action in out.drain(..) {
-            let mut at = |time: Time, event: Event| {
-                count += 1;
-                agenda.insert((time, count), event);
-            };
-            match action {
-                Action::Post { src, dst, bytes, sent, receipt } => {
-                    let there = now + ideal.latency + Time(ideal.ps_per_byte * bytes);
-                    at(there, Event::Received(dst, receipt));
-                    at(there + ideal.latency, Event::Sent(src, sent));
-                    outcome.messages += 1;
-                    outcome.bytes += bytes;
-                }
-                Action::Wake { rank, node, at: time } => at(time, Event::Wake(rank, node)),
-                Action::Begun { .. } => {}
-                Action::Finished { rank, node } => {
-                    assert_eq!(outcome.finished.insert((rank, node), now), None);
-                    outcome.end = now;
-                }
-            }
-        }
-        let Some(((time, _), event)) = agenda.pop_first() else { break };
-        now = time;
-        match event {
-            Event::Received(rank, receipt) => runner.received(now, rank, receipt, &mut out),
-            Event::Sent(rank, sent) => runner.sent(now, rank, sent, &mut out),
-            Event::Wake(rank, node) => runner.woken(now, rank, node, &mut out),
-        }
-    }
-    assert_eq!(
-        runner.unfinished(),
-        0,
-        "{:?}",
-        (0..job.ranks()).map(|r| runner.waits(r)).collect::<Vec<_>>()
-    );
-    outcome
-}
 
 const IDEAL: Ideal = Ideal { latency: Time::us(1), ps_per_byte: 80 };
 

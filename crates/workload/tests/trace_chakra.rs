@@ -182,7 +182,7 @@ fn sends_and_receives() {
     ];
     let works = works(&nodes);
     let transfer = |work: &Work| match work {
-        Work::Send(one) | Work::Receive(one) => (one.peer, one.bytes, one.tag, one.turn),
+        Work::Send(one) | Work::Receive(one) => (one.peer.of(0), one.bytes, one.tag, one.turn),
         other => panic!("{other:?}"),
     };
     let all: Vec<_> = works.iter().map(transfer).collect();

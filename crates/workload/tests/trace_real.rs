@@ -149,8 +149,8 @@ fn the_custom_ring_of_eight() {
     for (rank, programme) in (0u32..).zip(&trace.programmes) {
         for node in programme.nodes() {
             match &node.work {
-                Work::Send(one) => assert_eq!(one.peer, (rank + 1) % 8),
-                Work::Receive(one) => assert_eq!(one.peer, (rank + 7) % 8),
+                Work::Send(one) => assert_eq!(one.peer.of(rank), (rank + 1) % 8),
+                Work::Receive(one) => assert_eq!(one.peer.of(rank), (rank + 7) % 8),
                 _ => {}
             }
         }

@@ -165,12 +165,12 @@ impl Job {
         &self.trace
     }
 
-    /// Whether the algorithms can do all collectives: of a programme for all ranks, those of the
-    /// first rank speak for the others.
+    /// Whether the algorithms can do all collectives: those of a programme's first rank speak for
+    /// the others.
     fn check_calls(&self) -> Result<(), WorkloadError> {
-        let ranks = if self.trace.shared { 1 } else { self.ranks() };
-        for rank in 0..ranks {
-            let programme = self.trace.programme(rank);
+        let block = self.trace.block().max(1);
+        for (place, programme) in (0..).zip(&self.trace.programmes) {
+            let rank = block.saturating_mul(place);
             for (index, node) in (0..).zip(programme.nodes()) {
                 let error = |what: String| {
                     let label = programme.label(index);
@@ -368,8 +368,8 @@ impl<'a> Runner<'a> {
             Work::Compute(_) => self.compute(now, rank, node, out),
             Work::Memory(memory) => self.wait(now, rank, node, memory.time, out),
             Work::Send(transfer) => send(rank, node, transfer, out),
-            Work::Receive(Transfer { peer: src, tag, turn, .. }) => {
-                let meeting = Meeting::Pair { src: *src, tag: *tag, turn: *turn };
+            Work::Receive(Transfer { peer, tag, turn, .. }) => {
+                let meeting = Meeting::Pair { src: peer.of(rank), tag: *tag, turn: *turn };
                 let state = self.state(rank);
                 if state.early.remove(&meeting).is_some() {
                     return true;
@@ -449,7 +449,7 @@ impl<'a> Runner<'a> {
     /// are no deep recursion.
     fn finish(&mut self, now: Time, rank: u32, node: u32, out: &mut Vec<Action>) {
         let job = self.job;
-        let programme = if job.trace.shared { 0 } else { rank as usize };
+        let programme = job.trace.programme_index(rank);
         let mut done = vec![node];
         while let Some(node) = done.pop() {
             out.push(Action::Finished { rank, node });
@@ -471,7 +471,7 @@ fn send(rank: u32, node: u32, transfer: &Transfer, out: &mut Vec<Action>) {
     let meeting = Meeting::Pair { src: rank, tag, turn };
     out.push(Action::Post {
         src: rank,
-        dst: peer,
+        dst: peer.of(rank),
         bytes: bytes.max(1),
         sent: Sent { node, strand: 0, number: 0 },
         receipt: Receipt { meeting, strand: 0, number: 0 },

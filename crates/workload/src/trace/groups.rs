@@ -5,7 +5,8 @@
 //! stages are farthest apart. With degrees t, d, p: rank = tensor + t (data + d stage). SimAI
 //! arranges its groups the same way as long as there is one pipeline stage.
 //!
-//! Invariant: the instances of a group that follows from degrees partition the ranks.
+//! Invariant: the instances of a group that follows from degrees partition the ranks, those of
+//! [`Membership::Ends`] the ranks of the first and the last stage.
 
 use crate::WorkloadError;
 
@@ -35,6 +36,8 @@ pub enum Membership {
     ExpertData,
     /// Ranks that follow each other in a pipeline.
     Pipeline,
+    /// The first and the last rank of a pipeline.
+    Ends,
     /// Those listed.
     Listed(Vec<u32>),
 }
@@ -75,8 +78,18 @@ impl Degrees {
         u64::from(ranks).checked_div(others).unwrap_or(0) as u32
     }
 
+    /// First and last rank of the pipeline of `rank`, which must be one of them; a stage has
+    /// `stage` ranks.
+    fn ends(&self, rank: u32, stage: u32) -> Option<Members<'static>> {
+        let last = self.pipeline.checked_sub(1)?;
+        let place = rank.checked_div(stage)?;
+        let stride = stage.checked_mul(last.max(1))?;
+        let members = Members::Strided { first: rank % stage, stride, count: self.pipeline.min(2) };
+        (place == 0 || place == last).then_some(members)
+    }
+
     /// Whether `ranks` ranks can be arranged this way; if not, what is wrong, with the mend.
-    pub(super) fn check(&self, ranks: u32) -> Result<(), String> {
+    pub(crate) fn check(&self, ranks: u32) -> Result<(), String> {
         let Degrees { tensor, expert, pipeline } = *self;
         if ranks == 0 || tensor == 0 || expert == 0 || pipeline == 0 {
             return Err("ranks and degrees of parallelism must be at least 1".into());
@@ -110,6 +123,7 @@ impl Membership {
             Membership::Expert => "expert",
             Membership::ExpertData => "expert-data",
             Membership::Pipeline => "pipeline",
+            Membership::Ends => "ends",
             Membership::Listed(_) => "listed",
         }
     }
@@ -117,7 +131,7 @@ impl Membership {
 
 impl Group {
     /// The group of this membership, by its name.
-    pub(super) fn of(members: Membership) -> Group {
+    pub(crate) fn of(members: Membership) -> Group {
         Group { name: members.name().into(), members }
     }
 
@@ -127,6 +141,7 @@ impl Group {
             Membership::Tensor => Some(degrees.tensor),
             Membership::Expert => Some(degrees.expert),
             Membership::Pipeline => Some(degrees.pipeline),
+            Membership::Ends => Some(degrees.pipeline.min(2)),
             Membership::Data => Some(degrees.data(ranks?)),
             Membership::ExpertData => degrees.data(ranks?).checked_div(degrees.expert),
             Membership::Listed(list) => u32::try_from(list.len()).ok(),
@@ -147,6 +162,9 @@ impl Group {
             Membership::ExpertData => degrees.tensor.checked_mul(degrees.expert)?,
             _ => degrees.tensor.checked_mul(degrees.data(ranks))?,
         };
+        if self.members == Membership::Ends {
+            return degrees.ends(rank, stride);
+        }
         // How far into its instance the rank is.
         let place = rank.checked_div(stride)?.checked_rem(count)?;
         Some(Members::Strided { first: rank - place * stride, stride, count })

@@ -32,7 +32,9 @@ pub use chakra::{ChakraOptions, ChakraReader, rank_of_file};
 pub use check::{Findings, check};
 pub use comm_log::{is_comm_log, read_comm_log};
 pub use groups::{Degrees, Group, Members, Membership};
-pub use programme::{Action, Collective, Compute, Memory, Node, Programme, Size, Transfer, Work};
+pub use programme::{
+    Action, Collective, Compute, Memory, Node, Peer, Programme, Size, Transfer, Work,
+};
 pub use summary::{CollectiveRow, Summary, summarise};
 pub use text::{Dialect, TextOptions, is_text_workload, read_text};
 
@@ -65,9 +67,10 @@ pub struct Trace {
     /// How many ranks run it; `None` until [`Trace::for_ranks`] settles it, where the file
     /// leaves it open.
     pub ranks: Option<u32>,
-    /// One programme for all ranks if [`shared`](Trace::shared), else that of rank 0, 1, ...
+    /// One programme for all ranks if [`shared`](Trace::shared), else one for each block of
+    /// consecutive ranks, all blocks equally long: for every rank, or for every pipeline stage.
     pub programmes: Vec<Programme>,
-    /// Whether all ranks run the only programme.
+    /// Whether all ranks, however many they are, run the only programme.
     pub shared: bool,
     /// The groups that collectives name by index.
     pub groups: Vec<Group>,
@@ -83,10 +86,24 @@ impl Trace {
     /// # Panics
     /// If there is no such rank.
     pub fn programme(&self, rank: u32) -> &Programme {
+        &self.programmes[self.programme_index(rank)]
+    }
+
+    /// The place of the programme that `rank` runs among [`Trace::programmes`].
+    pub fn programme_index(&self, rank: u32) -> usize {
         match self.shared {
-            true => &self.programmes[0],
-            false => &self.programmes[rank as usize],
+            true => 0,
+            false => rank.checked_div(self.block()).unwrap_or(0) as usize,
         }
+    }
+
+    /// How many consecutive ranks run one programme: all of them if it is shared, and 0 if
+    /// their number is open.
+    pub fn block(&self) -> u32 {
+        let programmes = if self.shared { 1 } else { self.programmes.len() };
+        let ranks = self.ranks.unwrap_or(0) as usize;
+        // It is not more than the ranks.
+        ranks.checked_div(programmes).unwrap_or(0) as u32
     }
 
     /// The same trace, run by `ranks` ranks.
@@ -95,11 +112,9 @@ impl Trace {
     /// If it tells of another number of ranks, or the parallel degrees do not divide it.
     pub fn for_ranks(self, ranks: u32) -> Result<Trace, WorkloadError> {
         let error = |what: String| Err(WorkloadError(format!("{}: {what}", self.name)));
-        if !self.shared && self.programmes.len() != ranks as usize {
-            return error(format!(
-                "the trace has {} ranks, not {ranks}; use as many",
-                self.programmes.len()
-            ));
+        if !self.shared && self.ranks != Some(ranks) {
+            let own = self.ranks.unwrap_or(0);
+            return error(format!("the trace has {own} ranks, not {ranks}; use as many"));
         }
         match self.degrees.check(ranks) {
             Err(what) => error(what),

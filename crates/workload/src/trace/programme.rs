@@ -101,11 +101,21 @@ pub struct Collective {
     pub turn: u32,
 }
 
+/// The other rank of a transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Peer {
+    /// The one with this number.
+    Rank(u32),
+    /// The one that is so many after the own rank, or before it if negative: what lets ranks of
+    /// a pipeline stage share a programme.
+    Away(i64),
+}
+
 /// A rank's half of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
     /// The other rank.
-    pub peer: u32,
+    pub peer: Peer,
     /// Payload.
     pub bytes: u64,
     /// Tells messages of one pair of ranks apart.
@@ -139,6 +149,19 @@ impl Size {
     }
 }
 
+impl Peer {
+    /// Which rank that is for `rank`; 2^32 - 1, which no job has, if there is none.
+    pub fn of(self, rank: u32) -> u32 {
+        match self {
+            Peer::Rank(peer) => peer,
+            Peer::Away(distance) => {
+                let peer = i64::from(rank).saturating_add(distance);
+                u32::try_from(peer).unwrap_or(u32::MAX)
+            }
+        }
+    }
+}
+
 impl Collective {
     /// The larger buffer of a rank, the group having `ranks` of them.
     pub fn bytes(&self, ranks: u32) -> u64 {
@@ -161,7 +184,7 @@ impl Work {
     }
 }
 
-/// The nodes of one rank, or of all ranks, and what they wait for.
+/// The nodes of one rank, or of all ranks that do the same, and what they wait for.
 #[derive(Clone, Debug, Default)]
 pub struct Programme {
     /// The file that it was read from, for errors.
@@ -278,7 +301,7 @@ impl Programme {
         let mut order: Vec<u32> = (0..self.nodes.len() as u32).collect();
         order.sort_by_key(|node| self.nodes[*node as usize].id);
         let mut calls: BTreeMap<u32, u32> = BTreeMap::new();
-        let mut messages: BTreeMap<(bool, u32, u64), u32> = BTreeMap::new();
+        let mut messages: BTreeMap<(bool, Peer, u64), u32> = BTreeMap::new();
         for node in order {
             let (turn, next) = match &mut self.nodes[node as usize].work {
                 Work::Collective(one) => (&mut one.turn, calls.entry(one.group).or_default()),

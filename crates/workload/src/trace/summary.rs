@@ -3,7 +3,7 @@
 //! Invariant: a programme that all ranks share counts once, except where a field says otherwise.
 //! What it does not do: judge ([`check`](super::check::check) does).
 
-use super::{Collective, Members, Programme, Remark, Size, Trace, Work};
+use super::{Programme, Remark, Size, Trace, Work};
 use std::collections::BTreeMap;
 use weft_units::Time;
 
@@ -12,7 +12,7 @@ use weft_units::Time;
 pub struct Summary {
     /// How many ranks there are; `None` if the trace serves any number.
     pub ranks: Option<u32>,
-    /// How many programmes they run: one for all, or one each.
+    /// How many programmes they run: one for all, one for each stage, or one each.
     pub programmes: u32,
     /// Nodes in the programmes, not multiplied by ranks.
     pub nodes: u64,
@@ -95,7 +95,7 @@ pub fn summarise(trace: &Trace) -> Summary {
 impl Summary {
     /// Times, operations and messages of one programme.
     fn add_work(&mut self, trace: &Trace, programme: &Programme) {
-        let ranks = if trace.shared { u64::from(trace.ranks.unwrap_or(1)) } else { 1 };
+        let ranks = u64::from(trace.block().max(1));
         let (mut compute, mut host, mut operations) = (Time::ZERO, Time::ZERO, 0u64);
         for node in programme.nodes() {
             let (tally, bytes) = match &node.work {
@@ -128,12 +128,14 @@ struct Tally {
 
 fn rows(trace: &Trace) -> Vec<CollectiveRow> {
     let mut tallies: BTreeMap<(&'static str, u32, Size), Tally> = BTreeMap::new();
-    for (rank, programme) in (0u32..).zip(&trace.programmes) {
+    for (place, programme) in (0u32..).zip(&trace.programmes) {
+        let mut instances = BTreeMap::new();
         for node in programme.nodes() {
             let Work::Collective(one) = &node.work else { continue };
             let tally = tallies.entry((one.action.name(), one.group, one.size)).or_default();
             tally.nodes += 1;
-            tally.calls += calls(trace, rank, one);
+            tally.calls +=
+                *instances.entry(one.group).or_insert_with(|| calls(trace, place, one.group));
         }
     }
     let mut rows: Vec<CollectiveRow> = tallies
@@ -155,16 +157,19 @@ fn rows(trace: &Trace) -> Vec<CollectiveRow> {
     rows
 }
 
-/// How many collectives a node stands for: one for each instance where it is the programme of
-/// all ranks, else one if its rank is the first of its group.
-fn calls(trace: &Trace, rank: u32, one: &Collective) -> u64 {
-    let members = trace.members(one.group, rank);
-    match (trace.shared, trace.ranks) {
-        (true, Some(ranks)) => {
-            let size = members.as_ref().map_or(1, Members::len);
-            u64::from(ranks.checked_div(size).unwrap_or(0))
-        }
-        (true, None) => 0,
-        (false, _) => u64::from(members.is_some_and(|members| members.rank(0) == rank)),
+/// How many collectives of a group a node of the programme at `place` stands for: one for each
+/// instance whose first rank runs it.
+fn calls(trace: &Trace, place: u32, group: u32) -> u64 {
+    let block = u64::from(trace.block());
+    if trace.shared {
+        // All instances are alike, and ranks may be many.
+        let size = trace.members(group, 0).map_or(1, |members| u64::from(members.len()));
+        return block.checked_div(size).unwrap_or(0);
     }
+    let from = block * u64::from(place);
+    let first = |rank: &u64| {
+        let rank = u32::try_from(*rank).unwrap_or(u32::MAX);
+        trace.members(group, rank).is_some_and(|members| members.rank(0) == rank)
+    };
+    (from..from + block).filter(first).count() as u64
 }

@@ -19,8 +19,8 @@ mod process_groups;
 mod wire;
 
 use super::{
-    Action, Collective, Compute, Degrees, Gathered, Group, Membership, Memory, Node, Programme,
-    Remark, Size, Trace, Transfer, Work,
+    Action, Collective, Compute, Degrees, Gathered, Group, Membership, Memory, Node, Peer,
+    Programme, Remark, Size, Trace, Transfer, Work,
 };
 use crate::WorkloadError;
 use crate::collective::Operation;
@@ -277,7 +277,7 @@ impl File<'_> {
         };
         let peer = u32::try_from(peer).map_err(|_| self.no_rank(node, other_key, peer))?;
         let tag = self.count(node, &attributes.comm_tag, "comm_tag")?.unwrap_or(0);
-        let transfer = Transfer { peer, bytes, tag, turn: 0 };
+        let transfer = Transfer { peer: Peer::Rank(peer), bytes, tag, turn: 0 };
         Ok(if sends { Work::Send(transfer) } else { Work::Receive(transfer) })
     }
 

@@ -1,9 +1,9 @@
 //! Who meets whom across ranks, and who does not turn up.
 //!
-//! Invariant: the tables hold every collective and transfer of every rank, in an order that
-//! depends on the trace alone.
+//! Invariant: the tables hold every collective and transfer of every rank that is looked at, but
+//! those that cannot fail, in an order that depends on the trace alone.
 
-use super::Findings;
+use super::{Findings, Looks};
 use crate::trace::{Action, Collective, Trace, Transfer, Work};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,8 +28,6 @@ pub(super) struct Meeting {
 /// All of them.
 #[derive(Default)]
 pub(super) struct Meetings {
-    /// Whether they were collected: not for ranks that cannot differ.
-    pub(super) collected: bool,
     pub(super) calls: BTreeMap<CallKey, Meeting>,
     pub(super) sends: BTreeMap<MessageKey, Place>,
     pub(super) receives: BTreeMap<MessageKey, Place>,
@@ -42,11 +40,11 @@ pub(super) fn call_key(trace: &Trace, rank: u32, one: &Collective) -> Option<Cal
 }
 
 pub(super) fn send_key(rank: u32, one: &Transfer) -> MessageKey {
-    (rank, one.peer, one.tag, one.turn)
+    (rank, one.peer.of(rank), one.tag, one.turn)
 }
 
 pub(super) fn receive_key(rank: u32, one: &Transfer) -> MessageKey {
-    (one.peer, rank, one.tag, one.turn)
+    (one.peer.of(rank), rank, one.tag, one.turn)
 }
 
 /// File and node.
@@ -60,10 +58,13 @@ fn work(trace: &Trace, (rank, node): Place) -> &Work {
 }
 
 impl Meetings {
-    pub(super) fn collect(trace: &Trace, findings: &mut Findings) -> Meetings {
-        let mut meetings = Meetings { collected: true, ..Meetings::default() };
-        for rank in 0..trace.ranks.unwrap_or(1) {
+    pub(super) fn collect(trace: &Trace, looks: &Looks, findings: &mut Findings) -> Meetings {
+        let mut meetings = Meetings::default();
+        for rank in looks.ranks() {
             for (node, content) in (0u32..).zip(trace.programme(rank).nodes()) {
+                if matches!(&content.work, Work::Collective(one) if looks.is_own(one.group)) {
+                    continue;
+                }
                 meetings.take(trace, (rank, node), &content.work, findings);
             }
         }

@@ -8,11 +8,13 @@
 //!
 //! Invariant: a trace without findings runs to its end, whatever anything takes.
 
+mod looks;
 mod meetings;
 mod stuck;
 
-use super::{Membership, Trace, Work};
+use super::Trace;
 use crate::WorkloadError;
+use looks::Looks;
 use meetings::Meetings;
 
 /// What was found, each in one line.
@@ -22,9 +24,9 @@ pub struct Findings {
     pub problems: Vec<String>,
     /// How many more there are.
     pub more: u64,
-    /// How many nodes can never start or finish, all ranks together.
+    /// How many nodes can never start or finish, all ranks together that were looked at.
     pub stuck: u64,
-    /// How many nodes there are.
+    /// How many nodes there are, in the same way.
     pub nodes: u64,
 }
 
@@ -60,8 +62,8 @@ impl Findings {
 
 /// Looks for whatever keeps `trace` from finishing.
 ///
-/// Where all ranks run one programme, in groups that partition them, the ranks cannot differ,
-/// and the programme is looked at once.
+/// Where all ranks, or all ranks of a stage, run one programme, in groups that partition them,
+/// they cannot differ, and one speaks for all, in what is counted, too.
 pub fn check(trace: &Trace) -> Findings {
     let mut findings = Findings::default();
     for programme in &trace.programmes {
@@ -76,24 +78,8 @@ pub fn check(trace: &Trace) -> Findings {
             });
         }
     }
-    let meetings = match alike(trace) {
-        true => Meetings::default(),
-        false => Meetings::collect(trace, &mut findings),
-    };
-    stuck::look(trace, &meetings, &mut findings);
+    let looks = Looks::new(trace);
+    let meetings = Meetings::collect(trace, &looks, &mut findings);
+    stuck::look(trace, &looks, &meetings, &mut findings);
     findings
-}
-
-/// Whether no rank can do anything that another one does not.
-fn alike(trace: &Trace) -> bool {
-    let listed = |group: u32| {
-        let group = trace.groups.get(group as usize);
-        group.is_none_or(|group| matches!(group.members, Membership::Listed(_)))
-    };
-    trace.shared
-        && trace.programmes[0].nodes().iter().all(|node| match &node.work {
-            Work::Send(_) | Work::Receive(_) => false,
-            Work::Collective(one) => !listed(one.group),
-            _ => true,
-        })
 }

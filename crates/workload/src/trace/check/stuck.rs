@@ -1,15 +1,15 @@
 //! Running a trace without time: which nodes never start or finish, and in which circles they
 //! wait.
 
-use super::Findings;
 use super::meetings::{Meetings, Place, call_key, label, receive_key, send_key};
+use super::{Findings, Looks};
 use crate::trace::programme::Followers;
 use crate::trace::{Action, Collective, Trace, Work};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Runs the trace and tells of what stays behind.
-pub(super) fn look(trace: &Trace, meetings: &Meetings, findings: &mut Findings) {
-    let mut run = Run::new(trace, meetings);
+pub(super) fn look(trace: &Trace, looks: &Looks, meetings: &Meetings, findings: &mut Findings) {
+    let mut run = Run::new(trace, looks, meetings);
     run.all();
     findings.nodes = run.done.len() as u64;
     findings.stuck = run.done.iter().filter(|done| !**done).count() as u64;
@@ -18,9 +18,10 @@ pub(super) fn look(trace: &Trace, meetings: &Meetings, findings: &mut Findings) 
 
 struct Run<'a> {
     trace: &'a Trace,
+    looks: &'a Looks,
     meetings: &'a Meetings,
     followers: Vec<Followers>,
-    /// Where the nodes of each rank begin among all; one more than there are ranks.
+    /// Where the nodes of each rank that is looked at begin among all; one more than there are.
     starts: Vec<usize>,
     /// How much each node waits for; what will never come counts, too.
     unmet: Vec<u32>,
@@ -44,16 +45,15 @@ fn joins(one: &Collective) -> bool {
 }
 
 impl<'a> Run<'a> {
-    fn new(trace: &'a Trace, meetings: &'a Meetings) -> Run<'a> {
-        // Ranks that cannot differ are looked at once.
-        let ranks = if meetings.collected { trace.ranks.unwrap_or(1) } else { 1 };
+    fn new(trace: &'a Trace, looks: &'a Looks, meetings: &'a Meetings) -> Run<'a> {
         let mut starts = vec![0];
-        for rank in 0..ranks {
-            starts.push(starts[rank as usize] + trace.programme(rank).nodes().len());
+        for rank in looks.ranks() {
+            starts.push(starts[looks.place(rank)] + trace.programme(rank).nodes().len());
         }
-        let count = starts[ranks as usize];
+        let count = starts[starts.len() - 1];
         let mut run = Run {
             trace,
+            looks,
             meetings,
             followers: trace.programmes.iter().map(|one| one.followers()).collect(),
             starts,
@@ -62,14 +62,14 @@ impl<'a> Run<'a> {
             ready: Vec::new(),
             arrived: BTreeMap::new(),
         };
-        for rank in 0..ranks {
+        for rank in looks.ranks() {
             run.count(rank);
         }
         run
     }
 
     fn at(&self, (rank, node): Place) -> usize {
-        self.starts[rank as usize] + node as usize
+        self.starts[self.looks.place(rank)] + node as usize
     }
 
     fn work(&self, (rank, node): Place) -> &'a Work {
@@ -90,10 +90,8 @@ impl<'a> Run<'a> {
             let place = self.at((rank, *node));
             self.unmet[place] += 1;
         }
-        let nodes = 0..programme.nodes().len() as u32;
-        let free =
-            nodes.filter(|node| self.unmet[self.starts[rank as usize] + *node as usize] == 0);
-        let free: Vec<Place> = free.map(|node| (rank, node)).collect();
+        let places = (0..programme.nodes().len() as u32).map(|node| (rank, node));
+        let free: Vec<Place> = places.filter(|place| self.unmet[self.at(*place)] == 0).collect();
         self.ready.extend(free);
     }
 
@@ -108,7 +106,7 @@ impl<'a> Run<'a> {
 
     /// A rank has reached a collective, and is the last one perhaps.
     fn arrive(&mut self, place: Place, one: &Collective) {
-        if !self.meetings.collected {
+        if self.looks.is_own(one.group) {
             return self.finish(place);
         }
         let Some(key) = call_key(self.trace, place.0, one) else { return };
@@ -130,7 +128,7 @@ impl<'a> Run<'a> {
         }
         let (rank, node) = place;
         let trace = self.trace;
-        let programme = if trace.shared { 0 } else { rank as usize };
+        let programme = trace.programme_index(rank);
         for next in 0..self.followers[programme].of(node).len() {
             let next = self.followers[programme].of(node)[next];
             self.meet((rank, next));
@@ -177,7 +175,7 @@ impl<'a> Run<'a> {
     /// Tells of every circle that a walk along what stuck nodes wait for comes upon.
     fn circles(&self, findings: &mut Findings) {
         let mut seen = BTreeSet::new();
-        for rank in 0..self.starts.len() as u32 - 1 {
+        for rank in self.looks.ranks() {
             for node in 0..self.trace.programme(rank).nodes().len() as u32 {
                 if self.done[self.at((rank, node))] {
                     continue;

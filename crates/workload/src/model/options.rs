@@ -1,0 +1,158 @@
+//! Trainings as an experiment file tells them.
+
+use super::shape::{Experts, Model};
+use super::training::{Gradients, Pace, Recompute, Schedule, Training, Zero};
+use weft_units::options::Settled;
+use weft_units::{OptionError, OptionInfo, Options, Time};
+
+const fn option(key: &'static str, default: &'static str, meaning: &'static str) -> OptionInfo {
+    OptionInfo { key, default, meaning }
+}
+
+/// What a number of the model is without an option of its own.
+const MODELS_OWN: &str = "the model's";
+const FROM_OPERATIONS: &str = "from operations";
+
+/// All options of a training, for the catalogue.
+pub const TRAINING_OPTIONS: &[OptionInfo] = &[
+    option("model", "gpt2-small", "what is trained; the next ones change it"),
+    option("layers", MODELS_OWN, "how many layers"),
+    option("hidden", MODELS_OWN, "numbers that stand for a token"),
+    option("feed_forward", MODELS_OWN, "width of the MLP"),
+    option("heads", MODELS_OWN, "heads of attention"),
+    option("kv_heads", MODELS_OWN, "heads of keys and values"),
+    option("sequence", MODELS_OWN, "tokens in a sample"),
+    option("vocabulary", MODELS_OWN, "different tokens"),
+    option("positions", MODELS_OWN, "learned embeddings of positions; 0: none"),
+    option("tied", MODELS_OWN, "whether embedding and projection are one"),
+    option("gated", MODELS_OWN, "whether the MLP has a gate"),
+    option("biases", MODELS_OWN, "whether matrices and normalisations have biases"),
+    option("experts", MODELS_OWN, "MLPs of a layer, of which a token takes top_k; 0: just one"),
+    option("top_k", "2", "with experts: how many a token takes"),
+    option("global_batch", "64", "samples in an iteration"),
+    option("micro_batch", "1", "samples that a pipeline takes at once"),
+    option("tensor", "1", "ranks that share a layer's tensors"),
+    option("expert", "1", "data-parallel ranks that share the experts"),
+    option("pipeline", "1", "pipeline stages"),
+    option(
+        "zero",
+        "0",
+        "what data-parallel ranks share: 0 nothing, 1 optimizer, 2 and gradients, 3 and parameters",
+    ),
+    option("sequence_parallel", "false", "whether activations are cut along the sequence"),
+    option("recompute", "none", "computed again backward: none, selective or full"),
+    option("gradients", "fp32", "what gradients are reduced in: bf16 or fp32"),
+    option("overlap", "true", "whether gradients are reduced during the backward pass"),
+    option("bucket", "25MiB", "with overlap: gradients that are reduced together, at least"),
+    option("schedule", "1f1b", "order of micro-batches: gpipe or 1f1b"),
+    option("peak", "312e12", "floating-point operations that a rank could do in a second"),
+    option("efficiency", "0.5", "the share of them that it does"),
+    option("forward", FROM_OPERATIONS, "time of a layer forward, for a micro-batch"),
+    option("backward", FROM_OPERATIONS, "time of a layer backward"),
+    option("head_forward", "0ns", "with forward: time of projection and loss forward"),
+    option("head_backward", "0ns", "with forward: the same backward"),
+    option("update", "0ns", "time of the optimizer's step"),
+];
+
+impl Training {
+    /// The training that options tell, as an experiment file writes them, and all options as
+    /// they were understood. Whether it is possible, [`Training::generate`] says.
+    ///
+    /// # Errors
+    /// If an option is unknown, or a value is not what it takes.
+    pub fn settle(given: &[(&str, &str)]) -> Result<(Training, Settled), OptionError> {
+        let mut options = Options::new("training", TRAINING_OPTIONS, given)?;
+        let names: Vec<_> = super::MODELS.iter().map(|info| (info.name, info)).collect();
+        let info = options.choice("model", &names)?;
+        let mut training = Training::of(info.name, changed(info.model, &mut options)?);
+        training.global_batch = options.number("global_batch", ..)?.into();
+        training.micro_batch = options.number("micro_batch", ..)?;
+        training.degrees.tensor = options.number("tensor", ..)?;
+        training.degrees.expert = options.number("expert", ..)?;
+        training.degrees.pipeline = options.number("pipeline", ..)?;
+        training.sequence_parallel = options.flag("sequence_parallel")?;
+        training.read_choices(&mut options)?;
+        training.overlap = options.flag("overlap")?;
+        if training.overlap {
+            training.bucket = options.size("bucket")?;
+        }
+        training.pace = pace(&mut options)?;
+        training.update = options.time("update")?;
+        Ok((training, options.settle()?))
+    }
+
+    fn read_choices(&mut self, options: &mut Options<'_>) -> Result<(), OptionError> {
+        let zeros = [
+            ("0", Zero::Nothing),
+            ("1", Zero::Optimizer),
+            ("2", Zero::Gradients),
+            ("3", Zero::Parameters),
+        ];
+        let recompute = [
+            ("none", Recompute::Nothing),
+            ("selective", Recompute::Selective),
+            ("full", Recompute::Full),
+        ];
+        let schedules = [("gpipe", Schedule::GPipe), ("1f1b", Schedule::OneForwardOneBackward)];
+        self.zero = options.choice("zero", &zeros)?;
+        self.recompute = options.choice("recompute", &recompute)?;
+        let gradients = [("bf16", Gradients::Bf16), ("fp32", Gradients::Fp32)];
+        self.gradients = options.choice("gradients", &gradients)?;
+        self.schedule = options.choice("schedule", &schedules)?;
+        Ok(())
+    }
+}
+
+/// The model with the numbers that were given.
+fn changed(mut model: Model, options: &mut Options<'_>) -> Result<Model, OptionError> {
+    let numbers = [
+        ("layers", &mut model.layers),
+        ("hidden", &mut model.hidden),
+        ("feed_forward", &mut model.feed_forward),
+        ("heads", &mut model.heads),
+        ("kv_heads", &mut model.kv_heads),
+        ("sequence", &mut model.sequence),
+        ("vocabulary", &mut model.vocabulary),
+        ("positions", &mut model.positions),
+    ];
+    for (key, number) in numbers {
+        *number = options.number_if_given(key, ..)?.unwrap_or(*number);
+    }
+    let flags =
+        [("tied", &mut model.tied), ("gated", &mut model.gated), ("biases", &mut model.biases)];
+    for (key, flag) in flags {
+        if options.has(key) {
+            *flag = options.flag(key)?;
+        }
+    }
+    match options.number_if_given("experts", ..)? {
+        None => {}
+        Some(0) => model.experts = None,
+        Some(count) => {
+            model.experts = Some(Experts { count, top_k: options.number("top_k", ..)? });
+        }
+    }
+    Ok(model)
+}
+
+fn pace(options: &mut Options<'_>) -> Result<Pace, OptionError> {
+    let given = ["forward", "backward"].map(|key| options.has(key));
+    let mut time = |key: &str| -> Result<Time, OptionError> {
+        match options.has(key) || key.starts_with("head") {
+            true => options.time(key),
+            false => Err(OptionError::new(key, "missing beside the other direction; give both")),
+        }
+    };
+    if given.contains(&true) {
+        return Ok(Pace::Given {
+            forward: time("forward")?,
+            backward: time("backward")?,
+            head_forward: time("head_forward")?,
+            head_backward: time("head_backward")?,
+        });
+    }
+    Ok(Pace::Operations {
+        peak: options.fraction("peak", ..)?,
+        efficiency: options.fraction("efficiency", ..)?,
+    })
+}

@@ -1,0 +1,264 @@
+//! How a model is trained, and on how many ranks that is possible.
+
+use super::shape::{MOST, Model};
+use super::sizes::Plan;
+use super::{refuse, stage};
+use crate::WorkloadError;
+use crate::trace::{Degrees, Trace};
+use weft_units::Time;
+
+/// What the data-parallel ranks share instead of holding copies (Rajbhandari et al. 2020).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Zero {
+    /// Nothing: gradients are all-reduced.
+    Nothing,
+    /// The optimizer's state.
+    Optimizer,
+    /// That and gradients: they are reduced after every micro-batch.
+    Gradients,
+    /// That and parameters: they are gathered whenever a layer needs them.
+    Parameters,
+}
+
+/// What is computed again in the backward pass instead of being kept (Korthikanti et al. 2022).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recompute {
+    /// Nothing.
+    Nothing,
+    /// The scores of attention.
+    Selective,
+    /// Every layer, with its tensor- and expert-parallel exchanges.
+    Full,
+}
+
+/// What gradients are reduced in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gradients {
+    /// 16 bits.
+    Bf16,
+    /// 32 bits.
+    Fp32,
+}
+
+/// In which order a stage takes its micro-batches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Schedule {
+    /// All forward, then all backward (Huang et al. 2019).
+    GPipe,
+    /// As soon as the pipeline is full, one forward and one backward by turns (Narayanan et al.
+    /// 2019, 2021).
+    OneForwardOneBackward,
+}
+
+/// How long computations take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pace {
+    /// As long as their operations take.
+    Operations {
+        /// Floating-point operations that a rank could do in a second.
+        peak: f64,
+        /// The share of them that it does, above 0 and up to 1.
+        efficiency: f64,
+    },
+    /// What was measured, of one micro-batch at one rank.
+    Given {
+        /// A layer forward, also where it is done again.
+        forward: Time,
+        /// A layer backward, with selective recomputation if there is any.
+        backward: Time,
+        /// The projection onto the vocabulary and the loss, forward.
+        head_forward: Time,
+        /// The same backward.
+        head_backward: Time,
+    },
+}
+
+/// The training of a model. [`Training::generate`] makes the trace of one iteration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Training {
+    /// What traces and errors call it.
+    pub name: String,
+    /// What is trained.
+    pub model: Model,
+    /// Samples in an iteration.
+    pub global_batch: u64,
+    /// Samples that a pipeline takes at once.
+    pub micro_batch: u32,
+    /// Tensor- and expert-parallel ranks and pipeline stages; the other ranks are data-parallel,
+    /// among whom the expert-parallel ones are.
+    pub degrees: Degrees,
+    /// What data-parallel ranks share.
+    pub zero: Zero,
+    /// Whether what is between tensor-parallel regions is cut along the sequence (Korthikanti
+    /// et al. 2022).
+    pub sequence_parallel: bool,
+    /// What is computed again.
+    pub recompute: Recompute,
+    /// What gradients are reduced in.
+    pub gradients: Gradients,
+    /// Whether gradients are reduced during the backward pass, and parameters gathered ahead
+    /// (ZeRO 3), rather than while the rank waits.
+    pub overlap: bool,
+    /// With overlap: gradients are reduced as soon as whole layers have so many bytes of them.
+    /// ZeRO 3 does not wait for more than one layer.
+    pub bucket: u64,
+    /// In which order micro-batches are taken.
+    pub schedule: Schedule,
+    /// How long computations take.
+    pub pace: Pace,
+    /// How long the optimizer's step takes at a rank.
+    pub update: Time,
+}
+
+/// Enough for any real iteration; every node of a programme costs memory.
+const MOST_NODES: u64 = 1 << 22;
+/// No more is needed for one step of a layer, and sums stay far from an overflow.
+const LONGEST: Time = Time::secs(1_000);
+
+impl Training {
+    /// The training of `model`, every rank for itself with a micro-batch of one sample, on an
+    /// A100 at half its 312 TFLOP/s: what to start from.
+    pub fn of(name: impl Into<String>, model: Model) -> Training {
+        Training {
+            name: name.into(),
+            model,
+            global_batch: 1,
+            micro_batch: 1,
+            degrees: Degrees::NONE,
+            zero: Zero::Nothing,
+            sequence_parallel: false,
+            recompute: Recompute::Nothing,
+            gradients: Gradients::Fp32,
+            overlap: true,
+            // PyTorch's DistributedDataParallel.
+            bucket: 25 << 20,
+            schedule: Schedule::OneForwardOneBackward,
+            pace: Pace::Operations { peak: 312e12, efficiency: 0.5 },
+            update: Time::ZERO,
+        }
+    }
+
+    /// One iteration on `ranks` ranks: a programme for each stage, in the order of stages.
+    ///
+    /// # Errors
+    /// If there can be no such model, if it cannot be cut as the degrees say, or if the batch
+    /// cannot be cut into micro-batches: with the key and the mend.
+    pub fn generate(&self, ranks: u32) -> Result<Trace, WorkloadError> {
+        let plan = self.plan(ranks)?;
+        let stages = 0..self.degrees.pipeline;
+        Ok(Trace {
+            name: self.name.clone(),
+            ranks: Some(ranks),
+            programmes: stages.map(|stage| stage::programme(&plan, stage)).collect(),
+            shared: false,
+            groups: stage::groups(),
+            degrees: self.degrees,
+            remarks: Vec::new(),
+        })
+    }
+
+    /// All that was wrong is refused here; what follows cannot fail.
+    fn plan(&self, ranks: u32) -> Result<Plan<'_>, WorkloadError> {
+        self.model.check()?;
+        if let Err(what) = self.degrees.check(ranks) {
+            return refuse("ranks", what);
+        }
+        self.check_split()?;
+        self.check_experts()?;
+        let micro_batches = self.micro_batches(self.degrees.data(ranks))?;
+        self.check_pace()?;
+        let plan = Plan::new(self, ranks, micro_batches);
+        if plan.largest() > 1 << 60 {
+            let what =
+                "a micro-batch of more than 2^60 bytes between two layers; use a smaller one";
+            return refuse("micro_batch", what);
+        }
+        match plan.longest() > LONGEST {
+            true => {
+                refuse("pace", format!("a step of a layer takes more than {LONGEST}; correct it"))
+            }
+            false => Ok(plan),
+        }
+    }
+
+    /// Whether layers and their matrices can be cut.
+    fn check_split(&self) -> Result<(), WorkloadError> {
+        let (Model { layers, heads, kv_heads, feed_forward, sequence, .. }, tensor) =
+            (self.model, self.degrees.tensor);
+        let stages = self.degrees.pipeline;
+        if !layers.is_multiple_of(stages) {
+            let what = format!("{layers} layers cannot be cut into {stages} stages; use a divisor");
+            return refuse("pipeline", what);
+        }
+        let cut = [("heads", heads), ("kv_heads", kv_heads), ("feed_forward", feed_forward)];
+        let sequence = self.sequence_parallel.then_some(("sequence", sequence));
+        for (key, count) in cut.into_iter().chain(sequence) {
+            if !count.is_multiple_of(tensor) {
+                let what = format!("{key} = {count} cannot be cut among {tensor} ranks");
+                return refuse("tensor", format!("{what}; use a divisor"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_experts(&self) -> Result<(), WorkloadError> {
+        let degree = self.degrees.expert;
+        match self.model.experts {
+            None if degree > 1 => {
+                refuse("expert", "the model has no experts; use 1, or give it some")
+            }
+            Some(experts) if !experts.count.is_multiple_of(degree) => {
+                let count = experts.count;
+                let what = format!("{count} experts cannot be cut among {degree} ranks");
+                refuse("expert", format!("{what}; use a divisor"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// How many micro-batches pass through each of `data` pipelines.
+    fn micro_batches(&self, data: u32) -> Result<u32, WorkloadError> {
+        let (batch, micro) = (self.global_batch, self.micro_batch);
+        if micro == 0 || micro > MOST {
+            return refuse("micro_batch", format!("{micro} is out of range; use 1 to {MOST}"));
+        }
+        let together = u64::from(micro) * u64::from(data);
+        if batch == 0 || !batch.is_multiple_of(together) {
+            return refuse(
+                "global_batch",
+                format!(
+                    "{batch} samples cannot be cut into micro-batches of {micro} for {data} \
+                     data-parallel ranks; use a multiple of {together}"
+                ),
+            );
+        }
+        let count = batch / together;
+        // A layer has up to 35 nodes a micro-batch, embedding and projection fewer.
+        let nodes = (u64::from(self.model.layers) + 2 * u64::from(self.degrees.pipeline)) * 35;
+        match u32::try_from(count).ok().filter(|_| count.saturating_mul(nodes) <= MOST_NODES) {
+            Some(count) => Ok(count),
+            None => refuse(
+                "global_batch",
+                format!("{count} micro-batches are too many; use fewer samples or larger ones"),
+            ),
+        }
+    }
+
+    fn check_pace(&self) -> Result<(), WorkloadError> {
+        if let Pace::Operations { peak, efficiency } = self.pace {
+            if !(peak.is_finite() && peak > 0.0) {
+                let what = format!("{peak} operations a second are not possible; use 312e12 or so");
+                return refuse("peak", what);
+            }
+            if !(efficiency > 0.0 && efficiency <= 1.0) {
+                let what =
+                    format!("{efficiency} is no share of the peak; use one above 0, up to 1");
+                return refuse("efficiency", what);
+            }
+        }
+        match self.update > LONGEST {
+            true => refuse("update", format!("{} is too long; use up to {LONGEST}", self.update)),
+            false => Ok(()),
+        }
+    }
+}

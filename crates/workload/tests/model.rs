@@ -1,0 +1,478 @@
+//! Training iterations: parameters, volumes and times by hand and by formula.
+
+mod ideal;
+mod training;
+
+use std::collections::BTreeMap;
+use training::{
+    FAST, FREE, MIXTRAL, busy, calls, degrees, end, generate, gpt2, llama, names, sends, volume,
+};
+use weft_units::Time;
+use weft_workload::model::{
+    Experts, GPT2_SMALL, Gradients, LLAMA2_7B, MODELS, Model, Pace, Recompute, Schedule, Training,
+    Zero,
+};
+use weft_workload::trace::{Trace, check, summarise};
+
+#[test]
+fn models_have_the_published_parameters() {
+    assert_eq!(GPT2_SMALL.parameters(), 124_439_808);
+    assert_eq!(LLAMA2_7B.parameters(), 6_738_415_616);
+    assert_eq!(MIXTRAL.parameters(), 46_702_792_704);
+    for info in MODELS {
+        assert_eq!(Model::named(info.name), Ok(info.model));
+    }
+    let line = Model::named("gpt5").unwrap_err().to_string();
+    assert_eq!(line, "model: unknown value \"gpt5\"; use one of gpt2-small, llama2-7b");
+}
+
+#[test]
+fn data_parallel_ranks_reduce_all_gradients() {
+    const WHOLE: u64 = 4 * 124_439_808;
+    let training = Training { overlap: false, ..gpt2() };
+    let trace = generate(&training, 16);
+    assert_eq!((trace.programmes.len(), trace.ranks), (1, Some(16)));
+    assert_eq!(calls(&trace, 0), BTreeMap::from([(("all-reduce", "data", WHOLE), 1)]));
+    let bf16 = Training { gradients: Gradients::Bf16, ..training };
+    assert_eq!(volume(&generate(&bf16, 16), 0, "all-reduce", "data"), WHOLE / 2);
+    // In buckets: the last normalisation joins the last layer's 7,087,872 parameters; embeddings
+    // come last.
+    let buckets = BTreeMap::from([
+        (("all-reduce", "data", 28_357_632), 1),
+        (("all-reduce", "data", 28_351_488), 11),
+        (("all-reduce", "data", 157_535_232), 1),
+    ]);
+    assert_eq!(calls(&generate(&gpt2(), 16), 0), buckets);
+    let large = Training { bucket: 100_000_000, ..gpt2() };
+    let trace = generate(&large, 16);
+    assert_eq!(calls(&trace, 0).values().sum::<u32>(), 4);
+    assert_eq!(volume(&trace, 0, "all-reduce", "data"), WHOLE);
+}
+
+#[test]
+fn gradients_are_reduced_once_however_many_micro_batches_there_are() {
+    let training = Training { global_batch: 256, ..gpt2() };
+    let trace = generate(&training, 16);
+    assert_eq!(volume(&trace, 0, "all-reduce", "data"), 4 * 124_439_808);
+    let forward = names(&trace, 0).iter().filter(|name| name.contains("layer 3 forward")).count();
+    assert_eq!(forward, 4);
+}
+
+#[test]
+fn zero_shares_optimizer_gradients_and_parameters() {
+    const P: u64 = 124_439_808;
+    for (zero, overlap, gathers, scatters) in [
+        (Zero::Optimizer, false, 1, 1),
+        (Zero::Optimizer, true, 1, 1),
+        (Zero::Gradients, false, 1, 2),
+        (Zero::Gradients, true, 1, 2),
+        (Zero::Parameters, false, 2 * 2, 2),
+        (Zero::Parameters, true, 2 * 2, 2),
+    ] {
+        // Two micro-batches.
+        let training = Training { zero, overlap, global_batch: 128, ..gpt2() };
+        let trace = generate(&training, 16);
+        assert_eq!(volume(&trace, 0, "all-gather", "data"), gathers * 2 * P, "{zero:?}");
+        assert_eq!(volume(&trace, 0, "reduce-scatter", "data"), scatters * 4 * P, "{zero:?}");
+        assert_eq!(volume(&trace, 0, "all-reduce", "data"), 0);
+    }
+    // ZeRO 3 goes layer by layer: embedding, 12 layers, last normalisation.
+    let three = generate(&Training { zero: Zero::Parameters, ..gpt2() }, 16);
+    assert_eq!(calls(&three, 0)[&("all-gather", "data", 2 * 7_087_872)], 2 * 12);
+    assert_eq!(calls(&three, 0)[&("reduce-scatter", "data", 4 * 7_087_872)], 12);
+    assert_eq!(calls(&three, 0).values().sum::<u32>(), 3 * 14);
+}
+
+/// Megatron's trace of GPT-2 has as many of the same sizes: 50 and 3.
+#[test]
+fn tensor_parallel_ranks_reduce_activations() {
+    let training = Training { degrees: degrees(4, 1, 1), global_batch: 4, ..gpt2() };
+    let trace = generate(&training, 4);
+    let expected = BTreeMap::from([
+        (("all-reduce", "tensor", 6_291_456), 4 * 12 + 2),
+        (("all-reduce", "tensor", 16_384), 3),
+    ]);
+    assert_eq!(calls(&trace, 0), expected);
+}
+
+#[test]
+fn llama_on_64_ranks() {
+    const A: u64 = 33_554_432;
+    let trace = generate(&Training { overlap: false, ..llama() }, 64);
+    assert_eq!(trace.programmes.len(), 2);
+    let first = BTreeMap::from([
+        (("all-reduce", "tensor", A), 16 * 4 * 8 + 8),
+        (("all-reduce", "data", 4 * 421_265_408), 1),
+    ]);
+    let last = BTreeMap::from([
+        (("all-reduce", "tensor", A), 16 * 4 * 8 + 8),
+        (("all-reduce", "tensor", 4 * 4096), 3 * 8),
+        // The last normalisation.
+        (("all-reduce", "data", 4 * (421_265_408 + 4096)), 1),
+    ]);
+    assert_eq!((calls(&trace, 0), calls(&trace, 1)), (first, last));
+    assert_eq!((sends(&trace, 0), sends(&trace, 1)), (vec![(32, A); 8], vec![(-32, A); 8]));
+    // P / (t p), but for the normalisations, which all ranks hold: 65 of 4096 numbers.
+    let mean = (421_265_408 + 421_269_504) / 2 - 65 * 4096 * 7 / 16;
+    assert_eq!(mean, 6_738_415_616u64 / 16);
+}
+
+#[test]
+fn sequence_parallel_ranks_gather_and_scatter() {
+    const A: u64 = 33_554_432;
+    let training = Training { sequence_parallel: true, overlap: false, ..llama() };
+    let trace = generate(&training, 64);
+    let count = |stage: usize, what| calls(&trace, stage)[&(what, "tensor", A)];
+    // 6 and 4 a layer and micro-batch; the embedding 1 and 1, the projection 2 and 1.
+    assert_eq!(
+        (count(0, "all-gather"), count(0, "reduce-scatter")),
+        (16 * 8 * 6 + 8, 16 * 8 * 4 + 8)
+    );
+    assert_eq!(
+        (count(1, "all-gather"), count(1, "reduce-scatter")),
+        (16 * 8 * 6 + 16, 16 * 8 * 4 + 8)
+    );
+    assert_eq!(volume(&trace, 0, "all-reduce", "tensor"), 0);
+    assert_eq!(volume(&trace, 1, "all-reduce", "tensor"), 3 * 8 * 16_384);
+    assert_eq!(sends(&trace, 0), vec![(32, A / 8); 8]);
+}
+
+#[test]
+fn recomputation_repeats_exchanges_and_operations() {
+    const A: u64 = 33_554_432;
+    let plain = generate(&llama(), 64);
+    let full = generate(&Training { recompute: Recompute::Full, ..llama() }, 64);
+    let selective = generate(&Training { recompute: Recompute::Selective, ..llama() }, 64);
+    assert_eq!(calls(&full, 0)[&("all-reduce", "tensor", A)], 16 * 6 * 8 + 8);
+    assert_eq!(calls(&selective, 0), calls(&plain, 0));
+    // By token: 2 for each weight of a matrix, and 4 s h for the scores.
+    let scores = 4 * 4096 * 4096;
+    let layer = 2 * (4 * 4096 * 4096 + 3 * 4096 * 11_008) + scores;
+    let head = 2 * 32_000 * 4096;
+    let tokens = 4096 * 8 / 8;
+    let operations = |trace: &Trace| summarise(trace).operations;
+    assert_eq!(operations(&plain), tokens * 3 * (16 * layer + head));
+    assert_eq!(operations(&full), tokens * (16 * 4 * layer + 3 * head));
+    assert_eq!(operations(&selective), tokens * (16 * (3 * layer + scores) + 3 * head));
+    // Where layers are not cut, too.
+    let whole = Training { degrees: degrees(1, 1, 2), ..llama() };
+    let selective = Training { recompute: Recompute::Selective, ..whole.clone() };
+    let more = operations(&generate(&selective, 64)) - operations(&generate(&whole, 64));
+    assert_eq!(more, 4096 * 16 * scores);
+}
+
+/// Narayanan et al. (2021), without recomputation: 72 B s L h^2 (1 + s / 6h + V / 12Lh).
+#[test]
+fn operations_are_the_well_known_ones() {
+    let (b, s, l, h, v) = (4, 1024, 12, 768, 50_257);
+    let formula = 72 * b * s * l * h * h + 12 * b * s * s * l * h + 6 * b * s * h * v;
+    let trace = generate(&gpt2(), 16);
+    assert_eq!(summarise(&trace).operations, formula);
+    // At half of 312 TFLOP/s.
+    let seconds = formula as f64 / 156e12;
+    assert!((busy(&trace, 0).as_secs_f64() - seconds).abs() < 1e-9);
+}
+
+#[test]
+fn first_and_last_stage_agree_on_tied_embeddings() {
+    let training = Training { degrees: degrees(1, 1, 4), ..gpt2() };
+    let trace = generate(&training, 16);
+    let ends = |stage| volume(&trace, stage, "all-reduce", "ends");
+    assert_eq!([0, 1, 2, 3].map(ends), [4 * 50_257 * 768, 0, 0, 4 * 50_257 * 768]);
+    let members = |rank| trace.members(4, rank).map(|all| all.iter().collect::<Vec<u32>>());
+    assert_eq!((members(1), members(13)), (Some(vec![1, 13]), Some(vec![1, 13])));
+    assert_eq!((members(4), members(11)), (None, None));
+    // Cut in two, the larger part; not tied, nothing.
+    let cut = generate(&Training { degrees: degrees(2, 1, 2), ..gpt2() }, 16);
+    assert_eq!(volume(&cut, 0, "all-reduce", "ends"), 4 * 25_129 * 768);
+    assert_eq!(volume(&generate(&llama(), 64), 0, "all-reduce", "ends"), 0);
+}
+
+#[test]
+fn tokens_go_to_their_experts_and_back() {
+    let training = Training {
+        degrees: degrees(2, 4, 1),
+        global_batch: 16,
+        overlap: false,
+        ..Training::of("mixtral", MIXTRAL)
+    };
+    // 8 data-parallel ranks with 2 micro-batches; 2 hold the same experts.
+    let trace = generate(&training, 16);
+    let calls = calls(&trace, 0);
+    assert_eq!(calls[&("all-to-all", "expert", 33_554_432 * 2 / 2)], 32 * 4 * 2);
+    let expert = 3 * 4096 * 14_336;
+    let dense = (2 * 4096 * 4096 + 2 * 4096 * 1024) / 2 + 8 * 4096 + 2 * 4096;
+    assert_eq!(calls[&("all-reduce", "expert-data", 4 * 32 * 2 * expert / 2)], 1);
+    assert_eq!(calls[&("all-reduce", "data", 4 * (32 * dense + 32_000 * 4096 + 4096))], 1);
+}
+
+#[test]
+fn nodes_have_readable_names() {
+    let trace = generate(&gpt2(), 16);
+    let all = names(&trace, 0);
+    assert_eq!(all[3], "layer 3 forward, micro-batch 0");
+    assert_eq!(all.last().map(String::as_str), Some("optimizer step"));
+    let all = names(&generate(&llama(), 64), 1);
+    assert_eq!(
+        all[..3],
+        [
+            "receive activations, micro-batch 0",
+            "layer 16 attention forward, micro-batch 0",
+            "layer 16 attention forward all-reduce, micro-batch 0",
+        ]
+    );
+    assert!(all.contains(&"gradients to layer 20 all-reduce, micro-batch 7".to_owned()));
+}
+
+/// (m + p - 1) (forward + backward), with communication that costs nothing.
+#[test]
+fn pipelines_have_the_bubble_of_the_formula() {
+    for schedule in [Schedule::GPipe, Schedule::OneForwardOneBackward] {
+        for (stages, micro_batches) in [(1, 3), (2, 1), (3, 8), (4, 2), (6, 12), (12, 5)] {
+            let (forward, backward) = (Time::us(3), Time::us(7));
+            let training = Training {
+                global_batch: 2 * 4 * micro_batches,
+                degrees: degrees(2, 1, stages),
+                schedule,
+                pace: Pace::Given {
+                    forward,
+                    backward,
+                    head_forward: Time::ZERO,
+                    head_backward: Time::ZERO,
+                },
+                update: Time::us(5),
+                ..gpt2()
+            };
+            let layers = 12 / u64::from(stages);
+            let turns = micro_batches + u64::from(stages) - 1;
+            let expected = Time::us(turns * layers * 10 + 5);
+            assert_eq!(end(generate(&training, 4 * stages), FREE), expected);
+            let again = Training { recompute: Recompute::Full, ..training };
+            let expected = Time::us(turns * layers * 13 + 5);
+            assert_eq!(end(generate(&again, 4 * stages), FREE), expected);
+        }
+    }
+}
+
+#[test]
+fn one_forward_one_backward_holds_few_micro_batches() {
+    let training = Training { degrees: degrees(1, 1, 4), global_batch: 4 * 4 * 8, ..gpt2() };
+    let order = |training: &Training, stage| {
+        let all = names(&generate(training, 16), stage);
+        let of_layer = |name: &&String| name.starts_with("layer 4 ");
+        all.iter().filter(of_layer).map(|name| name[8..9].to_owned()).collect::<String>()
+    };
+    let all_at_once = Training { schedule: Schedule::GPipe, ..training.clone() };
+    assert_eq!(order(&training, 1), "fffbfbfbfbfbfbbb");
+    assert_eq!(order(&all_at_once, 1), "ffffffffbbbbbbbb");
+}
+
+#[test]
+fn overlap_hides_communication() {
+    for zero in [Zero::Nothing, Zero::Optimizer, Zero::Gradients, Zero::Parameters] {
+        let overlapped = Training { zero, global_batch: 32, ..gpt2() };
+        let waiting = Training { overlap: false, ..overlapped.clone() };
+        let (overlapped, waiting) = (generate(&overlapped, 4), generate(&waiting, 4));
+        let least = busy(&overlapped, 0);
+        let (overlapped, waiting) = (end(overlapped, FAST), end(waiting, FAST));
+        assert!(least < overlapped && overlapped < waiting, "{zero:?}: {overlapped}, {waiting}");
+    }
+}
+
+/// ZeRO 3: while a layer is computed, the next one is gathered, and not the one after it.
+#[test]
+fn parameters_are_gathered_one_layer_ahead() {
+    let waits = |overlap| {
+        let training = Training { zero: Zero::Parameters, overlap, ..gpt2() };
+        let trace = generate(&training, 16);
+        let all = names(&trace, 0);
+        let at = all.iter().position(|name| name.starts_with("layer 5 forward parameters"));
+        let waits = trace.programmes[0].waits(at.expect("it is gathered") as u32).iter();
+        waits.map(|node| all[*node as usize].clone()).collect::<Vec<String>>()
+    };
+    let (third, fourth) = ("layer 3 forward, micro-batch 0", "layer 4 forward, micro-batch 0");
+    let gather = "layer 4 forward parameters all-gather, micro-batch 0";
+    assert_eq!(
+        (waits(true), waits(false)),
+        (vec![third.into(), gather.into()], vec![gather.into(), fourth.into()])
+    );
+}
+
+#[test]
+fn trainings_are_read_from_options() {
+    let (training, settled) = Training::settle(&[]).expect("defaults");
+    assert_eq!(training, Training { global_batch: 64, ..Training::of("gpt2-small", GPT2_SMALL) });
+    let given: Vec<(&str, &str)> =
+        settled.iter().map(|(key, text)| (*key, text.as_str())).collect();
+    assert_eq!(Training::settle(&given).expect("as settled"), (training, settled.clone()));
+    let given = [
+        ("model", "llama2-7b"),
+        ("layers", "16"),
+        ("experts", "8"),
+        ("tied", "true"),
+        ("zero", "3"),
+        ("overlap", "false"),
+        ("schedule", "gpipe"),
+        ("forward", "3us"),
+        ("backward", "7us"),
+        ("head_forward", "1us"),
+        ("tensor", "8"),
+    ];
+    let experts = Some(Experts { count: 8, top_k: 2 });
+    let expected = Training {
+        model: Model { layers: 16, experts, tied: true, ..LLAMA2_7B },
+        global_batch: 64,
+        zero: Zero::Parameters,
+        overlap: false,
+        schedule: Schedule::GPipe,
+        pace: Pace::Given {
+            forward: Time::us(3),
+            backward: Time::us(7),
+            head_forward: Time::us(1),
+            head_backward: Time::ZERO,
+        },
+        degrees: degrees(8, 1, 1),
+        ..Training::of("llama2-7b", LLAMA2_7B)
+    };
+    assert_eq!(Training::settle(&given).expect("a training").0, expected);
+    for (given, expected) in [
+        (&[("forward", "1us")][..], "backward: missing beside the other direction; give both"),
+        (&[("top_k", "2")], "top_k: does nothing here; remove it"),
+        (&[("zero", "4")], "zero: unknown value \"4\"; use one of 0, 1, 2, 3"),
+        (
+            &[("forward", "1us"), ("backward", "1us"), ("peak", "1e12")],
+            "peak: does nothing here; remove it",
+        ),
+    ] {
+        assert_eq!(Training::settle(given).expect_err(expected).to_string(), expected);
+    }
+}
+
+#[test]
+fn stages_share_programmes_among_many_ranks() {
+    let training = Training {
+        degrees: degrees(8, 1, 8),
+        global_batch: 8 * 16,
+        ..Training::of("llama", LLAMA2_7B)
+    };
+    let trace = generate(&training, 512);
+    assert_eq!((trace.programmes.len(), trace.block()), (8, 64));
+    assert_eq!([0, 63, 64, 511].map(|rank| trace.programme_index(rank)), [0, 0, 1, 7]);
+    assert!(check(&trace).is_clean());
+    let summary = summarise(&trace);
+    assert_eq!(
+        (summary.sends, summary.sends),
+        (summary.receives, (64 * 14 * 16, (64 * 14 * 16) << 25))
+    );
+    let data: u64 = summary
+        .collectives
+        .iter()
+        .filter(|row| row.group == "data")
+        .filter_map(|row| row.calls)
+        .sum();
+    // 64 instances, of four layers' buckets each, and of embedding and projection.
+    assert_eq!(data, 64 * 4 + 8 + 8);
+    let line = trace.for_ranks(256).unwrap_err().to_string();
+    assert_eq!(line, "llama: the trace has 512 ranks, not 256; use as many");
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_one_line() {
+    let refused = |training: Training, ranks: u32, expected: &str| {
+        let line = training.generate(ranks).expect_err(expected).to_string();
+        assert_eq!(line, expected);
+    };
+    let model = |change: &dyn Fn(&mut Model)| {
+        let mut training = gpt2();
+        change(&mut training.model);
+        training
+    };
+    let arranged = |tensor, expert, pipeline| Training {
+        degrees: degrees(tensor, expert, pipeline),
+        ..gpt2()
+    };
+    refused(gpt2(), 0, "ranks: ranks and degrees of parallelism must be at least 1");
+    refused(
+        arranged(4, 1, 3),
+        16,
+        "ranks: 16 ranks cannot be arranged with 4 tensor-parallel ranks and 3 pipeline stages; \
+         use a multiple of 12",
+    );
+    refused(arranged(8, 1, 1), 16, "tensor: heads = 12 cannot be cut among 8 ranks; use a divisor");
+    refused(
+        arranged(1, 1, 8),
+        16,
+        "pipeline: 12 layers cannot be cut into 8 stages; use a divisor",
+    );
+    refused(arranged(1, 2, 1), 16, "expert: the model has no experts; use 1, or give it some");
+    refused(
+        Training { degrees: degrees(1, 16, 1), ..Training::of("m", MIXTRAL) },
+        16,
+        "expert: 8 experts cannot be cut among 16 ranks; use a divisor",
+    );
+    refused(
+        Training {
+            sequence_parallel: true,
+            degrees: degrees(4, 1, 1),
+            ..model(&|m| m.sequence = 1023)
+        },
+        16,
+        "tensor: sequence = 1023 cannot be cut among 4 ranks; use a divisor",
+    );
+    for batch in [0, 65] {
+        refused(
+            Training { global_batch: batch, ..gpt2() },
+            16,
+            &format!(
+                "global_batch: {batch} samples cannot be cut into micro-batches of 4 for 16 \
+                 data-parallel ranks; use a multiple of 64"
+            ),
+        );
+    }
+    refused(
+        Training { global_batch: 64 << 30, ..gpt2() },
+        16,
+        "global_batch: 1073741824 micro-batches are too many; use fewer samples or larger ones",
+    );
+    refused(
+        Training { micro_batch: 0, ..gpt2() },
+        16,
+        "micro_batch: 0 is out of range; use 1 to 16777216",
+    );
+    refused(model(&|m| m.layers = 0), 16, "layers: 0 is out of range; use 1 to 16777216");
+    refused(model(&|m| m.heads = 5), 16, "heads: 5 heads cannot share 768 numbers; use a divisor");
+    refused(
+        model(&|m| m.kv_heads = 5),
+        16,
+        "kv_heads: 5 cannot be shared by 12 heads; use a divisor",
+    );
+    refused(
+        model(&|m| m.sequence = 2048),
+        16,
+        "positions: 1024 are too few for 2048 tokens; use 0, or 2048 or more",
+    );
+    refused(
+        model(&|m| m.experts = Some(Experts { count: 2, top_k: 3 })),
+        16,
+        "top_k: a token cannot take 3 of 2; use fewer",
+    );
+    refused(
+        model(&|m| (m.layers, m.feed_forward, m.hidden) = (1 << 24, 1 << 20, 768 << 10)),
+        16,
+        "layers: more than 2^53 parameters; make the model smaller",
+    );
+    let pace =
+        |peak, efficiency| Training { pace: Pace::Operations { peak, efficiency }, ..gpt2() };
+    refused(pace(0.0, 0.5), 16, "peak: 0 operations a second are not possible; use 312e12 or so");
+    refused(
+        pace(312e12, 1.5),
+        16,
+        "efficiency: 1.5 is no share of the peak; use one above 0, up to 1",
+    );
+    refused(pace(1.0, 0.5), 16, "pace: a step of a layer takes more than 1000s; correct it");
+    refused(
+        Training { update: Time::MAX, ..gpt2() },
+        16,
+        "update: 18446744073709551615ps is too long; use up to 1000s",
+    );
+}
