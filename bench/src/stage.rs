@@ -38,6 +38,7 @@ impl Stage {
         RunConfig {
             fabric: &self.fabric,
             workload: &self.workload,
+            job: None,
             switch: self.switch(&case.network),
             packet: PACKET,
             transport: TransportConfig {
