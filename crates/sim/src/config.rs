@@ -55,10 +55,15 @@ impl RunConfig<'_> {
 pub struct JobConfig<'a> {
     /// What the ranks do.
     pub job: &'a Job,
-    /// The host of each rank; several ranks of one host share its NIC.
+    /// The host of each rank: its NIC, which several ranks may share.
     pub hosts: Vec<HostId>,
-    /// Between ranks of one host.
+    /// The server of each rank. Ranks of one host are in one server; ranks of one server talk
+    /// over its scale-up links and not over the fabric.
+    pub servers: Vec<u32>,
+    /// Between ranks of one server.
     pub scale_up: ScaleUp,
+    /// Whether there is to be a result for each message, which takes memory.
+    pub each_message: bool,
 }
 
 /// The links inside a server (NVLink, say): every rank has one, and sends one message after the

@@ -5,10 +5,13 @@ use crate::engine::{Delivered, Engine};
 use crate::event::ReceiverId;
 use crate::jobs;
 use crate::losses::Losses;
-use crate::outcome::{MessageResult, Outcome, PortResult, Series, Totals};
+use crate::outcome::{MessageResult, Outcome, PortResult, RankMessage, Series, Totals};
 use crate::ports::Ports;
 use crate::probes::samples_until;
+use crate::ranks::Ranks;
+use crate::records;
 use crate::simulation::Halt;
+use crate::spread::Spread;
 use crate::world::World;
 use weft_units::{IdVec, MessageId, PortId, Time};
 
@@ -24,22 +27,25 @@ pub(crate) fn outcome<Q, P: Ports>(
     mut engines: Vec<Engine<Q, P>>,
 ) -> Result<Outcome, Halt> {
     let end = engines.iter().map(|engine| engine.now).max().unwrap_or(Time::ZERO);
-    let ranks = || engines.iter().filter_map(|engine| engine.ranks.as_ref());
     if engines.iter().any(Engine::is_unfinished) {
         return Err(Halt::Stalled(jobs::diagnose(world, &engines, end)));
     }
     let ports = port_results(world, &engines, end);
     let messages = messages(world, &engines);
     let mut totals = totals(&engines, &ports);
-    let mut nodes: Vec<_> = ranks().flat_map(|ranks| ranks.nodes().iter().copied()).collect();
+    let (rank_messages, durations) = rank_messages(world, &mut engines);
+    let mut nodes: Vec<_> =
+        ranks(&engines).flat_map(|ranks| ranks.nodes().iter().copied()).collect();
     nodes.sort_unstable();
     let received = messages.iter().map(|message| message.received);
     let finished = nodes.iter().map(|node| node.finished);
     totals.cct = received.chain(finished).max().unwrap_or(Time::ZERO);
     check_conservation(world, &engines, &ports, &totals);
-    let last = messages.iter().map(|message| message.sent).max().unwrap_or(Time::ZERO);
+    let posted = rank_messages.iter().map(|message| &message.result);
+    let last = messages.iter().chain(posted).map(|message| message.sent).max();
+    let last = last.unwrap_or(Time::ZERO).max(totals.cct);
     let series = series(world, &mut engines, last);
-    Ok(Outcome { messages, nodes, ports, series, totals })
+    Ok(Outcome { messages, nodes, rank_messages, durations, ports, series, totals })
 }
 
 /// In the order of the fabric's ports.
@@ -64,12 +70,42 @@ fn messages<Q, P: Ports>(
         jobs::result(sending, receiving)
     };
     let mut messages = world.config.workload.messages().enumerate().map(result).collect();
-    // What ranks post is no message of the workload.
     if world.config.job.is_none() {
         add_losses(world, engines, &mut messages);
         add_reordering(engines, &mut messages);
     }
     messages
+}
+
+/// What ranks sent, and how long it took. Nothing more comes for what stands in any place.
+fn rank_messages<Q, P: Ports>(
+    world: &World,
+    engines: &mut [Engine<Q, P>],
+) -> (Vec<RankMessage>, Spread) {
+    if world.config.job.is_none() {
+        return (Vec::new(), Spread::default());
+    }
+    for engine in engines.iter_mut() {
+        let Engine { ranks, jobs, receivers, .. } = engine;
+        let records = &mut ranks.as_mut().expect("a job").records;
+        jobs.all_receiving().for_each(|receiving| records.add_received(receiving));
+        for (from, flows) in receivers.iter().enumerate() {
+            for (number, flow) in (0..).zip(flows) {
+                records.add_reordering(from, number, flow.reordering);
+            }
+        }
+    }
+    let losses = engines.iter().flat_map(|engine| [engine.ports.losses(), &engine.losses]);
+    let losses = losses.flat_map(Losses::all).map(|(dst, flow, count)| {
+        let (id, domain) = (ReceiverId(flow), usize::from(world.cut.hosts[dst].domain));
+        let records = &engines[domain].ranks.as_ref().expect("a job").records;
+        (records.served(id.domain(), id.number() as u32), count)
+    });
+    records::join(ranks(engines).map(|ranks| &ranks.records).collect(), losses)
+}
+
+fn ranks<'e, 'a, Q, P>(engines: &'e [Engine<'a, Q, P>]) -> impl Iterator<Item = &'e Ranks<'a>> {
+    engines.iter().filter_map(|engine| engine.ranks.as_ref())
 }
 
 /// Losses are noted by queue pair, where they happen.

@@ -52,8 +52,10 @@ pub(crate) struct Sending {
 pub(crate) struct Receiving {
     pub(crate) message: MessageId,
     bytes_missing: u64,
-    spurious: u32,
-    received: Time,
+    pub(crate) spurious: u32,
+    /// Of ranks' messages.
+    pub(crate) posted: Time,
+    pub(crate) received: Time,
     /// Of queue pairs whose places others have.
     reordering: Reordering,
 }
@@ -71,7 +73,7 @@ impl Jobs {
             let unmet = world.dependents.unmet()[id];
             sender.sending.push(Sending::new(id, world.receiving[id], message.bytes, unmet));
             let receiving = &mut all[usize::from(dst.domain)].receiving[usize::from(src.domain)];
-            receiving.push(Receiving::new(id, message.bytes));
+            receiving.push(Receiving::new(id, message.bytes, Time::ZERO));
         }
         all
     }
@@ -90,13 +92,25 @@ impl Jobs {
     pub(crate) fn put_sending(&mut self, id: SendingId, sending: Sending) {
         self.sending[id] = sending;
     }
-    /// The same at the receiver, where the place may be new.
-    pub(crate) fn put_receiving(&mut self, from: usize, number: u32, receiving: Receiving) {
+    /// The same at the receiver, where the place may be new; returns whose it was.
+    pub(crate) fn put_receiving(
+        &mut self,
+        from: usize,
+        number: u32,
+        receiving: Receiving,
+    ) -> Option<Receiving> {
         let list = &mut self.receiving[from];
         match list.get_mut(number as usize) {
-            Some(place) => *place = receiving,
-            None => list.push(receiving),
+            Some(place) => Some(std::mem::replace(place, receiving)),
+            None => {
+                list.push(receiving);
+                None
+            }
         }
+    }
+    /// All messages at their receivers, as far as their places have no others.
+    pub(crate) fn all_receiving(&self) -> impl Iterator<Item = &Receiving> {
+        self.receiving.iter().flatten()
     }
     /// A queue pair of `message` is over. Returns whether nothing of the message is left.
     pub(crate) fn end_piece(&mut self, message: SendingId) -> bool {
@@ -150,10 +164,18 @@ impl Sending {
     }
 }
 
+impl Sending {
+    /// What its sender knows of it.
+    pub(crate) fn result(&self) -> MessageResult {
+        let Sending { posted, sent, pieces, retransmits, .. } = *self;
+        MessageResult { posted, sent, pieces, retransmits, ..MessageResult::default() }
+    }
+}
+
 impl Receiving {
-    pub(crate) fn new(message: MessageId, bytes: u64) -> Receiving {
+    pub(crate) fn new(message: MessageId, bytes: u64, posted: Time) -> Receiving {
         let (received, reordering) = (Time::ZERO, Reordering::default());
-        Receiving { message, bytes_missing: bytes, spurious: 0, received, reordering }
+        Receiving { message, bytes_missing: bytes, spurious: 0, posted, received, reordering }
     }
 }
 
@@ -170,15 +192,11 @@ pub(crate) fn start<Q: EventQueue, P>(world: &World, domains: &mut [Engine<Q, P>
 /// The result of a message, from what its sender and its receiver know.
 pub(crate) fn result(sending: &Sending, receiving: &Receiving) -> MessageResult {
     MessageResult {
-        posted: sending.posted,
         received: receiving.received,
-        sent: sending.sent,
-        pieces: sending.pieces,
-        retransmits: sending.retransmits,
         spurious: receiving.spurious,
         reordered: receiving.reordering.packets,
         farthest: receiving.reordering.farthest,
-        ..MessageResult::default()
+        ..sending.result()
     }
 }
 

@@ -54,7 +54,9 @@ pub mod ports;
 mod probes;
 pub mod queue;
 mod ranks;
+mod records;
 mod simulation;
+mod spread;
 mod windows;
 mod world;
 
@@ -62,3 +64,4 @@ pub use config::*;
 pub use cut::InLink;
 pub use outcome::*;
 pub use simulation::{Halt, Simulation, useful_threads};
+pub use spread::Spread;

@@ -37,6 +37,7 @@ pub(crate) struct Announcement {
     pub(crate) message: MessageId,
     /// Payload.
     pub(crate) bytes: u64,
+    pub(crate) posted: Time,
     /// To whom.
     pub(crate) rank: u32,
     pub(crate) receipt: Receipt,

@@ -1,6 +1,7 @@
 //! What a run leaves behind.
 
-use weft_units::{IdVec, MessageId, PortId, Time};
+use crate::spread::Spread;
+use weft_units::{HostId, IdVec, MessageId, PortId, Time};
 
 /// The result of one run. A function of the [`crate::RunConfig`] alone, to the byte.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -9,6 +10,10 @@ pub struct Outcome {
     pub messages: IdVec<MessageId, MessageResult>,
     /// One for each node of each rank, by rank and node, if there is a job.
     pub nodes: Vec<NodeResult>,
+    /// One for each message that ranks sent over the fabric, by name, if they were asked for.
+    pub rank_messages: Vec<RankMessage>,
+    /// Of those, from post to receipt, if they were not.
+    pub durations: Spread,
     /// One for each port of the fabric.
     pub ports: IdVec<PortId, PortResult>,
     /// Sampled queues and buffers: first the ports, then the switches of the probes.
@@ -28,6 +33,25 @@ pub struct NodeResult {
     pub begun: Time,
     /// When it was done.
     pub finished: Time,
+}
+
+/// A message that a rank sent over the fabric, and what became of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RankMessage {
+    /// The `k`-th message of host `h`, both from 0, is named `k` times the number of hosts plus `h`.
+    pub message: MessageId,
+    /// The rank that sent it.
+    pub src: u32,
+    /// The rank that received it.
+    pub dst: u32,
+    /// Their hosts.
+    pub hosts: (HostId, HostId),
+    /// For which node of the sender's programme.
+    pub node: u32,
+    /// Payload.
+    pub bytes: u64,
+    /// What became of it.
+    pub result: MessageResult,
 }
 
 /// What became of a message.

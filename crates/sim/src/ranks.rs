@@ -1,8 +1,8 @@
 //! Jobs: ranks at work on hosts, and what they make of messages.
 //!
 //! The ranks of a host are held where the host is. What a rank does follows from what happens at
-//! its host alone, so that nothing depends on the cut. Ranks of one host talk over its scale-up
-//! links: each rank sends one message after the other, at their rate.
+//! its host alone, so that nothing depends on the cut. Ranks of one server talk over its
+//! scale-up links: each rank sends one message after the other, at their rate.
 //!
 //! Invariant: whatever happens to a rank at one time is handled by one event of it, in the order
 //! in which it was told.
@@ -15,6 +15,7 @@ use crate::mail::Announcement;
 use crate::outcome::NodeResult;
 use crate::ports::Ports;
 use crate::queue::EventQueue;
+use crate::records::{Owner, Records};
 use crate::world::World;
 use std::collections::BTreeMap;
 use weft_balance::plan::Post;
@@ -33,7 +34,7 @@ pub(crate) struct Ranks<'a> {
     /// Messages that each of the fabric's hosts has posted.
     posted: Vec<u32>,
     /// Whose message it is, by [`SendingId`].
-    sent: Vec<(u32, Sent)>,
+    owners: Vec<Owner>,
     /// For whom it is, by [`ReceivingId`].
     receipts: Vec<Vec<(u32, Receipt)>>,
     free_sending: Vec<SendingId>,
@@ -46,6 +47,7 @@ pub(crate) struct Ranks<'a> {
     actions: Vec<Action>,
     begun: BTreeMap<(u32, u32), Time>,
     nodes: Vec<NodeResult>,
+    pub(crate) records: Records,
 }
 
 /// Something that happens to a rank.
@@ -69,7 +71,7 @@ impl<'a> Ranks<'a> {
             due: vec![BTreeMap::new(); ranks],
             busy: vec![Time::ZERO; ranks],
             posted: vec![0; world.config.fabric.hosts() as usize],
-            sent: Vec::new(),
+            owners: Vec::new(),
             receipts: vec![Vec::new(); domains],
             free_sending: Vec::new(),
             free_receiving: vec![Vec::new(); domains],
@@ -78,6 +80,7 @@ impl<'a> Ranks<'a> {
             actions: Vec::new(),
             begun: BTreeMap::new(),
             nodes: Vec::new(),
+            records: Records::new(config.each_message, domains),
         })
     }
     /// Whether some node is not done.
@@ -176,18 +179,20 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
         let hosts = &ranks.config.hosts;
         let (from, to) = (hosts[src as usize], hosts[dst as usize]);
         self.life.sign(self.now);
-        if from == to {
+        let servers = &ranks.config.servers;
+        if servers[src as usize] == servers[dst as usize] {
             return self.scale_up((src, dst), bytes, sent, receipt);
         }
         let message = self.name_message(from);
         let receiving = self.announce(to, message, bytes, (dst, receipt));
-        let sending = self.add_sending(Sending::new(message, receiving, bytes, 0), (src, sent));
+        let owner = Owner { src, dst, sent };
+        let sending = self.add_sending(Sending::new(message, receiving, bytes, 0), owner);
         self.jobs.post(sending, self.now);
         let post = Post { message, dst: to, bytes, tag: sending.0 };
         self.plan(self.world.cut.hosts[from].own, post);
     }
 
-    /// Between ranks of one host.
+    /// Between ranks of one server.
     fn scale_up(&mut self, (src, dst): (u32, u32), bytes: u64, sent: Sent, receipt: Receipt) {
         let ranks = self.ranks.as_mut().expect("a job");
         let link = ranks.config.scale_up;
@@ -223,7 +228,8 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             *told += 1;
             *told - 1
         });
-        let announcement = Announcement { number, message, bytes, rank, receipt };
+        let posted = self.now;
+        let announcement = Announcement { number, message, bytes, posted, rank, receipt };
         if domain == self.own {
             self.hear(usize::from(domain), &announcement);
         } else {
@@ -234,25 +240,30 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
 
     /// Domain `from` tells of a message to one of this domain's hosts.
     pub(crate) fn hear(&mut self, from: usize, announcement: &Announcement) {
-        let Announcement { number, message, bytes, rank, receipt } = *announcement;
-        self.jobs.put_receiving(from, number, Receiving::new(message, bytes));
-        let receipts = &mut self.ranks.as_mut().expect("a job").receipts[from];
+        let Announcement { number, message, bytes, posted, rank, receipt } = *announcement;
+        let receiving = Receiving::new(message, bytes, posted);
+        let over = self.jobs.put_receiving(from, number, receiving);
+        let ranks = self.ranks.as_mut().expect("a job");
+        if let Some(over) = over {
+            ranks.records.add_received(&over);
+        }
+        let receipts = &mut ranks.receipts[from];
         match receipts.get_mut(number as usize) {
             Some(place) => *place = (rank, receipt),
             None => receipts.push((rank, receipt)),
         }
     }
 
-    fn add_sending(&mut self, sending: Sending, owner: (u32, Sent)) -> SendingId {
+    fn add_sending(&mut self, sending: Sending, owner: Owner) -> SendingId {
         let ranks = self.ranks.as_mut().expect("a job");
         match ranks.free_sending.pop() {
             Some(id) => {
                 self.jobs.put_sending(id, sending);
-                ranks.sent[id.0 as usize] = owner;
+                ranks.owners[id.0 as usize] = owner;
                 id
             }
             None => {
-                ranks.sent.push(owner);
+                ranks.owners.push(owner);
                 self.jobs.push_sending(sending)
             }
         }
@@ -260,16 +271,20 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
 
     /// A message of a rank is complete at its receiver.
     pub(crate) fn rank_received(&mut self, id: ReceivingId) {
-        let ranks = self.ranks.as_ref().expect("a job");
+        let ranks = self.ranks.as_mut().expect("a job");
         let (rank, receipt) = ranks.receipts[id.domain()][id.number()];
+        ranks.records.add_duration(self.jobs.receiving(id).posted.until(self.now));
         self.tell(rank, self.now, Happening::Received(receipt));
     }
 
     /// A message of a rank has been acknowledged to its end.
     pub(crate) fn rank_sent(&mut self, id: SendingId) {
-        let ranks = self.ranks.as_ref().expect("a job");
-        let (rank, sent) = ranks.sent[id.0 as usize];
-        self.tell(rank, self.now, Happening::Sent(sent));
+        let ranks = self.ranks.as_mut().expect("a job");
+        let owner = ranks.owners[id.0 as usize];
+        let hosts =
+            (ranks.config.hosts[owner.src as usize], ranks.config.hosts[owner.dst as usize]);
+        ranks.records.add_sent(owner, hosts, self.jobs.sending(id));
+        self.tell(owner.src, self.now, Happening::Sent(owner.sent));
     }
 
     /// Nothing in the network names the message any more: another may have its places.

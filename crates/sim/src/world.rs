@@ -44,6 +44,7 @@ impl<'a> World<'a> {
         let returns = config.switch.trim.is_some_and(|trim| trim.return_to_sender);
         let domains = if returns { 1 } else { domains };
         let cut = Cut::new(config, domains);
+        let cut = if splits_server(config, &cut) { Cut::new(config, 1) } else { cut };
         let domains = cut.territories.len();
         let mut sent = vec![0; domains];
         let mut between = vec![vec![0; domains]; domains];
@@ -63,6 +64,16 @@ impl<'a> World<'a> {
         let faults = faults(config);
         World { config, cut, news_delay, dependents, sending, receiving, faults }
     }
+}
+
+/// Whether ranks of one server are in different domains: they talk faster than these may.
+fn splits_server(config: &RunConfig, cut: &Cut) -> bool {
+    let Some(job) = &config.job else { return false };
+    let mut homes = vec![None; job.servers.len()];
+    job.servers.iter().zip(&job.hosts).any(|(server, host)| {
+        let domain = cut.hosts[*host].domain;
+        *homes[*server as usize].get_or_insert(domain) != domain
+    })
 }
 
 /// All that changes after the start.

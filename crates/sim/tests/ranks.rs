@@ -6,7 +6,7 @@ use common::{LINK, Setup};
 use std::sync::atomic::AtomicBool;
 use weft_balance::scheme::SchemeConfig;
 use weft_fabric::Clos;
-use weft_sim::{JobConfig, Outcome, RunConfig, ScaleUp, Simulation};
+use weft_sim::{Buffer, JobConfig, MessageResult, Outcome, RunConfig, ScaleUp, Simulation, Spread};
 use weft_units::{HostId, Rate, Time};
 use weft_workload::Workload;
 use weft_workload::collective::{Algorithm, Operation};
@@ -32,11 +32,16 @@ fn setup() -> Setup {
 }
 
 fn run(setup: &Setup, job: &Job, hosts: &[u32], domains: u32, threads: u32) -> Outcome {
-    let hosts = hosts.iter().map(|host| HostId(*host)).collect();
-    let job = Some(JobConfig { job, hosts, scale_up: SCALE_UP });
-    let config = RunConfig { job, ..setup.config() };
+    let config = RunConfig { job: Some(on(job, hosts, true)), ..setup.config() };
     let simulation = Simulation::in_domains(&config, domains, threads);
     simulation.run(&AtomicBool::new(false)).expect("a run")
+}
+
+/// Each rank in a server with the others of its host.
+fn on<'a>(job: &'a Job, hosts: &[u32], each_message: bool) -> JobConfig<'a> {
+    let servers = hosts.to_vec();
+    let hosts = hosts.iter().map(|host| HostId(*host)).collect();
+    JobConfig { job, hosts, servers, scale_up: SCALE_UP, each_message }
 }
 
 const EACH: [u32; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
@@ -98,4 +103,58 @@ fn places_are_used_again() {
     let outcome = run(&setup, &job, &EACH, 1, 1);
     assert_eq!(outcome.totals.packets, 20 * 16 * 30);
     assert!(outcome.totals.places < 16 * 30, "{} places", outcome.totals.places);
+}
+
+#[test]
+fn messages_tell_what_the_totals_sum_up() {
+    for scheme in SchemeConfig::all() {
+        let mut setup = setup().under(scheme.clone());
+        setup.switch.buffer = Buffer::PerPort { bytes: 30_000 };
+        setup.switch.pfc = None;
+        let job = job(16, 3, 400_000, ("direct", &[]));
+        let outcome = run(&setup, &job, &EACH, 3, 1);
+        let results = || outcome.rank_messages.iter().map(|message| &message.result);
+        let sum = |of: fn(&MessageResult) -> u32| results().map(|one| u64::from(of(one))).sum();
+        let totals = &outcome.totals;
+        assert_eq!(outcome.rank_messages.len(), 3 * 16 * 30, "{}", scheme.name());
+        let sums: [u64; 3] = [sum(|m| m.retransmits), sum(|m| m.spurious), sum(|m| m.reordered)];
+        assert_eq!(sums, [totals.retransmits, totals.spurious, totals.reordered]);
+        assert!(sum(|m| m.lost) <= totals.drops && (totals.drops == 0 || sum(|m| m.lost) > 0));
+        assert!(results().all(|one| one.posted < one.received && one.received < one.sent));
+        let bytes: u64 = outcome.rank_messages.iter().map(|message| message.bytes).sum();
+        assert_eq!(bytes, 3 * 16 * 15 * 2 * 25_000);
+    }
+}
+
+#[test]
+fn without_a_result_for_each_message_durations_are_counted() {
+    let (setup, job) = (setup(), job(16, 3, 400_000, ("direct", &[])));
+    let each = run(&setup, &job, &EACH, 3, 1);
+    let config = RunConfig { job: Some(on(&job, &EACH, false)), ..setup.config() };
+    let lean = Simulation::in_domains(&config, 2, 1).run(&AtomicBool::new(false)).expect("a run");
+    let mut durations = Spread::default();
+    for message in &each.rank_messages {
+        durations.add(message.result.posted.until(message.result.received));
+    }
+    assert_eq!(lean.durations, durations);
+    assert_eq!((lean.rank_messages.len(), each.durations.count()), (0, 0));
+    assert_eq!(Outcome { durations: Spread::default(), ..lean }.nodes, each.nodes);
+}
+
+#[test]
+fn a_server_may_have_hosts_under_several_leaves() {
+    // Rank r and r + 8 are in one server, under different leaves: half of a ring of such pairs.
+    let (setup, job) = (setup(), job(16, 1, 160_000, ("ring", &[])));
+    let hosts: Vec<u32> = (0..16).map(|rank| rank % 2 * 8 + rank / 2).collect();
+    let mut placed = on(&job, &hosts, true);
+    placed.servers = (0..16).map(|rank| rank / 2).collect();
+    let run = |domains, threads| {
+        let config = RunConfig { job: Some(placed.clone()), ..setup.config() };
+        let simulation = Simulation::in_domains(&config, domains, threads);
+        simulation.run(&AtomicBool::new(false)).expect("a run")
+    };
+    let one = run(1, 1);
+    assert_eq!(one.rank_messages.len(), 8 * 30);
+    assert!(one.rank_messages.iter().all(|message| message.src % 2 == 1));
+    assert!(one == run(4, 2));
 }

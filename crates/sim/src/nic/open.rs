@@ -134,12 +134,21 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     pub(crate) fn open_receiving(&mut self, from: usize, opening: &Opening) {
         let flow = ReceiveFlow::new(self.config, opening);
         let flows = &mut self.receivers[from];
-        match flows.get_mut(opening.number as usize) {
-            None => flows.push(flow),
-            Some(place) => {
-                let over = std::mem::replace(place, flow);
-                self.jobs.add_reordering(over.message, &over.reordering);
+        let over = match flows.get_mut(opening.number as usize) {
+            Some(place) => Some(std::mem::replace(place, flow)),
+            None => {
+                flows.push(flow);
+                None
             }
+        };
+        match (&mut self.ranks, over) {
+            (Some(ranks), over) => {
+                let over = over.map(|over| over.reordering);
+                let message = self.jobs.receiving(opening.message).message;
+                ranks.records.serve(from, opening.number, message, over);
+            }
+            (None, Some(over)) => self.jobs.add_reordering(over.message, &over.reordering),
+            (None, None) => {}
         }
     }
 }

@@ -12,14 +12,19 @@
 //! What it does not do: move bytes, or keep the time.
 
 mod ahead;
+mod earliest;
+mod runner;
 mod strand;
+mod traffic;
+
+pub use earliest::{Network, earliest};
+pub use runner::{Action, Meeting, Receipt, Runner, Sent};
+pub use traffic::Traffic;
 
 use crate::WorkloadError;
 use crate::collective::{Algorithm, Call, Operation};
 use crate::trace::programme::Followers;
-use crate::trace::{Action as What, Collective, Trace, Transfer, Work};
-use std::collections::{BTreeMap, BTreeSet};
-use strand::{Part, Sending};
+use crate::trace::{Action as What, Collective, Trace, Work};
 use weft_units::Time;
 
 /// Which algorithm does what.
@@ -33,90 +38,6 @@ pub struct Job {
     algorithms: Algorithms,
     /// By programme.
     followers: Vec<Followers>,
-}
-
-/// What brings a message and its receiver together: both know it, and nobody else does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Meeting {
-    /// A collective: the `turn`-th of a group.
-    Group {
-        /// An index into the trace's groups.
-        group: u32,
-        /// Which of the group's collectives.
-        turn: u32,
-    },
-    /// A message from `src`: the `turn`-th under a tag.
-    Pair {
-        /// Which rank sends.
-        src: u32,
-        /// Tells messages of a pair of ranks apart.
-        tag: u64,
-        /// Which of them.
-        turn: u32,
-    },
-}
-
-/// What the receiver of a message needs to know of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Receipt {
-    /// What it is a part of.
-    pub meeting: Meeting,
-    /// For which strand of a collective, and which of its receipts.
-    pub strand: u32,
-    /// See `strand`.
-    pub number: u32,
-}
-
-/// What the sender of a message needs to know of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sent {
-    /// Which node of the rank's programme.
-    pub node: u32,
-    /// Of which strand of a collective, and which of its sends.
-    pub strand: u32,
-    /// See `strand`.
-    pub number: u32,
-}
-
-/// What a rank does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// Posts a message.
-    Post {
-        /// Who sends.
-        src: u32,
-        /// Who receives; never `src`.
-        dst: u32,
-        /// Payload, at least one byte.
-        bytes: u64,
-        /// To be given to [`Runner::sent`] when it has been acknowledged.
-        sent: Sent,
-        /// To be given to [`Runner::received`] of the receiver when it is there.
-        receipt: Receipt,
-    },
-    /// Wants [`Runner::woken`] at a time.
-    Wake {
-        /// Who.
-        rank: u32,
-        /// For which node.
-        node: u32,
-        /// When.
-        at: Time,
-    },
-    /// A node begins.
-    Begun {
-        /// Of whom.
-        rank: u32,
-        /// Which.
-        node: u32,
-    },
-    /// A node is done.
-    Finished {
-        /// Of whom.
-        rank: u32,
-        /// Which.
-        node: u32,
-    },
 }
 
 impl Algorithms {
@@ -163,6 +84,17 @@ impl Job {
     /// What its ranks do.
     pub fn trace(&self) -> &Trace {
         &self.trace
+    }
+
+    /// How long the rank computes that does so longest.
+    pub fn computing(&self) -> Time {
+        let all = self.trace.programmes.iter().map(|programme| {
+            programme.nodes().iter().fold(Time::ZERO, |sum, node| match &node.work {
+                Work::Compute(compute) if !compute.on_host => sum.saturating_add(compute.time),
+                _ => sum,
+            })
+        });
+        all.max().unwrap_or(Time::ZERO)
     }
 
     /// Whether the algorithms can do all collectives: those of a programme's first rank speak for
@@ -213,283 +145,3 @@ impl Job {
 
 /// What a barrier sends along each edge of its tree, in bytes.
 const BARRIER: u64 = 4;
-
-/// Some ranks of a job at work.
-#[derive(Debug)]
-pub struct Runner<'a> {
-    job: &'a Job,
-    /// By rank; `None`: held by somebody else.
-    ranks: Vec<Option<Box<Rank>>>,
-    unfinished: u64,
-}
-
-/// What a rank is busy with.
-#[derive(Debug)]
-struct Rank {
-    /// How many others each node waits for.
-    unmet: Vec<u32>,
-    /// Collectives that have begun, by node.
-    parts: BTreeMap<u32, Part>,
-    /// Nodes that wait for messages.
-    awaited: BTreeMap<Meeting, u32>,
-    /// Messages that came before their nodes began.
-    early: BTreeMap<Meeting, Vec<Receipt>>,
-    /// Nodes that end when a time comes.
-    timed: BTreeSet<u32>,
-    /// The computation under way, and those that wait for it.
-    computing: Option<u32>,
-    queue: BTreeSet<u32>,
-}
-
-impl<'a> Runner<'a> {
-    /// For the ranks that `holds` says; those that start are told by [`Runner::start`].
-    pub fn new(job: &'a Job, holds: impl Fn(u32) -> bool) -> Runner<'a> {
-        let rank = |rank: u32| holds(rank).then(|| Box::new(Rank::new(job, rank)));
-        let ranks: Vec<_> = (0..job.ranks()).map(rank).collect();
-        let unfinished = ranks.iter().flatten().map(|rank| rank.unmet.len() as u64).sum();
-        Runner { job, ranks, unfinished }
-    }
-    /// Nodes that are not done.
-    pub fn unfinished(&self) -> u64 {
-        self.unfinished
-    }
-
-    /// Begins what waits for nothing.
-    pub fn start(&mut self, now: Time, out: &mut Vec<Action>) {
-        for rank in 0..self.ranks.len() as u32 {
-            let Some(state) = &self.ranks[rank as usize] else { continue };
-            let free = |node: &u32| state.unmet[*node as usize] == 0;
-            let ready: Vec<u32> = (0..state.unmet.len() as u32).filter(free).collect();
-            for node in ready {
-                if self.ready(now, rank, node, out) {
-                    self.finish(now, rank, node, out);
-                }
-            }
-        }
-    }
-
-    /// A message that `rank` posted has been acknowledged to its end.
-    pub fn sent(&mut self, now: Time, rank: u32, sent: Sent, out: &mut Vec<Action>) {
-        let job = self.job;
-        match &job.trace.programme(rank).nodes()[sent.node as usize].work {
-            Work::Send(_) => self.finish(now, rank, sent.node, out),
-            _ => {
-                let is_over = self.push_on(rank, sent.node, out, |part, out| {
-                    part.sent(sent.strand, sent.number, out);
-                });
-                if is_over {
-                    self.finish(now, rank, sent.node, out);
-                }
-            }
-        }
-    }
-
-    /// A message to `rank` is there.
-    pub fn received(&mut self, now: Time, rank: u32, receipt: Receipt, out: &mut Vec<Action>) {
-        let state = self.state(rank);
-        let Some(&node) = state.awaited.get(&receipt.meeting) else {
-            state.early.entry(receipt.meeting).or_default().push(receipt);
-            return;
-        };
-        let is_over = match receipt.meeting {
-            Meeting::Pair { .. } => state.awaited.remove(&receipt.meeting).is_some(),
-            Meeting::Group { .. } => self.push_on(rank, node, out, |part, out| {
-                part.received(receipt.strand, receipt.number, out);
-            }),
-        };
-        if is_over {
-            self.finish(now, rank, node, out);
-        }
-    }
-
-    /// The time that `rank` asked for on behalf of `node` has come.
-    pub fn woken(&mut self, now: Time, rank: u32, node: u32, out: &mut Vec<Action>) {
-        if !self.state(rank).timed.remove(&node) {
-            if self.begin(now, rank, node, out) {
-                self.finish(now, rank, node, out);
-            }
-            return;
-        }
-        let state = self.state(rank);
-        if state.computing == Some(node) {
-            state.computing = None;
-            if let Some(next) = state.queue.pop_first() {
-                self.compute(now, rank, next, out);
-            }
-        }
-        self.finish(now, rank, node, out);
-    }
-
-    /// What `rank` waits for, in words; the first few.
-    pub fn waits(&self, rank: u32) -> Vec<String> {
-        const SHOWN: usize = 4;
-        let Some(state) = &self.ranks[rank as usize] else { return Vec::new() };
-        let programme = self.job.trace.programme(rank);
-        let parts = state.parts.iter().flat_map(|(node, part)| {
-            let label = programme.label(*node);
-            part.waits_for()
-                .map(move |(strand, step)| format!("{label}, strand {strand}: {step:?}"))
-        });
-        let pairs = state.awaited.iter().filter_map(|(meeting, node)| match meeting {
-            Meeting::Pair { src, .. } => {
-                Some(format!("{}: a message from rank {src}", programme.label(*node)))
-            }
-            Meeting::Group { .. } => None,
-        });
-        parts.chain(pairs).take(SHOWN).collect()
-    }
-
-    fn state(&mut self, rank: u32) -> &mut Rank {
-        self.ranks[rank as usize].as_mut().expect("a rank that is held here")
-    }
-
-    /// All that `node` waited for is done. Returns whether it is done itself, at once.
-    fn ready(&mut self, now: Time, rank: u32, node: u32, out: &mut Vec<Action>) -> bool {
-        let at = self.job.trace.programme(rank).nodes()[node as usize].start;
-        if at > now {
-            out.push(Action::Wake { rank, node, at });
-            return false;
-        }
-        self.begin(now, rank, node, out)
-    }
-
-    /// Begins `node`. Returns whether it is done at once.
-    fn begin(&mut self, now: Time, rank: u32, node: u32, out: &mut Vec<Action>) -> bool {
-        let job = self.job;
-        out.push(Action::Begun { rank, node });
-        match &job.trace.programme(rank).nodes()[node as usize].work {
-            Work::Nothing | Work::Unsupported(_) => return true,
-            Work::Compute(compute) if compute.on_host => {
-                self.wait(now, rank, node, compute.time, out);
-            }
-            Work::Compute(_) if self.state(rank).computing.is_some() => {
-                self.state(rank).queue.insert(node);
-            }
-            Work::Compute(_) => self.compute(now, rank, node, out),
-            Work::Memory(memory) => self.wait(now, rank, node, memory.time, out),
-            Work::Send(transfer) => send(rank, node, transfer, out),
-            Work::Receive(Transfer { peer, tag, turn, .. }) => {
-                let meeting = Meeting::Pair { src: peer.of(rank), tag: *tag, turn: *turn };
-                let state = self.state(rank);
-                if state.early.remove(&meeting).is_some() {
-                    return true;
-                }
-                state.awaited.insert(meeting, node);
-            }
-            Work::Collective(one) => return self.join(rank, node, one, out),
-        }
-        false
-    }
-
-    fn compute(&mut self, now: Time, rank: u32, node: u32, out: &mut Vec<Action>) {
-        let job = self.job;
-        let Work::Compute(compute) = &job.trace.programme(rank).nodes()[node as usize].work else {
-            unreachable!("only computations queue")
-        };
-        self.state(rank).computing = Some(node);
-        self.wait(now, rank, node, compute.time, out);
-    }
-
-    /// The node is done after `time`.
-    fn wait(&mut self, now: Time, rank: u32, node: u32, time: Time, out: &mut Vec<Action>) {
-        self.state(rank).timed.insert(node);
-        out.push(Action::Wake { rank, node, at: now.saturating_add(time) });
-    }
-
-    /// `rank` begins its part of a collective, for which messages may be here already. Returns
-    /// whether it is over at once.
-    fn join(&mut self, rank: u32, node: u32, one: &Collective, out: &mut Vec<Action>) -> bool {
-        let Some((algorithm, call, place)) = self.job.call(rank, one) else { return true };
-        let meeting = Meeting::Group { group: one.group, turn: one.turn };
-        let state = self.state(rank);
-        let early = state.early.remove(&meeting).unwrap_or_default();
-        state.awaited.insert(meeting, node);
-        state.parts.insert(node, Part::new(algorithm, call, place));
-        self.push_on(rank, node, out, |part, out| {
-            part.begin(out);
-            for receipt in &early {
-                part.received(receipt.strand, receipt.number, out);
-            }
-        })
-    }
-
-    /// Lets `change` happen to a collective and posts what it sends. Returns whether that was the
-    /// end of it.
-    fn push_on(
-        &mut self,
-        rank: u32,
-        node: u32,
-        out: &mut Vec<Action>,
-        change: impl FnOnce(&mut Part, &mut dyn FnMut(Sending)),
-    ) -> bool {
-        let job = self.job;
-        let Work::Collective(one) = &job.trace.programme(rank).nodes()[node as usize].work else {
-            unreachable!("a collective")
-        };
-        let members = job.trace.members(one.group, rank).expect("it is a member");
-        let meeting = Meeting::Group { group: one.group, turn: one.turn };
-        let state = self.state(rank);
-        // Acknowledgements may come after the end.
-        let Some(part) = state.parts.get_mut(&node) else { return false };
-        change(part, &mut |sending| {
-            let Sending { to, bytes, strand, number, target, receipt } = sending;
-            let sent = Sent { node, strand, number };
-            let receipt = Receipt { meeting, strand: target, number: receipt };
-            out.push(Action::Post { src: rank, dst: members.rank(to), bytes, sent, receipt });
-        });
-        let is_over = part.is_over();
-        if is_over {
-            state.parts.remove(&node);
-            state.awaited.remove(&meeting);
-        }
-        is_over
-    }
-
-    /// A node is done: those that waited for it may go on. Long chains of nodes that take no time
-    /// are no deep recursion.
-    fn finish(&mut self, now: Time, rank: u32, node: u32, out: &mut Vec<Action>) {
-        let job = self.job;
-        let programme = job.trace.programme_index(rank);
-        let mut done = vec![node];
-        while let Some(node) = done.pop() {
-            out.push(Action::Finished { rank, node });
-            self.unfinished -= 1;
-            for next in job.followers[programme].of(node) {
-                let unmet = &mut self.state(rank).unmet[*next as usize];
-                *unmet -= 1;
-                if *unmet == 0 && self.ready(now, rank, *next, out) {
-                    done.push(*next);
-                }
-            }
-        }
-    }
-}
-
-/// A send of nothing still arrives: it is a byte.
-fn send(rank: u32, node: u32, transfer: &Transfer, out: &mut Vec<Action>) {
-    let Transfer { peer, bytes, tag, turn } = *transfer;
-    let meeting = Meeting::Pair { src: rank, tag, turn };
-    out.push(Action::Post {
-        src: rank,
-        dst: peer.of(rank),
-        bytes: bytes.max(1),
-        sent: Sent { node, strand: 0, number: 0 },
-        receipt: Receipt { meeting, strand: 0, number: 0 },
-    });
-}
-
-impl Rank {
-    fn new(job: &Job, rank: u32) -> Rank {
-        let programme = job.trace.programme(rank);
-        let nodes = 0..programme.nodes().len() as u32;
-        Rank {
-            unmet: nodes.map(|node| programme.waits(node).len() as u32).collect(),
-            parts: BTreeMap::new(),
-            awaited: BTreeMap::new(),
-            early: BTreeMap::new(),
-            timed: BTreeSet::new(),
-            computing: None,
-            queue: BTreeSet::new(),
-        }
-    }
-}

@@ -1,0 +1,133 @@
+//! When a job can be over at the earliest: on a network where no message is in another's way.
+//!
+//! Every message takes what it would take alone. Beyond that, a rank's part in a collective
+//! lasts at least as long as its link is busy with all that the rank receives in it, counted
+//! from when the first of the group began: nobody sends for a collective that he has not begun.
+
+use super::Job;
+use super::runner::{Action, Receipt, Runner, Sent};
+use super::traffic::steps;
+use crate::collective::{Call, Step};
+use crate::trace::{Collective, Work};
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BTreeMap, BinaryHeap};
+use weft_units::Time;
+
+/// What a message takes that has the network to itself. Ranks are numbered as in the job.
+pub trait Network: Sync {
+    /// From post until its receiver has it, and from then on until its sender knows.
+    fn alone(&self, src: u32, dst: u32, bytes: u64) -> (Time, Time);
+    /// How long it keeps the receiver's link busy at least; no two messages do that at once.
+    fn intake(&self, src: u32, dst: u32, bytes: u64) -> Time;
+}
+
+/// What happens next, the earliest first; what happens at one time, in the order of its making.
+struct Next {
+    at: Time,
+    number: u64,
+    rank: u32,
+    what: What,
+}
+
+enum What {
+    Received(Receipt),
+    Sent(Sent),
+    Woken(u32),
+}
+
+/// A lower bound on the time at which the last node of `job` is over.
+///
+/// A rank may compute several things at once here: in which order it computes them could make
+/// more haste less speed. All of it together is a bound of its own.
+pub fn earliest(job: &Job, network: &impl Network) -> Time {
+    let mut intake = Intake { job, network, begun: BTreeMap::new(), known: BTreeMap::new() };
+    let least = |now, rank, node| intake.least(now, rank, node);
+    let mut runner = Runner::new(job, |_| true).lasting(least);
+    let mut agenda: BinaryHeap<Reverse<Next>> = BinaryHeap::new();
+    let (mut number, mut now, mut actions) = (0, Time::ZERO, Vec::new());
+    runner.start(now, &mut actions);
+    loop {
+        for action in actions.drain(..) {
+            let mut push = |at, rank, what| {
+                number += 1;
+                agenda.push(Reverse(Next { at, number, rank, what }));
+            };
+            match action {
+                Action::Post { src, dst, bytes, sent, receipt } => {
+                    let (there, back) = network.alone(src, dst, bytes);
+                    push(now + there, dst, What::Received(receipt));
+                    push(now + there + back, src, What::Sent(sent));
+                }
+                Action::Wake { rank, node, at } => push(at, rank, What::Woken(node)),
+                Action::Begun { .. } | Action::Finished { .. } => {}
+            }
+        }
+        let Some(Reverse(Next { at, rank, what, .. })) = agenda.pop() else {
+            return now.max(job.computing());
+        };
+        now = at;
+        match what {
+            What::Received(receipt) => runner.received(now, rank, receipt, &mut actions),
+            What::Sent(sent) => runner.sent(now, rank, sent, &mut actions),
+            What::Woken(node) => runner.woken(now, rank, node, &mut actions),
+        }
+    }
+}
+
+/// How long receiving takes each rank in each collective.
+struct Intake<'a, N> {
+    job: &'a Job,
+    network: &'a N,
+    /// When the first of the group began: by group, turn and first member.
+    begun: BTreeMap<(u32, u32, u32), Time>,
+    /// By rank and group, of collectives that are alike.
+    known: BTreeMap<(u32, u32), Vec<(Call, Time)>>,
+}
+
+impl<N: Network> Intake<'_, N> {
+    /// When the part of `rank` in the collective `node`, which begins now, can be over.
+    fn least(&mut self, now: Time, rank: u32, node: u32) -> Time {
+        let trace = self.job.trace();
+        let Work::Collective(one) = &trace.programme(rank).nodes()[node as usize].work else {
+            return now;
+        };
+        let first = trace.members(one.group, rank).expect("it is a member").rank(0);
+        let begun = *self.begun.entry((one.group, one.turn, first)).or_insert(now);
+        begun.saturating_add(self.receiving(rank, one))
+    }
+
+    fn receiving(&mut self, rank: u32, one: &Collective) -> Time {
+        let Some((algorithm, call, place)) = self.job.call(rank, one) else { return Time::ZERO };
+        let known = self.known.entry((rank, one.group)).or_default();
+        if let Some((_, time)) = known.iter().find(|(other, _)| *other == call) {
+            return *time;
+        }
+        let members = self.job.trace().members(one.group, rank).expect("it is a member");
+        let received = steps(algorithm, &call, place).filter_map(|step| match step {
+            Step::Receive { from, bytes } if bytes > 0 => Some((members.rank(from), bytes)),
+            _ => None,
+        });
+        let time = received.fold(Time::ZERO, |sum, (src, bytes)| {
+            sum.saturating_add(self.network.intake(src, rank, bytes))
+        });
+        known.push((call, time));
+        time
+    }
+}
+
+impl PartialEq for Next {
+    fn eq(&self, other: &Next) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+impl Eq for Next {}
+impl PartialOrd for Next {
+    fn partial_cmp(&self, other: &Next) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Next {
+    fn cmp(&self, other: &Next) -> Ordering {
+        (self.at, self.number).cmp(&(other.at, other.number))
+    }
+}
