@@ -193,6 +193,35 @@ fn one_of_several_links_leaves_the_others() {
     assert_eq!(bound(&fabric, &slow, &workload(8, &all), &PACKET), expected);
 }
 
+/// A switch that fails takes a link from every cut that it stands in.
+#[test]
+fn a_dead_switch_leaves_the_others() {
+    let fabric = fabric(Clos::leaf_spine(2, 4, 4, LINK));
+    let all = [(0, 4), (1, 5), (2, 6), (3, 7)].map(|(src, dst)| message(src, dst, 1_000_000));
+    let failures = |names: &[&str], end| {
+        let links = LinkChoice::Switches(names.iter().map(|name| (*name).into()).collect());
+        let failure = Failure { links, kind: DOWN, start: Time::ZERO, end };
+        Failures::new(&fabric, &[failure], 1).expect("failures")
+    };
+    let bounded = |failures: &Failures| bound(&fabric, failures, &workload(8, &all), &PACKET);
+    // Three of four uplinks for four times 1000 packets; the first byte comes over a link, the
+    // last packet crosses three.
+    let outside = LINK.delay * 4 + SMALLEST * 3;
+    let bits = 4 * 1_050_000 * 8;
+    let spine = failures(&["spine-2"], Time::MAX);
+    assert_eq!(bounded(&spine), outside + Time::ps(bits * 1_000 / 300));
+    assert_eq!(
+        bounded(&failures(&["spine-0", "spine-3"], Time::MAX)),
+        outside + Time::ps(bits * 1_000 / 200)
+    );
+    // A leaf carries nothing until it is back, but for the packets in service on its four links
+    // down.
+    let leaf = failures(&["leaf-1"], Time::us(200));
+    let rest = Time::ps((bits - 4 * 1_050 * 8) * 1_000 / 400);
+    let to_host = LINK.delay * 2 + SMALLEST;
+    assert_eq!(bounded(&leaf), Time::us(200) + rest + to_host);
+}
+
 /// An experiment over everything that might let a run look faster than it can be.
 fn experiment() -> impl Strategy<Value = String> {
     let fabric = prop_oneof![
@@ -221,6 +250,12 @@ fn experiment() -> impl Strategy<Value = String> {
         2 => Just(String::new()),
         1 => Just(format!("[failures.slow]\n{links}\nkind = \"degraded\"\nlost = 0.95\n")),
         1 => Just(format!("[failures.dead]\n{links}\nkind = \"down\"\ndetect = \"1us\"\n")),
+        1 => proptest::sample::select(vec!["leaves", "spines"]).prop_map(|tier| {
+            format!(
+                "[failures.dead]\ntier = \"{tier}\"\nstart = \"2us\"\nduration = \"30us\"\n\
+                 kind = \"down\"\ndetect = \"1us\"\n"
+            )
+        }),
     ];
     (fabric, workload, 1u32..60_000, scheme, any::<bool>(), any::<bool>(), failure).prop_map(
         |(fabric, workload, bytes, scheme, pfc, fixed, failure)| {

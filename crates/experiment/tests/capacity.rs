@@ -185,6 +185,32 @@ seeds = 1
     assert_eq!(verdict.answer, Answer::No);
 }
 
+/// Switches that fail take their links with them: a core one of 16 of every pod, an aggregation
+/// switch one of four of every leaf of its pod; a dead leaf carries nothing until it is back.
+#[test]
+fn whole_switches() {
+    let down = |rest: &str| format!("{STUDY}[failures.a]\nkind = \"down\"\n{rest}\n");
+    // 112/127 of a pod's 16 hosts' rate leave it, 124/127 of a leaf's four.
+    let cases = [
+        ("tier = \"cores\"\ncount = 3", 13.0 * 127.0 / (16.0 * 112.0)),
+        ("tier = \"aggs\"\ngroups = [2]\npick = \"first\"", 3.0 * 127.0 / (4.0 * 124.0)),
+        ("switches = [\"pod-2-agg-0\"]", 3.0 * 127.0 / (4.0 * 124.0)),
+    ];
+    let found: Vec<Capacity> = cases.iter().map(|(text, _)| asked(&down(text), &[])).collect();
+    for (found, (text, share)) in found.iter().zip(cases) {
+        let verdict = &found.worst().verdict;
+        assert_eq!(verdict.answer, Answer::No, "{text}");
+        assert!((verdict.limit - share).abs() < 1e-7, "{text}: {}", verdict.limit);
+    }
+    assert!(words(&found[0]).ends_with(": 1.3 Tbit/s for 1.41 Tbit/s"), "{}", words(&found[0]));
+    assert_eq!(words(&found[2]), "4 links up from leaf 8: 300 Gbit/s for 391 Gbit/s");
+    let leaf = asked(&down("switches = [\"leaf-7\"]\nstart = \"1us\"\nduration = \"5ms\""), &[]);
+    let moments: Vec<_> =
+        leaf.moments.iter().map(|moment| (moment.at, moment.verdict.answer)).collect();
+    assert_eq!(moments, [(Time::ZERO, Answer::Yes), (Time::us(1), Answer::No)]);
+    assert_eq!(leaf.worst().verdict.limit, 0.0);
+}
+
 #[test]
 fn bottlenecks_in_words() {
     let up = failing("kind = \"down\"\ncount = 16\ndirection = \"up\"\ngroups = [3]");

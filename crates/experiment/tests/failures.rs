@@ -38,7 +38,7 @@ fn every_kind_with_its_defaults() {
         direction: Direction::Both,
     };
     let usual = |kind| Failure { links: leaf_up.clone(), kind, start: Time::ZERO, end: Time::MAX };
-    let common = r#"{"links":[],"tier":"leaf-up","count":1,"groups":"all","pick":"random","direction":"both","#;
+    let common = r#"{"links":[],"switches":[],"tier":"leaf-up","count":1,"groups":"all","pick":"random","direction":"both","#;
     let always = r#""start":"0ns","duration":"forever"}"#;
     let cases = [
         (
@@ -104,6 +104,50 @@ fn links_by_name_need_no_tier() {
     let expected =
         ["host-3 -> leaf-0", "leaf-0 -> spine-1", "leaf-2 -> spine-0", "spine-0 -> leaf-2"];
     assert_eq!(names(&resolved.failures[0].links), expected);
+}
+
+/// All links of two switches, by name or as all of their tier.
+#[test]
+fn whole_switches() {
+    let named = |text: &str| {
+        let resolved = settled(text, &[]);
+        let ports = resolved.failures[0].links.resolve(&resolved.fabric, 1).unwrap();
+        ports.iter().map(|port| resolved.fabric.port_name(*port)).collect::<Vec<_>>()
+    };
+    let spines = with("switches = [\"spine-0\", \"spine-1\"]\nkind = \"down\"");
+    let links = only(&spines).links;
+    assert_eq!(links, LinkChoice::Switches(vec!["spine-0".into(), "spine-1".into()]));
+    assert_eq!(named(&spines).len(), 2 * 2 * 4);
+    assert_eq!(
+        written(&spines),
+        "{\"links\":[],\"switches\":[\"spine-0\",\"spine-1\"],\"kind\":\"down\",\
+         \"detect\":\"100ms\",\"start\":\"0ns\",\"duration\":\"forever\"}"
+    );
+    let drawn = with("tier = \"spines\"\ncount = 2\nkind = \"down\"");
+    assert_eq!(named(&drawn), named(&spines));
+    let words = [("aggs", Tier::Spines), ("cores", Tier::Cores), ("leaves", Tier::Leaves)];
+    for (word, tier) in words {
+        let text = format!(
+            "{}[failures.x]\ntier = \"{word}\"\nkind = \"down\"\nduration = \"5ms\"\n",
+            pods()
+        );
+        let LinkChoice::Of { tier: read, count: 1, .. } = only(&text).links else { panic!() };
+        assert_eq!(read, tier);
+        let from_seed = named(&text).len();
+        // One core, one aggregation switch of each pod, and one leaf of each pod with its hosts.
+        assert_eq!(from_seed, 2 * 4 * if tier == Tier::Cores { 1 } else { 4 });
+    }
+}
+
+/// A file may leave it to a sweep which switch it is.
+#[test]
+fn a_sweep_over_switches() {
+    let text = with("switches = [\"spine-0\"]\nkind = \"down\"");
+    let sweep = "[sweep]\n\"failures.x.switches\" = [[\"spine-0\"], [\"spine-0\", \"spine-1\"]]\n";
+    let all = expanded(&format!("{text}{sweep}"), &[]);
+    assert_eq!(all.runs.len(), 2);
+    assert_ne!(all.runs[0].key, all.runs[1].key);
+    assert_eq!(all.runs[0].key, expanded(&text, &[]).runs[0].key);
 }
 
 #[test]
@@ -217,8 +261,8 @@ fn each_mistake_names_the_failure_and_the_mend() {
         ),
         (
             "tier = \"leaf\"\nkind = \"down\"",
-            "fig.toml: failures.x.tier (line 13): \"leaf\" is not one of pod-up, leaf-up; \
-             did you mean \"leaf-up\"?",
+            "fig.toml: failures.x.tier (line 13): \"leaf\" is not one of pod-up, leaf-up, leaves, \
+             spines, aggs, cores; did you mean \"leaf-up\"?",
         ),
         (
             "tier = \"leaf-up\"\nkind = \"degraded\"",
@@ -281,7 +325,42 @@ fn each_mistake_names_the_failure_and_the_mend() {
             "tier = \"leaf-up\"\nlinks = [\"leaf-0 -> spine-1\"]\nkind = \"down\"",
             "fig.toml: failures.x.tier (line 13): stands beside links; remove one of them",
         ),
+        (
+            "switches = [\"spine-0\"]\ndirection = \"up\"\nkind = \"down\"",
+            "fig.toml: failures.x.direction (line 14): stands beside switches; remove one of them",
+        ),
+        (
+            "links = [\"leaf-0 -> spine-1\"]\nswitches = [\"spine-0\"]\nkind = \"down\"",
+            "fig.toml: failures.x.switches (line 14): stands beside links; remove one of them",
+        ),
+        (
+            "switch = [\"spine-0\"]\nkind = \"down\"",
+            "fig.toml: failures.x.switch (line 13): unknown key; did you mean \"switches\"?",
+        ),
         // What depends on the fabric.
+        (
+            "switches = [\"spine-2\"]\nkind = \"down\"",
+            "fig.toml: failures.x.switches (line 13): \"spine-2\" is not a switch of the fabric; \
+             did you mean \"spine-0\"?",
+        ),
+        (
+            "switches = [\"leaf-2\"]\nkind = \"down\"",
+            "fig.toml: failures.x.duration: a leaf that stays down cuts off its hosts for ever; \
+             let it come back",
+        ),
+        (
+            "tier = \"leaves\"\nkind = \"down\"\nduration = \"forever\"",
+            "fig.toml: failures.x.duration (line 15): a leaf that stays down cuts off its hosts \
+             for ever; let it come back",
+        ),
+        (
+            "tier = \"spines\"\ncount = 3\nkind = \"down\"",
+            "fig.toml: failures.x.count (line 14): 3 spines cannot fail in a fabric of 2; use 1 to 2",
+        ),
+        (
+            "tier = \"cores\"\nkind = \"down\"",
+            "fig.toml: failures.x.tier (line 13): a fabric of two tiers has no cores; choose spines",
+        ),
         (
             "tier = \"leaf-up\"\ncount = 3\nkind = \"down\"",
             "fig.toml: failures.x.count (line 14): 3 links cannot fail in leaf 0, which has 2 up; use 1 to 2",

@@ -1,6 +1,6 @@
-//! Failures of links over time, as data (paper 002, section 4): links that lose part of their
-//! bandwidth, flaky links that lose packets in bursts, and dead links of which routing learns
-//! late.
+//! Failures of links over time, as data (paper 002, section 4; paper 000, section 4): links that
+//! lose part of their bandwidth, flaky links that lose packets in bursts, and dead links of which
+//! routing learns late. A switch fails as all of its links.
 //!
 //! [`Failures`] resolves what an experiment says into what an engine asks for: the rates of
 //! links over time ([`Failures::rate_changes`]), what is lost on the wire
@@ -16,7 +16,7 @@ mod loss;
 pub use choice::{Direction, Groups, LinkChoice, Pick, Tier};
 pub use loss::{Bursts, Losses, Window};
 
-use crate::{Fabric, FabricError};
+use crate::{Fabric, FabricError, Node};
 use loss::Rhythm;
 use std::collections::{BTreeMap, BTreeSet};
 use weft_units::{Draw, PortId, Rate, Time};
@@ -44,7 +44,8 @@ pub enum FailureKind {
     /// The link loses everything.
     Down {
         /// After this time routing knows, both that the link died and that it is back; an
-        /// outage that is shorter goes unnoticed. `None`: routing never learns of it.
+        /// outage that is shorter goes unnoticed. Until then switches go on sending into it
+        /// (paper 000, section 4: 100 ms). `None`: routing never learns of it.
         detect: Option<Time>,
     },
 }
@@ -84,6 +85,22 @@ impl Failure {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether it leaves hosts a way to come back, if it takes whole switches. Who names the
+    /// link of a host means that host, and is not asked.
+    fn check_hosts(&self, fabric: &Fabric, ports: &[PortId]) -> Result<(), FabricError> {
+        let is_for_ever = matches!(self.kind, FailureKind::Down { .. }) && self.end == Time::MAX;
+        let cuts_off = |id: &PortId| {
+            let port = &fabric.ports()[*id];
+            [port.owner, port.peer].iter().any(|end| matches!(end, Node::Host(_)))
+        };
+        if is_for_ever && self.links.is_of_switches() && ports.iter().any(cuts_off) {
+            return Err(FabricError(
+                "a leaf that stays down cuts off its hosts for ever: let it come back".into(),
+            ));
+        }
+        Ok(())
     }
 }
 
@@ -128,13 +145,15 @@ impl Failures {
     ///
     /// # Errors
     /// As [`LinkChoice::resolve`]; or if a failure ends before it starts, a lost share is not
-    /// between 0 and 1, or bursts take no time.
+    /// between 0 and 1, bursts take no time, or a leaf never comes back.
     pub fn new(fabric: &Fabric, failures: &[Failure], seed: u64) -> Result<Failures, FabricError> {
         let mut ports: BTreeMap<PortId, Vec<Entry>> = BTreeMap::new();
         for (index, failure) in failures.iter().enumerate() {
             failure.validate()?;
             let links_seed = Draw::new(seed, "failure").at(index as u64, 0);
-            for port in failure.links.resolve(fabric, links_seed)? {
+            let resolved = failure.links.resolve(fabric, links_seed)?;
+            failure.check_hosts(fabric, &resolved)?;
+            for port in resolved {
                 let Failure { kind, start, end, .. } = *failure;
                 ports.entry(port).or_default().push(Entry { kind, start, end });
             }

@@ -59,9 +59,14 @@ fn read_one(r: &mut Reader<'_>, fabric: &Fabric) -> Result<Failure> {
     }
 }
 
-/// The key that makes `links` impossible on `fabric`.
+/// The key that makes a failure of `links` impossible on `fabric`.
 fn at_fault(links: &LinkChoice, fabric: &Fabric) -> &'static str {
-    let LinkChoice::Of { tier, groups, pick, direction, .. } = links else { return "links" };
+    if links.resolve(fabric, 1).is_ok() {
+        return "duration";
+    }
+    let LinkChoice::Of { tier, groups, pick, direction, .. } = links else {
+        return if links.is_of_switches() { "switches" } else { "links" };
+    };
     let (tier, pick, direction) = (*tier, *pick, *direction);
     let is_possible = |groups: &Groups| {
         let groups = groups.clone();
@@ -75,29 +80,59 @@ fn at_fault(links: &LinkChoice, fabric: &Fabric) -> &'static str {
 }
 
 fn read_links(r: &mut Reader<'_>) -> Result<LinkChoice> {
-    let none = Some(Vec::new());
-    let names = r.get(
+    let links = r.get(
         "links",
         Texts,
-        none,
+        Some(Vec::new()),
         "links by name, as \"leaf-0 -> spine-1\" or \"leaf-0 <-> spine-1\"; instead of tier",
     )?;
-    if !names.is_empty() {
-        let chosen = ["tier", "count", "groups", "pick", "direction"];
-        if let Some(key) = chosen.into_iter().find(|key| r.has(key) && !r.is_rehearsal()) {
-            return Err(r.wrong(key, "stands beside links; remove one of them"));
-        }
-        return Ok(LinkChoice::Named(names));
+    if !links.is_empty() {
+        refuse_beside(r, "links", &["switches"])?;
+        return Ok(LinkChoice::Named(links));
     }
-    let tiers = [("pod-up", Tier::PodUp), ("leaf-up", Tier::LeafUp)];
-    let tier =
-        read_word(r, "tier", &tiers, None, "\"pod-up\": between pods and cores; \"leaf-up\"")?;
+    let switches = r.get(
+        "switches",
+        Texts,
+        Some(Vec::new()),
+        "whole switches by name, as \"spine-0\": all their links both ways; instead of tier",
+    )?;
+    if !switches.is_empty() {
+        refuse_beside(r, "switches", &[])?;
+        return Ok(LinkChoice::Switches(switches));
+    }
+    read_tier(r)
+}
+
+/// Refuses what would choose links in another way than `key`, which was given: `others` and what
+/// [`read_tier`] reads.
+fn refuse_beside(r: &Reader<'_>, key: &str, others: &[&str]) -> Result<()> {
+    let of_tier = ["tier", "count", "groups", "pick", "direction"];
+    let stands = |other: &&&str| r.has(other) && !r.is_rehearsal();
+    match others.iter().chain(&of_tier).find(stands) {
+        Some(other) => Err(r.wrong(other, format!("stands beside {key}; remove one of them"))),
+        None => Ok(()),
+    }
+}
+
+/// The words for what lies between which switches, and for whole switches.
+const TIERS: [(&str, Tier); 6] = [
+    ("pod-up", Tier::PodUp),
+    ("leaf-up", Tier::LeafUp),
+    ("leaves", Tier::Leaves),
+    ("spines", Tier::Spines),
+    ("aggs", Tier::Spines),
+    ("cores", Tier::Cores),
+];
+
+fn read_tier(r: &mut Reader<'_>) -> Result<LinkChoice> {
+    let meaning = "links: \"pod-up\" between pods and cores, \"leaf-up\" above leaves; whole \
+                   switches: \"leaves\", \"spines\" or \"aggs\", \"cores\"";
+    let tier = read_word(r, "tier", &TIERS, None, meaning)?;
     let count =
-        r.get("count", Whole { min: 1, max: 65_536 }, Some(1), "links of each pod or leaf")?;
+        r.get("count", Whole { min: 1, max: 65_536 }, Some(1), "how many of each pod or leaf")?;
     let groups = r.get("groups", Or(Wholes, "all"), Some(None), "numbers of the pods or leaves")?;
     let picks = [("random", Pick::Random), ("first", Pick::First)];
-    let pick =
-        read_word(r, "pick", &picks, Some(0), "which links: drawn by the seed, or the \"first\"")?;
+    let pick = read_word(r, "pick", &picks, Some(0), "which: drawn by the seed, or the \"first\"")?;
     let directions = [("both", Direction::Both), ("up", Direction::Up), ("down", Direction::Down)];
     let direction = read_word(r, "direction", &directions, Some(0), "which way they fail")?;
     let groups = groups.map_or(Groups::All, Groups::Listed);

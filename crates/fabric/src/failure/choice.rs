@@ -1,21 +1,28 @@
-//! Which links a failure hits: some links of every group of a tier, or links by name.
+//! Which links a failure hits: some links or whole switches of every group of a tier, or links
+//! or switches by name. A switch that fails is all of its links that fail.
 //!
 //! Invariant: the same choice under the same seed is the same ports on every machine, and what
 //! one group draws does not depend on which other groups are there.
 
 use crate::{Fabric, FabricError, Node, PortGroup};
-use weft_units::{Draw, HostId, PortId, SwitchId};
+use weft_units::{Draw, HostId, PortId, Stream, SwitchId};
 
-/// Between which switches the links lie.
+/// Between which switches the links lie, or which switches fail as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tier {
-    /// Leaf to spine, or leaf to aggregation switch; a group is a leaf.
+    /// Links from leaf to spine, or from leaf to aggregation switch; a group is a leaf.
     LeafUp,
-    /// Aggregation switch to core; a group is a pod.
+    /// Links from aggregation switch to core, where paper 000 says spine-core; a group is a pod.
     PodUp,
+    /// Whole leaves, with the links of their hosts; a group is a pod, and a leaf-spine is one.
+    Leaves,
+    /// Whole spines, or aggregation switches; a group is a pod, and a leaf-spine is one.
+    Spines,
+    /// Whole cores; all together are the only group, which cannot be listed.
+    Cores,
 }
 
-/// In which groups links fail.
+/// In which groups links or switches fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Groups {
     /// In every leaf or pod.
@@ -24,12 +31,12 @@ pub enum Groups {
     Listed(Vec<u32>),
 }
 
-/// Which links of a group fail.
+/// Which links or switches of a group fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pick {
     /// Drawn by the seed. A smaller count takes part of what a larger one takes.
     Random,
-    /// The first in port order: switch by switch, upper switch by upper switch.
+    /// The first in the order of ports: switch by switch, upper switch by upper switch.
     First,
 }
 
@@ -47,11 +54,11 @@ pub enum Direction {
 /// Links of a fabric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkChoice {
-    /// `count` links of each group: the study's failures (paper 002, section 4). Its own
-    /// simulator takes the first few links of the cores into one pod: [`Tier::PodUp`], group 0,
-    /// [`Pick::First`], [`Direction::Down`].
+    /// `count` links, or switches, of each group: the study's failures (paper 002, section 4).
+    /// Its own simulator takes the first few links of the cores into one pod: [`Tier::PodUp`],
+    /// group 0, [`Pick::First`], [`Direction::Down`].
     Of {
-        /// Between which switches.
+        /// Between which switches, or which switches.
         tier: Tier,
         /// How many of each group, at least one. Members of a bundle count one by one.
         count: u32,
@@ -65,21 +72,34 @@ pub enum LinkChoice {
     /// Links by name, one direction as [`Fabric::port_name`] writes it (`leaf-0 -> spine-1`,
     /// `pod-0-agg-1 -> core-2#1`), both directions with `<->`.
     Named(Vec<String>),
+    /// All links of the switches of these names, in both directions, those to hosts included.
+    Switches(Vec<String>),
 }
 
 impl LinkChoice {
+    /// Whether switches are chosen, and links because they are theirs.
+    pub fn is_of_switches(&self) -> bool {
+        match self {
+            LinkChoice::Of { tier, .. } => tier.is_of_switches(),
+            LinkChoice::Named(_) => false,
+            LinkChoice::Switches(_) => true,
+        }
+    }
+
     /// The ports that feed these links, sorted, none twice.
     ///
     /// # Errors
     /// With one line that says what is wrong and what there is: no such tier, group, switch or
-    /// link, or fewer links than asked for.
+    /// link, or fewer links or switches than asked for.
     pub fn resolve(&self, fabric: &Fabric, seed: u64) -> Result<Vec<PortId>, FabricError> {
         let mut ports = Vec::new();
         match self {
             LinkChoice::Of { tier, count, groups, pick, direction } => {
                 for group in tier.groups(fabric, groups)? {
-                    let links = tier.links(fabric, group);
-                    for up in pick.take(links, *count, *tier, group, seed)? {
+                    let units = tier.units(fabric, group);
+                    tier.check(fabric, group, *count, units.len())?;
+                    let random = Draw::new(seed, tier.purpose()).stream(u64::from(group));
+                    for up in pick.take(units, *count, random).into_iter().flatten() {
                         direction.push(fabric, up, &mut ports);
                     }
                 }
@@ -92,6 +112,16 @@ impl LinkChoice {
                     push_named(fabric, name, &mut ports)?;
                 }
             }
+            LinkChoice::Switches(names) if names.is_empty() => {
+                return Err(FabricError("no switch is named: name at least one".into()));
+            }
+            LinkChoice::Switches(names) => {
+                for name in names {
+                    for up in links_of(fabric, switch(fabric, name)?) {
+                        Direction::Both.push(fabric, up, &mut ports);
+                    }
+                }
+            }
         }
         ports.sort_unstable();
         ports.dedup();
@@ -100,29 +130,65 @@ impl LinkChoice {
 }
 
 impl Tier {
+    fn is_of_switches(self) -> bool {
+        !matches!(self, Tier::LeafUp | Tier::PodUp)
+    }
+
     /// What a group is called.
     fn group_name(self) -> &'static str {
         match self {
             Tier::LeafUp => "leaf",
-            Tier::PodUp => "pod",
+            _ => "pod",
         }
+    }
+
+    /// What fails, if there are several.
+    fn unit_name(self, fabric: &Fabric) -> &'static str {
+        match self {
+            Tier::LeafUp | Tier::PodUp => "links",
+            Tier::Leaves => "leaves",
+            Tier::Spines if fabric.clos().cores() == 0 => "spines",
+            Tier::Spines => "aggregation switches",
+            Tier::Cores => "cores",
+        }
+    }
+
+    /// What the draws are called.
+    fn purpose(self) -> &'static str {
+        match self {
+            Tier::LeafUp => "failed-leaf-links",
+            Tier::PodUp => "failed-pod-links",
+            Tier::Leaves => "failed-leaves",
+            Tier::Spines => "failed-spines",
+            Tier::Cores => "failed-cores",
+        }
+    }
+
+    /// Whether `count` can fail of all that are in `group`.
+    fn check(self, fabric: &Fabric, group: u32, count: u32, all: usize) -> Result<(), FabricError> {
+        if (1..=all).contains(&(count as usize)) {
+            return Ok(());
+        }
+        let what = self.unit_name(fabric);
+        let place = match self {
+            Tier::LeafUp | Tier::PodUp => {
+                format!("in {} {group}, which has {all} up", self.group_name())
+            }
+            Tier::Leaves | Tier::Spines if fabric.clos().cores() > 0 => {
+                format!("in pod {group}, which has {all}")
+            }
+            _ => format!("in a fabric of {all}"),
+        };
+        Err(FabricError(format!("{count} {what} cannot fail {place}: use 1 to {all}")))
     }
 
     /// The numbers of the chosen groups, sorted.
     fn groups(self, fabric: &Fabric, groups: &Groups) -> Result<Vec<u32>, FabricError> {
-        let clos = fabric.clos();
-        if self == Tier::PodUp && clos.cores() == 0 {
-            return Err(FabricError(
-                "a fabric of two tiers has no links from pods to cores: choose links from \
-                 leaves to spines"
-                    .into(),
-            ));
-        }
-        let count = match self {
-            Tier::LeafUp => fabric.leaves(),
-            Tier::PodUp => clos.pods(),
-        };
+        let count = self.count_groups(fabric)?;
         let Groups::Listed(list) = groups else { return Ok((0..count).collect()) };
+        if self == Tier::Cores {
+            return Err(FabricError("cores stand in no pod: list none".into()));
+        }
         let name = self.group_name();
         if let Some(group) = list.iter().find(|group| **group >= count) {
             let last = count - 1;
@@ -137,16 +203,45 @@ impl Tier {
         Ok(list)
     }
 
-    /// The ports up of one group.
-    fn links(self, fabric: &Fabric, group: u32) -> Vec<PortId> {
-        let mids = fabric.clos().mids_per_pod();
+    fn count_groups(self, fabric: &Fabric) -> Result<u32, FabricError> {
+        let clos = fabric.clos();
         match self {
-            Tier::LeafUp => ups(fabric, SwitchId(group)).ids().collect(),
-            Tier::PodUp => {
-                let first = fabric.leaves() + group * mids;
-                (first..first + mids).flat_map(|mid| ups(fabric, SwitchId(mid)).ids()).collect()
+            Tier::PodUp if clos.cores() == 0 => Err(FabricError(
+                "a fabric of two tiers has no links from pods to cores: choose links from \
+                 leaves to spines"
+                    .into(),
+            )),
+            Tier::Cores if clos.cores() == 0 => {
+                Err(FabricError("a fabric of two tiers has no cores: choose spines".into()))
             }
+            Tier::LeafUp => Ok(fabric.leaves()),
+            Tier::Cores => Ok(1),
+            _ => Ok(clos.pods()),
         }
+    }
+
+    /// What may fail in one group, each as the ports up of its links.
+    fn units(self, fabric: &Fabric, group: u32) -> Vec<Vec<PortId>> {
+        let switches = self.switches(fabric, group);
+        if self.is_of_switches() {
+            switches.map(|switch| links_of(fabric, switch)).collect()
+        } else {
+            switches.flat_map(|switch| ups(fabric, switch).ids()).map(|up| vec![up]).collect()
+        }
+    }
+
+    /// The switches of one group that fail, or whose links up fail.
+    fn switches(self, fabric: &Fabric, group: u32) -> impl Iterator<Item = SwitchId> + use<> {
+        let clos = fabric.clos();
+        let (leaves, mids) = (clos.leaves_per_pod(), clos.mids_per_pod());
+        let above = fabric.leaves() + clos.pods() * mids;
+        let (first, count) = match self {
+            Tier::LeafUp => (group, 1),
+            Tier::Leaves => (group * leaves, leaves),
+            Tier::PodUp | Tier::Spines => (fabric.leaves() + group * mids, mids),
+            Tier::Cores => (above, clos.cores()),
+        };
+        (first..first + count).map(SwitchId)
     }
 }
 
@@ -161,30 +256,21 @@ fn ups(fabric: &Fabric, switch: SwitchId) -> PortGroup {
     PortGroup { first: PortId(all.first.0 + downs), count: all.count - downs }
 }
 
+/// All links of `switch`, each as its port up.
+fn links_of(fabric: &Fabric, switch: SwitchId) -> Vec<PortId> {
+    let first_up = ups(fabric, switch).first;
+    let up = |port: PortId| if port < first_up { fabric.ports()[port].reverse } else { port };
+    fabric.ports_of(switch).ids().map(up).collect()
+}
+
 impl Pick {
-    fn take(
-        self,
-        mut links: Vec<PortId>,
-        count: u32,
-        tier: Tier,
-        group: u32,
-        seed: u64,
-    ) -> Result<Vec<PortId>, FabricError> {
-        let (name, all) = (tier.group_name(), links.len());
-        if count == 0 || count as usize > all {
-            return Err(FabricError(format!(
-                "{count} links cannot fail in {name} {group}, which has {all} up: use 1 to {all}"
-            )));
-        }
+    /// `count` of `units`, which are those of one group.
+    fn take<T>(self, mut units: Vec<T>, count: u32, mut random: Stream) -> Vec<T> {
         if self == Pick::Random {
-            let purpose = match tier {
-                Tier::LeafUp => "failed-leaf-links",
-                Tier::PodUp => "failed-pod-links",
-            };
-            Draw::new(seed, purpose).stream(u64::from(group)).shuffle(&mut links);
+            random.shuffle(&mut units);
         }
-        links.truncate(count as usize);
-        Ok(links)
+        units.truncate(count as usize);
+        units
     }
 }
 
@@ -244,13 +330,25 @@ fn node(fabric: &Fabric, text: &str, link: &str) -> Result<Node, FabricError> {
     if let Some(node) = nodes(fabric).find(|node| fabric.name(*node) == text) {
         return Ok(node);
     }
-    let names = nodes(fabric).map(|node| fabric.name(node));
-    // The first of equals, so that the answer does not depend on anything else.
-    let nearest =
-        names.min_by_key(|name| strsim::damerau_levenshtein(text, name)).unwrap_or_default();
+    let nearest = nearest(text, nodes(fabric).map(|node| fabric.name(node)));
     Err(FabricError(format!(
         "\"{link}\" names \"{text}\", which is not in the fabric: did you mean \"{nearest}\"?"
     )))
+}
+
+fn switch(fabric: &Fabric, text: &str) -> Result<SwitchId, FabricError> {
+    let names = (0..fabric.switches()).map(|id| fabric.name(Node::Switch(SwitchId(id))));
+    fabric.switch_named(text).ok_or_else(|| {
+        let nearest = nearest(text, names);
+        FabricError(format!(
+            "\"{text}\" is not a switch of the fabric: did you mean \"{nearest}\"?"
+        ))
+    })
+}
+
+/// The first of those that are most like `text`, so that the answer depends on nothing else.
+fn nearest(text: &str, names: impl Iterator<Item = String>) -> String {
+    names.min_by_key(|name| strsim::damerau_levenshtein(text, name)).unwrap_or_default()
 }
 
 fn not_neighbours(fabric: &Fabric, from: Node, to: Node) -> String {
