@@ -15,7 +15,7 @@ pub struct RunConfig<'a> {
     pub fabric: &'a Fabric,
     /// The traffic.
     pub workload: &'a Workload,
-    /// Ranks at work, beside the traffic.
+    /// Ranks at work, instead of other traffic.
     pub job: Option<JobConfig<'a>>,
     /// How switches queue, mark, pause and drop.
     pub switch: SwitchConfig,
@@ -50,11 +50,11 @@ impl RunConfig<'_> {
     }
 }
 
-/// A job and where its ranks are.
+/// Jobs and where their ranks are. Ranks are numbered through: first those of the first job.
 #[derive(Clone, Debug)]
 pub struct JobConfig<'a> {
     /// What the ranks do.
-    pub job: &'a Job,
+    pub jobs: &'a [Job],
     /// The host of each rank: its NIC, which several ranks may share.
     pub hosts: Vec<HostId>,
     /// The server of each rank. Ranks of one host are in one server; ranks of one server talk
@@ -64,6 +64,19 @@ pub struct JobConfig<'a> {
     pub scale_up: ScaleUp,
     /// Whether there is to be a result for each message, which takes memory.
     pub each_message: bool,
+}
+
+impl JobConfig<'_> {
+    /// Which job each rank belongs to, and the first rank of that one.
+    pub(crate) fn homes(&self) -> Vec<(u32, u32)> {
+        let mut first = 0;
+        let jobs = (0..).zip(self.jobs).flat_map(|(number, job)| {
+            let home = (number, first);
+            first += job.ranks();
+            vec![home; job.ranks() as usize]
+        });
+        jobs.collect()
+    }
 }
 
 /// The links inside a server (NVLink, say): every rank has one, and sends one message after the

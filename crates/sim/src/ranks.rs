@@ -20,13 +20,16 @@ use crate::world::World;
 use std::collections::BTreeMap;
 use weft_balance::plan::Post;
 use weft_units::{HostId, MessageId, Time};
-use weft_workload::job::{Action, Receipt, Runner, Sent};
+use weft_workload::job::{Action, Job, Receipt, Runner, Sent};
 
 /// The ranks of one domain.
 #[derive(Debug)]
 pub(crate) struct Ranks<'a> {
     config: &'a JobConfig<'a>,
-    runner: Runner<'a>,
+    /// One for each job.
+    runners: Vec<Runner<'a>>,
+    /// By rank: its job, and the first rank of that.
+    homes: Vec<(u32, u32)>,
     /// What will happen to each rank, and when; what comes at one time stays in order.
     due: Vec<BTreeMap<Time, Vec<Happening>>>,
     /// Until when each rank's scale-up link is busy.
@@ -63,11 +66,18 @@ impl<'a> Ranks<'a> {
     /// Those whose hosts are in domain `own`; `None` for a run without a job.
     pub(crate) fn new(world: &World<'a>, own: u16) -> Option<Ranks<'a>> {
         let config = world.config.job.as_ref()?;
-        let (ranks, domains) = (config.job.ranks() as usize, world.cut.territories.len());
+        let homes = config.homes();
+        let (ranks, domains) = (homes.len(), world.cut.territories.len());
         let holds = |rank: u32| world.cut.hosts[config.hosts[rank as usize]].domain == own;
+        let mut first = 0;
+        let runner = |job: &'a Job| {
+            first += job.ranks();
+            Runner::new(job, |rank| holds(first - job.ranks() + rank))
+        };
         Some(Ranks {
             config,
-            runner: Runner::new(config.job, holds),
+            runners: config.jobs.iter().map(runner).collect(),
+            homes,
             due: vec![BTreeMap::new(); ranks],
             busy: vec![Time::ZERO; ranks],
             posted: vec![0; world.config.fabric.hosts() as usize],
@@ -85,7 +95,7 @@ impl<'a> Ranks<'a> {
     }
     /// Whether some node is not done.
     pub(crate) fn is_unfinished(&self) -> bool {
-        self.runner.unfinished() > 0
+        self.runners.iter().any(|runner| runner.unfinished() > 0)
     }
     /// What each node took, in the order of their ends.
     pub(crate) fn nodes(&self) -> &[NodeResult] {
@@ -94,7 +104,9 @@ impl<'a> Ranks<'a> {
     /// What keeps ranks waiting: the first few of them, in words.
     pub(crate) fn waits(&self) -> Vec<String> {
         const SHOWN: usize = 3;
-        let ranks = (0..self.due.len() as u32).map(|rank| (rank, self.runner.waits(rank)));
+        let ranks = (0..)
+            .zip(&self.homes)
+            .map(|(rank, (job, first))| (rank, self.runners[*job as usize].waits(rank - first)));
         let stuck = ranks.filter(|(_, waits)| !waits.is_empty());
         stuck
             .take(SHOWN)
@@ -106,9 +118,15 @@ impl<'a> Ranks<'a> {
 impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
     /// Begins all ranks of this domain.
     pub(crate) fn start_ranks(&mut self) {
-        let Some(ranks) = &mut self.ranks else { return };
-        ranks.runner.start(self.now, &mut ranks.actions);
-        self.act();
+        let Some(ranks) = &self.ranks else { return };
+        let mut first = 0;
+        for number in 0..ranks.config.jobs.len() {
+            let Ranks { runners, actions, config, .. } = self.ranks.as_mut().expect("a job");
+            let job = &config.jobs[number];
+            runners[number].start(self.now, actions);
+            self.act(first);
+            first += job.ranks();
+        }
     }
 
     /// A `Rank` event: all that is due happens, and what comes of it at once.
@@ -128,13 +146,15 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
 
     fn happen(&mut self, rank: u32, happening: Happening) {
         let now = self.now;
-        let Ranks { runner, actions, .. } = self.ranks.as_mut().expect("a job");
+        let Ranks { runners, homes, actions, .. } = self.ranks.as_mut().expect("a job");
+        let (job, first) = homes[rank as usize];
+        let (runner, rank) = (&mut runners[job as usize], rank - first);
         match happening {
             Happening::Sent(sent) => runner.sent(now, rank, sent, actions),
             Happening::Received(receipt) => runner.received(now, rank, receipt, actions),
             Happening::Woken(node) => runner.woken(now, rank, node, actions),
         }
-        self.act();
+        self.act(first);
     }
 
     /// `happening` will happen to `rank` at `at`.
@@ -148,22 +168,24 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
         }
     }
 
-    /// Does what ranks have decided.
-    fn act(&mut self) {
+    /// Does what ranks of a job, the first of which is `first`, have decided.
+    fn act(&mut self, first: u32) {
         let ranks = self.ranks.as_mut().expect("a job");
         let mut actions = std::mem::take(&mut ranks.actions);
         for action in actions.drain(..) {
             match action {
                 Action::Post { src, dst, bytes, sent, receipt } => {
-                    self.post_for(src, dst, bytes, sent, receipt);
+                    self.post_for(first + src, first + dst, bytes, sent, receipt);
                 }
-                Action::Wake { rank, node, at } => self.tell(rank, at, Happening::Woken(node)),
+                Action::Wake { rank, node, at } => {
+                    self.tell(first + rank, at, Happening::Woken(node));
+                }
                 Action::Begun { rank, node } => {
                     let ranks = self.ranks.as_mut().expect("a job");
-                    ranks.begun.insert((rank, node), self.now);
+                    ranks.begun.insert((first + rank, node), self.now);
                 }
                 Action::Finished { rank, node } => {
-                    let now = self.now;
+                    let (rank, now) = (first + rank, self.now);
                     let ranks = self.ranks.as_mut().expect("a job");
                     let begun = ranks.begun.remove(&(rank, node)).unwrap_or(now);
                     ranks.nodes.push(NodeResult { rank, node, begun, finished: now });

@@ -69,7 +69,8 @@ impl<'a> World<'a> {
 /// Whether ranks of one server are in different domains: they talk faster than these may.
 fn splits_server(config: &RunConfig, cut: &Cut) -> bool {
     let Some(job) = &config.job else { return false };
-    let mut homes = vec![None; job.servers.len()];
+    let servers = job.servers.iter().map(|server| *server as usize + 1).max();
+    let mut homes = vec![None; servers.unwrap_or(0)];
     job.servers.iter().zip(&job.hosts).any(|(server, host)| {
         let domain = cut.hosts[*host].domain;
         *homes[*server as usize].get_or_insert(domain) != domain

@@ -41,7 +41,8 @@ fn run(setup: &Setup, job: &Job, hosts: &[u32], domains: u32, threads: u32) -> O
 fn on<'a>(job: &'a Job, hosts: &[u32], each_message: bool) -> JobConfig<'a> {
     let servers = hosts.to_vec();
     let hosts = hosts.iter().map(|host| HostId(*host)).collect();
-    JobConfig { job, hosts, servers, scale_up: SCALE_UP, each_message }
+    let jobs = std::slice::from_ref(job);
+    JobConfig { jobs, hosts, servers, scale_up: SCALE_UP, each_message }
 }
 
 const EACH: [u32; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
@@ -157,4 +158,28 @@ fn a_server_may_have_hosts_under_several_leaves() {
     assert_eq!(one.rank_messages.len(), 8 * 30);
     assert!(one.rank_messages.iter().all(|message| message.src % 2 == 1));
     assert!(one == run(4, 2));
+}
+
+#[test]
+fn jobs_side_by_side_share_nothing_but_the_fabric() {
+    // Two jobs on two racks each: nothing of one is in the way of the other.
+    let setup = setup();
+    let (one, two) = (job(8, 2, 80_000, ("ring", &[])), job(8, 3, 160_000, ("direct", &[])));
+    let alone = [run(&setup, &one, &EACH[..8], 2, 1), run(&setup, &two, &EACH[8..], 2, 1)];
+    let jobs = [one, two];
+    let both = JobConfig { jobs: &jobs, ..on(&jobs[0], &EACH, true) };
+    let run = |domains, threads| {
+        let config = RunConfig { job: Some(both.clone()), ..setup.config() };
+        let simulation = Simulation::in_domains(&config, domains, threads);
+        simulation.run(&AtomicBool::new(false)).expect("a run")
+    };
+    let outcome = run(2, 1);
+    let ends = |outcome: &Outcome, ranks: std::ops::Range<u32>| -> Vec<_> {
+        let nodes = outcome.nodes.iter().filter(|node| ranks.contains(&node.rank));
+        nodes.map(|node| (node.rank - ranks.start, node.node, node.finished)).collect()
+    };
+    // Their queue pairs hash alike only where hosts are the same.
+    assert_eq!(ends(&outcome, 0..8), ends(&alone[0], 0..8));
+    assert_eq!(ends(&outcome, 8..16), ends(&alone[1], 0..8));
+    assert!(outcome == run(4, 2));
 }
