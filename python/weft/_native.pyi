@@ -52,8 +52,9 @@ def run(
 
     It runs on ``threads`` threads; without that on as many as are worth while for it, but no
     more than ``share``. The result holds ``row`` (column to value), ``timing`` (``wall_s``,
-    ``build_s``, ``events``, ``threads``: the only part that depends on threads), ``flows`` and
-    ``links`` (column to array; lists for text), ``series`` (``time_s``, ``names``, ``kinds``,
+    ``build_s``, ``events``, ``threads``: the only part that depends on threads), ``flows``,
+    ``links`` and, of jobs, ``collectives``, ``nodes`` and ``messages`` (column to array; lists for
+    text), ``series`` (``time_s``, ``names``, ``kinds``,
     ``bytes``) and ``warnings``.
     """
 
@@ -63,6 +64,15 @@ def capacity(experiment_json: str, seed: int) -> Capacity:
     The result holds ``at_s``, ``answer``, ``factor``, ``limit`` and ``bottleneck`` (``words``,
     ``capacity_bps``, ``demand_bps``, ``links``) of the worst time, ``times`` (the first four for
     each), and ``inequality`` (``with_part_lost``, ``with_part_kept``) where it applies.
+    """
+
+def trace_info(path: str, process_groups: str | None, ranks: int | None) -> str:
+    """Describe a trace, as JSON; ``ranks`` settles a number that it leaves open.
+
+    It holds ``name``, ``ranks`` (false if open), ``programmes``, ``nodes``, ``kinds``,
+    ``dependencies``, ``depth``, ``compute_s``, ``host_compute_s``, ``operations``,
+    ``collectives``, ``sends``, ``receives``, ``unsupported``, ``remarks``, ``problems``,
+    ``more_problems`` and ``stuck``.
     """
 
 def cores() -> int:

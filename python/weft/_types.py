@@ -62,6 +62,9 @@ class Outcome(TypedDict):
     timing: Timing
     flows: Mapping[str, Any]
     links: Mapping[str, Any]
+    collectives: Mapping[str, Any]
+    nodes: Mapping[str, Any]
+    messages: Mapping[str, Any]
     series: Series
     warnings: list[str]
 

@@ -32,6 +32,12 @@ class Result:
     """One row a message of each run: ends, bytes, start, finish, `fct_s`, retransmits."""
     links: pl.DataFrame
     """One row a port of each run: bytes, `utilisation`, drops, marks, `peak_queue_bytes`."""
+    collectives: pl.DataFrame
+    """One row a collective of each job: size, start, finish, `time_s`, `busbw_gb_s`."""
+    nodes: pl.DataFrame
+    """One row a node of each rank of each job, with `probe.timeline`."""
+    messages: pl.DataFrame
+    """One row a message between ranks over the fabric, with `probe.timeline`."""
     series: pl.DataFrame
     """One row a sample of each probe: `time_s`, `name`, `kind` ("port", "switch"), `bytes`."""
     timing: pl.DataFrame

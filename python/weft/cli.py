@@ -100,6 +100,14 @@ Json = Annotated[
 NoReport = Annotated[
     bool, typer.Option("--no-report", help="With -o: write the tables, but no plots or report.")
 ]
+Timeline = Annotated[
+    bool,
+    typer.Option(
+        "--timeline",
+        help="With -o, of jobs: what every rank did when, as timeline/*.json.gz for the "
+        "Perfetto UI.",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no hints.")]
 
 
@@ -167,6 +175,7 @@ def run(
     json: Json = False,
     summary: Summary = False,
     no_report: NoReport = False,
+    timeline: Timeline = False,
     quiet: Quiet = False,
 ) -> int:
     """Run experiments and show what came out.
@@ -191,7 +200,10 @@ def run(
     from weft import commands
 
     _choose(json, summary)
-    options = commands.Options(output, jobs, threads, json, not no_report, quiet, summary)
+    _needs_output(timeline, output)
+    options = commands.Options(
+        output, jobs, threads, json, not no_report, quiet, summary, timeline
+    )
     return commands.run(
         files,
         options,
@@ -242,6 +254,7 @@ def compare(
     json: Json = False,
     summary: Summary = False,
     no_report: NoReport = False,
+    timeline: Timeline = False,
     quiet: Quiet = False,
 ) -> int:
     """Compare load balancers on one fabric and one workload.
@@ -259,7 +272,10 @@ def compare(
     from weft import commands
 
     _choose(json, summary)
-    options = commands.Options(output, jobs, threads, json, not no_report, quiet, summary)
+    _needs_output(timeline, output)
+    options = commands.Options(
+        output, jobs, threads, json, not no_report, quiet, summary, timeline
+    )
     return commands.compare(
         fabric,
         workload,
@@ -351,6 +367,49 @@ def report(
     from weft import commands
 
     return commands.report(directory, quiet)
+
+
+trace = typer.Typer(no_args_is_help=True, help="Look at traces of real jobs.")
+app.add_typer(trace, name="trace")
+
+
+@trace.command()
+def info(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="A Chakra trace (one of its files, or what stands before .0.et), a text "
+            "workload of ASTRA-sim, AICB or SimAI, or AICB's list of communications (.csv).",
+            show_default=False,
+        ),
+    ],
+    process_groups: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Chakra: the JSON file of process groups."),
+    ] = None,
+    ranks: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Ranks, for a trace that any number can run."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
+) -> int:
+    """Say what is in a trace, and whether it can run.
+
+    Nodes by kind, collectives by size and group, dependencies, what is not supported; and if the
+    trace would never finish, which nodes wait for what.
+
+    \b
+    Exit status: 0 it can run, 1 it cannot, 2 it cannot be read.
+    """
+    from weft import commands
+
+    return commands.trace_info(file, process_groups, ranks, json)
+
+
+def _needs_output(timeline: bool, output: Path | None) -> None:
+    if timeline and output is None:
+        raise typer.BadParameter("--timeline writes files; say where, with -o DIR")
 
 
 def _choose(json: bool, summary: bool) -> None:

@@ -31,6 +31,11 @@ class Options:
     report: bool
     quiet: bool
     summary: bool = False
+    timeline: bool = False
+
+    def over(self, changes: Overrides) -> Overrides:
+        """The changes to an experiment that these options ask for."""
+        return [*changes, ("probe.timeline", "true")] if self.timeline else changes
 
 
 _NOT_IN_REPORTS = {"--jobs": 2, "--threads": 2, "--quiet": 1, "-q": 1}
@@ -47,6 +52,7 @@ def run(
     quick: bool = False,
 ) -> int:
     """`weft run`; returns the exit status."""
+    changes = options.over(changes)
     experiments = []
     for path in (path for file in files for path in inputs.files_of(Path(file))):
         if path.suffix.lower() in inputs.WORKLOAD_SUFFIXES:
@@ -82,7 +88,9 @@ def compare(
         "sweep": {"balance.scheme": list(schemes)},
     }
     told = [(f"transport.{key}", value) for key, value in _transport(transport)]
-    checked = inputs.from_dict(experiment, "command line", [*told, *changes], seeds)
+    checked = inputs.from_dict(
+        experiment, "command line", [*told, *options.over(changes)], seeds
+    )
     return _carry_out([replace(checked, name="compare")], options)
 
 
@@ -104,6 +112,17 @@ def capacity(files: Sequence[str], seed: int | None, changes: Overrides, as_json
     tables = zip(experiments, answers, strict=True)
     print("\n\n".join(verdicts.text(rows, one.title, _width()) for one, rows in tables))
     return 0
+
+
+def trace_info(
+    path: Path, process_groups: Path | None, ranks: int | None, as_json: bool
+) -> int:
+    """`weft trace info`; returns the exit status."""
+    from weft import traces
+
+    found = traces.info(path, process_groups, ranks)
+    print(json.dumps(found, indent=1) if as_json else traces.text(found))
+    return 1 if found["problems"] else 0
 
 
 def catalogue(kind: str, as_json: bool) -> int:
@@ -199,6 +218,8 @@ def _results(whole: study.Study, kept: store.Store, options: Options, told: Coll
     if tally.interrupted:
         _interrupted(tally, options.output)
         return 130
+    if options.output and listed and options.timeline:
+        _timelines(options.output, options.quiet)
     if options.output and listed and options.report:
         _report(options.output, options.quiet)
     return 1 if tally.stalls else 0
@@ -281,6 +302,14 @@ def _report(directory: Path, quiet: bool) -> None:
     written = reports.make(results, directory)
     if not quiet:
         _note(f"{written[-1]} and {len(written) - 1} plots in {directory / 'plots'}")
+
+
+def _timelines(directory: Path, quiet: bool) -> None:
+    from weft import timeline
+
+    written = timeline.write(study.load(directory), directory)
+    if not quiet:
+        _note(f"{len(written)} timelines in {directory / 'timeline'}; open them in ui.perfetto.dev")
 
 
 def _command() -> str:

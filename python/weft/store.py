@@ -1,8 +1,8 @@
 """Where results live: one folder a finished run, and the tables assembled from them.
 
 A results directory holds `runs/<key>/` (one finished run: `row.json` and parquet files), the
-assembled `runs.parquet`, `flows.parquet`, `links.parquet`, `series.parquet`, and
-`timing.parquet`, the only one that differs between machines; `study.json` says which runs
+assembled `runs.parquet`, `flows.parquet`, `links.parquet`, `series.parquet`, for jobs
+`collectives.parquet` (and `nodes.parquet`, `messages.parquet`), and `timing.parquet`, the only one that differs between machines; `study.json` says which runs
 belong to it. A run's folder appears by one rename, so it is whole or not there.
 """
 
@@ -22,7 +22,10 @@ from weft.errors import DiskError, writing
 if TYPE_CHECKING:
     import polars as pl
 
-TABLES = ("flows", "links", "series")
+ALWAYS = ("flows", "links", "series")
+OF_JOBS = ("collectives", "nodes", "messages")
+"""Tables that only runs with jobs have; the last two only with `probe.timeline`."""
+TABLES = ALWAYS + OF_JOBS
 _BATCH = 64
 """Runs whose tables are read at once."""
 
@@ -47,8 +50,8 @@ class Store(Protocol):
     def record(self, key: str) -> Record:
         """The scalars of a finished run."""
 
-    def table(self, key: str, name: str) -> pl.LazyFrame:
-        """One of `TABLES` of a finished run."""
+    def table(self, key: str, name: str) -> pl.LazyFrame | None:
+        """One of `TABLES` of a finished run; None if it has none."""
 
 
 class MemoryStore:
@@ -71,9 +74,10 @@ class MemoryStore:
         """The scalars of a finished run."""
         return self._records[key]
 
-    def table(self, key: str, name: str) -> pl.LazyFrame:
-        """One of `TABLES` of a finished run."""
-        return self._tables[key][name].lazy()
+    def table(self, key: str, name: str) -> pl.LazyFrame | None:
+        """One of `TABLES` of a finished run; None if it has none."""
+        frame = self._tables[key].get(name)
+        return None if frame is None else frame.lazy()
 
 
 class RowStore(MemoryStore):
@@ -131,11 +135,12 @@ class DirectoryStore:
         record: Record = json.loads((self._runs / key / "row.json").read_text())
         return record
 
-    def table(self, key: str, name: str) -> pl.LazyFrame:
-        """One of `TABLES` of a finished run."""
+    def table(self, key: str, name: str) -> pl.LazyFrame | None:
+        """One of `TABLES` of a finished run; None if it has none."""
         import polars as pl
 
-        return pl.scan_parquet(self._runs / key / f"{name}.parquet")
+        path = self._runs / key / f"{name}.parquet"
+        return pl.scan_parquet(path) if name in ALWAYS or path.exists() else None
 
 
 Listed = Sequence[tuple[str, RunSpec]]
@@ -192,6 +197,9 @@ def _batches(listed: Listed, store: Store, name: str) -> Iterator[pl.LazyFrame]:
     for first in range(0, len(listed), _BATCH):
         parts = []
         for run, (experiment, spec) in enumerate(listed[first : first + _BATCH], first):
+            own = store.table(spec["key"], name)
+            if own is None:
+                continue
             row = store.record(spec["key"])["row"]
             whose = [
                 pl.lit(run, dtype=pl.UInt32).alias("run"),
@@ -199,8 +207,9 @@ def _batches(listed: Listed, store: Store, name: str) -> Iterator[pl.LazyFrame]:
                 pl.lit(row["scheme"]).alias("scheme"),
                 pl.lit(row["seed"]).alias("seed"),
             ]
-            parts.append(store.table(spec["key"], name).select(*whose, pl.all()))
-        yield pl.concat(parts, how="diagonal_relaxed")
+            parts.append(own.select(*whose, pl.all()))
+        if parts:
+            yield pl.concat(parts, how="diagonal_relaxed")
 
 
 def assemble(directory: Path, listed: Listed, store: Store) -> None:
@@ -272,7 +281,8 @@ def _flaw_of_run(folder: Path) -> str | None:
         whole = False
     if not whole:
         return "row.json is damaged"
-    flaws = (flaw_of_table(folder / f"{name}.parquet") for name in TABLES)
+    there = [name for name in OF_JOBS if (folder / f"{name}.parquet").exists()]
+    flaws = (flaw_of_table(folder / f"{name}.parquet") for name in (*ALWAYS, *there))
     return next((flaw for flaw in flaws if flaw is not None), None)
 
 
@@ -311,4 +321,7 @@ def _frames(outcome: Outcome) -> dict[str, pl.DataFrame]:
         parts.append(part.select("time_s", *names, "bytes"))
     flows: Mapping[str, Any] = outcome["flows"]
     links: Mapping[str, Any] = outcome["links"]
-    return {"flows": pl.DataFrame(flows), "links": pl.DataFrame(links), "series": pl.concat(parts)}
+    frames = {"flows": flows, "links": links} | {name: outcome[name] for name in OF_JOBS}
+    tables = {name: pl.DataFrame(columns) for name, columns in frames.items()}
+    used = {name: table for name, table in tables.items() if name in ALWAYS or table.height}
+    return used | {"series": pl.concat(parts)}

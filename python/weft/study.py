@@ -146,6 +146,9 @@ class Results:
     timing: pl.DataFrame
     flows: pl.LazyFrame
     links: pl.LazyFrame
+    collectives: pl.LazyFrame
+    nodes: pl.LazyFrame
+    messages: pl.LazyFrame
     series: pl.LazyFrame
 
     def rows(self, experiment: Experiment) -> list[Row]:

@@ -3,7 +3,8 @@
 //!
 //! The demand are all messages of the first step, those that wait for no other, whenever they are
 //! posted: each at its fair share ([`crate::fair`]), or at the rate that `transport.rate` gives,
-//! times `transport.rate_coefficient`. Senders that fix no rate end up at the fair share too; so do
+//! times `transport.rate_coefficient`. Of jobs it is all that their ranks send to each other, at
+//! the rate at which the busiest NIC is at line rate. Senders that fix no rate end up at the fair share too; so do
 //! those at line rate, since a NIC shares its line. The capacity is asked for at every time when a
 //! failure starts or ends, as though routing knew; bursts of flaky links are not counted.
 
@@ -14,10 +15,11 @@ use crate::experiment::Resolved;
 use crate::fair::fair_shares;
 use crate::pace::Base;
 use crate::section::workload::WorkloadSource;
-use std::collections::BTreeSet;
+use crate::traffic::{Stream, Traffic};
+use std::collections::{BTreeMap, BTreeSet};
 use weft_capacity::{Demands, capacities, carries, printed_inequality};
 use weft_fabric::{Clos, Fabric, Failure, FailureKind, Failures, Groups, LinkChoice, Tier, Tiers};
-use weft_units::{IdVec, MessageId, Rate, Time};
+use weft_units::{HostId, IdVec, MessageId, Rate, Time};
 use weft_workload::{Pattern, Workload};
 
 pub use weft_capacity::{Answer, Bottleneck, Verdict};
@@ -68,10 +70,13 @@ pub struct Inequality {
 /// If the workload cannot be built.
 pub fn capacity(experiment: &Resolved, seed: u64) -> Result<Capacity, ExperimentError> {
     let fabric = &experiment.fabric;
-    let workload = experiment.workload(seed).map_err(|error| error.in_source("experiment"))?;
+    let traffic = experiment.traffic(seed).map_err(|error| error.in_source("experiment"))?;
     let failures = Failures::new(fabric, &experiment.failures, seed)
         .map_err(|error| ExperimentError::new("failures", Origin::Unknown, error.0))?;
-    let demands = demands(experiment, &workload);
+    let demands = match traffic.ranks {
+        None => demands(experiment, &traffic.workload),
+        Some(_) => demands_of_jobs(experiment, &traffic),
+    };
     let moments = moments(fabric, &experiment.failures, &failures, &demands);
     let worst = worst(&moments);
     let bottleneck = &moments[worst].verdict.bottleneck;
@@ -92,6 +97,25 @@ fn demands(experiment: &Resolved, workload: &Workload) -> Demands {
         if dependents.unmet()[id] == 0 {
             demands.add(fabric, message.src, message.dst, rates[id].as_bps());
         }
+    }
+    demands
+}
+
+/// What ranks send to each other in all, at the rate at which the busiest NIC is at line rate.
+fn demands_of_jobs(experiment: &Resolved, traffic: &Traffic) -> Demands {
+    let fabric = &experiment.fabric;
+    let (out, into) = traffic.by_host(fabric.hosts());
+    let most = out.into_iter().chain(into).max().unwrap_or(0).max(1);
+    let mut between: BTreeMap<(HostId, HostId), u64> = BTreeMap::new();
+    traffic.streams(|Stream { src, dst, bytes, times }| {
+        *between.entry((src, dst)).or_default() += bytes * times;
+    });
+    let line = u128::from(experiment.pace.share(fabric.clos().host_link.rate).as_bps());
+    let mut demands = Demands::none(fabric);
+    for ((src, dst), bytes) in between {
+        let bits = u128::from(bytes) * line / u128::from(most);
+        let bits = u64::try_from(bits).expect("not above line rate");
+        demands.add(fabric, src, dst, bits.max(1));
     }
     demands
 }

@@ -1,8 +1,7 @@
 //! The cuts of a folded Clos that all of some messages must cross, and what they can carry.
 
 use weft_fabric::{Clos, Fabric, Node};
-use weft_units::PortId;
-use weft_workload::Message;
+use weft_units::{HostId, PortId};
 
 /// The kinds of cuts, each with one cut for every host, leaf or pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,16 +24,16 @@ pub(crate) const CUTS: [Cut; 6] =
     [Cut::HostOut, Cut::LeafUp, Cut::PodUp, Cut::PodDown, Cut::LeafDown, Cut::HostIn];
 
 impl Cut {
-    /// Which link of `message`'s path crosses a cut of this kind, and which cut.
-    pub(crate) fn place(self, fabric: &Fabric, message: &Message) -> Option<(usize, u32)> {
-        let links = fabric.hops(message.src, message.dst) as usize;
+    /// Which link of the way from `src` to `dst` crosses a cut of this kind, and which cut.
+    pub(crate) fn place(self, fabric: &Fabric, src: HostId, dst: HostId) -> Option<(usize, u32)> {
+        let links = fabric.hops(src, dst) as usize;
         match self {
-            Cut::HostOut => Some((0, message.src.0)),
-            Cut::LeafUp if links >= 4 => Some((1, fabric.leaf_of(message.src))),
-            Cut::PodUp if links == 6 => Some((2, fabric.pod_of(message.src))),
-            Cut::PodDown if links == 6 => Some((3, fabric.pod_of(message.dst))),
-            Cut::LeafDown if links >= 4 => Some((links - 2, fabric.leaf_of(message.dst))),
-            Cut::HostIn => Some((links - 1, message.dst.0)),
+            Cut::HostOut => Some((0, src.0)),
+            Cut::LeafUp if links >= 4 => Some((1, fabric.leaf_of(src))),
+            Cut::PodUp if links == 6 => Some((2, fabric.pod_of(src))),
+            Cut::PodDown if links == 6 => Some((3, fabric.pod_of(dst))),
+            Cut::LeafDown if links >= 4 => Some((links - 2, fabric.leaf_of(dst))),
+            Cut::HostIn => Some((links - 1, dst.0)),
             _ => None,
         }
     }

@@ -69,6 +69,10 @@ impl ExperimentError {
         }
         self
     }
+    /// What is wrong, with the mend.
+    pub fn what(&self) -> &str {
+        &self.what
+    }
     /// The dotted key.
     pub fn key(&self) -> &str {
         &self.key

@@ -106,8 +106,8 @@ fn expand_unnamed(request: &Request<'_>, quick: bool) -> Result<Expansion, Exper
     for combination in sweep.combinations(&table)? {
         let resolved = Resolved::read(&combination.table, &folder)?;
         // Generating messages takes a while: each kind once, under one seed.
-        if traffic.insert(resolved.traffic()) {
-            let checked = resolved.workload(sweep.seeds[0]);
+        if traffic.insert(resolved.traffic_key()) {
+            let checked = resolved.traffic(sweep.seeds[0]);
             checked.map_err(|error| error.located_in(&combination.table))?;
         }
         for warning in &resolved.warnings {

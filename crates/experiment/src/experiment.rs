@@ -4,9 +4,11 @@ use crate::error::{ExperimentError, Origin};
 use crate::measure::Completion;
 use crate::pace::PaceConfig;
 use crate::reader::Reader;
+use crate::section::server::Servers;
 use crate::section::transport::TransportSection;
 use crate::section::workload::WorkloadSource;
 use crate::section::{balance, fabric, failures, probe, run, transport, workload};
+use crate::traffic::Traffic;
 use crate::value::{Item, Table, Value};
 use sha2::{Digest, Sha256};
 use std::path::Path;
@@ -15,7 +17,6 @@ use weft_fabric::{Fabric, Failure, Failures};
 use weft_sim::{Buffer, PacketConfig, ProbeConfig, SwitchConfig};
 use weft_transport::TransportConfig;
 use weft_units::Time;
-use weft_workload::Workload;
 
 /// Version of this crate and a hash of all native sources: part of the key of a result.
 pub const CODE_VERSION: &str = env!("WEFT_CODE_VERSION");
@@ -25,6 +26,8 @@ pub const CODE_VERSION: &str = env!("WEFT_CODE_VERSION");
 pub struct Resolved {
     /// The network.
     pub fabric: Fabric,
+    /// GPUs and NICs of a server.
+    pub servers: Servers,
     /// Which of its links fail.
     pub failures: Vec<Failure>,
     /// How switches treat packets.
@@ -39,6 +42,8 @@ pub struct Resolved {
     pub pace: PaceConfig,
     /// What to sample.
     pub probes: ProbeConfig,
+    /// Whether to keep what every rank did when.
+    pub timeline: bool,
     /// When a message counts as complete.
     pub completion: Completion,
     /// Give up after this much simulated time without progress.
@@ -66,14 +71,17 @@ impl Resolved {
         Ok(resolved)
     }
 
-    /// The messages that a run under `seed` sends.
+    /// What a run under `seed` sends.
     ///
     /// # Errors
-    /// If they do not fit the fabric or the simulator, or the workload file is wrong.
-    pub fn workload(&self, seed: u64) -> Result<Workload, ExperimentError> {
-        let workload = self.workload.build(&self.fabric, seed)?;
-        check_counts(&workload, &self.packet)?;
-        Ok(workload)
+    /// If it does not fit the fabric or the simulator, or the workload file is wrong.
+    pub fn traffic(&self, seed: u64) -> Result<Traffic, ExperimentError> {
+        let traffic = self.workload.build(&self.fabric, &self.servers, seed)?;
+        check_counts(&traffic, &self.packet)?;
+        if traffic.ranks.is_some() {
+            self.pace.check_jobs()?;
+        }
+        Ok(traffic)
     }
 
     /// The experiment with every default written out. Reads back as the same.
@@ -81,21 +89,19 @@ impl Resolved {
         &self.table
     }
 
-    /// Stands for what [`Resolved::workload`] depends on besides the seed.
-    pub(crate) fn traffic(&self) -> String {
+    /// Stands for what [`Resolved::traffic`] depends on besides the seed.
+    pub(crate) fn traffic_key(&self) -> String {
         let part = |key| self.table.get(key).map(|item| item.value.to_json()).unwrap_or_default();
-        format!("{} {:?} {}", part("workload"), self.fabric.clos(), self.packet.mtu)
+        let (clos, servers) = (self.fabric.clos(), &self.servers);
+        format!("{} {clos:?} {servers:?} {} {:?}", part("workload"), self.packet.mtu, self.pace)
     }
 
     /// Names the result of running this under `seed` with this build: 32 hex digits. A
     /// workload file counts by its content, not by where it lies.
     pub fn key(&self, seed: u64) -> String {
         let mut table = self.table.clone();
-        if let WorkloadSource::File { digest, .. } = &self.workload
-            && let Some(Item { value: Value::Table(section), .. }) = table.get_mut("workload")
-        {
-            section.put("file", self.workload.name());
-            section.put("content", digest.as_str());
+        if let Some(Item { value: Value::Table(section), .. }) = table.get_mut("workload") {
+            self.workload.name_contents(section);
         }
         let text = format!("{}\n{seed}\n{CODE_VERSION}\n", Value::Table(table).to_json());
         digest(text.as_bytes())
@@ -134,7 +140,7 @@ fn read_sections(root: &mut Reader<'_>, folder: &Path) -> Result<Resolved, Exper
     let [on_fabric, on_failures, on_workload, on_balance, on_transport, on_probe, on_run] =
         SECTIONS;
     let network = root.section(on_fabric.0, on_fabric.1, fabric::read)?;
-    let (fabric, packet) = (network.fabric, network.packet);
+    let (fabric, packet, servers) = (network.fabric, network.packet, network.servers);
     let failures = root.section(on_failures.0, on_failures.1, |r| failures::read(r, &fabric))?;
     let workload = root.section(on_workload.0, on_workload.1, |r| workload::read(r, folder))?;
     let bdp = bdp(&fabric, &packet);
@@ -149,13 +155,15 @@ fn read_sections(root: &mut Reader<'_>, folder: &Path) -> Result<Resolved, Exper
     let limits = root.section(on_run.0, on_run.1, |r| run::read(r, transport.rto))?;
     Ok(Resolved {
         fabric,
+        servers,
         failures,
         switch,
         packet,
         transport,
         pace,
         balance,
-        probes,
+        probes: probes.samples,
+        timeline: probes.timeline,
         completion: limits.completion,
         stall_after: limits.stall_after,
         warnings: warning.into_iter().collect(),
@@ -181,11 +189,11 @@ fn round_trip(fabric: &Fabric, packet: &PacketConfig) -> Time {
 const LATEST_START: Time = Time::secs(1_000);
 
 /// Refuses what the simulator cannot number.
-fn check_counts(workload: &Workload, packet: &PacketConfig) -> Result<(), ExperimentError> {
+fn check_counts(traffic: &Traffic, packet: &PacketConfig) -> Result<(), ExperimentError> {
     const MAX_MESSAGES: usize = 1 << 28;
     const MAX_PACKETS: u64 = 1 << 31;
     let wrong = |what| Err(ExperimentError::new("workload.size", Origin::Unknown, what));
-    let messages = workload.messages();
+    let messages = traffic.workload.messages();
     if let Some((id, late)) = messages.enumerate().find(|(_, m)| m.start > LATEST_START) {
         let what = format!(
             "message {} starts after {}, but a run is made for at most {LATEST_START}; start it \
@@ -198,7 +206,7 @@ fn check_counts(workload: &Workload, packet: &PacketConfig) -> Result<(), Experi
         let count = messages.len();
         return wrong(format!("{count} messages are more than {MAX_MESSAGES}; use fewer hosts"));
     }
-    let largest = messages.iter().map(|message| message.bytes).max().unwrap_or(0);
+    let largest = traffic.volume().largest;
     let packets = largest.div_ceil(u64::from(packet.mtu));
     if packets > MAX_PACKETS {
         return wrong(format!(

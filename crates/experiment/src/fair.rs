@@ -43,7 +43,7 @@ fn narrow(
     let capacity = cut.rate(fabric.clos());
     let crowds = crowds(cut, fabric, workload, steps);
     for (id, message) in workload.messages().enumerate() {
-        if let Some((_, place)) = cut.place(fabric, message) {
+        if let Some((_, place)) = cut.place(fabric, message.src, message.dst) {
             let share = capacity / u128::from(crowds[&(steps[id], place)]);
             shares[id] = shares[id].min(u64::try_from(share).unwrap_or(u64::MAX));
         }
@@ -59,7 +59,7 @@ fn crowds(
 ) -> FxHashMap<(u32, u32), u32> {
     let mut crowds = FxHashMap::default();
     for (id, message) in workload.messages().enumerate() {
-        if let Some((_, place)) = cut.place(fabric, message) {
+        if let Some((_, place)) = cut.place(fabric, message.src, message.dst) {
             *crowds.entry((steps[id], place)).or_default() += 1;
         }
     }

@@ -28,6 +28,7 @@
 pub mod bound;
 pub mod capacity;
 pub mod catalogue;
+mod collectives;
 pub mod columns;
 mod cuts;
 pub mod error;
@@ -46,6 +47,8 @@ pub mod run;
 mod section;
 pub mod sweep;
 pub mod threads;
+mod trace_info;
+pub mod traffic;
 pub mod value;
 
 pub use bound::bound;
@@ -59,3 +62,4 @@ pub use overrides::{ShortKind, shorthand};
 pub use parse::Format;
 pub use run::{RunError, RunResult, Series, Timing, run};
 pub use threads::{Threads, cores};
+pub use trace_info::trace_info;

@@ -1,45 +1,42 @@
 //! The result columns, computed from an outcome.
 
+use crate::collectives::{self, Done};
 use crate::columns::{Column, Columns, Row};
 use crate::experiment::Resolved;
-use crate::section::workload::WorkloadSource;
+use crate::traffic::{Traffic, Volume};
 use weft_fabric::{Fabric, Node, Port};
-use weft_sim::{MessageResult, Outcome, RunConfig};
-use weft_units::Time;
-use weft_units::id::Id;
-use weft_workload::Workload;
+use weft_sim::{MessageResult, Outcome, RunConfig, Spread};
+use weft_units::{HostId, MessageId, Time};
 
 /// The row of `runs.parquet`.
 pub(crate) fn row(
     experiment: &Resolved,
+    traffic: &Traffic,
     config: &RunConfig<'_>,
     outcome: &Outcome,
     bound: Time,
 ) -> Row {
-    let RunConfig { workload, seed, .. } = *config;
     let totals = &outcome.totals;
-    let times = Times::new(experiment.completion, outcome);
-    let fct = &times.sorted;
+    let times = Times::new(experiment.completion, traffic, outcome);
     let cct = times.last_end.as_secs_f64();
-    let payload = workload.total_bytes();
-    let size = match &experiment.workload {
-        WorkloadSource::Pattern { bytes, .. } => *bytes,
-        WorkloadSource::File { .. } => payload,
-    };
+    let Volume { messages, bytes: payload, .. } = traffic.volume();
+    let size = experiment.workload.size().unwrap_or(payload);
+    let work = Work::new(traffic, outcome);
     let peak = outcome.ports.iter().map(|port| port.peak_queue).max().unwrap_or(0);
     vec![
         ("scheme", experiment.balance.scheme.name().into()),
         ("workload", experiment.workload.name().into()),
         ("algorithm", experiment.workload.algorithm().into()),
+        ("ranks", work.ranks.into()),
         ("size_bytes", size.into()),
         ("hosts", experiment.fabric.hosts().into()),
-        ("messages", (workload.messages().len() as u64).into()),
+        ("messages", messages.into()),
         ("payload_bytes", payload.into()),
-        ("seed", seed.into()),
+        ("seed", config.seed.into()),
         ("cct_s", cct.into()),
         ("bound_s", bound.as_secs_f64().into()),
         ("slowdown", ratio(cct, bound.as_secs_f64()).into()),
-        ("normalised", ratio(cct, busiest_host(experiment, workload).as_secs_f64()).into()),
+        ("normalised", ratio(cct, busiest_host(experiment, traffic).as_secs_f64()).into()),
         ("packets", totals.packets.into()),
         ("control_packets", totals.control_packets.into()),
         ("packet_hops", totals.packet_hops.into()),
@@ -52,33 +49,60 @@ pub(crate) fn row(
         ("pauses", totals.pauses.into()),
         ("retransmits", totals.retransmits.into()),
         ("spurious_retransmits", totals.spurious.into()),
-        (
-            "spurious_per_flow",
-            ratio(totals.spurious as f64, workload.messages().len() as f64).into(),
-        ),
-        ("worst_flow_loss", worst_loss(outcome).into()),
+        ("spurious_per_flow", ratio(totals.spurious as f64, messages as f64).into()),
+        ("worst_flow_loss", most(traffic, outcome, |one| one.lost).into()),
         ("reordered", totals.reordered.into()),
         ("reorder_mean", ratio(totals.reorder_distance as f64, totals.reordered as f64).into()),
-        ("reorder_max", farthest(outcome).into()),
+        ("reorder_max", most(traffic, outcome, |one| one.farthest).into()),
         ("subflows", config.pacing.subflows.into()),
         ("max_qps", totals.max_qps.into()),
         ("established_qps", totals.established_qps.into()),
-        ("fct_mean_s", mean(fct).into()),
-        ("fct_p50_s", percentile(fct, 50).as_secs_f64().into()),
-        ("fct_p99_s", percentile(fct, 99).as_secs_f64().into()),
-        ("fct_max_s", percentile(fct, 100).as_secs_f64().into()),
+        ("fct_mean_s", times.mean().into()),
+        ("fct_p50_s", times.percentile(50).into()),
+        ("fct_p99_s", times.percentile(99).into()),
+        ("fct_max_s", times.percentile(100).into()),
         ("peak_queue_bytes", peak.into()),
+        ("collectives", work.collectives.into()),
+        ("algbw_gb_s", work.algbw.into()),
+        ("busbw_gb_s", work.busbw.into()),
+        ("compute_s", work.compute.into()),
+        ("exposed_s", (cct - work.compute).max(0.0).into()),
     ]
 }
 
-/// Packets of the message that lost most.
-fn worst_loss(outcome: &Outcome) -> u32 {
-    outcome.messages.iter().map(|message| message.lost).max().unwrap_or(0)
+/// What ranks did; all zero without any.
+#[derive(Default)]
+struct Work {
+    ranks: u32,
+    collectives: u64,
+    /// Bytes of all collectives over the sum of their times, in GB/s; as nccl-tests count them.
+    algbw: f64,
+    /// The same of what their buses carry.
+    busbw: f64,
+    /// Of the rank that computes longest, in seconds.
+    compute: f64,
 }
 
-/// How many packets the most reordered packet was behind.
-fn farthest(outcome: &Outcome) -> u32 {
-    outcome.messages.iter().map(|message| message.farthest).max().unwrap_or(0)
+impl Work {
+    fn new(traffic: &Traffic, outcome: &Outcome) -> Work {
+        let Some(ranks) = &traffic.ranks else { return Work::default() };
+        let done = collectives::done(traffic, outcome);
+        let sum = |of: &dyn Fn(&Done) -> f64| done.iter().map(of).sum::<f64>();
+        let seconds = sum(&Done::seconds);
+        let compute = ranks.jobs.iter().map(|job| job.computing()).max().unwrap_or(Time::ZERO);
+        Work {
+            ranks: ranks.hosts.len() as u32,
+            collectives: done.len() as u64,
+            algbw: ratio(sum(&|one| one.bytes() as f64), seconds) / 1e9,
+            busbw: ratio(sum(&Done::bus_bytes), seconds) / 1e9,
+            compute: compute.as_secs_f64(),
+        }
+    }
+}
+
+/// Of the message that has most of it.
+fn most(traffic: &Traffic, outcome: &Outcome, of: fn(&MessageResult) -> u32) -> u32 {
+    each(traffic, outcome).map(|flow| of(flow.result)).max().unwrap_or(0)
 }
 
 /// Zero where there is nothing to compare with (an empty workload).
@@ -105,19 +129,35 @@ impl Completion {
 }
 
 /// When the messages of a run were complete.
-struct Times {
+struct Times<'a> {
     /// From post to completion, of all messages, sorted.
     sorted: Vec<Time>,
+    /// The same where there are too many.
+    spread: &'a Spread,
     last_end: Time,
 }
 
-impl Times {
-    fn new(completion: Completion, outcome: &Outcome) -> Times {
-        let messages = outcome.messages.iter();
-        let mut sorted: Vec<Time> =
-            messages.clone().map(|m| m.posted.until(completion.of(m))).collect();
+impl<'a> Times<'a> {
+    fn new(completion: Completion, traffic: &Traffic, outcome: &'a Outcome) -> Times<'a> {
+        let results = || each(traffic, outcome).map(|flow| flow.result);
+        let mut sorted: Vec<Time> = results().map(|m| m.posted.until(completion.of(m))).collect();
         sorted.sort_unstable();
-        Times { sorted, last_end: messages.map(|m| completion.of(m)).max().unwrap_or(Time::ZERO) }
+        let messages = results().map(|message| completion.of(message));
+        let nodes = outcome.nodes.iter().map(|node| node.finished);
+        let last_end = messages.chain(nodes).max().unwrap_or(Time::ZERO);
+        Times { sorted, spread: &outcome.durations, last_end }
+    }
+    /// In seconds.
+    fn mean(&self) -> f64 {
+        if self.sorted.is_empty() { self.spread.mean().as_secs_f64() } else { mean(&self.sorted) }
+    }
+    /// In seconds.
+    fn percentile(&self, percent: u32) -> f64 {
+        let time = match self.sorted.is_empty() {
+            true => self.spread.percentile(percent),
+            false => percentile(&self.sorted, percent as usize),
+        };
+        time.as_secs_f64()
     }
 }
 
@@ -133,30 +173,51 @@ fn percentile(sorted: &[Time], percent: usize) -> Time {
 }
 
 /// The time that the payload of the busiest host, sent or received, takes at its link rate.
-fn busiest_host(experiment: &Resolved, workload: &Workload) -> Time {
-    let hosts = experiment.fabric.hosts() as usize;
-    let (mut sent, mut received) = (vec![0u64; hosts], vec![0u64; hosts]);
-    for message in workload.messages().iter() {
-        sent[message.src.index()] += message.bytes;
-        received[message.dst.index()] += message.bytes;
-    }
+fn busiest_host(experiment: &Resolved, traffic: &Traffic) -> Time {
+    let (sent, received) = traffic.by_host(experiment.fabric.hosts());
     let most = sent.into_iter().chain(received).max().unwrap_or(0);
     experiment.fabric.clos().host_link.rate.serialize(most)
 }
 
+/// A message and what became of it.
+struct Flow<'a> {
+    message: MessageId,
+    hosts: (HostId, HostId),
+    bytes: u64,
+    result: &'a MessageResult,
+}
+
+/// All messages over the fabric.
+fn each<'a>(traffic: &'a Traffic, outcome: &'a Outcome) -> impl Iterator<Item = Flow<'a>> {
+    let known = traffic.workload.messages().enumerate().zip(outcome.messages.iter());
+    let known = known.map(|((message, one), result)| Flow {
+        message,
+        hosts: (one.src, one.dst),
+        bytes: one.bytes,
+        result,
+    });
+    let posted = outcome.rank_messages.iter().map(|one| {
+        let weft_sim::RankMessage { message, hosts, bytes, .. } = *one;
+        Flow { message, hosts, bytes, result: &one.result }
+    });
+    known.chain(posted)
+}
+
 /// One row a message.
-pub(crate) fn flows(completion: Completion, workload: &Workload, outcome: &Outcome) -> Columns {
-    let messages = workload.messages();
-    let results = &outcome.messages;
+pub(crate) fn flows(completion: Completion, traffic: &Traffic, outcome: &Outcome) -> Columns {
+    let all: Vec<Flow<'_>> = each(traffic, outcome).collect();
     let seconds = |of: &dyn Fn(&MessageResult) -> Time| {
-        Column::F64(results.iter().map(|result| of(result).as_secs_f64()).collect())
+        Column::F64(all.iter().map(|flow| of(flow.result).as_secs_f64()).collect())
     };
-    let counts = |of: fn(&MessageResult) -> u32| Column::U32(results.iter().map(of).collect());
+    let names = |of: fn(&Flow<'_>) -> u32| Column::U32(all.iter().map(of).collect());
+    let counts = |of: fn(&MessageResult) -> u32| {
+        Column::U32(all.iter().map(|flow| of(flow.result)).collect())
+    };
     vec![
-        ("message", Column::U32((0..messages.len() as u32).collect())),
-        ("src", Column::U32(messages.iter().map(|m| m.src.0).collect())),
-        ("dst", Column::U32(messages.iter().map(|m| m.dst.0).collect())),
-        ("bytes", Column::U64(messages.iter().map(|m| m.bytes).collect())),
+        ("message", names(|flow| flow.message.0)),
+        ("src", names(|flow| flow.hosts.0.0)),
+        ("dst", names(|flow| flow.hosts.1.0)),
+        ("bytes", Column::U64(all.iter().map(|flow| flow.bytes).collect())),
         ("start_s", seconds(&|m| m.posted)),
         ("finish_s", seconds(&|m| completion.of(m))),
         ("fct_s", seconds(&|m| m.posted.until(completion.of(m)))),

@@ -98,16 +98,18 @@ pub fn set(table: &mut Table, path: &[String], item: Item) -> Result<(), Experim
 pub enum ShortKind {
     /// `leaf-spine:leaves=16,spines=16,hosts=16,link=400Gbps,delay=500ns`
     Fabric,
-    /// `all-to-all:size=16KB`, or a file: `matrix.cm`, `flows.csv`
+    /// `all-to-all:size=16KB`, `all-reduce:algorithm=ring,size=64MB`, `gpt2-small`, or a file:
+    /// `matrix.cm`, `flows.csv`, `trace.0.et`
     Workload,
 }
 
 impl ShortKind {
-    /// The key that the part before the colon sets, and what it may be.
-    fn chooser(self) -> (&'static str, Vec<&'static str>) {
+    /// The keys that the part before the colon may set, and what each may be; of names that are
+    /// there twice the first counts.
+    fn choosers(self) -> Vec<(&'static str, Vec<&'static str>)> {
         match self {
-            ShortKind::Fabric => ("topology", fabric::names()),
-            ShortKind::Workload => ("pattern", workload::names()),
+            ShortKind::Fabric => vec![("topology", fabric::names())],
+            ShortKind::Workload => workload::choosers(),
         }
     }
     /// The keys that may follow `name`.
@@ -126,16 +128,22 @@ impl ShortKind {
 pub fn shorthand(kind: ShortKind, text: &str) -> Result<Table, ExperimentError> {
     let text = text.trim();
     let mut table = Table::new();
-    if kind == ShortKind::Workload && workload::is_file(text) {
-        table.put("file", text);
-        return Ok(table);
-    }
     let (name, rest) = text.split_once(':').unwrap_or((text, ""));
-    let (chooser, names) = kind.chooser();
+    let name = name.trim();
+    let choosers = kind.choosers();
+    let names: Vec<&str> = choosers.iter().flat_map(|(_, names)| names.iter().copied()).collect();
     let chosen = Item::new(name.into());
-    OneOf(&names)
-        .read(&chosen)
-        .map_err(|what| ExperimentError::new(chooser, Origin::Unknown, what))?;
+    let file = (kind == ShortKind::Workload).then(|| workload::file_key(name)).flatten();
+    let chooser = match choosers.iter().find(|(_, names)| names.contains(&name)) {
+        Some((chooser, _)) => *chooser,
+        None => match (file, OneOf(&names).read(&chosen)) {
+            (Some(key), _) => key,
+            (None, wrong) => {
+                let what = wrong.expect_err("it is none of them");
+                return Err(ExperimentError::new(choosers[0].0, Origin::Unknown, what));
+            }
+        },
+    };
     table.set(chooser, chosen);
     let keys = kind.keys(name);
     for part in rest.split(',').filter(|part| !part.trim().is_empty()) {

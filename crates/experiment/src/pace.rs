@@ -1,9 +1,10 @@
 //! Sending at a rate: what the experiment says about it, and what comes of it once the messages
 //! are known.
 
+use crate::error::{ExperimentError, Origin};
 use crate::fair::{fair_shares, most_concurrent};
 use weft_fabric::Fabric;
-use weft_sim::{Buffer, Pacing, PacketConfig, SwitchConfig};
+use weft_sim::{Buffer, Pacing, PacketConfig, Rates, SwitchConfig};
 use weft_transport::subflows_against_reordering;
 use weft_units::Rate;
 use weft_workload::Workload;
@@ -69,14 +70,15 @@ impl PaceConfig {
         switch: &SwitchConfig,
     ) -> Pacing {
         let line = fabric.clos().host_link.rate;
-        let same = |rate| Some(workload.messages().iter().map(|_| self.share(rate)).collect());
+        let same = |rate| Rates::Same(self.share(rate));
         let rates = match self.base {
-            _ if !self.is_paced => None,
-            Base::Line if self.coefficient >= 1.0 && self.is_plain() => None,
+            _ if !self.is_paced => Rates::Line,
+            Base::Line if self.coefficient >= 1.0 && self.is_plain() => Rates::Line,
             Base::Line => same(line),
             Base::Fixed(rate) => same(rate),
             Base::Fair => {
-                Some(fair_shares(fabric, workload).iter().map(|rate| self.share(*rate)).collect())
+                let shares = fair_shares(fabric, workload);
+                Rates::Each(shares.iter().map(|rate| self.share(*rate)).collect())
             }
         };
         let subflows = match self.subflows {
@@ -89,6 +91,22 @@ impl PaceConfig {
         };
         let PaceConfig { start_gaps, gap_jitter, desynchronise, .. } = *self;
         Pacing { rates, start_gaps, gap_jitter, desynchronise, subflows }
+    }
+
+    /// Refuses what can only be computed for messages that are all known in advance.
+    pub(crate) fn check_jobs(&self) -> Result<(), ExperimentError> {
+        let wrong = |key, what| Err(ExperimentError::new(key, Origin::Unknown, what));
+        if self.is_paced && self.base == Base::Fair {
+            let what = "\"fair\" needs messages that are known in advance, which a job's are not; \
+                        use \"line\" or a rate";
+            return wrong("transport.rate", what);
+        }
+        if matches!(self.subflows, Subflows::Against(_)) {
+            let what = "the number of sub-flows follows from messages that are known in advance, \
+                        which a job's are not; give a number";
+            return wrong("transport.subflows", what);
+        }
+        Ok(())
     }
 
     /// [`PaceConfig::coefficient`] times `rate`.

@@ -1,18 +1,19 @@
 //! One run: builds it, simulates, and turns the outcome into columns.
 
 use crate::bound::bound;
+use crate::collectives;
 use crate::columns::{Columns, Row};
 use crate::error::{ExperimentError, Origin};
 use crate::experiment::Resolved;
 use crate::measure;
 use crate::threads::Threads;
+use crate::traffic::Traffic;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use weft_fabric::{Failures, Node};
 use weft_sim::{Halt, Outcome, RunConfig, Simulation};
 use weft_transport::RecoveryConfig;
 use weft_units::Time;
-use weft_workload::Workload;
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +38,12 @@ pub struct RunResult {
     pub timing: Timing,
     /// One row a message.
     pub flows: Columns,
+    /// One row a collective that ranks took part in.
+    pub collectives: Columns,
+    /// One row a node of a rank, with `probe.timeline`.
+    pub nodes: Columns,
+    /// One row a message between ranks over the fabric, with `probe.timeline`.
+    pub messages: Columns,
     /// One row a port.
     pub links: Columns,
     /// Sampled queues and buffers.
@@ -84,15 +91,15 @@ pub fn run(
 ) -> Result<RunResult, RunError> {
     let started = Instant::now();
     let fabric = &experiment.fabric;
-    let workload = experiment.workload(seed).map_err(|error| error.in_source("experiment"))?;
+    let traffic = experiment.traffic(seed).map_err(|error| error.in_source("experiment"))?;
     let failures = Failures::new(fabric, &experiment.failures, seed)
         .map_err(|error| ExperimentError::new("failures", Origin::Unknown, error.0))?;
-    let bound = bound(fabric, &failures, &workload, &experiment.packet);
+    let bound = bound(fabric, &failures, &traffic, &experiment.packet);
     if bound > LONGEST_RUN {
         let what = format!("the run takes {} s at least; shorten it", bound.as_secs_f64());
         return Err(ExperimentError::new("workload", Origin::Unknown, what).into());
     }
-    let config = experiment.run_config(&workload, failures, seed);
+    let config = experiment.run_config(&traffic, failures, seed);
     let threads = threads.of(&config);
     let simulation = Simulation::on_threads(&config, threads);
     let looping = Instant::now();
@@ -106,9 +113,12 @@ pub fn run(
     let hints = hint(experiment, &outcome);
     let warnings = experiment.warnings.iter().cloned().chain(hints).collect();
     Ok(RunResult {
-        row: measure::row(experiment, &config, &outcome, bound),
+        row: measure::row(experiment, &traffic, &config, &outcome, bound),
         timing,
-        flows: measure::flows(experiment.completion, &workload, &outcome),
+        flows: measure::flows(experiment.completion, &traffic, &outcome),
+        collectives: collectives::collectives(&traffic, &outcome),
+        nodes: collectives::nodes(experiment.timeline, &traffic, &outcome),
+        messages: collectives::messages(experiment.timeline, &outcome),
         links: measure::links(fabric, &outcome),
         series: series(experiment, outcome),
         warnings,
@@ -153,18 +163,18 @@ fn seconds(from: Instant, to: Instant) -> f64 {
 }
 
 impl Resolved {
-    /// This experiment over `workload`, as the simulator takes it.
+    /// This experiment over `traffic`, as the simulator takes it.
     pub fn run_config<'a>(
         &'a self,
-        workload: &'a Workload,
+        traffic: &'a Traffic,
         failures: Failures,
         seed: u64,
     ) -> RunConfig<'a> {
-        let pacing = self.pace.pacing(&self.fabric, workload, &self.packet, &self.switch);
+        let pacing = self.pace.pacing(&self.fabric, &traffic.workload, &self.packet, &self.switch);
         RunConfig {
             fabric: &self.fabric,
-            workload,
-            job: None,
+            workload: &traffic.workload,
+            job: traffic.job_config(self.completion),
             switch: self.switch,
             packet: self.packet,
             transport: self.transport,

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use std::sync::atomic::AtomicBool;
-use weft_experiment::{Cell, Format, Request, Threads, bound, expand, read_run, run};
+use weft_experiment::traffic::Traffic;
+use weft_experiment::{Cell, Format, Request, Threads, expand, read_run, run};
 use weft_fabric::{Bundle, Clos, Fabric, Failure, FailureKind, Failures, Link, LinkChoice, Tiers};
 use weft_sim::PacketConfig;
 use weft_units::{HostId, MessageId, Rate, Time};
@@ -16,6 +17,10 @@ const SMALLEST: Time = Time::ps(51 * 80);
 
 fn fabric(clos: Clos) -> Fabric {
     Fabric::build(&clos).expect("a valid fabric")
+}
+
+fn bound(fabric: &Fabric, failures: &Failures, workload: &Workload, packet: &PacketConfig) -> Time {
+    weft_experiment::bound(fabric, failures, &Traffic::from(workload.clone()), packet)
 }
 
 fn sound() -> Failures {
@@ -322,7 +327,8 @@ fn a_chain_of_bytes_meets_its_bound_exactly() {
 /// How long `workload` takes under everything else that `text` says.
 fn simulated(text: &str, workload: &Workload) -> Time {
     let experiment = resolved(text);
-    let config = experiment.run_config(workload, Failures::default(), 1);
+    let traffic = Traffic::from(workload.clone());
+    let config = experiment.run_config(&traffic, Failures::default(), 1);
     let outcome = weft_sim::Simulation::new(&config).run(&AtomicBool::new(false));
     outcome.expect("no stall").totals.cct
 }

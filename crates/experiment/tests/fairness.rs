@@ -6,6 +6,7 @@ use common::settled;
 use proptest::prelude::*;
 use weft_experiment::fair::{fair_shares, most_concurrent};
 use weft_fabric::{Bundle, Clos, Fabric, Failures, Link, Tiers};
+use weft_sim::Rates;
 use weft_units::{HostId, MessageId, Rate, Time};
 use weft_workload::{Dependency, Message, When, Workload};
 
@@ -272,8 +273,8 @@ scheme = "spray"
 
 fn pacing(overrides: &[(&str, &str)]) -> weft_sim::Pacing {
     let experiment = settled(STUDY, overrides);
-    let workload = experiment.workload(1).unwrap();
-    experiment.run_config(&workload, Failures::default(), 1).pacing.clone()
+    let traffic = experiment.traffic(1).unwrap();
+    experiment.run_config(&traffic, Failures::default(), 1).pacing.clone()
 }
 
 #[test]
@@ -307,7 +308,11 @@ fn as_many_subflows_as_the_study_s_equation_wants() {
 
 #[test]
 fn rates_are_shares_of_what_they_are_told() {
-    let first = |set: &[(&str, &str)]| pacing(set).rates.map(|rates| rates[MessageId(0)]);
+    let first = |set: &[(&str, &str)]| match pacing(set).rates {
+        Rates::Line => None,
+        Rates::Same(rate) => Some(rate),
+        Rates::Each(rates) => Some(rates[MessageId(0)]),
+    };
     assert_eq!(first(&[]), Some(Rate::gbps(100)));
     assert_eq!(first(&[("transport.rate_coefficient", "0.85")]), Some(Rate::gbps(85)));
     assert_eq!(first(&[("workload.count", "4")]), Some(Rate::gbps(25)));

@@ -124,8 +124,8 @@ fn the_number_of_threads_suits_the_run_and_its_share() {
              [workload]\npattern = \"permutation\"\nsize = \"2MB\"\n\
              [balance]\nscheme = \"ecmp\"\n"
         ));
-        let workload = experiment.workload(1).expect("a workload");
-        share.of(&experiment.run_config(&workload, Failures::default(), 1))
+        let traffic = experiment.traffic(1).expect("traffic");
+        share.of(&experiment.run_config(&traffic, Failures::default(), 1))
     };
     let up_to = |share| Threads::UpTo(NonZeroU32::new(share).expect("some"));
     assert_eq!([1, 2].map(|share| threads(16, up_to(share))), [1, 2]);

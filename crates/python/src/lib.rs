@@ -9,6 +9,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::num::NonZeroU32;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weft_experiment::value::Value;
@@ -111,6 +112,9 @@ fn run<'py>(
     out.set_item("timing", timing)?;
     out.set_item("flows", columns(py, result.flows)?)?;
     out.set_item("links", columns(py, result.links)?)?;
+    out.set_item("collectives", columns(py, result.collectives)?)?;
+    out.set_item("nodes", columns(py, result.nodes)?)?;
+    out.set_item("messages", columns(py, result.messages)?)?;
     out.set_item("series", convert::series(py, result.series)?)?;
     out.set_item("warnings", result.warnings)?;
     Ok(out)
@@ -128,6 +132,19 @@ fn capacity<'py>(
         weft_experiment::capacity(&experiment, seed)
     });
     convert::capacity(py, &found.map_err(wrong)?)
+}
+
+/// What is in a trace, and whether it can run, as JSON.
+#[pyfunction]
+#[pyo3(signature = (path, process_groups=None, ranks=None))]
+fn trace_info(
+    py: Python<'_>,
+    path: PathBuf,
+    process_groups: Option<PathBuf>,
+    ranks: Option<u32>,
+) -> PyResult<String> {
+    py.detach(|| weft_experiment::trace_info(&path, process_groups.as_deref(), ranks))
+        .map_err(wrong)
 }
 
 /// The cores that this process may use.
@@ -172,6 +189,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(expand, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(capacity, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_info, module)?)?;
     module.add_function(wrap_pyfunction!(cores, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(shorthand, module)?)?;

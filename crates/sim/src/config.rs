@@ -62,6 +62,9 @@ pub struct JobConfig<'a> {
     pub servers: Vec<u32>,
     /// Between ranks of one server.
     pub scale_up: ScaleUp,
+    /// A rank has a message only when its sender has the last acknowledgement, as in the code
+    /// behind paper 000; else with its last byte.
+    pub at_acknowledgement: bool,
     /// Whether there is to be a result for each message, which takes memory.
     pub each_message: bool,
 }
@@ -93,8 +96,8 @@ pub struct ScaleUp {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pacing {
     /// The rate of each message, shared by its queue pairs in proportion to their bytes, where
-    /// congestion control has no rate for all; `None`: line rate.
-    pub rates: Option<IdVec<MessageId, Rate>>,
+    /// congestion control has no rate for all.
+    pub rates: Rates,
     /// A queue pair starts later by up to so many of its packet gaps, at random.
     pub start_gaps: f64,
     /// Every gap is longer by up to this share of itself, at random.
@@ -107,10 +110,39 @@ pub struct Pacing {
     pub subflows: u32,
 }
 
+/// At what rates messages are sent.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Rates {
+    /// Line rate.
+    #[default]
+    Line,
+    /// All at the same.
+    Same(Rate),
+    /// Each message of the workload at its own.
+    Each(IdVec<MessageId, Rate>),
+}
+
+impl Rates {
+    /// That of a message, unless it is line rate.
+    pub(crate) fn of(&self, message: MessageId) -> Option<Rate> {
+        match self {
+            Rates::Line => None,
+            Rates::Same(rate) => Some(*rate),
+            Rates::Each(rates) => Some(rates[message]),
+        }
+    }
+}
+
 impl Default for Pacing {
     /// No randomness; a flow is a queue pair.
     fn default() -> Pacing {
-        Pacing { rates: None, start_gaps: 0.0, gap_jitter: 0.0, desynchronise: false, subflows: 1 }
+        Pacing {
+            rates: Rates::Line,
+            start_gaps: 0.0,
+            gap_jitter: 0.0,
+            desynchronise: false,
+            subflows: 1,
+        }
     }
 }
 

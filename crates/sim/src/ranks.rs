@@ -207,7 +207,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
         }
         let message = self.name_message(from);
         let receiving = self.announce(to, message, bytes, (dst, receipt));
-        let owner = Owner { src, dst, sent };
+        let owner = Owner { src, dst, sent, receipt };
         let sending = self.add_sending(Sending::new(message, receiving, bytes, 0), owner);
         self.jobs.post(sending, self.now);
         let post = Post { message, dst: to, bytes, tag: sending.0 };
@@ -296,7 +296,9 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
         let ranks = self.ranks.as_mut().expect("a job");
         let (rank, receipt) = ranks.receipts[id.domain()][id.number()];
         ranks.records.add_duration(self.jobs.receiving(id).posted.until(self.now));
-        self.tell(rank, self.now, Happening::Received(receipt));
+        if !ranks.config.at_acknowledgement {
+            self.tell(rank, self.now, Happening::Received(receipt));
+        }
     }
 
     /// A message of a rank has been acknowledged to its end.
@@ -306,6 +308,9 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
         let hosts =
             (ranks.config.hosts[owner.src as usize], ranks.config.hosts[owner.dst as usize]);
         ranks.records.add_sent(owner, hosts, self.jobs.sending(id));
+        if ranks.config.at_acknowledgement {
+            self.tell(owner.dst, self.now, Happening::Received(owner.receipt));
+        }
         self.tell(owner.src, self.now, Happening::Sent(owner.sent));
     }
 

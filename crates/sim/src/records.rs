@@ -9,7 +9,7 @@ use crate::nic::Reordering;
 use crate::outcome::{MessageResult, RankMessage};
 use crate::spread::Spread;
 use weft_units::{HostId, MessageId, Time};
-use weft_workload::job::Sent;
+use weft_workload::job::{Receipt, Sent};
 
 /// The records of one domain.
 #[derive(Debug)]
@@ -30,6 +30,7 @@ pub(crate) struct Owner {
     pub(crate) src: u32,
     pub(crate) dst: u32,
     pub(crate) sent: Sent,
+    pub(crate) receipt: Receipt,
 }
 
 impl Records {
@@ -47,7 +48,7 @@ impl Records {
     /// The last acknowledgement has come.
     pub(crate) fn add_sent(&mut self, owner: Owner, hosts: (HostId, HostId), sending: &Sending) {
         if self.is_each {
-            let Owner { src, dst, sent } = owner;
+            let Owner { src, dst, sent, .. } = owner;
             let result = sending.result();
             let (message, node, bytes) = (sending.message, sent.node, sending.bytes);
             self.sent.push(RankMessage { message, src, dst, hosts, node, bytes, result });

@@ -2,7 +2,7 @@
 //!
 //! [`Simulation`] picks the kind of ports and of event queue that a run needs.
 
-use crate::config::RunConfig;
+use crate::config::{JobConfig, RunConfig};
 use crate::cut::{Cut, Territory};
 use crate::engine::Engine;
 use crate::event::Target;
@@ -15,6 +15,7 @@ use crate::queue::{EventQueue, Heap, Wheel};
 use crate::windows::{self, Ending};
 use crate::world::World;
 use std::fmt;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use weft_units::Time;
@@ -136,14 +137,33 @@ pub fn useful_threads(config: &RunConfig) -> u32 {
 /// threads should have a core each.
 const WORTH_A_THREAD: u64 = 3_000_000;
 
-/// Packet-hops if every packet leaves once: the least that the run takes.
+/// Packet-hops if every packet leaves once, the least that the run takes; of jobs no more than it
+/// takes to know that threads are worth while.
 fn least_hops(config: &RunConfig) -> u64 {
+    let hops = |src, dst, bytes: u64| {
+        let packets = bytes.div_ceil(u64::from(config.packet.mtu));
+        packets.saturating_mul(2 * u64::from(config.fabric.hops(src, dst)))
+    };
     let messages = config.workload.messages().iter();
-    let hops = messages.map(|message| {
-        let packets = message.bytes.div_ceil(u64::from(config.packet.mtu));
-        packets.saturating_mul(2 * u64::from(config.fabric.hops(message.src, message.dst)))
-    });
-    hops.fold(0, u64::saturating_add)
+    let known = messages.map(|message| hops(message.src, message.dst, message.bytes));
+    let mut sum = known.fold(0, u64::saturating_add);
+    let Some(JobConfig { jobs, hosts, servers, .. }) = &config.job else { return sum };
+    let mut first = 0;
+    for job in *jobs {
+        let _ = job.traffic(|one| {
+            let [src, dst] = [one.src, one.dst].map(|rank| (first + rank) as usize);
+            if servers[src] != servers[dst] {
+                let more = hops(hosts[src], hosts[dst], one.bytes).saturating_mul(one.times);
+                sum = sum.saturating_add(more);
+            }
+            match sum < WORTH_A_THREAD {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        });
+        first += job.ranks();
+    }
+    sum
 }
 
 fn world<'a>(config: &'a RunConfig<'a>, domains: u32) -> Arc<World<'a>> {

@@ -42,7 +42,9 @@ impl<'a> World<'a> {
         let domains = if config.stall_after < lookahead(config) { 1 } else { domains };
         // A switch that returns a header must know its sender, whose domain may be another.
         let returns = config.switch.trim.is_some_and(|trim| trim.return_to_sender);
-        let domains = if returns { 1 } else { domains };
+        // A rank that learns of an acknowledgement at another host does so at once.
+        let learns = config.job.as_ref().is_some_and(|job| job.at_acknowledgement);
+        let domains = if returns || learns { 1 } else { domains };
         let cut = Cut::new(config, domains);
         let cut = if splits_server(config, &cut) { Cut::new(config, 1) } else { cut };
         let domains = cut.territories.len();

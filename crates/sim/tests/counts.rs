@@ -6,7 +6,7 @@ mod common;
 use common::{LINK, Setup, dctcp, messages};
 use weft_balance::scheme::{SchemeConfig, SwitchRotation};
 use weft_fabric::{Clos, Failure, FailureKind, LinkChoice};
-use weft_sim::{EcnConfig, MessageResult, Outcome, TrimConfig, Victim};
+use weft_sim::{EcnConfig, MessageResult, Outcome, Rates, TrimConfig, Victim};
 use weft_transport::{CongestionConfig, RecoveryConfig, SwiftConfig, Trim};
 use weft_units::{MessageId, PortId, Rate, SwitchId, Time};
 
@@ -216,7 +216,7 @@ mod in_flight {
             let plb = SchemeConfig::read("plb", &[]).unwrap();
             setup.switch.ecn = Some(EcnConfig { kmin: 0, kmax: 0, pmax: 1.0 });
             setup.transport.congestion = CongestionConfig::FixedRate { rate: None };
-            setup.pacing.rates = Some([gbps, 100].map(Rate::gbps).into_iter().collect());
+            setup.pacing.rates = Rates::Each([gbps, 100].map(Rate::gbps).into_iter().collect());
             let setup = setup.under(plb);
             let outcome = setup.run();
             assert!(outcome.totals.marks >= 10);

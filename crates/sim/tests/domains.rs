@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use std::sync::atomic::AtomicBool;
 use weft_balance::scheme::SchemeConfig;
 use weft_fabric::{Bundle, Clos, Link, Tiers};
-use weft_sim::{Outcome, Simulation};
+use weft_sim::{Outcome, Rates, Simulation};
 use weft_units::{MessageId, Rate, Time};
 use weft_workload::{Message, Workload};
 
@@ -107,9 +107,9 @@ proptest! {
     ) {
         let workload = drafted(setup.fabric.clos(), &drafts);
         let mut setup = watched(Setup { workload, ..setup }, Time::ns(777));
-        if let Some(rates) = &setup.pacing.rates {
+        if let Rates::Each(rates) = &setup.pacing.rates {
             let again = rates.iter().cycle().copied();
-            setup.pacing.rates = Some(again.take(setup.workload.messages().len()).collect());
+            setup.pacing.rates = Rates::Each(again.take(setup.workload.messages().len()).collect());
         }
         let one = confirmed(&setup);
         prop_assert_eq!(equals(&one, &setup, domains, threads), Ok(()));

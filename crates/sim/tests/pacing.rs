@@ -9,7 +9,7 @@ mod common;
 use common::{LINK, Setup, messages};
 use weft_balance::scheme::{SchemeConfig, Spray};
 use weft_fabric::{Clos, Failure, FailureKind, LinkChoice};
-use weft_sim::Outcome;
+use weft_sim::{Outcome, Rates};
 use weft_transport::CongestionConfig;
 use weft_units::{MessageId, Rate, SwitchId, Time};
 
@@ -26,7 +26,7 @@ fn rack(list: &[(u32, u32, u64)], gbps: u64) -> Setup {
     setup
 }
 fn with_rates(mut setup: Setup, gbps: &[u64]) -> Setup {
-    setup.pacing.rates = Some(gbps.iter().map(|gbps| Rate::gbps(*gbps)).collect());
+    setup.pacing.rates = Rates::Each(gbps.iter().map(|gbps| Rate::gbps(*gbps)).collect());
     setup
 }
 /// Alike on both kinds of port.

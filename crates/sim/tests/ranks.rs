@@ -42,7 +42,7 @@ fn on<'a>(job: &'a Job, hosts: &[u32], each_message: bool) -> JobConfig<'a> {
     let servers = hosts.to_vec();
     let hosts = hosts.iter().map(|host| HostId(*host)).collect();
     let jobs = std::slice::from_ref(job);
-    JobConfig { jobs, hosts, servers, scale_up: SCALE_UP, each_message }
+    JobConfig { jobs, hosts, servers, scale_up: SCALE_UP, at_acknowledgement: false, each_message }
 }
 
 const EACH: [u32; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
@@ -104,6 +104,24 @@ fn places_are_used_again() {
     let outcome = run(&setup, &job, &EACH, 1, 1);
     assert_eq!(outcome.totals.packets, 20 * 16 * 30);
     assert!(outcome.totals.places < 16 * 30, "{} places", outcome.totals.places);
+}
+
+#[test]
+fn a_rank_may_have_to_wait_for_the_acknowledgement() {
+    let setup = setup();
+    let job = job(16, 1, 16 * u64::from(setup.packet.mtu), ("ring", &[]));
+    let run = |at_acknowledgement, domains| {
+        let job = JobConfig { at_acknowledgement, ..on(&job, &EACH, true) };
+        let config = RunConfig { job: Some(job), ..setup.config() };
+        let simulation = Simulation::in_domains(&config, domains, 1);
+        simulation.run(&AtomicBool::new(false)).expect("a run")
+    };
+    let (early, late) = (run(false, 1), run(true, 1));
+    // Every one of 30 steps waits for the way back as well; that of the last hop counts once.
+    let back = |src: u32, dst: u32| setup.fabric.one_way(HostId(dst), HostId(src), 50);
+    let waited = early.totals.cct.until(late.totals.cct);
+    assert!(Time(back(0, 1).0 * 30) <= waited && waited <= Time(back(3, 4).0 * 30), "{waited}");
+    assert!(late == run(true, 4));
 }
 
 #[test]

@@ -7,7 +7,7 @@ mod common;
 use common::{LINK, Setup, messages, permutation};
 use weft_balance::scheme::{Spray, SwitchRotation};
 use weft_fabric::{Clos, Failure, FailureKind, Link, LinkChoice};
-use weft_sim::{MessageResult, PacketConfig};
+use weft_sim::{MessageResult, PacketConfig, Rates};
 use weft_transport::{Tcp, subflows_against_reordering};
 use weft_units::{MessageId, Rate, Time};
 
@@ -153,7 +153,7 @@ fn sprayed(subflows: u32, seed: u64) -> (u64, u32) {
     setup.transport.recovery = Tcp { sack: true, ..TCP }.into();
     (setup.transport.rto, setup.stall_after) = (Time::secs(1), Time::secs(10));
     setup.pacing.subflows = subflows;
-    setup.pacing.rates = Some((0..clos.hosts()).map(|_| Rate::gbps(90)).collect());
+    setup.pacing.rates = Rates::Same(Rate::gbps(90));
     let outcome = setup.run();
     assert!(outcome.totals.drops > 1000 && outcome.totals.reordered > 100);
     let farthest = outcome.messages.iter().map(|message| message.farthest).max();

@@ -8,6 +8,7 @@
 use super::carrying::Carrying;
 use super::{Ground, drain};
 use crate::cuts::{CUTS, Cut};
+use crate::traffic::{Stream, Traffic};
 use std::collections::BTreeMap;
 use weft_units::{IdVec, MessageId, Time};
 use weft_workload::Workload;
@@ -20,6 +21,32 @@ pub(super) fn fullest(
     posted: &IdVec<MessageId, Time>,
 ) -> Time {
     let times = CUTS.iter().map(|cut| cut.fullest(ground, carrying, workload, posted));
+    times.max().unwrap_or(Time::ZERO)
+}
+
+/// The same of ranks, all of whose messages may be there as soon as the first can.
+pub(super) fn fullest_of(
+    ground: &Ground<'_>,
+    carrying: &BTreeMap<(Cut, u32), Carrying>,
+    traffic: &Traffic,
+) -> Time {
+    /// What crosses a cut: the bytes, and the least way before and behind it.
+    type Load = (u64, Time, Time);
+    let mut loads: BTreeMap<(Cut, u32), Load> = BTreeMap::new();
+    traffic.streams(|Stream { src, dst, bytes, times }| {
+        let (wire, path) = (ground.wire_bytes(bytes) * times, ground.path(src, dst));
+        for cut in CUTS {
+            let Some((link, place)) = cut.place(ground.fabric, src, dst) else { continue };
+            let (before, after) = (path.before[link], path.after[link]);
+            let load = loads.entry((cut, place)).or_insert((0, before, after));
+            *load = (load.0 + wire, load.1.min(before), load.2.min(after));
+        }
+    });
+    let clos = ground.fabric.clos();
+    let times = loads.into_iter().map(|(cut, (bytes, before, after))| {
+        let carried = carrying.get(&cut).and_then(|carrying| carrying.carried(before, bytes));
+        carried.unwrap_or_else(|| before + drain(bytes, cut.0.rate(clos))) + after
+    });
     times.max().unwrap_or(Time::ZERO)
 }
 
@@ -54,8 +81,8 @@ impl Cut {
         let mut crossings: Vec<Crossing> = messages
             .enumerate()
             .filter_map(|(id, message)| {
-                let (link, place) = self.place(ground.fabric, message)?;
-                let from = posted[id] + ground.path(message).before[link];
+                let (link, place) = self.place(ground.fabric, message.src, message.dst)?;
+                let from = posted[id] + ground.path(message.src, message.dst).before[link];
                 Some(Crossing { from, place, message: id, link: link as u8 })
             })
             .collect();
@@ -67,8 +94,10 @@ impl Cut {
         for crossing in crossings {
             let message = &messages[crossing.message];
             let load = &mut loads[crossing.place as usize];
-            load.bytes += ground.wire_bytes(message);
-            load.after = load.after.min(ground.path(message).after[usize::from(crossing.link)]);
+            load.bytes += ground.wire_bytes(message.bytes);
+            load.after = load
+                .after
+                .min(ground.path(message.src, message.dst).after[usize::from(crossing.link)]);
             // A cut that will never let all through stalls the run, which says so itself.
             let carrying = carrying.get(&(self, crossing.place));
             let left = match carrying.and_then(|c| c.carried(crossing.from, load.bytes)) {

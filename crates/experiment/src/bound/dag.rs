@@ -1,6 +1,6 @@
 //! Along dependencies: when each message can be posted and received at the earliest.
 
-use super::{Ground, drain};
+use super::Ground;
 use weft_units::{IdVec, MessageId, Time};
 use weft_workload::{When, Workload};
 
@@ -14,7 +14,7 @@ pub(super) fn earliest(ground: &Ground<'_>, workload: &Workload) -> IdVec<Messag
         let received = received(ground, workload, &posted, id);
         let ends = [
             (When::Received, received, message.dst),
-            (When::Sent, received + ground.path(message).back, message.src),
+            (When::Sent, received + ground.path(message.src, message.dst).back, message.src),
         ];
         for (when, reached, observer) in ends {
             for next in dependents.waiting(id, when) {
@@ -41,7 +41,6 @@ pub(super) fn longest(
     ids.map(|id| received(ground, workload, posted, id)).max().unwrap_or(Time::ZERO)
 }
 
-/// The source's NIC serialises all of it; the last packet then crosses the rest of the path.
 fn received(
     ground: &Ground<'_>,
     workload: &Workload,
@@ -49,6 +48,5 @@ fn received(
     id: MessageId,
 ) -> Time {
     let message = &workload.messages()[id];
-    let nic = u128::from(ground.fabric.clos().host_link.rate.as_bps());
-    posted[id] + drain(ground.wire_bytes(message), nic) + ground.path(message).after[0]
+    posted[id] + ground.alone(message.src, message.dst, message.bytes)
 }

@@ -4,7 +4,8 @@
 //!
 //! - `cuts`: all that must cross a set of links, over what that set carries while some of them
 //!   are degraded or down;
-//! - `dag`: along dependencies, what each message needs on an empty network.
+//! - `dag`: along dependencies, what each message needs on an empty network. Of jobs this is
+//!   [`weft_workload::job::earliest`], compute and all.
 //!
 //! Invariant: no run may finish earlier, with any splitting, any order and any paths. So a
 //! message of `b` bytes is counted as `b` plus one header for each full or last packet, the
@@ -15,23 +16,29 @@
 mod carrying;
 mod cuts;
 mod dag;
+mod jobs;
 
+use crate::traffic::Traffic;
 use weft_fabric::{Fabric, Failures};
 use weft_sim::PacketConfig;
-use weft_units::{Rate, Time};
-use weft_workload::{Message, Workload};
+use weft_units::{HostId, Rate, Time};
 
-/// The least time in which `workload` can be received in full on `fabric` under `failures`.
+/// The least time in which `traffic` can be received in full, and all ranks be done, on `fabric`
+/// under `failures`.
 pub fn bound(
     fabric: &Fabric,
     failures: &Failures,
-    workload: &Workload,
+    traffic: &Traffic,
     packet: &PacketConfig,
 ) -> Time {
     let ground = Ground::new(fabric, packet);
+    let carrying = carrying::carrying(fabric, failures, packet);
+    if let Some(ranks) = &traffic.ranks {
+        return jobs::along(&ground, ranks).max(cuts::fullest_of(&ground, &carrying, traffic));
+    }
+    let workload = &traffic.workload;
     let posted = dag::earliest(&ground, workload);
     let along = dag::longest(&ground, workload, &posted);
-    let carrying = carrying::carrying(fabric, failures, packet);
     along.max(cuts::fullest(&ground, &carrying, workload, &posted))
 }
 
@@ -61,7 +68,7 @@ impl<'a> Ground<'a> {
         let in_pod = clos.hosts_per_leaf * clos.leaves_per_pod();
         let mut paths = [None, None, None, None];
         for far in [1, clos.hosts_per_leaf, in_pod] {
-            let (src, dst) = (weft_units::HostId(0), weft_units::HostId(far));
+            let (src, dst) = (HostId(0), HostId(far));
             if far == 0 || far >= fabric.hosts() {
                 continue;
             }
@@ -73,19 +80,30 @@ impl<'a> Ground<'a> {
         Ground { fabric, packet, paths }
     }
 
-    fn path(&self, message: &Message) -> &Path {
-        let links = self.fabric.hops(message.src, message.dst) as usize;
+    fn path(&self, src: HostId, dst: HostId) -> &Path {
+        let links = self.fabric.hops(src, dst) as usize;
         self.paths[links / 2].as_ref().expect("every kind of path has been measured")
     }
 
-    /// Bytes of `message` on a wire, at the least.
-    fn wire_bytes(&self, message: &Message) -> u64 {
-        let packets = message.bytes.div_ceil(u64::from(self.packet.mtu));
-        message.bytes + packets * u64::from(self.packet.header)
+    /// What `bytes` of payload are on a wire, at the least.
+    fn wire_bytes(&self, bytes: u64) -> u64 {
+        let packets = bytes.div_ceil(u64::from(self.packet.mtu));
+        bytes + packets * u64::from(self.packet.header)
+    }
+
+    /// The rate of a NIC, in bits per second.
+    fn nic(&self) -> u128 {
+        u128::from(self.fabric.clos().host_link.rate.as_bps())
+    }
+
+    /// From post to receipt of a message that has the network to itself: the source's NIC
+    /// serialises all of it; the last packet then crosses the rest of the path.
+    fn alone(&self, src: HostId, dst: HostId, bytes: u64) -> Time {
+        drain(self.wire_bytes(bytes), self.nic()) + self.path(src, dst).after[0]
     }
 }
 
-fn links(fabric: &Fabric, src: weft_units::HostId, dst: weft_units::HostId) -> Vec<(Rate, Time)> {
+fn links(fabric: &Fabric, src: HostId, dst: HostId) -> Vec<(Rate, Time)> {
     let ports = fabric.sample_path(src, dst).into_iter().map(|port| fabric.ports()[port]);
     ports.map(|port| (port.rate, port.delay)).collect()
 }

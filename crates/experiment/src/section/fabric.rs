@@ -1,5 +1,6 @@
 //! `[fabric]`: the topology, its rates and delays, its switches and NICs.
 
+use super::server::{self, Servers};
 use super::switch::{self, SwitchSection};
 use crate::error::ExperimentError;
 use crate::kind::{Size, Span, Speed, Whole};
@@ -17,6 +18,7 @@ pub(crate) struct FabricSection {
     pub(crate) fabric: Fabric,
     pub(crate) switch: SwitchSection,
     pub(crate) packet: PacketConfig,
+    pub(crate) servers: Servers,
 }
 
 /// How many of anything: enough for any fabric, few enough that products stay countable.
@@ -56,7 +58,7 @@ pub(crate) fn keys(name: &str) -> Vec<String> {
     let choice = TOPOLOGIES.iter().find(|topology| topology.name == name);
     let own = choice.map(|choice| keys_of("fabric", choice, &())).unwrap_or_default();
     let own = own.into_iter().map(|asked| asked.key);
-    own.chain(["switch".to_owned(), "nic".to_owned()]).collect()
+    own.chain(["switch", "nic", "server"].map(str::to_owned)).collect()
 }
 
 /// Reads `[fabric]`.
@@ -65,13 +67,14 @@ pub(crate) fn read(r: &mut Reader<'_>) -> Result<FabricSection> {
     check_links(r, &clos)?;
     let (nic_latency, packet) = r.section("nic", "network cards and packet sizes", read_nic)?;
     clos.nic_latency = nic_latency;
+    let servers = r.section("server", "GPUs and NICs of a server", |r| server::read(r, &clos))?;
     let slowest = slowest(&clos);
     let switch =
         r.section("switch", "queues, marks and pauses", |r| switch::read(r, slowest, &packet))?;
     clos.switch_latency = switch.latency;
     let fabric =
         Fabric::build(&clos).map_err(|e| r.wrong_here(format!("{e}; correct the counts")))?;
-    Ok(FabricSection { fabric, switch, packet })
+    Ok(FabricSection { fabric, switch, packet, servers })
 }
 
 /// The latency of a NIC, and packet sizes.
@@ -218,5 +221,9 @@ pub(crate) fn box_keys() -> Vec<crate::reader::Asked> {
     let mut r = Reader::rehearse("fabric.nic", &empty);
     let _ = read_nic(&mut r);
     take("nic", &r);
+    let link = Link { rate: Rate::gbps(100), delay: Time::ns(500) };
+    let mut r = Reader::rehearse("fabric.server", &empty);
+    let _ = server::read(&mut r, &Clos::leaf_spine(1, 1, 1, link));
+    take("server", &r);
     all
 }

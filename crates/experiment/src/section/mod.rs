@@ -7,6 +7,7 @@ pub(crate) mod options;
 pub(crate) mod probe;
 pub(crate) mod run;
 pub(crate) mod sending;
+pub(crate) mod server;
 pub(crate) mod switch;
 pub(crate) mod transport;
 pub(crate) mod workload;

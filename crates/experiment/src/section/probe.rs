@@ -1,7 +1,7 @@
 //! `[probe]`: which queues and buffers to sample.
 
 use crate::error::ExperimentError;
-use crate::kind::{Span, Texts};
+use crate::kind::{Flag, Span, Texts};
 use crate::reader::Reader;
 use weft_fabric::{Fabric, Node};
 use weft_sim::ProbeConfig;
@@ -9,8 +9,15 @@ use weft_units::{HostId, PortId, SwitchId, Time};
 
 type Result<T> = std::result::Result<T, ExperimentError>;
 
+/// What `[probe]` says.
+#[derive(Clone, Debug)]
+pub(crate) struct Probes {
+    pub(crate) samples: ProbeConfig,
+    pub(crate) timeline: bool,
+}
+
 /// Reads `[probe]`.
-pub(crate) fn read(r: &mut Reader<'_>, fabric: &Fabric) -> Result<ProbeConfig> {
+pub(crate) fn read(r: &mut Reader<'_>, fabric: &Fabric) -> Result<Probes> {
     let interval = r.get("interval", Span::SOME, Some(Time::us(1)), "time between two samples")?;
     let none = Some(Vec::new());
     let meaning = "queues, as \"leaf-0 -> host-0\"; \"leaf-0 -> spine-*\": all of them";
@@ -25,7 +32,10 @@ pub(crate) fn read(r: &mut Reader<'_>, fabric: &Fabric) -> Result<ProbeConfig> {
         switches.push(switch_named(fabric, name).map_err(|what| r.wrong("switches", what))?);
     }
     let any = !ports.is_empty() || !switches.is_empty();
-    Ok(ProbeConfig { interval: any.then_some(interval), ports, switches })
+    let meaning = "of jobs: when each node of each rank and each message begins and ends";
+    let timeline = r.get("timeline", Flag, Some(false), meaning)?;
+    let samples = ProbeConfig { interval: any.then_some(interval), ports, switches };
+    Ok(Probes { samples, timeline })
 }
 
 /// `from -> to`, with `#1` behind for the second member of a bundle. A `*` at the end of a name

@@ -89,13 +89,13 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     fn pace(&self, host: OwnHost, piece: &Piece) -> FlowPace {
         let config = self.config;
         let whole = self.jobs.sending(SendingId(piece.tag)).bytes;
-        let part = |rate: &Rate| {
+        let part = |rate: Rate| {
             let bits = u128::from(rate.as_bps()) * u128::from(piece.bytes);
             Rate::bps(((bits / u128::from(whole)) as u64).max(1))
         };
         FlowPace {
             mtu: config.packet.mtu,
-            rate: config.pacing.rates.as_ref().map(|rates| part(&rates[piece.message])),
+            rate: config.pacing.rates.of(piece.message).map(part),
             hops: config.fabric.hops(self.hosts[host].id, piece.dst),
         }
     }

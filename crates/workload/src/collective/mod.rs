@@ -246,6 +246,11 @@ impl Algorithm {
         Algorithm::settle(name, given).map(|(algorithm, _)| algorithm)
     }
 
+    /// Whether a rank sends all that it sends in a phase of a collective at once.
+    pub fn is_at_once(&self) -> bool {
+        matches!(self, Algorithm::Direct(Direct { window: None }))
+    }
+
     /// Whether it can do `call`.
     ///
     /// # Errors

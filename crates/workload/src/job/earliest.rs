@@ -3,6 +3,7 @@
 //! Every message takes what it would take alone. Beyond that, a rank's part in a collective
 //! lasts at least as long as its link is busy with all that the rank receives in it, counted
 //! from when the first of the group began: nobody sends for a collective that he has not begun.
+//! Where ranks send all at once, that alone counts, for there would be too many messages.
 
 use super::Job;
 use super::runner::{Action, Receipt, Runner, Sent};

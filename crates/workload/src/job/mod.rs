@@ -86,6 +86,13 @@ impl Job {
         &self.trace
     }
 
+    /// What the algorithm of a collective is called.
+    pub fn algorithm(&self, action: What) -> &'static str {
+        match action {
+            What::Operation(operation) => self.algorithms.of(operation).info().name,
+            What::Barrier => "tree",
+        }
+    }
     /// How long the rank computes that does so longest.
     pub fn computing(&self) -> Time {
         let all = self.trace.programmes.iter().map(|programme| {

@@ -305,6 +305,11 @@ impl<'a> Runner<'a> {
         let Some((algorithm, call, place)) = self.job.call(rank, one) else { return true };
         if let Some(Least(least)) = &mut self.least {
             let floor = least(now, rank, node);
+            // Which of very many messages come first makes no difference to a bound.
+            if algorithm.is_at_once() {
+                self.wait(now, rank, node, now.until(floor.max(now)), out);
+                return false;
+            }
             self.state(rank).floors.insert(node, floor);
         }
         let meeting = Meeting::Group { group: one.group, turn: one.turn };

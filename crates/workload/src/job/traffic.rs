@@ -4,6 +4,7 @@ use super::Job;
 use crate::collective::{Algorithm, Call, Step};
 use crate::trace::Work;
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 /// Messages of one rank to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,21 +23,24 @@ pub struct Traffic {
 type Alike = (Algorithm, Call, u32);
 
 impl Job {
-    /// All messages that the job sends, rank by rank, those of equal collectives together.
-    pub fn traffic(&self, mut each: impl FnMut(Traffic)) {
-        for rank in 0..self.ranks() {
-            self.traffic_of(rank, &mut each);
-        }
+    /// All messages that the job sends, rank by rank, those of equal collectives together, until
+    /// `each` has enough.
+    pub fn traffic(&self, mut each: impl FnMut(Traffic) -> ControlFlow<()>) -> ControlFlow<()> {
+        (0..self.ranks()).try_for_each(|rank| self.traffic_of(rank, &mut each))
     }
 
-    fn traffic_of(&self, rank: u32, each: &mut impl FnMut(Traffic)) {
+    fn traffic_of(
+        &self,
+        rank: u32,
+        each: &mut impl FnMut(Traffic) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         let programme = self.trace.programme(rank);
         let mut alike: BTreeMap<u32, Vec<(Alike, u64)>> = BTreeMap::new();
         for node in programme.nodes() {
             match &node.work {
                 Work::Send(transfer) => {
                     let (dst, bytes) = (transfer.peer.of(rank), transfer.bytes.max(1));
-                    each(Traffic { src: rank, dst, bytes, times: 1 });
+                    each(Traffic { src: rank, dst, bytes, times: 1 })?;
                 }
                 Work::Collective(one) => {
                     let Some(call) = self.call(rank, one) else { continue };
@@ -52,11 +56,16 @@ impl Job {
         for (group, calls) in alike {
             let members = self.trace.members(group, rank).expect("it is a member");
             for ((algorithm, call, place), times) in calls {
-                sends(algorithm, &call, place, |to, bytes| {
-                    each(Traffic { src: rank, dst: members.rank(to), bytes, times });
-                });
+                for step in steps(algorithm, &call, place) {
+                    if let Step::Send { to, bytes, .. } = step
+                        && bytes > 0
+                    {
+                        each(Traffic { src: rank, dst: members.rank(to), bytes, times })?;
+                    }
+                }
             }
         }
+        ControlFlow::Continue(())
     }
 }
 
@@ -68,14 +77,4 @@ pub(super) fn steps(
 ) -> impl Iterator<Item = Step> + '_ {
     (0..algorithm.strands(call))
         .flat_map(move |strand| (0..).map_while(move |at| algorithm.step(call, place, strand, at)))
-}
-
-fn sends(algorithm: Algorithm, call: &Call, place: u32, mut each: impl FnMut(u32, u64)) {
-    for step in steps(algorithm, call, place) {
-        if let Step::Send { to, bytes, .. } = step
-            && bytes > 0
-        {
-            each(to, bytes);
-        }
-    }
 }

@@ -39,6 +39,7 @@ pub use summary::{CollectiveRow, Summary, summarise};
 pub use text::{Dialect, TextOptions, is_text_workload, read_text};
 
 use crate::WorkloadError;
+use weft_units::Time;
 
 /// What an all-gather's size in a file counts; all other collectives count their larger buffer
 /// everywhere.
@@ -81,6 +82,41 @@ pub struct Trace {
 }
 
 impl Trace {
+    /// `times` times the same collective, one after the other, by the groups of `ranks` ranks
+    /// that `degrees` make expert-parallel.
+    ///
+    /// # Errors
+    /// If the degrees do not divide the ranks.
+    pub fn of_collective(
+        one: Collective,
+        times: u32,
+        degrees: Degrees,
+        ranks: u32,
+    ) -> Result<Trace, WorkloadError> {
+        let name = one.action.name().to_owned();
+        let mut programme = Programme::new(&name);
+        for turn in 0..times {
+            let before: &[u32] = if turn == 0 { &[] } else { &[turn - 1] };
+            let work = Work::Collective(Collective { group: 0, turn, ..one });
+            programme
+                .push(Node { id: turn.into(), name: "".into(), work, start: Time::ZERO }, before);
+        }
+        let groups = vec![Group::of(Membership::Expert)];
+        let (programmes, remarks) = (vec![programme], Vec::new());
+        let trace = Trace { name, ranks: None, programmes, shared: true, groups, degrees, remarks };
+        trace.for_ranks(ranks)
+    }
+
+    /// The same trace, beginning at `start` instead of at zero.
+    pub fn starting(mut self, start: Time) -> Trace {
+        for programme in &mut self.programmes {
+            for node in programme.nodes_mut() {
+                node.start = node.start.saturating_add(start);
+            }
+        }
+        self
+    }
+
     /// The programme that `rank` runs.
     ///
     /// # Panics

@@ -2,7 +2,7 @@
 
 use super::super::dctcp;
 use proptest::prelude::*;
-use weft_sim::Pacing;
+use weft_sim::{Pacing, Rates};
 use weft_transport::{
     Coding, CongestionConfig, GoBackN, RecoveryConfig, Rewind, SelectiveRepeat, SwiftConfig, Tcp,
     TransportConfig, Trim,
@@ -79,7 +79,10 @@ impl Beat {
     /// For a run of so many messages.
     pub fn config(&self, messages: usize) -> Pacing {
         let rates = self.rates.iter().cycle().map(|gbps| Rate::gbps(*gbps));
-        let rates = (!self.rates.is_empty()).then(|| rates.take(messages).collect());
+        let rates = match self.rates.is_empty() {
+            true => Rates::Line,
+            false => Rates::Each(rates.take(messages).collect()),
+        };
         Pacing { rates, ..self.pacing.clone() }
     }
 }
@@ -93,7 +96,8 @@ pub fn beat() -> impl Strategy<Value = Beat> {
     let subflows = prop_oneof![2 => Just(1u32), 1 => 2u32..13];
     (rates, share(3.0), share(1.0), any::<bool>(), subflows).prop_map(
         |(rates, start_gaps, gap_jitter, desynchronise, subflows)| {
-            let pacing = Pacing { rates: None, start_gaps, gap_jitter, desynchronise, subflows };
+            let pacing =
+                Pacing { rates: Rates::Line, start_gaps, gap_jitter, desynchronise, subflows };
             Beat { rates, pacing }
         },
     )

@@ -1,0 +1,75 @@
+//! `[fabric.server]`: GPUs and NICs of a server, and the links between its GPUs.
+
+use crate::error::ExperimentError;
+use crate::kind::{Flag, Span, Speed, Whole};
+use crate::reader::Reader;
+use weft_fabric::{Clos, Fabric};
+use weft_sim::ScaleUp;
+use weft_units::{HostId, Rate, Time};
+
+/// What every server has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Servers {
+    /// GPUs; a multiple of the NICs.
+    pub gpus: u32,
+    /// NICs, each a host of the fabric, shared by equally many GPUs.
+    pub nics: u32,
+    /// Whether the NICs of a server are under different leaves: all first ones under one, ...
+    pub rails: bool,
+    /// Between GPUs of a server.
+    pub scale_up: ScaleUp,
+}
+
+/// Reads `[fabric.server]`.
+pub(super) fn read(r: &mut Reader<'_>, clos: &Clos) -> Result<Servers, ExperimentError> {
+    let count = Whole { min: 1, max: 1_024 };
+    let gpus = r.get("gpus", count, Some(1), "GPUs of a server, which ranks of jobs are on")?;
+    let meaning = "NICs of a server, each a host of the fabric; they share its GPUs equally";
+    let nics = r.get("nics", count, Some(1), meaning)?;
+    let meaning = "whether a server's NICs are under different leaves, each kind under its own";
+    let rails = r.get("rails", Flag, Some(false), meaning)?;
+    let line = Some(Rate::gbps(3_600));
+    let rate = r.get("scale_up", Speed, line, "what a GPU sends at to others of its server")?;
+    let meaning = "from the last byte until it is there, between GPUs of a server";
+    let latency = r.get("scale_up_latency", Span::ANY, Some(Time::ns(500)), meaning)?;
+    let servers = Servers { gpus, nics, rails, scale_up: ScaleUp { rate, latency } };
+    match servers.fits(clos) {
+        Err((key, what)) if !r.is_rehearsal() => Err(r.wrong(key, what)),
+        _ => Ok(servers),
+    }
+}
+
+impl Servers {
+    fn fits(&self, clos: &Clos) -> Result<(), (&'static str, String)> {
+        let Servers { gpus, nics, rails, .. } = *self;
+        if !gpus.is_multiple_of(nics) {
+            let what = format!("{gpus} GPUs cannot share {nics} NICs equally; use a multiple");
+            return Err(("gpus", what));
+        }
+        let leaves = clos.pods() * clos.leaves_per_pod();
+        let (places, what) = match rails {
+            true => (leaves, "leaves"),
+            false => (clos.hosts_per_leaf, "hosts of a leaf"),
+        };
+        match places.is_multiple_of(nics) {
+            true => Ok(()),
+            false => Err(("nics", format!("{nics} do not divide {places} {what}; use a divisor"))),
+        }
+    }
+
+    /// How many servers there are on `fabric`.
+    pub(crate) fn count(&self, fabric: &Fabric) -> u32 {
+        fabric.hosts() / self.nics
+    }
+
+    /// The host that is the NIC of a GPU of a server.
+    pub(crate) fn nic(&self, fabric: &Fabric, server: u32, gpu: u32) -> HostId {
+        let nic = gpu / (self.gpus / self.nics);
+        let under = fabric.clos().hosts_per_leaf;
+        match self.rails {
+            false => HostId(server * self.nics + nic),
+            // As many servers as a leaf has hosts share as many leaves as a server has NICs.
+            true => HostId((server / under * self.nics + nic) * under + server % under),
+        }
+    }
+}

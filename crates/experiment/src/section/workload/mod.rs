@@ -1,0 +1,302 @@
+//! `[workload]`: a pattern of the workload crate's registry, a file of messages, or jobs.
+//!
+//! The options of patterns, algorithms and trainings stay with these: this reads whatever their
+//! registries list.
+
+mod job;
+mod placement;
+mod trace_files;
+
+pub(crate) use job::{JobSource, What};
+pub(crate) use trace_files::TraceFiles;
+
+use super::options;
+use crate::error::{ExperimentError, Origin};
+use crate::experiment::digest;
+use crate::kind::{OneOf, Size, Span, Text};
+use crate::reader::Reader;
+use crate::section::server::Servers;
+use crate::traffic::{Ranks, Traffic};
+use crate::value::{Item, Table, Value};
+use placement::Placement;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use weft_fabric::Fabric;
+use weft_units::Time;
+use weft_workload::{PATTERNS, Pattern, Scope, Workload};
+
+type Result<T> = std::result::Result<T, ExperimentError>;
+
+/// Where the messages come from.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum WorkloadSource {
+    /// A generator.
+    Pattern {
+        /// Which, with its options.
+        pattern: Pattern,
+        /// Payload of a message.
+        bytes: u64,
+        /// When messages are posted.
+        start: Time,
+    },
+    /// A connection matrix (`.cm`) or a table of flows (`.csv`).
+    File {
+        /// Where it is.
+        path: PathBuf,
+        /// Stands for its content.
+        digest: String,
+    },
+    /// Ranks at work.
+    Jobs {
+        /// What they do; several jobs go side by side.
+        jobs: Vec<JobSource>,
+        /// Where they are: first the ranks of the first job.
+        placement: Placement,
+    },
+}
+
+/// Whether `text` names a workload file rather than a pattern.
+pub(crate) fn is_file(text: &str) -> bool {
+    [".cm", ".csv"].iter().any(|end| text.ends_with(end))
+}
+
+/// The key that a file goes under, if `text` names one.
+pub(crate) fn file_key(text: &str) -> Option<&'static str> {
+    match [".et", ".txt"].iter().any(|end| text.ends_with(end)) {
+        true => Some("trace"),
+        false => is_file(text).then_some("file"),
+    }
+}
+
+/// The names of all patterns.
+fn names() -> Vec<&'static str> {
+    PATTERNS.iter().map(|info| info.name).collect()
+}
+
+/// The keys that choose a workload by a name, and the names of each.
+pub(crate) fn choosers() -> Vec<(&'static str, Vec<&'static str>)> {
+    let [collectives, models] = job::names();
+    vec![("pattern", names()), ("collective", collectives), ("model", models)]
+}
+
+/// The keys of `[workload]` under `name`: a pattern, a collective, a model or a file.
+pub(crate) fn keys(name: &str) -> Vec<String> {
+    if !names().contains(&name) {
+        let empty = Table::new();
+        let mut r = Reader::rehearse("workload", &empty);
+        let _ = read(&mut r, Path::new(""));
+        return r.asked().iter().map(|asked| asked.key.clone()).collect();
+    }
+    let own = PATTERNS.iter().filter(|info| info.name == name).flat_map(|info| info.options);
+    let own = own.map(|option| option.key.to_owned());
+    own.chain(["size", "start"].map(str::to_owned)).collect()
+}
+
+/// Reads `[workload]`; files are looked for in `folder`.
+pub(crate) fn read(r: &mut Reader<'_>, folder: &Path) -> Result<WorkloadSource> {
+    if r.has("file") && !r.is_rehearsal() {
+        return read_file(r, folder);
+    }
+    if r.is_rehearsal() {
+        r.get("file", Text, None, "a file with the messages")?;
+        read_jobs(r, folder)?;
+    } else if job::CHOOSERS.iter().chain(&[JOBS]).any(|key| r.has(key)) {
+        return read_jobs(r, folder);
+    }
+    let names = names();
+    let taken = r.get("pattern", OneOf(&names), None, "which traffic; or give a file instead")?;
+    let info = &PATTERNS[taken];
+    for other in PATTERNS.iter().filter(|other| other.name != info.name) {
+        let keys = other.options.iter().map(|option| option.key.to_owned());
+        r.others("pattern", info.name, other.name, keys);
+    }
+    let bytes = r.get("size", Size::SOME, None, "payload of every message")?;
+    let start = r.get("start", Span::ANY, Some(Time::ZERO), "when every message is posted")?;
+    let pattern = options::read(r, info.options, |given| Pattern::settle(info.name, given))?;
+    Ok(WorkloadSource::Pattern { pattern, bytes, start })
+}
+
+/// The key of several jobs side by side.
+const JOBS: &str = "jobs";
+
+fn read_jobs(r: &mut Reader<'_>, folder: &Path) -> Result<WorkloadSource> {
+    if r.has("pattern") && !r.is_rehearsal() {
+        return Err(r.wrong("pattern", "stands beside a job; remove one of them"));
+    }
+    let placement = placement::read(r, folder)?;
+    if !r.has(JOBS) || r.is_rehearsal() {
+        return Ok(WorkloadSource::Jobs { jobs: vec![job::read(r, folder)?], placement });
+    }
+    let jobs = r.section(JOBS, "jobs side by side, each a table", |r| {
+        let jobs =
+            r.keys().into_iter().map(|name| r.section(&name, "a job", |r| job::read(r, folder)));
+        jobs.collect::<Result<Vec<_>>>()
+    })?;
+    match jobs.is_empty() {
+        true => Err(r.wrong(JOBS, "has no job; add one, for example [workload.jobs.a]")),
+        false => Ok(WorkloadSource::Jobs { jobs, placement }),
+    }
+}
+
+fn read_file(r: &mut Reader<'_>, folder: &Path) -> Result<WorkloadSource> {
+    let name = r.get("file", Text, None, "a connection matrix (.cm) or a table of flows (.csv)")?;
+    if r.has("pattern") {
+        return Err(r.wrong("pattern", "stands beside file; remove one of them"));
+    }
+    if !is_file(&name) {
+        let what = format!("{name:?} ends neither in .cm nor in .csv; rename it to what it is");
+        return Err(r.wrong("file", what));
+    }
+    let path = folder.join(&name);
+    let text = read_text(&path).map_err(|what| r.wrong("file", what))?;
+    r.settle("file", path.to_string_lossy().into_owned());
+    Ok(WorkloadSource::File { path, digest: digest(text.as_bytes()) })
+}
+
+/// The content of a workload file, or what is wrong with it.
+fn read_text(path: &Path) -> std::result::Result<String, String> {
+    let shown = path.display();
+    let bytes = fs::read(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => format!("there is no file {shown}; correct the path"),
+        _ => format!("cannot read {shown}: {error}; correct the path"),
+    })?;
+    String::from_utf8(bytes).map_err(|_| format!("{shown} is not text; give another file"))
+}
+
+impl WorkloadSource {
+    /// Puts into `section` what files contain in place of where they lie.
+    pub(crate) fn name_contents(&self, section: &mut Table) {
+        match self {
+            WorkloadSource::Pattern { .. } => {}
+            WorkloadSource::File { digest, .. } => {
+                section.put("file", self.name());
+                section.put("content", digest.as_str());
+            }
+            WorkloadSource::Jobs { jobs, placement } => {
+                if let Placement::Listed { gpus, .. } = placement {
+                    section.put("placement_file", format!("{gpus:?}"));
+                }
+                let traces = jobs.iter().filter_map(|job| match &job.what {
+                    What::Trace(files) => Some(files.digest.as_str()),
+                    _ => None,
+                });
+                let contents = traces.collect::<Vec<_>>().join(" ");
+                if !contents.is_empty() {
+                    forget_paths(section);
+                    section.put("content", contents);
+                }
+            }
+        }
+    }
+
+    /// What tables call it.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            WorkloadSource::Pattern { pattern, .. } => pattern.info().name.to_owned(),
+            WorkloadSource::File { path, .. } => {
+                path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+            }
+            WorkloadSource::Jobs { jobs, .. } => {
+                jobs.iter().map(JobSource::name).collect::<Vec<_>>().join(" + ")
+            }
+        }
+    }
+
+    /// The size that was asked for, if there is one: of a message, or of a buffer.
+    pub(crate) fn size(&self) -> Option<u64> {
+        match self {
+            WorkloadSource::Pattern { bytes, .. } => Some(*bytes),
+            WorkloadSource::File { .. } => None,
+            WorkloadSource::Jobs { jobs, .. } => match &jobs[..] {
+                [JobSource { what: What::Collective(again), .. }] => Some(again.bytes),
+                _ => None,
+            },
+        }
+    }
+
+    /// The schedule that collectives follow; `file` for files.
+    pub(crate) fn algorithm(&self) -> String {
+        let name = match self {
+            WorkloadSource::Pattern { pattern: Pattern::AllToAll(_), .. } => "direct",
+            WorkloadSource::Pattern { pattern, .. } => pattern.info().name,
+            WorkloadSource::File { .. } => "file",
+            WorkloadSource::Jobs { jobs, .. } => {
+                return jobs.iter().map(JobSource::algorithm).collect::<Vec<_>>().join(" + ");
+            }
+        };
+        name.to_owned()
+    }
+
+    /// What is sent under `seed` on `fabric` with its `servers`.
+    pub(crate) fn build(&self, fabric: &Fabric, servers: &Servers, seed: u64) -> Result<Traffic> {
+        match self {
+            WorkloadSource::Jobs { jobs, placement } => {
+                let ranks = place(jobs, placement, fabric, servers, seed)?;
+                Ok(Traffic::of_ranks(ranks, fabric.hosts()))
+            }
+            _ => self.messages(fabric, seed).map(Traffic::from),
+        }
+    }
+
+    fn messages(&self, fabric: &Fabric, seed: u64) -> Result<Workload> {
+        let hosts = fabric.hosts();
+        match self {
+            WorkloadSource::Jobs { .. } => unreachable!("jobs make their messages as they go"),
+            WorkloadSource::Pattern { pattern, bytes, start } => {
+                let hosts_per_leaf = fabric.clos().hosts_per_leaf;
+                let scope = Scope { hosts, hosts_per_leaf, bytes: *bytes, start: *start, seed };
+                pattern.generate(&scope).map_err(|error| match error.0.split_once(": ") {
+                    Some((key, what)) => wrong(&format!("workload.{key}"), what),
+                    None => wrong("workload", &error.0),
+                })
+            }
+            WorkloadSource::File { path, .. } => {
+                let text = read_text(path).map_err(|what| wrong("workload.file", &what))?;
+                let name = self.name();
+                let read = match path.extension().is_some_and(|extension| extension == "cm") {
+                    true => weft_workload::read_cm(&name, &text),
+                    false => weft_workload::read_csv(&name, &text),
+                };
+                let read = read.and_then(|workload| workload.on_fabric_of(hosts));
+                read.map_err(|error| wrong("workload.file", &error.0))
+            }
+        }
+    }
+}
+
+/// Takes out where traces lie.
+fn forget_paths(section: &mut Table) {
+    let _ = (section.remove("trace"), section.remove("process_groups"));
+    if let Some(Item { value: Value::Table(jobs), .. }) = section.get_mut(JOBS) {
+        let names: Vec<String> = jobs.iter().map(|(name, _)| name.to_owned()).collect();
+        for name in names {
+            if let Some(Item { value: Value::Table(job), .. }) = jobs.get_mut(&name) {
+                forget_paths(job);
+            }
+        }
+    }
+}
+
+/// The jobs, one after the other on the GPUs in the order of their placement.
+fn place(
+    sources: &[JobSource],
+    placement: &Placement,
+    fabric: &Fabric,
+    servers: &Servers,
+    seed: u64,
+) -> Result<Ranks> {
+    let order = placement.order(fabric, servers, seed)?;
+    let (mut jobs, mut taken) = (Vec::new(), 0);
+    for source in sources {
+        let job = source.build(order.len() as u32 - taken)?;
+        taken += job.ranks();
+        jobs.push(job);
+    }
+    let (hosts, servers_of) = placement::homes(fabric, servers, &order[..taken as usize]);
+    Ok(Ranks { jobs, hosts, servers: servers_of, scale_up: servers.scale_up })
+}
+
+fn wrong(key: &str, what: &str) -> ExperimentError {
+    ExperimentError::new(key, Origin::Unknown, what)
+}

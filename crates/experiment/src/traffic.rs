@@ -1,0 +1,131 @@
+//! What a run sends: messages that are known from the start, or ranks that make them as they go.
+
+use crate::measure::Completion;
+use std::ops::ControlFlow;
+use weft_sim::{JobConfig, ScaleUp};
+use weft_units::HostId;
+use weft_workload::Workload;
+use weft_workload::job::Job;
+
+/// What a run sends: one of two.
+#[derive(Clone, Debug)]
+pub struct Traffic {
+    /// Messages; none where there are ranks.
+    pub workload: Workload,
+    /// Ranks at work.
+    pub ranks: Option<Ranks>,
+    volume: Volume,
+}
+
+/// Jobs and where their ranks are, numbered through all jobs.
+#[derive(Clone, Debug)]
+pub struct Ranks {
+    /// What they do.
+    pub jobs: Vec<Job>,
+    /// The NIC of each rank.
+    pub hosts: Vec<HostId>,
+    /// The server of each rank.
+    pub servers: Vec<u32>,
+    /// Between ranks of a server.
+    pub scale_up: ScaleUp,
+}
+
+/// Messages from one host to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stream {
+    /// Who sends.
+    pub src: HostId,
+    /// Who receives.
+    pub dst: HostId,
+    /// Payload of a message.
+    pub bytes: u64,
+    /// How many there are.
+    pub times: u64,
+}
+
+/// How much is sent over the fabric.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Volume {
+    /// Messages.
+    pub messages: u64,
+    /// Their payload.
+    pub bytes: u64,
+    /// That of the largest.
+    pub largest: u64,
+}
+
+/// Of more messages than these there is no result for each: some hundred megabytes.
+const MOST_RECORDED: u64 = 1 << 21;
+
+impl From<Workload> for Traffic {
+    fn from(workload: Workload) -> Traffic {
+        Traffic::new(workload, None)
+    }
+}
+
+impl Traffic {
+    /// Of ranks on a fabric with so many hosts.
+    pub(crate) fn of_ranks(ranks: Ranks, hosts: u32) -> Traffic {
+        Traffic::new(Workload::new(hosts), Some(ranks))
+    }
+    fn new(workload: Workload, ranks: Option<Ranks>) -> Traffic {
+        let mut traffic = Traffic { workload, ranks, volume: Volume::default() };
+        let mut volume = Volume::default();
+        traffic.streams(|Stream { bytes, times, .. }| {
+            volume.messages += times;
+            volume.bytes = volume.bytes.saturating_add(bytes.saturating_mul(times));
+            volume.largest = volume.largest.max(bytes);
+        });
+        traffic.volume = volume;
+        traffic
+    }
+
+    /// How much it is in all.
+    pub fn volume(&self) -> Volume {
+        self.volume
+    }
+
+    /// The ranks as the simulator takes them.
+    pub(crate) fn job_config(&self, completion: Completion) -> Option<JobConfig<'_>> {
+        let Ranks { jobs, hosts, servers, scale_up } = self.ranks.as_ref()?;
+        Some(JobConfig {
+            jobs,
+            hosts: hosts.clone(),
+            servers: servers.clone(),
+            scale_up: *scale_up,
+            at_acknowledgement: completion == Completion::Acknowledged,
+            each_message: self.volume.messages <= MOST_RECORDED,
+        })
+    }
+
+    /// Payload that each host sends and receives.
+    pub(crate) fn by_host(&self, hosts: u32) -> (Vec<u64>, Vec<u64>) {
+        let (mut out, mut into) = (vec![0; hosts as usize], vec![0; hosts as usize]);
+        self.streams(|Stream { src, dst, bytes, times }| {
+            out[src.0 as usize] += bytes * times;
+            into[dst.0 as usize] += bytes * times;
+        });
+        (out, into)
+    }
+
+    /// All messages over the fabric, equal ones together where that is easy.
+    pub fn streams(&self, mut each: impl FnMut(Stream)) {
+        for message in self.workload.messages().iter() {
+            let (src, dst, bytes) = (message.src, message.dst, message.bytes);
+            each(Stream { src, dst, bytes, times: 1 });
+        }
+        let Some(ranks) = &self.ranks else { return };
+        let mut first = 0;
+        for job in &ranks.jobs {
+            let _ = job.traffic(|one| {
+                let (src, dst) = ((first + one.src) as usize, (first + one.dst) as usize);
+                if ranks.servers[src] != ranks.servers[dst] {
+                    let (src, dst) = (ranks.hosts[src], ranks.hosts[dst]);
+                    each(Stream { src, dst, bytes: one.bytes, times: one.times });
+                }
+                ControlFlow::Continue(())
+            });
+            first += job.ranks();
+        }
+    }
+}

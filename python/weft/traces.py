@@ -1,0 +1,76 @@
+"""What `weft trace info` prints: what is in a trace, and whether it can run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from weft import _native
+from weft.quantities import format_bytes, format_time
+
+_MOST_ROWS = 40
+"""Collectives that are shown; a trace may have hundreds of sizes."""
+
+
+def info(path: Path, process_groups: Path | None, ranks: int | None) -> dict[str, Any]:
+    """The description of a trace; `ranks` settles a number that it leaves open."""
+    groups = None if process_groups is None else str(process_groups)
+    found: dict[str, Any] = json.loads(_native.trace_info(str(path), groups, ranks))
+    return found
+
+
+def text(found: dict[str, Any]) -> str:
+    """The description for a terminal."""
+    ranks = found["ranks"] or "any number of"
+    programmes = found["programmes"]
+    shared = "a programme for each" if programmes == found["ranks"] else f"{programmes} programme"
+    shared += "s" if programmes != 1 and programmes != found["ranks"] else ""
+    kinds = ", ".join(f"{count} {kind}" for kind, count in found["kinds"].items())
+    lines = [
+        f"{found['name']}: {ranks} ranks, {shared}",
+        f"nodes         {found['nodes']} ({kinds})",
+        f"dependencies  {found['dependencies']}, up to {found['depth']} nodes in a row",
+        f"compute       {format_time(found['compute_s'])} at the rank with the most"
+        + (f", {format_time(found['host_compute_s'])} on its CPU" * (found["host_compute_s"] > 0)),
+    ]
+    for way in ("sends", "receives"):
+        if found[way]["count"]:
+            lines.append(
+                f"{way:<12}  {found[way]['count']}, {format_bytes(found[way]['bytes'])} in all"
+            )
+    lines += _collectives(found["collectives"])
+    for title, key in (("not supported", "unsupported"), ("remarks", "remarks")):
+        if found[key]:
+            lines += ["", f"{title}:"]
+            lines += [f"  {one['what']} ({one['count']} times)" for one in found[key]]
+    return "\n".join([*lines, "", *_verdict(found)])
+
+
+def _collectives(rows: Sequence[dict[str, Any]]) -> list[str]:
+    if not rows:
+        return []
+    heads = ["operation", "group", "ranks", "buffer", "nodes", "calls", "total"]
+    grid = [heads]
+    for row in rows[:_MOST_ROWS]:
+        size = row["bytes"] or None
+        shown = f"{format_bytes(row['size'])} shard" if size is None else format_bytes(size)
+        cells = [row["operation"], row["group"], row["ranks"] or "?", shown, row["nodes"]]
+        cells += [row["calls"] or "?", format_bytes(row["total"])]
+        grid.append([str(cell) for cell in cells])
+    widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
+    lines = ["  ".join(f"{cell:<{size}}" for cell, size in zip(row, widths, strict=True)).rstrip()
+             for row in grid]
+    more = len(rows) - _MOST_ROWS
+    return ["", *lines, *([f"... and {more} more (--json has all)"] if more > 0 else [])]
+
+
+def _verdict(found: dict[str, Any]) -> list[str]:
+    if not found["problems"]:
+        return ["It can run."]
+    count = len(found["problems"]) + found["more_problems"]
+    stuck = f"; {found['stuck']} nodes would wait for ever" if found["stuck"] else ""
+    more = [f"  ... and {found['more_problems']} more"] if found["more_problems"] else []
+    what = f"It cannot run, for {count} reason{'s' * (count > 1)}{stuck}:"
+    return [what, *(f"  {problem}" for problem in found["problems"]), *more]
