@@ -5,8 +5,8 @@ use std::time::Instant;
 use weft_balance::scheme::{BalanceConfig, SchemeConfig};
 use weft_fabric::{Fabric, Failures};
 use weft_sim::{
-    Buffer, EcnConfig, Pacing, PacketConfig, PfcConfig, ProbeConfig, RunConfig, SwitchConfig,
-    TrimConfig, Victim,
+    Buffer, EcnConfig, Pacing, PacketConfig, PfcConfig, ProbeConfig, Rates, RunConfig,
+    SwitchConfig, TrimConfig, Victim,
 };
 use weft_transport::{CongestionConfig, DctcpConfig, TransportConfig};
 use weft_units::{HostId, Rate, Time};
@@ -81,8 +81,8 @@ impl Stage {
             _ => {
                 let line = self.fabric.clos().host_link.rate;
                 let share = Rate::bps(line.as_bps() / u64::from(self.fabric.hosts() - 1));
-                let rates = self.workload.messages().iter().map(|_| share).collect();
-                Pacing { rates: Some(rates), start_gaps: 1.0, ..Pacing::default() }
+                let rates = Rates::Same(share);
+                Pacing { rates, start_gaps: 1.0, ..Pacing::default() }
             }
         }
     }

@@ -243,7 +243,7 @@ def compare(
             metavar="KEY=VALUE,...",
             help="Transport for all schemes, e.g. "
             "recovery=selective-repeat,rto=2ms; see weft list transports. "
-            "Default: DCTCP, and for each scheme its natural loss recovery.",
+            "Default: what each scheme is made for, most with DCTCP.",
         ),
     ] = None,
     output: Output = None,

@@ -52,6 +52,17 @@ pub struct Piece {
     pub tag: u32,
 }
 
+/// A flow under way: a piece, or a part of it where accounting cuts pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Underway {
+    /// To whom.
+    pub dst: HostId,
+    /// The way that its planner gave it last.
+    pub route: Route,
+    /// All its payload.
+    pub bytes: u64,
+}
+
 /// Why a flow asks for a new route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
@@ -79,17 +90,21 @@ pub trait Plan {
         let _ = (now, fabric, out);
     }
 
-    /// A flow to `dst` that takes `route` is in trouble. Its new route; `None`: the old one.
+    /// `flow` is in trouble. Its new route; `None`: the old one.
     fn trouble(
         &mut self,
         now: Time,
-        dst: HostId,
-        route: Route,
+        flow: &Underway,
         trouble: Trouble,
         fabric: &Fabric,
     ) -> Option<Route> {
-        let _ = (now, dst, route, trouble, fabric);
+        let _ = (now, flow, trouble, fabric);
         None
+    }
+
+    /// The last acknowledgement of `flow` is in.
+    fn sent(&mut self, flow: &Underway, fabric: &Fabric) {
+        let _ = (flow, fabric);
     }
 }
 
@@ -178,11 +193,13 @@ impl<P: Plan> Plan for Box<P> {
     fn trouble(
         &mut self,
         now: Time,
-        dst: HostId,
-        route: Route,
+        flow: &Underway,
         trouble: Trouble,
         fabric: &Fabric,
     ) -> Option<Route> {
-        P::trouble(self, now, dst, route, trouble, fabric)
+        P::trouble(self, now, flow, trouble, fabric)
+    }
+    fn sent(&mut self, flow: &Underway, fabric: &Fabric) {
+        P::sent(self, flow, fabric);
     }
 }

@@ -52,6 +52,10 @@ macro_rules! schemes {
             pub fn is_multipath(&self) -> bool {
                 match self { $(SchemeConfig::$Scheme(scheme) => scheme.is_multipath()),* }
             }
+            /// As [`Scheme::needs_path_ids`].
+            pub fn needs_path_ids(&self) -> bool {
+                match self { $(SchemeConfig::$Scheme(scheme) => scheme.needs_path_ids()),* }
+            }
             /// As [`Scheme::number`].
             pub(crate) fn number(&self) -> Option<u32> {
                 match self { $(SchemeConfig::$Scheme(scheme) => scheme.number()),* }
@@ -88,14 +92,17 @@ macro_rules! schemes {
             pub fn trouble(
                 &mut self,
                 now: Time,
-                dst: HostId,
-                route: Route,
+                flow: &Underway,
                 trouble: Trouble,
                 fabric: &Fabric,
             ) -> Option<Route> {
                 match self {
-                    $(Planner::$Scheme(plan) => plan.trouble(now, dst, route, trouble, fabric)),*
+                    $(Planner::$Scheme(plan) => plan.trouble(now, flow, trouble, fabric)),*
                 }
+            }
+            /// As [`Plan::sent`].
+            pub fn sent(&mut self, flow: &Underway, fabric: &Fabric) {
+                match self { $(Planner::$Scheme(plan) => plan.sent(flow, fabric)),* }
             }
         }
 
@@ -160,10 +167,10 @@ macro_rules! schemes {
                 }
             }
             /// As [`Steer::on_time_out`].
-            pub fn on_time_out(&mut self, now: Time) {
+            pub fn on_time_out(&mut self, time_out: TimeOut) {
                 match self {
                     Steering::Fixed => {}
-                    $(Steering::$Scheme(state) => state.on_time_out(now)),*
+                    $(Steering::$Scheme(state) => state.on_time_out(time_out)),*
                 }
             }
         }

@@ -30,10 +30,23 @@ pub struct Feedback {
     pub entropy: u16,
     /// Whether its packet met congestion (ECN).
     pub marked: bool,
+    /// Whether its packet lost its payload to a full queue, which counts as marked too.
+    pub trimmed: bool,
     /// Whether the acknowledgement itself met congestion on its way back.
     pub answer_marked: bool,
+    /// How many packets the window now lets out; zero if its packet was trimmed.
+    pub room: u32,
     /// How long ago its packet left; zero unless the scheme asks ([`Steer::TIMED`]).
     pub rtt: Time,
+}
+
+/// Packets that nothing has answered for too long.
+#[derive(Clone, Copy, Debug)]
+pub struct TimeOut {
+    /// When they were taken for lost.
+    pub now: Time,
+    /// How long, at least, they had been out. Which they were is not told.
+    pub after: Time,
 }
 
 /// The part of a scheme at one flow: its per-packet state.
@@ -56,10 +69,10 @@ pub trait Steer {
         let _ = feedback;
     }
 
-    /// A packet of the flow timed out.
+    /// A packet of the flow timed out, or several did together.
     #[inline(always)]
-    fn on_time_out(&mut self, now: Time) {
-        let _ = now;
+    fn on_time_out(&mut self, time_out: TimeOut) {
+        let _ = time_out;
     }
 }
 
@@ -114,7 +127,7 @@ impl<S: Steer> Steer for Box<S> {
         S::on_ack(self, feedback);
     }
     #[inline(always)]
-    fn on_time_out(&mut self, now: Time) {
-        S::on_time_out(self, now);
+    fn on_time_out(&mut self, time_out: TimeOut) {
+        S::on_time_out(self, time_out);
     }
 }

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use std::collections::BTreeSet;
-use weft_balance::plan::{Piece, Planner, Post, Route, Trouble};
-use weft_balance::scheme::ethereal::Group;
+use weft_balance::plan::{Piece, Planner, Post, Route, Trouble, Underway};
+use weft_balance::scheme::ethereal::{Group, Nack};
 use weft_balance::scheme::{BalanceConfig, Ecmp, Ethereal, SCHEMES, SchemeConfig};
 use weft_fabric::{Clos, Fabric, Link, PathId};
 use weft_units::{HostId, MessageId, Rate, Time};
@@ -18,7 +18,10 @@ fn config(scheme: SchemeConfig, start_jitter: Time) -> BalanceConfig {
     BalanceConfig { scheme, start_jitter, random_position: false, first_window: 100_000 }
 }
 fn ethereal() -> SchemeConfig {
-    Ethereal { batch: BATCH, bad_for: BAD_FOR, group: Group::Leaf }.into()
+    Ethereal { batch: BATCH, bad_for: BAD_FOR, group: Group::Leaf, nack: Nack::Reroute }.into()
+}
+fn to(dst: HostId, route: Route) -> Underway {
+    Underway { dst, route, bytes: 8_000 }
 }
 /// All that a planner gives out for `posts` at time zero, batches included.
 fn plan(planner: &mut Planner, posts: &[Post], fabric: &Fabric) -> Vec<Piece> {
@@ -126,7 +129,7 @@ fn trouble_moves_the_flow_and_marks_the_path_for_a_while() {
         let mut planner = Planner::new(&config(ethereal(), Time::ZERO), HostId(0), 7, MTU);
         assert!(uses(&mut planner, Time::ZERO, 4).contains(&old));
         let now = Time::us(10);
-        let new = planner.trouble(now, dst, Route::Pinned(old), trouble, &fabric);
+        let new = planner.trouble(now, &to(dst, Route::Pinned(old)), trouble, &fabric);
         let Some(Route::Pinned(new)) = new else { panic!("{new:?}") };
         assert_ne!(new, old);
         let later = now + BAD_FOR - Time::ps(1);
@@ -145,14 +148,14 @@ fn trouble_avoids_bad_paths_until_all_are_bad() {
     let mut visited = BTreeSet::from([path]);
     for _ in 1..8 {
         let route = Route::Pinned(path);
-        let new = planner.trouble(Time::us(1), HostId(4), route, Trouble::TimeOut, &fabric);
+        let new = planner.trouble(Time::us(1), &to(HostId(4), route), Trouble::TimeOut, &fabric);
         let Some(Route::Pinned(new)) = new else { panic!("{new:?}") };
         assert!(visited.insert(new), "{new:?} is marked bad");
         path = new;
     }
     // All eight were visited and seven are bad. Now the eighth is too: any other one.
     let route = Route::Pinned(path);
-    let new = planner.trouble(Time::us(1), HostId(4), route, Trouble::TimeOut, &fabric);
+    let new = planner.trouble(Time::us(1), &to(HostId(4), route), Trouble::TimeOut, &fabric);
     assert!(new.is_some() && new != Some(route));
     // And batches use all.
     let mut out = Vec::new();
@@ -168,7 +171,7 @@ fn trouble_spreads_over_the_other_paths() {
     let new: BTreeSet<PathId> = (0..200)
         .map(|seed| {
             let mut planner = Planner::new(&config(ethereal(), Time::ZERO), HostId(0), seed, MTU);
-            match planner.trouble(Time::ZERO, HostId(4), old, Trouble::Nack, &fabric) {
+            match planner.trouble(Time::ZERO, &to(HostId(4), old), Trouble::Nack, &fabric) {
                 Some(Route::Pinned(path)) => path,
                 other => panic!("{other:?}"),
             }
@@ -182,12 +185,12 @@ fn nobody_moves_without_another_path() {
     let single = Fabric::build(&Clos::leaf_spine(2, 1, 2, LINK)).unwrap();
     let route = Route::Pinned(PathId::new(0, 0));
     let mut planner = Planner::new(&config(ethereal(), Time::ZERO), HostId(0), 1, MTU);
-    assert_eq!(planner.trouble(Time::ZERO, HostId(2), route, Trouble::Nack, &single), None);
-    assert_eq!(planner.trouble(Time::ZERO, HostId(1), route, Trouble::Nack, &fabric()), None);
+    assert_eq!(planner.trouble(Time::ZERO, &to(HostId(2), route), Trouble::Nack, &single), None);
+    assert_eq!(planner.trouble(Time::ZERO, &to(HostId(1), route), Trouble::Nack, &fabric()), None);
     for scheme in [ethereal(), Ecmp.into()] {
         let mut planner = Planner::new(&config(scheme, Time::ZERO), HostId(0), 1, MTU);
         let route = Route::Hashed(9);
-        let moved = planner.trouble(Time::ZERO, HostId(4), route, Trouble::TimeOut, &fabric());
+        let moved = planner.trouble(Time::ZERO, &to(HostId(4), route), Trouble::TimeOut, &fabric());
         assert_eq!(moved, None);
     }
 }
@@ -339,7 +342,7 @@ fn wrong_options_are_refused_with_the_mend() {
     let cases = [
         (
             wrong("spray-counter", &[("entropies", "48")]),
-            "entropies: 48 is out of range; spray-counter needs a power of two up to 65536",
+            "entropies: 48 is out of range; use a power of two up to 65536",
         ),
         (
             wrong("reps-sticky", &[("entropies", "0")]),
@@ -363,7 +366,7 @@ fn wrong_options_are_refused_with_the_mend() {
         ),
         (
             wrong("ethereal", &[("batsh", "1us")]),
-            "batsh: unknown option of scheme \"ethereal\"; it has batch, bad_for, group",
+            "batsh: unknown option of scheme \"ethereal\"; it has batch, bad_for, group, nack",
         ),
         (
             wrong("ecmp", &[("batch", "1us")]),

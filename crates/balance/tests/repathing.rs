@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use weft_balance::plan::Route;
 use weft_balance::scheme::{BalanceConfig, SchemeConfig};
-use weft_balance::steer::{Departure, Feedback, Steering};
+use weft_balance::steer::{Departure, Feedback, Steering, TimeOut};
 use weft_fabric::PathId;
 use weft_units::Time;
 
@@ -41,7 +41,10 @@ impl Flow {
     /// An acknowledgement of a packet that left under `entropy` a round trip ago.
     fn ack(&mut self, entropy: u16, marked: bool) {
         let (now, rtt) = (self.now, RTT);
-        self.steering.on_ack(Feedback { now, entropy, marked, answer_marked: !marked, rtt });
+        let answer_marked = !marked;
+        let (trimmed, room) = (false, 1);
+        let feedback = Feedback { now, entropy, marked, trimmed, answer_marked, room, rtt };
+        self.steering.on_ack(feedback);
     }
     /// `total` acknowledgements of the present entropy, the last `marked` of them marked, none
     /// of which begins or ends a round trip but the first and the last.
@@ -53,7 +56,7 @@ impl Flow {
         }
     }
     fn time_out(&mut self) {
-        self.steering.on_time_out(self.now);
+        self.steering.on_time_out(TimeOut { now: self.now, after: RTT });
     }
 }
 
@@ -172,7 +175,9 @@ fn a_round_trip_ends_with_what_left_after_it_began() {
     let mut at = |now: u64, rtt: u64, marked: bool| {
         let (now, rtt, entropy) = (Time::ns(now), Time::ns(rtt), 0);
         flow.now = now;
-        flow.steering.on_ack(Feedback { now, entropy, marked, answer_marked: false, rtt });
+        let (trimmed, answer_marked, room) = (false, false, 1);
+        let feedback = Feedback { now, entropy, marked, trimmed, answer_marked, room, rtt };
+        flow.steering.on_ack(feedback);
         flow.send()
     };
     assert_eq!(at(100, 50, true), FIRST, "the first begins");

@@ -8,7 +8,7 @@ use weft_balance::plan::Route;
 use weft_balance::scheme::reps::{CACHE, RepsFlow, StickyFlow};
 use weft_balance::scheme::spray::{CounterSpray, RandomSpray};
 use weft_balance::scheme::{BalanceConfig, Reps, SchemeConfig};
-use weft_balance::steer::{Departure, Feedback, Steer, Steering};
+use weft_balance::steer::{Departure, Feedback, Steer, Steering, TimeOut};
 use weft_fabric::PathId;
 use weft_units::Time;
 
@@ -21,10 +21,11 @@ fn steering(scheme: impl Into<SchemeConfig>, flow: u64) -> Steering {
     };
     Steering::new(&config, flow, 1, 1000)
 }
+const TIME_OUT: TimeOut = TimeOut { now: Time::ZERO, after: Time::ZERO };
 const NOW: Departure = Departure { now: Time::ZERO, in_flight: 1 };
 fn ack(entropy: u16, marked: bool) -> Feedback {
-    let now = Time::ZERO;
-    Feedback { now, entropy, marked, answer_marked: false, rtt: Time::ZERO }
+    let (now, rtt) = (Time::ZERO, Time::ZERO);
+    Feedback { now, entropy, marked, trimmed: false, answer_marked: false, room: 1, rtt }
 }
 fn named(scheme: &str) -> SchemeConfig {
     SchemeConfig::read(scheme, &[]).unwrap()
@@ -90,7 +91,7 @@ fn schemes_repeat_by_seed_and_sprays_differ_by_flow() {
         let mut step = |packet: u16| {
             steering.on_ack(ack(packet, packet.is_multiple_of(7)));
             if packet == 50 {
-                steering.on_time_out(Time::ZERO);
+                steering.on_time_out(TIME_OUT);
             }
             steering.route(Route::Hashed(7), NOW)
         };
@@ -173,7 +174,7 @@ fn reps_counts_its_first_window_in_packets() {
         assert_eq!(entropy(&mut flow), first.wrapping_add(step));
     }
     flow.on_ack(ack(first, false));
-    flow.on_time_out(Time::ZERO);
+    flow.on_time_out(TIME_OUT);
     assert_eq!(entropy(&mut flow), first, "a time-out does not touch the cache");
 }
 
@@ -195,14 +196,14 @@ fn sticky_reps_stays_until_a_mark_or_time_out() {
     // A mark drops the front, even one that came by another entropy.
     reps.on_ack(ack(first[2], true));
     assert_eq!(reps.next_entropy(), first[0]);
-    reps.on_time_out(Time::ZERO);
+    reps.on_time_out(TIME_OUT);
     assert_eq!(reps.next_entropy(), first[2]);
     reps.on_ack(ack(first[2], true));
     // Empty: the walk goes on where it stopped.
     assert_eq!(reps.next_entropy(), first[2].wrapping_add(2));
     // Marks on an empty cache do nothing.
     reps.on_ack(ack(first[2], true));
-    reps.on_time_out(Time::ZERO);
+    reps.on_time_out(TIME_OUT);
     reps.on_ack(ack(first[1], false));
     assert_eq!(reps.next_entropy(), first[1], "a dropped one may come back");
 }

@@ -3,9 +3,9 @@
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use weft_balance::plan::{Piece, Planner, Post, Route, Trouble};
+use weft_balance::plan::{Piece, Planner, Post, Route, Trouble, Underway};
 use weft_balance::scheme::ethereal::{Group, Share, split_and_assign};
-use weft_balance::scheme::{BalanceConfig, Ethereal};
+use weft_balance::scheme::{BalanceConfig, SchemeConfig};
 use weft_fabric::{Bundle, Clos, Fabric, Link, Node, PathId, Tiers};
 use weft_units::random::below;
 use weft_units::{Draw, HostId, MessageId, PortId, Rate, Time};
@@ -16,8 +16,7 @@ const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::ns(500) };
 
 fn ethereal() -> BalanceConfig {
     BalanceConfig {
-        scheme: Ethereal { batch: Time::ns(100), bad_for: Time::ms(100), group: Group::Leaf }
-            .into(),
+        scheme: SchemeConfig::read("ethereal", &[]).unwrap(),
         start_jitter: Time::ZERO,
         random_position: false,
         first_window: 0,
@@ -239,7 +238,8 @@ proptest! {
         let paths = fabric.path_set(src, dst);
         for index in 0..bad {
             let route = Route::Pinned(paths.get(index));
-            planner.trouble(Time::ZERO, dst, route, Trouble::TimeOut, &fabric);
+            let flow = Underway { dst, route, bytes };
+            planner.trouble(Time::ZERO, &flow, Trouble::TimeOut, &fabric);
         }
         let posts: Vec<Post> =
             (0..flows).map(|id| Post { message: MessageId(id), dst, bytes, tag: 0 }).collect();

@@ -158,7 +158,7 @@ fn each_mistake_names_source_key_and_mend() {
         (
             "\"ecmp\"",
             "\"spray-counter\"\nentropies = 3",
-            "fig.toml: balance.entropies (line 12): 3 is out of range; spray-counter needs a power of two up to 65536",
+            "fig.toml: balance.entropies (line 12): 3 is out of range; use a power of two up to 65536",
         ),
         (
             "hosts_per_leaf = 4",

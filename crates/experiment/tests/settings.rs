@@ -4,10 +4,12 @@
 mod common;
 
 use common::{GOOD, expanded, find, mistake, settled};
+use weft_balance::scheme::SCHEMES;
 use weft_experiment::measure::Completion;
 use weft_sim::{Buffer, TrimConfig, Victim};
 use weft_transport::{
-    Coding, CongestionConfig, GoBackN, RECOVERIES, RecoveryConfig, Rewind, SwiftConfig, Tcp,
+    Coding, CongestionConfig, GoBackN, MpRdmaConfig, RECOVERIES, RecoveryConfig, Rewind,
+    SwiftConfig, Tcp,
 };
 use weft_units::Time;
 
@@ -315,7 +317,7 @@ fn options_belong_to_their_recovery() {
 #[test]
 fn every_recovery_and_congestion_reads_back_with_every_scheme_s_natural_choice() {
     for info in RECOVERIES {
-        for congestion in ["dctcp", "swift", "fixed-rate"] {
+        for congestion in ["dctcp", "swift", "fixed-rate", "mp-rdma"] {
             let set = [
                 PER_PORT[0],
                 PER_PORT[1],
@@ -325,6 +327,21 @@ fn every_recovery_and_congestion_reads_back_with_every_scheme_s_natural_choice()
             assert_eq!(settled(GOOD, &set).transport.recovery.name(), info.name);
         }
     }
+}
+
+#[test]
+fn every_scheme_gets_the_congestion_control_that_it_is_made_for() {
+    for info in SCHEMES {
+        let named = [("balance.scheme", info.name)];
+        assert_eq!(value(&named, "transport.congestion").as_deref(), Some(info.congestion));
+        let told = [named[0], ("transport.congestion", "swift")];
+        assert_eq!(value(&told, "transport.congestion").as_deref(), Some("swift"));
+    }
+    let natural = settled(GOOD, &[("balance.scheme", "mp-rdma")]).transport;
+    assert_eq!(natural.recovery, RecoveryConfig::SELECTIVE_REPEAT);
+    let (initial_window, max_window) = (66_816, 8 * 66_816);
+    let window = MpRdmaConfig { initial_window, max_window, reordering: 32 };
+    assert_eq!(natural.congestion, CongestionConfig::MpRdma(window));
 }
 
 #[test]

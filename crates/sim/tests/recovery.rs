@@ -116,9 +116,16 @@ mod leaf_spine_links {
         let run = |scheme, links| {
             let mut setup = for_ever(leaf_spine(), scheme, links);
             setup.workload = Workload::new(16);
-            let hosts = (0..16).map(HostId).collect();
+            let hosts: Vec<_> = (0..16).map(HostId).collect();
             let scale_up = ScaleUp { rate: Rate::gbps(1000), latency: Time::ZERO };
-            let job = Some(JobConfig { job: &job, hosts, scale_up });
+            let job = Some(JobConfig {
+                jobs: std::slice::from_ref(&job),
+                servers: (0..hosts.len() as u32).collect(),
+                hosts,
+                scale_up,
+                at_acknowledgement: false,
+                each_message: true,
+            });
             let config = RunConfig { job, ..setup.config() };
             Simulation::new(&config).run(&AtomicBool::new(false)).expect("a run").totals
         };

@@ -58,6 +58,8 @@ pub enum CongestionConfig {
     Dctcp(DctcpConfig),
     /// Swift (Kumar et al., SIGCOMM 2020), the window of the fabric.
     Swift(SwiftConfig),
+    /// That of MP-RDMA (Lu et al., NSDI 2018), without slow start.
+    MpRdma(MpRdmaConfig),
 }
 
 /// What DCTCP is told. Windows in payload bytes; a queue pair may always have one packet out.
@@ -71,6 +73,19 @@ pub struct DctcpConfig {
     pub initial_window: u64,
     /// The window never grows beyond.
     pub max_window: u64,
+}
+
+/// What MP-RDMA's congestion control is told. Windows in payload bytes; a queue pair may always
+/// have one packet out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MpRdmaConfig {
+    /// Window at the start.
+    pub initial_window: u64,
+    /// The window never grows beyond.
+    pub max_window: u64,
+    /// A path is too slow if what it carried comes back by more than this many packets behind the
+    /// latest that has; the paper's delta, 32 there.
+    pub reordering: u32,
 }
 
 /// What Swift is told. Windows in payload bytes, but for the two ends of flow scaling, which the

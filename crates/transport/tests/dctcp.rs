@@ -13,7 +13,7 @@ fn dctcp(config: DctcpConfig) -> Congestion {
     Congestion::new(&CongestionConfig::Dctcp(config), &flow)
 }
 fn ack(packets: u32, marked: bool, in_flight: u32) -> AckInfo {
-    AckInfo { now: Time::ZERO, packets, marked, in_flight, rtt: Time::ZERO }
+    AckInfo { now: Time::ZERO, seq: 0, packets, marked, in_flight, rtt: Time::ZERO }
 }
 fn alpha(congestion: &Congestion) -> f32 {
     let Congestion::Dctcp(dctcp) = congestion else { panic!("not DCTCP") };

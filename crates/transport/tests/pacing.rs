@@ -37,7 +37,7 @@ fn nothing_changes_a_fixed_rate() {
     let now = Time::us(3);
     congestion.on_loss(now, Loss::Gap);
     congestion.on_loss(now, Loss::TimeOut);
-    congestion.on_ack(&AckInfo { now, packets: 1, marked: true, in_flight: 9, rtt: now });
+    congestion.on_ack(&AckInfo { now, seq: 0, packets: 1, marked: true, in_flight: 9, rtt: now });
     assert_eq!(congestion, before);
 }
 

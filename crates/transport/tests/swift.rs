@@ -40,7 +40,7 @@ fn cwnd(congestion: &Congestion) -> f64 {
     swift(congestion).cwnd()
 }
 fn ack(now: Time, packets: u32, rtt: Time) -> AckInfo {
-    AckInfo { now, packets, marked: false, in_flight: packets, rtt }
+    AckInfo { now, seq: 0, packets, marked: false, in_flight: packets, rtt }
 }
 
 #[test]

@@ -4,8 +4,9 @@
 //!
 //! The interceptor collects what its host posts for other racks until the batch timer fires.
 //! [`split_and_assign`] then spreads the messages for each destination leaf over the paths
-//! there. A flow in trouble moves to another path, and its old path stays out of use for a
-//! while. Messages within the rack have one path and never wait for the batch; the start
+//! there: the s of the theorem is the uplinks of a leaf, or in three tiers across pods the cores,
+//! less what is marked bad. A flow in trouble moves to another path, and this host marks its old
+//! path to that leaf bad for a while. Messages within the rack have one path and never wait for the batch; the start
 //! jitter, an option of every scheme, applies to them as it does under the others.
 //!
 //! Invariant: messages of one batch and one size put the same payload on every path in use
@@ -14,7 +15,7 @@
 
 use super::{Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
-use crate::plan::{HostContext, Piece, Plan, Post, Route, Starts, Trouble};
+use crate::plan::{HostContext, Piece, Plan, Post, Route, Starts, Trouble, Underway};
 use crate::steer::{Fixed, FlowContext};
 use weft_fabric::{Fabric, PathId};
 use weft_units::{Draw, HostId, OptionError, OptionInfo, Options, Stream, Time};
@@ -24,10 +25,21 @@ use weft_units::{Draw, HostId, OptionError, OptionInfo, Options, Stream, Time};
 pub struct Ethereal {
     /// How long the interceptor collects messages into one batch, from the first one on.
     pub batch: Time,
-    /// How long a path stays marked bad after a NACK or a time-out.
+    /// How long this host marks a path to a leaf bad after a flow there was in trouble on it.
     pub bad_for: Time,
     /// Which messages of a batch are spread together.
     pub group: Group,
+    /// What a NACK does.
+    pub nack: Nack,
+}
+
+/// What a NACK does to its flow's path. A time-out always re-routes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nack {
+    /// The same as a time-out: the flow moves and its path is marked bad (algorithm 1).
+    Reroute,
+    /// Nothing, so that the flow goes back on the path that it has: its authors' code.
+    Stay,
 }
 
 /// Which messages of a batch to one leaf [`split_and_assign`] counts together: the n of
@@ -60,7 +72,7 @@ impl Scheme for Ethereal {
             OptionInfo {
                 key: "bad_for",
                 default: "100ms",
-                meaning: "time that a path stays out of use after a NACK or time-out",
+                meaning: "time that a path to a leaf stays out of use after a NACK or time-out",
             },
             OptionInfo {
                 key: "group",
@@ -68,6 +80,12 @@ impl Scheme for Ethereal {
                 meaning: "which messages of a batch are spread over the paths together: \"leaf\" \
                           all to a leaf, as published; \"size\" those of equal size, which \
                           balances mixed sizes too but splits more of them",
+            },
+            OptionInfo {
+                key: "nack",
+                default: "reroute",
+                meaning: "what a flow does on a NACK: \"reroute\" takes another path, as published; \
+                          \"stay\" keeps it, as in its authors' code, where only time-outs move",
             },
         ],
         ..SchemeInfo::PLAIN
@@ -81,6 +99,7 @@ impl Scheme for Ethereal {
             batch: options.time("batch")?,
             bad_for: options.time("bad_for")?,
             group: options.choice("group", &[("leaf", Group::Leaf), ("size", Group::Size)])?,
+            nack: options.choice("nack", &[("reroute", Nack::Reroute), ("stay", Nack::Stay)])?,
         })
     }
     fn planner(&self, context: &HostContext) -> Box<Interceptor> {
@@ -336,16 +355,15 @@ impl Plan for Interceptor {
     fn trouble(
         &mut self,
         now: Time,
-        dst: HostId,
-        route: Route,
+        flow: &Underway,
         trouble: Trouble,
         fabric: &Fabric,
     ) -> Option<Route> {
-        match (route, trouble) {
-            (Route::Hashed(_), _) => None,
-            // Algorithm 1 of paper 000 answers both alike.
-            (Route::Pinned(path), Trouble::Nack | Trouble::TimeOut) => {
-                self.reroute(now, dst, path, fabric).map(Route::Pinned)
+        let Route::Pinned(path) = flow.route else { return None };
+        match (trouble, self.config.nack) {
+            (Trouble::Nack, Nack::Stay) => None,
+            (Trouble::Nack, Nack::Reroute) | (Trouble::TimeOut, _) => {
+                self.reroute(now, flow.dst, path, fabric).map(Route::Pinned)
             }
         }
     }

@@ -10,8 +10,8 @@
 use super::{Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Route, Whole};
-use crate::steer::{Departure, Feedback, FlowContext, Steer};
-use weft_units::{Draw, OptionError, OptionInfo, Options, Stream, Time};
+use crate::steer::{Departure, Feedback, FlowContext, Steer, TimeOut};
+use weft_units::{Draw, OptionError, OptionInfo, Options, Stream};
 
 /// New entropy after every few packets, if many of them were marked.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -143,7 +143,7 @@ impl Steer for HostFlowlet {
         }
         (self.acked, self.marked) = (0, 0);
     }
-    fn on_time_out(&mut self, _: Time) {
+    fn on_time_out(&mut self, _: TimeOut) {
         if self.scheme.time_outs {
             self.leave();
         }

@@ -13,21 +13,25 @@ pub mod ecmp_adaptive;
 pub mod ethereal;
 pub mod flowlet_adaptive;
 pub mod host_flowlets;
+pub mod hpn;
+pub mod mp_rdma;
 pub mod repath;
 pub mod reps;
+pub mod reps_freezing;
 pub mod spray;
+pub mod spray_bitmap;
 pub mod subflows;
 pub mod switch_spray;
 pub mod switch_spray_adaptive;
 
 use crate::forward::{Forward, Hops, Passing, SwitchContext};
-use crate::plan::{HostContext, Piece, Plan, Post, Route, Trouble};
+use crate::plan::{HostContext, Piece, Plan, Post, Route, Trouble, Underway};
 use crate::registry::{Spelling, schemes};
-use crate::steer::{Departure, Feedback, FlowContext, MAX_STATE, Steer};
+use crate::steer::{Departure, Feedback, FlowContext, MAX_STATE, Steer, TimeOut};
 use std::fmt::Debug;
 use weft_fabric::Fabric;
 use weft_units::options::Settled;
-use weft_units::{HostId, OptionError, OptionInfo, Options, Time};
+use weft_units::{OptionError, OptionInfo, Options, Time};
 
 /// A load balancer: what it is told, and what it puts into the places where it acts.
 pub trait Scheme: Clone + Debug + PartialEq {
@@ -50,6 +54,11 @@ pub trait Scheme: Clone + Debug + PartialEq {
     /// an option changes it.
     fn is_multipath(&self) -> bool {
         Self::INFO.multipath
+    }
+    /// Whether it needs a fabric whose paths have ids ([`Fabric::check_path_ids`]).
+    /// [`SchemeInfo::path_ids`] unless an option changes it.
+    fn needs_path_ids(&self) -> bool {
+        Self::INFO.path_ids
     }
     /// The value of the option that [`SchemeInfo::numbered`] names.
     fn number(&self) -> Option<u32> {
@@ -75,11 +84,14 @@ pub struct SchemeInfo {
     /// Whether packets of one flow may take different paths, so that they arrive out of order
     /// and want selective repeat.
     pub multipath: bool,
-    /// Whether it needs a fabric whose paths have ids ([`Fabric::check_path_ids`]).
+    /// Whether it needs a fabric whose paths have ids ([`Fabric::check_path_ids`]), unless it is
+    /// told otherwise.
     pub path_ids: bool,
     /// Whether it acts in switches, beyond their hash: whether [`Scheme::Switching`] is
     /// anything but [`crate::forward::Hashed`].
     pub in_switch: bool,
+    /// The congestion control that it is made for, and gets unless the experiment names one.
+    pub congestion: &'static str,
     /// The option whose value may stand at the end of the name: `subflows-8` for `subflows`
     /// with `count = 8`.
     pub numbered: Option<&'static str>,
@@ -92,8 +104,8 @@ pub struct SchemeInfo {
 }
 
 impl SchemeInfo {
-    /// A scheme without a name that keeps every flow on one path and randomises no starts: what
-    /// the others differ from.
+    /// A scheme without a name that keeps every flow on one path under DCTCP and randomises no
+    /// starts: what the others differ from.
     pub const PLAIN: SchemeInfo = SchemeInfo {
         name: "",
         summary: "",
@@ -101,6 +113,7 @@ impl SchemeInfo {
         multipath: false,
         path_ids: false,
         in_switch: false,
+        congestion: "dctcp",
         numbered: None,
         start_jitter: Time::ZERO,
         random_position: false,
@@ -142,7 +155,12 @@ schemes! {
     spray::SprayLabel,
     reps::Reps,
     reps::RepsSticky,
+    reps_freezing::RepsFreezing,
+    spray_bitmap::SprayBitmap,
+    spray_bitmap::SprayMixed,
+    mp_rdma::MpRdma,
     ethereal::Ethereal,
+    hpn::Hpn,
     switch_spray::SwitchSpray,
     switch_spray::SwitchRotation,
     switch_spray_adaptive::SwitchSprayAdaptive,
@@ -184,9 +202,5 @@ impl SchemeConfig {
             Some(number) => format!("{}-{number}", self.info().name),
             None => self.info().name.to_owned(),
         }
-    }
-    /// As [`SchemeInfo::path_ids`].
-    pub fn needs_path_ids(&self) -> bool {
-        self.info().path_ids
     }
 }

@@ -10,7 +10,7 @@
 use super::{Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Route, Whole};
-use crate::steer::{Departure, Feedback, FlowContext, Steer};
+use crate::steer::{Departure, Feedback, FlowContext, Steer, TimeOut};
 use weft_units::{Draw, OptionError, OptionInfo, Options, Stream, Time, random};
 
 /// Protective load balancing.
@@ -128,7 +128,7 @@ impl Steer for PlbFlow {
             self.leave(feedback.now);
         }
     }
-    fn on_time_out(&mut self, now: Time) {
+    fn on_time_out(&mut self, TimeOut { now, .. }: TimeOut) {
         self.path.leave();
         self.congested = 0;
         let Time(span) = self.scheme.suspend;
@@ -223,7 +223,7 @@ impl Steer for BentFlow {
             self.leave();
         }
     }
-    fn on_time_out(&mut self, _: Time) {
+    fn on_time_out(&mut self, _: TimeOut) {
         self.leave();
     }
 }

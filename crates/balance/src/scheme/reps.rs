@@ -4,26 +4,31 @@
 //! htsim): each cached entropy serves one packet. [`RepsSticky`] is what the code behind
 //! paper 000 runs under that name: the oldest cached entropy serves every packet until a
 //! congestion signal, which makes it a single path that moves. Both start with a walk
-//! through consecutive entropies from a place drawn by the flow.
+//! through consecutive entropies from a place drawn by the flow. The scheme as published in 2025
+//! is [`super::RepsFreezing`].
 //!
 //! Invariant: a cache never holds more than [`CACHE`] entropies; the oldest one leaves.
 
 use super::{Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Route, Whole};
-use crate::steer::{Departure, Feedback, FlowContext, Steer};
+use crate::steer::{Departure, Feedback, FlowContext, Steer, TimeOut};
 use std::collections::VecDeque;
-use weft_units::{Draw, OptionError, OptionInfo, Options, Stream, Time};
+use weft_units::{Draw, OptionError, OptionInfo, Options, Stream};
 
 /// The most entropies that a flow remembers. Far beyond a window of packets, so that it
 /// bounds memory and nothing else.
 pub const CACHE: usize = 1024;
 
-const OPTIONS: &[OptionInfo] = &[OptionInfo {
+pub(super) const ENTROPIES: OptionInfo = OptionInfo {
     key: "entropies",
     default: "256",
     meaning: "entropy values of a flow, up to 65536",
-}];
+};
+
+pub(super) fn read_entropies(options: &mut Options<'_>) -> Result<u32, OptionError> {
+    options.number("entropies", 1..=1 << 16)
+}
 
 /// Recycled entropies, as published in 2024.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +43,7 @@ impl Scheme for Reps {
         summary: "recycles the entropy values of unmarked acknowledgements, one packet each",
         source: "REPS (Bonato et al. 2024); UEC htsim, legacy form",
         multipath: true,
-        options: OPTIONS,
+        options: &[ENTROPIES],
         ..SchemeInfo::PLAIN
     };
     type Planner = Whole;
@@ -46,7 +51,7 @@ impl Scheme for Reps {
     type Switching = Hashed;
 
     fn read(options: &mut Options<'_>) -> Result<Reps, OptionError> {
-        Ok(Reps { entropies: options.number("entropies", 1..=1 << 16)? })
+        Ok(Reps { entropies: read_entropies(options)? })
     }
     fn planner(&self, context: &HostContext) -> Whole {
         Whole::new(context)
@@ -74,7 +79,7 @@ impl Scheme for RepsSticky {
         summary: "keeps to one recycled entropy value until a mark or a time-out",
         source: "REPS as the code behind Ethereal (2025) has it",
         multipath: true,
-        options: OPTIONS,
+        options: &[ENTROPIES],
         ..SchemeInfo::PLAIN
     };
     type Planner = Whole;
@@ -82,7 +87,7 @@ impl Scheme for RepsSticky {
     type Switching = Hashed;
 
     fn read(options: &mut Options<'_>) -> Result<RepsSticky, OptionError> {
-        Ok(RepsSticky { entropies: options.number("entropies", 1..=1 << 16)? })
+        Ok(RepsSticky { entropies: read_entropies(options)? })
     }
     fn planner(&self, context: &HostContext) -> Whole {
         Whole::new(context)
@@ -98,7 +103,7 @@ impl Scheme for RepsSticky {
 
 /// The entropies of one flow: consecutive values (wrapping at 65,536) from a random first.
 #[derive(Clone, Debug)]
-struct Entropies {
+pub(super) struct Entropies {
     first: u16,
     count: u32,
     /// How many of the walk are done, modulo `count`.
@@ -106,7 +111,7 @@ struct Entropies {
 }
 
 impl Entropies {
-    fn new(count: u32, stream: &mut Stream) -> Entropies {
+    pub(super) fn new(count: u32, stream: &mut Stream) -> Entropies {
         assert!(
             (1..=1 << 16).contains(&count),
             "REPS needs between 1 and 65536 entropies, not {count}"
@@ -125,7 +130,7 @@ impl Entropies {
     }
     /// Any.
     #[inline]
-    fn any(&self, stream: &mut Stream) -> u16 {
+    pub(super) fn any(&self, stream: &mut Stream) -> u16 {
         self.first.wrapping_add(stream.below(self.count) as u16)
     }
 }
@@ -232,13 +237,14 @@ impl Steer for StickyFlow {
         }
     }
     /// Drops the front.
-    fn on_time_out(&mut self, _: Time) {
+    fn on_time_out(&mut self, _: TimeOut) {
         self.cache.pop_front();
     }
 }
 
+/// Puts `entropy` at the end of a cache, which may cost the oldest its place.
 #[inline]
-fn remember(cache: &mut VecDeque<u16>, entropy: u16) {
+pub(super) fn remember(cache: &mut VecDeque<u16>, entropy: u16) {
     if cache.len() == CACHE {
         cache.pop_front();
     }

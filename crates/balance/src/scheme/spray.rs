@@ -39,6 +39,22 @@ impl Scheme for Spray {
     }
 }
 
+/// How many entropy values a flow counts through.
+pub(super) const ENTROPIES: OptionInfo = OptionInfo {
+    key: "entropies",
+    default: "64",
+    meaning: "entropy values of a flow, a power of two up to 65536",
+};
+
+pub(super) fn read_entropies(options: &mut Options<'_>) -> Result<u32, OptionError> {
+    let entropies = options.number("entropies", ..)?;
+    if entropies.is_power_of_two() && entropies <= 1 << 16 {
+        return Ok(entropies);
+    }
+    let mend = "use a power of two up to 65536";
+    Err(OptionError::new("entropies", format!("{entropies} is out of range; {mend}")))
+}
+
 /// Entropy values counted through, under a mask redrawn at each wrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SprayCounter {
@@ -52,11 +68,7 @@ impl Scheme for SprayCounter {
         summary: "every packet the next of some entropy values, in an order redrawn each round",
         source: "UEC htsim, oblivious",
         multipath: true,
-        options: &[OptionInfo {
-            key: "entropies",
-            default: "64",
-            meaning: "entropy values of a flow, a power of two up to 65536",
-        }],
+        options: &[ENTROPIES],
         ..SchemeInfo::PLAIN
     };
     type Planner = Whole;
@@ -64,12 +76,7 @@ impl Scheme for SprayCounter {
     type Switching = Hashed;
 
     fn read(options: &mut Options<'_>) -> Result<SprayCounter, OptionError> {
-        let entropies = options.number("entropies", ..)?;
-        if entropies.is_power_of_two() && entropies <= 1 << 16 {
-            return Ok(SprayCounter { entropies });
-        }
-        let mend = "spray-counter needs a power of two up to 65536";
-        Err(OptionError::new("entropies", format!("{entropies} is out of range; {mend}")))
+        Ok(SprayCounter { entropies: read_entropies(options)? })
     }
     fn planner(&self, context: &HostContext) -> Whole {
         Whole::new(context)
@@ -157,11 +164,14 @@ impl CounterSpray {
     /// # Panics
     /// If `entropies` is not a power of two up to 65,536.
     pub fn new(entropies: u32, flow_key: u64, seed: u64) -> CounterSpray {
+        CounterSpray::drawn(entropies, Draw::new(seed, "spray-counter").stream(flow_key))
+    }
+    /// As [`CounterSpray::new`], with randomness of its own.
+    pub(super) fn drawn(entropies: u32, mut stream: Stream) -> CounterSpray {
         assert!(
             entropies.is_power_of_two() && entropies <= 1 << 16,
-            "spray-counter needs a power of two of entropies up to 65536, not {entropies}"
+            "a counted spray needs a power of two of entropies up to 65536, not {entropies}"
         );
-        let mut stream = Draw::new(seed, "spray-counter").stream(flow_key);
         let bits = (entropies - 1) as u16;
         let block = (stream.bits() >> 48) as u16 & !bits;
         let mask = (stream.bits() >> 48) as u16 & bits;
@@ -176,6 +186,11 @@ impl CounterSpray {
             self.mask = (self.stream.bits() >> 48) as u16 & self.bits;
         }
         entropy
+    }
+    /// Which of the flow's entropies this is, from zero.
+    #[inline]
+    pub(super) fn index(&self, entropy: u16) -> usize {
+        usize::from(entropy & self.bits)
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn read(r: &mut Reader<'_>, fabric: &Fabric, bdp: u64) -> Result<Bala
     }
     let config = read_chosen(r, info, &name, bdp)?;
     r.settle("scheme", config.scheme.name());
-    if info.path_ids && !r.is_rehearsal() {
+    if config.scheme.needs_path_ids() && !r.is_rehearsal() {
         fabric.check_path_ids().map_err(|error| {
             let mend = "change the fabric or the scheme";
             r.wrong("scheme", format!("{} cannot run here: {error}; {mend}", info.name))

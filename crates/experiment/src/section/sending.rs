@@ -5,7 +5,7 @@ use crate::error::ExperimentError;
 use crate::kind::{Flag, Number, Or, Size, Span, Speed, Whole, Window, Windows};
 use crate::pace::{Base, PaceConfig};
 use crate::reader::{Choice, Reader};
-use weft_transport::{CongestionConfig, DctcpConfig, SwiftConfig};
+use weft_transport::{CongestionConfig, DctcpConfig, MpRdmaConfig, SwiftConfig};
 
 type Result<T> = std::result::Result<T, ExperimentError>;
 
@@ -41,6 +41,12 @@ pub(crate) const CONGESTION: &[Choice<Context, Sending>] = &[
         summary: "window that follows the round-trip time towards a target; paced below a packet",
         source: "Kumar et al. (SIGCOMM 2020); McClure et al. (2025)",
         decode: swift,
+    },
+    Choice {
+        name: "mp-rdma",
+        summary: "window that grows and shrinks with every acknowledgement, late ones too",
+        source: "MP-RDMA (Lu et al., NSDI 2018)",
+        decode: mp_rdma,
     },
 ];
 
@@ -215,4 +221,20 @@ fn swift(r: &mut Reader<'_>, context: &Context) -> Result<Sending> {
         max_window,
     })
     .into())
+}
+
+fn mp_rdma(r: &mut Reader<'_>, context: &Context) -> Result<Sending> {
+    let reordering = r.get(
+        "mp_rdma_reordering",
+        Whole { min: 1, max: 1_000_000 },
+        Some(32),
+        "packets behind the latest from which on a path is too slow and is left",
+    )?;
+    let windows = Edges {
+        initial: ("mp_rdma_initial_window", "window at the start; a size, or times the BDP"),
+        most: "mp_rdma_max_window",
+    };
+    let (initial_window, max_window) = windows.read(r, context)?;
+    let config = MpRdmaConfig { initial_window, max_window, reordering };
+    Ok(CongestionConfig::MpRdma(config).into())
 }

@@ -54,7 +54,7 @@ pub(crate) fn read(
 ) -> Result<TransportSection> {
     let Sending { congestion, mut pace } = r.choose(
         "congestion",
-        Some("dctcp"),
+        Some(scheme.info().congestion),
         "how much and how fast",
         sending::CONGESTION,
         context,

@@ -6,7 +6,7 @@ use crate::event::{Class, Event, Packet, ReceiverId, flag};
 use crate::ports::Ports;
 use crate::queue::EventQueue;
 use weft_balance::plan::{Route, Trouble};
-use weft_balance::steer::{Feedback, Steering};
+use weft_balance::steer::{Feedback, Steering, TimeOut};
 use weft_transport::{AckInfo, Acknowledged, Loss, Reply, Sender};
 use weft_units::{HostId, Time};
 
@@ -80,31 +80,34 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             return self.nacked(host, packet);
         }
         let rtt = flow.rtt(self.now, packet.seq);
+        let learnt = flow.sender.on_ack(self.now, packet.seq, packet.aux);
+        self.learn(&packet, rtt, learnt);
+        let flow = &mut self.senders[packet.flow as usize];
         if !flow.plain {
             flow.steering.on_ack(Feedback {
                 now: self.now,
                 entropy: packet.route,
                 marked: packet.is(flag::ECHO),
+                trimmed: false,
                 answer_marked: packet.is(flag::MARKED),
+                room: flow.room(),
                 rtt,
             });
             if let Some(departures) = &mut flow.departures {
                 departures.forget_below(packet.aux);
             }
         }
-        let learnt = flow.sender.on_ack(self.now, packet.seq, packet.aux);
-        self.learn(host, &packet, rtt, learnt);
+        self.go_on(host, packet.flow);
     }
 
-    /// Passes on what an acknowledgement taught, `rtt` after its packet left, and sends if it
-    /// opened the window.
+    /// Passes on to congestion control what an acknowledgement taught, `rtt` after its packet left.
     #[inline(always)]
-    fn learn(&mut self, host: OwnHost, packet: &Packet, rtt: Time, learnt: Acknowledged) {
-        let id = packet.flow;
-        let flow = &mut self.senders[id as usize];
+    fn learn(&mut self, packet: &Packet, rtt: Time, learnt: Acknowledged) {
+        let flow = &mut self.senders[packet.flow as usize];
         if learnt.packets > 0 {
             flow.congestion.on_ack(&AckInfo {
                 now: self.now,
+                seq: packet.seq,
                 packets: learnt.packets,
                 marked: packet.is(flag::ECHO),
                 in_flight: learnt.in_flight,
@@ -114,7 +117,12 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         if learnt.lost > 0 {
             flow.congestion.on_loss(self.now, Loss::Gap);
         }
-        if flow.sender.is_done() {
+    }
+
+    /// Closes queue pair `id` if it is done; else it sends if its window has opened.
+    #[inline(always)]
+    fn go_on(&mut self, host: OwnHost, id: u32) {
+        if self.senders[id as usize].is_done() {
             self.close_flow(host, id);
         } else {
             self.rejoin(id);
@@ -138,7 +146,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 now: self.now,
                 entropy: packet.route,
                 marked: true,
+                trimmed: true,
                 answer_marked: packet.is(flag::MARKED),
+                room: 0,
                 rtt: Time::ZERO,
             });
         }
@@ -149,15 +159,16 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         flow.congestion.on_loss(self.now, Loss::Gap);
         let rtt = flow.rtt(self.now, packet.seq);
         self.reroute(host, packet.flow, Trouble::Nack);
-        self.learn(host, &packet, rtt, learnt);
+        self.learn(&packet, rtt, learnt);
+        self.go_on(host, packet.flow);
     }
 
     /// Asks the planner for a way around.
     fn reroute(&mut self, host: OwnHost, id: u32, trouble: Trouble) {
         let flow = &mut self.senders[id as usize];
         let planner = &mut self.hosts[host].planner;
-        let fabric = self.config.fabric;
-        if let Some(route) = planner.trouble(self.now, flow.dst, flow.route, trouble, fabric) {
+        let (fabric, underway) = (self.config.fabric, flow.underway());
+        if let Some(route) = planner.trouble(self.now, &underway, trouble, fabric) {
             flow.route = route;
         }
     }
@@ -173,7 +184,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let host = flow.src;
         if flow.sender.on_timer(self.now, rto) > 0 {
             flow.congestion.on_loss(self.now, Loss::TimeOut);
-            flow.steering.on_time_out(self.now);
+            flow.steering.on_time_out(TimeOut { now: self.now, after: rto });
             self.reroute(host, id, Trouble::TimeOut);
         }
         if self.life.silence(self.now) > self.config.stall_after {
@@ -198,7 +209,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         flow.sender = Sender::done();
         flow.departures = None;
         let (message, bytes) = (flow.message, flow.bytes);
+        let underway = flow.underway();
         self.hosts[host].active -= 1;
+        self.hosts[host].planner.sent(&underway, self.config.fabric);
         self.piece_sent(message, bytes);
         self.retire_if_over(id);
     }

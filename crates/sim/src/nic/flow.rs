@@ -5,7 +5,7 @@ use crate::cut::OwnHost;
 use crate::event::{ReceiverId, ReceivingId};
 use crate::jobs::SendingId;
 use crate::mail::Opening;
-use weft_balance::plan::Route;
+use weft_balance::plan::{Route, Underway};
 use weft_balance::steer::{Departure, Steering};
 use weft_transport::{Congestion, Receiver, SendTimes, Sender};
 use weft_units::prefetch::prefetch;
@@ -72,6 +72,11 @@ impl SendFlow {
             && self.sender.has_work()
             && self.sender.in_flight() < self.congestion.window()
     }
+    /// How many packets the window lets out now.
+    #[inline(always)]
+    pub(super) fn room(&self) -> u32 {
+        self.congestion.window().saturating_sub(self.sender.in_flight())
+    }
     #[inline(always)]
     pub(super) fn payload(&self, seq: u32, mtu: u32) -> u32 {
         if self.sender.is_rateless() {
@@ -97,6 +102,10 @@ impl SendFlow {
             None => Time::ZERO,
             Some(times) => times.get(seq).map_or(Time::ZERO, |left| now - left),
         }
+    }
+    /// What its planner knows of it.
+    pub(super) fn underway(&self) -> Underway {
+        Underway { dst: self.dst, route: self.route, bytes: self.bytes }
     }
     /// Has the cache fetch what the flow's next packet or acknowledgement needs.
     #[inline(always)]

@@ -4,9 +4,11 @@
 //! the MTU.
 
 mod dctcp;
+mod mp_rdma;
 mod swift;
 
 pub use dctcp::Dctcp;
+pub use mp_rdma::MpRdma;
 pub use swift::Swift;
 
 use crate::CongestionConfig;
@@ -37,6 +39,8 @@ pub struct FlowPace {
 pub struct AckInfo {
     /// When it came.
     pub now: Time,
+    /// The number of the packet that it answers.
+    pub seq: u32,
     /// Packets that it newly acknowledges.
     pub packets: u32,
     /// The packet that it answers met congestion (ECN).
@@ -60,6 +64,8 @@ pub enum Congestion {
     Dctcp(Dctcp),
     /// Swift.
     Swift(Swift),
+    /// MP-RDMA's.
+    MpRdma(MpRdma),
 }
 
 /// Every flow has one, and each packet sent or acknowledged touches it.
@@ -75,6 +81,7 @@ impl Congestion {
             }
             CongestionConfig::Dctcp(config) => Congestion::Dctcp(Dctcp::new(config, flow.mtu)),
             CongestionConfig::Swift(config) => Congestion::Swift(Swift::new(config, flow)),
+            CongestionConfig::MpRdma(config) => Congestion::MpRdma(MpRdma::new(config, flow.mtu)),
         }
     }
 
@@ -85,6 +92,7 @@ impl Congestion {
             Congestion::FixedRate { .. } => u32::MAX,
             Congestion::Dctcp(dctcp) => dctcp.window(),
             Congestion::Swift(swift) => swift.window(),
+            Congestion::MpRdma(mp_rdma) => mp_rdma.window(),
         }
     }
 
@@ -93,7 +101,7 @@ impl Congestion {
     pub fn is_paced(&self) -> bool {
         match self {
             Congestion::FixedRate { wire } => wire.is_some(),
-            Congestion::Dctcp(_) => false,
+            Congestion::Dctcp(_) | Congestion::MpRdma(_) => false,
             Congestion::Swift(_) => true,
         }
     }
@@ -105,7 +113,7 @@ impl Congestion {
     pub fn pacing(&self, wire_bytes: u32) -> Option<Time> {
         match self {
             Congestion::FixedRate { wire } => wire.map(|wire| wire.time(wire_bytes)),
-            Congestion::Dctcp(_) => None,
+            Congestion::Dctcp(_) | Congestion::MpRdma(_) => None,
             Congestion::Swift(swift) => swift.gap(),
         }
     }
@@ -123,6 +131,7 @@ impl Congestion {
             Congestion::FixedRate { .. } => {}
             Congestion::Dctcp(dctcp) => dctcp.on_ack(ack.packets, ack.marked, ack.in_flight),
             Congestion::Swift(swift) => swift.on_ack(ack),
+            Congestion::MpRdma(mp_rdma) => mp_rdma.on_ack(ack),
         }
     }
 
@@ -132,6 +141,7 @@ impl Congestion {
             Congestion::FixedRate { .. } => {}
             Congestion::Dctcp(dctcp) => dctcp.on_loss(loss),
             Congestion::Swift(swift) => swift.on_loss(now, loss),
+            Congestion::MpRdma(mp_rdma) => mp_rdma.on_loss(),
         }
     }
 }

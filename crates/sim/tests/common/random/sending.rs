@@ -4,8 +4,8 @@ use super::super::dctcp;
 use proptest::prelude::*;
 use weft_sim::{Pacing, Rates};
 use weft_transport::{
-    Coding, CongestionConfig, GoBackN, RecoveryConfig, Rewind, SelectiveRepeat, SwiftConfig, Tcp,
-    TransportConfig, Trim,
+    Coding, CongestionConfig, GoBackN, MpRdmaConfig, RecoveryConfig, Rewind, SelectiveRepeat,
+    SwiftConfig, Tcp, TransportConfig, Trim,
 };
 use weft_units::{Rate, Time};
 
@@ -25,6 +25,11 @@ fn congestion() -> impl Strategy<Value = CongestionConfig> {
         1 => Just(CongestionConfig::FixedRate { rate: None }),
         1 => prop::sample::select(&[3u64, 10, 50])
             .prop_map(|gbps| CongestionConfig::FixedRate { rate: Some(Rate::gbps(gbps)) }),
+        1 => (1000u64..50_000, 1000u64..100_000, 1u32..40).prop_map(
+            |(initial_window, max_window, reordering)| {
+                CongestionConfig::MpRdma(MpRdmaConfig { initial_window, max_window, reordering })
+            },
+        ),
         1 => (500u64..50_000, 1000u64..100_000, 1u64..60).prop_map(|(first, max, target)| {
             let base_target = Time::us(target);
             CongestionConfig::Swift(SwiftConfig {

@@ -1,0 +1,202 @@
+//! REPS as published in 2025 (Bonato et al., "REPS: recycled entropy packet spraying"; the form
+//! in UEC htsim): recycled entropies that freeze when packets get lost.
+//!
+//! A ring keeps the entropies of the last unmarked acknowledgements. Each serves one packet; a
+//! packet that finds none fresh takes any. After a time-out the flow is frozen for a while: its
+//! packets go round the ring again and again, used up or not, since those are the entropies that
+//! are known to have worked. When it thaws, the ring is forgotten, and the next packets explore.
+//!
+//! Invariant: what is fresh are the last slots before the head, so that a count says which. What
+//! this does not do: tell a failure from congestion by anything but a time-out.
+
+use super::reps::{ENTROPIES, Entropies, read_entropies};
+use super::{Scheme, SchemeInfo};
+use crate::forward::{Hashed, SwitchContext};
+use crate::plan::{HostContext, Route, Whole};
+use crate::steer::{Departure, Feedback, FlowContext, Steer, TimeOut};
+use weft_units::{Draw, OptionError, OptionInfo, Options, Stream, Time};
+
+/// Recycled entropies, as published in 2025.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RepsFreezing {
+    /// How many entropy values a flow has, 1 to 65,536.
+    pub entropies: u32,
+    /// How many of them the ring keeps. Never zero.
+    pub ring: u32,
+    /// How long a flow is frozen after a time-out.
+    pub freeze: Time,
+    /// How many packets explore after that.
+    pub explore: u32,
+}
+
+impl Scheme for RepsFreezing {
+    const INFO: SchemeInfo = SchemeInfo {
+        name: "reps-freezing",
+        summary: "recycles the last good entropy values, and only those after a time-out",
+        source: "REPS (Bonato et al. 2025); UEC htsim",
+        multipath: true,
+        options: &[
+            ENTROPIES,
+            OptionInfo {
+                key: "ring",
+                default: "8",
+                meaning: "entropy values that a flow remembers, up to 65536",
+            },
+            OptionInfo {
+                key: "freeze",
+                default: "10ms",
+                meaning: "time that a flow keeps to what it remembers after a time-out",
+            },
+            OptionInfo {
+                key: "explore",
+                default: "16",
+                meaning: "packets with random entropy values after that",
+            },
+        ],
+        ..SchemeInfo::PLAIN
+    };
+    type Planner = Whole;
+    type Steering = Box<FreezingFlow>;
+    type Switching = Hashed;
+
+    fn read(options: &mut Options<'_>) -> Result<RepsFreezing, OptionError> {
+        Ok(RepsFreezing {
+            entropies: read_entropies(options)?,
+            ring: options.number("ring", 1..=1 << 16)?,
+            freeze: options.time("freeze")?,
+            explore: options.number("explore", ..)?,
+        })
+    }
+    fn planner(&self, context: &HostContext) -> Whole {
+        Whole::new(context)
+    }
+    fn steering(&self, context: &FlowContext) -> Box<FreezingFlow> {
+        Box::new(FreezingFlow::new(*self, context))
+    }
+    fn switching(&self, _: &SwitchContext) -> Hashed {
+        Hashed
+    }
+}
+
+/// What a packet's entropy comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// The oldest that is fresh.
+    Recycling,
+    /// The slots in turn, whatever they are worth.
+    Frozen { until: Time, turn: u32 },
+    /// Chance, for so many packets more. Never none.
+    Exploring { packets: u32 },
+}
+
+/// A flow under [`RepsFreezing`].
+#[derive(Clone, Debug)]
+pub struct FreezingFlow {
+    scheme: RepsFreezing,
+    stream: Stream,
+    entropies: Entropies,
+    /// Grows to [`RepsFreezing::ring`] slots.
+    ring: Vec<u16>,
+    /// The slot that is written next.
+    head: u32,
+    /// How many slots before the head have not served a packet.
+    fresh: u32,
+    mode: Mode,
+}
+
+impl FreezingFlow {
+    /// For one flow.
+    ///
+    /// # Panics
+    /// If it has no entropy value, or more than 65,536.
+    pub fn new(scheme: RepsFreezing, context: &FlowContext) -> FreezingFlow {
+        let mut stream = Draw::new(context.seed, "reps").stream(context.flow);
+        let entropies = Entropies::new(scheme.entropies, &mut stream);
+        let (ring, mode) = (Vec::new(), Mode::Recycling);
+        FreezingFlow { scheme, stream, entropies, ring, head: 0, fresh: 0, mode }
+    }
+
+    /// The entropy of a packet that leaves at `now`.
+    #[inline]
+    pub fn next_entropy(&mut self, now: Time) -> u16 {
+        self.thaw(now);
+        match self.mode {
+            Mode::Recycling if self.fresh > 0 => self.oldest_fresh(),
+            Mode::Recycling => self.entropies.any(&mut self.stream),
+            Mode::Frozen { until, turn } => self.next_in_turn(until, turn),
+            Mode::Exploring { packets } => {
+                self.mode = exploring(packets - 1);
+                self.entropies.any(&mut self.stream)
+            }
+        }
+    }
+
+    #[inline]
+    fn oldest_fresh(&mut self) -> u16 {
+        let (slots, back) = (self.ring.len() as u32, self.fresh);
+        let at = if self.head >= back { self.head - back } else { self.head + slots - back };
+        self.fresh -= 1;
+        self.ring[at as usize]
+    }
+
+    fn next_in_turn(&mut self, until: Time, turn: u32) -> u16 {
+        let Some(entropy) = self.ring.get(turn as usize).copied() else {
+            // Nothing has ever come back.
+            return self.entropies.any(&mut self.stream);
+        };
+        let turn = if turn + 1 == self.ring.len() as u32 { 0 } else { turn + 1 };
+        self.mode = Mode::Frozen { until, turn };
+        entropy
+    }
+
+    /// Puts what an unmarked acknowledgement brings into the ring.
+    #[inline]
+    fn keep(&mut self, entropy: u16) {
+        if self.head as usize == self.ring.len() {
+            self.ring.push(entropy);
+        } else {
+            self.ring[self.head as usize] = entropy;
+        }
+        let slots = self.scheme.ring;
+        self.head = if self.head + 1 == slots { 0 } else { self.head + 1 };
+        self.fresh = slots.min(self.fresh + 1);
+    }
+
+    /// Ends the frost if it is time.
+    #[inline]
+    fn thaw(&mut self, now: Time) {
+        if let Mode::Frozen { until, .. } = self.mode
+            && now >= until
+        {
+            self.ring.clear();
+            (self.head, self.fresh) = (0, 0);
+            self.mode = exploring(self.scheme.explore);
+        }
+    }
+}
+
+fn exploring(packets: u32) -> Mode {
+    if packets == 0 { Mode::Recycling } else { Mode::Exploring { packets } }
+}
+
+impl Steer for FreezingFlow {
+    #[inline]
+    fn route(&mut self, _: Route, at: Departure) -> Route {
+        Route::Hashed(self.next_entropy(at.now))
+    }
+    #[inline]
+    fn on_ack(&mut self, feedback: Feedback) {
+        self.thaw(feedback.now);
+        if !feedback.marked {
+            self.keep(feedback.entropy);
+        }
+    }
+    /// Freezes the flow, unless it is frozen or explores.
+    fn on_time_out(&mut self, TimeOut { now, .. }: TimeOut) {
+        self.thaw(now);
+        if self.mode == Mode::Recycling {
+            let until = now.saturating_add(self.scheme.freeze);
+            self.mode = Mode::Frozen { until, turn: 0 };
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! Spraying that skips bad entropies: a score for each, as UEC htsim has it.
+//!
+//! Packets walk through the entropies of their flow as under [`super::SprayCounter`]. Marks, NACKs
+//! and time-outs raise the score of their entropy; a packet whose turn is that of an entropy with a
+//! score takes one off, and goes on to the next entropy without. [`SprayMixed`], the default there,
+//! walks only if no unmarked acknowledgement has brought back an entropy to use again.
+//!
+//! A flow is not told which packet timed out. An entropy pays if a packet left under it as long ago
+//! as that, and nothing has come back under it since: so one that leads to a dead link pays, and
+//! one that lost a single packet among others does not.
+//!
+//! Invariant: no score is above the cap, and a packet pays for one entropy at most.
+
+use super::reps::remember;
+use super::spray::{CounterSpray, ENTROPIES, read_entropies};
+use super::{Scheme, SchemeInfo};
+use crate::forward::{Hashed, SwitchContext};
+use crate::plan::{HostContext, Route, Whole};
+use crate::steer::{Departure, Feedback, FlowContext, Steer, TimeOut};
+use std::collections::VecDeque;
+use weft_units::{Draw, OptionError, OptionInfo, Options, Time};
+
+/// What raises the score of an entropy, and by how much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scores {
+    /// A marked acknowledgement.
+    pub mark: u8,
+    /// A packet that lost its payload.
+    pub nack: u8,
+    /// A time-out.
+    pub time_out: u8,
+    /// No score goes beyond.
+    pub cap: u8,
+}
+
+const OPTIONS: &[OptionInfo] = &[
+    ENTROPIES,
+    OptionInfo {
+        key: "mark_score",
+        default: "1",
+        meaning: "what a mark adds to the score of its entropy value",
+    },
+    OptionInfo {
+        key: "nack_score",
+        default: "4",
+        meaning: "the same for a packet that a switch has trimmed",
+    },
+    OptionInfo { key: "time_out_score", default: "15", meaning: "the same for a time-out" },
+    OptionInfo { key: "score_cap", default: "15", meaning: "the most that a score can be" },
+];
+
+impl Scores {
+    fn read(options: &mut Options<'_>) -> Result<Scores, OptionError> {
+        let mut score = |key| options.number(key, 0..=255).map(|score| score as u8);
+        Ok(Scores {
+            mark: score("mark_score")?,
+            nack: score("nack_score")?,
+            time_out: score("time_out_score")?,
+            cap: score("score_cap")?,
+        })
+    }
+}
+
+/// Every packet the next entropy without a score.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SprayBitmap {
+    /// How many entropy values, a power of two up to 65,536.
+    pub entropies: u32,
+    /// What makes them bad.
+    pub scores: Scores,
+}
+
+impl Scheme for SprayBitmap {
+    const INFO: SchemeInfo = SchemeInfo {
+        name: "spray-bitmap",
+        summary: "every packet the next entropy value, but for those that marks and losses exclude",
+        source: "UEC htsim, bitmap",
+        multipath: true,
+        options: OPTIONS,
+        ..SchemeInfo::PLAIN
+    };
+    type Planner = Whole;
+    type Steering = Box<BitmapFlow>;
+    type Switching = Hashed;
+
+    fn read(options: &mut Options<'_>) -> Result<SprayBitmap, OptionError> {
+        let entropies = read_entropies(options)?;
+        Ok(SprayBitmap { entropies, scores: Scores::read(options)? })
+    }
+    fn planner(&self, context: &HostContext) -> Whole {
+        Whole::new(context)
+    }
+    fn steering(&self, context: &FlowContext) -> Box<BitmapFlow> {
+        Box::new(BitmapFlow::new(self.entropies, self.scores, context))
+    }
+    fn switching(&self, _: &SwitchContext) -> Hashed {
+        Hashed
+    }
+}
+
+/// Every packet a recycled entropy, if there is one; else the next without a score.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SprayMixed {
+    /// How many entropy values, a power of two up to 65,536.
+    pub entropies: u32,
+    /// What makes them bad.
+    pub scores: Scores,
+}
+
+impl Scheme for SprayMixed {
+    const INFO: SchemeInfo = SchemeInfo {
+        name: "spray-mixed",
+        summary: "recycles entropy values of unmarked acknowledgements, else as spray-bitmap",
+        source: "UEC htsim, mixed (its default)",
+        multipath: true,
+        options: OPTIONS,
+        ..SchemeInfo::PLAIN
+    };
+    type Planner = Whole;
+    type Steering = Box<MixedFlow>;
+    type Switching = Hashed;
+
+    fn read(options: &mut Options<'_>) -> Result<SprayMixed, OptionError> {
+        let entropies = read_entropies(options)?;
+        Ok(SprayMixed { entropies, scores: Scores::read(options)? })
+    }
+    fn planner(&self, context: &HostContext) -> Whole {
+        Whole::new(context)
+    }
+    fn steering(&self, context: &FlowContext) -> Box<MixedFlow> {
+        let bitmap = BitmapFlow::new(self.entropies, self.scores, context);
+        Box::new(MixedFlow { recycled: VecDeque::new(), bitmap })
+    }
+    fn switching(&self, _: &SwitchContext) -> Hashed {
+        Hashed
+    }
+}
+
+/// A flow under [`SprayBitmap`].
+#[derive(Clone, Debug)]
+pub struct BitmapFlow {
+    raise: Scores,
+    walk: CounterSpray,
+    /// Of each entropy.
+    scores: Box<[u8]>,
+    /// How many of them are not zero.
+    bad: u32,
+    /// When the first packet left under each entropy since anything came back under it;
+    /// [`Time::MAX`]: none has.
+    silent_since: Box<[Time]>,
+}
+
+impl BitmapFlow {
+    /// For one flow, over `entropies` values.
+    ///
+    /// # Panics
+    /// If `entropies` is not a power of two up to 65,536.
+    pub fn new(entropies: u32, raise: Scores, context: &FlowContext) -> BitmapFlow {
+        let stream = Draw::new(context.seed, "spray-bitmap").stream(context.flow);
+        let walk = CounterSpray::drawn(entropies, stream);
+        let scores = vec![0; entropies as usize].into();
+        let silent_since = vec![Time::MAX; entropies as usize].into();
+        BitmapFlow { raise, walk, scores, bad: 0, silent_since }
+    }
+
+    /// The entropy of the next packet that is not recycled.
+    #[inline]
+    pub fn next_entropy(&mut self) -> u16 {
+        let entropy = self.walk.next_entropy();
+        if self.scores[self.walk.index(entropy)] == 0 { entropy } else { self.skip(entropy) }
+    }
+    /// Takes one off the score of `entropy`; the next without one. If all have one, then
+    /// `entropy` is as good as any.
+    fn skip(&mut self, entropy: u16) -> u16 {
+        let all = self.scores.len();
+        let is_hopeless = self.bad as usize == all;
+        let score = &mut self.scores[self.walk.index(entropy)];
+        *score -= 1;
+        self.bad -= u32::from(*score == 0);
+        if is_hopeless {
+            return entropy;
+        }
+        // Two rounds, since the order changes in between, meet every entropy.
+        for _ in 0..2 * all {
+            let next = self.walk.next_entropy();
+            if self.scores[self.walk.index(next)] == 0 {
+                return next;
+            }
+        }
+        entropy
+    }
+
+    /// A packet leaves under `entropy`.
+    #[inline]
+    fn note(&mut self, now: Time, entropy: u16) {
+        let since = &mut self.silent_since[self.walk.index(entropy)];
+        *since = now.min(*since);
+    }
+    fn raise(&mut self, index: usize, by: u8) {
+        let score = &mut self.scores[index];
+        let raised = score.saturating_add(by).min(self.raise.cap);
+        self.bad += u32::from(*score == 0 && raised > 0);
+        *score = raised;
+    }
+}
+
+impl Steer for BitmapFlow {
+    #[inline]
+    fn route(&mut self, _: Route, at: Departure) -> Route {
+        let entropy = self.next_entropy();
+        self.note(at.now, entropy);
+        Route::Hashed(entropy)
+    }
+    #[inline]
+    fn on_ack(&mut self, feedback: Feedback) {
+        let index = self.walk.index(feedback.entropy);
+        self.silent_since[index] = Time::MAX;
+        if feedback.trimmed {
+            self.raise(index, self.raise.nack);
+        } else if feedback.marked {
+            self.raise(index, self.raise.mark);
+        }
+    }
+    fn on_time_out(&mut self, TimeOut { now, after }: TimeOut) {
+        for index in 0..self.silent_since.len() {
+            if self.silent_since[index].saturating_add(after) <= now {
+                self.silent_since[index] = Time::MAX;
+                self.raise(index, self.raise.time_out);
+            }
+        }
+    }
+}
+
+/// A flow under [`SprayMixed`].
+#[derive(Clone, Debug)]
+pub struct MixedFlow {
+    /// Entropies to use again, the oldest first.
+    recycled: VecDeque<u16>,
+    bitmap: BitmapFlow,
+}
+
+impl Steer for MixedFlow {
+    #[inline]
+    fn route(&mut self, base: Route, at: Departure) -> Route {
+        let Some(entropy) = self.recycled.pop_front() else {
+            return self.bitmap.route(base, at);
+        };
+        self.bitmap.note(at.now, entropy);
+        Route::Hashed(entropy)
+    }
+    #[inline]
+    fn on_ack(&mut self, feedback: Feedback) {
+        self.bitmap.on_ack(feedback);
+        if !feedback.marked {
+            remember(&mut self.recycled, feedback.entropy);
+        }
+    }
+    fn on_time_out(&mut self, time_out: TimeOut) {
+        self.bitmap.on_time_out(time_out);
+    }
+}
