@@ -66,7 +66,7 @@ def capacity(experiment_json: str, seed: int) -> Capacity:
     each), and ``inequality`` (``with_part_lost``, ``with_part_kept``) where it applies.
     """
 
-def trace_info(path: str, process_groups: str | None, ranks: int | None) -> str:
+def trace_info(path: str, process_groups: str | None = None, ranks: int | None = None) -> str:
     """Describe a trace, as JSON; ``ranks`` settles a number that it leaves open.
 
     It holds ``name``, ``ranks`` (false if open), ``programmes``, ``nodes``, ``kinds``,

@@ -201,9 +201,7 @@ def run(
 
     _choose(json, summary)
     _needs_output(timeline, output)
-    options = commands.Options(
-        output, jobs, threads, json, not no_report, quiet, summary, timeline
-    )
+    options = commands.Options(output, jobs, threads, json, not no_report, quiet, summary, timeline)
     return commands.run(
         files,
         options,
@@ -273,9 +271,7 @@ def compare(
 
     _choose(json, summary)
     _needs_output(timeline, output)
-    options = commands.Options(
-        output, jobs, threads, json, not no_report, quiet, summary, timeline
-    )
+    options = commands.Options(output, jobs, threads, json, not no_report, quiet, summary, timeline)
     return commands.compare(
         fabric,
         workload,

@@ -88,9 +88,7 @@ def compare(
         "sweep": {"balance.scheme": list(schemes)},
     }
     told = [(f"transport.{key}", value) for key, value in _transport(transport)]
-    checked = inputs.from_dict(
-        experiment, "command line", [*told, *options.over(changes)], seeds
-    )
+    checked = inputs.from_dict(experiment, "command line", [*told, *options.over(changes)], seeds)
     return _carry_out([replace(checked, name="compare")], options)
 
 
@@ -114,9 +112,7 @@ def capacity(files: Sequence[str], seed: int | None, changes: Overrides, as_json
     return 0
 
 
-def trace_info(
-    path: Path, process_groups: Path | None, ranks: int | None, as_json: bool
-) -> int:
+def trace_info(path: Path, process_groups: Path | None, ranks: int | None, as_json: bool) -> int:
     """`weft trace info`; returns the exit status."""
     from weft import traces
 

@@ -1,9 +1,10 @@
 """Where results live: one folder a finished run, and the tables assembled from them.
 
 A results directory holds `runs/<key>/` (one finished run: `row.json` and parquet files), the
-assembled `runs.parquet`, `flows.parquet`, `links.parquet`, `series.parquet`, for jobs
-`collectives.parquet` (and `nodes.parquet`, `messages.parquet`), and `timing.parquet`, the only one that differs between machines; `study.json` says which runs
-belong to it. A run's folder appears by one rename, so it is whole or not there.
+assembled `runs.parquet`, `flows.parquet`, `links.parquet`, `series.parquet`, of jobs
+`collectives.parquet` (and `nodes.parquet`, `messages.parquet`), and `timing.parquet`, the only
+one that differs between machines; `study.json` says which runs belong to it. A run's folder
+appears by one rename, so it is whole or not there.
 """
 
 from __future__ import annotations
@@ -319,9 +320,13 @@ def _frames(outcome: Outcome) -> dict[str, pl.DataFrame]:
         part = pl.DataFrame({"time_s": times, "bytes": pl.Series(samples, dtype=pl.UInt64)})
         names = [pl.lit(name).alias("name"), pl.lit(kind).alias("kind")]
         parts.append(part.select("time_s", *names, "bytes"))
-    flows: Mapping[str, Any] = outcome["flows"]
-    links: Mapping[str, Any] = outcome["links"]
-    frames = {"flows": flows, "links": links} | {name: outcome[name] for name in OF_JOBS}
-    tables = {name: pl.DataFrame(columns) for name, columns in frames.items()}
+    columns: Mapping[str, Mapping[str, Any]] = {
+        "flows": outcome["flows"],
+        "links": outcome["links"],
+        "collectives": outcome["collectives"],
+        "nodes": outcome["nodes"],
+        "messages": outcome["messages"],
+    }
+    tables = {name: pl.DataFrame(table) for name, table in columns.items()}
     used = {name: table for name, table in tables.items() if name in ALWAYS or table.height}
     return used | {"series": pl.concat(parts)}

@@ -113,7 +113,15 @@ class _Lanes:
         # Microseconds, to the picosecond.
         ts = round(start * 1e6, 6)
         times = {"ts": ts, "dur": round(finish * 1e6 - ts, 6)}
-        return {"ph": "X", "cat": kind, "name": name, "pid": rank, "tid": tid, **times, "args": args}
+        return {
+            "ph": "X",
+            "cat": kind,
+            "name": name,
+            "pid": rank,
+            "tid": tid,
+            **times,
+            "args": args,
+        }
 
 
 def _names(tracks: Iterable[tuple[int, int]]) -> Iterator[Event]:

@@ -35,11 +35,11 @@ def text(found: dict[str, Any]) -> str:
         f"compute       {format_time(found['compute_s'])} at the rank with the most"
         + (f", {format_time(found['host_compute_s'])} on its CPU" * (found["host_compute_s"] > 0)),
     ]
-    for way in ("sends", "receives"):
-        if found[way]["count"]:
-            lines.append(
-                f"{way:<12}  {found[way]['count']}, {format_bytes(found[way]['bytes'])} in all"
-            )
+    lines += [
+        f"{way:<12}  {found[way]['count']}, {format_bytes(found[way]['bytes'])} in all"
+        for way in ("sends", "receives")
+        if found[way]["count"]
+    ]
     lines += _collectives(found["collectives"])
     for title, key in (("not supported", "unsupported"), ("remarks", "remarks")):
         if found[key]:
@@ -60,8 +60,10 @@ def _collectives(rows: Sequence[dict[str, Any]]) -> list[str]:
         cells += [row["calls"] or "?", format_bytes(row["total"])]
         grid.append([str(cell) for cell in cells])
     widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
-    lines = ["  ".join(f"{cell:<{size}}" for cell, size in zip(row, widths, strict=True)).rstrip()
-             for row in grid]
+    lines = [
+        "  ".join(f"{cell:<{size}}" for cell, size in zip(row, widths, strict=True)).rstrip()
+        for row in grid
+    ]
     more = len(rows) - _MOST_ROWS
     return ["", *lines, *([f"... and {more} more (--json has all)"] if more > 0 else [])]
 

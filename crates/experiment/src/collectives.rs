@@ -48,6 +48,7 @@ pub(crate) fn done(traffic: &Traffic, outcome: &Outcome) -> Vec<Done> {
         let at = (job, &ranks.jobs[job as usize], rank);
         if let Work::Collective(one) =
             &at.1.trace().programme(rank).nodes()[node.node as usize].work
+            && at.1.moves(rank, one)
         {
             add(&mut all, at, one, node);
         }

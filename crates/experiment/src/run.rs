@@ -111,7 +111,8 @@ pub fn run(
         threads,
     };
     let hints = hint(experiment, &outcome);
-    let warnings = experiment.warnings.iter().cloned().chain(hints).collect();
+    let said = experiment.warnings.iter().cloned();
+    let warnings = said.chain(remarks(&traffic)).chain(hints).collect();
     Ok(RunResult {
         row: measure::row(experiment, &traffic, &config, &outcome, bound),
         timing,
@@ -139,6 +140,16 @@ fn halted(halt: Halt) -> RunError {
 
 /// Far from where picoseconds in 64 bits end, so that nothing wraps before a run ends.
 const LONGEST_RUN: Time = Time::secs(4_000_000);
+
+/// What was left out of traces, or taken otherwise than written.
+fn remarks(traffic: &Traffic) -> Vec<String> {
+    let jobs = traffic.ranks.iter().flat_map(|ranks| &ranks.jobs);
+    let remarks = jobs.flat_map(|job| {
+        let trace = job.trace();
+        trace.remarks.iter().map(|remark| format!("{}: {}", trace.name, remark.what))
+    });
+    remarks.collect()
+}
 
 /// More than one packet in so many sent again for nothing is worth a word.
 const SPURIOUS_SHARE: u64 = 100;

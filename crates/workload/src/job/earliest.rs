@@ -45,7 +45,8 @@ pub fn earliest(job: &Job, network: &impl Network) -> Time {
     let least = |now, rank, node| intake.least(now, rank, node);
     let mut runner = Runner::new(job, |_| true).lasting(least);
     let mut agenda: BinaryHeap<Reverse<Next>> = BinaryHeap::new();
-    let (mut number, mut now, mut actions) = (0, Time::ZERO, Vec::new());
+    let (mut number, mut now, mut end) = (0, Time::ZERO, Time::ZERO);
+    let mut actions = Vec::new();
     runner.start(now, &mut actions);
     loop {
         for action in actions.drain(..) {
@@ -60,11 +61,12 @@ pub fn earliest(job: &Job, network: &impl Network) -> Time {
                     push(now + there + back, src, What::Sent(sent));
                 }
                 Action::Wake { rank, node, at } => push(at, rank, What::Woken(node)),
-                Action::Begun { .. } | Action::Finished { .. } => {}
+                Action::Begun { .. } => {}
+                Action::Finished { .. } => end = now,
             }
         }
         let Some(Reverse(Next { at, rank, what, .. })) = agenda.pop() else {
-            return now.max(job.computing());
+            return end.max(job.computing());
         };
         now = at;
         match what {

@@ -86,6 +86,11 @@ impl Job {
         &self.trace
     }
 
+    /// Whether `rank` moves anything in a collective: those of no bytes, and of groups of one, are
+    /// over as they begin.
+    pub fn moves(&self, rank: u32, one: &Collective) -> bool {
+        self.call(rank, one).is_some()
+    }
     /// What the algorithm of a collective is called.
     pub fn algorithm(&self, action: What) -> &'static str {
         match action {

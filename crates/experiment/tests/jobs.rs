@@ -1,0 +1,263 @@
+//! Jobs in experiments: what they are told, where their ranks are, and what they measure.
+
+mod common;
+
+use common::{find, mistake, settled};
+use proptest::prelude::*;
+use std::sync::atomic::AtomicBool;
+use weft_experiment::traffic::Ranks;
+use weft_experiment::{Cell, Column, Resolved, RunResult, Threads, run};
+
+const JOB: &str = r#"[fabric]
+topology = "leaf-spine"
+leaves = 4
+spines = 2
+hosts_per_leaf = 4
+[workload]
+collective = "all-reduce"
+size = "1MB"
+[balance]
+scheme = "ethereal"
+"#;
+
+type Overrides<'a> = &'a [(&'a str, &'a str)];
+
+fn result(experiment: &Resolved) -> RunResult {
+    run(experiment, 1, Threads::ONE, &AtomicBool::new(false)).expect("a run")
+}
+
+fn of(result: &RunResult, column: &str) -> f64 {
+    let cell = result.row.iter().find(|(name, _)| *name == column).map(|(_, cell)| cell);
+    match cell {
+        Some(Cell::F64(number)) => *number,
+        Some(Cell::U64(number)) => *number as f64,
+        other => panic!("{column}: {other:?}"),
+    }
+}
+
+fn ranks(overrides: Overrides<'_>) -> Ranks {
+    ranks_of(&settled(JOB, overrides))
+}
+
+fn ranks_of(experiment: &Resolved) -> Ranks {
+    experiment.traffic(1).expect("traffic").ranks.expect("ranks")
+}
+
+/// The same with another workload.
+fn with(workload: &str) -> String {
+    JOB.replace("collective = \"all-reduce\"\nsize = \"1MB\"", workload)
+}
+
+fn hosts(overrides: Overrides<'_>) -> Vec<u32> {
+    ranks(overrides).hosts.iter().map(|host| host.0).collect()
+}
+
+#[test]
+fn what_is_left_out_is_written_out() {
+    let job = settled(JOB, &[]);
+    let said = |key: &str| find(job.table(), key);
+    assert_eq!(said("workload.algorithm").as_deref(), Some("ring"));
+    assert_eq!(said("workload.ranks").as_deref(), Some("all"));
+    assert_eq!(said("workload.placement").as_deref(), Some("packed"));
+    assert_eq!(said("fabric.server.gpus").as_deref(), Some("1"));
+    assert_eq!(said("workload.trace"), None);
+    assert_eq!(said("workload.pattern"), None);
+    let model = settled(&with("model = \"llama2-7b\"\ntensor = 2"), &[]);
+    assert_eq!(find(model.table(), "workload.tensor").as_deref(), Some("2"));
+    assert_eq!(find(model.table(), "workload.collective"), None);
+}
+
+#[test]
+fn a_ring_without_congestion_is_nearly_as_fast_as_its_links() {
+    let large = result(&settled(JOB, &[("workload.size", "64MB"), ("fabric.nic.mtu", "8192B")]));
+    // 100 Gb/s are 12.5 GB/s, less 48 bytes of header a packet.
+    let line = 12.5 * 8192.0 / 8240.0;
+    let busbw = of(&large, "busbw_gb_s");
+    assert!((0.98 * line..line).contains(&busbw), "{busbw}");
+    // nccl-tests: of an all-reduce the bus carries 2 (n - 1) / n of the buffer.
+    assert!((of(&large, "algbw_gb_s") * 30.0 / 16.0 / busbw - 1.0).abs() < 1e-9);
+    assert!(of(&large, "slowdown") < 1.02);
+    assert_eq!(of(&large, "collectives"), 1.0);
+    assert_eq!(of(&large, "messages"), 16.0 * 30.0);
+    assert_eq!(of(&large, "payload_bytes"), 64e6 * 30.0);
+    let Column::F64(times) = &large.collectives.iter().find(|c| c.0 == "time_s").expect("it").1
+    else {
+        panic!("seconds")
+    };
+    assert_eq!(times[..], [of(&large, "cct_s")]);
+}
+
+#[test]
+fn recursive_doubling_needs_few_queue_pairs() {
+    // The fabric and the bound of paper 000, section 4: at most 32.
+    let paper = [
+        ("fabric.leaves", "16"),
+        ("fabric.spines", "16"),
+        ("fabric.hosts_per_leaf", "16"),
+        ("fabric.link", "400Gbps"),
+        ("workload.algorithm", "recursive-doubling"),
+    ];
+    let result = result(&settled(JOB, &paper));
+    assert_eq!(of(&result, "max_qps"), 32.0);
+}
+
+#[test]
+fn servers_share_nics_and_keep_to_themselves() {
+    let two = [("fabric.server.gpus", "2")];
+    assert_eq!(ranks(&two).jobs[0].ranks(), 32);
+    assert_eq!(hosts(&two)[..6], [0, 0, 1, 1, 2, 2]);
+    // Half of a ring's hops stay in a server.
+    let result = result(&settled(JOB, &two));
+    assert_eq!(of(&result, "messages"), 16.0 * 62.0);
+    // Four servers of four GPUs, each GPU under a leaf of its own.
+    let rails =
+        [("fabric.server.gpus", "4"), ("fabric.server.nics", "4"), ("fabric.server.rails", "true")];
+    assert_eq!(hosts(&rails), [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15]);
+    assert_eq!(ranks(&rails).servers[..5], [0, 0, 0, 0, 1]);
+    let beside = [("fabric.server.gpus", "4"), ("fabric.server.nics", "2")];
+    assert_eq!(hosts(&beside)[..8], [0, 0, 1, 1, 2, 2, 3, 3]);
+}
+
+#[test]
+fn ranks_are_where_they_are_told() {
+    assert_eq!(hosts(&[("workload.ranks", "3")]), [0, 1, 2]);
+    let rotated = [("workload.placement", "round-robin")];
+    assert_eq!(hosts(&rotated)[..6], [0, 4, 8, 12, 1, 5]);
+    let random = |seed| {
+        let experiment = settled(JOB, &[("workload.placement", "random")]);
+        let ranks = experiment.traffic(seed).expect("traffic").ranks.expect("ranks");
+        ranks.hosts.iter().map(|host| host.0).collect::<Vec<_>>()
+    };
+    assert_ne!(random(1), random(2));
+    let mut all = random(1);
+    all.sort_unstable();
+    assert_eq!(all, (0..16).collect::<Vec<_>>());
+}
+
+#[test]
+fn jobs_run_side_by_side() {
+    let two = with(
+        "jobs.a = {collective = \"all-to-all\", size = \"1MB\", ranks = 6}\n\
+         jobs.b = {collective = \"broadcast\", size = \"2MB\", root = 3}",
+    );
+    let two = settled(&two, &[]);
+    let ranks = ranks_of(&two);
+    assert_eq!(ranks.jobs.iter().map(|job| job.ranks()).collect::<Vec<_>>(), [6, 10]);
+    assert_eq!(ranks.hosts.len(), 16);
+    let result = result(&two);
+    assert_eq!(of(&result, "collectives"), 2.0);
+    assert_eq!(of(&result, "messages"), 6.0 * 5.0 + 9.0);
+}
+
+#[test]
+fn a_training_computes_and_communicates() {
+    let model = with(
+        "model = \"gpt2-small\"\nranks = 8\nglobal_batch = 8\nforward = \"1ms\"\n\
+         backward = \"2ms\"\noverlap = false",
+    );
+    let result = result(&settled(&model, &[]));
+    // Twelve layers, forward and backward.
+    assert!((of(&result, "compute_s") - 0.036).abs() < 1e-9);
+    let exposed = of(&result, "cct_s") - of(&result, "compute_s");
+    assert!((of(&result, "exposed_s") - exposed).abs() < 1e-12);
+    // 4 bytes a parameter, 14/8 of them over each link, 100 Gb/s.
+    let least = 4.0 * 124_439_808.0 * 14.0 / 8.0 * 8.0 / 100e9;
+    assert!((least..1.05 * least).contains(&exposed), "{exposed} {least}");
+}
+
+#[test]
+fn messages_are_listed_if_asked_for() {
+    let quiet = result(&settled(JOB, &[]));
+    let told = result(&settled(JOB, &[("probe.timeline", "true")]));
+    let rows = |columns: &weft_experiment::Columns| match &columns[0].1 {
+        Column::U32(numbers) => numbers.len(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((rows(&quiet.nodes), rows(&quiet.messages)), (0, 0));
+    assert_eq!((rows(&told.nodes), rows(&told.messages)), (16, 16 * 30));
+    assert_eq!(quiet.row, told.row);
+}
+
+#[test]
+fn mistakes_name_the_key_and_the_mend() {
+    let of = |overrides: Overrides<'_>| mistake(JOB, overrides);
+    let cases: [(Overrides<'_>, &str); 11] = [
+        (&[("workload.algorithm", "pat")], "workload.algorithm (--set): \"pat\""),
+        (&[("workload.ranks", "17")], "workload.ranks (--set): 17 are more than the 16 GPUs"),
+        (&[("workload.group", "5")], "workload.group (--set): 16 ranks cannot be cut into groups"),
+        (&[("workload.root", "16")], "workload.root (--set): there is no rank 16"),
+        (&[("workload.pattern", "ring")], "workload.pattern (--set): stands beside a job"),
+        (&[("workload.model", "gpt2-small")], "stands beside collective; remove one"),
+        (&[("fabric.server.nics", "3")], "1 GPUs cannot share 3 NICs equally"),
+        (
+            &[("fabric.server.nics", "8"), ("fabric.server.gpus", "8")],
+            "8 do not divide 4 hosts of a leaf",
+        ),
+        (&[("workload.algorithm", "recursive-doubling"), ("workload.ranks", "6")], "power of two"),
+        (
+            &[
+                ("transport.congestion", "fixed-rate"),
+                ("transport.rate", "fair"),
+                ("transport.recovery", "coding"),
+            ],
+            "transport.rate (--set): \"fair\" needs messages that are known in advance",
+        ),
+        (&[("workload.placement_file", "nowhere.txt")], "cannot read nowhere.txt"),
+    ];
+    for (overrides, part) in cases {
+        let line = of(overrides);
+        assert!(line.contains(part), "{line}\n  lacks {part}");
+    }
+    let line = mistake(&with("trace = \"nowhere\""), &[]);
+    assert!(
+        line.contains("workload.trace (line 7): there is neither a file nowhere nor"),
+        "{line}"
+    );
+}
+
+/// Any collective somewhere.
+fn job() -> impl Strategy<Value = Vec<(&'static str, String)>> {
+    let what = prop_oneof![
+        Just(("all-reduce", "ring")),
+        Just(("all-reduce", "direct")),
+        Just(("all-reduce", "recursive-doubling")),
+        Just(("all-reduce", "double-binary-tree")),
+        Just(("all-gather", "pat")),
+        Just(("all-to-all", "direct")),
+        Just(("broadcast", "ring")),
+        Just(("reduce", "double-binary-tree")),
+    ];
+    let where_to = prop_oneof![Just("packed"), Just("round-robin"), Just("random")];
+    let schemes = prop_oneof![Just("ecmp"), Just("spray"), Just("ethereal")];
+    let servers = prop_oneof![Just((1, 1)), Just((2, 1)), Just((4, 2)), Just((4, 4))];
+    let shape = (2u32..17, 1u32..4, any::<bool>());
+    (what, where_to, schemes, servers, shape, 1u64..400_000).prop_map(
+        |((operation, algorithm), placement, scheme, (gpus, nics), (ranks, times, rails), size)| {
+            let ranks = if algorithm == "recursive-doubling" { 16 } else { ranks };
+            vec![
+                ("workload.collective", operation.to_owned()),
+                ("workload.algorithm", algorithm.to_owned()),
+                ("workload.size", format!("{size}B")),
+                ("workload.ranks", ranks.to_string()),
+                ("workload.times", times.to_string()),
+                ("workload.placement", placement.to_owned()),
+                ("balance.scheme", scheme.to_owned()),
+                ("fabric.server.gpus", gpus.to_string()),
+                ("fabric.server.nics", nics.to_string()),
+                ("fabric.server.rails", rails.to_string()),
+            ]
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    #[test]
+    fn no_job_beats_its_bound(changes in job()) {
+        let changes: Vec<_> = changes.iter().map(|(key, value)| (*key, value.as_str())).collect();
+        let result = result(&settled(JOB, &changes));
+        let (cct, bound) = (of(&result, "cct_s"), of(&result, "bound_s"));
+        prop_assert!(cct >= bound, "{cct} {bound}");
+        prop_assert!(of(&result, "collectives") > 0.0);
+    }
+}
