@@ -208,8 +208,18 @@ def test_the_examples_of_the_guide_are_good() -> None:
     """Every TOML block of docs/experiments.md reads, against a sweep that has its keys."""
     guide = (Path(__file__).parent.parent / "docs" / "experiments.md").read_text()
     blocks = [tomllib.loads(text) for text in re.findall(r"```toml\n(.*?)```", guide, re.DOTALL)]
-    whole = [block for block in blocks if "workload" in block]
+    whole = [block for block in blocks if "fabric" in block]
     assert [len(package.simulate(block).runs) for block in whole] == [6, 12]
+    jobs = [block for block in blocks if "workload" in block and "fabric" not in block]
+    fabric = {"topology": "leaf-spine", "leaves": 4, "spines": 4, "hosts_per_leaf": 8}
+    for job in jobs:
+        experiment = {**job, "fabric": fabric, "balance": {"scheme": "ecmp"}}
+        if "trace" in job["workload"]:
+            with pytest.raises(package.ExperimentError, match=r"neither a file traces/gpt\.0\.et"):
+                inputs.from_dict(experiment, "guide")
+        else:
+            assert len(inputs.from_dict(experiment, "guide").runs) == 1
+    assert len(jobs) == 3
     parts = [block for block in blocks if "workload" not in block]
     shown = {key: table for block in parts for key, table in block.items() if key != "quick"}
     assert set(shown) == {"report", "best", "printed"}
