@@ -11,7 +11,7 @@ quietly = $(1) > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; 
 DEMO   := fig2 fig3 fig4-all-to-all-short fig4-ring-short fig4-ring-long
 PAPER  := experiments/ethereal-2024
 
-.PHONY: help demo paper-001 paper-001-single-link paper-002 paper-002-as-coded paper-002-quick \
+.PHONY: help demo paper-000 paper-000-as-coded paper-001 paper-001-single-link paper-002 paper-002-as-coded paper-002-quick \
 	test check bench build lint unit system-packages clean
 
 help:  ## what can be made
@@ -19,6 +19,12 @@ help:  ## what can be made
 
 demo: build  ## ECMP against spraying against Ethereal: tables, plots, out/demo/report.html
 	$(WEFT) run $(DEMO:%=$(PAPER)/%.toml) -o out/demo
+
+paper-000: build  ## all of paper 000's evaluation, one seed (some hours; figure 3 alone: minutes)
+	$(WEFT) run experiments/ethereal-2025 -o out/paper-000
+
+paper-000-as-coded: build  ## the same as its authors' code has it (some hours)
+	$(WEFT) run experiments/ethereal-2025/as-coded -o out/paper-000-as-coded
 
 paper-001: build  ## all of paper 001's evaluation, the long all-to-all included (some 10 minutes)
 	$(WEFT) run $(PAPER)/*.toml -o out/paper-001

@@ -6,7 +6,7 @@ use crate::section::{balance, fabric, sending, transport};
 use crate::value::{Table, Value};
 use weft_balance::scheme::SCHEMES;
 use weft_transport::RECOVERIES;
-use weft_units::Time;
+use weft_units::{Rate, Time};
 use weft_workload::PATTERNS;
 use weft_workload::pattern::COMMON_OPTIONS;
 
@@ -113,7 +113,7 @@ fn schemes() -> Vec<Entry> {
 }
 
 fn transports() -> Vec<Entry> {
-    let context = transport::Context { bdp: 1, round_trip: Time::ZERO };
+    let context = transport::Context { bdp: 1, round_trip: Time::ZERO, line: Rate::gbps(100) };
     let congestion = sending::CONGESTION.iter().map(|choice| {
         let own = options("transport", &keys_of("transport", choice, &context));
         entry(choice.name, choice.summary, choice.source, own)

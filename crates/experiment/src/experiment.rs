@@ -145,7 +145,11 @@ fn read_sections(root: &mut Reader<'_>, folder: &Path) -> Result<Resolved, Exper
     let workload = root.section(on_workload.0, on_workload.1, |r| workload::read(r, folder))?;
     let bdp = bdp(&fabric, &packet);
     let balance = root.section(on_balance.0, on_balance.1, |r| balance::read(r, &fabric, bdp))?;
-    let context = transport::Context { bdp, round_trip: round_trip(&fabric, &packet) };
+    let context = transport::Context {
+        bdp,
+        round_trip: round_trip(&fabric, &packet),
+        line: fabric.clos().host_link.rate,
+    };
     let sending = root.section(on_transport.0, on_transport.1, |r| {
         transport::read(r, &context, &balance.scheme)
     })?;

@@ -56,6 +56,8 @@ pub enum CongestionConfig {
     },
     /// DCTCP (Alizadeh et al., SIGCOMM 2010), without slow start.
     Dctcp(DctcpConfig),
+    /// DCTCP as a rate without a window, as the code behind paper 000 has it.
+    DctcpRate(DctcpRateConfig),
     /// Swift (Kumar et al., SIGCOMM 2020), the window of the fabric.
     Swift(SwiftConfig),
     /// That of MP-RDMA (Lu et al., NSDI 2018), without slow start.
@@ -73,6 +75,21 @@ pub struct DctcpConfig {
     pub initial_window: u64,
     /// The window never grows beyond.
     pub max_window: u64,
+}
+
+/// What DCTCP is told where it sets a rate. Rates are those of packets with their headers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DctcpRateConfig {
+    /// Gain of the moving average of marked packets, `g`.
+    pub gain: f64,
+    /// Where the average starts.
+    pub initial_alpha: f64,
+    /// Where the rate starts, and its end.
+    pub line: Rate,
+    /// The rate never falls below.
+    pub least: Rate,
+    /// What it grows by in a round trip without a cut.
+    pub increase: Rate,
 }
 
 /// What MP-RDMA's congestion control is told. Windows in payload bytes; a queue pair may always

@@ -11,7 +11,7 @@ use crate::reader::{Asked, Reader};
 use crate::value::Table;
 use weft_balance::scheme::SchemeConfig;
 use weft_transport::{RECOVERIES, RecoveryConfig, RecoveryInfo, TransportConfig};
-use weft_units::Time;
+use weft_units::{Rate, Time};
 
 type Result<T> = std::result::Result<T, ExperimentError>;
 
@@ -21,6 +21,8 @@ pub(crate) struct Context {
     pub(crate) bdp: u64,
     /// The time that a packet and its acknowledgement take over it, alone.
     pub(crate) round_trip: Time,
+    /// The rate of a host's link.
+    pub(crate) line: Rate,
 }
 
 /// What `[transport]` says.

@@ -207,11 +207,15 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     }
 
     /// Holds queue pair `id` back until its next packet is due. Packets are due at a steady
-    /// beat, even if the NIC, busy with others, sends some of them late.
+    /// beat, even if the NIC, busy with others, sends some of them late; unless congestion control
+    /// counts from when they have left.
     #[inline(always)]
     fn wait_for_gap(&mut self, host: OwnHost, id: u32, gap: Time) {
         let gap = self.gap_after(id, gap);
         let flow = &mut self.senders[id as usize];
+        if !flow.congestion.keeps_beat() {
+            flow.due = self.now;
+        }
         flow.due += gap;
         if flow.due > self.now {
             flow.waiting = true;

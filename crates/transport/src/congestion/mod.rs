@@ -4,10 +4,12 @@
 //! the MTU.
 
 mod dctcp;
+mod dctcp_rate;
 mod mp_rdma;
 mod swift;
 
 pub use dctcp::Dctcp;
+pub use dctcp_rate::DctcpRate;
 pub use mp_rdma::MpRdma;
 pub use swift::Swift;
 
@@ -62,6 +64,8 @@ pub enum Congestion {
     },
     /// DCTCP.
     Dctcp(Dctcp),
+    /// DCTCP as a rate.
+    DctcpRate(DctcpRate),
     /// Swift.
     Swift(Swift),
     /// MP-RDMA's.
@@ -80,6 +84,7 @@ impl Congestion {
                 Congestion::FixedRate { wire: flow.rate.or(*rate).map(Wire::new) }
             }
             CongestionConfig::Dctcp(config) => Congestion::Dctcp(Dctcp::new(config, flow.mtu)),
+            CongestionConfig::DctcpRate(config) => Congestion::DctcpRate(DctcpRate::new(config)),
             CongestionConfig::Swift(config) => Congestion::Swift(Swift::new(config, flow)),
             CongestionConfig::MpRdma(config) => Congestion::MpRdma(MpRdma::new(config, flow.mtu)),
         }
@@ -89,7 +94,7 @@ impl Congestion {
     #[inline(always)]
     pub fn window(&self) -> u32 {
         match self {
-            Congestion::FixedRate { .. } => u32::MAX,
+            Congestion::FixedRate { .. } | Congestion::DctcpRate(_) => u32::MAX,
             Congestion::Dctcp(dctcp) => dctcp.window(),
             Congestion::Swift(swift) => swift.window(),
             Congestion::MpRdma(mp_rdma) => mp_rdma.window(),
@@ -102,7 +107,7 @@ impl Congestion {
         match self {
             Congestion::FixedRate { wire } => wire.is_some(),
             Congestion::Dctcp(_) | Congestion::MpRdma(_) => false,
-            Congestion::Swift(_) => true,
+            Congestion::Swift(_) | Congestion::DctcpRate(_) => true,
         }
     }
 
@@ -114,8 +119,16 @@ impl Congestion {
         match self {
             Congestion::FixedRate { wire } => wire.map(|wire| wire.time(wire_bytes)),
             Congestion::Dctcp(_) | Congestion::MpRdma(_) => None,
+            Congestion::DctcpRate(dctcp) => dctcp.gap(wire_bytes),
             Congestion::Swift(swift) => swift.gap(),
         }
+    }
+
+    /// Whether packets keep to a steady beat, so that the next one comes the sooner after one that
+    /// the NIC was too busy to send in time.
+    #[inline(always)]
+    pub fn keeps_beat(&self) -> bool {
+        !matches!(self, Congestion::DctcpRate(_))
     }
 
     /// Whether acknowledgements must carry a round-trip time.
@@ -130,6 +143,7 @@ impl Congestion {
         match self {
             Congestion::FixedRate { .. } => {}
             Congestion::Dctcp(dctcp) => dctcp.on_ack(ack.packets, ack.marked, ack.in_flight),
+            Congestion::DctcpRate(dctcp) => dctcp.on_ack(ack),
             Congestion::Swift(swift) => swift.on_ack(ack),
             Congestion::MpRdma(mp_rdma) => mp_rdma.on_ack(ack),
         }
@@ -140,6 +154,7 @@ impl Congestion {
         match self {
             Congestion::FixedRate { .. } => {}
             Congestion::Dctcp(dctcp) => dctcp.on_loss(loss),
+            Congestion::DctcpRate(dctcp) => dctcp.on_loss(loss),
             Congestion::Swift(swift) => swift.on_loss(now, loss),
             Congestion::MpRdma(mp_rdma) => mp_rdma.on_loss(),
         }

@@ -4,8 +4,8 @@ use super::super::dctcp;
 use proptest::prelude::*;
 use weft_sim::{Pacing, Rates};
 use weft_transport::{
-    Coding, CongestionConfig, GoBackN, MpRdmaConfig, RecoveryConfig, Rewind, SelectiveRepeat,
-    SwiftConfig, Tcp, TransportConfig, Trim,
+    Coding, CongestionConfig, DctcpRateConfig, GoBackN, MpRdmaConfig, RecoveryConfig, Rewind,
+    SelectiveRepeat, SwiftConfig, Tcp, TransportConfig, Trim,
 };
 use weft_units::{Rate, Time};
 
@@ -30,6 +30,15 @@ fn congestion() -> impl Strategy<Value = CongestionConfig> {
                 CongestionConfig::MpRdma(MpRdmaConfig { initial_window, max_window, reordering })
             },
         ),
+        1 => (1u64..40, 1u64..20).prop_map(|(least, increase)| {
+            CongestionConfig::DctcpRate(DctcpRateConfig {
+                gain: 0.0625,
+                initial_alpha: 1.0,
+                line: Rate::gbps(100),
+                least: Rate::gbps(least),
+                increase: Rate::gbps(increase),
+            })
+        }),
         1 => (500u64..50_000, 1000u64..100_000, 1u64..60).prop_map(|(first, max, target)| {
             let base_target = Time::us(target);
             CongestionConfig::Swift(SwiftConfig {

@@ -1,0 +1,99 @@
+//! DCTCP as a rate without a window, as NICs with rate limiters run it and as the code behind
+//! paper 000 has it.
+//!
+//! A queue pair starts at line rate. Once all that was out has been acknowledged, the fraction `F`
+//! of marked packets updates `alpha += g (F - alpha)`, and the rate grows by a constant unless it
+//! has just been cut. The first mark cuts it by `alpha / 2`, and no other one does until all that
+//! was out then has been acknowledged. A time-out brings the line rate back; a gap changes
+//! nothing.
+
+use super::{AckInfo, Loss};
+use crate::DctcpRateConfig;
+use weft_units::{Rate, Time};
+
+/// The state of one queue pair. Rates in bits per second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DctcpRate {
+    rate: f32,
+    line: f32,
+    least: f32,
+    increase: f32,
+    alpha: f32,
+    gain: f32,
+    /// Packets whose acknowledgements end the round, and how many it has in all.
+    open: u32,
+    round: u32,
+    /// Marked ones of the round; more than fit are as good as all.
+    marked: u16,
+    /// Packets whose acknowledgements must come before the next cut; of more than fit so many.
+    held: u16,
+}
+
+impl DctcpRate {
+    pub(super) fn new(config: &DctcpRateConfig) -> DctcpRate {
+        let bits = |rate: Rate| rate.as_bps() as f32;
+        let line = bits(config.line);
+        DctcpRate {
+            rate: line,
+            line,
+            least: bits(config.least).min(line),
+            increase: bits(config.increase),
+            alpha: config.initial_alpha as f32,
+            gain: config.gain as f32,
+            open: 0,
+            round: 0,
+            marked: 0,
+            held: 0,
+        }
+    }
+
+    /// Bits per second, headers included.
+    pub fn rate(&self) -> f32 {
+        self.rate
+    }
+    /// The moving average of the marked fraction, 0 to 1.
+    pub fn alpha(&self) -> f32 {
+        self.alpha
+    }
+
+    /// From one packet to the next; `None` at line rate.
+    #[inline(always)]
+    pub(super) fn gap(&self, wire_bytes: u32) -> Option<Time> {
+        const BITS: f32 = 8e12;
+        (self.rate < self.line).then(|| Time((wire_bytes as f32 * BITS / self.rate) as u64))
+    }
+
+    pub(super) fn on_ack(&mut self, ack: &AckInfo) {
+        let left = ack.in_flight.saturating_sub(ack.packets);
+        let narrow = |packets: u32| u16::try_from(packets).unwrap_or(u16::MAX);
+        self.marked = self.marked.saturating_add(u16::from(ack.marked));
+        self.open = self.open.saturating_sub(ack.packets);
+        self.held = self.held.saturating_sub(narrow(ack.packets));
+        let is_over = self.open == 0;
+        if is_over {
+            // Before the first round nothing is known.
+            if self.round > 0 {
+                let fraction = (f32::from(self.marked) / self.round as f32).min(1.0);
+                self.alpha += self.gain * (fraction - self.alpha);
+                self.marked = 0;
+            }
+            // The next acknowledgement after all that is out.
+            (self.open, self.round) = (left + 1, left + 1);
+        }
+        if self.held > 0 {
+            return;
+        }
+        if ack.marked {
+            self.rate = (self.rate * (1.0 - self.alpha / 2.0)).max(self.least);
+            self.held = narrow(left + 1);
+        } else if is_over {
+            self.rate = (self.rate + self.increase).min(self.line);
+        }
+    }
+
+    pub(super) fn on_loss(&mut self, loss: Loss) {
+        if loss == Loss::TimeOut {
+            self.rate = self.line;
+        }
+    }
+}
