@@ -12,7 +12,7 @@ DEMO   := fig2 fig3 fig4-all-to-all-short fig4-ring-short fig4-ring-long
 PAPER  := experiments/ethereal-2024
 
 .PHONY: help demo paper-000 paper-000-as-coded paper-001 paper-001-single-link paper-002 paper-002-as-coded paper-002-quick \
-	test check bench build lint unit system-packages clean
+	test check bench bench-large build lint unit system-packages clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -62,6 +62,9 @@ unit: build
 
 bench:  ## packet-hops per second on one core and two (4 minutes); the record goes to bench/records
 	$(PYTHON) bench/record.py --keep
+
+bench-large: build  ## jobs of thousands of ranks: time and memory (half an hour); records as above
+	$(BIN)/python bench/large.py
 
 build: $(NATIVE)  ## the virtual environment with the native core in it
 

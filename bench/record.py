@@ -112,11 +112,19 @@ def values(record: dict[str, Any], part: str, field: str) -> dict[str, float]:
 
 def keep(measured: dict[str, Any], command: list[str]) -> Path:
     """Write a record of what was measured, where and with what; returns its path."""
+    origin = origin_of(command)
+    RECORDS.mkdir(exist_ok=True)
+    path = RECORDS / f"{origin['date']}-{origin['commit'][:10]}.json"
+    path.write_text(json.dumps(origin | measured, indent=1) + "\n")
+    return path
+
+
+def origin_of(command: list[str]) -> dict[str, Any]:
+    """When, from which commit, by which command and on what a record was made."""
     changed = output_of("git", "status", "--porcelain")
     commit = output_of("git", "rev-parse", "HEAD") + ("+changes" if changed else "")
-    date = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H%MZ")
-    record = {
-        "date": date,
+    return {
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H%MZ"),
         "commit": commit,
         "command": " ".join(command),
         "machine": {
@@ -125,12 +133,7 @@ def keep(measured: dict[str, Any], command: list[str]) -> Path:
             "system": platform.system(),
             "rustc": output_of("rustc", "--version"),
         },
-        **measured,
     }
-    RECORDS.mkdir(exist_ok=True)
-    path = RECORDS / f"{date}-{commit[:10]}.json"
-    path.write_text(json.dumps(record, indent=1) + "\n")
-    return path
 
 
 def output_of(*command: str) -> str:

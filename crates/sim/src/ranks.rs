@@ -311,7 +311,11 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
         if ranks.config.at_acknowledgement {
             self.tell(owner.dst, self.now, Happening::Received(owner.receipt));
         }
-        self.tell(owner.src, self.now, Happening::Sent(owner.sent));
+        let ranks = self.ranks.as_ref().expect("a job");
+        let (job, first) = ranks.homes[owner.src as usize];
+        if ranks.config.jobs[job as usize].awaits_sent(owner.src - first, owner.sent.node) {
+            self.tell(owner.src, self.now, Happening::Sent(owner.sent));
+        }
     }
 
     /// Nothing in the network names the message any more: another may have its places.

@@ -251,6 +251,11 @@ impl Algorithm {
         matches!(self, Algorithm::Direct(Direct { window: None }))
     }
 
+    /// Whether some step waits for an acknowledgement.
+    pub fn awaits_acknowledgements(&self) -> bool {
+        matches!(self, Algorithm::Direct(Direct { window: Some(_) }))
+    }
+
     /// Whether it can do `call`.
     ///
     /// # Errors

@@ -58,7 +58,9 @@ pub fn earliest(job: &Job, network: &impl Network) -> Time {
                 Action::Post { src, dst, bytes, sent, receipt } => {
                     let (there, back) = network.alone(src, dst, bytes);
                     push(now + there, dst, What::Received(receipt));
-                    push(now + there + back, src, What::Sent(sent));
+                    if job.awaits_sent(src, sent.node) {
+                        push(now + there + back, src, What::Sent(sent));
+                    }
                 }
                 Action::Wake { rank, node, at } => push(at, rank, What::Woken(node)),
                 Action::Begun { .. } => {}

@@ -98,6 +98,17 @@ impl Job {
             What::Barrier => "tree",
         }
     }
+    /// Whether `rank` waits for acknowledgements of what it sends for `node`; if not, none need be
+    /// told to [`Runner::sent`].
+    pub fn awaits_sent(&self, rank: u32, node: u32) -> bool {
+        match &self.trace.programme(rank).nodes()[node as usize].work {
+            Work::Collective(Collective { action: What::Operation(operation), .. }) => {
+                self.algorithms.of(*operation).awaits_acknowledgements()
+            }
+            Work::Collective(_) => false,
+            _ => true,
+        }
+    }
     /// How long the rank computes that does so longest.
     pub fn computing(&self) -> Time {
         let all = self.trace.programmes.iter().map(|programme| {

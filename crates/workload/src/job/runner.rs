@@ -61,7 +61,8 @@ pub enum Action {
         dst: u32,
         /// Payload, at least one byte.
         bytes: u64,
-        /// To be given to [`Runner::sent`] when it has been acknowledged.
+        /// To be given to [`Runner::sent`] when it has been acknowledged, if the rank
+        /// [waits for that](Job::awaits_sent).
         sent: Sent,
         /// To be given to [`Runner::received`] of the receiver when it is there.
         receipt: Receipt,

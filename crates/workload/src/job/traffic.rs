@@ -23,8 +23,8 @@ pub struct Traffic {
 type Alike = (Algorithm, Call, u32);
 
 impl Job {
-    /// All messages that the job sends, rank by rank, those of equal collectives together, until
-    /// `each` has enough.
+    /// All messages that the job sends, rank by rank, equal ones in a row together, until `each`
+    /// has enough.
     pub fn traffic(&self, mut each: impl FnMut(Traffic) -> ControlFlow<()>) -> ControlFlow<()> {
         (0..self.ranks()).try_for_each(|rank| self.traffic_of(rank, &mut each))
     }
@@ -56,13 +56,22 @@ impl Job {
         for (group, calls) in alike {
             let members = self.trace.members(group, rank).expect("it is a member");
             for ((algorithm, call, place), times) in calls {
+                let mut alike: Option<Traffic> = None;
                 for step in steps(algorithm, &call, place) {
-                    if let Step::Send { to, bytes, .. } = step
-                        && bytes > 0
-                    {
-                        each(Traffic { src: rank, dst: members.rank(to), bytes, times })?;
+                    let Step::Send { to, bytes: bytes @ 1.., .. } = step else { continue };
+                    let next = Traffic { src: rank, dst: members.rank(to), bytes, times };
+                    match &mut alike {
+                        Some(Traffic { dst, bytes, times: sum, .. })
+                            if (*dst, *bytes) == (next.dst, next.bytes) =>
+                        {
+                            *sum += times;
+                        }
+                        other => {
+                            other.replace(next).map_or(ControlFlow::Continue(()), &mut *each)?
+                        }
                     }
                 }
+                alike.map_or(ControlFlow::Continue(()), &mut *each)?;
             }
         }
         ControlFlow::Continue(())
