@@ -35,9 +35,9 @@ def expand(
     """List all runs of an experiment, as JSON; if ``quick``, with its ``[quick]`` over it.
 
     ``format`` is ``"toml"`` or ``"json"``; ``source`` names the text in errors, and workload
-    files are looked for in its folder. The result holds ``title``, ``notes``, ``x``, ``ended``
-    (keys no longer swept), ``shown`` (``report``, ``best``, ``printed`` as written), ``runs``
-    (``experiment``, ``seed``, ``key``, ``swept``, ``label``) and ``warnings``.
+    and topology files are looked for in its folder. The result holds ``title``, ``notes``, ``x``,
+    ``ended`` (keys no longer swept), ``shown`` (``report``, ``best``, ``printed`` as written),
+    ``runs`` (``experiment``, ``seed``, ``key``, ``swept``, ``label``) and ``warnings``.
     """
 
 def run(
@@ -73,6 +73,15 @@ def trace_info(path: str, process_groups: str | None = None, ranks: int | None =
     ``dependencies``, ``depth``, ``compute_s``, ``host_compute_s``, ``operations``,
     ``collectives``, ``sends``, ``receives``, ``unsupported``, ``remarks``, ``problems``,
     ``more_problems`` and ``stuck``.
+    """
+
+def topology_info(path: str) -> str:
+    """Describe a topology file, as JSON.
+
+    It holds ``name``, ``kind``, ``hosts``, ``switches``, ``links``, ``pods``, ``tiers``,
+    ``levels``, ``oversubscription``, ``switch_latency_s``, ``dimensions``, ``nodes`` (what each
+    node of an ns-3 file is called here), ``in_order``, ``fabric`` (the keys that say the same),
+    ``remarks`` and ``problems``; false is what the file does not say.
     """
 
 def cores() -> int:

@@ -1,4 +1,4 @@
-"""The command line: `weft run`, `compare`, `capacity`, `list`, `report`.
+"""The command line: `weft run`, `compare`, `capacity`, `list`, `report`, `trace`, `topology`.
 
 Only options and help texts live here; `weft.commands` does the work and is imported when a
 command runs, so that `--help` answers at once.
@@ -218,8 +218,9 @@ def compare(
     fabric: Annotated[
         str,
         typer.Option(
-            metavar="SHORTHAND",
-            help="TOPOLOGY:KEY=VALUE,...; see weft list topologies.",
+            metavar="SHORTHAND|FILE",
+            help="TOPOLOGY:KEY=VALUE,... or a topology file of htsim or ASTRA-sim (ns-3); see "
+            "weft list topologies.",
             show_default=False,
         ),
     ],
@@ -266,6 +267,7 @@ def compare(
       weft compare --fabric leaf-spine:leaves=16,spines=16,hosts=16,link=400Gbps,delay=500ns \\
                    --workload all-to-all:size=16KB --schemes ecmp,spray,reps,ethereal --seeds 5
       weft compare --fabric fat-tree:k=8,link=100Gbps,delay=1us --workload permutation.cm
+      weft compare --fabric leaf_spine_1024.topo --workload all-reduce:size=64MB
     """
     from weft import commands
 
@@ -401,6 +403,44 @@ def info(
     from weft import commands
 
     return commands.trace_info(file, process_groups, ranks, json)
+
+
+topology = typer.Typer(no_args_is_help=True, help="Look at topology files of other tools.")
+app.add_typer(topology, name="topology")
+
+
+@topology.command(name="info")
+def topology_info(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="A topology file of ASTRA-sim's ns-3 backend or of htsim (.topo), or a network "
+            "of ASTRA-sim's analytical backends (.yml).",
+            show_default=False,
+        ),
+    ],
+    placement: Annotated[
+        bool,
+        typer.Option(
+            "--placement",
+            help="Print only the host of every rank of ASTRA-sim, one a line: a placement_file.",
+        ),
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
+) -> int:
+    """Say what is in a topology file, and whether it can be a fabric.
+
+    Tiers, links with rates and delays, oversubscription, and what its nodes are called here.
+
+    \b
+    Exit status: 0 it can be a fabric, 1 it cannot, 2 it cannot be read.
+    """
+    from weft import commands
+
+    if json and placement:
+        raise typer.BadParameter("--json and --placement print different things; choose one")
+    return commands.topology_info(file, json, placement)
 
 
 def _needs_output(timeline: bool, output: Path | None) -> None:

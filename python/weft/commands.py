@@ -121,6 +121,18 @@ def trace_info(path: Path, process_groups: Path | None, ranks: int | None, as_js
     return 1 if found["problems"] else 0
 
 
+def topology_info(path: Path, as_json: bool, placement: bool) -> int:
+    """`weft topology info`; returns the exit status."""
+    from weft import topology
+
+    found = topology.info(path)
+    if placement:
+        print("\n".join(map(str, topology.placement(found))))
+    else:
+        print(json.dumps(found, indent=1) if as_json else topology.text(found))
+    return 1 if found["problems"] else 0
+
+
 def catalogue(kind: str, as_json: bool) -> int:
     """`weft list`."""
     entries: list[CatalogueEntry] = getattr(api, kind)()

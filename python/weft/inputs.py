@@ -116,7 +116,10 @@ def from_workload(
         "workload": {"file": path.name},
         "sweep": {"balance.scheme": list(schemes or DEFAULT_SCHEMES)},
     }
-    # The path as source: the core reads the workload relative to it and names it in errors.
+    # The path as source: the core reads files relative to it and names it in errors. A fabric's
+    # file is named relative to where the command is typed.
+    if "file" in table:
+        experiment["fabric"] = {**table, "file": str(Path(table["file"]).absolute())}
     chosen = "" if fabric else f"{path}: no --fabric given, so on a {_describe(table)}"
     return from_dict(experiment, str(path), overrides, seeds), chosen
 

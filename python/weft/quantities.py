@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 _TIME = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")]
 _BYTES = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "KB"), (1.0, "B")]
+_RATE = [(1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")]
 _PARSE = {
     "time": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "ps": 1e-12},
     "bytes": {"B": 1.0, "KB": 1e3, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
@@ -63,6 +64,12 @@ def format_time(seconds: float) -> str:
 def format_bytes(count: float) -> str:
     """Bytes for a reader: `1.25 MB`."""
     return _format(count, _BYTES)
+
+
+def format_rate(bits_per_second: float) -> str:
+    """Bits per second for a reader: `400 Gbit/s`."""
+    scale, name = _unit([bits_per_second], _RATE)
+    return f"{significant(bits_per_second / scale)} {name}"
 
 
 def format_count(count: float) -> str:

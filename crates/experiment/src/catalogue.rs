@@ -156,5 +156,16 @@ fn topologies() -> Vec<Entry> {
         own.extend(boxes.iter().cloned());
         entry(choice.name, choice.summary, choice.source, own)
     });
-    entries.collect()
+    let file = OptionEntry {
+        key: "fabric.file".into(),
+        default: "required".into(),
+        meaning: "path of the file, relative to the experiment's folder; instead of topology"
+            .into(),
+    };
+    let own: Vec<_> = [file].into_iter().chain(boxes.iter().cloned()).collect();
+    let files = [
+        entry("*.topo", "radices and rates of two or three tiers", "htsim", own.clone()),
+        entry("*.txt", "every link on a line", "ASTRA-sim's ns-3 backend", own),
+    ];
+    entries.chain(files).collect()
 }

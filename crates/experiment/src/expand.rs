@@ -18,7 +18,8 @@ pub struct Request<'a> {
     pub text: &'a str,
     /// How it is written.
     pub format: Format,
-    /// Its file, or another name for errors. Workload files are relative to its folder.
+    /// Its file, or another name for errors. Workload and topology files are relative to
+    /// its folder.
     pub source: &'a str,
     /// Dotted keys and values to write over it.
     pub overrides: &'a [(String, String)],

@@ -55,8 +55,8 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// Reads `table`, which holds neither title nor sweep. Workload files are looked for in
-    /// `folder`.
+    /// Reads `table`, which holds neither title nor sweep. Workload and topology files are
+    /// looked for in `folder`.
     ///
     /// # Errors
     /// The first mistake.
@@ -139,7 +139,7 @@ fn check_sections(table: &Table) -> Result<(), ExperimentError> {
 fn read_sections(root: &mut Reader<'_>, folder: &Path) -> Result<Resolved, ExperimentError> {
     let [on_fabric, on_failures, on_workload, on_balance, on_transport, on_probe, on_run] =
         SECTIONS;
-    let network = root.section(on_fabric.0, on_fabric.1, fabric::read)?;
+    let network = root.section(on_fabric.0, on_fabric.1, |r| fabric::read(r, folder))?;
     let (fabric, packet, servers) = (network.fabric, network.packet, network.servers);
     let failures = root.section(on_failures.0, on_failures.1, |r| failures::read(r, &fabric))?;
     let workload = root.section(on_workload.0, on_workload.1, |r| workload::read(r, folder))?;
@@ -170,7 +170,7 @@ fn read_sections(root: &mut Reader<'_>, folder: &Path) -> Result<Resolved, Exper
         timeline: probes.timeline,
         completion: limits.completion,
         stall_after: limits.stall_after,
-        warnings: warning.into_iter().collect(),
+        warnings: network.warning.into_iter().chain(warning).collect(),
         workload,
         table: Table::new(),
     })

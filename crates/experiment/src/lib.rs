@@ -22,7 +22,7 @@
 //! source, the key and the mend; a resolved experiment reads back as the same, with the same
 //! key; results are a function of resolved experiment and seed alone.
 //!
-//! This crate reads workload files, the clock (for [`run::Timing`]) and how many cores there are;
+//! This crate reads workload and topology files, the clock (for [`run::Timing`]) and how many cores there are;
 //! those below it do not.
 
 pub mod bound;
@@ -47,6 +47,7 @@ pub mod run;
 mod section;
 pub mod sweep;
 pub mod threads;
+mod topology_info;
 mod trace_info;
 pub mod traffic;
 pub mod value;
@@ -62,4 +63,5 @@ pub use overrides::{ShortKind, shorthand};
 pub use parse::Format;
 pub use run::{RunError, RunResult, Series, Timing, run};
 pub use threads::{Threads, cores};
+pub use topology_info::topology_info;
 pub use trace_info::trace_info;

@@ -4,7 +4,7 @@ use crate::error::{ExperimentError, Origin};
 use crate::kind::{Kind, OneOf};
 use crate::parse::{parse_bare, parse_path};
 use crate::reader::unknown_key;
-use crate::section::{fabric, workload};
+use crate::section::{fabric, topology_file, workload};
 use crate::value::{Item, Table, Value};
 
 /// Writes `overrides` (dotted key, value in TOML or a bare word) over `table`. One that names
@@ -96,7 +96,7 @@ pub fn set(table: &mut Table, path: &[String], item: Item) -> Result<(), Experim
 /// What a short form describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShortKind {
-    /// `leaf-spine:leaves=16,spines=16,hosts=16,link=400Gbps,delay=500ns`
+    /// `leaf-spine:leaves=16,spines=16,hosts=16,link=400Gbps,delay=500ns`, or a file: `x.topo`
     Fabric,
     /// `all-to-all:size=16KB`, `all-reduce:algorithm=ring,size=64MB`, `gpt2-small`, or a file:
     /// `matrix.cm`, `flows.csv`, `trace.0.et`
@@ -110,6 +110,13 @@ impl ShortKind {
         match self {
             ShortKind::Fabric => vec![("topology", fabric::names())],
             ShortKind::Workload => workload::choosers(),
+        }
+    }
+    /// The key that a file goes under, if `name` is one.
+    fn file_key(self, name: &str) -> Option<&'static str> {
+        match self {
+            ShortKind::Fabric => topology_file::is_file(name).then_some(topology_file::KEY),
+            ShortKind::Workload => workload::file_key(name),
         }
     }
     /// The keys that may follow `name`.
@@ -133,7 +140,7 @@ pub fn shorthand(kind: ShortKind, text: &str) -> Result<Table, ExperimentError> 
     let choosers = kind.choosers();
     let names: Vec<&str> = choosers.iter().flat_map(|(_, names)| names.iter().copied()).collect();
     let chosen = Item::new(name.into());
-    let file = (kind == ShortKind::Workload).then(|| workload::file_key(name)).flatten();
+    let file = kind.file_key(name);
     let chooser = match choosers.iter().find(|(_, names)| names.contains(&name)) {
         Some((chooser, _)) => *chooser,
         None => match (file, OneOf(&names).read(&chosen)) {
@@ -169,7 +176,13 @@ fn read_part(
     };
     let path: Vec<String> = key.split('.').map(str::to_owned).collect();
     if !keys.contains(&path[0]) {
-        return wrong(key, unknown_key(key, keys.iter().map(String::as_str)));
+        let is_said = kind == ShortKind::Fabric
+            && table.get(topology_file::KEY).is_some()
+            && topology_file::said_by_files().any(|said| said == path[0]);
+        return match is_said {
+            true => wrong(key, topology_file::SAID.to_owned()),
+            false => wrong(key, unknown_key(key, keys.iter().map(String::as_str))),
+        };
     }
     set(table, &path, Item::new(parse_bare(value)))
 }

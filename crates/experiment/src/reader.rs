@@ -174,10 +174,15 @@ impl<'a> Reader<'a> {
         other: &str,
         keys: impl Iterator<Item = String>,
     ) {
+        self.beside(key, &format!("belongs to {key} = {other:?}, not {taken:?}; remove it"), keys);
+    }
+
+    /// Says that `keys` have no place beside `key`, for the reason `refusal`; where a sweep or a
+    /// `--set` gave `key`, they are ignored.
+    pub fn beside(&mut self, key: &str, refusal: &str, keys: impl Iterator<Item = String>) {
         let origin = self.table.get(key).map_or(Origin::Unknown, |item| item.origin);
         let serves_several = matches!(origin, Origin::Set | Origin::Sweep(_));
-        let refusal = (!serves_several)
-            .then(|| format!("belongs to {key} = {other:?}, not {taken:?}; remove it"));
+        let refusal = (!serves_several).then(|| refusal.to_owned());
         self.elsewhere.extend(keys.map(|key| Elsewhere { key, refusal: refusal.clone() }));
     }
 

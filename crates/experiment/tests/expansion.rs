@@ -251,7 +251,7 @@ fn the_catalogue_lists_what_the_decoder_takes() {
         for entry in list.entries() {
             let choice = match kind {
                 "schemes" => Some("balance.scheme"),
-                "topologies" => Some("fabric.topology"),
+                "topologies" if !entry.name.starts_with('*') => Some("fabric.topology"),
                 "workloads" if !entry.name.starts_with('*') => Some("workload.pattern"),
                 "transports" if is_congestion(&entry.name) => Some("transport.congestion"),
                 "transports" => Some("transport.recovery"),

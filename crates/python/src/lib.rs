@@ -147,6 +147,12 @@ fn trace_info(
         .map_err(wrong)
 }
 
+/// What is in a topology file, and whether it can be a fabric, as JSON.
+#[pyfunction]
+fn topology_info(py: Python<'_>, path: PathBuf) -> PyResult<String> {
+    py.detach(|| weft_experiment::topology_info(&path)).map_err(wrong)
+}
+
 /// The cores that this process may use.
 #[pyfunction]
 fn cores() -> u32 {
@@ -190,6 +196,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(capacity, module)?)?;
     module.add_function(wrap_pyfunction!(trace_info, module)?)?;
+    module.add_function(wrap_pyfunction!(topology_info, module)?)?;
     module.add_function(wrap_pyfunction!(cores, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(shorthand, module)?)?;

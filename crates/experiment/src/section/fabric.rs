@@ -1,11 +1,13 @@
 //! `[fabric]`: the topology, its rates and delays, its switches and NICs.
 
 use super::server::{self, Servers};
-use super::switch::{self, SwitchSection};
+use super::switch::{self, SwitchSection, Usual};
+use super::topology_file::{self, FromFile};
 use crate::error::ExperimentError;
 use crate::kind::{Size, Span, Speed, Whole};
 use crate::reader::{Choice, Reader, keys_of};
 use crate::value::Table;
+use std::path::Path;
 use weft_fabric::{Bundle, Clos, Fabric, Link, Tiers};
 use weft_sim::PacketConfig;
 use weft_units::{Rate, Time};
@@ -19,6 +21,8 @@ pub(crate) struct FabricSection {
     pub(crate) switch: SwitchSection,
     pub(crate) packet: PacketConfig,
     pub(crate) servers: Servers,
+    /// What the user should know.
+    pub(crate) warning: Option<String>,
 }
 
 /// How many of anything: enough for any fabric, few enough that products stay countable.
@@ -53,7 +57,7 @@ pub(crate) fn names() -> Vec<&'static str> {
     TOPOLOGIES.iter().map(|topology| topology.name).collect()
 }
 
-/// The keys of `[fabric]` under the topology `name`.
+/// The keys of `[fabric]` under the topology `name`, or beside a file.
 pub(crate) fn keys(name: &str) -> Vec<String> {
     let choice = TOPOLOGIES.iter().find(|topology| topology.name == name);
     let own = choice.map(|choice| keys_of("fabric", choice, &())).unwrap_or_default();
@@ -61,20 +65,30 @@ pub(crate) fn keys(name: &str) -> Vec<String> {
     own.chain(["switch", "nic", "server"].map(str::to_owned)).collect()
 }
 
-/// Reads `[fabric]`.
-pub(crate) fn read(r: &mut Reader<'_>) -> Result<FabricSection> {
-    let mut clos = r.choose("topology", None, "kind of fabric", TOPOLOGIES, &())?;
-    check_links(r, &clos)?;
+/// Reads `[fabric]`; a topology file is looked for in `folder`.
+pub(crate) fn read(r: &mut Reader<'_>, folder: &Path) -> Result<FabricSection> {
+    let FromFile { mut clos, usual, warning } = match topology_file::read(r, folder)? {
+        Some(found) => found,
+        None => read_topology(r)?,
+    };
     let (nic_latency, packet) = r.section("nic", "network cards and packet sizes", read_nic)?;
     clos.nic_latency = nic_latency;
     let servers = r.section("server", "GPUs and NICs of a server", |r| server::read(r, &clos))?;
     let slowest = slowest(&clos);
-    let switch =
-        r.section("switch", "queues, marks and pauses", |r| switch::read(r, slowest, &packet))?;
+    let switch = r.section("switch", "queues, marks and pauses", |r| {
+        switch::read(r, slowest, &packet, &usual)
+    })?;
     clos.switch_latency = switch.latency;
     let fabric =
         Fabric::build(&clos).map_err(|e| r.wrong_here(format!("{e}; correct the counts")))?;
-    Ok(FabricSection { fabric, switch, packet, servers })
+    Ok(FabricSection { fabric, switch, packet, servers, warning })
+}
+
+/// The topology that the keys describe.
+fn read_topology(r: &mut Reader<'_>) -> Result<FromFile> {
+    let clos = r.choose("topology", None, "kind of fabric", TOPOLOGIES, &())?;
+    check_links(&clos).map_err(|what| r.wrong_here(format!("{what}; use smaller counts")))?;
+    Ok(FromFile { clos, usual: Usual::default(), warning: None })
 }
 
 /// The latency of a NIC, and packet sizes.
@@ -151,7 +165,8 @@ fn fat_tree(r: &mut Reader<'_>, _: &()) -> Result<Clos> {
     Ok(Clos { hosts_per_leaf: k / 2 * over, leaf_bundle, agg_bundle, ..tree })
 }
 
-fn clos(r: &mut Reader<'_>, _: &()) -> Result<Clos> {
+/// The keys of a folded Clos; any can be written in them.
+pub(super) fn clos(r: &mut Reader<'_>, _: &()) -> Result<Clos> {
     let tiers = r.get("tiers", Whole { min: 2, max: 3 }, Some(2), "2, or 3 with pods and cores")?;
     let leaves = r.get("leaves", COUNT, None, "leaf switches (in each pod)")?;
     let hosts = r.get("hosts_per_leaf", COUNT, None, "hosts under each leaf")?;
@@ -183,7 +198,8 @@ fn clos_pods(r: &mut Reader<'_>, leaves_per_pod: u32, below: Link) -> Result<(Ti
     Ok((Tiers::Three { pods, leaves_per_pod, aggs_per_pod, cores }, bundle))
 }
 
-fn check_links(r: &Reader<'_>, clos: &Clos) -> Result<()> {
+/// Whether there are few enough links.
+pub(super) fn check_links(clos: &Clos) -> std::result::Result<(), String> {
     let wide = |n: u32| u64::from(n);
     let leaves = wide(clos.pods()) * wide(clos.leaves_per_pod());
     let mids = wide(clos.pods()) * wide(clos.mids_per_pod());
@@ -195,7 +211,7 @@ fn check_links(r: &Reader<'_>, clos: &Clos) -> Result<()> {
     if links <= MAX_LINKS {
         return Ok(());
     }
-    Err(r.wrong_here(format!("{links} links are more than {MAX_LINKS}; use smaller counts")))
+    Err(format!("{links} links are more than {MAX_LINKS}"))
 }
 
 /// The lowest rate of any link.
@@ -216,7 +232,7 @@ pub(crate) fn box_keys() -> Vec<crate::reader::Asked> {
         }));
     };
     let mut r = Reader::rehearse("fabric.switch", &empty);
-    let _ = switch::read(&mut r, Rate::gbps(100), &packet);
+    let _ = switch::read(&mut r, Rate::gbps(100), &packet, &Usual::default());
     take("switch", &r);
     let mut r = Reader::rehearse("fabric.nic", &empty);
     let _ = read_nic(&mut r);

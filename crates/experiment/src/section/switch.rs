@@ -11,6 +11,7 @@ type Result<T> = std::result::Result<T, ExperimentError>;
 
 const KINDS: [&str; 2] = ["shared", "per-port"];
 const SHARED: usize = 0;
+const PER_PORT: usize = 1;
 const ALPHA: Number = Number { min: 0.001, max: 1_000.0 };
 
 /// What `[fabric.switch]` says.
@@ -24,17 +25,30 @@ pub(crate) struct SwitchSection {
     pub(crate) trim: TrimConfig,
 }
 
+/// What a topology file says of its switches; keys that are given go before.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Usual {
+    pub(crate) latency: Time,
+    /// Bytes of queue at every port, or why there is no such number; `None`: it says nothing.
+    pub(crate) queue: Option<std::result::Result<u64, String>>,
+}
+
 /// Reads `[fabric.switch]` of a fabric whose slowest link has `rate`.
-pub(crate) fn read(r: &mut Reader<'_>, rate: Rate, packet: &PacketConfig) -> Result<SwitchSection> {
+pub(crate) fn read(
+    r: &mut Reader<'_>,
+    rate: Rate,
+    packet: &PacketConfig,
+    usual: &Usual,
+) -> Result<SwitchSection> {
     let latency =
-        r.get("latency", Span::ANY, Some(Time::ZERO), "time in a switch besides queueing")?;
+        r.get("latency", Span::ANY, Some(usual.latency), "time in a switch besides queueing")?;
     let kind = r.get(
         "buffer_kind",
         OneOf(&KINDS),
-        Some(SHARED),
+        Some(if usual.queue.is_some() { PER_PORT } else { SHARED }),
         "\"shared\" by all ports of a switch, or \"per-port\"",
     )?;
-    let buffer = read_buffer(r, kind)?;
+    let buffer = read_buffer(r, kind, usual)?;
     let ecn = read_ecn(r, rate)?;
     let whole_packets = r.get(
         "whole_packets",
@@ -70,9 +84,15 @@ pub(crate) fn read(r: &mut Reader<'_>, rate: Rate, packet: &PacketConfig) -> Res
     Ok(SwitchSection { latency, switch, trims, trim })
 }
 
-fn read_buffer(r: &mut Reader<'_>, kind: usize) -> Result<Buffer> {
-    let bytes =
-        r.get("buffer", Size::SOME, Some(64_000_000), "memory of a switch, or of a port")?;
+fn read_buffer(r: &mut Reader<'_>, kind: usize, usual: &Usual) -> Result<Buffer> {
+    let size = match &usual.queue {
+        Some(Ok(bytes)) if kind == PER_PORT => *bytes,
+        Some(Err(what)) if kind == PER_PORT && !r.has("buffer") => {
+            return Err(r.wrong("buffer", what));
+        }
+        _ => 64_000_000,
+    };
+    let bytes = r.get("buffer", Size::SOME, Some(size), "memory of a switch, or of a port")?;
     let alpha = r.get(
         "buffer_alpha",
         ALPHA,

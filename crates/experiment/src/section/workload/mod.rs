@@ -10,7 +10,7 @@ mod trace_files;
 pub(crate) use job::{JobSource, What};
 pub(crate) use trace_files::TraceFiles;
 
-use super::options;
+use super::{options, read_text};
 use crate::error::{ExperimentError, Origin};
 use crate::experiment::digest;
 use crate::kind::{OneOf, Size, Span, Text};
@@ -19,8 +19,6 @@ use crate::section::server::Servers;
 use crate::traffic::{Ranks, Traffic};
 use crate::value::{Item, Table, Value};
 use placement::Placement;
-use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use weft_fabric::Fabric;
 use weft_units::Time;
@@ -152,16 +150,6 @@ fn read_file(r: &mut Reader<'_>, folder: &Path) -> Result<WorkloadSource> {
     let text = read_text(&path).map_err(|what| r.wrong("file", what))?;
     r.settle("file", path.to_string_lossy().into_owned());
     Ok(WorkloadSource::File { path, digest: digest(text.as_bytes()) })
-}
-
-/// The content of a workload file, or what is wrong with it.
-fn read_text(path: &Path) -> std::result::Result<String, String> {
-    let shown = path.display();
-    let bytes = fs::read(path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => format!("there is no file {shown}; correct the path"),
-        _ => format!("cannot read {shown}: {error}; correct the path"),
-    })?;
-    String::from_utf8(bytes).map_err(|_| format!("{shown} is not text; give another file"))
 }
 
 impl WorkloadSource {

@@ -1,0 +1,181 @@
+//! `[fabric] file`: another tool's topology file in place of `topology` and its counts.
+//!
+//! What the file holds is written out as the keys of `topology = "clos"` and read back from
+//! these. So a file is never more than they can say, is refused where they are, and a resolved
+//! experiment does not need it. What it says of switches becomes defaults of `[fabric.switch]`.
+
+use super::fabric::{TOPOLOGIES, check_links, clos as read_clos};
+use super::read_text;
+use super::switch::Usual;
+use crate::error::ExperimentError;
+use crate::kind::{Kind, Span, Speed, Text, size_text};
+use crate::reader::{Reader, keys_of};
+use crate::value::{Table, Value};
+use std::path::Path;
+use weft_fabric::import::{self, Htsim, Ns3, Topology};
+use weft_fabric::{Bundle, Clos, Link, Node, Tiers};
+
+/// The key.
+pub(crate) const KEY: &str = "file";
+
+/// A fabric, and what its file says beside it.
+pub(super) struct FromFile {
+    pub(super) clos: Clos,
+    pub(super) usual: Usual,
+    /// What the user should know.
+    pub(super) warning: Option<String>,
+}
+
+/// Whether `text` names a file rather than a topology, none of which has such a character.
+pub(crate) fn is_file(text: &str) -> bool {
+    text.contains(['.', '/'])
+}
+
+/// Reads `file`, which is looked for in `folder`; `None` if it is not given.
+pub(super) fn read(r: &mut Reader<'_>, folder: &Path) -> Result<Option<FromFile>, ExperimentError> {
+    let meaning = "a topology file of htsim or of ASTRA-sim's ns-3 backend; instead of topology";
+    let name = r.get(KEY, Text, Some(String::new()), meaning)?;
+    r.omit(KEY);
+    if name.is_empty() || r.is_rehearsal() {
+        return Ok(None);
+    }
+    r.beside(KEY, SAID, said_by_files());
+    let path = folder.join(&name);
+    let shown = path.display().to_string();
+    let found = load(&path).and_then(|topology| settle(&shown, &topology));
+    let (keys, from_file) = found.map_err(|what| r.wrong(KEY, what))?;
+    for (key, item) in keys.iter() {
+        r.settle(key, item.value.clone());
+    }
+    Ok(Some(from_file))
+}
+
+/// Why a key has no place beside a file.
+pub(crate) const SAID: &str = "stands beside file, which says it; remove one of them";
+
+/// The keys that a file takes the place of.
+pub(crate) fn said_by_files() -> impl Iterator<Item = String> {
+    let keys = TOPOLOGIES.iter().flat_map(|choice| keys_of("fabric", choice, &()));
+    ["topology".to_owned()].into_iter().chain(keys.map(|asked| asked.key))
+}
+
+/// What the file at `path` holds.
+///
+/// # Errors
+/// With one line that names the file.
+pub(crate) fn load(path: &Path) -> Result<Topology, String> {
+    let text = read_text(path)?;
+    import::read(&path.display().to_string(), &text).map_err(|error| error.0)
+}
+
+/// The fabric of the file `shown`, and the keys that say the same.
+///
+/// # Errors
+/// If there is none in it, or these keys cannot say it.
+fn settle(shown: &str, topology: &Topology) -> Result<(Table, FromFile), String> {
+    let Some(clos) = topology.clos() else {
+        return Err(format!("{shown}: {NO_SWITCHES}"));
+    };
+    let (keys, clos) = in_keys(clos).map_err(|what| format!("{shown}: {what}"))?;
+    let (usual, warning) = match topology {
+        Topology::Htsim(file) => (usual(shown, file), None),
+        Topology::Ns3(file) => {
+            (Usual::default(), renumbered(file).map(|what| format!("{shown}: {what}")))
+        }
+        Topology::Analytical(_) => (Usual::default(), None),
+    };
+    Ok((keys, FromFile { clos, usual, warning }))
+}
+
+/// Why an analytical network is no fabric, and what is.
+pub(crate) const NO_SWITCHES: &str = "a network of ASTRA-sim's analytical backend has no switches \
+    that packets could queue in; write topology with its counts instead of file, and what is \
+    within a server as gpus and scale_up of [fabric.server]";
+
+/// The keys of `[fabric]` that say `clos`, in the order in which they are read, and what they say.
+///
+/// # Errors
+/// If a value is out of the range of its key.
+pub(crate) fn in_keys(clos: &Clos) -> Result<(Table, Clos), String> {
+    let mut table = Table::new();
+    table.put("tiers", count(if clos.cores() == 0 { 2 } else { 3 }));
+    table.put("leaves", count(clos.leaves_per_pod()));
+    table.put("hosts_per_leaf", count(clos.hosts_per_leaf));
+    table.put("links_per_pair", count(clos.leaf_bundle.members));
+    put_link(&mut table, ["link", "delay"], clos.host_link);
+    put_link(&mut table, ["uplink", "uplink_delay"], clos.leaf_bundle.link);
+    match clos.tiers {
+        Tiers::Two { spines, .. } => table.put("spines", count(spines)),
+        Tiers::Three { pods, aggs_per_pod, cores, .. } => {
+            let Bundle { link, members } = clos.agg_bundle;
+            table.put("pods", count(pods));
+            table.put("aggs", count(aggs_per_pod));
+            table.put("cores", count(cores));
+            table.put("core_links_per_pair", count(members));
+            put_link(&mut table, ["core_link", "core_delay"], link);
+        }
+    }
+    check_links(clos).map_err(|what| format!("{what}; use a smaller file"))?;
+    read_back(&table)
+}
+
+/// `table` as the decoder of `clos` writes it out, below the name of that topology.
+fn read_back(table: &Table) -> Result<(Table, Clos), String> {
+    let mut r = Reader::root(table);
+    let read = read_clos(&mut r, &()).and_then(|clos| Ok((r.finish()?, clos)));
+    let (read, clos) = read.map_err(|error| format!("{}: {}", error.key(), error.what()))?;
+    let mut keys = Table::new();
+    keys.put("topology", "clos");
+    for (key, item) in read.iter() {
+        keys.set(key, item.clone());
+    }
+    Ok((keys, clos))
+}
+
+fn count(number: u32) -> Value {
+    Value::Int(i64::from(number))
+}
+
+fn put_link(table: &mut Table, [rate, delay]: [&str; 2], link: Link) {
+    table.put(rate, Speed.write(&link.rate));
+    table.put(delay, Span::SOME.write(&link.delay));
+}
+
+/// What htsim's file says of switches. Queues belong to ports there.
+fn usual(shown: &str, file: &Htsim) -> Usual {
+    let top = file.queues.len() - 1;
+    let tiers = file.queues.iter().enumerate();
+    let ports =
+        tiers.flat_map(|(tier, queues)| [Some(queues.down), (tier < top).then_some(queues.up)]);
+    let mut sizes: Vec<Option<u64>> = ports.flatten().collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let queue = match sizes[..] {
+        [None] => None,
+        [Some(bytes)] if bytes > 0 => Some(Ok(bytes)),
+        _ => Some(Err(odd_queues(shown, &sizes))),
+    };
+    Usual { latency: file.switch_latency.unwrap_or_default(), queue }
+}
+
+fn odd_queues(shown: &str, sizes: &[Option<u64>]) -> String {
+    let size = |size: &Option<u64>| size.map_or_else(|| "no size".to_owned(), size_text);
+    let sizes = sizes.iter().map(size).collect::<Vec<_>>().join(", ");
+    format!(
+        "missing; {shown} gives queues {sizes}, where all ports here have one; add it, for \
+             example buffer = \"100KB\""
+    )
+}
+
+/// What to say where the hosts of a file have other numbers here.
+pub(crate) fn renumbered(file: &Ns3) -> Option<String> {
+    let hosts = file.nodes.iter().enumerate().filter_map(|(node, is)| match is {
+        Node::Host(host) => Some((node, host.0)),
+        Node::Switch(_) => None,
+    });
+    let (rank, (node, host)) = (0..).zip(hosts).find(|(rank, (_, host))| rank != host)?;
+    Some(format!(
+        "hosts of a leaf are numbered together, so that its node {node}, rank {rank} of \
+         ASTRA-sim, is host-{host}; weft topology info lists all"
+    ))
+}

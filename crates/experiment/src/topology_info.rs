@@ -1,0 +1,235 @@
+//! `weft topology info`: what is in a topology file, and whether it can be a fabric.
+
+use crate::error::{ExperimentError, Origin};
+use crate::section::topology_file::{self, NO_SWITCHES};
+use crate::value::{Table, Value};
+use std::path::Path;
+use weft_fabric::import::{Analytical, Dimension, Ns3, Queues, Shape, Topology};
+use weft_fabric::{Bundle, Clos, Fabric, Link};
+
+/// Describes the topology file at `path` in JSON: `name`, `kind`, `hosts`, `switches`, `links`,
+/// `pods`, `tiers`, `levels`, `oversubscription`, `switch_latency_s`, `dimensions`, `nodes`,
+/// `in_order`, `fabric`, `remarks`, `problems`. Rates are bits per second, delays seconds, and
+/// what the file does not say is `false`; an analytical network has `hosts` and `dimensions` only.
+///
+/// # Errors
+/// If the file cannot be read, or is none of the kinds that are known.
+pub fn topology_info(path: &Path) -> Result<String, ExperimentError> {
+    let plain = |what: String| ExperimentError::new("", Origin::Unknown, what);
+    let topology = topology_file::load(path).map_err(plain)?;
+    let mut table = Table::new();
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    table.put("name", name.unwrap_or_default());
+    table.put("kind", kind(&topology));
+    match &topology {
+        Topology::Analytical(network) => put_network(&mut table, network),
+        Topology::Ns3(file) => put_fabric(&mut table, &topology, &file.clos).map_err(plain)?,
+        Topology::Htsim(file) => put_fabric(&mut table, &topology, &file.clos).map_err(plain)?,
+    }
+    Ok(Value::Table(table).to_json())
+}
+
+fn kind(topology: &Topology) -> &'static str {
+    match topology {
+        Topology::Ns3(_) => "ns-3",
+        Topology::Htsim(_) => "htsim",
+        Topology::Analytical(_) => "analytical",
+    }
+}
+
+/// A network without switches: what the other keys would say is not there.
+fn put_network(table: &mut Table, network: &Analytical) {
+    table.put("hosts", count(network.npus()));
+    for key in ["switches", "links", "pods"] {
+        table.put(key, count(0u32));
+    }
+    for key in ["tiers", "levels"] {
+        table.put(key, Vec::new());
+    }
+    table.put("oversubscription", false);
+    table.put("switch_latency_s", false);
+    let dimension = |dimension: &Dimension| {
+        let mut table = Table::new();
+        table.put("shape", shape(dimension.shape));
+        table.put("npus", count(dimension.npus));
+        table.put("rate_bps", count(dimension.rate().as_bps()));
+        table.put("latency_s", Value::Float(dimension.latency.as_secs_f64()));
+        Value::Table(table)
+    };
+    table.put("dimensions", network.dimensions.iter().map(dimension).collect::<Vec<_>>());
+    table.put("nodes", Vec::new());
+    table.put("in_order", true);
+    table.put("fabric", Table::new());
+    table.put("remarks", Vec::new());
+    table.put("problems", vec![Value::from(NO_SWITCHES)]);
+}
+
+fn shape(shape: Shape) -> &'static str {
+    match shape {
+        Shape::Ring => "ring",
+        Shape::Switch => "switch",
+        Shape::FullyConnected => "fully connected",
+    }
+}
+
+fn put_fabric(table: &mut Table, topology: &Topology, clos: &Clos) -> Result<(), String> {
+    let (queues, latency, ns3) = match topology {
+        Topology::Htsim(file) => (&file.queues[..], file.switch_latency, None),
+        Topology::Ns3(file) => (&[][..], None, Some(file)),
+        Topology::Analytical(_) => (&[][..], None, None),
+    };
+    put_tiers(table, clos, queues);
+    table.put("oversubscription", share(oversubscription(clos)));
+    table.put("switch_latency_s", share(latency.map(|latency| latency.as_secs_f64())));
+    table.put("dimensions", Vec::new());
+    let renumbered = ns3.and_then(topology_file::renumbered);
+    table.put("nodes", ns3.map(nodes).transpose()?.unwrap_or_default());
+    table.put("in_order", renumbered.is_none());
+    let (keys, problems) = match topology_file::in_keys(clos) {
+        Ok((keys, _)) => (keys, Vec::new()),
+        Err(what) => (Table::new(), vec![Value::from(what)]),
+    };
+    table.put("fabric", keys);
+    let lone = (ns3.is_some() && alone(clos)).then(|| LONE.to_owned());
+    let remarks = renumbered.into_iter().chain(lone).map(Value::from);
+    table.put("remarks", remarks.collect::<Vec<_>>());
+    table.put("problems", problems);
+    Ok(())
+}
+
+/// Switches and links, tier by tier; `queues` may lack those of upper tiers.
+fn put_tiers(table: &mut Table, clos: &Clos, queues: &[Queues]) {
+    let (tiers, levels) = (tiers(clos), levels(clos));
+    table.put("hosts", count(clos.hosts()));
+    table.put("switches", count(tiers.iter().map(|tier| tier.switches).sum::<u64>()));
+    table.put("links", count(levels.iter().map(|level| level.links).sum::<u64>()));
+    table.put("pods", count(clos.pods()));
+    let queues = queues.iter().copied().chain(std::iter::repeat(Queues::default()));
+    let rows = tiers.iter().zip(queues).map(|(tier, queues)| tier.to_value(queues));
+    table.put("tiers", rows.collect::<Vec<_>>());
+    table.put("levels", levels.iter().map(Level::to_value).collect::<Vec<_>>());
+}
+
+const LONE: &str = "one switch connects all hosts; the spine above it is there for form, and no \
+                    route uses it";
+
+/// Whether all hosts are under one leaf.
+fn alone(clos: &Clos) -> bool {
+    clos.pods() * clos.leaves_per_pod() == 1
+}
+
+/// What each node of the file is called here.
+fn nodes(file: &Ns3) -> Result<Vec<Value>, String> {
+    let fabric = Fabric::build(&file.clos).map_err(|error| error.0)?;
+    Ok(file.nodes.iter().map(|node| Value::from(fabric.name(*node))).collect())
+}
+
+/// The switches of a tier.
+struct Tier {
+    name: &'static str,
+    switches: u64,
+    down: u64,
+    up: u64,
+    /// Capacity below over capacity above, of a switch; `None` where nothing has to go up.
+    ratio: Option<f64>,
+}
+
+fn tiers(clos: &Clos) -> Vec<Tier> {
+    let wide = u64::from;
+    let pods = wide(clos.pods());
+    let (leaves, mids) = (wide(clos.leaves_per_pod()), wide(clos.mids_per_pod()));
+    let (low, high) = (clos.leaf_bundle, clos.agg_bundle);
+    let leaf = Tier {
+        name: "leaf",
+        switches: pods * leaves,
+        down: wide(clos.hosts_per_leaf),
+        up: mids * wide(low.members),
+        ratio: None,
+    };
+    let down = leaves * wide(low.members);
+    let leaf_ratio = ratio(leaf.down, clos.host_link, leaf.up, low);
+    let leaf = Tier { ratio: (!alone(clos)).then_some(leaf_ratio), ..leaf };
+    if clos.cores() == 0 {
+        return vec![leaf, Tier { name: "spine", switches: mids, down, up: 0, ratio: None }];
+    }
+    let up = wide(clos.cores_per_plane()) * wide(high.members);
+    let mid_ratio = (pods > 1).then(|| ratio(down, low.link, up, high));
+    let (switches, below) = (wide(clos.cores()), pods * wide(high.members));
+    vec![
+        leaf,
+        Tier { name: "aggregation", switches: pods * mids, down, up, ratio: mid_ratio },
+        Tier { name: "core", switches, down: below, up: 0, ratio: None },
+    ]
+}
+
+fn ratio(down: u64, below: Link, up: u64, above: Bundle) -> f64 {
+    let capacity = |links: u64, link: Link| links as f64 * link.rate.as_bps() as f64;
+    capacity(down, below) / capacity(up, above.link)
+}
+
+/// What hosts can send over what leaves the narrowest of leaves and pods; `None` of one leaf.
+fn oversubscription(clos: &Clos) -> Option<f64> {
+    let mut all = 1.0;
+    let ratios = tiers(clos).into_iter().filter_map(|tier| tier.ratio);
+    let above = ratios.map(|ratio| {
+        all *= ratio;
+        all
+    });
+    above.reduce(f64::max)
+}
+
+impl Tier {
+    fn to_value(&self, queues: Queues) -> Value {
+        let mut table = Table::new();
+        table.put("name", self.name);
+        table.put("switches", count(self.switches));
+        table.put("ports_down", count(self.down));
+        table.put("ports_up", count(self.up));
+        table.put("oversubscription", share(self.ratio));
+        table.put("queue_down", queues.down.map_or(Value::Bool(false), count));
+        table.put("queue_up", queues.up.map_or(Value::Bool(false), count));
+        Value::Table(table)
+    }
+}
+
+/// The links between two tiers.
+struct Level {
+    ends: [&'static str; 2],
+    links: u64,
+    bundle: Bundle,
+}
+
+fn levels(clos: &Clos) -> Vec<Level> {
+    let tiers = tiers(clos);
+    let hosts = Bundle { link: clos.host_link, members: 1 };
+    let bundles = [hosts, clos.leaf_bundle, clos.agg_bundle];
+    let below = ["host", tiers[0].name, tiers[1].name];
+    let level = |((tier, bundle), below): ((&Tier, Bundle), &'static str)| Level {
+        ends: [below, tier.name],
+        links: tier.switches * tier.down,
+        bundle,
+    };
+    tiers.iter().zip(bundles).zip(below).map(level).collect()
+}
+
+impl Level {
+    fn to_value(&self) -> Value {
+        let mut table = Table::new();
+        table.put("ends", self.ends.map(Value::from).to_vec());
+        table.put("links", count(self.links));
+        table.put("per_pair", count(self.bundle.members));
+        table.put("rate_bps", count(self.bundle.link.rate.as_bps()));
+        table.put("delay_s", Value::Float(self.bundle.link.delay.as_secs_f64()));
+        Value::Table(table)
+    }
+}
+
+/// Counts beyond what JSON readers can hold are as large as they can be.
+fn count(number: impl Into<u64>) -> Value {
+    Value::Int(i64::try_from(number.into()).unwrap_or(i64::MAX))
+}
+
+/// A number that may not be known.
+fn share(number: Option<f64>) -> Value {
+    number.map_or(Value::Bool(false), Value::Float)
+}
