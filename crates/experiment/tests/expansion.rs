@@ -270,7 +270,7 @@ fn the_catalogue_lists_what_the_decoder_takes() {
 }
 
 fn is_congestion(name: &str) -> bool {
-    ["dctcp", "fixed-rate", "swift", "mp-rdma"].contains(&name)
+    ["dctcp", "dctcp-rate", "fixed-rate", "swift", "mp-rdma"].contains(&name)
 }
 
 /// A table is never a valid value, so a known key is blamed for it, an unknown one as such.
