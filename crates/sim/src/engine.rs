@@ -180,8 +180,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
         Ok(())
     }
 
-    /// Nearly all events are arrivals, and most of the others tell of a transmission: asking for
-    /// these two in turn is easier to predict than a jump to one of all classes.
+    /// Nearly all events are arrivals, and most of the others tell of a transmission.
     #[inline(always)]
     fn handle(&mut self, event: Event) {
         let target = event.target();
@@ -195,6 +194,15 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             }
             return;
         }
+        self.handle_rare(event);
+    }
+
+    /// By itself, so that the compiler leaves the two questions above alone, which are easier to
+    /// predict than a jump to one of all classes, and keeps packets in registers.
+    #[inline(never)]
+    fn handle_rare(&mut self, event: Event) {
+        let target = event.target();
+        let id = target.id();
         match target.class() {
             Class::Arrive | Class::Transmitted => unreachable!("handled above"),
             Class::Start => self.start_flow(id),

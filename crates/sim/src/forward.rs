@@ -167,6 +167,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     fn relay(&mut self, switch: OwnSwitch, ingress: OutPort, mut packet: Packet) {
         let Switch { id, shift, salt } = self.switches[switch];
         let group = self.config.fabric.next_hops(id, packet.dst());
+        if group.count == 1 {
+            self.expect(packet.flow, packet.is(flag::CONTROL));
+        }
         let port = if packet.is(flag::PINNED) {
             let port = group.pinned(packet.path());
             packet.route = packet.path().swapped().0;

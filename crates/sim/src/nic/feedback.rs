@@ -1,5 +1,6 @@
 //! What comes back: data at its receiver, answers at their sender, timers.
 
+use super::flow::Stage;
 use crate::cut::OwnHost;
 use crate::engine::Engine;
 use crate::event::{Class, Event, Packet, ReceiverId, flag};
@@ -8,9 +9,29 @@ use crate::queue::EventQueue;
 use weft_balance::plan::{Route, Trouble};
 use weft_balance::steer::{Feedback, Steering, TimeOut};
 use weft_transport::{AckInfo, Acknowledged, Loss, Reply, Sender};
+use weft_units::prefetch::prefetch;
 use weft_units::{HostId, Time};
 
+/// With more queue pairs than this, what packets need of them is out of the cache when they reach
+/// their hosts.
+const MANY: usize = 1 << 13;
+
 impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
+    /// A packet is on its way down to its host, which may be of another domain: has the cache
+    /// fetch its queue pair.
+    #[inline(always)]
+    pub(crate) fn expect(&self, flow: u32, control: bool) {
+        if self.senders.len() <= MANY {
+            return;
+        }
+        let id = ReceiverId(flow);
+        if !control && let Some(flow) = self.receivers[id.domain()].get(id.number()) {
+            prefetch(flow);
+        } else if control && let Some(flow) = self.senders.get(flow as usize) {
+            flow.prefetch();
+        }
+    }
+
     /// A data packet has reached its host.
     #[inline(always)]
     pub(crate) fn receive(&mut self, host: OwnHost, packet: Packet) {
@@ -30,10 +51,10 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             self.totals.reordered += 1;
             self.totals.reorder_distance += u64::from(behind);
         }
-        let arrival = flow.receiver.on_data(self.now, packet.seq);
+        let (arrival, done) = flow.receiver.on_data_done(self.now, packet.seq);
         if arrival.accepted {
             self.life.sign(self.now);
-            if flow.receiver.is_done() {
+            if done {
                 let bytes = flow.bytes;
                 self.piece_received(message, bytes);
             }
@@ -73,14 +94,14 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     pub(crate) fn answered(&mut self, host: OwnHost, packet: Packet) {
         let flow = &mut self.senders[packet.flow as usize];
         flow.note_answer();
-        if flow.sender.is_done() {
+        if flow.is_done() {
             return self.retire_if_over(packet.flow);
         }
         if packet.is(flag::NACK) {
             return self.nacked(host, packet);
         }
         let rtt = flow.rtt(self.now, packet.seq);
-        let learnt = flow.sender.on_ack(self.now, packet.seq, packet.aux);
+        let (learnt, done) = flow.sender.on_ack_done(self.now, packet.seq, packet.aux);
         self.learn(&packet, rtt, learnt);
         let flow = &mut self.senders[packet.flow as usize];
         if !flow.plain {
@@ -97,7 +118,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 departures.forget_below(packet.aux);
             }
         }
-        self.go_on(host, packet.flow);
+        self.go_on(host, packet.flow, done);
     }
 
     /// Passes on to congestion control what an acknowledgement taught, `rtt` after its packet left.
@@ -121,8 +142,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
 
     /// Closes queue pair `id` if it is done; else it sends if its window has opened.
     #[inline(always)]
-    fn go_on(&mut self, host: OwnHost, id: u32) {
-        if self.senders[id as usize].is_done() {
+    fn go_on(&mut self, host: OwnHost, id: u32, done: bool) {
+        if done {
             self.close_flow(host, id);
         } else {
             self.rejoin(id);
@@ -160,7 +181,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let rtt = flow.rtt(self.now, packet.seq);
         self.reroute(host, packet.flow, Trouble::Nack);
         self.learn(&packet, rtt, learnt);
-        self.go_on(host, packet.flow);
+        let done = self.senders[packet.flow as usize].sender.is_done();
+        self.go_on(host, packet.flow, done);
     }
 
     /// Asks the planner for a way around.
@@ -177,7 +199,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     pub(crate) fn flow_timer(&mut self, id: u32) {
         let rto = self.config.transport.rto;
         let flow = &mut self.senders[id as usize];
-        if flow.sender.is_done() {
+        if flow.is_done() {
             flow.timed = false;
             return;
         }
@@ -205,7 +227,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     #[cold]
     fn close_flow(&mut self, host: OwnHost, id: u32) {
         let flow = &mut self.senders[id as usize];
-        (flow.steering, flow.plain) = (Steering::Fixed, true);
+        (flow.stage, flow.steering, flow.plain) = (Stage::Done, Steering::Fixed, true);
         flow.sender = Sender::done();
         flow.departures = None;
         let (message, bytes) = (flow.message, flow.bytes);

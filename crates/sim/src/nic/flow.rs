@@ -17,13 +17,13 @@ use weft_units::{HostId, Time};
 #[repr(C, align(64))]
 pub(crate) struct SendFlow {
     pub(super) sender: Sender,
+    /// How many; zero if all are symbols of a code, each as large as the last one.
     pub(super) packets: u32,
     /// In its host's round.
     pub(super) queued: bool,
     /// A `Start` event will bring it back: it has not started yet, or it is paced.
     pub(super) waiting: bool,
-    /// Has entered its NIC's round once.
-    pub(super) started: bool,
+    pub(super) stage: Stage,
     /// A `Timer` event is under way.
     pub(super) timed: bool,
     pub(super) congestion: Congestion,
@@ -34,7 +34,7 @@ pub(crate) struct SendFlow {
     /// The receiving half.
     pub(super) receiver: ReceiverId,
     pub(super) src: OwnHost,
-    /// Payload of the last packet; all others are full.
+    /// Payload of the last packet; all before it are full.
     pub(super) last_payload: u16,
     /// All packets take `route`, whatever `steering` is, and nobody wants round-trip times: what
     /// comes below is of no interest.
@@ -53,6 +53,16 @@ pub(crate) struct SendFlow {
     pub(super) bytes: u64,
 }
 
+/// Where a queue pair is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Has not entered its NIC's round yet.
+    New,
+    Started,
+    /// All is acknowledged.
+    Done,
+}
+
 /// More unanswered packets are not counted, so that a queue pair which has had so many keeps its
 /// place for good: it is large, and large ones are few.
 const MANY: u8 = u8::MAX;
@@ -68,9 +78,7 @@ impl SendFlow {
     }
     #[inline(always)]
     pub(super) fn may_send(&self) -> bool {
-        !self.waiting
-            && self.sender.has_work()
-            && self.sender.in_flight() < self.congestion.window()
+        !self.waiting && self.sender.has_work_below(self.congestion.window())
     }
     /// How many packets the window lets out now.
     #[inline(always)]
@@ -79,10 +87,7 @@ impl SendFlow {
     }
     #[inline(always)]
     pub(super) fn payload(&self, seq: u32, mtu: u32) -> u32 {
-        if self.sender.is_rateless() {
-            return self.bytes.min(u64::from(mtu)) as u32;
-        }
-        if seq + 1 == self.packets { u32::from(self.last_payload) } else { mtu }
+        if seq + 1 >= self.packets { u32::from(self.last_payload) } else { mtu }
     }
     /// Packet `seq` leaves, when `in_flight` were out before it: by which route?
     #[inline(always)]
@@ -114,7 +119,7 @@ impl SendFlow {
         prefetch(&self.congestion);
     }
     pub(crate) fn is_done(&self) -> bool {
-        self.sender.is_done()
+        self.stage == Stage::Done
     }
     /// Whether nothing in the network or the round names it any more, so that another may have its
     /// place. A timer that is under way will be the other one's: it comes no later than that one

@@ -23,7 +23,7 @@ use crate::engine::Engine;
 use crate::event::{Class, Event, Packet, flag};
 use crate::ports::{Ports, Ready};
 use crate::queue::EventQueue;
-use flow::stretched;
+use flow::{Stage, stretched};
 use std::collections::VecDeque;
 use weft_balance::plan::Planner;
 use weft_fabric::PathId;
@@ -88,7 +88,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// Puts a new queue pair into its NIC's round: at the end, or anywhere if so configured.
     fn enter_round(&mut self, id: u32) {
         let flow = &mut self.senders[id as usize];
-        (flow.waiting, flow.queued, flow.started) = (false, true, true);
+        (flow.waiting, flow.queued, flow.stage) = (false, true, Stage::Started);
         flow.due = self.now;
         let host = &mut self.hosts[flow.src];
         let len = host.round.len();
@@ -117,7 +117,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     pub(crate) fn start_flow(&mut self, id: u32) {
         let flow = &mut self.senders[id as usize];
         let host = flow.src;
-        if !flow.started {
+        if flow.stage == Stage::New {
             self.enter_round(id);
             return self.wake_later(host);
         }

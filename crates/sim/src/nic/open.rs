@@ -1,6 +1,6 @@
 //! New queue pairs: how many, at what rate, from when on.
 
-use super::flow::{ReceiveFlow, SendFlow, packets_of, parts, stretched};
+use super::flow::{ReceiveFlow, SendFlow, Stage, packets_of, parts, stretched};
 use crate::cut::OwnHost;
 use crate::engine::Engine;
 use crate::event::{Class, Event, ReceiverId, Target};
@@ -31,7 +31,12 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     fn open_flow(&mut self, host: OwnHost, piece: Piece, subflow: u32) {
         let config = self.config;
         let packets = packets_of(config, piece.bytes);
-        let before_last = u64::from(packets - 1) * u64::from(config.packet.mtu);
+        let sender = Sender::new(&config.transport.recovery, packets);
+        let mtu = u64::from(config.packet.mtu);
+        let (packets, last_payload) = match sender.is_rateless() {
+            true => (0, piece.bytes.min(mtu)),
+            false => (packets, piece.bytes - u64::from(packets - 1) * mtu),
+        };
         let name = Draw::new(config.seed, "flow-key");
         let key = name.at(u64::from(piece.message.0), u64::from(piece.part));
         // The parts of a piece have its addresses, and random numbers of their own.
@@ -50,7 +55,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let delay = piece.delay + self.start_delay(gap, own);
         let plain = steering.is_fixed() && !is_timed;
         let flow = SendFlow {
-            sender: Sender::new(&config.transport.recovery, packets),
+            sender,
             congestion,
             steering,
             route: piece.route,
@@ -60,11 +65,11 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             receiver,
             message: SendingId(piece.tag),
             packets,
-            last_payload: (piece.bytes - before_last) as u16,
+            last_payload: last_payload as u16,
             plain,
             queued: false,
             waiting: true,
-            started: false,
+            stage: Stage::New,
             timed: free.is_some_and(|place| self.senders[place as usize].timed),
             out: 0,
             shaken: false,

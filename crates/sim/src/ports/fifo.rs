@@ -83,7 +83,7 @@ impl FifoPorts {
         self.losses.add(packet);
     }
 
-    /// Appends `packet` to a queue that has room, and tells its arrival.
+    /// Appends a packet of a NIC, which always has room, and tells its arrival.
     #[inline(always)]
     fn append<Q: EventQueue>(
         &mut self,
@@ -94,14 +94,10 @@ impl FifoPorts {
     ) {
         let fifo = &mut self.ports[port];
         let size = fifo.line.wire.time(u32::from(packet.size));
-        fifo.free_at = fifo.free_at.max(now) + size;
-        fifo.peak = fifo.peak.max(fifo.free_at - now);
-        fifo.bytes += u64::from(packet.size);
-        fifo.packets += 1;
+        fifo.append(now, size, packet, agenda);
         if let Some(whole) = &mut self.whole {
             whole.join(port, fifo.free_at, size);
         }
-        agenda.arrive(fifo.free_at + fifo.line.delay, fifo.exit, packet);
     }
 }
 
@@ -117,6 +113,22 @@ impl Fifo {
             limits,
             told: false,
         }
+    }
+    /// Appends `packet`, of serialisation time `size`, to a queue that has room, and tells its
+    /// arrival.
+    #[inline(always)]
+    fn append<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        size: Time,
+        packet: Packet,
+        agenda: &mut Agenda<Q>,
+    ) {
+        self.free_at = self.free_at.max(now) + size;
+        self.peak = self.peak.max(self.free_at - now);
+        self.bytes += u64::from(packet.size);
+        self.packets += 1;
+        agenda.arrive(self.free_at + self.line.delay, self.exit, packet);
     }
     #[inline(always)]
     fn backlog(&self, now: Time) -> Time {
@@ -134,7 +146,7 @@ impl Ports for FifoPorts {
         mut packet: Packet,
         agenda: &mut Agenda<Q>,
     ) {
-        let fifo = &self.ports[port];
+        let fifo = &mut self.ports[port];
         let limits = &self.limits[fifo.limits as usize];
         let backlog = match &mut self.whole {
             None => fifo.backlog(now),
@@ -160,7 +172,10 @@ impl Ports for FifoPorts {
             packet.to |= flag::MARKED;
             self.records[port].mark();
         }
-        self.append(now, port, packet, agenda);
+        fifo.append(now, size, packet, agenda);
+        if let Some(whole) = &mut self.whole {
+            whole.join(port, fifo.free_at, size);
+        }
     }
 
     #[inline(always)]

@@ -84,6 +84,13 @@ macro_rules! recoveries {
             pub fn in_flight(&self) -> u32 {
                 match self { $(Sender::$Recovery(half) => half.in_flight()),* }
             }
+            /// Whether there is something to send that a window of so many packets lets out.
+            #[inline(always)]
+            pub fn has_work_below(&self, window: u32) -> bool {
+                match self {
+                    $(Sender::$Recovery(half) => half.has_work() && half.in_flight() < window),*
+                }
+            }
             /// As [`SendHalf::is_done`].
             #[inline(always)]
             pub fn is_done(&self) -> bool {
@@ -97,7 +104,21 @@ macro_rules! recoveries {
             /// As [`SendHalf::on_ack`].
             #[inline(always)]
             pub fn on_ack(&mut self, now: Time, seq: u32, cumulative: u32) -> Acknowledged {
-                match self { $(Sender::$Recovery(half) => half.on_ack(now, seq, cumulative)),* }
+                self.on_ack_done(now, seq, cumulative).0
+            }
+            /// As [`SendHalf::on_ack`], and whether everything is acknowledged now.
+            #[inline(always)]
+            pub fn on_ack_done(
+                &mut self,
+                now: Time,
+                seq: u32,
+                cumulative: u32,
+            ) -> (Acknowledged, bool) {
+                match self {
+                    $(Sender::$Recovery(half) => {
+                        (half.on_ack(now, seq, cumulative), half.is_done())
+                    })*
+                }
             }
             /// As [`SendHalf::on_nack`].
             pub fn on_nack(
@@ -141,7 +162,14 @@ macro_rules! recoveries {
             /// As [`ReceiveHalf::on_data`].
             #[inline(always)]
             pub fn on_data(&mut self, now: Time, seq: u32) -> Arrival {
-                match self { $(Receiver::$Recovery(half) => half.on_data(now, seq)),* }
+                self.on_data_done(now, seq).0
+            }
+            /// As [`ReceiveHalf::on_data`], and whether everything is here now.
+            #[inline(always)]
+            pub fn on_data_done(&mut self, now: Time, seq: u32) -> (Arrival, bool) {
+                match self {
+                    $(Receiver::$Recovery(half) => (half.on_data(now, seq), half.is_done())),*
+                }
             }
             /// As [`ReceiveHalf::on_trimmed`].
             pub fn on_trimmed(&mut self, now: Time, seq: u32) -> Arrival {
