@@ -11,7 +11,8 @@ quietly = $(1) > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; 
 DEMO   := fig2 fig3 fig4-all-to-all-short fig4-ring-short fig4-ring-long
 PAPER  := experiments/ethereal-2024
 
-.PHONY: help demo paper-000 paper-000-as-coded paper-001 paper-001-single-link paper-002 paper-002-as-coded paper-002-quick \
+.PHONY: help demo paper-000 paper-000-as-coded paper-001 paper-001-single-link \
+	paper-002 paper-002-as-coded paper-002-quick \
 	test check bench bench-large build lint unit system-packages clean
 
 help:  ## what can be made

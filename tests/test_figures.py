@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft import axes, measured, palette, quantities, selection, stats, tables
+from weft import axes, measured, palette, quantities, selection, stats, tables, usual
 from weft.charts import Axis, Bars, Curve, Lines, Panel
 from weft.groups import group
 
@@ -66,7 +66,7 @@ def test_table_compares_pairs_of_seeds() -> None:
     """Ethereal takes 1/2 and 1/4 of ECMP's time: -62.5 % on average."""
     table = tables.summarise(group(TWO))
     ecmp, ethereal = table.sections[0].lines
-    assert ethereal.cells[2].text == f"{tables.MINUS}62.5 %"
+    assert ethereal.cells[2].text == f"{usual.MINUS}62.5 %"
     assert ecmp.cells[2].text == "0.0 %"
     assert ecmp.cells[0].value == pytest.approx(3e-5)
     assert ecmp.cells[0].text == "30.00 ± 127 µs"

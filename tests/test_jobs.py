@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -134,3 +135,133 @@ def test_a_trace_that_is_cut_off_is_diagnosed(weft: Weft, tmp_path: Path) -> Non
     done = weft("trace", "info", tmp_path / "nothing")
     assert done.returncode == 2
     assert "there is neither a file" in done.stderr
+
+
+def test_a_job_within_a_server_has_a_report(weft: Weft, tmp_path: Path) -> None:
+    """ASTRA-sim's regression: no message crosses the fabric, so no figure speaks of messages."""
+    file = Path(__file__).parent.parent / "experiments" / "astra-sim" / "regression.toml"
+    done = weft("run", file, "-o", tmp_path, "-q", "--set", "report.columns=[]")
+    assert done.returncode == 0, done.stderr
+    (row,) = pl.read_parquet(tmp_path / "runs.parquet").rows(named=True)
+    assert round(row["cct_s"] * 1e9, 6) == 117_780
+    assert (row["collectives"], row["messages"]) == (1, 0)
+    assert row["busbw_gb_s"] == pytest.approx(2**20 * 14 / 8 / 117_780)
+    assert sorted(path.name for path in (tmp_path / "plots").glob("*.png")) == [
+        "regression-cct.png"
+    ]
+    assert "117.8 µs" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_skewed_all_to_all(weft: Weft) -> None:
+    """Sends as much as an equal one, more of it to some; a bad skew is one line."""
+    words = ("compare", "--fabric", FABRIC, "--schemes", "ecmp,spray", "--workload")
+    equal = rows(weft, *words, "all-to-all:size=100KB")
+    skewed = rows(weft, *words, "all-to-all:size=100KB,skew=1.5")
+    for before, after in zip(equal, skewed, strict=True):
+        assert after["payload_bytes"] == before["payload_bytes"]
+        assert after["cct_s"] > 2 * before["cct_s"]
+        assert after["slowdown"] >= 1
+    for wrong in ("5", "much", "-1"):
+        done = weft(*words, f"all-to-all:size=100KB,skew={wrong}")
+        assert done.returncode == 2
+        assert "workload.skew" in done.stderr
+        assert len(done.stderr.strip().splitlines()) == 1
+
+
+TRAINING = "gpt2-small:ranks=8,layers=2,tensor=2,global_batch=8"
+
+
+def test_the_table_shows_what_matters_of_a_job(weft: Weft) -> None:
+    """Bus bandwidth of collectives, exposed communication of trainings, neither of messages."""
+    words = ("compare", "--fabric", FABRIC, "--schemes", "ecmp", "-q", "--workload")
+    collective = weft(*words, "all-reduce:size=1MB").stdout
+    assert "busbw" in collective
+    assert "exposed" not in collective
+    (row,) = rows(weft, *words, "all-reduce:size=1MB")
+    assert f"{row['busbw_gb_s']:.4g} GB/s" in collective
+    training = weft(*words, TRAINING).stdout
+    assert "iteration" in training
+    assert "busbw" not in training
+    (row,) = rows(weft, *words, TRAINING)
+    assert f"({100 * row['exposed_s'] / row['cct_s']:.0f} %)" in training
+    messages = weft(*words, "ring:size=1MB").stdout
+    assert not {"busbw", "exposed", "iteration"} & set(messages.split())
+
+
+def test_a_chosen_bandwidth_is_no_time(weft: Weft, tmp_path: Path) -> None:
+    """Its column ends as those of times do."""
+    fabric = 'topology = "leaf-spine"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4'
+    job = 'collective = "all-reduce"\nsize = "1MB"'
+    report = 'columns = ["busbw_gb_s", "exposed_s"]'
+    path = tmp_path / "job.toml"
+    path.write_text(
+        f"[fabric]\n{fabric}\n[workload]\n{job}\n[balance]\nscheme = 'ecmp'\n[report]\n{report}\n"
+    )
+    done = weft("run", path, "-q")
+    assert done.returncode == 0, done.stderr
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("ecmp")]
+    assert "GB/s" in line
+    assert line.endswith("µs")
+
+
+def test_a_report_has_the_times_of_collectives(weft: Weft, tmp_path: Path) -> None:
+    """A panel for each kind, a bar for each scheme, and how to get a timeline."""
+    words = ("compare", "--fabric", FABRIC, "--schemes", "ecmp,spray", "-o", tmp_path, "-q")
+    assert weft(*words, "--workload", TRAINING).returncode == 0
+    assert (tmp_path / "plots" / "compare-collectives-1.svg").exists()
+    page = (tmp_path / "report.html").read_text()
+    figures = re.search(r"^const figures = (.*);$", page, re.MULTILINE)
+    assert figures is not None
+    panels = json.loads(figures[1])["compare-collectives-1"]
+    table = pl.read_parquet(tmp_path / "collectives.parquet").filter(pl.col("run") == 1)
+    kinds = {f"{one}, {group}" for one, group in table.select("operation", "group").iter_rows()}
+    assert {panel["title"] for panel in panels} == kinds
+    for panel in panels:
+        assert [bar["name"] for bar in panel["data"]] == ["ecmp", "spray"]
+        operation, group = panel["title"].split(", ")
+        mine = table.filter((pl.col("operation") == operation) & (pl.col("group") == group))
+        unit = {"[µs]": 1e6, "[ms]": 1e3}[panel["layout"]["yaxis"]["title"]["text"].split()[1]]
+        mean = mine["time_s"].mean()
+        assert isinstance(mean, float)
+        assert panel["data"][1]["y"][0] == pytest.approx(mean * unit)
+    assert "<code>--timeline</code>" in page
+    assert weft(*words, "--workload", "ring:size=1MB").returncode == 0
+    assert not (tmp_path / "plots" / "compare-collectives-1.svg").exists()
+    assert "--timeline" not in (tmp_path / "report.html").read_text()
+
+
+def test_a_list_of_communications_is_a_trace(weft: Weft, tmp_path: Path) -> None:
+    """Though its name ends as that of a list of flows does."""
+    path = tmp_path / "list.csv"
+    head = "comm_type,comm_group,comm_group_size,msg_size,stage,dst,src,additional,_elapsed_time"
+    path.write_text(f"{head}\nCommType.all_reduce,CommGroup.all,8,1000000,one,None,None,,None\n")
+    words = ("compare", "--fabric", FABRIC, "--schemes", "ecmp", "--workload")
+    (row,) = rows(weft, *words, path)
+    assert (row["workload"], row["collectives"]) == ("list.csv", 1)
+    done = weft("run", path, "--schemes", "ecmp")
+    assert done.returncode == 2
+    assert 'write trace = "list.csv" instead' in done.stderr
+
+
+def test_short_forms_take_the_options_of_every_algorithm(weft: Weft) -> None:
+    """As an experiment file does."""
+    words = ("compare", "--fabric", FABRIC, "--schemes", "ecmp", "--workload")
+    tree = "all-reduce:algorithm=double-binary-tree,size=1MB,trees="
+    one, two = (rows(weft, *words, f"{tree}{trees}")[0]["cct_s"] for trees in (1, 2))
+    assert one > two
+    at_once = rows(weft, *words, "all-reduce:algorithm=direct,size=1MB")[0]["max_qps"]
+    few = rows(weft, *words, "all-reduce:algorithm=direct,window=2,size=1MB")[0]["max_qps"]
+    assert few < at_once
+
+
+def test_a_trace_of_more_ranks_than_there_are_gpus(weft: Weft, tmp_path: Path) -> None:
+    """One line, whatever tells how many there are."""
+    words = ("compare", "--fabric", FABRIC, "--schemes", "ecmp", "--workload")
+    head = "comm_type,comm_group,comm_group_size,msg_size,stage,dst,src,additional,_elapsed_time"
+    line = "CommType.all_reduce,CommGroup.all,16,1000,one,None,None,,None"
+    path = tmp_path / "list.csv"
+    path.write_text(f"[rank0 ~ rank15]\n{head}\n{line}\n")
+    done = weft(*words, path)
+    assert done.returncode == 2, done.stderr
+    assert "has 16 ranks, more than the 8 GPUs" in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -219,7 +219,7 @@ def test_the_examples_of_the_guide_are_good() -> None:
                 inputs.from_dict(experiment, "guide")
         else:
             assert len(inputs.from_dict(experiment, "guide").runs) == 1
-    assert len(jobs) == 3
+    assert len(jobs) == 4
     parts = [block for block in blocks if "workload" not in block]
     shown = {key: table for block in parts for key, table in block.items() if key != "quick"}
     assert set(shown) == {"report", "best", "printed"}

@@ -21,7 +21,9 @@ impl Traffic {
     pub(crate) fn workload(self, fabric: &Fabric, bytes: u64) -> Workload {
         let pattern = match self {
             Traffic::Permutation => Pattern::Permutation(Permutation { count: 1 }),
-            Traffic::AllToAll => Pattern::AllToAll(AllToAll { launch: Launch::Successor }),
+            Traffic::AllToAll => {
+                Pattern::AllToAll(AllToAll { launch: Launch::Successor, skew: None })
+            }
             Traffic::DirectAllReduce => return direct_all_reduce(fabric.hosts(), bytes),
         };
         let scope = Scope {

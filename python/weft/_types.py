@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal, TypedDict
 
 Row = dict[str, Any]
 """One run's scalar results (`cct_s`, `bound_s`, ...), by column name."""
@@ -131,14 +131,18 @@ class CatalogueOption(TypedDict):
 
     key: str
     default: str
+    words: list[str]
+    """What it may be, where that is one of some words."""
     meaning: str
 
 
 class CatalogueEntry(TypedDict):
     """A scheme, transport, workload or topology, as `weft list` shows it."""
 
+    key: str
+    """What chooses it: `workload.collective`."""
     name: str
+    """What to write there; of a file, how its name ends."""
     summary: str
     source: str
     options: list[CatalogueOption]
-    axis: NotRequired[str]

@@ -61,6 +61,19 @@ class Bars:
     """A line across each category; empty for none."""
     bound_label: str = "lower bound"
 
+    @property
+    def span(self) -> tuple[float, float]:
+        """The ends of the axis on which the first category is at 0, the second at 1, ...
+
+        Bars of a single one fill it.
+        """
+        return (-0.6, len(self.categories) - 0.4) if len(self.categories) > 1 else (-0.45, 0.45)
+
+    @property
+    def ticks(self) -> list[int]:
+        """Where categories with a name are."""
+        return [place for place, name in enumerate(self.categories) if name]
+
 
 @dataclass(frozen=True)
 class Curve:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from weft import linkload, measured, palette, queues
+from weft import jobs, linkload, measured, palette, queues
 from weft._types import Row
 from weft.axes import fit, wide
 from weft.charts import Axis, Curve, Figure, Lines, Panel
@@ -33,20 +33,27 @@ def of_experiment(experiment: Experiment, results: Results, view: View) -> list[
     grouping, wanted = view.grouping, view.settings.figures
     figures = measured.figures(view)
     figures += _fct(grouping, results.flows) if "fct" in wanted else []
+    figures += jobs.figures(grouping, results.collectives) if "collectives" in wanted else []
     figures += queues.figures(grouping, results.series) if "queues" in wanted else []
     figures += linkload.figures(grouping, results.links) if "links" in wanted else []
     return [replace(figure, name=f"{experiment.name}-{figure.name}") for figure in figures]
 
 
 def _fct(grouping: Grouping, flows: pl.LazyFrame) -> list[Figure]:
-    """How long messages took: one curve a scheme, all seeds together."""
+    """How long messages took: one curve a scheme, all seeds together.
+
+    Nothing where no message crossed the fabric, or there are too many to keep each.
+    """
     panels = []
     for category in evenly(grouping.categories):
         samples = {
             series: _times(flows, grouping.rows(category, series))
             for series in chosen(grouping.series)
         }
-        panels.append(Panel(category.label, _cdf(grouping, samples)))
+        if any(samples.values()):
+            panels.append(Panel(category.label, _cdf(grouping, samples)))
+    if not panels:
+        return []
     caption = "Share of messages that completed within a time, all seeds together."
     caption += remark(grouping)
     return [Figure("fct", "Flow completion times", caption, fit(panels))]

@@ -126,8 +126,6 @@ def from_workload(
 
 def table_of(kind: Literal["fabric", "workload"], text: str) -> dict[str, Any]:
     """The experiment's table for a shorthand such as `leaf-spine:leaves=4,...`."""
-    if kind == "workload" and text.lower().endswith(WORKLOAD_SUFFIXES):
-        return {"file": text}
     table: dict[str, Any] = json.loads(_native.shorthand(kind, text))
     return table
 

@@ -26,7 +26,10 @@ _TIERS = {
 
 
 def figures(grouping: Grouping, links: pl.LazyFrame) -> list[Figure]:
-    """One figure a tier and facet, at the facet's last x; one panel a scheme."""
+    """One figure a tier and facet, at the facet's last x, if its links carried anything.
+
+    One panel a scheme.
+    """
     last = {category.facet: category for category in grouping.categories}
     drawn: list[Figure] = []
     for category in last.values():
@@ -47,7 +50,7 @@ def _figure(
         grid = _grid(links, run, tier, end) if run else {}
         if grid:
             maps[series] = grid
-    if not maps:
+    if not any(used for grid in maps.values() for cells in grid.values() for _, used in cells):
         return None
     scale = Axis("utilisation [%]", limits=(0.0, _top(maps.values())))
     x, y = Axis(column_kind), Axis(row_kind)

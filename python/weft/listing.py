@@ -7,24 +7,42 @@ from collections.abc import Sequence
 
 from weft._types import CatalogueEntry, CatalogueOption
 
+NOTHING = '""'
+
 
 def text(entries: Sequence[CatalogueEntry], width: int) -> str:
-    """The entries for a terminal of `width` columns; keys that all share come once, last."""
-    shared = [
-        option
-        for option in entries[0]["options"]
-        if len(entries) > 1 and all(option in entry["options"] for entry in entries)
-    ]
+    """The entries for a terminal of `width` columns, under the keys that choose them.
+
+    Options that all entries share, or all under one key, come once, last.
+    """
+    everywhere = _shared(entries)
     lines: list[str] = []
-    for entry in entries:
-        lines += _wrapped(f"{entry['name']}  {entry['summary']}", "", "    ", width)
-        if entry["source"]:
+    for key in dict.fromkeys(entry["key"] for entry in entries):
+        mine = [entry for entry in entries if entry["key"] == key]
+        shared = _without(_shared(mine), everywhere)
+        lines += [f"{key} =", ""]
+        for entry in mine:
+            lines += _wrapped(f"  {entry['name']}  {entry['summary']}", "", "    ", width)
             lines += _wrapped(entry["source"], "    ", "    ", width)
-        lines += _options([one for one in entry["options"] if one not in shared], width)
-        lines.append("")
-    if shared:
-        lines += ["All of them:", *_options(shared, width), ""]
+            lines += [*_options(_without(entry["options"], everywhere + shared), width), ""]
+        if shared:
+            lines += [f"  With any {key}:", *_options(shared, width), ""]
+    if everywhere:
+        lines += ["With any of them:", *_options(everywhere, width), ""]
     return "\n".join(lines[:-1])
+
+
+def _shared(entries: Sequence[CatalogueEntry]) -> list[CatalogueOption]:
+    """The options of all entries, if there are several."""
+    first, *others = entries
+    all_have = (one for one in first["options"] if all(one in other["options"] for other in others))
+    return list(all_have) if others else []
+
+
+def _without(
+    options: Sequence[CatalogueOption], others: Sequence[CatalogueOption]
+) -> list[CatalogueOption]:
+    return [option for option in options if option not in others]
 
 
 def _options(options: Sequence[CatalogueOption], width: int) -> list[str]:
@@ -34,14 +52,22 @@ def _options(options: Sequence[CatalogueOption], width: int) -> list[str]:
     lines = []
     for usage, option in zip(usages, options, strict=True):
         first = f"    {usage}".ljust(column)
-        lines += _wrapped(option["meaning"], first, " " * column, width)
+        lines += _wrapped(_meaning(option), first, " " * column, width)
     return lines
 
 
 def _usage(option: CatalogueOption) -> str:
     if option["default"] == "required":
         return f"{option['key']} (required)"
-    return f"{option['key']} = {option['default']}"
+    return f"{option['key']} = {option['default'] or NOTHING}"
+
+
+def _meaning(option: CatalogueOption) -> str:
+    """With the words that it may be, unless it names them itself."""
+    meaning, words = option["meaning"], option["words"]
+    if all(word in meaning for word in words):
+        return meaning
+    return f"{meaning} ({', '.join(words)})"
 
 
 def _wrapped(content: str, first: str, then: str, width: int) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from weft import best, measures, palette, stats
+from weft import best, jobs, measures, palette, stats
 from weft._types import Row
 from weft.axes import fit, wide
 from weft.charts import Axis, Bars, BarSeries, Curve, Figure, Lines, Mark, Panel, Spot
@@ -57,12 +57,21 @@ def figures(view: View) -> list[Figure]:
     drawn = [_column(view, column) for column in columns]
     if not columns:
         drawn = [completion(grouping, view.marks("cct_s", grouping)), *_slowdown(view)]
+        drawn += [_column(view, column) for column in _of_jobs(grouping)]
         drawn += [peaks(grouping)]
     if view.curve is not None and view.settings.best is not None:
         drawn += [_choice(view, view.settings.best.over)]
         searched = columns or (view.settings.best.of,)
         drawn += [_curve_of(view, view.curve, column) for column in searched]
     return [figure for figure in drawn if figure.panels]
+
+
+def _of_jobs(grouping: Grouping) -> list[str]:
+    """The columns that tell most of jobs."""
+    rows = [row for cell in grouping.cells.values() for row in cell]
+    if jobs.only_communicate(rows):
+        return ["busbw_gb_s"]
+    return ["exposed_s"] if jobs.compute(rows) else []
 
 
 def completion(
@@ -72,22 +81,24 @@ def completion(
     values = [row["cct_s"] for rows in grouping.cells.values() for row in rows]
     scale, unit = time_unit(values)
     y = Axis(f"completion time [{unit}]", log=wide(values))
-    caption = (
-        f"Collective completion time, {_sure(grouping)}; the dashed line is the lower bound."
-        + remark_on(grouping)
+    iterations = jobs.compute([row for rows in grouping.cells.values() for row in rows])
+    what = "Time of an iteration" if iterations else "Collective completion time"
+    caption = f"{what}, {_sure(grouping)}; the dashed line is the lower bound." + remark_on(
+        grouping
     )
     measure = _Measure("cct_s", y, scale, lambda row: float(row["bound_s"]), marks or {})
     return Figure("cct", "Completion time", caption, _panels(grouping, measure))
 
 
 def peaks(grouping: Grouping) -> Figure:
-    """Longest queues."""
+    """Longest queues; without panels if nothing ever waited."""
     values = [row["peak_queue_bytes"] for rows in grouping.cells.values() for row in rows]
     scale, unit = bytes_unit(values)
     measure = _Measure("peak_queue_bytes", Axis(f"largest queue [{unit}]"), scale)
     caption = f"The most that ever stood in one port's queue, {_sure(grouping)}."
     caption += remark_on(grouping)
-    return Figure("peak-queue", "Largest queue", caption, _panels(grouping, measure))
+    panels = _panels(grouping, measure) if any(values) else ()
+    return Figure("peak-queue", "Largest queue", caption, panels)
 
 
 def _slowdown(view: View) -> list[Figure]:

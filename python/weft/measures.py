@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from weft.quantities import bytes_unit, format_count, time_unit
 
-_UNITS = {"_s": time_unit, "_bytes": bytes_unit}
-_NAMES = {"cct_s": "completion time", "normalised": "normalised CCT"}
+# Of two that fit the first counts: a rate is no time.
+_UNITS: dict[str, Callable[[Iterable[float]], tuple[float, str]]] = {
+    "_gb_s": lambda _: (1.0, "GB/s"),
+    "_s": time_unit,
+    "_bytes": bytes_unit,
+}
+_NAMES = {
+    "cct_s": "completion time",
+    "normalised": "normalised CCT",
+    "busbw_gb_s": "bus bandwidth",
+    "algbw_gb_s": "algorithm bandwidth",
+    "compute_s": "computation",
+    "exposed_s": "exposed communication",
+}
 _DIGITS, _MOST_PLACES = 4, 9
 _MOST = 1e4
 """Beyond this no digit after the point says anything."""

@@ -148,13 +148,13 @@ def _bars(ax: Axes, plot: Bars) -> None:
         if level is not None:
             ax.hlines(level, i - 0.5, i + 0.5, colors=BOUND.colour, linestyles="--", label=label)
             label = ""
-    ax.set_xticks(range(len(plot.categories)), plot.categories)
+    ax.set_xticks(plot.ticks, [plot.categories[place] for place in plot.ticks])
     letters = max(len(name) for name in plot.categories) * len(plot.categories)
     if letters * _LETTER > 0.75 * ax.bbox.width / ax.figure.dpi:
         ax.tick_params(axis="x", labelrotation=30)
         for tick in ax.get_xticklabels():
             tick.set_horizontalalignment("right")
-    ax.set_xlim(-0.6, len(plot.categories) - 0.4)
+    ax.set_xlim(plot.span)
     ax.grid(visible=False, axis="x")
     _scale(ax, "y", plot.y)
 

@@ -24,7 +24,16 @@ from weft.study import Results
 
 Json = dict[str, Any]
 
-_OURS = ("cct", "slowdown", "fct", "peak-queue", "best", r"queue-\d+", r"links-\d+")
+_OURS = (
+    "cct",
+    "slowdown",
+    "fct",
+    "peak-queue",
+    "best",
+    r"queue-\d+",
+    r"links-\d+",
+    r"collectives-\d+",
+)
 """How `figures` names what it draws, columns that an experiment chooses apart."""
 
 
@@ -101,6 +110,8 @@ def _page(results: Results, sections: list[Json]) -> str:
         title=titles[0] if len(titles) == 1 else "Weft report",
         sections=sections,
         study=results.study,
+        has_jobs="run" in results.collectives.collect_schema(),
+        has_timelines="run" in results.nodes.collect_schema(),
         heads=beside.HEADS,
         # "</script>" inside a string would end the script element.
         figures_json=Markup(_compact(figures_json).replace("</", "<\\/")),  # noqa: S704
@@ -182,14 +193,13 @@ def _bars(plot: Bars) -> Json:
     if any(mark for series in plot.series for mark in series.printed):
         data.append(_printed_beside(plot))
     ticks: Json = {
-        "tickvals": places,
-        "ticktext": plot.categories,
+        "tickvals": plot.ticks,
+        "ticktext": [plot.categories[place] for place in plot.ticks],
         "showgrid": False,
         "zeroline": False,
     }
-    span = [-0.6, len(places) - 0.4]
     aslant = sum(map(len, plot.categories)) > _LETTERS
-    ticks |= {"range": span} | ({"tickangle": -35} if aslant else {})
+    ticks |= {"range": plot.span} | ({"tickangle": -35} if aslant else {})
     layout = {"xaxis": ticks, "barmode": "group", "bargap": 1 - BARS}
     return {"data": data, "layout": layout, "tall": aslant}
 

@@ -12,15 +12,9 @@ from typing import TYPE_CHECKING
 from weft import measures, stats
 from weft._types import Row
 from weft.groups import Category, Grouping, group, key_name
-from weft.quantities import (
-    format_bytes,
-    format_count,
-    format_time,
-    magnitude,
-    significant,
-    time_unit,
-)
+from weft.quantities import format_time, magnitude
 from weft.store import text_of
+from weft.usual import Cell, columns_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,16 +22,6 @@ if TYPE_CHECKING:
     from weft.views import View
 
 _ROOMY = 100
-_ZERO = 0.05  # Prints as 0.0.
-MINUS = "\N{MINUS SIGN}"
-
-
-@dataclass(frozen=True)
-class Cell:
-    """What a cell says, and the number that sorts it."""
-
-    text: str
-    value: float
 
 
 @dataclass(frozen=True)
@@ -93,7 +77,9 @@ class Table:
         """How many hosts the fabrics have."""
         counts = [section.hosts for section in self.sections]
         low, high = min(counts), max(counts)
-        return f"{low} hosts" if low == high else f"{low} to {high} hosts"
+        if low == high:
+            return "1 host" if low == 1 else f"{low} hosts"
+        return f"{low} to {high} hosts"
 
 
 def of(view: View, wanted: int) -> Table:
@@ -117,6 +103,8 @@ def summarise(
     the rows have (`weft.best`).
     """
     titles = _titles(grouping, columns)
+    everything = [row for cell in grouping.cells.values() for row in cell]
+    usual = [] if titles else columns_of(everything)
     reference = "ecmp" if "ecmp" in grouping.series else grouping.series[0]
     sections = []
     for category in grouping.categories:
@@ -124,7 +112,10 @@ def summarise(
         base = grouping.rows(category, reference)
         cells = {series: grouping.rows(category, series) for series in present}
         lines = [
-            Line(series, _best(rows, over) + (_chosen(rows, titles) or _cells(rows, base)))
+            Line(
+                series,
+                _best(rows, over) + _chosen(rows, titles) + [one.cell(rows, base) for one in usual],
+            )
             for series, rows in cells.items()
         ]
         rows = [row for group_rows in cells.values() for row in group_rows]
@@ -132,17 +123,18 @@ def summarise(
         bound = stats.mean([row["bound_s"] for row in rows]).value
         sections.append(Section(category, rows[0]["hosts"], seeds, bound, lines))
     runs = sum(map(len, grouping.cells.values()))
-    heads = [(title, meaning) for _, title, meaning in titles] or _COLUMNS
+    heads = [(title, meaning, title == _SD) for _, title, meaning in titles]
+    heads += [(one.title, one.meaning, one.spare) for one in usual]
     if over is not None:
-        heads = [(f"best {key_name(over)}", f"The best value of {over}"), *heads]
+        heads = [(f"best {key_name(over)}", f"The best value of {over}", False), *heads]
     return Table(
-        columns=[title.format(reference=reference) for title, _ in heads],
-        meanings=[meaning.format(reference=reference) for _, meaning in heads],
+        columns=[title.format(reference=reference) for title, _, _ in heads],
+        meanings=[meaning.format(reference=reference) for _, meaning, _ in heads],
         sections=sections,
         runs=runs,
         wanted=runs if wanted is None else wanted,
         series_name=grouping.series_name,
-        spare=tuple(i for i, (title, _) in enumerate(heads) if title == _SD),
+        spare=tuple(i for i, (_, _, spare) in enumerate(heads) if spare),
     )
 
 
@@ -182,18 +174,6 @@ def _best(rows: Sequence[Row], over: str | None) -> list[Cell]:
         return []
     value = rows[0]["best"]
     return [Cell(text_of(value), magnitude(value) or 0.0)]
-
-
-_COLUMNS = [
-    ("CCT", "Collective completion time: mean over seeds, with the 95 % confidence interval"),
-    ("÷ bound", "Completion time over the lower bound that capacity and path delays set"),
-    ("vs {reference}", "Completion time against {reference}: mean of the paired differences"),
-    ("p99 FCT", "Flow completion time that 99 % of messages stay within"),
-    ("drops", "Packets dropped, a run"),
-    ("resent", "Data packets sent more than once, a run (of those, needlessly)"),
-    ("max QPs", "Most queue pairs active at once at one NIC"),
-    ("peak queue", "Most bytes that ever stood in one port's queue"),
-]
 
 
 def text(table: Table, title: str, width: int) -> str:
@@ -266,47 +246,3 @@ def _below(table: Table) -> str:
     bounds = _bounds(table)
     bound = f"; lower bound {bounds[0]}" if len(bounds) == 1 else ""
     return f"{table.hosts}; {table.basis}{bound}"
-
-
-def _cells(rows: Sequence[Row], base: Sequence[Row]) -> list[Cell]:
-    def average(column: str) -> float:
-        return stats.mean([row[column] for row in rows]).value
-
-    slowdown, p99, drops = average("slowdown"), average("fct_p99_s"), average("drops")
-    retransmits, spurious = average("retransmits"), average("spurious_retransmits")
-    resent = format_count(retransmits)
-    if spurious:
-        resent += f" ({format_count(spurious)})"
-    queue_pairs, queue = average("max_qps"), average("peak_queue_bytes")
-    return [
-        _completion(rows),
-        Cell(f"{slowdown:.3f}", slowdown),
-        _against(rows, base),
-        Cell(format_time(p99), p99),
-        Cell(format_count(drops), drops),
-        Cell(resent, retransmits),
-        Cell(format_count(queue_pairs), queue_pairs),
-        Cell(format_bytes(queue), queue),
-    ]
-
-
-def _completion(rows: Sequence[Row]) -> Cell:
-    mean = stats.mean([row["cct_s"] for row in rows])
-    if mean.half is None:
-        return Cell(format_time(mean.value), mean.value)
-    scale, unit = time_unit([mean.value])
-    value, half = significant(mean.value / scale), significant(mean.half / scale, 2)
-    return Cell(f"{value} ± {half} {unit}", mean.value)
-
-
-def _against(rows: Sequence[Row], base: Sequence[Row]) -> Cell:
-    """Paired by seed: the same seed gives every scheme the same workload and hash salts."""
-    by_seed = {row["seed"]: row["cct_s"] for row in base}
-    changes = [
-        100 * (row["cct_s"] / by_seed[row["seed"]] - 1) for row in rows if row["seed"] in by_seed
-    ]
-    if not changes:
-        return Cell("", 0.0)
-    change = stats.mean(changes).value
-    sign = "" if abs(change) < _ZERO else "+" if change > 0 else MINUS
-    return Cell(f"{sign}{abs(change):.1f} %", change)

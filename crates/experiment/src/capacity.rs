@@ -4,9 +4,10 @@
 //! The demand are all messages of the first step, those that wait for no other, whenever they are
 //! posted: each at its fair share ([`crate::fair`]), or at the rate that `transport.rate` gives,
 //! times `transport.rate_coefficient`. Of jobs it is all that their ranks send to each other, at
-//! the rate at which the busiest NIC is at line rate. Senders that fix no rate end up at the fair share too; so do
-//! those at line rate, since a NIC shares its line. The capacity is asked for at every time when a
-//! failure starts or ends, as though routing knew; bursts of flaky links are not counted.
+//! the rate at which the busiest NIC is at line rate. Senders that fix no rate end up at the fair
+//! share too; so do those at line rate, since a NIC shares its line. The capacity is asked for at
+//! every time when a failure starts or ends, as though routing knew; bursts of flaky links are not
+//! counted.
 
 mod words;
 

@@ -2,13 +2,11 @@
 //! registries themselves, so that it cannot say anything else than they do.
 
 use crate::reader::{Asked, keys_of};
-use crate::section::{balance, fabric, sending, transport};
+use crate::section::{balance, fabric, sending, transport, workload};
 use crate::value::{Table, Value};
 use weft_balance::scheme::SCHEMES;
 use weft_transport::RECOVERIES;
 use weft_units::{Rate, Time};
-use weft_workload::PATTERNS;
-use weft_workload::pattern::COMMON_OPTIONS;
 
 /// What to list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +15,7 @@ pub enum Catalogue {
     Schemes,
     /// Congestion controls and loss recoveries.
     Transports,
-    /// Traffic patterns and file formats.
+    /// Traffic patterns, collectives with their algorithms, models, formats of files.
     Workloads,
     /// Fabrics.
     Topologies,
@@ -26,7 +24,9 @@ pub enum Catalogue {
 /// One thing to choose.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// What to write.
+    /// The dotted key that chooses it: `workload.collective`.
+    pub key: String,
+    /// What to write there; of a file, how its name ends.
     pub name: String,
     /// What it is, in one sentence.
     pub summary: String,
@@ -43,6 +43,8 @@ pub struct OptionEntry {
     pub key: String,
     /// Its default, or `required`.
     pub default: String,
+    /// The words that it may be; empty where it is something else.
+    pub words: Vec<String>,
     /// What it means.
     pub meaning: String,
 }
@@ -66,7 +68,8 @@ impl Catalogue {
         }
     }
 
-    /// The list in JSON: `[{name, summary, source, options: [{key, default, meaning}]}]`.
+    /// The list in JSON: `[{key, name, summary, source, options}]`, where an option is
+    /// `{key, default, words, meaning}`.
     pub fn to_json(self) -> String {
         let entries = self.entries().into_iter().map(|entry| entry.to_value());
         Value::from(entries.collect::<Vec<_>>()).to_json()
@@ -79,10 +82,13 @@ impl Entry {
             let mut table = Table::new();
             table.put("key", option.key.as_str());
             table.put("default", option.default.as_str());
+            let words = option.words.iter().map(|word| Value::from(word.as_str()));
+            table.put("words", words.collect::<Vec<_>>());
             table.put("meaning", option.meaning.as_str());
             Value::Table(table)
         });
         let mut table = Table::new();
+        table.put("key", self.key.as_str());
         table.put("name", self.name.as_str());
         table.put("summary", self.summary.as_str());
         table.put("source", self.source.as_str());
@@ -91,13 +97,24 @@ impl Entry {
     }
 }
 
-fn entry(name: &str, summary: &str, source: &str, options: Vec<OptionEntry>) -> Entry {
-    Entry { name: name.into(), summary: summary.into(), source: source.into(), options }
+fn entry(key: &str, name: &str, summary: &str, source: &str, options: Vec<OptionEntry>) -> Entry {
+    Entry {
+        key: key.into(),
+        name: name.into(),
+        summary: summary.into(),
+        source: source.into(),
+        options,
+    }
 }
 
 fn option(section: &str, asked: &Asked) -> OptionEntry {
     let default = asked.default.as_ref().map_or_else(|| "required".into(), Value::to_label);
-    OptionEntry { key: format!("{section}.{}", asked.key), default, meaning: asked.meaning.into() }
+    OptionEntry {
+        key: format!("{section}.{}", asked.key),
+        default,
+        words: asked.words.clone(),
+        meaning: asked.meaning.into(),
+    }
 }
 
 fn options(section: &str, asked: &[Asked]) -> Vec<OptionEntry> {
@@ -107,7 +124,7 @@ fn options(section: &str, asked: &[Asked]) -> Vec<OptionEntry> {
 fn schemes() -> Vec<Entry> {
     let entries = SCHEMES.iter().map(|info| {
         let own = options("balance", &balance::keys(info));
-        entry(&info.spelling(), info.summary, info.source, own)
+        entry("balance.scheme", &info.spelling(), info.summary, info.source, own)
     });
     entries.collect()
 }
@@ -116,37 +133,28 @@ fn transports() -> Vec<Entry> {
     let context = transport::Context { bdp: 1, round_trip: Time::ZERO, line: Rate::gbps(100) };
     let congestion = sending::CONGESTION.iter().map(|choice| {
         let own = options("transport", &keys_of("transport", choice, &context));
-        entry(choice.name, choice.summary, choice.source, own)
+        entry("transport.congestion", choice.name, choice.summary, choice.source, own)
     });
+    let recovery = |name: &str, summary: &str, source: &str, info| {
+        let own = options("transport", &transport::recovery_keys(info));
+        entry("transport.recovery", name, summary, source, own)
+    };
     let (name, summary, source) = transport::NATURAL;
-    let common = options("transport", &transport::recovery_keys(None));
-    let natural = entry(name, summary, source, common);
-    let recoveries = RECOVERIES.iter().map(|info| {
-        let own = options("transport", &transport::recovery_keys(Some(info)));
-        entry(info.name, info.summary, info.source, own)
-    });
+    let natural = recovery(name, summary, source, None);
+    let recoveries =
+        RECOVERIES.iter().map(|info| recovery(info.name, info.summary, info.source, Some(info)));
     congestion.chain([natural]).chain(recoveries).collect()
 }
 
 fn workloads() -> Vec<Entry> {
-    let patterns = PATTERNS.iter().map(|info| {
-        let all = COMMON_OPTIONS.iter().chain(info.options).map(|option| OptionEntry {
-            key: format!("workload.{}", option.key),
-            default: option.default.into(),
-            meaning: option.meaning.into(),
-        });
-        entry(info.name, info.summary, info.source, all.collect())
+    let entries = workload::listed().into_iter().map(|one| Entry {
+        key: format!("workload.{}", one.key),
+        name: one.name.into(),
+        summary: one.summary,
+        source: one.source.into(),
+        options: options("workload", &one.asked),
     });
-    let file = OptionEntry {
-        key: "workload.file".into(),
-        default: "required".into(),
-        meaning: "path of the file, relative to the experiment's folder".into(),
-    };
-    let files = [
-        entry("*.cm", "a connection matrix, triggers included", "htsim", vec![file.clone()]),
-        entry("*.csv", "a table of flows: src, dst, size, start, id, after", "Weft", vec![file]),
-    ];
-    patterns.chain(files).collect()
+    entries.collect()
 }
 
 fn topologies() -> Vec<Entry> {
@@ -154,18 +162,13 @@ fn topologies() -> Vec<Entry> {
     let entries = fabric::TOPOLOGIES.iter().map(|choice| {
         let mut own = options("fabric", &keys_of("fabric", choice, &()));
         own.extend(boxes.iter().cloned());
-        entry(choice.name, choice.summary, choice.source, own)
+        entry("fabric.topology", choice.name, choice.summary, choice.source, own)
     });
-    let file = OptionEntry {
-        key: "fabric.file".into(),
-        default: "required".into(),
-        meaning: "path of the file, relative to the experiment's folder; instead of topology"
-            .into(),
-    };
-    let own: Vec<_> = [file].into_iter().chain(boxes.iter().cloned()).collect();
     let files = [
-        entry("*.topo", "radices and rates of two or three tiers", "htsim", own.clone()),
-        entry("*.txt", "every link on a line", "ASTRA-sim's ns-3 backend", own),
+        ("*.topo", "radices and rates of two or three tiers", "htsim"),
+        ("*.txt", "every link on a line", "ASTRA-sim's ns-3 backend"),
     ];
+    let files = files
+        .map(|(name, summary, source)| entry("fabric.file", name, summary, source, boxes.clone()));
     entries.chain(files).collect()
 }

@@ -11,8 +11,9 @@ use weft_workload::trace::{Action, Collective, Work};
 /// A collective as its ranks saw it, from the first that began to the last that was done.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Done {
-    /// Which job, and the first rank of that.
+    /// Which job.
     job: u32,
+    /// What its node is called.
     label: String,
     action: Action,
     algorithm: &'static str,
@@ -98,9 +99,8 @@ fn add(
     done.finished = done.finished.max(finished);
 }
 
-/// One row a collective.
-pub(crate) fn collectives(traffic: &Traffic, outcome: &Outcome) -> Columns {
-    let all = done(traffic, outcome);
+/// One row for each of `all` collectives.
+pub(crate) fn collectives(all: &[Done]) -> Columns {
     let text = |of: &dyn Fn(&Done) -> String| Column::Text(all.iter().map(of).collect());
     let number = |of: &dyn Fn(&Done) -> f64| Column::F64(all.iter().map(of).collect());
     let rate = |bytes: f64, one: &Done| {

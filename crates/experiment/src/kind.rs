@@ -18,6 +18,10 @@ pub trait Kind {
     fn write(&self, value: &Self::Out) -> Value;
     /// A valid value in TOML, for messages and for listing keys.
     fn example(&self) -> Value;
+    /// The words that it may be, where these can be told.
+    fn words(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// A size that reads back exactly: the largest decimal unit that keeps the number whole.
@@ -205,6 +209,9 @@ impl Kind for OneOf<'_> {
     fn example(&self) -> Value {
         self.0[0].into()
     }
+    fn words(&self) -> Vec<String> {
+        self.0.iter().map(|word| (*word).to_owned()).collect()
+    }
 }
 
 /// Bytes, written with a unit.
@@ -352,6 +359,13 @@ impl<K: Kind> Kind for Or<K> {
     }
     fn example(&self) -> Value {
         self.1.into()
+    }
+    fn words(&self) -> Vec<String> {
+        let words = self.0.words();
+        match words.is_empty() {
+            true => words,
+            false => [self.1.to_owned()].into_iter().chain(words).collect(),
+        }
     }
 }
 

@@ -22,8 +22,8 @@
 //! source, the key and the mend; a resolved experiment reads back as the same, with the same
 //! key; results are a function of resolved experiment and seed alone.
 //!
-//! This crate reads workload and topology files, the clock (for [`run::Timing`]) and how many cores there are;
-//! those below it do not.
+//! This crate reads workload and topology files, the clock (for [`run::Timing`]) and how many
+//! cores there are; those below it do not.
 
 pub mod bound;
 pub mod capacity;

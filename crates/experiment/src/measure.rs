@@ -1,6 +1,6 @@
 //! The result columns, computed from an outcome.
 
-use crate::collectives::{self, Done};
+use crate::collectives::Done;
 use crate::columns::{Column, Columns, Row};
 use crate::experiment::Resolved;
 use crate::traffic::{Traffic, Volume};
@@ -8,12 +8,13 @@ use weft_fabric::{Fabric, Node, Port};
 use weft_sim::{MessageResult, Outcome, RunConfig, Spread};
 use weft_units::{HostId, MessageId, Time};
 
-/// The row of `runs.parquet`.
+/// The row of `runs.parquet`; `done` are all collectives of the run.
 pub(crate) fn row(
     experiment: &Resolved,
     traffic: &Traffic,
     config: &RunConfig<'_>,
     outcome: &Outcome,
+    done: &[Done],
     bound: Time,
 ) -> Row {
     let totals = &outcome.totals;
@@ -21,7 +22,7 @@ pub(crate) fn row(
     let cct = times.last_end.as_secs_f64();
     let Volume { messages, bytes: payload, .. } = traffic.volume();
     let size = experiment.workload.size().unwrap_or(payload);
-    let work = Work::new(traffic, outcome);
+    let work = Work::new(traffic, done);
     let peak = outcome.ports.iter().map(|port| port.peak_queue).max().unwrap_or(0);
     vec![
         ("scheme", experiment.balance.scheme.name().into()),
@@ -84,9 +85,8 @@ struct Work {
 }
 
 impl Work {
-    fn new(traffic: &Traffic, outcome: &Outcome) -> Work {
+    fn new(traffic: &Traffic, done: &[Done]) -> Work {
         let Some(ranks) = &traffic.ranks else { return Work::default() };
-        let done = collectives::done(traffic, outcome);
         let sum = |of: &dyn Fn(&Done) -> f64| done.iter().map(of).sum::<f64>();
         let seconds = sum(&Done::seconds);
         let compute = ranks.jobs.iter().map(|job| job.computing()).max().unwrap_or(Time::ZERO);

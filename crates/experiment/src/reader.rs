@@ -15,6 +15,8 @@ pub struct Asked {
     pub key: String,
     /// What it is unless given; `None`: it has to be given.
     pub default: Option<Value>,
+    /// The words that it may be; empty where it is something else.
+    pub words: Vec<String>,
     /// What it means, with units.
     pub meaning: &'static str,
 }
@@ -40,10 +42,18 @@ struct Elsewhere {
 
 /// The keys of `choice` in the section at `path`.
 pub fn keys_of<C, T>(path: &str, choice: &Choice<C, T>, context: &C) -> Vec<Asked> {
+    rehearsed(path, |r| (choice.decode)(r, context))
+}
+
+/// The keys that `decode` asks for in the section at `path`.
+pub fn rehearsed<T>(
+    path: &str,
+    decode: impl FnOnce(&mut Reader<'_>) -> Result<T, ExperimentError>,
+) -> Vec<Asked> {
     let empty = Table::new();
     let mut rehearsal = Reader::rehearse(path, &empty);
     // A made-up value may be refused; what was asked for until then is all there is to learn.
-    let _ = (choice.decode)(&mut rehearsal, context);
+    let _ = decode(&mut rehearsal);
     rehearsal.asked
 }
 
@@ -103,7 +113,8 @@ impl<'a> Reader<'a> {
         meaning: &'static str,
     ) -> Result<K::Out, ExperimentError> {
         let shown = default.as_ref().map(|value| kind.write(value));
-        self.asked.push(Asked { key: key.to_owned(), default: shown, meaning });
+        let words = kind.words();
+        self.asked.push(Asked { key: key.to_owned(), default: shown, words, meaning });
         let found = self.table.get(key).map(|item| (item.origin, kind.read(item)));
         let value = match (found, default) {
             (Some((_, Ok(value))), _) => value,
@@ -155,14 +166,11 @@ impl<'a> Reader<'a> {
         other: &str,
         decode: impl FnOnce(&mut Reader<'_>) -> Result<T, ExperimentError>,
     ) {
-        let empty = Table::new();
-        let mut rehearsal = Reader::rehearse(&self.path, &empty);
-        let _ = decode(&mut rehearsal);
+        let asked = rehearsed(&self.path, decode);
         if self.rehearsal {
-            self.asked.append(&mut rehearsal.asked);
+            self.asked.extend(asked);
         } else {
-            let keys = rehearsal.asked.into_iter().map(|asked| asked.key);
-            self.others(key, taken, other, keys);
+            self.others(key, taken, other, asked.into_iter().map(|asked| asked.key));
         }
     }
 
@@ -201,7 +209,8 @@ impl<'a> Reader<'a> {
         meaning: &'static str,
         decode: impl Fn(&mut Reader<'_>) -> Result<T, ExperimentError>,
     ) -> Result<T, ExperimentError> {
-        self.asked.push(Asked { key: key.to_owned(), default: None, meaning });
+        let words = Vec::new();
+        self.asked.push(Asked { key: key.to_owned(), default: None, words, meaning });
         let empty = Table::new();
         let table = match self.table.get(key) {
             None => &empty,

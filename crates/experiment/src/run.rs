@@ -113,11 +113,12 @@ pub fn run(
     let hints = hint(experiment, &outcome);
     let said = experiment.warnings.iter().cloned();
     let warnings = said.chain(remarks(&traffic)).chain(hints).collect();
+    let done = collectives::done(&traffic, &outcome);
     Ok(RunResult {
-        row: measure::row(experiment, &traffic, &config, &outcome, bound),
+        row: measure::row(experiment, &traffic, &config, &outcome, &done, bound),
         timing,
         flows: measure::flows(experiment.completion, &traffic, &outcome),
-        collectives: collectives::collectives(&traffic, &outcome),
+        collectives: collectives::collectives(&done),
         nodes: collectives::nodes(experiment.timeline, &traffic, &outcome),
         messages: collectives::messages(experiment.timeline, &outcome),
         links: measure::links(fabric, &outcome),

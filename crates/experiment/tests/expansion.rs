@@ -1,4 +1,4 @@
-//! Sweeps, defaults, keys, short forms and the catalogue.
+//! Sweeps, defaults, keys and short forms.
 
 mod common;
 
@@ -6,10 +6,7 @@ use common::GOOD;
 use std::collections::BTreeSet;
 use weft_balance::scheme::SCHEMES;
 use weft_experiment::value::Value;
-use weft_experiment::{
-    Catalogue, Expansion, Format, Request, ShortKind, expand, read_run, shorthand,
-};
-use weft_units::OptionInfo;
+use weft_experiment::{Expansion, Format, Request, ShortKind, expand, read_run, shorthand};
 use weft_workload::PATTERNS;
 
 fn expanded(text: &str, overrides: &[(&str, &str)], seeds: Option<u64>) -> Expansion {
@@ -243,60 +240,6 @@ fn short_forms_are_tables() {
     let clos = shorthand(ShortKind::Fabric, "clos:tiers=3,pods=2,leaves=2,aggs=2,cores=4,hosts=2");
     assert!(clos.is_ok());
     assert!(shorthand(ShortKind::Fabric, "clos:leaves=2,spines=2,hosts=2").is_ok());
-}
-
-#[test]
-fn the_catalogue_lists_what_the_decoder_takes() {
-    for (kind, list) in Catalogue::NAMES {
-        for entry in list.entries() {
-            let choice = match kind {
-                "schemes" => Some("balance.scheme"),
-                "topologies" if !entry.name.starts_with('*') => Some("fabric.topology"),
-                "workloads" if !entry.name.starts_with('*') => Some("workload.pattern"),
-                "transports" if is_congestion(&entry.name) => Some("transport.congestion"),
-                "transports" => Some("transport.recovery"),
-                _ => None,
-            };
-            // The name of a numbered scheme is listed as `subflows-N`.
-            let name = entry.name.replace("-N", "-8");
-            for option in &entry.options {
-                assert!(!option.meaning.is_empty() && !option.default.is_empty());
-                if let Some(choice) = choice {
-                    accepts(&[(choice, &name), (&option.key, "{}")], &option.key);
-                }
-            }
-        }
-    }
-}
-
-fn is_congestion(name: &str) -> bool {
-    ["dctcp", "dctcp-rate", "fixed-rate", "swift", "mp-rdma"].contains(&name)
-}
-
-/// A table is never a valid value, so a known key is blamed for it, an unknown one as such.
-fn accepts(overrides: &[(&str, &str)], key: &str) {
-    let overrides: Vec<_> =
-        overrides.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    let (format, source) = (Format::Toml, "fig.toml");
-    let request = Request { text: GOOD, format, source, overrides: &overrides, seeds: None };
-    let error = expand(&request).expect_err("a table is no value");
-    let error = error.to_string();
-    assert!(!error.contains("unknown key"), "{key}: {error}");
-    // A topology that is only named lacks its counts, which are asked for first.
-    let blamed = format!("fig.toml: {key} (--set): ");
-    assert!(error.starts_with(&blamed) || error.contains(": missing; add it"), "{key}: {error}");
-}
-
-#[test]
-fn every_listed_scheme_option_is_read() {
-    for info in SCHEMES {
-        let entries = Catalogue::Schemes.entries();
-        let entry = entries.iter().find(|entry| entry.name == info.spelling()).expect("listed");
-        for OptionInfo { key, default, .. } in info.options {
-            let option = entry.options.iter().find(|o| o.key == format!("balance.{key}"));
-            assert_eq!(option.map(|o| o.default.as_str()), Some(*default), "{} {key}", info.name);
-        }
-    }
 }
 
 /// What two people write for the same is the same experiment, with the same key.

@@ -261,3 +261,56 @@ proptest! {
         prop_assert!(of(&result, "collectives") > 0.0);
     }
 }
+
+const EXCHANGE: [(&str, &str); 2] =
+    [("workload.collective", "all-to-all"), ("workload.size", "3MB")];
+
+/// What every host is sent.
+fn received(experiment: &Resolved) -> Vec<u64> {
+    let mut all = vec![0; 16];
+    let traffic = experiment.traffic(1).expect("traffic");
+    traffic.streams(|stream| all[stream.dst.0 as usize] += stream.bytes * stream.times);
+    all
+}
+
+#[test]
+fn a_skewed_all_to_all_fills_the_link_of_the_most_popular_rank() {
+    let skewed = |skew| settled(JOB, &[EXCHANGE[0], EXCHANGE[1], ("workload.skew", skew)]);
+    let even = skewed("0");
+    assert_eq!(received(&even), received(&settled(JOB, &EXCHANGE)));
+    let mut last = 0.0;
+    for exponent in ["0", "0.5", "1", "2", "4"] {
+        let experiment = skewed(exponent);
+        let (result, into) = (result(&experiment), received(&experiment));
+        assert_eq!(into.iter().sum::<u64>(), 15 * 3_000_000);
+        let cct = of(&result, "cct_s");
+        // nccl-tests: of an all-to-all the bus carries (n - 1) / n of the buffer, whoever gets it.
+        assert!((of(&result, "busbw_gb_s") - 3e-3 * 15.0 / 16.0 / cct).abs() < 1e-9);
+        // 100 Gb/s, and what comes in takes headers, too.
+        let busiest = *into.iter().max().unwrap() as f64 * 8e-11;
+        let bound = of(&result, "bound_s");
+        assert!(busiest < bound && bound <= cct && bound > last, "{exponent}: {bound} {cct}");
+        last = bound;
+    }
+}
+
+#[test]
+fn a_skew_is_of_all_to_alls_alone() {
+    let says = |keys: Overrides<'_>| mistake(JOB, keys);
+    let direct = ("workload.algorithm", "direct");
+    let all_reduce = says(&[direct, ("workload.skew", "1")]);
+    assert!(
+        all_reduce.contains("skew: only an all-to-all has one, not all-reduce"),
+        "{all_reduce}"
+    );
+    // The all-reduces of a model go the way they went.
+    let model = with("model = \"llama2-7b\"\ntensor = 2\nexperts = 8\nexpert = 4");
+    let algorithm = |keys: Overrides<'_>, operation| {
+        let ranks = ranks_of(&settled(&model, keys));
+        ranks.jobs[0].algorithm(weft_workload::trace::Action::Operation(operation))
+    };
+    let keys = [direct, ("workload.skew", "1")];
+    assert_eq!(algorithm(&keys, weft_workload::collective::Operation::AllReduce), "ring");
+    assert_eq!(algorithm(&keys, weft_workload::collective::Operation::AllToAll), "direct");
+    assert_eq!(algorithm(&keys[..1], weft_workload::collective::Operation::AllReduce), "direct");
+}

@@ -90,6 +90,16 @@ pub struct ScaleUp {
     pub rate: Rate,
     /// From its last byte until the message is there.
     pub latency: Time,
+    /// A message is on the link for whole ones of this, rounded down; zero: for as long as its
+    /// bytes take.
+    pub cycle: Time,
+}
+
+impl ScaleUp {
+    /// How long a message of `bytes` keeps the link busy.
+    pub fn serialize(&self, bytes: u64) -> Time {
+        self.rate.serialize_in(bytes, self.cycle)
+    }
 }
 
 /// How queue pairs that send at a fixed rate are paced, and into how many a flow is cut.

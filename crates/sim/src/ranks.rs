@@ -219,9 +219,9 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
         let ranks = self.ranks.as_mut().expect("a job");
         let link = ranks.config.scale_up;
         let busy = &mut ranks.busy[src as usize];
-        *busy = (*busy).max(self.now) + link.rate.serialize(bytes);
+        *busy = (*busy).max(self.now) + link.serialize(bytes);
         let there = *busy + link.latency;
-        self.tell(dst, there, Happening::Received(receipt));
+        self.tell(dst, there + receipt.takes, Happening::Received(receipt));
         self.tell(src, there + link.latency, Happening::Sent(sent));
     }
 
@@ -297,7 +297,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
         let (rank, receipt) = ranks.receipts[id.domain()][id.number()];
         ranks.records.add_duration(self.jobs.receiving(id).posted.until(self.now));
         if !ranks.config.at_acknowledgement {
-            self.tell(rank, self.now, Happening::Received(receipt));
+            self.tell(rank, self.now + receipt.takes, Happening::Received(receipt));
         }
     }
 
@@ -309,7 +309,8 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             (ranks.config.hosts[owner.src as usize], ranks.config.hosts[owner.dst as usize]);
         ranks.records.add_sent(owner, hosts, self.jobs.sending(id));
         if ranks.config.at_acknowledgement {
-            self.tell(owner.dst, self.now, Happening::Received(owner.receipt));
+            let handled = self.now + owner.receipt.takes;
+            self.tell(owner.dst, handled, Happening::Received(owner.receipt));
         }
         let ranks = self.ranks.as_ref().expect("a job");
         let (job, first) = ranks.homes[owner.src as usize];

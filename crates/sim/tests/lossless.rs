@@ -49,7 +49,7 @@ proptest! {
                 let senders = Some(n.min(clos.hosts() - 1));
                 Pattern::Incast(Incast { senders, receiver: 0 })
             }
-            None => Pattern::AllToAll(AllToAll { launch: Launch::SameRank { start: 0 } }),
+            None => Pattern::AllToAll(AllToAll { launch: Launch::SameRank { start: 0 }, skew: None }),
         };
         let pfc = PfcConfig { threshold: None, alpha, reserve, headroom: None, resume_offset };
         let mut setup = Setup { packet, ..Setup::new(clos, pattern(&clos, &traffic, bytes)) };

@@ -13,7 +13,8 @@ use weft_workload::collective::{Algorithm, Operation};
 use weft_workload::job::{Algorithms, Job};
 use weft_workload::trace::{TextOptions, read_text};
 
-const SCALE_UP: ScaleUp = ScaleUp { rate: Rate::gbps(1000), latency: Time::ns(300) };
+const SCALE_UP: ScaleUp =
+    ScaleUp { rate: Rate::gbps(1000), latency: Time::ns(300), cycle: Time::ZERO };
 
 /// Layers that compute for 3 us and reduce `bytes` over all of `ranks`, one after the other.
 fn job(ranks: u32, layers: u32, bytes: u64, algorithm: (&str, &[(&str, &str)])) -> Job {

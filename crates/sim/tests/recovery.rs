@@ -117,7 +117,8 @@ mod leaf_spine_links {
             let mut setup = for_ever(leaf_spine(), scheme, links);
             setup.workload = Workload::new(16);
             let hosts: Vec<_> = (0..16).map(HostId).collect();
-            let scale_up = ScaleUp { rate: Rate::gbps(1000), latency: Time::ZERO };
+            let scale_up =
+                ScaleUp { rate: Rate::gbps(1000), latency: Time::ZERO, cycle: Time::ZERO };
             let job = Some(JobConfig {
                 jobs: std::slice::from_ref(&job),
                 servers: (0..hosts.len() as u32).collect(),

@@ -29,6 +29,16 @@ impl Rate {
         let ps = (u128::from(bytes) * 8_000_000_000_000).div_ceil(u128::from(self.0));
         Time(u64::try_from(ps).unwrap_or(u64::MAX))
     }
+    /// The time to send `bytes` by a clock that only counts whole `cycle`s: rounded down to one;
+    /// without a cycle (zero) as [`Rate::serialize`].
+    pub fn serialize_in(self, bytes: u64, cycle: Time) -> Time {
+        if cycle == Time::ZERO {
+            return self.serialize(bytes);
+        }
+        let cycles =
+            u128::from(bytes) * 8_000_000_000_000 / (u128::from(self.0) * u128::from(cycle.0));
+        Time(u64::try_from(cycles * u128::from(cycle.0)).unwrap_or(u64::MAX))
+    }
     /// Whole bytes that fit into `span` at this rate (a bandwidth-delay product).
     pub fn bytes_in(self, span: Time) -> u64 {
         let bytes = u128::from(span.0) * u128::from(self.0) / 8_000_000_000_000;

@@ -7,6 +7,7 @@
 //! | [`job`] | a job at work: what each rank does next |
 //! | [`model`] | training iterations from the numbers of a model |
 //! | [`pattern`] | generators: all-to-all, permutation, incast, ring |
+//! | [`Skew`] | all-to-all with unequal sizes |
 //! | [`collective`] | all-reduce and its like, rank by rank and step by step |
 //! | [`cm`] | htsim's connection matrices |
 //! | [`csv`] | flows as a table |
@@ -27,6 +28,7 @@ mod error;
 pub mod job;
 pub mod model;
 pub mod pattern;
+mod skew;
 pub mod trace;
 
 pub use cm::read_cm;
@@ -36,3 +38,4 @@ pub use dependents::Dependents;
 pub use error::WorkloadError;
 pub use model::Training;
 pub use pattern::{Launch, PATTERNS, Pattern, PatternInfo, Scope};
+pub use skew::Skew;

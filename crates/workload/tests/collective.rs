@@ -166,6 +166,31 @@ fn direct_is_the_table_of_its_source() {
     assert_eq!(steps.len(), 10);
 }
 
+#[test]
+fn a_skew_follows_zipfs_law() {
+    let exchange = call(Operation::AllToAll, 8, 1_000_000);
+    let skewed = algorithm("direct", &[("skew", "1")]);
+    // What each rank is sent, by everybody alike; its own share from somebody else's row.
+    let row = |rank| sends(&skewed, &exchange, rank, 0).into_iter().collect::<BTreeMap<_, _>>();
+    let mut sizes = row(0);
+    sizes.extend(row(1));
+    assert!((0..8).all(|rank| row(rank).iter().all(|(to, bytes)| sizes[to] == *bytes)));
+    assert_eq!(sizes.values().sum::<u64>(), 1_000_000);
+    let mut sizes: Vec<u64> = sizes.into_values().collect();
+    sizes.sort_unstable_by_key(|size| std::cmp::Reverse(*size));
+    let harmonic: f64 = (1..=8).map(|j| 1.0 / f64::from(j)).sum();
+    for (j, size) in (1..).zip(&sizes) {
+        let share = 1e6 / (harmonic * f64::from(j));
+        assert!((*size as f64 - share).abs() < 1.0 + 1e-3 * share, "{sizes:?}");
+    }
+    let even = algorithm("direct", &[("skew", "0")]);
+    assert_eq!(even, algorithm("direct", &[]));
+    assert_eq!(skewed.under(3), skewed.under(3));
+    assert!((0..8).any(|rank| {
+        steps(&skewed.under(3), &exchange, rank, 0) != steps(&skewed, &exchange, rank, 0)
+    }));
+}
+
 /// For each rank of one tree: its parent, from the sends of a reduction.
 fn parents(tree: &Algorithm, call: &Call, strand: u32) -> Vec<Option<u32>> {
     let parent = |rank| sends(tree, call, rank, strand).first().map(|(to, _)| *to);
@@ -256,6 +281,12 @@ fn what_an_algorithm_cannot_do_is_said() {
         "algorithm: \"pat\" has no all-reduce; use \"ring\" or \"direct\" or \
          \"recursive-doubling\" or \"double-binary-tree\""
     );
+    let skewed = algorithm("direct", &[("skew", "1")]);
+    assert_eq!(
+        skewed.check(&odd).unwrap_err().to_string(),
+        "skew: only an all-to-all has one, not all-reduce; remove it"
+    );
+    assert_eq!(skewed.check(&call(Operation::AllToAll, 6, 60)), Ok(()));
     let alone = call(Operation::AllReduce, 1, 60);
     assert_eq!(text("ring", &alone), "ranks: 1 cannot talk; use at least 2");
     let nobody = Call { root: 6, ..call(Operation::Reduce, 6, 60) };
@@ -281,7 +312,10 @@ fn any_call() -> impl Strategy<Value = (Algorithm, Call)> {
             match name {
                 "ring" => given.extend([("channels", &*channels), ("chunks", &*chunks)]),
                 "double-binary-tree" => given.extend([("trees", &*trees), ("chunks", &*chunks)]),
-                "direct" => given.extend(window.as_deref().map(|window| ("window", window))),
+                "direct" => {
+                    given.extend(window.as_deref().map(|window| ("window", window)));
+                    given.extend((channels == "2").then_some(("skew", "1.2")));
+                }
                 _ => {}
             }
             let algorithm = algorithm(name, &given);
@@ -320,5 +354,26 @@ proptest! {
             Operation::AllToAll => (n - 1) * bytes,
         };
         prop_assert_eq!(total, expected, "{:?} {:?}", algorithm, call);
+    }
+
+    #[test]
+    fn a_skewed_buffer_is_sent_to_the_byte(
+        ranks in 2u32..300,
+        bytes in prop_oneof![0u64..5_000, any::<u64>().prop_map(|bytes| bytes >> 10)],
+        thousandths in 1u32..=4_000,
+        seed: u64,
+    ) {
+        let exponent = (f64::from(thousandths) / 1_000.0).to_string();
+        let skewed = algorithm("direct", &[("skew", &exponent)]).under(seed);
+        let exchange = call(Operation::AllToAll, ranks, bytes);
+        // Two rows have all pieces, for a rank keeps its own.
+        let rows = [0, 1].map(|rank| sends(&skewed, &exchange, rank, 0));
+        let mut sizes: BTreeMap<u32, u64> = rows.into_iter().flatten().collect();
+        prop_assert_eq!(sizes.values().map(|size| u128::from(*size)).sum::<u128>(), u128::from(bytes));
+        // The more popular get no less, but for rounding.
+        let largest = sizes.values().copied().max().unwrap();
+        prop_assert!(largest >= bytes / u64::from(ranks));
+        sizes.retain(|_, size| *size == 0);
+        prop_assert!(sizes.len() < ranks as usize || bytes == 0);
     }
 }

@@ -20,7 +20,7 @@ fn pairs(workload: &Workload) -> Vec<(u32, u32)> {
         .collect()
 }
 fn all_to_all(hosts: u32, launch: Launch) -> Vec<(u32, u32)> {
-    pairs(&AllToAll { launch }.generate(&scope(hosts)).unwrap())
+    pairs(&AllToAll { launch, skew: None }.generate(&scope(hosts)).unwrap())
 }
 fn refusal(pattern: impl Into<Pattern>, scope: &Scope) -> String {
     let line = pattern.into().generate(scope).unwrap_err().to_string();
@@ -99,7 +99,7 @@ fn impossible_scopes_and_options_are_refused() {
     assert!(refusal(incast(Some(8), 0), &scope(8)).starts_with("senders: 8 is not between 1 and"));
     assert!(refusal(incast(Some(0), 0), &scope(8)).starts_with("senders: 0"));
     assert!(refusal(incast(None, 8), &scope(8)).starts_with("receiver: host 8"));
-    let all = |launch| Pattern::AllToAll(AllToAll { launch });
+    let all = |launch| Pattern::AllToAll(AllToAll { launch, skew: None });
     let same = Launch::SameRank { start: 9 };
     assert!(refusal(all(same), &scope(8)).starts_with("start_rank: host 9"));
     for hosts in [0, 1] {
@@ -118,7 +118,7 @@ fn impossible_scopes_and_options_are_refused() {
 #[test]
 fn patterns_read_their_options_by_name() {
     let read = |name: &str, options: &[(&str, &str)]| Pattern::read(name, options);
-    let same = Pattern::AllToAll(AllToAll { launch: Launch::SameRank { start: 5 } });
+    let same = Pattern::AllToAll(AllToAll { launch: Launch::SameRank { start: 5 }, skew: None });
     assert_eq!(read("all-to-all", &[("launch", "same-rank"), ("start_rank", "5")]), Ok(same));
     let ring = Pattern::Ring(Ring { channels: 4, cross_rack: false });
     assert_eq!(read("ring", &[("channels", "4"), ("cross_rack", "false")]), Ok(ring));
@@ -182,4 +182,25 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_skewed_all_to_all_has_popular_receivers() {
+    let read = |skew| Pattern::read("all-to-all", &[("skew", skew)]).expect("a pattern");
+    let scope = Scope { bytes: 10_000, ..scope(16) };
+    let (even, skewed) = (read("0").generate(&scope).unwrap(), read("1").generate(&scope).unwrap());
+    assert_eq!(read("0"), Pattern::read("all-to-all", &[]).unwrap());
+    assert!(even.messages().iter().all(|message| message.bytes == 10_000));
+    let sum = |workload: &Workload| workload.messages().iter().map(|m| m.bytes).sum::<u64>();
+    assert_eq!(sum(&skewed), sum(&even));
+    let of = |dst: u32| skewed.messages().iter().filter(move |m| m.dst.0 == dst).map(|m| m.bytes);
+    // All send the same to one receiver; the most popular gets 1 / 3.38 of each buffer.
+    let mut sizes: Vec<u64> = (0..16).map(|dst| of(dst).next().unwrap()).collect();
+    assert!((0..16).all(|dst| of(dst).all(|bytes| bytes == sizes[dst as usize])));
+    sizes.sort_unstable_by_key(|size| std::cmp::Reverse(*size));
+    assert_eq!((sizes[0], sizes[1]), (47_327, 23_663));
+    let elsewhere = read("1").generate(&Scope { seed: scope.seed + 1, ..scope }).unwrap();
+    let messages = |workload: &Workload| workload.messages().iter().copied().collect::<Vec<_>>();
+    assert_ne!(messages(&elsewhere), messages(&skewed));
+    assert_eq!(sum(&elsewhere), sum(&even));
 }

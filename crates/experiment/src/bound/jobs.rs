@@ -1,9 +1,10 @@
-//! Along the dependencies of jobs.
+//! Along the dependencies of jobs, and what leaves each rank over its scale-up link.
 
 use super::{Ground, drain};
 use crate::traffic::Ranks;
+use std::ops::ControlFlow;
 use weft_units::{HostId, Time};
-use weft_workload::job::{Network, earliest};
+use weft_workload::job::{Network, Traffic, earliest};
 
 /// When the last rank can be done: each message has the network to itself.
 pub(super) fn along(ground: &Ground<'_>, ranks: &Ranks) -> Time {
@@ -14,6 +15,34 @@ pub(super) fn along(ground: &Ground<'_>, ranks: &Ranks) -> Time {
         end
     });
     ends.max().unwrap_or(Time::ZERO)
+}
+
+/// When the last rank can be done: each sends all it has for others of its server one by one.
+pub(super) fn within_servers(ranks: &Ranks) -> Time {
+    let Ranks { jobs, servers, scale_up, .. } = ranks;
+    let mut count = servers.clone();
+    count.sort_unstable();
+    count.dedup();
+    if count.len() == servers.len() {
+        return Time::ZERO;
+    }
+    let (mut first, mut fullest) = (0, Time::ZERO);
+    for job in jobs {
+        let mut busy = vec![Time::ZERO; job.ranks() as usize];
+        let _ = job.traffic(|Traffic { src, dst, bytes, times }| {
+            let [home, other] = [src, dst].map(|rank| servers[(first + rank) as usize]);
+            if home == other {
+                let busy = &mut busy[src as usize];
+                *busy =
+                    busy.saturating_add(Time(scale_up.serialize(bytes).0.saturating_mul(times)));
+            }
+            ControlFlow::Continue(())
+        });
+        first += job.ranks();
+        fullest = busy.into_iter().fold(fullest, Time::max);
+    }
+    // From the last byte of a link until it is there; nothing at all takes no time.
+    if fullest == Time::ZERO { fullest } else { fullest.saturating_add(scale_up.latency) }
 }
 
 /// The network of the job whose first rank is `first`.
@@ -36,7 +65,7 @@ impl Network for Alone<'_> {
     fn alone(&self, src: u32, dst: u32, bytes: u64) -> (Time, Time) {
         let Some((src, dst)) = self.hosts(src, dst) else {
             let link = self.ranks.scale_up;
-            return (link.rate.serialize(bytes) + link.latency, link.latency);
+            return (link.serialize(bytes) + link.latency, link.latency);
         };
         (self.ground.alone(src, dst, bytes), self.ground.path(src, dst).back)
     }

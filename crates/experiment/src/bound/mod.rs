@@ -34,7 +34,8 @@ pub fn bound(
     let ground = Ground::new(fabric, packet);
     let carrying = carrying::carrying(fabric, failures, packet);
     if let Some(ranks) = &traffic.ranks {
-        return jobs::along(&ground, ranks).max(cuts::fullest_of(&ground, &carrying, traffic));
+        let cuts = cuts::fullest_of(&ground, &carrying, traffic);
+        return jobs::along(&ground, ranks).max(jobs::within_servers(ranks)).max(cuts);
     }
     let workload = &traffic.workload;
     let posted = dag::earliest(&ground, workload);

@@ -5,8 +5,8 @@
 use super::options;
 use crate::error::ExperimentError;
 use crate::kind::{Flag, Kind, OneOf, Span};
-use crate::reader::Reader;
-use crate::value::{Item, Table, Value};
+use crate::reader::{Asked, Reader, rehearsed};
+use crate::value::{Item, Value};
 use weft_balance::scheme::{BalanceConfig, SCHEMES, SchemeConfig, SchemeInfo};
 use weft_fabric::Fabric;
 
@@ -55,11 +55,8 @@ fn read_chosen(
 }
 
 /// The keys of `[balance]` beside `scheme`.
-pub(crate) fn keys(info: &SchemeInfo) -> Vec<crate::reader::Asked> {
-    let empty = Table::new();
-    let mut r = Reader::rehearse("balance", &empty);
-    let _ = read_chosen(&mut r, info, info.name, 1);
-    r.asked().to_vec()
+pub(crate) fn keys(info: &SchemeInfo) -> Vec<Asked> {
+    rehearsed("balance", |r| read_chosen(r, info, info.name, 1))
 }
 
 /// The name of a scheme, some with a number at the end: `subflows-8`.

@@ -59,7 +59,8 @@ impl Kind for AsText {
         }
     }
     fn write(&self, value: &Word) -> Value {
-        crate::parse::parse_bare(value.0.as_deref().unwrap_or(self.0))
+        // Not given, it is not written out; the list of keys has the default as it is told.
+        value.0.as_deref().map_or_else(|| self.0.into(), crate::parse::parse_bare)
     }
     fn example(&self) -> Value {
         self.0.into()

@@ -1,11 +1,12 @@
 //! `[fabric.server]`: GPUs and NICs of a server, and the links between its GPUs.
 
 use crate::error::ExperimentError;
-use crate::kind::{Flag, Span, Speed, Whole};
+use crate::kind::{Flag, Or, Span, Speed, Whole};
 use crate::reader::Reader;
 use weft_fabric::{Clos, Fabric};
 use weft_sim::ScaleUp;
 use weft_units::{HostId, Rate, Time};
+use weft_workload::job::Endpoint;
 
 /// What every server has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub struct Servers {
     pub rails: bool,
     /// Between GPUs of a server.
     pub scale_up: ScaleUp,
+    /// What GPUs take over messages of collectives.
+    pub endpoint: Endpoint,
 }
 
 /// Reads `[fabric.server]`.
@@ -32,7 +35,15 @@ pub(super) fn read(r: &mut Reader<'_>, clos: &Clos) -> Result<Servers, Experimen
     let rate = r.get("scale_up", Speed, line, "what a GPU sends at to others of its server")?;
     let meaning = "from the last byte until it is there, between GPUs of a server";
     let latency = r.get("scale_up_latency", Span::ANY, Some(Time::ns(500)), meaning)?;
-    let servers = Servers { gpus, nics, rails, scale_up: ScaleUp { rate, latency } };
+    let meaning = "before a GPU first sends in a collective, and over each message it receives";
+    let delay = r.get("endpoint_delay", Span::ANY, Some(Time::ZERO), meaning)?;
+    let meaning = "what a GPU's memory moves; a message that is reduced passes it three times";
+    let memory = r.get("memory", Or(Speed, "unlimited"), Some(None), meaning)?;
+    let meaning = "round times on scale-up links and in memory down to whole ones of this; 0ns: no";
+    let cycle = r.get("cycle", Span::ANY, Some(Time::ZERO), meaning)?;
+    let scale_up = ScaleUp { rate, latency, cycle };
+    let endpoint = Endpoint { delay, memory, cycle };
+    let servers = Servers { gpus, nics, rails, scale_up, endpoint };
     match servers.fits(clos) {
         Err((key, what)) if !r.is_rehearsal() => Err(r.wrong(key, what)),
         _ => Ok(servers),

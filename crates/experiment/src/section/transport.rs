@@ -7,8 +7,7 @@ use super::sending::{self, Sending};
 use crate::error::ExperimentError;
 use crate::kind::{OneOf, Or, Span, Whole};
 use crate::pace::{PaceConfig, Subflows};
-use crate::reader::{Asked, Reader};
-use crate::value::Table;
+use crate::reader::{Asked, Reader, rehearsed};
 use weft_balance::scheme::SchemeConfig;
 use weft_transport::{RECOVERIES, RecoveryConfig, RecoveryInfo, TransportConfig};
 use weft_units::{Rate, Time};
@@ -129,13 +128,11 @@ fn read_rto(r: &mut Reader<'_>) -> Result<Time> {
 
 /// The keys of a loss recovery; `None`: of all.
 pub(crate) fn recovery_keys(info: Option<&RecoveryInfo>) -> Vec<Asked> {
-    let empty = Table::new();
-    let mut r = Reader::rehearse("transport", &empty);
-    if let Some(info) = info {
-        let _ =
-            options::read(&mut r, info.options, |given| RecoveryConfig::settle(info.name, given));
-    }
-    let _ = read_subflows(&mut r, &RecoveryConfig::GO_BACK_N);
-    let _ = read_rto(&mut r);
-    r.asked().to_vec()
+    rehearsed("transport", |r| {
+        if let Some(info) = info {
+            options::read(r, info.options, |given| RecoveryConfig::settle(info.name, given))?;
+        }
+        read_subflows(r, &RecoveryConfig::GO_BACK_N)?;
+        read_rto(r)
+    })
 }

@@ -190,7 +190,7 @@ pub fn pattern(clos: &Clos, pattern: &Pattern, bytes: u64) -> Workload {
     pattern.generate(&scope).unwrap()
 }
 pub fn all_to_all(clos: &Clos, bytes: u64) -> Workload {
-    pattern(clos, &Pattern::AllToAll(AllToAll { launch: Launch::Successor }), bytes)
+    pattern(clos, &Pattern::AllToAll(AllToAll { launch: Launch::Successor, skew: None }), bytes)
 }
 pub fn permutation(clos: &Clos, bytes: u64) -> Workload {
     pattern(clos, &Pattern::Permutation(Permutation { count: 1 }), bytes)

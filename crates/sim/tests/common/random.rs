@@ -176,8 +176,8 @@ fn clos_of(tiers: impl Strategy<Value = Tiers>) -> impl Strategy<Value = Clos> {
 
 fn any_pattern() -> impl Strategy<Value = Pattern> {
     prop_oneof![
-        Just(Pattern::AllToAll(AllToAll { launch: Launch::Successor })),
-        Just(Pattern::AllToAll(AllToAll { launch: Launch::SameRank { start: 0 } })),
+        Just(Pattern::AllToAll(AllToAll { launch: Launch::Successor, skew: None })),
+        Just(Pattern::AllToAll(AllToAll { launch: Launch::SameRank { start: 0 }, skew: None })),
         (1u32..4).prop_map(|count| Pattern::Permutation(Permutation { count })),
         Just(Pattern::Incast(Incast { senders: None, receiver: 1 })),
         (1u32..4).prop_map(|channels| Pattern::Ring(Ring { channels, cross_rack: true })),

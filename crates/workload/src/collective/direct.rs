@@ -1,9 +1,11 @@
 //! Everybody to everybody: to the next rank, the one after it, and so on.
 //!
-//! At most `window` sends of a rank are not acknowledged. All-reduce is reduce-scatter, then,
+//! At most `window` sends of a rank are not acknowledged. An all-to-all may have unequal sizes
+//! ([`Skew`](crate::Skew)). All-reduce is reduce-scatter, then,
 //! when all of that has arrived, all-gather. Source: ASTRA-sim's `direct`.
 
 use super::{AlgorithmInfo, Call, MOST_CHUNKS, Operation, Schedule, Step};
+use crate::{Skew, WorkloadError};
 use weft_units::{OptionError, OptionInfo, Options};
 
 /// Direct exchange.
@@ -11,6 +13,8 @@ use weft_units::{OptionError, OptionInfo, Options};
 pub struct Direct {
     /// The most sends of a rank that are out at once; `None`: all of them.
     pub window: Option<u32>,
+    /// Who gets more of an all-to-all than others; `None`: nobody.
+    pub skew: Option<Skew>,
 }
 
 impl Schedule for Direct {
@@ -24,15 +28,28 @@ impl Schedule for Direct {
             Operation::ReduceScatter,
             Operation::AllToAll,
         ],
-        options: &[OptionInfo {
-            key: "window",
-            default: "all of them",
-            meaning: "the most sends of a rank that are out at once",
-        }],
+        options: &[
+            OptionInfo {
+                key: "window",
+                default: "all of them",
+                meaning: "the most sends of a rank that are out at once",
+            },
+            Skew::OPTION,
+        ],
     };
 
     fn read(options: &mut Options<'_>) -> Result<Direct, OptionError> {
-        Ok(Direct { window: options.number_if_given("window", 1..=MOST_CHUNKS)? })
+        let window = options.number_if_given("window", 1..=MOST_CHUNKS)?;
+        Ok(Direct { window, skew: Skew::read(options)? })
+    }
+    fn check(&self, call: &Call) -> Result<(), WorkloadError> {
+        match self.skew {
+            Some(_) if call.operation != Operation::AllToAll => Err(WorkloadError(format!(
+                "skew: only an all-to-all has one, not {}; remove it",
+                call.operation.name()
+            ))),
+            _ => Ok(()),
+        }
     }
     fn strands(&self, _: &Call) -> u32 {
         1
@@ -50,7 +67,10 @@ impl Schedule for Direct {
         }
         // An all-gather sends its own piece to all, the others each the piece that is theirs.
         let gathers = call.operation == Operation::AllGather || phase == 1;
-        let piece = |rank: u32| call.pieces().len(u64::from(rank));
+        let piece = |rank: u32| match &self.skew {
+            None => call.pieces().len(u64::from(rank)),
+            Some(skew) => skew.piece(call.bytes, call.ranks, rank),
+        };
         let send = |index: u32| {
             let to = call.ahead(rank, index + 1);
             let bytes = piece(if gathers { rank } else { to });
@@ -68,5 +88,8 @@ impl Schedule for Direct {
             let from = call.behind(rank, at - others - waits + 1);
             Step::Receive { from, bytes: piece(if gathers { from } else { rank }) }
         })
+    }
+    fn adds(&self, call: &Call, _: u32, receipt: u32) -> bool {
+        receipt < call.ranks - 1
     }
 }

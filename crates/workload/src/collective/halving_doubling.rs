@@ -63,4 +63,7 @@ impl Schedule for HalvingDoubling {
             _ => Step::Receive { from: partner, bytes: group(received) },
         })
     }
+    fn adds(&self, call: &Call, _: u32, receipt: u32) -> bool {
+        receipt < call.ranks.trailing_zeros()
+    }
 }

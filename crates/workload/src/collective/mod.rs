@@ -110,6 +110,18 @@ impl Operation {
         }
     }
 
+    /// What it does, in one sentence.
+    pub fn summary(self) -> &'static str {
+        match self {
+            Operation::AllReduce => "every rank gets the sum of all buffers",
+            Operation::AllGather => "every rank gets the pieces of all",
+            Operation::ReduceScatter => "every rank gets its piece of the sum",
+            Operation::AllToAll => "every rank gets its piece of every buffer",
+            Operation::Broadcast => "every rank gets the buffer of the root",
+            Operation::Reduce => "the root gets the sum of all buffers",
+        }
+    }
+
     /// Bus bandwidth over algorithm bandwidth (bytes over time), as nccl-tests define them: what
     /// makes the number comparable with the rate of a link.
     pub fn bus_factor(self, ranks: u32) -> f64 {
@@ -174,6 +186,11 @@ trait Schedule: Sized {
     fn strands(&self, call: &Call) -> u32;
     /// Step `at` of a strand; `None`: it is over.
     fn step(&self, call: &Call, rank: u32, strand: u32, at: u32) -> Option<Step>;
+    /// Of an all-reduce: whether receipt `receipt` of `strand` is added to what the rank has. All
+    /// others it keeps as they are.
+    fn adds(&self, _call: &Call, _strand: u32, _receipt: u32) -> bool {
+        false
+    }
 }
 
 macro_rules! algorithms {
@@ -224,6 +241,9 @@ macro_rules! algorithms {
             pub fn step(&self, call: &Call, rank: u32, strand: u32, at: u32) -> Option<Step> {
                 match self { $(Algorithm::$Algorithm(one) => one.step(call, rank, strand, at)),* }
             }
+            fn adds(&self, call: &Call, strand: u32, receipt: u32) -> bool {
+                match self { $(Algorithm::$Algorithm(one) => one.adds(call, strand, receipt)),* }
+            }
         }
     };
 }
@@ -246,14 +266,42 @@ impl Algorithm {
         Algorithm::settle(name, given).map(|(algorithm, _)| algorithm)
     }
 
+    /// The same with what it draws drawn from `seed`.
+    pub fn under(self, seed: u64) -> Algorithm {
+        match self {
+            Algorithm::Direct(direct) => {
+                let skew = direct.skew.map(|skew| skew.under(seed));
+                Algorithm::Direct(Direct { skew, ..direct })
+            }
+            fixed => fixed,
+        }
+    }
+
+    /// Whether it does `operation`, as it has been told to go about it.
+    pub fn does(&self, operation: Operation) -> bool {
+        let is_skewed = matches!(self, Algorithm::Direct(Direct { skew: Some(_), .. }));
+        self.info().operations.contains(&operation)
+            && (!is_skewed || operation == Operation::AllToAll)
+    }
+
     /// Whether a rank sends all that it sends in a phase of a collective at once.
     pub fn is_at_once(&self) -> bool {
-        matches!(self, Algorithm::Direct(Direct { window: None }))
+        matches!(self, Algorithm::Direct(Direct { window: None, .. }))
+    }
+
+    /// Whether what a rank receives as receipt `receipt` of `strand` is added to what it has, as
+    /// opposed to kept as it is.
+    pub fn reduces(&self, call: &Call, strand: u32, receipt: u32) -> bool {
+        match call.operation {
+            Operation::ReduceScatter | Operation::Reduce => true,
+            Operation::AllReduce => self.adds(call, strand, receipt),
+            Operation::AllGather | Operation::AllToAll | Operation::Broadcast => false,
+        }
     }
 
     /// Whether some step waits for an acknowledgement.
     pub fn awaits_acknowledgements(&self) -> bool {
-        matches!(self, Algorithm::Direct(Direct { window: Some(_) }))
+        matches!(self, Algorithm::Direct(Direct { window: Some(_), .. }))
     }
 
     /// Whether it can do `call`.

@@ -53,6 +53,9 @@ impl Schedule for Ring {
             _ => around(&share, rank, strand, at),
         }
     }
+    fn adds(&self, call: &Call, _: u32, receipt: u32) -> bool {
+        receipt < call.ranks - 1
+    }
 }
 
 /// Step `at` of `rank` in one ring: a send and a receipt by turns.

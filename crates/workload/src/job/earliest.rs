@@ -1,14 +1,15 @@
 //! When a job can be over at the earliest: on a network where no message is in another's way.
 //!
 //! Every message takes what it would take alone. Beyond that, a rank's part in a collective
-//! lasts at least as long as its link is busy with all that the rank receives in it, counted
-//! from when the first of the group began: nobody sends for a collective that he has not begun.
+//! lasts at least as long as its link is busy with all that the rank receives in it, and as the
+//! slowest of that takes alone, counted from when the first of the group began: nobody sends for
+//! a collective that he has not begun.
 //! Where ranks send all at once, that alone counts, for there would be too many messages.
 
 use super::Job;
+use super::role::Role;
 use super::runner::{Action, Receipt, Runner, Sent};
-use super::traffic::steps;
-use crate::collective::{Call, Step};
+use crate::collective::Step;
 use crate::trace::{Collective, Work};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};
@@ -57,7 +58,7 @@ pub fn earliest(job: &Job, network: &impl Network) -> Time {
             match action {
                 Action::Post { src, dst, bytes, sent, receipt } => {
                     let (there, back) = network.alone(src, dst, bytes);
-                    push(now + there, dst, What::Received(receipt));
+                    push(now + there + receipt.takes, dst, What::Received(receipt));
                     if job.awaits_sent(src, sent.node) {
                         push(now + there + back, src, What::Sent(sent));
                     }
@@ -86,7 +87,7 @@ struct Intake<'a, N> {
     /// When the first of the group began: by group, turn and first member.
     begun: BTreeMap<(u32, u32, u32), Time>,
     /// By rank and group, of collectives that are alike.
-    known: BTreeMap<(u32, u32), Vec<(Call, Time)>>,
+    known: BTreeMap<(u32, u32), Vec<(Role, Time)>>,
 }
 
 impl<N: Network> Intake<'_, N> {
@@ -102,20 +103,23 @@ impl<N: Network> Intake<'_, N> {
     }
 
     fn receiving(&mut self, rank: u32, one: &Collective) -> Time {
-        let Some((algorithm, call, place)) = self.job.call(rank, one) else { return Time::ZERO };
+        let Some(role) = self.job.role(rank, one) else { return Time::ZERO };
         let known = self.known.entry((rank, one.group)).or_default();
-        if let Some((_, time)) = known.iter().find(|(other, _)| *other == call) {
+        if let Some((_, time)) = known.iter().find(|(other, _)| *other == role) {
             return *time;
         }
         let members = self.job.trace().members(one.group, rank).expect("it is a member");
-        let received = steps(algorithm, &call, place).filter_map(|step| match step {
-            Step::Receive { from, bytes } if bytes > 0 => Some((members.rank(from), bytes)),
-            _ => None,
-        });
-        let time = received.fold(Time::ZERO, |sum, (src, bytes)| {
-            sum.saturating_add(self.network.intake(src, rank, bytes))
-        });
-        known.push((call, time));
+        let (mut busy, mut slowest) = (Time::ZERO, Time::ZERO);
+        for step in role.steps() {
+            let Step::Receive { from, bytes: bytes @ 1.. } = step else { continue };
+            let src = members.rank(from);
+            busy = busy.saturating_add(self.network.intake(src, rank, bytes));
+            slowest = slowest.max(self.network.alone(src, rank, bytes).0);
+        }
+        // Nobody sends sooner than his own delay, and what has come still has to be handled.
+        let delay = self.job.endpoint.delay;
+        let time = busy.max(slowest).saturating_add(delay).saturating_add(delay);
+        known.push((role, time));
         time
     }
 }

@@ -13,14 +13,18 @@
 
 mod ahead;
 mod earliest;
+mod endpoint;
+mod role;
 mod runner;
 mod strand;
 mod traffic;
 
 pub use earliest::{Network, earliest};
+pub use endpoint::Endpoint;
 pub use runner::{Action, Meeting, Receipt, Runner, Sent};
 pub use traffic::Traffic;
 
+use self::role::Role;
 use crate::WorkloadError;
 use crate::collective::{Algorithm, Call, Operation};
 use crate::trace::programme::Followers;
@@ -36,6 +40,8 @@ pub struct Algorithms([Algorithm; Operation::ALL.len()]);
 pub struct Job {
     trace: Trace,
     algorithms: Algorithms,
+    splits: u32,
+    endpoint: Endpoint,
     /// By programme.
     followers: Vec<Followers>,
 }
@@ -73,9 +79,24 @@ impl Job {
         }
         crate::trace::check(&trace).into_result()?;
         let followers = trace.programmes.iter().map(|programme| programme.followers()).collect();
-        let job = Job { trace, algorithms, followers };
+        let endpoint = Endpoint::default();
+        let job = Job { trace, algorithms, splits: 1, endpoint, followers };
         job.check_calls()?;
         Ok(job)
+    }
+    /// The same with every operation done in `splits` chunks of its buffer, one after the other:
+    /// a rank begins the next one when it is done with the one before it (ASTRA-sim's
+    /// `preferred-dataset-splits` with one active chunk).
+    ///
+    /// # Panics
+    /// If `splits` is zero.
+    pub fn in_chunks(self, splits: u32) -> Job {
+        assert!(splits > 0, "a buffer is at least one chunk");
+        Job { splits, ..self }
+    }
+    /// The same on GPUs that take time to handle messages.
+    pub fn handled_by(self, endpoint: Endpoint) -> Job {
+        Job { endpoint, ..self }
     }
     /// How many ranks it has.
     pub fn ranks(&self) -> u32 {
@@ -89,7 +110,7 @@ impl Job {
     /// Whether `rank` moves anything in a collective: those of no bytes, and of groups of one, are
     /// over as they begin.
     pub fn moves(&self, rank: u32, one: &Collective) -> bool {
-        self.call(rank, one).is_some()
+        self.role(rank, one).is_some()
     }
     /// What the algorithm of a collective is called.
     pub fn algorithm(&self, action: What) -> &'static str {
@@ -135,7 +156,7 @@ impl Job {
                     return error(format!("{what} is not supported; remove it"));
                 }
                 if let Work::Collective(one) = &node.work
-                    && let Some((algorithm, call, _)) = self.call(rank, one)
+                    && let Some(Role { algorithm, call, .. }) = self.role(rank, one)
                     && let Err(WorkloadError(what)) = algorithm.check(&call)
                 {
                     return error(what);
@@ -145,24 +166,26 @@ impl Job {
         Ok(())
     }
 
-    /// What `rank` does in a collective, and its place; `None` if that is nothing.
-    fn call(&self, rank: u32, one: &Collective) -> Option<(Algorithm, Call, u32)> {
+    /// What `rank` does in a collective; `None` if that is nothing.
+    fn role(&self, rank: u32, one: &Collective) -> Option<Role> {
         let members = self.trace.members(one.group, rank)?;
         let place = members.place(rank)?;
         let (ranks, root) = (members.len(), one.root);
         let bytes = one.bytes(ranks);
-        let (algorithm, call) = match one.action {
+        let (algorithm, call, splits) = match one.action {
             What::Operation(operation) => {
-                (self.algorithms.of(operation), Call { operation, ranks, bytes, root })
+                (self.algorithms.of(operation), Call { operation, ranks, bytes, root }, self.splits)
             }
             // A few bytes up a tree and down again: nobody leaves before all have come.
             What::Barrier => {
                 let tree = Algorithm::read("double-binary-tree", &[("trees", "1")]);
                 let tree = tree.expect("an algorithm of ours");
-                (tree, Call { operation: Operation::AllReduce, ranks, bytes: BARRIER, root: 0 })
+                let operation = Operation::AllReduce;
+                (tree, Call { operation, ranks, bytes: BARRIER, root: 0 }, 1)
             }
         };
-        (ranks > 1 && call.bytes > 0).then_some((algorithm, call, place))
+        let chunks = call.bytes.min(u64::from(splits)) as u32;
+        (ranks > 1 && call.bytes > 0).then_some(Role { algorithm, call, place, chunks })
     }
 }
 

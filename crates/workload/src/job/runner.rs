@@ -37,6 +37,9 @@ pub struct Receipt {
     pub strand: u32,
     /// See `strand`.
     pub number: u32,
+    /// How long the receiver takes over it; whoever carries it tells [`Runner::received`] so much
+    /// later than it has come.
+    pub takes: Time,
 }
 
 /// What the sender of a message needs to know of it.
@@ -64,7 +67,8 @@ pub enum Action {
         /// To be given to [`Runner::sent`] when it has been acknowledged, if the rank
         /// [waits for that](Job::awaits_sent).
         sent: Sent,
-        /// To be given to [`Runner::received`] of the receiver when it is there.
+        /// To be given to [`Runner::received`] of the receiver when it is there and has been
+        /// handled, which takes [`Receipt::takes`].
         receipt: Receipt,
     },
     /// Wants [`Runner::woken`] at a time.
@@ -180,7 +184,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// A message to `rank` is there.
+    /// A message to `rank` is there, and handled.
     pub fn received(&mut self, now: Time, rank: u32, receipt: Receipt, out: &mut Vec<Action>) {
         let state = self.state(rank);
         let Some(&node) = state.awaited.get(&receipt.meeting) else {
@@ -200,13 +204,17 @@ impl<'a> Runner<'a> {
 
     /// The time that `rank` asked for on behalf of `node` has come.
     pub fn woken(&mut self, now: Time, rank: u32, node: u32, out: &mut Vec<Action>) {
-        if !self.state(rank).timed.remove(&node) {
-            if self.begin(now, rank, node, out) {
+        let state = self.state(rank);
+        if !state.timed.remove(&node) {
+            let is_over = match state.parts.contains_key(&node) {
+                true => self.push_on(now, rank, node, out, Part::begin),
+                false => self.begin(now, rank, node, out),
+            };
+            if is_over {
                 self.finish(now, rank, node, out);
             }
             return;
         }
-        let state = self.state(rank);
         if state.computing == Some(node) {
             state.computing = None;
             if let Some(next) = state.queue.pop_first() {
@@ -303,11 +311,11 @@ impl<'a> Runner<'a> {
         one: &Collective,
         out: &mut Vec<Action>,
     ) -> bool {
-        let Some((algorithm, call, place)) = self.job.call(rank, one) else { return true };
+        let Some(role) = self.job.role(rank, one) else { return true };
         if let Some(Least(least)) = &mut self.least {
             let floor = least(now, rank, node);
             // Which of very many messages come first makes no difference to a bound.
-            if algorithm.is_at_once() {
+            if role.algorithm.is_at_once() {
                 self.wait(now, rank, node, now.until(floor.max(now)), out);
                 return false;
             }
@@ -317,9 +325,15 @@ impl<'a> Runner<'a> {
         let state = self.state(rank);
         let early = state.early.remove(&meeting).unwrap_or_default();
         state.awaited.insert(meeting, node);
-        state.parts.insert(node, Part::new(algorithm, call, place));
+        state.parts.insert(node, Part::new(role));
+        let delay = self.job.endpoint.delay;
+        if delay > Time::ZERO {
+            out.push(Action::Wake { rank, node, at: now.saturating_add(delay) });
+        }
         self.push_on(now, rank, node, out, |part, out| {
-            part.begin(out);
+            if delay == Time::ZERO {
+                part.begin(out);
+            }
             for receipt in &early {
                 part.received(receipt.strand, receipt.number, out);
             }
@@ -345,12 +359,22 @@ impl<'a> Runner<'a> {
         let state = self.state(rank);
         // Acknowledgements may come after the end.
         let Some(part) = state.parts.get_mut(&node) else { return false };
-        change(part, &mut |sending| {
-            let Sending { to, bytes, strand, number, target, receipt } = sending;
+        let endpoint = job.endpoint;
+        let mut post = |sending| {
+            let Sending { to, bytes, strand, number, target, receipt, reduces } = sending;
             let sent = Sent { node, strand, number };
-            let receipt = Receipt { meeting, strand: target, number: receipt };
+            let takes = endpoint.takes(bytes, reduces);
+            let receipt = Receipt { meeting, strand: target, number: receipt, takes };
             out.push(Action::Post { src: rank, dst: members.rank(to), bytes, sent, receipt });
-        });
+        };
+        change(part, &mut post);
+        while part.is_over() && part.turn_to_next() {
+            if endpoint.delay > Time::ZERO {
+                out.push(Action::Wake { rank, node, at: now.saturating_add(endpoint.delay) });
+                return false;
+            }
+            part.begin(&mut post);
+        }
         if !part.is_over() {
             return false;
         }
@@ -394,7 +418,7 @@ fn send(rank: u32, node: u32, transfer: &Transfer, out: &mut Vec<Action>) {
         dst: peer.of(rank),
         bytes: bytes.max(1),
         sent: Sent { node, strand: 0, number: 0 },
-        receipt: Receipt { meeting, strand: 0, number: 0 },
+        receipt: Receipt { meeting, strand: 0, number: 0, takes: Time::ZERO },
     });
 }
 

@@ -1,7 +1,8 @@
 //! Who sends how much to whom in a whole job, without running it.
 
 use super::Job;
-use crate::collective::{Algorithm, Call, Step};
+use super::role::Role;
+use crate::collective::Step;
 use crate::trace::Work;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -19,9 +20,6 @@ pub struct Traffic {
     pub times: u64,
 }
 
-/// Collectives that are alike: the same members do the same.
-type Alike = (Algorithm, Call, u32);
-
 impl Job {
     /// All messages that the job sends, rank by rank, equal ones in a row together, until `each`
     /// has enough.
@@ -35,7 +33,8 @@ impl Job {
         each: &mut impl FnMut(Traffic) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let programme = self.trace.programme(rank);
-        let mut alike: BTreeMap<u32, Vec<(Alike, u64)>> = BTreeMap::new();
+        // By group: what the rank does in the same way, and how often.
+        let mut alike: BTreeMap<u32, Vec<(Role, u64)>> = BTreeMap::new();
         for node in programme.nodes() {
             match &node.work {
                 Work::Send(transfer) => {
@@ -43,21 +42,21 @@ impl Job {
                     each(Traffic { src: rank, dst, bytes, times: 1 })?;
                 }
                 Work::Collective(one) => {
-                    let Some(call) = self.call(rank, one) else { continue };
-                    let calls = alike.entry(one.group).or_default();
-                    match calls.iter_mut().find(|(known, _)| *known == call) {
+                    let Some(role) = self.role(rank, one) else { continue };
+                    let roles = alike.entry(one.group).or_default();
+                    match roles.iter_mut().find(|(known, _)| *known == role) {
                         Some((_, times)) => *times += 1,
-                        None => calls.push((call, 1)),
+                        None => roles.push((role, 1)),
                     }
                 }
                 _ => {}
             }
         }
-        for (group, calls) in alike {
+        for (group, roles) in alike {
             let members = self.trace.members(group, rank).expect("it is a member");
-            for ((algorithm, call, place), times) in calls {
+            for (role, times) in roles {
                 let mut alike: Option<Traffic> = None;
-                for step in steps(algorithm, &call, place) {
+                for step in role.steps() {
                     let Step::Send { to, bytes: bytes @ 1.., .. } = step else { continue };
                     let next = Traffic { src: rank, dst: members.rank(to), bytes, times };
                     match &mut alike {
@@ -76,14 +75,4 @@ impl Job {
         }
         ControlFlow::Continue(())
     }
-}
-
-/// Every step of the rank at `place` in a collective.
-pub(super) fn steps(
-    algorithm: Algorithm,
-    call: &Call,
-    place: u32,
-) -> impl Iterator<Item = Step> + '_ {
-    (0..algorithm.strands(call))
-        .flat_map(move |strand| (0..).map_while(move |at| algorithm.step(call, place, strand, at)))
 }

@@ -1,6 +1,6 @@
 //! Trainings as an experiment file tells them.
 
-use super::shape::{Experts, Model};
+use super::shape::{Experts, Model, ModelInfo};
 use super::training::{Gradients, Pace, Recompute, Schedule, Training, Zero};
 use weft_units::options::Settled;
 use weft_units::{OptionError, OptionInfo, Options, Time};
@@ -103,9 +103,22 @@ impl Training {
     }
 }
 
-/// The model with the numbers that were given.
-fn changed(mut model: Model, options: &mut Options<'_>) -> Result<Model, OptionError> {
-    let numbers = [
+impl ModelInfo {
+    /// The model's own numbers: options of which it has other defaults than
+    /// [`TRAINING_OPTIONS`] say, and these as an experiment file writes them.
+    pub fn defaults(&self) -> Settled {
+        let mut model = self.model;
+        let experts = ("experts", model.experts.map_or(0, |experts| experts.count).to_string());
+        let top_k = model.experts.map(|experts| ("top_k", experts.top_k.to_string()));
+        let numbers = numbers(&mut model).map(|(key, number)| (key, number.to_string()));
+        let flags = flags(&mut model).map(|(key, flag)| (key, flag.to_string()));
+        numbers.into_iter().chain(flags).chain([experts]).chain(top_k).collect()
+    }
+}
+
+/// The numbers of a model that are options.
+fn numbers(model: &mut Model) -> [(&'static str, &mut u32); 8] {
+    [
         ("layers", &mut model.layers),
         ("hidden", &mut model.hidden),
         ("feed_forward", &mut model.feed_forward),
@@ -114,13 +127,20 @@ fn changed(mut model: Model, options: &mut Options<'_>) -> Result<Model, OptionE
         ("sequence", &mut model.sequence),
         ("vocabulary", &mut model.vocabulary),
         ("positions", &mut model.positions),
-    ];
-    for (key, number) in numbers {
+    ]
+}
+
+/// The choices of a model that are options.
+fn flags(model: &mut Model) -> [(&'static str, &mut bool); 3] {
+    [("tied", &mut model.tied), ("gated", &mut model.gated), ("biases", &mut model.biases)]
+}
+
+/// The model with the numbers that were given.
+fn changed(mut model: Model, options: &mut Options<'_>) -> Result<Model, OptionError> {
+    for (key, number) in numbers(&mut model) {
         *number = options.number_if_given(key, ..)?.unwrap_or(*number);
     }
-    let flags =
-        [("tied", &mut model.tied), ("gated", &mut model.gated), ("biases", &mut model.biases)];
-    for (key, flag) in flags {
+    for (key, flag) in flags(&mut model) {
         if options.has(key) {
             *flag = options.flag(key)?;
         }

@@ -1,7 +1,7 @@
 //! Every host sends one message to every other host.
 
 use super::{PatternInfo, Scope};
-use crate::{Workload, WorkloadError};
+use crate::{Skew, Workload, WorkloadError};
 use weft_units::{OptionError, OptionInfo, Options};
 
 pub(super) const INFO: PatternInfo = PatternInfo {
@@ -20,6 +20,7 @@ pub(super) const INFO: PatternInfo = PatternInfo {
             default: "0",
             meaning: "where everybody starts with launch = \"same-rank\"",
         },
+        Skew::OPTION,
     ],
 };
 
@@ -41,6 +42,8 @@ pub enum Launch {
 pub struct AllToAll {
     /// In which order a host posts.
     pub launch: Launch,
+    /// Who gets more than others; `size` is then the mean. `None`: nobody.
+    pub skew: Option<Skew>,
 }
 
 impl AllToAll {
@@ -54,7 +57,7 @@ impl AllToAll {
             }
             false => Launch::Successor,
         };
-        Ok(AllToAll { launch })
+        Ok(AllToAll { launch, skew: Skew::read(options)? })
     }
 
     /// The messages, source by source, each source's in the order in which it posts them.
@@ -71,13 +74,22 @@ impl AllToAll {
             let text = format!("start_rank: host {start} does not exist; hosts are 0 to {last}");
             return Err(WorkloadError(text));
         }
+        let skew = self.skew.map(|skew| skew.under(scope.seed));
+        // What a host sends and what it keeps; the product of all hosts has been checked.
+        let all = scope.bytes * u64::from(hosts);
+        let sizes: Option<Vec<u64>> =
+            skew.map(|skew| (0..hosts).map(|dst| skew.piece(all, hosts, dst)).collect());
         for src in 0..hosts {
             let first = match self.launch {
                 Launch::Successor => scope.ahead(src, 1),
                 Launch::SameRank { start } => start,
             };
             for dst in (0..hosts).map(|step| scope.ahead(first, step)).filter(|dst| *dst != src) {
-                scope.send(&mut workload, src, dst);
+                match sizes.as_ref().map(|sizes| sizes[dst as usize]) {
+                    None => scope.send(&mut workload, src, dst),
+                    Some(0) => {}
+                    Some(bytes) => Scope { bytes, ..*scope }.send(&mut workload, src, dst),
+                }
             }
         }
         Ok(workload)

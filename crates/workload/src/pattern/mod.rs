@@ -45,15 +45,9 @@ pub struct PatternInfo {
     pub summary: &'static str,
     /// Where it comes from.
     pub source: &'static str,
-    /// Its own options, [`COMMON_OPTIONS`] apart.
+    /// Its own options, beside what its [`Scope`] says.
     pub options: &'static [OptionInfo],
 }
-
-/// What every pattern can be told, by way of its [`Scope`].
-pub const COMMON_OPTIONS: &[OptionInfo] = &[
-    OptionInfo { key: "size", default: "required", meaning: "payload of every message" },
-    OptionInfo { key: "start", default: "0ns", meaning: "when every message is posted" },
-];
 
 macro_rules! patterns {
     ($($module:ident::$Pattern:ident),* $(,)?) => {
@@ -112,7 +106,7 @@ const MOST_MESSAGES: u64 = 1 << 26;
 
 impl Pattern {
     /// The pattern called `name` with options as an experiment file writes them:
-    /// `[("count", "4")]`. [`COMMON_OPTIONS`] are not among them.
+    /// `[("count", "4")]`.
     ///
     /// # Errors
     /// If the name (key `pattern`) or an option is unknown, or a value is not what the option

@@ -49,7 +49,7 @@ pub(crate) fn run(job: &Job, ideal: Ideal) -> Outcome {
             match action {
                 Action::Post { src, dst, bytes, sent, receipt } => {
                     let there = now + ideal.latency + Time(ideal.ps_per_byte * bytes);
-                    at(there, Event::Received(dst, receipt));
+                    at(there + receipt.takes, Event::Received(dst, receipt));
                     at(there + ideal.latency, Event::Sent(src, sent));
                     outcome.messages += 1;
                     outcome.bytes += bytes;

@@ -8,7 +8,7 @@ use crate::reader::Reader;
 use crate::section::options;
 use std::path::Path;
 use weft_units::Time;
-use weft_workload::collective::{ALGORITHMS, Algorithm, Operation};
+use weft_workload::collective::{ALGORITHMS, Algorithm, AlgorithmInfo, Operation};
 use weft_workload::job::{Algorithms, Job};
 use weft_workload::model::{MODELS, TRAINING_OPTIONS};
 use weft_workload::trace::{Action, Collective, Degrees, Size as Bytes, Trace};
@@ -19,6 +19,9 @@ type Result<T> = std::result::Result<T, ExperimentError>;
 /// What says that `[workload]` is a job.
 pub(super) const CHOOSERS: [&str; 3] = ["collective", "trace", "model"];
 
+/// What stands for the usual algorithm of each collective.
+const USUAL: &str = "usual";
+
 /// One job.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct JobSource {
@@ -27,6 +30,8 @@ pub(crate) struct JobSource {
     pub(crate) ranks: Option<u32>,
     start: Time,
     algorithm: Option<Algorithm>,
+    /// Chunks of every collective.
+    splits: u32,
 }
 
 /// What the ranks do.
@@ -72,7 +77,7 @@ pub(super) fn read(r: &mut Reader<'_>, folder: &Path) -> Result<JobSource> {
         [key] if *key == "trace" => {
             let files = trace_files::read(r, folder)?;
             let algorithm = read_algorithm(r, None)?;
-            common(r, What::Trace(files), algorithm)
+            Ok(common(r)?.of(What::Trace(files), algorithm))
         }
         [_] => read_model(r),
         [one, other, ..] => Err(r.wrong(other, format!("stands beside {one}; remove one of them"))),
@@ -83,11 +88,28 @@ pub(super) fn read(r: &mut Reader<'_>, folder: &Path) -> Result<JobSource> {
     }
 }
 
-fn common(r: &mut Reader<'_>, what: What, algorithm: Option<Algorithm>) -> Result<JobSource> {
+/// What any job may be told.
+pub(super) struct Common {
+    ranks: Option<u32>,
+    start: Time,
+    splits: u32,
+}
+
+impl Common {
+    fn of(self, what: What, algorithm: Option<Algorithm>) -> JobSource {
+        let Common { ranks, start, splits } = self;
+        JobSource { what, ranks, start, algorithm, splits }
+    }
+}
+
+pub(super) fn common(r: &mut Reader<'_>) -> Result<Common> {
     let all = Or(Whole { min: 2, max: 1 << 20 }, "all");
     let ranks = r.get("ranks", all, Some(None), "how many ranks; all: as many as there can be")?;
     let start = r.get("start", Span::ANY, Some(Time::ZERO), "when the ranks begin")?;
-    Ok(JobSource { what, ranks, start, algorithm })
+    let splits = Whole { min: 1, max: 1 << 16 };
+    let meaning = "chunks of every collective, one after the other at each rank";
+    let splits = r.get("splits", splits, Some(1), meaning)?;
+    Ok(Common { ranks, start, splits })
 }
 
 fn read_collective(r: &mut Reader<'_>) -> Result<JobSource> {
@@ -95,6 +117,12 @@ fn read_collective(r: &mut Reader<'_>) -> Result<JobSource> {
     let operation = r.get("collective", OneOf(&names), None, "what the ranks do together")?;
     let operation = Operation::ALL[operation];
     let algorithm = read_algorithm(r, Some(operation))?;
+    let again = read_again(r, operation)?;
+    Ok(common(r)?.of(What::Collective(again), algorithm))
+}
+
+/// Reads the keys of a collective.
+pub(super) fn read_again(r: &mut Reader<'_>, operation: Operation) -> Result<Again> {
     let meaning = "the larger buffer of a rank, as nccl-tests count it";
     let bytes = r.get("size", Size::SOME, None, meaning)?;
     let count = Whole { min: 1, max: 1 << 20 };
@@ -105,35 +133,50 @@ fn read_collective(r: &mut Reader<'_>) -> Result<JobSource> {
     let group = r.get("group", all, Some(None), "ranks of a group; all groups go at once")?;
     let stride = r.get("stride", count, Some(1), "from one rank of a group to the next")?;
     let times = r.get("times", count, Some(1), "how often, one after the other")?;
-    let again = Again { operation, bytes, root, group, stride, times };
-    common(r, What::Collective(again), algorithm)
+    Ok(Again { operation, bytes, root, group, stride, times })
 }
 
 fn read_model(r: &mut Reader<'_>) -> Result<JobSource> {
     let training = options::read(r, TRAINING_OPTIONS, Training::settle)?;
     let algorithm = read_algorithm(r, None)?;
-    common(r, What::Model(Box::new(training)), algorithm)
+    Ok(common(r)?.of(What::Model(Box::new(training)), algorithm))
 }
 
 /// The algorithm with its options; `None`: the usual ones.
 fn read_algorithm(r: &mut Reader<'_>, operation: Option<Operation>) -> Result<Option<Algorithm>> {
-    let able = |info: &&weft_workload::collective::AlgorithmInfo| {
-        operation.is_none_or(|operation| info.operations.contains(&operation))
-    };
-    let infos: Vec<_> = ALGORITHMS.iter().filter(able).collect();
-    let names: Vec<&str> = infos.iter().map(|info| info.name).collect();
-    let usual = operation.map(|operation| Algorithms::usual().of(operation).info().name);
-    let default = usual.and_then(|usual| names.iter().position(|name| *name == usual));
-    let meaning = "how; of a trace or model, wherever it can be used";
-    let taken = match (default, r.has("algorithm")) {
-        (None, false) if !r.is_rehearsal() => return Ok(None),
-        (default, _) => infos[r.get("algorithm", OneOf(&names), default, meaning)?],
-    };
-    for other in ALGORITHMS.iter().filter(|other| other.name != taken.name) {
+    let taken = choose_algorithm(r, operation)?;
+    let name = taken.map_or(USUAL, |taken| taken.name);
+    for other in ALGORITHMS.iter().filter(|other| other.name != name) {
         let keys = other.options.iter().map(|option| option.key.to_owned());
-        r.others("algorithm", taken.name, other.name, keys);
+        r.others("algorithm", name, other.name, keys);
     }
-    options::read(r, taken.options, |given| Algorithm::settle(taken.name, given)).map(Some)
+    taken.map(|taken| algorithm_options(r, taken)).transpose()
+}
+
+/// Of those that can do `operation`; of a trace or a model, `None` is the usual one of each.
+pub(super) fn choose_algorithm(
+    r: &mut Reader<'_>,
+    operation: Option<Operation>,
+) -> Result<Option<&'static AlgorithmInfo>> {
+    let Some(operation) = operation else {
+        let names: Vec<&str> = ALGORITHMS.iter().map(|info| info.name).collect();
+        let meaning = "of all collectives that it can do; usual: of each its own";
+        let taken = r.get("algorithm", Or(OneOf(&names), USUAL), Some(None), meaning)?;
+        return Ok(taken.map(|taken| &ALGORITHMS[taken]));
+    };
+    let able = ALGORITHMS.iter().filter(|info| info.operations.contains(&operation));
+    let able: Vec<&AlgorithmInfo> = able.collect();
+    let names: Vec<&str> = able.iter().map(|info| info.name).collect();
+    let usual = Algorithms::usual().of(operation).info().name;
+    let usual = names.iter().position(|name| *name == usual);
+    let taken =
+        r.get("algorithm", OneOf(&names), usual, "in which steps; below, each with its keys")?;
+    Ok(Some(able[taken]))
+}
+
+/// Reads the keys of an algorithm.
+pub(super) fn algorithm_options(r: &mut Reader<'_>, info: &AlgorithmInfo) -> Result<Algorithm> {
+    options::read(r, info.options, |given| Algorithm::settle(info.name, given))
 }
 
 impl JobSource {
@@ -147,28 +190,38 @@ impl JobSource {
     }
     /// The algorithm that was asked for, or is used for want of another.
     pub(crate) fn algorithm(&self) -> &'static str {
-        self.algorithm.map_or("usual", |algorithm| algorithm.info().name)
+        self.algorithm.map_or(USUAL, |algorithm| algorithm.info().name)
     }
 
-    /// The job, by at most `most` ranks.
-    pub(crate) fn build(&self, most: u32) -> Result<Job> {
+    /// The job, by at most `most` ranks, with what it draws drawn from `seed`.
+    pub(crate) fn build(&self, most: u32, seed: u64) -> Result<Job> {
         let ranks = self.ranks.unwrap_or(most);
         if ranks > most {
             let what = format!("{ranks} are more than the {most} GPUs that are free; use fewer");
             return Err(wrong("workload.ranks", &what));
         }
         let trace = self.trace(ranks)?.starting(self.start);
-        let algorithms = match self.algorithm {
-            None => Algorithms::usual(),
-            Some(algorithm) => algorithm
-                .info()
-                .operations
-                .iter()
-                .fold(Algorithms::usual(), |algorithms, operation| {
-                    algorithms.with(*operation, algorithm)
-                }),
-        };
-        Job::new(trace, algorithms).map_err(|error| self.at_fault(&error))
+        if let Some(own) = trace.ranks.filter(|own| *own > most) {
+            // A programme that all ranks run can be run by any number of them.
+            let mend =
+                if trace.shared { "a larger fabric or fewer ranks" } else { "a larger fabric" };
+            let what = format!("has {own} ranks, more than the {most} GPUs that are free");
+            return Err(wrong("workload.trace", &format!("{what}; use {mend}")));
+        }
+        let mut algorithms = Algorithms::usual();
+        if let Some(algorithm) = self.algorithm {
+            let algorithm = algorithm.under(seed);
+            let own = |operation: &Operation| match &self.what {
+                // That it cannot do what was asked for is to be said.
+                What::Collective(again) => again.operation == *operation,
+                _ => algorithm.does(*operation),
+            };
+            for operation in Operation::ALL.into_iter().filter(own) {
+                algorithms = algorithms.with(operation, algorithm);
+            }
+        }
+        let job = Job::new(trace, algorithms).map_err(|error| self.at_fault(&error))?;
+        Ok(job.in_chunks(self.splits))
     }
 
     fn trace(&self, ranks: u32) -> Result<Trace> {

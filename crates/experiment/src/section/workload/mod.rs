@@ -4,10 +4,12 @@
 //! registries list.
 
 mod job;
+mod listed;
 mod placement;
 mod trace_files;
 
 pub(crate) use job::{JobSource, What};
+pub(crate) use listed::{keys, listed};
 pub(crate) use trace_files::TraceFiles;
 
 use super::{options, read_text};
@@ -22,7 +24,8 @@ use placement::Placement;
 use std::path::{Path, PathBuf};
 use weft_fabric::Fabric;
 use weft_units::Time;
-use weft_workload::{PATTERNS, Pattern, Scope, Workload};
+use weft_workload::trace::is_comm_log;
+use weft_workload::{PATTERNS, Pattern, PatternInfo, Scope, Workload};
 
 type Result<T> = std::result::Result<T, ExperimentError>;
 
@@ -61,7 +64,7 @@ pub(crate) fn is_file(text: &str) -> bool {
 
 /// The key that a file goes under, if `text` names one.
 pub(crate) fn file_key(text: &str) -> Option<&'static str> {
-    match [".et", ".txt"].iter().any(|end| text.ends_with(end)) {
+    match trace_files::is_named(text) {
         true => Some("trace"),
         false => is_file(text).then_some("file"),
     }
@@ -76,19 +79,6 @@ fn names() -> Vec<&'static str> {
 pub(crate) fn choosers() -> Vec<(&'static str, Vec<&'static str>)> {
     let [collectives, models] = job::names();
     vec![("pattern", names()), ("collective", collectives), ("model", models)]
-}
-
-/// The keys of `[workload]` under `name`: a pattern, a collective, a model or a file.
-pub(crate) fn keys(name: &str) -> Vec<String> {
-    if !names().contains(&name) {
-        let empty = Table::new();
-        let mut r = Reader::rehearse("workload", &empty);
-        let _ = read(&mut r, Path::new(""));
-        return r.asked().iter().map(|asked| asked.key.clone()).collect();
-    }
-    let own = PATTERNS.iter().filter(|info| info.name == name).flat_map(|info| info.options);
-    let own = own.map(|option| option.key.to_owned());
-    own.chain(["size", "start"].map(str::to_owned)).collect()
 }
 
 /// Reads `[workload]`; files are looked for in `folder`.
@@ -109,6 +99,11 @@ pub(crate) fn read(r: &mut Reader<'_>, folder: &Path) -> Result<WorkloadSource> 
         let keys = other.options.iter().map(|option| option.key.to_owned());
         r.others("pattern", info.name, other.name, keys);
     }
+    read_pattern(r, info)
+}
+
+/// Reads the keys of a pattern.
+fn read_pattern(r: &mut Reader<'_>, info: &PatternInfo) -> Result<WorkloadSource> {
     let bytes = r.get("size", Size::SOME, None, "payload of every message")?;
     let start = r.get("start", Span::ANY, Some(Time::ZERO), "when every message is posted")?;
     let pattern = options::read(r, info.options, |given| Pattern::settle(info.name, given))?;
@@ -148,6 +143,10 @@ fn read_file(r: &mut Reader<'_>, folder: &Path) -> Result<WorkloadSource> {
     }
     let path = folder.join(&name);
     let text = read_text(&path).map_err(|what| r.wrong("file", what))?;
+    if is_comm_log(&text) {
+        let what = format!("{name:?} is a list of communications, which ranks run; write trace");
+        return Err(r.wrong("file", format!("{what} = {name:?} instead")));
+    }
     r.settle("file", path.to_string_lossy().into_owned());
     Ok(WorkloadSource::File { path, digest: digest(text.as_bytes()) })
 }
@@ -277,7 +276,7 @@ fn place(
     let order = placement.order(fabric, servers, seed)?;
     let (mut jobs, mut taken) = (Vec::new(), 0);
     for source in sources {
-        let job = source.build(order.len() as u32 - taken)?;
+        let job = source.build(order.len() as u32 - taken, seed)?.handled_by(servers.endpoint);
         taken += job.ranks();
         jobs.push(job);
     }

@@ -24,20 +24,23 @@ pub(crate) struct TraceFiles {
     pub(crate) digest: String,
 }
 
+/// Whether `text` names a trace: by its end, or by what is on disk where other files end alike.
+pub(super) fn is_named(text: &str) -> bool {
+    let is_log = || fs::read_to_string(text).is_ok_and(|text| trace::is_comm_log(&text));
+    [".et", ".txt"].iter().any(|end| text.ends_with(end))
+        || text.ends_with(".csv") && is_log()
+        || Path::new(&format!("{text}.0.et")).is_file()
+}
+
 /// Reads the keys of a trace; files are looked for in `folder`.
 pub(super) fn read(r: &mut Reader<'_>, folder: &Path) -> Result<TraceFiles> {
     let meaning = "a Chakra trace (a file of it, or what stands before .0.et), or a text workload";
     let name = r.get("trace", Text, None, meaning)?;
     let path = folder.join(&name);
     r.settle("trace", path.to_string_lossy().into_owned());
-    let none = Some(String::new());
-    let groups = r.get("process_groups", Text, none, "Chakra: a JSON file of process groups")?;
-    let process_groups = (!groups.is_empty()).then(|| folder.join(&groups));
-    match &process_groups {
-        Some(path) => r.settle("process_groups", path.to_string_lossy().into_owned()),
-        None => r.omit("process_groups"),
-    }
-    let (chakra, text) = read_options(r)?;
+    let gathered = read_gathered(r)?;
+    let (process_groups, chakra) = read_chakra(r, gathered, folder)?;
+    let text = read_text(r, gathered)?;
     let mut files = TraceFiles { path, process_groups, chakra, text, digest: String::new() };
     if !r.is_rehearsal() {
         files.digest = files.hash().map_err(|(key, what)| r.wrong(key, what))?;
@@ -45,28 +48,46 @@ pub(super) fn read(r: &mut Reader<'_>, folder: &Path) -> Result<TraceFiles> {
     Ok(files)
 }
 
-fn read_options(r: &mut Reader<'_>) -> Result<(ChakraOptions, TextOptions)> {
-    let element = Whole { min: 1, max: 16 };
-    let bytes = r.get("bytes_per_element", element, Some(1), "Chakra: what 1 of comm_size is")?;
+/// What Chakra traces and text workloads leave open.
+pub(super) fn read_gathered(r: &mut Reader<'_>) -> Result<Option<Gathered>> {
     let counts = ["format", "shard", "whole"];
     let meaning = "what an all-gather's size counts; format: as its kind of file has it";
     let gathered = r.get("gathered", OneOf(&counts), Some(0), meaning)?;
-    let gathered = [None, Some(Gathered::Shard), Some(Gathered::Whole)][gathered];
+    Ok([None, Some(Gathered::Shard), Some(Gathered::Whole)][gathered])
+}
+
+/// What Chakra traces leave open: the file of their groups, and how to read them.
+pub(super) fn read_chakra(
+    r: &mut Reader<'_>,
+    gathered: Option<Gathered>,
+    folder: &Path,
+) -> Result<(Option<PathBuf>, ChakraOptions)> {
+    let none = Some(String::new());
+    let groups = r.get("process_groups", Text, none, "Chakra: a JSON file of process groups")?;
+    let process_groups = (!groups.is_empty()).then(|| folder.join(&groups));
+    match &process_groups {
+        Some(path) => r.settle("process_groups", path.to_string_lossy().into_owned()),
+        None => r.omit("process_groups"),
+    }
+    let element = Whole { min: 1, max: 16 };
+    let bytes = r.get("bytes_per_element", element, Some(1), "Chakra: what 1 of comm_size is")?;
     let meaning = "Chakra: whether nodes start no sooner than the trace says";
     let start_times = r.get("start_times", Flag, Some(false), meaning)?;
+    let gathered = gathered.unwrap_or(Gathered::Shard);
+    let bytes_per_element = u64::from(bytes);
+    Ok((process_groups, ChakraOptions { bytes_per_element, gathered, start_times }))
+}
+
+/// What text workloads leave open.
+pub(super) fn read_text(r: &mut Reader<'_>, gathered: Option<Gathered>) -> Result<TextOptions> {
     let unit = Or(Span::SOME, "format");
     let unit = r.get("time_unit", unit, Some(None), "text: what 1 in a column of times is")?;
     let passes = Whole { min: 1, max: 1_000 };
     let passes = r.get("passes", passes, Some(1), "text: how often the job runs through")?;
     let meaning = "text: whether each step waits for the one before it";
     let serial = r.get("serial", Flag, Some(false), meaning)?;
-    let chakra = ChakraOptions {
-        bytes_per_element: u64::from(bytes),
-        gathered: gathered.unwrap_or(Gathered::Shard),
-        start_times,
-    };
     let degrees = read_degrees(r)?;
-    Ok((chakra, TextOptions { dialect: None, unit, gathered, degrees, passes, serial }))
+    Ok(TextOptions { dialect: None, unit, gathered, degrees, passes, serial })
 }
 
 fn read_degrees(r: &mut Reader<'_>) -> Result<Option<Degrees>> {

@@ -1,0 +1,157 @@
+"""The usual columns of the table, where an experiment names no others.
+
+Jobs have some of their own: bus bandwidth where ranks only communicate, and where they compute,
+what of the time is not computation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from weft import jobs, measures, stats
+from weft._types import Row
+from weft.quantities import format_bytes, format_count, format_time, significant, time_unit
+
+_ZERO = 0.05  # Prints as 0.0.
+MINUS = "\N{MINUS SIGN}"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a cell says, and the number that sorts it."""
+
+    text: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table."""
+
+    title: str
+    """With `{reference}` for the series that others are compared with."""
+    meaning: str
+    cell: Callable[[Sequence[Row], Sequence[Row]], Cell]
+    """Of the rows of a series, and of those of the reference."""
+    spare: bool = False
+    """Whether a narrow terminal can do without."""
+
+
+def columns_of(rows: Sequence[Row]) -> list[Column]:
+    """The columns for these rows, all of an experiment."""
+    communicate, compute = jobs.only_communicate(rows), jobs.compute(rows)
+    own = [_BUSBW] if communicate else [_EXPOSED] if compute else []
+    return [
+        _ITERATION if compute else _CCT,
+        _SLOWDOWN,
+        _AGAINST,
+        *own,
+        # Of a job nobody waits for the slowest of all its messages.
+        Column("p99 FCT", _P99, _mean("fct_p99_s", format_time), spare=communicate or compute),
+        *_LOSSES,
+    ]
+
+
+def _completion(rows: Sequence[Row], _: Sequence[Row]) -> Cell:
+    mean = stats.mean([row["cct_s"] for row in rows])
+    if mean.half is None:
+        return Cell(format_time(mean.value), mean.value)
+    scale, unit = time_unit([mean.value])
+    value, half = significant(mean.value / scale), significant(mean.half / scale, 2)
+    return Cell(f"{value} ± {half} {unit}", mean.value)
+
+
+def _against(rows: Sequence[Row], base: Sequence[Row]) -> Cell:
+    """Paired by seed: the same seed gives every scheme the same workload and hash salts."""
+    by_seed = {row["seed"]: row["cct_s"] for row in base}
+    changes = [
+        100 * (row["cct_s"] / by_seed[row["seed"]] - 1) for row in rows if row["seed"] in by_seed
+    ]
+    if not changes:
+        return Cell("", 0.0)
+    change = stats.mean(changes).value
+    sign = "" if abs(change) < _ZERO else "+" if change > 0 else MINUS
+    return Cell(f"{sign}{abs(change):.1f} %", change)
+
+
+def _mean(column: str, show: Callable[[float], str]) -> Callable[[Sequence[Row], object], Cell]:
+    """A column's mean over seeds."""
+
+    def cell(rows: Sequence[Row], _: object) -> Cell:
+        value = _average(rows, column)
+        return Cell(show(value), value)
+
+    return cell
+
+
+def _average(rows: Sequence[Row], column: str) -> float:
+    return stats.mean([row[column] for row in rows]).value
+
+
+def _resent(rows: Sequence[Row], _: Sequence[Row]) -> Cell:
+    retransmits, spurious = _average(rows, "retransmits"), _average(rows, "spurious_retransmits")
+    needless = f" ({format_count(spurious)})" if spurious else ""
+    return Cell(format_count(retransmits) + needless, retransmits)
+
+
+def _exposed(rows: Sequence[Row], _: Sequence[Row]) -> Cell:
+    exposed = _average(rows, "exposed_s")
+    share = 100 * exposed / _average(rows, "cct_s")
+    return Cell(f"{format_time(exposed)} ({share:.0f} %)", exposed)
+
+
+def _busbw(value: float) -> str:
+    return measures.shown("busbw_gb_s", value)
+
+
+_CCT = Column(
+    "CCT",
+    "Collective completion time: mean over seeds, with the 95 % confidence interval",
+    _completion,
+)
+_ITERATION = Column(
+    "iteration",
+    "Time until the last rank is done: mean over seeds, with the 95 % confidence interval",
+    _completion,
+)
+_SLOWDOWN = Column(
+    "÷ bound",
+    "Completion time over the lower bound that capacity and path delays set",
+    _mean("slowdown", "{:.3f}".format),
+)
+_AGAINST = Column(
+    "vs {reference}",
+    "Completion time against {reference}: mean of the paired differences",
+    _against,
+)
+_BUSBW = Column(
+    "busbw",
+    "Bus bandwidth as nccl-tests define it; of several collectives, all bytes over all times",
+    _mean("busbw_gb_s", _busbw),
+)
+_EXPOSED = Column(
+    "exposed",
+    "Exposed communication: what is left of the iteration without the computation of the rank "
+    "that computes longest",
+    _exposed,
+)
+_P99 = "Flow completion time that 99 % of messages stay within"
+_LOSSES = (
+    Column("drops", "Packets dropped, a run", _mean("drops", format_count)),
+    Column(
+        "resent",
+        "Data packets sent more than once, a run (of those, needlessly)",
+        _resent,
+    ),
+    Column(
+        "max QPs",
+        "Most queue pairs active at once at one NIC",
+        _mean("max_qps", format_count),
+    ),
+    Column(
+        "peak queue",
+        "Most bytes that ever stood in one port's queue",
+        _mean("peak_queue_bytes", format_bytes),
+    ),
+)
