@@ -39,7 +39,8 @@ def main() -> int:
     for name in names:
         measured = measure(name)
         print(
-            f"{name:<26} {measured['wall_s']:8.1f} s  {measured['peak_bytes'] / 1e6:8.0f} MB  "
+            f"{name:<26} {measured['wall_s']:8.1f} s  {measured['user_s']:8.1f} s of one core  "
+            f"{measured['peak_bytes'] / 1e6:8.0f} MB  "
             f"{measured['packet_hops'] / 1e6:8.0f} M hops  slowdown {measured['slowdown']:.3f}",
             flush=True,
         )
@@ -64,7 +65,8 @@ def measure(name: str) -> dict[str, Any]:
     measured = {key: row[key] for key in wanted}
     # The system counts in KiB.
     origin = record.origin_of(["weft", *words])
-    return origin | {"peak_bytes": usage.ru_maxrss * 1024} | measured
+    own = {"user_s": round(usage.ru_utime, 1), "peak_bytes": usage.ru_maxrss * 1024}
+    return origin | own | measured
 
 
 def keep(name: str, measured: dict[str, Any]) -> None:
