@@ -54,10 +54,12 @@ def _collectives(rows: Sequence[dict[str, Any]]) -> list[str]:
     heads = ["operation", "group", "ranks", "buffer", "nodes", "calls", "total"]
     grid = [heads]
     for row in rows[:_MOST_ROWS]:
-        size = row["bytes"] or None
-        shown = f"{format_bytes(row['size'])} shard" if size is None else format_bytes(size)
+        # Without the number of ranks a shard does not tell the whole.
+        unknown = row["bytes"] is False
+        shown = f"{format_bytes(row['size'])} shard" if unknown else format_bytes(row["bytes"])
+        total = "?" if unknown else format_bytes(row["total"])
         cells = [row["operation"], row["group"], row["ranks"] or "?", shown, row["nodes"]]
-        cells += [row["calls"] or "?", format_bytes(row["total"])]
+        cells += [row["calls"] or "?", total]
         grid.append([str(cell) for cell in cells])
     widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
     lines = [

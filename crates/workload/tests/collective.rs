@@ -265,6 +265,15 @@ fn pat_sends_far_little_and_near_much() {
 }
 
 #[test]
+fn a_send_recv_goes_one_rank_on() {
+    let shift = call(Operation::SendReceive, 4, 9);
+    assert_eq!(sends(&algorithm("ring", &[]), &shift, 3, 0), [(0, 9)]);
+    let two = algorithm("ring", &[("channels", "2")]);
+    assert_eq!(sends(&two, &shift, 2, 1), [(3, 4)]);
+    assert_eq!(Operation::SendReceive.bus_factor(4), 1.0);
+}
+
+#[test]
 fn what_an_algorithm_cannot_do_is_said() {
     let text = |name: &str, call: &Call| algorithm(name, &[]).check(call).unwrap_err().to_string();
     let odd = call(Operation::AllReduce, 6, 60);
@@ -352,6 +361,7 @@ proptest! {
             Operation::Broadcast | Operation::Reduce => (n - 1) * bytes,
             // All but each rank's own piece.
             Operation::AllToAll => (n - 1) * bytes,
+            Operation::SendReceive => n * bytes,
         };
         prop_assert_eq!(total, expected, "{:?} {:?}", algorithm, call);
     }

@@ -47,6 +47,8 @@ pub enum Operation {
     Broadcast,
     /// The root gets the sum of all buffers.
     Reduce,
+    /// Every rank sends its buffer to the next one, as `sendrecv_perf` of nccl-tests.
+    SendReceive,
 }
 
 /// One use of a collective by a group of ranks, numbered from 0 within it.
@@ -89,13 +91,14 @@ pub enum Step {
 
 impl Operation {
     /// All of them.
-    pub const ALL: [Operation; 6] = [
+    pub const ALL: [Operation; 7] = [
         Operation::AllReduce,
         Operation::AllGather,
         Operation::ReduceScatter,
         Operation::AllToAll,
         Operation::Broadcast,
         Operation::Reduce,
+        Operation::SendReceive,
     ];
 
     /// What it is called in an experiment.
@@ -107,6 +110,7 @@ impl Operation {
             Operation::AllToAll => "all-to-all",
             Operation::Broadcast => "broadcast",
             Operation::Reduce => "reduce",
+            Operation::SendReceive => "send-recv",
         }
     }
 
@@ -119,6 +123,7 @@ impl Operation {
             Operation::AllToAll => "every rank gets its piece of every buffer",
             Operation::Broadcast => "every rank gets the buffer of the root",
             Operation::Reduce => "the root gets the sum of all buffers",
+            Operation::SendReceive => "every rank gets the buffer of the one before it",
         }
     }
 
@@ -129,7 +134,7 @@ impl Operation {
         match self {
             Operation::AllReduce => 2.0 * (n - 1.0) / n,
             Operation::AllGather | Operation::ReduceScatter | Operation::AllToAll => (n - 1.0) / n,
-            Operation::Broadcast | Operation::Reduce => 1.0,
+            Operation::Broadcast | Operation::Reduce | Operation::SendReceive => 1.0,
         }
     }
 }
@@ -295,7 +300,7 @@ impl Algorithm {
         match call.operation {
             Operation::ReduceScatter | Operation::Reduce => true,
             Operation::AllReduce => self.adds(call, strand, receipt),
-            Operation::AllGather | Operation::AllToAll | Operation::Broadcast => false,
+            _ => false,
         }
     }
 

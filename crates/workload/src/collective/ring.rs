@@ -1,8 +1,8 @@
 //! Rings: every rank receives from the one before it and sends to the one after it.
 //!
 //! All-reduce is reduce-scatter and all-gather in a row; each of these takes `n - 1` steps of a
-//! piece. Broadcast and reduce go along the ring as a chain, in chunks. Several channels share
-//! the buffer, each a ring of its own. Source: Patarasuk and Yuan (2009); NCCL.
+//! piece. Broadcast and reduce go along the ring as a chain, in chunks; a send-recv is one step of
+//! the whole buffer. Several channels share the buffer, each a ring of its own. Source: Patarasuk and Yuan (2009); NCCL.
 
 use super::{AlgorithmInfo, Call, MOST_CHUNKS, MOST_STRANDS, Operation, Pieces, Schedule, Step};
 use weft_units::{OptionError, OptionInfo, Options};
@@ -27,6 +27,7 @@ impl Schedule for Ring {
             Operation::ReduceScatter,
             Operation::Broadcast,
             Operation::Reduce,
+            Operation::SendReceive,
         ],
         options: &[
             OptionInfo { key: "channels", default: "1", meaning: "rings that share the buffer" },
@@ -50,6 +51,7 @@ impl Schedule for Ring {
         let share = Call { bytes, ..*call };
         match call.operation {
             Operation::Broadcast | Operation::Reduce => self.chain(&share, rank, strand, at),
+            Operation::SendReceive => shift(&share, rank, strand, at),
             _ => around(&share, rank, strand, at),
         }
     }
@@ -82,6 +84,16 @@ fn around(call: &Call, rank: u32, strand: u32, at: u32) -> Option<Step> {
         }
         _ => Step::Receive { from: call.behind(rank, 1), bytes: piece(back + 1) },
     })
+}
+
+/// Step `at` of a rank that sends all that it has to the next one.
+fn shift(call: &Call, rank: u32, strand: u32, at: u32) -> Option<Step> {
+    let bytes = call.bytes;
+    match at {
+        0 => Some(Step::Send { to: call.ahead(rank, 1), bytes, strand, receipt: 0 }),
+        1 => Some(Step::Receive { from: call.behind(rank, 1), bytes }),
+        _ => None,
+    }
 }
 
 impl Ring {
