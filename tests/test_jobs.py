@@ -147,7 +147,8 @@ def test_a_job_within_a_server_has_a_report(weft: Weft, tmp_path: Path) -> None:
     assert (row["collectives"], row["messages"]) == (1, 0)
     assert row["busbw_gb_s"] == pytest.approx(2**20 * 14 / 8 / 117_780)
     assert sorted(path.name for path in (tmp_path / "plots").glob("*.png")) == [
-        "regression-cct.png"
+        "regression-busbw_gb_s.png",
+        "regression-cct.png",
     ]
     assert "117.8 µs" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
