@@ -5,7 +5,7 @@ use std::time::Instant;
 use weft_balance::scheme::{BalanceConfig, SchemeConfig};
 use weft_fabric::{Fabric, Failures};
 use weft_sim::{
-    Buffer, EcnConfig, Pacing, PacketConfig, PfcConfig, ProbeConfig, Rates, RunConfig,
+    Buffer, EcnConfig, Pacing, PacketConfig, PfcConfig, ProbeConfig, Rates, RunConfig, Service,
     SwitchConfig, TrimConfig, Victim,
 };
 use weft_transport::{CongestionConfig, DctcpConfig, TransportConfig};
@@ -41,6 +41,7 @@ impl Stage {
             job: None,
             switch: self.switch(&case.network),
             packet: PACKET,
+            service: Service::RoundRobin,
             transport: TransportConfig {
                 congestion: self.congestion(&case.network),
                 recovery: case.network.recovery,

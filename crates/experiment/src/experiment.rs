@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use std::path::Path;
 use weft_balance::scheme::BalanceConfig;
 use weft_fabric::{Fabric, Failure, Failures};
-use weft_sim::{Buffer, PacketConfig, ProbeConfig, SwitchConfig};
+use weft_sim::{Buffer, PacketConfig, ProbeConfig, Service, SwitchConfig};
 use weft_transport::TransportConfig;
 use weft_units::Time;
 
@@ -34,6 +34,8 @@ pub struct Resolved {
     pub switch: SwitchConfig,
     /// Packet sizes.
     pub packet: PacketConfig,
+    /// Whose turn it is at a NIC.
+    pub service: Service,
     /// Congestion control and loss recovery.
     pub transport: TransportConfig,
     /// The load balancer.
@@ -163,6 +165,7 @@ fn read_sections(root: &mut Reader<'_>, folder: &Path) -> Result<Resolved, Exper
         failures,
         switch,
         packet,
+        service: network.service,
         transport,
         pace,
         balance,

@@ -189,6 +189,7 @@ impl Resolved {
             job: traffic.job_config(self.completion),
             switch: self.switch,
             packet: self.packet,
+            service: self.service,
             transport: self.transport,
             pacing,
             balance: self.balance.clone(),

@@ -21,6 +21,8 @@ pub struct RunConfig<'a> {
     pub switch: SwitchConfig,
     /// Packet sizes.
     pub packet: PacketConfig,
+    /// Whose turn it is at a NIC.
+    pub service: Service,
     /// Congestion control and loss recovery.
     pub transport: TransportConfig,
     /// When queue pairs that send at a rate do so.
@@ -154,6 +156,16 @@ impl Default for Pacing {
             subflows: 1,
         }
     }
+}
+
+/// In which order a NIC serves the queue pairs that have something to send.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Service {
+    /// A packet each, in turn (paper 000, assumption 3).
+    #[default]
+    RoundRobin,
+    /// That which was opened first, until it has nothing to send (paper 000's code, for rings).
+    OldestFirst,
 }
 
 /// Sizes on the wire, in bytes.

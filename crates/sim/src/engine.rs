@@ -46,6 +46,8 @@ pub(crate) struct Engine<'a, Q, P> {
     pub(crate) hosts: IdVec<OwnHost, Host>,
     /// Sending halves of the queue pairs of this domain's hosts.
     pub(crate) senders: Vec<SendFlow>,
+    /// Which queue pair of its host each of them is, if that decides whose turn it is.
+    pub(crate) births: Vec<u32>,
     /// Receiving halves, by the domain of the sender.
     pub(crate) receivers: Vec<Vec<ReceiveFlow>>,
     /// How many receiving halves the queue pairs to hosts of each domain take, and which of their
@@ -108,6 +110,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             faults: Faults::new(config, territory),
             hosts: Host::all(config, territory),
             senders: Vec::new(),
+            births: Vec::new(),
             receivers: (0..domains).map(|_| Vec::new()).collect(),
             opened: vec![0; domains],
             free_receivers: vec![Vec::new(); domains],

@@ -6,7 +6,7 @@ use common::random::{clos, packet};
 use common::{LINK, PACKET, Setup, messages};
 use proptest::prelude::*;
 use weft_fabric::{Bundle, Clos, Fabric, Link};
-use weft_sim::{Outcome, PacketConfig};
+use weft_sim::{Outcome, PacketConfig, Service};
 use weft_units::{HostId, MessageId, Rate, Time, Wire};
 
 /// The only message's (received, sent), alike on both kinds of port.
@@ -67,6 +67,23 @@ mod uniform {
         assert_eq!(ends(&pod).0, Time::ns(4 * 580 + 99 * 80));
         let rack = lone(Clos::fat_tree(4, LINK), 0, 1, 100 * 960);
         assert_eq!(ends(&rack).0, Time::ns(2 * 580 + 99 * 80));
+    }
+
+    #[test]
+    fn whose_turn_it_is_at_a_nic() {
+        // Ten packets to each of two neighbours. In turn, the first message's last packet is the
+        // 19th to leave; the oldest first, it is the 10th. The other's is the 20th either way.
+        let clos = Clos::leaf_spine(2, 2, 3, LINK);
+        let two = messages(clos.hosts(), &[(0, 1, 9_600), (0, 2, 9_600)]);
+        let mut setup = Setup::new(clos, two);
+        for (service, first) in [(Service::RoundRobin, 19), (Service::OldestFirst, 10)] {
+            setup.service = service;
+            for outcome in [setup.run(), setup.run_queued().unwrap()] {
+                let received = |id| outcome.messages[MessageId(id)].received;
+                let nth = |n: u64| Time::ns(2 * 580 + (n - 1) * 80);
+                assert_eq!((received(0), received(1)), (nth(first), nth(20)), "{service:?}");
+            }
+        }
     }
 
     #[test]

@@ -4,12 +4,12 @@ use super::server::{self, Servers};
 use super::switch::{self, SwitchSection, Usual};
 use super::topology_file::{self, FromFile};
 use crate::error::ExperimentError;
-use crate::kind::{Size, Span, Speed, Whole};
+use crate::kind::{OneOf, Size, Span, Speed, Whole};
 use crate::reader::{Choice, Reader, keys_of};
 use crate::value::Table;
 use std::path::Path;
 use weft_fabric::{Bundle, Clos, Fabric, Link, Tiers};
-use weft_sim::PacketConfig;
+use weft_sim::{PacketConfig, Service};
 use weft_units::{Rate, Time};
 
 type Result<T> = std::result::Result<T, ExperimentError>;
@@ -20,6 +20,7 @@ pub(crate) struct FabricSection {
     pub(crate) fabric: Fabric,
     pub(crate) switch: SwitchSection,
     pub(crate) packet: PacketConfig,
+    pub(crate) service: Service,
     pub(crate) servers: Servers,
     /// What the user should know.
     pub(crate) warning: Option<String>,
@@ -71,8 +72,9 @@ pub(crate) fn read(r: &mut Reader<'_>, folder: &Path) -> Result<FabricSection> {
         Some(found) => found,
         None => read_topology(r)?,
     };
-    let (nic_latency, packet) = r.section("nic", "network cards and packet sizes", read_nic)?;
-    clos.nic_latency = nic_latency;
+    let nic = r.section("nic", "network cards and packet sizes", read_nic)?;
+    let Nic { latency, packet, service } = nic;
+    clos.nic_latency = latency;
     let servers = r.section("server", "GPUs and NICs of a server", |r| server::read(r, &clos))?;
     let slowest = slowest(&clos);
     let switch = r.section("switch", "queues, marks and pauses", |r| {
@@ -81,7 +83,7 @@ pub(crate) fn read(r: &mut Reader<'_>, folder: &Path) -> Result<FabricSection> {
     clos.switch_latency = switch.latency;
     let fabric =
         Fabric::build(&clos).map_err(|e| r.wrong_here(format!("{e}; correct the counts")))?;
-    Ok(FabricSection { fabric, switch, packet, servers, warning })
+    Ok(FabricSection { fabric, switch, packet, service, servers, warning })
 }
 
 /// The topology that the keys describe.
@@ -91,15 +93,28 @@ fn read_topology(r: &mut Reader<'_>) -> Result<FromFile> {
     Ok(FromFile { clos, usual: Usual::default(), warning: None })
 }
 
-/// The latency of a NIC, and packet sizes.
-fn read_nic(r: &mut Reader<'_>) -> Result<(Time, PacketConfig)> {
+/// What NICs have in common.
+struct Nic {
+    latency: Time,
+    packet: PacketConfig,
+    service: Service,
+}
+
+fn read_nic(r: &mut Reader<'_>) -> Result<Nic> {
     let small = |max| Size { min: 1, max };
     let latency = r.get("latency", Span::ANY, Some(Time::ZERO), "time in the receiving NIC")?;
     let mtu = r.get("mtu", small(60_000), Some(4096), "most payload of a packet")?;
     let headers = Size { min: 0, max: 1_000 };
     let header = r.get("header", headers, Some(48), "headers of a data packet")?;
     let ack = r.get("ack", small(9_000), Some(60), "an acknowledgement, in all")?;
-    Ok((latency, PacketConfig { mtu: mtu as u32, header: header as u32, ack: ack as u32 }))
+    let packet = PacketConfig { mtu: mtu as u32, header: header as u32, ack: ack as u32 };
+    let services = ["round-robin", "oldest"];
+    let meaning = "who sends next: queue pairs in turn, a packet each, or the oldest that can";
+    let service = match r.get("serve", OneOf(&services), Some(0), meaning)? {
+        0 => Service::RoundRobin,
+        _ => Service::OldestFirst,
+    };
+    Ok(Nic { latency, packet, service })
 }
 
 fn host_link(r: &mut Reader<'_>) -> Result<Link> {

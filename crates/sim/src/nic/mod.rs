@@ -1,8 +1,9 @@
 //! The NIC of a host: queue pairs that take turns, and what their packets cause.
 //!
 //! The NIC serves the queue pairs that have something to send and an open window round robin,
-//! one packet each (paper 000, assumption 3). A queue pair that cannot send leaves the round;
-//! what opens its window brings it back at the end. Acknowledgements go before data.
+//! one packet each (paper 000, assumption 3), or the oldest first ([`Service`]). A queue pair that
+//! cannot send leaves the round; what opens its window brings it back at the end, or at its place
+//! by age. Acknowledgements go before data.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -17,7 +18,7 @@ mod open;
 
 pub(crate) use flow::{ReceiveFlow, Reordering, SendFlow};
 
-use crate::config::{Pacing, RunConfig};
+use crate::config::{Pacing, RunConfig, Service};
 use crate::cut::{OwnHost, Territory};
 use crate::engine::Engine;
 use crate::event::{Class, Event, Packet, flag};
@@ -85,18 +86,38 @@ impl Host {
 }
 
 impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
-    /// Puts a new queue pair into its NIC's round: at the end, or anywhere if so configured.
+    /// Puts a new queue pair into its NIC's round: where its turn is, or anywhere if so configured.
     fn enter_round(&mut self, id: u32) {
         let flow = &mut self.senders[id as usize];
-        (flow.waiting, flow.queued, flow.stage) = (false, true, Stage::Started);
+        (flow.waiting, flow.stage) = (false, Stage::Started);
         flow.due = self.now;
-        let host = &mut self.hosts[flow.src];
-        let len = host.round.len();
-        let at = match self.config.balance.random_position {
-            true => host.positions.below(len as u32 + 1) as usize,
-            false => len,
-        };
-        host.round.insert(at, id);
+        let host = flow.src;
+        if self.config.service == Service::RoundRobin && self.config.balance.random_position {
+            flow.queued = true;
+            let Host { positions, round, .. } = &mut self.hosts[host];
+            let at = positions.below(round.len() as u32 + 1) as usize;
+            return round.insert(at, id);
+        }
+        self.line_up(host, id);
+    }
+
+    /// Puts queue pair `id`, which can send, into the round of its NIC.
+    #[inline(always)]
+    fn line_up(&mut self, host: OwnHost, id: u32) {
+        self.senders[id as usize].queued = true;
+        match self.config.service {
+            Service::RoundRobin => self.hosts[host].round.push_back(id),
+            Service::OldestFirst => self.line_up_by_age(host, id),
+        }
+    }
+
+    #[cold]
+    fn line_up_by_age(&mut self, host: OwnHost, id: u32) {
+        let births = &self.births;
+        let age = |id: u32| births[id as usize];
+        let round = &mut self.hosts[host].round;
+        let at = round.partition_point(|other| age(*other) < age(id));
+        round.insert(at, id);
     }
 
     /// Lets the NIC look for work once everything that happens now has been posted.
@@ -132,12 +153,12 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     fn rejoin(&mut self, id: u32) {
         let flow = &mut self.senders[id as usize];
         if !flow.queued && flow.may_send() {
-            flow.queued = true;
             if flow.congestion.is_paced() {
                 // What it could not send while it had nothing to send is not made up for.
                 flow.due = flow.due.max(self.now);
             }
-            self.hosts[flow.src].round.push_back(id);
+            let host = flow.src;
+            self.line_up(host, id);
         }
     }
 
@@ -187,8 +208,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         if let Some(gap) = flow.congestion.pacing(size) {
             self.wait_for_gap(host, id, gap);
         } else if flow.may_send() {
-            flow.queued = true;
-            self.hosts[host].round.push_back(id);
+            self.line_up(host, id);
         }
         self.totals.packets += 1;
         if sent.retransmission {
@@ -221,8 +241,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             flow.waiting = true;
             self.agenda.push(Event::new(flow.due, Class::Start, id));
         } else if flow.may_send() {
-            flow.queued = true;
-            self.hosts[host].round.push_back(id);
+            self.line_up(host, id);
         }
     }
 

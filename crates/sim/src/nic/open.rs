@@ -1,6 +1,7 @@
 //! New queue pairs: how many, at what rate, from when on.
 
 use super::flow::{ReceiveFlow, SendFlow, Stage, packets_of, parts, stretched};
+use crate::config::Service;
 use crate::cut::OwnHost;
 use crate::engine::Engine;
 use crate::event::{Class, Event, ReceiverId, Target};
@@ -82,6 +83,10 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             None => self.senders.push(flow),
         }
         self.hosts[host].open_queue_pair();
+        if config.service == Service::OldestFirst {
+            self.births.resize(self.senders.len(), 0);
+            self.births[id as usize] = self.hosts[host].established();
+        }
         if delay > Time::ZERO {
             self.agenda.push(Event::new(self.now + delay, Class::Start, id));
         } else {

@@ -13,7 +13,8 @@ use std::sync::atomic::AtomicBool;
 use weft_balance::scheme::{BalanceConfig, Ecmp, SchemeConfig};
 use weft_fabric::{Clos, Fabric, Failure, Failures, Link};
 use weft_sim::{
-    Buffer, Halt, Outcome, Pacing, PacketConfig, ProbeConfig, RunConfig, Simulation, SwitchConfig,
+    Buffer, Halt, Outcome, Pacing, PacketConfig, ProbeConfig, RunConfig, Service, Simulation,
+    SwitchConfig,
 };
 use weft_transport::{CongestionConfig, DctcpConfig, RecoveryConfig, TransportConfig};
 use weft_units::{HostId, MessageId, Rate, Time};
@@ -32,6 +33,7 @@ pub struct Setup {
     pub workload: Workload,
     pub switch: SwitchConfig,
     pub packet: PacketConfig,
+    pub service: Service,
     pub transport: TransportConfig,
     pub balance: BalanceConfig,
     pub pacing: Pacing,
@@ -59,6 +61,7 @@ impl Setup {
                 same_salt: false,
             },
             packet: PACKET,
+            service: Service::RoundRobin,
             transport: TransportConfig {
                 congestion: CongestionConfig::FixedRate { rate: None },
                 recovery: RecoveryConfig::GO_BACK_N,
@@ -110,6 +113,7 @@ impl Setup {
             job: None,
             switch: self.switch,
             packet: self.packet,
+            service: self.service,
             transport: self.transport,
             balance: self.balance.clone(),
             pacing: self.pacing.clone(),
