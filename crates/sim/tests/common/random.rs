@@ -8,7 +8,7 @@ use super::{LINK, Setup, dctcp, pattern};
 use proptest::prelude::*;
 use weft_balance::scheme::{BalanceConfig, Ecmp, SchemeConfig};
 use weft_fabric::{Bundle, Clos, FailureKind, Link, Tiers};
-use weft_sim::{Buffer, PacketConfig, ProbeConfig};
+use weft_sim::{Buffer, PacketConfig, ProbeConfig, Service};
 use weft_transport::{CongestionConfig, RecoveryConfig, Rewind, TransportConfig};
 use weft_units::{PortId, Rate, SwitchId, Time};
 use weft_workload::pattern::{AllToAll, Incast, Launch, Pattern, Permutation, Ring};
@@ -84,6 +84,7 @@ fn assemble(
         setup.balance.scheme = Ecmp.into();
     }
     setup.seed = seed;
+    setup.service = if seed.is_multiple_of(4) { Service::OldestFirst } else { Service::RoundRobin };
     setup.switch = switch.1.config(&setup, switch.0);
     setup.pacing = beat.config(setup.workload.messages().len());
     setup.failures = failures.iter().map(|draft| draft.config(&setup.fabric)).collect();
