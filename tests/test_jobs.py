@@ -253,6 +253,12 @@ def test_short_forms_take_the_options_of_every_algorithm(weft: Weft) -> None:
     at_once = rows(weft, *words, "all-reduce:algorithm=direct,size=1MB")[0]["max_qps"]
     few = rows(weft, *words, "all-reduce:algorithm=direct,window=2,size=1MB")[0]["max_qps"]
     assert few < at_once
+    # Of the two that are called all-to-all the one that knows the keys.
+    (pattern,) = rows(weft, *words, "all-to-all:size=1MB")
+    (collective,) = rows(weft, *words, "all-to-all:algorithm=direct,size=1MB")
+    assert (pattern["messages"], pattern.get("ranks", 0)) == (56, 0)
+    assert (collective["messages"], collective["ranks"]) == (56, 8)
+    assert collective["payload_bytes"] < pattern["payload_bytes"]
 
 
 def test_a_trace_of_more_ranks_than_there_are_gpus(weft: Weft, tmp_path: Path) -> None:

@@ -104,8 +104,7 @@ pub enum ShortKind {
 }
 
 impl ShortKind {
-    /// The keys that the part before the colon may set, and what each may be; of names that are
-    /// there twice the first counts.
+    /// The keys that the part before the colon may set, and what each may be.
     fn choosers(self) -> Vec<(&'static str, Vec<&'static str>)> {
         match self {
             ShortKind::Fabric => vec![("topology", fabric::names())],
@@ -119,16 +118,17 @@ impl ShortKind {
             ShortKind::Workload => workload::file_key(name),
         }
     }
-    /// The keys that may follow `name`.
-    fn keys(self, name: &str) -> Vec<String> {
+    /// The keys that may follow `name`, which is what `chooser` chooses.
+    fn keys(self, chooser: &str, name: &str) -> Vec<String> {
         match self {
             ShortKind::Fabric => fabric::keys(name),
-            ShortKind::Workload => workload::keys(name),
+            ShortKind::Workload => workload::keys(chooser, name),
         }
     }
 }
 
-/// The table of an experiment that `text` is short for.
+/// The table of an experiment that `text` is short for. Of what has the same name (`all-to-all`) the
+/// first counts that knows all keys which follow.
 ///
 /// # Errors
 /// If the name or a key is unknown, or a part is not `key=value`.
@@ -141,8 +141,16 @@ pub fn shorthand(kind: ShortKind, text: &str) -> Result<Table, ExperimentError> 
     let names: Vec<&str> = choosers.iter().flat_map(|(_, names)| names.iter().copied()).collect();
     let chosen = Item::new(name.into());
     let file = kind.file_key(name);
-    let chooser = match choosers.iter().find(|(_, names)| names.contains(&name)) {
-        Some((chooser, _)) => *chooser,
+    let parts = || rest.split(',').filter(|part| !part.trim().is_empty());
+    let given: Vec<&str> =
+        parts().filter_map(|part| Some(part.split_once('=')?.0.trim())).collect();
+    let mut able = choosers.iter().filter(|(_, names)| names.contains(&name)).map(|(key, _)| {
+        let keys = kind.keys(key, name);
+        (*key, given.iter().all(|given| keys.iter().any(|key| key == given)))
+    });
+    let first = able.clone().next();
+    let chooser = match able.find(|(_, knows)| *knows).or(first) {
+        Some((chooser, _)) => chooser,
         None => match (file, OneOf(&names).read(&chosen)) {
             (Some(key), _) => key,
             (None, wrong) => {
@@ -152,8 +160,8 @@ pub fn shorthand(kind: ShortKind, text: &str) -> Result<Table, ExperimentError> 
         },
     };
     table.set(chooser, chosen);
-    let keys = kind.keys(name);
-    for part in rest.split(',').filter(|part| !part.trim().is_empty()) {
+    let keys = kind.keys(chooser, name);
+    for part in parts() {
         read_part(&mut table, kind, &keys, part)?;
     }
     Ok(table)

@@ -41,19 +41,16 @@ pub(crate) fn listed() -> Vec<Listed> {
     all.chain(traces()).chain(models()).chain([jobs()]).collect()
 }
 
-/// The keys that may follow `name` in a short form: a pattern, a collective, a model or a file.
-pub(crate) fn keys(name: &str) -> Vec<String> {
+/// The keys that may follow `name` in a short form, where it is what `chooser` chooses: a pattern, a
+/// collective, a model or a file.
+pub(crate) fn keys(chooser: &str, name: &str) -> Vec<String> {
     let all = listed();
-    let chooser = super::file_key(name);
     let ends = |one: &&Listed| name.ends_with(one.name.trim_start_matches('*'));
-    // Of names that are there twice the first counts.
-    let meant = match chooser {
+    let of_key = || all.iter().filter(|one| one.key == chooser);
+    let meant = match super::file_key(name) {
         // What stands before `.0.et` has no end; Chakra traces come first.
-        Some(key) => {
-            let of_key = || all.iter().filter(move |one| one.key == key);
-            of_key().find(ends).or_else(|| of_key().next())
-        }
-        None => all.iter().find(|one| one.name == name && one.key != "algorithm"),
+        Some(_) => of_key().find(ends).or_else(|| of_key().next()),
+        None => of_key().find(|one| one.name == name),
     };
     let is_job = meant.is_some_and(|one| one.asked.iter().any(|asked| asked.key == "algorithm"));
     let algorithms = all.iter().filter(|one| is_job && one.key == "algorithm");
