@@ -9,7 +9,7 @@ pub use crate::scheme::Planner;
 
 use crate::scheme::BalanceConfig;
 use weft_fabric::{Fabric, PathId};
-use weft_units::{Draw, HostId, MessageId, Time, random};
+use weft_units::{Draw, HostId, MessageId, Time, id, random};
 
 /// A message that a host hands to its NIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub struct Post {
     pub dst: HostId,
     /// Payload.
     pub bytes: u64,
+    /// Of which job it is; zero where there are none.
+    pub job: u32,
     /// The caller's own number for it, which all its pieces carry back.
     pub tag: u32,
 }
@@ -33,7 +35,44 @@ pub enum Route {
     Pinned(PathId),
 }
 
-/// One part of a message, to be carried by a queue pair of its own.
+id!(
+    /// A queue pair that carries one piece after the other, by the number that the planner of its
+    /// host gave it: dense, from zero.
+    pub struct QueuePairId
+);
+
+/// What carries a piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// A queue pair of its own.
+    Own,
+    /// One that stands. It has room for one piece; [`Plan::next`] says when it has room again.
+    Standing {
+        /// Which.
+        queue_pair: QueuePairId,
+        /// It sends at no more than line rate over this. Never zero.
+        share: u32,
+    },
+}
+
+impl Carrier {
+    /// The queue pair, if it stands.
+    pub fn standing(self) -> Option<QueuePairId> {
+        match self {
+            Carrier::Own => None,
+            Carrier::Standing { queue_pair, .. } => Some(queue_pair),
+        }
+    }
+    /// How many times line rate is what it may send at.
+    pub fn share(self) -> u32 {
+        match self {
+            Carrier::Own => 1,
+            Carrier::Standing { share, .. } => share,
+        }
+    }
+}
+
+/// One part of a message, as a queue pair carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// The message that it is a part of.
@@ -50,6 +89,8 @@ pub struct Piece {
     pub delay: Time,
     /// As the [`Post`] has it.
     pub tag: u32,
+    /// Which queue pair.
+    pub carrier: Carrier,
 }
 
 /// A flow under way: a piece, or a part of it where accounting cuts pieces.
@@ -61,6 +102,8 @@ pub struct Underway {
     pub route: Route,
     /// All its payload.
     pub bytes: u64,
+    /// The queue pair that it is on, if that one stands.
+    pub queue_pair: Option<QueuePairId>,
 }
 
 /// Why a flow asks for a new route.
@@ -78,8 +121,8 @@ pub trait Plan {
     /// Takes a message; appends to `out` what can leave at once.
     fn post(&mut self, now: Time, post: Post, fabric: &Fabric, out: &mut Vec<Piece>);
 
-    /// When [`Plan::flush`] is due, if messages are waiting. It changes only in `post` and
-    /// `flush`.
+    /// When [`Plan::flush`] is due, if messages are waiting. It changes only in `post`, `flush`
+    /// and `trouble`.
     fn deadline(&self) -> Option<Time> {
         None
     }
@@ -88,6 +131,13 @@ pub trait Plan {
     /// which the messages were posted. Nothing if none waits.
     fn flush(&mut self, now: Time, fabric: &Fabric, out: &mut Vec<Piece>) {
         let _ = (now, fabric, out);
+    }
+
+    /// A standing queue pair has put the last packet of its piece on the wire and has room: the
+    /// next piece for it. After `None` it waits until some other call has a piece for it.
+    fn next(&mut self, now: Time, queue_pair: QueuePairId, fabric: &Fabric) -> Option<Piece> {
+        let _ = (now, queue_pair, fabric);
+        None
     }
 
     /// `flow` is in trouble. Its new route; `None`: the old one.
@@ -119,6 +169,8 @@ pub struct HostContext {
     pub mtu: u32,
     /// When pieces start.
     pub starts: Starts,
+    /// Bytes that a flow may have sent before feedback can be expected: a bandwidth-delay product.
+    pub bdp: u64,
 }
 
 impl Planner {
@@ -126,7 +178,8 @@ impl Planner {
     /// full packet, in bytes.
     pub fn new(config: &BalanceConfig, host: HostId, seed: u64, mtu: u32) -> Planner {
         let starts = Starts::new(config.start_jitter, seed);
-        Planner::of(&config.scheme, &HostContext { host, seed, mtu, starts })
+        let bdp = config.first_window;
+        Planner::of(&config.scheme, &HostContext { host, seed, mtu, starts, bdp })
     }
 }
 
@@ -152,9 +205,10 @@ impl Whole {
 
 impl Plan for Whole {
     fn post(&mut self, _: Time, post: Post, _: &Fabric, out: &mut Vec<Piece>) {
-        let Post { message, dst, bytes, tag } = post;
+        let Post { message, dst, bytes, tag, .. } = post;
         let (route, delay) = (Route::Hashed(self.entropy(message)), self.starts.delay(message, 0));
-        out.push(Piece { message, dst, bytes, part: 0, route, delay, tag });
+        let carrier = Carrier::Own;
+        out.push(Piece { message, dst, bytes, part: 0, route, delay, tag, carrier });
     }
 }
 
@@ -189,6 +243,9 @@ impl<P: Plan> Plan for Box<P> {
     }
     fn flush(&mut self, now: Time, fabric: &Fabric, out: &mut Vec<Piece>) {
         P::flush(self, now, fabric, out);
+    }
+    fn next(&mut self, now: Time, queue_pair: QueuePairId, fabric: &Fabric) -> Option<Piece> {
+        P::next(self, now, queue_pair, fabric)
     }
     fn trouble(
         &mut self,

@@ -88,6 +88,15 @@ macro_rules! schemes {
             pub fn flush(&mut self, now: Time, fabric: &Fabric, out: &mut Vec<Piece>) {
                 match self { $(Planner::$Scheme(plan) => plan.flush(now, fabric, out)),* }
             }
+            /// As [`Plan::next`].
+            pub fn next(
+                &mut self,
+                now: Time,
+                queue_pair: QueuePairId,
+                fabric: &Fabric,
+            ) -> Option<Piece> {
+                match self { $(Planner::$Scheme(plan) => plan.next(now, queue_pair, fabric)),* }
+            }
             /// As [`Plan::trouble`].
             pub fn trouble(
                 &mut self,

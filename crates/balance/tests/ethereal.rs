@@ -18,7 +18,7 @@ fn planner(options: &[(&str, &str)], host: u32, seed: u64) -> Planner {
     Planner::new(&config, HostId(host), seed, 1_000)
 }
 fn post(message: u32, dst: u32, bytes: u64) -> Post {
-    Post { message: MessageId(message), dst: HostId(dst), bytes, tag: 0 }
+    Post { message: MessageId(message), dst: HostId(dst), bytes, job: 0, tag: 0 }
 }
 /// One batch, complete at `now`.
 fn plan(planner: &mut Planner, now: Time, posts: &[Post], fabric: &Fabric) -> Vec<Piece> {
@@ -38,7 +38,8 @@ fn trouble(
     trouble: Trouble,
     fabric: &Fabric,
 ) -> Option<PathId> {
-    let flow = Underway { dst: HostId(dst), route: Route::Pinned(path), bytes: 1_000 };
+    let flow =
+        Underway { dst: HostId(dst), route: Route::Pinned(path), bytes: 1_000, queue_pair: None };
     match planner.trouble(now, &flow, trouble, fabric)? {
         Route::Pinned(path) => Some(path),
         hashed @ Route::Hashed(_) => panic!("{hashed:?}"),

@@ -69,8 +69,9 @@ fn the_guides_switches_choose() {
     const INFO: SchemeInfo = TwoChoices::INFO;
     let mut options = Options::new("the guide", INFO.options, &[]).unwrap();
     let scheme = TwoChoices::read(&mut options).unwrap();
-    let context = SwitchContext { switch: SwitchId(3), seed: 1, buffer: 1_000 };
-    let packet = Passing { now: Time::ZERO, flow: 0, dst: HostId(5), control: false, hashed: 1 };
+    let context = SwitchContext { switch: SwitchId(3), seed: 1, buffer: 1_000, uplinks: Some(4) };
+    let packet =
+        Passing { now: Time::ZERO, flow: 0, dst: HostId(5), control: false, entropy: 9, hashed: 1 };
     let mut switching = scheme.switching(&context);
     let queues = Queues((0..8).collect());
     let mut counts = [0u32; 8];

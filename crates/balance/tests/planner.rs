@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use std::collections::BTreeSet;
-use weft_balance::plan::{Piece, Planner, Post, Route, Trouble, Underway};
+use weft_balance::plan::{Carrier, Piece, Planner, Post, Route, Trouble, Underway};
 use weft_balance::scheme::ethereal::{Group, Nack};
 use weft_balance::scheme::{BalanceConfig, Ecmp, Ethereal, SCHEMES, SchemeConfig};
 use weft_fabric::{Clos, Fabric, Link, PathId};
@@ -21,7 +21,7 @@ fn ethereal() -> SchemeConfig {
     Ethereal { batch: BATCH, bad_for: BAD_FOR, group: Group::Leaf, nack: Nack::Reroute }.into()
 }
 fn to(dst: HostId, route: Route) -> Underway {
-    Underway { dst, route, bytes: 8_000 }
+    Underway { dst, route, bytes: 8_000, queue_pair: None }
 }
 /// All that a planner gives out for `posts` at time zero, batches included.
 fn plan(planner: &mut Planner, posts: &[Post], fabric: &Fabric) -> Vec<Piece> {
@@ -32,6 +32,14 @@ fn plan(planner: &mut Planner, posts: &[Post], fabric: &Fabric) -> Vec<Piece> {
     while let Some(deadline) = planner.deadline() {
         planner.flush(deadline, fabric, &mut out);
     }
+    // Queue pairs that stand take what waits for them.
+    let mut piece = 0;
+    while piece < out.len() {
+        if let Some(queue_pair) = out[piece].carrier.standing() {
+            out.extend(planner.next(Time::ZERO, queue_pair, fabric));
+        }
+        piece += 1;
+    }
     out
 }
 /// 4 leaves, 8 spines, 4 hosts a leaf.
@@ -39,7 +47,7 @@ fn fabric() -> Fabric {
     Fabric::build(&Clos::leaf_spine(4, 8, 4, LINK)).unwrap()
 }
 fn post(message: u32, dst: u32, bytes: u64) -> Post {
-    Post { message: MessageId(message), dst: HostId(dst), bytes, tag: 0 }
+    Post { message: MessageId(message), dst: HostId(dst), bytes, job: 0, tag: 0 }
 }
 fn pinned(piece: &Piece) -> PathId {
     let Route::Pinned(path) = piece.route else { panic!("{piece:?} is not pinned") };
@@ -61,6 +69,7 @@ fn rack_local_messages_leave_at_once() {
         route: Route::Pinned(PathId::new(0, 0)),
         delay: Time::ZERO,
         tag: 0,
+        carrier: Carrier::Own,
     };
     assert_eq!(out, [expected]);
     // Nor do they wait for a batch that is open, or end it.

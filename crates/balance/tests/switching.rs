@@ -41,14 +41,17 @@ fn empty(count: usize) -> Queues {
 fn switch(scheme: &SchemeConfig, switch: u32, seed: u64) -> Switching {
     let (scheme, start_jitter) = (scheme.clone(), Time::ZERO);
     let config = BalanceConfig { scheme, start_jitter, random_position: false, first_window: 1 };
-    Switching::new(&config, &SwitchContext { switch: SwitchId(switch), seed, buffer: BUFFER })
+    Switching::new(
+        &config,
+        &SwitchContext { switch: SwitchId(switch), seed, buffer: BUFFER, uplinks: Some(4) },
+    )
 }
 fn named(scheme: &str, options: &[(&str, &str)]) -> Switching {
     switch(&SchemeConfig::read(scheme, options).unwrap(), 3, 1)
 }
 /// A packet of `flow`, hashed to hop 1.
 fn packet(now: Time, flow: u64) -> Passing {
-    Passing { now, flow, dst: HostId(5), control: false, hashed: 1 }
+    Passing { now, flow, dst: HostId(5), control: false, entropy: 9, hashed: 1 }
 }
 /// `packets` packets of one flow at one time.
 fn take(switching: &mut Switching, packets: usize, hops: &Queues) -> Vec<u32> {
@@ -110,7 +113,7 @@ fn turns_are_shared_by_destinations_and_acknowledgements() {
     for step in 0..100u32 {
         let (dst, control) = (HostId(step % 7), step.is_multiple_of(3));
         let (now, flow) = (Time::us(u64::from(step)), u64::from(step));
-        let mixed = Passing { dst, control, flow, now, hashed: step % 5 };
+        let mixed = Passing { dst, control, flow, now, entropy: 9, hashed: step % 5 };
         // Other sets of as many hops too.
         let hops = Queues { group: step % 2, queued: vec![u64::from(step); 5] };
         let expected = one.choose(&packet(Time::ZERO, 0), &empty(5));
@@ -469,7 +472,7 @@ proptest! {
                 let hashed = hash % count;
                 if count > 1 || singles {
                     let hop =
-                        switching.choose(&Passing { now, flow, dst, control, hashed }, &hops);
+                        switching.choose(&Passing { now, flow, dst, control, entropy: 9, hashed }, &hops);
                     assert!(hop < count, "{hop} of {count}");
                     taken.push((count, hop));
                 }

@@ -59,7 +59,7 @@ fn demand(fabric: &Fabric, src: HostId, most: u32, sizes: u64, seed: u64) -> Dem
         let (flows, bytes) = (stream.below(most + 1), 1 + below(stream.bits(), sizes));
         for _ in 0..flows {
             let dst = HostId(leaf * per_leaf + stream.below(per_leaf));
-            demand.posts.push(Post { message: MessageId(0), dst, bytes, tag: 0 });
+            demand.posts.push(Post { message: MessageId(0), dst, bytes, job: 0, tag: 0 });
         }
         demand.leaves.insert(leaf, (u64::from(flows), bytes));
     }
@@ -238,11 +238,11 @@ proptest! {
         let paths = fabric.path_set(src, dst);
         for index in 0..bad {
             let route = Route::Pinned(paths.get(index));
-            let flow = Underway { dst, route, bytes };
+            let flow = Underway { dst, route, bytes, queue_pair: None };
             planner.trouble(Time::ZERO, &flow, Trouble::TimeOut, &fabric);
         }
         let posts: Vec<Post> =
-            (0..flows).map(|id| Post { message: MessageId(id), dst, bytes, tag: 0 }).collect();
+            (0..flows).map(|id| Post { message: MessageId(id), dst, bytes, job: 0, tag: 0 }).collect();
         let pieces = plan(&mut planner, &posts, Time::us(1), &fabric);
         check_parts(&posts, &pieces);
         let mut load: BTreeMap<PathId, u64> =

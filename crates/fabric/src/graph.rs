@@ -134,6 +134,19 @@ impl Fabric {
     pub fn leaf_of(&self, host: HostId) -> u32 {
         self.hosts_per_leaf.div(host.0)
     }
+    /// Which of the hosts below its leaf `host` is, from zero.
+    #[inline(always)]
+    pub fn place_below_leaf(&self, host: HostId) -> u32 {
+        host.0 - self.leaf_of(host) * self.clos.hosts_per_leaf
+    }
+    /// How many links lead up from `switch`.
+    pub fn uplinks(&self, switch: SwitchId) -> u32 {
+        self.switches[switch].ups
+    }
+    /// How many links lead up from the leaf above `host`.
+    pub fn uplinks_of(&self, host: HostId) -> u32 {
+        self.uplinks(SwitchId(self.leaf_of(host)))
+    }
     /// The index of the pod of `host` (0 with two tiers).
     #[inline(always)]
     pub fn pod_of(&self, host: HostId) -> u32 {

@@ -85,7 +85,13 @@ impl Routing {
     pub(crate) fn new(config: &RunConfig, territory: &Territory) -> Routing {
         let (Buffer::PerPort { bytes } | Buffer::Shared { bytes, .. }) = config.switch.buffer;
         let states = territory.switches.iter().map(|switch| {
-            let context = SwitchContext { switch: *switch, seed: config.seed, buffer: bytes };
+            let is_leaf = config.fabric.tier(*switch) == 0;
+            let context = SwitchContext {
+                switch: *switch,
+                seed: config.seed,
+                buffer: bytes,
+                uplinks: is_leaf.then(|| config.fabric.uplinks(*switch)),
+            };
             Switching::new(&config.balance, &context)
         });
         let switching: IdVec<OwnSwitch, Switching> =
@@ -131,6 +137,12 @@ impl<P: Ports> Hops for NextHops<'_, P> {
     }
     fn group(&self) -> u32 {
         self.port(0).0
+    }
+    fn built(&self) -> u32 {
+        self.group.count
+    }
+    fn place(&self, hop: u32) -> u32 {
+        self.port(hop).0 - self.group.first.0
     }
 }
 
@@ -214,7 +226,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             false => {
                 let control = packet.is(flag::CONTROL);
                 let (now, dst, flow) = (self.now, packet.dst(), flow_of(packet));
-                let passing = Passing { now, flow, dst, control, hashed };
+                let passing = Passing { now, flow, dst, control, entropy: route, hashed };
                 switching[switch].choose(&passing, &hops)
             }
         };

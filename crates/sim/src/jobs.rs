@@ -209,7 +209,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         // A pause in the workload is no stall: from now on something can be delivered.
         self.life.sign(self.now);
         let (dst, bytes, tag) = (message.dst, message.bytes, sending.0);
-        let post = Post { message: id, dst, bytes, tag };
+        let post = Post { message: id, dst, bytes, job: 0, tag };
         self.plan(self.world.cut.hosts[message.src].own, post);
     }
 
@@ -223,7 +223,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     }
 
     /// Sees to it that a `Flush` event comes at `deadline`.
-    fn flush_by(&mut self, host: OwnHost, deadline: Option<Time>) {
+    pub(crate) fn flush_by(&mut self, host: OwnHost, deadline: Option<Time>) {
         let state = &mut self.hosts[host];
         if let Some(at) = deadline
             && state.flush_at != deadline

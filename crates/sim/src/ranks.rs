@@ -200,6 +200,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
         let ranks = self.ranks.as_ref().expect("a job");
         let hosts = &ranks.config.hosts;
         let (from, to) = (hosts[src as usize], hosts[dst as usize]);
+        let (job, _) = ranks.homes[src as usize];
         self.life.sign(self.now);
         let servers = &ranks.config.servers;
         if servers[src as usize] == servers[dst as usize] {
@@ -210,7 +211,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
         let owner = Owner { src, dst, sent, receipt };
         let sending = self.add_sending(Sending::new(message, receiving, bytes, 0), owner);
         self.jobs.post(sending, self.now);
-        let post = Post { message, dst: to, bytes, tag: sending.0 };
+        let post = Post { message, dst: to, bytes, job, tag: sending.0 };
         self.plan(self.world.cut.hosts[from].own, post);
     }
 

@@ -64,6 +64,18 @@ pub enum CongestionConfig {
     MpRdma(MpRdmaConfig),
 }
 
+impl CongestionConfig {
+    /// Whether it says how fast a queue pair sends, rather than how much it may have out.
+    pub fn sets_rate(&self) -> bool {
+        match self {
+            CongestionConfig::FixedRate { .. } | CongestionConfig::DctcpRate(_) => true,
+            CongestionConfig::Dctcp(_)
+            | CongestionConfig::Swift(_)
+            | CongestionConfig::MpRdma(_) => false,
+        }
+    }
+}
+
 /// What DCTCP is told. Windows in payload bytes; a queue pair may always have one packet out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DctcpConfig {

@@ -14,7 +14,7 @@ const CONFIG: DctcpRateConfig = DctcpRateConfig {
 };
 
 fn new(config: DctcpRateConfig) -> Congestion {
-    let flow = FlowPace { mtu: 1000, rate: None, hops: 4 };
+    let flow = FlowPace { mtu: 1000, rate: None, share: 1, hops: 4 };
     Congestion::new(&CongestionConfig::DctcpRate(config), &flow)
 }
 

@@ -165,6 +165,14 @@ impl<'a> Options<'a> {
         self.read(key, |text, _| parse_size(text).map_err(mend), |bytes| format!("{bytes}B"))
     }
 
+    /// A number of bytes if it was given; its default is in words.
+    ///
+    /// # Errors
+    /// As [`Options::size`].
+    pub fn size_if_given(&mut self, key: &str) -> Result<Option<u64>, OptionError> {
+        if self.has(key) { self.size(key).map(Some) } else { Ok(None) }
+    }
+
     /// One of several words, each with what it stands for.
     ///
     /// # Errors

@@ -29,6 +29,8 @@ pub struct Passing {
     pub dst: HostId,
     /// Whether it is an acknowledgement of either kind.
     pub control: bool,
+    /// Its entropy value (UDP source port); an acknowledgement echoes that of its packet.
+    pub entropy: u16,
     /// What the switch's hash says, below the number of hops.
     pub hashed: u32,
 }
@@ -42,6 +44,14 @@ pub trait Hops {
     /// A number for this set of hops, unique within the switch: another one, or another
     /// [`Hops::count`], once a hop has failed.
     fn group(&self) -> u32;
+    /// How many there are while no link has failed.
+    fn built(&self) -> u32 {
+        self.count()
+    }
+    /// Which of those `hop` is.
+    fn place(&self, hop: u32) -> u32 {
+        hop
+    }
 }
 
 /// The part of a scheme in one switch.
@@ -63,6 +73,8 @@ pub struct SwitchContext {
     pub seed: u64,
     /// Bytes that the queue of one port may hold.
     pub buffer: u64,
+    /// How many links lead up from it, if it is a leaf.
+    pub uplinks: Option<u32>,
 }
 
 impl Switching {

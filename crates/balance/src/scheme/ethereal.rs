@@ -15,7 +15,7 @@
 
 use super::{Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
-use crate::plan::{HostContext, Piece, Plan, Post, Route, Starts, Trouble, Underway};
+use crate::plan::{Carrier, HostContext, Piece, Plan, Post, Route, Starts, Trouble, Underway};
 use crate::steer::{Fixed, FlowContext};
 use weft_fabric::{Fabric, PathId};
 use weft_units::{Draw, HostId, OptionError, OptionInfo, Options, Stream, Time};
@@ -319,7 +319,8 @@ impl Interceptor {
     fn piece(&self, post: Post, part: u32, bytes: u64, path: PathId) -> Piece {
         let Post { message, dst, tag, .. } = post;
         let delay = self.starts.delay(message, part);
-        Piece { message, dst, bytes, part, route: Route::Pinned(path), delay, tag }
+        let (route, carrier) = (Route::Pinned(path), Carrier::Own);
+        Piece { message, dst, bytes, part, route, delay, tag, carrier }
     }
 }
 

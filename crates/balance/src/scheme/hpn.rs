@@ -17,7 +17,7 @@
 
 use super::{Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
-use crate::plan::{HostContext, Piece, Plan, Post, Route, Starts, Trouble, Underway};
+use crate::plan::{Carrier, HostContext, Piece, Plan, Post, Route, Starts, Trouble, Underway};
 use crate::steer::{Fixed, FlowContext};
 use rustc_hash::FxHashMap;
 use weft_fabric::Fabric;
@@ -165,12 +165,13 @@ impl Connections {
 
 impl Plan for Connections {
     fn post(&mut self, _: Time, post: Post, fabric: &Fabric, out: &mut Vec<Piece>) {
-        let Post { message, dst, bytes, tag } = post;
+        let Post { message, dst, bytes, tag, .. } = post;
         let count = self.count(dst, fabric);
         let connection = self.take(dst, bytes, count, None).expect("there is a connection");
         let route = self.route(dst, connection, count, fabric);
         let delay = self.starts.delay(message, 0);
-        out.push(Piece { message, dst, bytes, part: 0, route, delay, tag });
+        let carrier = Carrier::Own;
+        out.push(Piece { message, dst, bytes, part: 0, route, delay, tag, carrier });
     }
 
     fn trouble(

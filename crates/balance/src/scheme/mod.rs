@@ -8,13 +8,17 @@
 //! Invariant: a scheme's name, defaults and properties stand in its [`SchemeInfo`] and nowhere
 //! else.
 
+pub mod connections;
+pub mod dnlb;
 mod ecmp;
 pub mod ecmp_adaptive;
+pub mod enhanced_ecmp;
 pub mod ethereal;
 pub mod flowlet_adaptive;
 pub mod host_flowlets;
 pub mod hpn;
 pub mod mp_rdma;
+pub mod paralet;
 pub mod repath;
 pub mod reps;
 pub mod reps_freezing;
@@ -25,7 +29,7 @@ pub mod switch_spray;
 pub mod switch_spray_adaptive;
 
 use crate::forward::{Forward, Hops, Passing, SwitchContext};
-use crate::plan::{HostContext, Piece, Plan, Post, Route, Trouble, Underway};
+use crate::plan::{HostContext, Piece, Plan, Post, QueuePairId, Route, Trouble, Underway};
 use crate::registry::{Spelling, schemes};
 use crate::steer::{Departure, Feedback, FlowContext, MAX_STATE, Steer, TimeOut};
 use std::fmt::Debug;
@@ -90,6 +94,11 @@ pub struct SchemeInfo {
     /// Whether it acts in switches, beyond their hash: whether [`Scheme::Switching`] is
     /// anything but [`crate::forward::Hashed`].
     pub in_switch: bool,
+    /// Whether its queue pairs stand, and carry one piece after the other.
+    pub standing: bool,
+    /// Whether its queue pairs have shares of the line rate, so that congestion control must set a
+    /// rate.
+    pub shares: bool,
     /// The congestion control that it is made for, and gets unless the experiment names one.
     pub congestion: &'static str,
     /// The option whose value may stand at the end of the name: `subflows-8` for `subflows`
@@ -113,6 +122,8 @@ impl SchemeInfo {
         multipath: false,
         path_ids: false,
         in_switch: false,
+        standing: false,
+        shares: false,
         congestion: "dctcp",
         numbered: None,
         start_jitter: Time::ZERO,
@@ -161,6 +172,9 @@ schemes! {
     mp_rdma::MpRdma,
     ethereal::Ethereal,
     hpn::Hpn,
+    enhanced_ecmp::EnhancedEcmp,
+    dnlb::Dnlb,
+    paralet::Paralet,
     switch_spray::SwitchSpray,
     switch_spray::SwitchRotation,
     switch_spray_adaptive::SwitchSprayAdaptive,

@@ -12,7 +12,7 @@ use super::ecmp_adaptive::{EcmpAdaptive, Per, Placing};
 use super::{Scheme, SchemeInfo};
 use crate::forward::loads::{Gauge, Levels};
 use crate::forward::{Hashed, SwitchContext};
-use crate::plan::{HostContext, Piece, Plan, Post, Route, Starts, Whole};
+use crate::plan::{Carrier, HostContext, Piece, Plan, Post, Route, Starts, Whole};
 use crate::steer::{Fixed, FlowContext};
 use weft_fabric::Fabric;
 use weft_units::{OptionError, OptionInfo, Options, Time};
@@ -127,7 +127,7 @@ impl Parts {
 
 impl Plan for Parts {
     fn post(&mut self, _: Time, post: Post, _: &Fabric, out: &mut Vec<Piece>) {
-        let Post { message, dst, bytes, tag } = post;
+        let Post { message, dst, bytes, tag, .. } = post;
         // The first part is where the message would be as a whole; the others are next to it,
         // so that no two are alike.
         let first = self.whole.entropy(message);
@@ -136,7 +136,7 @@ impl Plan for Parts {
             let bytes = bytes / parts + u64::from(u64::from(part) < bytes % parts);
             let route = Route::Hashed(first.wrapping_add(part as u16));
             let delay = self.starts.delay(message, part);
-            Piece { message, dst, bytes, part, route, delay, tag }
+            Piece { message, dst, bytes, part, route, delay, tag, carrier: Carrier::Own }
         }));
     }
 }

@@ -9,7 +9,7 @@ use crate::kind::{OneOf, Or, Span, Whole};
 use crate::pace::{PaceConfig, Subflows};
 use crate::reader::{Asked, Reader, rehearsed};
 use weft_balance::scheme::SchemeConfig;
-use weft_transport::{RECOVERIES, RecoveryConfig, RecoveryInfo, TransportConfig};
+use weft_transport::{CongestionConfig, RECOVERIES, RecoveryConfig, RecoveryInfo, TransportConfig};
 use weft_units::{Rate, Time};
 
 type Result<T> = std::result::Result<T, ExperimentError>;
@@ -62,6 +62,7 @@ pub(crate) fn read(
     )?;
     let recovery = read_recovery(r, scheme)?;
     pace.subflows = read_subflows(r, &recovery)?;
+    check_standing(r, scheme, &congestion, pace.subflows)?;
     let rto = read_rto(r)?;
     if rto > LONGEST_RTO {
         return Err(r.wrong("rto", format!("{rto} is beyond patience; use at most {LONGEST_RTO}")));
@@ -78,6 +79,29 @@ pub(crate) fn read(
     let warning = rewinds.then(|| format!("{}: {SPRAY_OVER_GO_BACK_N}", scheme.name()));
     let transport = TransportConfig { congestion, recovery, rto };
     Ok(TransportSection { transport, pace, warning })
+}
+
+/// Whether queue pairs that stand can be had with these.
+fn check_standing(
+    r: &Reader<'_>,
+    scheme: &SchemeConfig,
+    congestion: &CongestionConfig,
+    subflows: Subflows,
+) -> Result<()> {
+    let info = scheme.info();
+    if info.standing && subflows != Subflows::Fixed(1) {
+        let what = format!("{} has queue pairs of its own; leave it at 1", info.name);
+        return Err(r.wrong("subflows", what));
+    }
+    if info.shares && !congestion.sets_rate() {
+        let what = format!(
+            "{}'s queue pairs send at a share of line rate, which takes a control that sets a \
+             rate; use dctcp-rate or fixed-rate",
+            info.name
+        );
+        return Err(r.wrong("congestion", what));
+    }
+    Ok(())
 }
 
 /// The recovery with its options; `natural` becomes what it stands for.

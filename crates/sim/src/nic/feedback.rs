@@ -193,6 +193,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         if let Some(route) = planner.trouble(self.now, &underway, trouble, fabric) {
             flow.route = route;
         }
+        let deadline = planner.deadline();
+        self.flush_by(host, deadline);
     }
 
     /// A `Timer` event: resends what timed out, and sleeps until the next deadline.
@@ -228,13 +230,18 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     fn close_flow(&mut self, host: OwnHost, id: u32) {
         let flow = &mut self.senders[id as usize];
         (flow.stage, flow.steering, flow.plain) = (Stage::Done, Steering::Fixed, true);
+        let rateless = flow.sender.is_rateless();
         flow.sender = Sender::done();
         flow.departures = None;
         let (message, bytes) = (flow.message, flow.bytes);
         let underway = flow.underway();
-        self.hosts[host].active -= 1;
+        self.hosts[host].close_queue_pair(underway.queue_pair);
         self.hosts[host].planner.sent(&underway, self.config.fabric);
         self.piece_sent(message, bytes);
+        if rateless && underway.queue_pair.is_some() {
+            // Which of its symbols is the last to be sent, it cannot know.
+            self.hand_over(host, id);
+        }
         self.retire_if_over(id);
     }
 

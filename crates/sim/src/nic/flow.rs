@@ -5,9 +5,9 @@ use crate::cut::OwnHost;
 use crate::event::{ReceiverId, ReceivingId};
 use crate::jobs::SendingId;
 use crate::mail::Opening;
-use weft_balance::plan::{Route, Underway};
+use weft_balance::plan::{QueuePairId, Route, Underway};
 use weft_balance::steer::{Departure, Steering};
-use weft_transport::{Congestion, Receiver, SendTimes, Sender};
+use weft_transport::{Congestion, Receiver, SendTimes, Sender, Sent};
 use weft_units::prefetch::prefetch;
 use weft_units::{HostId, Time};
 
@@ -36,8 +36,8 @@ pub(crate) struct SendFlow {
     pub(super) src: OwnHost,
     /// Payload of the last packet; all before it are full.
     pub(super) last_payload: u16,
-    /// All packets take `route`, whatever `steering` is, and nobody wants round-trip times: what
-    /// comes below is of no interest.
+    /// All packets take `route`, whatever `steering` is, nobody wants round-trip times, and it is
+    /// on a queue pair of its own: what comes below is of no interest.
     pub(super) plain: bool,
     /// Packets that nothing has answered, on their way or lost; [`MANY`] stays as it is.
     pub(super) out: u8,
@@ -45,6 +45,8 @@ pub(crate) struct SendFlow {
     /// Has had a NACK since its last packet, and is to leave the beat of the others.
     pub(super) shaken: bool,
     pub(super) steering: Steering,
+    /// The queue pair that it is on, if that one stands.
+    pub(super) queue_pair: Option<QueuePairId>,
     /// When its next packet is due, if it is paced.
     pub(super) due: Time,
     /// When each packet left, if somebody wants round-trip times.
@@ -89,6 +91,12 @@ impl SendFlow {
     pub(super) fn payload(&self, seq: u32, mtu: u32) -> u32 {
         if seq + 1 >= self.packets { u32::from(self.last_payload) } else { mtu }
     }
+    /// Whether the packet that has just left makes room for what its queue pair carries next.
+    #[inline(always)]
+    pub(super) fn makes_room(&self, sent: &Sent) -> bool {
+        let is_last = !sent.retransmission && sent.seq + 1 == self.packets;
+        !self.plain && is_last && self.queue_pair.is_some()
+    }
     /// Packet `seq` leaves, when `in_flight` were out before it: by which route?
     #[inline(always)]
     pub(super) fn leave(&mut self, now: Time, seq: u32, in_flight: u32) -> Route {
@@ -110,7 +118,8 @@ impl SendFlow {
     }
     /// What its planner knows of it.
     pub(super) fn underway(&self) -> Underway {
-        Underway { dst: self.dst, route: self.route, bytes: self.bytes }
+        let queue_pair = self.queue_pair;
+        Underway { dst: self.dst, route: self.route, bytes: self.bytes, queue_pair }
     }
     /// Has the cache fetch what the flow's next packet or acknowledgement needs.
     #[inline(always)]

@@ -10,11 +10,13 @@
 //! | this one | the round, and sending |
 //! | `flow` | the two halves of a queue pair |
 //! | `open` | how messages become queue pairs |
+//! | `standing` | queue pairs that carry one piece after the other |
 //! | `feedback` | receiving and answering, acknowledgements, timers |
 
 mod feedback;
 mod flow;
 mod open;
+mod standing;
 
 pub(crate) use flow::{ReceiveFlow, Reordering, SendFlow};
 
@@ -25,8 +27,9 @@ use crate::event::{Class, Event, Packet, flag};
 use crate::ports::{Ports, Ready};
 use crate::queue::EventQueue;
 use flow::{Stage, stretched};
+use standing::Standing;
 use std::collections::VecDeque;
-use weft_balance::plan::Planner;
+use weft_balance::plan::{Planner, QueuePairId};
 use weft_fabric::PathId;
 use weft_units::{Draw, HostId, IdVec, Stream, Time, random};
 
@@ -47,9 +50,13 @@ pub(crate) struct Host {
     waking: bool,
     /// When the pending `Flush` event comes.
     pub(crate) flush_at: Option<Time>,
+    /// Queue pairs that stand, by the numbers of its planner.
+    standing: IdVec<QueuePairId, Standing>,
     active: u32,
     most_active: u32,
     established: u32,
+    /// Pieces that it has opened.
+    opened: u32,
 }
 
 impl Host {
@@ -66,9 +73,11 @@ impl Host {
                 positions: positions.stream(u64::from(host.0)),
                 waking: false,
                 flush_at: None,
+                standing: IdVec::new(),
                 active: 0,
                 most_active: 0,
                 established: 0,
+                opened: 0,
             })
             .collect()
     }
@@ -77,11 +86,6 @@ impl Host {
     }
     pub(crate) fn established(&self) -> u32 {
         self.established
-    }
-    fn open_queue_pair(&mut self) {
-        self.established += 1;
-        self.active += 1;
-        self.most_active = self.most_active.max(self.active);
     }
 }
 
@@ -197,6 +201,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let again = if sent.retransmission { flag::AGAIN } else { 0 };
         let size = flow.payload(sent.seq, self.config.packet.mtu) + self.config.packet.header;
         let to = flow.dst.0 | flags | again;
+        let makes_room = flow.makes_room(&sent);
         let packet = Packet {
             flow: flow.receiver.0,
             seq: sent.seq,
@@ -224,6 +229,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
         let nic = host.nic();
         self.ports.send(self.now, nic, packet, more, &mut self.agenda);
+        if makes_room {
+            self.hand_over(host, id);
+        }
     }
 
     /// Holds queue pair `id` back until its next packet is due. Packets are due at a steady

@@ -9,10 +9,10 @@ use crate::jobs::SendingId;
 use crate::mail::Opening;
 use crate::ports::Ports;
 use crate::queue::EventQueue;
-use weft_balance::plan::Piece;
+use weft_balance::plan::{Piece, QueuePairId};
 use weft_balance::steer::Steering;
 use weft_transport::{Congestion, FlowPace, Sender};
-use weft_units::{Draw, Rate, Time, random};
+use weft_units::{Draw, HostId, Rate, Time, random};
 
 impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// Opens a queue pair, or the configured number of them, for every piece that the planner
@@ -31,6 +31,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// Opens a queue pair for the `subflow`-th part of a piece.
     fn open_flow(&mut self, host: OwnHost, piece: Piece, subflow: u32) {
         let config = self.config;
+        let queue_pair = piece.carrier.standing();
         let packets = packets_of(config, piece.bytes);
         let sender = Sender::new(&config.transport.recovery, packets);
         let mtu = u64::from(config.packet.mtu);
@@ -39,8 +40,11 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             false => (packets, piece.bytes - u64::from(packets - 1) * mtu),
         };
         let name = Draw::new(config.seed, "flow-key");
-        let key = name.at(u64::from(piece.message.0), u64::from(piece.part));
         // The parts of a piece have its addresses, and random numbers of their own.
+        let key = match queue_pair {
+            None => name.at(u64::from(piece.message.0), u64::from(piece.part)),
+            Some(id) => self.address(host, id, piece.dst),
+        };
         let part = u64::from(subflow) << 32 | u64::from(piece.part);
         let own = name.at(u64::from(piece.message.0), part);
         let free = self.hosts[host].free.pop();
@@ -49,16 +53,21 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let receiver = self.open_receiver(host, id, &piece);
         let steering = Steering::new(&config.balance, own, config.seed, config.packet.mtu);
         let pace = self.pace(host, &piece);
-        let congestion = Congestion::new(&config.transport.congestion, &pace);
+        let before = self.hosts[host].take_over(queue_pair);
+        let congestion = before
+            .congestion
+            .unwrap_or_else(|| Congestion::new(&config.transport.congestion, &pace));
         let is_timed = steering.is_timed() || congestion.wants_rtt();
         let size = piece.bytes.min(u64::from(config.packet.mtu)) as u32 + config.packet.header;
         let gap = congestion.pacing(size).unwrap_or(Time::ZERO);
         let delay = piece.delay + self.start_delay(gap, own);
-        let plain = steering.is_fixed() && !is_timed;
+        let delay = delay.max(self.now.until(before.due));
+        let plain = steering.is_fixed() && !is_timed && queue_pair.is_none();
         let flow = SendFlow {
             sender,
             congestion,
             steering,
+            queue_pair,
             route: piece.route,
             key: key as u32,
             src: host,
@@ -82,10 +91,10 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             Some(_) => self.senders[id as usize] = flow,
             None => self.senders.push(flow),
         }
-        self.hosts[host].open_queue_pair();
+        self.hosts[host].open_queue_pair(queue_pair);
         if config.service == Service::OldestFirst {
             self.births.resize(self.senders.len(), 0);
-            self.births[id as usize] = self.hosts[host].established();
+            self.births[id as usize] = self.hosts[host].opened;
         }
         if delay > Time::ZERO {
             self.agenda.push(Event::new(self.now + delay, Class::Start, id));
@@ -98,16 +107,36 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// What congestion control is told of the queue pair that carries `piece`.
     fn pace(&self, host: OwnHost, piece: &Piece) -> FlowPace {
         let config = self.config;
+        FlowPace {
+            mtu: config.packet.mtu,
+            rate: self.fixed_rate(host, piece),
+            share: piece.carrier.share(),
+            hops: config.fabric.hops(self.hosts[host].id, piece.dst),
+        }
+    }
+
+    /// What switches hash of the addresses of a standing queue pair of `host`.
+    fn address(&self, host: OwnHost, id: QueuePairId, dst: HostId) -> u64 {
+        let queue_pair = u64::from(self.hosts[host].id.0) << 32 | u64::from(id.0);
+        Draw::new(self.config.seed, "queue-pair-key").at(queue_pair, u64::from(dst.0))
+    }
+
+    /// The rate of the queue pair that carries `piece`, if congestion control leaves that to others:
+    /// its part of the message's, and no more than its share of the line rate.
+    fn fixed_rate(&self, host: OwnHost, piece: &Piece) -> Option<Rate> {
         let whole = self.jobs.sending(SendingId(piece.tag)).bytes;
         let part = |rate: Rate| {
             let bits = u128::from(rate.as_bps()) * u128::from(piece.bytes);
             Rate::bps(((bits / u128::from(whole)) as u64).max(1))
         };
-        FlowPace {
-            mtu: config.packet.mtu,
-            rate: config.pacing.rates.of(piece.message).map(part),
-            hops: config.fabric.hops(self.hosts[host].id, piece.dst),
+        let rate = self.config.pacing.rates.of(piece.message);
+        if piece.carrier.share() == 1 {
+            return rate.map(part);
         }
+        let nic = self.world.cut.territories[usize::from(self.own)].ports[host.nic()];
+        let line = self.config.fabric.ports()[nic].rate.as_bps();
+        let share = Rate::bps((line / u64::from(piece.carrier.share())).max(1));
+        Some(rate.map_or(share, |rate| rate.min(share)))
     }
 
     /// How much later a queue pair starts whose packets leave every `gap`.

@@ -7,7 +7,7 @@
 //! was out then has been acknowledged. A time-out brings the line rate back; a gap changes
 //! nothing.
 
-use super::{AckInfo, Loss};
+use super::{AckInfo, FlowPace, Loss};
 use crate::DctcpRateConfig;
 use weft_units::{Rate, Time};
 
@@ -30,9 +30,9 @@ pub struct DctcpRate {
 }
 
 impl DctcpRate {
-    pub(super) fn new(config: &DctcpRateConfig) -> DctcpRate {
+    pub(super) fn new(config: &DctcpRateConfig, flow: &FlowPace) -> DctcpRate {
         let bits = |rate: Rate| rate.as_bps() as f32;
-        let line = bits(config.line);
+        let line = bits(config.line) / flow.share as f32;
         DctcpRate {
             rate: line,
             line,

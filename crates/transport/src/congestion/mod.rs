@@ -32,6 +32,9 @@ pub struct FlowPace {
     pub mtu: u32,
     /// A fixed rate of its own, of data packets with their headers.
     pub rate: Option<Rate>,
+    /// It may send at no more than its NIC's line rate over this, where congestion control sets a
+    /// rate. Never zero.
+    pub share: u32,
     /// Links of its path, one way.
     pub hops: u32,
 }
@@ -84,7 +87,9 @@ impl Congestion {
                 Congestion::FixedRate { wire: flow.rate.or(*rate).map(Wire::new) }
             }
             CongestionConfig::Dctcp(config) => Congestion::Dctcp(Dctcp::new(config, flow.mtu)),
-            CongestionConfig::DctcpRate(config) => Congestion::DctcpRate(DctcpRate::new(config)),
+            CongestionConfig::DctcpRate(config) => {
+                Congestion::DctcpRate(DctcpRate::new(config, flow))
+            }
             CongestionConfig::Swift(config) => Congestion::Swift(Swift::new(config, flow)),
             CongestionConfig::MpRdma(config) => Congestion::MpRdma(MpRdma::new(config, flow.mtu)),
         }

@@ -1,0 +1,249 @@
+//! Connections of several queue pairs, as NCCL and libraries made of it have them: how messages
+//! are spread over the queue pairs of a connection, and which source port each of them has.
+//!
+//! Two hosts that talk have a connection, with so many queue pairs that stand. A message, or each
+//! chunk of it, is cut evenly over them (`NCCL_IB_SPLIT_DATA_ON_QPS=1`), or goes to one of them in
+//! turn (`=0`). A queue pair carries its pieces one after the other.
+//!
+//! A library that watches over its queue pairs leaves one alone for a while after a time-out on
+//! it, and gives what waits there to the others ([`Connections::leave`]).
+
+use super::{OptionError, OptionInfo, Options};
+use crate::plan::{Carrier, HostContext, Piece, Post, QueuePairId, Route, Starts, Underway};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use weft_units::{HostId, Time};
+
+/// How messages use the queue pairs of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sharing {
+    /// Queue pairs of a connection. Never zero.
+    pub queue_pairs: u32,
+    /// What goes where.
+    pub split: Split,
+    /// Longer messages are sent as if posted in chunks of this payload; `None`: whole.
+    pub chunk: Option<u64>,
+}
+
+/// Which queue pairs a message, or chunk, takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Split {
+    /// All, an equal part on each.
+    Even,
+    /// One, the next in turn.
+    RoundRobin,
+}
+
+impl Sharing {
+    /// How many queue pairs.
+    pub const QUEUE_PAIRS: OptionInfo = OptionInfo {
+        key: "queue_pairs",
+        default: "8",
+        meaning: "queue pairs of a connection, 1 to 128 (NCCL_IB_QPS_PER_CONNECTION)",
+    };
+    /// What goes where.
+    pub const SPLIT: OptionInfo = OptionInfo {
+        key: "split",
+        default: "even",
+        meaning: "a message goes in equal parts over all queue pairs (\"even\"), or whole to one \
+                  of them in turn (\"round-robin\"): NCCL_IB_SPLIT_DATA_ON_QPS = 1 and 0",
+    };
+    /// Chunks.
+    pub const CHUNK: OptionInfo = OptionInfo {
+        key: "chunk",
+        default: "whole messages",
+        meaning: "longer messages are sent in chunks of this size; NCCL's are 512KiB and less",
+    };
+
+    pub(super) fn read(options: &mut Options<'_>) -> Result<Sharing, OptionError> {
+        let words = [("even", Split::Even), ("round-robin", Split::RoundRobin)];
+        let queue_pairs = options.number("queue_pairs", 1..=128)?;
+        let split = options.choice("split", &words)?;
+        let chunk = options.size_if_given("chunk")?;
+        if chunk == Some(0) {
+            return Err(OptionError::new("chunk", "a chunk has payload; write one such as 512KiB"));
+        }
+        Ok(Sharing { queue_pairs, split, chunk })
+    }
+}
+
+/// The connections of one host.
+#[derive(Clone, Debug)]
+pub(super) struct Connections {
+    sharing: Sharing,
+    mtu: u64,
+    starts: Starts,
+    /// By peer. Never iterated.
+    peers: FxHashMap<HostId, u32>,
+    all: Vec<Connection>,
+    /// What has been moved to queue pairs with room.
+    moved: Vec<Piece>,
+    /// Queue pairs are numbered in steps of this, from that one on.
+    step: u32,
+    base: u32,
+}
+
+/// A connection to one peer.
+#[derive(Clone, Debug)]
+struct Connection {
+    queues: Box<[Queue]>,
+    /// Whose turn it is.
+    turn: u32,
+}
+
+/// A queue pair.
+#[derive(Clone, Debug)]
+struct Queue {
+    port: u16,
+    /// Has a piece that is not on the wire to the end.
+    busy: bool,
+    /// Out of use until then.
+    left_until: Time,
+    waiting: VecDeque<Piece>,
+}
+
+impl Connections {
+    pub(super) fn new(sharing: Sharing, context: &HostContext) -> Connections {
+        let HostContext { mtu, starts, .. } = *context;
+        let (peers, all, moved) = (FxHashMap::default(), Vec::new(), Vec::new());
+        let mtu = u64::from(mtu.max(1));
+        Connections { sharing, mtu, starts, peers, all, moved, step: 1, base: 0 }
+    }
+    /// With every `step`-th number for its queue pairs, from `base` on.
+    pub(super) fn numbered(self, step: u32, base: u32) -> Connections {
+        Connections { step, base, ..self }
+    }
+
+    /// Spreads a message; appends to `out` what can leave at once. `port` gives the source port of
+    /// each queue pair of a connection that is new.
+    pub(super) fn post(
+        &mut self,
+        now: Time,
+        post: Post,
+        port: impl Fn(u32) -> u16,
+        out: &mut Vec<Piece>,
+    ) {
+        let Sharing { queue_pairs, split, chunk } = self.sharing;
+        let peer = *self.peers.entry(post.dst).or_insert_with(|| {
+            let queue = |number| Queue {
+                port: port(number),
+                busy: false,
+                left_until: Time::ZERO,
+                waiting: VecDeque::new(),
+            };
+            self.all.push(Connection { queues: (0..queue_pairs).map(queue).collect(), turn: 0 });
+            self.all.len() as u32 - 1
+        });
+        let id = self.naming();
+        let mut part = 0;
+        let mut left = post.bytes;
+        loop {
+            let bytes = chunk.map_or(left, |chunk| chunk.min(left));
+            left -= bytes;
+            let connection = &mut self.all[peer as usize];
+            let in_use = connection.in_use(now);
+            let parts = match split {
+                Split::Even => (in_use.len() as u64).min(bytes.div_ceil(self.mtu)).max(1),
+                Split::RoundRobin => 1,
+            };
+            for number in 0..parts {
+                let turn = match split {
+                    // All take part; where there are fewer parts, they go round.
+                    Split::Even if parts == in_use.len() as u64 => number as usize,
+                    _ => connection.turns(in_use.len()),
+                };
+                let bytes = bytes / parts + u64::from(number < bytes % parts);
+                let delay = self.starts.delay(post.message, part);
+                let piece = piece(post, part, bytes, delay);
+                part += 1;
+                let id = id(peer * queue_pairs + in_use[turn]);
+                connection.enqueue(in_use[turn], id, piece, out);
+            }
+            if left == 0 {
+                return;
+            }
+        }
+    }
+
+    /// The next piece for a queue pair.
+    pub(super) fn next(&mut self, id: QueuePairId) -> Option<Piece> {
+        let (peer, number) = self.find(id);
+        let queue = &mut self.all[peer].queues[number];
+        let piece = queue.waiting.pop_front();
+        queue.busy = piece.is_some();
+        piece
+    }
+
+    /// Leaves the queue pair of `flow` alone until `until`: what waits there goes to the others,
+    /// and what they have room for to [`Connections::moved`].
+    /// The source port under which `flow` itself goes on; `None`: there is no other queue pair.
+    pub(super) fn leave(&mut self, now: Time, flow: &Underway, until: Time) -> Option<Route> {
+        let (peer, number) = self.find(flow.queue_pair?);
+        let connection = &mut self.all[peer];
+        connection.queues[number].left_until = until;
+        let in_use = connection.in_use(now);
+        if in_use.contains(&(number as u32)) {
+            return None;
+        }
+        let (id, first) = (self.naming(), peer as u32 * self.sharing.queue_pairs);
+        let connection = &mut self.all[peer];
+        for piece in std::mem::take(&mut connection.queues[number].waiting) {
+            let turn = connection.turns(in_use.len());
+            let to = in_use[turn];
+            connection.enqueue(to, id(first + to), piece, &mut self.moved);
+        }
+        let turn = connection.turns(in_use.len());
+        Some(Route::Hashed(connection.queues[in_use[turn] as usize].port))
+    }
+
+    /// What has been moved and can leave at once.
+    pub(super) fn moved(&mut self) -> &mut Vec<Piece> {
+        &mut self.moved
+    }
+
+    fn find(&self, id: QueuePairId) -> (usize, usize) {
+        let number = id.0 / self.step;
+        let queue_pairs = self.sharing.queue_pairs;
+        ((number / queue_pairs) as usize, (number % queue_pairs) as usize)
+    }
+    /// The name of a queue pair, by its number among those of all connections.
+    fn naming(&self) -> impl Fn(u32) -> QueuePairId + use<> {
+        let (step, base) = (self.step, self.base);
+        move |number| QueuePairId(number * step + base)
+    }
+}
+
+impl Connection {
+    /// The queue pairs that are not left alone; all if all are.
+    fn in_use(&self, now: Time) -> Vec<u32> {
+        let all = 0..self.queues.len() as u32;
+        let good = |number: &u32| self.queues[*number as usize].left_until <= now;
+        let in_use: Vec<u32> = all.clone().filter(good).collect();
+        if in_use.is_empty() { all.collect() } else { in_use }
+    }
+    /// Whose turn it is among `count`.
+    fn turns(&mut self, count: usize) -> usize {
+        let turn = self.turn as usize % count;
+        self.turn = self.turn.wrapping_add(1);
+        turn
+    }
+    /// Gives `piece` to queue pair `number`, whose name is `id`.
+    fn enqueue(&mut self, number: u32, id: QueuePairId, mut piece: Piece, out: &mut Vec<Piece>) {
+        let queue = &mut self.queues[number as usize];
+        piece.route = Route::Hashed(queue.port);
+        piece.carrier = Carrier::Standing { queue_pair: id, share: 1 };
+        if queue.busy {
+            queue.waiting.push_back(piece);
+        } else {
+            queue.busy = true;
+            out.push(piece);
+        }
+    }
+}
+
+/// A piece that no queue pair has yet.
+fn piece(post: Post, part: u32, bytes: u64, delay: Time) -> Piece {
+    let Post { message, dst, tag, .. } = post;
+    let (route, carrier) = (Route::Hashed(0), Carrier::Own);
+    Piece { message, dst, bytes, part, route, delay, tag, carrier }
+}

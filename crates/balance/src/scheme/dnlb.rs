@@ -1,0 +1,253 @@
+//! DNLB: hosts choose the UDP source port of each queue pair, and leaves send each segment of the
+//! port range over an uplink of its own (paper 003, section 3).
+//!
+//! RoCE's source ports, 0xC000 to 0xFFFF, are cut into as many equal segments as a leaf has
+//! uplinks (equations 1 and 2). Queue pair q of a connection on the n-th NIC below a leaf takes
+//! the segment (n * queue pairs + q) mod uplinks, so that the queue pairs of a leaf's NICs go
+//! round its uplinks. Whatever DNLB has not marked with its DSCP is hashed among the uplinks; here
+//! its source ports are below the range, which says the same.
+//!
+//! Balance asks for NICs * queue pairs >= uplinks (equation 4), which is necessary;
+//! [`Condition`] tells what is sufficient. A queue pair on which something timed out is left
+//! alone, and its data goes to the live ones of its connection, ports unchanged (section 3.3).
+//! A leaf that knows an uplink of its own to be dead hashes its segment among the others.
+//!
+//! As printed (equation 3), ports step through the range by whole segments: queue pairs q and
+//! q + uplinks share a port, and where the uplinks do not divide the range, late ports fall into
+//! other segments than meant, or behind all of them. By default a port stays in its segment, and
+//! has a place of its own in there ([`Formula`]).
+//!
+//! What this does not do: steer above the leaves, which hash as ever in three tiers.
+
+use super::connections::{Connections, Sharing};
+use super::{Scheme, SchemeInfo};
+use crate::forward::{Forward, Hops, Passing, SwitchContext};
+use crate::plan::{HostContext, Piece, Plan, Post, QueuePairId, Route, Trouble, Underway};
+use crate::steer::{Fixed, FlowContext};
+use weft_fabric::Fabric;
+use weft_units::{Draw, HostId, OptionError, OptionInfo, Options, Time};
+
+/// The first source port of RoCE, and how many there are.
+pub const FIRST_PORT: u32 = 0xC000;
+/// How many source ports there are.
+pub const PORTS: u32 = 0x4000;
+
+/// Source ports by queue pair, and uplinks by source port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dnlb {
+    /// How messages use the queue pairs of a connection.
+    pub sharing: Sharing,
+    /// Which source port a queue pair has.
+    pub formula: Formula,
+    /// How long a queue pair is left alone after a time-out.
+    pub dead_for: Time,
+    /// The DSCP marks so many jobs, from the first on; `None`: all.
+    pub jobs: Option<u32>,
+}
+
+/// Which source port a queue pair has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Formula {
+    /// Equation 3, with its step rounded down.
+    Printed,
+    /// The same segment, and a place of its own inside it.
+    Repaired,
+}
+
+impl Formula {
+    /// The source port of the queue pair numbered `number` among those below a leaf with
+    /// `uplinks` uplinks, of which there is at least one: n * queue pairs + q.
+    pub fn port(self, number: u32, uplinks: u32) -> u16 {
+        let step = PORTS / uplinks;
+        let offset = match self {
+            Formula::Printed => (u64::from(number) * u64::from(step) % u64::from(PORTS)) as u32,
+            Formula::Repaired => number % uplinks * step + number / uplinks % step,
+        };
+        (FIRST_PORT + offset) as u16
+    }
+}
+
+/// Which uplink the segments of the port range belong to: that of `port` among `uplinks`. `None`:
+/// it is below the range, or behind the last segment (equation 2).
+pub fn segment(port: u16, uplinks: u32) -> Option<u32> {
+    let offset = u32::from(port).checked_sub(FIRST_PORT)?;
+    let segment = offset / (PORTS / uplinks);
+    (segment < uplinks).then_some(segment)
+}
+
+/// Whether DNLB can balance the uplinks of a leaf, and why not (equation 4 and beyond).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// Every uplink has the same number of queue pairs of each distance.
+    Balanced,
+    /// Fewer queue pairs than uplinks: some uplinks carry nothing.
+    TooFew,
+    /// The uplinks do not divide the queue pairs, so that some have one more than others.
+    Uneven,
+}
+
+impl Condition {
+    /// For `nics` busy NICs below a leaf with `uplinks` uplinks, and connections of `queue_pairs`
+    /// queue pairs that carry the same.
+    pub fn of(nics: u32, queue_pairs: u32, uplinks: u32) -> Condition {
+        match nics * queue_pairs {
+            all if all < uplinks => Condition::TooFew,
+            all if all % uplinks != 0 => Condition::Uneven,
+            _ => Condition::Balanced,
+        }
+    }
+}
+
+impl Scheme for Dnlb {
+    const INFO: SchemeInfo = SchemeInfo {
+        name: "dnlb",
+        summary: "source ports by queue pair, and leaves map segments of them to uplinks",
+        source: "CTCCL/DNLB (Li et al., ICS 2025)",
+        in_switch: true,
+        numbered: Some("queue_pairs"),
+        standing: true,
+        options: &[
+            Sharing::QUEUE_PAIRS,
+            Sharing::SPLIT,
+            Sharing::CHUNK,
+            OptionInfo {
+                key: "formula",
+                default: "repaired",
+                meaning: "source ports: \"printed\" as equation 3 has them, where queue pairs \
+                          share ports; \"repaired\": the same segments, a port each",
+            },
+            OptionInfo {
+                key: "dead_for",
+                default: "1s",
+                meaning: "time that a queue pair is left alone after a time-out on it",
+            },
+            OptionInfo {
+                key: "jobs",
+                default: "all",
+                meaning: "how many jobs, from the first on, the DSCP marks; queue pairs of the \
+                          others are hashed",
+            },
+        ],
+        ..SchemeInfo::PLAIN
+    };
+    type Planner = Box<PortedConnections>;
+    type Steering = Fixed;
+    type Switching = Segments;
+
+    fn read(options: &mut Options<'_>) -> Result<Dnlb, OptionError> {
+        let words = [("repaired", Formula::Repaired), ("printed", Formula::Printed)];
+        Ok(Dnlb {
+            sharing: Sharing::read(options)?,
+            formula: options.choice("formula", &words)?,
+            dead_for: options.time("dead_for")?,
+            jobs: options.number_if_given("jobs", 1..)?,
+        })
+    }
+    fn number(&self) -> Option<u32> {
+        Some(self.sharing.queue_pairs)
+    }
+    fn planner(&self, context: &HostContext) -> Box<PortedConnections> {
+        Box::new(PortedConnections::new(*self, context))
+    }
+    fn steering(&self, _: &FlowContext) -> Fixed {
+        Fixed
+    }
+    fn switching(&self, context: &SwitchContext) -> Segments {
+        Segments { uplinks: context.uplinks }
+    }
+}
+
+/// The connections of one host: those that DNLB marks, and the others.
+#[derive(Clone, Debug)]
+pub struct PortedConnections {
+    scheme: Dnlb,
+    host: HostId,
+    ports: Draw,
+    marked: Connections,
+    others: Connections,
+    /// Something has been moved and can leave.
+    moved_at: Option<Time>,
+}
+
+/// Queue pairs of marked connections have even numbers, the others odd ones.
+const KINDS: u32 = 2;
+
+impl PortedConnections {
+    fn new(scheme: Dnlb, context: &HostContext) -> PortedConnections {
+        let HostContext { host, seed, .. } = *context;
+        let ports = Draw::new(seed, "connection-port");
+        let connections = |kind| Connections::new(scheme.sharing, context).numbered(KINDS, kind);
+        let (marked, others) = (connections(0), connections(1));
+        PortedConnections { scheme, host, ports, marked, others, moved_at: None }
+    }
+    fn of(&mut self, id: QueuePairId) -> &mut Connections {
+        if id.0 % KINDS == 0 { &mut self.marked } else { &mut self.others }
+    }
+}
+
+impl Plan for PortedConnections {
+    fn post(&mut self, now: Time, post: Post, fabric: &Fabric, out: &mut Vec<Piece>) {
+        let Dnlb { sharing, formula, jobs, .. } = self.scheme;
+        if jobs.is_some_and(|jobs| post.job >= jobs) {
+            let pair = self.ports.at(u64::from(self.host.0), u64::from(post.dst.0));
+            // Below RoCE's range, which stands for another DSCP.
+            let port = |number: u32| ((pair >> 32) as u32).wrapping_add(number) % FIRST_PORT;
+            return self.others.post(now, post, |number| port(number) as u16, out);
+        }
+        let first = fabric.place_below_leaf(self.host) * sharing.queue_pairs;
+        let uplinks = fabric.uplinks_of(self.host);
+        self.marked.post(now, post, |number| formula.port(first + number, uplinks), out);
+    }
+    fn next(&mut self, _: Time, queue_pair: QueuePairId, _: &Fabric) -> Option<Piece> {
+        self.of(queue_pair).next(queue_pair)
+    }
+    fn deadline(&self) -> Option<Time> {
+        self.moved_at
+    }
+    fn flush(&mut self, _: Time, _: &Fabric, out: &mut Vec<Piece>) {
+        self.moved_at = None;
+        out.append(self.marked.moved());
+    }
+    fn trouble(
+        &mut self,
+        now: Time,
+        flow: &Underway,
+        trouble: Trouble,
+        _: &Fabric,
+    ) -> Option<Route> {
+        if trouble == Trouble::Nack || flow.queue_pair?.0 % KINDS != 0 {
+            return None;
+        }
+        let until = now.saturating_add(self.scheme.dead_for);
+        let route = self.marked.leave(now, flow, until);
+        if !self.marked.moved().is_empty() {
+            self.moved_at = Some(now);
+        }
+        route
+    }
+}
+
+/// A switch under [`Dnlb`]: a leaf with its rules, or any other.
+#[derive(Clone, Copy, Debug)]
+pub struct Segments {
+    /// Of a leaf.
+    uplinks: Option<u32>,
+}
+
+impl Forward for Segments {
+    #[inline]
+    fn choose<H: Hops>(&mut self, packet: &Passing, hops: &H) -> u32 {
+        let Some(uplinks) = self.uplinks.filter(|uplinks| *uplinks == hops.built()) else {
+            return packet.hashed;
+        };
+        match segment(packet.entropy, uplinks) {
+            None => packet.hashed,
+            Some(uplink) if hops.count() == uplinks => uplink,
+            // Some are dead: who is left, and is it among them?
+            Some(uplink) => {
+                let mut left = 0..hops.count();
+                left.find(|hop| hops.place(*hop) == uplink).unwrap_or(packet.hashed)
+            }
+        }
+    }
+}
