@@ -43,6 +43,8 @@ pub(crate) struct Sending {
     retransmits: u32,
     /// Payload on queue pairs that are not acknowledged to the end.
     bytes_open: u64,
+    /// Payload on queue pairs of which something has not left yet; if anybody wants to know.
+    bytes_here: u64,
     posted: Time,
     sent: Time,
 }
@@ -80,9 +82,9 @@ impl Jobs {
     pub(crate) fn unfinished(&self) -> u32 {
         self.unfinished
     }
-    /// A rank's message is posted at `now`.
-    pub(crate) fn post(&mut self, message: SendingId, now: Time) {
-        self.sending[message].posted = now;
+    /// A message that its rank posted at `posted` goes to its NIC.
+    pub(crate) fn post(&mut self, message: SendingId, posted: Time) {
+        self.sending[message].posted = posted;
         self.unfinished += 1;
     }
     pub(crate) fn push_sending(&mut self, sending: Sending) -> SendingId {
@@ -158,6 +160,7 @@ impl Sending {
             over: 0,
             retransmits: 0,
             bytes_open: bytes,
+            bytes_here: bytes,
             posted,
             sent,
         }
@@ -254,6 +257,15 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 Some(_) => self.rank_received(id),
                 None => self.end_reached(message, When::Received),
             }
+        }
+    }
+
+    /// All of one piece has left its host once, `bytes` of payload.
+    pub(crate) fn piece_left(&mut self, id: SendingId, bytes: u64) {
+        let sending = &mut self.jobs.sending[id];
+        sending.bytes_here -= bytes;
+        if sending.bytes_here == 0 {
+            self.rank_message_left(id);
         }
     }
 

@@ -6,7 +6,9 @@ use common::{LINK, Setup};
 use std::sync::atomic::AtomicBool;
 use weft_balance::scheme::SchemeConfig;
 use weft_fabric::Clos;
-use weft_sim::{Buffer, JobConfig, MessageResult, Outcome, RunConfig, ScaleUp, Simulation, Spread};
+use weft_sim::{
+    Buffer, JobConfig, MessageResult, Outcome, RunConfig, ScaleUp, Service, Simulation, Spread,
+};
 use weft_units::{HostId, Rate, Time};
 use weft_workload::Workload;
 use weft_workload::collective::{Algorithm, Operation};
@@ -74,7 +76,8 @@ fn however_it_is_cut_and_whatever_carries_it() {
     for (turn, scheme) in (0..).zip(SchemeConfig::all()) {
         let algorithm = algorithms[turn % 4];
         let job = job(16, 3, 100_000, algorithm);
-        let setup = setup().under(scheme.clone());
+        let service = [Service::InOrder, Service::RoundRobin][turn / 4 % 2];
+        let setup = Setup { service, ..setup().under(scheme.clone()) };
         let one = run(&setup, &job, &EACH, 1, 1);
         assert_eq!(one.nodes.len(), 16 * job.trace().programme(0).nodes().len());
         for (domains, threads) in [(2, 1), (3, 2), (4, 2)] {
@@ -82,6 +85,38 @@ fn however_it_is_cut_and_whatever_carries_it() {
             assert!(one == other, "{} in {domains} domains: {algorithm:?}", scheme.name());
         }
     }
+}
+
+/// A broadcast along a chain, in chunks, is a pipeline: while a rank sends a chunk the one before it
+/// sends the next, if chunks leave one after the other.
+#[test]
+fn chunks_follow_each_other_on_a_connection() {
+    let (chunks, chunk) = (16, 100_000);
+    let text = "HYBRID_DATA_MODEL\n1\nlayer -1 0 ALLREDUCE 8 0 NONE 0 0 NONE 0 0\n";
+    let text = text.replace("ALLREDUCE 8", &format!("ALLREDUCE {}", chunks * chunk));
+    let trace = read_text("test.txt", &text, &TextOptions::default()).expect("a trace");
+    let tree = Algorithm::read("double-binary-tree", &[("trees", "1"), ("chunks", "16")]);
+    let algorithms = Algorithms::usual().with(Operation::AllReduce, tree.expect("an algorithm"));
+    let job = Job::new(trace.for_ranks(2).expect("ranks"), algorithms).expect("a job");
+    let outcome = |service, domains| {
+        let setup = Setup { service, ..setup() };
+        run(&setup, &job, &[0, 4], domains, 1)
+    };
+    let (in_order, at_once) = (outcome(Service::InOrder, 1), outcome(Service::RoundRobin, 1));
+    // Up and down again: with a pipeline the last chunk comes back a chunk after it has left.
+    let link = LINK.rate.serialize(chunks * chunk);
+    assert!(in_order.totals.cct < Time(link.0 * 5 / 4), "{}", in_order.totals.cct);
+    assert!(at_once.totals.cct > Time(link.0 * 7 / 4), "{}", at_once.totals.cct);
+    assert_eq!((in_order.totals.max_qps, at_once.totals.max_qps), (2, 16));
+    // What waits for its turn has been posted: its time counts from then.
+    let first = |outcome: &Outcome| {
+        let mut sent: Vec<_> =
+            outcome.rank_messages.iter().filter(|one| one.src == 0).map(|one| one.result).collect();
+        sent.sort_by_key(|one| one.received);
+        (sent[0].posted, sent[15].posted)
+    };
+    assert_eq!(first(&in_order), (Time::ZERO, Time::ZERO));
+    assert!(in_order == outcome(Service::InOrder, 2));
 }
 
 #[test]

@@ -108,10 +108,14 @@ fn read_nic(r: &mut Reader<'_>) -> Result<Nic> {
     let header = r.get("header", headers, Some(48), "headers of a data packet")?;
     let ack = r.get("ack", small(9_000), Some(60), "an acknowledgement, in all")?;
     let packet = PacketConfig { mtu: mtu as u32, header: header as u32, ack: ack as u32 };
-    let services = ["round-robin", "oldest"];
-    let meaning = "who sends next: queue pairs in turn, a packet each, or the oldest that can";
+    let services = ["in-order", "round-robin", "oldest"];
+    let meaning = "who sends next: queue pairs in turn, a packet each, where messages from one \
+                   rank of a job to another follow each other (\"in-order\", as on a connection \
+                   of NCCL) or are all under way at once (\"round-robin\", as in paper 000); or \
+                   the \"oldest\" queue pair that can";
     let service = match r.get("serve", OneOf(&services), Some(0), meaning)? {
-        0 => Service::RoundRobin,
+        0 => Service::InOrder,
+        1 => Service::RoundRobin,
         _ => Service::OldestFirst,
     };
     Ok(Nic { latency, packet, service })

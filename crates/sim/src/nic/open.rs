@@ -1,6 +1,6 @@
 //! New queue pairs: how many, at what rate, from when on.
 
-use super::flow::{ReceiveFlow, SendFlow, Stage, packets_of, parts, stretched};
+use super::flow::{Care, ReceiveFlow, SendFlow, Stage, packets_of, parts, stretched};
 use crate::config::Service;
 use crate::cut::OwnHost;
 use crate::engine::Engine;
@@ -54,7 +54,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let size = piece.bytes.min(u64::from(config.packet.mtu)) as u32 + config.packet.header;
         let gap = congestion.pacing(size).unwrap_or(Time::ZERO);
         let delay = piece.delay + self.start_delay(gap, own);
-        let plain = steering.is_fixed() && !is_timed;
+        let care = Care::new(is_timed || !steering.is_fixed(), self.awaits_departures());
         let flow = SendFlow {
             sender,
             congestion,
@@ -67,7 +67,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             message: SendingId(piece.tag),
             packets,
             last_payload: last_payload as u16,
-            plain,
+            care,
             queued: false,
             waiting: true,
             stage: Stage::New,
