@@ -62,6 +62,22 @@ pub struct Call {
     pub bytes: u64,
     /// Of a broadcast or a reduce.
     pub root: u32,
+    /// Which ranks share a server.
+    pub servers: Servers,
+}
+
+/// Servers whose ranks have consecutive numbers, equally many in each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Servers {
+    /// Ranks of a server: they divide those of the group.
+    pub ranks: u32,
+    /// NICs that these ranks share; never more than ranks.
+    pub nics: u32,
+}
+
+impl Servers {
+    /// Every rank has a server of its own.
+    pub const EACH: Servers = Servers { ranks: 1, nics: 1 };
 }
 
 /// One step of a strand.

@@ -24,6 +24,7 @@ use placement::Placement;
 use std::path::{Path, PathBuf};
 use weft_fabric::Fabric;
 use weft_units::Time;
+use weft_workload::collective::Servers as Block;
 use weft_workload::trace::is_comm_log;
 use weft_workload::{PATTERNS, Pattern, PatternInfo, Scope, Workload};
 
@@ -277,6 +278,12 @@ fn place(
     let (mut jobs, mut taken) = (Vec::new(), 0);
     for source in sources {
         let job = source.build(order.len() as u32 - taken, seed)?.handled_by(servers.endpoint);
+        // Ranks on GPUs that a file names, or that begin within a server, fill no servers.
+        let is_plain = !matches!(placement, Placement::Listed { .. });
+        let job = match is_plain && taken.is_multiple_of(servers.gpus) {
+            true => job.on_servers(Block { ranks: servers.gpus, nics: servers.nics }),
+            false => job,
+        };
         taken += job.ranks();
         jobs.push(job);
     }
