@@ -29,6 +29,20 @@ fn decimal_and_binary_sizes_differ() {
     assert_eq!(parse_rate("0.4Tbps"), Ok(Rate::gbps(400)));
 }
 
+#[test]
+fn four_digits_are_enough_for_a_reader() {
+    assert_eq!(about_time(Time::ZERO), "0ns");
+    assert_eq!(about_time(Time::ps(87_016_856)), "87.01us");
+    assert_eq!(about_time(Time::ps(900_156_910_964)), "900.1ms");
+    assert_eq!(about_time(Time::secs(12_345)), "12345s");
+    assert_eq!(about_time(Time::us(1_500)), "1.5ms");
+    assert_eq!(about_time(Time::ps(1_002_000)), "1.002us");
+    assert_eq!(about_bytes(0), "0B");
+    assert_eq!(about_bytes(500_000), "500KB");
+    assert_eq!(about_bytes(999), "999B");
+    assert_eq!(about_bytes(1_048_576), "1.048MB");
+}
+
 proptest! {
     #[test]
     fn fast_division_is_division(n: u32, divisor in 1u32..) {

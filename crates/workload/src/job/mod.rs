@@ -18,11 +18,13 @@ mod role;
 mod runner;
 mod strand;
 mod traffic;
+mod waits;
 
 pub use earliest::{Network, earliest};
 pub use endpoint::Endpoint;
 pub use runner::{Action, Meeting, Receipt, Runner, Sent};
 pub use traffic::Traffic;
+pub use waits::{Awaited, Wait};
 
 use self::role::Role;
 use crate::WorkloadError;
