@@ -118,7 +118,7 @@ pub fn run(
         row: measure::row(experiment, &traffic, &config, &outcome, &done, bound),
         timing,
         flows: measure::flows(experiment.completion, &traffic, &outcome),
-        collectives: collectives::collectives(&done),
+        collectives: collectives::collectives(&traffic, &done),
         nodes: collectives::nodes(experiment.timeline, &traffic, &outcome),
         messages: collectives::messages(experiment.timeline, &outcome),
         links: measure::links(fabric, &outcome),

@@ -18,6 +18,8 @@ fn quantities_without_units_are_refused_with_the_mend() {
     assert!(parse_time("5 parsecs").unwrap_err().to_string().contains("unknown unit \"parsecs\""));
     assert!(parse_rate("fast").unwrap_err().to_string().contains("\"400Gbps\""));
     assert!(parse_time("0.1ps").unwrap_err().to_string().contains("finer"));
+    let huge = parse_size("99999999TB").unwrap_err().to_string();
+    assert_eq!(huge, "size \"99999999TB\" is too large: write one such as \"64MB\"");
     assert!(parse_rate("0Gbps").is_err());
 }
 

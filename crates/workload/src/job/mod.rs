@@ -154,9 +154,6 @@ impl Job {
                     let label = programme.label(index);
                     Err(WorkloadError(format!("{}: {label}: {what}", programme.source)))
                 };
-                if let Work::Unsupported(what) = &node.work {
-                    return error(format!("{what} is not supported; remove it"));
-                }
                 if let Work::Collective(one) = &node.work
                     && let Some(Role { algorithm, call, .. }) = self.role(rank, one)
                     && let Err(WorkloadError(what)) = algorithm.check(&call)
