@@ -128,6 +128,12 @@ impl ShortKind {
     }
 }
 
+/// The key of `[workload]` that the file at `path` goes under: `trace` or `file`; `None`: it is
+/// neither.
+pub fn workload_key(path: &str) -> Option<&'static str> {
+    workload::file_key(path)
+}
+
 /// The table of an experiment that `text` is short for. Of what has the same name (`all-to-all`) the
 /// first counts that knows all keys which follow.
 ///
