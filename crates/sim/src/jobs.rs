@@ -7,7 +7,6 @@ use crate::nic::Reordering;
 use crate::outcome::MessageResult;
 use crate::ports::Ports;
 use crate::queue::EventQueue;
-use crate::ranks::Ranks;
 use crate::world::World;
 use std::sync::Arc;
 use weft_balance::plan::Post;
@@ -318,9 +317,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     }
 }
 
-/// Which messages of a run that stalled at `now` are not done, and what they wait for; the
-/// first few.
-pub(crate) fn diagnose<Q, P>(world: &World, domains: &[Engine<Q, P>], now: Time) -> String {
+/// Which messages of a run that stalled are not done, and what they wait for; the first few.
+pub(crate) fn open_messages<Q, P>(world: &World, domains: &[Engine<Q, P>]) -> Vec<String> {
     const SHOWN: usize = 4;
     let messages = world.config.workload.messages();
     let sending = |id: MessageId| {
@@ -337,12 +335,9 @@ pub(crate) fn diagnose<Q, P>(world: &World, domains: &[Engine<Q, P>], now: Time)
     };
     let open: Vec<_> = messages.ids().filter(|id| sending(*id).bytes_open > 0).collect();
     let mut lines: Vec<_> = open.iter().take(SHOWN).map(|id| about(*id)).collect();
-    lines.extend(domains.iter().filter_map(|domain| domain.ranks.as_ref()).flat_map(Ranks::waits));
     let rest = open.len().saturating_sub(SHOWN);
-    let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
-    let progress = domains.iter().map(|domain| domain.life.last_until(now)).max();
-    let progress = progress.unwrap_or(Time::ZERO);
-    format!("nothing delivered since {progress} (now {now}): {}{more}", lines.join("; "))
+    lines.extend((rest > 0).then(|| format!("and {rest} more")));
+    lines
 }
 
 /// How much of a posted message has not arrived.

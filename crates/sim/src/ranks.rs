@@ -22,7 +22,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use weft_balance::plan::Post;
 use weft_units::{HostId, MessageId, Time};
-use weft_workload::job::{Action, Job, Receipt, Runner, Sent};
+use weft_workload::job::{Action, Job, Receipt, Runner, Sent, Wait};
 
 /// The ranks of one domain.
 #[derive(Debug)]
@@ -115,17 +115,14 @@ impl<'a> Ranks<'a> {
     pub(crate) fn nodes(&self) -> &[NodeResult] {
         &self.nodes
     }
-    /// What keeps ranks waiting: the first few of them, in words.
-    pub(crate) fn waits(&self) -> Vec<String> {
-        const SHOWN: usize = 3;
-        let ranks = (0..)
-            .zip(&self.homes)
-            .map(|(rank, (job, first))| (rank, self.runners[*job as usize].waits(rank - first)));
-        let stuck = ranks.filter(|(_, waits)| !waits.is_empty());
-        stuck
-            .take(SHOWN)
-            .map(|(rank, waits)| format!("rank {rank}: {}", waits.join(", ")))
-            .collect()
+    /// The ranks that wait for others, and what each waits for; peers are numbered through all
+    /// jobs, as ranks are.
+    pub(crate) fn waits(&self) -> impl Iterator<Item = (u32, Vec<Wait>)> + '_ {
+        let ranks = (0..).zip(&self.homes).map(|(rank, (job, first))| {
+            let waits = self.runners[*job as usize].waits(rank - first).into_iter();
+            (rank, waits.map(|wait| Wait { peer: first + wait.peer, ..wait }).collect::<Vec<_>>())
+        });
+        ranks.filter(|(_, waits)| !waits.is_empty())
     }
 }
 

@@ -5,9 +5,10 @@ mod common;
 use common::{LINK, Setup};
 use std::sync::atomic::AtomicBool;
 use weft_balance::scheme::SchemeConfig;
-use weft_fabric::Clos;
+use weft_fabric::{Clos, Failure, FailureKind, Failures, LinkChoice};
 use weft_sim::{
-    Buffer, JobConfig, MessageResult, Outcome, RunConfig, ScaleUp, Service, Simulation, Spread,
+    Buffer, Halt, JobConfig, MessageResult, Outcome, RunConfig, ScaleUp, Service, Simulation,
+    Spread,
 };
 use weft_units::{HostId, Rate, Time};
 use weft_workload::Workload;
@@ -236,4 +237,38 @@ fn jobs_side_by_side_share_nothing_but_the_fabric() {
     assert_eq!(ends(&outcome, 0..8), ends(&alone[0], 0..8));
     assert_eq!(ends(&outcome, 8..16), ends(&alone[1], 0..8));
     assert!(outcome == run(4, 2));
+}
+
+/// The link of a host is down for ever.
+#[test]
+fn a_stall_tells_which_ranks_wait_and_which_link_is_down() {
+    let setup = Setup { stall_after: Time::ms(20), ..setup() };
+    let down = Failure {
+        links: LinkChoice::Named(vec!["host-5 <-> leaf-1".to_owned()]),
+        kind: FailureKind::Down { detect: None },
+        start: Time::us(5),
+        end: Time::MAX,
+    };
+    let stalled = |job: &Job, hosts: &[u32], domains| {
+        let failures = Failures::new(&setup.fabric, std::slice::from_ref(&down), 1).expect("it");
+        let config = RunConfig { job: Some(on(job, hosts, true)), failures, ..setup.config() };
+        let ended = Simulation::in_domains(&config, domains, 1).run(&AtomicBool::new(false));
+        let Err(Halt::Stalled(text)) = ended else { panic!("{ended:?}") };
+        assert!(text.starts_with("nothing delivered since "), "{text}");
+        assert!(text.contains("ms); link host-5 <-> leaf-1 is down: rank "), "{text}");
+        text
+    };
+    // Rank r sits on host r + 1.
+    let hosts: Vec<u32> = (0..16).map(|rank| (rank + 1) % 16).collect();
+    let ring = job(16, 2, 160_000, ("ring", &[]));
+    let text = stalled(&ring, &hosts, 1);
+    let first = "rank 0 (host-1) waits for 10KB of all-reduce";
+    assert!(text.contains(first) && text.contains(" from rank 15 (host-0); rank 1 "), "{text}");
+    assert!(text.ends_with("; and 12 more ranks"), "{text}");
+    assert_eq!(text, stalled(&ring, &hosts, 4));
+    // What is lost is waited for, and so is its acknowledgement.
+    let windows = job(16, 1, 1_600_000, ("direct", &[("window", "2")]));
+    let text = stalled(&windows, &EACH, 1);
+    let waits = "rank 0 (host-0) waits for rank 5 (host-5) to acknowledge 100KB of all-reduce";
+    assert!(text.contains(waits), "{text}");
 }

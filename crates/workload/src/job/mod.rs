@@ -18,11 +18,13 @@ mod role;
 mod runner;
 mod strand;
 mod traffic;
+mod waits;
 
 pub use earliest::{Network, earliest};
 pub use endpoint::Endpoint;
 pub use runner::{Action, Meeting, Receipt, Runner, Sent};
 pub use traffic::Traffic;
+pub use waits::{Awaited, Wait};
 
 use self::role::Role;
 use crate::WorkloadError;
@@ -159,9 +161,6 @@ impl Job {
                     let label = programme.label(index);
                     Err(WorkloadError(format!("{}: {label}: {what}", programme.source)))
                 };
-                if let Work::Unsupported(what) = &node.work {
-                    return error(format!("{what} is not supported; remove it"));
-                }
                 if let Work::Collective(one) = &node.work
                     && let Some(Role { algorithm, call, .. }) = self.role(rank, one)
                     && let Err(WorkloadError(what)) = algorithm.check(&call)

@@ -3,6 +3,8 @@
 //! The options of patterns, algorithms and trainings stay with these: this reads whatever their
 //! registries list.
 
+mod collective;
+mod fault;
 mod job;
 mod listed;
 mod placement;
@@ -191,6 +193,11 @@ impl WorkloadSource {
         }
     }
 
+    /// Whether hosts send messages, and no ranks are at work.
+    pub(crate) fn is_of_messages(&self) -> bool {
+        !matches!(self, WorkloadSource::Jobs { .. })
+    }
+
     /// The size that was asked for, if there is one: of a message, or of a buffer.
     pub(crate) fn size(&self) -> Option<u64> {
         match self {
@@ -288,7 +295,8 @@ fn place(
         jobs.push(job);
     }
     let (hosts, servers_of) = placement::homes(fabric, servers, &order[..taken as usize]);
-    Ok(Ranks { jobs, hosts, servers: servers_of, scale_up: servers.scale_up })
+    let names = sources.iter().map(|source| source.label().to_owned()).collect();
+    Ok(Ranks { jobs, names, hosts, servers: servers_of, scale_up: servers.scale_up })
 }
 
 fn wrong(key: &str, what: &str) -> ExperimentError {
