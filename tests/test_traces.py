@@ -77,16 +77,25 @@ def test_a_list_of_communications_is_a_trace(weft: Weft, tmp_path: Path) -> None
     words = ("compare", "--fabric", FABRIC, "--schemes", "ecmp", "--workload")
     (row,) = rows(weft, *words, path)
     assert (row["workload"], row["collectives"]) == ("list.csv", 1)
-    done = weft("run", path, "--schemes", "ecmp")
-    assert done.returncode == 2
-    assert "list.csv: tells no number of ranks; give --fabric" in done.stderr
-    (row,) = rows(weft, "run", path, "--schemes", "ecmp", "--fabric", FABRIC)
-    assert (row["ranks"], row["collectives"]) == (8, 1)
-    path.write_text(f"[rank0 ~ rank3]\n{path.read_text().replace('all,8', 'all,4')}")
+
+
+def test_a_bare_trace_runs(weft: Weft, tmp_path: Path) -> None:
+    """On a fabric with a host for each rank, or on the one that is given."""
+    path = tmp_path / "list.csv"
+    head = "comm_type,comm_group,comm_group_size,msg_size,stage,dst,src,additional,_elapsed_time"
+    path.write_text(f"{head}\nCommType.all_reduce,CommGroup.all,4,1000000,one,None,None,,None\n")
     done = weft("run", path, "--schemes", "ecmp", "--json")
     assert done.returncode == 0, done.stderr
     assert "no --fabric given, so on a leaf-spine" in done.stderr
-    assert json.loads(done.stdout)[0]["ranks"] == 4
+    (row,) = json.loads(done.stdout)
+    assert (row["ranks"], row["collectives"]) == (4, 1)
+    path = tmp_path / "job.txt"
+    path.write_text(TRACE)
+    done = weft("run", path, "--schemes", "ecmp")
+    assert done.returncode == 2
+    assert "job.txt: tells no number of ranks; give --fabric" in done.stderr
+    (row,) = rows(weft, "run", path, "--schemes", "ecmp", "--fabric", FABRIC)
+    assert (row["ranks"], row["collectives"]) == (8, 2)
     assert "a trace (.et, .txt, .csv)" in " ".join(weft("compare", "--help").stdout.split())
 
 
