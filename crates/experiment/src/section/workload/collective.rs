@@ -4,7 +4,7 @@ use super::fault::Fault;
 use crate::error::ExperimentError;
 use crate::kind::{Or, Size, Whole};
 use crate::reader::Reader;
-use weft_workload::collective::{Algorithm, Call, Operation};
+use weft_workload::collective::{Algorithm, Call, Operation, Servers};
 use weft_workload::trace::{Action, Collective, Degrees, Size as Bytes, Trace};
 
 /// A collective, some times after each other.
@@ -61,7 +61,7 @@ impl Again {
         let Again { operation, bytes, root, times, .. } = *self;
         // Groups of one rank have nothing to do.
         if group > 1 {
-            let call = Call { operation, ranks: group, bytes, root };
+            let call = Call { operation, ranks: group, bytes, root, servers: Servers::EACH };
             algorithm.check(&call).map_err(Fault::keyed)?;
         }
         let one = Collective {
