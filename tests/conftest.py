@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,6 +63,14 @@ def weft(tmp_path: Path) -> Weft:
         )
 
     return run
+
+
+def rows(weft: Weft, *words: str | Path) -> list[dict[str, Any]]:
+    """What a command prints under --json."""
+    done = weft(*words, "--json", "-q")
+    assert done.returncode == 0, done.stderr
+    found: list[dict[str, Any]] = json.loads(done.stdout)
+    return found
 
 
 def command(*arguments: str | Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""Jobs as a user meets them: collectives, traces, trainings, timelines."""
+"""Jobs as a user meets them: collectives, trainings, timelines."""
 
 from __future__ import annotations
 
@@ -7,28 +7,13 @@ import json
 import re
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
 
-from conftest import Weft
+from conftest import Weft, rows
 
 FABRIC = "leaf-spine:leaves=2,spines=2,hosts=4,link=100Gbps,delay=500ns"
-
-TRACE = """HYBRID_DATA_MODEL
-2
-first -1 3 ALLREDUCE 80000 0 NONE 0 0 NONE 0 5
-second -1 3 ALLGATHER 80000 0 NONE 0 0 NONE 0 5
-"""
-
-
-def rows(weft: Weft, *words: object) -> list[dict[str, Any]]:
-    """What a command prints under --json."""
-    done = weft(*words, "--json", "-q")
-    assert done.returncode == 0, done.stderr
-    found: list[dict[str, Any]] = json.loads(done.stdout)
-    return found
 
 
 def test_a_collective_in_short(weft: Weft) -> None:
@@ -89,6 +74,32 @@ def test_a_timeline_is_what_the_viewer_reads(weft: Weft, tmp_path: Path) -> None
     assert last == pytest.approx(trace["otherData"]["cct_s"] * 1e6)
 
 
+def test_a_timeline_of_two_jobs_names_them(weft: Weft, tmp_path: Path) -> None:
+    """Ranks of a job count from 0, and have tracks of their own."""
+    job = 'collective = "all-reduce"\nsize = "1MB"'
+    path = tmp_path / "two.toml"
+    path.write_text(
+        '[fabric]\ntopology = "leaf-spine"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\n'
+        f"[workload.jobs.one]\n{job}\nranks = 3\n[workload.jobs.other]\n{job}\n"
+        '[balance]\nscheme = "ecmp"\n'
+    )
+    done = weft("run", path, "-o", tmp_path / "out", "--timeline", "--no-report")
+    assert done.returncode == 0, done.stderr
+    (file,) = (tmp_path / "out" / "timeline").iterdir()
+    events = json.loads(gzip.decompress(file.read_bytes()))["traceEvents"]
+    names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+    assert names == {
+        rank: f"one: rank {rank}" if rank < 3 else f"other: rank {rank - 3}" for rank in range(8)
+    }
+    nodes = [event for event in events if event.get("cat") == "communication"]
+    assert sorted(event["pid"] for event in nodes) == list(range(8))
+    assert {event["args"]["job"] for event in nodes} == {"one", "other"}
+    sent = {event["name"] for event in events if event.get("cat") == "messages"}
+    assert "to one: rank 0" in sent
+    table = pl.read_parquet(tmp_path / "out" / "collectives.parquet")
+    assert sorted(table["job_name"].to_list()) == ["one", "other"]
+
+
 def test_a_timeline_needs_a_job_and_a_place(weft: Weft, tmp_path: Path) -> None:
     """One line each."""
     words = ("compare", "--fabric", FABRIC, "--schemes", "ecmp", "--timeline", "--no-report")
@@ -98,43 +109,6 @@ def test_a_timeline_needs_a_job_and_a_place(weft: Weft, tmp_path: Path) -> None:
     done = weft(*words, "--workload", "ring:size=1MB", "-o", tmp_path)
     assert done.returncode == 2
     assert "no run has a timeline; run a job" in done.stderr
-
-
-def test_a_trace_is_described_and_run(weft: Weft, tmp_path: Path) -> None:
-    """A text workload: what is in it, and how long it takes."""
-    path = tmp_path / "job.txt"
-    path.write_text(TRACE)
-    done = weft("trace", "info", path, "--ranks", 8)
-    assert done.returncode == 0, done.stderr
-    assert "It can run." in done.stdout
-    assert "all-reduce" in done.stdout
-    found = json.loads(weft("trace", "info", path, "--json").stdout)
-    assert found["ranks"] is False
-    assert {row["operation"] for row in found["collectives"]} == {"all-reduce", "all-gather"}
-    words = ("compare", "--fabric", FABRIC, "--schemes", "ecmp", "--workload")
-    (row,) = rows(weft, *words, f"{path}:algorithm=direct")
-    assert (row["workload"], row["algorithm"], row["collectives"]) == ("job.txt", "direct", 2)
-    assert row["compute_s"] == pytest.approx(6e-6)
-
-
-def test_a_trace_that_is_cut_off_is_diagnosed(weft: Weft, tmp_path: Path) -> None:
-    """One line with the place, exit status 2; whole layers that are missing are a remark."""
-    path = tmp_path / "cut.txt"
-    path.write_text(TRACE.rsplit("\n", 2)[0] + "\n")
-    done = weft("trace", "info", path)
-    assert done.returncode == 0
-    assert "layers missing: 2 are declared, 1 are there" in done.stdout
-    fabric = ("--fabric", FABRIC, "--schemes", "ecmp")
-    done = weft("compare", *fabric, "--workload", path)
-    assert "warning: cut.txt: layers missing: 2 are declared, 1 are there" in done.stderr
-    path.write_text(TRACE[:-20])
-    done = weft("trace", "info", path)
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: cut.txt")
-    assert done.stderr.count("\n") == 1
-    done = weft("trace", "info", tmp_path / "nothing")
-    assert done.returncode == 2
-    assert "there is neither a file" in done.stderr
 
 
 def test_a_job_within_a_server_has_a_report(weft: Weft, tmp_path: Path) -> None:
@@ -231,19 +205,6 @@ def test_a_report_has_the_times_of_collectives(weft: Weft, tmp_path: Path) -> No
     assert "--timeline" not in (tmp_path / "report.html").read_text()
 
 
-def test_a_list_of_communications_is_a_trace(weft: Weft, tmp_path: Path) -> None:
-    """Though its name ends as that of a list of flows does."""
-    path = tmp_path / "list.csv"
-    head = "comm_type,comm_group,comm_group_size,msg_size,stage,dst,src,additional,_elapsed_time"
-    path.write_text(f"{head}\nCommType.all_reduce,CommGroup.all,8,1000000,one,None,None,,None\n")
-    words = ("compare", "--fabric", FABRIC, "--schemes", "ecmp", "--workload")
-    (row,) = rows(weft, *words, path)
-    assert (row["workload"], row["collectives"]) == ("list.csv", 1)
-    done = weft("run", path, "--schemes", "ecmp")
-    assert done.returncode == 2
-    assert 'write trace = "list.csv" instead' in done.stderr
-
-
 def test_short_forms_take_the_options_of_every_algorithm(weft: Weft) -> None:
     """As an experiment file does."""
     words = ("compare", "--fabric", FABRIC, "--schemes", "ecmp", "--workload")
@@ -259,16 +220,3 @@ def test_short_forms_take_the_options_of_every_algorithm(weft: Weft) -> None:
     assert (pattern["messages"], pattern.get("ranks", 0)) == (56, 0)
     assert (collective["messages"], collective["ranks"]) == (56, 8)
     assert collective["payload_bytes"] < pattern["payload_bytes"]
-
-
-def test_a_trace_of_more_ranks_than_there_are_gpus(weft: Weft, tmp_path: Path) -> None:
-    """One line, whatever tells how many there are."""
-    words = ("compare", "--fabric", FABRIC, "--schemes", "ecmp", "--workload")
-    head = "comm_type,comm_group,comm_group_size,msg_size,stage,dst,src,additional,_elapsed_time"
-    line = "CommType.all_reduce,CommGroup.all,16,1000,one,None,None,,None"
-    path = tmp_path / "list.csv"
-    path.write_text(f"[rank0 ~ rank15]\n{head}\n{line}\n")
-    done = weft(*words, path)
-    assert done.returncode == 2, done.stderr
-    assert "has 16 ranks, more than the 8 GPUs" in done.stderr
-    assert done.stderr.count("\n") == 1

@@ -75,6 +75,9 @@ def trace_info(path: str, process_groups: str | None = None, ranks: int | None =
     ``more_problems`` and ``stuck``.
     """
 
+def workload_key(path: str) -> str | None:
+    """Tell under which key of ``[workload]`` a file goes: ``trace``, ``file``, or none."""
+
 def topology_info(path: str) -> str:
     """Describe a topology file, as JSON.
 

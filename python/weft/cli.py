@@ -147,7 +147,7 @@ def run(
         typer.Argument(
             metavar="FILE...",
             help="Experiments (.toml), directories of them, or workloads: a connection "
-            "matrix of the htsim family (.cm) or flows (.csv).",
+            "matrix of the htsim family (.cm), flows (.csv) or a trace (.et, .txt, .csv).",
             show_default=False,
         ),
     ],
@@ -160,7 +160,7 @@ def run(
         str | None,
         typer.Option(
             metavar="SHORTHAND",
-            help="Fabric for .cm and .csv files, as in weft "
+            help="Fabric for workloads, as in weft "
             "compare. Default: a non-blocking one that has enough hosts.",
         ),
     ] = None,
@@ -168,7 +168,7 @@ def run(
         str | None,
         typer.Option(
             metavar="A,B,...",
-            help="Schemes for .cm and .csv files. Default: ecmp,spray,reps,ethereal.",
+            help="Schemes for workloads. Default: ecmp,spray,reps,ethereal.",
         ),
     ] = None,
     quick: Quick = False,
@@ -191,6 +191,7 @@ def run(
       weft run fig3.toml --quick                         one seed, fewer values
       weft run fig3.toml --set workload.size=1MB --seeds 1
       weft run permutation.cm --schemes ecmp,ethereal    a fabric is chosen to fit
+      weft run gpt.0.et                                  the same for a trace
       weft run fig3.toml --json > rows.json
 
     \b
@@ -228,7 +229,8 @@ def compare(
         str,
         typer.Option(
             metavar="SHORTHAND|FILE",
-            help="PATTERN:KEY=VALUE,... or a .cm or .csv file; see weft list workloads.",
+            help="NAME:KEY=VALUE,..., where NAME is a pattern, a collective, a model, or a file: "
+            "messages (.cm, .csv) or a trace (.et, .txt, .csv); see weft list workloads.",
             show_default=False,
         ),
     ],

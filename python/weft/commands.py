@@ -55,15 +55,15 @@ def run(
     changes = options.over(changes)
     experiments = []
     for path in (path for file in files for path in inputs.files_of(Path(file))):
-        if path.suffix.lower() in inputs.WORKLOAD_SUFFIXES:
+        if inputs.workload_key(path):
             experiment, chosen = inputs.from_workload(path, fabric, schemes, changes, seeds)
             if chosen and not options.quiet:
                 _note(chosen)
         elif fabric or schemes:
             key = "--fabric" if fabric else "--schemes"
             raise ExperimentError(
-                f"{path}: {key} is for .cm and .csv files; an experiment file has a table for it, "
-                "which --set can change"
+                f"{path}: {key} is for workloads (.cm, .csv, traces); an experiment file has a "
+                "table for it, which --set can change"
             )
         else:
             experiment = inputs.from_file(path, changes, seeds, quick)
@@ -97,10 +97,11 @@ def capacity(files: Sequence[str], seed: int | None, changes: Overrides, as_json
     from weft import verdicts
 
     paths = [path for file in files for path in inputs.files_of(Path(file))]
-    bare = next((path for path in paths if path.suffix.lower() in inputs.WORKLOAD_SUFFIXES), None)
+    bare = next((path for path in paths if inputs.workload_key(path)), None)
     if bare is not None:
         raise ExperimentError(
-            f"{bare}: is traffic without a fabric; write an experiment with it as workload.file"
+            f"{bare}: is traffic without a fabric; write an experiment with it as "
+            f"workload.{inputs.workload_key(bare)}"
         )
     experiments = inputs.distinct_names([inputs.from_file(path, changes) for path in paths])
     answers = [verdicts.of(experiment, seed) for experiment in experiments]

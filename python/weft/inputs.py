@@ -6,7 +6,6 @@ workload file or a command line that does not say everything.
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import re
@@ -16,19 +15,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from weft import _native, settings
+from weft import _native, fitting, settings
 from weft._types import Expanded, RunSpec
 from weft.errors import ExperimentError
 from weft.settings import Settings
 
-WORKLOAD_SUFFIXES = (".cm", ".csv")
 DEFAULT_SCHEMES = ("ecmp", "spray", "reps", "ethereal")
-# Switches of a fabric that is chosen automatically have at most so many ports.
-_MOST_PORTS = 64
-LARGEST_FITTING = _MOST_PORTS**3 // 4
-"""Hosts of the largest fabric that is chosen automatically: the fat-tree of such switches."""
-_DEFAULT_LINK = {"link": "400Gbps", "delay": "500ns"}
-
 Overrides = Sequence[tuple[str, str]]
 
 
@@ -106,14 +98,16 @@ def from_workload(
     overrides: Overrides = (),
     seeds: int | None = None,
 ) -> tuple[Experiment, str]:
-    """An experiment around a connection matrix or a CSV of flows, and what was chosen for it."""
-    if not path.is_file():
+    """An experiment around a connection matrix, flows or a trace, and what was chosen for it."""
+    key = workload_key(path)
+    if key is None or (key == "file" and not path.is_file()):
         raise ExperimentError(f"{path}: no such file; check the path")
-    table = table_of("fabric", fabric) if fabric else _fitting_file(path)
+    fit = fitting.for_trace if key == "trace" else fitting.for_messages
+    table = table_of("fabric", fabric) if fabric else fit(path)
     experiment = {
         "title": f"{path.name} on a {_describe(table)}",
         "fabric": table,
-        "workload": {"file": path.name},
+        "workload": {key: path.name},
         "sweep": {"balance.scheme": list(schemes or DEFAULT_SCHEMES)},
     }
     # The path as source: the core reads files relative to it and names it in errors. A fabric's
@@ -124,30 +118,15 @@ def from_workload(
     return from_dict(experiment, str(path), overrides, seeds), chosen
 
 
+def workload_key(path: Path) -> str | None:
+    """The key of `[workload]` that a file goes under, None for what is no workload."""
+    return _native.workload_key(str(path))
+
+
 def table_of(kind: Literal["fabric", "workload"], text: str) -> dict[str, Any]:
     """The experiment's table for a shorthand such as `leaf-spine:leaves=4,...`."""
     table: dict[str, Any] = json.loads(_native.shorthand(kind, text))
     return table
-
-
-def fitting_fabric(hosts: int) -> dict[str, Any]:
-    """A non-blocking fabric with room for so many hosts, of switches with equal ports.
-
-    Half of a leaf's ports go down and half up. A leaf-spine while switches of 64 ports
-    suffice (2048 hosts), a fat-tree beyond, up to `LARGEST_FITTING` hosts.
-    """
-    half = max(2, math.ceil(math.sqrt(hosts / 2)))
-    if 2 * half <= _MOST_PORTS:
-        # Rather a few more ports than hosts that the workload does not name.
-        most = _MOST_PORTS // 2
-        sizes = range(half, min(2 * half, most + 1))
-        even = (size for size in sizes if hosts % size == 0 and hosts >= 2 * size)
-        half = next(even, half)
-        leaves = max(2, math.ceil(hosts / half))
-        shape = {"leaves": leaves, "spines": half, "hosts_per_leaf": half}
-        return {"topology": "leaf-spine", **shape, **_DEFAULT_LINK}
-    k = next(k for k in range(4, _MOST_PORTS + 2, 2) if k**3 // 4 >= hosts)
-    return {"topology": "fat-tree", "k": k, **_DEFAULT_LINK}
 
 
 def distinct_names(experiments: Sequence[Experiment]) -> list[Experiment]:
@@ -216,43 +195,6 @@ def _read(path: Path) -> str:
     except OSError as error:
         why = error.strerror or "cannot be read"
         raise ExperimentError(f"{path}: {why.lower()}; check the file") from None
-
-
-def _fitting_file(path: Path) -> dict[str, Any]:
-    """The fabric for a workload file, unless it names more hosts than any chosen one has."""
-    hosts, culprit = _hosts_named(path)
-    if hosts > LARGEST_FITTING:
-        mend = "Nodes" if culprit.startswith("Nodes") else "the host ids"
-        raise ExperimentError(
-            f"{path}: {culprit} needs a fabric of {hosts} hosts, more than the largest chosen "
-            f"automatically ({LARGEST_FITTING}); give --fabric, or mend {mend}"
-        )
-    return fitting_fabric(hosts)
-
-
-def _hosts_named(path: Path) -> tuple[int, str]:
-    """How many hosts a workload file needs, and what in it says so.
-
-    Only for choosing a fabric: a malformed file counts as two hosts here, and the core then
-    says what is wrong with it.
-    """
-    with path.open(encoding="utf-8", errors="replace", newline="") as lines:
-        if path.suffix.lower() == ".cm":
-            words = lines.readline().split()
-            hosts = _whole(words[1]) if len(words) == 2 and words[0] == "Nodes" else None
-            return max(2, hosts or 0), f"Nodes {hosts}"
-        rows = csv.DictReader(line for line in lines if not line.startswith("#"))
-        ends = (row.get(end) or "" for row in rows for end in ("src", "dst"))
-        try:
-            largest = max((_whole(end) or 0 for end in ends), default=0)
-        except csv.Error:
-            largest = 0
-        return max(2, largest + 1), f"host {largest}"
-
-
-def _whole(text: str) -> int | None:
-    """A number of a workload file; None for what is none, or is beyond any count."""
-    return int(text) if re.fullmatch(r"\s*[0-9]{1,18}\s*", text) else None
 
 
 def _not_finite(value: object, key: str = "") -> str | None:

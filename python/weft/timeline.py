@@ -58,12 +58,13 @@ def write(results: Results, directory: Path) -> list[Path]:
 
 def trace(nodes: pl.DataFrame, messages: pl.DataFrame, row: Mapping[str, Any]) -> dict[str, Any]:
     """The trace of one run: its nodes, its messages, and its row of results."""
-    events = [*_slices(nodes), *_messages(messages)]
+    ranks = _ranks(nodes)
+    events = [*_slices(nodes), *_messages(messages, ranks)]
     tracks = sorted({(event["pid"], event["tid"]) for event in events})
     return {
         "displayTimeUnit": "ns",
         "otherData": {key: row[key] for key in ("label", "scheme", "workload", "seed", "cct_s")},
-        "traceEvents": [*_names(tracks), *events],
+        "traceEvents": [*_names(tracks, ranks), *events],
     }
 
 
@@ -74,18 +75,18 @@ def _slices(nodes: pl.DataFrame) -> Iterator[Event]:
             continue
         kind = _TRACKS[0] if node["work"] in _COMPUTE else _TRACKS[1]
         name = node["name"] or node["work"]
-        args = {"job": node["job"], "node": node["node"], "work": node["work"]}
+        args = {"job": node["job_name"] or node["job"], "node": node["node"], "work": node["work"]}
         yield lanes.slice(node["rank"], kind, name, node, args)
 
 
-def _messages(messages: pl.DataFrame) -> Iterator[Event]:
+def _messages(messages: pl.DataFrame, ranks: Mapping[int, str]) -> Iterator[Event]:
     if messages.height > MOST_MESSAGES:
         return
     lanes = _Lanes()
     for message in messages.sort("start_s", "message").iter_rows(named=True):
         src, dst = message["src_rank"], message["dst_rank"]
         args = {"bytes": message["bytes"], "node": message["node"]}
-        one = lanes.slice(src, _TRACKS[2], f"to rank {dst}", message, args)
+        one = lanes.slice(src, _TRACKS[2], f"to {ranks[dst]}", message, args)
         yield one
         arrow = {"cat": "message", "name": "message", "id": message["message"]}
         yield {**arrow, "ph": "s", "ts": one["ts"], "pid": src, "tid": one["tid"]}
@@ -124,12 +125,21 @@ class _Lanes:
         }
 
 
-def _names(tracks: Iterable[tuple[int, int]]) -> Iterator[Event]:
+def _ranks(nodes: pl.DataFrame) -> dict[int, str]:
+    """What each rank is called: `rank 3`, or of one of several jobs `a: rank 3`."""
+    ranks = nodes.select("rank", "job_name", "job_rank").unique()
+    return {
+        rank: f"{name}: rank {own}" if name else f"rank {rank}"
+        for rank, name, own in ranks.iter_rows()
+    }
+
+
+def _names(tracks: Iterable[tuple[int, int]], ranks: Mapping[int, str]) -> Iterator[Event]:
     known = set()
     for rank, tid in tracks:
         if rank not in known:
             known.add(rank)
-            yield {"ph": "M", "name": "process_name", "pid": rank, "args": {"name": f"rank {rank}"}}
+            yield {"ph": "M", "name": "process_name", "pid": rank, "args": {"name": ranks[rank]}}
         kind, lane = _TRACKS[tid % _Lanes._WIDE], tid // _Lanes._WIDE
         name = kind if lane == 0 else f"{kind} {lane + 1}"
         base = {"ph": "M", "pid": rank, "tid": tid}

@@ -99,8 +99,8 @@ fn add(
     done.finished = done.finished.max(finished);
 }
 
-/// One row for each of `all` collectives.
-pub(crate) fn collectives(all: &[Done]) -> Columns {
+/// One row for each of `all` collectives of a run of `traffic`.
+pub(crate) fn collectives(traffic: &Traffic, all: &[Done]) -> Columns {
     let text = |of: &dyn Fn(&Done) -> String| Column::Text(all.iter().map(of).collect());
     let number = |of: &dyn Fn(&Done) -> f64| Column::F64(all.iter().map(of).collect());
     let rate = |bytes: f64, one: &Done| {
@@ -109,6 +109,7 @@ pub(crate) fn collectives(all: &[Done]) -> Columns {
     };
     vec![
         ("job", Column::U32(all.iter().map(|one| one.job).collect())),
+        ("job_name", text(&|one| name_of(traffic, one.job))),
         ("operation", text(&|one| one.action.name().to_owned())),
         ("algorithm", text(&|one| one.algorithm.to_owned())),
         ("name", text(&|one| one.label.clone())),
@@ -123,7 +124,13 @@ pub(crate) fn collectives(all: &[Done]) -> Columns {
     ]
 }
 
-/// One row a node of a rank, if they are `wanted`.
+/// What a job is called; empty for a job alone.
+fn name_of(traffic: &Traffic, job: u32) -> String {
+    traffic.ranks.as_ref().map(|ranks| ranks.names[job as usize].clone()).unwrap_or_default()
+}
+
+/// One row a node of a rank, if they are `wanted`. `rank` counts through all jobs, as in
+/// [`messages`], `job_rank` within the job.
 pub(crate) fn nodes(wanted: bool, traffic: &Traffic, outcome: &Outcome) -> Columns {
     let ranks = traffic.ranks.as_ref().filter(|_| wanted);
     let all: Vec<_> = ranks.map(|ranks| nodes_of(ranks, outcome).collect()).unwrap_or_default();
@@ -141,7 +148,9 @@ pub(crate) fn nodes(wanted: bool, traffic: &Traffic, outcome: &Outcome) -> Colum
     };
     vec![
         ("job", Column::U32(all.iter().map(|(job, ..)| *job).collect())),
-        ("rank", Column::U32(all.iter().map(|(_, rank, _)| *rank).collect())),
+        ("job_name", Column::Text(all.iter().map(|(job, ..)| name_of(traffic, *job)).collect())),
+        ("rank", Column::U32(all.iter().map(|(.., node)| node.rank).collect())),
+        ("job_rank", Column::U32(all.iter().map(|(_, rank, _)| *rank).collect())),
         ("node", Column::U32(all.iter().map(|(.., node)| node.node).collect())),
         ("name", text(&|node| node.name.to_string())),
         ("work", text(&|node| work(&node.work).to_owned())),

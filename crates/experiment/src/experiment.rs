@@ -159,6 +159,8 @@ fn read_sections(root: &mut Reader<'_>, folder: &Path) -> Result<Resolved, Exper
     let switch = network.switch.resolve(&transport.recovery)?;
     let probes = root.section(on_probe.0, on_probe.1, |r| probe::read(r, &fabric))?;
     let limits = root.section(on_run.0, on_run.1, |r| run::read(r, transport.rto))?;
+    let idle =
+        (workload.is_of_messages() && servers != Servers::USUAL).then(|| SERVERS_IDLE.into());
     Ok(Resolved {
         fabric,
         servers,
@@ -173,11 +175,15 @@ fn read_sections(root: &mut Reader<'_>, folder: &Path) -> Result<Resolved, Exper
         timeline: probes.timeline,
         completion: limits.completion,
         stall_after: limits.stall_after,
-        warnings: network.warning.into_iter().chain(warning).collect(),
+        warnings: network.warning.into_iter().chain(warning).chain(idle).collect(),
         workload,
         table: Table::new(),
     })
 }
+
+/// Why servers make no difference.
+const SERVERS_IDLE: &str = "fabric.server has no effect on patterns and files of messages: they go \
+                            from NIC to NIC; use a job (a collective, trace or model), or remove it";
 
 /// Host rate times the round trip of a lone full packet over the longest path, at least one
 /// packet.
@@ -195,10 +201,17 @@ fn round_trip(fabric: &Fabric, packet: &PacketConfig) -> Time {
 /// A start, or a wait after a dependency, beyond this is taken for a mistake.
 const LATEST_START: Time = Time::secs(1_000);
 
+/// Packets of a message; the simulator counts them in 32 bits.
+const MAX_PACKETS: u64 = 1 << 31;
+
+/// The most payload of a message in packets of so many bytes.
+pub(crate) fn most_payload(mtu: u32) -> u64 {
+    MAX_PACKETS * u64::from(mtu)
+}
+
 /// Refuses what the simulator cannot number.
 fn check_counts(traffic: &Traffic, packet: &PacketConfig) -> Result<(), ExperimentError> {
     const MAX_MESSAGES: usize = 1 << 28;
-    const MAX_PACKETS: u64 = 1 << 31;
     let wrong = |what| Err(ExperimentError::new("workload.size", Origin::Unknown, what));
     let messages = traffic.workload.messages();
     if let Some((id, late)) = messages.enumerate().find(|(_, m)| m.start > LATEST_START) {

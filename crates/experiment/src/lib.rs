@@ -59,7 +59,7 @@ pub use columns::{Cell, Column, Columns, Row};
 pub use error::{ExperimentError, Origin};
 pub use expand::{Expansion, Request, expand, expand_quick, read_run};
 pub use experiment::{CODE_VERSION, Resolved};
-pub use overrides::{ShortKind, shorthand};
+pub use overrides::{ShortKind, shorthand, workload_key};
 pub use parse::Format;
 pub use run::{RunError, RunResult, Series, Timing, run};
 pub use threads::{Threads, cores};

@@ -6,6 +6,7 @@ use crate::parse::{parse_bare, parse_path};
 use crate::reader::unknown_key;
 use crate::section::{fabric, topology_file, workload};
 use crate::value::{Item, Table, Value};
+use std::path::Path;
 
 /// Writes `overrides` (dotted key, value in TOML or a bare word) over `table`. One that names
 /// a swept key ends that key's sweep; a list replaces the swept values, and tables among those may
@@ -127,6 +128,12 @@ impl ShortKind {
     }
 }
 
+/// The key of `[workload]` that the file at `path` goes under: `trace` or `file`; `None`: it is
+/// neither.
+pub fn workload_key(path: &str) -> Option<&'static str> {
+    workload::file_key(path)
+}
+
 /// The table of an experiment that `text` is short for. Of what has the same name (`all-to-all`) the
 /// first counts that knows all keys which follow.
 ///
@@ -138,7 +145,13 @@ pub fn shorthand(kind: ShortKind, text: &str) -> Result<Table, ExperimentError> 
     let (name, rest) = text.split_once(':').unwrap_or((text, ""));
     let name = name.trim();
     let choosers = kind.choosers();
-    let names: Vec<&str> = choosers.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+    let mut names: Vec<&str> = Vec::new();
+    for name in choosers.iter().flat_map(|(_, names)| names) {
+        // Two kinds may have one of the same name.
+        if !names.contains(name) {
+            names.push(name);
+        }
+    }
     let chosen = Item::new(name.into());
     let file = kind.file_key(name);
     let parts = || rest.split(',').filter(|part| !part.trim().is_empty());
@@ -148,11 +161,18 @@ pub fn shorthand(kind: ShortKind, text: &str) -> Result<Table, ExperimentError> 
         let keys = kind.keys(key, name);
         (*key, given.iter().all(|given| keys.iter().any(|key| key == given)))
     });
+    if let Some((_, key)) = (0..).zip(&given).find(|(at, key)| given[..*at].contains(key)) {
+        return Err(ExperimentError::new(*key, Origin::Unknown, "is there twice; remove one"));
+    }
     let first = able.clone().next();
     let chooser = match able.find(|(_, knows)| *knows).or(first) {
         Some((chooser, _)) => chooser,
         None => match (file, OneOf(&names).read(&chosen)) {
             (Some(key), _) => key,
+            (None, _) if Path::new(name).is_dir() => {
+                let what = format!("{name} is a directory; name a file in it");
+                return Err(ExperimentError::new("", Origin::Unknown, what));
+            }
             (None, wrong) => {
                 let what = wrong.expect_err("it is none of them");
                 return Err(ExperimentError::new(choosers[0].0, Origin::Unknown, what));

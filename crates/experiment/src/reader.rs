@@ -88,6 +88,10 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The dotted name of the table; empty for the whole experiment.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
     /// What was asked for so far.
     pub fn asked(&self) -> &[Asked] {
         &self.asked
@@ -306,7 +310,13 @@ pub fn unknown_key<'a>(key: &str, valid: impl Iterator<Item = &'a str> + Clone) 
     match nearest(key, valid.clone()) {
         Some(near) => format!("unknown key; did you mean {near:?}?"),
         None => {
-            let all: Vec<&str> = valid.collect();
+            let mut all: Vec<&str> = Vec::new();
+            for key in valid {
+                // Several choices may have a key of the same name.
+                if !all.contains(&key) {
+                    all.push(key);
+                }
+            }
             format!("unknown key; remove it or use one of {}", all.join(", "))
         }
     }

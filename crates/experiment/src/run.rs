@@ -118,7 +118,7 @@ pub fn run(
         row: measure::row(experiment, &traffic, &config, &outcome, &done, bound),
         timing,
         flows: measure::flows(experiment.completion, &traffic, &outcome),
-        collectives: collectives::collectives(&done),
+        collectives: collectives::collectives(&traffic, &done),
         nodes: collectives::nodes(experiment.timeline, &traffic, &outcome),
         messages: collectives::messages(experiment.timeline, &outcome),
         links: measure::links(fabric, &outcome),
@@ -161,7 +161,9 @@ fn hint(experiment: &Resolved, outcome: &Outcome) -> Option<String> {
     let selective = experiment.transport.recovery == RecoveryConfig::SELECTIVE_REPEAT;
     // Where packets overtake each other under go-back-N, the time-out is not to blame.
     let timed = selective || !experiment.balance.scheme.is_multipath();
-    (timed && outcome.totals.spurious > outcome.totals.packets / SPURIOUS_SHARE).then(|| {
+    // A failed link that loses acknowledgements makes senders repeat what has arrived, too.
+    let queued = timed && outcome.totals.wire_drops == 0;
+    (queued && outcome.totals.spurious > outcome.totals.packets / SPURIOUS_SHARE).then(|| {
         format!(
             "{}: over 1 % of all packets were sent again although they had arrived: they queued \
              for longer than transport.rto ({rto}); raise it",

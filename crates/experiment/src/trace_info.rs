@@ -1,10 +1,14 @@
 //! `weft trace info`: what is in a trace, and whether it can run.
 
 use crate::error::{ExperimentError, Origin};
+use crate::experiment::most_payload;
+use crate::section::fabric::USUAL_MTU;
 use crate::section::workload::TraceFiles;
 use crate::value::{Table, Value};
+use std::ops::ControlFlow;
 use std::path::Path;
-use weft_workload::trace::{CollectiveRow, Remark, Size, check, summarise};
+use weft_workload::job::{Algorithms, Job};
+use weft_workload::trace::{CollectiveRow, Remark, Size, Trace, Work, check, summarise};
 
 /// Describes the trace at `path` in JSON: `name`, `ranks`, `programmes`, `nodes`, `kinds`,
 /// `dependencies`, `depth`, `compute_s`, `host_compute_s`, `operations`, `collectives`, `sends`,
@@ -18,8 +22,9 @@ pub fn trace_info(
     process_groups: Option<&Path>,
     ranks: Option<u32>,
 ) -> Result<String, ExperimentError> {
-    let plain = |error: &ExperimentError| ExperimentError::new("", Origin::Unknown, error.what());
-    let trace = TraceFiles::at(path, process_groups).load().map_err(|error| plain(&error))?;
+    let files = TraceFiles::at(path, process_groups);
+    let trace =
+        files.load().map_err(|fault| ExperimentError::new("", Origin::Unknown, fault.what))?;
     let trace = match ranks {
         None => trace,
         Some(ranks) => trace
@@ -27,7 +32,7 @@ pub fn trace_info(
             .map_err(|error| ExperimentError::new("ranks", Origin::Unknown, error.0))?,
     };
     let summary = summarise(&trace);
-    let findings = check(&trace);
+    let mut findings = check(&trace);
     let mut table = Table::new();
     table.put("name", trace.name.as_str());
     table.put("ranks", or_false(summary.ranks));
@@ -52,11 +57,46 @@ pub fn trace_info(
     }
     table.put("unsupported", remarks(&summary.unsupported));
     table.put("remarks", remarks(&summary.remarks));
+    if findings.is_clean() && trace.ranks.is_some() {
+        findings.problems.extend(refusal(trace));
+    }
     let problems = findings.problems.iter().map(|problem| Value::from(problem.as_str()));
     table.put("problems", problems.collect::<Vec<_>>());
     table.put("more_problems", count(findings.more));
     table.put("stuck", count(findings.stuck));
     Ok(Value::Table(table).to_json())
+}
+
+/// What a run with usual algorithms and packets would say of a trace that can finish.
+fn refusal(trace: Trace) -> Option<String> {
+    let largest = largest_payload(&trace);
+    let name = trace.name.clone();
+    let job = match Job::new(trace, Algorithms::usual()) {
+        Ok(job) => job,
+        Err(error) => return Some(error.0),
+    };
+    let most = most_payload(USUAL_MTU);
+    // Who sends what takes long to count, and most buffers are smaller than any message may be.
+    let too_large = (largest > most).then(|| {
+        job.traffic(|one| match one.bytes > most {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        })
+    })?;
+    too_large.is_break().then(|| {
+        format!("{name}: sends a message of more than {most} B, the most there can be; correct it")
+    })
+}
+
+/// The largest buffer of a collective or payload of a message.
+fn largest_payload(trace: &Trace) -> u64 {
+    let nodes = trace.programmes.iter().flat_map(|programme| programme.nodes());
+    let payloads = nodes.map(|node| match &node.work {
+        Work::Collective(one) => trace.group_size(one.group).map_or(0, |ranks| one.bytes(ranks)),
+        Work::Send(one) => one.bytes,
+        _ => 0,
+    });
+    payloads.max().unwrap_or(0)
 }
 
 fn collective(row: &CollectiveRow) -> Value {

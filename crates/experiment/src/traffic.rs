@@ -22,6 +22,8 @@ pub struct Traffic {
 pub struct Ranks {
     /// What they do.
     pub jobs: Vec<Job>,
+    /// What each is called; empty for a job alone.
+    pub names: Vec<String>,
     /// The NIC of each rank.
     pub hosts: Vec<HostId>,
     /// The server of each rank.
@@ -87,7 +89,7 @@ impl Traffic {
 
     /// The ranks as the simulator takes them.
     pub(crate) fn job_config(&self, completion: Completion) -> Option<JobConfig<'_>> {
-        let Ranks { jobs, hosts, servers, scale_up } = self.ranks.as_ref()?;
+        let Ranks { jobs, hosts, servers, scale_up, .. } = self.ranks.as_ref()?;
         Some(JobConfig {
             jobs,
             hosts: hosts.clone(),

@@ -10,7 +10,7 @@ use weft_balance::scheme::SCHEMES;
 use weft_experiment::catalogue::Entry;
 use weft_experiment::{Catalogue, ShortKind, shorthand};
 use weft_units::OptionInfo;
-use weft_workload::collective::{ALGORITHMS, Operation};
+use weft_workload::collective::{ALGORITHMS, Algorithm, Operation};
 use weft_workload::model::MODELS;
 
 /// Any job, in the place of the pattern.
@@ -110,7 +110,12 @@ fn collectives_take_what_is_listed() {
             );
             let text = with(&workload);
             if words.contains(algorithm_name) {
-                takes_exactly("collective", &workload, keys([entry, algorithm]));
+                let operation = Operation::ALL.into_iter().find(|one| one.name() == collective);
+                let is_of_use = |key: &String| {
+                    Algorithm::has_use_for(algorithm_name, key, operation.expect("it is one"))
+                };
+                let keys = keys([entry, algorithm]).into_iter().filter(is_of_use).collect();
+                takes_exactly("collective", &workload, keys);
                 settled(&text, &[]);
             } else {
                 assert!(mistake(&text, &[]).contains("workload.algorithm"), "{workload}");

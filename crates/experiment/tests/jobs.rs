@@ -300,7 +300,7 @@ fn a_skew_is_of_all_to_alls_alone() {
     let direct = ("workload.algorithm", "direct");
     let all_reduce = says(&[direct, ("workload.skew", "1")]);
     assert!(
-        all_reduce.contains("skew: only an all-to-all has one, not all-reduce"),
+        all_reduce.contains("workload.skew (--set): only an all-to-all has one, not all-reduce"),
         "{all_reduce}"
     );
     // The all-reduces of a model go the way they went.

@@ -209,11 +209,30 @@ impl Failures {
     /// What `port` carries at `at`, in bits per second: its line rate, less where it is
     /// degraded, nothing while it is down. The bursts of a flaky link are not counted.
     pub fn capacity(&self, fabric: &Fabric, port: PortId, at: Time) -> u64 {
-        let is_down = |entry: &Entry| matches!(entry.kind, FailureKind::Down { .. });
-        match self.present(port, at).any(is_down) {
+        match self.is_down(port, at) {
             true => 0,
             false => self.rate(fabric, port, at).as_bps(),
         }
+    }
+
+    /// Whether the link behind `port` is dead at `at`.
+    pub fn is_down(&self, port: PortId, at: Time) -> bool {
+        self.present(port, at).any(|entry| matches!(entry.kind, FailureKind::Down { .. }))
+    }
+
+    /// The links that are dead at `at`, in words, one of two directions for both:
+    /// `leaf-0 <-> spine-1`, or `leaf-0 -> spine-1` where only that direction is.
+    pub fn down_links(&self, fabric: &Fabric, at: Time) -> Vec<String> {
+        let links = self.ports().filter(|port| self.is_down(*port, at)).filter_map(|port| {
+            let back = fabric.ports()[port].reverse;
+            let name = fabric.port_name(port);
+            match self.is_down(back, at) {
+                true if back < port => None,
+                true => Some(name.replace(" -> ", " <-> ")),
+                false => Some(name),
+            }
+        });
+        links.collect()
     }
 
     /// The times, sorted, at which [`Failures::capacity`] of `port` may change.

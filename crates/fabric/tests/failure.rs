@@ -348,3 +348,17 @@ proptest! {
         prop_assert_eq!(bursts(&alone), bursts(&with_others));
     }
 }
+
+#[test]
+fn links_that_are_down_have_names_while_they_are() {
+    let fabric = Fabric::build(&Clos::leaf_spine(2, 2, 1, LINK)).unwrap();
+    let down = FailureKind::Down { detect: None };
+    let both = failure(named(&["spine-1 <-> leaf-0"]), down, Time::us(1), Time::us(5));
+    let one = failure(named(&["leaf-1 -> host-1"]), down, Time::us(2), Time::MAX);
+    let slow = failure(named(&["leaf-1 <-> spine-0"]), FLAKY, Time::ZERO, Time::MAX);
+    let failures = Failures::new(&fabric, &[both, one, slow], 1).unwrap();
+    let at = |time| failures.down_links(&fabric, time);
+    assert_eq!(at(Time::ZERO), [""; 0]);
+    assert_eq!(at(Time::us(2)), ["leaf-0 <-> spine-1", "leaf-1 -> host-1"]);
+    assert_eq!(at(Time::us(5)), ["leaf-1 -> host-1"]);
+}

@@ -486,3 +486,10 @@ fn real_logical_dimensions_are_refused() {
         assert!(line(import::read(&name, &text)).starts_with(&format!("{name}: this is JSON")));
     }
 }
+
+/// Nor are MSCCL's collectives.
+#[test]
+fn collectives_in_xml_are_refused() {
+    let text = "<algo name=\"ring\" ngpus=\"8\">\n  <gpu id=\"0\">\n  </gpu>\n</algo>\n";
+    assert!(line(import::read("ring.xml", text)).starts_with("ring.xml: this is XML, as MSCCL's"));
+}

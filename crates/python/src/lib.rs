@@ -147,6 +147,12 @@ fn trace_info(
         .map_err(wrong)
 }
 
+/// Under which key of `[workload]` a file goes: `trace`, `file` or none.
+#[pyfunction]
+fn workload_key(path: &str) -> Option<&'static str> {
+    weft_experiment::workload_key(path)
+}
+
 /// What is in a topology file, and whether it can be a fabric, as JSON.
 #[pyfunction]
 fn topology_info(py: Python<'_>, path: PathBuf) -> PyResult<String> {
@@ -196,6 +202,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(capacity, module)?)?;
     module.add_function(wrap_pyfunction!(trace_info, module)?)?;
+    module.add_function(wrap_pyfunction!(workload_key, module)?)?;
     module.add_function(wrap_pyfunction!(topology_info, module)?)?;
     module.add_function(wrap_pyfunction!(cores, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;

@@ -164,6 +164,9 @@ pub enum Service {
     /// A packet each, in turn (paper 000, assumption 3).
     #[default]
     RoundRobin,
+    /// The same, but a rank posts a message to another only once all of the one before, to the
+    /// same rank, has left: two ranks have a connection, as in NCCL.
+    InOrder,
     /// That which was opened first, until it has nothing to send (paper 000's code, for rings).
     OldestFirst,
 }

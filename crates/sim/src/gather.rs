@@ -12,6 +12,7 @@ use crate::ranks::Ranks;
 use crate::records;
 use crate::simulation::Halt;
 use crate::spread::Spread;
+use crate::stall;
 use crate::world::World;
 use weft_units::{IdVec, MessageId, PortId, Time};
 
@@ -28,7 +29,7 @@ pub(crate) fn outcome<Q, P: Ports>(
 ) -> Result<Outcome, Halt> {
     let end = engines.iter().map(|engine| engine.now).max().unwrap_or(Time::ZERO);
     if engines.iter().any(Engine::is_unfinished) {
-        return Err(Halt::Stalled(jobs::diagnose(world, &engines, end)));
+        return Err(Halt::Stalled(stall::diagnose(world, &engines, end)));
     }
     let ports = port_results(world, &engines, end);
     let messages = messages(world, &engines);

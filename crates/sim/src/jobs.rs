@@ -7,7 +7,6 @@ use crate::nic::Reordering;
 use crate::outcome::MessageResult;
 use crate::ports::Ports;
 use crate::queue::EventQueue;
-use crate::ranks::Ranks;
 use crate::world::World;
 use std::sync::Arc;
 use weft_balance::plan::Post;
@@ -43,6 +42,8 @@ pub(crate) struct Sending {
     retransmits: u32,
     /// Payload on queue pairs that are not acknowledged to the end.
     bytes_open: u64,
+    /// Payload on queue pairs of which something has not left yet; if anybody wants to know.
+    bytes_here: u64,
     posted: Time,
     sent: Time,
 }
@@ -80,9 +81,9 @@ impl Jobs {
     pub(crate) fn unfinished(&self) -> u32 {
         self.unfinished
     }
-    /// A rank's message is posted at `now`.
-    pub(crate) fn post(&mut self, message: SendingId, now: Time) {
-        self.sending[message].posted = now;
+    /// A message that its rank posted at `posted` goes to its NIC.
+    pub(crate) fn post(&mut self, message: SendingId, posted: Time) {
+        self.sending[message].posted = posted;
         self.unfinished += 1;
     }
     pub(crate) fn push_sending(&mut self, sending: Sending) -> SendingId {
@@ -158,6 +159,7 @@ impl Sending {
             over: 0,
             retransmits: 0,
             bytes_open: bytes,
+            bytes_here: bytes,
             posted,
             sent,
         }
@@ -257,6 +259,15 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
     }
 
+    /// All of one piece has left its host once, `bytes` of payload.
+    pub(crate) fn piece_left(&mut self, id: SendingId, bytes: u64) {
+        let sending = &mut self.jobs.sending[id];
+        sending.bytes_here -= bytes;
+        if sending.bytes_here == 0 {
+            self.rank_message_left(id);
+        }
+    }
+
     /// A sender has the last acknowledgement of one piece, `bytes` of payload.
     pub(crate) fn piece_sent(&mut self, id: SendingId, bytes: u64) {
         let sending = &mut self.jobs.sending[id];
@@ -306,9 +317,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     }
 }
 
-/// Which messages of a run that stalled at `now` are not done, and what they wait for; the
-/// first few.
-pub(crate) fn diagnose<Q, P>(world: &World, domains: &[Engine<Q, P>], now: Time) -> String {
+/// Which messages of a run that stalled are not done, and what they wait for; the first few.
+pub(crate) fn open_messages<Q, P>(world: &World, domains: &[Engine<Q, P>]) -> Vec<String> {
     const SHOWN: usize = 4;
     let messages = world.config.workload.messages();
     let sending = |id: MessageId| {
@@ -325,12 +335,9 @@ pub(crate) fn diagnose<Q, P>(world: &World, domains: &[Engine<Q, P>], now: Time)
     };
     let open: Vec<_> = messages.ids().filter(|id| sending(*id).bytes_open > 0).collect();
     let mut lines: Vec<_> = open.iter().take(SHOWN).map(|id| about(*id)).collect();
-    lines.extend(domains.iter().filter_map(|domain| domain.ranks.as_ref()).flat_map(Ranks::waits));
     let rest = open.len().saturating_sub(SHOWN);
-    let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
-    let progress = domains.iter().map(|domain| domain.life.last_until(now)).max();
-    let progress = progress.unwrap_or(Time::ZERO);
-    format!("nothing delivered since {progress} (now {now}): {}{more}", lines.join("; "))
+    lines.extend((rest > 0).then(|| format!("and {rest} more")));
+    lines
 }
 
 /// How much of a posted message has not arrived.

@@ -22,7 +22,7 @@
 //! | `nic` | queue pairs: opening, sending, receiving, timers |
 //! | `jobs` | messages and their dependencies |
 //! | `losses` | which queue pairs lost packets |
-//! | `life` | signs of life, to notice a stall |
+//! | `life`, `stall` | signs of life, to notice a stall, and what is told of one |
 //! | `probes` | samples of queues |
 //! | `audit` | an independent count of what arrived, for tests |
 //! | `gather`, [`outcome`] | [`Outcome`]: what a run leaves behind |
@@ -57,6 +57,7 @@ mod ranks;
 mod records;
 mod simulation;
 mod spread;
+mod stall;
 mod windows;
 mod world;
 

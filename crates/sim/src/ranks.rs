@@ -7,7 +7,7 @@
 //! Invariant: whatever happens to a rank at one time is handled by one event of it, in the order
 //! in which it was told.
 
-use crate::config::JobConfig;
+use crate::config::{JobConfig, Service};
 use crate::engine::Engine;
 use crate::event::{Class, Event, ReceivingId};
 use crate::jobs::{Receiving, Sending, SendingId};
@@ -17,10 +17,12 @@ use crate::ports::Ports;
 use crate::queue::EventQueue;
 use crate::records::{Owner, Records};
 use crate::world::World;
-use std::collections::BTreeMap;
+use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
 use weft_balance::plan::Post;
 use weft_units::{HostId, MessageId, Time};
-use weft_workload::job::{Action, Job, Receipt, Runner, Sent};
+use weft_workload::job::{Action, Job, Receipt, Runner, Sent, Wait};
 
 /// The ranks of one domain.
 #[derive(Debug)]
@@ -34,6 +36,8 @@ pub(crate) struct Ranks<'a> {
     due: Vec<BTreeMap<Time, Vec<Happening>>>,
     /// Until when each rank's scale-up link is busy.
     busy: Vec<Time>,
+    /// What waits until the message before it, from one rank to another, has left. Never iterated.
+    connections: FxHashMap<(u32, u32), VecDeque<Waiting>>,
     /// Messages that each of the fabric's hosts has posted.
     posted: Vec<u32>,
     /// Whose message it is, by [`SendingId`].
@@ -51,6 +55,15 @@ pub(crate) struct Ranks<'a> {
     begun: BTreeMap<(u32, u32), Time>,
     nodes: Vec<NodeResult>,
     pub(crate) records: Records,
+}
+
+/// A message behind another one on its connection.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    bytes: u64,
+    sent: Sent,
+    receipt: Receipt,
+    posted: Time,
 }
 
 /// Something that happens to a rank.
@@ -80,6 +93,7 @@ impl<'a> Ranks<'a> {
             homes,
             due: vec![BTreeMap::new(); ranks],
             busy: vec![Time::ZERO; ranks],
+            connections: FxHashMap::default(),
             posted: vec![0; world.config.fabric.hosts() as usize],
             owners: Vec::new(),
             receipts: vec![Vec::new(); domains],
@@ -101,17 +115,14 @@ impl<'a> Ranks<'a> {
     pub(crate) fn nodes(&self) -> &[NodeResult] {
         &self.nodes
     }
-    /// What keeps ranks waiting: the first few of them, in words.
-    pub(crate) fn waits(&self) -> Vec<String> {
-        const SHOWN: usize = 3;
-        let ranks = (0..)
-            .zip(&self.homes)
-            .map(|(rank, (job, first))| (rank, self.runners[*job as usize].waits(rank - first)));
-        let stuck = ranks.filter(|(_, waits)| !waits.is_empty());
-        stuck
-            .take(SHOWN)
-            .map(|(rank, waits)| format!("rank {rank}: {}", waits.join(", ")))
-            .collect()
+    /// The ranks that wait for others, and what each waits for; peers are numbered through all
+    /// jobs, as ranks are.
+    pub(crate) fn waits(&self) -> impl Iterator<Item = (u32, Vec<Wait>)> + '_ {
+        let ranks = (0..).zip(&self.homes).map(|(rank, (job, first))| {
+            let waits = self.runners[*job as usize].waits(rank - first).into_iter();
+            (rank, waits.map(|wait| Wait { peer: first + wait.peer, ..wait }).collect::<Vec<_>>())
+        });
+        ranks.filter(|(_, waits)| !waits.is_empty())
     }
 }
 
@@ -197,20 +208,50 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
 
     /// Rank `src` posts a message to rank `dst`.
     fn post_for(&mut self, src: u32, dst: u32, bytes: u64, sent: Sent, receipt: Receipt) {
-        let ranks = self.ranks.as_ref().expect("a job");
-        let hosts = &ranks.config.hosts;
-        let (from, to) = (hosts[src as usize], hosts[dst as usize]);
-        let (job, _) = ranks.homes[src as usize];
+        let ranks = self.ranks.as_mut().expect("a job");
         self.life.sign(self.now);
         let servers = &ranks.config.servers;
         if servers[src as usize] == servers[dst as usize] {
             return self.scale_up((src, dst), bytes, sent, receipt);
         }
+        let message = Waiting { bytes, sent, receipt, posted: self.now };
+        if self.config.service == Service::InOrder {
+            match ranks.connections.entry((src, dst)) {
+                Entry::Occupied(before) => return before.into_mut().push_back(message),
+                Entry::Vacant(idle) => idle.insert(VecDeque::new()),
+            };
+        }
+        self.send_for(src, dst, message);
+    }
+
+    /// Whether anybody wants to know when all of a message has left.
+    pub(crate) fn awaits_departures(&self) -> bool {
+        self.ranks.is_some() && self.config.service == Service::InOrder
+    }
+
+    /// All of a message has left its host: the next one on its connection follows.
+    pub(crate) fn rank_message_left(&mut self, id: SendingId) {
+        let ranks = self.ranks.as_mut().expect("a job");
+        let Owner { src, dst, .. } = ranks.owners[id.0 as usize];
+        let waiting = ranks.connections.get_mut(&(src, dst)).expect("its connection is busy");
+        match waiting.pop_front() {
+            Some(next) => self.send_for(src, dst, next),
+            None => _ = ranks.connections.remove(&(src, dst)),
+        }
+    }
+
+    /// Hands a message from rank `src` to rank `dst` to the NIC.
+    fn send_for(&mut self, src: u32, dst: u32, message: Waiting) {
+        let Waiting { bytes, sent, receipt, posted } = message;
+        let ranks = self.ranks.as_ref().expect("a job");
+        let hosts = &ranks.config.hosts;
+        let (from, to) = (hosts[src as usize], hosts[dst as usize]);
+        let (job, _) = ranks.homes[src as usize];
         let message = self.name_message(from);
-        let receiving = self.announce(to, message, bytes, (dst, receipt));
+        let receiving = self.announce(to, message, (bytes, posted), (dst, receipt));
         let owner = Owner { src, dst, sent, receipt };
         let sending = self.add_sending(Sending::new(message, receiving, bytes, 0), owner);
-        self.jobs.post(sending, self.now);
+        self.jobs.post(sending, posted);
         let post = Post { message, dst: to, bytes, job, tag: sending.0 };
         self.plan(self.world.cut.hosts[from].own, post);
     }
@@ -240,7 +281,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
         &mut self,
         host: HostId,
         message: MessageId,
-        bytes: u64,
+        (bytes, posted): (u64, Time),
         (rank, receipt): (u32, Receipt),
     ) -> ReceivingId {
         let domain = self.world.cut.hosts[host].domain;
@@ -251,7 +292,6 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             *told += 1;
             *told - 1
         });
-        let posted = self.now;
         let announcement = Announcement { number, message, bytes, posted, rank, receipt };
         if domain == self.own {
             self.hear(usize::from(domain), &announcement);

@@ -12,6 +12,7 @@ use crate::outcome::Outcome;
 use crate::ports::{FifoPorts, Ports, QueuePorts};
 use crate::probes::MOST_SAMPLES;
 use crate::queue::{EventQueue, Heap, Wheel};
+use crate::stall;
 use crate::windows::{self, Ending};
 use crate::world::World;
 use std::fmt;
@@ -238,7 +239,7 @@ where
     let (engines, ending) = windows::run(engines, world, threads, cancel);
     match ending {
         Ending::Done => Ok(gather::outcome(world, engines)),
-        Ending::Stalled(now) => Ok(Err(Halt::Stalled(jobs::diagnose(world, &engines, now)))),
+        Ending::Stalled(now) => Ok(Err(Halt::Stalled(stall::diagnose(world, &engines, now)))),
         Ending::Halted(halt) => Ok(Err(halt)),
         Ending::Overflowed => Err(Overflowed),
     }

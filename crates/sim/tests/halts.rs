@@ -40,8 +40,7 @@ fn a_blackhole_stalls_everywhere_alike() {
     let mut setup = Setup::new(clos, permutation(&clos, 5_000)).port_buffer(500);
     setup.transport.rto = Time::us(10);
     setup.stall_after = Time::us(95);
-    let expected =
-        "nothing delivered since 0ns (now 97692800ps): message 0 (host-0 -> host-5) misses";
+    let expected = "nothing delivered since 0ns (now 97.69us): message 0 (host-0 -> host-5) misses";
     for (domains, threads) in cuts() {
         let text = stalled(&setup, domains, threads);
         assert!(text.starts_with(expected) && text.ends_with("; and 4 more"), "{text}");

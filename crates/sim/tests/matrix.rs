@@ -9,7 +9,7 @@ use weft_balance::scheme::SchemeConfig;
 use weft_fabric::{Clos, Direction, Failure, FailureKind, Groups, LinkChoice, Pick, Tier};
 use weft_sim::{Buffer, Halt, PfcConfig, TrimConfig, Victim};
 use weft_transport::{CongestionConfig, MpRdmaConfig, RecoveryConfig, SwiftConfig};
-use weft_units::{Rate, Time};
+use weft_units::{Rate, Time, parse_time};
 
 /// 16 hosts under 4 leaves and 4 spines, or under 8 leaves in 4 pods.
 fn clos(turn: usize) -> Clos {
@@ -154,10 +154,7 @@ fn everything_finishes() {
 /// The time of a stall, in picoseconds, as its text tells it.
 fn now(text: &str) -> u64 {
     let told = text.split("(now ").nth(1).and_then(|rest| rest.split(')').next()).unwrap();
-    let digits = told.trim_end_matches(char::is_alphabetic);
-    let units = [("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("ms", 1_000_000_000)];
-    let unit = units.iter().find(|(unit, _)| told.ends_with(unit)).expect("less than seconds");
-    digits.parse::<u64>().unwrap() * unit.1
+    parse_time(told).unwrap().0
 }
 
 /// A host whose link is dead for ever: whoever sends to it or from it is named within a second.

@@ -5,8 +5,11 @@ mod common;
 use common::{LINK, Setup};
 use std::sync::atomic::AtomicBool;
 use weft_balance::scheme::SchemeConfig;
-use weft_fabric::Clos;
-use weft_sim::{Buffer, JobConfig, MessageResult, Outcome, RunConfig, ScaleUp, Simulation, Spread};
+use weft_fabric::{Clos, Failure, FailureKind, Failures, LinkChoice};
+use weft_sim::{
+    Buffer, Halt, JobConfig, MessageResult, Outcome, RunConfig, ScaleUp, Service, Simulation,
+    Spread,
+};
 use weft_units::{HostId, Rate, Time};
 use weft_workload::Workload;
 use weft_workload::collective::{Algorithm, Operation};
@@ -74,7 +77,8 @@ fn however_it_is_cut_and_whatever_carries_it() {
     for (turn, scheme) in (0..).zip(SchemeConfig::all()) {
         let algorithm = algorithms[turn % 4];
         let job = job(16, 3, 100_000, algorithm);
-        let setup = setup().under(scheme.clone());
+        let service = [Service::InOrder, Service::RoundRobin][turn / 4 % 2];
+        let setup = Setup { service, ..setup().under(scheme.clone()) };
         let one = run(&setup, &job, &EACH, 1, 1);
         assert_eq!(one.nodes.len(), 16 * job.trace().programme(0).nodes().len());
         for (domains, threads) in [(2, 1), (3, 2), (4, 2)] {
@@ -82,6 +86,38 @@ fn however_it_is_cut_and_whatever_carries_it() {
             assert!(one == other, "{} in {domains} domains: {algorithm:?}", scheme.name());
         }
     }
+}
+
+/// A broadcast along a chain, in chunks, is a pipeline: while a rank sends a chunk the one before it
+/// sends the next, if chunks leave one after the other.
+#[test]
+fn chunks_follow_each_other_on_a_connection() {
+    let (chunks, chunk) = (16, 100_000);
+    let text = "HYBRID_DATA_MODEL\n1\nlayer -1 0 ALLREDUCE 8 0 NONE 0 0 NONE 0 0\n";
+    let text = text.replace("ALLREDUCE 8", &format!("ALLREDUCE {}", chunks * chunk));
+    let trace = read_text("test.txt", &text, &TextOptions::default()).expect("a trace");
+    let tree = Algorithm::read("double-binary-tree", &[("trees", "1"), ("chunks", "16")]);
+    let algorithms = Algorithms::usual().with(Operation::AllReduce, tree.expect("an algorithm"));
+    let job = Job::new(trace.for_ranks(2).expect("ranks"), algorithms).expect("a job");
+    let outcome = |service, domains| {
+        let setup = Setup { service, ..setup() };
+        run(&setup, &job, &[0, 4], domains, 1)
+    };
+    let (in_order, at_once) = (outcome(Service::InOrder, 1), outcome(Service::RoundRobin, 1));
+    // Up and down again: with a pipeline the last chunk comes back a chunk after it has left.
+    let link = LINK.rate.serialize(chunks * chunk);
+    assert!(in_order.totals.cct < Time(link.0 * 5 / 4), "{}", in_order.totals.cct);
+    assert!(at_once.totals.cct > Time(link.0 * 7 / 4), "{}", at_once.totals.cct);
+    assert_eq!((in_order.totals.max_qps, at_once.totals.max_qps), (2, 16));
+    // What waits for its turn has been posted: its time counts from then.
+    let first = |outcome: &Outcome| {
+        let mut sent: Vec<_> =
+            outcome.rank_messages.iter().filter(|one| one.src == 0).map(|one| one.result).collect();
+        sent.sort_by_key(|one| one.received);
+        (sent[0].posted, sent[15].posted)
+    };
+    assert_eq!(first(&in_order), (Time::ZERO, Time::ZERO));
+    assert!(in_order == outcome(Service::InOrder, 2));
 }
 
 #[test]
@@ -201,4 +237,38 @@ fn jobs_side_by_side_share_nothing_but_the_fabric() {
     assert_eq!(ends(&outcome, 0..8), ends(&alone[0], 0..8));
     assert_eq!(ends(&outcome, 8..16), ends(&alone[1], 0..8));
     assert!(outcome == run(4, 2));
+}
+
+/// The link of a host is down for ever.
+#[test]
+fn a_stall_tells_which_ranks_wait_and_which_link_is_down() {
+    let setup = Setup { stall_after: Time::ms(20), ..setup() };
+    let down = Failure {
+        links: LinkChoice::Named(vec!["host-5 <-> leaf-1".to_owned()]),
+        kind: FailureKind::Down { detect: None },
+        start: Time::us(5),
+        end: Time::MAX,
+    };
+    let stalled = |job: &Job, hosts: &[u32], domains| {
+        let failures = Failures::new(&setup.fabric, std::slice::from_ref(&down), 1).expect("it");
+        let config = RunConfig { job: Some(on(job, hosts, true)), failures, ..setup.config() };
+        let ended = Simulation::in_domains(&config, domains, 1).run(&AtomicBool::new(false));
+        let Err(Halt::Stalled(text)) = ended else { panic!("{ended:?}") };
+        assert!(text.starts_with("nothing delivered since "), "{text}");
+        assert!(text.contains("ms); link host-5 <-> leaf-1 is down: rank "), "{text}");
+        text
+    };
+    // Rank r sits on host r + 1.
+    let hosts: Vec<u32> = (0..16).map(|rank| (rank + 1) % 16).collect();
+    let ring = job(16, 2, 160_000, ("ring", &[]));
+    let text = stalled(&ring, &hosts, 1);
+    let first = "rank 0 (host-1) waits for 10KB of all-reduce";
+    assert!(text.contains(first) && text.contains(" from rank 15 (host-0); rank 1 "), "{text}");
+    assert!(text.ends_with("; and 12 more ranks"), "{text}");
+    assert_eq!(text, stalled(&ring, &hosts, 4));
+    // What is lost is waited for, and so is its acknowledgement.
+    let windows = job(16, 1, 1_600_000, ("direct", &[("window", "2")]));
+    let text = stalled(&windows, &EACH, 1);
+    let waits = "rank 0 (host-0) waits for rank 5 (host-5) to acknowledge 100KB of all-reduce";
+    assert!(text.contains(waits), "{text}");
 }

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`time`] | [`Time`]: picoseconds, as an instant or a span |
 //! | [`rate`] | [`Rate`]: bits per second, and [`Wire`]: exact serialisation times |
+//! | [`about`] | times and sizes for a reader, to four digits |
 //! | [`parse`] | text with units (`"400Gbps"`, `"500ns"`, `"64MB"`) to numbers |
 //! | [`options`] | options of schemes and patterns as text, with their errors |
 //! | [`mod@id`] | u32 newtypes and the vectors that they index |
@@ -15,6 +16,7 @@
 //! All arithmetic is on integers, or on IEEE basic operations, which every platform
 //! rounds alike.
 
+pub mod about;
 pub mod fastdiv;
 pub mod id;
 pub mod options;
@@ -24,6 +26,7 @@ pub mod random;
 pub mod rate;
 pub mod time;
 
+pub use about::{about_bytes, about_time};
 pub use fastdiv::FastDiv;
 pub use id::{HostId, IdVec, MessageId, PortId, SwitchId};
 pub use options::{OptionError, OptionInfo, Options};

@@ -117,7 +117,8 @@ fn parse(text: &str, kind: &Kind) -> Result<u64, UnitError> {
             known.join(", ")
         )));
     };
-    scale_decimal(number, *scale).map_err(|why| UnitError(format!("{name} {text:?} {why}")))
+    scale_decimal(number, *scale)
+        .map_err(|why| UnitError(format!("{name} {text:?} {why}: write one such as {example:?}")))
 }
 
 /// `number * scale` as a whole number, where `number` is digits with at most one point.

@@ -18,6 +18,8 @@ fn quantities_without_units_are_refused_with_the_mend() {
     assert!(parse_time("5 parsecs").unwrap_err().to_string().contains("unknown unit \"parsecs\""));
     assert!(parse_rate("fast").unwrap_err().to_string().contains("\"400Gbps\""));
     assert!(parse_time("0.1ps").unwrap_err().to_string().contains("finer"));
+    let huge = parse_size("99999999TB").unwrap_err().to_string();
+    assert_eq!(huge, "size \"99999999TB\" is too large: write one such as \"64MB\"");
     assert!(parse_rate("0Gbps").is_err());
 }
 
@@ -27,6 +29,20 @@ fn decimal_and_binary_sizes_differ() {
     assert_eq!(parse_size("64MiB"), Ok(67_108_864));
     assert_eq!(parse_time("1.5us"), Ok(Time::ns(1500)));
     assert_eq!(parse_rate("0.4Tbps"), Ok(Rate::gbps(400)));
+}
+
+#[test]
+fn four_digits_are_enough_for_a_reader() {
+    assert_eq!(about_time(Time::ZERO), "0ns");
+    assert_eq!(about_time(Time::ps(87_016_856)), "87.01us");
+    assert_eq!(about_time(Time::ps(900_156_910_964)), "900.1ms");
+    assert_eq!(about_time(Time::secs(12_345)), "12345s");
+    assert_eq!(about_time(Time::us(1_500)), "1.5ms");
+    assert_eq!(about_time(Time::ps(1_002_000)), "1.002us");
+    assert_eq!(about_bytes(0), "0B");
+    assert_eq!(about_bytes(500_000), "500KB");
+    assert_eq!(about_bytes(999), "999B");
+    assert_eq!(about_bytes(1_048_576), "1.048MB");
 }
 
 proptest! {

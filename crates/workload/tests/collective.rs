@@ -2,14 +2,14 @@
 
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
-use weft_workload::collective::{ALGORITHMS, Algorithm, Call, Operation, Pieces, Step};
+use weft_workload::collective::{ALGORITHMS, Algorithm, Call, Operation, Pieces, Servers, Step};
 
 fn algorithm(name: &str, options: &[(&str, &str)]) -> Algorithm {
     Algorithm::read(name, options).expect("an algorithm")
 }
 
 fn call(operation: Operation, ranks: u32, bytes: u64) -> Call {
-    Call { operation, ranks, bytes, root: 0 }
+    Call { operation, ranks, bytes, root: 0, servers: Servers::EACH }
 }
 
 /// All steps of a strand.
@@ -302,15 +302,32 @@ fn what_an_algorithm_cannot_do_is_said() {
     assert_eq!(text("ring", &nobody), "root: there is no rank 6; use 0 to 5");
 }
 
+/// Two servers of four GPUs and two NICs: a ring for each NIC, and in each of them a server is left
+/// by another NIC.
+#[test]
+fn a_ring_of_each_channel_leaves_servers_by_another_nic() {
+    let ring = algorithm("ring", &[]);
+    let servers = Servers { ranks: 4, nics: 2 };
+    let gather = Call { servers, ..call(Operation::AllGather, 8, 64) };
+    assert_eq!(ring.strands(&gather), 2);
+    let next = |rank, channel| sends(&ring, &gather, rank, channel)[0].0;
+    assert_eq!([0, 1, 2, 3, 4, 5, 6, 7].map(|rank| next(rank, 0)), [1, 2, 3, 4, 5, 6, 7, 0]);
+    assert_eq!([2, 3, 0, 1, 6, 7, 4, 5].map(|rank| next(rank, 1)), [3, 0, 1, 6, 7, 4, 5, 2]);
+    let one = algorithm("ring", &[("channels", "1")]);
+    assert_eq!(one.strands(&gather), 1);
+}
+
 /// Every algorithm with options, on any call that it can do.
 fn any_call() -> impl Strategy<Value = (Algorithm, Call)> {
     let ranks = 2u32..40;
     let index = 0..ALGORITHMS.len();
     let operation = proptest::sample::select(Operation::ALL.to_vec());
     let options = (1u32..4, 1u32..5, 1u32..3, prop::option::of(1u32..6));
+    let options = (options, (1u32..9, 1u32..9));
     (index, operation, ranks, 1u64..5_000, any::<u32>(), options).prop_filter_map(
         "the algorithm can do it",
-        |(index, operation, ranks, bytes, root, (channels, chunks, trees, window))| {
+        |(index, operation, ranks, bytes, root, (options, (gpus, nics)))| {
+            let (channels, chunks, trees, window) = options;
             let name = ALGORITHMS[index].name;
             let power = name == "recursive-doubling";
             let ranks = if power { ranks.next_power_of_two() } else { ranks };
@@ -328,7 +345,11 @@ fn any_call() -> impl Strategy<Value = (Algorithm, Call)> {
                 _ => {}
             }
             let algorithm = algorithm(name, &given);
-            let call = Call { operation, ranks, bytes, root: root % ranks };
+            let servers = match ranks.is_multiple_of(gpus) {
+                true => Servers { ranks: gpus, nics: nics.min(gpus) },
+                false => Servers::EACH,
+            };
+            let call = Call { operation, ranks, bytes, root: root % ranks, servers };
             algorithm.check(&call).is_ok().then_some((algorithm, call))
         },
     )

@@ -469,7 +469,12 @@ fn what_cannot_be_is_refused_in_one_line() {
         16,
         "efficiency: 1.5 is no share of the peak; use one above 0, up to 1",
     );
-    refused(pace(1.0, 0.5), 16, "pace: a step of a layer takes more than 1000s; correct it");
+    refused(
+        pace(312.0, 0.5),
+        16,
+        "peak: a step of a layer takes more than 1000s at 312 operations a second; use more, such \
+         as 312e12, or smaller layers",
+    );
     refused(
         Training { update: Time::MAX, ..gpt2() },
         16,

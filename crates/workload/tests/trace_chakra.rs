@@ -266,10 +266,11 @@ fn group_files_that_are_none() {
 fn some_dimensions_only_is_remarked() {
     let dims = |dims: &[bool]| {
         let node = Node::collective(1, &[], 0, 8, "");
-        read(&[file(&[node.with("involved_dim", Value::BoolList(dims.to_vec()))])])
+        let bytes = file(&[node.with("involved_dim", Value::BoolList(dims.to_vec()))]);
+        read(&[bytes.clone(), bytes])
     };
     assert_eq!(dims(&[true, true]).remarks.len(), 0);
-    assert_eq!(dims(&[true, false]).remarks[0].count, 1);
+    assert_eq!(dims(&[true, false]).remarks[0].count, 2);
 }
 
 #[test]
@@ -358,8 +359,8 @@ fn truncation_tells_where() {
 
 #[test]
 fn ranks_and_file_names() {
-    assert_eq!(rank_of_file("all_gather.13.et"), Some(13));
-    assert_eq!(rank_of_file("a/b.c.0.et"), Some(0));
+    assert_eq!(rank_of_file("all_gather.13.et"), Some(("all_gather", 13)));
+    assert_eq!(rank_of_file("a/b.c.0.et.gz"), Some(("a/b.c", 0)));
     assert_eq!(
         (rank_of_file("13.et"), rank_of_file("a.x.et"), rank_of_file("a.1")),
         (None, None, None)

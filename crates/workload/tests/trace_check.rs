@@ -52,6 +52,42 @@ fn nothing_wrong() {
 }
 
 #[test]
+fn what_is_not_understood() {
+    let gather = |id| Node::collective(id, &[], 3, 8, "");
+    let ranks = [vec![gather(0), Node::new(1, "disk", 8, &[])], vec![gather(0), gather(1)]];
+    assert_eq!(
+        find(&[&ranks[0], &ranks[1]]).problems,
+        [
+            "x.0.et: node 0 (\"collective\"): gather (comm_type 3) is not supported, nor in 2 other \
+             nodes; remove it",
+            "x.0.et: node 1 (\"disk\"): storage node (type 8) is not supported; remove it",
+        ]
+    );
+}
+
+#[test]
+fn nothing_to_run() {
+    let line = one(&[&[], &[]], 0);
+    assert_eq!(line, "x.0.et: no rank has a node, so that nothing runs; copy or write it again");
+    assert!(find(&[&[], &[compute(1, &[])]]).is_clean());
+}
+
+#[test]
+fn collectives_of_a_lone_rank_are_remarked() {
+    let alone = read(&[&[reduce(1, &[]), reduce(2, &[1]), Node::collective(3, &[], 0, 0, "")]]);
+    let remark = &alone.remarks[0];
+    assert_eq!(
+        (&*remark.what, remark.count),
+        ("every collective has one rank and moves nothing; are files of other ranks missing?", 2)
+    );
+    assert!(check(&alone).is_clean());
+    // One that moves something is enough, and so is nothing to move.
+    let some = [vec![reduce(1, &[]), Node::collective(2, &[], 0, 8, "9")], vec![reduce(1, &[])]];
+    assert_eq!(read(&[&some[0], &some[1]]).remarks, []);
+    assert_eq!(read(&[&[compute(1, &[])]]).remarks, []);
+}
+
+#[test]
 fn a_dependency_that_is_not_there() {
     let line = one(&[&[compute(1, &[9]), compute(2, &[1])]], 2);
     assert_eq!(

@@ -52,7 +52,7 @@ fn is_trace(path: &Path) -> bool {
 fn chakra(folder: &Path) -> Trace {
     let mut reader = ChakraReader::new(ChakraOptions::default());
     for path in files(folder).iter().filter(|path| is_trace(path)) {
-        reader.read_rank(rank_of_file(name(path)).unwrap(), name(path), &bytes(path)).unwrap();
+        reader.read_rank(rank_of_file(name(path)).unwrap().1, name(path), &bytes(path)).unwrap();
     }
     reader.finish().unwrap()
 }

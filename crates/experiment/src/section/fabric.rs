@@ -31,6 +31,9 @@ const COUNT: Whole = Whole { min: 1, max: 65_536 };
 /// Links of a fabric: beyond this its description alone fills the memory.
 const MAX_LINKS: u64 = 1 << 24;
 
+/// Payload of a full packet unless the experiment says otherwise, in bytes.
+pub(crate) const USUAL_MTU: u32 = 4096;
+
 /// All topologies.
 pub(crate) const TOPOLOGIES: &[Choice<(), Clos>] = &[
     Choice {
@@ -103,15 +106,20 @@ struct Nic {
 fn read_nic(r: &mut Reader<'_>) -> Result<Nic> {
     let small = |max| Size { min: 1, max };
     let latency = r.get("latency", Span::ANY, Some(Time::ZERO), "time in the receiving NIC")?;
-    let mtu = r.get("mtu", small(60_000), Some(4096), "most payload of a packet")?;
+    let usual = Some(USUAL_MTU.into());
+    let mtu = r.get("mtu", small(60_000), usual, "most payload of a packet")?;
     let headers = Size { min: 0, max: 1_000 };
     let header = r.get("header", headers, Some(48), "headers of a data packet")?;
     let ack = r.get("ack", small(9_000), Some(60), "an acknowledgement, in all")?;
     let packet = PacketConfig { mtu: mtu as u32, header: header as u32, ack: ack as u32 };
-    let services = ["round-robin", "oldest"];
-    let meaning = "who sends next: queue pairs in turn, a packet each, or the oldest that can";
+    let services = ["in-order", "round-robin", "oldest"];
+    let meaning = "who sends next: queue pairs in turn, a packet each, where messages from one \
+                   rank of a job to another follow each other (\"in-order\", as on a connection \
+                   of NCCL) or are all under way at once (\"round-robin\", as in paper 000); or \
+                   the \"oldest\" queue pair that can";
     let service = match r.get("serve", OneOf(&services), Some(0), meaning)? {
-        0 => Service::RoundRobin,
+        0 => Service::InOrder,
+        1 => Service::RoundRobin,
         _ => Service::OldestFirst,
     };
     Ok(Nic { latency, packet, service })
@@ -238,7 +246,7 @@ fn slowest(clos: &Clos) -> Rate {
 /// The keys of `[fabric.switch]` and `[fabric.nic]` with their defaults at 100 Gb/s.
 pub(crate) fn box_keys() -> Vec<crate::reader::Asked> {
     let empty = Table::new();
-    let packet = PacketConfig { mtu: 4096, header: 48, ack: 60 };
+    let packet = PacketConfig { mtu: USUAL_MTU, header: 48, ack: 60 };
     let mut all = Vec::new();
     let mut take = |path: &str, r: &Reader<'_>| {
         all.extend(r.asked().iter().cloned().map(|mut asked| {

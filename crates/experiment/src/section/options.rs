@@ -11,17 +11,18 @@ use weft_units::{OptionError, OptionInfo};
 type Result<T> = std::result::Result<T, ExperimentError>;
 
 /// Reads those of the `known` options that were given; `settle` makes something of them, and
-/// says which options hold in the end. Those are written out, all others left out.
+/// says which options hold in the end. Those that are known are written out, all others left out.
 ///
 /// # Errors
 /// If a value is not a scalar, or `settle` refuses one.
 pub(crate) fn read<T>(
     r: &mut Reader<'_>,
-    known: &'static [OptionInfo],
+    known: impl IntoIterator<Item = &'static OptionInfo>,
     settle: impl FnOnce(&[(&str, &str)]) -> std::result::Result<(T, Settled), OptionError>,
 ) -> Result<T> {
     let mut given: Vec<(&str, String)> = Vec::new();
-    for option in known {
+    let known: Vec<&OptionInfo> = known.into_iter().collect();
+    for option in &known {
         let unset = Some(Word(None));
         let word = r.get(option.key, AsText(option.default), unset, option.meaning)?;
         r.omit(option.key);
@@ -35,8 +36,8 @@ pub(crate) fn read<T>(
     }
     let given: Vec<_> = given.iter().map(|(key, text)| (*key, text.as_str())).collect();
     let (value, settled) = settle(&given).map_err(|error| r.wrong(&error.key, error.what))?;
-    for (key, text) in settled {
-        r.settle(key, crate::parse::parse_bare(&text));
+    for (key, text) in settled.iter().filter(|one| known.iter().any(|known| known.key == one.0)) {
+        r.settle(key, crate::parse::parse_bare(text));
     }
     Ok(value)
 }

@@ -23,24 +23,37 @@ pub struct Servers {
     pub endpoint: Endpoint,
 }
 
+impl Servers {
+    /// A GPU and a NIC each, whose GPUs take no time over messages.
+    pub(crate) const USUAL: Servers = Servers {
+        gpus: 1,
+        nics: 1,
+        rails: false,
+        scale_up: ScaleUp { rate: Rate::gbps(3_600), latency: Time::ns(500), cycle: Time::ZERO },
+        endpoint: Endpoint { delay: Time::ZERO, memory: None, cycle: Time::ZERO },
+    };
+}
+
 /// Reads `[fabric.server]`.
 pub(super) fn read(r: &mut Reader<'_>, clos: &Clos) -> Result<Servers, ExperimentError> {
+    let usual = Servers::USUAL;
     let count = Whole { min: 1, max: 1_024 };
-    let gpus = r.get("gpus", count, Some(1), "GPUs of a server, which ranks of jobs are on")?;
+    let gpus =
+        r.get("gpus", count, Some(usual.gpus), "GPUs of a server, which ranks of jobs are on")?;
     let meaning = "NICs of a server, each a host of the fabric; they share its GPUs equally";
-    let nics = r.get("nics", count, Some(1), meaning)?;
+    let nics = r.get("nics", count, Some(usual.nics), meaning)?;
     let meaning = "whether a server's NICs are under different leaves, each kind under its own";
-    let rails = r.get("rails", Flag, Some(false), meaning)?;
-    let line = Some(Rate::gbps(3_600));
+    let rails = r.get("rails", Flag, Some(usual.rails), meaning)?;
+    let line = Some(usual.scale_up.rate);
     let rate = r.get("scale_up", Speed, line, "what a GPU sends at to others of its server")?;
     let meaning = "from the last byte until it is there, between GPUs of a server";
-    let latency = r.get("scale_up_latency", Span::ANY, Some(Time::ns(500)), meaning)?;
+    let latency = r.get("scale_up_latency", Span::ANY, Some(usual.scale_up.latency), meaning)?;
     let meaning = "before a GPU first sends in a collective, and over each message it receives";
-    let delay = r.get("endpoint_delay", Span::ANY, Some(Time::ZERO), meaning)?;
+    let delay = r.get("endpoint_delay", Span::ANY, Some(usual.endpoint.delay), meaning)?;
     let meaning = "what a GPU's memory moves; a message that is reduced passes it three times";
-    let memory = r.get("memory", Or(Speed, "unlimited"), Some(None), meaning)?;
+    let memory = r.get("memory", Or(Speed, "unlimited"), Some(usual.endpoint.memory), meaning)?;
     let meaning = "round times on scale-up links and in memory down to whole ones of this; 0ns: no";
-    let cycle = r.get("cycle", Span::ANY, Some(Time::ZERO), meaning)?;
+    let cycle = r.get("cycle", Span::ANY, Some(usual.endpoint.cycle), meaning)?;
     let scale_up = ScaleUp { rate, latency, cycle };
     let endpoint = Endpoint { delay, memory, cycle };
     let servers = Servers { gpus, nics, rails, scale_up, endpoint };

@@ -62,6 +62,11 @@ pub fn read(name: &str, text: &str) -> Result<Topology, FabricError> {
                     give the topology file of its network";
         return Err(Odd::whole(what).of(name));
     }
+    if first.starts_with('<') {
+        let what = "this is XML, as MSCCL's collectives are, which name no links; give the \
+                    topology file of the network";
+        return Err(Odd::whole(what).of(name));
+    }
     if first.starts_with(|c: char| c.is_ascii_digit()) {
         ns3::read(name, text).map(Topology::Ns3)
     } else if first.contains(':') {

@@ -1,6 +1,6 @@
 //! What comes back: data at its receiver, answers at their sender, timers.
 
-use super::flow::Stage;
+use super::flow::{Care, SendFlow, Stage};
 use crate::cut::OwnHost;
 use crate::engine::Engine;
 use crate::event::{Class, Event, Packet, ReceiverId, flag};
@@ -104,7 +104,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let (learnt, done) = flow.sender.on_ack_done(self.now, packet.seq, packet.aux);
         self.learn(&packet, rtt, learnt);
         let flow = &mut self.senders[packet.flow as usize];
-        if !flow.plain {
+        if !flow.care.is_plain() {
             flow.steering.on_ack(Feedback {
                 now: self.now,
                 entropy: packet.route,
@@ -161,7 +161,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         if packet.is(flag::PINNED) && flow.route != path {
             return;
         }
-        if !flow.plain && self.config.switch.trim.is_some() {
+        if !flow.care.is_plain() && self.config.switch.trim.is_some() {
             // What was trimmed met congestion, as a mark would say.
             flow.steering.on_ack(Feedback {
                 now: self.now,
@@ -225,23 +225,35 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         self.pull(host);
     }
 
+    /// Every packet of queue pair `id` has left once.
+    #[cold]
+    pub(super) fn all_left(&mut self, id: u32) {
+        let SendFlow { src, message, bytes, queue_pair, .. } = self.senders[id as usize];
+        if self.awaits_departures() {
+            self.piece_left(message, bytes);
+        }
+        if let Some(queue_pair) = queue_pair {
+            self.hand_over(src, queue_pair, id);
+        }
+    }
+
     /// The last acknowledgement is in: frees what the queue pair held.
     #[cold]
     fn close_flow(&mut self, host: OwnHost, id: u32) {
         let flow = &mut self.senders[id as usize];
-        (flow.stage, flow.steering, flow.plain) = (Stage::Done, Steering::Fixed, true);
-        let rateless = flow.sender.is_rateless();
+        let is_awaited = flow.sender.is_rateless() && flow.care.is_awaited();
+        (flow.stage, flow.steering, flow.care) = (Stage::Done, Steering::Fixed, Care::PLAIN);
         flow.sender = Sender::done();
         flow.departures = None;
         let (message, bytes) = (flow.message, flow.bytes);
         let underway = flow.underway();
         self.hosts[host].close_queue_pair(underway.queue_pair);
         self.hosts[host].planner.sent(&underway, self.config.fabric);
-        self.piece_sent(message, bytes);
-        if rateless && underway.queue_pair.is_some() {
-            // Which of its symbols is the last to be sent, it cannot know.
-            self.hand_over(host, id);
+        if is_awaited {
+            // Which of its symbols would be the last, nobody knew.
+            self.all_left(id);
         }
+        self.piece_sent(message, bytes);
         self.retire_if_over(id);
     }
 

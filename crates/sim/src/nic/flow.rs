@@ -36,9 +36,7 @@ pub(crate) struct SendFlow {
     pub(super) src: OwnHost,
     /// Payload of the last packet; all before it are full.
     pub(super) last_payload: u16,
-    /// All packets take `route`, whatever `steering` is, nobody wants round-trip times, and it is
-    /// on a queue pair of its own: what comes below is of no interest.
-    pub(super) plain: bool,
+    pub(super) care: Care,
     /// Packets that nothing has answered, on their way or lost; [`MANY`] stays as it is.
     pub(super) out: u8,
     pub(crate) message: SendingId,
@@ -53,6 +51,33 @@ pub(crate) struct SendFlow {
     pub(super) departures: Option<Box<SendTimes>>,
     /// Payload of the whole flow.
     pub(super) bytes: u64,
+}
+
+/// What a queue pair needs beyond the usual, packet by packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Care(u8);
+
+impl Care {
+    /// All packets take the flow's route, whatever `steering` is, and nobody wants round-trip
+    /// times: what comes after `care` in a [`SendFlow`] is of no interest.
+    pub(super) const PLAIN: Care = Care(0);
+    const STEERED: u8 = 1;
+    const AWAITED: u8 = 2;
+
+    /// Of one that is `steered` or timed; `awaited`: somebody wants to know when all of it has
+    /// left.
+    pub(super) fn new(steered: bool, awaited: bool) -> Care {
+        let bit = |is: bool, bit: u8| if is { bit } else { 0 };
+        Care(bit(steered, Care::STEERED) | bit(awaited, Care::AWAITED))
+    }
+    #[inline(always)]
+    pub(super) fn is_plain(self) -> bool {
+        self.0 & Care::STEERED == 0
+    }
+    #[inline(always)]
+    pub(super) fn is_awaited(self) -> bool {
+        self.0 & Care::AWAITED != 0
+    }
 }
 
 /// Where a queue pair is in its life.
@@ -91,11 +116,10 @@ impl SendFlow {
     pub(super) fn payload(&self, seq: u32, mtu: u32) -> u32 {
         if seq + 1 >= self.packets { u32::from(self.last_payload) } else { mtu }
     }
-    /// Whether the packet that has just left makes room for what its queue pair carries next.
+    /// Whether `sent` is the last of its packets, for the first time.
     #[inline(always)]
-    pub(super) fn makes_room(&self, sent: &Sent) -> bool {
-        let is_last = !sent.retransmission && sent.seq + 1 == self.packets;
-        !self.plain && is_last && self.queue_pair.is_some()
+    pub(super) fn is_last(&self, sent: &Sent) -> bool {
+        sent.seq + 1 == self.packets && !sent.retransmission
     }
     /// Packet `seq` leaves, when `in_flight` were out before it: by which route?
     #[inline(always)]
@@ -108,7 +132,7 @@ impl SendFlow {
     /// From the departure of packet `seq` until now; zero where nobody asks.
     #[inline(always)]
     pub(super) fn rtt(&self, now: Time, seq: u32) -> Time {
-        if self.plain {
+        if self.care.is_plain() {
             return Time::ZERO;
         }
         match &self.departures {

@@ -1,7 +1,8 @@
 //! The NIC of a host: queue pairs that take turns, and what their packets cause.
 //!
 //! The NIC serves the queue pairs that have something to send and an open window round robin,
-//! one packet each (paper 000, assumption 3), or the oldest first ([`Service`]). A queue pair that
+//! one packet each (paper 000, assumption 3), or the oldest first ([`Service`]); ranks may post
+//! a message to each other rank at a time. A queue pair that
 //! cannot send leaves the round; what opens its window brings it back at the end, or at its place
 //! by age. Acknowledgements go before data.
 //!
@@ -96,7 +97,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         (flow.waiting, flow.stage) = (false, Stage::Started);
         flow.due = self.now;
         let host = flow.src;
-        if self.config.service == Service::RoundRobin && self.config.balance.random_position {
+        if self.config.service != Service::OldestFirst && self.config.balance.random_position {
             flow.queued = true;
             let Host { positions, round, .. } = &mut self.hosts[host];
             let at = positions.below(round.len() as u32 + 1) as usize;
@@ -110,7 +111,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     fn line_up(&mut self, host: OwnHost, id: u32) {
         self.senders[id as usize].queued = true;
         match self.config.service {
-            Service::RoundRobin => self.hosts[host].round.push_back(id),
+            Service::RoundRobin | Service::InOrder => self.hosts[host].round.push_back(id),
             Service::OldestFirst => self.line_up_by_age(host, id),
         }
     }
@@ -193,7 +194,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         flow.note_sent();
         let in_flight = flow.sender.in_flight();
         let sent = flow.sender.send(self.now);
-        let route = match flow.plain {
+        let is_last = flow.care.is_awaited() && flow.is_last(&sent);
+        let route = match flow.care.is_plain() {
             true => flow.route,
             false => flow.leave(self.now, sent.seq, in_flight),
         };
@@ -201,7 +203,6 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let again = if sent.retransmission { flag::AGAIN } else { 0 };
         let size = flow.payload(sent.seq, self.config.packet.mtu) + self.config.packet.header;
         let to = flow.dst.0 | flags | again;
-        let makes_room = flow.makes_room(&sent);
         let packet = Packet {
             flow: flow.receiver.0,
             seq: sent.seq,
@@ -229,8 +230,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
         let nic = host.nic();
         self.ports.send(self.now, nic, packet, more, &mut self.agenda);
-        if makes_room {
-            self.hand_over(host, id);
+        if is_last {
+            self.all_left(id);
         }
     }
 

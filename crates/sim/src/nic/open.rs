@@ -1,6 +1,6 @@
 //! New queue pairs: how many, at what rate, from when on.
 
-use super::flow::{ReceiveFlow, SendFlow, Stage, packets_of, parts, stretched};
+use super::flow::{Care, ReceiveFlow, SendFlow, Stage, packets_of, parts, stretched};
 use crate::config::Service;
 use crate::cut::OwnHost;
 use crate::engine::Engine;
@@ -62,7 +62,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let gap = congestion.pacing(size).unwrap_or(Time::ZERO);
         let delay = piece.delay + self.start_delay(gap, own);
         let delay = delay.max(self.now.until(before.due));
-        let plain = steering.is_fixed() && !is_timed && queue_pair.is_none();
+        let is_awaited = queue_pair.is_some() || self.awaits_departures();
+        let care = Care::new(is_timed || !steering.is_fixed(), is_awaited);
         let flow = SendFlow {
             sender,
             congestion,
@@ -76,7 +77,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             message: SendingId(piece.tag),
             packets,
             last_payload: last_payload as u16,
-            plain,
+            care,
             queued: false,
             waiting: true,
             stage: Stage::New,

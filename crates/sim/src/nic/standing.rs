@@ -72,11 +72,11 @@ impl Host {
 }
 
 impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
-    /// The last packet of flow `id` is on the wire: its queue pair takes the next piece.
+    /// The last packet of flow `id`, on a standing queue pair, is on the wire: that takes the next
+    /// piece.
     #[cold]
-    pub(super) fn hand_over(&mut self, host: OwnHost, id: u32) {
+    pub(super) fn hand_over(&mut self, host: OwnHost, queue_pair: QueuePairId, id: u32) {
         let flow = &self.senders[id as usize];
-        let queue_pair = flow.queue_pair.expect("only standing queue pairs make room");
         let left = Left { congestion: Some(flow.congestion.clone()), due: flow.due };
         let state = &mut self.hosts[host];
         state.standing(queue_pair).left = left;

@@ -62,6 +62,22 @@ pub struct Call {
     pub bytes: u64,
     /// Of a broadcast or a reduce.
     pub root: u32,
+    /// Which ranks share a server.
+    pub servers: Servers,
+}
+
+/// Servers whose ranks have consecutive numbers, equally many in each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Servers {
+    /// Ranks of a server: they divide those of the group.
+    pub ranks: u32,
+    /// NICs that these ranks share; never more than ranks.
+    pub nics: u32,
+}
+
+impl Servers {
+    /// Every rank has a server of its own.
+    pub const EACH: Servers = Servers { ranks: 1, nics: 1 };
 }
 
 /// One step of a strand.
@@ -183,6 +199,10 @@ trait Schedule: Sized {
     /// # Errors
     /// If a value is not what an option takes.
     fn read(options: &mut Options<'_>) -> Result<Self, OptionError>;
+    /// Whether its option `key` means anything to `operation`.
+    fn has_use_for(_key: &str, _operation: Operation) -> bool {
+        true
+    }
     /// What of `call`, one of its operations, it cannot do all the same.
     fn check(&self, _call: &Call) -> Result<(), WorkloadError> {
         Ok(())
@@ -232,6 +252,14 @@ macro_rules! algorithms {
                 })*
                 let known: Vec<_> = ALGORITHMS.iter().map(|info| info.name).collect();
                 Err(OptionError::unknown("algorithm", name, &known))
+            }
+            /// Whether the option `key` of the algorithm called `name` means anything to
+            /// `operation`.
+            pub fn has_use_for(name: &str, key: &str, operation: Operation) -> bool {
+                $(if name == $Algorithm::INFO.name {
+                    return $Algorithm::has_use_for(key, operation);
+                })*
+                true
             }
             fn check_ranks(&self, call: &Call) -> Result<(), WorkloadError> {
                 match self { $(Algorithm::$Algorithm(one) => one.check(call)),* }

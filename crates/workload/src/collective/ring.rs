@@ -2,16 +2,25 @@
 //!
 //! All-reduce is reduce-scatter and all-gather in a row; each of these takes `n - 1` steps of a
 //! piece. Broadcast and reduce go along the ring as a chain, in chunks; a send-recv is one step of
-//! the whole buffer. Several channels share the buffer, each a ring of its own. Source: Patarasuk and Yuan (2009); NCCL.
+//! the whole buffer. Several channels share the buffer, each a ring of its own.
+//!
+//! Where servers have several NICs, a ring that goes through the ranks in their order enters every
+//! server by its first NIC and leaves it by its last. Each channel therefore begins at the ranks of
+//! another NIC, goes on to the last rank of the server and from there to its first ones, as rings of
+//! NCCL do. In that order a rank has a place; pieces are numbered by rank.
+//!
+//! Source: Patarasuk and Yuan (2009); NCCL.
 
-use super::{AlgorithmInfo, Call, MOST_CHUNKS, MOST_STRANDS, Operation, Pieces, Schedule, Step};
+use super::{
+    AlgorithmInfo, Call, MOST_CHUNKS, MOST_STRANDS, Operation, Pieces, Schedule, Servers, Step,
+};
 use weft_units::{OptionError, OptionInfo, Options};
 
 /// Rings side by side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ring {
-    /// How many rings share the buffer.
-    pub channels: u32,
+    /// How many rings share the buffer; `None`: one for each NIC of a server.
+    pub channels: Option<u32>,
     /// Into how many chunks a chain cuts a channel's share.
     pub chunks: u32,
 }
@@ -30,7 +39,11 @@ impl Schedule for Ring {
             Operation::SendReceive,
         ],
         options: &[
-            OptionInfo { key: "channels", default: "1", meaning: "rings that share the buffer" },
+            OptionInfo {
+                key: "channels",
+                default: "one for each NIC of a server",
+                meaning: "rings that share the buffer; each enters servers by another NIC",
+            },
             OptionInfo {
                 key: "chunks",
                 default: "1",
@@ -40,14 +53,14 @@ impl Schedule for Ring {
     };
 
     fn read(options: &mut Options<'_>) -> Result<Ring, OptionError> {
-        let channels = options.number("channels", 1..=MOST_STRANDS)?;
+        let channels = options.number_if_given("channels", 1..=MOST_STRANDS)?;
         Ok(Ring { channels, chunks: options.number("chunks", 1..=MOST_CHUNKS)? })
     }
-    fn strands(&self, _: &Call) -> u32 {
-        self.channels
+    fn strands(&self, call: &Call) -> u32 {
+        self.channels.unwrap_or(call.servers.nics)
     }
     fn step(&self, call: &Call, rank: u32, strand: u32, at: u32) -> Option<Step> {
-        let bytes = Pieces::new(call.bytes, self.channels).len(u64::from(strand));
+        let bytes = Pieces::new(call.bytes, self.strands(call)).len(u64::from(strand));
         let share = Call { bytes, ..*call };
         match call.operation {
             Operation::Broadcast | Operation::Reduce => self.chain(&share, rank, strand, at),
@@ -74,16 +87,51 @@ fn around(call: &Call, rank: u32, strand: u32, at: u32) -> Option<Step> {
     }
     // What is reduced last is the rank's own piece: the first to leave is the one before it. An
     // all-gather begins with its own.
-    let back = u64::from(turn) + lead;
-    let count = u64::from(call.ranks);
-    let piece = |back: u64| call.pieces().len(u64::from(rank) + 2 * count - back);
+    let back = turn + lead;
+    let order = Order::of(call, strand);
+    let piece = |back: u32| call.pieces().len(u64::from(order.behind(rank, back)));
     Some(match at % 2 {
         0 => {
-            let to = call.ahead(rank, 1);
+            let to = order.ahead(rank, 1);
             Step::Send { to, bytes: piece(back), strand, receipt: turn }
         }
-        _ => Step::Receive { from: call.behind(rank, 1), bytes: piece(back + 1) },
+        _ => Step::Receive { from: order.behind(rank, 1), bytes: piece(back + 1) },
     })
+}
+
+/// In which order a channel goes through the ranks.
+struct Order<'a> {
+    call: &'a Call,
+    /// Which rank of each server is its first.
+    first: u32,
+}
+
+impl Order<'_> {
+    fn of(call: &Call, channel: u32) -> Order<'_> {
+        let Servers { ranks, nics } = call.servers;
+        Order { call, first: channel % nics * ranks / nics }
+    }
+    /// The place of `rank`, and at which place a rank is.
+    fn place(&self, rank: u32) -> u32 {
+        self.turned(rank, self.call.servers.ranks - self.first)
+    }
+    fn at(&self, place: u32) -> u32 {
+        self.turned(place, self.first)
+    }
+    /// `number`, moved on by so many within its server.
+    fn turned(&self, number: u32, by: u32) -> u32 {
+        let ranks = self.call.servers.ranks;
+        let within = number % ranks;
+        number - within + (within + by) % ranks
+    }
+    /// The rank `distance` after `rank`.
+    fn ahead(&self, rank: u32, distance: u32) -> u32 {
+        self.at(self.call.ahead(self.place(rank), distance))
+    }
+    /// The rank `distance` before `rank`.
+    fn behind(&self, rank: u32, distance: u32) -> u32 {
+        self.at(self.call.behind(self.place(rank), distance))
+    }
 }
 
 /// Step `at` of a rank that sends all that it has to the next one.
@@ -101,7 +149,8 @@ impl Ring {
     /// every chunk, without the one at its first and the other at its last rank.
     fn chain(&self, call: &Call, rank: u32, strand: u32, at: u32) -> Option<Step> {
         let last = call.ranks - 1;
-        let from_root = call.behind(rank, call.root);
+        let order = Order::of(call, strand);
+        let from_root = call.behind(order.place(rank), order.place(call.root));
         let (place, ahead) = match call.operation {
             Operation::Broadcast => (from_root, 1),
             _ => (last - from_root, last),
@@ -114,8 +163,8 @@ impl Ring {
         }
         let bytes = Pieces::new(call.bytes, self.chunks).len(u64::from(chunk));
         Some(match receives && at.is_multiple_of(steps) {
-            true => Step::Receive { from: call.behind(rank, ahead), bytes },
-            false => Step::Send { to: call.ahead(rank, ahead), bytes, strand, receipt: chunk },
+            true => Step::Receive { from: order.behind(rank, ahead), bytes },
+            false => Step::Send { to: order.ahead(rank, ahead), bytes, strand, receipt: chunk },
         })
     }
 }

@@ -125,6 +125,9 @@ impl Schedule for Tree {
         let trees = options.number("trees", 1..=2)?;
         Ok(Tree { trees, chunks: options.number("chunks", 1..=MOST_CHUNKS)? })
     }
+    fn has_use_for(key: &str, operation: Operation) -> bool {
+        key != "trees" || operation == Operation::AllReduce
+    }
     /// For every tree one strand up and one down.
     fn strands(&self, call: &Call) -> u32 {
         2 * self.trees(call)

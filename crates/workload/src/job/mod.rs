@@ -18,15 +18,17 @@ mod role;
 mod runner;
 mod strand;
 mod traffic;
+mod waits;
 
 pub use earliest::{Network, earliest};
 pub use endpoint::Endpoint;
 pub use runner::{Action, Meeting, Receipt, Runner, Sent};
 pub use traffic::Traffic;
+pub use waits::{Awaited, Wait};
 
 use self::role::Role;
 use crate::WorkloadError;
-use crate::collective::{Algorithm, Call, Operation};
+use crate::collective::{Algorithm, Call, Operation, Servers};
 use crate::trace::programme::Followers;
 use crate::trace::{Action as What, Collective, Trace, Work};
 use weft_units::Time;
@@ -42,6 +44,8 @@ pub struct Job {
     algorithms: Algorithms,
     splits: u32,
     endpoint: Endpoint,
+    /// GPUs and NICs of the servers that its ranks fill, if they do.
+    servers: Servers,
     /// By programme.
     followers: Vec<Followers>,
 }
@@ -80,7 +84,8 @@ impl Job {
         crate::trace::check(&trace).into_result()?;
         let followers = trace.programmes.iter().map(|programme| programme.followers()).collect();
         let endpoint = Endpoint::default();
-        let job = Job { trace, algorithms, splits: 1, endpoint, followers };
+        let servers = Servers::EACH;
+        let job = Job { trace, algorithms, splits: 1, endpoint, servers, followers };
         job.check_calls()?;
         Ok(job)
     }
@@ -93,6 +98,10 @@ impl Job {
     pub fn in_chunks(self, splits: u32) -> Job {
         assert!(splits > 0, "a buffer is at least one chunk");
         Job { splits, ..self }
+    }
+    /// The same on servers that its ranks fill one after the other.
+    pub fn on_servers(self, servers: Servers) -> Job {
+        Job { servers, ..self }
     }
     /// The same on GPUs that take time to handle messages.
     pub fn handled_by(self, endpoint: Endpoint) -> Job {
@@ -152,9 +161,6 @@ impl Job {
                     let label = programme.label(index);
                     Err(WorkloadError(format!("{}: {label}: {what}", programme.source)))
                 };
-                if let Work::Unsupported(what) = &node.work {
-                    return error(format!("{what} is not supported; remove it"));
-                }
                 if let Work::Collective(one) = &node.work
                     && let Some(Role { algorithm, call, .. }) = self.role(rank, one)
                     && let Err(WorkloadError(what)) = algorithm.check(&call)
@@ -172,16 +178,18 @@ impl Job {
         let place = members.place(rank)?;
         let (ranks, root) = (members.len(), one.root);
         let bytes = one.bytes(ranks);
+        let servers = members.servers(self.servers);
         let (algorithm, call, splits) = match one.action {
             What::Operation(operation) => {
-                (self.algorithms.of(operation), Call { operation, ranks, bytes, root }, self.splits)
+                let call = Call { operation, ranks, bytes, root, servers };
+                (self.algorithms.of(operation), call, self.splits)
             }
             // A few bytes up a tree and down again: nobody leaves before all have come.
             What::Barrier => {
                 let tree = Algorithm::read("double-binary-tree", &[("trees", "1")]);
                 let tree = tree.expect("an algorithm of ours");
                 let operation = Operation::AllReduce;
-                (tree, Call { operation, ranks, bytes: BARRIER, root: 0 }, 1)
+                (tree, Call { operation, ranks, bytes: BARRIER, root: 0, servers }, 1)
             }
         };
         let chunks = call.bytes.min(u64::from(splits)) as u32;

@@ -2,6 +2,7 @@
 
 use super::Job;
 use super::strand::{Part, Sending};
+use super::waits::{self, Wait};
 use crate::trace::{Collective, Transfer, Work};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -224,23 +225,10 @@ impl<'a> Runner<'a> {
         self.finish(now, rank, node, out);
     }
 
-    /// What `rank` waits for, in words; the first few.
-    pub fn waits(&self, rank: u32) -> Vec<String> {
-        const SHOWN: usize = 4;
+    /// What `rank` waits for that others have to do.
+    pub fn waits(&self, rank: u32) -> Vec<Wait> {
         let Some(state) = &self.ranks[rank as usize] else { return Vec::new() };
-        let programme = self.job.trace.programme(rank);
-        let parts = state.parts.iter().flat_map(|(node, part)| {
-            let label = programme.label(*node);
-            part.waits_for()
-                .map(move |(strand, step)| format!("{label}, strand {strand}: {step:?}"))
-        });
-        let pairs = state.awaited.iter().filter_map(|(meeting, node)| match meeting {
-            Meeting::Pair { src, .. } => {
-                Some(format!("{}: a message from rank {src}", programme.label(*node)))
-            }
-            Meeting::Group { .. } => None,
-        });
-        parts.chain(pairs).take(SHOWN).collect()
+        waits::of(self.job, rank, &state.parts, &state.awaited)
     }
 
     fn state(&mut self, rank: u32) -> &mut Rank {

@@ -96,13 +96,20 @@ impl Part {
         self.strands[strand as usize].acknowledged.put(number);
         self.advance(strand, out);
     }
-    /// The ranks of the group that its strands wait for, with their strands.
-    pub(super) fn waits_for(&self) -> impl Iterator<Item = (u32, Step)> + '_ {
+    /// What its strands wait for, each one step: a receive, or the send that has not been
+    /// acknowledged.
+    pub(super) fn waits_for(&self) -> impl Iterator<Item = Step> + '_ {
         let open = (0..).zip(&self.strands).filter(|(_, strand)| !strand.is_over);
         open.filter_map(|(number, strand)| {
             let Role { algorithm, place, .. } = self.role;
-            let step = algorithm.step(&self.call, place, number, strand.at)?;
-            Some((number, step))
+            let step = |at| algorithm.step(&self.call, place, number, at);
+            match step(strand.at)? {
+                Step::Sent(send) => {
+                    let sends = (0..strand.at).filter_map(step);
+                    sends.filter(|step| matches!(step, Step::Send { .. })).nth(send as usize)
+                }
+                other => Some(other),
+            }
         })
     }
 

@@ -173,11 +173,16 @@ impl Training {
                 "a micro-batch of more than 2^60 bytes between two layers; use a smaller one";
             return refuse("micro_batch", what);
         }
-        match plan.longest() > LONGEST {
-            true => {
-                refuse("pace", format!("a step of a layer takes more than {LONGEST}; correct it"))
+        if plan.longest() <= LONGEST {
+            return Ok(plan);
+        }
+        let what = format!("a step of a layer takes more than {LONGEST}");
+        match self.pace {
+            Pace::Operations { peak, .. } => {
+                let mend = "use more, such as 312e12, or smaller layers";
+                refuse("peak", format!("{what} at {peak} operations a second; {mend}"))
             }
-            false => Ok(plan),
+            Pace::Given { .. } => refuse("forward", format!("{what}; use less")),
         }
     }
 

@@ -9,6 +9,7 @@
 //! [`Membership::Ends`] the ranks of the first and the last stage.
 
 use crate::WorkloadError;
+use crate::collective::Servers;
 
 /// Degrees of parallelism; what remains of the ranks is data-parallel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -194,6 +195,20 @@ impl Members<'_> {
                 first + place * stride
             }
             Members::Listed(list) => list[place as usize],
+        }
+    }
+    /// How they fill servers of so many GPUs and NICs, the first of which has ranks 0, 1, ...; a
+    /// server each, unless the same number of consecutive members is in each of theirs.
+    pub(crate) fn servers(&self, servers: Servers) -> Servers {
+        let Members::Strided { first, stride, count } = *self else { return Servers::EACH };
+        let gpus = servers.ranks;
+        if stride == 0 || !gpus.is_multiple_of(stride) || first % gpus >= stride {
+            return Servers::EACH;
+        }
+        let ranks = gpus / stride;
+        match count.is_multiple_of(ranks) {
+            true => Servers { ranks, nics: servers.nics.min(ranks) },
+            false => Servers::EACH,
         }
     }
     /// The place of `rank` among them; `None` if it is not one of them.

@@ -1,18 +1,19 @@
 //! Jobs: a collective, a trace, or a training iteration, by ranks that are somewhere.
 
+use super::collective::{Again, read_again};
+use super::fault::Fault;
 use super::trace_files::{self, TraceFiles};
-use super::wrong;
-use crate::error::ExperimentError;
-use crate::kind::{OneOf, Or, Size, Span, Whole};
+use crate::error::{ExperimentError, Origin};
+use crate::kind::{OneOf, Or, Span, Whole};
 use crate::reader::Reader;
 use crate::section::options;
 use std::path::Path;
-use weft_units::Time;
+use weft_units::{OptionInfo, Time};
+use weft_workload::Training;
 use weft_workload::collective::{ALGORITHMS, Algorithm, AlgorithmInfo, Operation};
 use weft_workload::job::{Algorithms, Job};
 use weft_workload::model::{MODELS, TRAINING_OPTIONS};
-use weft_workload::trace::{Action, Collective, Degrees, Size as Bytes, Trace};
-use weft_workload::{Training, WorkloadError};
+use weft_workload::trace::Trace;
 
 type Result<T> = std::result::Result<T, ExperimentError>;
 
@@ -26,6 +27,8 @@ const USUAL: &str = "usual";
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct JobSource {
     pub(crate) what: What,
+    /// The section that it stands in: `workload`, or `workload.jobs.NAME`.
+    section: String,
     /// How many ranks; `None`: as many as the trace has, or one for every GPU.
     pub(crate) ranks: Option<u32>,
     start: Time,
@@ -43,18 +46,6 @@ pub(crate) enum What {
     Trace(TraceFiles),
     /// An iteration of a training.
     Model(Box<Training>),
-}
-
-/// A collective, some times after each other.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Again {
-    operation: Operation,
-    pub(crate) bytes: u64,
-    root: u32,
-    /// Ranks of a group, all if `None`, and how far they are apart.
-    group: Option<u32>,
-    stride: u32,
-    times: u32,
 }
 
 /// The names of collectives and of models.
@@ -77,10 +68,15 @@ pub(super) fn read(r: &mut Reader<'_>, folder: &Path) -> Result<JobSource> {
         [key] if *key == "trace" => {
             let files = trace_files::read(r, folder)?;
             let algorithm = read_algorithm(r, None)?;
-            Ok(common(r)?.of(What::Trace(files), algorithm))
+            Ok(common(r)?.of(r, What::Trace(files), algorithm))
         }
         [_] => read_model(r),
         [one, other, ..] => Err(r.wrong(other, format!("stands beside {one}; remove one of them"))),
+        [] if r.has("pattern") => {
+            let what = "is no job: patterns have messages, but no ranks; give collective, trace or \
+                        model instead";
+            Err(r.wrong("pattern", what))
+        }
         [] => {
             let what = "says nothing of a job; give collective, trace or model";
             Err(r.wrong_here(what))
@@ -96,9 +92,9 @@ pub(super) struct Common {
 }
 
 impl Common {
-    fn of(self, what: What, algorithm: Option<Algorithm>) -> JobSource {
+    fn of(self, r: &Reader<'_>, what: What, algorithm: Option<Algorithm>) -> JobSource {
         let Common { ranks, start, splits } = self;
-        JobSource { what, ranks, start, algorithm, splits }
+        JobSource { what, section: r.path().to_owned(), ranks, start, algorithm, splits }
     }
 }
 
@@ -118,28 +114,13 @@ fn read_collective(r: &mut Reader<'_>) -> Result<JobSource> {
     let operation = Operation::ALL[operation];
     let algorithm = read_algorithm(r, Some(operation))?;
     let again = read_again(r, operation)?;
-    Ok(common(r)?.of(What::Collective(again), algorithm))
-}
-
-/// Reads the keys of a collective.
-pub(super) fn read_again(r: &mut Reader<'_>, operation: Operation) -> Result<Again> {
-    let meaning = "the larger buffer of a rank, as nccl-tests count it";
-    let bytes = r.get("size", Size::SOME, None, meaning)?;
-    let count = Whole { min: 1, max: 1 << 20 };
-    let root = Whole { min: 0, max: 1 << 20 };
-    let root =
-        r.get("root", root, Some(0), "the root of a broadcast or reduce, within its group")?;
-    let all = Or(Whole { min: 2, max: 1 << 20 }, "all");
-    let group = r.get("group", all, Some(None), "ranks of a group; all groups go at once")?;
-    let stride = r.get("stride", count, Some(1), "from one rank of a group to the next")?;
-    let times = r.get("times", count, Some(1), "how often, one after the other")?;
-    Ok(Again { operation, bytes, root, group, stride, times })
+    Ok(common(r)?.of(r, What::Collective(again), algorithm))
 }
 
 fn read_model(r: &mut Reader<'_>) -> Result<JobSource> {
     let training = options::read(r, TRAINING_OPTIONS, Training::settle)?;
     let algorithm = read_algorithm(r, None)?;
-    Ok(common(r)?.of(What::Model(Box::new(training)), algorithm))
+    Ok(common(r)?.of(r, What::Model(Box::new(training)), algorithm))
 }
 
 /// The algorithm with its options; `None`: the usual ones.
@@ -150,7 +131,7 @@ fn read_algorithm(r: &mut Reader<'_>, operation: Option<Operation>) -> Result<Op
         let keys = other.options.iter().map(|option| option.key.to_owned());
         r.others("algorithm", name, other.name, keys);
     }
-    taken.map(|taken| algorithm_options(r, taken)).transpose()
+    taken.map(|taken| algorithm_options(r, taken, operation)).transpose()
 }
 
 /// Of those that can do `operation`; of a trace or a model, `None` is the usual one of each.
@@ -174,9 +155,20 @@ pub(super) fn choose_algorithm(
     Ok(Some(able[taken]))
 }
 
-/// Reads the keys of an algorithm.
-pub(super) fn algorithm_options(r: &mut Reader<'_>, info: &AlgorithmInfo) -> Result<Algorithm> {
-    options::read(r, info.options, |given| Algorithm::settle(info.name, given))
+/// Reads the keys of an algorithm; of one operation alone those that mean anything to it.
+pub(super) fn algorithm_options(
+    r: &mut Reader<'_>,
+    info: &AlgorithmInfo,
+    operation: Option<Operation>,
+) -> Result<Algorithm> {
+    let of_use = |option: &&OptionInfo| {
+        operation.is_none_or(|one| Algorithm::has_use_for(info.name, option.key, one))
+    };
+    let (known, idle): (Vec<&OptionInfo>, Vec<&OptionInfo>) = info.options.iter().partition(of_use);
+    let name = operation.map_or("", Operation::name);
+    let refusal = format!("means nothing to the {name} of {:?}; remove it", info.name);
+    r.beside("collective", &refusal, idle.into_iter().map(|option| option.key.to_owned()));
+    options::read(r, known, |given| Algorithm::settle(info.name, given))
 }
 
 impl JobSource {
@@ -193,20 +185,31 @@ impl JobSource {
         self.algorithm.map_or(USUAL, |algorithm| algorithm.info().name)
     }
 
-    /// The job, by at most `most` ranks, with what it draws drawn from `seed`.
-    pub(crate) fn build(&self, most: u32, seed: u64) -> Result<Job> {
-        let ranks = self.ranks.unwrap_or(most);
-        if ranks > most {
-            let what = format!("{ranks} are more than the {most} GPUs that are free; use fewer");
-            return Err(wrong("workload.ranks", &what));
+    /// What it is called among several; empty for a job alone.
+    pub(crate) fn label(&self) -> &str {
+        self.section.rsplit_once('.').map_or("", |(_, name)| name)
+    }
+
+    /// The job, by at most as many ranks as GPUs are `free`, with what it draws drawn from `seed`.
+    pub(crate) fn build(&self, free: u32, seed: u64) -> Result<Job> {
+        self.try_build(free, seed).map_err(|Fault { key, what }| {
+            let key = if key.is_empty() { self.chooser() } else { &*key };
+            ExperimentError::new(format!("{}.{key}", self.section), Origin::Unknown, what)
+        })
+    }
+
+    fn try_build(&self, free: u32, seed: u64) -> std::result::Result<Job, Fault> {
+        if let Some(ranks) = self.ranks.filter(|ranks| *ranks > free) {
+            let what = format!("{ranks} are more than the {free} GPUs that are free; use fewer");
+            return Err(Fault::at("ranks", what));
         }
-        let trace = self.trace(ranks)?.starting(self.start);
-        if let Some(own) = trace.ranks.filter(|own| *own > most) {
+        let trace = self.trace(free)?.starting(self.start);
+        if let Some(own) = trace.ranks.filter(|own| *own > free) {
             // A programme that all ranks run can be run by any number of them.
             let mend =
                 if trace.shared { "a larger fabric or fewer ranks" } else { "a larger fabric" };
-            let what = format!("has {own} ranks, more than the {most} GPUs that are free");
-            return Err(wrong("workload.trace", &format!("{what}; use {mend}")));
+            let what = format!("has {own} ranks, more than the {free} GPUs that are free");
+            return Err(Fault::at(self.chooser(), format!("{what}; use {mend}")));
         }
         let mut algorithms = Algorithms::usual();
         if let Some(algorithm) = self.algorithm {
@@ -220,59 +223,50 @@ impl JobSource {
                 algorithms = algorithms.with(operation, algorithm);
             }
         }
-        let job = Job::new(trace, algorithms).map_err(|error| self.at_fault(&error))?;
+        let job = Job::new(trace, algorithms).map_err(Fault::of_node)?;
         Ok(job.in_chunks(self.splits))
     }
 
-    fn trace(&self, ranks: u32) -> Result<Trace> {
-        let fault = |error: WorkloadError| self.at_fault(&error);
+    fn trace(&self, free: u32) -> std::result::Result<Trace, Fault> {
         match &self.what {
-            What::Collective(again) => again.trace(ranks),
-            What::Model(training) => training.generate(ranks).map_err(fault),
+            What::Collective(again) => {
+                let usual = || Algorithms::usual().of(again.operation);
+                again.trace(self.ranks_of(free)?, &self.algorithm.unwrap_or_else(usual))
+            }
+            What::Model(training) => training.generate(self.ranks_of(free)?).map_err(Fault::keyed),
             What::Trace(files) => {
                 let trace = files.load()?;
                 // A trace that tells its ranks has no use for others.
-                let ranks = trace.ranks.filter(|_| self.ranks.is_none()).unwrap_or(ranks);
-                trace.for_ranks(ranks).map_err(fault)
+                let ranks = match trace.ranks.filter(|_| self.ranks.is_none()) {
+                    Some(own) => own,
+                    None => self.ranks_of(free)?,
+                };
+                trace.for_ranks(ranks).map_err(Fault::whole)
             }
         }
     }
 
-    /// An error of the workload crate, at the key that it is about.
-    fn at_fault(&self, error: &WorkloadError) -> ExperimentError {
-        match &self.what {
-            What::Trace(_) => wrong("workload.trace", &error.0),
-            What::Model(_) => wrong("workload.model", &error.0),
-            What::Collective(_) => wrong("workload.collective", &error.0),
+    /// As many as were asked for, or as there are GPUs `free`.
+    fn ranks_of(&self, free: u32) -> std::result::Result<u32, Fault> {
+        match self.ranks.unwrap_or(free) {
+            ranks @ 2.. => Ok(ranks),
+            few => {
+                let left = if few == 1 { "1 GPU is" } else { "0 GPUs are" };
+                let what = format!(
+                    "{left} left for it, and a job takes 2; give the jobs before it fewer ranks, \
+                     or use a larger fabric or placement_file"
+                );
+                Err(Fault::at("ranks", what))
+            }
         }
     }
-}
 
-impl Again {
-    fn trace(&self, ranks: u32) -> Result<Trace> {
-        let group = self.group.unwrap_or(ranks / self.stride);
-        let side = u64::from(group) * u64::from(self.stride);
-        if side == 0 || !u64::from(ranks).is_multiple_of(side) {
-            let what = format!(
-                "{ranks} ranks cannot be cut into groups of {group}, {} apart; use a multiple of \
-                 {side} ranks",
-                self.stride
-            );
-            return Err(wrong("workload.group", &what));
+    /// The key that says what it is.
+    fn chooser(&self) -> &'static str {
+        match &self.what {
+            What::Collective(_) => "collective",
+            What::Trace(_) => "trace",
+            What::Model(_) => "model",
         }
-        if self.root >= group {
-            let what = format!("there is no rank {} in a group of {group}; use less", self.root);
-            return Err(wrong("workload.root", &what));
-        }
-        let one = Collective {
-            action: Action::Operation(self.operation),
-            size: Bytes::Whole(self.bytes),
-            group: 0,
-            root: self.root,
-            turn: 0,
-        };
-        let degrees = Degrees { tensor: self.stride, expert: group, pipeline: 1 };
-        Trace::of_collective(one, self.times, degrees, ranks)
-            .map_err(|error| wrong("workload.group", &error.0))
     }
 }

@@ -3,7 +3,7 @@
 //! Names come from the registries that the decoders choose from, keys from rehearsing these
 //! decoders: nothing is listed that is not read, and tests hold that nothing else is.
 
-use super::{JOBS, job, placement, read_pattern, trace_files};
+use super::{JOBS, collective, job, placement, read_pattern, trace_files};
 use crate::error::ExperimentError;
 use crate::reader::{Asked, Reader, rehearsed};
 use crate::section::options;
@@ -62,7 +62,7 @@ fn collectives() -> impl Iterator<Item = Listed> {
     Operation::ALL.into_iter().map(|operation| {
         let asked = asked(|r| {
             job::choose_algorithm(r, Some(operation))?;
-            job::read_again(r, operation)?;
+            collective::read_again(r, operation)?;
             of_any_job(r)
         });
         let source = "MPI; NCCL, and sizes as nccl-tests count them";
@@ -75,7 +75,7 @@ fn algorithms() -> impl Iterator<Item = Listed> {
         info.operations.iter().map(|operation| operation.name()).collect::<Vec<_>>().join(", ")
     };
     ALGORITHMS.iter().map(move |info| {
-        let asked = asked(|r| job::algorithm_options(r, info));
+        let asked = asked(|r| job::algorithm_options(r, info, None));
         let summary = format!("{}; can do {}", info.summary, able(info));
         entry("algorithm", info.name, &summary, info.source, asked)
     })

@@ -3,6 +3,8 @@
 //! The options of patterns, algorithms and trainings stay with these: this reads whatever their
 //! registries list.
 
+mod collective;
+mod fault;
 mod job;
 mod listed;
 mod placement;
@@ -24,6 +26,7 @@ use placement::Placement;
 use std::path::{Path, PathBuf};
 use weft_fabric::Fabric;
 use weft_units::Time;
+use weft_workload::collective::Servers as Block;
 use weft_workload::trace::is_comm_log;
 use weft_workload::{PATTERNS, Pattern, PatternInfo, Scope, Workload};
 
@@ -190,6 +193,11 @@ impl WorkloadSource {
         }
     }
 
+    /// Whether hosts send messages, and no ranks are at work.
+    pub(crate) fn is_of_messages(&self) -> bool {
+        !matches!(self, WorkloadSource::Jobs { .. })
+    }
+
     /// The size that was asked for, if there is one: of a message, or of a buffer.
     pub(crate) fn size(&self) -> Option<u64> {
         match self {
@@ -277,11 +285,18 @@ fn place(
     let (mut jobs, mut taken) = (Vec::new(), 0);
     for source in sources {
         let job = source.build(order.len() as u32 - taken, seed)?.handled_by(servers.endpoint);
+        // Ranks on GPUs that a file names, or that begin within a server, fill no servers.
+        let is_plain = !matches!(placement, Placement::Listed { .. });
+        let job = match is_plain && taken.is_multiple_of(servers.gpus) {
+            true => job.on_servers(Block { ranks: servers.gpus, nics: servers.nics }),
+            false => job,
+        };
         taken += job.ranks();
         jobs.push(job);
     }
     let (hosts, servers_of) = placement::homes(fabric, servers, &order[..taken as usize]);
-    Ok(Ranks { jobs, hosts, servers: servers_of, scale_up: servers.scale_up })
+    let names = sources.iter().map(|source| source.label().to_owned()).collect();
+    Ok(Ranks { jobs, names, hosts, servers: servers_of, scale_up: servers.scale_up })
 }
 
 fn wrong(key: &str, what: &str) -> ExperimentError {

@@ -97,6 +97,9 @@ impl Placement {
 fn check(path: &Path, listed: &[u32], gpus: u32) -> Result<()> {
     let error = |what: String| Err(wrong("workload.placement_file", &what));
     let shown = path.display();
+    if listed.is_empty() {
+        return error(format!("{shown} lists no GPU; write the number of one for each rank"));
+    }
     let mut taken = vec![false; gpus as usize];
     for gpu in listed {
         match taken.get_mut(*gpu as usize) {

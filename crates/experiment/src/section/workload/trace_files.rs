@@ -1,6 +1,6 @@
 //! Traces on disk: which files belong together, and what their formats leave open.
 
-use super::wrong;
+use super::fault::Fault;
 use crate::error::ExperimentError;
 use crate::experiment::digest;
 use crate::kind::{Flag, OneOf, Or, Span, Text, Whole};
@@ -24,12 +24,16 @@ pub(crate) struct TraceFiles {
     pub(crate) digest: String,
 }
 
+/// How files of Chakra traces end.
+const CHAKRA: [&str; 2] = [".et", ".et.gz"];
+
 /// Whether `text` names a trace: by its end, or by what is on disk where other files end alike.
 pub(super) fn is_named(text: &str) -> bool {
     let is_log = || fs::read_to_string(text).is_ok_and(|text| trace::is_comm_log(&text));
-    [".et", ".txt"].iter().any(|end| text.ends_with(end))
+    let is_first = |end: &&str| Path::new(&format!("{text}.0{end}")).is_file();
+    CHAKRA.iter().chain(&[".txt"]).any(|end| text.ends_with(end))
         || text.ends_with(".csv") && is_log()
-        || Path::new(&format!("{text}.0.et")).is_file()
+        || CHAKRA.iter().any(is_first)
 }
 
 /// Reads the keys of a trace; files are looked for in `folder`.
@@ -43,7 +47,7 @@ pub(super) fn read(r: &mut Reader<'_>, folder: &Path) -> Result<TraceFiles> {
     let text = read_text(r, gathered)?;
     let mut files = TraceFiles { path, process_groups, chakra, text, digest: String::new() };
     if !r.is_rehearsal() {
-        files.digest = files.hash().map_err(|(key, what)| r.wrong(key, what))?;
+        files.digest = files.hash().map_err(|Fault { key, what }| r.wrong(&key, what))?;
     }
     Ok(files)
 }
@@ -103,9 +107,6 @@ fn read_degrees(r: &mut Reader<'_>) -> Result<Option<Degrees>> {
     Ok(given.then(|| Degrees { tensor: one(tensor), expert: one(expert), pipeline: one(pipeline) }))
 }
 
-/// What is wrong, and with which key.
-type Fault = (&'static str, String);
-
 impl TraceFiles {
     /// What tables call it.
     pub(crate) fn name(&self) -> String {
@@ -127,12 +128,8 @@ impl TraceFiles {
     ///
     /// # Errors
     /// If a file cannot be read or understood.
-    pub(crate) fn load(&self) -> Result<Trace> {
-        self.read().map_err(|(key, what)| wrong(&format!("workload.{key}"), &what))
-    }
-
-    fn read(&self) -> std::result::Result<Trace, Fault> {
-        let fault = |error: weft_workload::WorkloadError| ("trace", error.0);
+    pub(crate) fn load(&self) -> std::result::Result<Trace, Fault> {
+        let fault = |error: weft_workload::WorkloadError| Fault::at("trace", error.0);
         if let Some(text) = self.text()? {
             let name = self.name();
             return match trace::is_comm_log(&text) {
@@ -142,10 +139,13 @@ impl TraceFiles {
         }
         let mut reader = ChakraReader::new(self.chakra);
         if let Some(path) = &self.process_groups {
-            let text = String::from_utf8(bytes_of("process_groups", path)?)
-                .map_err(|_| ("process_groups", format!("{} is not text", path.display())))?;
+            let wrong = |what: String| Fault::at("process_groups", what);
+            let text = String::from_utf8(bytes_of("process_groups", path)?).map_err(|_| {
+                let shown = path.display();
+                wrong(format!("{shown} is not text; give the JSON file of process groups"))
+            })?;
             let read = reader.read_groups(&path.display().to_string(), &text);
-            read.map_err(|error| ("process_groups", error.0))?;
+            read.map_err(|error| wrong(error.0))?;
         }
         for (rank, path) in self.ranks()? {
             let bytes = bytes_of("trace", &path)?;
@@ -156,52 +156,61 @@ impl TraceFiles {
 
     /// The text, unless it is a trace of Chakra's.
     fn text(&self) -> std::result::Result<Option<String>, Fault> {
-        let is_chakra = self.path.extension().is_some_and(|extension| extension == "et");
-        if is_chakra || !self.path.is_file() {
+        let name = self.name();
+        if CHAKRA.iter().any(|end| name.ends_with(end)) || !self.path.is_file() {
             return Ok(None);
         }
+        let shown = self.path.display();
         match String::from_utf8(bytes_of("trace", &self.path)?) {
             Ok(text) if trace::is_comm_log(&text) || trace::is_text_workload(&text) => {
                 Ok(Some(text))
             }
+            Ok(text) if text.trim().is_empty() => {
+                Err(Fault::at("trace", format!("{shown} is empty; copy or write it again")))
+            }
             _ => {
-                let shown = self.path.display();
                 let what = format!(
-                    "{shown} is no trace that is known; give a Chakra trace (.et), \
-                                    a text workload or a list of communications (.csv)"
+                    "{shown} is no trace that is known; give a Chakra trace (.et, .et.gz), a text \
+                     workload or a list of communications (.csv)"
                 );
-                Err(("trace", what))
+                Err(Fault::at("trace", what))
             }
         }
     }
 
-    /// The files of a Chakra trace, one for each rank: `PREFIX.RANK.et`.
+    /// The files of a Chakra trace, one for each rank: `PREFIX.RANK.et`, or `.et.gz`.
     fn ranks(&self) -> std::result::Result<Vec<(u32, PathBuf)>, Fault> {
-        let shown = self.path.display();
-        let missing = || {
-            let what =
-                format!("there is neither a file {shown} nor {shown}.0.et; correct the path");
-            ("trace", what)
-        };
         let name = self.name();
         let prefix = match trace::rank_of_file(&name) {
-            Some(rank) => name.strip_suffix(&format!(".{rank}.et")).unwrap_or(&name).to_owned(),
+            Some((prefix, _)) => prefix,
             None if self.path.is_file() => return Ok(vec![(0, self.path.clone())]),
-            None => name,
+            None => &*name,
         };
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new("."));
-        let entries = fs::read_dir(folder).map_err(|_| missing())?;
-        let mut ranks: Vec<(u32, PathBuf)> = entries
-            .flatten()
-            .filter_map(|entry| {
-                let name = entry.file_name().to_string_lossy().into_owned();
-                let rank = trace::rank_of_file(&name)?;
-                (name == format!("{prefix}.{rank}.et")).then(|| (rank, entry.path()))
-            })
+        let mut ranks: Vec<(u32, PathBuf)> = traces_in(folder.unwrap_or(Path::new(".")))
+            .into_iter()
+            .filter(|(own, ..)| own == prefix)
+            .map(|(_, rank, path)| (rank, path))
             .collect();
+        // Of a file that is there unpacked and packed, the first.
         ranks.sort_unstable();
-        if ranks.is_empty() { Err(missing()) } else { Ok(ranks) }
+        ranks.dedup_by_key(|(rank, _)| *rank);
+        if ranks.is_empty() { Err(self.missing()) } else { Ok(ranks) }
+    }
+
+    /// There is nothing of that name.
+    fn missing(&self) -> Fault {
+        let shown = self.path.display();
+        if !self.path.is_dir() {
+            let what = format!("there is neither a file {shown} nor {shown}.0.et");
+            return Fault::at("trace", format!("{what}; correct the path"));
+        }
+        let first = traces_in(&self.path).into_iter().map(|(.., path)| path).min();
+        let mend = match first {
+            Some(path) => format!("name a trace in it, for example {}", path.display()),
+            None => "name a trace: a file, or what stands before .0.et".to_owned(),
+        };
+        Fault::at("trace", format!("{shown} is a directory; {mend}"))
     }
 
     fn hash(&self) -> std::result::Result<String, Fault> {
@@ -220,8 +229,20 @@ impl TraceFiles {
     }
 }
 
+/// The files of Chakra traces in a folder: prefix, rank, path.
+fn traces_in(folder: &Path) -> Vec<(String, u32, PathBuf)> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let traces = entries.filter_map(|entry| {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let (prefix, rank) = trace::rank_of_file(&name)?;
+        Some((prefix.to_owned(), rank, entry.path()))
+    });
+    traces.collect()
+}
+
 fn bytes_of(key: &'static str, path: &Path) -> std::result::Result<Vec<u8>, Fault> {
     fs::read(path).map_err(|error| {
-        (key, format!("cannot read {}: {error}; correct the path", path.display()))
+        Fault::at(key, format!("cannot read {}: {error}; correct the path", path.display()))
     })
 }

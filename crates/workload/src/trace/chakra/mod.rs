@@ -63,9 +63,14 @@ pub struct ChakraReader {
     remarks: BTreeMap<String, u64>,
 }
 
-/// The rank that a file called `<anything>.<rank>.et` is about.
-pub fn rank_of_file(name: &str) -> Option<u32> {
-    name.strip_suffix(".et")?.rsplit_once('.')?.1.parse().ok()
+/// What a file called `<anything>.<rank>.et`, or `.et.gz`, begins with, and the rank that it is
+/// about.
+pub fn rank_of_file(name: &str) -> Option<(&str, u32)> {
+    let unpacked = name.strip_suffix(".gz").unwrap_or(name);
+    let (prefix, number) = unpacked.strip_suffix(".et")?.rsplit_once('.')?;
+    // Another spelling of a number is another file.
+    let rank: u32 = number.parse().ok().filter(|rank: &u32| rank.to_string() == number)?;
+    Some((prefix, rank))
 }
 
 impl ChakraReader {
@@ -127,7 +132,7 @@ impl ChakraReader {
         let mut programmes: Vec<Programme> = self.programmes.into_values().collect();
         align(&mut programmes);
         let remarks = self.remarks.into_iter().map(|(what, count)| Remark { what, count });
-        Ok(Trace {
+        let mut trace = Trace {
             name: programmes[0].source.clone(),
             ranks: Some(programmes.len() as u32),
             programmes,
@@ -135,7 +140,9 @@ impl ChakraReader {
             groups: self.groups,
             degrees: Degrees::NONE,
             remarks: remarks.collect(),
-        })
+        };
+        trace.remarks.extend(lonely(&trace));
+        Ok(trace)
     }
 
     fn remark(&mut self, what: &str) {
@@ -154,6 +161,23 @@ impl ChakraReader {
         }
         id
     }
+}
+
+/// Whether no collective has two ranks, though some have something to move: a sign that only some
+/// of the files are there.
+fn lonely(trace: &Trace) -> Option<Remark> {
+    let mut count = 0;
+    for (rank, programme) in (0..).zip(&trace.programmes) {
+        for node in programme.nodes() {
+            let Work::Collective(one) = &node.work else { continue };
+            if trace.members(one.group, rank).is_none_or(|members| members.len() > 1) {
+                return None;
+            }
+            count += u64::from(!one.size.is_zero());
+        }
+    }
+    let what = "every collective has one rank and moves nothing; are files of other ranks missing?";
+    (count > 0).then(|| Remark { what: what.into(), count })
 }
 
 /// Counts start times from the earliest of all ranks.

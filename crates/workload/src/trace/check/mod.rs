@@ -4,7 +4,8 @@
 //! take part in or that differ between them, sends without receives and receives without
 //! sends, and circles of nodes that wait for each other, within a rank or across ranks. A send
 //! waits for nobody; a receive for its send; a collective with bytes, or a barrier, for all its
-//! ranks. What is not understood counts as done; the [`Summary`](super::Summary) has it.
+//! ranks. What is not understood is found once for each kind, and counts as done for whoever waits
+//! for it. A trace without nodes has nothing to run.
 //!
 //! Invariant: a trace without findings runs to its end, whatever anything takes.
 
@@ -12,10 +13,11 @@ mod looks;
 mod meetings;
 mod stuck;
 
-use super::Trace;
+use super::{Trace, Work};
 use crate::WorkloadError;
 use looks::Looks;
 use meetings::Meetings;
+use std::collections::BTreeMap;
 
 /// What was found, each in one line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,6 +68,15 @@ impl Findings {
 /// they cannot differ, and one speaks for all, in what is counted, too.
 pub fn check(trace: &Trace) -> Findings {
     let mut findings = Findings::default();
+    unsupported(trace, &mut findings);
+    if trace.programmes.iter().all(|programme| programme.nodes().is_empty()) {
+        findings.add(|| {
+            format!(
+                "{}: no rank has a node, so that nothing runs; copy or write it again",
+                trace.name
+            )
+        });
+    }
     for programme in &trace.programmes {
         for (node, id) in programme.missing() {
             findings.add(|| {
@@ -82,4 +93,26 @@ pub fn check(trace: &Trace) -> Findings {
     let meetings = Meetings::collect(trace, &looks, &mut findings);
     stuck::look(trace, &looks, &meetings, &mut findings);
     findings
+}
+
+/// What is not understood: the first node of each kind, and how many others there are.
+fn unsupported(trace: &Trace, findings: &mut Findings) {
+    let mut kinds: BTreeMap<&str, (String, u64)> = BTreeMap::new();
+    for programme in &trace.programmes {
+        for (index, node) in (0..).zip(programme.nodes()) {
+            if let Work::Unsupported(what) = &node.work {
+                let first = || format!("{}: {}", programme.source, programme.label(index));
+                kinds.entry(what).or_insert_with(|| (first(), 0)).1 += 1;
+            }
+        }
+    }
+    for (what, (first, count)) in kinds {
+        findings.add(|| match count {
+            1 => format!("{first}: {what} is not supported; remove it"),
+            _ => {
+                let others = count - 1;
+                format!("{first}: {what} is not supported, nor in {others} other nodes; remove it")
+            }
+        });
+    }
 }

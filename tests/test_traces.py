@@ -1,0 +1,112 @@
+"""Traces as a user meets them: what is said of them, and what runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conftest import Weft, rows
+
+FABRIC = "leaf-spine:leaves=2,spines=2,hosts=4,link=100Gbps,delay=500ns"
+
+TRACE = """HYBRID_DATA_MODEL
+2
+first -1 3 ALLREDUCE 80000 0 NONE 0 0 NONE 0 5
+second -1 3 ALLGATHER 80000 0 NONE 0 0 NONE 0 5
+"""
+
+
+def test_a_trace_is_described_and_run(weft: Weft, tmp_path: Path) -> None:
+    """A text workload: what is in it, and how long it takes."""
+    path = tmp_path / "job.txt"
+    path.write_text(TRACE)
+    done = weft("trace", "info", path, "--ranks", 8)
+    assert done.returncode == 0, done.stderr
+    assert "It can run." in done.stdout
+    assert "all-reduce" in done.stdout
+    found = json.loads(weft("trace", "info", path, "--json").stdout)
+    assert found["ranks"] is False
+    assert {row["operation"] for row in found["collectives"]} == {"all-reduce", "all-gather"}
+    words = ("compare", "--fabric", FABRIC, "--schemes", "ecmp", "--workload")
+    (row,) = rows(weft, *words, f"{path}:algorithm=direct")
+    assert (row["workload"], row["algorithm"], row["collectives"]) == ("job.txt", "direct", 2)
+    assert row["compute_s"] == pytest.approx(6e-6)
+
+
+def test_a_trace_that_is_cut_off_is_diagnosed(weft: Weft, tmp_path: Path) -> None:
+    """One line with the place, exit status 2; whole layers that are missing are a remark."""
+    path = tmp_path / "cut.txt"
+    path.write_text(TRACE.rsplit("\n", 2)[0] + "\n")
+    done = weft("trace", "info", path)
+    assert done.returncode == 0
+    assert "layers missing: 2 are declared, 1 are there" in done.stdout
+    fabric = ("--fabric", FABRIC, "--schemes", "ecmp")
+    done = weft("compare", *fabric, "--workload", path)
+    assert "warning: cut.txt: layers missing: 2 are declared, 1 are there" in done.stderr
+    path.write_text(TRACE[:-20])
+    done = weft("trace", "info", path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: cut.txt")
+    assert done.stderr.count("\n") == 1
+    done = weft("trace", "info", tmp_path / "nothing")
+    assert done.returncode == 2
+    assert "there is neither a file" in done.stderr
+
+
+def test_a_trace_that_a_run_refuses_cannot_run(weft: Weft, tmp_path: Path) -> None:
+    """What is not supported is a reason, and the exit status says so."""
+    path = tmp_path / "odd.txt"
+    path.write_text("DATA\n1\na -1 1 NONE 0 1 NONE 0 1 ALLREDUCEALLTOALL 8 1\n")
+    what = 'communication "ALLREDUCEALLTOALL" is not supported; remove it'
+    done = weft("trace", "info", path, "--ranks", 8)
+    assert done.returncode == 1
+    assert "It cannot run, for 1 reason:" in done.stdout
+    assert what in done.stdout
+    done = weft("compare", "--fabric", FABRIC, "--schemes", "ecmp", "--workload", path)
+    assert done.returncode == 2
+    assert what in done.stderr
+
+
+def test_a_list_of_communications_is_a_trace(weft: Weft, tmp_path: Path) -> None:
+    """Though its name ends as that of a list of flows does."""
+    path = tmp_path / "list.csv"
+    head = "comm_type,comm_group,comm_group_size,msg_size,stage,dst,src,additional,_elapsed_time"
+    path.write_text(f"{head}\nCommType.all_reduce,CommGroup.all,8,1000000,one,None,None,,None\n")
+    words = ("compare", "--fabric", FABRIC, "--schemes", "ecmp", "--workload")
+    (row,) = rows(weft, *words, path)
+    assert (row["workload"], row["collectives"]) == ("list.csv", 1)
+
+
+def test_a_bare_trace_runs(weft: Weft, tmp_path: Path) -> None:
+    """On a fabric with a host for each rank, or on the one that is given."""
+    path = tmp_path / "list.csv"
+    head = "comm_type,comm_group,comm_group_size,msg_size,stage,dst,src,additional,_elapsed_time"
+    path.write_text(f"{head}\nCommType.all_reduce,CommGroup.all,4,1000000,one,None,None,,None\n")
+    done = weft("run", path, "--schemes", "ecmp", "--json")
+    assert done.returncode == 0, done.stderr
+    assert "no --fabric given, so on a leaf-spine" in done.stderr
+    (row,) = json.loads(done.stdout)
+    assert (row["ranks"], row["collectives"]) == (4, 1)
+    path = tmp_path / "job.txt"
+    path.write_text(TRACE)
+    done = weft("run", path, "--schemes", "ecmp")
+    assert done.returncode == 2
+    assert "job.txt: tells no number of ranks; give --fabric" in done.stderr
+    (row,) = rows(weft, "run", path, "--schemes", "ecmp", "--fabric", FABRIC)
+    assert (row["ranks"], row["collectives"]) == (8, 2)
+    assert "a trace (.et, .txt, .csv)" in " ".join(weft("compare", "--help").stdout.split())
+
+
+def test_a_trace_of_more_ranks_than_there_are_gpus(weft: Weft, tmp_path: Path) -> None:
+    """One line, whatever tells how many there are."""
+    words = ("compare", "--fabric", FABRIC, "--schemes", "ecmp", "--workload")
+    head = "comm_type,comm_group,comm_group_size,msg_size,stage,dst,src,additional,_elapsed_time"
+    line = "CommType.all_reduce,CommGroup.all,16,1000,one,None,None,,None"
+    path = tmp_path / "list.csv"
+    path.write_text(f"[rank0 ~ rank15]\n{head}\n{line}\n")
+    done = weft(*words, path)
+    assert done.returncode == 2, done.stderr
+    assert "has 16 ranks, more than the 8 GPUs" in done.stderr
+    assert done.stderr.count("\n") == 1
