@@ -8,6 +8,7 @@
 //! Invariant: a scheme's name, defaults and properties stand in its [`SchemeInfo`] and nowhere
 //! else.
 
+pub mod drill;
 mod ecmp;
 pub mod ecmp_adaptive;
 pub mod ethereal;
@@ -166,6 +167,7 @@ schemes! {
     switch_spray_adaptive::SwitchSprayAdaptive,
     ecmp_adaptive::EcmpAdaptive,
     flowlet_adaptive::FlowletAdaptive,
+    drill::Drill,
     host_flowlets::HostFlowlets,
     repath::Plb,
     repath::FlowBender,

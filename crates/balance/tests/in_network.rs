@@ -1,0 +1,112 @@
+//! The schemes in switches that papers 003 and 004 compare with, step by step.
+
+mod common;
+#[path = "common/switch.rs"]
+mod harness;
+
+use harness::{Queues, counts, empty, is_even, named, packet, queues, switch, take};
+use weft_balance::forward::{Passing, Switching};
+use weft_balance::scheme::SchemeConfig;
+use weft_units::{HostId, Time};
+
+mod drill {
+    use super::*;
+
+    /// So many hops, all with a queue of `other` bytes but for the first.
+    fn one_differs(first: u64, other: u64) -> Queues {
+        let mut list = vec![other; 8];
+        list[0] = first;
+        queues(&list)
+    }
+    fn drill(samples: &str, memory: &str) -> Switching {
+        named("drill", &[("samples", samples), ("memory", memory)])
+    }
+
+    #[test]
+    fn samples_are_different_hops() {
+        // The best of eight is among two of them in a quarter of all cases; among two that may be
+        // the same, in fifteen of 64.
+        let taken = take(&mut drill("2", "0"), 100_000, &one_differs(0, 9));
+        let counts = counts(&taken, 8);
+        assert!(counts[0].abs_diff(25_000) < 4 * 137, "{counts:?}");
+        assert!(is_even(&counts[1..]), "{counts:?}");
+        // The worst is never chosen, nor any but the best of all.
+        assert!(!take(&mut drill("2", "0"), 10_000, &one_differs(9, 0)).contains(&0));
+        assert!(
+            take(&mut drill("8", "0"), 1_000, &queues(&[3, 2, 1, 2, 3])).iter().all(|h| *h == 2)
+        );
+        assert!(take(&mut drill("64", "3"), 1_000, &queues(&[3, 2])).iter().all(|h| *h == 1));
+    }
+
+    #[test]
+    fn of_equal_ones_the_remembered_is_taken() {
+        assert!(is_even(&counts(&take(&mut drill("2", "0"), 80_000, &empty(8)), 8)));
+        let first = |seed| {
+            let scheme = SchemeConfig::read("drill", &[]).unwrap();
+            let taken = take(&mut switch(&scheme, 3, seed), 50, &empty(8));
+            assert!(taken.iter().all(|hop| *hop == taken[0]), "{taken:?}");
+            taken[0]
+        };
+        assert!(is_even(&counts(&(0..4_000).map(first).collect::<Vec<_>>(), 8)));
+    }
+
+    #[test]
+    fn the_winner_is_remembered() {
+        let mut switching = drill("1", "1");
+        let taken = take(&mut switching, 200, &one_differs(0, 9));
+        // Found by chance once, and never left.
+        let found = taken.iter().position(|hop| *hop == 0).expect("one of eight in 200");
+        assert!(taken[found..].iter().all(|hop| *hop == 0), "{taken:?}");
+        // Now it is the longest: another one, and that is kept.
+        let mut next = 0;
+        while next == 0 {
+            next = take(&mut switching, 1, &one_differs(20, 9))[0];
+        }
+        assert_eq!(take(&mut switching, 50, &one_differs(20, 9)), [next; 50]);
+    }
+
+    #[test]
+    fn several_are_remembered() {
+        let mut switching = drill("1", "2");
+        let taken = take(&mut switching, 500, &queues(&[5, 9, 9, 4, 9, 9, 9, 9]));
+        assert_eq!(taken[499], 3);
+        // The second best is known, too, and whatever is drawn beside it is worse.
+        assert_eq!(take(&mut switching, 1, &queues(&[5, 9, 9, 8, 9, 9, 9, 9])), [0]);
+    }
+
+    /// The hop of the first packet to another host, another set of hops, or fewer of them, after
+    /// one has been remembered; in many switches.
+    fn others(options: &[(&str, &str)], then: fn() -> (HostId, Queues)) -> Vec<(u32, u32)> {
+        let scheme = SchemeConfig::read("drill", options).unwrap();
+        let of = |seed| {
+            let mut switching = switch(&scheme, 3, seed);
+            let first = take(&mut switching, 3, &empty(8))[2];
+            let (dst, hops) = then();
+            (first, switching.choose(&Passing { dst, ..packet(Time::ZERO, 0) }, &hops))
+        };
+        (0..4_000).map(of).collect()
+    }
+    fn is_new(list: &[(u32, u32)]) -> bool {
+        let cells: Vec<u32> = list.iter().map(|(first, other)| first * 8 + other).collect();
+        is_even(&counts(&cells, 64))
+    }
+    fn is_kept(list: &[(u32, u32)]) -> bool {
+        list.iter().all(|(first, other)| first == other)
+    }
+
+    #[test]
+    fn memory_belongs_to_hops_or_destinations() {
+        let per_host = [("memory_per", "destination")];
+        let other_host = || (HostId(6), empty(8));
+        let other_hops = || (HostId(5), Queues { group: 1, ..empty(8) });
+        assert!(is_kept(&others(&[], other_host)) && is_new(&others(&[], other_hops)));
+        assert!(is_new(&others(&per_host, other_host)) && is_kept(&others(&per_host, other_hops)));
+    }
+
+    #[test]
+    fn fewer_hops_are_others() {
+        let list = others(&[], || (HostId(5), empty(7)));
+        let hops: Vec<u32> = list.iter().map(|(_, hop)| *hop).collect();
+        assert!(is_even(&counts(&hops, 7)));
+    }
+}
