@@ -110,3 +110,50 @@ mod drill {
         assert!(is_even(&counts(&hops, 7)));
     }
 }
+
+mod letflow {
+    use super::*;
+
+    /// The hops of packets of a flow that come so much after each other.
+    fn every(after: Time, packets: u64, queued: &[u64]) -> Vec<u32> {
+        let mut switching = named("letflow", &[("gap", "50us")]);
+        let hop = |n| switching.choose(&packet(after * n, 1), &queues(queued));
+        (0..packets).map(hop).collect()
+    }
+
+    #[test]
+    fn within_the_gap_a_flow_stays_and_after_it_any_hop_will_do() {
+        for queued in [[0; 8], [0, 9, 9, 9, 9, 9, 9, 9]] {
+            let close = every(Time::us(50), 1_000, &queued);
+            assert!(close.iter().all(|hop| *hop == close[0]), "a gap is longer than 50 us");
+            // The same again, too, and whatever the queues are.
+            let far = every(Time::us(50) + Time::ps(1), 64_001, &queued);
+            assert!(is_even(&counts(&far, 8)));
+            let pairs = far.windows(2).map(|pair| pair[0] * 8 + pair[1]).collect::<Vec<_>>();
+            assert!(is_even(&counts(&pairs, 64)));
+        }
+    }
+
+    #[test]
+    fn flows_have_gaps_of_their_own() {
+        let mut switching = named("letflow", &[]);
+        let mut first = vec![];
+        // A packet of each of 1000 flows every 100 us, the flows a nanosecond apart.
+        for turn in 0..3 {
+            for flow in 0..1_000 {
+                let now = Time::us(100) * turn + Time::ns(flow);
+                let hop = switching.choose(&packet(now, flow), &empty(4));
+                match turn {
+                    0 => first.push(hop),
+                    _ => assert_eq!(hop, first[flow as usize], "flow {flow} in turn {turn}"),
+                }
+            }
+        }
+        assert!(is_even(&counts(&first, 4)));
+        // Of fewer hops they are placed anew.
+        let now = Time::us(201);
+        let moved = (0..1_000).map(|flow| switching.choose(&packet(now, flow), &empty(3)));
+        let moved: Vec<u32> = moved.collect();
+        assert!(is_even(&counts(&moved, 3)));
+    }
+}

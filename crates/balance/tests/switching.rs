@@ -4,9 +4,7 @@ mod common;
 #[path = "common/switch.rs"]
 mod harness;
 
-use harness::{
-    BUFFER, Queues, counts, empty, is_even, named, packet, queues, sorted, switch, take,
-};
+use harness::{Queues, counts, empty, is_even, named, packet, queues, sorted, switch, take};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use weft_balance::forward::flows::{FlowTable, IDLE};

@@ -1,4 +1,4 @@
-//! DRILL(d, m) (Ghorbani et al., SIGCOMM 2017, section 3.2): every packet looks at `d` hops by
+//! DRILL(d, m) (Ghorbani et al., SIGCOMM 2017): every packet looks at `d` hops by
 //! chance and at the `m` best that the switch remembers, and takes the shortest queue.
 //!
 //! A forwarding engine of the paper remembers for each set of hops ([`Memory::Hops`]); here a

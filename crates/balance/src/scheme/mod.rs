@@ -15,6 +15,7 @@ pub mod ethereal;
 pub mod flowlet_adaptive;
 pub mod host_flowlets;
 pub mod hpn;
+pub mod letflow;
 pub mod mp_rdma;
 pub mod repath;
 pub mod reps;
@@ -168,6 +169,7 @@ schemes! {
     ecmp_adaptive::EcmpAdaptive,
     flowlet_adaptive::FlowletAdaptive,
     drill::Drill,
+    letflow::LetFlow,
     host_flowlets::HostFlowlets,
     repath::Plb,
     repath::FlowBender,
