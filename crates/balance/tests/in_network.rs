@@ -4,8 +4,10 @@ mod common;
 #[path = "common/switch.rs"]
 mod harness;
 
-use harness::{Queues, counts, empty, is_even, named, packet, queues, switch, take};
-use weft_balance::forward::{Passing, Switching};
+use harness::{
+    LINK, Queues, counts, empty, is_even, named, packet, queues, switch, switch_of, take,
+};
+use weft_balance::forward::{Hops, Passing, Switching};
 use weft_balance::scheme::SchemeConfig;
 use weft_units::{HostId, Time};
 
@@ -155,5 +157,112 @@ mod letflow {
         let moved = (0..1_000).map(|flow| switching.choose(&packet(now, flow), &empty(3)));
         let moved: Vec<u32> = moved.collect();
         assert!(is_even(&counts(&moved, 3)));
+    }
+}
+
+mod path_pinning {
+    use super::*;
+    use weft_fabric::{Bundle, Clos, Fabric, Node, PortGroup, Tiers};
+    use weft_units::{PortId, SwitchId};
+
+    fn scheme(failover: &str) -> SchemeConfig {
+        SchemeConfig::read("path-pinning", &[("failover", failover)]).unwrap()
+    }
+    fn to(dst: u32, hashed: u32) -> Passing {
+        Passing { dst: HostId(dst), hashed, ..packet(Time::ZERO, 0) }
+    }
+
+    /// Hops of which some have failed: the places of those that are left.
+    struct Left(Vec<u32>, u32);
+
+    impl Hops for Left {
+        fn count(&self) -> u32 {
+            self.0.len() as u32
+        }
+        fn queued(&self, _: u32) -> u64 {
+            0
+        }
+        fn group(&self) -> u32 {
+            self.0[0]
+        }
+        fn places(&self) -> u32 {
+            self.1
+        }
+        fn place(&self, hop: u32) -> u32 {
+            self.0[hop as usize]
+        }
+    }
+
+    #[test]
+    fn the_place_in_the_rack_says_which_uplink() {
+        let fabric = Fabric::build(&Clos::leaf_spine(3, 4, 6, LINK)).unwrap();
+        for failover in ["modulo", "hash"] {
+            let mut leaf = switch_of(&fabric, &scheme(failover), 0, 1);
+            let hops: Vec<u32> = (6..18).map(|dst| leaf.choose(&to(dst, 3), &empty(4))).collect();
+            assert_eq!(hops, [0, 1, 2, 3, 0, 1, 0, 1, 2, 3, 0, 1]);
+        }
+    }
+
+    #[test]
+    fn failed_hops_are_replaced_as_told() {
+        let fabric = Fabric::build(&Clos::leaf_spine(3, 4, 6, LINK)).unwrap();
+        // The second of four uplinks is gone.
+        let left = Left(vec![0, 2, 3], 4);
+        let places = |failover: &str| {
+            let mut leaf = switch_of(&fabric, &scheme(failover), 0, 1);
+            let hop = |dst| left.place(leaf.choose(&to(dst, 2), &left));
+            (6..12).map(hop).collect::<Vec<_>>()
+        };
+        assert_eq!(places("modulo"), [0, 2, 3, 0, 2, 3]);
+        // Those of place 1 go where the hash says: by the third that is left.
+        assert_eq!(places("hash"), [0, 3, 2, 3, 0, 3]);
+    }
+
+    /// The links of an all-to-all between racks, and how many pairs each carries.
+    fn loads(fabric: &Fabric) -> Vec<u32> {
+        let scheme = scheme("modulo");
+        let mut switches: Vec<Switching> =
+            (0..fabric.switches()).map(|id| switch_of(fabric, &scheme, id, 1)).collect();
+        let mut loads = vec![0; fabric.ports().len()];
+        let hosts = 0..fabric.hosts();
+        for (src, dst) in hosts.clone().flat_map(|src| hosts.clone().map(move |dst| (src, dst))) {
+            if fabric.leaf_of(HostId(src)) == fabric.leaf_of(HostId(dst)) {
+                continue;
+            }
+            let mut port = fabric.nic(HostId(src));
+            while let Node::Switch(SwitchId(id)) = fabric.ports()[port].peer {
+                let PortGroup { first, count } = fabric.next_hops(SwitchId(id), HostId(dst));
+                let hop = switches[id as usize].choose(&to(dst, 0), &empty(count as usize));
+                port = PortId(first.0 + hop);
+                loads[port.0 as usize] += 1;
+            }
+        }
+        loads
+    }
+
+    /// Every link of a tier carries as many pairs as any other, if racks divide by uplinks.
+    #[test]
+    fn all_to_all_is_in_balance() {
+        let bundles = Bundle { link: LINK, members: 2 };
+        let two = Clos { leaf_bundle: bundles, ..Clos::leaf_spine(3, 2, 8, LINK) };
+        let tiers = Tiers::Three { pods: 3, leaves_per_pod: 4, aggs_per_pod: 2, cores: 4 };
+        let three = Clos { leaf_bundle: bundles, ..Clos::uniform(tiers, 4, LINK) };
+        let wide = Clos { agg_bundle: bundles, ..Clos::uniform(tiers, 4, LINK) };
+        for clos in [two, three, wide, Clos::fat_tree(4, LINK), Clos::fat_tree(6, LINK)] {
+            let fabric = Fabric::build(&clos).unwrap();
+            let loads = loads(&fabric);
+            let tier = |node| match node {
+                Node::Host(_) => 9,
+                Node::Switch(id) => fabric.tier(id),
+            };
+            for (from, to) in [(0, 1), (1, 0), (1, 2), (2, 1)] {
+                let of_tier = fabric
+                    .ports()
+                    .enumerate()
+                    .filter(|(_, port)| (tier(port.owner), tier(port.peer)) == (from, to));
+                let loads: Vec<u32> = of_tier.map(|(id, _)| loads[id.0 as usize]).collect();
+                assert!(loads.iter().all(|load| *load == loads[0] && *load > 0), "{loads:?}");
+            }
+        }
     }
 }

@@ -85,7 +85,8 @@ impl Routing {
     pub(crate) fn new(config: &RunConfig, territory: &Territory) -> Routing {
         let (Buffer::PerPort { bytes } | Buffer::Shared { bytes, .. }) = config.switch.buffer;
         let states = territory.switches.iter().map(|switch| {
-            let context = SwitchContext { switch: *switch, seed: config.seed, buffer: bytes };
+            let RunConfig { seed, fabric, .. } = *config;
+            let context = SwitchContext { switch: *switch, fabric, seed, buffer: bytes };
             Switching::new(&config.balance, &context)
         });
         let switching: IdVec<OwnSwitch, Switching> =
@@ -131,6 +132,12 @@ impl<P: Ports> Hops for NextHops<'_, P> {
     }
     fn group(&self) -> u32 {
         self.port(0).0
+    }
+    fn places(&self) -> u32 {
+        self.group.count
+    }
+    fn place(&self, hop: u32) -> u32 {
+        self.port(hop).0 - self.group.first.0
     }
 }
 

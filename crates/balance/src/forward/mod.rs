@@ -15,6 +15,7 @@ pub mod loads;
 pub use crate::scheme::Switching;
 
 use crate::scheme::BalanceConfig;
+use weft_fabric::Fabric;
 use weft_units::{HostId, SwitchId, Time};
 
 /// A packet at a switch that has several equal next hops.
@@ -42,6 +43,10 @@ pub trait Hops {
     /// A number for this set of hops, unique within the switch: another one, or another
     /// [`Hops::count`], once a hop has failed.
     fn group(&self) -> u32;
+    /// How many there are while none has failed.
+    fn places(&self) -> u32;
+    /// Which of these `hop` is: zero to [`Hops::places`], ascending.
+    fn place(&self, hop: u32) -> u32;
 }
 
 /// The part of a scheme in one switch.
@@ -56,9 +61,11 @@ pub trait Forward {
 
 /// What a switch's state is made from, beside its scheme.
 #[derive(Clone, Copy, Debug)]
-pub struct SwitchContext {
+pub struct SwitchContext<'a> {
     /// Which: the entity of its random draws.
     pub switch: SwitchId,
+    /// What it is a part of.
+    pub fabric: &'a Fabric,
     /// All randomness follows from it.
     pub seed: u64,
     /// Bytes that the queue of one port may hold.

@@ -17,6 +17,7 @@ pub mod host_flowlets;
 pub mod hpn;
 pub mod letflow;
 pub mod mp_rdma;
+pub mod path_pinning;
 pub mod repath;
 pub mod reps;
 pub mod reps_freezing;
@@ -170,6 +171,7 @@ schemes! {
     flowlet_adaptive::FlowletAdaptive,
     drill::Drill,
     letflow::LetFlow,
+    path_pinning::PathPinning,
     host_flowlets::HostFlowlets,
     repath::Plb,
     repath::FlowBender,

@@ -4,9 +4,11 @@
 #![allow(dead_code)]
 
 use crate::common::chi_square;
+use std::sync::LazyLock;
 use weft_balance::forward::{Hops, Passing, SwitchContext, Switching};
 use weft_balance::scheme::{BalanceConfig, SchemeConfig};
-use weft_units::{HostId, SwitchId, Time};
+use weft_fabric::{Clos, Fabric, Link};
+use weft_units::{HostId, Rate, SwitchId, Time};
 
 /// Bytes that a queue holds.
 pub(crate) const BUFFER: u64 = 1_000;
@@ -27,6 +29,12 @@ impl Hops for Queues {
     fn group(&self) -> u32 {
         self.group
     }
+    fn places(&self) -> u32 {
+        self.count()
+    }
+    fn place(&self, hop: u32) -> u32 {
+        hop
+    }
 }
 
 pub(crate) fn queues(queued: &[u64]) -> Queues {
@@ -35,10 +43,25 @@ pub(crate) fn queues(queued: &[u64]) -> Queues {
 pub(crate) fn empty(count: usize) -> Queues {
     queues(&vec![0; count])
 }
+pub(crate) const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::us(1) };
+
+/// Where a switch is, unless that matters.
+static ANYWHERE: LazyLock<Fabric> =
+    LazyLock::new(|| Fabric::build(&Clos::leaf_spine(4_000, 1, 1, LINK)).unwrap());
+
 pub(crate) fn switch(scheme: &SchemeConfig, switch: u32, seed: u64) -> Switching {
+    switch_of(&ANYWHERE, scheme, switch, seed)
+}
+pub(crate) fn switch_of(
+    fabric: &Fabric,
+    scheme: &SchemeConfig,
+    switch: u32,
+    seed: u64,
+) -> Switching {
     let (scheme, start_jitter) = (scheme.clone(), Time::ZERO);
     let config = BalanceConfig { scheme, start_jitter, random_position: false, first_window: 1 };
-    Switching::new(&config, &SwitchContext { switch: SwitchId(switch), seed, buffer: BUFFER })
+    let context = SwitchContext { switch: SwitchId(switch), fabric, seed, buffer: BUFFER };
+    Switching::new(&config, &context)
 }
 pub(crate) fn named(scheme: &str, options: &[(&str, &str)]) -> Switching {
     switch(&SchemeConfig::read(scheme, options).unwrap(), 3, 1)

@@ -200,6 +200,7 @@ pub fn schemes() -> Vec<SchemeConfig> {
         ("flowlet-adaptive", &[("gap", "300ns"), ("coin", "true"), ("strictly", "true")]),
         ("drill", &[("samples", "1"), ("memory", "2"), ("memory_per", "destination")]),
         ("letflow", &[("gap", "500ns")]),
+        ("path-pinning", &[("failover", "hash")]),
         ("host-flowlets", &[("packets", "3"), ("bad", "0.1")]),
     ];
     let told = told.iter().map(|(name, options)| SchemeConfig::read(name, options).unwrap());
