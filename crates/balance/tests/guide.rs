@@ -67,6 +67,9 @@ impl Hops for Queues {
     fn place(&self, hop: u32) -> u32 {
         hop
     }
+    fn weights(&self) -> Option<&[u32]> {
+        None
+    }
 }
 
 /// Of 8 queues, each one byte longer than the one before, a packet that looks at two takes the
@@ -79,7 +82,8 @@ fn the_guides_switches_choose() {
     let link = Link { rate: Rate::gbps(100), delay: Time::us(1) };
     let fabric = &Fabric::build(&Clos::leaf_spine(4, 8, 2, link)).unwrap();
     let context = SwitchContext { switch: SwitchId(3), fabric, seed: 1, buffer: 1_000 };
-    let packet = Passing { now: Time::ZERO, flow: 0, dst: HostId(5), control: false, hashed: 1 };
+    let packet =
+        Passing { now: Time::ZERO, flow: 0, dst: HostId(5), control: false, hashed: 1, hash: 0 };
     let mut switching = scheme.switching(&context);
     let queues = Queues((0..8).collect());
     let mut counts = [0u32; 8];

@@ -191,6 +191,9 @@ mod path_pinning {
         fn place(&self, hop: u32) -> u32 {
             self.0[hop as usize]
         }
+        fn weights(&self) -> Option<&[u32]> {
+            None
+        }
     }
 
     #[test]
@@ -263,6 +266,75 @@ mod path_pinning {
                 let loads: Vec<u32> = of_tier.map(|(id, _)| loads[id.0 as usize]).collect();
                 assert!(loads.iter().all(|load| *load == loads[0] && *load > 0), "{loads:?}");
             }
+        }
+    }
+}
+
+mod wcmp {
+    use super::*;
+    use proptest::prelude::*;
+    use weft_balance::hash;
+
+    /// Hops of these weights; `None`: four that are alike.
+    struct Weighted(Option<Vec<u32>>);
+
+    impl Hops for Weighted {
+        fn count(&self) -> u32 {
+            self.0.as_ref().map_or(4, |weights| weights.len() as u32)
+        }
+        fn queued(&self, _: u32) -> u64 {
+            0
+        }
+        fn group(&self) -> u32 {
+            0
+        }
+        fn places(&self) -> u32 {
+            self.count()
+        }
+        fn place(&self, hop: u32) -> u32 {
+            hop
+        }
+        fn weights(&self) -> Option<&[u32]> {
+            self.0.as_deref()
+        }
+    }
+
+    fn choose(hash: u32, hops: &Weighted) -> u32 {
+        let hashed = hash::below(hash, hops.count());
+        named("wcmp", &[]).choose(&Passing { hash, hashed, ..packet(Time::ZERO, 0) }, hops)
+    }
+
+    #[test]
+    fn hops_get_their_share_of_all_hashes() {
+        let hops = Weighted(Some(vec![16_384, 65_536, 1, 47_615]));
+        let taken: Vec<u32> = (0..1 << 20).map(|n| choose(n << 12, &hops)).collect();
+        let counts = counts(&taken, 4);
+        // 2^20 hashes over weights of 2^17 - 1536 in all.
+        let expected = [16_384u64, 65_536, 1, 47_615].map(|weight| (weight << 20) / 129_536);
+        for (count, expected) in counts.iter().zip(expected) {
+            assert!(count.abs_diff(expected) <= 1, "{counts:?}");
+        }
+        assert!(taken.is_sorted(), "hops have their hashes side by side");
+    }
+
+    #[test]
+    fn without_weights_the_hash_stands() {
+        let hops = Weighted(None);
+        assert!((0..1 << 12).all(|n| choose(n << 20, &hops) == n >> 10));
+    }
+
+    /// As many hops as a table of weights may have, and the last hash.
+    #[test]
+    fn the_largest_set_of_hops() {
+        let hops = Weighted(Some(vec![1 << 16; 1 << 16]));
+        assert_eq!((choose(0, &hops), choose(u32::MAX, &hops)), (0, 65_535));
+    }
+
+    proptest! {
+        #[test]
+        fn equal_weights_are_ecmp(hash: u32, weight in 1u32..=65_536, count in 1usize..500) {
+            let hops = Weighted(Some(vec![weight; count]));
+            prop_assert_eq!(choose(hash, &hops), hash::below(hash, count as u32));
         }
     }
 }

@@ -51,7 +51,7 @@ fn turns_are_shared_by_destinations_and_acknowledgements() {
     for step in 0..100u32 {
         let (dst, control) = (HostId(step % 7), step.is_multiple_of(3));
         let (now, flow) = (Time::us(u64::from(step)), u64::from(step));
-        let mixed = Passing { dst, control, flow, now, hashed: step % 5 };
+        let mixed = Passing { dst, control, flow, now, hashed: step % 5, hash: 0 };
         // Other sets of as many hops too.
         let hops = Queues { group: step % 2, queued: vec![u64::from(step); 5] };
         let expected = one.choose(&packet(Time::ZERO, 0), &empty(5));
@@ -411,7 +411,7 @@ proptest! {
                 let hashed = hash % count;
                 if count > 1 || singles {
                     let hop =
-                        switching.choose(&Passing { now, flow, dst, control, hashed }, &hops);
+                        switching.choose(&Passing { now, flow, dst, control, hashed, hash }, &hops);
                     assert!(hop < count, "{hop} of {count}");
                     taken.push((count, hop));
                 }

@@ -32,6 +32,8 @@ pub struct Passing {
     pub control: bool,
     /// What the switch's hash says, below the number of hops.
     pub hashed: u32,
+    /// That hash ([`crate::hash::bits`]).
+    pub hash: u32,
 }
 
 /// The equal next hops of a packet, numbered from zero.
@@ -47,6 +49,10 @@ pub trait Hops {
     fn places(&self) -> u32;
     /// Which of these `hop` is: zero to [`Hops::places`], ascending.
     fn place(&self, hop: u32) -> u32;
+    /// How much of the traffic each hop should carry, by what routing knows, in proportion to
+    /// the others: none is zero, and all together are at most 2^32. `None`: all the same, and
+    /// always so unless the scheme asks ([`crate::scheme::SchemeInfo::weighted`]).
+    fn weights(&self) -> Option<&[u32]>;
 }
 
 /// The part of a scheme in one switch.

@@ -26,6 +26,7 @@ pub mod spray_bitmap;
 pub mod subflows;
 pub mod switch_spray;
 pub mod switch_spray_adaptive;
+pub mod wcmp;
 
 use crate::forward::{Forward, Hops, Passing, SwitchContext};
 use crate::plan::{HostContext, Piece, Plan, Post, Route, Trouble, Underway};
@@ -93,6 +94,8 @@ pub struct SchemeInfo {
     /// Whether it acts in switches, beyond their hash: whether [`Scheme::Switching`] is
     /// anything but [`crate::forward::Hashed`].
     pub in_switch: bool,
+    /// Whether routing is to tell switches the weights of hops ([`Hops::weights`]).
+    pub weighted: bool,
     /// The congestion control that it is made for, and gets unless the experiment names one.
     pub congestion: &'static str,
     /// The option whose value may stand at the end of the name: `subflows-8` for `subflows`
@@ -116,6 +119,7 @@ impl SchemeInfo {
         multipath: false,
         path_ids: false,
         in_switch: false,
+        weighted: false,
         congestion: "dctcp",
         numbered: None,
         start_jitter: Time::ZERO,
@@ -172,6 +176,7 @@ schemes! {
     drill::Drill,
     letflow::LetFlow,
     path_pinning::PathPinning,
+    wcmp::Wcmp,
     host_flowlets::HostFlowlets,
     repath::Plb,
     repath::FlowBender,

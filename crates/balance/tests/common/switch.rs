@@ -35,6 +35,9 @@ impl Hops for Queues {
     fn place(&self, hop: u32) -> u32 {
         hop
     }
+    fn weights(&self) -> Option<&[u32]> {
+        None
+    }
 }
 
 pub(crate) fn queues(queued: &[u64]) -> Queues {
@@ -68,7 +71,7 @@ pub(crate) fn named(scheme: &str, options: &[(&str, &str)]) -> Switching {
 }
 /// A packet of `flow`, hashed to hop 1.
 pub(crate) fn packet(now: Time, flow: u64) -> Passing {
-    Passing { now, flow, dst: HostId(5), control: false, hashed: 1 }
+    Passing { now, flow, dst: HostId(5), control: false, hashed: 1, hash: 0 }
 }
 /// `packets` packets of one flow at one time.
 pub(crate) fn take(switching: &mut Switching, packets: usize, hops: &Queues) -> Vec<u32> {
