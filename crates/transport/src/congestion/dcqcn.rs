@@ -155,6 +155,7 @@ impl Dcqcn {
     }
 
     // Out of line, as all below: what every packet passes is to stay short.
+    #[cold]
     #[inline(never)]
     fn count(&mut self, now: Time, wire_bytes: u32) {
         self.catch_up(now);
@@ -168,6 +169,7 @@ impl Dcqcn {
         self.rest();
     }
 
+    #[cold]
     #[inline(never)]
     pub(super) fn on_ack(&mut self, ack: &AckInfo) {
         self.catch_up(ack.now);
@@ -177,6 +179,7 @@ impl Dcqcn {
         self.rest();
     }
 
+    #[cold]
     pub(super) fn on_loss(&mut self, now: Time, loss: Loss) {
         if loss == Loss::Gap && self.state.terms.config.gaps {
             self.catch_up(now);
