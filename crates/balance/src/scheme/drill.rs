@@ -4,7 +4,8 @@
 //! A forwarding engine of the paper remembers for each set of hops ([`Memory::Hops`]); here a
 //! switch is one engine. The code behind ConWeave (SIGCOMM 2023), which paper 004 compares with,
 //! remembers for each destination ([`Memory::Destination`]), and hashes acknowledgements, which
-//! take part here as they do in the paper. Of equal queues the remembered one is taken.
+//! take part here as they do in the paper. Of equal queues the remembered one is taken. What the
+//! paper does about asymmetric fabrics, to hash flows to groups of like paths first, is left out.
 
 use super::{Scheme, SchemeInfo};
 use crate::forward::{Forward, Hops, Passing, SwitchContext};
