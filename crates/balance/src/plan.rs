@@ -52,6 +52,9 @@ pub enum Carrier {
         queue_pair: QueuePairId,
         /// It sends at no more than line rate over this. Never zero.
         share: u32,
+        /// How many queue pairs carry pieces of a message side by side, the parts of its rate where
+        /// a message has one. Never zero.
+        beside: u32,
     },
 }
 

@@ -25,7 +25,8 @@ use scheme::rotate::Rotate;
 use scheme::two_choices::TwoChoices;
 use scheme::{Scheme, SchemeInfo};
 use steer::{Departure, FlowContext, Steer};
-use weft_units::{HostId, Options, SwitchId, Time};
+use weft_fabric::{Clos, Fabric, Link};
+use weft_units::{HostId, Options, Rate, SwitchId, Time};
 
 const GUIDE: &str = include_str!("../../../docs/add-a-scheme.md");
 
@@ -60,6 +61,15 @@ impl Hops for Queues {
     fn group(&self) -> u32 {
         0
     }
+    fn places(&self) -> u32 {
+        self.count()
+    }
+    fn place(&self, hop: u32) -> u32 {
+        hop
+    }
+    fn weights(&self) -> Option<&[u32]> {
+        None
+    }
 }
 
 /// Of 8 queues, each one byte longer than the one before, a packet that looks at two takes the
@@ -69,9 +79,18 @@ fn the_guides_switches_choose() {
     const INFO: SchemeInfo = TwoChoices::INFO;
     let mut options = Options::new("the guide", INFO.options, &[]).unwrap();
     let scheme = TwoChoices::read(&mut options).unwrap();
-    let context = SwitchContext { switch: SwitchId(3), seed: 1, buffer: 1_000, uplinks: Some(4) };
-    let packet =
-        Passing { now: Time::ZERO, flow: 0, dst: HostId(5), control: false, entropy: 9, hashed: 1 };
+    let link = Link { rate: Rate::gbps(100), delay: Time::us(1) };
+    let fabric = &Fabric::build(&Clos::leaf_spine(4, 8, 2, link)).unwrap();
+    let context = SwitchContext { switch: SwitchId(3), fabric, seed: 1, buffer: 1_000 };
+    let packet = Passing {
+        now: Time::ZERO,
+        flow: 0,
+        dst: HostId(5),
+        control: false,
+        entropy: 9,
+        hashed: 1,
+        hash: 0,
+    };
     let mut switching = scheme.switching(&context);
     let queues = Queues((0..8).collect());
     let mut counts = [0u32; 8];

@@ -1,79 +1,17 @@
 //! Which hop each packet takes in a switch, step by step.
 
 mod common;
+#[path = "common/switch.rs"]
+mod harness;
 
-use common::chi_square;
+use harness::{Queues, counts, empty, is_even, named, packet, queues, sorted, switch, take};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use weft_balance::forward::flows::{FlowTable, IDLE};
 use weft_balance::forward::loads::{Gauge, Levels, Loads, least};
-use weft_balance::forward::{Hops, Passing, SwitchContext, Switching};
-use weft_balance::scheme::{BalanceConfig, SCHEMES, SchemeConfig};
-use weft_units::{Draw, HostId, SwitchId, Time};
-
-/// Bytes that a queue holds.
-const BUFFER: u64 = 1_000;
-
-/// Queues of so many bytes.
-struct Queues {
-    group: u32,
-    queued: Vec<u64>,
-}
-
-impl Hops for Queues {
-    fn count(&self) -> u32 {
-        self.queued.len() as u32
-    }
-    fn queued(&self, hop: u32) -> u64 {
-        self.queued[hop as usize]
-    }
-    fn group(&self) -> u32 {
-        self.group
-    }
-}
-
-fn queues(queued: &[u64]) -> Queues {
-    Queues { group: 0, queued: queued.to_vec() }
-}
-fn empty(count: usize) -> Queues {
-    queues(&vec![0; count])
-}
-fn switch(scheme: &SchemeConfig, switch: u32, seed: u64) -> Switching {
-    let (scheme, start_jitter) = (scheme.clone(), Time::ZERO);
-    let config = BalanceConfig { scheme, start_jitter, random_position: false, first_window: 1 };
-    Switching::new(
-        &config,
-        &SwitchContext { switch: SwitchId(switch), seed, buffer: BUFFER, uplinks: Some(4) },
-    )
-}
-fn named(scheme: &str, options: &[(&str, &str)]) -> Switching {
-    switch(&SchemeConfig::read(scheme, options).unwrap(), 3, 1)
-}
-/// A packet of `flow`, hashed to hop 1.
-fn packet(now: Time, flow: u64) -> Passing {
-    Passing { now, flow, dst: HostId(5), control: false, entropy: 9, hashed: 1 }
-}
-/// `packets` packets of one flow at one time.
-fn take(switching: &mut Switching, packets: usize, hops: &Queues) -> Vec<u32> {
-    (0..packets).map(|_| switching.choose(&packet(Time::ZERO, 0), hops)).collect()
-}
-/// How often each hop was taken.
-fn counts(taken: &[u32], hops: usize) -> Vec<u64> {
-    let mut counts = vec![0; hops];
-    taken.iter().for_each(|hop| counts[*hop as usize] += 1);
-    counts
-}
-/// Whether `counts` are those of equally likely cells: the statistic within 4.5 standard
-/// deviations of its mean.
-fn is_even(counts: &[u64]) -> bool {
-    let free = counts.len() as f64 - 1.0;
-    (chi_square(counts) - free).abs() < 4.5 * (2.0 * free).sqrt()
-}
-fn sorted(list: &[u32]) -> Vec<u32> {
-    let mut list = list.to_vec();
-    list.sort_unstable();
-    list
-}
+use weft_balance::forward::{Hops, Passing};
+use weft_balance::scheme::{SCHEMES, SchemeConfig};
+use weft_units::{Draw, HostId, Time};
 
 #[test]
 fn schemes_act_in_switches_as_they_say() {
@@ -113,7 +51,7 @@ fn turns_are_shared_by_destinations_and_acknowledgements() {
     for step in 0..100u32 {
         let (dst, control) = (HostId(step % 7), step.is_multiple_of(3));
         let (now, flow) = (Time::us(u64::from(step)), u64::from(step));
-        let mixed = Passing { dst, control, flow, now, entropy: 9, hashed: step % 5 };
+        let mixed = Passing { dst, control, flow, now, entropy: 9, hashed: step % 5, hash: 0 };
         // Other sets of as many hops too.
         let hops = Queues { group: step % 2, queued: vec![u64::from(step); 5] };
         let expected = one.choose(&packet(Time::ZERO, 0), &empty(5));
@@ -435,11 +373,12 @@ fn schemes() -> Vec<SchemeConfig> {
     per_packet.extend(coded);
     let mut strict = vec![("coin", "true"), ("strictly", "true")];
     strict.extend(coded);
-    let variants: [(&str, &[(&str, &str)]); 4] = [
+    let variants: [(&str, &[(&str, &str)]); 5] = [
         ("switch-spray", &[("rounds", "0")]),
         ("switch-spray-adaptive", &coded),
         ("ecmp-adaptive", &per_packet),
         ("flowlet-adaptive", &strict),
+        ("drill", &[("samples", "3"), ("memory", "2"), ("memory_per", "destination")]),
     ];
     let read = |(name, options)| SchemeConfig::read(name, options).unwrap();
     SchemeConfig::all().into_iter().chain(variants.map(read)).collect()
@@ -472,7 +411,7 @@ proptest! {
                 let hashed = hash % count;
                 if count > 1 || singles {
                     let hop =
-                        switching.choose(&Passing { now, flow, dst, control, entropy: 9, hashed }, &hops);
+                        switching.choose(&Passing { now, flow, dst, control, entropy: 9, hashed, hash }, &hops);
                     assert!(hop < count, "{hop} of {count}");
                     taken.push((count, hop));
                 }

@@ -112,7 +112,7 @@ fn defaults_are_written_out_and_read_back_as_the_same() {
     let workloads: Vec<_> = told.map(str::to_owned).into_iter().chain(patterns).collect();
     let sweep = format!(
         "[sweep]\n\"balance.scheme\" = {schemes:?}\nworkload = [{}]\n\
-         \"transport.congestion\" = [\"dctcp\", \"fixed-rate\", \"swift\"]\n",
+         \"transport.congestion\" = [\"dctcp\", \"fixed-rate\", \"swift\", \"dcqcn\"]\n",
         workloads.join(", ")
     );
     let fabrics = [

@@ -8,10 +8,10 @@ use weft_balance::scheme::SCHEMES;
 use weft_experiment::measure::Completion;
 use weft_sim::{Buffer, TrimConfig, Victim};
 use weft_transport::{
-    Coding, CongestionConfig, GoBackN, MpRdmaConfig, RECOVERIES, RecoveryConfig, Rewind,
-    SwiftConfig, Tcp,
+    Coding, CongestionConfig, DcqcnConfig, GoBackN, MpRdmaConfig, RECOVERIES, RecoveryConfig,
+    Rewind, SwiftConfig, Tcp,
 };
-use weft_units::Time;
+use weft_units::{Rate, Time};
 
 type Set<'a> = &'a [(&'a str, &'a str)];
 
@@ -49,6 +49,22 @@ const DEFAULTS: &[(Set<'_>, &[(&str, &str)])] = &[
             ("transport.swift_min_window", "10B"),
             ("transport.swift_initial_window", "1bdp"),
             ("transport.swift_max_window", "8bdp"),
+        ],
+    ),
+    (
+        &[("transport.congestion", "dcqcn")],
+        &[
+            ("transport.dcqcn_cnp_interval", "50us"),
+            ("transport.dcqcn_alpha_timer", "55us"),
+            ("transport.dcqcn_increase_timer", "55us"),
+            ("transport.dcqcn_byte_counter", "10MB"),
+            ("transport.dcqcn_fast_recovery", "5"),
+            ("transport.dcqcn_increase", "40Mbps"),
+            ("transport.dcqcn_hyper_increase", "100Mbps"),
+            ("transport.dcqcn_gain", "0.00390625"),
+            ("transport.dcqcn_clamp", "true"),
+            ("transport.dcqcn_gaps", "false"),
+            ("transport.dcqcn_least", "100Mbps"),
         ],
     ),
     (
@@ -121,6 +137,7 @@ fn writing_a_default_out_changes_nothing() {
 fn every_key_counts() {
     const FIXED: (&str, &str) = ("transport.congestion", "fixed-rate");
     const SWIFT: (&str, &str) = ("transport.congestion", "swift");
+    const DCQCN: (&str, &str) = ("transport.congestion", "dcqcn");
     const TCP: (&str, &str) = ("transport.recovery", "tcp");
     const CODING: (&str, &str) = ("transport.recovery", "coding");
     const PER_PORT: (&str, &str) = ("fabric.switch.buffer_kind", "per-port");
@@ -143,6 +160,18 @@ fn every_key_counts() {
         (&[SWIFT], "transport.swift_min_window", "1KB"),
         (&[SWIFT], "transport.swift_initial_window", "2bdp"),
         (&[SWIFT], "transport.swift_max_window", "4MB"),
+        (&[DCQCN], "transport.dcqcn_cnp_interval", "0ns"),
+        (&[DCQCN], "transport.dcqcn_alpha_timer", "1us"),
+        (&[DCQCN], "transport.dcqcn_increase_timer", "300us"),
+        (&[DCQCN], "transport.dcqcn_byte_counter", "none"),
+        (&[DCQCN], "transport.dcqcn_byte_counter", "150KB"),
+        (&[DCQCN], "transport.dcqcn_fast_recovery", "1"),
+        (&[DCQCN], "transport.dcqcn_increase", "5Gbps"),
+        (&[DCQCN], "transport.dcqcn_hyper_increase", "10Gbps"),
+        (&[DCQCN], "transport.dcqcn_gain", "0.0625"),
+        (&[DCQCN], "transport.dcqcn_clamp", "false"),
+        (&[DCQCN], "transport.dcqcn_gaps", "true"),
+        (&[DCQCN], "transport.dcqcn_least", "1Gbps"),
         (&[], "transport.nack_rewind", "message"),
         (&[], "transport.nack_repeat", "true"),
         (&[], "transport.nack_quiet", "10ms"),
@@ -179,6 +208,9 @@ fn what_the_simulator_is_told() {
     let swift = settled(GOOD, &[("transport.congestion", "swift")]);
     let usual = SwiftConfig::with_windows(66_816, 8 * 66_816);
     assert_eq!(swift.transport.congestion, CongestionConfig::Swift(usual));
+    let dcqcn = settled(GOOD, &[("transport.congestion", "dcqcn")]).transport.congestion;
+    let published = DcqcnConfig::published(Rate::gbps(100));
+    assert_eq!(dcqcn, CongestionConfig::Dcqcn(published));
     let recovery = |set: Set<'_>| settled(GOOD, set).transport.recovery;
     let told = recovery(&[
         ("transport.nack_rewind", "message"),
@@ -317,7 +349,7 @@ fn options_belong_to_their_recovery() {
 #[test]
 fn every_recovery_and_congestion_reads_back_with_every_scheme_s_natural_choice() {
     for info in RECOVERIES {
-        for congestion in ["dctcp", "swift", "fixed-rate", "mp-rdma"] {
+        for congestion in ["dctcp", "dctcp-rate", "dcqcn", "swift", "fixed-rate", "mp-rdma"] {
             let set = [
                 PER_PORT[0],
                 PER_PORT[1],
@@ -371,6 +403,7 @@ fn each_mistake_names_key_and_mend() {
         format!("balance.scheme (--set): \"ecmp-4\" is not one of {known}; did you mean \"ecmp\"?");
     const FIXED: (&str, &str) = ("transport.congestion", "fixed-rate");
     const SWIFT: (&str, &str) = ("transport.congestion", "swift");
+    const DCQCN: (&str, &str) = ("transport.congestion", "dcqcn");
     const TCP: (&str, &str) = ("transport.recovery", "tcp");
     const CODING: (&str, &str) = ("transport.recovery", "coding");
     const TRIM: (&str, &str) = ("transport.recovery", "trim");
@@ -431,6 +464,16 @@ fn each_mistake_names_key_and_mend() {
         (
             &[SWIFT, ("transport.swift_base_target", "20")],
             "transport.swift_base_target (--set): 20 has no unit; write \"20ns\" or \"20us\"",
+        ),
+        (
+            &[DCQCN, ("transport.dcqcn_byte_counter", "1500B")],
+            "transport.dcqcn_byte_counter (--set): \"1500B\" is out of range; use \"65536B\" to \
+             \"1TB\", or \"none\"",
+        ),
+        (
+            &[DCQCN, ("transport.dcqcn_increase_timer", "0us")],
+            "transport.dcqcn_increase_timer (--set): \"0ns\" is out of range; use \"1ns\" to \
+             \"1000s\"",
         ),
         (
             &[("transport.recovery", "roce")],

@@ -8,41 +8,22 @@
 //! Only what differs from [`Fabric::next_hops`] is kept. Links between hosts and leaves have
 //! no alternative and are not looked at.
 
+use crate::exceptions::Exceptions;
 use crate::{Fabric, Node};
 use weft_units::id::Id;
-use weft_units::{FastDiv, HostId, IdVec, PortId, SwitchId};
-
-/// As [`Fabric::next_hops`] says.
-const AS_USUAL: u32 = u32::MAX;
+use weft_units::{HostId, IdVec, PortId, SwitchId};
 
 /// The next hops that dead links change. Rebuilt whenever routing learns of a change.
 #[derive(Clone, Debug)]
-pub struct Detours {
-    hosts_per_leaf: FastDiv,
-    leaves: u32,
-    /// Where the leaves of a switch begin in `slots`; [`AS_USUAL`] for a switch without detours.
-    rows: IdVec<SwitchId, u32>,
-    /// For each leaf which of `lists`, or [`AS_USUAL`].
-    slots: Vec<u32>,
-    /// Where the usable ports stand in `ports`: first and end.
-    lists: Vec<(u32, u32)>,
-    ports: Vec<PortId>,
-}
+pub struct Detours(Exceptions<PortId>);
 
 impl Detours {
     /// Routes of `fabric` without the links behind `dead`. Visits every port of the fabric
     /// once for each leaf.
     pub fn new(fabric: &Fabric, dead: &[PortId]) -> Detours {
-        let mut detours = Detours {
-            hosts_per_leaf: FastDiv::new(fabric.clos().hosts_per_leaf),
-            leaves: fabric.leaves(),
-            rows: (0..fabric.switches()).map(|_| AS_USUAL).collect(),
-            slots: Vec::new(),
-            lists: Vec::new(),
-            ports: Vec::new(),
-        };
+        let mut detours = Exceptions::new(fabric);
         if dead.is_empty() {
-            return detours;
+            return Detours(detours);
         }
         let mut alive = vec![true; fabric.ports().len()];
         for port in dead {
@@ -54,41 +35,19 @@ impl Detours {
                 search.reaches(switch, &mut detours);
             }
         }
-        detours
+        Detours(detours)
     }
 
     /// Whether all routes are as usual.
     pub fn is_empty(&self) -> bool {
-        self.lists.is_empty()
+        self.0.is_empty()
     }
 
     /// The ports of `switch` that still lead to `dst`, in port order; empty if none does.
     /// `None`: all that [`Fabric::next_hops`] names.
     #[inline]
     pub fn next_hops(&self, switch: SwitchId, dst: HostId) -> Option<&[PortId]> {
-        let row = self.rows[switch];
-        if row == AS_USUAL {
-            return None;
-        }
-        let list = self.slots[(row + self.hosts_per_leaf.div(dst.0)) as usize];
-        if list == AS_USUAL {
-            return None;
-        }
-        let (first, end) = self.lists[list as usize];
-        Some(&self.ports[first as usize..end as usize])
-    }
-
-    /// Notes that of all next hops of `switch` to `leaf` only `usable` are left.
-    fn note(&mut self, switch: SwitchId, leaf: u32, usable: &[PortId]) {
-        if self.rows[switch] == AS_USUAL {
-            self.rows[switch] = self.slots.len() as u32;
-            self.slots.resize(self.slots.len() + self.leaves as usize, AS_USUAL);
-        }
-        let slot = (self.rows[switch] + leaf) as usize;
-        self.slots[slot] = self.lists.len() as u32;
-        let first = self.ports.len() as u32;
-        self.ports.extend_from_slice(usable);
-        self.lists.push((first, self.ports.len() as u32));
+        self.0.get(switch, dst)
     }
 }
 
@@ -110,7 +69,7 @@ impl Search<'_> {
     }
 
     /// Whether `switch` reaches the leaf; notes its detour. Goes four switches deep at most.
-    fn reaches(&mut self, switch: SwitchId, detours: &mut Detours) -> bool {
+    fn reaches(&mut self, switch: SwitchId, detours: &mut Exceptions<PortId>) -> bool {
         if let Some(known) = self.reaches[switch] {
             return known;
         }
@@ -125,7 +84,7 @@ impl Search<'_> {
         !usable.is_empty()
     }
 
-    fn is_usable(&mut self, port: PortId, detours: &mut Detours) -> bool {
+    fn is_usable(&mut self, port: PortId, detours: &mut Exceptions<PortId>) -> bool {
         let Node::Switch(next) = self.fabric.ports()[port].peer else { return true };
         self.alive[port.index()] && self.reaches(next, detours)
     }

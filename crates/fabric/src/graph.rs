@@ -5,6 +5,7 @@
 //! of what is below, members of a bundle side by side; up ports in the order of what is above.
 
 use crate::{Bundle, Clos, FabricError, Link};
+use std::ops::Range;
 use weft_units::id::Id;
 use weft_units::{FastDiv, HostId, IdVec, PortId, Rate, SwitchId, Time};
 
@@ -170,6 +171,12 @@ impl Fabric {
         let down = (here.down.wrapping_add(unit.wrapping_mul(here.members)), here.members);
         let (first, count) = if unit < here.units { down } else { (here.up, here.ups) };
         PortGroup { first: PortId(first), count }
+    }
+
+    /// The hosts to which `switch` sends down, by their numbers.
+    pub fn hosts_below(&self, switch: SwitchId) -> Range<u32> {
+        let Switch { unit, first, units, .. } = self.switches[switch];
+        first * unit.divisor()..(first + units) * unit.divisor()
     }
 
     /// How many links a packet from `src` to `dst` crosses.

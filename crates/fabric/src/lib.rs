@@ -7,6 +7,7 @@
 //! | [`path`] | [`PathId`] (16 bits, Ethereal), and the paths between two hosts |
 //! | [`failure`] | [`Failures`]: which links lose bandwidth, packets or life, and when |
 //! | [`detour`] | [`Detours`]: next hops that avoid links known to be dead |
+//! | [`weights`] | [`Weights`]: how much of the traffic each of them should carry |
 //! | [`import`] | topology files of other simulators, read as a [`Clos`] |
 //!
 //! Invariants: ports of one next-hop group are consecutive; every link is two ports, each
@@ -17,10 +18,12 @@
 
 pub mod clos;
 pub mod detour;
+mod exceptions;
 pub mod failure;
 pub mod graph;
 pub mod import;
 pub mod path;
+pub mod weights;
 
 pub use clos::{Bundle, Clos, FabricError, Link, Tiers};
 pub use detour::Detours;
@@ -30,3 +33,4 @@ pub use failure::{
 };
 pub use graph::{Fabric, Node, Port, PortGroup};
 pub use path::{PathId, PathSet};
+pub use weights::Weights;

@@ -143,6 +143,23 @@ proptest! {
 
     /// All ids of a path set name different paths. Within a pod they share no link between
     /// switches; across pods each has a core of its own.
+    /// Down to the hosts below, up to all others.
+    #[test]
+    fn hosts_below_are_those_that_packets_go_down_to(clos in any_clos()) {
+        let fabric = build(&clos);
+        for switch in (0..fabric.switches()).map(SwitchId) {
+            let below = fabric.hosts_below(switch);
+            for dst in hosts(&fabric) {
+                let hop = fabric.next_hops(switch, dst).first;
+                let is_down = match fabric.ports()[hop].peer {
+                    Node::Host(host) => host == dst,
+                    Node::Switch(next) => fabric.tier(next) < fabric.tier(switch),
+                };
+                prop_assert_eq!(below.contains(&dst.0), is_down);
+            }
+        }
+    }
+
     #[test]
     fn paths_of_a_set_are_disjoint(clos in with_path_ids(), src: u32, dst: u32) {
         let fabric = build(&clos);

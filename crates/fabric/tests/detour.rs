@@ -1,29 +1,11 @@
 //! Detours against a search of all up-down paths, on random fabrics with random dead links.
 
+mod common;
+
+use common::{LINK, any_clos};
 use proptest::prelude::*;
-use weft_fabric::{Bundle, Clos, Detours, Fabric, Link, LinkChoice, Node, Tiers};
-use weft_units::{HostId, PortId, Rate, SwitchId, Time};
-
-const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::us(1) };
-
-fn any_clos() -> impl Strategy<Value = Clos> {
-    let two = (1u32..5, 1u32..4, 1u32..3, 1u32..4).prop_map(|(leaves, spines, hosts, members)| {
-        let mut clos = Clos::leaf_spine(leaves, spines, hosts, LINK);
-        clos.leaf_bundle = Bundle { link: LINK, members };
-        clos
-    });
-    let three = ((1u32..4, 1u32..4, 1u32..4, 1u32..3), 1u32..3, 1u32..3, 1u32..3).prop_map(
-        |((pods, leaves_per_pod, aggs_per_pod, per_plane), hosts, leaf_members, agg_members)| {
-            let cores = aggs_per_pod * per_plane;
-            let tiers = Tiers::Three { pods, leaves_per_pod, aggs_per_pod, cores };
-            let mut clos = Clos::uniform(tiers, hosts, LINK);
-            clos.leaf_bundle.members = leaf_members;
-            clos.agg_bundle.members = agg_members;
-            clos
-        },
-    );
-    prop_oneof![two, three]
-}
+use weft_fabric::{Clos, Detours, Fabric, LinkChoice, Node};
+use weft_units::{HostId, PortId, SwitchId};
 
 /// Whether any path of next hops from `node` to `dst` has no dead link: every path is tried.
 /// The link to the host itself is not looked at.

@@ -18,6 +18,8 @@ pub(crate) struct Audit {
     lost: IdVec<OutPort, u64>,
     /// A path is told by a packet's route, and nothing on it goes ahead of the rest.
     in_order: bool,
+    /// Flows with the same addresses follow each other, each beginning with packet zero.
+    repeats: bool,
     /// The newest packet of each queue pair, route and link that left once. A flow's place may be
     /// another's later; its hash key tells them apart.
     newest: BTreeMap<(HostId, (u32, u32), u16, InLink), u32>,
@@ -41,6 +43,7 @@ impl Audit {
             links: territory.links.iter().map(|_| Seen::default()).collect(),
             lost: territory.ports.iter().map(|_| 0).collect(),
             in_order,
+            repeats: config.balance.scheme.info().standing,
             newest: BTreeMap::new(),
         }
     }
@@ -60,6 +63,9 @@ impl Audit {
             .newest
             .entry((packet.dst(), (packet.flow, packet.aux), packet.route, link))
             .or_insert(packet.seq);
+        if packet.seq == 0 && self.repeats {
+            *newest = 0;
+        }
         assert!(*newest <= packet.seq, "{packet:?} was overtaken by {newest} on its own path");
         *newest = packet.seq;
     }

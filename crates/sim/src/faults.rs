@@ -79,8 +79,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 let port: OutPort = world.cut.ports[change.port].own;
                 self.ports.set_rate(self.now, port, change.rate);
             }
-            Fault::Routes(detours) => {
-                self.routing.go_around(detours);
+            Fault::Routes(routes) => {
+                self.routing.learn(routes);
                 // Not counted: every domain hears of it.
                 self.totals.events -= 1;
             }

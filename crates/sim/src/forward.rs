@@ -6,10 +6,11 @@ use crate::engine::Engine;
 use crate::event::{Packet, ReceiverId, flag};
 use crate::ports::Ports;
 use crate::queue::EventQueue;
+use crate::world::Routes;
 use std::sync::Arc;
 use weft_balance::forward::{Hops, Passing, SwitchContext, Switching};
 use weft_balance::hash;
-use weft_fabric::{Detours, Node, PortGroup};
+use weft_fabric::{Node, PortGroup};
 use weft_units::{IdVec, PortId, SwitchId, Time};
 
 /// The end of a link, packed for the hot path.
@@ -76,8 +77,8 @@ pub(crate) struct Routing {
     plain: bool,
     /// What the scheme has in each switch; empty if that is nothing.
     switching: IdVec<OwnSwitch, Switching>,
-    /// Around dead links that routing knows of.
-    detours: Option<Arc<Detours>>,
+    /// Where these are not as usual, by what routing knows.
+    routes: Option<Arc<Routes>>,
 }
 
 impl Routing {
@@ -85,23 +86,18 @@ impl Routing {
     pub(crate) fn new(config: &RunConfig, territory: &Territory) -> Routing {
         let (Buffer::PerPort { bytes } | Buffer::Shared { bytes, .. }) = config.switch.buffer;
         let states = territory.switches.iter().map(|switch| {
-            let is_leaf = config.fabric.tier(*switch) == 0;
-            let context = SwitchContext {
-                switch: *switch,
-                seed: config.seed,
-                buffer: bytes,
-                uplinks: is_leaf.then(|| config.fabric.uplinks(*switch)),
-            };
+            let RunConfig { seed, fabric, .. } = *config;
+            let context = SwitchContext { switch: *switch, fabric, seed, buffer: bytes };
             Switching::new(&config.balance, &context)
         });
         let switching: IdVec<OwnSwitch, Switching> =
             states.take_while(|state| !state.is_hashed()).collect();
-        Routing { plain: switching.is_empty(), switching, detours: None }
+        Routing { plain: switching.is_empty(), switching, routes: None }
     }
-    /// Routing has learnt of dead links, or that some are back.
-    pub(crate) fn go_around(&mut self, detours: &Arc<Detours>) {
-        self.detours = (!detours.is_empty()).then(|| Arc::clone(detours));
-        self.plain = self.switching.is_empty() && self.detours.is_none();
+    /// Routing has learnt of links that died, became slow, or are back.
+    pub(crate) fn learn(&mut self, routes: &Arc<Routes>) {
+        self.routes = (!routes.is_as_usual()).then(|| Arc::clone(routes));
+        self.plain = self.switching.is_empty() && self.routes.is_none();
     }
 }
 
@@ -112,6 +108,8 @@ struct NextHops<'a, P> {
     group: PortGroup,
     /// Those of the group that are left, if some are not.
     left: Option<&'a [PortId]>,
+    /// Of those.
+    weights: Option<&'a [u32]>,
     /// As [`Switch::shift`].
     shift: u32,
 }
@@ -138,11 +136,14 @@ impl<P: Ports> Hops for NextHops<'_, P> {
     fn group(&self) -> u32 {
         self.port(0).0
     }
-    fn built(&self) -> u32 {
+    fn places(&self) -> u32 {
         self.group.count
     }
     fn place(&self, hop: u32) -> u32 {
         self.port(hop).0 - self.group.first.0
+    }
+    fn weights(&self) -> Option<&[u32]> {
+        self.weights
     }
 }
 
@@ -213,20 +214,25 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     ) -> Option<PortId> {
         let packet = &Packet { to, aux, route, ..Packet::default() };
         let Switch { id, shift, salt } = self.switches[switch];
-        let Routing { switching, detours, .. } = &mut self.routing;
-        let left = detours.as_ref().and_then(|detours| detours.next_hops(id, packet.dst()));
-        let hops = NextHops { ports: &self.ports, now: self.now, group, left, shift };
+        let Routing { switching, routes, .. } = &mut self.routing;
+        let (left, weights) = match routes {
+            None => (None, None),
+            Some(routes) => routes.of(id, packet.dst()),
+        };
+        let hops = NextHops { ports: &self.ports, now: self.now, group, left, weights, shift };
         let count = hops.count();
         if count == 0 {
             return None;
         }
-        let hashed = hash::choose(hash_key(packet), packet.route, salt, count);
+        let hash = hash::bits(hash_key(packet), packet.route, salt);
+        let hashed = hash::below(hash, count);
         let hop = match switching.is_empty() || count == 1 {
             true => hashed,
             false => {
                 let control = packet.is(flag::CONTROL);
                 let (now, dst, flow) = (self.now, packet.dst(), flow_of(packet));
-                let passing = Passing { now, flow, dst, control, entropy: route, hashed };
+                let entropy = packet.route;
+                let passing = Passing { now, flow, dst, control, entropy, hashed, hash };
                 switching[switch].choose(&passing, &hops)
             }
         };

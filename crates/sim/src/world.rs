@@ -4,9 +4,10 @@ use crate::config::RunConfig;
 use crate::cut::{Cut, lookahead};
 use crate::event::ReceivingId;
 use crate::jobs::SendingId;
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use weft_fabric::{Detours, RateChange};
-use weft_units::{IdVec, MessageId, Time};
+use weft_fabric::{Detours, RateChange, Weights};
+use weft_units::{HostId, IdVec, MessageId, PortId, SwitchId, Time};
 use weft_workload::Dependents;
 
 /// The run, its cut, and where each message's state is found.
@@ -32,7 +33,41 @@ pub(crate) enum Fault {
     /// The rate of a port.
     Rate(RateChange),
     /// What routing knows.
-    Routes(Arc<Detours>),
+    Routes(Arc<Routes>),
+}
+
+/// What routing knows, where it is not as usual.
+#[derive(Debug)]
+pub(crate) struct Routes {
+    /// Around dead links.
+    pub(crate) detours: Detours,
+    /// None unless the scheme asks for them.
+    pub(crate) weights: Option<Weights>,
+}
+
+impl Routes {
+    /// From `at` on, when these links, sorted, are known to be dead.
+    fn new(config: &RunConfig, at: Time, dead: &[PortId]) -> Routes {
+        let RunConfig { fabric, failures, .. } = config;
+        let rate = |port: PortId| match dead.binary_search(&port) {
+            Ok(_) => 0,
+            Err(_) => failures.rate(fabric, port, at).as_bps(),
+        };
+        let is_weighted = config.balance.scheme.info().weighted;
+        Routes {
+            detours: Detours::new(fabric, dead),
+            weights: is_weighted.then(|| Weights::new(fabric, rate)),
+        }
+    }
+    /// The hops of `switch` that are left towards `dst`, if some are not, and their weights, if
+    /// they differ.
+    pub(crate) fn of(&self, switch: SwitchId, dst: HostId) -> (Option<&[PortId]>, Option<&[u32]>) {
+        let weights = self.weights.as_ref().and_then(|weights| weights.of(switch, dst));
+        (self.detours.next_hops(switch, dst), weights)
+    }
+    pub(crate) fn is_as_usual(&self) -> bool {
+        self.detours.is_empty() && self.weights.as_ref().is_none_or(Weights::is_empty)
+    }
 }
 
 impl<'a> World<'a> {
@@ -79,15 +114,26 @@ fn splits_server(config: &RunConfig, cut: &Cut) -> bool {
     })
 }
 
-/// All that changes after the start.
+/// All that changes after the start, and what routing learns, then or at the start.
 fn faults(config: &RunConfig) -> Vec<(Time, Fault)> {
-    let later = config.failures.rate_changes(config.fabric).into_iter();
-    let rates = later.filter(|change| change.at > Time::ZERO);
-    let rates = rates.map(|change| (change.at, Fault::Rate(change)));
-    let routes = config.failures.detected().into_iter().map(|detected| {
-        let detours = Detours::new(config.fabric, &detected.dead);
-        (detected.at, Fault::Routes(Arc::new(detours)))
-    });
+    let changes = config.failures.rate_changes(config.fabric);
+    let rates = changes.iter().filter(|change| change.at > Time::ZERO);
+    let rates = rates.map(|change| (change.at, Fault::Rate(*change)));
+    let mut known: BTreeMap<Time, Vec<PortId>> = config
+        .failures
+        .detected()
+        .into_iter()
+        .map(|detected| (detected.at, detected.dead))
+        .collect();
+    if config.balance.scheme.info().weighted {
+        for RateChange { at, .. } in &changes {
+            let dead = known.range(..=*at).next_back().map(|(_, dead)| dead.clone());
+            known.insert(*at, dead.unwrap_or_default());
+        }
+    }
+    let routes = known
+        .into_iter()
+        .map(|(at, dead)| (at, Fault::Routes(Arc::new(Routes::new(config, at, &dead)))));
     let mut all: Vec<_> = rates.chain(routes).collect();
     all.sort_by_key(|(at, _)| *at);
     all

@@ -58,6 +58,8 @@ pub enum CongestionConfig {
     Dctcp(DctcpConfig),
     /// DCTCP as a rate without a window, as the code behind paper 000 has it.
     DctcpRate(DctcpRateConfig),
+    /// DCQCN (Zhu et al., SIGCOMM 2015).
+    Dcqcn(DcqcnConfig),
     /// Swift (Kumar et al., SIGCOMM 2020), the window of the fabric.
     Swift(SwiftConfig),
     /// That of MP-RDMA (Lu et al., NSDI 2018), without slow start.
@@ -68,7 +70,9 @@ impl CongestionConfig {
     /// Whether it says how fast a queue pair sends, rather than how much it may have out.
     pub fn sets_rate(&self) -> bool {
         match self {
-            CongestionConfig::FixedRate { .. } | CongestionConfig::DctcpRate(_) => true,
+            CongestionConfig::FixedRate { .. }
+            | CongestionConfig::DctcpRate(_)
+            | CongestionConfig::Dcqcn(_) => true,
             CongestionConfig::Dctcp(_)
             | CongestionConfig::Swift(_)
             | CongestionConfig::MpRdma(_) => false,
@@ -102,6 +106,58 @@ pub struct DctcpRateConfig {
     pub least: Rate,
     /// What it grows by in a round trip without a cut.
     pub increase: Rate,
+}
+
+/// What DCQCN is told; names in quotes are the paper's. Rates are those of packets with their
+/// headers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DcqcnConfig {
+    /// At least so long from one CNP to the next, and so from one cut to the next; "N".
+    pub cnp_interval: Time,
+    /// Without a CNP `alpha` decays each time that this has passed. More than zero.
+    pub alpha_timer: Time,
+    /// The rate is raised each time that this has passed since the last cut, "T". More than zero.
+    pub increase_timer: Time,
+    /// The rate is also raised each time that so many bytes have left since then, "B"; more than
+    /// zero. `None`: the timer alone counts.
+    pub byte_counter: Option<u64>,
+    /// How often timer or byte counter run out before the target grows, "F".
+    pub fast_recovery: u32,
+    /// What the target then grows by each time, "R_AI".
+    pub increase: Rate,
+    /// What it grows by in the last phase, "R_HAI".
+    pub hyper_increase: Rate,
+    /// How fast `alpha` moves, "g".
+    pub gain: f64,
+    /// Every cut makes the rate the target; otherwise only one that follows an increase.
+    pub clamp: bool,
+    /// A gap that the receiver reports counts as a mark.
+    pub gaps: bool,
+    /// Where the rate starts, and its end.
+    pub line: Rate,
+    /// The rate never falls below.
+    pub least: Rate,
+}
+
+impl DcqcnConfig {
+    /// The paper's (section 5), for `line`. It names neither "R_HAI" nor the lowest rate; these
+    /// are those of the code behind ConWeave at 100 Gb/s.
+    pub const fn published(line: Rate) -> DcqcnConfig {
+        DcqcnConfig {
+            cnp_interval: Time::us(50),
+            alpha_timer: Time::us(55),
+            increase_timer: Time::us(55),
+            byte_counter: Some(10_000_000),
+            fast_recovery: 5,
+            increase: Rate::bps(40_000_000),
+            hyper_increase: Rate::bps(100_000_000),
+            gain: 1.0 / 256.0,
+            clamp: true,
+            gaps: false,
+            line,
+            least: Rate::bps(100_000_000),
+        }
+    }
 }
 
 /// What MP-RDMA's congestion control is told. Windows in payload bytes; a queue pair may always

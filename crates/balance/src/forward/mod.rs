@@ -15,6 +15,7 @@ pub mod loads;
 pub use crate::scheme::Switching;
 
 use crate::scheme::BalanceConfig;
+use weft_fabric::Fabric;
 use weft_units::{HostId, SwitchId, Time};
 
 /// A packet at a switch that has several equal next hops.
@@ -33,6 +34,8 @@ pub struct Passing {
     pub entropy: u16,
     /// What the switch's hash says, below the number of hops.
     pub hashed: u32,
+    /// That hash ([`crate::hash::bits`]).
+    pub hash: u32,
 }
 
 /// The equal next hops of a packet, numbered from zero.
@@ -44,14 +47,14 @@ pub trait Hops {
     /// A number for this set of hops, unique within the switch: another one, or another
     /// [`Hops::count`], once a hop has failed.
     fn group(&self) -> u32;
-    /// How many there are while no link has failed.
-    fn built(&self) -> u32 {
-        self.count()
-    }
-    /// Which of those `hop` is.
-    fn place(&self, hop: u32) -> u32 {
-        hop
-    }
+    /// How many there are while none has failed.
+    fn places(&self) -> u32;
+    /// Which of these `hop` is: zero to [`Hops::places`], ascending.
+    fn place(&self, hop: u32) -> u32;
+    /// How much of the traffic each hop should carry, by what routing knows, in proportion to
+    /// the others: none is zero, and all together are at most 2^32. `None`: all the same, and
+    /// always so unless the scheme asks ([`crate::scheme::SchemeInfo::weighted`]).
+    fn weights(&self) -> Option<&[u32]>;
 }
 
 /// The part of a scheme in one switch.
@@ -66,15 +69,15 @@ pub trait Forward {
 
 /// What a switch's state is made from, beside its scheme.
 #[derive(Clone, Copy, Debug)]
-pub struct SwitchContext {
+pub struct SwitchContext<'a> {
     /// Which: the entity of its random draws.
     pub switch: SwitchId,
+    /// What it is a part of.
+    pub fabric: &'a Fabric,
     /// All randomness follows from it.
     pub seed: u64,
     /// Bytes that the queue of one port may hold.
     pub buffer: u64,
-    /// How many links lead up from it, if it is a leaf.
-    pub uplinks: Option<u32>,
 }
 
 impl Switching {

@@ -71,6 +71,7 @@ impl Sharing {
 #[derive(Clone, Debug)]
 pub(super) struct Connections {
     sharing: Sharing,
+    host: HostId,
     mtu: u64,
     starts: Starts,
     /// By peer. Never iterated.
@@ -89,6 +90,11 @@ struct Connection {
     queues: Box<[Queue]>,
     /// Whose turn it is.
     turn: u32,
+    /// How many queue pairs a message is on at once.
+    beside: u32,
+    /// Which of the live queue pairs takes over next. Hosts begin with different ones, since what
+    /// they have to move is often the same.
+    heir: u32,
 }
 
 /// A queue pair.
@@ -104,10 +110,10 @@ struct Queue {
 
 impl Connections {
     pub(super) fn new(sharing: Sharing, context: &HostContext) -> Connections {
-        let HostContext { mtu, starts, .. } = *context;
+        let HostContext { host, mtu, starts, .. } = *context;
         let (peers, all, moved) = (FxHashMap::default(), Vec::new(), Vec::new());
         let mtu = u64::from(mtu.max(1));
-        Connections { sharing, mtu, starts, peers, all, moved, step: 1, base: 0 }
+        Connections { sharing, host, mtu, starts, peers, all, moved, step: 1, base: 0 }
     }
     /// With every `step`-th number for its queue pairs, from `base` on.
     pub(super) fn numbered(self, step: u32, base: u32) -> Connections {
@@ -131,7 +137,9 @@ impl Connections {
                 left_until: Time::ZERO,
                 waiting: VecDeque::new(),
             };
-            self.all.push(Connection { queues: (0..queue_pairs).map(queue).collect(), turn: 0 });
+            let beside = if split == Split::Even { queue_pairs } else { 1 };
+            let queues = (0..queue_pairs).map(queue).collect();
+            self.all.push(Connection { queues, turn: 0, beside, heir: self.host.0 });
             self.all.len() as u32 - 1
         });
         let id = self.naming();
@@ -188,12 +196,11 @@ impl Connections {
         let (id, first) = (self.naming(), peer as u32 * self.sharing.queue_pairs);
         let connection = &mut self.all[peer];
         for piece in std::mem::take(&mut connection.queues[number].waiting) {
-            let turn = connection.turns(in_use.len());
-            let to = in_use[turn];
+            let to = connection.heir(&in_use);
             connection.enqueue(to, id(first + to), piece, &mut self.moved);
         }
-        let turn = connection.turns(in_use.len());
-        Some(Route::Hashed(connection.queues[in_use[turn] as usize].port))
+        let heir = connection.heir(&in_use);
+        Some(Route::Hashed(connection.queues[heir as usize].port))
     }
 
     /// What has been moved and can leave at once.
@@ -221,6 +228,11 @@ impl Connection {
         let in_use: Vec<u32> = all.clone().filter(good).collect();
         if in_use.is_empty() { all.collect() } else { in_use }
     }
+    /// Who takes over next.
+    fn heir(&mut self, in_use: &[u32]) -> u32 {
+        self.heir = self.heir.wrapping_add(1);
+        in_use[self.heir as usize % in_use.len()]
+    }
     /// Whose turn it is among `count`.
     fn turns(&mut self, count: usize) -> usize {
         let turn = self.turn as usize % count;
@@ -231,7 +243,7 @@ impl Connection {
     fn enqueue(&mut self, number: u32, id: QueuePairId, mut piece: Piece, out: &mut Vec<Piece>) {
         let queue = &mut self.queues[number as usize];
         piece.route = Route::Hashed(queue.port);
-        piece.carrier = Carrier::Standing { queue_pair: id, share: 1 };
+        piece.carrier = Carrier::Standing { queue_pair: id, share: 1, beside: self.beside };
         if queue.busy {
             queue.waiting.push_back(piece);
         } else {

@@ -153,7 +153,8 @@ impl Scheme for Dnlb {
         Fixed
     }
     fn switching(&self, context: &SwitchContext) -> Segments {
-        Segments { uplinks: context.uplinks }
+        let is_leaf = context.fabric.tier(context.switch) == 0;
+        Segments { uplinks: is_leaf.then(|| context.fabric.uplinks(context.switch)) }
     }
 }
 
@@ -237,7 +238,7 @@ pub struct Segments {
 impl Forward for Segments {
     #[inline]
     fn choose<H: Hops>(&mut self, packet: &Passing, hops: &H) -> u32 {
-        let Some(uplinks) = self.uplinks.filter(|uplinks| *uplinks == hops.built()) else {
+        let Some(uplinks) = self.uplinks.filter(|uplinks| *uplinks == hops.places()) else {
             return packet.hashed;
         };
         match segment(packet.entropy, uplinks) {

@@ -10,6 +10,7 @@
 
 pub mod connections;
 pub mod dnlb;
+pub mod drill;
 mod ecmp;
 pub mod ecmp_adaptive;
 pub mod enhanced_ecmp;
@@ -17,8 +18,10 @@ pub mod ethereal;
 pub mod flowlet_adaptive;
 pub mod host_flowlets;
 pub mod hpn;
+pub mod letflow;
 pub mod mp_rdma;
 pub mod paralet;
+pub mod path_pinning;
 pub mod repath;
 pub mod reps;
 pub mod reps_freezing;
@@ -27,6 +30,7 @@ pub mod spray_bitmap;
 pub mod subflows;
 pub mod switch_spray;
 pub mod switch_spray_adaptive;
+pub mod wcmp;
 
 use crate::forward::{Forward, Hops, Passing, SwitchContext};
 use crate::plan::{HostContext, Piece, Plan, Post, QueuePairId, Route, Trouble, Underway};
@@ -94,6 +98,8 @@ pub struct SchemeInfo {
     /// Whether it acts in switches, beyond their hash: whether [`Scheme::Switching`] is
     /// anything but [`crate::forward::Hashed`].
     pub in_switch: bool,
+    /// Whether routing is to tell switches the weights of hops ([`Hops::weights`]).
+    pub weighted: bool,
     /// Whether its queue pairs stand, and carry one piece after the other.
     pub standing: bool,
     /// Whether its queue pairs have shares of the line rate, so that congestion control must set a
@@ -122,6 +128,7 @@ impl SchemeInfo {
         multipath: false,
         path_ids: false,
         in_switch: false,
+        weighted: false,
         standing: false,
         shares: false,
         congestion: "dctcp",
@@ -180,6 +187,10 @@ schemes! {
     switch_spray_adaptive::SwitchSprayAdaptive,
     ecmp_adaptive::EcmpAdaptive,
     flowlet_adaptive::FlowletAdaptive,
+    drill::Drill,
+    letflow::LetFlow,
+    path_pinning::PathPinning,
+    wcmp::Wcmp,
     host_flowlets::HostFlowlets,
     repath::Plb,
     repath::FlowBender,

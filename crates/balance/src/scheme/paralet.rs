@@ -165,7 +165,8 @@ impl Flowlets {
         let route = Route::Hashed((port >> 48) as u16);
         // Only the start of a message is random: later flowlets begin when there is room.
         let delay = if part == 0 { self.starts.delay(message, 0) } else { Time::ZERO };
-        let carrier = Carrier::Standing { queue_pair, share: self.scheme.queue_pairs };
+        let all = self.scheme.queue_pairs;
+        let carrier = Carrier::Standing { queue_pair, share: all, beside: all };
         Some(Piece { message, dst, bytes, part, route, delay, tag, carrier })
     }
 }

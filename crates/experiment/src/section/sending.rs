@@ -1,12 +1,14 @@
-//! The congestion controls of `[transport]`, each with its keys.
+//! The congestion controls of `[transport]`, each with its keys; those of rates without a window are
+//! in `rates`.
+
+mod rates;
 
 use super::transport::Context;
 use crate::error::ExperimentError;
 use crate::kind::{Flag, Number, Or, Size, Span, Speed, Whole, Window, Windows};
 use crate::pace::{Base, PaceConfig};
 use crate::reader::{Choice, Reader};
-use weft_transport::{CongestionConfig, DctcpConfig, DctcpRateConfig, MpRdmaConfig, SwiftConfig};
-use weft_units::Rate;
+use weft_transport::{CongestionConfig, DctcpConfig, MpRdmaConfig, SwiftConfig};
 
 type Result<T> = std::result::Result<T, ExperimentError>;
 
@@ -35,7 +37,13 @@ pub(crate) const CONGESTION: &[Choice<Context, Sending>] = &[
         name: "dctcp-rate",
         summary: "DCTCP as a rate without a window; starts at line rate",
         source: "the code behind Ethereal (2025)",
-        decode: dctcp_rate,
+        decode: rates::dctcp_rate,
+    },
+    Choice {
+        name: "dcqcn",
+        summary: "rate that notifications cut, and timer and byte counter raise; starts at line rate",
+        source: "Zhu et al. (SIGCOMM 2015)",
+        decode: rates::dcqcn,
     },
     Choice {
         name: "fixed-rate",
@@ -74,27 +82,6 @@ fn dctcp(r: &mut Reader<'_>, context: &Context) -> Result<Sending> {
     let (initial_window, max_window) = windows.read(r, context)?;
     let config = DctcpConfig { gain, initial_alpha, initial_window, max_window };
     Ok(CongestionConfig::Dctcp(config).into())
-}
-
-fn dctcp_rate(r: &mut Reader<'_>, context: &Context) -> Result<Sending> {
-    let gain = r.get(
-        "dctcp_rate_gain",
-        SHARE,
-        Some(1.0 / 256.0),
-        "weight of the newest round trip in the average",
-    )?;
-    let initial_alpha =
-        r.get("dctcp_rate_initial_alpha", SHARE, Some(1.0), "share of marks assumed at first")?;
-    let increase = r.get(
-        "dctcp_rate_increase",
-        Speed,
-        Some(Rate::gbps(1)),
-        "what the rate grows by in a round trip without a cut",
-    )?;
-    let least =
-        r.get("dctcp_rate_least", Speed, Some(Rate::bps(100_000_000)), "the lowest rate")?;
-    let config = DctcpRateConfig { gain, initial_alpha, line: context.line, least, increase };
-    Ok(CongestionConfig::DctcpRate(config).into())
 }
 
 /// The keys of the first and the largest window.

@@ -211,6 +211,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             route,
             size: size as u16,
         };
+        flow.congestion.on_send(self.now, size);
         if let Some(gap) = flow.congestion.pacing(size) {
             self.wait_for_gap(host, id, gap);
         } else if flow.may_send() {

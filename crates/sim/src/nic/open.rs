@@ -9,7 +9,7 @@ use crate::jobs::SendingId;
 use crate::mail::Opening;
 use crate::ports::Ports;
 use crate::queue::EventQueue;
-use weft_balance::plan::{Piece, QueuePairId};
+use weft_balance::plan::{Carrier, Piece, QueuePairId};
 use weft_balance::steer::Steering;
 use weft_transport::{Congestion, FlowPace, Sender};
 use weft_units::{Draw, HostId, Rate, Time, random};
@@ -123,7 +123,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     }
 
     /// The rate of the queue pair that carries `piece`, if congestion control leaves that to others:
-    /// its part of the message's, and no more than its share of the line rate.
+    /// its part of the message's, by bytes or among those that carry it side by side, and no more
+    /// than its share of the line rate.
     fn fixed_rate(&self, host: OwnHost, piece: &Piece) -> Option<Rate> {
         let whole = self.jobs.sending(SendingId(piece.tag)).bytes;
         let part = |rate: Rate| {
@@ -131,12 +132,16 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             Rate::bps(((bits / u128::from(whole)) as u64).max(1))
         };
         let rate = self.config.pacing.rates.of(piece.message);
-        if piece.carrier.share() == 1 {
+        let Carrier::Standing { share, beside, .. } = piece.carrier else {
             return rate.map(part);
+        };
+        let rate = rate.map(|rate| Rate::bps((rate.as_bps() / u64::from(beside)).max(1)));
+        if share == 1 {
+            return rate;
         }
         let nic = self.world.cut.territories[usize::from(self.own)].ports[host.nic()];
         let line = self.config.fabric.ports()[nic].rate.as_bps();
-        let share = Rate::bps((line / u64::from(piece.carrier.share())).max(1));
+        let share = Rate::bps((line / u64::from(share)).max(1));
         Some(rate.map_or(share, |rate| rate.min(share)))
     }
 

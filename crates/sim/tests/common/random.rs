@@ -198,6 +198,9 @@ pub fn schemes() -> Vec<SchemeConfig> {
         ("ecmp-adaptive", &[("threshold", "0.1"), ("levels", "quantised"), ("refresh", "2us")]),
         ("switch-spray-adaptive", &[("levels", "exact"), ("refresh", "300ns")]),
         ("flowlet-adaptive", &[("gap", "300ns"), ("coin", "true"), ("strictly", "true")]),
+        ("drill", &[("samples", "1"), ("memory", "2"), ("memory_per", "destination")]),
+        ("letflow", &[("gap", "500ns")]),
+        ("path-pinning", &[("failover", "hash")]),
         ("host-flowlets", &[("packets", "3"), ("bad", "0.1")]),
     ];
     let told = told.iter().map(|(name, options)| SchemeConfig::read(name, options).unwrap());

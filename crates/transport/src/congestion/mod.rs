@@ -3,11 +3,13 @@
 //! One file a scheme; this one dispatches, and holds the fixed rate. Windows are in packets of
 //! the MTU.
 
+mod dcqcn;
 mod dctcp;
 mod dctcp_rate;
 mod mp_rdma;
 mod swift;
 
+pub use dcqcn::Dcqcn;
 pub use dctcp::Dctcp;
 pub use dctcp_rate::DctcpRate;
 pub use mp_rdma::MpRdma;
@@ -69,6 +71,8 @@ pub enum Congestion {
     Dctcp(Dctcp),
     /// DCTCP as a rate.
     DctcpRate(DctcpRate),
+    /// DCQCN.
+    Dcqcn(Dcqcn),
     /// Swift.
     Swift(Swift),
     /// MP-RDMA's.
@@ -90,6 +94,7 @@ impl Congestion {
             CongestionConfig::DctcpRate(config) => {
                 Congestion::DctcpRate(DctcpRate::new(config, flow))
             }
+            CongestionConfig::Dcqcn(config) => Congestion::Dcqcn(Dcqcn::new(config, flow)),
             CongestionConfig::Swift(config) => Congestion::Swift(Swift::new(config, flow)),
             CongestionConfig::MpRdma(config) => Congestion::MpRdma(MpRdma::new(config, flow.mtu)),
         }
@@ -99,7 +104,9 @@ impl Congestion {
     #[inline(always)]
     pub fn window(&self) -> u32 {
         match self {
-            Congestion::FixedRate { .. } | Congestion::DctcpRate(_) => u32::MAX,
+            Congestion::FixedRate { .. } | Congestion::DctcpRate(_) | Congestion::Dcqcn(_) => {
+                u32::MAX
+            }
             Congestion::Dctcp(dctcp) => dctcp.window(),
             Congestion::Swift(swift) => swift.window(),
             Congestion::MpRdma(mp_rdma) => mp_rdma.window(),
@@ -112,7 +119,7 @@ impl Congestion {
         match self {
             Congestion::FixedRate { wire } => wire.is_some(),
             Congestion::Dctcp(_) | Congestion::MpRdma(_) => false,
-            Congestion::Swift(_) | Congestion::DctcpRate(_) => true,
+            Congestion::Swift(_) | Congestion::DctcpRate(_) | Congestion::Dcqcn(_) => true,
         }
     }
 
@@ -125,7 +132,17 @@ impl Congestion {
             Congestion::FixedRate { wire } => wire.map(|wire| wire.time(wire_bytes)),
             Congestion::Dctcp(_) | Congestion::MpRdma(_) => None,
             Congestion::DctcpRate(dctcp) => dctcp.gap(wire_bytes),
+            Congestion::Dcqcn(dcqcn) => dcqcn.gap(wire_bytes),
             Congestion::Swift(swift) => swift.gap(),
+        }
+    }
+
+    /// A packet of `wire_bytes`, headers included, leaves; [`Congestion::pacing`] tells the gap
+    /// after it.
+    #[inline(always)]
+    pub fn on_send(&mut self, now: Time, wire_bytes: u32) {
+        if let Congestion::Dcqcn(dcqcn) = self {
+            dcqcn.on_send(now, wire_bytes);
         }
     }
 
@@ -133,7 +150,7 @@ impl Congestion {
     /// the NIC was too busy to send in time.
     #[inline(always)]
     pub fn keeps_beat(&self) -> bool {
-        !matches!(self, Congestion::DctcpRate(_))
+        !matches!(self, Congestion::DctcpRate(_) | Congestion::Dcqcn(_))
     }
 
     /// Whether acknowledgements must carry a round-trip time.
@@ -149,6 +166,7 @@ impl Congestion {
             Congestion::FixedRate { .. } => {}
             Congestion::Dctcp(dctcp) => dctcp.on_ack(ack.packets, ack.marked, ack.in_flight),
             Congestion::DctcpRate(dctcp) => dctcp.on_ack(ack),
+            Congestion::Dcqcn(dcqcn) => dcqcn.on_ack(ack),
             Congestion::Swift(swift) => swift.on_ack(ack),
             Congestion::MpRdma(mp_rdma) => mp_rdma.on_ack(ack),
         }
@@ -160,6 +178,7 @@ impl Congestion {
             Congestion::FixedRate { .. } => {}
             Congestion::Dctcp(dctcp) => dctcp.on_loss(loss),
             Congestion::DctcpRate(dctcp) => dctcp.on_loss(loss),
+            Congestion::Dcqcn(dcqcn) => dcqcn.on_loss(now, loss),
             Congestion::Swift(swift) => swift.on_loss(now, loss),
             Congestion::MpRdma(mp_rdma) => mp_rdma.on_loss(),
         }

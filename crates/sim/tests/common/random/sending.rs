@@ -4,8 +4,8 @@ use super::super::dctcp;
 use proptest::prelude::*;
 use weft_sim::{Pacing, Rates};
 use weft_transport::{
-    Coding, CongestionConfig, DctcpRateConfig, GoBackN, MpRdmaConfig, RecoveryConfig, Rewind,
-    SelectiveRepeat, SwiftConfig, Tcp, TransportConfig, Trim,
+    Coding, CongestionConfig, DcqcnConfig, DctcpRateConfig, GoBackN, MpRdmaConfig, RecoveryConfig,
+    Rewind, SelectiveRepeat, SwiftConfig, Tcp, TransportConfig, Trim,
 };
 use weft_units::{Rate, Time};
 
@@ -37,6 +37,18 @@ fn congestion() -> impl Strategy<Value = CongestionConfig> {
                 line: Rate::gbps(100),
                 least: Rate::gbps(least),
                 increase: Rate::gbps(increase),
+            })
+        }),
+        1 => (0u64..50, 1u64..60, any::<bool>(), 1u64..20).prop_map(|(cnp, timer, nic, steps)| {
+            CongestionConfig::Dcqcn(DcqcnConfig {
+                cnp_interval: Time::us(cnp),
+                increase_timer: Time::us(timer),
+                byte_counter: (!nic).then_some(70_000),
+                increase: Rate::gbps(steps),
+                least: Rate::gbps(1),
+                clamp: !nic,
+                gaps: nic,
+                ..DcqcnConfig::published(Rate::gbps(100))
             })
         }),
         1 => (500u64..50_000, 1000u64..100_000, 1u64..60).prop_map(|(first, max, target)| {

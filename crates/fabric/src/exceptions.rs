@@ -1,0 +1,67 @@
+//! What is unusual about the way from some switches to some leaves: a list for each such pair.
+
+use crate::Fabric;
+use weft_units::{FastDiv, HostId, IdVec, SwitchId};
+
+/// Nothing unusual.
+const AS_USUAL: u32 = u32::MAX;
+
+/// Lists by switch and leaf; memory follows the switches that have any.
+#[derive(Clone, Debug)]
+pub(crate) struct Exceptions<T> {
+    hosts_per_leaf: FastDiv,
+    leaves: u32,
+    /// Where the leaves of a switch begin in `slots`; [`AS_USUAL`] for a switch without lists.
+    rows: IdVec<SwitchId, u32>,
+    /// For each leaf which of `lists`, or [`AS_USUAL`].
+    slots: Vec<u32>,
+    /// Where they stand in `items`: first and end.
+    lists: Vec<(u32, u32)>,
+    items: Vec<T>,
+}
+
+impl<T: Clone> Exceptions<T> {
+    /// None, in `fabric`.
+    pub(crate) fn new(fabric: &Fabric) -> Exceptions<T> {
+        Exceptions {
+            hosts_per_leaf: FastDiv::new(fabric.clos().hosts_per_leaf),
+            leaves: fabric.leaves(),
+            rows: (0..fabric.switches()).map(|_| AS_USUAL).collect(),
+            slots: Vec::new(),
+            lists: Vec::new(),
+            items: Vec::new(),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lists.is_empty()
+    }
+
+    /// The list of `switch` and the leaf of `dst`, if there is one.
+    #[inline]
+    pub(crate) fn get(&self, switch: SwitchId, dst: HostId) -> Option<&[T]> {
+        let row = self.rows[switch];
+        if row == AS_USUAL {
+            return None;
+        }
+        let list = self.slots[(row + self.hosts_per_leaf.div(dst.0)) as usize];
+        if list == AS_USUAL {
+            return None;
+        }
+        let (first, end) = self.lists[list as usize];
+        Some(&self.items[first as usize..end as usize])
+    }
+
+    /// Gives `switch` and `leaf`, which have none yet, a list.
+    pub(crate) fn note(&mut self, switch: SwitchId, leaf: u32, list: &[T]) {
+        if self.rows[switch] == AS_USUAL {
+            self.rows[switch] = self.slots.len() as u32;
+            self.slots.resize(self.slots.len() + self.leaves as usize, AS_USUAL);
+        }
+        let slot = (self.rows[switch] + leaf) as usize;
+        self.slots[slot] = self.lists.len() as u32;
+        let first = self.items.len() as u32;
+        self.items.extend_from_slice(list);
+        self.lists.push((first, self.items.len() as u32));
+    }
+}
