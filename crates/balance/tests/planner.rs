@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use weft_balance::plan::{Carrier, Piece, Planner, Post, Route, Trouble, Underway};
-use weft_balance::scheme::ethereal::{Group, Nack};
+use weft_balance::scheme::ethereal::{Group, Nack, Unit};
 use weft_balance::scheme::{BalanceConfig, Ecmp, Ethereal, SCHEMES, SchemeConfig};
 use weft_fabric::{Clos, Fabric, Link, PathId};
 use weft_units::{HostId, MessageId, Rate, Time};
@@ -18,7 +18,8 @@ fn config(scheme: SchemeConfig, start_jitter: Time) -> BalanceConfig {
     BalanceConfig { scheme, start_jitter, random_position: false, first_window: 100_000 }
 }
 fn ethereal() -> SchemeConfig {
-    Ethereal { batch: BATCH, bad_for: BAD_FOR, group: Group::Leaf, nack: Nack::Reroute }.into()
+    let (group, nack, unit) = (Group::Leaf, Nack::Reroute, Unit::Byte);
+    Ethereal { batch: BATCH, bad_for: BAD_FOR, group, nack, unit }.into()
 }
 fn to(dst: HostId, route: Route) -> Underway {
     Underway { dst, route, bytes: 8_000, queue_pair: None }
@@ -375,7 +376,7 @@ fn wrong_options_are_refused_with_the_mend() {
         ),
         (
             wrong("ethereal", &[("batsh", "1us")]),
-            "batsh: unknown option of scheme \"ethereal\"; it has batch, bad_for, group, nack",
+            "batsh: unknown option of scheme \"ethereal\"; it has batch, bad_for, group, nack, unit",
         ),
         (
             wrong("ecmp", &[("batch", "1us")]),

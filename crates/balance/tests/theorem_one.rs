@@ -303,6 +303,29 @@ proptest! {
         }
     }
 
+    /// In whole packets: no part is less, but for the end of a message, and paths have the same
+    /// number of packets but for one.
+    #[test]
+    fn packets_stay_whole(n in 1usize..90, bytes in 1u64..40_000, paths in 1u8..33, seed: u64) {
+        const PACKET: u64 = 1_000;
+        let sizes = vec![bytes; n];
+        let (paths, shares) = split_in(PACKET, &sizes, paths, Group::Leaf, seed);
+        let mut packets = vec![0u64; paths.len()];
+        for message in 0..n {
+            let parts: Vec<_> = shares.iter().filter(|share| share.message == message).collect();
+            prop_assert_eq!(parts.iter().map(|share| share.bytes).sum::<u64>(), bytes);
+            prop_assert!(parts.len() as u64 <= bytes.div_ceil(PACKET));
+            let (_, whole) = parts.split_last().unwrap();
+            prop_assert!(whole.iter().all(|share| share.bytes % PACKET == 0));
+        }
+        for share in &shares {
+            let path = paths.iter().position(|path| *path == share.path).unwrap();
+            packets[path] += share.bytes.div_ceil(PACKET);
+        }
+        let (least, most) = (packets.iter().min().unwrap(), packets.iter().max().unwrap());
+        prop_assert!(most - least <= 1, "{packets:?}");
+    }
+
     /// With one size in the batch, both groupings are the same.
     #[test]
     fn groupings_agree_on_equal_sizes(n in 0usize..90, bytes in 0u64..9_000, paths in 1u8..33, seed: u64) {
@@ -313,10 +336,21 @@ proptest! {
 }
 
 fn split(sizes: &[u64], paths: u8, group: Group, seed: u64) -> (Vec<PathId>, Vec<Share>) {
+    split_in(1, sizes, paths, group, seed)
+}
+
+/// In units of so many bytes.
+fn split_in(
+    unit: u64,
+    sizes: &[u64],
+    paths: u8,
+    group: Group,
+    seed: u64,
+) -> (Vec<PathId>, Vec<Share>) {
     let paths: Vec<PathId> = (0..paths).map(|up| PathId::new(up, 0)).collect();
     let mut shares = Vec::new();
     let mut stream = Draw::new(seed, "test").stream(0);
-    split_and_assign(sizes, &paths, group, &mut stream, &mut shares);
+    split_and_assign(sizes, &paths, group, unit, &mut stream, &mut shares);
     (paths, shares)
 }
 

@@ -6,7 +6,7 @@
 //! turn (`=0`). A queue pair carries its pieces one after the other.
 //!
 //! A library that watches over its queue pairs leaves one alone for a while after a time-out on
-//! it, and gives what waits there to the others ([`Connections::leave`]).
+//! it, and gives what waits there to the others (`Connections::leave`).
 
 use super::{OptionError, OptionInfo, Options};
 use crate::plan::{Carrier, HostContext, Piece, Post, QueuePairId, Route, Starts, Underway};

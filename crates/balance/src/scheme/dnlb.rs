@@ -92,7 +92,7 @@ impl Condition {
     pub fn of(nics: u32, queue_pairs: u32, uplinks: u32) -> Condition {
         match nics * queue_pairs {
             all if all < uplinks => Condition::TooFew,
-            all if all % uplinks != 0 => Condition::Uneven,
+            all if !all.is_multiple_of(uplinks) => Condition::Uneven,
             _ => Condition::Balanced,
         }
     }
@@ -182,7 +182,7 @@ impl PortedConnections {
         PortedConnections { scheme, host, ports, marked, others, moved_at: None }
     }
     fn of(&mut self, id: QueuePairId) -> &mut Connections {
-        if id.0 % KINDS == 0 { &mut self.marked } else { &mut self.others }
+        if id.0.is_multiple_of(KINDS) { &mut self.marked } else { &mut self.others }
     }
 }
 
@@ -216,7 +216,7 @@ impl Plan for PortedConnections {
         trouble: Trouble,
         _: &Fabric,
     ) -> Option<Route> {
-        if trouble == Trouble::Nack || flow.queue_pair?.0 % KINDS != 0 {
+        if trouble == Trouble::Nack || !flow.queue_pair?.0.is_multiple_of(KINDS) {
             return None;
         }
         let until = now.saturating_add(self.scheme.dead_for);

@@ -31,6 +31,17 @@ pub struct Ethereal {
     pub group: Group,
     /// What a NACK does.
     pub nack: Nack,
+    /// What messages are cut into.
+    pub unit: Unit,
+}
+
+/// What a message is cut into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Bytes: paths are loaded alike to the byte, as published.
+    Byte,
+    /// Whole packets: alike to the packet, and no message has more parts than packets.
+    Packet,
 }
 
 /// What a NACK does to its flow's path. A time-out always re-routes.
@@ -87,6 +98,13 @@ impl Scheme for Ethereal {
                 meaning: "what a flow does on a NACK: \"reroute\" takes another path, as published; \
                           \"stay\" keeps it, as in its authors' code, where only time-outs move",
             },
+            OptionInfo {
+                key: "unit",
+                default: "byte",
+                meaning: "what messages are cut into: a \"byte\", as published, so that short ones \
+                          have parts of a few bytes; or a \"packet\", so that they have no more \
+                          parts than packets",
+            },
         ],
         ..SchemeInfo::PLAIN
     };
@@ -100,6 +118,7 @@ impl Scheme for Ethereal {
             bad_for: options.time("bad_for")?,
             group: options.choice("group", &[("leaf", Group::Leaf), ("size", Group::Size)])?,
             nack: options.choice("nack", &[("reroute", Nack::Reroute), ("stay", Nack::Stay)])?,
+            unit: options.choice("unit", &[("byte", Unit::Byte), ("packet", Unit::Packet)])?,
         })
     }
     fn planner(&self, context: &HostContext) -> Box<Interceptor> {
@@ -139,12 +158,16 @@ pub struct Share {
 /// `stream` decides in which order messages and paths are taken; the last r messages of a
 /// group are those that are cut.
 ///
+/// Where `unit` is more than a byte, parts are whole units but for the last one of a message, and
+/// what is said of bytes above holds of units.
+///
 /// # Panics
 /// If `paths` is empty.
 pub fn split_and_assign(
     sizes: &[u64],
     paths: &[PathId],
     group: Group,
+    unit: u64,
     stream: &mut Stream,
     shares: &mut Vec<Share>,
 ) {
@@ -160,16 +183,22 @@ pub fn split_and_assign(
     let together = |a: &usize, b: &usize| group == Group::Leaf || sizes[*a] == sizes[*b];
     let start = shares.len();
     for messages in order.chunk_by(together) {
-        let odd = assign_group(messages, sizes, &paths, shares);
-        // The first `odd` paths carry one byte more: the next group begins after them.
+        let odd = assign_group(messages, sizes, &paths, unit, shares);
+        // The first `odd` paths carry one unit more: the next group begins after them.
         paths.rotate_left(odd);
     }
     shares[start..].sort_unstable_by_key(|share| (share.message, share.part));
 }
 
 /// Assigns the messages of one group. Returns how many paths, from the first on, carry one
-/// byte more than the others if all sizes are equal.
-fn assign_group(group: &[usize], sizes: &[u64], paths: &[PathId], out: &mut Vec<Share>) -> usize {
+/// unit more than the others if all sizes are equal.
+fn assign_group(
+    group: &[usize],
+    sizes: &[u64],
+    paths: &[PathId],
+    unit: u64,
+    out: &mut Vec<Share>,
+) -> usize {
     let s = paths.len();
     let (whole, rest) = group.split_at(group.len() - group.len() % s);
     for (turn, message) in whole.iter().enumerate() {
@@ -182,34 +211,38 @@ fn assign_group(group: &[usize], sizes: &[u64], paths: &[PathId], out: &mut Vec<
     let g = gcd(rest.len(), s);
     let parts = s / g;
     // g messages in a row cover all paths, each of them its lane: every g-th path. In a lane
-    // the odd bytes of a message begin after those of the one before.
+    // the odd units of a message begin after those of the one before.
     let mut first_odd = vec![0; g];
     for (turn, message) in rest.iter().enumerate() {
         let lane = turn % g;
         let lane_paths = paths.iter().skip(lane).step_by(g);
         let bytes = sizes[*message];
-        cut(*message, bytes, first_odd[lane], lane_paths, out);
-        first_odd[lane] = (first_odd[lane] + (bytes % parts as u64) as usize) % parts;
+        cut(*message, (bytes, unit), first_odd[lane], lane_paths, out);
+        let odd = bytes.div_ceil(unit) % parts as u64;
+        first_odd[lane] = (first_odd[lane] + odd as usize) % parts;
     }
     first_odd[0] * g
 }
 
-/// Cuts a message into as many parts as `paths`, the bytes that do not divide going to the
+/// Cuts a message into as many parts as `paths`, the units that do not divide going to the
 /// parts from `first_odd` on (cyclically). Parts that would be empty are left out, unless the
 /// message is empty: then the first remains, so that the receiver learns of it.
 fn cut<'a>(
     message: usize,
-    bytes: u64,
+    (bytes, unit): (u64, u64),
     first_odd: usize,
     paths: impl ExactSizeIterator<Item = &'a PathId>,
     out: &mut Vec<Share>,
 ) {
     let parts = paths.len();
-    let (least, odd) = (bytes / parts as u64, bytes % parts as u64);
-    let mut part = 0;
+    let units = bytes.div_ceil(unit);
+    let (least, odd) = (units / parts as u64, units % parts as u64);
+    let (mut part, mut left) = (0, bytes);
     for (step, path) in paths.enumerate() {
         let turn = (step + parts - first_odd) % parts;
-        let share = least + u64::from((turn as u64) < odd);
+        // Only the last unit may be short, and it comes last.
+        let share = (unit * (least + u64::from((turn as u64) < odd))).min(left);
+        left -= share;
         if share > 0 || (bytes == 0 && step == 0) {
             out.push(Share { message, part, bytes: share, path: *path });
             part += 1;
@@ -237,6 +270,8 @@ pub struct Interceptor {
     host: HostId,
     /// Shuffles of each batch.
     assign: Draw,
+    /// Bytes that messages are cut into.
+    unit: u64,
     /// Batches done so far.
     batches: u64,
     /// New paths of flows in trouble.
@@ -248,8 +283,13 @@ pub struct Interceptor {
 
 impl Interceptor {
     fn new(config: Ethereal, context: &HostContext) -> Interceptor {
-        let HostContext { host, seed, starts, .. } = *context;
+        let HostContext { host, seed, starts, mtu, .. } = *context;
+        let unit = match config.unit {
+            Unit::Byte => 1,
+            Unit::Packet => u64::from(mtu.max(1)),
+        };
         Interceptor {
+            unit,
             config,
             starts,
             host,
@@ -274,7 +314,8 @@ impl Interceptor {
             let sizes: Vec<u64> = group.iter().map(|index| posts[*index].bytes).collect();
             let paths = self.paths_in_use(now, posts[group[0]].dst, fabric);
             let mut stream = draw.stream(u64::from(leaf(&group[0])));
-            split_and_assign(&sizes, &paths, self.config.group, &mut stream, &mut shares);
+            let (group_by, unit) = (self.config.group, self.unit);
+            split_and_assign(&sizes, &paths, group_by, unit, &mut stream, &mut shares);
             for share in shares.drain(..) {
                 let index = group[share.message];
                 let piece = self.piece(posts[index], share.part, share.bytes, share.path);
