@@ -102,7 +102,10 @@ fn an_override_ends_a_sweep_and_a_list_replaces_it() {
 
 #[test]
 fn defaults_are_written_out_and_read_back_as_the_same() {
-    let schemes: Vec<_> = SCHEMES.iter().map(|info| info.name).collect();
+    // Some schemes can do with rates only.
+    let schemes = |shares: bool| -> Vec<_> {
+        SCHEMES.iter().filter(|info| info.shares == shares).map(|info| info.name).collect()
+    };
     let patterns = PATTERNS.iter().map(|info| format!("{{ pattern = \"{}\" }}", info.name));
     let told = [
         "{ pattern = \"all-to-all\", launch = \"same-rank\" }",
@@ -110,17 +113,23 @@ fn defaults_are_written_out_and_read_back_as_the_same() {
         "{ pattern = \"ring\", channels = 4 }",
     ];
     let workloads: Vec<_> = told.map(str::to_owned).into_iter().chain(patterns).collect();
-    let sweep = format!(
-        "[sweep]\n\"balance.scheme\" = {schemes:?}\nworkload = [{}]\n\
-         \"transport.congestion\" = [\"dctcp\", \"fixed-rate\", \"swift\", \"dcqcn\"]\n",
-        workloads.join(", ")
-    );
+    let sweep = |schemes: Vec<&str>, controls: &[&str]| {
+        let workloads = workloads.join(", ");
+        format!(
+            "[sweep]\n\"balance.scheme\" = {schemes:?}\nworkload = [{workloads}]\n\
+             \"transport.congestion\" = {controls:?}\n"
+        )
+    };
+    let sweeps = [
+        sweep(schemes(false), &["dctcp", "fixed-rate", "swift", "dcqcn"]),
+        sweep(schemes(true), &["dctcp-rate", "fixed-rate", "dcqcn"]),
+    ];
     let fabrics = [
         GOOD.to_owned(),
         GOOD.replace("leaf-spine", "fat-tree")
             .replace("leaves = 4\nspines = 2\nhosts_per_leaf = 4", "k = 4"),
     ];
-    for fabric in fabrics {
+    for (fabric, sweep) in fabrics.iter().flat_map(|one| sweeps.iter().map(move |two| (one, two))) {
         for run in expanded(&format!("{fabric}{sweep}"), &[], None).runs {
             let json = Value::Table(run.experiment.clone()).to_json();
             let again = read_run(&json).unwrap_or_else(|error| panic!("{error}: {json}"));

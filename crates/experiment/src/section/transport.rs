@@ -96,7 +96,7 @@ fn check_standing(
     if info.shares && !congestion.sets_rate() {
         let what = format!(
             "{}'s queue pairs send at a share of line rate, which takes a control that sets a \
-             rate; use dctcp-rate or fixed-rate",
+             rate; use dctcp-rate, dcqcn or fixed-rate",
             info.name
         );
         return Err(r.wrong("congestion", what));
