@@ -366,9 +366,14 @@ fn every_scheme_gets_the_congestion_control_that_it_is_made_for() {
     for info in SCHEMES {
         let named = [("balance.scheme", info.name)];
         assert_eq!(value(&named, "transport.congestion").as_deref(), Some(info.congestion));
-        let told = [named[0], ("transport.congestion", "swift")];
-        assert_eq!(value(&told, "transport.congestion").as_deref(), Some("swift"));
+        let other = if info.shares { "fixed-rate" } else { "swift" };
+        let told = [named[0], ("transport.congestion", other)];
+        assert_eq!(value(&told, "transport.congestion").as_deref(), Some(other));
     }
+    let windows = [("balance.scheme", "paralet"), ("transport.congestion", "dctcp")];
+    assert!(mistake(GOOD, &windows).contains("use dctcp-rate, dcqcn or fixed-rate"));
+    let cut = [("balance.scheme", "dnlb"), ("transport.subflows", "2")];
+    assert!(mistake(GOOD, &cut).contains("dnlb has queue pairs of its own; leave it at 1"));
     let natural = settled(GOOD, &[("balance.scheme", "mp-rdma")]).transport;
     assert_eq!(natural.recovery, RecoveryConfig::SELECTIVE_REPEAT);
     let (initial_window, max_window) = (66_816, 8 * 66_816);
