@@ -131,7 +131,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     }
 
     pub(crate) fn wake(&mut self, host: OwnHost) {
+        self.pull(host);
         self.hosts[host].waking = false;
+        // What the packet that has just left made way for asked for no second look at this instant.
         self.pull(host);
     }
 
