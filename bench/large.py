@@ -17,10 +17,10 @@ from typing import Any
 import record
 
 FOLDER = Path(__file__).parent / "records" / "large"
-# Every message with queue pairs of its own, as in paper 000: more work than messages in order.
-SIDE_BY_SIDE = "nic.mtu=9000B,nic.serve=round-robin"
-PODS = f"fat-tree:k=32,link=400Gbps,delay=500ns,{SIDE_BY_SIDE}"
-RACKS = f"leaf-spine:leaves=64,spines=64,hosts=64,link=400Gbps,delay=500ns,{SIDE_BY_SIDE}"
+# Every message a queue pair of its own, all in turn, as in paper 000.
+NIC = "nic.mtu=9000B,nic.serve=round-robin"
+PODS = f"fat-tree:k=32,link=400Gbps,delay=500ns,{NIC}"
+RACKS = f"leaf-spine:leaves=64,spines=64,hosts=64,link=400Gbps,delay=500ns,{NIC}"
 CASES = {
     "ring-8192": (PODS, "all-reduce:algorithm=ring,size=64MB"),
     "recursive-doubling-8192": (PODS, "all-reduce:algorithm=recursive-doubling,size=64MB"),

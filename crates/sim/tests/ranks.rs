@@ -120,6 +120,19 @@ fn chunks_follow_each_other_on_a_connection() {
     assert!(in_order == outcome(Service::InOrder, 2));
 }
 
+/// Each message is one packet, so that the next one on its connection is posted while the NIC, woken
+/// by the first, sends it.
+#[test]
+fn lone_packets_follow_each_other_on_a_connection() {
+    let setup = Setup { service: Service::InOrder, ..setup() };
+    let chunks = u64::from(setup.packet.mtu) * 16;
+    let job = job(2, 1, chunks, ("double-binary-tree", &[("trees", "1"), ("chunks", "16")]));
+    let outcome = run(&setup, &job, &[0, 4], 1, 1);
+    assert_eq!(outcome.totals.packets, 32);
+    assert_eq!(outcome.rank_messages.len(), 32);
+    assert!(outcome == run(&setup, &job, &[0, 4], 2, 1));
+}
+
 #[test]
 fn ranks_of_one_host_use_its_own_links() {
     // Two ranks a host: half of the ring's hops stay inside.

@@ -1,8 +1,7 @@
 //! The NIC of a host: queue pairs that take turns, and what their packets cause.
 //!
 //! The NIC serves the queue pairs that have something to send and an open window round robin,
-//! one packet each (paper 000, assumption 3), or the oldest first ([`Service`]); ranks may post
-//! a message to each other rank at a time. A queue pair that
+//! one packet each (paper 000, assumption 3), or the oldest first ([`Service`]). A queue pair that
 //! cannot send leaves the round; what opens its window brings it back at the end, or at its place
 //! by age. Acknowledgements go before data.
 //!
