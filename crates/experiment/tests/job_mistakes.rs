@@ -101,6 +101,12 @@ fn what_has_no_effect_is_said() {
         "fig.toml: workload.trees (line 12): means nothing to the broadcast of \
          \"double-binary-tree\"; remove it"
     );
+    let ring = "[workload]\ncollective = \"all-reduce\"\nsize = \"1MB\"\nalgorithm = \"ring\"\n";
+    assert_eq!(
+        of(&format!("{ring}chunks = 2\n")),
+        "fig.toml: workload.chunks (line 12): means nothing to the all-reduce of \"ring\"; \
+         remove it"
+    );
     let servers = "[fabric.server]\ngpus = 8\nnics = 4\n";
     let warnings = |workload: &str| {
         expanded(&format!("{FABRIC}{servers}[workload]\n{workload}"), &[]).warnings

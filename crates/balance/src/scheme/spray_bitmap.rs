@@ -141,13 +141,14 @@ impl Scheme for SprayMixed {
 pub struct BitmapFlow {
     raise: Scores,
     walk: CounterSpray,
-    /// Of each entropy.
-    scores: Box<[u8]>,
+    /// Of each entropy that the walk has come to, in the order of its first round: a message of a
+    /// few packets has a few.
+    scores: Vec<u8>,
     /// How many of them are not zero.
     bad: u32,
-    /// When the first packet left under each entropy since anything came back under it;
+    /// When the first packet left under each of these since anything came back under it;
     /// [`Time::MAX`]: none has.
-    silent_since: Box<[Time]>,
+    silent_since: Vec<Time>,
 }
 
 impl BitmapFlow {
@@ -158,23 +159,38 @@ impl BitmapFlow {
     pub fn new(entropies: u32, raise: Scores, context: &FlowContext) -> BitmapFlow {
         let stream = Draw::new(context.seed, "spray-bitmap").stream(context.flow);
         let walk = CounterSpray::drawn(entropies, stream);
-        let scores = vec![0; entropies as usize].into();
-        let silent_since = vec![Time::MAX; entropies as usize].into();
-        BitmapFlow { raise, walk, scores, bad: 0, silent_since }
+        BitmapFlow { raise, walk, scores: Vec::new(), bad: 0, silent_since: Vec::new() }
     }
 
     /// The entropy of the next packet that is not recycled.
     #[inline]
     pub fn next_entropy(&mut self) -> u16 {
+        let entropy = self.walk_on();
+        if self.scores[self.walk.place(entropy)] == 0 { entropy } else { self.skip(entropy) }
+    }
+    /// The next entropy of the walk, with a score from now on.
+    #[inline]
+    fn walk_on(&mut self) -> u16 {
         let entropy = self.walk.next_entropy();
-        if self.scores[self.walk.index(entropy)] == 0 { entropy } else { self.skip(entropy) }
+        self.reach(entropy);
+        entropy
+    }
+    /// Where `entropy` has its score.
+    #[inline]
+    fn reach(&mut self, entropy: u16) -> usize {
+        let place = self.walk.place(entropy);
+        if place >= self.scores.len() {
+            self.scores.resize(place + 1, 0);
+            self.silent_since.resize(place + 1, Time::MAX);
+        }
+        place
     }
     /// Takes one off the score of `entropy`; the next without one. If all have one, then
     /// `entropy` is as good as any.
     fn skip(&mut self, entropy: u16) -> u16 {
-        let all = self.scores.len();
-        let is_hopeless = self.bad as usize == all;
-        let score = &mut self.scores[self.walk.index(entropy)];
+        let all = self.walk.entropies();
+        let is_hopeless = self.bad == all;
+        let score = &mut self.scores[self.walk.place(entropy)];
         *score -= 1;
         self.bad -= u32::from(*score == 0);
         if is_hopeless {
@@ -182,8 +198,8 @@ impl BitmapFlow {
         }
         // Two rounds, since the order changes in between, meet every entropy.
         for _ in 0..2 * all {
-            let next = self.walk.next_entropy();
-            if self.scores[self.walk.index(next)] == 0 {
+            let next = self.walk_on();
+            if self.scores[self.walk.place(next)] == 0 {
                 return next;
             }
         }
@@ -193,11 +209,11 @@ impl BitmapFlow {
     /// A packet leaves under `entropy`.
     #[inline]
     fn note(&mut self, now: Time, entropy: u16) {
-        let since = &mut self.silent_since[self.walk.index(entropy)];
+        let since = &mut self.silent_since[self.walk.place(entropy)];
         *since = now.min(*since);
     }
-    fn raise(&mut self, index: usize, by: u8) {
-        let score = &mut self.scores[index];
+    fn raise(&mut self, place: usize, by: u8) {
+        let score = &mut self.scores[place];
         let raised = score.saturating_add(by).min(self.raise.cap);
         self.bad += u32::from(*score == 0 && raised > 0);
         *score = raised;
@@ -213,19 +229,19 @@ impl Steer for BitmapFlow {
     }
     #[inline]
     fn on_ack(&mut self, feedback: Feedback) {
-        let index = self.walk.index(feedback.entropy);
-        self.silent_since[index] = Time::MAX;
+        let place = self.reach(feedback.entropy);
+        self.silent_since[place] = Time::MAX;
         if feedback.trimmed {
-            self.raise(index, self.raise.nack);
+            self.raise(place, self.raise.nack);
         } else if feedback.marked {
-            self.raise(index, self.raise.mark);
+            self.raise(place, self.raise.mark);
         }
     }
     fn on_time_out(&mut self, TimeOut { now, after }: TimeOut) {
-        for index in 0..self.silent_since.len() {
-            if self.silent_since[index].saturating_add(after) <= now {
-                self.silent_since[index] = Time::MAX;
-                self.raise(index, self.raise.time_out);
+        for place in 0..self.silent_since.len() {
+            if self.silent_since[place].saturating_add(after) <= now {
+                self.silent_since[place] = Time::MAX;
+                self.raise(place, self.raise.time_out);
             }
         }
     }

@@ -56,6 +56,9 @@ impl Schedule for Ring {
         let channels = options.number_if_given("channels", 1..=MOST_STRANDS)?;
         Ok(Ring { channels, chunks: options.number("chunks", 1..=MOST_CHUNKS)? })
     }
+    fn has_use_for(key: &str, operation: Operation) -> bool {
+        key != "chunks" || matches!(operation, Operation::Broadcast | Operation::Reduce)
+    }
     fn strands(&self, call: &Call) -> u32 {
         self.channels.unwrap_or(call.servers.nics)
     }
