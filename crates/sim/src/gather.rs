@@ -86,6 +86,7 @@ fn rank_messages<Q, P: Ports>(
     if world.config.job.is_none() {
         return (Vec::new(), Spread::default());
     }
+    let mut sent = Vec::new();
     for engine in engines.iter_mut() {
         let Engine { ranks, jobs, receivers, .. } = engine;
         let records = &mut ranks.as_mut().expect("a job").records;
@@ -95,6 +96,7 @@ fn rank_messages<Q, P: Ports>(
                 records.add_reordering(from, number, flow.reordering);
             }
         }
+        sent.push(records.take_sent());
     }
     let losses = engines.iter().flat_map(|engine| [engine.ports.losses(), &engine.losses]);
     let losses = losses.flat_map(Losses::all).map(|(dst, flow, count)| {
@@ -102,7 +104,7 @@ fn rank_messages<Q, P: Ports>(
         let records = &engines[domain].ranks.as_ref().expect("a job").records;
         (records.served(id.domain(), id.number() as u32), count)
     });
-    records::join(ranks(engines).map(|ranks| &ranks.records).collect(), losses)
+    records::join(sent, ranks(engines).map(|ranks| &ranks.records).collect(), losses)
 }
 
 fn ranks<'e, 'a, Q, P>(engines: &'e [Engine<'a, Q, P>]) -> impl Iterator<Item = &'e Ranks<'a>> {

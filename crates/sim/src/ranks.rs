@@ -17,7 +17,7 @@ use crate::ports::Ports;
 use crate::queue::EventQueue;
 use crate::records::{Owner, Records};
 use crate::world::World;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use weft_balance::plan::Post;
@@ -36,8 +36,10 @@ pub(crate) struct Ranks<'a> {
     due: Vec<BTreeMap<Time, Vec<Happening>>>,
     /// Until when each rank's scale-up link is busy.
     busy: Vec<Time>,
-    /// What waits until the message before it, from one rank to another, has left. Never iterated.
-    connections: FxHashMap<(u32, u32), VecDeque<Waiting>>,
+    /// From one rank to another: a message that has not left yet. Never iterated.
+    connections: FxHashSet<(u32, u32)>,
+    /// What waits behind these, which most of the time is nothing. Never iterated.
+    waiting: FxHashMap<(u32, u32), VecDeque<Waiting>>,
     /// Messages that each of the fabric's hosts has posted.
     posted: Vec<u32>,
     /// Whose message it is, by [`SendingId`].
@@ -93,7 +95,8 @@ impl<'a> Ranks<'a> {
             homes,
             due: vec![BTreeMap::new(); ranks],
             busy: vec![Time::ZERO; ranks],
-            connections: FxHashMap::default(),
+            connections: FxHashSet::default(),
+            waiting: FxHashMap::default(),
             posted: vec![0; world.config.fabric.hosts() as usize],
             owners: Vec::new(),
             receipts: vec![Vec::new(); domains],
@@ -136,6 +139,8 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             let job = &config.jobs[number];
             runners[number].start(self.now, actions);
             self.act(first);
+            // So many decide at once but here.
+            self.ranks.as_mut().expect("a job").actions = Vec::new();
             first += job.ranks();
         }
     }
@@ -215,11 +220,9 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             return self.scale_up((src, dst), bytes, sent, receipt);
         }
         let message = Waiting { bytes, sent, receipt, posted: self.now };
-        if self.config.service == Service::InOrder {
-            match ranks.connections.entry((src, dst)) {
-                Entry::Occupied(before) => return before.into_mut().push_back(message),
-                Entry::Vacant(idle) => idle.insert(VecDeque::new()),
-            };
+        let is_in_order = self.config.service == Service::InOrder;
+        if is_in_order && !ranks.connections.insert((src, dst)) {
+            return ranks.waiting.entry((src, dst)).or_default().push_back(message);
         }
         self.send_for(src, dst, message);
     }
@@ -233,11 +236,15 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
     pub(crate) fn rank_message_left(&mut self, id: SendingId) {
         let ranks = self.ranks.as_mut().expect("a job");
         let Owner { src, dst, .. } = ranks.owners[id.0 as usize];
-        let waiting = ranks.connections.get_mut(&(src, dst)).expect("its connection is busy");
-        match waiting.pop_front() {
-            Some(next) => self.send_for(src, dst, next),
-            None => _ = ranks.connections.remove(&(src, dst)),
+        let Entry::Occupied(mut waiting) = ranks.waiting.entry((src, dst)) else {
+            ranks.connections.remove(&(src, dst));
+            return;
+        };
+        let next = waiting.get_mut().pop_front().expect("else the queue is gone");
+        if waiting.get().is_empty() {
+            waiting.remove();
         }
+        self.send_for(src, dst, next);
     }
 
     /// Hands a message from rank `src` to rank `dst` to the NIC.

@@ -96,20 +96,29 @@ impl Records {
         }
     }
 
+    /// What was sent, to be joined; nothing more comes.
+    pub(crate) fn take_sent(&mut self) -> Vec<RankMessage> {
+        std::mem::take(&mut self.sent)
+    }
+
     /// Whose the receiving half at this place is.
     pub(crate) fn served(&self, from: usize, number: u32) -> MessageId {
         self.served[from][number as usize]
     }
 }
 
-/// All messages, by their names, and how long all took together; from what the domains know and
-/// how many packets messages have lost.
+/// All messages, by their names, and how long all took together; from what the domains have sent
+/// ([`Records::take_sent`]) and know, and how many packets messages have lost.
 pub(crate) fn join(
+    sent: Vec<Vec<RankMessage>>,
     records: Vec<&Records>,
     losses: impl Iterator<Item = (MessageId, u32)>,
 ) -> (Vec<RankMessage>, Spread) {
-    let mut all: Vec<RankMessage> =
-        records.iter().flat_map(|one| one.sent.iter().copied()).collect();
+    let count = sent.iter().map(Vec::len).sum::<usize>();
+    let mut sent = sent.into_iter();
+    let mut all = sent.next().unwrap_or_default();
+    all.reserve_exact(count - all.len());
+    sent.for_each(|more| all.extend(more));
     all.sort_unstable_by_key(|one| one.message);
     let mut durations = Spread::default();
     for one in &records {

@@ -156,8 +156,6 @@ pub struct CounterSpray {
     block: u16,
     counter: u16,
     mask: u16,
-    /// The mask of the first round.
-    first_mask: u16,
 }
 
 impl CounterSpray {
@@ -177,7 +175,7 @@ impl CounterSpray {
         let bits = (entropies - 1) as u16;
         let block = (stream.bits() >> 48) as u16 & !bits;
         let mask = (stream.bits() >> 48) as u16 & bits;
-        CounterSpray { stream, bits, block, counter: 0, mask, first_mask: mask }
+        CounterSpray { stream, bits, block, counter: 0, mask }
     }
     /// The entropy of the next packet.
     #[inline]
@@ -193,10 +191,14 @@ impl CounterSpray {
     pub(super) fn entropies(&self) -> u32 {
         u32::from(self.bits) + 1
     }
-    /// As which of the flow's entropies this one came in the first round, from zero.
+    /// Which of the flow's entropies this is, from zero.
     #[inline]
-    pub(super) fn place(&self, entropy: u16) -> usize {
-        usize::from((entropy ^ self.first_mask) & self.bits)
+    pub(super) fn index(&self, entropy: u16) -> usize {
+        usize::from(entropy & self.bits)
+    }
+    /// The index of the next one.
+    pub(super) fn next_index(&self) -> usize {
+        usize::from(self.counter ^ self.mask)
     }
 }
 

@@ -141,6 +141,8 @@ impl Scheme for SprayMixed {
 pub struct BitmapFlow {
     raise: Scores,
     walk: CounterSpray,
+    /// The index of the first entropy of the walk.
+    first: usize,
     /// Of each entropy that the walk has come to, in the order of its first round: a message of a
     /// few packets has a few.
     scores: Vec<u8>,
@@ -159,14 +161,15 @@ impl BitmapFlow {
     pub fn new(entropies: u32, raise: Scores, context: &FlowContext) -> BitmapFlow {
         let stream = Draw::new(context.seed, "spray-bitmap").stream(context.flow);
         let walk = CounterSpray::drawn(entropies, stream);
-        BitmapFlow { raise, walk, scores: Vec::new(), bad: 0, silent_since: Vec::new() }
+        let first = walk.next_index();
+        BitmapFlow { raise, walk, first, scores: Vec::new(), bad: 0, silent_since: Vec::new() }
     }
 
     /// The entropy of the next packet that is not recycled.
     #[inline]
     pub fn next_entropy(&mut self) -> u16 {
         let entropy = self.walk_on();
-        if self.scores[self.walk.place(entropy)] == 0 { entropy } else { self.skip(entropy) }
+        if self.scores[self.place(entropy)] == 0 { entropy } else { self.skip(entropy) }
     }
     /// The next entropy of the walk, with a score from now on.
     #[inline]
@@ -175,10 +178,15 @@ impl BitmapFlow {
         self.reach(entropy);
         entropy
     }
-    /// Where `entropy` has its score.
+    /// Where `entropy` has its score: as which of all it comes in the first round.
+    #[inline]
+    fn place(&self, entropy: u16) -> usize {
+        self.walk.index(entropy) ^ self.first
+    }
+    /// The same, with room for it made.
     #[inline]
     fn reach(&mut self, entropy: u16) -> usize {
-        let place = self.walk.place(entropy);
+        let place = self.place(entropy);
         if place >= self.scores.len() {
             self.scores.resize(place + 1, 0);
             self.silent_since.resize(place + 1, Time::MAX);
@@ -190,7 +198,8 @@ impl BitmapFlow {
     fn skip(&mut self, entropy: u16) -> u16 {
         let all = self.walk.entropies();
         let is_hopeless = self.bad == all;
-        let score = &mut self.scores[self.walk.place(entropy)];
+        let place = self.place(entropy);
+        let score = &mut self.scores[place];
         *score -= 1;
         self.bad -= u32::from(*score == 0);
         if is_hopeless {
@@ -199,7 +208,7 @@ impl BitmapFlow {
         // Two rounds, since the order changes in between, meet every entropy.
         for _ in 0..2 * all {
             let next = self.walk_on();
-            if self.scores[self.walk.place(next)] == 0 {
+            if self.scores[self.place(next)] == 0 {
                 return next;
             }
         }
@@ -209,7 +218,8 @@ impl BitmapFlow {
     /// A packet leaves under `entropy`.
     #[inline]
     fn note(&mut self, now: Time, entropy: u16) {
-        let since = &mut self.silent_since[self.walk.place(entropy)];
+        let place = self.place(entropy);
+        let since = &mut self.silent_since[place];
         *since = now.min(*since);
     }
     fn raise(&mut self, place: usize, by: u8) {
