@@ -2,7 +2,7 @@
 
 from typing import final
 
-from weft._types import Capacity, Outcome
+from weft._types import Capacity, Outcome, Tuning
 
 class ExperimentError(ValueError):
     """A mistake in an experiment: one line, ``<source>: <key>: <what is wrong>; <mend>``."""
@@ -85,6 +85,26 @@ def topology_info(path: str) -> str:
     ``levels``, ``oversubscription``, ``switch_latency_s``, ``dimensions``, ``nodes`` (what each
     node of an ns-3 file is called here), ``in_order``, ``fabric`` (the keys that say the same),
     ``remarks`` and ``problems``; false is what the file does not say.
+    """
+
+def paralet_slowdown(queue_pairs: int, ports: int) -> float:
+    """Evaluate equation 1 of paper 004."""
+
+def paralet_queue_pairs(slowdown: float, ports: int) -> int:
+    """Count the queue pairs with which equation 1 promises a slowdown."""
+
+def paralet_ports(deviations: float) -> float:
+    """Tell of how many ports the fullest is so many standard deviations above the mean."""
+
+def paralet_tuning(
+    experiment_json: str,
+    slowdown: float | None = None,
+    queue_pairs: int | None = None,
+    accelerators: int | None = None,
+) -> Tuning:
+    """Choose m and S for the fabric of one experiment of :func:`expand`.
+
+    One of ``slowdown`` and ``queue_pairs`` is given; ``accelerators`` are its hosts unless told.
     """
 
 def cores() -> int:

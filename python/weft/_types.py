@@ -47,12 +47,25 @@ class Timing(TypedDict):
 
 
 class Series(TypedDict):
-    """Sampled queues: one array of bytes for each name, all at the same times."""
+    """What was sampled: one array of bytes for each name, all at the same times."""
 
     time_s: Any
     names: list[str]
     kinds: list[str]
     bytes: list[Any]
+
+
+class Tuning(TypedDict):
+    """ParaLet's two numbers for a fabric, and what they lead to."""
+
+    queue_pairs: int
+    """Of a NIC: the paper's m."""
+    flowlet_bytes: int
+    """Payload of a flowlet: the paper's S."""
+    slowdown: float
+    """What equation 1 expects."""
+    rate_bps: int
+    """What a queue pair sends at."""
 
 
 class Outcome(TypedDict):

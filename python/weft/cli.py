@@ -1,4 +1,4 @@
-"""The command line: `weft run`, `compare`, `capacity`, `list`, `report`, `trace`, `topology`.
+"""The command line: `weft run`, `compare`, `capacity`, `tune`, `list`, `report`, `trace`, `topology`.
 
 Only options and help texts live here; `weft.commands` does the work and is imported when a
 command runs, so that `--help` answers at once.
@@ -332,6 +332,55 @@ def capacity(
     from weft import commands
 
     return commands.capacity(files, seed, commands.overrides(set_ or []), json)
+
+
+@app.command()
+def tune(
+    fabric: Annotated[
+        str,
+        typer.Option(
+            metavar="SHORTHAND|FILE",
+            help="TOPOLOGY:KEY=VALUE,... or a topology file, as in weft compare.",
+            show_default=False,
+        ),
+    ],
+    slowdown: Annotated[
+        float | None,
+        typer.Option(
+            metavar="X",
+            help="No message shall take more than X times its time at line rate. Default: 2.",
+        ),
+    ] = None,
+    queue_pairs: Annotated[
+        int | None,
+        typer.Option(min=1, max=1 << 16, metavar="M", help="Queue pairs of a NIC, instead."),
+    ] = None,
+    accelerators: Annotated[
+        int | None,
+        typer.Option(min=2, metavar="N", help="Of the cluster. Default: the fabric's hosts."),
+    ] = None,
+    set_: Set = None,
+    json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
+) -> int:
+    """Choose how many queue pairs and which flowlets ParaLet needs; nothing is simulated.
+
+    Equation 1 of its paper says how much slower than line rate the slowest message is with m queue
+    pairs a NIC and N accelerators; a flowlet is 4 bandwidth-delay products over m.
+
+    \b
+    Examples:
+      weft tune --fabric fat-tree:k=16,link=100Gbps,delay=1us --slowdown 1.5
+      weft tune --fabric fat-tree:k=16,link=100Gbps,delay=1us --queue-pairs 32
+
+    \b
+    Exit status: 0 there is an answer, 2 bad input.
+    """
+    from weft import commands
+
+    if slowdown is not None and queue_pairs is not None:
+        raise typer.BadParameter("--slowdown and --queue-pairs each ask for the other; choose one")
+    changes = commands.overrides(set_ or [])
+    return commands.tune(fabric, slowdown, queue_pairs, accelerators, changes, json)
 
 
 @app.command(name="list")

@@ -113,6 +113,28 @@ def capacity(files: Sequence[str], seed: int | None, changes: Overrides, as_json
     return 0
 
 
+def tune(
+    fabric: str,
+    slowdown: float | None,
+    queue_pairs: int | None,
+    accelerators: int | None,
+    changes: Overrides,
+    as_json: bool,
+) -> int:
+    """`weft tune`; returns the exit status."""
+    from weft import plan
+
+    found = plan.tune(
+        fabric,
+        slowdown=slowdown,
+        queue_pairs=queue_pairs,
+        accelerators=accelerators,
+        changes=changes,
+    )
+    print(json.dumps(found, indent=1) if as_json else plan.text(found))
+    return 0
+
+
 def trace_info(path: Path, process_groups: Path | None, ranks: int | None, as_json: bool) -> int:
     """`weft trace info`; returns the exit status."""
     from weft import traces

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from weft import jobs, linkload, measured, palette, queues
+from weft import goodput, jobs, linkload, measured, palette, queues
 from weft._types import Row
 from weft.axes import fit, wide
 from weft.charts import Axis, Curve, Figure, Lines, Panel
@@ -35,6 +35,7 @@ def of_experiment(experiment: Experiment, results: Results, view: View) -> list[
     figures += _fct(grouping, results.flows) if "fct" in wanted else []
     figures += jobs.figures(grouping, results.collectives) if "collectives" in wanted else []
     figures += queues.figures(grouping, results.series) if "queues" in wanted else []
+    figures += goodput.figures(grouping, results.series) if "goodput" in wanted else []
     figures += linkload.figures(grouping, results.links) if "links" in wanted else []
     return [replace(figure, name=f"{experiment.name}-{figure.name}") for figure in figures]
 

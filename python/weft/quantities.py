@@ -88,6 +88,11 @@ def significant(value: float, digits: int = 4) -> str:
     return f"{value:#.{digits}g}".rstrip(".")
 
 
+def rate_unit(values: Iterable[float]) -> tuple[float, str]:
+    """Bits per second per unit, and the unit, in which the largest of these reads best."""
+    return _unit(values, _RATE)
+
+
 def _unit(values: Iterable[float], units: list[tuple[float, str]]) -> tuple[float, str]:
     largest = max((abs(value) for value in values), default=0.0)
     return next((unit for unit in units if largest >= unit[0]), units[-1])

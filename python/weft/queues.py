@@ -25,11 +25,16 @@ if TYPE_CHECKING:
 
 _POINTS = 600
 _MOST_FIGURES = 4
+GOODPUT = "goodput"
+"""The kind of samples that are no queues."""
 
 
 def figures(grouping: Grouping, series: pl.LazyFrame) -> list[Figure]:
     """One figure for each class of probes, one panel a category, one curve a scheme."""
-    names = series.select("name", "kind").unique(maintain_order=True).collect()
+    import polars as pl
+
+    sampled = series.filter(pl.col("kind") != GOODPUT)
+    names = sampled.select("name", "kind").unique(maintain_order=True).collect()
     classes: dict[tuple[str, ...], list[str]] = {}
     for name, kind in names.iter_rows():
         classes.setdefault(_class(name, kind), []).append(name)

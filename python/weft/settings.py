@@ -18,7 +18,7 @@ from weft.fields import Fields, suggestion
 from weft.printed import Statement
 from weft.where import values_of
 
-FIGURES = ("fct", "collectives", "queues", "links")
+FIGURES = ("fct", "collectives", "queues", "goodput", "links")
 """What a report may show beyond scalar columns."""
 _USUAL = ("cct_s", "slowdown", "normalised")
 """Columns of which there are statistics if nobody asks for others."""

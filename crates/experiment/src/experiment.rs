@@ -193,7 +193,7 @@ fn bdp(fabric: &Fabric, packet: &PacketConfig) -> u64 {
 }
 
 /// Of a lone full packet and its acknowledgement over the longest path.
-fn round_trip(fabric: &Fabric, packet: &PacketConfig) -> Time {
+pub(crate) fn round_trip(fabric: &Fabric, packet: &PacketConfig) -> Time {
     let data = u64::from(packet.mtu) + u64::from(packet.header);
     fabric.base_rtt(data, u64::from(packet.ack))
 }

@@ -16,6 +16,7 @@
 //! | [`mod@run`] | builds, simulates, times |
 //! | [`threads`] | on how many threads |
 //! | `measure`, [`columns`] | the result columns |
+//! | [`mod@tuning`] | ParaLet's m and S for a fabric |
 //! | [`catalogue`] | what there is to choose from |
 //!
 //! Invariants: a mistake in an experiment is an [`ExperimentError`], one line that names the
@@ -50,6 +51,7 @@ pub mod threads;
 mod topology_info;
 mod trace_info;
 pub mod traffic;
+pub mod tuning;
 pub mod value;
 
 pub use bound::bound;
@@ -65,3 +67,5 @@ pub use run::{RunError, RunResult, Series, Timing, run};
 pub use threads::{Threads, cores};
 pub use topology_info::topology_info;
 pub use trace_info::trace_info;
+pub use tuning::{Wanted, tuning};
+pub use weft_plan as plan;

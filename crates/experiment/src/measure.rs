@@ -63,6 +63,7 @@ pub(crate) fn row(
         ("fct_p99_s", times.percentile(99).into()),
         ("fct_max_s", times.percentile(100).into()),
         ("peak_queue_bytes", peak.into()),
+        ("max_goodput_gb_s", max_goodput(config, outcome).into()),
         ("collectives", work.collectives.into()),
         ("algbw_gb_s", work.algbw.into()),
         ("busbw_gb_s", work.busbw.into()),
@@ -98,6 +99,16 @@ impl Work {
             compute: compute.as_secs_f64(),
         }
     }
+}
+
+/// The largest goodput of all hosts together over an interval of the probe, in GB/s (paper 004's
+/// maximum total throughput); zero without the probe.
+fn max_goodput(config: &RunConfig<'_>, outcome: &Outcome) -> f64 {
+    let Some(interval) = config.probes.interval.filter(|_| config.probes.goodput) else {
+        return 0.0;
+    };
+    let most = outcome.series.last().and_then(|goodput| goodput.bytes.iter().max());
+    most.copied().unwrap_or(0) as f64 / interval.as_secs_f64() / 1e9
 }
 
 /// Of the message that has most of it.

@@ -72,9 +72,9 @@ pub struct Series {
     pub time_s: Vec<f64>,
     /// Of what, one for each probe.
     pub names: Vec<String>,
-    /// `"port"` or `"switch"`, one for each probe.
+    /// `"port"`, `"switch"` or `"goodput"`, one for each probe.
     pub kinds: Vec<&'static str>,
-    /// Bytes, one list for each probe.
+    /// Bytes, one list for each probe; of goodput those of the interval that ends at that time.
     pub bytes: Vec<Vec<u64>>,
 }
 
@@ -205,7 +205,7 @@ impl Resolved {
     }
 }
 
-/// The probes' samples with their names: first the ports, then the switches.
+/// The probes' samples with their names: first the ports, then the switches, then goodput.
 fn series(experiment: &Resolved, outcome: Outcome) -> Series {
     let probes = &experiment.probes;
     let Some(interval) = probes.interval else { return Series::default() };
@@ -214,11 +214,14 @@ fn series(experiment: &Resolved, outcome: Outcome) -> Series {
     let switches = probes.switches.iter().map(|switch| fabric.name(Node::Switch(*switch)));
     let samples = outcome.series.iter().map(|series| series.bytes.len()).max().unwrap_or(0);
     let time = |sample: usize| Time(interval.0 * sample as u64).as_secs_f64();
-    let kinds = vec!["port"; probes.ports.len()];
+    let goodput = probes.goodput.then_some(("all hosts".to_owned(), "goodput"));
+    let named = ports.map(|name| (name, "port"));
+    let named = named.chain(switches.map(|name| (name, "switch"))).chain(goodput);
+    let (names, kinds) = named.unzip();
     Series {
         time_s: (0..samples).map(time).collect(),
-        names: ports.chain(switches).collect(),
-        kinds: [kinds, vec!["switch"; probes.switches.len()]].concat(),
+        names,
+        kinds,
         bytes: outcome.series.into_iter().map(|series| series.bytes).collect(),
     }
 }

@@ -87,7 +87,7 @@ fn each_mistake_names_source_key_and_mend() {
         (
             "\"all-to-all\"",
             "\"all-to-al\"",
-            r#"fig.toml: workload.pattern (line 8): "all-to-al" is not one of all-to-all, permutation, incast, ring; did you mean "all-to-all"?"#,
+            r#"fig.toml: workload.pattern (line 8): "all-to-al" is not one of all-to-all, permutation, incast, ring, tree; did you mean "all-to-all"?"#,
         ),
         (
             "size =",

@@ -169,6 +169,33 @@ fn probes_are_sampled_from_time_zero_on_and_named() {
     assert_eq!(result(without).series, weft_experiment::Series::default());
 }
 
+/// What hosts receive in each interval adds up to the payload, also where packets come twice, and
+/// its maximum is what they can receive at most.
+#[test]
+fn goodput_counts_payload_once() {
+    let lossy = "[fabric]\ntopology = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 4\n\
+                 switch = { buffer_kind = \"per-port\", buffer = \"20KB\" }\n[workload]\n\
+                 pattern = \"permutation\"\nsize = \"400KB\"\n[balance]\nscheme = \"ecmp\"\n\
+                 [probe]\ninterval = \"10us\"\ngoodput = true\n";
+    let found = result(lossy);
+    assert!(number(&found, "retransmits") > 0.0, "nothing was sent twice");
+    assert_eq!(
+        (&found.series.names[..], &found.series.kinds[..]),
+        (&["all hosts".to_owned()][..], &["goodput"][..])
+    );
+    let bytes = &found.series.bytes[0];
+    assert_eq!(bytes.iter().sum::<u64>() as f64, number(&found, "payload_bytes"));
+    assert_eq!(bytes[0], 0, "nothing has arrived at time zero");
+    let most = *bytes.iter().max().unwrap() as f64;
+    assert!((number(&found, "max_goodput_gb_s") - most / 10e-6 / 1e9).abs() < 1e-9);
+    // Eight hosts at 400 Gb/s, and a packet that arrives whole though it began before.
+    assert!(most <= 8.0 * (10e-6 * 50e9 + 4096.0), "{most}");
+    // It changes nothing, and is not there unless asked for.
+    let without = result(lossy.split("[probe]").next().expect("text before it"));
+    assert_eq!(number(&without, "max_goodput_gb_s"), 0.0);
+    assert_eq!(number(&without, "cct_s"), number(&found, "cct_s"));
+}
+
 #[test]
 fn the_same_seed_gives_the_same_result() {
     let (one, two) = (result(INCAST), result(INCAST));

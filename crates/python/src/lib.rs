@@ -13,7 +13,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weft_experiment::value::Value;
-use weft_experiment::{CODE_VERSION, Catalogue, Format, Request, RunError, ShortKind, Threads};
+use weft_experiment::{
+    CODE_VERSION, Catalogue, Format, Request, RunError, ShortKind, Threads, Wanted, plan,
+};
 
 create_exception!(
     _native,
@@ -159,6 +161,49 @@ fn topology_info(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     py.detach(|| weft_experiment::topology_info(&path)).map_err(wrong)
 }
 
+/// Equation 1 of paper 004.
+#[pyfunction]
+fn paralet_slowdown(queue_pairs: u32, ports: u64) -> PyResult<f64> {
+    plan::paralet::slowdown(queue_pairs, ports).map_err(wrong)
+}
+
+/// The least m with which it promises a slowdown.
+#[pyfunction]
+fn paralet_queue_pairs(slowdown: f64, ports: u64) -> PyResult<u32> {
+    plan::paralet::queue_pairs(slowdown, ports).map_err(wrong)
+}
+
+/// Table 3 of paper 004.
+#[pyfunction]
+fn paralet_ports(deviations: f64) -> f64 {
+    plan::paralet::ports(deviations)
+}
+
+/// ParaLet's m and S for the fabric of one experiment of `expand`.
+#[pyfunction]
+#[pyo3(signature = (experiment_json, slowdown=None, queue_pairs=None, accelerators=None))]
+fn paralet_tuning<'py>(
+    py: Python<'py>,
+    experiment_json: &str,
+    slowdown: Option<f64>,
+    queue_pairs: Option<u32>,
+    accelerators: Option<u64>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let wanted = match (slowdown, queue_pairs) {
+        (Some(slowdown), None) => Wanted::Slowdown(slowdown),
+        (None, Some(count)) => Wanted::QueuePairs(count),
+        _ => return Err(wrong("paralet: a slowdown or a number of queue pairs; give one of them")),
+    };
+    let experiment = weft_experiment::read_run(experiment_json).map_err(wrong)?;
+    let found = weft_experiment::tuning(&experiment, wanted, accelerators).map_err(wrong)?;
+    let dict = PyDict::new(py);
+    dict.set_item("queue_pairs", found.queue_pairs)?;
+    dict.set_item("flowlet_bytes", found.flowlet)?;
+    dict.set_item("slowdown", found.slowdown)?;
+    dict.set_item("rate_bps", found.rate.as_bps())?;
+    Ok(dict)
+}
+
 /// The cores that this process may use.
 #[pyfunction]
 fn cores() -> u32 {
@@ -204,6 +249,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace_info, module)?)?;
     module.add_function(wrap_pyfunction!(workload_key, module)?)?;
     module.add_function(wrap_pyfunction!(topology_info, module)?)?;
+    module.add_function(wrap_pyfunction!(paralet_slowdown, module)?)?;
+    module.add_function(wrap_pyfunction!(paralet_queue_pairs, module)?)?;
+    module.add_function(wrap_pyfunction!(paralet_ports, module)?)?;
+    module.add_function(wrap_pyfunction!(paralet_tuning, module)?)?;
     module.add_function(wrap_pyfunction!(cores, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(shorthand, module)?)?;

@@ -293,4 +293,6 @@ pub struct ProbeConfig {
     pub ports: Vec<PortId>,
     /// Switches whose whole buffer use is sampled.
     pub switches: Vec<SwitchId>,
+    /// How much payload all hosts together have received is sampled.
+    pub goodput: bool,
 }

@@ -67,6 +67,8 @@ pub(crate) struct Engine<'a, Q, P> {
     pub(crate) losses: Losses,
     /// What reached a host.
     pub(crate) delivered: Delivered,
+    /// Of that, data that its receiver did not have yet.
+    pub(crate) accepted: Delivered,
     pub(crate) audit: Option<Audit>,
     pub(crate) probes: Probes,
     /// Some other domain has messages that are not acknowledged to the end.
@@ -122,6 +124,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             totals: Totals::default(),
             losses: Losses::default(),
             delivered: Delivered::default(),
+            accepted: Delivered::default(),
             audit: config.audit.then(|| Audit::new(config, territory)),
             probes: Probes::new(config, &world.cut, own),
             others_unfinished: domains > 1,

@@ -194,12 +194,12 @@ fn check_conservation<Q, P>(
 /// All samples, in the order of the probes, of a run whose last acknowledgement came at `last`.
 fn series<Q, P>(world: &World, engines: &mut [Engine<Q, P>], last: Time) -> Vec<Series> {
     let probes = &world.config.probes;
-    let mut all = vec![Series::default(); probes.ports.len() + probes.switches.len()];
+    let mut all = vec![Series::default(); probes.series()];
     for (at, mut series) in engines.iter_mut().flat_map(|engine| engine.probes.take()) {
         if let Some(interval) = probes.interval {
             series.bytes.truncate(samples_until(last, interval));
         }
-        all[at] = series;
+        all[at].add(&series);
     }
     all
 }

@@ -16,7 +16,7 @@ pub struct Outcome {
     pub durations: Spread,
     /// One for each port of the fabric.
     pub ports: IdVec<PortId, PortResult>,
-    /// Sampled queues and buffers: first the ports, then the switches of the probes.
+    /// What was sampled: first the ports, then the switches of the probes, then goodput.
     pub series: Vec<Series>,
     /// Sums over the run.
     pub totals: Totals,
@@ -104,11 +104,20 @@ pub struct PortResult {
     pub peak_queue: u64,
 }
 
-/// Samples of one port's queue or one switch's buffer.
+/// Samples of one port's queue or one switch's buffer; of goodput the payload that all hosts
+/// received for the first time since the sample before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Series {
     /// Bytes, one sample each interval from time zero on.
     pub bytes: Vec<u64>,
+}
+
+impl Series {
+    /// Adds what another domain sampled of the same at the same times.
+    pub(crate) fn add(&mut self, other: &Series) {
+        self.bytes.resize(self.bytes.len().max(other.bytes.len()), 0);
+        self.bytes.iter_mut().zip(&other.bytes).for_each(|(sum, bytes)| *sum += bytes);
+    }
 }
 
 /// Sums over a run.

@@ -1,6 +1,6 @@
-//! Samples of queues and buffers.
+//! Samples of queues, buffers and goodput.
 
-use crate::config::RunConfig;
+use crate::config::{ProbeConfig, RunConfig};
 use crate::cut::{Cut, OutPort, OwnSwitch};
 use crate::engine::Engine;
 use crate::event::{Class, Event};
@@ -25,6 +25,9 @@ pub(crate) struct Probes {
 enum Probe {
     Port(OutPort),
     Switch(OwnSwitch),
+    /// Payload that hosts of this domain received for the first time, and how much of it had been
+    /// there at the last sample. All domains have one, at the same place.
+    Goodput(u64),
 }
 
 /// Half a gigabyte of samples, in all domains.
@@ -41,13 +44,14 @@ impl Probes {
             let place = cut.switches[*switch];
             (place.domain, Probe::Switch(place.own))
         });
-        let all = ports.chain(switches).enumerate();
+        let goodput = config.probes.goodput.then_some((own, Probe::Goodput(0)));
+        let all = ports.chain(switches).chain(goodput).enumerate();
         let here = all.filter(|(_, (domain, _))| *domain == own);
         Probes {
             interval: config.probes.interval,
             probes: here.map(|(at, (_, probe))| (at, probe, Series::default())).collect(),
             rounds: 0,
-            everywhere: config.probes.ports.len() + config.probes.switches.len(),
+            everywhere: config.probes.series(),
         }
     }
     pub(crate) fn are_too_many(&self) -> bool {
@@ -66,7 +70,20 @@ pub(crate) fn samples_until(end: Time, interval: Time) -> usize {
     end.0.div_ceil(interval.0) as usize + 1
 }
 
+impl ProbeConfig {
+    /// How many series there are in all.
+    pub(crate) fn series(&self) -> usize {
+        self.ports.len() + self.switches.len() + usize::from(self.goodput)
+    }
+}
+
 impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
+    /// Payload that hosts of this domain have received for the first time.
+    fn goodput(&self) -> u64 {
+        let headers = self.accepted.packets * u64::from(self.config.packet.header);
+        self.accepted.bytes - headers
+    }
+
     /// Begins to sample, if there is anything to sample here.
     pub(crate) fn start_probes(&mut self) {
         if self.probes.interval.is_some() && !self.probes.probes.is_empty() {
@@ -78,8 +95,10 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     #[cold]
     pub(crate) fn sample(&mut self) {
         let mut probes = std::mem::take(&mut self.probes.probes);
+        let received = self.goodput();
         for (_, probe, series) in &mut probes {
             series.bytes.push(match probe {
+                Probe::Goodput(before) => received - std::mem::replace(before, received),
                 Probe::Port(port) => self.ports.queued_bytes(self.now, *port),
                 Probe::Switch(switch) => self.buffered_bytes(*switch),
             });

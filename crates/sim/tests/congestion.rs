@@ -28,7 +28,7 @@ fn long_flows_share_a_link_and_keep_its_queue_short() {
     setup.switch.ecn = Some(EcnConfig { kmin: THRESHOLD, kmax: THRESHOLD, pmax: 1.0 });
     let down = setup.fabric.ports_of(SwitchId(0)).first;
     setup.probes =
-        ProbeConfig { interval: Some(Time::us(1)), ports: vec![down], switches: Vec::new() };
+        ProbeConfig { interval: Some(Time::us(1)), ports: vec![down], ..ProbeConfig::default() };
     let outcome = setup.run();
 
     let busy = Time::ns(80 * 2 * PACKETS);
@@ -70,8 +70,11 @@ fn dcqcn_shares_a_link_and_bounds_its_queue() {
         setup.transport.congestion = CongestionConfig::Dcqcn(config);
         setup.switch.ecn = Some(EcnConfig { kmin: 100_000, kmax: 400_000, pmax: 0.2 });
         let down = setup.fabric.ports_of(SwitchId(0)).first;
-        setup.probes =
-            ProbeConfig { interval: Some(Time::us(1)), ports: vec![down], switches: Vec::new() };
+        setup.probes = ProbeConfig {
+            interval: Some(Time::us(1)),
+            ports: vec![down],
+            ..ProbeConfig::default()
+        };
         let outcome = setup.run();
 
         let busy = Time::ns(80 * 2 * PACKETS).as_secs_f64();

@@ -254,7 +254,7 @@ fn too_many_samples() {
     let nics = [0, 7, 3].map(|host| setup.fabric.nic(HostId(host)));
     // 1017 rounds are too many, and the message takes a few more.
     let ports = nics.iter().cycle().take(66_000).copied().collect();
-    setup.probes = ProbeConfig { interval: Some(Time::ns(4)), ports, switches: vec![] };
+    setup.probes = ProbeConfig { interval: Some(Time::ns(4)), ports, ..ProbeConfig::default() };
     assert_eq!(setup.run_in(4, 2).err(), Some(Halt::TooManySamples));
     // Fewer probes, and it is a result.
     setup.probes.ports.truncate(1000);

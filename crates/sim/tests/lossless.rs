@@ -163,6 +163,7 @@ fn queues_keep_to_the_dynamic_threshold() {
             interval: Some(Time::ns(100)),
             ports: vec![down],
             switches: vec![SwitchId(0)],
+            ..ProbeConfig::default()
         };
         let outcome = setup.run();
         assert!(outcome.totals.drops > 0);

@@ -6,7 +6,7 @@
 //! | [`dependents`] | [`Dependents`]: the same dependencies, read from the other end |
 //! | [`job`] | a job at work: what each rank does next |
 //! | [`model`] | training iterations from the numbers of a model |
-//! | [`pattern`] | generators: all-to-all, permutation, incast, ring |
+//! | [`pattern`] | generators: all-to-all, permutation, incast, ring, tree |
 //! | [`Skew`] | all-to-all with unequal sizes |
 //! | [`collective`] | all-reduce and its like, rank by rank and step by step |
 //! | [`cm`] | htsim's connection matrices |

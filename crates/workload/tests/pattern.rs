@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use weft_units::Time;
-use weft_workload::pattern::{AllToAll, Incast, Permutation, Ring};
+use weft_workload::pattern::{AllToAll, Incast, Permutation, Ring, Tree, Way};
 use weft_workload::{Launch, PATTERNS, Pattern, Scope, Workload};
 
 fn scope(hosts: u32) -> Scope {
@@ -54,6 +54,42 @@ fn a_ring_stays_at_its_place_under_the_next_leaf() {
     assert!(sent.iter().all(|(src, dst)| src / 4 != dst / 4 && src % 4 == dst % 4));
     let near = Ring { channels: 1, cross_rack: false };
     assert_eq!(pairs(&near.generate(&scope(3)).unwrap()), [(0, 1), (1, 2), (2, 0)]);
+}
+
+/// NCCL's two trees over 8 ranks: 0 over 4 over 2 and 6, which have the odd ones; and the mirror.
+#[test]
+fn a_tree_sends_to_two_parents_or_to_the_children() {
+    let sent =
+        |way, cross_rack, hosts| pairs(&Tree { way, cross_rack }.generate(&scope(hosts)).unwrap());
+    let up = sent(Way::Up, false, 8);
+    assert_eq!(receivers(&up, 0), [1]); // the root of the first tree
+    assert_eq!(receivers(&up, 1), [2, 3]);
+    assert_eq!(receivers(&up, 2), [4, 1]);
+    assert_eq!(receivers(&up, 4), [0, 5]);
+    assert_eq!(receivers(&up, 7), [6]); // the root of the second one
+    let sorted = |mut pairs: Vec<(u32, u32)>| {
+        pairs.sort_unstable();
+        pairs
+    };
+    let down = sent(Way::Down, false, 8);
+    let turned = down.iter().map(|(src, dst)| (*dst, *src)).collect();
+    assert_eq!(sorted(up.clone()), sorted(turned), "down is up, turned round");
+    assert_eq!(sorted(sent(Way::Both, false, 8)), sorted([up, down].concat()));
+    // Nobody but the roots and their children has more or less to do than others.
+    for hosts in [8, 12, 128] {
+        let up = sent(Way::Up, false, hosts);
+        let received = |host| up.iter().filter(|(_, dst)| *dst == host).count();
+        let counts: Vec<_> = (0..hosts).map(received).collect();
+        assert!(counts.iter().all(|count| *count <= 2), "{counts:?}");
+        assert_eq!(up.len() as u32, 2 * hosts - 2);
+    }
+    // Two leaves of four: ranks 0 and 1 are hosts 0 and 4.
+    let across = sent(Way::Up, true, 8);
+    assert_eq!(receivers(&across, 4), [1, 5]);
+    assert!(
+        refusal(Pattern::Tree(Tree { way: Way::Up, cross_rack: true }), &scope(6))
+            .starts_with("cross_rack")
+    );
 }
 
 #[test]
@@ -128,7 +164,7 @@ fn patterns_read_their_options_by_name() {
     let error = |name, options: &[_]| read(name, options).unwrap_err().to_string();
     assert_eq!(
         error("alltoall", &[]),
-        "pattern: unknown value \"alltoall\"; use one of all-to-all, permutation, incast, ring"
+        "pattern: unknown value \"alltoall\"; use one of all-to-all, permutation, incast, ring, tree"
     );
     assert!(error("ring", &[("chanels", "4")]).starts_with("chanels: unknown option"));
     assert!(error("ring", &[("channels", "-4")]).starts_with("channels: \"-4\" is not a whole"));

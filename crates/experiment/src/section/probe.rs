@@ -1,4 +1,4 @@
-//! `[probe]`: which queues and buffers to sample.
+//! `[probe]`: what to sample.
 
 use crate::error::ExperimentError;
 use crate::kind::{Flag, Span, Texts};
@@ -31,10 +31,12 @@ pub(crate) fn read(r: &mut Reader<'_>, fabric: &Fabric) -> Result<Probes> {
     for name in &switch_names {
         switches.push(switch_named(fabric, name).map_err(|what| r.wrong("switches", what))?);
     }
-    let any = !ports.is_empty() || !switches.is_empty();
+    let meaning = "the payload that all hosts together receive in each interval";
+    let goodput = r.get("goodput", Flag, Some(false), meaning)?;
+    let any = !ports.is_empty() || !switches.is_empty() || goodput;
     let meaning = "of jobs: when each node of each rank and each message begins and ends";
     let timeline = r.get("timeline", Flag, Some(false), meaning)?;
-    let samples = ProbeConfig { interval: any.then_some(interval), ports, switches };
+    let samples = ProbeConfig { interval: any.then_some(interval), ports, switches, goodput };
     Ok(Probes { samples, timeline })
 }
 

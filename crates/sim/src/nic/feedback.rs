@@ -54,6 +54,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let (arrival, done) = flow.receiver.on_data_done(self.now, packet.seq);
         if arrival.accepted {
             self.life.sign(self.now);
+            self.accepted.add(&packet);
             if done {
                 let bytes = flow.bytes;
                 self.piece_received(message, bytes);

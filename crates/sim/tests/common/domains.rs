@@ -144,7 +144,8 @@ pub fn watched(mut setup: Setup, interval: Time) -> Setup {
     let firsts = switches.clone().map(|switch| fabric.ports_of(switch).first);
     let nics = (0..fabric.hosts()).step_by(3).map(|host| fabric.nic(HostId(host)));
     let ports: Vec<PortId> = firsts.chain(nics).collect();
-    setup.probes = ProbeConfig { interval: Some(interval), ports, switches: switches.collect() };
+    let (interval, switches) = (Some(interval), switches.collect());
+    setup.probes = ProbeConfig { interval, ports, switches, goodput: true };
     setup
 }
 

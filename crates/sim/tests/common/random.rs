@@ -101,6 +101,7 @@ fn assemble(
         interval: Some(Time::us(3)),
         ports: vec![PortId(0), PortId(setup.fabric.hosts())],
         switches: vec![SwitchId(0)],
+        goodput: true,
     };
     setup
 }

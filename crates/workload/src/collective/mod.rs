@@ -24,6 +24,7 @@ pub use pat::Pat;
 pub use pieces::Pieces;
 pub use ring::Ring;
 pub use tree::Tree;
+pub(crate) use tree::both as tree_places;
 
 use crate::WorkloadError;
 use weft_units::options::Settled;

@@ -23,10 +23,15 @@ pub struct Tree {
 
 /// The place of a rank in a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) parent: Option<u32>,
+pub(crate) struct Place {
+    pub(crate) parent: Option<u32>,
     /// At most two; the nearer to rank 0 first.
-    pub(super) children: [Option<u32>; 2],
+    pub(crate) children: [Option<u32>; 2],
+}
+
+/// The places of `rank` in NCCL's two trees over `ranks` ranks.
+pub(crate) fn both(rank: u32, ranks: u32) -> [Place; 2] {
+    [Place::nccl(rank, ranks), Place::second(rank, ranks)]
 }
 
 impl Place {

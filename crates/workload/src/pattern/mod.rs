@@ -11,11 +11,13 @@ mod all_to_all;
 mod incast;
 mod permutation;
 mod ring;
+mod tree;
 
 pub use all_to_all::{AllToAll, Launch};
 pub use incast::Incast;
 pub use permutation::Permutation;
 pub use ring::Ring;
+pub use tree::{Tree, Way};
 
 use crate::{Message, Workload, WorkloadError};
 use weft_units::options::Settled;
@@ -99,6 +101,7 @@ patterns! {
     permutation::Permutation,
     incast::Incast,
     ring::Ring,
+    tree::Tree,
 }
 
 /// Some ten gigabytes in the simulator.
@@ -145,6 +148,18 @@ impl Scope {
     fn send(&self, workload: &mut Workload, src: u32, dst: u32) {
         let (src, dst) = (HostId(src), HostId(dst));
         workload.push(Message { src, dst, bytes: self.bytes, start: self.start }, &[]);
+    }
+    /// The hosts of a leaf, if there are at least two full leaves. With a partial one some
+    /// neighbours would stand under the same leaf.
+    fn full_leaf(&self) -> Result<u32, WorkloadError> {
+        let Scope { hosts, hosts_per_leaf, .. } = *self;
+        if hosts_per_leaf == 0 || hosts <= hosts_per_leaf || !hosts.is_multiple_of(hosts_per_leaf) {
+            return Err(WorkloadError(format!(
+                "cross_rack: {hosts} hosts do not fill two or more leaves of {hosts_per_leaf}; \
+                 use full leaves or cross_rack = false"
+            )));
+        }
+        Ok(hosts_per_leaf)
     }
     /// The host `distance` after `host`, counting on from zero at the end.
     fn ahead(&self, host: u32, distance: u32) -> u32 {

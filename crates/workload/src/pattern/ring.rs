@@ -48,7 +48,7 @@ impl Ring {
             return Err(WorkloadError("channels: 0 channels send nothing; use at least 1".into()));
         }
         let mut workload = scope.workload(u64::from(self.channels) * u64::from(scope.hosts))?;
-        let distance = if self.cross_rack { leaf_of(scope)? } else { 1 };
+        let distance = if self.cross_rack { scope.full_leaf()? } else { 1 };
         for src in 0..scope.hosts {
             for _ in 0..self.channels {
                 scope.send(&mut workload, src, scope.ahead(src, distance));
@@ -56,17 +56,4 @@ impl Ring {
         }
         Ok(workload)
     }
-}
-
-/// The hosts of a leaf, if the scope is made of at least two full leaves. With a partial one
-/// some neighbours would stand under the same leaf.
-fn leaf_of(scope: &Scope) -> Result<u32, WorkloadError> {
-    let Scope { hosts, hosts_per_leaf, .. } = *scope;
-    if hosts_per_leaf == 0 || hosts <= hosts_per_leaf || !hosts.is_multiple_of(hosts_per_leaf) {
-        return Err(WorkloadError(format!(
-            "cross_rack: {hosts} hosts do not fill two or more leaves of {hosts_per_leaf}; use \
-             full leaves or cross_rack = false"
-        )));
-    }
-    Ok(hosts_per_leaf)
 }
