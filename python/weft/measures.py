@@ -12,6 +12,8 @@ _UNITS: dict[str, Callable[[Iterable[float]], tuple[float, str]]] = {
     "_gb_s": lambda _: (1.0, "GB/s"),
     "_s": time_unit,
     "_bytes": bytes_unit,
+    "_pct": lambda _: (1.0, "%"),
+    "_pct2": lambda _: (1.0, "%²"),
 }
 _NAMES = {
     "cct_s": "completion time",

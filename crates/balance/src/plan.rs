@@ -22,6 +22,8 @@ pub struct Post {
     pub bytes: u64,
     /// Of which job it is; zero where there are none.
     pub job: u32,
+    /// From which rank to which, numbered through all jobs; zeros where there are none.
+    pub ranks: (u32, u32),
     /// The caller's own number for it, which all its pieces carry back.
     pub tag: u32,
 }

@@ -18,7 +18,7 @@ fn planner(options: &[(&str, &str)], host: u32, seed: u64) -> Planner {
     Planner::new(&config, HostId(host), seed, 1_000)
 }
 fn post(message: u32, dst: u32, bytes: u64) -> Post {
-    Post { message: MessageId(message), dst: HostId(dst), bytes, job: 0, tag: 0 }
+    Post { message: MessageId(message), dst: HostId(dst), bytes, job: 0, ranks: (0, 0), tag: 0 }
 }
 /// One batch, complete at `now`.
 fn plan(planner: &mut Planner, now: Time, posts: &[Post], fabric: &Fabric) -> Vec<Piece> {

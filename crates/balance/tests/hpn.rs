@@ -21,7 +21,8 @@ fn fabric() -> Fabric {
 }
 fn post(planner: &mut Planner, dst: u32, bytes: u64, fabric: &Fabric) -> Route {
     let mut out = Vec::new();
-    let post = Post { message: MessageId(3), dst: HostId(dst), bytes, job: 0, tag: 8 };
+    let post =
+        Post { message: MessageId(3), dst: HostId(dst), bytes, job: 0, ranks: (0, 0), tag: 8 };
     planner.post(Time::ZERO, post, fabric, &mut out);
     let [Piece { part: 0, tag: 8, route, .. }] = out[..] else { panic!("{out:?}") };
     assert_eq!((out[0].bytes, out[0].dst, out[0].message), (bytes, post.dst, post.message));

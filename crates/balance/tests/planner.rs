@@ -48,7 +48,7 @@ fn fabric() -> Fabric {
     Fabric::build(&Clos::leaf_spine(4, 8, 4, LINK)).unwrap()
 }
 fn post(message: u32, dst: u32, bytes: u64) -> Post {
-    Post { message: MessageId(message), dst: HostId(dst), bytes, job: 0, tag: 0 }
+    Post { message: MessageId(message), dst: HostId(dst), bytes, job: 0, ranks: (0, 0), tag: 0 }
 }
 fn pinned(piece: &Piece) -> PathId {
     let Route::Pinned(path) = piece.route else { panic!("{piece:?} is not pinned") };

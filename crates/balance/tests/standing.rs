@@ -28,7 +28,7 @@ fn planner(scheme: &str, options: &[(&str, &str)], host: u32) -> Planner {
 }
 
 fn post(message: u32, dst: u32, bytes: u64) -> Post {
-    Post { message: MessageId(message), dst: HostId(dst), bytes, job: 0, tag: 0 }
+    Post { message: MessageId(message), dst: HostId(dst), bytes, job: 0, ranks: (0, 0), tag: 0 }
 }
 
 /// What leaves at once.
@@ -206,6 +206,23 @@ fn jobs_without_the_dscp_are_left_to_the_hash() {
     assert!(other.iter().all(|piece| segment(port(piece), 8).is_none()));
     let ids: BTreeSet<_> = marked.iter().chain(&other).map(queue_pair).collect();
     assert_eq!(ids.len(), 8);
+}
+
+/// Ranks that share a NIC have connections of their own; under DNLB with the same ports, since
+/// equation 3 knows NIC and queue pair only.
+#[test]
+fn ranks_share_no_queue_pairs() {
+    let between = |from, to| Post { ranks: (from, to), ..post(0, 4, 8_000) };
+    for (name, ports) in [("e-ecmp-4", 8), ("dnlb-4", 4)] {
+        let mut planner = planner(name, &[], 0);
+        let mut pieces = posted(&mut planner, between(0, 8));
+        pieces.extend(posted(&mut planner, between(1, 9)));
+        let ids: BTreeSet<_> = pieces.iter().map(queue_pair).collect();
+        assert_eq!(ids.len(), 8, "{name}");
+        assert_eq!(pieces.iter().map(port).collect::<BTreeSet<_>>().len(), ports, "{name}");
+        // The same two again: their queue pairs are busy.
+        assert!(posted(&mut planner, between(0, 8)).is_empty());
+    }
 }
 
 /// A time-out on a queue pair: what waits on it goes to the others, ports unchanged, and so does

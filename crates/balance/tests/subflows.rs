@@ -17,7 +17,7 @@ fn pieces(scheme: &SchemeConfig, bytes: u64) -> Vec<Piece> {
     let config = BalanceConfig { scheme, start_jitter, random_position: false, first_window: 1 };
     let mut planner = Planner::new(&config, HostId(0), 7, MTU);
     let mut out = Vec::new();
-    let post = Post { message: MessageId(4), dst: HostId(3), bytes, job: 0, tag: 0 };
+    let post = Post { message: MessageId(4), dst: HostId(3), bytes, job: 0, ranks: (0, 0), tag: 0 };
     planner.post(Time::ZERO, post, &fabric, &mut out);
     assert_eq!(planner.deadline(), None);
     assert!((0..).zip(&out).all(|(part, piece)| piece.part == part));

@@ -59,7 +59,14 @@ fn demand(fabric: &Fabric, src: HostId, most: u32, sizes: u64, seed: u64) -> Dem
         let (flows, bytes) = (stream.below(most + 1), 1 + below(stream.bits(), sizes));
         for _ in 0..flows {
             let dst = HostId(leaf * per_leaf + stream.below(per_leaf));
-            demand.posts.push(Post { message: MessageId(0), dst, bytes, job: 0, tag: 0 });
+            demand.posts.push(Post {
+                message: MessageId(0),
+                dst,
+                bytes,
+                job: 0,
+                ranks: (0, 0),
+                tag: 0,
+            });
         }
         demand.leaves.insert(leaf, (u64::from(flows), bytes));
     }
@@ -242,7 +249,7 @@ proptest! {
             planner.trouble(Time::ZERO, &flow, Trouble::TimeOut, &fabric);
         }
         let posts: Vec<Post> =
-            (0..flows).map(|id| Post { message: MessageId(id), dst, bytes, job: 0, tag: 0 }).collect();
+            (0..flows).map(|id| Post { message: MessageId(id), dst, bytes, job: 0, ranks: (0, 0), tag: 0 }).collect();
         let pieces = plan(&mut planner, &posts, Time::us(1), &fabric);
         check_parts(&posts, &pieces);
         let mut load: BTreeMap<PathId, u64> =

@@ -108,7 +108,7 @@ fn demands_of_jobs(experiment: &Resolved, traffic: &Traffic) -> Demands {
     let (out, into) = traffic.by_host(fabric.hosts());
     let most = out.into_iter().chain(into).max().unwrap_or(0).max(1);
     let mut between: BTreeMap<(HostId, HostId), u64> = BTreeMap::new();
-    traffic.streams(|Stream { src, dst, bytes, times }| {
+    traffic.streams(|Stream { src, dst, bytes, times, .. }| {
         *between.entry((src, dst)).or_default() += bytes * times;
     });
     let line = u128::from(experiment.pace.share(fabric.clos().host_link.rate).as_bps());

@@ -15,7 +15,8 @@
 //! | [`mod@capacity`] | whether the fabric carries the workload, failures and all |
 //! | [`mod@run`] | builds, simulates, times |
 //! | [`threads`] | on how many threads |
-//! | `measure`, [`columns`] | the result columns |
+//! | `segments` | whether DNLB can balance the workload |
+//! | `measure`, `uplinks`, [`columns`] | the result columns |
 //! | [`mod@tuning`] | ParaLet's m and S for a fabric |
 //! | [`catalogue`] | what there is to choose from |
 //!
@@ -46,12 +47,14 @@ mod quick;
 pub mod reader;
 pub mod run;
 mod section;
+mod segments;
 pub mod sweep;
 pub mod threads;
 mod topology_info;
 mod trace_info;
 pub mod traffic;
 pub mod tuning;
+mod uplinks;
 pub mod value;
 
 pub use bound::bound;

@@ -4,6 +4,7 @@ use crate::collectives::Done;
 use crate::columns::{Column, Columns, Row};
 use crate::experiment::Resolved;
 use crate::traffic::{Traffic, Volume};
+use crate::uplinks::Balance;
 use weft_fabric::{Fabric, Node, Port};
 use weft_sim::{MessageResult, Outcome, RunConfig, Spread};
 use weft_units::{HostId, MessageId, Time};
@@ -23,6 +24,7 @@ pub(crate) fn row(
     let Volume { messages, bytes: payload, .. } = traffic.volume();
     let size = experiment.workload.size().unwrap_or(payload);
     let work = Work::new(traffic, done);
+    let uplinks = Balance::of(&experiment.fabric, &config.failures, outcome);
     let peak = outcome.ports.iter().map(|port| port.peak_queue).max().unwrap_or(0);
     vec![
         ("scheme", experiment.balance.scheme.name().into()),
@@ -64,6 +66,9 @@ pub(crate) fn row(
         ("fct_max_s", times.percentile(100).into()),
         ("peak_queue_bytes", peak.into()),
         ("max_goodput_gb_s", max_goodput(config, outcome).into()),
+        ("uplink_usage_pct", uplinks.usage.into()),
+        ("uplink_variance_pct2", uplinks.variance.into()),
+        ("uplink_spread_pct", uplinks.spread.into()),
         ("collectives", work.collectives.into()),
         ("algbw_gb_s", work.algbw.into()),
         ("busbw_gb_s", work.busbw.into()),

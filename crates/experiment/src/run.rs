@@ -6,6 +6,7 @@ use crate::columns::{Columns, Row};
 use crate::error::{ExperimentError, Origin};
 use crate::experiment::Resolved;
 use crate::measure;
+use crate::segments;
 use crate::threads::Threads;
 use crate::traffic::Traffic;
 use std::sync::atomic::AtomicBool;
@@ -112,7 +113,8 @@ pub fn run(
     };
     let hints = hint(experiment, &outcome);
     let said = experiment.warnings.iter().cloned();
-    let warnings = said.chain(remarks(&traffic)).chain(hints).collect();
+    let unbalanced = segments::warnings(&experiment.balance.scheme, fabric, &traffic);
+    let warnings = said.chain(remarks(&traffic)).chain(unbalanced).chain(hints).collect();
     let done = collectives::done(&traffic, &outcome);
     Ok(RunResult {
         row: measure::row(experiment, &traffic, &config, &outcome, &done, bound),

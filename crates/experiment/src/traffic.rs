@@ -3,7 +3,7 @@
 use crate::measure::Completion;
 use std::ops::ControlFlow;
 use weft_sim::{JobConfig, ScaleUp};
-use weft_units::HostId;
+use weft_units::{HostId, Rate};
 use weft_workload::Workload;
 use weft_workload::job::Job;
 
@@ -30,11 +30,15 @@ pub struct Ranks {
     pub servers: Vec<u32>,
     /// Between ranks of a server.
     pub scale_up: ScaleUp,
+    /// From a GPU to its NIC.
+    pub pcie: Option<Rate>,
 }
 
 /// Messages from one host to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
+    /// Of which job; zero where there are none.
+    pub job: u32,
     /// Who sends.
     pub src: HostId,
     /// Who receives.
@@ -89,12 +93,13 @@ impl Traffic {
 
     /// The ranks as the simulator takes them.
     pub(crate) fn job_config(&self, completion: Completion) -> Option<JobConfig<'_>> {
-        let Ranks { jobs, hosts, servers, scale_up, .. } = self.ranks.as_ref()?;
+        let Ranks { jobs, hosts, servers, scale_up, pcie, .. } = self.ranks.as_ref()?;
         Some(JobConfig {
             jobs,
             hosts: hosts.clone(),
             servers: servers.clone(),
             scale_up: *scale_up,
+            pcie: *pcie,
             at_acknowledgement: completion == Completion::Acknowledged,
             each_message: self.volume.messages <= MOST_RECORDED,
         })
@@ -103,7 +108,7 @@ impl Traffic {
     /// Payload that each host sends and receives.
     pub(crate) fn by_host(&self, hosts: u32) -> (Vec<u64>, Vec<u64>) {
         let (mut out, mut into) = (vec![0; hosts as usize], vec![0; hosts as usize]);
-        self.streams(|Stream { src, dst, bytes, times }| {
+        self.streams(|Stream { src, dst, bytes, times, .. }| {
             out[src.0 as usize] += bytes * times;
             into[dst.0 as usize] += bytes * times;
         });
@@ -114,16 +119,17 @@ impl Traffic {
     pub fn streams(&self, mut each: impl FnMut(Stream)) {
         for message in self.workload.messages().iter() {
             let (src, dst, bytes) = (message.src, message.dst, message.bytes);
-            each(Stream { src, dst, bytes, times: 1 });
+            each(Stream { job: 0, src, dst, bytes, times: 1 });
         }
         let Some(ranks) = &self.ranks else { return };
         let mut first = 0;
-        for job in &ranks.jobs {
+        for (number, job) in (0..).zip(&ranks.jobs) {
             let _ = job.traffic(|one| {
                 let (src, dst) = ((first + one.src) as usize, (first + one.dst) as usize);
                 if ranks.servers[src] != ranks.servers[dst] {
                     let (src, dst) = (ranks.hosts[src], ranks.hosts[dst]);
-                    each(Stream { src, dst, bytes: one.bytes, times: one.times });
+                    let (bytes, times) = (one.bytes, one.times);
+                    each(Stream { job: number, src, dst, bytes, times });
                 }
                 ControlFlow::Continue(())
             });

@@ -64,6 +64,9 @@ pub struct JobConfig<'a> {
     pub servers: Vec<u32>,
     /// Between ranks of one server.
     pub scale_up: ScaleUp,
+    /// What a rank's packets leave at, on all its queue pairs together: the way from a GPU to its
+    /// NIC. `None`: the NIC alone decides.
+    pub pcie: Option<Rate>,
     /// A rank has a message only when its sender has the last acknowledgement, as in the code
     /// behind paper 000; else with its last byte.
     pub at_acknowledgement: bool,

@@ -57,6 +57,8 @@ pub(crate) struct Engine<'a, Q, P> {
     pub(crate) jobs: Jobs,
     /// Ranks at work, if there is a job.
     pub(crate) ranks: Option<Ranks<'a>>,
+    /// Packets of ranks leave in slots of their GPUs.
+    pub(crate) has_slots: bool,
     /// Scratch for planners.
     pub(crate) pieces: Vec<Piece>,
     pub(crate) life: Life,
@@ -120,6 +122,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             ranks: Ranks::new(world, own),
             pieces: Vec::new(),
             life: Life::START,
+            has_slots: config.job.as_ref().is_some_and(|job| job.pcie.is_some()),
             suspect: None,
             totals: Totals::default(),
             losses: Losses::default(),

@@ -211,7 +211,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         // A pause in the workload is no stall: from now on something can be delivered.
         self.life.sign(self.now);
         let (dst, bytes, tag) = (message.dst, message.bytes, sending.0);
-        let post = Post { message: id, dst, bytes, job: 0, tag };
+        let post = Post { message: id, dst, bytes, job: 0, ranks: (0, 0), tag };
         self.plan(self.world.cut.hosts[message.src].own, post);
     }
 

@@ -36,6 +36,8 @@ pub(crate) struct Ranks<'a> {
     due: Vec<BTreeMap<Time, Vec<Happening>>>,
     /// Until when each rank's scale-up link is busy.
     busy: Vec<Time>,
+    /// When the next packet of each rank may leave its GPU.
+    slots: Vec<Time>,
     /// From one rank to another: a message that has not left yet. Never iterated.
     connections: FxHashSet<(u32, u32)>,
     /// What waits behind these, which most of the time is nothing. Never iterated.
@@ -95,6 +97,7 @@ impl<'a> Ranks<'a> {
             homes,
             due: vec![BTreeMap::new(); ranks],
             busy: vec![Time::ZERO; ranks],
+            slots: vec![Time::ZERO; ranks],
             connections: FxHashSet::default(),
             waiting: FxHashMap::default(),
             posted: vec![0; world.config.fabric.hosts() as usize],
@@ -109,6 +112,15 @@ impl<'a> Ranks<'a> {
             nodes: Vec::new(),
             records: Records::new(config.each_message, domains),
         })
+    }
+    /// The next slot, from `now` on, of the rank whose message it is, for a packet of `bytes` on the
+    /// way from its GPU to the NIC; at once without a limit.
+    pub(crate) fn next_slot(&mut self, now: Time, id: SendingId, bytes: u64) -> Time {
+        let Some(pcie) = self.config.pcie else { return now };
+        let next = &mut self.slots[self.owners[id.0 as usize].src as usize];
+        let slot = (*next).max(now);
+        *next = slot + pcie.serialize(bytes);
+        slot
     }
     /// Whether some node is not done.
     pub(crate) fn is_unfinished(&self) -> bool {
@@ -259,7 +271,8 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
         let owner = Owner { src, dst, sent, receipt };
         let sending = self.add_sending(Sending::new(message, receiving, bytes, 0), owner);
         self.jobs.post(sending, posted);
-        let post = Post { message, dst: to, bytes, job, tag: sending.0 };
+        let ranks = (src, dst);
+        let post = Post { message, dst: to, bytes, job, ranks, tag: sending.0 };
         self.plan(self.world.cut.hosts[from].own, post);
     }
 

@@ -185,7 +185,8 @@ fn schemes_share_jitter() {
 fn sends_whole_at_once(scheme: &SchemeConfig) -> bool {
     let setup = Setup::new(Clos::leaf_spine(2, 4, 1, LINK), messages(2, &[])).under(scheme.clone());
     let mut planner = Planner::new(&setup.balance, HostId(0), 1, setup.packet.mtu);
-    let post = Post { message: MessageId(0), dst: HostId(1), bytes: 300, job: 0, tag: 0 };
+    let post =
+        Post { message: MessageId(0), dst: HostId(1), bytes: 300, job: 0, ranks: (0, 0), tag: 0 };
     let mut pieces = Vec::new();
     planner.post(Time::ZERO, post, &setup.fabric, &mut pieces);
     pieces.len() == 1 && pieces[0].bytes == post.bytes

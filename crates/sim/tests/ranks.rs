@@ -46,7 +46,8 @@ fn on<'a>(job: &'a Job, hosts: &[u32], each_message: bool) -> JobConfig<'a> {
     let servers = hosts.to_vec();
     let hosts = hosts.iter().map(|host| HostId(*host)).collect();
     let jobs = std::slice::from_ref(job);
-    JobConfig { jobs, hosts, servers, scale_up: SCALE_UP, at_acknowledgement: false, each_message }
+    let (scale_up, pcie, at_acknowledgement) = (SCALE_UP, None, false);
+    JobConfig { jobs, hosts, servers, scale_up, pcie, at_acknowledgement, each_message }
 }
 
 const EACH: [u32; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
@@ -250,6 +251,42 @@ fn jobs_side_by_side_share_nothing_but_the_fabric() {
     assert_eq!(ends(&outcome, 0..8), ends(&alone[0], 0..8));
     assert_eq!(ends(&outcome, 8..16), ends(&alone[1], 0..8));
     assert!(outcome == run(4, 2));
+}
+
+/// The way from a GPU to its NIC carries 40 Gb/s, the NIC 100: one rank alone takes as long as the
+/// former does, three on a NIC as long as the latter, however many queue pairs there are.
+#[test]
+fn packets_leave_a_gpu_at_its_own_rate() {
+    let bytes = 960 * 1_000;
+    // A ring of two: each sends half of the buffer twice, one step after the other.
+    let jobs: Vec<Job> = (0..3).map(|_| job(2, 1, bytes, ("ring", &[]))).collect();
+    let hosts = [0, 4, 0, 4, 0, 4];
+    for scheme in ["ecmp", "e-ecmp-8", "dnlb-8"] {
+        let setup = setup().under(SchemeConfig::read(scheme, &[]).expect("a scheme"));
+        let cct = |pcie: Option<Rate>, jobs: &[Job]| {
+            let own = JobConfig { pcie, ..on(&jobs[0], &hosts[..2 * jobs.len()], true) };
+            let config = RunConfig { job: Some(JobConfig { jobs, ..own }), ..setup.config() };
+            let end = |domains| {
+                let simulation = Simulation::in_domains(&config, domains, 1);
+                simulation.run(&AtomicBool::new(false)).expect("a run").totals.cct
+            };
+            assert_eq!(end(1), end(2));
+            end(1)
+        };
+        let slow = Some(Rate::gbps(40));
+        // 1,000 packets of 1000 bytes, after 3 us of computing and with some us on the way.
+        let near = |cct: Time, wire: Time| wire <= cct && cct < wire + Time::us(12);
+        let alone = cct(slow, &jobs[..1]);
+        assert!(near(alone, Time::us(200)), "{scheme}: {alone}");
+        let free = cct(None, &jobs[..1]);
+        assert!(near(free, Time::us(80)), "{scheme}: {free}");
+    }
+    let setup = setup().under(SchemeConfig::read("dnlb-8", &[]).expect("a scheme"));
+    let own = JobConfig { pcie: Some(Rate::gbps(40)), ..on(&jobs[0], &hosts, true) };
+    let config = RunConfig { job: Some(JobConfig { jobs: &jobs, ..own }), ..setup.config() };
+    let simulation = Simulation::in_domains(&config, 1, 1);
+    let all = simulation.run(&AtomicBool::new(false)).expect("a run").totals.cct;
+    assert!(Time::us(240) <= all && all < Time::us(260), "{all}");
 }
 
 /// The link of a host is down for ever.

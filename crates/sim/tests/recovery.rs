@@ -124,6 +124,7 @@ mod leaf_spine_links {
                 servers: (0..hosts.len() as u32).collect(),
                 hosts,
                 scale_up,
+                pcie: None,
                 at_acknowledgement: false,
                 each_message: true,
             });

@@ -1,8 +1,9 @@
 //! Connections of several queue pairs, as NCCL and libraries made of it have them: how messages
 //! are spread over the queue pairs of a connection, and which source port each of them has.
 //!
-//! Two hosts that talk have a connection, with so many queue pairs that stand. A message, or each
-//! chunk of it, is cut evenly over them (`NCCL_IB_SPLIT_DATA_ON_QPS=1`), or goes to one of them in
+//! Two ranks that talk have a connection, with so many queue pairs that stand; two hosts, where
+//! there are no ranks. Ranks that share a NIC share no queue pairs. A message, or each chunk of it,
+//! is cut evenly over the queue pairs (`NCCL_IB_SPLIT_DATA_ON_QPS=1`), or goes to one of them in
 //! turn (`=0`). A queue pair carries its pieces one after the other.
 //!
 //! A library that watches over its queue pairs leaves one alone for a while after a time-out on
@@ -12,7 +13,7 @@ use super::{OptionError, OptionInfo, Options};
 use crate::plan::{Carrier, HostContext, Piece, Post, QueuePairId, Route, Starts, Underway};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
-use weft_units::{HostId, Time};
+use weft_units::{Draw, HostId, Time};
 
 /// How messages use the queue pairs of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,14 +75,24 @@ pub(super) struct Connections {
     host: HostId,
     mtu: u64,
     starts: Starts,
-    /// By peer. Never iterated.
-    peers: FxHashMap<HostId, u32>,
+    /// By the ends of each. Never iterated.
+    numbers: FxHashMap<Ends, u32>,
     all: Vec<Connection>,
     /// What has been moved to queue pairs with room.
     moved: Vec<Piece>,
     /// Queue pairs are numbered in steps of this, from that one on.
     step: u32,
     base: u32,
+}
+
+/// The ends of a connection: the receiving host, and the ranks.
+type Ends = (HostId, (u32, u32));
+
+/// A random number for each connection of `host`, of which `post` goes over one.
+pub(super) fn connection_draw(draw: Draw, host: HostId, post: &Post) -> u64 {
+    let (from, to) = post.ranks;
+    let end = |host: HostId, rank: u32| u64::from(rank) << 32 | u64::from(host.0);
+    draw.at(end(host, from), end(post.dst, to))
 }
 
 /// A connection to one peer.
@@ -111,9 +122,9 @@ struct Queue {
 impl Connections {
     pub(super) fn new(sharing: Sharing, context: &HostContext) -> Connections {
         let HostContext { host, mtu, starts, .. } = *context;
-        let (peers, all, moved) = (FxHashMap::default(), Vec::new(), Vec::new());
+        let (numbers, all, moved) = (FxHashMap::default(), Vec::new(), Vec::new());
         let mtu = u64::from(mtu.max(1));
-        Connections { sharing, host, mtu, starts, peers, all, moved, step: 1, base: 0 }
+        Connections { sharing, host, mtu, starts, numbers, all, moved, step: 1, base: 0 }
     }
     /// With every `step`-th number for its queue pairs, from `base` on.
     pub(super) fn numbered(self, step: u32, base: u32) -> Connections {
@@ -130,7 +141,7 @@ impl Connections {
         out: &mut Vec<Piece>,
     ) {
         let Sharing { queue_pairs, split, chunk } = self.sharing;
-        let peer = *self.peers.entry(post.dst).or_insert_with(|| {
+        let peer = *self.numbers.entry((post.dst, post.ranks)).or_insert_with(|| {
             let queue = |number| Queue {
                 port: port(number),
                 busy: false,

@@ -19,7 +19,7 @@
 //!
 //! What this does not do: steer above the leaves, which hash as ever in three tiers.
 
-use super::connections::{Connections, Sharing};
+use super::connections::{Connections, Sharing, connection_draw};
 use super::{Scheme, SchemeInfo};
 use crate::forward::{Forward, Hops, Passing, SwitchContext};
 use crate::plan::{HostContext, Piece, Plan, Post, QueuePairId, Route, Trouble, Underway};
@@ -96,6 +96,25 @@ impl Condition {
             _ => Condition::Balanced,
         }
     }
+}
+
+/// How many queue pairs of a connection of each of the NICs at these places below a leaf have each
+/// of its `uplinks`. Ports behind the last segment have none.
+pub fn queue_pairs_by_uplink<'a>(
+    scheme: &Dnlb,
+    places: impl IntoIterator<Item = &'a u32>,
+    uplinks: u32,
+) -> Vec<u32> {
+    let mut counts = vec![0; uplinks as usize];
+    let queue_pairs = scheme.sharing.queue_pairs;
+    let numbers =
+        places.into_iter().flat_map(|place| place * queue_pairs..(place + 1) * queue_pairs);
+    for uplink in
+        numbers.filter_map(|number| segment(scheme.formula.port(number, uplinks), uplinks))
+    {
+        counts[uplink as usize] += 1;
+    }
+    counts
 }
 
 impl Scheme for Dnlb {
@@ -190,7 +209,7 @@ impl Plan for PortedConnections {
     fn post(&mut self, now: Time, post: Post, fabric: &Fabric, out: &mut Vec<Piece>) {
         let Dnlb { sharing, formula, jobs, .. } = self.scheme;
         if jobs.is_some_and(|jobs| post.job >= jobs) {
-            let pair = self.ports.at(u64::from(self.host.0), u64::from(post.dst.0));
+            let pair = connection_draw(self.ports, self.host, &post);
             // Below RoCE's range, which stands for another DSCP.
             let port = |number: u32| ((pair >> 32) as u32).wrapping_add(number) % FIRST_PORT;
             return self.others.post(now, post, |number| port(number) as u16, out);

@@ -5,7 +5,7 @@
 //! many flows. The same comes out of NCCL with several queue pairs a connection, whose source
 //! ports follow from the numbers of queue pairs, over plain ECMP. Nobody reacts to failures.
 
-use super::connections::{Connections, Sharing};
+use super::connections::{Connections, Sharing, connection_draw};
 use super::{Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Piece, Plan, Post, QueuePairId};
@@ -63,7 +63,7 @@ pub struct HashedConnections {
 
 impl Plan for HashedConnections {
     fn post(&mut self, now: Time, post: Post, _: &Fabric, out: &mut Vec<Piece>) {
-        let pair = self.ports.at(u64::from(self.host.0), u64::from(post.dst.0));
+        let pair = connection_draw(self.ports, self.host, &post);
         let port = |number: u32| ((pair >> 48) as u16).wrapping_add(number as u16);
         self.connections.post(now, post, port, out);
     }

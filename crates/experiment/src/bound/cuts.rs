@@ -33,7 +33,7 @@ pub(super) fn fullest_of(
     /// What crosses a cut: the bytes, and the least way before and behind it.
     type Load = (u64, Time, Time);
     let mut loads: BTreeMap<(Cut, u32), Load> = BTreeMap::new();
-    traffic.streams(|Stream { src, dst, bytes, times }| {
+    traffic.streams(|Stream { src, dst, bytes, times, .. }| {
         let (wire, path) = (ground.wire_bytes(bytes) * times, ground.path(src, dst));
         for cut in CUTS {
             let Some((link, place)) = cut.place(ground.fabric, src, dst) else { continue };

@@ -19,6 +19,8 @@ pub struct Servers {
     pub rails: bool,
     /// Between GPUs of a server.
     pub scale_up: ScaleUp,
+    /// From a GPU to its NIC; `None`: no limit.
+    pub pcie: Option<Rate>,
     /// What GPUs take over messages of collectives.
     pub endpoint: Endpoint,
 }
@@ -30,6 +32,7 @@ impl Servers {
         nics: 1,
         rails: false,
         scale_up: ScaleUp { rate: Rate::gbps(3_600), latency: Time::ns(500), cycle: Time::ZERO },
+        pcie: None,
         endpoint: Endpoint { delay: Time::ZERO, memory: None, cycle: Time::ZERO },
     };
 }
@@ -48,6 +51,8 @@ pub(super) fn read(r: &mut Reader<'_>, clos: &Clos) -> Result<Servers, Experimen
     let rate = r.get("scale_up", Speed, line, "what a GPU sends at to others of its server")?;
     let meaning = "from the last byte until it is there, between GPUs of a server";
     let latency = r.get("scale_up_latency", Span::ANY, Some(usual.scale_up.latency), meaning)?;
+    let meaning = "what a GPU sends at to its NIC, on all its queue pairs together";
+    let pcie = r.get("pcie", Or(Speed, "unlimited"), Some(usual.pcie), meaning)?;
     let meaning = "before a GPU first sends in a collective, and over each message it receives";
     let delay = r.get("endpoint_delay", Span::ANY, Some(usual.endpoint.delay), meaning)?;
     let meaning = "what a GPU's memory moves; a message that is reduced passes it three times";
@@ -56,7 +61,7 @@ pub(super) fn read(r: &mut Reader<'_>, clos: &Clos) -> Result<Servers, Experimen
     let cycle = r.get("cycle", Span::ANY, Some(usual.endpoint.cycle), meaning)?;
     let scale_up = ScaleUp { rate, latency, cycle };
     let endpoint = Endpoint { delay, memory, cycle };
-    let servers = Servers { gpus, nics, rails, scale_up, endpoint };
+    let servers = Servers { gpus, nics, rails, scale_up, pcie, endpoint };
     match servers.fits(clos) {
         Err((key, what)) if !r.is_rehearsal() => Err(r.wrong(key, what)),
         _ => Ok(servers),

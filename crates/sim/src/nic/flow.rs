@@ -42,6 +42,8 @@ pub(crate) struct SendFlow {
     pub(crate) message: SendingId,
     /// Has had a NACK since its last packet, and is to leave the beat of the others.
     pub(super) shaken: bool,
+    /// Its next packet has a slot on the way from its GPU to the NIC.
+    pub(super) granted: bool,
     pub(super) steering: Steering,
     /// The queue pair that it is on, if that one stands.
     pub(super) queue_pair: Option<QueuePairId>,

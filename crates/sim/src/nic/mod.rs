@@ -11,11 +11,13 @@
 //! | `flow` | the two halves of a queue pair |
 //! | `open` | how messages become queue pairs |
 //! | `standing` | queue pairs that carry one piece after the other |
+//! | `slots` | the way from a GPU to its NIC, where it is slower than that |
 //! | `feedback` | receiving and answering, acknowledgements, timers |
 
 mod feedback;
 mod flow;
 mod open;
+mod slots;
 mod standing;
 
 pub(crate) use flow::{ReceiveFlow, Reordering, SendFlow};
@@ -182,6 +184,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             let flow = &mut self.senders[id as usize];
             flow.queued = false;
             if flow.may_send() {
+                if self.has_slots && !self.may_leave_gpu(id) {
+                    continue;
+                }
                 return self.send_data(host, id);
             }
             self.retire_if_over(id);

@@ -84,6 +84,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             timed: free.is_some_and(|place| self.senders[place as usize].timed),
             out: 0,
             shaken: false,
+            granted: false,
             due: Time::ZERO,
             departures: is_timed.then(Box::default),
             bytes: piece.bytes,

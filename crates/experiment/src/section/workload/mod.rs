@@ -296,7 +296,8 @@ fn place(
     }
     let (hosts, servers_of) = placement::homes(fabric, servers, &order[..taken as usize]);
     let names = sources.iter().map(|source| source.label().to_owned()).collect();
-    Ok(Ranks { jobs, names, hosts, servers: servers_of, scale_up: servers.scale_up })
+    let Servers { scale_up, pcie, .. } = *servers;
+    Ok(Ranks { jobs, names, hosts, servers: servers_of, scale_up, pcie })
 }
 
 fn wrong(key: &str, what: &str) -> ExperimentError {
