@@ -201,7 +201,7 @@ macro_rules! schemes {
         $(const _: () = assert!(
             <$Scheme as Scheme>::INFO.in_switch
                 != (<<$Scheme as Scheme>::Switching as Forward>::HASHED
-                    && !<$Scheme as Scheme>::INFO.tor),
+                    && <$Scheme as Scheme>::INFO.tor.is_none()),
             concat!(stringify!($Scheme), "::INFO.in_switch says otherwise than its Switching")
         );)*
 

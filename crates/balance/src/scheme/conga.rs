@@ -4,7 +4,7 @@
 //! Acknowledgements are flows too, and carry feedback: in the paper all that passes between two
 //! leaves does.
 
-use super::{Scheme, SchemeInfo};
+use super::{Keepers, Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Whole};
 use crate::steer::{Fixed, FlowContext};
@@ -26,7 +26,7 @@ impl Scheme for Conga {
         source: "CONGA (Alizadeh et al., SIGCOMM 2014)",
         multipath: true,
         in_switch: true,
-        tor: true,
+        tor: Keepers::All,
         options: &[
             OptionInfo {
                 key: "gap",

@@ -3,7 +3,7 @@
 //!
 //! Acknowledgements, and its own letters, go by the hash, as in the code behind the paper.
 
-use super::{Scheme, SchemeInfo};
+use super::{Keepers, Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Whole};
 use crate::steer::{Fixed, FlowContext};
@@ -55,7 +55,7 @@ impl Scheme for ConWeave {
         source: "ConWeave (Song et al., SIGCOMM 2023), timers of the code behind it",
         path_ids: true,
         in_switch: true,
-        tor: true,
+        tor: Keepers::Leaves,
         options: &[
             OptionInfo {
                 key: "extra_reply",

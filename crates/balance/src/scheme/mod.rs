@@ -81,8 +81,8 @@ pub trait Scheme: Clone + Debug + PartialEq {
     fn steering(&self, context: &FlowContext) -> Self::Steering;
     /// The state of one switch.
     fn switching(&self, context: &SwitchContext) -> Self::Switching;
-    /// What one switch keeps beyond that, if anything, for items `T` that it may hold back:
-    /// something in every leaf at least if [`SchemeInfo::tor`] is set, nothing otherwise.
+    /// What one switch keeps beyond that, for items `T` that it may hold back: something where
+    /// [`SchemeInfo::tor`] says so, else nothing.
     fn tor<T>(&self, _: &TorContext<'_>) -> Option<Tor<T>> {
         None
     }
@@ -104,10 +104,10 @@ pub struct SchemeInfo {
     /// told otherwise.
     pub path_ids: bool,
     /// Whether it acts in switches, beyond their hash: whether [`Scheme::Switching`] is
-    /// anything but [`crate::forward::Hashed`], or [`SchemeInfo::tor`] is set.
+    /// anything but [`crate::forward::Hashed`], or [`SchemeInfo::tor`] names some.
     pub in_switch: bool,
-    /// Whether its switches keep what [`Scheme::tor`] gives them.
-    pub tor: bool,
+    /// Which switches keep what [`Scheme::tor`] gives them.
+    pub tor: Keepers,
     /// Whether routing is to tell switches the weights of hops ([`Hops::weights`]).
     pub weighted: bool,
     /// Whether its queue pairs stand, and carry one piece after the other.
@@ -128,6 +128,28 @@ pub struct SchemeInfo {
     pub options: &'static [OptionInfo],
 }
 
+/// Which switches keep a state of their own ([`crate::tor`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keepers {
+    /// None.
+    None,
+    /// Those that hosts are at.
+    Leaves,
+    /// All.
+    All,
+}
+
+impl Keepers {
+    /// None.
+    pub const fn is_none(self) -> bool {
+        matches!(self, Keepers::None)
+    }
+    /// Whether a switch does, which is a leaf or not.
+    pub fn includes(self, is_leaf: bool) -> bool {
+        self == Keepers::All || self == Keepers::Leaves && is_leaf
+    }
+}
+
 impl SchemeInfo {
     /// A scheme without a name that keeps every flow on one path under DCTCP and randomises no
     /// starts: what the others differ from.
@@ -138,7 +160,7 @@ impl SchemeInfo {
         multipath: false,
         path_ids: false,
         in_switch: false,
-        tor: false,
+        tor: Keepers::None,
         weighted: false,
         standing: false,
         shares: false,

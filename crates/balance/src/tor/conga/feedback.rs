@@ -3,25 +3,24 @@
 use weft_units::Time;
 
 /// What the other leaf said about the ways to it: the paper's congestion-to-leaf table, one row.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Heard {
-    /// By uplink: the load, and when it was said.
+    /// By uplink: the load, and when it was said; nothing was about those beyond.
     loads: Vec<(u8, Time)>,
 }
 
 impl Heard {
-    /// Nothing yet, about so many uplinks.
-    pub(super) fn new(uplinks: usize) -> Heard {
-        Heard { loads: vec![(0, Time::ZERO); uplinks] }
-    }
     pub(super) fn note(&mut self, uplink: u32, load: u8, now: Time) {
+        if self.loads.len() <= uplink as usize {
+            self.loads.resize(uplink as usize + 1, (0, Time::ZERO));
+        }
         self.loads[uplink as usize] = (load, now);
     }
     /// The load by `uplink`; zero if nothing was said for longer than `aging`.
     #[inline]
     pub(super) fn level(&self, uplink: u32, now: Time, aging: Time) -> u8 {
-        let (load, said) = self.loads[uplink as usize];
-        if said.until(now) > aging { 0 } else { load }
+        let said = self.loads.get(uplink as usize);
+        said.filter(|(_, at)| at.until(now) <= aging).map_or(0, |(load, _)| *load)
     }
 }
 
@@ -100,7 +99,7 @@ mod tests {
 
     #[test]
     fn what_was_heard_is_forgotten() {
-        let mut heard = Heard::new(2);
+        let mut heard = Heard::default();
         heard.note(1, 6, Time::us(5));
         let level = |uplink, now| heard.level(uplink, Time::us(now), Time::us(10));
         assert_eq!([level(0, 6), level(1, 6), level(1, 15), level(1, 16)], [0, 6, 6, 0]);

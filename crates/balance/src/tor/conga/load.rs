@@ -25,8 +25,13 @@ impl Load {
     /// `interval / decay`.
     pub fn new(options: &Options, rate: Rate) -> Load {
         let Options { interval, decay, bits, .. } = *options;
-        let full = (rate.bytes_in(interval) as f64 / decay) as u64;
-        Load { bytes: 0, beat: 0, interval, decay, full: full.max(1), levels: 1 << bits }
+        let mut load = Load { bytes: 0, beat: 0, interval, decay, full: 1, levels: 1 << bits };
+        load.set_rate(rate);
+        load
+    }
+    /// The port has another rate from now on.
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.full = ((rate.bytes_in(self.interval) as f64 / self.decay) as u64).max(1);
     }
     /// `bytes` leave.
     #[inline]

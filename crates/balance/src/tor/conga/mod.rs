@@ -31,7 +31,7 @@ use super::table::Table;
 use super::{FlowId, TorContext, TorCounts};
 use crate::forward::Hops;
 use feedback::{Heard, Seen};
-use weft_units::{Draw, Stream, Time};
+use weft_units::{Draw, Rate, Stream, Time};
 
 /// What switches are told.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -95,10 +95,10 @@ impl Switch {
         let TorContext { switch, fabric, seed, .. } = *context;
         let ports = fabric.ports_of(switch).ids();
         let loads = ports.map(|port| Load::new(options, fabric.ports()[port].rate)).collect();
-        let (leaves, uplinks) = (fabric.leaves() as usize, fabric.uplinks(switch) as usize);
+        let leaves = fabric.leaves() as usize;
         let leaf = context.is_leaf().then(|| Leaf {
             options: *options,
-            heard: vec![Heard::new(uplinks); leaves],
+            heard: vec![Heard::default(); leaves],
             seen: vec![Seen::default(); leaves],
             flowlets: Table::new(options.aging.max(options.gap)),
             stream: Draw::new(seed, "conga").stream(u64::from(switch.0)),
@@ -106,6 +106,11 @@ impl Switch {
             best: Vec::new(),
         });
         Switch { loads, leaf }
+    }
+
+    /// The `port`-th port of this switch has another rate from now on.
+    pub fn set_rate(&mut self, port: u32, rate: Rate) {
+        self.loads[port as usize].set_rate(rate);
     }
 
     /// A packet of `flow` came from its host to this leaf and leaves to the leaf numbered `to`: by
