@@ -1,12 +1,13 @@
 //! The load balancers, as state machines without clock, thread, I/O or global randomness.
 //!
-//! A scheme acts in up to three places, each with its own small interface:
+//! A scheme acts in up to four places, each with its own small interface:
 //!
 //! | where | interface | called |
 //! |---|---|---|
 //! | at the NIC, when messages are posted | [`plan`] | once a message or batch: split, pin, give entropy |
 //! | at the flow | [`steer`] | once a packet sent and once a feedback: which entropy or path |
 //! | in a switch | [`forward`]; most schemes leave it to the [`hash`] or a path id | once a packet |
+//! | in leaves that hold, tag and tell | [`tor`]; few schemes | once a packet, letter and timer |
 //!
 //! One file a scheme in [`scheme`], and one line in the registry there: `docs/add-a-scheme.md`
 //! walks through it. Invariant: what a scheme decides is a function of its configuration, the
@@ -18,3 +19,4 @@ pub mod plan;
 mod registry;
 pub mod scheme;
 pub mod steer;
+pub mod tor;

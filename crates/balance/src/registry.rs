@@ -56,6 +56,10 @@ macro_rules! schemes {
             pub fn needs_path_ids(&self) -> bool {
                 match self { $(SchemeConfig::$Scheme(scheme) => scheme.needs_path_ids()),* }
             }
+            /// As [`Scheme::tor`].
+            pub fn tor<T>(&self, context: &TorContext<'_>) -> Option<Tor<T>> {
+                match self { $(SchemeConfig::$Scheme(scheme) => scheme.tor(context)),* }
+            }
             /// As [`Scheme::number`].
             pub(crate) fn number(&self) -> Option<u32> {
                 match self { $(SchemeConfig::$Scheme(scheme) => scheme.number()),* }
@@ -195,7 +199,9 @@ macro_rules! schemes {
         }
 
         $(const _: () = assert!(
-            <$Scheme as Scheme>::INFO.in_switch != <<$Scheme as Scheme>::Switching as Forward>::HASHED,
+            <$Scheme as Scheme>::INFO.in_switch
+                != (<<$Scheme as Scheme>::Switching as Forward>::HASHED
+                    && <$Scheme as Scheme>::INFO.tor.is_none()),
             concat!(stringify!($Scheme), "::INFO.in_switch says otherwise than its Switching")
         );)*
 

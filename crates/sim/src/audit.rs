@@ -16,6 +16,8 @@ pub(crate) struct Audit {
     links: IdVec<InLink, Seen>,
     /// Bytes that came by the link that each port leads back and got no farther.
     lost: IdVec<OutPort, u64>,
+    /// Bytes of what its switch made, by the port that it left by.
+    made: IdVec<OutPort, u64>,
     /// A path is told by a packet's route, and nothing on it goes ahead of the rest.
     in_order: bool,
     /// Flows with the same addresses follow each other, each beginning with packet zero.
@@ -31,6 +33,8 @@ pub(crate) struct Seen {
     packets: u64,
     /// Bytes that the reverse link brought and that got no farther.
     lost: u64,
+    /// Bytes of what the owner itself put there.
+    made: u64,
 }
 
 impl Audit {
@@ -42,6 +46,7 @@ impl Audit {
         Audit {
             links: territory.links.iter().map(|_| Seen::default()).collect(),
             lost: territory.ports.iter().map(|_| 0).collect(),
+            made: territory.ports.iter().map(|_| 0).collect(),
             in_order,
             repeats: config.balance.scheme.info().standing,
             newest: BTreeMap::new(),
@@ -75,6 +80,11 @@ impl Audit {
         self.lost[reverse] += u64::from(packet.size);
     }
 
+    /// The switch of `port` has made a packet of `size` bytes that leaves there.
+    pub(crate) fn made(&mut self, port: OutPort, size: u16) {
+        self.made[port] += u64::from(size);
+    }
+
     /// Adds what was counted at the ends of a domain's links to `all` links of the fabric.
     pub(crate) fn gather(&self, territory: &Territory, all: &mut IdVec<PortId, Seen>) {
         for (link, port) in territory.links.enumerate() {
@@ -82,7 +92,7 @@ impl Audit {
                 (self.links[link].bytes, self.links[link].packets);
         }
         for (own, port) in territory.ports.enumerate() {
-            all[*port].lost = self.lost[own];
+            (all[*port].lost, all[*port].made) = (self.lost[own], self.made[own]);
         }
     }
 }
@@ -91,7 +101,7 @@ impl Audit {
 ///
 /// # Panics
 /// If a link delivered other bytes than its port sent, or a switch sent, cut off, dropped and
-/// lost other bytes than it received.
+/// lost other bytes than it received or made.
 pub(crate) fn check(fabric: &Fabric, links: &IdVec<PortId, Seen>, ports: &[PortResult]) {
     let mut switches = vec![0i64; fabric.switches() as usize];
     for (id, port) in fabric.ports().enumerate() {
@@ -103,7 +113,7 @@ pub(crate) fn check(fabric: &Fabric, links: &IdVec<PortId, Seen>, ports: &[PortR
         }
         if let Node::Switch(from) = port.owner {
             let gone = sent.dropped_bytes + sent.trimmed_bytes + seen.lost;
-            switches[from.index()] -= (sent.bytes + gone) as i64;
+            switches[from.index()] += seen.made as i64 - (sent.bytes + gone) as i64;
         }
     }
     for (switch, balance) in switches.iter().enumerate() {

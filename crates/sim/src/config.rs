@@ -50,6 +50,10 @@ impl RunConfig<'_> {
         let rate = self.failures.rate(self.fabric, id, Time::ZERO);
         Port { rate, ..self.fabric.ports()[id] }
     }
+    /// Whether packets between leaves have tags.
+    pub(crate) fn tags(&self) -> bool {
+        !self.balance.scheme.info().tor.is_none()
+    }
 }
 
 /// Jobs and where their ranks are. Ranks are numbered through: first those of the first job.

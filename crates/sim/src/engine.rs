@@ -21,6 +21,7 @@ use crate::probes::Probes;
 use crate::queue::EventQueue;
 use crate::ranks::Ranks;
 use crate::simulation::Halt;
+use crate::tor::Tors;
 use crate::windows::Ending;
 use crate::world::World;
 use std::sync::Arc;
@@ -41,6 +42,8 @@ pub(crate) struct Engine<'a, Q, P> {
     pub(crate) links: IdVec<InLink, Link>,
     pub(crate) switches: IdVec<OwnSwitch, Switch>,
     pub(crate) routing: Routing,
+    /// What switches keep, under schemes that have them do so.
+    pub(crate) tors: Option<Tors>,
     /// Links that may lose what they carry.
     pub(crate) faults: Faults,
     pub(crate) hosts: IdVec<OwnHost, Host>,
@@ -90,6 +93,10 @@ impl Delivered {
         self.packets += 1;
         self.bytes += u64::from(packet.size);
     }
+    /// Both together.
+    pub(crate) fn and(self, other: Delivered) -> Delivered {
+        Delivered { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
+    }
 }
 
 /// How many events between two looks at the cancel flag.
@@ -106,11 +113,12 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             world: Arc::clone(world),
             own,
             now: Time::ZERO,
-            agenda: Agenda::new(events, own, domains),
+            agenda: Agenda::new(events, own, domains, config.tags()),
             ports,
             links: Link::all(config, &world.cut, territory),
             switches: Switch::all(config, &world.cut, territory),
             routing: Routing::new(config, territory),
+            tors: Tors::new(config, territory),
             faults: Faults::new(config, territory),
             hosts: Host::all(config, territory),
             senders: Vec::new(),
@@ -125,7 +133,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             has_slots: config.job.as_ref().is_some_and(|job| job.pcie.is_some()),
             suspect: None,
             totals: Totals::default(),
-            losses: Losses::default(),
+            losses: Losses::new(config.tags()),
             delivered: Delivered::default(),
             accepted: Delivered::default(),
             audit: config.audit.then(|| Audit::new(config, territory)),
@@ -147,7 +155,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             self.open_receiving(from, opening);
         }
         for event in &mail.events {
-            self.agenda.push(*event);
+            self.agenda.take_in(*event, &mail.tags);
         }
         mail.clear();
     }
@@ -214,6 +222,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
         let id = target.id();
         match target.class() {
             Class::Arrive | Class::Transmitted => unreachable!("handled above"),
+            Class::Leaf => self.leaf_time(OwnSwitch(id)),
             Class::Start => self.start_flow(id),
             Class::Timer => self.flow_timer(id),
             Class::News => self.dependency_met(id),

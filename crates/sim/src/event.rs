@@ -17,6 +17,8 @@ pub mod flag {
     pub const RESUME: u32 = 1 << 27;
     /// Follows a path id instead of the hash.
     pub const PINNED: u32 = 1 << 28;
+    /// Under a scheme that tags packets between leaves, whose hosts pin none: has a tag.
+    pub const TAGGED: u32 = PINNED;
     /// Congestion experienced.
     pub const MARKED: u32 = 1 << 29;
     /// Data: has left its host before.
@@ -27,6 +29,8 @@ pub mod flag {
     pub const TRIMMED: u32 = 1 << 31;
     /// Acknowledgements of both kinds.
     pub const CONTROL: u32 = ACK | NACK;
+    /// Both at once: a letter from leaf to leaf.
+    pub const LETTER: u32 = ACK | NACK;
     /// PFC frames of both kinds.
     pub const PFC: u32 = PAUSE | RESUME;
     /// The destination.
@@ -48,7 +52,8 @@ pub struct Packet {
     pub flow: u32,
     /// Number of the data packet; of the one answered, in an acknowledgement.
     pub seq: u32,
-    /// Data: the flow's hash key. Control: all packets below this number have arrived.
+    /// Data: the flow's hash key. Control: all packets below this number have arrived. With a tag,
+    /// which has that then: its place.
     pub aux: u32,
     /// Destination host and [`flag`]s.
     pub to: u32,
@@ -126,7 +131,11 @@ impl Packet {
     /// What matters once it is lost.
     #[inline(always)]
     pub fn remains(&self) -> Remains {
-        Remains { flow: self.flow, to: self.to, size: self.size }
+        Remains { flow: self.flow, to: self.to, aux: self.aux, size: self.size }
+    }
+    /// Whether it is from leaf to leaf.
+    pub fn is_letter(&self) -> bool {
+        self.to & flag::LETTER == flag::LETTER
     }
     /// The path id of a pinned packet.
     #[inline(always)]
@@ -143,6 +152,8 @@ pub struct Remains {
     pub flow: u32,
     /// As [`Packet::to`].
     pub to: u32,
+    /// As [`Packet::aux`].
+    pub aux: u32,
     /// As [`Packet::size`].
     pub size: u16,
 }
@@ -161,30 +172,32 @@ impl Remains {
 pub enum Class {
     /// A packet reaches the end of a link.
     Arrive = 0,
+    /// A leaf lets go what it has held for long enough: as if it had just come.
+    Leaf = 1,
     /// A port has put the last bit of a packet on the wire.
-    Transmitted = 1,
+    Transmitted = 2,
     /// A queue pair may send from now on.
-    Start = 2,
+    Start = 3,
     /// A queue pair's retransmission timer.
-    Timer = 3,
+    Timer = 4,
     /// A host hears that a dependency of one of its messages was met.
-    News = 4,
+    News = 5,
     /// Something happens to a rank of a job.
-    Rank = 5,
+    Rank = 6,
     /// A message's last dependency was met and its delay is over.
-    Post = 6,
+    Post = 7,
     /// A host's planner wants to be flushed.
-    Flush = 7,
+    Flush = 8,
     /// A host looks for something to send, once all that was posted now is in.
-    Wake = 8,
+    Wake = 9,
     /// Queues are sampled.
-    Sample = 9,
+    Sample = 10,
     /// Something fails, recovers, or is found to have done so.
-    Fault = 10,
+    Fault = 11,
 }
 
-/// Whom an event is for: a class and the number of a link, port, queue pair, dependency,
-/// message or host. Ports, links, queue pairs and hosts are numbered by domain.
+/// Whom an event is for: a class and the number of a link, port, switch, queue pair, dependency,
+/// message or host. Ports, links, switches, queue pairs and hosts are numbered by domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(transparent)]
 pub struct Target(u32);
@@ -210,15 +223,16 @@ impl Target {
     pub fn class(self) -> Class {
         match self.0 >> Target::SHIFT {
             0 => Class::Arrive,
-            1 => Class::Transmitted,
-            2 => Class::Start,
-            3 => Class::Timer,
-            4 => Class::News,
-            5 => Class::Rank,
-            6 => Class::Post,
-            7 => Class::Flush,
-            8 => Class::Wake,
-            9 => Class::Sample,
+            1 => Class::Leaf,
+            2 => Class::Transmitted,
+            3 => Class::Start,
+            4 => Class::Timer,
+            5 => Class::News,
+            6 => Class::Rank,
+            7 => Class::Post,
+            8 => Class::Flush,
+            9 => Class::Wake,
+            10 => Class::Sample,
             _ => Class::Fault,
         }
     }

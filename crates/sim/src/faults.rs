@@ -78,6 +78,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             Fault::Rate(change) => {
                 let port: OutPort = world.cut.ports[change.port].own;
                 self.ports.set_rate(self.now, port, change.rate);
+                self.tell_rate(change.port, change.rate);
             }
             Fault::Routes(routes) => {
                 self.routing.learn(routes);

@@ -3,20 +3,22 @@
 use crate::config::{Buffer, RunConfig};
 use crate::cut::{Cut, InLink, OutPort, OwnHost, OwnSwitch, Territory};
 use crate::engine::Engine;
-use crate::event::{Packet, ReceiverId, flag};
+use crate::event::{Packed, Packet, ReceiverId, flag};
 use crate::ports::Ports;
 use crate::queue::EventQueue;
+use crate::tor;
 use crate::world::Routes;
 use std::sync::Arc;
 use weft_balance::forward::{Hops, Passing, SwitchContext, Switching};
 use weft_balance::hash;
 use weft_fabric::{Node, PortGroup};
-use weft_units::{IdVec, PortId, SwitchId, Time};
+use weft_units::{HostId, IdVec, PortId, SwitchId, Time};
 
 /// The end of a link, packed for the hot path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
-    /// A host, or with [`Link::SWITCH`] set a switch; [`Link::FAULTY`] if it may lose packets.
+    /// A host, or with [`Link::SWITCH`] set a switch; [`Link::FAULTY`] if it may lose packets,
+    /// [`Link::WATCHED`] if it ends at a switch that keeps a state.
     peer: u32,
     /// The port that leads back.
     reverse: OutPort,
@@ -25,6 +27,8 @@ pub(crate) struct Link {
 impl Link {
     const SWITCH: u32 = 1 << 31;
     const FAULTY: u32 = 1 << 30;
+    const WATCHED: u32 = 1 << 29;
+    const NUMBER: u32 = Link::WATCHED - 1;
 
     /// The links that end in a domain.
     pub(crate) fn all(config: &RunConfig, cut: &Cut, territory: &Territory) -> IdVec<InLink, Link> {
@@ -35,7 +39,9 @@ impl Link {
                 Node::Switch(switch) => cut.switches[switch].own.0 | Link::SWITCH,
             };
             let faulty = config.failures.losses(*id).is_some();
+            let watched = matches!(port.peer, Node::Switch(id) if tor::keeps(config, id));
             let peer = peer | if faulty { Link::FAULTY } else { 0 };
+            let peer = peer | if watched { Link::WATCHED } else { 0 };
             Link { peer, reverse: cut.ports[port.reverse].own }
         };
         territory.links.iter().map(link).collect()
@@ -46,7 +52,7 @@ impl Link {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Switch {
     /// Its number in the fabric.
-    id: SwitchId,
+    pub(crate) id: SwitchId,
     /// What the domain's number of a port of it is more than the fabric's.
     shift: u32,
     /// Of its hash: its own, or one for all.
@@ -54,6 +60,11 @@ pub(crate) struct Switch {
 }
 
 impl Switch {
+    /// The domain's number of a port of it.
+    #[inline(always)]
+    pub(crate) fn own(self, port: PortId) -> OutPort {
+        OutPort(port.0.wrapping_add(self.shift))
+    }
     /// The switches of a domain.
     pub(crate) fn all(
         config: &RunConfig,
@@ -82,6 +93,10 @@ pub(crate) struct Routing {
 }
 
 impl Routing {
+    /// What routing knows, if that is not as usual.
+    pub(crate) fn routes(&self) -> Option<&Routes> {
+        self.routes.as_deref()
+    }
     /// For the switches of a domain.
     pub(crate) fn new(config: &RunConfig, territory: &Territory) -> Routing {
         let (Buffer::PerPort { bytes } | Buffer::Shared { bytes, .. }) = config.switch.buffer;
@@ -102,7 +117,7 @@ impl Routing {
 }
 
 /// The equal next hops of one packet, as a scheme sees them.
-struct NextHops<'a, P> {
+pub(crate) struct NextHops<'a, P> {
     ports: &'a P,
     now: Time,
     group: PortGroup,
@@ -114,8 +129,19 @@ struct NextHops<'a, P> {
     shift: u32,
 }
 
-impl<P> NextHops<'_, P> {
-    fn port(&self, hop: u32) -> PortId {
+impl<'a, P> NextHops<'a, P> {
+    /// Towards `dst`, among `group`, by what `routing` knows.
+    pub(crate) fn new(
+        ports: &'a P,
+        now: Time,
+        routing: &'a Routing,
+        switch: Switch,
+        (dst, group): (HostId, PortGroup),
+    ) -> NextHops<'a, P> {
+        let (left, weights) = known(&routing.routes, switch.id, dst);
+        NextHops { ports, now, group, left, weights, shift: switch.shift }
+    }
+    pub(crate) fn port(&self, hop: u32) -> PortId {
         match self.left {
             None => PortId(self.group.first.0 + hop),
             Some(ports) => ports[hop as usize],
@@ -158,8 +184,14 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         if let Some(audit) = &mut self.audit {
             audit.arrived(link, &packet);
         }
-        if peer & Link::FAULTY != 0 && self.faults.is_lost(self.now, link, packet.size) {
-            return self.lose(reverse, packet.remains());
+        if peer & (Link::FAULTY | Link::WATCHED) != 0 {
+            if peer & Link::FAULTY != 0 && self.faults.is_lost(self.now, link, packet.size) {
+                return self.lose(reverse, packet.remains());
+            }
+            if peer & Link::WATCHED != 0 {
+                let packed = Packed::new(packet, reverse.0);
+                return self.enter(OwnSwitch(peer & Link::NUMBER), packed);
+            }
         }
         if peer & Link::SWITCH != 0 {
             let switch = OwnSwitch(peer & !(Link::SWITCH | Link::FAULTY));
@@ -177,7 +209,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
 
     /// A switch chooses the next port and queues the packet there.
     #[inline(always)]
-    fn relay(&mut self, switch: OwnSwitch, ingress: OutPort, mut packet: Packet) {
+    pub(crate) fn relay(&mut self, switch: OwnSwitch, ingress: OutPort, mut packet: Packet) {
         let Switch { id, shift, salt } = self.switches[switch];
         let group = self.config.fabric.next_hops(id, packet.dst());
         if group.count == 1 {
@@ -215,10 +247,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let packet = &Packet { to, aux, route, ..Packet::default() };
         let Switch { id, shift, salt } = self.switches[switch];
         let Routing { switching, routes, .. } = &mut self.routing;
-        let (left, weights) = match routes {
-            None => (None, None),
-            Some(routes) => routes.of(id, packet.dst()),
-        };
+        let (left, weights) = known(routes, id, packet.dst());
         let hops = NextHops { ports: &self.ports, now: self.now, group, left, weights, shift };
         let count = hops.count();
         if count == 0 {
@@ -239,9 +268,22 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         Some(hops.port(hop))
     }
 
+    /// The port that the hash, or what stands in its place, chooses for a packet that is not
+    /// pinned.
+    pub(crate) fn next_port(&mut self, switch: OwnSwitch, packet: &Packet) -> Option<PortId> {
+        let Switch { id, salt, .. } = self.switches[switch];
+        let group = self.config.fabric.next_hops(id, packet.dst());
+        if self.routing.plain {
+            let hop = hash::choose(hash_key(packet), packet.route, salt, group.count);
+            return Some(PortId(group.first.0 + hop));
+        }
+        self.choose_hop(switch, (packet.to, packet.aux, packet.route), group)
+    }
+
     /// Sends a header that `switch` trimmed back to its sender.
     #[cold]
-    fn return_header(&mut self, switch: OwnSwitch, ingress: OutPort, header: Packet) {
+    pub(crate) fn return_header(&mut self, switch: OwnSwitch, ingress: OutPort, header: Packet) {
+        let (header, _) = self.untag(header);
         let id = ReceiverId(header.flow);
         let (src, sender) = self.receivers[id.domain()][id.number()].back();
         // Not pinned: the way back of a path id begins at its far end.
@@ -259,6 +301,15 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             self.pull(OwnHost(port.0));
         }
     }
+}
+
+/// What `routes` say of the hops of `switch` towards `dst`: as [`Routes::of`].
+fn known(
+    routes: &Option<Arc<Routes>>,
+    switch: SwitchId,
+    dst: HostId,
+) -> (Option<&[PortId]>, Option<&[u32]>) {
+    routes.as_ref().map_or((None, None), |routes| routes.of(switch, dst))
 }
 
 /// What stands for the addresses in a packet's hash. Acknowledgements hash by where they go and

@@ -13,7 +13,9 @@ use crate::records;
 use crate::simulation::Halt;
 use crate::spread::Spread;
 use crate::stall;
+use crate::tor::Tors;
 use crate::world::World;
+use weft_balance::tor::LETTER_BYTES;
 use weft_units::{IdVec, MessageId, PortId, Time};
 
 /// The outcome of a run that has no events left.
@@ -142,6 +144,7 @@ fn totals<Q, P: Ports>(engines: &[Engine<Q, P>], ports: &IdVec<PortId, PortResul
         totals.add(&engine.totals);
         totals.pauses += engine.ports.pauses_sent();
         totals.places += engine.senders.len() as u32;
+        engine.tors.iter().for_each(|tors| tors.add_counts(&mut totals.tor));
         for host in engine.hosts.iter() {
             totals.max_qps = totals.max_qps.max(host.most_active());
             totals.established_qps = totals.established_qps.max(host.established());
@@ -159,7 +162,8 @@ fn totals<Q, P: Ports>(engines: &[Engine<Q, P>], ports: &IdVec<PortId, PortResul
 }
 
 /// Every run accounts for every packet: what the NICs sent reached a host, was dropped or was
-/// lost on a link; what switches cut off was trimmed.
+/// lost on a link; what switches cut off was trimmed; letters between leaves are read, or lost as
+/// others are; and nothing is held in a switch.
 fn check_conservation<Q, P>(
     world: &World,
     engines: &[Engine<Q, P>],
@@ -171,6 +175,10 @@ fn check_conservation<Q, P>(
         packets: nics.iter().map(|nic| nic.packets).sum(),
         bytes: nics.iter().map(|nic| nic.bytes).sum(),
     };
+    let tors = || engines.iter().filter_map(|engine| engine.tors.as_ref());
+    let (written, read) = (tors().map(|tors| tors.written), tors().map(|tors| tors.read));
+    let (written, read) = (written.sum::<u64>(), read.sum::<u64>());
+    assert_eq!(tors().map(Tors::holding).sum::<u64>(), 0, "packets held in switches");
     let delivered = |of: fn(&Delivered) -> u64| engines.iter().map(|e| of(&e.delivered)).sum();
     let (packets, bytes): (u64, u64) = (delivered(|all| all.packets), delivered(|all| all.bytes));
     let accounted = Delivered {
@@ -179,7 +187,12 @@ fn check_conservation<Q, P>(
             + totals.wire_dropped_bytes
             + ports.iter().map(|port| port.dropped_bytes + port.trimmed_bytes).sum::<u64>(),
     };
-    assert_eq!(sent, accounted, "sent against delivered and dropped");
+    let letters = |count: u64| Delivered { packets: count, bytes: count * u64::from(LETTER_BYTES) };
+    assert_eq!(
+        sent.and(letters(written)),
+        accounted.and(letters(read)),
+        "sent against delivered and dropped"
+    );
     assert_eq!(sent.packets, totals.packets + totals.control_packets);
     if world.config.audit {
         let mut links: IdVec<PortId, Seen> = ports.iter().map(|_| Seen::default()).collect();

@@ -18,6 +18,7 @@
 //! | [`queue`], `agenda` | the event queues: timing wheel, and a plain heap as its oracle |
 //! | [`ports`] | output ports: plain FIFO, or real queues with shared buffers and PFC |
 //! | `forward` | a packet at a switch |
+//! | `tor` | packets at switches that keep a state: tags, letters, what is held back |
 //! | `faults` | links that fail |
 //! | `nic` | queue pairs: opening, sending, receiving, timers |
 //! | `jobs` | messages and their dependencies |
@@ -58,6 +59,7 @@ mod records;
 mod simulation;
 mod spread;
 mod stall;
+mod tor;
 mod windows;
 mod world;
 

@@ -6,20 +6,37 @@ use rustc_hash::FxHashMap;
 use weft_units::HostId;
 
 /// Data packets lost in one domain, by the receiving half of their queue pair.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Losses {
     /// By destination host above the packet's `flow`.
     counts: FxHashMap<u64, u32>,
+    /// Where packets may have tags: the places of those that are of no use any more.
+    tags: Option<Vec<u32>>,
 }
 
 impl Losses {
+    /// None yet. Whether packets may have tags.
+    pub(crate) fn new(tagged: bool) -> Losses {
+        Losses { counts: FxHashMap::default(), tags: tagged.then(Vec::new) }
+    }
+
     /// A packet is gone; only data counts.
     #[cold]
     pub(crate) fn add(&mut self, packet: Remains) {
+        if let Some(tags) = &mut self.tags
+            && packet.is(flag::TAGGED)
+        {
+            tags.push(packet.aux);
+        }
         if !packet.is(flag::CONTROL) {
             let key = u64::from(packet.to & flag::HOST) << 32 | u64::from(packet.flow);
             *self.counts.entry(key).or_default() += 1;
         }
+    }
+
+    /// The place of a tag whose packet is gone.
+    pub(crate) fn take_tag(&mut self) -> Option<u32> {
+        self.tags.as_mut()?.pop()
     }
 
     /// Destination, `flow` and count of every queue pair that lost something, in no order.

@@ -1,6 +1,7 @@
 //! What passes from one domain to another between two windows.
 
 use crate::event::{Event, ReceivingId};
+use crate::tor::Tagged;
 use weft_units::{HostId, MessageId, Time};
 use weft_workload::job::Receipt;
 
@@ -12,6 +13,8 @@ pub(crate) struct Mail {
     /// Messages of ranks, before their queue pairs.
     pub(crate) announcements: Vec<Announcement>,
     pub(crate) openings: Vec<Opening>,
+    /// Of the packets among the events that have one.
+    pub(crate) tags: Vec<Tagged>,
     /// When the first of the events is.
     first: Option<Time>,
 }
@@ -51,6 +54,11 @@ impl Mail {
         }
         self.events.push(event);
     }
+    /// A packet with this tag goes too. Returns the place of the tag.
+    pub(crate) fn add_tag(&mut self, tag: Tagged) -> u32 {
+        self.tags.push(tag);
+        self.tags.len() as u32 - 1
+    }
     pub(crate) fn is_empty(&self) -> bool {
         self.events.is_empty() && self.openings.is_empty() && self.announcements.is_empty()
     }
@@ -62,6 +70,7 @@ impl Mail {
     pub(crate) fn clear(&mut self) {
         self.events.clear();
         self.openings.clear();
+        self.tags.clear();
         self.announcements.clear();
         self.first = None;
     }

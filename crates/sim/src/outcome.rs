@@ -1,6 +1,7 @@
 //! What a run leaves behind.
 
 use crate::spread::Spread;
+pub use weft_balance::tor::TorCounts;
 use weft_units::{HostId, IdVec, MessageId, PortId, Time};
 
 /// The result of one run. A function of the [`crate::RunConfig`] alone, to the byte.
@@ -164,6 +165,8 @@ pub struct Totals {
     pub max_qps: u32,
     /// Most queue pairs that one NIC ever had.
     pub established_qps: u32,
+    /// What switches took that keep a state.
+    pub tor: TorCounts,
     /// Places of queue pairs: one that is over gives its own to the next one of its host.
     pub places: u32,
 }

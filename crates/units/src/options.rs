@@ -157,6 +157,14 @@ impl<'a> Options<'a> {
         self.read(key, parse, Time::to_string)
     }
 
+    /// A span of time if it was given; its default is in words.
+    ///
+    /// # Errors
+    /// As [`Options::time`].
+    pub fn time_if_given(&mut self, key: &str) -> Result<Option<Time>, OptionError> {
+        if self.has(key) { self.time(key).map(Some) } else { Ok(None) }
+    }
+
     /// A number of bytes, written with its unit.
     ///
     /// # Errors

@@ -8,7 +8,9 @@
 //! Invariant: a scheme's name, defaults and properties stand in its [`SchemeInfo`] and nowhere
 //! else.
 
+pub mod conga;
 pub mod connections;
+pub mod conweave;
 pub mod dnlb;
 pub mod drill;
 mod ecmp;
@@ -36,6 +38,7 @@ use crate::forward::{Forward, Hops, Passing, SwitchContext};
 use crate::plan::{HostContext, Piece, Plan, Post, QueuePairId, Route, Trouble, Underway};
 use crate::registry::{Spelling, schemes};
 use crate::steer::{Departure, Feedback, FlowContext, MAX_STATE, Steer, TimeOut};
+use crate::tor::{Tor, TorContext};
 use std::fmt::Debug;
 use weft_fabric::Fabric;
 use weft_units::options::Settled;
@@ -78,6 +81,11 @@ pub trait Scheme: Clone + Debug + PartialEq {
     fn steering(&self, context: &FlowContext) -> Self::Steering;
     /// The state of one switch.
     fn switching(&self, context: &SwitchContext) -> Self::Switching;
+    /// What one switch keeps beyond that, for items `T` that it may hold back: something where
+    /// [`SchemeInfo::tor`] says so, else nothing.
+    fn tor<T>(&self, _: &TorContext<'_>) -> Option<Tor<T>> {
+        None
+    }
 }
 
 /// A scheme, as lists and help texts show it, and what the rest of Weft must know of it.
@@ -96,8 +104,10 @@ pub struct SchemeInfo {
     /// told otherwise.
     pub path_ids: bool,
     /// Whether it acts in switches, beyond their hash: whether [`Scheme::Switching`] is
-    /// anything but [`crate::forward::Hashed`].
+    /// anything but [`crate::forward::Hashed`], or [`SchemeInfo::tor`] names some.
     pub in_switch: bool,
+    /// Which switches keep what [`Scheme::tor`] gives them.
+    pub tor: Keepers,
     /// Whether routing is to tell switches the weights of hops ([`Hops::weights`]).
     pub weighted: bool,
     /// Whether its queue pairs stand, and carry one piece after the other.
@@ -118,6 +128,28 @@ pub struct SchemeInfo {
     pub options: &'static [OptionInfo],
 }
 
+/// Which switches keep a state of their own ([`crate::tor`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keepers {
+    /// None.
+    None,
+    /// Those that hosts are at.
+    Leaves,
+    /// All.
+    All,
+}
+
+impl Keepers {
+    /// None.
+    pub const fn is_none(self) -> bool {
+        matches!(self, Keepers::None)
+    }
+    /// Whether a switch does, which is a leaf or not.
+    pub fn includes(self, is_leaf: bool) -> bool {
+        self == Keepers::All || self == Keepers::Leaves && is_leaf
+    }
+}
+
 impl SchemeInfo {
     /// A scheme without a name that keeps every flow on one path under DCTCP and randomises no
     /// starts: what the others differ from.
@@ -128,6 +160,7 @@ impl SchemeInfo {
         multipath: false,
         path_ids: false,
         in_switch: false,
+        tor: Keepers::None,
         weighted: false,
         standing: false,
         shares: false,
@@ -189,6 +222,8 @@ schemes! {
     flowlet_adaptive::FlowletAdaptive,
     drill::Drill,
     letflow::LetFlow,
+    conga::Conga,
+    conweave::ConWeave,
     path_pinning::PathPinning,
     wcmp::Wcmp,
     host_flowlets::HostFlowlets,

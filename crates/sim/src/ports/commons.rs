@@ -2,6 +2,7 @@
 //! admission needs, as long as nobody is paused. With PFC, the first packet that would pause
 //! somebody ends that: the run starts over with real queues ([`Commons::overflowed`]).
 
+use super::SPARED;
 use super::shared::{Ingress, Memory, Rules, headroom, set_aside};
 use crate::config::RunConfig;
 use crate::cut::{Cut, OutPort, OwnSwitch, Territory};
@@ -89,6 +90,18 @@ impl Commons {
         room
     }
 
+    /// Takes a packet of `size` bytes into the memory of the switch of `port` until it leaves `at`,
+    /// whatever there is.
+    pub(super) fn spare(&mut self, now: Time, port: OutPort, size: u16, at: Time) {
+        let switch = self.owners[port];
+        if self.switches[switch].leaving.len() >= self.switches[switch].long {
+            self.settle(now, switch);
+        }
+        let common = &mut self.switches[switch];
+        common.memory.total += u64::from(size);
+        common.leaving.push((at, SPARED, size));
+    }
+
     #[inline(always)]
     fn take_in(&mut self, switch: OwnSwitch, ingress: OutPort, queued: u64, size: u16) -> bool {
         let memory = &mut self.switches[switch].memory;
@@ -101,7 +114,9 @@ impl Commons {
         let Common { memory, leaving, long } = &mut self.switches[switch];
         leaving.retain(|&(at, ingress, size)| {
             let left = at < now;
-            if left {
+            if left && ingress == SPARED {
+                memory.total -= u64::from(size);
+            } else if left {
                 self.rules.release(memory, &mut self.ingress[ingress], u64::from(size));
             }
             !left

@@ -71,7 +71,7 @@ impl FifoPorts {
             commons: has_account(&config.switch).then(|| Commons::new(config, cut, territory)),
             whole: config.switch.whole_packets.then(|| Whole::new(territory.ports.len())),
             records: Record::all(config, territory),
-            losses: Losses::default(),
+            losses: Losses::new(config.tags()),
             marks: Draw::new(config.seed, "ecn-mark"),
             unmarked: unmarked(&config.switch),
         }
@@ -83,7 +83,7 @@ impl FifoPorts {
         self.losses.add(packet);
     }
 
-    /// Appends a packet of a NIC, which always has room, and tells its arrival.
+    /// Appends a packet that always has room, as those of a NIC, and tells its arrival.
     #[inline(always)]
     fn append<Q: EventQueue>(
         &mut self,
@@ -178,6 +178,30 @@ impl Ports for FifoPorts {
         }
     }
 
+    fn emit<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        port: OutPort,
+        mut packet: Packet,
+        agenda: &mut Agenda<Q>,
+    ) {
+        let backlog = match &mut self.whole {
+            None => self.ports[port].backlog(now),
+            Some(whole) => whole.settle(now, port),
+        };
+        let fifo = &mut self.ports[port];
+        if let Some(commons) = &mut self.commons {
+            let at = fifo.free_at.max(now) + fifo.line.wire.time(u32::from(packet.size));
+            commons.spare(now, port, packet.size, at);
+        }
+        let bits = || mark_bits(self.marks, self.records[port].id, fifo.packets);
+        if !packet.is(self.unmarked) && self.limits[fifo.limits as usize].marks(backlog, bits) {
+            packet.to |= flag::MARKED;
+            self.records[port].mark();
+        }
+        self.append(now, port, packet, agenda);
+    }
+
     #[inline(always)]
     fn answer<Q: EventQueue>(
         &mut self,
@@ -268,6 +292,10 @@ impl Ports for FifoPorts {
 
     fn losses(&self) -> &Losses {
         &self.losses
+    }
+
+    fn losses_mut(&mut self) -> &mut Losses {
+        &mut self.losses
     }
 
     fn pauses_sent(&self) -> u64 {

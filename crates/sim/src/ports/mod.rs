@@ -27,6 +27,9 @@ use crate::outcome::PortResult;
 use crate::queue::EventQueue;
 use weft_units::{IdVec, Rate, Time};
 
+/// Instead of an ingress: what nobody is paused for.
+const SPARED: OutPort = OutPort(u32::MAX);
+
 /// Whether a NIC can take a data packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ready {
@@ -44,6 +47,15 @@ pub trait Ports {
         now: Time,
         port: OutPort,
         ingress: OutPort,
+        packet: Packet,
+        agenda: &mut Agenda<Q>,
+    );
+    /// Queues a packet at a switch's `port` that the switch itself had: it asks for no room, and
+    /// is accounted to nobody.
+    fn emit<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        port: OutPort,
         packet: Packet,
         agenda: &mut Agenda<Q>,
     );
@@ -105,6 +117,8 @@ pub trait Ports {
     fn results(&self, end: Time) -> IdVec<OutPort, PortResult>;
     /// What they dropped, by queue pair.
     fn losses(&self) -> &Losses;
+    /// The same, to take the tags of what is gone.
+    fn losses_mut(&mut self) -> &mut Losses;
     /// PFC pause frames that were sent.
     fn pauses_sent(&self) -> u64;
 }

@@ -11,7 +11,7 @@ mod trim;
 use super::limits::{Limits, Line, mark_bits, unmarked};
 use super::record::Record;
 use super::shared::{Admission, Ingress, Memory, Rules, headroom, set_aside};
-use super::{Ports, Ready};
+use super::{Ports, Ready, SPARED};
 use crate::agenda::Agenda;
 use crate::config::{PacketConfig, RunConfig, SwitchConfig};
 use crate::cut::{Cut, Exit, OutPort, OwnSwitch, Territory};
@@ -100,8 +100,6 @@ fn narrow(limits: u32) -> u16 {
 }
 
 const NIC: u32 = u32::MAX;
-/// Instead of an ingress: control that PFC does not account for, and trimmed headers.
-const SPARED: OutPort = OutPort(u32::MAX);
 
 impl Queued {
     fn new(
@@ -208,7 +206,7 @@ impl QueuePorts {
                 .whole_packets
                 .then(|| territory.ports.iter().map(|_| Time::ZERO).collect()),
             records: Record::all(config, territory),
-            losses: Losses::default(),
+            losses: Losses::new(config.tags()),
             marks: Draw::new(config.seed, "ecn-mark"),
             unmarked: unmarked(&config.switch),
             pauses_sent: 0,
@@ -415,6 +413,19 @@ impl Ports for QueuePorts {
         self.enqueue(now, port, Entry::new(packet, ingress), first, agenda);
     }
 
+    fn emit<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        port: OutPort,
+        mut packet: Packet,
+        agenda: &mut Agenda<Q>,
+    ) {
+        self.mark(now, port, &mut packet);
+        self.account(port, packet.size);
+        let first = self.control_priority && packet.is(flag::CONTROL);
+        self.enqueue(now, port, Entry::new(packet, SPARED), first, agenda);
+    }
+
     #[inline(always)]
     fn answer<Q: EventQueue>(
         &mut self,
@@ -531,6 +542,10 @@ impl Ports for QueuePorts {
 
     fn losses(&self) -> &Losses {
         &self.losses
+    }
+
+    fn losses_mut(&mut self) -> &mut Losses {
+        &mut self.losses
     }
 
     fn pauses_sent(&self) -> u64 {

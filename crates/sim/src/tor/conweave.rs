@@ -1,0 +1,173 @@
+//! Packets at leaves under ConWeave (`weft_balance::tor::conweave`).
+
+use super::{Tagged, Tors};
+use crate::cut::{OutPort, OwnSwitch};
+use crate::engine::Engine;
+use crate::event::{Packed, Packet, flag};
+use crate::ports::Ports;
+use crate::queue::EventQueue;
+use crate::world::Routes;
+use weft_balance::tor::conweave::rx::Came;
+use weft_balance::tor::conweave::{Leaf, Letter, News};
+use weft_balance::tor::{FlowId, LETTER_BYTES, Tag, Tor, Ways};
+use weft_fabric::{Fabric, Node, PathId, PathSet};
+use weft_units::{HostId, SwitchId};
+
+/// The paths from a leaf to a host of another one.
+struct Paths<'a> {
+    fabric: &'a Fabric,
+    routes: Option<&'a Routes>,
+    leaf: SwitchId,
+    dst: HostId,
+    set: PathSet,
+}
+
+impl Paths<'_> {
+    fn all(&self) -> impl Iterator<Item = PathId> {
+        (0..self.set.len()).map(|index| self.set.get(index))
+    }
+    /// Whether all links on it are left, by what every switch on it knows.
+    fn is_alive(&self, mut path: PathId, routes: &Routes) -> bool {
+        let mut switch = self.leaf;
+        loop {
+            let port = self.fabric.next_hops(switch, self.dst).pinned(path);
+            if routes.of(switch, self.dst).0.is_some_and(|left| !left.contains(&port)) {
+                return false;
+            }
+            let Node::Switch(next) = self.fabric.ports()[port].peer else { return true };
+            (switch, path) = (next, path.swapped());
+        }
+    }
+}
+
+impl Ways for Paths<'_> {
+    fn count(&self) -> u32 {
+        match self.routes {
+            None => self.set.len(),
+            Some(routes) => self.all().filter(|path| self.is_alive(*path, routes)).count() as u32,
+        }
+    }
+    fn get(&self, index: u32) -> PathId {
+        match self.routes {
+            None => self.set.get(index),
+            Some(routes) => {
+                let mut alive = self.all().filter(|path| self.is_alive(*path, routes));
+                alive.nth(index as usize).expect("below their count")
+            }
+        }
+    }
+    fn has(&self, path: PathId) -> bool {
+        self.routes.is_none_or(|routes| self.is_alive(path, routes))
+    }
+}
+
+impl Tors {
+    fn leaf(&mut self, switch: OwnSwitch) -> &mut Leaf<Packed> {
+        match &mut self.states[switch] {
+            Some(Tor::ConWeave(leaf)) => leaf,
+            other => unreachable!("{switch:?} has {:?}", other.is_some()),
+        }
+    }
+}
+
+impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
+    /// A packet has reached a leaf.
+    pub(super) fn enter_conweave(&mut self, switch: OwnSwitch, ingress: OutPort, packet: Packet) {
+        if packet.is_letter() {
+            self.read_letter(switch, ingress, packet);
+        } else if packet.is(flag::TAGGED) {
+            self.leave_paths(switch, ingress, packet);
+        } else if packet.is(flag::CONTROL) || self.is_below(switch, &packet) {
+            self.pass(switch, ingress, packet);
+        } else {
+            self.take_path(switch, ingress, packet);
+        }
+    }
+
+    /// A data packet leaves to another leaf.
+    fn take_path(&mut self, switch: OwnSwitch, ingress: OutPort, packet: Packet) {
+        let here = self.switches[switch];
+        let (fabric, dst) = (self.config.fabric, packet.dst());
+        let src = self.host_behind(ingress).expect("data without a tag comes from a host");
+        let Packet { aux, route, .. } = packet;
+        let flow = FlowId { key: aux, control: false, src, dst };
+        let (routes, set) = (self.routing.routes(), fabric.path_set(src, dst));
+        let paths = Paths { fabric, routes, leaf: here.id, dst, set };
+        let leaf = self.tors.as_mut().expect("the leaf keeps something").leaf(switch);
+        let Some(tag) = leaf.send(self.now, flow, fabric.leaf_of(dst), &paths) else {
+            return self.lose(ingress, packet.remains());
+        };
+        let port = fabric.next_hops(here.id, dst).pinned(tag.path);
+        let tagged = Tagged { aux, route, src, tag: Tag::ConWeave(tag) };
+        let packet = Packet { route: tag.path.swapped().0, ..self.tag(packet, tagged) };
+        self.queue_at(switch, here.own(port), ingress, packet);
+    }
+
+    /// A data packet comes from another leaf.
+    fn leave_paths(&mut self, switch: OwnSwitch, ingress: OutPort, packet: Packet) {
+        let (packet, tagged) = self.untag(packet);
+        let Some(Tagged { src, aux, tag: Tag::ConWeave(tag), .. }) = tagged else {
+            unreachable!("{packet:?} has {tagged:?}")
+        };
+        if packet.is(flag::TRIMMED) {
+            // It went ahead of what it was to follow, and says nothing about the order.
+            return self.pass(switch, ingress, packet);
+        }
+        let flow = FlowId { key: aux, control: false, src, dst: packet.dst() };
+        let (marked, bytes) = (packet.is(flag::MARKED), u32::from(packet.size));
+        let came = Came { flow, tag, marked, bytes, item: Packed::new(packet, ingress.0) };
+        let tors = self.tors.as_mut().expect("the leaf keeps something");
+        let mut out = std::mem::take(&mut tors.out);
+        let news = tors.leaf(switch).receive(self.now, came, &mut out);
+        for news in news.into_iter().flatten() {
+            self.write_letter(switch, packet.route, Letter { flow, news });
+        }
+        self.deliver(switch, &mut out);
+        self.tors.as_mut().expect("as above").out = out;
+        self.set_alarm(switch);
+    }
+
+    /// A leaf writes to that of the sender of a flow of this entropy value; or not, if there is no
+    /// way.
+    fn write_letter(&mut self, switch: OwnSwitch, route: u16, letter: Letter) {
+        let Letter { flow: FlowId { key, src, dst, .. }, news } = letter;
+        let (flow, kind, aux) = match news {
+            News::Reply(epoch) => (key, REPLY, epoch),
+            News::Clear(epoch) => (key, CLEAR, epoch),
+            News::Notify(path) => (u32::from(path.0), NOTIFY, 0),
+        };
+        let size = LETTER_BYTES as u16;
+        let packet = Packet { flow, seq: dst.0 | kind, aux, to: src.0 | flag::LETTER, route, size };
+        let Some(port) = self.next_port(switch, &packet) else { return };
+        let port = self.switches[switch].own(port);
+        if let Some(audit) = &mut self.audit {
+            audit.made(port, size);
+        }
+        self.tors.as_mut().expect("the leaf keeps something").written += 1;
+        self.ports.emit(self.now, port, packet, &mut self.agenda);
+    }
+
+    /// A letter has come, by the link that `ingress` leads back.
+    fn read_letter(&mut self, switch: OwnSwitch, ingress: OutPort, packet: Packet) {
+        if let Some(audit) = &mut self.audit {
+            audit.lost(ingress, packet.remains());
+        }
+        let Packet { flow, seq, aux, .. } = packet;
+        let dst = HostId(seq & flag::HOST);
+        let news = match seq & !flag::HOST {
+            REPLY => News::Reply(aux),
+            CLEAR => News::Clear(aux),
+            _ => News::Notify(PathId(flow as u16)),
+        };
+        let flow = FlowId { key: flow, control: false, src: packet.dst(), dst };
+        let from = self.config.fabric.leaf_of(dst);
+        let tors = self.tors.as_mut().expect("the leaf keeps something");
+        tors.read += 1;
+        tors.leaf(switch).hear(self.now, from, &Letter { flow, news });
+    }
+}
+
+/// What a letter is, beside the host that its flow goes to.
+const REPLY: u32 = 1 << 24;
+const CLEAR: u32 = 2 << 24;
+const NOTIFY: u32 = 3 << 24;

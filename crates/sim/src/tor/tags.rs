@@ -1,0 +1,46 @@
+//! The tags of the packets in one domain. Events have no room for them, and few schemes have any.
+
+use weft_balance::tor::Tag;
+use weft_units::HostId;
+
+/// A tag, and what the packet had in its place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tagged {
+    /// As `Packet::aux` and `Packet::route`, as the host sent it.
+    pub(crate) aux: u32,
+    pub(crate) route: u16,
+    /// Who sent it.
+    pub(crate) src: HostId,
+    pub(crate) tag: Tag,
+}
+
+/// All of them, by place.
+#[derive(Debug, Default)]
+pub(crate) struct Tags {
+    places: Vec<Option<Tagged>>,
+    free: Vec<u32>,
+}
+
+impl Tags {
+    /// Returns the place.
+    pub(crate) fn put(&mut self, tag: Tagged) -> u32 {
+        let Some(place) = self.free.pop() else {
+            self.places.push(Some(tag));
+            return u32::try_from(self.places.len() - 1).expect("packets fit in memory");
+        };
+        self.places[place as usize] = Some(tag);
+        place
+    }
+    /// Takes it away.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub(crate) fn take(&mut self, place: u32) -> Tagged {
+        self.free.push(place);
+        self.places[place as usize].take().expect("every packet has its own")
+    }
+    /// To change it.
+    pub(crate) fn get(&mut self, place: u32) -> &mut Tagged {
+        self.places[place as usize].as_mut().expect("every packet has its own")
+    }
+}
