@@ -121,6 +121,13 @@ class HeatMap:
     y: Axis
     scale: Axis
     """Of the colours, with limits."""
+    texts: tuple[tuple[str, ...], ...] = ()
+    """What cells say; empty for colours alone."""
+
+    @property
+    def low_is_light(self) -> bool:
+        """Whether small values are light: those that somebody is to read."""
+        return bool(self.texts)
 
 
 @dataclass(frozen=True)

@@ -292,7 +292,7 @@ def _print_json(listed: store.Listed, kept: store.Store) -> None:
 
 
 def _print_tables(whole: study.Study, kept: store.Store) -> None:
-    from weft import beside, tables, views
+    from weft import beside, overview, tables, views
 
     width = _width()
     number = 0
@@ -302,7 +302,7 @@ def _print_tables(whole: study.Study, kept: store.Store) -> None:
             continue
         view = views.of(experiment, rows)
         print("\n" * (number > 0), end="")
-        print(tables.text(tables.of(view, len(experiment.runs)), experiment.title, width))
+        print(tables.text(overview.table_of(view, len(experiment.runs)), experiment.title, width))
         compared = beside.of(view)
         if compared is not None:
             print("\n" + beside.text(compared, width))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from weft import goodput, jobs, linkload, measured, palette, queues
+from weft import goodput, jobs, linkload, measured, overview, palette, queues
 from weft._types import Row
 from weft.axes import fit, wide
 from weft.charts import Axis, Curve, Figure, Lines, Panel
@@ -31,7 +31,7 @@ _CDF_POINTS = 400
 def of_experiment(experiment: Experiment, results: Results, view: View) -> list[Figure]:
     """All figures of an experiment, their names made distinct by the experiment's."""
     grouping, wanted = view.grouping, view.settings.figures
-    figures = measured.figures(view)
+    figures = measured.figures(view) if view.settings.overview is None else [overview.figure(view)]
     figures += _fct(grouping, results.flows) if "fct" in wanted else []
     figures += jobs.figures(grouping, results.collectives) if "collectives" in wanted else []
     figures += queues.figures(grouping, results.series) if "queues" in wanted else []

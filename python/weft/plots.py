@@ -47,6 +47,10 @@ _WIDEST = 10.0
 # In inches: room for the title, for a line of the legend, for a letter in it, for its line.
 _TITLE, _ENTRY_HEIGHT, _LETTER, _HANDLE = 0.5, 0.19, 0.066, 0.62
 _PRINTED = "#222222"
+# In inches: a cell of a heat map with texts, and the names beside and above the cells.
+_CELL, _NAMES, _ABOVE = (0.62, 0.21), 2.6, 1.1
+_DARK = 0.55
+"""The part of the colours on which text is white."""
 
 
 def draw(figure: Figure, directory: Path) -> list[Path]:
@@ -82,6 +86,8 @@ def _size(figure: Figure, columns: int, rows: int) -> tuple[float, float]:
     if len(figure.panels) > 1:
         return _PANEL[0] * columns, _PANEL[1] * rows
     plot = figure.panels[0].plot
+    if isinstance(plot, HeatMap) and plot.texts:
+        return _CELL[0] * len(plot.columns) + _NAMES, _CELL[1] * len(plot.rows) + _ABOVE
     bars = len(plot.categories) * len(plot.series) if isinstance(plot, Bars) else 0
     return min(_WIDEST, max(_SINGLE[0], 1.5 + 0.28 * bars)), _SINGLE[1]
 
@@ -254,14 +260,32 @@ def _apart(ax: Axes, places: Sequence[float], names: Sequence[str]) -> list[str]
 
 
 def _heat_map(ax: Axes, plot: HeatMap) -> None:
+    from matplotlib.colors import LogNorm, Normalize
+
     low, high = plot.scale.limits or (0.0, 1.0)
     values = [[float("nan") if v is None else v for v in row] for row in plot.values]
-    image = ax.imshow(values, cmap="viridis", vmin=low, vmax=high, aspect="auto")
-    _thin(ax, "x", plot.columns)
-    _thin(ax, "y", plot.rows)
+    norm = (LogNorm if plot.scale.log else Normalize)(low, high)
+    colours = "viridis_r" if plot.low_is_light else "viridis"
+    image = ax.imshow(values, cmap=colours, norm=norm, aspect="auto")
     ax.grid(visible=False)
     bar = ax.figure.colorbar(image, ax=ax, shrink=0.9)
     bar.set_label(plot.scale.title)
+    if plot.scale.ticks:
+        places, names = zip(*plot.scale.ticks, strict=True)
+        bar.set_ticks(places, labels=names)
+        bar.minorticks_off()
+    if not plot.texts:
+        _thin(ax, "x", plot.columns)
+        _thin(ax, "y", plot.rows)
+        return
+    ax.set_xticks(range(len(plot.columns)), plot.columns, rotation=30, ha="left")
+    ax.set_yticks(range(len(plot.rows)), plot.rows)
+    ax.tick_params(top=True, bottom=False, labeltop=True, labelbottom=False, length=0)
+    for row, cells in enumerate(plot.texts):
+        for column, text in enumerate(cells):
+            is_dark = norm(values[row][column]) > _DARK
+            colour = "white" if is_dark else "#222222"
+            ax.text(column, row, text, ha="center", va="center", fontsize=7.5, color=colour)
 
 
 def _thin(ax: Axes, which: str, names: Sequence[str]) -> None:

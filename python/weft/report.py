@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from weft import beside, figures, tables, views
+from weft import beside, figures, overview, tables, views
 from weft.charts import BARS, Axis, Bars, Curve, Figure, HeatMap, Lines, Mark, Panel
 from weft.errors import writing
 from weft.inputs import Experiment
@@ -30,6 +30,7 @@ _OURS = (
     "fct",
     "peak-queue",
     "best",
+    "overview",
     r"queue-\d+",
     r"links-\d+",
     r"collectives-\d+",
@@ -61,7 +62,7 @@ def make(results: Results, directory: Path) -> list[Path]:
         with writing(folder):
             for figure in drawn:
                 written += plots.draw(figure, folder)
-        table = tables.of(view, len(experiment.runs))
+        table = overview.table_of(view, len(experiment.runs))
         sections.append(_section(experiment, table, beside.of(view), drawn))
     path = directory / "report.html"
     _remove_stale(folder, written, results.runs.columns)
@@ -297,23 +298,40 @@ def _curve(curve: Curve) -> Json:
 
 def _heat_map(plot: HeatMap) -> Json:
     low, high = plot.scale.limits or (0.0, 1.0)
-    hover = f"{plot.y.title} %{{y}}, {plot.x.title} %{{x}}: %{{z:.1f}} %<extra></extra>"
-    trace = {
+    log = plot.scale.log
+    bar: Json = {"title": {"text": plot.scale.title, "side": "right"}, "thickness": 12}
+    if plot.scale.ticks:
+        places = [math.log10(at) if log else at for at, _ in plot.scale.ticks]
+        bar |= {"tickvals": places, "ticktext": [name for _, name in plot.scale.ticks]}
+    trace: Json = {
         "type": "heatmap",
         "x": plot.columns,
         "y": plot.rows,
-        "z": [[None if v is None else _rounded(v) for v in row] for row in plot.values],
-        "zmin": low,
-        "zmax": high,
+        "z": [[_rounded_cell(value, log) for value in row] for row in plot.values],
+        "zmin": math.log10(low) if log else low,
+        "zmax": math.log10(high) if log else high,
         "colorscale": "Viridis",
+        "reversescale": plot.low_is_light,
         "xgap": 1,
         "ygap": 1,
-        "colorbar": {"title": {"text": plot.scale.title, "side": "right"}, "thickness": 12},
-        "hovertemplate": hover,
+        "colorbar": bar,
     }
-    flat: Json = {"showgrid": False, "zeroline": False, "type": "category", "nticks": 12}
-    down = {"autorange": "reversed"}
-    return {"data": [trace], "layout": {"xaxis": flat, "yaxis": flat | down}}
+    if plot.texts:
+        trace |= {"text": plot.texts, "texttemplate": "%{text}"}
+        trace |= {"hovertemplate": "%{y}, %{x}: %{text}<extra></extra>"}
+    else:
+        hover = f"{plot.y.title} %{{y}}, {plot.x.title} %{{x}}: %{{z:.1f}} %<extra></extra>"
+        trace |= {"hovertemplate": hover}
+    ticks = {} if plot.texts else {"nticks": 12}
+    flat: Json = {"showgrid": False, "zeroline": False, "type": "category", **ticks}
+    down = {"autorange": "reversed", "automargin": True}
+    tall = {"tall": True} if plot.texts else {}
+    return {"data": [trace], "layout": {"xaxis": flat, "yaxis": flat | down}} | tall
+
+
+def _rounded_cell(value: float | None, log: bool) -> float | None:
+    """What stands for a value on the scale of the colours."""
+    return None if value is None else _rounded(math.log10(value) if log else value)
 
 
 def _axis(axis: Axis) -> Json:

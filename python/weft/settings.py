@@ -47,6 +47,8 @@ class Settings:
     columns: tuple[str, ...] = ()
     """Result columns to show instead of the usual ones."""
     figures: tuple[str, ...] = FIGURES
+    overview: tuple[str, ...] | None = None
+    """Result columns behind one line a series (`weft.overview`); None for the usual table."""
     best: Best | None = None
     printed: tuple[Statement, ...] = ()
     left_out: int = 0
@@ -66,6 +68,11 @@ class Settings:
             for name, value in row.items()
             if isinstance(value, int | float) and name not in ("seed", "run")
         ]
+        for column in self.overview or ():
+            if column not in row:
+                near = suggestion(column, row)
+                what = f'"{column}" is no result column; {near}'
+                raise ExperimentError(f"{self.source}: report.overview: {what}")
         for place, column in self._asked():
             if column not in numbers:
                 what = "is no number" if column in row else "is no result column"
@@ -94,6 +101,7 @@ def read(
     fields = Fields(source, "report", shown.get("report", {}))
     x, series = fields.text("x"), fields.texts("series") or ()
     columns, figures = fields.texts("columns") or (), fields.texts("figures")
+    overview = fields.texts("overview")
     fields.finish()
     for key in series:
         _swept(fields, "series", key, runs, ended)
@@ -112,6 +120,7 @@ def read(
         series=tuple(key for key in series if key not in ended),
         columns=columns,
         figures=FIGURES if figures is None else figures,
+        overview=overview,
         best=best,
         printed=found,
         left_out=len(statements) - len(found),

@@ -40,7 +40,8 @@ class Section:
     hosts: int
     seeds: tuple[int, int]
     """The fewest and the most that a line is the mean of."""
-    bound: float
+    bound: float | None
+    """Of the completion time, in seconds; None where lines are of several categories."""
     lines: list[Line]
 
 
@@ -229,15 +230,16 @@ def _two_lines(column: str) -> tuple[str, str]:
 
 
 def _bounds(table: Table) -> list[str]:
-    return list(dict.fromkeys(format_time(section.bound) for section in table.sections))
+    bounds = [section.bound for section in table.sections if section.bound is not None]
+    return list(dict.fromkeys(map(format_time, bounds)))
 
 
 def _above(table: Table, section: Section) -> list[str]:
     """What the lines of a section have in common, if it is not the only one."""
     if not section.category.label:
         return []
-    own = len(_bounds(table)) > 1
-    bound = f" (lower bound {format_time(section.bound)})" if own else ""
+    own = section.bound if len(_bounds(table)) > 1 else None
+    bound = "" if own is None else f" (lower bound {format_time(own)})"
     return [section.category.label + bound]
 
 

@@ -23,6 +23,7 @@ impl Scheme for Conga {
     const INFO: SchemeInfo = SchemeInfo {
         name: "conga",
         summary: "leaves place flowlets by the congestion of whole paths, which they tell each other",
+        switches: "flowlet table, loads in headers",
         source: "CONGA (Alizadeh et al., SIGCOMM 2014)",
         multipath: true,
         in_switch: true,

@@ -52,6 +52,7 @@ impl Scheme for ConWeave {
     const INFO: SchemeInfo = SchemeInfo {
         name: "conweave",
         summary: "leaves move flows whose path answers late, and put their packets back into order",
+        switches: "flow tables, reordering queues",
         source: "ConWeave (Song et al., SIGCOMM 2023), timers of the code behind it",
         path_ids: true,
         in_switch: true,

@@ -121,6 +121,7 @@ impl Scheme for Dnlb {
     const INFO: SchemeInfo = SchemeInfo {
         name: "dnlb",
         summary: "source ports by queue pair, and leaves map segments of them to uplinks",
+        switches: "policy of source ports",
         source: "CTCCL/DNLB (Li et al., ICS 2025)",
         in_switch: true,
         numbered: Some("queue_pairs"),

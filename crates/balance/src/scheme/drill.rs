@@ -38,6 +38,7 @@ impl Scheme for Drill {
     const INFO: SchemeInfo = SchemeInfo {
         name: "drill",
         summary: "every packet the shortest queue of two hops that a switch draws and the last best",
+        switches: "queue lengths",
         source: "DRILL (Ghorbani et al., SIGCOMM 2017)",
         multipath: true,
         in_switch: true,

@@ -47,6 +47,7 @@ impl Scheme for EcmpAdaptive {
     const INFO: SchemeInfo = SchemeInfo {
         name: "ecmp-adaptive",
         summary: "one path a flow: the hashed one, or past a long queue the shortest",
+        switches: "queue lengths, flow table",
         source: "McClure et al. (2025), ECMP with adaptive routing",
         in_switch: true,
         options: &[

@@ -24,6 +24,7 @@ impl Scheme for EnhancedEcmp {
     const INFO: SchemeInfo = SchemeInfo {
         name: "e-ecmp",
         summary: "connections of several queue pairs, and switches hash each of them by itself",
+        switches: "hash the queue pair",
         source: "Meta's E-ECMP (Gangidi et al., SIGCOMM 2024); NCCL",
         numbered: Some("queue_pairs"),
         standing: true,

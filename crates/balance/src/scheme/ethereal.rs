@@ -69,6 +69,7 @@ impl Scheme for Ethereal {
     const INFO: SchemeInfo = SchemeInfo {
         name: "ethereal",
         summary: "splits as few messages as balance needs and pins every part to a path",
+        switches: "route by path id",
         source: "Ethereal (Addanki et al. 2024; 2025, algorithm 1)",
         path_ids: true,
         // As published; the baselines are published without.

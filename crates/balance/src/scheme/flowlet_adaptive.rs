@@ -33,6 +33,7 @@ impl Scheme for FlowletAdaptive {
     const INFO: SchemeInfo = SchemeInfo {
         name: "flowlet-adaptive",
         summary: "switches move a flow to the shortest queue when it has paused",
+        switches: "queue lengths, flowlet table",
         source: "McClure et al. (2025), flowlets with adaptive routing in switches",
         multipath: true,
         in_switch: true,

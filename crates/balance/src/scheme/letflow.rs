@@ -29,6 +29,7 @@ impl Scheme for LetFlow {
     const INFO: SchemeInfo = SchemeInfo {
         name: "letflow",
         summary: "switches move a flow to a random hop when it has paused",
+        switches: "flowlet table",
         source: "LetFlow (Vanini et al., NSDI 2017)",
         multipath: true,
         in_switch: true,

@@ -95,6 +95,8 @@ pub struct SchemeInfo {
     pub name: &'static str,
     /// What it does, in one line.
     pub summary: &'static str,
+    /// What switches must do beyond hashing packets onto equal hops, in a few words.
+    pub switches: &'static str,
     /// Where it comes from.
     pub source: &'static str,
     /// Whether packets of one flow may take different paths, so that they arrive out of order
@@ -156,6 +158,7 @@ impl SchemeInfo {
     pub const PLAIN: SchemeInfo = SchemeInfo {
         name: "",
         summary: "",
+        switches: "nothing",
         source: "",
         multipath: false,
         path_ids: false,

@@ -41,6 +41,7 @@ impl Scheme for PathPinning {
     const INFO: SchemeInfo = SchemeInfo {
         name: "path-pinning",
         summary: "one path for all that goes to a host, by its place in its rack",
+        switches: "policy of slices",
         source: "Gangidi et al. (SIGCOMM 2024); CTCCL (2025), section 2.2",
         in_switch: true,
         options: &[OptionInfo {

@@ -77,6 +77,7 @@ impl Scheme for SubflowsAdaptive {
     const INFO: SchemeInfo = SchemeInfo {
         name: "subflows-adaptive",
         summary: "every message in equal parts, one path each, past long queues",
+        switches: "queue lengths, flow table",
         source: "McClure et al. (2025), table 1",
         in_switch: true,
         numbered: Some("count"),

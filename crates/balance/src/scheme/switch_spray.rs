@@ -25,6 +25,7 @@ impl Scheme for SwitchSpray {
     const INFO: SchemeInfo = SchemeInfo {
         name: "switch-spray",
         summary: "every packet the next hop in turn, one turn a switch",
+        switches: "turns, per packet",
         source: "McClure et al. (2025), round robin in switches",
         multipath: true,
         in_switch: true,
@@ -129,6 +130,7 @@ impl Scheme for SwitchRotation {
     const INFO: SchemeInfo = SchemeInfo {
         name: "switch-rotation",
         summary: "every packet the next hop in turn, one turn a switch and destination",
+        switches: "turns per receiver, per packet",
         source: "McClure et al. (2025, version 2), Ofan",
         multipath: true,
         in_switch: true,

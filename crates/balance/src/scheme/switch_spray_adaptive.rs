@@ -21,6 +21,7 @@ impl Scheme for SwitchSprayAdaptive {
     const INFO: SchemeInfo = SchemeInfo {
         name: "switch-spray-adaptive",
         summary: "every packet to the shortest queue of the switch, ties at random",
+        switches: "queue lengths",
         source: "McClure et al. (2025), adaptive spraying in switches",
         multipath: true,
         in_switch: true,

@@ -22,6 +22,7 @@ impl Scheme for Wcmp {
     const INFO: SchemeInfo = SchemeInfo {
         name: "wcmp",
         summary: "one path a flow, by a hash that prefers hops with more capacity left",
+        switches: "weighted hash",
         source: "WCMP (Zhou et al., EuroSys 2014)",
         in_switch: true,
         weighted: true,
