@@ -175,7 +175,7 @@ fn take_shown(table: &mut Table, report: &Table) -> Table {
 }
 
 /// All keys of `[report]`; those but `x` are for whoever shows the results.
-const REPORT: [&str; 4] = ["x", "series", "columns", "figures"];
+const REPORT: [&str; 5] = ["x", "series", "columns", "figures", "overview"];
 
 /// `[report]`: which swept key is the x axis; none if its sweep was `ended` by a `--set`.
 fn read_report(
