@@ -1,4 +1,4 @@
-"""The command line: `weft run`, `compare`, `capacity`, `tune`, `list`, `report`, `trace`, `topology`.
+"""The command line: `weft run`, `compare`, `capacity`, `tune`, `list`, `report` and more.
 
 Only options and help texts live here; `weft.commands` does the work and is imported when a
 command runs, so that `--help` answers at once.

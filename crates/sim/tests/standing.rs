@@ -140,3 +140,51 @@ fn a_rate_is_that_of_the_message() {
         assert!(Time::us(790) < cct && cct < Time::us(1_100), "{name}: {cct}");
     }
 }
+
+/// Four hosts of a leaf send to those of another, and nobody back: what each uplink carries.
+fn one_way(name: &str, options: &[(&str, &str)], packets: u64) -> (Vec<u64>, Outcome) {
+    let list: Vec<_> = (0..4).map(|host| (host, host + 4, packets * 960)).collect();
+    let setup = Setup::new(Clos::leaf_spine(2, 4, 4, LINK), messages(8, &list));
+    let setup = setup.under(scheme(name, options));
+    let outcome = setup.run();
+    (uplinks(&setup, &outcome, 0), outcome)
+}
+
+/// Section 3 of paper 004: with one queue pair ParaLet is flow-level balancing. A message is on one
+/// path, however many flowlets it is cut into, and takes as long as a flow.
+#[test]
+fn with_one_queue_pair_paralet_is_flow_level() {
+    let packets = 2_000;
+    let (bytes, outcome) = one_way("paralet-1", &[("flowlet", "19200B")], packets);
+    assert!(outcome.messages.iter().all(|message| message.pieces == 100));
+    assert!(bytes.iter().all(|one| one.is_multiple_of(packets * 1000)), "{bytes:?}");
+    assert_eq!(outcome.totals.reordered, 0);
+    let alone = |name: &str, options: &[(&str, &str)]| {
+        let one = messages(8, &[(0, 4, packets * 960)]);
+        let setup = Setup::new(Clos::leaf_spine(2, 4, 4, LINK), one);
+        setup.under(scheme(name, options)).run().totals.cct
+    };
+    let (paralet, ecmp) = (alone("paralet-1", &[("flowlet", "19200B")]), alone("ecmp", &[]));
+    assert!(paralet.max(ecmp) - paralet.min(ecmp) <= Time::ns(80), "{paralet}, {ecmp}");
+}
+
+/// And with very many, each flowlet a packet with a port of its own, it is spraying.
+#[test]
+fn with_a_flowlet_a_packet_paralet_is_spraying() {
+    let packets = 4_000;
+    let many = [("flowlet", "960B"), ("ports", "flowlet")];
+    let (paralet, of_paralet) = one_way("paralet-512", &many, packets);
+    let (spray, of_spray) = one_way("spray", &[], packets);
+    let ideal = (packets * 1000) as f64;
+    for bytes in [&paralet, &spray] {
+        // Binomial: 4,000 of 16,000 packets, with a deviation of 55; four of these.
+        assert!(bytes.iter().all(|one| (*one as f64 / ideal - 1.0).abs() < 0.055), "{bytes:?}");
+    }
+    let (one, other) = (of_paralet.totals.cct.as_secs_f64(), of_spray.totals.cct.as_secs_f64());
+    // The last flowlets take 512 packet times, 41 us, of some 320.
+    assert!(one > 0.95 * other && one < other + 45e-6, "{one} against {other}");
+    // Few queue pairs lie in between.
+    let (few, _) = one_way("paralet-8", &[("flowlet", "19200B")], packets);
+    let most = |bytes: &[u64]| *bytes.iter().max().unwrap() as f64 / ideal;
+    assert!(most(&few) > 1.1 * most(&paralet), "{few:?}");
+}
