@@ -37,7 +37,7 @@ def test_dnlb_balances_where_equation_4_holds() -> None:
     schemes = ["e-ecmp-8", "dnlb-1", "dnlb-8"]
     sweep = {"variant": nodes, "balance.scheme": schemes}
     with pytest.warns(weft.WeftWarning, match="equation 4"):
-        result = simulated("fig6bc", "variant", sweep=sweep, workload={"size": "16MB"})
+        result = simulated("fig6c", "variant", sweep=sweep, workload={"size": "16MB"})
     found = {
         (row["scheme"], row["ranks"]): row["uplink_variance_pct2"]
         for row in result.runs.iter_rows(named=True)

@@ -110,7 +110,7 @@ fn what_dnlb_cannot_balance_is_said_and_so() {
     assert_eq!(
         few.warnings,
         [
-            "dnlb-2: leaf-0 has 2 busy NICs x 2 queue pairs for 8 uplinks, fewer than equation 4 asks \
+            "dnlb-2: leaf-0 has 2 busy NIC(s) x 2 queue pair(s) for 8 uplinks, fewer than equation 4 asks \
           for: 4 of the uplinks carry nothing; use balance.queue_pairs = 4"
         ]
     );
@@ -121,7 +121,7 @@ fn what_dnlb_cannot_balance_is_said_and_so() {
     assert_eq!(
         uneven.warnings,
         [
-            "dnlb-3: leaf-0 has 3 busy NICs x 3 queue pairs for 8 uplinks, which do not divide 9: some \
+            "dnlb-3: leaf-0 has 3 busy NIC(s) x 3 queue pair(s) for 8 uplinks, which do not divide 9: some \
           uplinks have 2 queue pairs, others 1; use balance.queue_pairs = 8"
         ]
     );
@@ -148,7 +148,9 @@ fn the_formula_as_printed_is_out_of_balance_where_uplinks_do_not_divide_the_port
     assert_eq!(repaired.warnings, Vec::<String>::new());
     assert!(number(&printed, "uplink_variance_pct2") > 1.0);
     let [warning] = &printed.warnings[..] else { panic!("{:?}", printed.warnings) };
-    assert!(warning.starts_with("dnlb-8: leaf-0 has 12 busy NICs x 8 queue pairs for 6 uplinks"));
+    assert!(
+        warning.starts_with("dnlb-8: leaf-0 has 12 busy NIC(s) x 8 queue pair(s) for 6 uplinks")
+    );
     assert!(warning.contains("\"printed\" misses segments"), "{warning}");
 }
 
