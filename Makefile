@@ -12,7 +12,7 @@ DEMO   := fig2 fig3 fig4-all-to-all-short fig4-ring-short fig4-ring-long
 PAPER  := experiments/ethereal-2024
 
 .PHONY: help demo paper-000 paper-000-as-coded paper-001 paper-001-single-link \
-	paper-002 paper-002-as-coded paper-002-quick paper-004 \
+	paper-002 paper-002-as-coded paper-002-quick paper-003 paper-004 \
 	test check bench bench-large build lint unit system-packages clean
 
 help:  ## what can be made
@@ -43,6 +43,9 @@ paper-002-as-coded: build  ## its figures as its simulator has them, three seeds
 paper-002-quick: build  ## the same with one seed and fewer rates (some minutes)
 	$(WEFT) capacity experiments/study-2025/appendix-a.toml
 	$(WEFT) run experiments/study-2025 --quick -o out/paper-002-quick
+
+paper-003: build  ## all of paper 003's evaluation (TIME)
+	$(WEFT) run experiments/dnlb-2025 -o out/paper-003
 
 paper-004: build  ## paper 004's figures 4 and 5 and its equation 1 (a quarter of an hour)
 	$(WEFT) run experiments/paralet-2024 -o out/paper-004

@@ -64,6 +64,7 @@ def _figure(
         caption += f" Shown: the first {MOST_SERIES} of {len(grouping.series)} schemes."
     if any(len(grid) > _MOST_SWITCHES for grid in maps.values()):
         caption += f" The first {_MOST_SWITCHES} switches."
+    title += f": {category.label}" if category.label else ""
     return Figure(f"links-{number}", title, caption, panels)
 
 

@@ -19,7 +19,7 @@ pub(crate) fn warnings(scheme: &SchemeConfig, fabric: &Fabric, traffic: &Traffic
     }
     let line = |(what, leaves): (String, u32)| match leaves {
         1 => format!("{}: {what}", scheme.name()),
-        more => format!("{}: {what} (and likewise at {} other leaves)", scheme.name(), more - 1),
+        _ => format!("{}: {what} (leaves like this one: {leaves})", scheme.name()),
     };
     kinds.into_values().map(line).collect()
 }
@@ -52,7 +52,7 @@ fn complaint(
         return None;
     }
     let all = nics.len() as u32 * queue_pairs;
-    let who = format!("leaf-{leaf} has {} busy NICs x {queue_pairs} queue pairs", nics.len());
+    let who = format!("leaf-{leaf} has {} busy NIC(s) x {queue_pairs} queue pair(s)", nics.len());
     let enough = uplinks / gcd(nics.len() as u32, uplinks);
     let mend = format!("balance.queue_pairs = {enough}");
     Some(match Condition::of(nics.len() as u32, queue_pairs, uplinks) {

@@ -1,12 +1,13 @@
 //! How evenly the uplinks of leaves were used, as paper 003 measures it (section 4.2, figures 6
 //! and 7): by the shares of their capacity, in percent, until the last packet of the run.
 //!
-//! What counts are the leaves that sent anything up, and of each the uplinks that are not down at
-//! the end: a dead one is no want of balance.
+//! What counts are the leaves that sent anything up, and of each the uplinks that are alive at the end
+//! and lead on to another leaf: a dead one is no want of balance, nor is one to a switch that has
+//! lost all its other links.
 
-use weft_fabric::{Fabric, Failures};
+use weft_fabric::{Fabric, Failures, Node, Port};
 use weft_sim::Outcome;
-use weft_units::{PortId, SwitchId};
+use weft_units::{PortId, SwitchId, Time};
 
 /// Of all leaves that sent anything up; zero where none did.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -21,6 +22,18 @@ pub(crate) struct Balance {
     pub(crate) spread: f64,
 }
 
+/// Whether `port` of a leaf is alive at `at`, and the switch behind it has a live link to another one
+/// than that leaf.
+fn leads_on(fabric: &Fabric, failures: &Failures, port: PortId, at: Time) -> bool {
+    let Port { owner, peer, .. } = fabric.ports()[port];
+    let Node::Switch(above) = peer else { return false };
+    let other = |next: PortId| {
+        let Port { peer, .. } = fabric.ports()[next];
+        peer != owner && !failures.is_down(next, at)
+    };
+    !failures.is_down(port, at) && fabric.ports_of(above).ids().any(other)
+}
+
 impl Balance {
     /// What the ports of `outcome` say.
     pub(crate) fn of(fabric: &Fabric, failures: &Failures, outcome: &Outcome) -> Balance {
@@ -33,7 +46,8 @@ impl Balance {
             let leaf = SwitchId(leaf);
             let (all, ups) = (fabric.ports_of(leaf), fabric.uplinks(leaf));
             let live = all.ids().skip((all.count - ups) as usize);
-            let live: Vec<PortId> = live.filter(|port| !failures.is_down(*port, end)).collect();
+            let live: Vec<PortId> =
+                live.filter(|port| leads_on(fabric, failures, *port, end)).collect();
             let sent = live.iter().any(|port| outcome.ports[*port].bytes > 0);
             sent.then(|| live.into_iter().map(usage).collect::<Vec<f64>>())
         };

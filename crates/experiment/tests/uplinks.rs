@@ -110,19 +110,18 @@ fn what_dnlb_cannot_balance_is_said_and_so() {
     assert_eq!(
         few.warnings,
         [
-            "dnlb-2: leaf-0 has 2 busy NICs x 2 queue pairs for 8 uplinks, fewer than equation 4 asks \
+            "dnlb-2: leaf-0 has 2 busy NIC(s) x 2 queue pair(s) for 8 uplinks, fewer than equation 4 asks \
           for: 4 of the uplinks carry nothing; use balance.queue_pairs = 4"
         ]
     );
     // Acknowledgements come back over leaf 1; nothing of size goes up from there.
     assert_eq!(usages(&few, "leaf-0").iter().filter(|used| **used == 0.0).count(), 4);
-    let uneven = result(8, "dnlb-3", "");
-    assert_eq!(uneven.warnings, Vec::<String>::new());
+    assert_eq!(result(8, "dnlb-3", "").warnings, Vec::<String>::new());
     let uneven = result(3, "dnlb-3", "");
     assert_eq!(
         uneven.warnings,
         [
-            "dnlb-3: leaf-0 has 3 busy NICs x 3 queue pairs for 8 uplinks, which do not divide 9: some \
+            "dnlb-3: leaf-0 has 3 busy NIC(s) x 3 queue pair(s) for 8 uplinks, which do not divide 9: some \
           uplinks have 2 queue pairs, others 1; use balance.queue_pairs = 8"
         ]
     );
@@ -130,4 +129,104 @@ fn what_dnlb_cannot_balance_is_said_and_so() {
     assert!(number(&uneven, "uplink_variance_pct2") > 10.0);
     assert_eq!(result(2, "dnlb-4", "").warnings, Vec::<String>::new());
     assert_eq!(result(2, "e-ecmp-2", "").warnings, Vec::<String>::new());
+}
+
+/// Six uplinks do not divide the 16384 ports. As printed, ports miss their segments; those behind the
+/// last one are hashed.
+#[test]
+fn the_formula_as_printed_is_out_of_balance_where_uplinks_do_not_divide_the_ports() {
+    let run = |formula: &str| {
+        of(&format!(
+            "[fabric]\ntopology = \"leaf-spine\"\nleaves = 2\nspines = 6\nhosts_per_leaf = 12\n\
+             [fabric.nic]\nmtu = \"1024B\"\n[workload]\ncollective = \"send-recv\"\n\
+             algorithm = \"ring\"\nsize = \"196608B\"\nplacement = \"round-robin\"\n[balance]\n\
+             scheme = \"dnlb-8\"\nformula = \"{formula}\"\n"
+        ))
+    };
+    let (printed, repaired) = (run("printed"), run("repaired"));
+    assert!(number(&repaired, "uplink_variance_pct2") < 1e-9);
+    assert_eq!(repaired.warnings, Vec::<String>::new());
+    assert!(number(&printed, "uplink_variance_pct2") > 1.0);
+    let [warning] = &printed.warnings[..] else { panic!("{:?}", printed.warnings) };
+    assert!(
+        warning.starts_with("dnlb-8: leaf-0 has 12 busy NIC(s) x 8 queue pair(s) for 6 uplinks")
+    );
+    assert!(warning.contains("\"printed\" misses segments"), "{warning}");
+}
+
+/// Figure 4: the NICs of a server under one leaf, or each under its own; a whole cluster or the
+/// first servers of it.
+#[test]
+fn single_and_multi_rail_clusters_are_balanced() {
+    for rails in [false, true] {
+        for servers in [4, 8] {
+            let run = of(&format!(
+                "[fabric]\ntopology = \"leaf-spine\"\nleaves = 4\nspines = 8\nhosts_per_leaf = 4\n\
+                 [fabric.nic]\nmtu = \"1024B\"\n[fabric.server]\ngpus = 2\nnics = 2\nrails = {rails}\n\
+                 [workload]\ncollective = \"all-to-all\"\nalgorithm = \"direct\"\nranks = {}\n\
+                 size = \"{}B\"\n[balance]\nscheme = \"dnlb-8\"\n",
+                2 * servers,
+                2 * servers * 8 * 8 * 1024
+            ));
+            let variance = number(&run, "uplink_variance_pct2");
+            assert!(number(&run, "uplink_usage_pct") > 1.0);
+            assert!(variance < 1e-9, "rails {rails}, {servers} servers: {variance}");
+            assert_eq!(run.warnings, Vec::<String>::new());
+        }
+    }
+}
+
+/// The DSCP marks the first job only: every uplink carries an equal share of it, whatever the hash
+/// does with the other one.
+#[test]
+fn what_is_not_marked_goes_on_over_plain_ecmp() {
+    let run = |jobs: &str, second: &str| {
+        of(&format!(
+            "[fabric]\ntopology = \"leaf-spine\"\nleaves = 2\nspines = 8\nhosts_per_leaf = 8\n\
+             [fabric.server]\ngpus = 2\n[fabric.nic]\nmtu = \"1024B\"\n\
+             [workload.jobs.one]\ncollective = \"send-recv\"\nsize = \"524288B\"\nranks = 30\n\
+             {second}[workload]\nplacement_file = \"{}\"\n[balance]\nscheme = \"dnlb-8\"\n\
+             jobs = {jobs}\n",
+            placement().display()
+        ))
+    };
+    let second = "[workload.jobs.two]\ncollective = \"send-recv\"\nsize = \"524288B\"\nranks = 2\n";
+    let alone = bytes(&run("1", ""), "leaf-0");
+    assert!(alone.iter().all(|uplink| *uplink == alone[0]), "{alone:?}");
+    let both = bytes(&run("1", second), "leaf-0");
+    assert!(both.iter().all(|uplink| *uplink >= alone[0]), "{both:?}");
+    // One queue pair of the other job's eight carries 64 KiB.
+    let (least, most) = (both.iter().min().unwrap(), both.iter().max().unwrap());
+    assert!(most - least > 64 * 1024, "{both:?}");
+    // Marked as well, it is in balance too.
+    let marked = bytes(&run("2", second), "leaf-0");
+    assert!(marked.iter().all(|uplink| *uplink == marked[0] && *uplink > alone[0]), "{marked:?}");
+}
+
+/// What each uplink of a leaf carried.
+fn bytes(result: &RunResult, leaf: &str) -> Vec<u64> {
+    let column = |name: &str| &result.links.iter().find(|(own, _)| *own == name).expect(name).1;
+    let (Column::Text(from), Column::Text(tier)) = (column("from"), column("tier")) else {
+        panic!("names")
+    };
+    let Column::U64(bytes) = column("bytes") else { panic!("bytes") };
+    let rows = from.iter().zip(tier).zip(bytes);
+    rows.filter(|((from, tier), _)| *from == leaf && *tier == "leaf-up")
+        .map(|(_, bytes)| *bytes)
+        .collect()
+}
+
+/// A ring that changes leaves at every hop: on 16 servers of two GPUs, the first job has one of each
+/// and both of the first fourteen, the other a pair that faces each other.
+fn placement() -> std::path::PathBuf {
+    let folder = std::env::temp_dir().join(format!("weft-uplinks-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let server = |turn: u32| turn % 2 * 8 + turn / 2;
+    let first = (0..16).map(|turn| server(turn) * 2);
+    let more = (0..14).map(|turn| server(turn) * 2 + 1);
+    let other = (14..16).map(|turn| server(turn) * 2 + 1);
+    let all: Vec<String> = first.chain(more).chain(other).map(|gpu| gpu.to_string()).collect();
+    let path = folder.join("placement.txt");
+    std::fs::write(&path, all.join("\n")).expect("a file");
+    path
 }
