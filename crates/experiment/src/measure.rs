@@ -3,6 +3,7 @@
 use crate::collectives::Done;
 use crate::columns::{Column, Columns, Row};
 use crate::experiment::Resolved;
+use crate::leaves;
 use crate::traffic::{Traffic, Volume};
 use weft_fabric::{Fabric, Node, Port};
 use weft_sim::{MessageResult, Outcome, RunConfig, Spread};
@@ -24,7 +25,7 @@ pub(crate) fn row(
     let size = experiment.workload.size().unwrap_or(payload);
     let work = Work::new(traffic, done);
     let peak = outcome.ports.iter().map(|port| port.peak_queue).max().unwrap_or(0);
-    vec![
+    let mut row = vec![
         ("scheme", experiment.balance.scheme.name().into()),
         ("workload", experiment.workload.name().into()),
         ("algorithm", experiment.workload.algorithm().into()),
@@ -68,7 +69,9 @@ pub(crate) fn row(
         ("busbw_gb_s", work.busbw.into()),
         ("compute_s", work.compute.into()),
         ("exposed_s", (cct - work.compute).max(0.0).into()),
-    ]
+    ];
+    row.extend(leaves::columns(&totals.tor));
+    row
 }
 
 /// What ranks did; all zero without any.
