@@ -39,6 +39,7 @@ pub mod experiment;
 mod extends;
 pub mod fair;
 pub mod kind;
+mod leaves;
 pub mod measure;
 pub mod overrides;
 pub mod pace;

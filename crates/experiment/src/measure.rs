@@ -3,6 +3,7 @@
 use crate::collectives::Done;
 use crate::columns::{Column, Columns, Row};
 use crate::experiment::Resolved;
+use crate::leaves;
 use crate::traffic::{Traffic, Volume};
 use crate::uplinks::Balance;
 use weft_fabric::{Fabric, Node, Port};
@@ -26,7 +27,7 @@ pub(crate) fn row(
     let work = Work::new(traffic, done);
     let uplinks = Balance::of(&experiment.fabric, &config.failures, outcome);
     let peak = outcome.ports.iter().map(|port| port.peak_queue).max().unwrap_or(0);
-    vec![
+    let mut row = vec![
         ("scheme", experiment.balance.scheme.name().into()),
         ("switch_changes", experiment.balance.scheme.info().switches.into()),
         ("workload", experiment.workload.name().into()),
@@ -75,7 +76,9 @@ pub(crate) fn row(
         ("busbw_gb_s", work.busbw.into()),
         ("compute_s", work.compute.into()),
         ("exposed_s", (cct - work.compute).max(0.0).into()),
-    ]
+    ];
+    row.extend(leaves::columns(&totals.tor));
+    row
 }
 
 /// What ranks did; all zero without any.

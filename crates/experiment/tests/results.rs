@@ -86,6 +86,16 @@ fn a_row_has_the_promised_columns_in_order() {
         "fct_p50_s",
         "fct_p99_s",
         "peak_queue_bytes",
+        "leaf_flows",
+        "leaf_letters",
+        "reroutes",
+        "reorder_queues",
+        "reorder_bytes",
+        "held_packets",
+        "held_mean_s",
+        "held_max_s",
+        "flushes",
+        "premature_flushes",
     ];
     let places: Vec<_> = promised.iter().map(|name| names.iter().position(|n| n == name)).collect();
     assert!(places.iter().all(Option::is_some), "{names:?}");

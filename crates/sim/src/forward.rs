@@ -4,6 +4,7 @@ use crate::config::{Buffer, RunConfig};
 use crate::cut::{Cut, InLink, OutPort, OwnHost, OwnSwitch, Territory};
 use crate::engine::Engine;
 use crate::event::{Packed, Packet, ReceiverId, flag};
+use crate::hops::NextHops;
 use crate::ports::Ports;
 use crate::queue::EventQueue;
 use crate::tor;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use weft_balance::forward::{Hops, Passing, SwitchContext, Switching};
 use weft_balance::hash;
 use weft_fabric::{Node, PortGroup};
-use weft_units::{HostId, IdVec, PortId, SwitchId, Time};
+use weft_units::{IdVec, PortId, SwitchId};
 
 /// The end of a link, packed for the hot path.
 #[derive(Clone, Copy, Debug)]
@@ -116,63 +117,6 @@ impl Routing {
     }
 }
 
-/// The equal next hops of one packet, as a scheme sees them.
-pub(crate) struct NextHops<'a, P> {
-    ports: &'a P,
-    now: Time,
-    group: PortGroup,
-    /// Those of the group that are left, if some are not.
-    left: Option<&'a [PortId]>,
-    /// Of those.
-    weights: Option<&'a [u32]>,
-    /// As [`Switch::shift`].
-    shift: u32,
-}
-
-impl<'a, P> NextHops<'a, P> {
-    /// Towards `dst`, among `group`, by what `routing` knows.
-    pub(crate) fn new(
-        ports: &'a P,
-        now: Time,
-        routing: &'a Routing,
-        switch: Switch,
-        (dst, group): (HostId, PortGroup),
-    ) -> NextHops<'a, P> {
-        let (left, weights) = known(&routing.routes, switch.id, dst);
-        NextHops { ports, now, group, left, weights, shift: switch.shift }
-    }
-    pub(crate) fn port(&self, hop: u32) -> PortId {
-        match self.left {
-            None => PortId(self.group.first.0 + hop),
-            Some(ports) => ports[hop as usize],
-        }
-    }
-}
-
-impl<P: Ports> Hops for NextHops<'_, P> {
-    #[inline]
-    fn count(&self) -> u32 {
-        self.left.map_or(self.group.count, |ports| ports.len() as u32)
-    }
-    #[inline]
-    fn queued(&self, hop: u32) -> u64 {
-        let port = OutPort(self.port(hop).0.wrapping_add(self.shift));
-        self.ports.queued_bytes(self.now, port)
-    }
-    fn group(&self) -> u32 {
-        self.port(0).0
-    }
-    fn places(&self) -> u32 {
-        self.group.count
-    }
-    fn place(&self, hop: u32) -> u32 {
-        self.port(hop).0 - self.group.first.0
-    }
-    fn weights(&self) -> Option<&[u32]> {
-        self.weights
-    }
-}
-
 impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// A packet has reached the end of `link`.
     #[inline(always)]
@@ -245,10 +189,11 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         group: PortGroup,
     ) -> Option<PortId> {
         let packet = &Packet { to, aux, route, ..Packet::default() };
-        let Switch { id, shift, salt } = self.switches[switch];
+        let here = self.switches[switch];
+        let salt = here.salt;
         let Routing { switching, routes, .. } = &mut self.routing;
-        let (left, weights) = known(routes, id, packet.dst());
-        let hops = NextHops { ports: &self.ports, now: self.now, group, left, weights, shift };
+        let towards = (packet.dst(), group);
+        let hops = NextHops::new(&self.ports, self.now, routes.as_deref(), here, towards);
         let count = hops.count();
         if count == 0 {
             return None;
@@ -301,15 +246,6 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             self.pull(OwnHost(port.0));
         }
     }
-}
-
-/// What `routes` say of the hops of `switch` towards `dst`: as [`Routes::of`].
-fn known(
-    routes: &Option<Arc<Routes>>,
-    switch: SwitchId,
-    dst: HostId,
-) -> (Option<&[PortId]>, Option<&[u32]>) {
-    routes.as_ref().map_or((None, None), |routes| routes.of(switch, dst))
 }
 
 /// What stands for the addresses in a packet's hash. Acknowledgements hash by where they go and

@@ -17,7 +17,7 @@
 //! | [`event`] | packets, events and their total order |
 //! | [`queue`], `agenda` | the event queues: timing wheel, and a plain heap as its oracle |
 //! | [`ports`] | output ports: plain FIFO, or real queues with shared buffers and PFC |
-//! | `forward` | a packet at a switch |
+//! | `forward`, `hops` | a packet at a switch |
 //! | `tor` | packets at switches that keep a state: tags, letters, what is held back |
 //! | `faults` | links that fail |
 //! | `nic` | queue pairs: opening, sending, receiving, timers |
@@ -45,6 +45,7 @@ pub mod event;
 mod faults;
 mod forward;
 mod gather;
+mod hops;
 mod jobs;
 mod life;
 mod losses;

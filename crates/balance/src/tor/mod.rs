@@ -77,11 +77,16 @@ impl TorContext<'_> {
                 sum + port.rate.serialize(u64::from(bytes)) + port.delay
             })
         };
-        let round = |leaf: u32| match leaf == own {
+        let pod = |leaf: u32| self.fabric.pod_of(first(leaf));
+        // All leaves of the own pod are equally far, and all others.
+        let mut known = [None; 2];
+        let mut round = |leaf: u32| match leaf == own {
             true => Time::ZERO,
-            false => one_way(own, leaf, self.packet) + one_way(leaf, own, LETTER_BYTES),
+            false => *known[usize::from(pod(leaf) == pod(own))].get_or_insert_with(|| {
+                one_way(own, leaf, self.packet) + one_way(leaf, own, LETTER_BYTES)
+            }),
         };
-        (0..self.fabric.leaves()).map(round).collect()
+        (0..self.fabric.leaves()).map(&mut round).collect()
     }
 }
 
@@ -109,7 +114,7 @@ pub enum Tag {
 /// What a run under such a scheme took in switches: of one switch, or of all together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TorCounts {
-    /// Most flows that one switch had state for at once; a flow has some at both its leaves.
+    /// Most flows that one leaf knew at once: those of its senders, and those of its receivers.
     pub flows: u64,
     /// How often a flow that was known went on by another path.
     pub reroutes: u64,

@@ -4,7 +4,7 @@ use super::{Tagged, Tors};
 use crate::cut::{OutPort, OwnSwitch};
 use crate::engine::Engine;
 use crate::event::{Packet, flag};
-use crate::forward::NextHops;
+use crate::hops::NextHops;
 use crate::ports::Ports;
 use crate::queue::EventQueue;
 use weft_balance::forward::Hops;
@@ -45,7 +45,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let key = if control { u32::from(route) } else { aux };
         let flow = FlowId { key, control, src, dst };
         let (group, first) = (fabric.next_hops(here.id, dst), fabric.ports_of(here.id).first.0);
-        let hops = NextHops::new(&self.ports, self.now, &self.routing, here, (dst, group));
+        let hops = NextHops::new(&self.ports, self.now, self.routing.routes(), here, (dst, group));
         if hops.count() == 0 {
             return self.lose(ingress, packet.remains());
         }

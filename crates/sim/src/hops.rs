@@ -1,0 +1,66 @@
+//! The equal next hops of a packet at a switch, with the queues behind them.
+
+use crate::forward::Switch;
+use crate::ports::Ports;
+use crate::world::Routes;
+use weft_balance::forward::Hops;
+use weft_fabric::PortGroup;
+use weft_units::{HostId, PortId, Time};
+
+/// The equal next hops of one packet, as a scheme sees them.
+pub(crate) struct NextHops<'a, P> {
+    ports: &'a P,
+    now: Time,
+    group: PortGroup,
+    /// Those of the group that are left, if some are not.
+    left: Option<&'a [PortId]>,
+    /// Of those.
+    weights: Option<&'a [u32]>,
+    /// Whose.
+    switch: Switch,
+}
+
+impl<'a, P> NextHops<'a, P> {
+    /// Those of `switch` towards `dst`, among `group`, by what routing knows where that is not as
+    /// usual.
+    pub(crate) fn new(
+        ports: &'a P,
+        now: Time,
+        routes: Option<&'a Routes>,
+        switch: Switch,
+        (dst, group): (HostId, PortGroup),
+    ) -> NextHops<'a, P> {
+        let (left, weights) = routes.map_or((None, None), |routes| routes.of(switch.id, dst));
+        NextHops { ports, now, group, left, weights, switch }
+    }
+    /// The port of a hop.
+    pub(crate) fn port(&self, hop: u32) -> PortId {
+        match self.left {
+            None => PortId(self.group.first.0 + hop),
+            Some(ports) => ports[hop as usize],
+        }
+    }
+}
+
+impl<P: Ports> Hops for NextHops<'_, P> {
+    #[inline]
+    fn count(&self) -> u32 {
+        self.left.map_or(self.group.count, |ports| ports.len() as u32)
+    }
+    #[inline]
+    fn queued(&self, hop: u32) -> u64 {
+        self.ports.queued_bytes(self.now, self.switch.own(self.port(hop)))
+    }
+    fn group(&self) -> u32 {
+        self.port(0).0
+    }
+    fn places(&self) -> u32 {
+        self.group.count
+    }
+    fn place(&self, hop: u32) -> u32 {
+        self.port(hop).0 - self.group.first.0
+    }
+    fn weights(&self) -> Option<&[u32]> {
+        self.weights
+    }
+}
