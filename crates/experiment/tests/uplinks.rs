@@ -1,23 +1,33 @@
 //! How evenly uplinks are used: the measures of paper 003, and what is said before DNLB runs where
 //! it cannot balance them.
 
-use std::sync::atomic::AtomicBool;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use weft_experiment::value::Value;
 use weft_experiment::{Cell, Column, Format, Request, RunResult, Threads, expand, read_run, run};
 
 /// Two leaves of 8 hosts with 8 uplinks each; host h sends to h + 8, as far as there are `nics`.
 fn result(nics: u32, scheme: &str, more: &str) -> RunResult {
-    let folder = std::env::temp_dir().join(format!("weft-uplinks-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder");
     let pairs: String = (0..nics).map(|nic| format!("{nic},{},983040\n", nic + 8)).collect();
-    let csv = folder.join(format!("{nics}.csv"));
-    std::fs::write(&csv, format!("src,dst,size\n{pairs}")).expect("a file");
+    let csv = file("pairs.csv", &format!("src,dst,size\n{pairs}"));
     let text = format!(
         "[fabric]\ntopology = \"leaf-spine\"\nleaves = 2\nspines = 8\nhosts_per_leaf = 8\n\
          [workload]\nfile = \"{}\"\n[balance]\nscheme = \"{scheme}\"\n{more}",
         csv.display()
     );
     of(&text)
+}
+
+/// A file of its own for whoever asks.
+fn file(name: &str, text: &str) -> PathBuf {
+    static FILES: AtomicU32 = AtomicU32::new(0);
+    let number = FILES.fetch_add(1, Ordering::Relaxed);
+    let folder = format!("weft-uplinks-{}-{number}", std::process::id());
+    let folder = std::env::temp_dir().join(folder);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let path = folder.join(name);
+    std::fs::write(&path, text).expect("a file");
+    path
 }
 
 fn of(text: &str) -> RunResult {
@@ -218,15 +228,11 @@ fn bytes(result: &RunResult, leaf: &str) -> Vec<u64> {
 
 /// A ring that changes leaves at every hop: on 16 servers of two GPUs, the first job has one of each
 /// and both of the first fourteen, the other a pair that faces each other.
-fn placement() -> std::path::PathBuf {
-    let folder = std::env::temp_dir().join(format!("weft-uplinks-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder");
+fn placement() -> PathBuf {
     let server = |turn: u32| turn % 2 * 8 + turn / 2;
     let first = (0..16).map(|turn| server(turn) * 2);
     let more = (0..14).map(|turn| server(turn) * 2 + 1);
     let other = (14..16).map(|turn| server(turn) * 2 + 1);
     let all: Vec<String> = first.chain(more).chain(other).map(|gpu| gpu.to_string()).collect();
-    let path = folder.join("placement.txt");
-    std::fs::write(&path, all.join("\n")).expect("a file");
-    path
+    file("placement.txt", &all.join("\n"))
 }
