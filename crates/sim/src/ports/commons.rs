@@ -2,7 +2,6 @@
 //! admission needs, as long as nobody is paused. With PFC, the first packet that would pause
 //! somebody ends that: the run starts over with real queues ([`Commons::overflowed`]).
 
-use super::SPARED;
 use super::shared::{Ingress, Memory, Rules, headroom, set_aside};
 use crate::config::RunConfig;
 use crate::cut::{Cut, OutPort, OwnSwitch, Territory};
@@ -29,6 +28,8 @@ struct Common {
     leaving: Vec<(Time, OutPort, u16)>,
     /// At this length it is time to note what has left.
     long: usize,
+    /// What is accounted to nobody: when it leaves, and its size. Apart, since it is rare.
+    spared: Vec<(Time, u16)>,
 }
 
 const SHORT: usize = 64;
@@ -48,7 +49,7 @@ impl Commons {
             let aside = |pfc| set_aside(fabric, failures, *switch, packet, &pfc);
             let aside = pfc.map_or(0, aside);
             let memory = Memory::new(&config.switch, aside);
-            Common { memory, leaving: Vec::new(), long: SHORT }
+            Common { memory, leaving: Vec::new(), long: SHORT, spared: Vec::new() }
         });
         Commons {
             rules: Rules::new(&config.switch),
@@ -93,13 +94,11 @@ impl Commons {
     /// Takes a packet of `size` bytes into the memory of the switch of `port` until it leaves `at`,
     /// whatever there is.
     pub(super) fn spare(&mut self, now: Time, port: OutPort, size: u16, at: Time) {
-        let switch = self.owners[port];
-        if self.switches[switch].leaving.len() >= self.switches[switch].long {
-            self.settle(now, switch);
+        let spared = &mut self.switches[self.owners[port]].spared;
+        if spared.len() == spared.capacity() {
+            spared.retain(|(at, _)| *at > now);
         }
-        let common = &mut self.switches[switch];
-        common.memory.total += u64::from(size);
-        common.leaving.push((at, SPARED, size));
+        spared.push((at, size));
     }
 
     #[inline(always)]
@@ -111,12 +110,10 @@ impl Commons {
     /// Notes what has left `switch`.
     #[cold]
     fn settle(&mut self, now: Time, switch: OwnSwitch) {
-        let Common { memory, leaving, long } = &mut self.switches[switch];
+        let Common { memory, leaving, long, .. } = &mut self.switches[switch];
         leaving.retain(|&(at, ingress, size)| {
             let left = at < now;
-            if left && ingress == SPARED {
-                memory.total -= u64::from(size);
-            } else if left {
+            if left {
                 self.rules.release(memory, &mut self.ingress[ingress], u64::from(size));
             }
             !left
@@ -134,6 +131,8 @@ impl Commons {
         let common = &self.switches[switch];
         let left = common.leaving.iter().filter(|(at, ..)| *at <= now);
         let left: u64 = left.map(|(_, _, size)| u64::from(*size)).sum();
-        self.rules.is_shared().then(|| common.memory.total - left)
+        let spared = common.spared.iter().filter(|(at, _)| *at > now);
+        let spared: u64 = spared.map(|(_, size)| u64::from(*size)).sum();
+        self.rules.is_shared().then(|| common.memory.total - left + spared)
     }
 }

@@ -27,9 +27,6 @@ use crate::outcome::PortResult;
 use crate::queue::EventQueue;
 use weft_units::{IdVec, Rate, Time};
 
-/// Instead of an ingress: what nobody is paused for.
-const SPARED: OutPort = OutPort(u32::MAX);
-
 /// Whether a NIC can take a data packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ready {

@@ -11,7 +11,7 @@ mod trim;
 use super::limits::{Limits, Line, mark_bits, unmarked};
 use super::record::Record;
 use super::shared::{Admission, Ingress, Memory, Rules, headroom, set_aside};
-use super::{Ports, Ready, SPARED};
+use super::{Ports, Ready};
 use crate::agenda::Agenda;
 use crate::config::{PacketConfig, RunConfig, SwitchConfig};
 use crate::cut::{Cut, Exit, OutPort, OwnSwitch, Territory};
@@ -100,6 +100,9 @@ fn narrow(limits: u32) -> u16 {
 }
 
 const NIC: u32 = u32::MAX;
+/// Instead of an ingress: control that PFC does not account for, trimmed headers, and what a switch
+/// itself had.
+const SPARED: OutPort = OutPort(u32::MAX);
 
 impl Queued {
     fn new(
