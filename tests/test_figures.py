@@ -5,11 +5,23 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft import axes, measured, palette, quantities, selection, stats, tables, usual
+from weft import (
+    axes,
+    goodput,
+    measured,
+    palette,
+    quantities,
+    queues,
+    selection,
+    stats,
+    tables,
+    usual,
+)
 from weft.charts import Axis, Bars, Curve, Lines, Panel
 from weft.groups import group
 
@@ -271,3 +283,22 @@ def test_counts_and_bytes() -> None:
     assert quantities.format_count(2.5) == "2.5"
     assert quantities.format_bytes(0) == "0 B"
     assert quantities.format_bytes(12_345_678) == "12.35 MB"
+
+
+def test_goodput_is_bytes_over_the_interval_before() -> None:
+    """12,500 bytes in a microsecond are 100 Gbit/s, drawn where the microsecond ends."""
+    kind = ["goodput"] * 3 + ["port"] * 3
+    sampled = {"run": [0] * 6, "name": ["all hosts"] * 3 + ["leaf-0 -> host-0"] * 3, "kind": kind}
+    sampled |= {"time_s": [0.0, 1e-6, 2e-6] * 2, "bytes": [0, 12_500, 6_250, 0, 9_000, 0]}
+    series = pl.LazyFrame(sampled)
+    rows = [row("ecmp", 1, 2e-6) | {"run": 0}]
+    (figure,) = goodput.figures(group(rows), series)
+    plot = figure.panels[0].plot
+    assert isinstance(plot, Lines)
+    assert plot.y.title == "goodput [Gbit/s]"
+    assert plot.curves[0].x == pytest.approx((0.0, 1.0, 2.0))
+    assert plot.curves[0].y == pytest.approx((0.0, 100.0, 50.0))
+    # It is no queue, and a queue is no goodput.
+    (queue,) = queues.figures(group(rows), series)
+    assert queue.title.startswith("Queue")
+    assert goodput.figures(group(rows), series.filter(pl.col("kind") == "port")) == []
