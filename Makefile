@@ -44,7 +44,7 @@ paper-002-quick: build  ## the same with one seed and fewer rates (some minutes)
 	$(WEFT) capacity experiments/study-2025/appendix-a.toml
 	$(WEFT) run experiments/study-2025 --quick -o out/paper-002-quick
 
-paper-003: build  ## all of paper 003's evaluation (TIME)
+paper-003: build  ## all of paper 003's evaluation (some 12 minutes)
 	$(WEFT) run experiments/dnlb-2025 -o out/paper-003
 
 paper-004: build  ## paper 004's figures 4 and 5 and its equation 1 (a quarter of an hour)
