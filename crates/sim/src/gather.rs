@@ -13,7 +13,7 @@ use crate::records;
 use crate::simulation::Halt;
 use crate::spread::Spread;
 use crate::stall;
-use crate::tor::Tors;
+use crate::tor::{Tags, Tors};
 use crate::world::World;
 use weft_balance::tor::LETTER_BYTES;
 use weft_units::{IdVec, MessageId, PortId, Time};
@@ -164,7 +164,7 @@ fn totals<Q, P: Ports>(engines: &[Engine<Q, P>], ports: &IdVec<PortId, PortResul
 /// Every run accounts for every packet: what the NICs sent reached a host, was dropped or was
 /// lost on a link; what switches cut off was trimmed; letters between leaves are read, or lost as
 /// others are; and nothing is held in a switch.
-fn check_conservation<Q, P>(
+fn check_conservation<Q, P: Ports>(
     world: &World,
     engines: &[Engine<Q, P>],
     ports: &IdVec<PortId, PortResult>,
@@ -179,6 +179,10 @@ fn check_conservation<Q, P>(
     let (written, read) = (tors().map(|tors| tors.written), tors().map(|tors| tors.read));
     let (written, read) = (written.sum::<u64>(), read.sum::<u64>());
     assert_eq!(tors().map(Tors::holding).sum::<u64>(), 0, "packets held in switches");
+    for Engine { agenda, ports, losses, .. } in engines {
+        let idle = ports.losses().idle_tags() + losses.idle_tags();
+        assert_eq!(agenda.tags.as_ref().map_or(0, Tags::count), idle, "tags of no packet");
+    }
     let delivered = |of: fn(&Delivered) -> u64| engines.iter().map(|e| of(&e.delivered)).sum();
     let (packets, bytes): (u64, u64) = (delivered(|all| all.packets), delivered(|all| all.bytes));
     let accounted = Delivered {

@@ -39,6 +39,11 @@ impl Losses {
         self.tags.as_mut()?.pop()
     }
 
+    /// How many tags are of no use any more, and not taken yet.
+    pub(crate) fn idle_tags(&self) -> usize {
+        self.tags.as_ref().map_or(0, Vec::len)
+    }
+
     /// Destination, `flow` and count of every queue pair that lost something, in no order.
     pub(crate) fn all(&self) -> impl Iterator<Item = (HostId, u32, u32)> {
         let counts = self.counts.iter();

@@ -39,6 +39,10 @@ impl Tags {
         self.free.push(place);
         self.places[place as usize].take().expect("every packet has its own")
     }
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
     /// To change it.
     pub(crate) fn get(&mut self, place: u32) -> &mut Tagged {
         self.places[place as usize].as_mut().expect("every packet has its own")
