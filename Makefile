@@ -11,7 +11,7 @@ quietly = $(1) > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; 
 DEMO   := fig2 fig3 fig4-all-to-all-short fig4-ring-short fig4-ring-long
 PAPER  := experiments/ethereal-2024
 
-.PHONY: help demo paper-000 paper-000-as-coded paper-001 paper-001-single-link \
+.PHONY: help demo all-schemes paper-000 paper-000-as-coded paper-001 paper-001-single-link \
 	paper-002 paper-002-as-coded paper-002-quick paper-003 paper-004 \
 	test check bench bench-large build lint unit system-packages clean
 
@@ -20,6 +20,9 @@ help:  ## what can be made
 
 demo: build  ## ECMP against spraying against Ethereal: tables, plots, out/demo/report.html
 	$(WEFT) run $(DEMO:%=$(PAPER)/%.toml) -o out/demo
+
+all-schemes: build  ## every scheme in every scenario: one table, one heat map (TIME)
+	$(WEFT) run experiments/all-schemes -o out/all-schemes
 
 paper-000: build  ## all of paper 000's evaluation, one seed (some hours; figure 3 alone: minutes)
 	$(WEFT) run experiments/ethereal-2025 -o out/paper-000

@@ -18,6 +18,8 @@ fn schemes_act_in_switches_as_they_say() {
     for (info, scheme) in SCHEMES.iter().zip(SchemeConfig::all()) {
         let chooses = info.in_switch && info.tor.is_none();
         assert_eq!(switch(&scheme, 0, 1).is_hashed(), !chooses, "{}", info.name);
+        let asks = info.in_switch || info.path_ids;
+        assert!(!asks || info.switches != "nothing", "{} asks for something", info.name);
     }
     let mut hashed = named("spray", &[]);
     let hops = empty(9);

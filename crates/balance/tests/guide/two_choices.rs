@@ -17,6 +17,7 @@ impl Scheme for TwoChoices {
     const INFO: SchemeInfo = SchemeInfo {
         name: "two-choices",
         summary: "every packet the shortest queue of some hops that a switch draws for it",
+        switches: "queue lengths",
         source: "Weft's guide to new schemes; Mitzenmacher (2001)",
         multipath: true,
         in_switch: true,
