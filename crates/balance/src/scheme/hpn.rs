@@ -45,6 +45,7 @@ impl Scheme for Hpn {
     const INFO: SchemeInfo = SchemeInfo {
         name: "hpn",
         summary: "every message to the connection with the fewest bytes outstanding",
+        switches: "known hash, or route by path id",
         source: "Alibaba HPN (Qian et al., SIGCOMM 2024); Ethereal (2025), section 3.2",
         path_ids: true,
         options: &[
