@@ -104,8 +104,8 @@ fn what_has_no_effect_is_said() {
     let ring = "[workload]\ncollective = \"all-reduce\"\nsize = \"1MB\"\nalgorithm = \"ring\"\n";
     assert_eq!(
         of(&format!("{ring}chunks = 2\n")),
-        "fig.toml: workload.chunks (line 12): means nothing to the all-reduce of \"ring\"; \
-         remove it"
+        "fig.toml: workload.chunks (line 12): belongs to algorithm = \"double-binary-tree\", not \
+         \"ring\"; remove it"
     );
     let servers = "[fabric.server]\ngpus = 8\nnics = 4\n";
     let warnings = |workload: &str| {
