@@ -21,7 +21,7 @@ help:  ## what can be made
 demo: build  ## ECMP against spraying against Ethereal: tables, plots, out/demo/report.html
 	$(WEFT) run $(DEMO:%=$(PAPER)/%.toml) -o out/demo
 
-all-schemes: build  ## every scheme in every scenario: one table, one heat map (a quarter of an hour)
+all-schemes: build  ## every scheme in every scenario: one table, one heat map (ten minutes)
 	$(WEFT) run experiments/all-schemes -o out/all-schemes
 
 paper-000: build  ## all of paper 000's evaluation, one seed (some hours; figure 3 alone: minutes)

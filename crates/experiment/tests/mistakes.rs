@@ -251,7 +251,7 @@ fn each_mistake_names_source_key_and_mend() {
             "[balance]",
             "[report]\ny = 1\n[balance]",
             "fig.toml: report.y (line 11): unknown key; remove it or use one of x, \
-             series, columns, figures",
+             series, columns, figures, overview",
         ),
         (
             "title = \"A test\"",
