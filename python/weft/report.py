@@ -156,7 +156,7 @@ def _panel(panel: Panel) -> Json:
             drawn = _heat_map(panel.plot)
     drawn["layout"] |= {"xaxis": _axis(panel.plot.x) | drawn["layout"].get("xaxis", {})}
     drawn["layout"] |= {"yaxis": _axis(panel.plot.y) | drawn["layout"].get("yaxis", {})}
-    return {"tall": False} | drawn | {"title": panel.title}
+    return {"tall": False, "rows": 0} | drawn | {"title": panel.title}
 
 
 def _bars(plot: Bars) -> Json:
@@ -322,11 +322,12 @@ def _heat_map(plot: HeatMap) -> Json:
     else:
         hover = f"{plot.y.title} %{{y}}, {plot.x.title} %{{x}}: %{{z:.1f}} %<extra></extra>"
         trace |= {"hovertemplate": hover}
-    ticks = {} if plot.texts else {"nticks": 12}
+    ticks = {"dtick": 1} if plot.texts else {"nticks": 12}
     flat: Json = {"showgrid": False, "zeroline": False, "type": "category", **ticks}
     down = {"autorange": "reversed", "automargin": True}
-    tall = {"tall": True} if plot.texts else {}
-    return {"data": [trace], "layout": {"xaxis": flat, "yaxis": flat | down}} | tall
+    across = {"side": "top", "tickangle": -30, "automargin": True} if plot.texts else {}
+    drawn: Json = {"data": [trace], "layout": {"xaxis": flat | across, "yaxis": flat | down}}
+    return drawn | ({"rows": len(plot.rows)} if plot.texts else {})
 
 
 def _rounded_cell(value: float | None, log: bool) -> float | None:
