@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from weft import palette
 from weft._types import Row
-from weft.axes import alike, fit
+from weft.axes import fit
 from weft.charts import Axis, Curve, Figure, Lines, Panel
 from weft.groups import Category, Grouping
-from weft.quantities import rate_unit, time_unit
+from weft.overtime import with_units
+from weft.quantities import rate_unit
 from weft.queues import GOODPUT
 from weft.selection import chosen, evenly, one_run, remark
 
@@ -33,7 +34,14 @@ def figures(grouping: Grouping, series: pl.LazyFrame) -> list[Figure]:
     if not panels:
         return []
     caption = f"Payload that all hosts together receive; {one_run(grouping)}." + remark(grouping)
-    return [Figure("goodput", "Total goodput over time", caption, fit(_with_units(panels)))]
+    return [
+        Figure(
+            "goodput",
+            "Total goodput over time",
+            caption,
+            fit(with_units(panels, "goodput", rate_unit)),
+        )
+    ]
 
 
 def _curves(grouping: Grouping, category: Category, series: pl.LazyFrame) -> list[Curve]:
@@ -69,28 +77,3 @@ def _rates(series: pl.LazyFrame, row: Row) -> tuple[list[float], list[float]]:
         pl.col("time_s").last(), (8 * pl.col("bytes").mean() / interval).alias("rate")
     )
     return [0.0, *binned["time_s"].to_list()], [0.0, *binned["rate"].to_list()]
-
-
-def _with_units(panels: list[Panel]) -> list[Panel]:
-    """Readable units: the same in all panels where they can be compared, else each its own."""
-    plots = [panel.plot for panel in panels if isinstance(panel.plot, Lines)]
-    longest = [max(curve.x[-1] for curve in plot.curves) for plot in plots]
-    most = [max(max(curve.y) for curve in plot.curves) for plot in plots]
-    longest = [max(longest)] * len(plots) if alike(longest) else longest
-    most = [max(most)] * len(plots) if alike(most) else most
-    return [
-        replace(panel, plot=_scaled(plot, time_unit([end]), rate_unit([top])))
-        for panel, plot, end, top in zip(panels, plots, longest, most, strict=True)
-    ]
-
-
-def _scaled(plot: Lines, time: tuple[float, str], rate: tuple[float, str]) -> Lines:
-    curves = tuple(
-        replace(
-            curve,
-            x=tuple(value / time[0] for value in curve.x),
-            y=tuple(value / rate[0] for value in curve.y),
-        )
-        for curve in plot.curves
-    )
-    return Lines(curves, Axis(f"time [{time[1]}]"), Axis(f"goodput [{rate[1]}]"))

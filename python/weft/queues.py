@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 from weft import palette
 from weft._types import Row
-from weft.axes import alike, fit
+from weft.axes import fit
 from weft.charts import Axis, Curve, Figure, Lines, Panel
 from weft.groups import Category, Grouping
-from weft.quantities import bytes_unit, time_unit
+from weft.overtime import with_units
+from weft.quantities import bytes_unit
 from weft.selection import chosen, evenly, one_run, remark
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def _figure(grouping: Grouping, series: pl.LazyFrame, probes: Sequence[str]) -> 
     what = "Over time" if len(probes) == 1 else f"The largest of {len(probes)} at every moment"
     caption = f"{what}; {one_run(grouping)}. Short peaks are kept where samples are thinned out."
     caption += remark(grouping)
-    return Figure("queue", _title(probes), caption, fit(_with_units(panels)))
+    return Figure("queue", _title(probes), caption, fit(with_units(panels, "queue", bytes_unit)))
 
 
 def _panel(
@@ -109,30 +110,3 @@ def _samples(
         pl.col("time_s").first(), pl.col("bytes").max().cast(pl.Float64)
     )
     return thinned["time_s"].to_list(), thinned["bytes"].to_list()
-
-
-def _with_units(panels: Sequence[Panel]) -> list[Panel]:
-    """Readable units: the same in all panels where they can be compared, else each its own."""
-    plots = [panel.plot for panel in panels if isinstance(panel.plot, Lines)]
-    seconds = [max(curve.x[-1] for curve in plot.curves) for plot in plots]
-    sizes = [max(max(curve.y) for curve in plot.curves) for plot in plots]
-    if alike(seconds):
-        seconds = [max(seconds)] * len(seconds)
-    if alike(sizes):
-        sizes = [max(sizes)] * len(sizes)
-    return [
-        replace(panel, plot=_scaled(plot, time_unit([longest]), bytes_unit([largest])))
-        for panel, plot, longest, largest in zip(panels, plots, seconds, sizes, strict=True)
-    ]
-
-
-def _scaled(plot: Lines, time: tuple[float, str], size: tuple[float, str]) -> Lines:
-    curves = tuple(
-        replace(
-            curve,
-            x=tuple(value / time[0] for value in curve.x),
-            y=tuple(value / size[0] for value in curve.y),
-        )
-        for curve in plot.curves
-    )
-    return Lines(curves, Axis(f"time [{time[1]}]"), Axis(f"queue [{size[1]}]"))
