@@ -50,7 +50,7 @@ paper-002-quick: build  ## the same with one seed and fewer rates (some minutes)
 paper-003: build  ## all of paper 003's evaluation (some 12 minutes)
 	$(WEFT) run experiments/dnlb-2025 -o out/paper-003
 
-paper-004: build  ## paper 004's figures 4 and 5 and its equation 1 (a quarter of an hour)
+paper-004: build  ## paper 004's figures 4 and 5 and its equation 1 (some 8 minutes)
 	$(WEFT) run experiments/paralet-2024 -o out/paper-004
 
 test: check  ## all tests
