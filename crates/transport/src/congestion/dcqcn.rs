@@ -159,12 +159,15 @@ impl Dcqcn {
     #[inline(never)]
     fn count(&mut self, now: Time, wire_bytes: u32) {
         self.catch_up(now);
-        let counter = self.state.terms.config.byte_counter.unwrap_or(u64::MAX);
-        self.state.sent += u64::from(wire_bytes);
-        while self.state.sent >= counter {
-            self.state.sent -= counter;
-            self.state.by_bytes += 1;
-            self.raise();
+        // Timers may have brought the rate back to the line just now.
+        if self.rate < self.line {
+            let counter = self.state.terms.config.byte_counter.unwrap_or(u64::MAX);
+            self.state.sent += u64::from(wire_bytes);
+            while self.state.sent >= counter {
+                self.state.sent -= counter;
+                self.state.by_bytes += 1;
+                self.raise();
+            }
         }
         self.rest();
     }
