@@ -18,6 +18,20 @@ pub struct Endpoint {
     pub cycle: Time,
 }
 
+/// When a rank that takes part in a collective waits until what it has sent there has been
+/// acknowledged, beyond what its algorithm asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AwaitSends {
+    /// Never: its part is over with the last receive, and its sends may still be under way. So in
+    /// ASTRA-sim.
+    #[default]
+    Never,
+    /// At the end, when the buffer may be used again: an MPI collective's completion.
+    End,
+    /// At every receive too: a step is over when both of its directions are (`MPI_Sendrecv`).
+    Step,
+}
+
 impl Endpoint {
     /// What a rank takes over a message of `bytes` that it has received, before it goes on.
     pub fn takes(&self, bytes: u64, reduces: bool) -> Time {

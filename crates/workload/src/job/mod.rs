@@ -21,7 +21,7 @@ mod traffic;
 mod waits;
 
 pub use earliest::{Network, earliest};
-pub use endpoint::Endpoint;
+pub use endpoint::{AwaitSends, Endpoint};
 pub use runner::{Action, Meeting, Receipt, Runner, Sent};
 pub use traffic::Traffic;
 pub use waits::{Awaited, Wait};
@@ -43,6 +43,7 @@ pub struct Job {
     trace: Trace,
     algorithms: Algorithms,
     splits: u32,
+    await_sends: AwaitSends,
     endpoint: Endpoint,
     /// GPUs and NICs of the servers that its ranks fill, if they do.
     servers: Servers,
@@ -85,7 +86,15 @@ impl Job {
         let followers = trace.programmes.iter().map(|programme| programme.followers()).collect();
         let endpoint = Endpoint::default();
         let servers = Servers::EACH;
-        let job = Job { trace, algorithms, splits: 1, endpoint, servers, followers };
+        let job = Job {
+            trace,
+            algorithms,
+            splits: 1,
+            await_sends: AwaitSends::Never,
+            endpoint,
+            servers,
+            followers,
+        };
         job.check_calls()?;
         Ok(job)
     }
@@ -98,6 +107,10 @@ impl Job {
     pub fn in_chunks(self, splits: u32) -> Job {
         assert!(splits > 0, "a buffer is at least one chunk");
         Job { splits, ..self }
+    }
+    /// The same with ranks that wait for what they sent.
+    pub fn awaiting_sends(self, await_sends: AwaitSends) -> Job {
+        Job { await_sends, ..self }
     }
     /// The same on servers that its ranks fill one after the other.
     pub fn on_servers(self, servers: Servers) -> Job {
@@ -133,9 +146,10 @@ impl Job {
     pub fn awaits_sent(&self, rank: u32, node: u32) -> bool {
         match &self.trace.programme(rank).nodes()[node as usize].work {
             Work::Collective(Collective { action: What::Operation(operation), .. }) => {
-                self.algorithms.of(*operation).awaits_acknowledgements()
+                self.await_sends != AwaitSends::Never
+                    || self.algorithms.of(*operation).awaits_acknowledgements()
             }
-            Work::Collective(_) => false,
+            Work::Collective(_) => self.await_sends != AwaitSends::Never,
             _ => true,
         }
     }
@@ -193,7 +207,13 @@ impl Job {
             }
         };
         let chunks = call.bytes.min(u64::from(splits)) as u32;
-        (ranks > 1 && call.bytes > 0).then_some(Role { algorithm, call, place, chunks })
+        (ranks > 1 && call.bytes > 0).then_some(Role {
+            algorithm,
+            call,
+            place,
+            chunks,
+            await_sends: self.await_sends,
+        })
     }
 }
 

@@ -1,5 +1,6 @@
 //! What one rank has to do in one collective, before any of it is done.
 
+use super::AwaitSends;
 use crate::collective::{Algorithm, Call, Pieces, Step};
 
 /// A rank's part in a collective: in how many chunks, one after the other, by what algorithm.
@@ -12,6 +13,8 @@ pub(super) struct Role {
     pub(super) place: u32,
     /// At least one, and at most as many as there are bytes.
     pub(super) chunks: u32,
+    /// Whether it waits for what it sent.
+    pub(super) await_sends: AwaitSends,
 }
 
 impl Role {

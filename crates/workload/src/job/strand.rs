@@ -3,6 +3,7 @@
 //! A strand is numbered through all chunks: strand `s` of chunk `c` is `c * width + s`, where a
 //! chunk has `width` of them.
 
+use super::AwaitSends;
 use super::ahead::Ahead;
 use super::role::Role;
 use crate::collective::{Call, Step};
@@ -31,6 +32,22 @@ struct Strand {
     posted: u32,
     received: Ahead,
     acknowledged: Ahead,
+    /// How many sends have been acknowledged.
+    acknowledgements: u32,
+}
+
+impl Strand {
+    fn acknowledge(&mut self, number: u32) {
+        self.acknowledged.put(number);
+        self.acknowledgements += 1;
+    }
+    fn is_acknowledged(&self) -> bool {
+        self.acknowledgements == self.posted
+    }
+    /// Whether it may not go on from a receive for what it has sent.
+    fn holds_back(&self, await_sends: AwaitSends) -> bool {
+        await_sends == AwaitSends::Step && !self.is_acknowledged()
+    }
 }
 
 /// A message that a strand posts.
@@ -93,7 +110,7 @@ impl Part {
     pub(super) fn sent(&mut self, strand: u32, number: u32, out: &mut dyn FnMut(Sending)) {
         // Acknowledgements may come after the end of their chunk.
         let Some((strand, 0)) = self.locate(strand) else { return };
-        self.strands[strand as usize].acknowledged.put(number);
+        self.strands[strand as usize].acknowledge(number);
         self.advance(strand, out);
     }
     /// What its strands wait for, each one step: a receive, or the send that has not been
@@ -101,15 +118,17 @@ impl Part {
     pub(super) fn waits_for(&self) -> impl Iterator<Item = Step> + '_ {
         let open = (0..).zip(&self.strands).filter(|(_, strand)| !strand.is_over);
         open.filter_map(|(number, strand)| {
-            let Role { algorithm, place, .. } = self.role;
+            let Role { algorithm, place, await_sends, .. } = self.role;
             let step = |at| algorithm.step(&self.call, place, number, at);
-            match step(strand.at)? {
-                Step::Sent(send) => {
-                    let sends = (0..strand.at).filter_map(step);
-                    sends.filter(|step| matches!(step, Step::Send { .. })).nth(send as usize)
-                }
-                other => Some(other),
-            }
+            let first = || (0..strand.posted).find(|send| !strand.acknowledged.has(*send));
+            let awaited = match step(strand.at) {
+                Some(Step::Sent(send)) => send,
+                Some(Step::Receive { .. }) if strand.holds_back(await_sends) => first()?,
+                Some(other) => return Some(other),
+                None => first()?,
+            };
+            let sends = (0..strand.at).filter_map(step);
+            sends.filter(|step| matches!(step, Step::Send { .. })).nth(awaited as usize)
         })
     }
 
@@ -135,7 +154,7 @@ impl Part {
     }
 
     fn advance(&mut self, number: u32, out: &mut dyn FnMut(Sending)) {
-        let Role { algorithm, place, .. } = self.role;
+        let Role { algorithm, place, await_sends, .. } = self.role;
         let first = self.chunk * self.strands.len() as u32;
         let strand = &mut self.strands[number as usize];
         if strand.is_over || !self.has_begun {
@@ -143,6 +162,7 @@ impl Part {
         }
         loop {
             match algorithm.step(&self.call, place, number, strand.at) {
+                None if await_sends != AwaitSends::Never && !strand.is_acknowledged() => return,
                 None => {
                     strand.is_over = true;
                     self.open -= 1;
@@ -150,7 +170,7 @@ impl Part {
                 }
                 // What is nothing needs no message, and nobody waits for it.
                 Some(Step::Send { bytes: 0, .. }) => {
-                    strand.acknowledged.put(strand.posted);
+                    strand.acknowledge(strand.posted);
                     strand.posted += 1;
                 }
                 Some(Step::Send { to, bytes, strand: target, receipt }) => {
@@ -168,7 +188,7 @@ impl Part {
                 }
                 Some(Step::Receive { bytes: 0, .. }) => strand.received.skip(),
                 Some(Step::Receive { .. }) => {
-                    if !strand.received.take() {
+                    if strand.holds_back(await_sends) || !strand.received.take() {
                         return;
                     }
                 }

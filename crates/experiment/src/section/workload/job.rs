@@ -11,7 +11,7 @@ use std::path::Path;
 use weft_units::{OptionInfo, Time};
 use weft_workload::Training;
 use weft_workload::collective::{ALGORITHMS, Algorithm, AlgorithmInfo, Operation};
-use weft_workload::job::{Algorithms, Job};
+use weft_workload::job::{Algorithms, AwaitSends, Job};
 use weft_workload::model::{MODELS, TRAINING_OPTIONS};
 use weft_workload::trace::Trace;
 
@@ -35,6 +35,8 @@ pub(crate) struct JobSource {
     algorithm: Option<Algorithm>,
     /// Chunks of every collective.
     splits: u32,
+    /// Whether ranks wait for what they sent.
+    await_sends: AwaitSends,
 }
 
 /// What the ranks do.
@@ -89,12 +91,14 @@ pub(super) struct Common {
     ranks: Option<u32>,
     start: Time,
     splits: u32,
+    await_sends: AwaitSends,
 }
 
 impl Common {
     fn of(self, r: &Reader<'_>, what: What, algorithm: Option<Algorithm>) -> JobSource {
-        let Common { ranks, start, splits } = self;
-        JobSource { what, section: r.path().to_owned(), ranks, start, algorithm, splits }
+        let Common { ranks, start, splits, await_sends } = self;
+        let section = r.path().to_owned();
+        JobSource { what, section, ranks, start, algorithm, splits, await_sends }
     }
 }
 
@@ -105,7 +109,12 @@ pub(super) fn common(r: &mut Reader<'_>) -> Result<Common> {
     let splits = Whole { min: 1, max: 1 << 16 };
     let meaning = "chunks of every collective, one after the other at each rank";
     let splits = r.get("splits", splits, Some(1), meaning)?;
-    Ok(Common { ranks, start, splits })
+    let meaning = "when ranks wait for acknowledgements of what they sent in a collective: never, \
+                   at its end, or at each step too";
+    let waits = [AwaitSends::Never, AwaitSends::End, AwaitSends::Step];
+    let await_sends =
+        waits[r.get("await_sends", OneOf(&["never", "end", "step"]), Some(0), meaning)?];
+    Ok(Common { ranks, start, splits, await_sends })
 }
 
 fn read_collective(r: &mut Reader<'_>) -> Result<JobSource> {
@@ -224,7 +233,7 @@ impl JobSource {
             }
         }
         let job = Job::new(trace, algorithms).map_err(Fault::of_node)?;
-        Ok(job.in_chunks(self.splits))
+        Ok(job.in_chunks(self.splits).awaiting_sends(self.await_sends))
     }
 
     fn trace(&self, free: u32) -> std::result::Result<Trace, Fault> {
