@@ -17,6 +17,7 @@
 //! | [`threads`] | on how many threads |
 //! | `segments` | whether DNLB can balance the workload |
 //! | `measure`, `uplinks`, [`columns`] | the result columns |
+//! | [`planning`] | a job's pieces, their ways, loads and bounds |
 //! | [`mod@tuning`] | ParaLet's m and S for a fabric |
 //! | [`catalogue`] | what there is to choose from |
 //!
@@ -44,6 +45,7 @@ pub mod measure;
 pub mod overrides;
 pub mod pace;
 pub mod parse;
+pub mod planning;
 mod quick;
 pub mod reader;
 pub mod run;

@@ -4,10 +4,23 @@
 //! |---|---|
 //! | [`normal`] | quantiles of the normal distribution, far out in the tail |
 //! | [`paralet`] | ParaLet's expected slowdown, and how to choose m and S (paper 004) |
+//! | [`steps`] | a job as sets of messages that are sent side by side |
+//! | [`mod@assign`] | which way every piece of a step takes, by the planners that hosts run |
+//! | [`loads`] | what links carry in a step, and the least that the busiest one can |
+//! | [`network`] | what links carry now, and how switches choose |
 //!
 //! Invariant: functions of their arguments, the same on every platform (`libm`); no fabric is
 //! simulated and no file is read. What simulation makes of these numbers is in
 //! `experiments/paralet-2024`.
 
+pub mod assign;
+pub mod loads;
+pub mod network;
 pub mod normal;
 pub mod paralet;
+pub mod steps;
+
+pub use assign::{Placed, Unreachable, assign};
+pub use loads::{Bound, Busiest, Loads};
+pub use network::{Network, Way};
+pub use steps::{Step, Transfer};

@@ -2,6 +2,7 @@
 //! documented in `weft-experiment`, what Python sees of them in `python/weft/_native.pyi`.
 
 mod convert;
+mod planning;
 
 use convert::{columns, row};
 use pyo3::create_exception;
@@ -253,6 +254,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(paralet_queue_pairs, module)?)?;
     module.add_function(wrap_pyfunction!(paralet_ports, module)?)?;
     module.add_function(wrap_pyfunction!(paralet_tuning, module)?)?;
+    module.add_function(wrap_pyfunction!(planning::plan_job, module)?)?;
+    module.add_function(wrap_pyfunction!(planning::plan_pieces, module)?)?;
     module.add_function(wrap_pyfunction!(cores, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(shorthand, module)?)?;

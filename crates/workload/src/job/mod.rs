@@ -14,6 +14,7 @@
 mod ahead;
 mod earliest;
 mod endpoint;
+mod levels;
 mod role;
 mod runner;
 mod strand;
@@ -22,6 +23,7 @@ mod waits;
 
 pub use earliest::{Network, earliest};
 pub use endpoint::{AwaitSends, Endpoint};
+pub use levels::Transfer;
 pub use runner::{Action, Meeting, Receipt, Runner, Sent};
 pub use traffic::Traffic;
 pub use waits::{Awaited, Wait};

@@ -1,0 +1,282 @@
+//! `weft plan`: which way every piece of a job takes, what that puts on every link, and the least
+//! that anybody could.
+//!
+//! Links are as they are at time zero of the experiment, failures included, and everybody knows.
+//! Hosts run the planners that they run in simulations, each step by itself: a host posts its
+//! messages of a step at one instant.
+
+use crate::columns::{Column, Columns};
+use crate::error::{ExperimentError, Origin};
+use crate::experiment::Resolved;
+use crate::traffic::Traffic;
+use std::collections::BTreeSet;
+use weft_balance::plan::Route;
+use weft_balance::scheme::{Keepers, SCHEMES, SchemeInfo};
+use weft_capacity::{Bottleneck, capacities};
+use weft_fabric::{Fabric, Failures};
+use weft_plan::steps::{self, Ranks};
+use weft_plan::{Bound, Busiest, Loads, Network, Placed, Step, Unreachable, assign};
+use weft_units::{HostId, IdVec, PortId, Time};
+
+type Result<T> = std::result::Result<T, ExperimentError>;
+
+/// A plan of a job.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// Its steps, equal ones once.
+    pub steps: Vec<PlannedStep>,
+    /// Every link: its name as failures have it, its rate and what is left of that.
+    pub links: Columns,
+}
+
+/// What is sent side by side.
+#[derive(Clone, Debug)]
+pub struct PlannedStep {
+    /// What it is a part of.
+    pub name: String,
+    /// How many steps of the job are this one.
+    pub times: u64,
+    /// How many messages it has.
+    pub messages: u64,
+    /// Their payload.
+    pub bytes: u64,
+    /// Into how many pieces they are cut.
+    pub pieces: u64,
+    /// How many messages are cut.
+    pub split: u64,
+    /// The most queue pairs that a host sends on.
+    pub queue_pairs: u64,
+    /// Payload by link, in the order of [`Planned::links`].
+    pub loads: Vec<u64>,
+    /// The link that takes longest.
+    pub busiest: Option<Busiest>,
+    /// The least that it could take.
+    pub bound: Bound,
+    /// Every piece, unless there are too many to be kept.
+    pub placed: Option<Columns>,
+}
+
+/// Plans the job of `experiment` under `seed`. Steps of more than `most` pieces are planned, but
+/// their pieces are not kept: [`pieces`] has them.
+///
+/// # Errors
+/// If its scheme decides packet by packet, if some host cannot be reached, or the workload does
+/// not fit.
+pub fn plan(experiment: &Resolved, seed: u64, most: u64) -> Result<Planned> {
+    let mut network = network(experiment, seed)?;
+    let steps = steps_of(experiment, seed)?;
+    let planned = steps.iter().map(|step| plan_step(experiment, seed, most, &mut network, step));
+    Ok(Planned { steps: planned.collect::<Result<_>>()?, links: links(&network) })
+}
+
+/// The pieces of the step `step` that hosts from `first` to before `end` send.
+///
+/// # Errors
+/// As [`plan`]; and if there is no such step.
+pub fn pieces(experiment: &Resolved, seed: u64, step: usize, hosts: (u32, u32)) -> Result<Columns> {
+    let mut network = network(experiment, seed)?;
+    let steps = steps_of(experiment, seed)?;
+    let Some(step) = steps.get(step) else {
+        return Err(wrong("step", format!("there are {}, numbered from 0", steps.len())));
+    };
+    let mut kept = Kept::default();
+    let is_meant = |host: HostId| (hosts.0..hosts.1).contains(&host.0);
+    let mut every = |one: &Placed| {
+        if is_meant(one.src) {
+            kept.add(one);
+        }
+    };
+    let balance = &experiment.balance;
+    assign(&mut network, balance, (seed, experiment.packet.mtu), &step.messages, &mut every)
+        .map_err(|lost| unreachable(&network, lost))?;
+    Ok(kept.columns())
+}
+
+fn network(experiment: &Resolved, seed: u64) -> Result<Network<'_>> {
+    let fabric = &experiment.fabric;
+    check_scheme(experiment.balance.scheme.info())?;
+    if fabric.clos().cores() > 0 {
+        // Ways are named as path ids name them, also where switches hash.
+        fabric.check_path_ids().map_err(|error| wrong("fabric", error.0))?;
+    }
+    let failures = Failures::new(fabric, &experiment.failures, seed)
+        .map_err(|error| wrong("failures", error.0))?;
+    let capacities = capacities(fabric, &failures, Time::ZERO);
+    Ok(Network::new(fabric, capacities, &experiment.balance, seed))
+}
+
+/// Only what is decided as messages are posted can be planned.
+fn check_scheme(info: &SchemeInfo) -> Result<()> {
+    if can_be_planned(info) {
+        return Ok(());
+    }
+    let names = SCHEMES.iter().filter(|info| can_be_planned(info)).map(|info| info.spelling());
+    let names = names.collect::<Vec<_>>().join(", ");
+    let what = format!(
+        "{} decides packet by packet, so nothing can be planned; use one of {names}",
+        info.name
+    );
+    Err(wrong("balance.scheme", what))
+}
+
+fn can_be_planned(info: &SchemeInfo) -> bool {
+    let in_switch = info.in_switch && !info.standing && !info.weighted;
+    !info.multipath && !in_switch && info.tor == Keepers::None
+}
+
+fn steps_of(experiment: &Resolved, seed: u64) -> Result<Vec<Step>> {
+    let Traffic { workload, ranks, .. } = &experiment.traffic(seed)?;
+    Ok(match ranks {
+        None => steps::of_messages(workload),
+        Some(ranks) => {
+            let (jobs, hosts, servers) = (&ranks.jobs[..], &ranks.hosts[..], &ranks.servers[..]);
+            steps::of_ranks(&Ranks { jobs, hosts, servers })
+        }
+    })
+}
+
+fn plan_step(
+    experiment: &Resolved,
+    seed: u64,
+    most: u64,
+    network: &mut Network<'_>,
+    step: &Step,
+) -> Result<PlannedStep> {
+    let fabric = network.fabric;
+    let mut loads = Loads::none(fabric);
+    let mut kept = Some(Kept::default());
+    let mut parts = vec![0u32; step.messages.len()];
+    let mut count = Counts::new(fabric);
+    let mut each = |one: &Placed| {
+        loads.add(one.way.ports(), one.bytes);
+        parts[one.message as usize] += 1;
+        count.add(one);
+        match &mut kept {
+            Some(all) if count.pieces <= most => all.add(one),
+            _ => kept = None,
+        }
+    };
+    assign(network, &experiment.balance, (seed, experiment.packet.mtu), &step.messages, &mut each)
+        .map_err(|lost| unreachable(network, lost))?;
+    Ok(PlannedStep {
+        name: step.name.clone(),
+        times: step.times,
+        messages: step.messages.len() as u64,
+        bytes: step.messages.iter().map(|one| one.bytes).sum(),
+        pieces: count.pieces,
+        split: parts.iter().filter(|parts| **parts > 1).count() as u64,
+        queue_pairs: count.most(),
+        busiest: loads.busiest(network),
+        loads: loads.0.iter().copied().collect(),
+        bound: Bound::of(network, &step.messages),
+        placed: kept.map(Kept::columns),
+    })
+}
+
+/// How many queue pairs hosts send on: one a piece, unless they stand.
+struct Counts {
+    pieces: u64,
+    own: IdVec<HostId, u64>,
+    standing: BTreeSet<(HostId, u32)>,
+}
+
+impl Counts {
+    fn new(fabric: &Fabric) -> Counts {
+        let own = (0..fabric.hosts()).map(|_| 0).collect();
+        Counts { pieces: 0, own, standing: BTreeSet::new() }
+    }
+    fn add(&mut self, one: &Placed) {
+        self.pieces += 1;
+        let is_new = one.queue_pair.is_none_or(|id| self.standing.insert((one.src, id.0)));
+        self.own[one.src] += u64::from(is_new);
+    }
+    fn most(&self) -> u64 {
+        self.own.iter().copied().max().unwrap_or(0)
+    }
+}
+
+/// Pieces by column.
+#[derive(Default)]
+struct Kept {
+    src: Vec<u32>,
+    dst: Vec<u32>,
+    message: Vec<u32>,
+    part: Vec<u32>,
+    bytes: Vec<u64>,
+    path: Vec<u32>,
+    source_port: Vec<u32>,
+    queue_pair: Vec<u32>,
+}
+
+/// No source port, or no queue pair that stands.
+const NONE: u32 = u32::MAX;
+
+impl Kept {
+    fn add(&mut self, one: &Placed) {
+        self.src.push(one.src.0);
+        self.dst.push(one.dst.0);
+        self.message.push(one.message);
+        self.part.push(one.part);
+        self.bytes.push(one.bytes);
+        self.path.push(u32::from(one.way.path.0));
+        self.source_port.push(match one.route {
+            Route::Hashed(port) => u32::from(port),
+            Route::Pinned(_) => NONE,
+        });
+        self.queue_pair.push(one.queue_pair.map_or(NONE, |id| id.0));
+    }
+    fn columns(self) -> Columns {
+        vec![
+            ("src", Column::U32(self.src)),
+            ("dst", Column::U32(self.dst)),
+            ("message", Column::U32(self.message)),
+            ("part", Column::U32(self.part)),
+            ("bytes", Column::U64(self.bytes)),
+            ("path", Column::U32(self.path)),
+            ("source_port", Column::U32(self.source_port)),
+            ("queue_pair", Column::U32(self.queue_pair)),
+        ]
+    }
+}
+
+fn links(network: &Network<'_>) -> Columns {
+    let fabric = network.fabric;
+    let ids = || fabric.ports().ids();
+    vec![
+        ("link", Column::Text(ids().map(|id| fabric.port_name(id)).collect())),
+        ("rate_bps", Column::U64(ids().map(|id| fabric.ports()[id].rate.as_bps()).collect())),
+        ("capacity_bps", Column::U64(ids().map(|id| network.capacities[id]).collect())),
+    ]
+}
+
+fn unreachable(network: &Network<'_>, lost: Unreachable) -> ExperimentError {
+    let name = |host: HostId| format!("host-{}", host.0);
+    let leaf = |host: HostId| network.fabric.leaf_of(host);
+    let what = format!(
+        "no live path is left from {} (leaf-{}) to {} (leaf-{}); mend a link or leave them out",
+        name(lost.src),
+        leaf(lost.src),
+        name(lost.dst),
+        leaf(lost.dst)
+    );
+    wrong("failures", what)
+}
+
+fn wrong(key: &str, what: String) -> ExperimentError {
+    ExperimentError::new(key, Origin::Unknown, what)
+}
+
+/// The links that force a bound: name, weight and capacity, as columns.
+pub fn certificate(bottleneck: &Bottleneck) -> Columns {
+    let links = || bottleneck.links.iter();
+    vec![
+        ("link", Column::Text(links().map(|one| one.name.clone()).collect())),
+        ("weight", Column::U64(links().map(|one| one.weight).collect())),
+        ("capacity_bps", Column::U64(links().map(|one| one.capacity).collect())),
+    ]
+}
+
+/// The name of a link, as [`Planned::links`] has it.
+pub fn link_name(experiment: &Resolved, port: PortId) -> String {
+    experiment.fabric.port_name(port)
+}

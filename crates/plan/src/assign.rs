@@ -1,0 +1,104 @@
+//! Which way every piece of a step takes, by the very planners that hosts run.
+
+use crate::network::{Network, Way};
+use crate::steps::Transfer;
+use weft_balance::plan::{Carrier, Piece, Planner, Post, QueuePairId, Route};
+use weft_balance::scheme::BalanceConfig;
+use weft_units::{Draw, HostId, MessageId, Time};
+
+/// A piece of a message, and its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// Which of the step's messages.
+    pub message: u32,
+    /// Which part of it: 0, 1, ...
+    pub part: u32,
+    /// Who sends.
+    pub src: HostId,
+    /// Who receives.
+    pub dst: HostId,
+    /// Payload.
+    pub bytes: u64,
+    /// Pinned to a path, or hashed by a source port.
+    pub route: Route,
+    /// Where it goes: as pinned, or as the switches' hash has it.
+    pub way: Way,
+    /// The queue pair of its host, if that stands.
+    pub queue_pair: Option<QueuePairId>,
+}
+
+/// A message that has no way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unreachable {
+    /// From here.
+    pub src: HostId,
+    /// To there.
+    pub dst: HostId,
+}
+
+/// Plans all messages of a step, which stand by sender: each host posts its own at one instant.
+/// `each` gets every piece, in the order in which hosts hand them to their NICs.
+///
+/// # Errors
+/// If there is no live way.
+pub fn assign(
+    network: &mut Network<'_>,
+    balance: &BalanceConfig,
+    (seed, mtu): (u64, u32),
+    messages: &[Transfer],
+    mut each: impl FnMut(&Placed),
+) -> Result<(), Unreachable> {
+    let keys = Draw::new(seed, "flow-key");
+    let mut number = 0;
+    let mut pieces = Vec::new();
+    for posts in messages.chunk_by(|a, b| a.src == b.src) {
+        let src = posts[0].src;
+        let mut planner = Planner::new(balance, src, seed, mtu);
+        hand_over(&mut planner, posts, number, network, &mut pieces);
+        number += posts.len() as u32;
+        for piece in pieces.drain(..) {
+            let Piece { dst, route, bytes, part, .. } = piece;
+            let queue_pair = piece.carrier.standing();
+            let key = match queue_pair {
+                None => keys.at(u64::from(piece.message.0), u64::from(part)),
+                Some(id) => {
+                    let pair = u64::from(src.0) << 32 | u64::from(id.0);
+                    Draw::new(seed, "queue-pair-key").at(pair, u64::from(dst.0))
+                }
+            };
+            let way = network.way(src, dst, route, key as u32).ok_or(Unreachable { src, dst })?;
+            let message = piece.tag;
+            each(&Placed { message, part, src, dst, bytes, route, way, queue_pair });
+        }
+    }
+    Ok(())
+}
+
+/// Posts the messages of one host, of which the first is number `first` of the step, and takes
+/// every piece of them, those that wait for a queue pair included.
+fn hand_over(
+    planner: &mut Planner,
+    posts: &[Transfer],
+    first: u32,
+    network: &Network<'_>,
+    out: &mut Vec<Piece>,
+) {
+    let fabric = network.fabric;
+    for (tag, one) in (first..).zip(posts) {
+        let Transfer { dst, bytes, job, ranks, .. } = *one;
+        let post = Post { message: MessageId(tag), dst, bytes, job, ranks, tag };
+        planner.post(Time::ZERO, post, fabric, out);
+    }
+    while let Some(due) = planner.deadline() {
+        planner.flush(due, fabric, out);
+    }
+    let mut at = 0;
+    while let Some(piece) = out.get(at) {
+        if let Carrier::Standing { queue_pair, .. } = piece.carrier
+            && let Some(next) = planner.next(Time::ZERO, queue_pair, fabric)
+        {
+            out.push(next);
+        }
+        at += 1;
+    }
+}

@@ -1,0 +1,163 @@
+//! The fabric as a plan sees it: what its links carry now, and which way a packet goes.
+
+use weft_balance::forward::{Hops, Passing, SwitchContext, Switching};
+use weft_balance::hash;
+use weft_balance::plan::Route;
+use weft_balance::scheme::BalanceConfig;
+use weft_fabric::{Detours, Fabric, Node, PathId, Weights};
+use weft_units::{HostId, IdVec, PortId, SwitchId, Time};
+
+/// A fabric, what is left of it, and how its switches choose.
+#[derive(Debug)]
+pub struct Network<'a> {
+    /// The fabric without failures.
+    pub fabric: &'a Fabric,
+    /// What each link carries, in bits per second; zero: it is dead, and routing knows.
+    pub capacities: IdVec<PortId, u64>,
+    detours: Detours,
+    weights: Option<Weights>,
+    switching: IdVec<SwitchId, Switching>,
+    salts: IdVec<SwitchId, u64>,
+}
+
+/// The way of a piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// As a path id would name it: the place of the hop that the first switch chose, then of that
+    /// of the second.
+    pub path: PathId,
+    /// Links in order, the NIC's first; the first [`Way::count`] of them.
+    ports: [PortId; MOST_LINKS],
+    count: usize,
+}
+
+/// Up three tiers and down again, and both NICs' links.
+const MOST_LINKS: usize = 6;
+
+impl Way {
+    /// The links in order, the NIC's first.
+    pub fn ports(&self) -> &[PortId] {
+        &self.ports[..self.count]
+    }
+}
+
+impl<'a> Network<'a> {
+    /// For switches under `balance` with the salts of `seed`.
+    pub fn new(
+        fabric: &'a Fabric,
+        capacities: IdVec<PortId, u64>,
+        balance: &BalanceConfig,
+        seed: u64,
+    ) -> Network<'a> {
+        let dead: Vec<PortId> =
+            fabric.ports().ids().filter(|port| capacities[*port] == 0).collect();
+        let weighted = balance.scheme.info().weighted;
+        let switches = || (0..fabric.switches()).map(SwitchId);
+        let state = |switch| {
+            let context = SwitchContext { switch, fabric, seed, buffer: 0 };
+            Switching::new(balance, &context)
+        };
+        Network {
+            detours: Detours::new(fabric, &dead),
+            weights: weighted.then(|| Weights::new(fabric, |port| capacities[port])),
+            switching: switches().map(state).collect(),
+            salts: switches().map(|switch| hash::salt(seed, switch)).collect(),
+            fabric,
+            capacities,
+        }
+    }
+
+    /// The way of a packet from `src` to `dst`. `key` stands for its addresses where switches hash.
+    /// `None`: a switch on the way knows no live link there.
+    pub fn way(&mut self, src: HostId, dst: HostId, route: Route, key: u32) -> Option<Way> {
+        let mut way = Way { path: PathId::default(), ports: [PortId(0); MOST_LINKS], count: 0 };
+        way.push(self.fabric.nic(src));
+        let mut pinned = match route {
+            Route::Pinned(path) => path,
+            Route::Hashed(_) => PathId::default(),
+        };
+        let mut places = [0; 2];
+        while let Node::Switch(switch) = self.fabric.ports()[way.last()].peer {
+            let group = self.fabric.next_hops(switch, dst);
+            let port = match route {
+                Route::Pinned(_) => group.pinned(pinned),
+                Route::Hashed(entropy) => self.hashed(switch, dst, entropy, key)?,
+            };
+            pinned = pinned.swapped();
+            if let Some(place) = places.get_mut(way.count - 1) {
+                *place = port.0 - group.first.0;
+            }
+            way.push(port);
+        }
+        // A first switch that leads straight to the host has chosen nothing.
+        if way.count > 2 {
+            way.path = PathId::new(places[0] as u8, places[1] as u8);
+        }
+        Some(way)
+    }
+
+    fn hashed(&mut self, switch: SwitchId, dst: HostId, entropy: u16, key: u32) -> Option<PortId> {
+        let group = self.fabric.next_hops(switch, dst);
+        let left = self.detours.next_hops(switch, dst);
+        let weights = self.weights.as_ref().and_then(|weights| weights.of(switch, dst));
+        let hops = Equal { first: group.first, places: group.count, left, weights };
+        let count = hops.count();
+        if count == 0 {
+            return None;
+        }
+        let hash = hash::bits(key, entropy, self.salts[switch]);
+        let hashed = hash::below(hash, count);
+        let flow = u64::from(key) << 32 | u64::from(dst.0);
+        let passing = Passing { now: Time::ZERO, flow, dst, control: false, entropy, hashed, hash };
+        let hop = if count == 1 { 0 } else { self.switching[switch].choose(&passing, &hops) };
+        Some(hops.port(hop))
+    }
+}
+
+impl Way {
+    fn push(&mut self, port: PortId) {
+        self.ports[self.count] = port;
+        self.count += 1;
+    }
+    fn last(&self) -> PortId {
+        self.ports[self.count - 1]
+    }
+}
+
+/// Equal next hops with nothing in their queues.
+struct Equal<'a> {
+    first: PortId,
+    places: u32,
+    left: Option<&'a [PortId]>,
+    weights: Option<&'a [u32]>,
+}
+
+impl Equal<'_> {
+    fn port(&self, hop: u32) -> PortId {
+        match self.left {
+            None => PortId(self.first.0 + hop),
+            Some(ports) => ports[hop as usize],
+        }
+    }
+}
+
+impl Hops for Equal<'_> {
+    fn count(&self) -> u32 {
+        self.left.map_or(self.places, |ports| ports.len() as u32)
+    }
+    fn queued(&self, _: u32) -> u64 {
+        0
+    }
+    fn group(&self) -> u32 {
+        self.port(0).0
+    }
+    fn places(&self) -> u32 {
+        self.places
+    }
+    fn place(&self, hop: u32) -> u32 {
+        self.port(hop).0 - self.first.0
+    }
+    fn weights(&self) -> Option<&[u32]> {
+        self.weights
+    }
+}
