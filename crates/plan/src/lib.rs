@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`normal`] | quantiles of the normal distribution, far out in the tail |
 //! | [`paralet`] | ParaLet's expected slowdown, and how to choose m and S (paper 004) |
+//! | [`spread`] | shares of paths that load unequal links alike |
 //! | [`steps`] | a job as sets of messages that are sent side by side |
 //! | [`mod@assign`] | which way every piece of a step takes, by the planners that hosts run |
 //! | [`loads`] | what links carry in a step, and the least that the busiest one can |
@@ -18,9 +19,11 @@ pub mod loads;
 pub mod network;
 pub mod normal;
 pub mod paralet;
+pub mod spread;
 pub mod steps;
 
 pub use assign::{Placed, Unreachable, assign};
 pub use loads::{Bound, Busiest, Loads};
 pub use network::{Network, Way};
+pub use spread::Spread;
 pub use steps::{Step, Transfer};
