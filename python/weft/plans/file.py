@@ -1,0 +1,52 @@
+"""The plan file: JSON, one object. `docs/plan-file.md` describes every key."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from weft.errors import DiskError, ExperimentError
+
+FORMAT = "weft-plan"
+VERSION = 1
+NAME = "plan.json"
+_KEYS = ("title", "scheme", "seed", "mtu", "cluster", "experiment", "links", "steps")
+
+Plan = dict[str, Any]
+
+
+def write(plan: Plan, path: Path) -> None:
+    """Write a plan, whole or not at all."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(json.dumps(plan, separators=(",", ":")) + "\n", encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        raise DiskError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def read(path: Path) -> Plan:
+    """Read a plan file, or the one in a directory that `weft plan -o` has written.
+
+    Raises:
+        ExperimentError: It is no plan file, or one of another version.
+    """
+    path = path / NAME if path.is_dir() else path
+    try:
+        plan = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ExperimentError(f"{path}: {error.strerror}; name a file of weft plan -o") from None
+    except ValueError as error:
+        raise ExperimentError(f"{path}: not JSON ({error}); make it with weft plan -o") from None
+    if not isinstance(plan, dict) or plan.get("format") != FORMAT:
+        raise ExperimentError(f"{path}: format: not {FORMAT!r}; make it with weft plan -o")
+    if plan.get("version") != VERSION:
+        raise ExperimentError(
+            f"{path}: version: {plan.get('version')} is not {VERSION}; make the plan again"
+        )
+    missing = [key for key in _KEYS if key not in plan]
+    if missing:
+        raise ExperimentError(f"{path}: {missing[0]}: is missing; make the plan again")
+    return plan

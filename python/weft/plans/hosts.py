@@ -1,0 +1,71 @@
+"""What hosts need of a plan: queue pairs, their source ports and flow labels, environment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from weft.cluster import Cluster
+
+FIRST_PORT = 0xC000
+"""The first UDP source port of RoCEv2."""
+NONE = 0xFFFFFFFF
+"""What the core writes for no source port and for no queue pair that stands."""
+
+
+def flow_label(source_port: int) -> int:
+    """The flow label from which an RDMA driver derives this source port.
+
+    Drivers fold the label to 14 bits and set the two highest (`ibv_flow_label_to_udp_sport`); zero
+    would mean none, so the first port has another of its labels.
+    """
+    return source_port - FIRST_PORT or 0x4001
+
+
+def tables(cluster: Cluster, steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The queue pairs of every host over all steps that hold their pieces, by destination."""
+    known: dict[tuple[int, int, int, int], dict[str, Any]] = {}
+    for number, step in enumerate(steps):
+        pieces = step["pieces"]
+        if pieces is None:
+            continue
+        names = ("src", "dst", "source_port", "path", "queue_pair")
+        columns = [np.asarray(_filled(pieces[name])) for name in names]
+        for src, dst, port, path, _ in zip(*columns, strict=True):
+            key = (int(src), int(dst), int(port), int(path))
+            known.setdefault(key, {"steps": []})["steps"].append(number)
+    hosts: list[dict[str, Any]] = [
+        {"host": host.name, "queue_pairs": [], "environment": {}} for host in cluster.hosts
+    ]
+    for (src, dst, port, path), found in sorted(known.items()):
+        pair: dict[str, Any] = {"to": cluster.hosts[dst].name, "path": path}
+        if port != NONE:
+            pair["source_port"] = port
+        if FIRST_PORT <= port <= 0xFFFF:
+            pair["flow_label"] = flow_label(port)
+        pair["steps"] = sorted(set(found["steps"]))
+        hosts[src]["queue_pairs"].append(pair)
+    for host in hosts:
+        host["environment"] = environment(cluster, host["queue_pairs"])
+    return hosts
+
+
+def _filled(column: list[int | None]) -> list[int]:
+    return [NONE if value is None else value for value in column]
+
+
+def environment(cluster: Cluster, queue_pairs: list[dict[str, Any]]) -> dict[str, str]:
+    """NCCL's variables for a host.
+
+    As many queue pairs a connection as some peer needs (NCCL takes 1 to 128), every message cut
+    over all of them, and the traffic class of the DSCP. NCCL has no variable for source ports.
+    """
+    peers: dict[str, int] = {}
+    for pair in queue_pairs:
+        peers[pair["to"]] = peers.get(pair["to"], 0) + 1
+    most = min(max(peers.values(), default=1), 128)
+    found = {"NCCL_IB_QPS_PER_CONNECTION": str(most), "NCCL_IB_TC": str(cluster.dscp << 2)}
+    if most > 1:
+        found["NCCL_IB_SPLIT_DATA_ON_QPS"] = "1"
+    return found | cluster.nccl

@@ -1,0 +1,127 @@
+"""A cluster and a job to a plan."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from weft import _native, cluster, inputs
+from weft.errors import ExperimentError
+from weft.inputs import Overrides
+from weft.plans import hosts
+from weft.plans.file import FORMAT, VERSION, Plan
+
+MOST_PIECES = 200_000
+"""A step of more keeps none: the core plans them again when somebody asks."""
+_JOB_SECTIONS = ("title", "notes", "workload", "balance", "transport", "probe", "run")
+_PIECES = ("src", "dst", "message", "part", "bytes", "path", "source_port", "queue_pair")
+
+
+def make(
+    cluster_path: Path,
+    job_path: Path,
+    scheme: str,
+    seed: int = 1,
+    changes: Overrides = (),
+    most_pieces: int = MOST_PIECES,
+) -> Plan:
+    """Plan the job on the cluster.
+
+    Raises:
+        ExperimentError: One of the files is wrong, or the scheme cannot be planned.
+    """
+    place = cluster.read(cluster_path, seed)
+    experiment = _experiment(cluster_path, job_path, scheme)
+    runs = inputs.from_dict(experiment, str(job_path), changes, 1).runs
+    if len(runs) != 1:
+        raise ExperimentError(f"{job_path}: sweep: a plan is of one job; leave it out")
+    resolved = runs[0]["experiment"]
+    found = _native.plan_job(json.dumps(resolved), seed, most_pieces)
+    links = {name: _plain(column) for name, column in found["links"].items()}
+    steps = [_step(step) for step in found["steps"]]
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "title": experiment["title"],
+        "scheme": found["scheme"],
+        "options": {k: v for k, v in resolved["balance"].items() if k != "scheme"},
+        "seed": seed,
+        "mtu": found["mtu"],
+        "cluster": cluster.as_json(place),
+        "experiment": resolved,
+        "links": links,
+        "seconds": sum(step["times"] * step["congestion"]["seconds"] for step in steps),
+        "bound_s": sum(step["times"] * step["bound_s"] for step in steps),
+        "steps": steps,
+        "hosts": hosts.tables(place, steps),
+    }
+
+
+def _experiment(cluster_path: Path, job_path: Path, scheme: str) -> dict[str, Any]:
+    """The experiment that a cluster and a job are."""
+    place, job = _toml(cluster_path), _toml(job_path)
+    for key in job:
+        if key not in _JOB_SECTIONS:
+            use = "it belongs to the cluster" if key in place else f"use {', '.join(_JOB_SECTIONS)}"
+            raise ExperimentError(f"{job_path}: {key}: is no part of a job; {use}")
+    if "workload" not in job:
+        raise ExperimentError(f"{job_path}: workload: is missing; add [workload]")
+    fabric = dict(place["fabric"])
+    if "file" in fabric:
+        fabric["file"] = str((cluster_path.parent / str(fabric["file"])).absolute())
+    balance = {**job.get("balance", {}), "scheme": scheme}
+    # Nothing is sent, so that no round trip is too long for it.
+    transport = job.get("transport", {"rto": "10s"})
+    title = job.get("title") or f"{job_path.stem} on {place.get('title', cluster_path.stem)}"
+    experiment = {
+        "title": title,
+        "fabric": fabric,
+        "workload": job["workload"],
+        "balance": balance,
+        "transport": transport,
+    }
+    if "failures" in place:
+        experiment["failures"] = place["failures"]
+    return experiment
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    text = inputs.read_text(path, "a job")
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ExperimentError(f"{path}: {error}; correct the line") from None
+
+
+def _step(found: Mapping[str, Any]) -> dict[str, Any]:
+    """A step of the core as the plan file has it."""
+    step = {
+        key: found[key]
+        for key in ("name", "times", "messages", "bytes", "piece_count", "split", "queue_pairs")
+    }
+    step["name"] = step["name"] or "messages"
+    step["congestion"] = found["busiest"] or {"link": None, "bytes": 0, "seconds": 0.0}
+    step["bound_s"] = found["bound_s"]
+    step["reached_s"] = found["reached_s"]
+    certificate = found["certificate"]
+    step["certificate"] = certificate and {k: _plain(v) for k, v in certificate.items()}
+    step["loads"] = _plain(found["loads"])
+    pieces = found["pieces"]
+    step["pieces"] = None if pieces is None else {name: _piece(pieces, name) for name in _PIECES}
+    return step
+
+
+def _piece(pieces: Mapping[str, Any], name: str) -> list[int | None]:
+    values: list[int] = np.asarray(pieces[name]).tolist()
+    if name in ("source_port", "queue_pair"):
+        return [None if value == hosts.NONE else value for value in values]
+    return list(values)
+
+
+def _plain(column: Any) -> list[Any]:
+    return list(column) if isinstance(column, list) else np.asarray(column).tolist()

@@ -1,0 +1,164 @@
+"""What `weft plan` prints, and the tables that it writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from weft.plans.file import Plan
+from weft.plans.verify import Checked
+from weft.quantities import format_bytes, format_count, format_rate, format_time, significant
+
+_EQUAL = 1e-9
+_MOST_STEPS = 20
+_MOST_LINKS = 6
+
+
+def over(step: dict[str, Any]) -> float:
+    """How many times the bound the busiest link takes; one where nothing is sent."""
+    return step["congestion"]["seconds"] / step["bound_s"] if step["bound_s"] else 1.0
+
+
+def verdict(step: dict[str, Any]) -> str:
+    """Whether a step could be better, in a word or a percentage."""
+    gap = over(step) - 1
+    return "optimal" if gap <= _EQUAL else f"+{significant(100 * gap, 3)} %"
+
+
+def text(plan: Plan) -> str:
+    """A plan for a terminal."""
+    lines = [f"{plan['title']}: {plan['scheme']}, seed {plan['seed']}", ""]
+    header = ("step", "times", "messages", "cut", "pieces", "queue pairs", "busiest link")
+    rows = [(*header, "takes", "at least", "")]
+    for number, step in enumerate(plan["steps"][:_MOST_STEPS], start=1):
+        busiest = step["congestion"]
+        rows.append(
+            (
+                f"{number} {step['name']}",
+                format_count(step["times"]),
+                format_count(step["messages"]),
+                format_count(step["split"]),
+                format_count(step["piece_count"]),
+                format_count(step["queue_pairs"]),
+                busiest["link"] or "none",
+                format_time(busiest["seconds"]),
+                format_time(step["bound_s"]),
+                verdict(step),
+            )
+        )
+    lines += _table(rows)
+    if len(plan["steps"]) > _MOST_STEPS:
+        lines.append(f"... {len(plan['steps']) - _MOST_STEPS} more steps")
+    lines += ["", *_total(plan), *_why(plan), *_dead(plan)]
+    return "\n".join(lines)
+
+
+def _total(plan: Plan) -> list[str]:
+    seconds, bound = plan["seconds"], plan["bound_s"]
+    whole = {"congestion": {"seconds": seconds}, "bound_s": bound}
+    return [
+        f"all steps: {format_time(seconds)} on the busiest links, at least {format_time(bound)} "
+        f"whoever plans: {verdict(whole)}"
+    ]
+
+
+def _why(plan: Plan) -> list[str]:
+    """The links that force the bound of the longest step."""
+    steps = [step for step in plan["steps"] if step["certificate"]]
+    if not steps:
+        return []
+    step = max(steps, key=lambda one: one["times"] * one["bound_s"])
+    certificate = step["certificate"]
+    links = certificate["link"]
+    capacity = sum(
+        weight * rate
+        for weight, rate in zip(certificate["weight"], certificate["capacity_bps"], strict=True)
+    )
+    named = ", ".join(links[:_MOST_LINKS])
+    more = f" and {len(links) - _MOST_LINKS} more" if len(links) > _MOST_LINKS else ""
+    cut = all(weight == 1 for weight in certificate["weight"])
+    how = "" if cut else " (weighted)"
+    needed = step["bound_s"] * capacity / 8
+    return [
+        f"why no less: {format_bytes(needed)}{how} must cross {named}{more}, "
+        f"which carry {format_rate(capacity)}{how}"
+    ]
+
+
+def _dead(plan: Plan) -> list[str]:
+    links = plan["links"]
+    dead = [
+        name
+        for name, rate, left in zip(
+            links["link"], links["rate_bps"], links["capacity_bps"], strict=True
+        )
+        if left == 0 and rate
+    ]
+    if not dead:
+        return []
+    more = f" and {len(dead) - _MOST_LINKS} more" if len(dead) > _MOST_LINKS else ""
+    return [f"left out, since they are down: {', '.join(dead[:_MOST_LINKS])}{more}"]
+
+
+def host(plan: Plan, name: str) -> list[dict[str, Any]] | None:
+    """The queue pairs of one host; None if it has no such host."""
+    return next((one["queue_pairs"] for one in plan["hosts"] if one["host"] == name), None)
+
+
+def checked(found: list[Checked]) -> str:
+    """What `weft plan --verify` prints."""
+    rows = [("step", "pieces", "takes", "proved bound", "")]
+    for number, one in enumerate(found, start=1):
+        rows.append(
+            (
+                f"{number} {one.name}",
+                format_count(one.pieces),
+                format_time(one.seconds),
+                format_time(one.bound_s),
+                "optimal" if one.proved else f"+{100 * (one.seconds / one.bound_s - 1):.3g} %",
+            )
+        )
+    return "\n".join([*_table(rows), "", "loads, busiest links and bounds agree"])
+
+
+def _table(rows: list[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    left = {0, 6} if len(rows[0]) > 6 else {0}
+    return [
+        "  ".join(
+            cell.ljust(width) if place in left else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def tables(plan: Plan, folder: Path) -> None:
+    """Write `pieces.parquet` and `loads.parquet`."""
+    pieces = [
+        pl.DataFrame(step["pieces"], schema_overrides=_INTEGERS).with_columns(
+            pl.lit(number).cast(pl.UInt32).alias("step")
+        )
+        for number, step in enumerate(plan["steps"])
+        if step["pieces"] is not None
+    ]
+    if pieces:
+        pl.concat(pieces).write_parquet(folder / "pieces.parquet")
+    loads = [
+        pl.DataFrame(
+            {
+                "step": number,
+                "link": plan["links"]["link"],
+                "bytes": step["loads"],
+                "capacity_bps": plan["links"]["capacity_bps"],
+            }
+        )
+        for number, step in enumerate(plan["steps"])
+    ]
+    if loads:
+        pl.concat(loads).write_parquet(folder / "loads.parquet")
+
+
+_INTEGERS = {"source_port": pl.UInt32, "queue_pair": pl.UInt32, "path": pl.UInt32}
