@@ -383,6 +383,79 @@ def tune(
     return commands.tune(fabric, slowdown, queue_pairs, accelerators, changes, json)
 
 
+@app.command()
+def plan(
+    cluster: Annotated[
+        Path,
+        typer.Argument(
+            metavar="CLUSTER",
+            help="A cluster (.toml): [fabric], [failures] that hold now, [cluster]; with --verify "
+            "a plan.",
+            show_default=False,
+        ),
+    ],
+    job: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The job (.toml): [workload], as an experiment has it."
+        ),
+    ] = None,
+    scheme: Annotated[
+        str, typer.Option(metavar="NAME", help="Any that decides as messages are posted.")
+    ] = "ethereal",
+    seed: Annotated[
+        int, typer.Option(min=0, max=_LARGEST_SEED, metavar="N", help="Of all that is random.")
+    ] = 1,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="DIR",
+            help="Write plan.json, loads.parquet, pieces.parquet and loads.png here.",
+        ),
+    ] = None,
+    set_: Set = None,
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--verify", help="Recompute loads and bounds of a plan from its file, and compare."
+        ),
+    ] = False,
+    optimum: Annotated[
+        bool,
+        typer.Option("--optimum", help="Solve the linear program for the exact optimum, too."),
+    ] = False,
+    host: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Show the queue pairs of this host."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
+) -> int:
+    """Plan which path every piece of a job takes, and prove how good that is.
+
+    Steps of the job one by one: what is sent side by side, which messages are cut, what each link
+    carries, how long the busiest one takes, and how long it takes at least, whoever plans, with
+    the links that force that. Links that are down or slow are as [failures] says.
+
+    \b
+    Examples:
+      weft plan cluster.toml --job job.toml --scheme ethereal -o plan/
+      weft plan --verify plan/plan.json
+      weft plan cluster.toml --job job.toml --scheme dnlb-8 --host gpu-3
+      weft switch-config plan/plan.json --format nftables
+
+    \b
+    Exit status: 0 there is a plan, or it is what it says; 2 bad input, or it is not.
+    """
+    from weft import commands
+
+    if verify:
+        return commands.plan_verify(cluster, json)
+    changes = commands.overrides(set_ or [])
+    return commands.plan_job(cluster, job, scheme, seed, changes, output, optimum, host, json)
+
+
 @app.command(name="list")
 def list_(
     kind: Annotated[

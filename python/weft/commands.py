@@ -135,6 +135,40 @@ def tune(
     return 0
 
 
+def plan_job(
+    cluster: Path,
+    job: Path | None,
+    scheme: str,
+    seed: int,
+    changes: Overrides,
+    output: Path | None,
+    optimum: bool,
+    host: str | None,
+    as_json: bool,
+) -> int:
+    """`weft plan`; returns the exit status."""
+    from weft.plans import command
+
+    if job is None:
+        raise ExperimentError("--job: is missing; name the file of the job (it has a [workload])")
+    plan = command.make(cluster, job, scheme, seed, changes, output)
+    if as_json:
+        print(json.dumps(plan, indent=1))
+    else:
+        print(command.text(plan, host, optimum))
+        if output:
+            print(f"\n{output}/plan.json, loads.parquet, pieces.parquet, loads.png")
+    return 0
+
+
+def plan_verify(path: Path, as_json: bool) -> int:
+    """`weft plan --verify`; returns the exit status."""
+    from weft.plans import command
+
+    print(command.verified(path, as_json))
+    return 0
+
+
 def trace_info(path: Path, process_groups: Path | None, ranks: int | None, as_json: bool) -> int:
     """`weft trace info`; returns the exit status."""
     from weft import traces

@@ -28,6 +28,8 @@ class Network:
     """Where links lead, by number."""
 
     names: list[str]
+    switches: list[str]
+    """Their names."""
     capacities: Numbers
     """Bits per second that each link carries now; 0: it is dead."""
     leaf_of: Numbers
@@ -138,6 +140,7 @@ def of(links: dict[str, Any]) -> Network:
     pod_of, below = _pods(tier, above, between)
     return Network(
         names,
+        list(switches),
         np.array(links["capacity_bps"], dtype=np.int64),
         leaf_of,
         np.arange(hosts, dtype=np.int64),
