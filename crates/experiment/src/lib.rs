@@ -19,6 +19,7 @@
 //! | `measure`, `uplinks`, [`columns`] | the result columns |
 //! | [`planning`] | a job's pieces, their ways, loads and bounds |
 //! | [`mod@tuning`] | ParaLet's m and S for a fabric |
+//! | `fabric_links` | the links of a fabric, for plans of real clusters |
 //! | [`catalogue`] | what there is to choose from |
 //!
 //! Invariants: a mistake in an experiment is an [`ExperimentError`], one line that names the
@@ -38,6 +39,7 @@ pub mod error;
 pub mod expand;
 pub mod experiment;
 mod extends;
+mod fabric_links;
 pub mod fair;
 pub mod kind;
 mod leaves;
@@ -67,6 +69,7 @@ pub use columns::{Cell, Column, Columns, Row};
 pub use error::{ExperimentError, Origin};
 pub use expand::{Expansion, Request, expand, expand_quick, read_run};
 pub use experiment::{CODE_VERSION, Resolved};
+pub use fabric_links::fabric_links;
 pub use overrides::{ShortKind, shorthand, workload_key};
 pub use parse::Format;
 pub use run::{RunError, RunResult, Series, Timing, run};
