@@ -79,15 +79,12 @@ pub fn pieces(experiment: &Resolved, seed: u64, step: usize, hosts: (u32, u32)) 
     let Some(step) = steps.get(step) else {
         return Err(wrong("step", format!("there are {}, numbered from 0", steps.len())));
     };
+    let before = |host: u32| step.messages.partition_point(|one| one.src.0 < host);
+    let (first, end) = (before(hosts.0), before(hosts.1));
+    let meant = (first as u32, &step.messages[first..end.max(first)]);
     let mut kept = Kept::default();
-    let is_meant = |host: HostId| (hosts.0..hosts.1).contains(&host.0);
-    let mut every = |one: &Placed| {
-        if is_meant(one.src) {
-            kept.add(one);
-        }
-    };
     let balance = &experiment.balance;
-    assign(&mut network, balance, (seed, experiment.packet.mtu), &step.messages, &mut every)
+    assign(&mut network, balance, (seed, experiment.packet.mtu), meant, |one| kept.add(one))
         .map_err(|lost| unreachable(&network, lost))?;
     Ok(kept.columns())
 }
@@ -156,7 +153,8 @@ fn plan_step(
             _ => kept = None,
         }
     };
-    assign(network, &experiment.balance, (seed, experiment.packet.mtu), &step.messages, &mut each)
+    let all = (0, &step.messages[..]);
+    assign(network, &experiment.balance, (seed, experiment.packet.mtu), all, &mut each)
         .map_err(|lost| unreachable(network, lost))?;
     Ok(PlannedStep {
         name: step.name.clone(),

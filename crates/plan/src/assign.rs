@@ -36,7 +36,8 @@ pub struct Unreachable {
     pub dst: HostId,
 }
 
-/// Plans all messages of a step, which stand by sender: each host posts its own at one instant.
+/// Plans messages of a step, which stand by sender: each host posts its own at one instant. They
+/// are all of its senders', and the first of them is the step's message `first`.
 /// `each` gets every piece, in the order in which hosts hand them to their NICs.
 ///
 /// # Errors
@@ -45,11 +46,11 @@ pub fn assign(
     network: &mut Network<'_>,
     balance: &BalanceConfig,
     (seed, mtu): (u64, u32),
-    messages: &[Transfer],
+    (first, messages): (u32, &[Transfer]),
     mut each: impl FnMut(&Placed),
 ) -> Result<(), Unreachable> {
     let keys = Draw::new(seed, "flow-key");
-    let mut number = 0;
+    let mut number = first;
     let mut pieces = Vec::new();
     for posts in messages.chunk_by(|a, b| a.src == b.src) {
         let src = posts[0].src;

@@ -79,11 +79,11 @@ class Network:
     def loads(self, pieces: dict[str, Numbers]) -> Numbers:
         """Payload by link."""
         rows = self.ways(pieces["src"], pieces["dst"], pieces["path"])
-        loads = np.zeros(len(self.names) + 1, dtype=np.int64)
+        loads = np.zeros(len(self.names), dtype=np.int64)
         for column in rows.T:
-            # `NONE` falls on the last place, which is nobody's.
-            np.add.at(loads, column, pieces["bytes"])
-        return loads[:-1]
+            here = column >= 0
+            loads += total(column[here], pieces["bytes"][here], len(loads))
+        return loads
 
     def _up(self, switch: Numbers, place: Numbers) -> Numbers:
         if len(place) and (place.max() >= self.ups.shape[1] or (self.ups[switch, place] < 0).any()):
@@ -96,6 +96,11 @@ class Network:
         if (member >= self.members[upper, lower]).any():
             raise ExperimentError("plan: steps: a path names a link down that is not there")
         return self.between[upper, lower] + member
+
+
+def total(places: Numbers, amounts: Numbers, length: int) -> Numbers:
+    """Sums of whole amounts by place, exact below 2^53."""
+    return np.bincount(places, weights=amounts, minlength=length).astype(np.int64)
 
 
 def of(links: dict[str, Any]) -> Network:

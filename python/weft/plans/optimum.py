@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from weft.errors import ExperimentError
-from weft.plans.network import NONE, Network, Numbers
+from weft.plans.network import NONE, Network, Numbers, total
 
 MOST_VARIABLES = 200_000
 """Beyond, the solver takes minutes."""
@@ -30,8 +30,8 @@ class Optimum:
 
 def demands(net: Network, pieces: dict[str, Numbers]) -> Numbers:
     """Payload from leaf to leaf, of pieces that leave their leaf."""
-    found = np.zeros((net.leaves, net.leaves), dtype=np.int64)
-    np.add.at(found, (net.leaf_of[pieces["src"]], net.leaf_of[pieces["dst"]]), pieces["bytes"])
+    pairs = net.leaf_of[pieces["src"]] * net.leaves + net.leaf_of[pieces["dst"]]
+    found = total(pairs, pieces["bytes"], net.leaves**2).reshape(net.leaves, net.leaves)
     np.fill_diagonal(found, 0)
     return found
 
@@ -78,14 +78,21 @@ def solve(net: Network, demand: Numbers) -> Optimum:
         raise ExperimentError(f"plan: the linear program has no optimum ({what})")
     solution = np.asarray(solver.getSolution().col_value)
     shares: dict[tuple[int, int], dict[int, float]] = {}
-    for (a, b, path), bytes_ in zip(variables, solution[1:], strict=True):
-        shares.setdefault((a, b), {})[path] = max(bytes_, 0.0) / demand[a, b]
-    return Optimum(float(solution[0]) * _unit(net, demand), shares)
+    for (a, b, path), part in zip(variables, solution[1:], strict=True):
+        shares.setdefault((a, b), {})[path] = max(part, 0.0) * _payload(demand) / demand[a, b]
+    return Optimum(float(solution[0]) * _seconds(net, demand), shares)
 
 
-def _unit(net: Network, demand: Numbers) -> float:
-    """Seconds of a unit of time: all payload over one link, so that numbers are near one."""
-    return float(demand.sum()) * 8 / float(net.capacities.max())
+def _payload(demand: Numbers) -> float:
+    """Bytes of a unit of payload: the mean of all pairs. The solver's tolerances are absolute."""
+    return float(demand.sum()) / np.count_nonzero(demand)
+
+
+def _seconds(net: Network, demand: Numbers) -> float:
+    """Seconds of a unit of time: what the busiest leaf needs if all its links are as the best."""
+    widths = (net.ups[: net.leaves] >= 0).sum(axis=1)
+    busy = np.maximum(demand.sum(axis=0), demand.sum(axis=1)) / widths
+    return float(busy.max()) * 8 / float(net.capacities.max())
 
 
 def _variables(net: Network, demand: Numbers) -> tuple[list[tuple[int, int, int]], Numbers]:
@@ -123,12 +130,12 @@ def _program(
     row_of_pair = {pair: row for row, pair in enumerate(pairs)}
     used = np.unique(ways[ways >= 0])
     row_of_link = {int(link): len(pairs) + row for row, link in enumerate(used)}
-    total, largest = float(demand.sum()), float(net.capacities.max())
+    payload, seconds = _payload(demand), _seconds(net, demand)
     starts, indices, values = [0], [], []
     # The time, on the side of capacities.
     for link in used:
         indices.append(row_of_link[int(link)])
-        values.append(-float(net.capacities[link]) / largest * total)
+        values.append(-float(net.capacities[link]) * seconds / 8 / payload)
     starts.append(len(indices))
     for (a, b, _), way in zip(variables, ways, strict=True):
         indices.append(row_of_pair[a, b])
@@ -137,7 +144,7 @@ def _program(
             indices.append(row_of_link[int(link)])
             values.append(1.0)
         starts.append(len(indices))
-    amounts = np.array([demand[pair] for pair in pairs], dtype=np.float64)
+    amounts = np.array([demand[pair] for pair in pairs]) / payload
     lower = np.concatenate([amounts, np.full(len(used), -highspy.kHighsInf)])
     upper = np.concatenate([amounts, np.zeros(len(used))])
     matrix = (np.array(starts), np.array(indices), np.array(values))

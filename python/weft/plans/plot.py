@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from weft.plans import network
 from weft.plans.file import Plan
@@ -20,7 +22,7 @@ from weft.quantities import format_time, significant
 
 _LARGEST = 16
 """Cells with numbers in them, a side."""
-_ROWS = 64
+_ROWS = 40
 """Rows with names."""
 
 
@@ -35,23 +37,29 @@ class _Panel:
 
 
 def draw(plan: Plan, path: Path) -> None:
-    """Draw the step on which the job spends most time."""
-    steps = plan["steps"]
-    number = max(range(len(steps)), key=lambda n: steps[n]["times"] * steps[n]["bound_s"])
-    step = steps[number]
+    """Draw the step that keeps links between switches busy longest."""
     net = network.of(plan["links"])
     panels = _panels(net)
-    loads = np.asarray(step["loads"], dtype=np.float64)
     alive = net.capacities > 0
-    bound = step["bound_s"] or 1.0
-    relative = np.zeros(len(loads))
-    relative[alive] = loads[alive] * 8 / net.capacities[alive] / bound
     used = np.concatenate([panel.links[panel.links >= 0] for panel in panels])
+
+    def seconds(step: dict[str, Any]) -> NDArray[np.float64]:
+        taken = np.zeros(len(alive))
+        loads = np.asarray(step["loads"], dtype=np.float64)
+        taken[alive] = loads[alive] * 8 / net.capacities[alive]
+        return taken
+
+    steps = plan["steps"]
+    spent = [step["times"] * seconds(step)[used].max(initial=0.0) for step in steps]
+    number = int(np.argmax(spent))
+    step = steps[number]
+    bound = step["bound_s"] or 1.0
+    relative = seconds(step) / bound
     most = max(1.0, float(relative[used].max(initial=0.0)))
     rows, columns = max(len(p.names) for p in panels), max(p.links.shape[1] for p in panels)
     width = min(18.0, 3 + 0.45 * columns) * 2
-    height = min(14.0, 1.6 + 0.3 * rows) * (len(panels) // 2)
-    figure = Figure(figsize=(max(width, 9), max(height, 3.2)), layout="constrained")
+    height = min(14.0 / (len(panels) // 2), 1.6 + 0.3 * rows) * (len(panels) // 2)
+    figure = Figure(figsize=(min(max(width, 9), 16), max(height, 3.2)), layout="constrained")
     grid = figure.subplots(len(panels) // 2, 2, squeeze=False)
     image = None
     for axes, panel in zip(grid.flat, panels, strict=True):
@@ -68,7 +76,7 @@ def draw(plan: Plan, path: Path) -> None:
         _mark(axes, panel, values, alive, most)
     assert image is not None
     bar = figure.colorbar(image, ax=grid.ravel().tolist(), shrink=0.9)
-    bar.set_label(f"time over payload / {format_time(bound)} (the least possible)")
+    bar.set_label(f"time / the least possible ({format_time(bound)})")
     figure.suptitle(f"{plan['title']}: {plan['scheme']}, step {number + 1} ({step['name']})")
     figure.savefig(path, dpi=110)
 

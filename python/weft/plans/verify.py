@@ -30,7 +30,7 @@ from weft.plans.network import Network, Numbers
 
 _ROUNDING = 1e-9
 """Of quotients of floating-point numbers."""
-_BLOCK = 256
+_BLOCK = 1024
 """Hosts whose pieces are planned again at a time."""
 COLUMNS = ("src", "dst", "message", "part", "bytes", "path")
 
@@ -84,9 +84,10 @@ def _step(plan: Plan, net: Network, number: int, step: dict[str, Any]) -> Checke
     for pieces in pieces_of(plan, number):
         loads += net.loads(pieces)
         a, b = net.leaf_of[pieces["src"]], net.leaf_of[pieces["dst"]]
-        np.add.at(leaf_demand, (a, b), pieces["bytes"])
-        np.add.at(sent, pieces["src"], pieces["bytes"])
-        np.add.at(received, pieces["dst"], pieces["bytes"])
+        amounts, pairs = pieces["bytes"], a * net.leaves + b
+        leaf_demand += network.total(pairs, amounts, leaf_demand.size).reshape(leaf_demand.shape)
+        sent += network.total(pieces["src"], amounts, len(sent))
+        received += network.total(pieces["dst"], amounts, len(received))
         count += len(pieces["src"])
         total += int(pieces["bytes"].sum())
     _same(where, "pieces", count, step["piece_count"])
