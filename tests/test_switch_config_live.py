@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -179,6 +181,80 @@ def test_source_ports_choose_uplinks(leaf: Leaf, tmp_path: Path, platform: str) 
     assert leaf.ip(leaf.leaf, "rule") == rules
     assert "table 10" not in leaf.ip(leaf.leaf, "route show table all")
     assert sum(1 for count in leaf.send(others) if count) > 1
+
+
+class Frr:
+    """FRR's zebra and pbrd in the leaf's namespace, with files of their own."""
+
+    DAEMONS = Path("/usr/lib/frr")
+
+    def __init__(self, leaf: Leaf) -> None:
+        self.leaf, self.name = leaf, leaf.leaf
+        self.state, self.settings = Path("/var/run/frr") / self.name, Path("/etc/frr") / self.name
+
+    def up(self) -> None:
+        """Start them."""
+        for directory in (self.state, self.settings):
+            directory.mkdir(parents=True)
+            shutil.chown(directory, "frr", "frr")
+        (self.settings / "vtysh.conf").touch()
+        for daemon in ("zebra", "pbrd"):
+            path = str(self.DAEMONS / daemon)
+            self.leaf.exec(self.name, path, "-d", "-N", self.name, "-f", "/dev/null")
+            self.wait(lambda daemon=daemon: (self.state / f"{daemon}.vty").exists())
+
+    def down(self) -> None:
+        """End them, by the numbers that they wrote down."""
+        for path in self.state.glob("*.pid"):
+            os.kill(int(path.read_text()), signal.SIGTERM)
+        self.wait(lambda: not list(self.state.glob("*.vty")))
+        for directory in (self.state, self.settings):
+            shutil.rmtree(directory)
+
+    def vtysh(self, *words: str) -> str:
+        """What it prints."""
+        return self.leaf.exec(self.name, "vtysh", "-N", self.name, *words)
+
+    def installed(self) -> int:
+        """Sequences of the map that are in the kernel."""
+        return self.vtysh("-c", "show pbr map").count("Installed: yes Reason")
+
+    @staticmethod
+    def wait(done: Callable[[], bool]) -> None:
+        """Until it is so, ten seconds at most."""
+        end = time.monotonic() + 10
+        while not done():
+            assert time.monotonic() < end, "FRR does not get there"
+            time.sleep(0.1)
+
+
+def test_frr_takes_rules_out_while_an_uplink_is_dead(leaf: Leaf, tmp_path: Path) -> None:
+    """And puts them back, without anybody's help."""
+    if not (Frr.DAEMONS / "pbrd").exists() or shutil.which("nft") is None:
+        pytest.skip("FRR's configuration is not loaded: needs frr and nftables")
+    files = written("frr", tmp_path)
+    rules = leaf.ip(leaf.leaf, "rule")
+    frr = Frr(leaf)
+    try:
+        frr.up()
+        leaf.exec(leaf.leaf, "nft", "-f", str(files / "leaf-0.nft"))
+        frr.vtysh("-f", str(files / "leaf-0.conf"))
+        frr.wait(lambda: frr.installed() == SPINES)
+        assert leaf.send(MIDDLES) == [2 * PACKETS] * SPINES
+        leaf.ip(leaf.leaf, "link set eth4 down")
+        frr.wait(lambda: frr.installed() == SPINES - 1)
+        survived = leaf.send([53248, 53249, 53250, 53251])
+        assert (survived[1], sum(survived)) == (0, 4 * PACKETS)
+        leaf.ip(leaf.leaf, "link set eth4 up")
+        frr.wait(lambda: frr.installed() == SPINES)
+        assert leaf.send([53248, 53251]) == [0, 2 * PACKETS, 0, 0]
+        back = (files / "leaf-0.rollback").read_text().replace("vtysh", f"vtysh -N {frr.name}")
+        (files / "leaf-0.rollback").write_text(back)
+        leaf.sh(files / "leaf-0.rollback")
+        frr.wait(lambda: leaf.ip(leaf.leaf, "rule") == rules)
+        assert leaf.exec(leaf.leaf, "nft", "list", "ruleset") == ""
+    finally:
+        frr.down()
 
 
 def test_nft_checks_every_leaf_of_random_size(leaf: Leaf, tmp_path: Path) -> None:
