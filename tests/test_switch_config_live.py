@@ -205,11 +205,20 @@ class Frr:
 
     def down(self) -> None:
         """End them, by the numbers that they wrote down."""
-        for path in self.state.glob("*.pid"):
-            os.kill(int(path.read_text()), signal.SIGTERM)
-        self.wait(lambda: not list(self.state.glob("*.vty")))
+        numbers = [int(path.read_text()) for path in self.state.glob("*.pid")]
+        for number in numbers:
+            os.kill(number, signal.SIGTERM)
+        self.wait(lambda: not any(self._runs(number) for number in numbers))
         for directory in (self.state, self.settings):
             shutil.rmtree(directory)
+
+    @staticmethod
+    def _runs(number: int) -> bool:
+        """Whether a process is there and is more than its remains."""
+        try:
+            return ") Z " not in Path(f"/proc/{number}/stat").read_text()
+        except OSError:
+            return False
 
     def vtysh(self, *words: str) -> str:
         """What it prints."""
