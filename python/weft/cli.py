@@ -491,6 +491,62 @@ def report(
     return commands.report(directory, quiet)
 
 
+@app.command(name="switch-config")
+def switch_config(
+    plan: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PLAN",
+            help="What weft plan wrote (plan.json), or a cluster (.toml) with --scheme.",
+            show_default=False,
+        ),
+    ],
+    format_: Annotated[
+        Literal["linux", "nftables", "frr", "ios", "eos", "sonic", "junos", "cumulus"],
+        typer.Option("--format", help="What the switches run.", show_default=False),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="DIR",
+            help="Write the files here, each with a rollback beside it. Without it they are "
+            "printed.",
+        ),
+    ] = None,
+    switch: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Only this switch, as the cluster or Weft calls it."),
+    ] = None,
+    scheme: Annotated[
+        Literal["dnlb", "ethereal"] | None,
+        typer.Option(
+            help="With a cluster: segments at leaves (dnlb), or in three tiers also above them "
+            "(ethereal)."
+        ),
+    ] = None,
+    quiet: Quiet = False,
+) -> int:
+    """Write the configuration of every switch that steers by source port.
+
+    Traffic with the DSCP of the cluster that comes in from hosts goes over the uplink whose segment
+    its UDP source port is in; what stays in the rack is left alone, and where an uplink dies its
+    traffic is hashed as ever. What a platform cannot do is said on standard error.
+
+    \b
+    Examples:
+      weft switch-config plan.json --format nftables -o switches/
+      weft switch-config cluster.toml --scheme dnlb --format ios --switch leaf-0
+
+    \b
+    Exit status: 0 written, 2 bad input.
+    """
+    from weft import switchconfig
+
+    return switchconfig.command(plan, format_, output, switch, scheme, quiet)
+
+
 trace = typer.Typer(no_args_is_help=True, help="Look at traces of real jobs.")
 app.add_typer(trace, name="trace")
 

@@ -1,0 +1,64 @@
+#!/bin/sh
+# Weft: leaf leaf-0 of The cluster of paper 003.
+# UDP to port 4791 with DSCP 26 that comes in from below takes the uplink of its source port.
+# What goes to 10.0.0.0/16 stays below. All else is routed as without this.
+#   49152-51199 over eth51 to spine-0
+#   51200-53247 over eth52 to spine-0
+#   53248-55295 over eth53 to spine-0
+#   55296-57343 over eth54 to spine-0
+#   57344-59391 over eth59 to spine-1
+#   59392-61439 over eth60 to spine-1
+#   61440-63487 over eth61 to spine-1
+#   63488-65535 over eth62 to spine-1
+# Needs:
+#   routes to all racks over all uplinks in table main (ECMP),
+#   net.ipv4.fib_multipath_hash_policy=1, rp_filter 0 or 2; rule 1000, marks 1 to 8 and
+#   tables 101 to 108 that nobody else has
+# Load:
+#   sh leaf-0.sh          (as root, beside leaf-0.nft; as often as you like)
+#   sh leaf-0.sh routes   (after an uplink came back: the kernel has dropped its route)
+# Take back:
+#   sh leaf-0.rollback
+# When an uplink dies:
+#   the kernel drops the route in its table, and its ports are hashed among the others;
+#   with the sysctl below also where only the carrier is lost. To follow links by itself:
+#   ip monitor link | while read -r _; do sh leaf-0.sh routes; done
+# Watch:
+#   ip -s link show dev UPLINK: bytes equal on all uplinks
+#   nft list table ip weft: packets that were steered, and that stayed below
+
+uplink() {
+	ip route replace default via "$2" dev "$1" table "$3" ||
+		echo "leaf-0: $1 is down; its source ports are hashed" >&2
+	linkdown="/proc/sys/net/ipv4/conf/$1/ignore_routes_with_linkdown"
+	[ ! -e "$linkdown" ] || echo 1 > "$linkdown"
+}
+
+routes() {
+	uplink eth51 100.98.0.10 101
+	uplink eth52 100.98.0.14 102
+	uplink eth53 100.98.0.18 103
+	uplink eth54 100.98.0.22 104
+	uplink eth59 100.98.0.42 105
+	uplink eth60 100.98.0.46 106
+	uplink eth61 100.98.0.50 107
+	uplink eth62 100.98.0.54 108
+}
+
+if [ "$1" = routes ]; then
+	routes
+	exit
+fi
+
+while ip rule del pref 1000 2>/dev/null; do :; done
+routes
+set -e
+ip rule add pref 1000 fwmark 1 lookup 101
+ip rule add pref 1000 fwmark 2 lookup 102
+ip rule add pref 1000 fwmark 3 lookup 103
+ip rule add pref 1000 fwmark 4 lookup 104
+ip rule add pref 1000 fwmark 5 lookup 105
+ip rule add pref 1000 fwmark 6 lookup 106
+ip rule add pref 1000 fwmark 7 lookup 107
+ip rule add pref 1000 fwmark 8 lookup 108
+nft -f "$(dirname "$0")/leaf-0.nft"

@@ -1,0 +1,339 @@
+"""Switch configurations: golden files, properties of random clusters, and mistakes.
+
+`WEFT_UPDATE_GOLDEN=1 pytest tests/test_switch_config.py` writes the golden files anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tomllib
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conftest import Weft
+from weft import cluster, segments, switchconfig
+from weft.cluster import Cluster
+from weft.errors import ExperimentError
+from weft.platforms import PLATFORMS
+from weft.segments import Scheme, Segments
+
+HERE = Path(__file__).parent
+GOLDEN = HERE / "golden" / "switch-config"
+
+PORT = {
+    **{"linux": "eth", "nftables": "eth", "frr": "eth", "cumulus": "swp", "sonic": "Ethernet"},
+    **{"ios": "FHGigabitEthernet0/", "eos": "Ethernet", "junos": "et-0/0/"},
+}
+"""What the platforms call ports in the golden clusters."""
+
+CASES: list[tuple[str, Scheme, str]] = [
+    ("paper-003", "dnlb", "leaf-0"),
+    ("three-tier", "ethereal", "leaf-1"),
+    ("three-tier", "ethereal", "agg-0"),
+    ("multi-rail", "dnlb", "rail2"),
+]
+
+
+def golden_cluster(name: str, platform: str) -> Cluster:
+    """The cluster of a golden file with the ports of a platform."""
+    text = (GOLDEN / f"{name}.toml").read_text().replace("PORT", PORT[platform])
+    return cluster.from_dict(tomllib.loads(text), name)
+
+
+def plan_of(found: Cluster, cut: Segments) -> dict[str, Any]:
+    """A plan file without its steps."""
+    return {
+        **{"format": "weft-plan", "version": 1, "scheme": "dnlb", "enforce": "none"},
+        "cluster": cluster.as_json(found),
+        # Most switches have one range an uplink, which a plan writes without its list.
+        "segments": {
+            node: [each[0] if len(each) == 1 else each for each in ranges]
+            for node, ranges in cut.items()
+        },
+    }
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize(("name", "scheme", "switch"), CASES)
+def test_golden_files(name: str, scheme: Scheme, switch: str, platform: str) -> None:
+    """What is written is what was looked at."""
+    if platform == "cumulus" and switch == "agg-0":
+        pytest.skip("Cumulus steers leaves alone")
+    found = golden_cluster(name, platform)
+    made, _ = switchconfig.files(found, segments.of(found, scheme), platform, switch)
+    directory = GOLDEN / name / platform
+    if os.environ.get("WEFT_UPDATE_GOLDEN"):
+        switchconfig.write(made, directory)
+    assert {file.name: file.text for file in made} == {
+        path.name: path.read_text() for path in directory.glob(f"{switch}.*")
+    }
+
+
+def test_no_golden_file_is_left_over() -> None:
+    """Every one is some case's."""
+    kept = {path.parent.parent.name for path in GOLDEN.glob("*/*/*")}
+    assert kept == {name for name, _, _ in CASES}
+    stems = {(path.parent.parent.name, path.stem) for path in GOLDEN.glob("*/*/*")}
+    assert stems == {(name, switch) for name, _, switch in CASES}
+
+
+RANGE = {
+    "linux": r"ip rule add pref 1100 ipproto udp sport (\d+)-(\d+) lookup",
+    "nftables": r"^\t+(\d+)-(\d+) : \d+",
+    "frr": r"^\t+(\d+)-(\d+) : \d+",
+    "ios": r"permit udp any range (\d+) (\d+) any eq 4791 dscp 26$",
+    "eos": r"dscp 26\n +protocol udp source port (\d+)-(\d+) destination port 4791$",
+    "sonic": r'"DSCP": "26",\n.*\n +"L4_SRC_PORT_RANGE": "(\d+)-(\d+)",\n +"L4_DST_PORT": "4791"',
+    "junos": r"term U\d+ from source-port (\d+)-(\d+)$",
+}
+"""First and last port of every rule."""
+LOCAL = {
+    **{"linux": r"to (\S+) lookup main", "nftables": r"(\d\S+/\d+)", "frr": r"(\d\S+/\d+)"},
+    **{"ios": r"permit ip any (10\.\d+\.0\.0) 0.0.255.255", "sonic": r'"DST_IP": "(\S+)"'},
+    **{"eos": r"(10\.\d+\.0\.0/16)", "junos": r"LOCAL from destination-address (\S+)"},
+    "cumulus": r"match destination-ip (\S+)",
+}
+BOUND = {
+    **{"linux": r"^steer (\S+)$", "nftables": r"iifname != \{ (.*) \}", "frr": r"^interface (\S+)"},
+    **{"ios": r"^interface (\S+)\n ip policy route-map WEFT$", "sonic": r'"ports": \[(.*)\]'},
+    "eos": r"^interface (\S+)\n   traffic-policy input WEFT$",
+    "junos": r"^set interfaces (\S+) unit 0 family inet filter input WEFT$",
+    "cumulus": r"^nv set interface (\S+) router pbr map WEFT$",
+}
+
+counts = st.integers(1, 5)
+leaf_spines = st.fixed_dictionaries(
+    {
+        **{"topology": st.just("leaf-spine"), "leaves": counts, "spines": counts},
+        **{"hosts_per_leaf": counts, "links_per_pair": st.integers(1, 3)},
+    }
+)
+three_tiers = st.fixed_dictionaries(
+    {
+        **{"topology": st.just("clos"), "tiers": st.just(3), "pods": st.integers(1, 3)},
+        **{"leaves": st.integers(1, 3), "aggs": st.just(2), "cores": st.sampled_from([2, 4, 6])},
+        **{"hosts_per_leaf": counts, "links_per_pair": st.integers(1, 3)},
+    }
+)
+fabrics = st.one_of(leaf_spines, three_tiers)
+
+
+@settings(deadline=None, max_examples=60)
+@given(fabrics, st.sampled_from(["dnlb", "ethereal"]), st.integers(100, 16_384))
+def test_segments_are_apart_and_every_uplink_has_as_many(
+    fabric: dict[str, Any], scheme: Scheme, ports: int
+) -> None:
+    """Whatever the number of ports; what is left over is less than one for each uplink."""
+    found = cluster.from_dict(
+        {"fabric": fabric, "cluster": {"first_port": 65_536 - ports, "last_port": 65_535}}
+    )
+    cut = segments.of(found, scheme)
+    assert {node for node in cut if node.startswith("leaf")} == {
+        switch.node for switch in found.switches if switch.tier == 0
+    }
+    for node, ranges in cut.items():
+        assert len(ranges) == len(found.uplinks[node])
+        flat = sorted(one for each in ranges for one in each)
+        assert all(before[1] < after[0] for before, after in pairwise(flat))
+        assert all(65_536 - ports <= first <= last <= 65_535 for first, last in flat)
+        sizes = {sum(last - first + 1 for first, last in each) for each in ranges}
+        assert len(sizes) == 1
+        if node.startswith("leaf"):
+            assert ports - sum(last - first + 1 for first, last in flat) < len(ranges)
+
+
+@settings(deadline=None, max_examples=40)
+@given(three_tiers)
+def test_an_aggregation_switch_cuts_what_its_leaves_send_it(fabric: dict[str, Any]) -> None:
+    """Of each segment that leads to it every uplink has an equal share, one after the other."""
+    found = cluster.from_dict({"fabric": fabric})
+    cut = segments.of(found, "ethereal")
+    for switch in (one for one in found.switches if one.tier == 1):
+        leaf = found.downlinks[switch.node][0].lower
+        to_here = [i for i, up in enumerate(found.uplinks[leaf]) if up.upper == switch.node]
+        for number, uplink in enumerate(to_here):
+            ((first, last),) = cut[leaf][uplink]
+            parts = [ranges[number] for ranges in cut[switch.node]]
+            assert parts[0][0] == first
+            assert all(after[0] == before[1] + 1 for before, after in pairwise(parts))
+            assert 0 <= last - parts[-1][1] < len(parts)
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+@settings(deadline=None, max_examples=10)
+@given(fabric=fabrics)
+def test_a_configuration_is_complete(fabric: dict[str, Any], platform: str) -> None:
+    """Every range once, the exemption first, every port below bound and no other."""
+    found = cluster.from_dict({"fabric": fabric, "cluster": {"dscp": 26}})
+    scheme: Scheme = "dnlb" if platform == "cumulus" else "ethereal"
+    cut = segments.of(found, scheme)
+    made, _ = switchconfig.files(found, cut, platform)
+    for switch in (one for one in found.switches if one.node in cut):
+        texts = [file.text for file in made if file.name.partition(".")[0] == switch.name]
+        whole = "\n".join(
+            line for text in texts[:-1] for line in text.splitlines() if _is_rule(line)
+        )
+        bound = re.findall(r"[^\s\",]+", " ".join(re.findall(BOUND[platform], whole, re.M)))
+        assert bound == [link.upper_port for link in found.downlinks[switch.node]]
+        local = list(re.finditer(LOCAL[platform], whole))
+        assert [one[1].removesuffix("/16") + "/16" for one in local][: len(switch.racks)] == list(
+            switch.racks
+        )
+        if platform == "cumulus":
+            assert len(re.findall(r"match dscp (\d+)", whole)) == len(cut[switch.node])
+            continue
+        rules = list(re.finditer(RANGE[platform], whole, re.M))
+        assert local[len(switch.racks) - 1].start() < rules[0].start()
+        last = 65_534 if platform == "linux" else 65_535
+        wanted = sorted((a, min(b, last)) for each in cut[switch.node] for a, b in each)
+        assert sorted((int(one[1]), int(one[2])) for one in rules) == wanted
+
+
+def _is_rule(line: str) -> bool:
+    return not re.match(r"#|! |!$", line) or line == "!"
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_rollback_undoes_every_name(platform: str) -> None:
+    """Whatever a configuration defines or binds, its rollback names."""
+    found = golden_cluster("paper-003", platform)
+    made, _ = switchconfig.files(found, segments.of(found, "dnlb"), platform, "leaf-0")
+    back = made[-1]
+    assert back.name == "leaf-0.rollback"
+    names = {
+        "linux": ["900", "1000", "1001", "1100", "1200", *(f"table {n}" for n in range(101, 109))],
+        "nftables": ["table ip weft", "pref 1000", *(f"table {n}" for n in range(101, 109))],
+        "frr": ["table ip weft", *(f"seq {n}" for n in range(1, 9))],
+        "ios": ["route-map WEFT", "WEFT-LOCAL", *(f"WEFT-U{n}" for n in range(1, 9))],
+        "eos": ["no traffic-policy WEFT"],
+        "sonic": ["WEFT|LOCAL1", "ACL_TABLE|WEFT", *(f"WEFT|U{n}" for n in range(1, 9))],
+        "junos": ["delete firewall family inet filter WEFT"],
+        "cumulus": ["map WEFT", *(f"WEFT-U{n}" for n in range(1, 9))],
+    }
+    assert [name for name in names[platform] if name not in back.text] == []
+    if platform not in ("linux", "nftables", "sonic"):
+        ports = [f"{PORT[platform]}{number}" for number in range(1, 9)]
+        assert [port for port in ports if port not in back.text] == []
+
+
+@pytest.mark.parametrize(("name", "scheme", "switch"), CASES)
+def test_sonic_is_json_of_its_schema(name: str, scheme: Scheme, switch: str) -> None:
+    """And refers only to what it defines."""
+    schema = json.loads((HERE / "schemas" / "sonic-acl.json").read_text())
+    found = golden_cluster(name, "sonic")
+    made, _ = switchconfig.files(found, segments.of(found, scheme), "sonic", switch)
+    table = json.loads(made[0].text)
+    jsonschema.validate(table, schema)
+    assert table["ACL_TABLE"]["WEFT"]["type"] in table["ACL_TABLE_TYPE"]
+    matches = table["ACL_TABLE_TYPE"]["WEFT_TYPE"]["MATCHES"]
+    for rule in table["ACL_RULE"].values():
+        assert set(rule) - {"PRIORITY", "PACKET_ACTION"} <= set(matches)
+    steering = [int(r["PRIORITY"]) for r in table["ACL_RULE"].values() if "DSCP" in r]
+    local = [int(r["PRIORITY"]) for r in table["ACL_RULE"].values() if "DSCP" not in r]
+    assert min(local) > max(steering)
+
+
+def test_a_dead_uplink_has_no_rule_and_a_remark() -> None:
+    """Its ports are left to the hash."""
+    found = golden_cluster("three-tier", "nftables")
+    made, remarks = switchconfig.files(found, segments.of(found, "dnlb"), "nftables", "leaf-1")
+    assert "61440-65535 : 4" not in made[1].text
+    assert "57344" not in made[0].text.partition("routes()")[2]
+    assert remarks == [
+        "leaf-1: eth8 to agg-1 is down, so it has no rule; its source ports are hashed among the "
+        "other uplinks"
+    ]
+
+
+def test_a_plan_gives_the_same_files(tmp_path: Path, weft: Weft) -> None:
+    """As the cluster that it was made from; one switch alone is printed."""
+    shutil.copy(GOLDEN / "three-tier.toml", tmp_path / "mine.toml")
+    found = cluster.read(tmp_path / "mine.toml")
+    plan = plan_of(found, segments.of(found, "ethereal"))
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    for words in (["plan.json", "-o", "one"], ["mine.toml", "--scheme", "ethereal", "-o", "two"]):
+        done = weft("switch-config", *words, "--format", "junos")
+        assert done.returncode == 0, done.stderr
+        assert "16 files in " in done.stderr
+    one = {path.name: path.read_text() for path in (tmp_path / "one").iterdir()}
+    assert one == {path.name: path.read_text() for path in (tmp_path / "two").iterdir()}
+    done = weft("switch-config", "plan.json", "--format", "junos", "--switch", "pod-0-agg-0", "-q")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "==> agg-0.set <==\n# Weft: aggregation switch agg-0 of Three tiers." in done.stdout
+
+
+CLUSTER = {"fabric": {"topology": "leaf-spine", "leaves": 2, "spines": 2, "hosts_per_leaf": 2}}
+
+
+def changed_plan(**changes: Any) -> str:
+    """A plan with mistakes."""
+    found = cluster.from_dict(CLUSTER)
+    return json.dumps(plan_of(found, segments.of(found, "dnlb")) | changes)
+
+
+BAD_PLANS = [
+    ("{", r"not JSON \(line 1\); name a plan"),
+    ("[]", "format: not a plan of weft; name what"),
+    (changed_plan(version=2), "version: 2 is not known; make the plan again"),
+    (changed_plan(cluster={}), "cluster: not as weft plan writes it"),
+    (changed_plan(segments={}), "segments: none, as the paths of dnlb are enforced by none; plan"),
+    (changed_plan(segments={"leaf-9": []}), "segments.leaf-9: no switch with uplinks in this"),
+    (changed_plan(segments={"spine-0": []}), "segments.spine-0: no switch with uplinks in this"),
+    (changed_plan(segments={"leaf-0": [[1, 2]]}), "segments.leaf-0: 1 segments for 2 uplinks; w"),
+    (changed_plan(segments={"leaf-0": [[1, 5], [5, 9]]}), "leaf-0: 1-5 and 5-9 overlap; let each"),
+    (changed_plan(segments={"leaf-0": [[5, 1], [6, 9]]}), r"leaf-0: \[5, 1\] is no range of po"),
+    (changed_plan(segments={"leaf-0": [3, [6, 9]]}), "leaf-0: 3 is no segment; write"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BAD_PLANS)
+def test_a_wrong_plan_is_told_in_one_line(tmp_path: Path, text: str, message: str) -> None:
+    """File, key and mend."""
+    path = tmp_path / "plan.json"
+    path.write_text(text)
+    with pytest.raises(ExperimentError, match=message) as caught:
+        switchconfig.of_file(path, None)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_wrong_options(tmp_path: Path) -> None:
+    """A scheme too many or too few, a switch that there is not, names that a platform cannot."""
+    path = tmp_path / "mine.toml"
+    path.write_text('[fabric]\ntopology = "leaf-spine"\nleaves = 2\nspines = 2\nhosts_per_leaf = 2')
+    with pytest.raises(ExperimentError, match="is a cluster, not a plan; add --scheme"):
+        switchconfig.of_file(path, None)
+    with pytest.raises(ExperimentError, match=r"a plan has its scheme; remove --scheme"):
+        switchconfig.of_file(tmp_path / "plan.json", "dnlb")
+    found, cut = switchconfig.of_file(path, "dnlb")
+    with pytest.raises(ExperimentError, match="'leaf-7' steers nothing here; use one of leaf-0"):
+        switchconfig.files(found, cut, "linux", "leaf-7")
+    for platform, pattern, message in [
+        ("linux", "Ethernet0/{place+1}", "'Ethernet0/1' is no name of Linux"),
+        ("nftables", "averylongportname{place}", "is no name of Linux"),
+    ]:
+        table = {**CLUSTER, "cluster": {"host_port": pattern}}
+        wrong = cluster.from_dict(table)
+        with pytest.raises(ExperimentError, match=message):
+            switchconfig.files(wrong, segments.of(wrong, "dnlb"), platform)
+    wide = cluster.from_dict({"fabric": {**CLUSTER["fabric"], "spines": 64}})
+    with pytest.raises(ExperimentError, match="64 uplinks need DSCPs 26 to 89, and there are 64"):
+        switchconfig.files(wide, segments.of(wide, "dnlb"), "cumulus")
+    tiers = golden_cluster("three-tier", "cumulus")
+    with pytest.raises(ExperimentError, match="no room for a second tier; plan with"):
+        switchconfig.files(tiers, segments.of(tiers, "ethereal"), "cumulus")
+    narrow = {"fabric": {**CLUSTER["fabric"], "topology": "clos", "tiers": 3, "pods": 2}}
+    narrow["fabric"] = {k: v for k, v in narrow["fabric"].items() if k != "spines"}
+    narrow["fabric"] |= {"aggs": 2, "cores": 4}
+    few = cluster.from_dict({**narrow, "cluster": {"first_port": 65_533}})
+    with pytest.raises(ExperimentError, match="3 source ports cannot be cut into 2 times 2"):
+        segments.of(few, "ethereal")
