@@ -113,6 +113,26 @@ macro_rules! schemes {
                     $(Planner::$Scheme(plan) => plan.trouble(now, flow, trouble, fabric)),*
                 }
             }
+            /// As [`Plan::learn`].
+            pub fn learn(&mut self, now: Time, view: &Arc<PathView>, fabric: &Fabric) {
+                match self { $(Planner::$Scheme(plan) => plan.learn(now, view, fabric)),* }
+            }
+            /// As [`Plan::is_unsettled`].
+            pub fn is_unsettled(&self) -> bool {
+                match self { $(Planner::$Scheme(plan) => plan.is_unsettled()),* }
+            }
+            /// As [`Plan::settle`].
+            pub fn settle(
+                &mut self,
+                now: Time,
+                flows: &[Active],
+                fabric: &Fabric,
+                out: &mut Vec<(usize, Route)>,
+            ) {
+                match self {
+                    $(Planner::$Scheme(plan) => plan.settle(now, flows, fabric, out)),*
+                }
+            }
             /// As [`Plan::sent`].
             pub fn sent(&mut self, flow: &Underway, fabric: &Fabric) {
                 match self { $(Planner::$Scheme(plan) => plan.sent(flow, fabric)),* }
