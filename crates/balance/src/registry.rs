@@ -60,6 +60,10 @@ macro_rules! schemes {
             pub fn tor<T>(&self, context: &TorContext<'_>) -> Option<Tor<T>> {
                 match self { $(SchemeConfig::$Scheme(scheme) => scheme.tor(context)),* }
             }
+            /// As [`Scheme::view`].
+            pub fn view(&self, fabric: &Fabric, links: LinkShares) -> PathView {
+                match self { $(SchemeConfig::$Scheme(scheme) => scheme.view(fabric, links)),* }
+            }
             /// As [`Scheme::number`].
             pub(crate) fn number(&self) -> Option<u32> {
                 match self { $(SchemeConfig::$Scheme(scheme) => scheme.number()),* }

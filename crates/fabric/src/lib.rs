@@ -9,6 +9,7 @@
 //! | [`detour`] | [`Detours`]: next hops that avoid links known to be dead |
 //! | [`shares`] | [`LinkShares`]: what failures have left of each link, as somebody knows it |
 //! | [`weights`] | [`Weights`]: how much of the traffic each next hop should carry by that |
+//! | [`even`] | [`PathView::evened`]: weights of all paths together |
 //! | [`path_weights`] | [`PathView`], [`PathWeights`]: how much each path should |
 //! | [`import`] | topology files of other simulators, read as a [`Clos`] |
 //!
@@ -20,6 +21,7 @@
 
 pub mod clos;
 pub mod detour;
+pub mod even;
 mod exceptions;
 pub mod failure;
 pub mod graph;

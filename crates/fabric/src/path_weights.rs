@@ -25,6 +25,11 @@ impl PathView {
         PathView { links, given: BTreeMap::new() }
     }
 
+    /// What is left of the links.
+    pub fn links(&self) -> &LinkShares {
+        &self.links
+    }
+
     /// From leaf `src` to leaf `dst` let the weights be these, whatever the links say.
     pub fn give(&mut self, (src, dst): (u32, u32), weights: PathWeights) {
         self.given.insert((src, dst), weights);

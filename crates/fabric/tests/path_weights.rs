@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::LINK;
+use common::{LINK, any_clos};
 use proptest::prelude::*;
 use weft_fabric::{
     Bundle, Clos, Fabric, LinkChoice, LinkShares, PathId, PathView, PathWeights, Weights,
@@ -107,7 +107,111 @@ fn weights_may_be_given() {
     assert_eq!(PathWeights::new([(paths[0], 0), (paths[1], 7)]).pick(0), Some(paths[1]));
 }
 
+/// The fullest link between switches, over the least that any way to spread can have: each leaf
+/// sends one of its traffic to each other leaf, over what it and they have left.
+fn fullest(view: &PathView, fabric: &Fabric) -> f64 {
+    let left = |id: PortId| view.links().of(id) as f64 / ALL as f64;
+    let hosts = fabric.clos().hosts_per_leaf;
+    let mut loads = vec![0.0; fabric.ports().len()];
+    for (src, dst) in (0..fabric.leaves()).flat_map(|s| (0..fabric.leaves()).map(move |d| (s, d))) {
+        let (src, dst) = (HostId(src * hosts), HostId(dst * hosts));
+        let weights = view.weights(fabric, src, dst);
+        for (path, weight) in weights.iter().filter(|_| src != dst) {
+            let ports = fabric.trace(src, dst, path);
+            for port in &ports[1..ports.len() - 1] {
+                loads[port.0 as usize] += weight as f64 / weights.sum() as f64;
+            }
+        }
+    }
+    let fill = |(id, load): (usize, &f64)| load / left(PortId(id as u32));
+    let fullest = loads.iter().enumerate().map(fill).fold(0.0, f64::max);
+    // All that a leaf sends must go up its links.
+    let up = |leaf: u32| {
+        let ups = fabric.next_hops(SwitchId(leaf), HostId((leaf + 1) % fabric.leaves() * hosts));
+        f64::from(fabric.leaves() - 1) / ups.ids().map(left).sum::<f64>()
+    };
+    fullest / (0..fabric.leaves()).map(up).fold(0.0, f64::max)
+}
+
+/// One to three slow links a leaf, both directions: paths by themselves leave a link up to a fifth
+/// too full, all together a hundredth.
+#[test]
+fn evened_weights_fill_links_alike() {
+    let clos = Clos::leaf_spine(8, 16, 1, LINK);
+    let fabric = Fabric::build(&clos).unwrap();
+    for (count, gbps) in [(1, 25), (2, 10), (3, 10)] {
+        let slow: Vec<String> = (0..8u32)
+            .flat_map(|leaf| (0..count).map(move |n| (leaf, (leaf * 5 + n * 3) % 16)))
+            .flat_map(|(leaf, spine)| {
+                [format!("leaf-{leaf} -> spine-{spine}"), format!("spine-{spine} -> leaf-{leaf}")]
+            })
+            .collect();
+        let slow: Vec<(&str, u64)> = slow.iter().map(|name| (name.as_str(), gbps)).collect();
+        let alone = view(&fabric, &slow);
+        let even = alone.clone().evened(&fabric);
+        let (alone, even) = (fullest(&alone, &fabric), fullest(&even, &fabric));
+        assert!(alone > 1.04 && even < 1.01, "{count}: {alone} {even}");
+    }
+    // Nothing to even out; and dead links stay dead.
+    let whole = view(&fabric, &[]);
+    assert_eq!(whole.clone().evened(&fabric), whole);
+    let dead = view(&fabric, &[("leaf-0 -> spine-3", 0)]).evened(&fabric);
+    assert_eq!(list(&dead, &fabric, 0, 1).iter().filter(|weight| **weight == 0).count(), 1);
+}
+
+#[test]
+fn evened_weights_in_three_tiers() {
+    let fabric = Fabric::build(&Clos::fat_tree(4, LINK)).unwrap();
+    let slow: Vec<String> = (0..4)
+        .flat_map(|pod| {
+            let core = [0, 1, 3, 2][pod];
+            let agg = core / 2;
+            [
+                format!("core-{core} -> pod-{pod}-agg-{agg}"),
+                format!("pod-{pod}-agg-{agg} -> core-{core}"),
+            ]
+        })
+        .collect();
+    let slow: Vec<(&str, u64)> = slow.iter().map(|name| (name.as_str(), 50)).collect();
+    let view = view(&fabric, &slow);
+    let even = view.clone().evened(&fabric);
+    assert!(fullest(&even, &fabric) < fullest(&view, &fabric));
+}
+
 proptest! {
+    /// A path has a weight if all its links are alive, whichever way it is weighed.
+    #[test]
+    fn dead_and_alive(
+        clos in any_clos(),
+        picks in prop::collection::vec((any::<prop::sample::Index>(), 0u64..3), 1..12),
+    ) {
+        let fabric = Fabric::build(&clos).unwrap();
+        prop_assume!(fabric.check_path_ids().is_ok());
+        let mut rates: Vec<u64> = fabric.ports().iter().map(|port| port.rate.as_bps()).collect();
+        for (pick, gbps) in &picks {
+            rates[pick.index(fabric.ports().len())] = gbps * 1_000_000_000;
+        }
+        let view = PathView::new(LinkShares::new(&fabric, |id| rates[id.0 as usize]));
+        let even = view.clone().evened(&fabric);
+        for (src, dst) in (0..fabric.hosts()).flat_map(|s| (0..fabric.hosts()).map(move |d| (s, d))) {
+            let (src, dst) = (HostId(src), HostId(dst));
+            if fabric.leaf_of(src) == fabric.leaf_of(dst) {
+                continue;
+            }
+            let lives = |path| {
+                let ports = fabric.trace(src, dst, path);
+                ports[1..ports.len() - 1].iter().all(|port| rates[port.0 as usize] > 0)
+            };
+            for weights in [view.weights(&fabric, src, dst), even.weights(&fabric, src, dst)] {
+                let is_cut = !weights.iter().any(|(path, _)| lives(path));
+                for (path, weight) in weights.iter() {
+                    prop_assert_eq!(weight > 0, lives(path) || is_cut, "{:?}", weights);
+                }
+                prop_assert_eq!(weights.iter().len(), fabric.path_set(src, dst).len() as usize);
+            }
+        }
+    }
+
     /// In two tiers without bundles a path is a next hop, and has its weight.
     #[test]
     fn in_two_tiers_they_are_those_of_next_hops(

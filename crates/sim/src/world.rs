@@ -60,7 +60,7 @@ impl Routes {
         Routes {
             detours: Detours::new(fabric, dead),
             weights: info.weighted.then(|| Weights::by_shares(fabric, &shares())),
-            view: info.informed.then(|| Arc::new(PathView::new(shares()))),
+            view: info.informed.then(|| Arc::new(config.balance.scheme.view(fabric, shares()))),
         }
     }
     /// The hops of `switch` that are left towards `dst`, if some are not, and their weights, if

@@ -42,7 +42,7 @@ use crate::steer::{Departure, Feedback, FlowContext, MAX_STATE, Steer, TimeOut};
 use crate::tor::{Tor, TorContext};
 use std::fmt::Debug;
 use std::sync::Arc;
-use weft_fabric::{Fabric, PathView};
+use weft_fabric::{Fabric, LinkShares, PathView};
 use weft_units::options::Settled;
 use weft_units::{OptionError, OptionInfo, Options, Time};
 
@@ -76,6 +76,11 @@ pub trait Scheme: Clone + Debug + PartialEq {
     /// The value of the option that [`SchemeInfo::numbered`] names.
     fn number(&self) -> Option<u32> {
         None
+    }
+    /// What hosts are told of paths when routing has learnt what is left of the links, where
+    /// [`SchemeInfo::informed`] says that they are.
+    fn view(&self, _: &Fabric, links: LinkShares) -> PathView {
+        PathView::new(links)
     }
     /// The planner of one host.
     fn planner(&self, context: &HostContext) -> Self::Planner;

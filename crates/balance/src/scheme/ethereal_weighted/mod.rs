@@ -29,7 +29,7 @@ use spread::spread;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use weft_fabric::{Fabric, PathId, PathView, PathWeights};
+use weft_fabric::{Fabric, LinkShares, PathId, PathView, PathWeights};
 use weft_units::{HostId, OptionError, OptionInfo, Options, Time};
 
 /// Minimal splitting in proportion to capacity, and pinned paths.
@@ -37,8 +37,19 @@ use weft_units::{HostId, OptionError, OptionInfo, Options, Time};
 pub struct EtherealWeighted {
     /// What it has in common with Ethereal; its `group` does not matter.
     pub base: Ethereal,
+    /// What the weights of paths are made of.
+    pub weights: Weighing,
     /// Whether flows under way are spread anew after a failure.
     pub redistribute: bool,
+}
+
+/// What the weights of paths are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weighing {
+    /// What is left of each path by itself ([`PathView::weights`]).
+    Path,
+    /// What leaves all links equally full if all leaves send alike ([`PathView::evened`]).
+    Even,
 }
 
 impl Scheme for EtherealWeighted {
@@ -71,6 +82,12 @@ impl Scheme for EtherealWeighted {
                 meaning: "what messages are cut into: a \"packet\", or a \"byte\"",
             },
             OptionInfo {
+                key: "weights",
+                default: "path",
+                meaning: "what paths weigh: \"path\" what is left of each by itself; \"even\" what \
+                          fills all links alike if all leaves send alike",
+            },
+            OptionInfo {
                 key: "redistribute",
                 default: "false",
                 meaning: "spread the flows under way to a leaf anew when routing or a time-out tells \
@@ -93,8 +110,16 @@ impl Scheme for EtherealWeighted {
                     .choice("nack", &[("reroute", Nack::Reroute), ("stay", Nack::Stay)])?,
                 unit: options.choice("unit", &[("byte", Unit::Byte), ("packet", Unit::Packet)])?,
             },
+            weights: options
+                .choice("weights", &[("path", Weighing::Path), ("even", Weighing::Even)])?,
             redistribute: options.flag("redistribute")?,
         })
+    }
+    fn view(&self, fabric: &Fabric, links: LinkShares) -> PathView {
+        match self.weights {
+            Weighing::Path => PathView::new(links),
+            Weighing::Even => PathView::new(links).evened(fabric),
+        }
     }
     fn planner(&self, context: &HostContext) -> Box<Weigher> {
         Box::new(Weigher {
