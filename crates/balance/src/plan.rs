@@ -8,7 +8,8 @@
 pub use crate::scheme::Planner;
 
 use crate::scheme::BalanceConfig;
-use weft_fabric::{Fabric, PathId};
+use std::sync::Arc;
+use weft_fabric::{Fabric, PathId, PathView};
 use weft_units::{Draw, HostId, MessageId, Time, id, random};
 
 /// A message that a host hands to its NIC.
@@ -111,6 +112,15 @@ pub struct Underway {
     pub queue_pair: Option<QueuePairId>,
 }
 
+/// A flow under way, and how much of it is still to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Active {
+    /// The flow.
+    pub flow: Underway,
+    /// Payload that its receiver is not known to have.
+    pub left: u64,
+}
+
 /// Why a flow asks for a new route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
@@ -155,6 +165,29 @@ pub trait Plan {
     ) -> Option<Route> {
         let _ = (now, flow, trouble, fabric);
         None
+    }
+
+    /// What is known of paths from now on. Before the first call nothing is known to be amiss.
+    fn learn(&mut self, now: Time, view: &Arc<PathView>, fabric: &Fabric) {
+        let _ = (now, view, fabric);
+    }
+
+    /// Whether flows under way are to be spread anew: [`Plan::settle`] is due, now. It changes
+    /// only in `learn`, `trouble` and `settle`.
+    fn is_unsettled(&self) -> bool {
+        false
+    }
+
+    /// `flows` are all that this host has under way, in an order that does not depend on other
+    /// hosts. Appends to `out` those that shall take another route, by their index, with the route.
+    fn settle(
+        &mut self,
+        now: Time,
+        flows: &[Active],
+        fabric: &Fabric,
+        out: &mut Vec<(usize, Route)>,
+    ) {
+        let _ = (now, flows, fabric, out);
     }
 
     /// The last acknowledgement of `flow` is in.
@@ -260,6 +293,21 @@ impl<P: Plan> Plan for Box<P> {
         fabric: &Fabric,
     ) -> Option<Route> {
         P::trouble(self, now, flow, trouble, fabric)
+    }
+    fn learn(&mut self, now: Time, view: &Arc<PathView>, fabric: &Fabric) {
+        P::learn(self, now, view, fabric);
+    }
+    fn is_unsettled(&self) -> bool {
+        P::is_unsettled(self)
+    }
+    fn settle(
+        &mut self,
+        now: Time,
+        flows: &[Active],
+        fabric: &Fabric,
+        out: &mut Vec<(usize, Route)>,
+    ) {
+        P::settle(self, now, flows, fabric, out);
     }
     fn sent(&mut self, flow: &Underway, fabric: &Fabric) {
         P::sent(self, flow, fabric);

@@ -60,6 +60,10 @@ macro_rules! schemes {
             pub fn tor<T>(&self, context: &TorContext<'_>) -> Option<Tor<T>> {
                 match self { $(SchemeConfig::$Scheme(scheme) => scheme.tor(context)),* }
             }
+            /// As [`Scheme::view`].
+            pub fn view(&self, fabric: &Fabric, links: LinkShares) -> PathView {
+                match self { $(SchemeConfig::$Scheme(scheme) => scheme.view(fabric, links)),* }
+            }
             /// As [`Scheme::number`].
             pub(crate) fn number(&self) -> Option<u32> {
                 match self { $(SchemeConfig::$Scheme(scheme) => scheme.number()),* }
@@ -111,6 +115,26 @@ macro_rules! schemes {
             ) -> Option<Route> {
                 match self {
                     $(Planner::$Scheme(plan) => plan.trouble(now, flow, trouble, fabric)),*
+                }
+            }
+            /// As [`Plan::learn`].
+            pub fn learn(&mut self, now: Time, view: &Arc<PathView>, fabric: &Fabric) {
+                match self { $(Planner::$Scheme(plan) => plan.learn(now, view, fabric)),* }
+            }
+            /// As [`Plan::is_unsettled`].
+            pub fn is_unsettled(&self) -> bool {
+                match self { $(Planner::$Scheme(plan) => plan.is_unsettled()),* }
+            }
+            /// As [`Plan::settle`].
+            pub fn settle(
+                &mut self,
+                now: Time,
+                flows: &[Active],
+                fabric: &Fabric,
+                out: &mut Vec<(usize, Route)>,
+            ) {
+                match self {
+                    $(Planner::$Scheme(plan) => plan.settle(now, flows, fabric, out)),*
                 }
             }
             /// As [`Plan::sent`].

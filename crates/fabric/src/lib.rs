@@ -7,7 +7,10 @@
 //! | [`path`] | [`PathId`] (16 bits, Ethereal), and the paths between two hosts |
 //! | [`failure`] | [`Failures`]: which links lose bandwidth, packets or life, and when |
 //! | [`detour`] | [`Detours`]: next hops that avoid links known to be dead |
-//! | [`weights`] | [`Weights`]: how much of the traffic each of them should carry |
+//! | [`shares`] | [`LinkShares`]: what failures have left of each link, as somebody knows it |
+//! | [`weights`] | [`Weights`]: how much of the traffic each next hop should carry by that |
+//! | [`even`] | [`PathView::evened`]: weights of all paths together |
+//! | [`path_weights`] | [`PathView`], [`PathWeights`]: how much each path should |
 //! | [`import`] | topology files of other simulators, read as a [`Clos`] |
 //!
 //! Invariants: ports of one next-hop group are consecutive; every link is two ports, each
@@ -18,11 +21,14 @@
 
 pub mod clos;
 pub mod detour;
+pub mod even;
 mod exceptions;
 pub mod failure;
 pub mod graph;
 pub mod import;
 pub mod path;
+pub mod path_weights;
+pub mod shares;
 pub mod weights;
 
 pub use clos::{Bundle, Clos, FabricError, Link, Tiers};
@@ -33,4 +39,6 @@ pub use failure::{
 };
 pub use graph::{Fabric, Node, Port, PortGroup};
 pub use path::{PathId, PathSet};
+pub use path_weights::{PathView, PathWeights};
+pub use shares::LinkShares;
 pub use weights::Weights;

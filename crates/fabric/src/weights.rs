@@ -12,15 +12,13 @@
 //! weights to what hash tables hold is left out.
 
 use crate::exceptions::Exceptions;
-use crate::{Fabric, Node};
+use crate::{Fabric, LinkShares, Node};
 use weft_units::{HostId, IdVec, PortId, SwitchId};
 
 /// The weights that are not all the same. Rebuilt whenever routing learns of a change.
 #[derive(Clone, Debug)]
 pub struct Weights(Exceptions<u32>);
 
-/// All of a link, and of a switch.
-const WHOLE: u64 = 1 << 32;
 /// The largest weight of a list. With up to 65535 hops sums stay below 2^32.
 const MOST: u64 = 1 << 16;
 
@@ -28,20 +26,17 @@ impl Weights {
     /// For `fabric` if `rate` is what is left of the rate of each port in bits per second, zero
     /// where it is known to be dead. Visits every port of the fabric once for each leaf.
     pub fn new(fabric: &Fabric, rate: impl Fn(PortId) -> u64) -> Weights {
-        let left: IdVec<PortId, u64> = (fabric.ports().enumerate())
-            .map(|(id, port)| {
-                let (rate, line) = (rate(id), port.rate.as_bps());
-                let share = u128::from(rate) * u128::from(WHOLE) / u128::from(line);
-                // However little is left, it is a way.
-                (share as u64).clamp(u64::from(rate > 0), WHOLE)
-            })
-            .collect();
+        Weights::by_shares(fabric, &LinkShares::new(fabric, rate))
+    }
+
+    /// The same by what is left of each link.
+    pub fn by_shares(fabric: &Fabric, left: &LinkShares) -> Weights {
         let mut weights = Exceptions::new(fabric);
-        if left.iter().all(|share| *share == WHOLE) {
+        if left.are_whole() {
             return Weights(weights);
         }
         for leaf in 0..fabric.leaves() {
-            let mut search = Search::new(fabric, &left, leaf);
+            let mut search = Search::new(fabric, left, leaf);
             for switch in (0..fabric.switches()).map(SwitchId).filter(|id| id.0 != leaf) {
                 search.share(switch, &mut weights);
             }
@@ -67,17 +62,17 @@ impl Weights {
 struct Search<'a> {
     fabric: &'a Fabric,
     /// Of each link.
-    left: &'a IdVec<PortId, u64>,
+    left: &'a LinkShares,
     leaf: u32,
     /// Of each switch; unknown until asked for.
     shares: IdVec<SwitchId, Option<u64>>,
 }
 
 impl Search<'_> {
-    fn new<'a>(fabric: &'a Fabric, left: &'a IdVec<PortId, u64>, leaf: u32) -> Search<'a> {
+    fn new<'a>(fabric: &'a Fabric, left: &'a LinkShares, leaf: u32) -> Search<'a> {
         let mut shares: IdVec<SwitchId, Option<u64>> =
             (0..fabric.switches()).map(|_| None).collect();
-        shares[SwitchId(leaf)] = Some(WHOLE);
+        shares[SwitchId(leaf)] = Some(LinkShares::WHOLE);
         Search { fabric, left, leaf, shares }
     }
 
@@ -103,7 +98,7 @@ impl Search<'_> {
     }
 
     fn through(&mut self, port: PortId, weights: &mut Exceptions<u32>) -> u64 {
-        let own = self.left[port];
+        let own = self.left.of(port);
         match self.fabric.ports()[port].peer {
             Node::Switch(next) if own > 0 => own.min(self.share(next, weights)),
             _ => own,

@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::event::{Class, Event, Remains};
 use crate::ports::Ports;
 use crate::queue::EventQueue;
-use crate::world::Fault;
+use crate::world::{Fault, Routes};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use weft_fabric::{Losses, Port};
@@ -64,6 +64,12 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 Fault::Rate(change) => world.cut.ports[change.port].domain == self.own,
                 Fault::Routes(_) => true,
             };
+            // What is known from the start, hosts know before they post the first message.
+            if let Fault::Routes(routes) = fault
+                && *at == Time::ZERO
+            {
+                self.tell_hosts(routes);
+            }
             if is_ours {
                 self.agenda.push(Event::new(*at, Class::Fault, number as u32));
             }
@@ -82,9 +88,21 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             }
             Fault::Routes(routes) => {
                 self.routing.learn(routes);
+                if self.now > Time::ZERO {
+                    self.tell_hosts(routes);
+                    self.settle_all();
+                }
                 // Not counted: every domain hears of it.
                 self.totals.events -= 1;
             }
+        }
+    }
+
+    /// Hosts hear what routing has learnt, if their scheme asks.
+    fn tell_hosts(&mut self, routes: &Routes) {
+        let Some(view) = &routes.view else { return };
+        for host in self.hosts.iter_mut() {
+            host.planner.learn(self.now, view, self.config.fabric);
         }
     }
 

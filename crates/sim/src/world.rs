@@ -6,7 +6,7 @@ use crate::event::ReceivingId;
 use crate::jobs::SendingId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use weft_fabric::{Detours, RateChange, Weights};
+use weft_fabric::{Detours, LinkShares, PathView, RateChange, Weights};
 use weft_units::{HostId, IdVec, MessageId, PortId, SwitchId, Time};
 use weft_workload::Dependents;
 
@@ -43,6 +43,8 @@ pub(crate) struct Routes {
     pub(crate) detours: Detours,
     /// None unless the scheme asks for them.
     pub(crate) weights: Option<Weights>,
+    /// What hosts are told of paths: also only if the scheme asks.
+    pub(crate) view: Option<Arc<PathView>>,
 }
 
 impl Routes {
@@ -53,10 +55,12 @@ impl Routes {
             Ok(_) => 0,
             Err(_) => failures.rate(fabric, port, at).as_bps(),
         };
-        let is_weighted = config.balance.scheme.info().weighted;
+        let info = config.balance.scheme.info();
+        let shares = || LinkShares::new(fabric, rate);
         Routes {
             detours: Detours::new(fabric, dead),
-            weights: is_weighted.then(|| Weights::new(fabric, rate)),
+            weights: info.weighted.then(|| Weights::by_shares(fabric, &shares())),
+            view: info.informed.then(|| Arc::new(config.balance.scheme.view(fabric, shares()))),
         }
     }
     /// The hops of `switch` that are left towards `dst`, if some are not, and their weights, if
@@ -125,7 +129,8 @@ fn faults(config: &RunConfig) -> Vec<(Time, Fault)> {
         .into_iter()
         .map(|detected| (detected.at, detected.dead))
         .collect();
-    if config.balance.scheme.info().weighted {
+    let info = config.balance.scheme.info();
+    if info.weighted || info.informed {
         for RateChange { at, .. } in &changes {
             let dead = known.range(..=*at).next_back().map(|(_, dead)| dead.clone());
             known.insert(*at, dead.unwrap_or_default());

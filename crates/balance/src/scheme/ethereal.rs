@@ -263,12 +263,25 @@ struct BadPath {
     until: Time,
 }
 
+/// The messages of one batch to one leaf.
+#[derive(Debug)]
+pub(super) struct Batch<'a> {
+    /// One of their receivers.
+    pub(super) dst: HostId,
+    pub(super) sizes: &'a [u64],
+    /// That are not marked bad.
+    pub(super) paths: &'a [PathId],
+    /// Bytes that messages are cut into.
+    pub(super) unit: u64,
+    pub(super) stream: &'a mut Stream,
+}
+
 /// The interceptor of one host, between the communication library and the NIC.
 #[derive(Clone, Debug)]
 pub struct Interceptor {
     config: Ethereal,
     starts: Starts,
-    host: HostId,
+    pub(super) host: HostId,
     /// Shuffles of each batch.
     assign: Draw,
     /// Bytes that messages are cut into.
@@ -276,14 +289,14 @@ pub struct Interceptor {
     /// Batches done so far.
     batches: u64,
     /// New paths of flows in trouble.
-    reroutes: Stream,
+    pub(super) reroutes: Stream,
     waiting: Vec<Post>,
     deadline: Option<Time>,
     bad: Vec<BadPath>,
 }
 
 impl Interceptor {
-    fn new(config: Ethereal, context: &HostContext) -> Interceptor {
+    pub(super) fn new(config: Ethereal, context: &HostContext) -> Interceptor {
         let HostContext { host, seed, starts, mtu, .. } = *context;
         let unit = match config.unit {
             Unit::Byte => 1,
@@ -304,7 +317,13 @@ impl Interceptor {
     }
 
     /// The pieces of every post, leaf by leaf, each with the index of its post.
-    fn plan_batch(&self, now: Time, posts: &[Post], fabric: &Fabric) -> Vec<(usize, Piece)> {
+    fn plan_batch(
+        &self,
+        now: Time,
+        posts: &[Post],
+        fabric: &Fabric,
+        split: impl Fn(Batch<'_>, &mut Vec<Share>),
+    ) -> Vec<(usize, Piece)> {
         let draw = Draw::new(self.assign.at(u64::from(self.host.0), self.batches), "leaf");
         let leaf = |index: &usize| fabric.leaf_of(posts[*index].dst);
         let mut order: Vec<usize> = (0..posts.len()).collect();
@@ -315,8 +334,8 @@ impl Interceptor {
             let sizes: Vec<u64> = group.iter().map(|index| posts[*index].bytes).collect();
             let paths = self.paths_in_use(now, posts[group[0]].dst, fabric);
             let mut stream = draw.stream(u64::from(leaf(&group[0])));
-            let (group_by, unit) = (self.config.group, self.unit);
-            split_and_assign(&sizes, &paths, group_by, unit, &mut stream, &mut shares);
+            let (dst, unit, stream) = (posts[group[0]].dst, self.unit, &mut stream);
+            split(Batch { dst, sizes: &sizes, paths: &paths, unit, stream }, &mut shares);
             for share in shares.drain(..) {
                 let index = group[share.message];
                 let piece = self.piece(posts[index], share.part, share.bytes, share.path);
@@ -326,14 +345,48 @@ impl Interceptor {
         planned
     }
 
+    /// [`Plan::flush`] for whoever splits the messages to each leaf by `split`.
+    pub(super) fn flush_by(
+        &mut self,
+        now: Time,
+        fabric: &Fabric,
+        out: &mut Vec<Piece>,
+        split: impl Fn(Batch<'_>, &mut Vec<Share>),
+    ) {
+        self.deadline = None;
+        let posts = std::mem::take(&mut self.waiting);
+        if posts.is_empty() {
+            return;
+        }
+        let mut planned = self.plan_batch(now, &posts, fabric, split);
+        self.batches += 1;
+        // Back in the order of posting: which path a message takes says nothing about when
+        // it starts. Stable, so parts stay in order.
+        planned.sort_by_key(|(index, _)| *index);
+        out.extend(planned.into_iter().map(|(_, piece)| piece));
+    }
+
+    /// The path of a flow in trouble, if it has to leave it for others: then that is marked bad.
+    pub(super) fn give_up(
+        &mut self,
+        now: Time,
+        flow: &Underway,
+        trouble: Trouble,
+        fabric: &Fabric,
+    ) -> Option<PathId> {
+        let Route::Pinned(path) = flow.route else { return None };
+        let leaf = fabric.leaf_of(flow.dst);
+        let stays = trouble == Trouble::Nack && self.config.nack == Nack::Stay;
+        if stays || leaf == fabric.leaf_of(self.host) {
+            return None;
+        }
+        self.mark_bad(now, leaf, path);
+        Some(path)
+    }
+
     /// A new path for a flow to `dst` in trouble on `old`, which is marked bad: any other
     /// good one; any other one if none is good; none if there is no other.
     fn reroute(&mut self, now: Time, dst: HostId, old: PathId, fabric: &Fabric) -> Option<PathId> {
-        let leaf = fabric.leaf_of(dst);
-        if leaf == fabric.leaf_of(self.host) {
-            return None;
-        }
-        self.mark_bad(now, leaf, old);
         let mut paths = self.paths_in_use(now, dst, fabric);
         paths.retain(|path| *path != old);
         let chosen = self.reroutes.below(paths.len() as u32) as usize;
@@ -347,7 +400,7 @@ impl Interceptor {
     }
 
     /// The paths to the leaf of `dst` that are not marked bad; all if all are.
-    fn paths_in_use(&self, now: Time, dst: HostId, fabric: &Fabric) -> Vec<PathId> {
+    pub(super) fn paths_in_use(&self, now: Time, dst: HostId, fabric: &Fabric) -> Vec<PathId> {
         let leaf = fabric.leaf_of(dst);
         let set = fabric.path_set(self.host, dst);
         let all = || (0..set.len()).map(|index| set.get(index));
@@ -382,17 +435,11 @@ impl Plan for Interceptor {
     }
 
     fn flush(&mut self, now: Time, fabric: &Fabric, out: &mut Vec<Piece>) {
-        self.deadline = None;
-        let posts = std::mem::take(&mut self.waiting);
-        if posts.is_empty() {
-            return;
-        }
-        let mut planned = self.plan_batch(now, &posts, fabric);
-        self.batches += 1;
-        // Back in the order of posting: which path a message takes says nothing about when
-        // it starts. Stable, so parts stay in order.
-        planned.sort_by_key(|(index, _)| *index);
-        out.extend(planned.into_iter().map(|(_, piece)| piece));
+        let group = self.config.group;
+        self.flush_by(now, fabric, out, |batch, shares| {
+            let Batch { sizes, paths, unit, stream, .. } = batch;
+            split_and_assign(sizes, paths, group, unit, stream, shares);
+        });
     }
 
     fn trouble(
@@ -402,12 +449,7 @@ impl Plan for Interceptor {
         trouble: Trouble,
         fabric: &Fabric,
     ) -> Option<Route> {
-        let Route::Pinned(path) = flow.route else { return None };
-        match (trouble, self.config.nack) {
-            (Trouble::Nack, Nack::Stay) => None,
-            (Trouble::Nack, Nack::Reroute) | (Trouble::TimeOut, _) => {
-                self.reroute(now, flow.dst, path, fabric).map(Route::Pinned)
-            }
-        }
+        let old = self.give_up(now, flow, trouble, fabric)?;
+        self.reroute(now, flow.dst, old, fabric).map(Route::Pinned)
     }
 }

@@ -17,6 +17,7 @@ mod ecmp;
 pub mod ecmp_adaptive;
 pub mod enhanced_ecmp;
 pub mod ethereal;
+pub mod ethereal_weighted;
 pub mod flowlet_adaptive;
 pub mod host_flowlets;
 pub mod hpn;
@@ -35,12 +36,13 @@ pub mod switch_spray_adaptive;
 pub mod wcmp;
 
 use crate::forward::{Forward, Hops, Passing, SwitchContext};
-use crate::plan::{HostContext, Piece, Plan, Post, QueuePairId, Route, Trouble, Underway};
+use crate::plan::{Active, HostContext, Piece, Plan, Post, QueuePairId, Route, Trouble, Underway};
 use crate::registry::{Spelling, schemes};
 use crate::steer::{Departure, Feedback, FlowContext, MAX_STATE, Steer, TimeOut};
 use crate::tor::{Tor, TorContext};
 use std::fmt::Debug;
-use weft_fabric::Fabric;
+use std::sync::Arc;
+use weft_fabric::{Fabric, LinkShares, PathView};
 use weft_units::options::Settled;
 use weft_units::{OptionError, OptionInfo, Options, Time};
 
@@ -74,6 +76,11 @@ pub trait Scheme: Clone + Debug + PartialEq {
     /// The value of the option that [`SchemeInfo::numbered`] names.
     fn number(&self) -> Option<u32> {
         None
+    }
+    /// What hosts are told of paths when routing has learnt what is left of the links, where
+    /// [`SchemeInfo::informed`] says that they are.
+    fn view(&self, _: &Fabric, links: LinkShares) -> PathView {
+        PathView::new(links)
     }
     /// The planner of one host.
     fn planner(&self, context: &HostContext) -> Self::Planner;
@@ -112,6 +119,8 @@ pub struct SchemeInfo {
     pub tor: Keepers,
     /// Whether routing is to tell switches the weights of hops ([`Hops::weights`]).
     pub weighted: bool,
+    /// Whether hosts are told what routing learns of links ([`Plan::learn`]).
+    pub informed: bool,
     /// Whether its queue pairs stand, and carry one piece after the other.
     pub standing: bool,
     /// Whether its queue pairs have shares of the line rate, so that congestion control must set a
@@ -165,6 +174,7 @@ impl SchemeInfo {
         in_switch: false,
         tor: Keepers::None,
         weighted: false,
+        informed: false,
         standing: false,
         shares: false,
         congestion: "dctcp",
@@ -214,6 +224,7 @@ schemes! {
     spray_bitmap::SprayMixed,
     mp_rdma::MpRdma,
     ethereal::Ethereal,
+    ethereal_weighted::EtherealWeighted,
     hpn::Hpn,
     enhanced_ecmp::EnhancedEcmp,
     dnlb::Dnlb,

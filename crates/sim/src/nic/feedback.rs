@@ -196,6 +196,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
         let deadline = planner.deadline();
         self.flush_by(host, deadline);
+        self.settle(host);
     }
 
     /// A `Timer` event: resends what timed out, and sleeps until the next deadline.

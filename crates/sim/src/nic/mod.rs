@@ -12,11 +12,13 @@
 //! | `open` | how messages become queue pairs |
 //! | `standing` | queue pairs that carry one piece after the other |
 //! | `slots` | the way from a GPU to its NIC, where it is slower than that |
+//! | `settle` | flows under way that get other routes |
 //! | `feedback` | receiving and answering, acknowledgements, timers |
 
 mod feedback;
 mod flow;
 mod open;
+mod settle;
 mod slots;
 mod standing;
 

@@ -100,6 +100,9 @@ impl SendHalf for CodingSender {
         // Less than nothing if an answer stands for older ones, which were lost.
         self.next.saturating_sub(self.here + self.forgotten)
     }
+    fn arrived(&self) -> u32 {
+        self.here
+    }
     #[inline(always)]
     fn is_done(&self) -> bool {
         self.here >= self.needed

@@ -116,6 +116,9 @@ impl SendHalf for GoBackNSender {
         // After a rewind to the start, what is sent has been acknowledged before.
         self.next.saturating_sub(self.acked)
     }
+    fn arrived(&self) -> u32 {
+        self.acked
+    }
     #[inline(always)]
     fn is_done(&self) -> bool {
         self.acked == self.packets

@@ -67,6 +67,11 @@ pub trait SendHalf: Clone + Debug {
     fn has_work(&self) -> bool;
     /// How many packets are out: sent, and neither acknowledged nor taken for lost.
     fn in_flight(&self) -> u32;
+    /// How many packets are known to have arrived, as far as anybody has counted them: what is
+    /// left of a flow goes by this where schemes ask.
+    fn arrived(&self) -> u32 {
+        0
+    }
     /// Everything is acknowledged.
     fn is_done(&self) -> bool;
     /// Takes the next packet to send. Called only if there is work.
@@ -98,6 +103,9 @@ impl<S: SendHalf> SendHalf for Box<S> {
     #[inline(always)]
     fn in_flight(&self) -> u32 {
         S::in_flight(self)
+    }
+    fn arrived(&self) -> u32 {
+        S::arrived(self)
     }
     #[inline(always)]
     fn is_done(&self) -> bool {

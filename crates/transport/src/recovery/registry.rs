@@ -84,6 +84,10 @@ macro_rules! recoveries {
             pub fn in_flight(&self) -> u32 {
                 match self { $(Sender::$Recovery(half) => half.in_flight()),* }
             }
+            /// As [`SendHalf::arrived`].
+            pub fn arrived(&self) -> u32 {
+                match self { $(Sender::$Recovery(half) => half.arrived()),* }
+            }
             /// Whether there is something to send that a window of so many packets lets out.
             #[inline(always)]
             pub fn has_work_below(&self, window: u32) -> bool {

@@ -322,6 +322,9 @@ impl SendHalf for TcpSender {
     fn in_flight(&self) -> u32 {
         (self.next - self.acked).saturating_sub(self.duplicates)
     }
+    fn arrived(&self) -> u32 {
+        self.acked
+    }
     #[inline(always)]
     fn is_done(&self) -> bool {
         self.acked == self.packets

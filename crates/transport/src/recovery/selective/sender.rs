@@ -119,6 +119,9 @@ impl SendHalf for SelectiveSender {
     fn in_flight(&self) -> u32 {
         self.in_flight
     }
+    fn arrived(&self) -> u32 {
+        self.acked
+    }
     #[inline(always)]
     fn is_done(&self) -> bool {
         self.acked == self.packets
