@@ -15,7 +15,7 @@ use weft_balance::scheme::{Keepers, SCHEMES, SchemeInfo};
 use weft_capacity::{Bottleneck, capacities};
 use weft_fabric::{Fabric, Failures};
 use weft_plan::steps::{self, Ranks};
-use weft_plan::{Bound, Busiest, Loads, Network, Placed, Step, Unreachable, assign};
+use weft_plan::{Bound, Busiest, Hosts, Loads, Network, Placed, Spread, Step, Unreachable, assign};
 use weft_units::{HostId, IdVec, PortId, Time};
 
 type Result<T> = std::result::Result<T, ExperimentError>;
@@ -83,8 +83,8 @@ pub fn pieces(experiment: &Resolved, seed: u64, step: usize, hosts: (u32, u32)) 
     let (first, end) = (before(hosts.0), before(hosts.1));
     let meant = (first as u32, &step.messages[first..end.max(first)]);
     let mut kept = Kept::default();
-    let balance = &experiment.balance;
-    assign(&mut network, balance, (seed, experiment.packet.mtu), meant, |one| kept.add(one))
+    let (hosts, _) = hosts_for(experiment, seed, &network, step)?;
+    assign(&mut network, &hosts, meant, |one| kept.add(one))
         .map_err(|lost| unreachable(&network, lost))?;
     Ok(kept.columns())
 }
@@ -132,6 +132,26 @@ fn steps_of(experiment: &Resolved, seed: u64) -> Result<Vec<Step>> {
     })
 }
 
+/// The hosts of a step and its lower bound: hosts that are told of links know what each path should
+/// carry of this very step.
+fn hosts_for(
+    experiment: &Resolved,
+    seed: u64,
+    network: &Network<'_>,
+    step: &Step,
+) -> Result<(Hosts, Bound)> {
+    let bound = Bound::of(network, &step.messages);
+    let hosts = Hosts::new(network, &experiment.balance, seed, experiment.packet.mtu);
+    if !experiment.balance.scheme.info().informed || network.is_whole() {
+        return Ok((hosts, bound));
+    }
+    let host = |leaf: u32| HostId(leaf * network.fabric.clos().hosts_per_leaf);
+    let spread = Spread::new(network, &step.messages, bound.seconds).map_err(|(from, to)| {
+        unreachable(network, Unreachable { src: host(from), dst: host(to) })
+    })?;
+    Ok((hosts.knowing(&spread), bound))
+}
+
 fn plan_step(
     experiment: &Resolved,
     seed: u64,
@@ -140,6 +160,7 @@ fn plan_step(
     step: &Step,
 ) -> Result<PlannedStep> {
     let fabric = network.fabric;
+    let (hosts, bound) = hosts_for(experiment, seed, network, step)?;
     let mut loads = Loads::none(fabric);
     let mut kept = Some(Kept::default());
     let mut parts = vec![0u32; step.messages.len()];
@@ -154,8 +175,7 @@ fn plan_step(
         }
     };
     let all = (0, &step.messages[..]);
-    assign(network, &experiment.balance, (seed, experiment.packet.mtu), all, &mut each)
-        .map_err(|lost| unreachable(network, lost))?;
+    assign(network, &hosts, all, &mut each).map_err(|lost| unreachable(network, lost))?;
     Ok(PlannedStep {
         name: step.name.clone(),
         times: step.times,
@@ -166,7 +186,7 @@ fn plan_step(
         queue_pairs: count.most(),
         busiest: loads.busiest(network),
         loads: loads.0.iter().copied().collect(),
-        bound: Bound::of(network, &step.messages),
+        bound,
         placed: kept.map(Kept::columns),
     })
 }

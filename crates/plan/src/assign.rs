@@ -1,10 +1,14 @@
 //! Which way every piece of a step takes, by the very planners that hosts run.
 
 use crate::network::{Network, Way};
+use crate::spread::Spread;
 use crate::steps::Transfer;
-use weft_balance::plan::{Carrier, Piece, Planner, Post, QueuePairId, Route};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use weft_balance::plan::{Carrier, Piece, Planner, Post, QueuePairId, Route, Trouble, Underway};
 use weft_balance::scheme::BalanceConfig;
-use weft_units::{Draw, HostId, MessageId, Time};
+use weft_fabric::{LinkShares, PathId, PathView, PathWeights};
+use weft_units::{Draw, HostId, MessageId, PortId, Time};
 
 /// A piece of a message, and its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +40,86 @@ pub struct Unreachable {
     pub dst: HostId,
 }
 
+/// The planners of all hosts, and what they know.
+#[derive(Clone, Debug)]
+pub struct Hosts {
+    balance: BalanceConfig,
+    seed: u64,
+    mtu: u32,
+    /// What they are told of links, where the scheme asks.
+    view: Option<Arc<PathView>>,
+    /// By the leaves at both ends: paths that are dead, which all take for bad.
+    dead: BTreeMap<(u32, u32), Vec<PathId>>,
+}
+
+impl Hosts {
+    /// Of `network`, under `balance`; `mtu` is the payload of a full packet, in bytes.
+    pub fn new(network: &Network<'_>, balance: &BalanceConfig, seed: u64, mtu: u32) -> Hosts {
+        let fabric = network.fabric;
+        let rates = |port: PortId| network.capacities[port];
+        let view = || balance.scheme.view(fabric, LinkShares::new(fabric, rates));
+        let view = balance.scheme.info().informed.then(|| Arc::new(view()));
+        let by_path = balance.scheme.info().path_ids && view.is_none();
+        let dead = if by_path { dead_paths(network) } else { BTreeMap::new() };
+        Hosts { balance: balance.clone(), seed, mtu, view, dead }
+    }
+
+    /// The same with the shares that `spread` gives to paths, if hosts are told of links at all.
+    #[must_use]
+    pub fn knowing(mut self, spread: &Spread) -> Hosts {
+        if let Some(view) = &mut self.view {
+            let view = Arc::make_mut(view);
+            for (leaves, shares) in &spread.pairs {
+                let weight = |share: f64| (share * LinkShares::WHOLE as f64) as u64;
+                let weights = shares.iter().map(|(path, share)| (*path, weight(*share)));
+                view.give(*leaves, PathWeights::new(weights));
+            }
+        }
+        self
+    }
+
+    fn planner(&self, host: HostId, network: &Network<'_>) -> Planner {
+        let fabric = network.fabric;
+        let mut planner = Planner::new(&self.balance, host, self.seed, self.mtu);
+        if let Some(view) = &self.view {
+            planner.learn(Time::ZERO, view, fabric);
+        }
+        let leaf = fabric.leaf_of(host);
+        for ((_, to), paths) in self.dead.range((leaf, 0)..=(leaf, u32::MAX)) {
+            let dst = HostId(to * fabric.clos().hosts_per_leaf);
+            for path in paths {
+                let route = Route::Pinned(*path);
+                let flow = Underway { dst, route, bytes: 0, queue_pair: None };
+                let _ = planner.trouble(Time::ZERO, &flow, Trouble::TimeOut, fabric);
+            }
+        }
+        planner
+    }
+}
+
+/// The paths that some dead link is on.
+fn dead_paths(network: &Network<'_>) -> BTreeMap<(u32, u32), Vec<PathId>> {
+    let mut dead: BTreeMap<(u32, u32), Vec<PathId>> = BTreeMap::new();
+    let fabric = network.fabric;
+    if network.capacities.iter().all(|capacity| *capacity > 0) {
+        return dead;
+    }
+    let host = |leaf: u32| HostId(leaf * fabric.clos().hosts_per_leaf);
+    for from in 0..fabric.leaves() {
+        for to in (0..fabric.leaves()).filter(|to| *to != from) {
+            let set = fabric.path_set(host(from), host(to));
+            for path in (0..set.len()).map(|index| set.get(index)) {
+                let ports = fabric.trace(host(from), host(to), path);
+                let between = &ports[1..ports.len() - 1];
+                if between.iter().any(|port| network.capacities[*port] == 0) {
+                    dead.entry((from, to)).or_default().push(path);
+                }
+            }
+        }
+    }
+    dead
+}
+
 /// Plans messages of a step, which stand by sender: each host posts its own at one instant. They
 /// are all of its senders', and the first of them is the step's message `first`.
 /// `each` gets every piece, in the order in which hosts hand them to their NICs.
@@ -44,17 +128,17 @@ pub struct Unreachable {
 /// If there is no live way.
 pub fn assign(
     network: &mut Network<'_>,
-    balance: &BalanceConfig,
-    (seed, mtu): (u64, u32),
+    hosts: &Hosts,
     (first, messages): (u32, &[Transfer]),
     mut each: impl FnMut(&Placed),
 ) -> Result<(), Unreachable> {
+    let seed = hosts.seed;
     let keys = Draw::new(seed, "flow-key");
     let mut number = first;
     let mut pieces = Vec::new();
     for posts in messages.chunk_by(|a, b| a.src == b.src) {
         let src = posts[0].src;
-        let mut planner = Planner::new(balance, src, seed, mtu);
+        let mut planner = hosts.planner(src, network);
         hand_over(&mut planner, posts, number, network, &mut pieces);
         number += posts.len() as u32;
         for piece in pieces.drain(..) {
@@ -67,7 +151,9 @@ pub fn assign(
                     Draw::new(seed, "queue-pair-key").at(pair, u64::from(dst.0))
                 }
             };
-            let way = network.way(src, dst, route, key as u32).ok_or(Unreachable { src, dst })?;
+            let way = network.way(src, dst, route, key as u32);
+            let alive = |way: &Way| way.ports().iter().all(|port| network.capacities[*port] > 0);
+            let way = way.filter(alive).ok_or(Unreachable { src, dst })?;
             let message = piece.tag;
             each(&Placed { message, part, src, dst, bytes, route, way, queue_pair });
         }

@@ -22,7 +22,7 @@ pub mod paralet;
 pub mod spread;
 pub mod steps;
 
-pub use assign::{Placed, Unreachable, assign};
+pub use assign::{Hosts, Placed, Unreachable, assign};
 pub use loads::{Bound, Busiest, Loads};
 pub use network::{Network, Way};
 pub use spread::Spread;

@@ -67,6 +67,11 @@ impl<'a> Network<'a> {
         }
     }
 
+    /// Whether every link carries all that it can.
+    pub fn is_whole(&self) -> bool {
+        self.fabric.ports().enumerate().all(|(id, port)| self.capacities[id] == port.rate.as_bps())
+    }
+
     /// The way of a packet from `src` to `dst`. `key` stands for its addresses where switches hash.
     /// `None`: a switch on the way knows no live link there.
     pub fn way(&mut self, src: HostId, dst: HostId, route: Route, key: u32) -> Option<Way> {
