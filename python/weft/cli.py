@@ -396,9 +396,7 @@ def plan(
     ],
     job: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="The job (.toml): [workload], as an experiment has it."
-        ),
+        typer.Option(metavar="FILE", help="The job (.toml): [workload], as an experiment has it."),
     ] = None,
     scheme: Annotated[
         str, typer.Option(metavar="NAME", help="Any that decides as messages are posted.")

@@ -73,7 +73,7 @@ def _optima(plan: Plan) -> str:
         for pieces in verifying.pieces_of(plan, number):
             demand += optimum.demands(net, pieces)
             hosts += net.loads(pieces)
-        best = max(optimum.solve(net, demand).seconds, _at_hosts(net, hosts))
+        best = max(optimum.solve(net, demand).seconds, optimum.at_hosts(net, hosts))
         takes = step["congestion"]["seconds"]
         gap = 100 * (takes / best - 1) if best else 0.0
         lines.append(
@@ -81,10 +81,3 @@ def _optima(plan: Plan) -> str:
             f"the plan takes {format_time(takes)} (+{significant(max(gap, 0.0), 3)} %)"
         )
     return "\n".join(lines)
-
-
-def _at_hosts(net: network.Network, loads: network.Numbers) -> float:
-    """Seconds of the busiest host link, which no choice of paths changes."""
-    links = np.concatenate([net.nic, net.down])
-    alive = links[net.capacities[links] > 0]
-    return float((loads[alive] * 8 / net.capacities[alive]).max(initial=0.0))

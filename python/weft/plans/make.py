@@ -35,12 +35,32 @@ def make(
     Raises:
         ExperimentError: One of the files is wrong, or the scheme cannot be planned.
     """
-    place = cluster.read(cluster_path, seed)
-    experiment = _experiment(cluster_path, job_path, scheme)
-    runs = inputs.from_dict(experiment, str(job_path), changes, 1).runs
-    if len(runs) != 1:
-        raise ExperimentError(f"{job_path}: sweep: a plan is of one job; leave it out")
-    resolved = runs[0]["experiment"]
+    place, job = _toml(cluster_path), _toml(job_path)
+    if "file" in place.get("fabric", {}):
+        file = str((cluster_path.parent / str(place["fabric"]["file"])).absolute())
+        place["fabric"] = {**place["fabric"], "file": file}
+    cluster.read(cluster_path, seed)
+    place.setdefault("title", cluster_path.stem)
+    return of(place, job, scheme, str(job_path), seed, changes, most_pieces)
+
+
+def of(
+    place: Mapping[str, Any],
+    job: Mapping[str, Any],
+    scheme: str,
+    source: str = "job",
+    seed: int = 1,
+    changes: Overrides = (),
+    most_pieces: int = MOST_PIECES,
+) -> Plan:
+    """Plan a job on a cluster, both as dicts of the shape of their files; `source` is the job's.
+
+    Raises:
+        ExperimentError: One of them is wrong, or the scheme cannot be planned.
+    """
+    experiment = _experiment(place, job, scheme, source)
+    described = cluster.from_dict(place, seed=seed)
+    resolved = inputs.from_dict(experiment, source, changes, 1).runs[0]["experiment"]
     found = _native.plan_job(json.dumps(resolved), seed, most_pieces)
     links = {name: _plain(column) for name, column in found["links"].items()}
     steps = [_step(step) for step in found["steps"]]
@@ -52,35 +72,33 @@ def make(
         "options": {k: v for k, v in resolved["balance"].items() if k != "scheme"},
         "seed": seed,
         "mtu": found["mtu"],
-        "cluster": cluster.as_json(place),
+        "cluster": cluster.as_json(described),
         "experiment": resolved,
         "links": links,
         "seconds": sum(step["times"] * step["congestion"]["seconds"] for step in steps),
         "bound_s": sum(step["times"] * step["bound_s"] for step in steps),
         "steps": steps,
-        "hosts": hosts.tables(place, steps),
+        "hosts": hosts.tables(described, steps),
     }
 
 
-def _experiment(cluster_path: Path, job_path: Path, scheme: str) -> dict[str, Any]:
+def _experiment(
+    place: Mapping[str, Any], job: Mapping[str, Any], scheme: str, source: str
+) -> dict[str, Any]:
     """The experiment that a cluster and a job are."""
-    place, job = _toml(cluster_path), _toml(job_path)
     for key in job:
         if key not in _JOB_SECTIONS:
             use = "it belongs to the cluster" if key in place else f"use {', '.join(_JOB_SECTIONS)}"
-            raise ExperimentError(f"{job_path}: {key}: is no part of a job; {use}")
+            raise ExperimentError(f"{source}: {key}: is no part of a job; {use}")
     if "workload" not in job:
-        raise ExperimentError(f"{job_path}: workload: is missing; add [workload]")
-    fabric = dict(place["fabric"])
-    if "file" in fabric:
-        fabric["file"] = str((cluster_path.parent / str(fabric["file"])).absolute())
+        raise ExperimentError(f"{source}: workload: is missing; add [workload]")
     balance = {**job.get("balance", {}), "scheme": scheme}
     # Nothing is sent, so that no round trip is too long for it.
     transport = job.get("transport", {"rto": "10s"})
-    title = job.get("title") or f"{job_path.stem} on {place.get('title', cluster_path.stem)}"
+    title = job.get("title") or f"{Path(source).stem} on {place.get('title', 'a cluster')}"
     experiment = {
         "title": title,
-        "fabric": fabric,
+        "fabric": place["fabric"],
         "workload": job["workload"],
         "balance": balance,
         "transport": transport,

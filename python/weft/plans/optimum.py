@@ -28,6 +28,13 @@ class Optimum:
     """By pair of leaves and path: how much of what goes there."""
 
 
+def at_hosts(net: Network, loads: Numbers) -> float:
+    """Seconds of the busiest host link, which no choice of paths changes."""
+    links = np.concatenate([net.nic, net.down])
+    alive = links[net.capacities[links] > 0]
+    return float((loads[alive] * 8 / net.capacities[alive]).max(initial=0.0))
+
+
 def demands(net: Network, pieces: dict[str, Numbers]) -> Numbers:
     """Payload from leaf to leaf, of pieces that leave their leaf."""
     pairs = net.leaf_of[pieces["src"]] * net.leaves + net.leaf_of[pieces["dst"]]
@@ -41,7 +48,9 @@ def paths(net: Network, a: int, b: int) -> Numbers:
     places = np.flatnonzero(net.ups[a] >= 0)
     if net.pod_of[a] != net.pod_of[b]:
         widths = (net.ups[net.above[a, places]] >= 0).sum(axis=1)
-        found = [(p << 8) | q for p, width in zip(places, widths, strict=True) for q in range(width)]
+        found = [
+            (p << 8) | q for p, width in zip(places, widths, strict=True) for q in range(width)
+        ]
         return np.array(found, dtype=np.int64)
     members = net.members[net.above[a, places], b]
     # As the core numbers them: the member down goes round with the uplink.
