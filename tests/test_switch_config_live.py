@@ -179,7 +179,7 @@ def test_source_ports_choose_uplinks(leaf: Leaf, tmp_path: Path, platform: str) 
     assert leaf.ip(leaf.leaf, "rule") == loaded
     leaf.sh(files / "leaf-0.rollback")
     assert leaf.ip(leaf.leaf, "rule") == rules
-    assert "table 10" not in leaf.ip(leaf.leaf, "route show table all")
+    assert "table 100" not in leaf.ip(leaf.leaf, "route show table all")
     assert sum(1 for count in leaf.send(others) if count) > 1
 
 

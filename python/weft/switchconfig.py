@@ -1,18 +1,21 @@
 """`weft switch-config`: what each switch is told, so that source ports choose uplinks.
 
 A configuration is a template of its platform (`templates/switch`) filled with what is here: the
-ports that hosts are on, the prefixes that stay below, and for every uplink its next hop and its
-source ports. Templates decide nothing.
+ports whose traffic is steered, the prefixes that stay below, and for every link its next hop and
+its source ports. Templates decide nothing. Members of bundles are uplinks each; the switch above
+sends down over the member by which the same ports go up.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from ipaddress import IPv4Network
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,21 +31,24 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Uplink:
-    """An uplink and what goes over it."""
+class Way:
+    """A link and what goes over it: an uplink, or a member of a bundle down."""
 
+    name: str
+    """`U1`, or `D1` on the way down."""
     number: int
-    """From one."""
+    """From one, uplinks first: distinct on a switch."""
     port: str
     next_hop: str
-    address: str
-    """Of the switch itself on this link."""
     to: str
-    """The name of the switch above."""
+    """The name of the switch at its other end."""
     up: bool
+    """Whether it carries anything now."""
     ranges: Sequence[Range]
     dscp: int
     """Where DSCPs stand for paths."""
+    prefixes: Sequence[str] = ()
+    """What goes over it has these destinations; none: all that is not below."""
 
     @property
     def text(self) -> str:
@@ -50,9 +56,16 @@ class Uplink:
         return ", ".join(f"{first}-{last}" for first, last in self.ranges)
 
     @property
+    def rules(self) -> list[tuple[str, Range]]:
+        """A name of its own for each range."""
+        if len(self.ranges) == 1:
+            return [(self.name, self.ranges[0])]
+        return [(f"{self.name}-{number}", one) for number, one in enumerate(self.ranges, 1)]
+
+    @property
     def table(self) -> int:
         """A routing table of its own."""
-        return 100 + self.number
+        return 1000 + self.number
 
 
 @dataclass(frozen=True)
@@ -63,21 +76,44 @@ class Steering:
     name: str
     node: str
     what: str
-    """`leaf`, or `aggregation switch`."""
+    """`leaf`, `spine`, `aggregation switch` or `core`."""
     dscp: int
     port: int
     inputs: Sequence[str]
-    """Ports whose traffic is steered: those below."""
+    """Ports whose traffic is steered."""
     local: Sequence[str]
-    """Prefixes below, which no rule may catch."""
-    uplinks: Sequence[Uplink]
+    """Prefixes below, which no rule for an uplink may catch; none without uplinks."""
+    uplinks: Sequence[Way]
+    bundles: Sequence[Way]
+    """Members of bundles down, those to one switch side by side."""
     spare: Sequence[Range] = field(default=())
     """Ports in the range of the cluster that no segment has."""
 
     @property
-    def live(self) -> list[Uplink]:
+    def ways(self) -> list[Way]:
+        """All of them."""
+        return [*self.uplinks, *self.bundles]
+
+    @property
+    def live_up(self) -> list[Way]:
         """The uplinks that are not down."""
-        return [uplink for uplink in self.uplinks if uplink.up]
+        return [way for way in self.uplinks if way.up]
+
+    @property
+    def live_down(self) -> list[Way]:
+        """The members of bundles that are not down."""
+        return [way for way in self.bundles if way.up]
+
+    @property
+    def live(self) -> list[Way]:
+        """Both."""
+        return [way for way in self.ways if way.up]
+
+    @property
+    def below(self) -> list[tuple[Sequence[str], list[Way]]]:
+        """Live members of bundles by the prefixes that they lead to."""
+        grouped = groupby(self.live_down, key=lambda way: tuple(way.prefixes))
+        return [(prefixes, list(ways)) for prefixes, ways in grouped]
 
 
 @dataclass(frozen=True)
@@ -125,7 +161,7 @@ def files(
 ) -> tuple[list[File], list[str]]:
     """The files of all switches that steer, or of one (by name or node), and remarks."""
     chosen = PLATFORMS[platform]
-    steering = [_steering(cluster, one, found[one.node]) for one in _switches(cluster, found)]
+    steering = [_steering(cluster, found, one) for one in _switches(cluster, found)]
     if switch is not None:
         steering = [one for one in steering if switch in (one.name, one.node)]
         if not steering:
@@ -138,36 +174,78 @@ def files(
 
 
 def _switches(cluster: Cluster, found: Segments) -> list[Switch]:
-    return [switch for switch in cluster.switches if switch.node in found]
+    """Those with segments, and those with bundles to them."""
+    return [
+        switch
+        for switch in cluster.switches
+        if switch.node in found or _bundled(cluster, found, switch)
+    ]
 
 
-def _steering(cluster: Cluster, switch: Switch, ranges: list[list[Range]]) -> Steering:
-    links = cluster.uplinks[switch.node]
-    uplinks = [_uplink(cluster, index, link, ranges[index]) for index, link in enumerate(links)]
+def _bundled(cluster: Cluster, found: Segments, switch: Switch) -> list[Link]:
+    """The links below that are members of bundles and whose lower ends have segments."""
+    links = [link for link in cluster.downlinks[switch.node] if link.lower in found]
+    members = Counter(link.lower for link in links)
+    return [link for link in links if members[link.lower] > 1]
+
+
+def _steering(cluster: Cluster, found: Segments, switch: Switch) -> Steering:
+    up = cluster.uplinks.get(switch.node, ()) if switch.node in found else ()
+    bundled = _bundled(cluster, found, switch)
+    ports = [link.upper_port for link in cluster.downlinks[switch.node]]
+    if bundled:
+        # What comes from above goes down over a bundle as well.
+        ports += [link.lower_port for link in cluster.uplinks.get(switch.node, ())]
     return Steering(
         title=" ".join(cluster.title.split()),
         name=switch.name,
         node=switch.node,
-        what=("leaf", "aggregation switch", "core")[switch.tier],
+        what=_what(cluster, switch),
         dscp=cluster.dscp,
         port=cluster.port,
-        inputs=[link.upper_port for link in cluster.downlinks[switch.node]],
-        local=switch.racks,
-        uplinks=uplinks,
-        spare=_spare(cluster, ranges) if switch.tier == 0 else (),
+        inputs=ports,
+        local=switch.racks if up else (),
+        uplinks=[_uplink(cluster, found, index, link) for index, link in enumerate(up)],
+        bundles=[
+            _member(cluster, found, len(up) + number, number, link)
+            for number, link in enumerate(bundled, 1)
+        ],
+        spare=_spare(cluster, found[switch.node]) if switch.tier == 0 else (),
     )
 
 
-def _uplink(cluster: Cluster, index: int, link: Link, ranges: list[Range]) -> Uplink:
-    return Uplink(
+def _what(cluster: Cluster, switch: Switch) -> str:
+    two_tiers = cluster.switches[-1].tier == 1
+    return ("leaf", "spine" if two_tiers else "aggregation switch", "core")[switch.tier]
+
+
+def _uplink(cluster: Cluster, found: Segments, index: int, link: Link) -> Way:
+    return Way(
+        name=f"U{index + 1}",
         number=index + 1,
         port=link.lower_port,
         next_hop=link.upper_address,
-        address=link.lower_address,
         to=cluster.by_node[link.upper].name,
         up=link.state != "down",
-        ranges=ranges,
+        ranges=found[link.lower][index],
         dscp=cluster.dscp + index,
+    )
+
+
+def _member(cluster: Cluster, found: Segments, number: int, place: int, link: Link) -> Way:
+    """Down over the member by which the same ports go up."""
+    index = cluster.uplinks[link.lower].index(link)
+    lower = cluster.by_node[link.lower]
+    return Way(
+        name=f"D{place}",
+        number=number,
+        port=link.upper_port,
+        next_hop=link.lower_address,
+        to=lower.name,
+        up=link.state != "down",
+        ranges=found[link.lower][index],
+        dscp=cluster.dscp + index,
+        prefixes=lower.racks if isinstance(lower, Switch) else (),
     )
 
 
@@ -186,11 +264,11 @@ def _spare(cluster: Cluster, ranges: list[list[Range]]) -> list[Range]:
 def _remarks(platform: Platform, steering: Sequence[Steering]) -> Iterator[str]:
     yield from platform.remarks
     for one in steering:
-        for uplink in one.uplinks:
-            if not uplink.up:
+        for way in one.ways:
+            if not way.up:
                 yield (
-                    f"{one.name}: {uplink.port} to {uplink.to} is down, so it has no rule; its "
-                    "source ports are hashed among the other uplinks"
+                    f"{one.name}: {way.port} to {way.to} is down, so it has no rule; its source "
+                    "ports are hashed among the other links"
                 )
 
 
