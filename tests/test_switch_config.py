@@ -302,6 +302,7 @@ def test_a_plan_gives_the_same_files(tmp_path: Path, weft: Weft) -> None:
     shutil.copy(GOLDEN / "three-tier.toml", tmp_path / "mine.toml")
     found = cluster.read(tmp_path / "mine.toml")
     plan = plan_of(found, segments.of(found, "ethereal"))
+    plan["segments"]["agg-1"] = plan["segments"].pop("pod-0-agg-1")
     (tmp_path / "plan.json").write_text(json.dumps(plan))
     for words in (["plan.json", "-o", "one"], ["mine.toml", "--scheme", "ethereal", "-o", "two"]):
         done = weft("switch-config", *words, "--format", "junos")

@@ -23,7 +23,7 @@
 #   ip -s link show dev PORT: bytes equal on all links above
 #   nft list table ip weft: packets that were steered, and that stayed below
 
-uplink() {
+over() {
 	ip route replace default via "$2" dev "$1" table "$3" ||
 		echo "rail2: $1 is down; its source ports are hashed" >&2
 	linkdown="/proc/sys/net/ipv4/conf/$1/ignore_routes_with_linkdown"
@@ -31,10 +31,10 @@ uplink() {
 }
 
 routes() {
-	uplink eth9 100.64.0.17 1001
-	uplink eth10 100.64.0.19 1002
-	uplink eth11 100.64.0.21 1003
-	uplink eth12 100.64.0.23 1004
+	over eth9 100.64.0.17 1001
+	over eth10 100.64.0.19 1002
+	over eth11 100.64.0.21 1003
+	over eth12 100.64.0.23 1004
 }
 
 if [ "$1" = routes ]; then

@@ -29,7 +29,7 @@
 
 # ip rule takes no range that ends at 65535, so that port is hashed.
 
-uplink() {
+over() {
 	ip route replace default via "$2" dev "$1" table "$3" ||
 		echo "leaf-0: $1 is down; its source ports are hashed" >&2
 	linkdown="/proc/sys/net/ipv4/conf/$1/ignore_routes_with_linkdown"
@@ -37,14 +37,14 @@ uplink() {
 }
 
 routes() {
-	uplink eth51 100.98.0.10 1001
-	uplink eth52 100.98.0.14 1002
-	uplink eth53 100.98.0.18 1003
-	uplink eth54 100.98.0.22 1004
-	uplink eth59 100.98.0.42 1005
-	uplink eth60 100.98.0.46 1006
-	uplink eth61 100.98.0.50 1007
-	uplink eth62 100.98.0.54 1008
+	over eth51 100.98.0.10 1001
+	over eth52 100.98.0.14 1002
+	over eth53 100.98.0.18 1003
+	over eth54 100.98.0.22 1004
+	over eth59 100.98.0.42 1005
+	over eth60 100.98.0.46 1006
+	over eth61 100.98.0.50 1007
+	over eth62 100.98.0.54 1008
 }
 
 forget() {

@@ -27,7 +27,7 @@
 #   ip -s link show dev PORT: bytes equal on all links above
 #   nft list table ip weft: packets that were steered, and that stayed below
 
-uplink() {
+over() {
 	ip route replace default via "$2" dev "$1" table "$3" ||
 		echo "spine-1: $1 is down; its source ports are hashed" >&2
 	linkdown="/proc/sys/net/ipv4/conf/$1/ignore_routes_with_linkdown"
@@ -35,14 +35,14 @@ uplink() {
 }
 
 routes() {
-	uplink eth1 100.98.0.41 1001
-	uplink eth2 100.98.0.45 1002
-	uplink eth3 100.98.0.49 1003
-	uplink eth4 100.98.0.53 1004
-	uplink eth5 100.98.1.41 1005
-	uplink eth6 100.98.1.45 1006
-	uplink eth7 100.98.1.49 1007
-	uplink eth8 100.98.1.53 1008
+	over eth1 100.98.0.41 1001
+	over eth2 100.98.0.45 1002
+	over eth3 100.98.0.49 1003
+	over eth4 100.98.0.53 1004
+	over eth5 100.98.1.41 1005
+	over eth6 100.98.1.45 1006
+	over eth7 100.98.1.49 1007
+	over eth8 100.98.1.53 1008
 }
 
 if [ "$1" = routes ]; then

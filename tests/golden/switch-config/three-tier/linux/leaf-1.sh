@@ -25,7 +25,7 @@
 
 # ip rule takes no range that ends at 65535, so that port is hashed.
 
-uplink() {
+over() {
 	ip route replace default via "$2" dev "$1" table "$3" ||
 		echo "leaf-1: $1 is down; its source ports are hashed" >&2
 	linkdown="/proc/sys/net/ipv4/conf/$1/ignore_routes_with_linkdown"
@@ -33,9 +33,9 @@ uplink() {
 }
 
 routes() {
-	uplink eth5 100.64.0.9 1001
-	uplink eth6 100.64.0.11 1002
-	uplink eth7 100.64.0.13 1003
+	over eth5 100.64.0.9 1001
+	over eth6 100.64.0.11 1002
+	over eth7 100.64.0.13 1003
 }
 
 forget() {

@@ -25,7 +25,7 @@
 #   ip -s link show dev PORT: bytes equal on all links above
 #   nft list table ip weft: packets that were steered, and that stayed below
 
-uplink() {
+over() {
 	ip route replace default via "$2" dev "$1" table "$3" ||
 		echo "agg-0: $1 is down; its source ports are hashed" >&2
 	linkdown="/proc/sys/net/ipv4/conf/$1/ignore_routes_with_linkdown"
@@ -33,12 +33,12 @@ uplink() {
 }
 
 routes() {
-	uplink eth5 100.64.0.33 1001
-	uplink eth6 100.64.0.35 1002
-	uplink eth1 100.64.0.0 1003
-	uplink eth2 100.64.0.2 1004
-	uplink eth3 100.64.0.8 1005
-	uplink eth4 100.64.0.10 1006
+	over eth5 100.64.0.33 1001
+	over eth6 100.64.0.35 1002
+	over eth1 100.64.0.0 1003
+	over eth2 100.64.0.2 1004
+	over eth3 100.64.0.8 1005
+	over eth4 100.64.0.10 1006
 }
 
 if [ "$1" = routes ]; then
