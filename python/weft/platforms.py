@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from weft.errors import ExperimentError
-
-if TYPE_CHECKING:
-    from weft.switchconfig import Steering
+from weft.steering import Steering
 
 
 def _nothing(_: Steering) -> None:
