@@ -331,18 +331,29 @@ def test_frr_takes_rules_out_while_an_uplink_is_dead(leaf: Leaf, tmp_path: Path)
         frr.down()
 
 
-def test_nft_checks_every_leaf_of_random_size(leaf: Leaf, tmp_path: Path) -> None:
-    """Large and bundled fabrics, and aggregation switches: nft takes the whole file."""
+def test_tools_take_every_shape(leaf: Leaf, tmp_path: Path) -> None:
+    """Large and bundled fabrics, aggregation switches, segments of one port: each file whole."""
     if shutil.which("nft") is None:
         pytest.skip("switch configurations are not loaded: needs nftables")
     for fabric in (
         {"topology": "leaf-spine", "leaves": 3, "spines": 64, "hosts_per_leaf": 64},
         {**{"topology": "clos", "tiers": 3, "pods": 2, "leaves": 2, "aggs": 3, "cores": 6}}
-        | {"hosts_per_leaf": 3, "links_per_pair": 2},
+        | {"hosts_per_leaf": 3, "links_per_pair": 2, "core_links_per_pair": 2},
     ):
-        found = cluster.from_dict({"fabric": fabric})
-        for platform in ("nftables", "frr"):
-            files, _ = switchconfig.files(found, segments.of(found, "ethereal"), platform)
-            switchconfig.write(files, tmp_path)
-        for path in tmp_path.glob("*.nft"):
-            leaf.exec(leaf.leaf, "nft", "-c", "-f", str(path))
+        for first in (49_152, 65_472):
+            found = cluster.from_dict({"fabric": fabric, "cluster": {"first_port": first}})
+            cut = segments.of(found, "ethereal")
+            for platform in ("nftables", "frr", "linux"):
+                files, _ = switchconfig.files(found, cut, platform)
+                switchconfig.write(files, tmp_path / f"{platform}-{first}-{len(fabric)}")
+    for path in tmp_path.glob("*/*.nft"):
+        leaf.exec(leaf.leaf, "nft", "-c", "-f", str(path))
+    for path in (*tmp_path.glob("*/*.sh"), *tmp_path.glob("*/*.rollback")):
+        leaf.exec(leaf.leaf, "sh", "-n", str(path))
+    rules = leaf.ip(leaf.leaf, "rule")
+    for path in tmp_path.glob("linux-*/leaf-1.sh"):
+        leaf.sh(path)
+        # Ranges of single ports are whole too; the one of 65535 is left out.
+        assert leaf.ip(leaf.leaf, "rule").count("lookup 10") in (63, 64, 6)
+        leaf.sh(path.with_suffix(".rollback"))
+        assert leaf.ip(leaf.leaf, "rule") == rules
