@@ -118,7 +118,6 @@ def _template(name: str) -> Template:
     )
     environment.filters["wildcard"] = _wildcard
     environment.filters["linux_range"] = _linux_range
-    environment.filters["nft_range"] = _nft_range
     return environment.get_template(name)
 
 
@@ -132,11 +131,6 @@ def _linux_range(ports: Range) -> str:
     """A range as `ip rule` takes it, which refuses one that ends at 65535."""
     first, last = ports[0], min(ports[1], 0xFFFE)
     return f"{first}-{last}"
-
-
-def _nft_range(ports: Range) -> str:
-    """A range as nftables takes it, which refuses one of a single port."""
-    return f"{ports[0]}-{ports[1]}" if ports[0] < ports[1] else f"{ports[0]}"
 
 
 def write(made: Sequence[File], directory: Path) -> None:
