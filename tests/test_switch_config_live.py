@@ -53,6 +53,9 @@ def why_not() -> str | None:
 class Leaf:
     """The leaf between its hosts and spines."""
 
+    members = SPINES
+    """Links on which packets arrive."""
+
     def __init__(self) -> None:
         self.leaf, self.hosts, self.spines = (
             f"weft-{os.getpid()}-{kind}" for kind in ("leaf", "hosts", "spines")
@@ -109,7 +112,7 @@ class Leaf:
         """Bytes that each spine has received."""
         shown = json.loads(self.run("ip", "-j", "-s", "-n", self.spines, "link"))
         by_name: dict[str, Any] = {one["ifname"]: one["stats64"]["rx"]["bytes"] for one in shown}
-        return [by_name[f"s{spine}"] for spine in range(SPINES)]
+        return [by_name[f"s{member}"] for member in range(self.members)]
 
     def send(self, ports: Sequence[int], dscp: int = 26, port: int = 4791) -> list[int]:
         """How many of ten packets from each source port each spine receives."""
@@ -125,13 +128,36 @@ class Leaf:
         return str(self.ip(self.leaf, words)).partition(" dev ")[2].split()[0]
 
 
-@pytest.fixture
-def leaf() -> Iterator[Leaf]:
-    """A leaf without steering."""
+class Spine(Leaf):
+    """A spine with two links to each of two leaves, of which the second receives."""
+
+    members = 2
+
+    def up(self) -> None:
+        """Make it, with routes over both members."""
+        for name in (self.leaf, self.hosts, self.spines):
+            self.run("ip", "netns", "add", name)
+            self.exec(name, "sysctl", "-q", "-w", "net.ipv6.conf.default.disable_ipv6=1")
+        for member in range(2):
+            for leaf, (space, peer) in enumerate(((self.hosts, "h"), (self.spines, "s"))):
+                port, link = f"eth{1 + 2 * leaf + member}", 2 * leaf + member
+                self._wire(port, space, f"{peer}{member}")
+                self.ip(self.leaf, f"addr add 100.64.0.{2 * link + 1}/31 dev {port}")
+                self.ip(space, f"addr add 100.64.0.{2 * link}/31 dev {peer}{member}")
+        self.ip(self.hosts, "addr add 10.0.0.2/32 dev h0")
+        self.ip(self.hosts, "route add default via 100.64.0.1")
+        for name in ("ip_forward=1", "fib_multipath_hash_policy=1", "fib_multipath_hash_seed=1"):
+            self.exec(self.leaf, "sysctl", "-q", "-w", f"net.ipv4.{name}")
+        for rack in range(2):
+            hops = " ".join(f"nexthop via 100.64.0.{4 * rack + 2 * link}" for link in range(2))
+            self.ip(self.leaf, f"route add 10.{rack}.0.0/16 {hops}")
+
+
+def standing(made: Leaf) -> Iterator[Leaf]:
+    """It without steering, for as long as a test takes."""
     reason = why_not()
     if reason:
         pytest.skip(f"switch configurations are not loaded: {reason}")
-    made = Leaf()
     try:
         made.up()
         yield made
@@ -139,10 +165,24 @@ def leaf() -> Iterator[Leaf]:
         made.down()
 
 
-def written(platform: str, directory: Path) -> Path:
-    """Where the files of leaf-0 are."""
-    found = cluster.from_dict({"fabric": FABRIC})
-    files, _ = switchconfig.files(found, segments.of(found, "dnlb"), platform, "leaf-0")
+@pytest.fixture
+def leaf() -> Iterator[Leaf]:
+    """A leaf without steering."""
+    yield from standing(Leaf())
+
+
+@pytest.fixture
+def spine() -> Iterator[Leaf]:
+    """A spine without steering."""
+    yield from standing(Spine())
+
+
+def written(
+    platform: str, directory: Path, fabric: dict[str, Any] = FABRIC, switch: str = "leaf-0"
+) -> Path:
+    """Where the files of a switch are."""
+    found = cluster.from_dict({"fabric": fabric})
+    files, _ = switchconfig.files(found, segments.of(found, "dnlb"), platform, switch)
     switchconfig.write(files, directory)
     return directory
 
@@ -179,8 +219,33 @@ def test_source_ports_choose_uplinks(leaf: Leaf, tmp_path: Path, platform: str) 
     assert leaf.ip(leaf.leaf, "rule") == loaded
     leaf.sh(files / "leaf-0.rollback")
     assert leaf.ip(leaf.leaf, "rule") == rules
-    assert "table 10" not in leaf.ip(leaf.leaf, "route show table all")
+    assert "table 100" not in leaf.ip(leaf.leaf, "route show table all")
     assert sum(1 for count in leaf.send(others) if count) > 1
+
+
+@pytest.mark.parametrize("platform", ["linux", "nftables"])
+def test_bundles_go_down_over_the_member_of_the_source_port(
+    spine: Leaf, tmp_path: Path, platform: str
+) -> None:
+    """Until a member dies: then the other has all."""
+    if platform == "nftables" and shutil.which("nft") is None:
+        pytest.skip("switch configurations are not loaded: needs nftables")
+    fabric = {**FABRIC, "spines": 1, "hosts_per_leaf": 1, "links_per_pair": 2}
+    files = written(platform, tmp_path, fabric, "spine-0")
+    rules = spine.ip(spine.leaf, "rule")
+    first, second = list(range(49152, 57344, 1024)), list(range(57344, 65535, 1024))
+    spine.sh(files / "spine-0.sh")
+    assert spine.send(first) == [8 * PACKETS, 0]
+    assert spine.send(second) == [0, 8 * PACKETS]
+    assert min(spine.send(first, port=4792)) > 0
+    spine.ip(spine.leaf, "link set eth3 down")
+    assert spine.send(first) == [0, 8 * PACKETS]
+    spine.ip(spine.leaf, "link set eth3 up")
+    spine.sh(files / "spine-0.sh", "routes")
+    assert spine.send(first) == [8 * PACKETS, 0]
+    spine.sh(files / "spine-0.rollback")
+    assert spine.ip(spine.leaf, "rule") == rules
+    assert min(spine.send(first)) > 0
 
 
 class Frr:
@@ -266,18 +331,29 @@ def test_frr_takes_rules_out_while_an_uplink_is_dead(leaf: Leaf, tmp_path: Path)
         frr.down()
 
 
-def test_nft_checks_every_leaf_of_random_size(leaf: Leaf, tmp_path: Path) -> None:
-    """Large and bundled fabrics, and aggregation switches: nft takes the whole file."""
+def test_tools_take_every_shape(leaf: Leaf, tmp_path: Path) -> None:
+    """Large and bundled fabrics, aggregation switches, segments of one port: each file whole."""
     if shutil.which("nft") is None:
         pytest.skip("switch configurations are not loaded: needs nftables")
     for fabric in (
         {"topology": "leaf-spine", "leaves": 3, "spines": 64, "hosts_per_leaf": 64},
         {**{"topology": "clos", "tiers": 3, "pods": 2, "leaves": 2, "aggs": 3, "cores": 6}}
-        | {"hosts_per_leaf": 3, "links_per_pair": 2},
+        | {"hosts_per_leaf": 3, "links_per_pair": 2, "core_links_per_pair": 2},
     ):
-        found = cluster.from_dict({"fabric": fabric})
-        for platform in ("nftables", "frr"):
-            files, _ = switchconfig.files(found, segments.of(found, "ethereal"), platform)
-            switchconfig.write(files, tmp_path)
-        for path in tmp_path.glob("*.nft"):
-            leaf.exec(leaf.leaf, "nft", "-c", "-f", str(path))
+        for first in (49_152, 65_472):
+            found = cluster.from_dict({"fabric": fabric, "cluster": {"first_port": first}})
+            cut = segments.of(found, "ethereal")
+            for platform in ("nftables", "frr", "linux"):
+                files, _ = switchconfig.files(found, cut, platform)
+                switchconfig.write(files, tmp_path / f"{platform}-{first}-{len(fabric)}")
+    for path in tmp_path.glob("*/*.nft"):
+        leaf.exec(leaf.leaf, "nft", "-c", "-f", str(path))
+    for path in (*tmp_path.glob("*/*.sh"), *tmp_path.glob("*/*.rollback")):
+        leaf.exec(leaf.leaf, "sh", "-n", str(path))
+    rules = leaf.ip(leaf.leaf, "rule")
+    for path in tmp_path.glob("linux-*/leaf-1.sh"):
+        leaf.sh(path)
+        # Ranges of single ports are whole too; the one of 65535 is left out.
+        assert leaf.ip(leaf.leaf, "rule").count("lookup 10") in (63, 64, 6)
+        leaf.sh(path.with_suffix(".rollback"))
+        assert leaf.ip(leaf.leaf, "rule") == rules

@@ -62,6 +62,9 @@ _PATTERNS = {
 (spine * members + member), `downlink` those below the upper one; `downlinks` of an aggregation
 switch are its links to leaves. Empty defaults depend on the counts."""
 
+KEYS = (*_NUMBERS, *_PATTERNS)
+"""All of `[cluster]`."""
+
 _RACKS = (
     (256, 51_200, ("10.{leaf}.{place//200}.{place%200+2}", "10.{leaf}.0.0/16", "10.{leaf}.0.1")),
     (
@@ -114,8 +117,8 @@ class Names:
         if not isinstance(section, Mapping):
             raise ExperimentError(f"{source}: cluster: not a table; write [cluster]")
         for key in section:
-            if key not in _PATTERNS and key not in _NUMBERS:
-                raise unknown(source, key, (*_NUMBERS, *_PATTERNS), "cluster.")
+            if key not in KEYS:
+                raise unknown(source, key, KEYS, "cluster.")
         self._source = source
         self._section = section
         defaults = {key: default for key, (default, _) in _PATTERNS.items()} | _usual(shape)

@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from weft.errors import ExperimentError
-
-if TYPE_CHECKING:
-    from weft.switchconfig import Steering
+from weft.steering import Steering
 
 
 def _nothing(_: Steering) -> None:
@@ -33,7 +30,7 @@ _LINUX_NAME = re.compile(r"[^/\s:]{1,15}")
 
 
 def _linux(steering: Steering) -> None:
-    for port in (*steering.inputs, *(uplink.port for uplink in steering.uplinks)):
+    for port in (*steering.inputs, *(way.port for way in steering.ways)):
         if not _LINUX_NAME.fullmatch(port):
             raise ExperimentError(
                 f"{steering.node}: port {port!r} is no name of Linux (15 characters at most, no "
@@ -51,17 +48,22 @@ _MOST_CUMULUS_RULES = 255
 
 def _cumulus(steering: Steering) -> None:
     _linux(steering)
-    rules = len(steering.uplinks) + len(steering.local)
-    last = steering.dscp + len(steering.uplinks) - 1
-    if steering.what != "leaf":
+    if steering.what in ("aggregation switch", "core"):
         raise ExperimentError(
             f"{steering.node}: Cumulus knows a path by its DSCP, which has no room for a second "
-            "tier; plan with --scheme dnlb, or choose another --format for this switch"
+            "tier; plan with --scheme dnlb and without bundles, or choose another --format"
         )
-    if last > 63 or rules > _MOST_CUMULUS_RULES:
+    last = max(way.dscp for way in steering.ways)
+    if last > 63:
         raise ExperimentError(
-            f"{steering.node}: {len(steering.uplinks)} uplinks need DSCPs {steering.dscp} to "
-            f"{last}, and there are 64; lower cluster.dscp, or choose another --format"
+            f"{steering.node}: a DSCP for each uplink would go up to {last}, and 63 is the last; "
+            "lower cluster.dscp, or choose another --format"
+        )
+    rules = len(steering.ways) + len(steering.local)
+    if rules > _MOST_CUMULUS_RULES:
+        raise ExperimentError(
+            f"{steering.node}: {rules} rules are more than the {_MOST_CUMULUS_RULES} of Cumulus; "
+            "choose another --format"
         )
 
 
@@ -70,10 +72,10 @@ _MOST_SEQUENCES = 700
 
 def _few_rules(steering: Steering) -> None:
     """A pbr-map of FRR is numbered from 1 to 700."""
-    if len(steering.uplinks) > _MOST_SEQUENCES:
+    if len(steering.ways) > _MOST_SEQUENCES:
         raise ExperimentError(
-            f"{steering.node}: {len(steering.uplinks)} uplinks are more than the "
-            f"{_MOST_SEQUENCES} that a pbr-map has; choose --format nftables"
+            f"{steering.node}: {len(steering.ways)} links are more than the {_MOST_SEQUENCES} "
+            "that a pbr-map has; choose --format nftables"
         )
 
 

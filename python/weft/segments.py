@@ -59,7 +59,7 @@ def _part(whole: Range, index: int, parts: int) -> Range:
 
 
 def of_plan(plan: Mapping[str, Any], cluster: Cluster, source: str) -> Segments:
-    """The segments in a plan.
+    """The segments in a plan, whose switches are called by node or by name.
 
     Raises:
         ExperimentError: It has none, or they do not fit the cluster.
@@ -73,9 +73,11 @@ def of_plan(plan: Mapping[str, Any], cluster: Cluster, source: str) -> Segments:
         )
     if not isinstance(found, Mapping):
         raise ExperimentError(f"{source}: segments: not a table; write one entry a switch")
+    nodes = {switch.name: switch.node for switch in cluster.switches}
     segments = {}
-    for node, entries in found.items():
-        wrong = _Wrong(source, node)
+    for name, entries in found.items():
+        wrong = _Wrong(source, name)
+        node = nodes.get(str(name), str(name))
         up = cluster.uplinks.get(node, ())
         if node.startswith("host-") or not up:
             raise wrong("no switch with uplinks in this cluster; mend its name")

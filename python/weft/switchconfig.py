@@ -1,8 +1,7 @@
-"""`weft switch-config`: what each switch is told, so that source ports choose uplinks.
+"""`weft switch-config`: the files of every switch that steers by source port.
 
-A configuration is a template of its platform (`templates/switch`) filled with what is here: the
-ports that hosts are on, the prefixes that stay below, and for every uplink its next hop and its
-source ports. Templates decide nothing.
+A configuration is a template of its platform (`templates/switch`) filled with what `weft.steering`
+says of the switch. Templates decide nothing.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -18,66 +17,15 @@ from typing import TYPE_CHECKING
 
 from weft import cluster as clusters
 from weft import segments
-from weft.cluster import Cluster, Link, Switch
+from weft import steering as steerings
+from weft.cluster import Cluster
 from weft.errors import ExperimentError
 from weft.platforms import PLATFORMS, Platform
 from weft.segments import Range, Scheme, Segments
+from weft.steering import Steering
 
 if TYPE_CHECKING:
     from jinja2 import Template
-
-
-@dataclass(frozen=True)
-class Uplink:
-    """An uplink and what goes over it."""
-
-    number: int
-    """From one."""
-    port: str
-    next_hop: str
-    address: str
-    """Of the switch itself on this link."""
-    to: str
-    """The name of the switch above."""
-    up: bool
-    ranges: Sequence[Range]
-    dscp: int
-    """Where DSCPs stand for paths."""
-
-    @property
-    def text(self) -> str:
-        """Its source ports, for people."""
-        return ", ".join(f"{first}-{last}" for first, last in self.ranges)
-
-    @property
-    def table(self) -> int:
-        """A routing table of its own."""
-        return 100 + self.number
-
-
-@dataclass(frozen=True)
-class Steering:
-    """What a template is filled with."""
-
-    title: str
-    name: str
-    node: str
-    what: str
-    """`leaf`, or `aggregation switch`."""
-    dscp: int
-    port: int
-    inputs: Sequence[str]
-    """Ports whose traffic is steered: those below."""
-    local: Sequence[str]
-    """Prefixes below, which no rule may catch."""
-    uplinks: Sequence[Uplink]
-    spare: Sequence[Range] = field(default=())
-    """Ports in the range of the cluster that no segment has."""
-
-    @property
-    def live(self) -> list[Uplink]:
-        """The uplinks that are not down."""
-        return [uplink for uplink in self.uplinks if uplink.up]
 
 
 @dataclass(frozen=True)
@@ -125,11 +73,11 @@ def files(
 ) -> tuple[list[File], list[str]]:
     """The files of all switches that steer, or of one (by name or node), and remarks."""
     chosen = PLATFORMS[platform]
-    steering = [_steering(cluster, one, found[one.node]) for one in _switches(cluster, found)]
+    everyone = steering = steerings.of(cluster, found)
     if switch is not None:
-        steering = [one for one in steering if switch in (one.name, one.node)]
+        steering = [one for one in everyone if switch in (one.name, one.node)]
         if not steering:
-            names = ", ".join(one.name for one in _switches(cluster, found)[:8])
+            names = ", ".join(one.name for one in everyone[:8])
             raise ExperimentError(f"--switch: {switch!r} steers nothing here; use one of {names}")
     for one in steering:
         chosen.check(one)
@@ -137,60 +85,14 @@ def files(
     return made, list(dict.fromkeys(_remarks(chosen, steering)))
 
 
-def _switches(cluster: Cluster, found: Segments) -> list[Switch]:
-    return [switch for switch in cluster.switches if switch.node in found]
-
-
-def _steering(cluster: Cluster, switch: Switch, ranges: list[list[Range]]) -> Steering:
-    links = cluster.uplinks[switch.node]
-    uplinks = [_uplink(cluster, index, link, ranges[index]) for index, link in enumerate(links)]
-    return Steering(
-        title=" ".join(cluster.title.split()),
-        name=switch.name,
-        node=switch.node,
-        what=("leaf", "aggregation switch", "core")[switch.tier],
-        dscp=cluster.dscp,
-        port=cluster.port,
-        inputs=[link.upper_port for link in cluster.downlinks[switch.node]],
-        local=switch.racks,
-        uplinks=uplinks,
-        spare=_spare(cluster, ranges) if switch.tier == 0 else (),
-    )
-
-
-def _uplink(cluster: Cluster, index: int, link: Link, ranges: list[Range]) -> Uplink:
-    return Uplink(
-        number=index + 1,
-        port=link.lower_port,
-        next_hop=link.upper_address,
-        address=link.lower_address,
-        to=cluster.by_node[link.upper].name,
-        up=link.state != "down",
-        ranges=ranges,
-        dscp=cluster.dscp + index,
-    )
-
-
-def _spare(cluster: Cluster, ranges: list[list[Range]]) -> list[Range]:
-    """What lies between and behind the segments."""
-    spare, start = [], cluster.first_port
-    for first, last in sorted(one for each in ranges for one in each):
-        if first > start:
-            spare.append((start, first - 1))
-        start = max(start, last + 1)
-    if start <= cluster.last_port:
-        spare.append((start, cluster.last_port))
-    return spare
-
-
 def _remarks(platform: Platform, steering: Sequence[Steering]) -> Iterator[str]:
     yield from platform.remarks
     for one in steering:
-        for uplink in one.uplinks:
-            if not uplink.up:
+        for way in one.ways:
+            if not way.up:
                 yield (
-                    f"{one.name}: {uplink.port} to {uplink.to} is down, so it has no rule; its "
-                    "source ports are hashed among the other uplinks"
+                    f"{one.name}: {way.port} to {way.to} is down, so it has no rule; its source "
+                    "ports are hashed among the other links"
                 )
 
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Weft: leaf leaf-0 of The cluster of paper 003.
-# UDP to port 4791 with DSCP 26 that comes in from below takes the uplink of its source port.
-# What goes to 10.0.0.0/16 stays below. All else is routed as without this.
+# UDP to port 4791 with DSCP 26 takes the uplink of its source port. All else is routed
+# as without this, and so is what goes to 10.0.0.0/16.
 #   49152-51199 over eth51 to spine-0
 #   51200-53247 over eth52 to spine-0
 #   53248-55295 over eth53 to spine-0
@@ -11,25 +11,25 @@
 #   61440-63487 over eth61 to spine-1
 #   63488-65535 over eth62 to spine-1
 # Needs:
-#   routes to all racks over all uplinks in table main (ECMP),
+#   routes to all racks over all links in table main (ECMP),
 #   net.ipv4.fib_multipath_hash_policy=1, rp_filter 0 or 2; rules 900 to 1200 and tables
-#   101 to 108 that nobody else has
+#   1001 to 1008 that nobody else has
 # Load:
 #   sh leaf-0.sh          (as root; as often as you like)
-#   sh leaf-0.sh routes   (after an uplink came back: the kernel has dropped its route)
+#   sh leaf-0.sh routes   (after a link came back: the kernel has dropped its route)
 # Take back:
 #   sh leaf-0.rollback
-# When an uplink dies:
+# When a link dies:
 #   the kernel drops the route in its table, and its ports are hashed among the others;
 #   with the sysctl below also where only the carrier is lost. To follow links by itself:
 #   ip monitor link | while read -r _; do sh leaf-0.sh routes; done
 # Watch:
-#   ip -s link show dev UPLINK: bytes equal on all uplinks
-#   ip rule; ip route show table 101: empty means hashed
+#   ip -s link show dev PORT: bytes equal on all links above
+#   ip rule; ip route show table 1001: empty means hashed
 
 # ip rule takes no range that ends at 65535, so that port is hashed.
 
-uplink() {
+over() {
 	ip route replace default via "$2" dev "$1" table "$3" ||
 		echo "leaf-0: $1 is down; its source ports are hashed" >&2
 	linkdown="/proc/sys/net/ipv4/conf/$1/ignore_routes_with_linkdown"
@@ -37,18 +37,18 @@ uplink() {
 }
 
 routes() {
-	uplink eth51 100.98.0.10 101
-	uplink eth52 100.98.0.14 102
-	uplink eth53 100.98.0.18 103
-	uplink eth54 100.98.0.22 104
-	uplink eth59 100.98.0.42 105
-	uplink eth60 100.98.0.46 106
-	uplink eth61 100.98.0.50 107
-	uplink eth62 100.98.0.54 108
+	over eth51 100.98.0.10 1001
+	over eth52 100.98.0.14 1002
+	over eth53 100.98.0.18 1003
+	over eth54 100.98.0.22 1004
+	over eth59 100.98.0.42 1005
+	over eth60 100.98.0.46 1006
+	over eth61 100.98.0.50 1007
+	over eth62 100.98.0.54 1008
 }
 
 forget() {
-	for pref in 900 1000 1001 1100 1200; do
+	for pref in 900 901 1000 1050 1100 1200; do
 		while ip rule del pref "$pref" 2>/dev/null; do :; done
 	done
 }
@@ -68,11 +68,10 @@ fi
 forget
 routes
 set -e
-ip rule add pref 900 to 10.0.0.0/16 lookup main
 steer() {
 	# Nothing where there is no DSCP to match.
 	# shellcheck disable=SC2086
-	ip rule add pref 1000 iif "$1" ipproto udp dport 4791 $dscp goto 1100
+	ip rule add pref 900 iif "$1" ipproto udp dport 4791 $dscp goto 1000
 }
 steer eth1
 steer eth2
@@ -82,13 +81,15 @@ steer eth5
 steer eth6
 steer eth7
 steer eth8
-ip rule add pref 1001 goto 1200
-ip rule add pref 1100 ipproto udp sport 49152-51199 lookup 101
-ip rule add pref 1100 ipproto udp sport 51200-53247 lookup 102
-ip rule add pref 1100 ipproto udp sport 53248-55295 lookup 103
-ip rule add pref 1100 ipproto udp sport 55296-57343 lookup 104
-ip rule add pref 1100 ipproto udp sport 57344-59391 lookup 105
-ip rule add pref 1100 ipproto udp sport 59392-61439 lookup 106
-ip rule add pref 1100 ipproto udp sport 61440-63487 lookup 107
-ip rule add pref 1100 ipproto udp sport 63488-65534 lookup 108
+ip rule add pref 901 goto 1200
+ip rule add pref 1000 nop
+ip rule add pref 1050 to 10.0.0.0/16 lookup main
+ip rule add pref 1100 ipproto udp sport 49152-51199 lookup 1001
+ip rule add pref 1100 ipproto udp sport 51200-53247 lookup 1002
+ip rule add pref 1100 ipproto udp sport 53248-55295 lookup 1003
+ip rule add pref 1100 ipproto udp sport 55296-57343 lookup 1004
+ip rule add pref 1100 ipproto udp sport 57344-59391 lookup 1005
+ip rule add pref 1100 ipproto udp sport 59392-61439 lookup 1006
+ip rule add pref 1100 ipproto udp sport 61440-63487 lookup 1007
+ip rule add pref 1100 ipproto udp sport 63488-65534 lookup 1008
 ip rule add pref 1200 nop

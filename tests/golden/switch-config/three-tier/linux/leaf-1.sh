@@ -1,31 +1,31 @@
 #!/bin/sh
 # Weft: leaf leaf-1 of Three tiers.
-# UDP to port 4791 with DSCP 26 that comes in from below takes the uplink of its source port.
-# What goes to 10.1.0.0/16 stays below. All else is routed as without this.
+# UDP to port 4791 with DSCP 26 takes the uplink of its source port. All else is routed
+# as without this, and so is what goes to 10.1.0.0/16.
 #   49152-53247 over eth5 to agg-0
 #   53248-57343 over eth6 to agg-0
 #   57344-61439 over eth7 to agg-1
 #   61440-65535 over eth8 to agg-1 (down: no rule, hashed)
 # Needs:
-#   routes to all racks over all uplinks in table main (ECMP),
+#   routes to all racks over all links in table main (ECMP),
 #   net.ipv4.fib_multipath_hash_policy=1, rp_filter 0 or 2; rules 900 to 1200 and tables
-#   101 to 104 that nobody else has
+#   1001 to 1004 that nobody else has
 # Load:
 #   sh leaf-1.sh          (as root; as often as you like)
-#   sh leaf-1.sh routes   (after an uplink came back: the kernel has dropped its route)
+#   sh leaf-1.sh routes   (after a link came back: the kernel has dropped its route)
 # Take back:
 #   sh leaf-1.rollback
-# When an uplink dies:
+# When a link dies:
 #   the kernel drops the route in its table, and its ports are hashed among the others;
 #   with the sysctl below also where only the carrier is lost. To follow links by itself:
 #   ip monitor link | while read -r _; do sh leaf-1.sh routes; done
 # Watch:
-#   ip -s link show dev UPLINK: bytes equal on all uplinks
-#   ip rule; ip route show table 101: empty means hashed
+#   ip -s link show dev PORT: bytes equal on all links above
+#   ip rule; ip route show table 1001: empty means hashed
 
 # ip rule takes no range that ends at 65535, so that port is hashed.
 
-uplink() {
+over() {
 	ip route replace default via "$2" dev "$1" table "$3" ||
 		echo "leaf-1: $1 is down; its source ports are hashed" >&2
 	linkdown="/proc/sys/net/ipv4/conf/$1/ignore_routes_with_linkdown"
@@ -33,13 +33,13 @@ uplink() {
 }
 
 routes() {
-	uplink eth5 100.64.0.9 101
-	uplink eth6 100.64.0.11 102
-	uplink eth7 100.64.0.13 103
+	over eth5 100.64.0.9 1001
+	over eth6 100.64.0.11 1002
+	over eth7 100.64.0.13 1003
 }
 
 forget() {
-	for pref in 900 1000 1001 1100 1200; do
+	for pref in 900 901 1000 1050 1100 1200; do
 		while ip rule del pref "$pref" 2>/dev/null; do :; done
 	done
 }
@@ -59,18 +59,19 @@ fi
 forget
 routes
 set -e
-ip rule add pref 900 to 10.1.0.0/16 lookup main
 steer() {
 	# Nothing where there is no DSCP to match.
 	# shellcheck disable=SC2086
-	ip rule add pref 1000 iif "$1" ipproto udp dport 4791 $dscp goto 1100
+	ip rule add pref 900 iif "$1" ipproto udp dport 4791 $dscp goto 1000
 }
 steer eth1
 steer eth2
 steer eth3
 steer eth4
-ip rule add pref 1001 goto 1200
-ip rule add pref 1100 ipproto udp sport 49152-53247 lookup 101
-ip rule add pref 1100 ipproto udp sport 53248-57343 lookup 102
-ip rule add pref 1100 ipproto udp sport 57344-61439 lookup 103
+ip rule add pref 901 goto 1200
+ip rule add pref 1000 nop
+ip rule add pref 1050 to 10.1.0.0/16 lookup main
+ip rule add pref 1100 ipproto udp sport 49152-53247 lookup 1001
+ip rule add pref 1100 ipproto udp sport 53248-57343 lookup 1002
+ip rule add pref 1100 ipproto udp sport 57344-61439 lookup 1003
 ip rule add pref 1200 nop

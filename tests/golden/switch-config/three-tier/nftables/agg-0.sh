@@ -1,27 +1,31 @@
 #!/bin/sh
 # Weft: aggregation switch agg-0 of Three tiers.
-# UDP to port 4791 with DSCP 26 that comes in from below takes the uplink of its source port.
-# What goes to 10.0.0.0/16, 10.1.0.0/16 stays below. All else is routed as without this.
+# UDP to port 4791 with DSCP 26 takes the uplink of its source port. All else is routed
+# as without this.
 #   49152-51199, 53248-55295 over eth5 to core-0
 #   51200-53247, 55296-57343 over eth6 to core-1
+#   49152-53247 over eth1 down to leaf-0
+#   53248-57343 over eth2 down to leaf-0
+#   49152-53247 over eth3 down to leaf-1
+#   53248-57343 over eth4 down to leaf-1
 # Needs:
-#   routes to all racks over all uplinks in table main (ECMP),
-#   net.ipv4.fib_multipath_hash_policy=1, rp_filter 0 or 2; rule 1000, marks 1 to 2 and
-#   tables 101 to 102 that nobody else has
+#   routes to all racks over all links in table main (ECMP),
+#   net.ipv4.fib_multipath_hash_policy=1, rp_filter 0 or 2; rule 1000, marks 1 to 6 and
+#   tables 1001 to 1006 that nobody else has
 # Load:
 #   sh agg-0.sh          (as root, beside agg-0.nft; as often as you like)
-#   sh agg-0.sh routes   (after an uplink came back: the kernel has dropped its route)
+#   sh agg-0.sh routes   (after a link came back: the kernel has dropped its route)
 # Take back:
 #   sh agg-0.rollback
-# When an uplink dies:
+# When a link dies:
 #   the kernel drops the route in its table, and its ports are hashed among the others;
 #   with the sysctl below also where only the carrier is lost. To follow links by itself:
 #   ip monitor link | while read -r _; do sh agg-0.sh routes; done
 # Watch:
-#   ip -s link show dev UPLINK: bytes equal on all uplinks
+#   ip -s link show dev PORT: bytes equal on all links above
 #   nft list table ip weft: packets that were steered, and that stayed below
 
-uplink() {
+over() {
 	ip route replace default via "$2" dev "$1" table "$3" ||
 		echo "agg-0: $1 is down; its source ports are hashed" >&2
 	linkdown="/proc/sys/net/ipv4/conf/$1/ignore_routes_with_linkdown"
@@ -29,8 +33,12 @@ uplink() {
 }
 
 routes() {
-	uplink eth5 100.64.0.33 101
-	uplink eth6 100.64.0.35 102
+	over eth5 100.64.0.33 1001
+	over eth6 100.64.0.35 1002
+	over eth1 100.64.0.0 1003
+	over eth2 100.64.0.2 1004
+	over eth3 100.64.0.8 1005
+	over eth4 100.64.0.10 1006
 }
 
 if [ "$1" = routes ]; then
@@ -41,6 +49,10 @@ fi
 while ip rule del pref 1000 2>/dev/null; do :; done
 routes
 set -e
-ip rule add pref 1000 fwmark 1 lookup 101
-ip rule add pref 1000 fwmark 2 lookup 102
+ip rule add pref 1000 fwmark 1 lookup 1001
+ip rule add pref 1000 fwmark 2 lookup 1002
+ip rule add pref 1000 fwmark 3 lookup 1003
+ip rule add pref 1000 fwmark 4 lookup 1004
+ip rule add pref 1000 fwmark 5 lookup 1005
+ip rule add pref 1000 fwmark 6 lookup 1006
 nft -f "$(dirname "$0")/agg-0.nft"

@@ -1,29 +1,29 @@
 #!/bin/sh
 # Weft: leaf leaf-1 of Three tiers.
-# UDP to port 4791 with DSCP 26 that comes in from below takes the uplink of its source port.
-# What goes to 10.1.0.0/16 stays below. All else is routed as without this.
+# UDP to port 4791 with DSCP 26 takes the uplink of its source port. All else is routed
+# as without this, and so is what goes to 10.1.0.0/16.
 #   49152-53247 over eth5 to agg-0
 #   53248-57343 over eth6 to agg-0
 #   57344-61439 over eth7 to agg-1
 #   61440-65535 over eth8 to agg-1 (down: no rule, hashed)
 # Needs:
-#   routes to all racks over all uplinks in table main (ECMP),
+#   routes to all racks over all links in table main (ECMP),
 #   net.ipv4.fib_multipath_hash_policy=1, rp_filter 0 or 2; rule 1000, marks 1 to 4 and
-#   tables 101 to 104 that nobody else has
+#   tables 1001 to 1004 that nobody else has
 # Load:
 #   sh leaf-1.sh          (as root, beside leaf-1.nft; as often as you like)
-#   sh leaf-1.sh routes   (after an uplink came back: the kernel has dropped its route)
+#   sh leaf-1.sh routes   (after a link came back: the kernel has dropped its route)
 # Take back:
 #   sh leaf-1.rollback
-# When an uplink dies:
+# When a link dies:
 #   the kernel drops the route in its table, and its ports are hashed among the others;
 #   with the sysctl below also where only the carrier is lost. To follow links by itself:
 #   ip monitor link | while read -r _; do sh leaf-1.sh routes; done
 # Watch:
-#   ip -s link show dev UPLINK: bytes equal on all uplinks
+#   ip -s link show dev PORT: bytes equal on all links above
 #   nft list table ip weft: packets that were steered, and that stayed below
 
-uplink() {
+over() {
 	ip route replace default via "$2" dev "$1" table "$3" ||
 		echo "leaf-1: $1 is down; its source ports are hashed" >&2
 	linkdown="/proc/sys/net/ipv4/conf/$1/ignore_routes_with_linkdown"
@@ -31,9 +31,9 @@ uplink() {
 }
 
 routes() {
-	uplink eth5 100.64.0.9 101
-	uplink eth6 100.64.0.11 102
-	uplink eth7 100.64.0.13 103
+	over eth5 100.64.0.9 1001
+	over eth6 100.64.0.11 1002
+	over eth7 100.64.0.13 1003
 }
 
 if [ "$1" = routes ]; then
@@ -44,7 +44,7 @@ fi
 while ip rule del pref 1000 2>/dev/null; do :; done
 routes
 set -e
-ip rule add pref 1000 fwmark 1 lookup 101
-ip rule add pref 1000 fwmark 2 lookup 102
-ip rule add pref 1000 fwmark 3 lookup 103
+ip rule add pref 1000 fwmark 1 lookup 1001
+ip rule add pref 1000 fwmark 2 lookup 1002
+ip rule add pref 1000 fwmark 3 lookup 1003
 nft -f "$(dirname "$0")/leaf-1.nft"

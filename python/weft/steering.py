@@ -1,0 +1,195 @@
+"""What each switch is told, so that source ports choose uplinks: the same for every platform.
+
+The ports whose traffic is steered, the prefixes that stay below, and for every link its next hop
+and its source ports. Members of bundles are uplinks each; the switch above sends down over the
+member by which the same ports go up, so that a path is the same both ways.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from weft.cluster import Cluster, Link, Switch
+from weft.segments import Range, Segments
+
+
+@dataclass(frozen=True)
+class Way:
+    """A link and what goes over it: an uplink, or a member of a bundle down."""
+
+    name: str
+    """`U1`, or `D1` on the way down."""
+    number: int
+    """From one, uplinks first: distinct on a switch."""
+    port: str
+    next_hop: str
+    to: str
+    """The name of the switch at its other end."""
+    up: bool
+    """Whether it carries anything now."""
+    ranges: Sequence[Range]
+    dscp: int
+    """Where DSCPs stand for paths."""
+    prefixes: Sequence[str] = ()
+    """What goes over it has these destinations; none: all that is not below."""
+
+    @property
+    def text(self) -> str:
+        """Its source ports, for people."""
+        return ", ".join(f"{first}-{last}" for first, last in self.ranges)
+
+    @property
+    def rules(self) -> list[tuple[str, Range]]:
+        """A name of its own for each range."""
+        if len(self.ranges) == 1:
+            return [(self.name, self.ranges[0])]
+        return [(f"{self.name}-{number}", one) for number, one in enumerate(self.ranges, 1)]
+
+    @property
+    def table(self) -> int:
+        """A routing table of its own."""
+        return 1000 + self.number
+
+
+@dataclass(frozen=True)
+class Steering:
+    """What a template is filled with."""
+
+    title: str
+    name: str
+    node: str
+    what: str
+    """`leaf`, `spine`, `aggregation switch` or `core`."""
+    dscp: int
+    port: int
+    inputs: Sequence[str]
+    """Ports whose traffic is steered."""
+    local: Sequence[str]
+    """Prefixes below, which no rule for an uplink may catch; none without uplinks."""
+    uplinks: Sequence[Way]
+    bundles: Sequence[Way]
+    """Members of bundles down, those to one switch side by side."""
+    spare: Sequence[Range] = field(default=())
+    """Ports in the range of the cluster that no segment has."""
+
+    @property
+    def ways(self) -> list[Way]:
+        """All of them."""
+        return [*self.uplinks, *self.bundles]
+
+    @property
+    def live_up(self) -> list[Way]:
+        """The uplinks that are not down."""
+        return [way for way in self.uplinks if way.up]
+
+    @property
+    def live_down(self) -> list[Way]:
+        """The members of bundles that are not down."""
+        return [way for way in self.bundles if way.up]
+
+    @property
+    def live(self) -> list[Way]:
+        """Both."""
+        return [way for way in self.ways if way.up]
+
+    @property
+    def below(self) -> list[tuple[Sequence[str], list[Way]]]:
+        """Live members of bundles by the prefixes that they lead to."""
+        grouped = groupby(self.live_down, key=lambda way: tuple(way.prefixes))
+        return [(prefixes, list(ways)) for prefixes, ways in grouped]
+
+
+def of(cluster: Cluster, found: Segments) -> list[Steering]:
+    """Of every switch that steers."""
+    return [_steering(cluster, found, switch) for switch in _switches(cluster, found)]
+
+
+def _switches(cluster: Cluster, found: Segments) -> list[Switch]:
+    """Those with segments, and those with bundles to them."""
+    return [
+        switch
+        for switch in cluster.switches
+        if switch.node in found or _bundled(cluster, found, switch)
+    ]
+
+
+def _bundled(cluster: Cluster, found: Segments, switch: Switch) -> list[Link]:
+    """The links below that are members of bundles and whose lower ends have segments."""
+    links = [link for link in cluster.downlinks[switch.node] if link.lower in found]
+    members = Counter(link.lower for link in links)
+    return [link for link in links if members[link.lower] > 1]
+
+
+def _steering(cluster: Cluster, found: Segments, switch: Switch) -> Steering:
+    up = cluster.uplinks.get(switch.node, ()) if switch.node in found else ()
+    bundled = _bundled(cluster, found, switch)
+    ports = [link.upper_port for link in cluster.downlinks[switch.node]]
+    if bundled:
+        # What comes from above goes down over a bundle as well.
+        ports += [link.lower_port for link in cluster.uplinks.get(switch.node, ())]
+    return Steering(
+        title=" ".join(cluster.title.split()),
+        name=switch.name,
+        node=switch.node,
+        what=_what(cluster, switch),
+        dscp=cluster.dscp,
+        port=cluster.port,
+        inputs=ports,
+        local=switch.racks if up else (),
+        uplinks=[_uplink(cluster, found, index, link) for index, link in enumerate(up)],
+        bundles=[
+            _member(cluster, found, len(up) + number, number, link)
+            for number, link in enumerate(bundled, 1)
+        ],
+        spare=_spare(cluster, found[switch.node]) if switch.tier == 0 else (),
+    )
+
+
+def _what(cluster: Cluster, switch: Switch) -> str:
+    two_tiers = cluster.switches[-1].tier == 1
+    return ("leaf", "spine" if two_tiers else "aggregation switch", "core")[switch.tier]
+
+
+def _uplink(cluster: Cluster, found: Segments, index: int, link: Link) -> Way:
+    return Way(
+        name=f"U{index + 1}",
+        number=index + 1,
+        port=link.lower_port,
+        next_hop=link.upper_address,
+        to=cluster.by_node[link.upper].name,
+        up=link.state != "down",
+        ranges=found[link.lower][index],
+        dscp=cluster.dscp + index,
+    )
+
+
+def _member(cluster: Cluster, found: Segments, number: int, place: int, link: Link) -> Way:
+    """Down over the member by which the same ports go up."""
+    index = cluster.uplinks[link.lower].index(link)
+    lower = cluster.by_node[link.lower]
+    return Way(
+        name=f"D{place}",
+        number=number,
+        port=link.upper_port,
+        next_hop=link.lower_address,
+        to=lower.name,
+        up=link.state != "down",
+        ranges=found[link.lower][index],
+        dscp=cluster.dscp + index,
+        prefixes=lower.racks if isinstance(lower, Switch) else (),
+    )
+
+
+def _spare(cluster: Cluster, ranges: list[list[Range]]) -> list[Range]:
+    """What lies between and behind the segments."""
+    spare, start = [], cluster.first_port
+    for first, last in sorted(one for each in ranges for one in each):
+        if first > start:
+            spare.append((start, first - 1))
+        start = max(start, last + 1)
+    if start <= cluster.last_port:
+        spare.append((start, cluster.last_port))
+    return spare
