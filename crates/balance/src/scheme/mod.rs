@@ -34,13 +34,14 @@ pub mod switch_spray;
 pub mod switch_spray_adaptive;
 pub mod wcmp;
 
+use crate::enforce::Enforce;
 use crate::forward::{Forward, Hops, Passing, SwitchContext};
 use crate::plan::{HostContext, Piece, Plan, Post, QueuePairId, Route, Trouble, Underway};
 use crate::registry::{Spelling, schemes};
 use crate::steer::{Departure, Feedback, FlowContext, MAX_STATE, Steer, TimeOut};
 use crate::tor::{Tor, TorContext};
 use std::fmt::Debug;
-use weft_fabric::Fabric;
+use weft_fabric::{Fabric, FabricError};
 use weft_units::options::Settled;
 use weft_units::{OptionError, OptionInfo, Options, Time};
 
@@ -70,6 +71,21 @@ pub trait Scheme: Clone + Debug + PartialEq {
     /// [`SchemeInfo::path_ids`] unless an option changes it.
     fn needs_path_ids(&self) -> bool {
         Self::INFO.path_ids
+    }
+    /// What makes packets take paths that hosts choose, if hosts choose any.
+    fn enforce(&self) -> Option<Enforce> {
+        self.needs_path_ids().then_some(Enforce::PathId)
+    }
+    /// Whether it can run on `fabric`.
+    ///
+    /// # Errors
+    /// If packets cannot be made to take the paths that it chooses.
+    fn fits(&self, fabric: &Fabric) -> Result<(), FabricError> {
+        self.enforce().map_or(Ok(()), |enforce| enforce.fits(fabric))
+    }
+    /// What switches must do: [`SchemeInfo::switches`] unless an option changes it.
+    fn switches(&self) -> &'static str {
+        Self::INFO.switches
     }
     /// The value of the option that [`SchemeInfo::numbered`] names.
     fn number(&self) -> Option<u32> {
