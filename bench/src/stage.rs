@@ -120,6 +120,7 @@ impl Stage {
             mark_control: false,
             control_priority: false,
             same_salt: false,
+            hash: None,
         }
     }
 

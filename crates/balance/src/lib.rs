@@ -9,10 +9,14 @@
 //! | in a switch | [`forward`]; most schemes leave it to the [`hash`] or a path id | once a packet |
 //! | in leaves that hold, tag and tell | [`tor`]; few schemes | once a packet, letter and timer |
 //!
+//! [`enforce`] is what schemes share that pin paths: how packets are made to take them on switches
+//! that route by path id, by policy or by a known hash.
+//!
 //! One file a scheme in [`scheme`], and one line in the registry there: `docs/add-a-scheme.md`
 //! walks through it. Invariant: what a scheme decides is a function of its configuration, the
 //! seed and the calls made to it.
 
+pub mod enforce;
 pub mod forward;
 pub mod hash;
 pub mod plan;

@@ -7,6 +7,7 @@
 
 pub use crate::scheme::Planner;
 
+use crate::enforce::Hashing;
 use crate::scheme::BalanceConfig;
 use std::sync::Arc;
 use weft_fabric::{Fabric, PathId, PathView};
@@ -209,15 +210,28 @@ pub struct HostContext {
     pub starts: Starts,
     /// Bytes that a flow may have sent before feedback can be expected: a bandwidth-delay product.
     pub bdp: u64,
+    /// What switches make of addresses and ports, if hosts know.
+    pub hashing: Option<Hashing>,
 }
 
 impl Planner {
     /// The planner of `host`. All its randomness follows from `seed`; `mtu` is the payload of a
     /// full packet, in bytes.
     pub fn new(config: &BalanceConfig, host: HostId, seed: u64, mtu: u32) -> Planner {
+        Planner::knowing(None, config, host, seed, mtu)
+    }
+
+    /// As [`Planner::new`], where hosts know what the switches' hash is.
+    pub fn knowing(
+        hashing: Option<Hashing>,
+        config: &BalanceConfig,
+        host: HostId,
+        seed: u64,
+        mtu: u32,
+    ) -> Planner {
         let starts = Starts::new(config.start_jitter, seed);
         let bdp = config.first_window;
-        Planner::of(&config.scheme, &HostContext { host, seed, mtu, starts, bdp })
+        Planner::of(&config.scheme, &HostContext { host, seed, mtu, starts, bdp, hashing })
     }
 }
 

@@ -56,6 +56,21 @@ macro_rules! schemes {
             pub fn needs_path_ids(&self) -> bool {
                 match self { $(SchemeConfig::$Scheme(scheme) => scheme.needs_path_ids()),* }
             }
+            /// As [`Scheme::fits`].
+            ///
+            /// # Errors
+            /// As [`Scheme::fits`].
+            pub fn fits(&self, fabric: &Fabric) -> Result<(), FabricError> {
+                match self { $(SchemeConfig::$Scheme(scheme) => scheme.fits(fabric)),* }
+            }
+            /// As [`Scheme::switches`].
+            pub fn switches(&self) -> &'static str {
+                match self { $(SchemeConfig::$Scheme(scheme) => scheme.switches()),* }
+            }
+            /// As [`Scheme::enforce`].
+            pub fn enforce(&self) -> Option<Enforce> {
+                match self { $(SchemeConfig::$Scheme(scheme) => scheme.enforce()),* }
+            }
             /// As [`Scheme::tor`].
             pub fn tor<T>(&self, context: &TorContext<'_>) -> Option<Tor<T>> {
                 match self { $(SchemeConfig::$Scheme(scheme) => scheme.tor(context)),* }
@@ -223,9 +238,9 @@ macro_rules! schemes {
         }
 
         $(const _: () = assert!(
-            <$Scheme as Scheme>::INFO.in_switch
-                != (<<$Scheme as Scheme>::Switching as Forward>::HASHED
-                    && <$Scheme as Scheme>::INFO.tor.is_none()),
+            !<$Scheme as Scheme>::INFO.in_switch
+                || !<<$Scheme as Scheme>::Switching as Forward>::HASHED
+                || !<$Scheme as Scheme>::INFO.tor.is_none(),
             concat!(stringify!($Scheme), "::INFO.in_switch says otherwise than its Switching")
         );)*
 
@@ -233,10 +248,11 @@ macro_rules! schemes {
             pub(crate) fn of(scheme: &SchemeConfig, context: &SwitchContext) -> Switching {
                 match scheme {
                     $(SchemeConfig::$Scheme(scheme) => {
-                        if <<$Scheme as Scheme>::Switching as Forward>::HASHED {
+                        let state = scheme.switching(context);
+                        if state.is_hashed() {
                             Switching::Hashed
                         } else {
-                            Switching::$Scheme(scheme.switching(context))
+                            Switching::$Scheme(state)
                         }
                     })*
                 }

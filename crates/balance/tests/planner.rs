@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use std::collections::BTreeSet;
+use weft_balance::enforce::Enforce;
 use weft_balance::plan::{Carrier, Piece, Planner, Post, Route, Trouble, Underway};
 use weft_balance::scheme::ethereal::{Group, Nack, Unit};
 use weft_balance::scheme::{BalanceConfig, Ecmp, Ethereal, SCHEMES, SchemeConfig};
@@ -19,7 +20,8 @@ fn config(scheme: SchemeConfig, start_jitter: Time) -> BalanceConfig {
 }
 fn ethereal() -> SchemeConfig {
     let (group, nack, unit) = (Group::Leaf, Nack::Reroute, Unit::Byte);
-    Ethereal { batch: BATCH, bad_for: BAD_FOR, group, nack, unit }.into()
+    let enforce = Enforce::PathId;
+    Ethereal { batch: BATCH, bad_for: BAD_FOR, group, nack, unit, enforce }.into()
 }
 fn to(dst: HostId, route: Route) -> Underway {
     Underway { dst, route, bytes: 8_000, queue_pair: None }
@@ -376,7 +378,7 @@ fn wrong_options_are_refused_with_the_mend() {
         ),
         (
             wrong("ethereal", &[("batsh", "1us")]),
-            "batsh: unknown option of scheme \"ethereal\"; it has batch, bad_for, group, nack, unit",
+            "batsh: unknown option of scheme \"ethereal\"; it has batch, bad_for, group, nack, unit, enforce",
         ),
         (
             wrong("ecmp", &[("batch", "1us")]),

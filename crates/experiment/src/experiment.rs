@@ -157,6 +157,7 @@ fn read_sections(root: &mut Reader<'_>, folder: &Path) -> Result<Resolved, Exper
     })?;
     let TransportSection { transport, pace, warning } = sending;
     let switch = network.switch.resolve(&transport.recovery)?;
+    balance::check_hash(&balance.scheme, &fabric, &switch)?;
     let probes = root.section(on_probe.0, on_probe.1, |r| probe::read(r, &fabric))?;
     let limits = root.section(on_run.0, on_run.1, |r| run::read(r, transport.rto))?;
     let idle =

@@ -29,7 +29,7 @@ pub(crate) fn row(
     let peak = outcome.ports.iter().map(|port| port.peak_queue).max().unwrap_or(0);
     let mut row = vec![
         ("scheme", experiment.balance.scheme.name().into()),
-        ("switch_changes", experiment.balance.scheme.info().switches.into()),
+        ("switch_changes", experiment.balance.scheme.switches().into()),
         ("workload", experiment.workload.name().into()),
         ("algorithm", experiment.workload.algorithm().into()),
         ("ranks", work.ranks.into()),

@@ -55,6 +55,10 @@ impl PathId {
 ///                      leaf, so the plane         aggregation switch (p)
 /// ```
 ///
+/// Bundles under three tiers have more paths than cores: every uplink of the leaf with every one of
+/// the aggregation switch. Path ids cannot lead along them ([`Fabric::check_path_ids`]), since no byte
+/// is left for members on the way down; source ports can.
+///
 /// With 2 spines and bundles of m = 3, path 4 goes up by uplink 4, the second link to spine 1,
 /// and comes down from there by the second link too (4 mod 3 = 1). With 4 cores in 2 planes
 /// (p = 2), path 3 takes uplink 1 of the leaf to plane 1 and there uplink 1 to the last core.
@@ -96,8 +100,10 @@ impl Fabric {
             let members = clos.leaf_bundle.members;
             return PathSet { count: clos.mids_per_pod() * members, second: members, per_first: 1 };
         }
-        let plane = clos.cores_per_plane();
-        PathSet { count: clos.cores(), second: plane, per_first: plane }
+        // Every uplink of the leaf with every one of the switch there.
+        let plane = clos.cores_per_plane() * clos.agg_bundle.members;
+        let leaf_ups = clos.mids_per_pod() * clos.leaf_bundle.members;
+        PathSet { count: leaf_ups * plane, second: plane, per_first: plane }
     }
 
     /// Whether 16-bit path ids can name every path that Ethereal needs here.

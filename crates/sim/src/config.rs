@@ -1,5 +1,6 @@
 //! What a run is made of. Everything is resolved: no unit to parse, nothing left to default.
 
+use weft_balance::enforce::{Enforce, HashFunction, Hashing};
 use weft_balance::scheme::BalanceConfig;
 use weft_fabric::{Fabric, Failures, Port};
 use weft_transport::TransportConfig;
@@ -49,6 +50,16 @@ impl RunConfig<'_> {
     pub(crate) fn port_at_start(&self, id: PortId) -> Port {
         let rate = self.failures.rate(self.fabric, id, Time::ZERO);
         Port { rate, ..self.fabric.ports()[id] }
+    }
+    /// What switches hash with, if that is a function that others know.
+    pub fn hashing(&self) -> Option<Hashing> {
+        let (seed, same_salt) = (self.seed, self.switch.same_salt);
+        self.switch.hash.map(|function| Hashing { function, seed, same_salt })
+    }
+    /// Whether the source port of a packet says which path its host has chosen.
+    pub(crate) fn pins_by_port(&self) -> bool {
+        let enforce = self.balance.scheme.enforce();
+        matches!(enforce, Some(Enforce::Segments | Enforce::Hash))
     }
     /// Whether packets between leaves have tags.
     pub(crate) fn tags(&self) -> bool {
@@ -289,6 +300,9 @@ pub struct SwitchConfig {
     pub control_priority: bool,
     /// All switches hash alike (polarisation) instead of each with a salt of its own.
     pub same_salt: bool,
+    /// What they hash with, over addresses and ports; `None`: [`weft_balance::hash`], over a number
+    /// of the flow.
+    pub hash: Option<HashFunction>,
 }
 
 /// What to sample.

@@ -9,11 +9,14 @@ use crate::ports::Ports;
 use crate::queue::EventQueue;
 use crate::tor;
 use crate::world::Routes;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
+use weft_balance::enforce::{self, FiveTuple, Hasher};
 use weft_balance::forward::{Hops, Passing, SwitchContext, Switching};
 use weft_balance::hash;
 use weft_fabric::{Node, PortGroup};
-use weft_units::{IdVec, PortId, SwitchId};
+use weft_units::id::Id;
+use weft_units::{HostId, IdVec, PortId, SwitchId};
 
 /// The end of a link, packed for the hot path.
 #[derive(Clone, Copy, Debug)]
@@ -89,6 +92,8 @@ pub(crate) struct Routing {
     plain: bool,
     /// What the scheme has in each switch; empty if that is nothing.
     switching: IdVec<OwnSwitch, Switching>,
+    /// The hash of each switch over addresses and ports; empty where that is not what they hash.
+    hashers: IdVec<OwnSwitch, Hasher>,
     /// Where these are not as usual, by what routing knows.
     routes: Option<Arc<Routes>>,
 }
@@ -106,14 +111,26 @@ impl Routing {
             let context = SwitchContext { switch: *switch, fabric, seed, buffer: bytes };
             Switching::new(&config.balance, &context)
         });
-        let switching: IdVec<OwnSwitch, Switching> =
-            states.take_while(|state| !state.is_hashed()).collect();
-        Routing { plain: switching.is_empty(), switching, routes: None }
+        let mut switching: IdVec<OwnSwitch, Switching> = states.collect();
+        if switching.iter().all(Switching::is_hashed) {
+            switching = IdVec::new();
+        }
+        let hashers = config.hashing().into_iter().flat_map(|hashing| {
+            territory.switches.iter().map(move |switch| hashing.at(config.fabric, *switch))
+        });
+        let mut routing =
+            Routing { plain: false, switching, hashers: hashers.collect(), routes: None };
+        routing.simplify();
+        routing
+    }
+    fn simplify(&mut self) {
+        let Routing { switching, hashers, routes, .. } = self;
+        self.plain = switching.is_empty() && hashers.is_empty() && routes.is_none();
     }
     /// Routing has learnt of links that died, became slow, or are back.
     pub(crate) fn learn(&mut self, routes: &Arc<Routes>) {
         self.routes = (!routes.is_as_usual()).then(|| Arc::clone(routes));
-        self.plain = self.switching.is_empty() && self.routes.is_none();
+        self.simplify();
     }
 }
 
@@ -191,15 +208,20 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let packet = &Packet { to, aux, route, ..Packet::default() };
         let here = self.switches[switch];
         let salt = here.salt;
-        let Routing { switching, routes, .. } = &mut self.routing;
+        let Routing { switching, hashers, routes, .. } = &mut self.routing;
         let towards = (packet.dst(), group);
         let hops = NextHops::new(&self.ports, self.now, routes.as_deref(), here, towards);
         let count = hops.count();
         if count == 0 {
             return None;
         }
-        let hash = hash::bits(hash_key(packet), packet.route, salt);
-        let hashed = hash::below(hash, count);
+        let (hash, hashed) = match hashers.as_slice().get(switch.index()) {
+            None => {
+                let hash = hash::bits(hash_key(packet), packet.route, salt);
+                (hash, hash::below(hash, count))
+            }
+            Some(hasher) => hasher.spread(&tuple_of(packet), count),
+        };
         let hop = match switching.is_empty() || count == 1 {
             true => hashed,
             false => {
@@ -253,6 +275,16 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
 #[inline(always)]
 fn hash_key(packet: &Packet) -> u32 {
     if packet.is(flag::CONTROL) { packet.to & flag::HOST } else { packet.aux }
+}
+
+/// What switches see of a packet that hash addresses and ports. An acknowledgement knows its
+/// destination and the port that it echoes.
+fn tuple_of(packet: &Packet) -> FiveTuple {
+    let src = match packet.is(flag::CONTROL) {
+        true => Ipv4Addr::UNSPECIFIED,
+        false => enforce::address(HostId(packet.aux & flag::HOST)),
+    };
+    FiveTuple::rocev2(src, enforce::address(packet.dst()), packet.route)
 }
 
 /// The flow of a packet, as a switch can tell it from others.

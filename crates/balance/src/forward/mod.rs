@@ -62,6 +62,11 @@ pub trait Forward {
     /// Whether every packet goes where the hash says, so that the calls can be left out.
     const HASHED: bool = false;
 
+    /// Whether that holds for this state, where options of its scheme decide.
+    fn is_hashed(&self) -> bool {
+        Self::HASHED
+    }
+
     /// The hop of `packet`, below `hops.count()`. Called once for every packet that has
     /// several hops; with a single one it answers zero and nothing else changes.
     fn choose<H: Hops>(&mut self, packet: &Passing, hops: &H) -> u32;
@@ -103,6 +108,9 @@ impl Forward for Hashed {
 impl<F: Forward> Forward for Box<F> {
     const HASHED: bool = F::HASHED;
 
+    fn is_hashed(&self) -> bool {
+        F::is_hashed(self)
+    }
     #[inline(always)]
     fn choose<H: Hops>(&mut self, packet: &Passing, hops: &H) -> u32 {
         F::choose(self, packet, hops)

@@ -21,16 +21,17 @@
 
 use super::connections::{Connections, Sharing, connection_draw};
 use super::{Scheme, SchemeInfo};
-use crate::forward::{Forward, Hops, Passing, SwitchContext};
+use crate::enforce::{PortRange, PortRules};
+use crate::forward::SwitchContext;
 use crate::plan::{HostContext, Piece, Plan, Post, QueuePairId, Route, Trouble, Underway};
 use crate::steer::{Fixed, FlowContext};
 use weft_fabric::Fabric;
 use weft_units::{Draw, HostId, OptionError, OptionInfo, Options, Time};
 
 /// The first source port of RoCE, and how many there are.
-pub const FIRST_PORT: u32 = 0xC000;
+pub const FIRST_PORT: u32 = PortRange::ROCE.first as u32;
 /// How many source ports there are.
-pub const PORTS: u32 = 0x4000;
+pub const PORTS: u32 = PortRange::ROCE.len();
 
 /// Source ports by queue pair, and uplinks by source port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,9 +71,7 @@ impl Formula {
 /// Which uplink the segments of the port range belong to: that of `port` among `uplinks`. `None`:
 /// it is below the range, or behind the last segment (equation 2).
 pub fn segment(port: u16, uplinks: u32) -> Option<u32> {
-    let offset = u32::from(port).checked_sub(FIRST_PORT)?;
-    let segment = offset / (PORTS / uplinks);
-    (segment < uplinks).then_some(segment)
+    PortRange::ROCE.part_of(port, uplinks)
 }
 
 /// Whether DNLB can balance the uplinks of a leaf, and why not (equation 4 and beyond).
@@ -152,7 +151,7 @@ impl Scheme for Dnlb {
     };
     type Planner = Box<PortedConnections>;
     type Steering = Fixed;
-    type Switching = Segments;
+    type Switching = PortRules;
 
     fn read(options: &mut Options<'_>) -> Result<Dnlb, OptionError> {
         let words = [("repaired", Formula::Repaired), ("printed", Formula::Printed)];
@@ -172,9 +171,8 @@ impl Scheme for Dnlb {
     fn steering(&self, _: &FlowContext) -> Fixed {
         Fixed
     }
-    fn switching(&self, context: &SwitchContext) -> Segments {
-        let is_leaf = context.fabric.tier(context.switch) == 0;
-        Segments { uplinks: is_leaf.then(|| context.fabric.uplinks(context.switch)) }
+    fn switching(&self, context: &SwitchContext) -> PortRules {
+        PortRules::of_leaf(context)
     }
 }
 
@@ -245,30 +243,5 @@ impl Plan for PortedConnections {
             self.moved_at = Some(now);
         }
         route
-    }
-}
-
-/// A switch under [`Dnlb`]: a leaf with its rules, or any other.
-#[derive(Clone, Copy, Debug)]
-pub struct Segments {
-    /// Of a leaf.
-    uplinks: Option<u32>,
-}
-
-impl Forward for Segments {
-    #[inline]
-    fn choose<H: Hops>(&mut self, packet: &Passing, hops: &H) -> u32 {
-        let Some(uplinks) = self.uplinks.filter(|uplinks| *uplinks == hops.places()) else {
-            return packet.hashed;
-        };
-        match segment(packet.entropy, uplinks) {
-            None => packet.hashed,
-            Some(uplink) if hops.count() == uplinks => uplink,
-            // Some are dead: who is left, and is it among them?
-            Some(uplink) => {
-                let mut left = 0..hops.count();
-                left.find(|hop| hops.place(*hop) == uplink).unwrap_or(packet.hashed)
-            }
-        }
     }
 }

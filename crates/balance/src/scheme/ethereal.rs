@@ -14,7 +14,8 @@
 //! [`Group::Size`] only. What this does not do: weigh paths by rate or by what other hosts do.
 
 use super::{Scheme, SchemeInfo};
-use crate::forward::{Hashed, SwitchContext};
+use crate::enforce::{Enforce, PathRoutes, PortRules};
+use crate::forward::SwitchContext;
 use crate::plan::{Carrier, HostContext, Piece, Plan, Post, Route, Starts, Trouble, Underway};
 use crate::steer::{Fixed, FlowContext};
 use weft_fabric::{Fabric, PathId};
@@ -33,6 +34,8 @@ pub struct Ethereal {
     pub nack: Nack,
     /// What messages are cut into.
     pub unit: Unit,
+    /// What makes packets take their path.
+    pub enforce: Enforce,
 }
 
 /// What a message is cut into.
@@ -106,12 +109,13 @@ impl Scheme for Ethereal {
                           have parts of a few bytes; or a \"packet\", so that they have no more \
                           parts than packets",
             },
+            Enforce::OPTION,
         ],
         ..SchemeInfo::PLAIN
     };
     type Planner = Box<Interceptor>;
     type Steering = Fixed;
-    type Switching = Hashed;
+    type Switching = PortRules;
 
     fn read(options: &mut Options<'_>) -> Result<Ethereal, OptionError> {
         Ok(Ethereal {
@@ -120,7 +124,17 @@ impl Scheme for Ethereal {
             group: options.choice("group", &[("leaf", Group::Leaf), ("size", Group::Size)])?,
             nack: options.choice("nack", &[("reroute", Nack::Reroute), ("stay", Nack::Stay)])?,
             unit: options.choice("unit", &[("byte", Unit::Byte), ("packet", Unit::Packet)])?,
+            enforce: Enforce::read(options)?,
         })
+    }
+    fn needs_path_ids(&self) -> bool {
+        self.enforce == Enforce::PathId
+    }
+    fn enforce(&self) -> Option<Enforce> {
+        Some(self.enforce)
+    }
+    fn switches(&self) -> &'static str {
+        self.enforce.switches()
     }
     fn planner(&self, context: &HostContext) -> Box<Interceptor> {
         Box::new(Interceptor::new(*self, context))
@@ -128,8 +142,11 @@ impl Scheme for Ethereal {
     fn steering(&self, _: &FlowContext) -> Fixed {
         Fixed
     }
-    fn switching(&self, _: &SwitchContext) -> Hashed {
-        Hashed
+    fn switching(&self, context: &SwitchContext) -> PortRules {
+        match self.enforce {
+            Enforce::Segments => PortRules::of(context),
+            Enforce::PathId | Enforce::Hash => PortRules::none(),
+        }
     }
 }
 
@@ -293,6 +310,7 @@ pub struct Interceptor {
     waiting: Vec<Post>,
     deadline: Option<Time>,
     bad: Vec<BadPath>,
+    pub(super) routes: PathRoutes,
 }
 
 impl Interceptor {
@@ -313,12 +331,13 @@ impl Interceptor {
             waiting: Vec::new(),
             deadline: None,
             bad: Vec::new(),
+            routes: PathRoutes::new(config.enforce, context),
         }
     }
 
     /// The pieces of every post, leaf by leaf, each with the index of its post.
     fn plan_batch(
-        &self,
+        &mut self,
         now: Time,
         posts: &[Post],
         fabric: &Fabric,
@@ -338,7 +357,8 @@ impl Interceptor {
             split(Batch { dst, sizes: &sizes, paths: &paths, unit, stream }, &mut shares);
             for share in shares.drain(..) {
                 let index = group[share.message];
-                let piece = self.piece(posts[index], share.part, share.bytes, share.path);
+                let Share { part, bytes, path, .. } = share;
+                let piece = self.piece(posts[index], part, bytes, path, fabric);
                 planned.push((index, piece));
             }
         }
@@ -374,7 +394,7 @@ impl Interceptor {
         trouble: Trouble,
         fabric: &Fabric,
     ) -> Option<PathId> {
-        let Route::Pinned(path) = flow.route else { return None };
+        let path = self.routes.path(fabric, flow.dst, flow.route)?;
         let leaf = fabric.leaf_of(flow.dst);
         let stays = trouble == Trouble::Nack && self.config.nack == Nack::Stay;
         if stays || leaf == fabric.leaf_of(self.host) {
@@ -411,10 +431,10 @@ impl Interceptor {
         if good.is_empty() { all().collect() } else { good }
     }
 
-    fn piece(&self, post: Post, part: u32, bytes: u64, path: PathId) -> Piece {
+    fn piece(&mut self, post: Post, part: u32, bytes: u64, path: PathId, fabric: &Fabric) -> Piece {
         let Post { message, dst, tag, .. } = post;
         let delay = self.starts.delay(message, part);
-        let (route, carrier) = (Route::Pinned(path), Carrier::Own);
+        let (route, carrier) = (self.routes.route(fabric, dst, path), Carrier::Own);
         Piece { message, dst, bytes, part, route, delay, tag, carrier }
     }
 }
@@ -427,7 +447,7 @@ impl Plan for Interceptor {
     fn post(&mut self, now: Time, post: Post, fabric: &Fabric, out: &mut Vec<Piece>) {
         if fabric.leaf_of(self.host) == fabric.leaf_of(post.dst) {
             let path = fabric.path_set(self.host, post.dst).get(0);
-            out.push(self.piece(post, 0, post.bytes, path));
+            out.push(self.piece(post, 0, post.bytes, path, fabric));
             return;
         }
         self.waiting.push(post);
@@ -450,6 +470,7 @@ impl Plan for Interceptor {
         fabric: &Fabric,
     ) -> Option<Route> {
         let old = self.give_up(now, flow, trouble, fabric)?;
-        self.reroute(now, flow.dst, old, fabric).map(Route::Pinned)
+        let path = self.reroute(now, flow.dst, old, fabric)?;
+        Some(self.routes.route(fabric, flow.dst, path))
     }
 }

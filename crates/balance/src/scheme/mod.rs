@@ -35,6 +35,7 @@ pub mod switch_spray;
 pub mod switch_spray_adaptive;
 pub mod wcmp;
 
+use crate::enforce::Enforce;
 use crate::forward::{Forward, Hops, Passing, SwitchContext};
 use crate::plan::{Active, HostContext, Piece, Plan, Post, QueuePairId, Route, Trouble, Underway};
 use crate::registry::{Spelling, schemes};
@@ -42,7 +43,7 @@ use crate::steer::{Departure, Feedback, FlowContext, MAX_STATE, Steer, TimeOut};
 use crate::tor::{Tor, TorContext};
 use std::fmt::Debug;
 use std::sync::Arc;
-use weft_fabric::{Fabric, LinkShares, PathView};
+use weft_fabric::{Fabric, FabricError, LinkShares, PathView};
 use weft_units::options::Settled;
 use weft_units::{OptionError, OptionInfo, Options, Time};
 
@@ -72,6 +73,21 @@ pub trait Scheme: Clone + Debug + PartialEq {
     /// [`SchemeInfo::path_ids`] unless an option changes it.
     fn needs_path_ids(&self) -> bool {
         Self::INFO.path_ids
+    }
+    /// What makes packets take paths that hosts choose, if hosts choose any.
+    fn enforce(&self) -> Option<Enforce> {
+        self.needs_path_ids().then_some(Enforce::PathId)
+    }
+    /// Whether it can run on `fabric`.
+    ///
+    /// # Errors
+    /// If packets cannot be made to take the paths that it chooses.
+    fn fits(&self, fabric: &Fabric) -> Result<(), FabricError> {
+        self.enforce().map_or(Ok(()), |enforce| enforce.fits(fabric))
+    }
+    /// What switches must do: [`SchemeInfo::switches`] unless an option changes it.
+    fn switches(&self) -> &'static str {
+        Self::INFO.switches
     }
     /// The value of the option that [`SchemeInfo::numbered`] names.
     fn number(&self) -> Option<u32> {

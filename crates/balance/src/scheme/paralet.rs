@@ -135,7 +135,7 @@ struct Rest {
 
 impl Flowlets {
     fn new(scheme: Paralet, context: &HostContext) -> Flowlets {
-        let HostContext { host, seed, mtu, starts, bdp } = *context;
+        let HostContext { host, seed, mtu, starts, bdp, .. } = *context;
         Flowlets {
             scheme,
             host,

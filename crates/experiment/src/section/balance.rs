@@ -3,12 +3,14 @@
 //! The options of schemes stay with the schemes: this reads whatever the registry lists.
 
 use super::options;
-use crate::error::ExperimentError;
+use crate::error::{ExperimentError, Origin};
 use crate::kind::{Flag, Kind, OneOf, Span};
 use crate::reader::{Asked, Reader, rehearsed};
 use crate::value::{Item, Value};
+use weft_balance::enforce::{Enforce, HashFunction, Hashing, PortRange, Ports};
 use weft_balance::scheme::{BalanceConfig, SCHEMES, SchemeConfig, SchemeInfo};
 use weft_fabric::Fabric;
+use weft_sim::SwitchConfig;
 
 type Result<T> = std::result::Result<T, ExperimentError>;
 
@@ -22,13 +24,48 @@ pub(crate) fn read(r: &mut Reader<'_>, fabric: &Fabric, bdp: u64) -> Result<Bala
     }
     let config = read_chosen(r, info, &name, bdp)?;
     r.settle("scheme", config.scheme.name());
-    if config.scheme.needs_path_ids() && !r.is_rehearsal() {
-        fabric.check_path_ids().map_err(|error| {
+    if !r.is_rehearsal() {
+        config.scheme.fits(fabric).map_err(|error| {
             let mend = "change the fabric or the scheme";
             r.wrong("scheme", format!("{} cannot run here: {error}; {mend}", info.name))
         })?;
     }
     Ok(config)
+}
+
+/// Whether a scheme can do with the switches' hash.
+///
+/// # Errors
+/// If its hosts would have to know the hash and do not, if that leaves paths without a port, or if
+/// its leaves tell flows apart by a number that packets do not carry under this hash.
+pub(crate) fn check_hash(
+    scheme: &SchemeConfig,
+    fabric: &Fabric,
+    switch: &SwitchConfig,
+) -> Result<()> {
+    // Which paths have ports hardly depends on the seed: that changes all hashes by a constant.
+    let (seed, same_salt) = (0, switch.same_salt);
+    let hashing = switch.hash.map(|function| Hashing { function, seed, same_salt });
+    let wrong =
+        |what: String| Err(ExperimentError::new("fabric.switch.hash", Origin::Unknown, what));
+    let name = scheme.name();
+    match hashing {
+        Some(_) if !scheme.info().tor.is_none() => wrong(format!(
+            "under {name} leaves tell flows apart by a number of their own; use \"weft\""
+        )),
+        None if scheme.enforce() == Some(Enforce::Hash) => {
+            let known = HashFunction::NAMED.map(|(name, _)| name).join(", ");
+            wrong(format!(
+                "with balance.enforce = \"hash\" hosts must know what switches do with addresses and \
+                 ports; use one of {known}"
+            ))
+        }
+        Some(hashing) if scheme.enforce() == Some(Enforce::Hash) => {
+            let ports = Ports::Hash(PortRange::ROCE, hashing);
+            ports.check(fabric).or_else(|error| wrong(format!("{name} cannot run here: {error}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The scheme's own keys, and those that any scheme may have.

@@ -3,6 +3,7 @@
 use crate::error::{ExperimentError, Origin};
 use crate::kind::{Flag, Number, OneOf, Or, Size, Span};
 use crate::reader::Reader;
+use weft_balance::enforce::HashFunction;
 use weft_sim::{Buffer, EcnConfig, PacketConfig, PfcConfig, SwitchConfig, TrimConfig, Victim};
 use weft_transport::RecoveryConfig;
 use weft_units::{Rate, Time};
@@ -71,6 +72,16 @@ pub(crate) fn read(
         r.get("control_priority", Flag, Some(false), "acknowledgements overtake data")?;
     let same_salt =
         r.get("same_salt", Flag, Some(false), "all switches hash alike (polarisation)")?;
+    let names = std::iter::once("weft").chain(HashFunction::NAMED.map(|(name, _)| name));
+    let names: Vec<&str> = names.collect();
+    let hash = r.get(
+        "hash",
+        OneOf(&names),
+        Some(0),
+        "what switches hash with: \"weft\", a mix of a number of the flow and its source port; or a \
+         function of switches that are sold, over addresses and ports",
+    )?;
+    let hash = hash.checked_sub(1).map(|index| HashFunction::NAMED[index].1);
     let switch = SwitchConfig {
         buffer,
         ecn,
@@ -80,6 +91,7 @@ pub(crate) fn read(
         mark_control,
         control_priority,
         same_salt,
+        hash,
     };
     Ok(SwitchSection { latency, switch, trims, trim })
 }

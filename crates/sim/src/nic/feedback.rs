@@ -158,8 +158,12 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     fn nacked(&mut self, host: OwnHost, packet: Packet) {
         let flow = &mut self.senders[packet.flow as usize];
         // The answer retraced the path, so its id has been swapped an odd number of times.
-        let path = Route::Pinned(packet.path().swapped());
-        if packet.is(flag::PINNED) && flow.route != path {
+        let pinned = packet.is(flag::PINNED);
+        let path = match pinned {
+            true => Route::Pinned(packet.path().swapped()),
+            false => Route::Hashed(packet.route),
+        };
+        if (pinned || self.config.pins_by_port()) && flow.route != path {
             return;
         }
         if !flow.care.is_plain() && self.config.switch.trim.is_some() {

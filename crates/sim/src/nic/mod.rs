@@ -71,7 +71,13 @@ impl Host {
         hosts
             .map(|host| Host {
                 id: *host,
-                planner: Planner::new(&config.balance, *host, config.seed, config.packet.mtu),
+                planner: Planner::knowing(
+                    config.hashing(),
+                    &config.balance,
+                    *host,
+                    config.seed,
+                    config.packet.mtu,
+                ),
                 round: VecDeque::new(),
                 free: Vec::new(),
                 positions: positions.stream(u64::from(host.0)),

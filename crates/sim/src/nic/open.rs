@@ -4,7 +4,7 @@ use super::flow::{Care, ReceiveFlow, SendFlow, Stage, packets_of, parts, stretch
 use crate::config::Service;
 use crate::cut::OwnHost;
 use crate::engine::Engine;
-use crate::event::{Class, Event, ReceiverId, Target};
+use crate::event::{Class, Event, ReceiverId, Target, flag};
 use crate::jobs::SendingId;
 use crate::mail::Opening;
 use crate::ports::Ports;
@@ -70,7 +70,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             steering,
             queue_pair,
             route: piece.route,
-            key: key as u32,
+            key: self.hash_key(host, key as u32),
             src: host,
             dst: piece.dst,
             receiver,
@@ -114,6 +114,15 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             rate: self.fixed_rate(host, piece),
             share: piece.carrier.share(),
             hops: config.fabric.hops(self.hosts[host].id, piece.dst),
+        }
+    }
+
+    /// What packets of `host` carry for switches to hash: `drawn`, or where they hash addresses that
+    /// of the host, with some of the draw to tell its flows apart.
+    fn hash_key(&self, host: OwnHost, drawn: u32) -> u32 {
+        match self.config.switch.hash {
+            None => drawn,
+            Some(_) => drawn & !flag::HOST | self.hosts[host].id.0,
         }
     }
 

@@ -59,6 +59,7 @@ impl Setup {
                 mark_control: false,
                 control_priority: false,
                 same_salt: false,
+                hash: None,
             },
             packet: PACKET,
             service: Service::RoundRobin,

@@ -22,7 +22,8 @@ pub use split::split_by_weight;
 
 use super::ethereal::{Batch, Ethereal, Group, Interceptor, Nack, Unit};
 use super::{Scheme, SchemeInfo};
-use crate::forward::{Hashed, SwitchContext};
+use crate::enforce::{Enforce, PortRules};
+use crate::forward::SwitchContext;
 use crate::plan::{Active, HostContext, Piece, Plan, Post, Route, Trouble, Underway};
 use crate::steer::{Fixed, FlowContext};
 use spread::spread;
@@ -93,12 +94,13 @@ impl Scheme for EtherealWeighted {
                 meaning: "spread the flows under way to a leaf anew when routing or a time-out tells \
                           of a failure there; if not, only the flow in trouble moves",
             },
+            Enforce::OPTION,
         ],
         ..Ethereal::INFO
     };
     type Planner = Box<Weigher>;
     type Steering = Fixed;
-    type Switching = Hashed;
+    type Switching = PortRules;
 
     fn read(options: &mut Options<'_>) -> Result<EtherealWeighted, OptionError> {
         Ok(EtherealWeighted {
@@ -109,11 +111,25 @@ impl Scheme for EtherealWeighted {
                 nack: options
                     .choice("nack", &[("reroute", Nack::Reroute), ("stay", Nack::Stay)])?,
                 unit: options.choice("unit", &[("byte", Unit::Byte), ("packet", Unit::Packet)])?,
+                enforce: Enforce::read(options)?,
             },
             weights: options
                 .choice("weights", &[("path", Weighing::Path), ("even", Weighing::Even)])?,
             redistribute: options.flag("redistribute")?,
         })
+    }
+    fn needs_path_ids(&self) -> bool {
+        self.base.needs_path_ids()
+    }
+    fn enforce(&self) -> Option<Enforce> {
+        self.base.enforce()
+    }
+    fn switches(&self) -> &'static str {
+        match self.base.enforce {
+            Enforce::PathId => Self::INFO.switches,
+            Enforce::Segments => "policy of source ports, tell hosts of links",
+            Enforce::Hash => "a hash that hosts know, tell hosts of links",
+        }
     }
     fn view(&self, fabric: &Fabric, links: LinkShares) -> PathView {
         match self.weights {
@@ -132,8 +148,8 @@ impl Scheme for EtherealWeighted {
     fn steering(&self, _: &FlowContext) -> Fixed {
         Fixed
     }
-    fn switching(&self, _: &SwitchContext) -> Hashed {
-        Hashed
+    fn switching(&self, context: &SwitchContext) -> PortRules {
+        self.base.switching(context)
     }
 }
 
@@ -217,7 +233,8 @@ impl Plan for Weigher {
             self.unsettled.insert(fabric.leaf_of(flow.dst));
         }
         let weights = self.weights(now, flow.dst, Some(old), fabric);
-        weights.pick(self.interceptor.reroutes.bits()).map(Route::Pinned)
+        let path = weights.pick(self.interceptor.reroutes.bits())?;
+        Some(self.interceptor.routes.route(fabric, flow.dst, path))
     }
 
     fn learn(&mut self, _: Time, view: &Arc<PathView>, fabric: &Fabric) {
@@ -241,13 +258,25 @@ impl Plan for Weigher {
     ) {
         let unsettled = std::mem::take(&mut self.unsettled);
         let leaf = |flow: &(usize, Active)| fabric.leaf_of(flow.1.flow.dst);
-        let flows = flows.iter().copied().enumerate();
+        let routes = &self.interceptor.routes;
+        // By their paths, whatever enforces these.
+        let flows = flows.iter().enumerate().filter_map(|(index, active)| {
+            let path = routes.path(fabric, active.flow.dst, active.flow.route)?;
+            let flow = Underway { route: Route::Pinned(path), ..active.flow };
+            Some((index, Active { flow, ..*active }))
+        });
         let mut flows: Vec<_> = flows.filter(|flow| unsettled.contains(&leaf(flow))).collect();
         // The large ones first: the small ones fill the gaps.
         flows.sort_by_key(|flow| (leaf(flow), Reverse(flow.1.left), flow.0));
         for flows in flows.chunk_by(|a, b| leaf(a) == leaf(b)) {
             let weights = self.weights(now, flows[0].1.flow.dst, None, fabric);
+            let moved = out.len();
             spread(flows, &weights, &mut self.interceptor.reroutes, out);
+            for (_, route) in &mut out[moved..] {
+                if let Route::Pinned(path) = *route {
+                    *route = self.interceptor.routes.route(fabric, flows[0].1.flow.dst, path);
+                }
+            }
         }
     }
 }

@@ -82,6 +82,7 @@ impl Memory {
             mark_control: self.mark_control,
             control_priority: self.control_priority && kind != Kind::PerPort,
             same_salt: self.same_salt,
+            hash: None,
         }
     }
 }

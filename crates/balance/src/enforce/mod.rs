@@ -1,0 +1,123 @@
+//! Paths on switches as they are: how a path id becomes a UDP source port, and a port a path.
+//!
+//! Switches that route by path id ([`weft_fabric::PathId`]) have to be built. Two ways lead along
+//! the same paths on switches that can be bought (paper 000, section 3.2):
+//!
+//! | way | what switches do | what hosts do |
+//! |---|---|---|
+//! | [`Enforce::Segments`] | send each segment of the port range over an uplink of its own, as under DNLB (paper 003) | take a port of the segment |
+//! | [`Enforce::Hash`] | nothing: ECMP with a hash that is known | search for a port that hashes onto the path (the idea of RePaC) |
+//!
+//! [`Ports`] is either way; [`Ports::port`] and [`Ports::path`] are its two directions, and
+//! [`Segments::table`] is what a switch has to be told. [`PathRoutes`] is the same for a host that
+//! keeps count of the ports that it has used. What RDMA verbs want in place of a port is in [`label`].
+
+mod crossing;
+mod fitting;
+pub mod function;
+pub mod hashing;
+pub mod label;
+mod ports;
+mod range;
+mod routes;
+pub mod segments;
+
+pub use crossing::{Crossing, crossings};
+pub use function::{FiveTuple, HashFunction, MICROSOFT_KEY};
+pub use hashing::{Hasher, Hashing, uplink_of};
+pub use ports::{Ends, Ports, address};
+pub use range::PortRange;
+pub use routes::PathRoutes;
+pub use segments::{PortRules, Segment, Segments};
+
+use std::fmt;
+use weft_fabric::{Fabric, FabricError};
+use weft_units::{OptionError, OptionInfo, Options, SwitchId};
+
+/// What makes packets take the path that their host has chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Enforce {
+    /// Switches that route by path id, as published.
+    PathId,
+    /// Segments of the port range, by policy.
+    Segments,
+    /// The switches' own hash, which the host knows.
+    Hash,
+}
+
+impl Enforce {
+    /// The option of a scheme that pins paths.
+    pub const OPTION: OptionInfo = OptionInfo {
+        key: "enforce",
+        default: "path-id",
+        meaning: "what makes packets take their path: \"path-id\", switches that route by it; \
+                  \"segments\" of UDP source ports, which switches map to uplinks; \"hash\", ports \
+                  that the switches' hash (fabric.switch.hash) puts there",
+    };
+
+    /// Reads [`Enforce::OPTION`].
+    ///
+    /// # Errors
+    /// If it is none of the three words.
+    pub fn read(options: &mut Options<'_>) -> Result<Enforce, OptionError> {
+        let words = [
+            ("path-id", Enforce::PathId),
+            ("segments", Enforce::Segments),
+            ("hash", Enforce::Hash),
+        ];
+        options.choice(Enforce::OPTION.key, &words)
+    }
+
+    /// What switches must do beyond hashing packets onto equal hops
+    /// ([`crate::scheme::SchemeInfo::switches`]).
+    pub fn switches(self) -> &'static str {
+        match self {
+            Enforce::PathId => "route by path id",
+            Enforce::Segments => "policy of source ports",
+            Enforce::Hash => "a hash that hosts know",
+        }
+    }
+
+    /// Whether all paths of `fabric` can be named.
+    ///
+    /// # Errors
+    /// If path ids or segments of the port range do not suffice. Whether a hash reaches every path
+    /// is for [`Ports::check`].
+    pub fn fits(self, fabric: &Fabric) -> Result<(), FabricError> {
+        match self {
+            Enforce::PathId => fabric.check_path_ids(),
+            Enforce::Segments => {
+                Segments::new(fabric, PortRange::ROCE).map_err(|error| FabricError(error.0))?;
+                fits_bytes(fabric)
+            }
+            Enforce::Hash => fits_bytes(fabric),
+        }
+    }
+}
+
+/// Hosts name a path by a byte a tier, whatever carries it.
+fn fits_bytes(fabric: &Fabric) -> Result<(), FabricError> {
+    let (leaf, mid) = uplinks(fabric);
+    let most = leaf.max(mid);
+    if most > 256 {
+        let what = format!("a switch has {most} uplinks, but a path names 256 at most");
+        return Err(FabricError(what));
+    }
+    Ok(())
+}
+
+/// How many links lead up from a leaf, and from an aggregation switch: none with two tiers.
+fn uplinks(fabric: &Fabric) -> (u32, u32) {
+    (fabric.uplinks(SwitchId(0)), fabric.uplinks(SwitchId(fabric.leaves())))
+}
+
+/// Why there is no such port: one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortError(pub String);
+
+impl fmt::Display for PortError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+impl std::error::Error for PortError {}

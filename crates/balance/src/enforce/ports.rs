@@ -1,0 +1,149 @@
+//! Source ports for paths, and back.
+
+use super::crossing::crossings;
+use super::fitting::{Fitting, HashChoice};
+use super::{FiveTuple, Hashing, PortError, PortRange, Segments};
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+use weft_fabric::{Fabric, Node, PathId};
+use weft_units::HostId;
+
+/// The two ends of a queue pair, with the addresses that switches see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ends {
+    /// Who sends.
+    pub src: HostId,
+    /// To whom.
+    pub dst: HostId,
+    /// The address of `src`.
+    pub from: Ipv4Addr,
+    /// The address of `dst`.
+    pub to: Ipv4Addr,
+}
+
+impl Ends {
+    /// With the addresses of [`address`].
+    pub fn of(src: HostId, dst: HostId) -> Ends {
+        Ends { src, dst, from: address(src), to: address(dst) }
+    }
+}
+
+/// The address of a host where nobody has said otherwise: 10.0.0.1 and so on, by its number.
+pub fn address(host: HostId) -> Ipv4Addr {
+    Ipv4Addr::from(10 << 24 | (host.0 + 1) & 0xFF_FFFF)
+}
+
+/// How source ports name paths.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Ports {
+    /// By the segment that they are in.
+    Segments(Segments),
+    /// By what switches make of them: ports of this range, and the hash.
+    Hash(PortRange, Hashing),
+}
+
+impl Ports {
+    /// The `number`-th port, from zero, that leads from one end to the other by `path`: queue pairs
+    /// that share a path each have a port of their own. Within a rack any port does.
+    ///
+    /// # Errors
+    /// If the path does not exist, or has fewer ports; the error says how many.
+    pub fn port(
+        &self,
+        fabric: &Fabric,
+        ends: &Ends,
+        path: PathId,
+        number: u32,
+    ) -> Result<u16, PortError> {
+        let fitting = self.fitting(fabric, ends, path)?;
+        fitting
+            .ports()
+            .nth(number as usize)
+            .ok_or_else(|| self.too_few(fabric, ends, path, (number, fitting.ports().count())))
+    }
+
+    /// What is wrong if `path` has `count` ports, and one is wanted that `number` others are before.
+    fn too_few(
+        &self,
+        fabric: &Fabric,
+        ends: &Ends,
+        path: PathId,
+        (number, count): (u32, usize),
+    ) -> PortError {
+        let [src, dst] = [ends.src, ends.dst].map(|host| fabric.name(Node::Host(host)));
+        let (path, all) = (format!("path {}.{}", path.first(), path.second()), self.range().len());
+        PortError(match count {
+            0 => format!(
+                "no source port of {all} leads from {src} to {dst} by {path} under this hash; use \
+                 segments, or another hash"
+            ),
+            _ => format!(
+                "{path} from {src} to {dst} has {count} of {all} source ports, too few for {} queue \
+                 pairs with a port each; use {count} or fewer",
+                number + 1
+            ),
+        })
+    }
+
+    /// The path that packets from `port` take; `None`: no path of [`Fabric::path_set`].
+    pub fn path(&self, fabric: &Fabric, ends: &Ends, port: u16) -> Option<PathId> {
+        let (src, dst) = (ends.src, ends.dst);
+        let set = fabric.path_set(src, dst);
+        if fabric.leaf_of(src) == fabric.leaf_of(dst) {
+            return Some(set.get(0));
+        }
+        let (first, second) = match self {
+            Ports::Segments(segments) => segments.named(port)?,
+            Ports::Hash(_, hashing) => hashing.named(fabric, ends, port),
+        };
+        let across = fabric.pod_of(src) != fabric.pod_of(dst);
+        let down = first % fabric.clos().leaf_bundle.members;
+        let path = PathId::new(first as u8, if across { second? } else { down } as u8);
+        self.fitting(fabric, ends, path).is_ok_and(|all| all.fits(port)).then_some(path)
+    }
+
+    /// Whether every path between the first and the last host has a port. Under a hash other hosts
+    /// may still lack one: see [`Ports::port`].
+    ///
+    /// # Errors
+    /// With a path that has none.
+    pub fn check(&self, fabric: &Fabric) -> Result<(), PortError> {
+        let ends = Ends::of(HostId(0), HostId(fabric.hosts() - 1));
+        let set = fabric.path_set(ends.src, ends.dst);
+        let named: BTreeSet<PathId> =
+            self.range().ports().filter_map(|port| self.path(fabric, &ends, port)).collect();
+        let missing = (0..set.len()).map(|index| set.get(index)).find(|path| !named.contains(path));
+        missing.map_or(Ok(()), |path| Err(self.too_few(fabric, &ends, path, (0, 0))))
+    }
+
+    /// The ports that lead along `path`.
+    pub(crate) fn fitting(
+        &self,
+        fabric: &Fabric,
+        ends: &Ends,
+        path: PathId,
+    ) -> Result<Fitting, PortError> {
+        let crossings = crossings(fabric, ends.src, ends.dst, path)?;
+        Ok(match self {
+            Ports::Segments(segments) => {
+                let leaves = fabric.leaf_of(ends.src) == fabric.leaf_of(ends.dst);
+                let pods = fabric.pod_of(ends.src) == fabric.pod_of(ends.dst);
+                let tiers = if leaves { 0 } else { 2 - u32::from(pods) };
+                Fitting { range: segments.ports(path, tiers), hash: None }
+            }
+            Ports::Hash(range, hashing) => {
+                let wanted = crossings.iter().map(|at| (hashing.at(fabric, at.switch), *at));
+                let tuple = FiveTuple::rocev2(ends.from, ends.to, range.first);
+                let (function, wanted) = (hashing.function, wanted.collect());
+                Fitting { range: *range, hash: Some(HashChoice { function, tuple, wanted }) }
+            }
+        })
+    }
+
+    fn range(&self) -> PortRange {
+        match self {
+            Ports::Segments(segments) => segments.range(),
+            Ports::Hash(range, _) => *range,
+        }
+    }
+}
