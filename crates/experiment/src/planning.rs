@@ -15,7 +15,10 @@ use weft_balance::scheme::{Keepers, SCHEMES, SchemeInfo};
 use weft_capacity::{Bottleneck, capacities};
 use weft_fabric::{Fabric, Failures};
 use weft_plan::steps::{self, Ranks};
-use weft_plan::{Bound, Busiest, Hosts, Loads, Network, Placed, Spread, Step, Unreachable, assign};
+use weft_plan::{
+    Bound, Busiest, Hashes, Hosts, Loads, Network, Placed, Spread, Step, Unreachable, assign,
+};
+use weft_sim::SwitchConfig;
 use weft_units::{HostId, IdVec, PortId, Time};
 
 type Result<T> = std::result::Result<T, ExperimentError>;
@@ -99,7 +102,12 @@ fn network(experiment: &Resolved, seed: u64) -> Result<Network<'_>> {
     let failures = Failures::new(fabric, &experiment.failures, seed)
         .map_err(|error| wrong("failures", error.0))?;
     let capacities = capacities(fabric, &failures, Time::ZERO);
-    Ok(Network::new(fabric, capacities, &experiment.balance, seed))
+    Ok(Network::new(fabric, capacities, &experiment.balance, hashes(experiment, seed)))
+}
+
+fn hashes(experiment: &Resolved, seed: u64) -> Hashes {
+    let SwitchConfig { same_salt, hash: function, .. } = experiment.switch;
+    Hashes { seed, same_salt, function }
 }
 
 /// Only what is decided as messages are posted can be planned.
@@ -141,7 +149,8 @@ fn hosts_for(
     step: &Step,
 ) -> Result<(Hosts, Bound)> {
     let bound = Bound::of(network, &step.messages);
-    let hosts = Hosts::new(network, &experiment.balance, seed, experiment.packet.mtu);
+    let hosts =
+        Hosts::new(network, &experiment.balance, hashes(experiment, seed), experiment.packet.mtu);
     if !experiment.balance.scheme.info().informed || network.is_whole() {
         return Ok((hosts, bound));
     }

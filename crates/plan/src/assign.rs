@@ -1,6 +1,6 @@
 //! Which way every piece of a step takes, by the very planners that hosts run.
 
-use crate::network::{Network, Way};
+use crate::network::{Hashes, Network, Way};
 use crate::spread::Spread;
 use crate::steps::Transfer;
 use std::collections::BTreeMap;
@@ -44,7 +44,7 @@ pub struct Unreachable {
 #[derive(Clone, Debug)]
 pub struct Hosts {
     balance: BalanceConfig,
-    seed: u64,
+    hashes: Hashes,
     mtu: u32,
     /// What they are told of links, where the scheme asks.
     view: Option<Arc<PathView>>,
@@ -54,14 +54,14 @@ pub struct Hosts {
 
 impl Hosts {
     /// Of `network`, under `balance`; `mtu` is the payload of a full packet, in bytes.
-    pub fn new(network: &Network<'_>, balance: &BalanceConfig, seed: u64, mtu: u32) -> Hosts {
+    pub fn new(network: &Network<'_>, balance: &BalanceConfig, hashes: Hashes, mtu: u32) -> Hosts {
         let fabric = network.fabric;
         let rates = |port: PortId| network.capacities[port];
         let view = || balance.scheme.view(fabric, LinkShares::new(fabric, rates));
         let view = balance.scheme.info().informed.then(|| Arc::new(view()));
-        let by_path = balance.scheme.info().path_ids && view.is_none();
+        let by_path = balance.scheme.enforce().is_some() && view.is_none();
         let dead = if by_path { dead_paths(network) } else { BTreeMap::new() };
-        Hosts { balance: balance.clone(), seed, mtu, view, dead }
+        Hosts { balance: balance.clone(), hashes, mtu, view, dead }
     }
 
     /// The same with the shares that `spread` gives to paths, if hosts are told of links at all.
@@ -80,7 +80,9 @@ impl Hosts {
 
     fn planner(&self, host: HostId, network: &Network<'_>) -> Planner {
         let fabric = network.fabric;
-        let mut planner = Planner::new(&self.balance, host, self.seed, self.mtu);
+        let Hashes { seed, .. } = self.hashes;
+        let known = self.hashes.known();
+        let mut planner = Planner::knowing(known, &self.balance, host, seed, self.mtu);
         if let Some(view) = &self.view {
             planner.learn(Time::ZERO, view, fabric);
         }
@@ -132,7 +134,7 @@ pub fn assign(
     (first, messages): (u32, &[Transfer]),
     mut each: impl FnMut(&Placed),
 ) -> Result<(), Unreachable> {
-    let seed = hosts.seed;
+    let seed = hosts.hashes.seed;
     let keys = Draw::new(seed, "flow-key");
     let mut number = first;
     let mut pieces = Vec::new();

@@ -24,6 +24,6 @@ pub mod steps;
 
 pub use assign::{Hosts, Placed, Unreachable, assign};
 pub use loads::{Bound, Busiest, Loads};
-pub use network::{Network, Way};
+pub use network::{Hashes, Network, Way};
 pub use spread::Spread;
 pub use steps::{Step, Transfer};

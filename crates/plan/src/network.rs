@@ -1,10 +1,12 @@
 //! The fabric as a plan sees it: what its links carry now, and which way a packet goes.
 
+use weft_balance::enforce::{self, FiveTuple, HashFunction, Hasher, Hashing};
 use weft_balance::forward::{Hops, Passing, SwitchContext, Switching};
 use weft_balance::hash;
 use weft_balance::plan::Route;
 use weft_balance::scheme::BalanceConfig;
 use weft_fabric::{Detours, Fabric, Node, PathId, Weights};
+use weft_units::id::Id;
 use weft_units::{HostId, IdVec, PortId, SwitchId, Time};
 
 /// A fabric, what is left of it, and how its switches choose.
@@ -18,6 +20,27 @@ pub struct Network<'a> {
     weights: Option<Weights>,
     switching: IdVec<SwitchId, Switching>,
     salts: IdVec<SwitchId, u64>,
+    /// The hash of each over addresses and ports; empty where that is not what they hash.
+    hashers: IdVec<SwitchId, Hasher>,
+}
+
+/// How switches hash.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hashes {
+    /// The seed of their salts.
+    pub seed: u64,
+    /// Whether all have the same.
+    pub same_salt: bool,
+    /// The function, over addresses and ports, that hosts know; `None`: [`weft_balance::hash`].
+    pub function: Option<HashFunction>,
+}
+
+impl Hashes {
+    /// What hosts know of it.
+    pub fn known(self) -> Option<Hashing> {
+        let Hashes { seed, same_salt, function } = self;
+        function.map(|function| Hashing { function, seed, same_salt })
+    }
 }
 
 /// The way of a piece.
@@ -42,13 +65,15 @@ impl Way {
 }
 
 impl<'a> Network<'a> {
-    /// For switches under `balance` with the salts of `seed`.
+    /// For switches under `balance`.
     pub fn new(
         fabric: &'a Fabric,
         capacities: IdVec<PortId, u64>,
         balance: &BalanceConfig,
-        seed: u64,
+        hashes: Hashes,
     ) -> Network<'a> {
+        let Hashes { seed, same_salt, .. } = hashes;
+        let salt = |switch| hash::salt(seed, if same_salt { SwitchId(0) } else { switch });
         let dead: Vec<PortId> =
             fabric.ports().ids().filter(|port| capacities[*port] == 0).collect();
         let weighted = balance.scheme.info().weighted;
@@ -61,7 +86,12 @@ impl<'a> Network<'a> {
             detours: Detours::new(fabric, &dead),
             weights: weighted.then(|| Weights::new(fabric, |port| capacities[port])),
             switching: switches().map(state).collect(),
-            salts: switches().map(|switch| hash::salt(seed, switch)).collect(),
+            salts: switches().map(salt).collect(),
+            hashers: hashes
+                .known()
+                .into_iter()
+                .flat_map(|hashing| switches().map(move |switch| hashing.at(fabric, switch)))
+                .collect(),
             fabric,
             capacities,
         }
@@ -86,7 +116,7 @@ impl<'a> Network<'a> {
             let group = self.fabric.next_hops(switch, dst);
             let port = match route {
                 Route::Pinned(_) => group.pinned(pinned),
-                Route::Hashed(entropy) => self.hashed(switch, dst, entropy, key)?,
+                Route::Hashed(entropy) => self.hashed(switch, (src, dst), entropy, key)?,
             };
             pinned = pinned.swapped();
             if let Some(place) = places.get_mut(way.count - 1) {
@@ -101,7 +131,13 @@ impl<'a> Network<'a> {
         Some(way)
     }
 
-    fn hashed(&mut self, switch: SwitchId, dst: HostId, entropy: u16, key: u32) -> Option<PortId> {
+    fn hashed(
+        &mut self,
+        switch: SwitchId,
+        (src, dst): (HostId, HostId),
+        entropy: u16,
+        key: u32,
+    ) -> Option<PortId> {
         let group = self.fabric.next_hops(switch, dst);
         let left = self.detours.next_hops(switch, dst);
         let weights = self.weights.as_ref().and_then(|weights| weights.of(switch, dst));
@@ -110,8 +146,16 @@ impl<'a> Network<'a> {
         if count == 0 {
             return None;
         }
-        let hash = hash::bits(key, entropy, self.salts[switch]);
-        let hashed = hash::below(hash, count);
+        let (hash, hashed) = match self.hashers.as_slice().get(switch.index()) {
+            None => {
+                let hash = hash::bits(key, entropy, self.salts[switch]);
+                (hash, hash::below(hash, count))
+            }
+            Some(hasher) => {
+                let (src, dst) = (enforce::address(src), enforce::address(dst));
+                hasher.spread(&FiveTuple::rocev2(src, dst, entropy), count)
+            }
+        };
         let flow = u64::from(key) << 32 | u64::from(dst.0);
         let passing = Passing { now: Time::ZERO, flow, dst, control: false, entropy, hashed, hash };
         let hop = if count == 1 { 0 } else { self.switching[switch].choose(&passing, &hops) };

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from weft import _native, cluster, inputs
+from weft import _native, cluster, inputs, segments
+from weft.cluster import Cluster
 from weft.errors import ExperimentError
 from weft.inputs import Overrides
 from weft.plans import hosts
@@ -19,6 +20,7 @@ from weft.plans.file import FORMAT, VERSION, Plan
 MOST_PIECES = 200_000
 """A step of more keeps none: the core plans them again when somebody asks."""
 _JOB_SECTIONS = ("title", "notes", "workload", "balance", "transport", "probe", "run")
+_PINNED = ("ethereal", "ethereal-weighted")
 _PIECES = ("src", "dst", "message", "part", "bytes", "path", "source_port", "queue_pair")
 
 
@@ -61,6 +63,7 @@ def of(
     experiment = _experiment(place, job, scheme, source)
     described = cluster.from_dict(place, seed=seed)
     resolved = inputs.from_dict(experiment, source, changes, 1).runs[0]["experiment"]
+    enforce = _enforce(resolved["balance"])
     found = _native.plan_job(json.dumps(resolved), seed, most_pieces)
     links = {name: _plain(column) for name, column in found["links"].items()}
     steps = [_step(step) for step in found["steps"]]
@@ -74,12 +77,36 @@ def of(
         "mtu": found["mtu"],
         "cluster": cluster.as_json(described),
         "experiment": resolved,
+        "enforce": enforce,
+        "segments": _segments(described, scheme) if enforce == "segments" else {},
         "links": links,
         "seconds": sum(step["times"] * step["congestion"]["seconds"] for step in steps),
         "bound_s": sum(step["times"] * step["bound_s"] for step in steps),
         "steps": steps,
         "hosts": hosts.tables(described, steps),
     }
+
+
+def _enforce(balance: Mapping[str, Any]) -> str:
+    """What makes packets take their paths; none where switches hash."""
+    if balance["scheme"].startswith("dnlb"):
+        return "segments"
+    return str(balance.get("enforce", "none"))
+
+
+def _segments(described: Cluster, scheme: str) -> segments.Segments:
+    """The ports of every uplink, by switch.
+
+    Raises:
+        ExperimentError: The cluster has other ports than RoCE's.
+    """
+    ports = (described.first_port, described.last_port)
+    if ports != (hosts.FIRST_PORT, 0xFFFF):
+        raise ExperimentError(
+            f"cluster.first_port: plans cut the ports of RoCE, {hosts.FIRST_PORT} to 65535, not "
+            f"{ports[0]} to {ports[1]}; leave first_port and last_port out"
+        )
+    return segments.of(described, "dnlb" if scheme.startswith("dnlb") else "ethereal")
 
 
 def _experiment(
@@ -93,6 +120,9 @@ def _experiment(
     if "workload" not in job:
         raise ExperimentError(f"{source}: workload: is missing; add [workload]")
     balance = {**job.get("balance", {}), "scheme": scheme}
+    if scheme in _PINNED:
+        # Switches as they are.
+        balance.setdefault("enforce", "segments")
     # Nothing is sent, so that no round trip is too long for it.
     transport = job.get("transport", {"rto": "10s"})
     title = job.get("title") or f"{Path(source).stem} on {place.get('title', 'a cluster')}"

@@ -2,7 +2,8 @@
 
 What is checked of every step:
 
-- the pieces of each message add up, and every piece follows a path that exists;
+- the pieces of each message add up, and every piece follows a path that exists, which is the one
+  to which switches send its source port, where segments of these say so;
 - the loads of all links, recomputed from the pieces, are those of the file;
 - the busiest link and its time are those of the file;
 - the certificate proves the bound: each demand crosses links of at least so much weight on any of
@@ -90,6 +91,8 @@ def _step(plan: Plan, net: Network, number: int, step: dict[str, Any]) -> Checke
         received += network.total(pieces["dst"], amounts, len(received))
         count += len(pieces["src"])
         total += int(pieces["bytes"].sum())
+    if step["pieces"] is not None and plan["segments"]:
+        _ports(where, net, plan["segments"], step["pieces"])
     _same(where, "pieces", count, step["piece_count"])
     _same(where, "bytes", total, step["bytes"])
     said = np.asarray(step["loads"], dtype=np.int64)
@@ -106,6 +109,38 @@ def _step(plan: Plan, net: Network, number: int, step: dict[str, Any]) -> Checke
     bound = _bound(where, net, leaf_demand, (sent, received), step)
     proved = seconds <= bound * (1 + _ROUNDING)
     return Checked(step["name"], count, seconds, bound, proved)
+
+
+def _ports(
+    where: str, net: Network, segments: dict[str, Any], pieces: dict[str, list[int | None]]
+) -> None:
+    """Whether switches with these segments send every source port the way of its piece."""
+    owner = {name: number for number, name in enumerate(net.switches)}
+    table = np.full((len(net.switches), 1 << 16), network.NONE, dtype=np.int16)
+    for name, entries in segments.items():
+        for place, ranges in enumerate(entries):
+            for first, last in [ranges] if isinstance(ranges[0], int) else ranges:
+                table[owner[name], first : last + 1] = place
+    path = np.asarray(pieces["path"], dtype=np.int64)
+    port = np.array([-1 if one is None else one for one in pieces["source_port"]], dtype=np.int64)
+    a, b = (net.leaf_of[np.asarray(pieces[end], dtype=np.int64)] for end in ("src", "dst"))
+    at, place, what = a, path >> 8, a != b
+    for _ in range(2):
+        told = table[at, port]
+        meant = what & (port >= 0) & (told >= 0)
+        up = net.ups[at, told]
+        down = net.between[net.above[at, told], b]
+        # What has lost its way is hashed onto others.
+        alive = (net.capacities[up] > 0) & ((down < 0) | (net.capacities[down] > 0))
+        wrong = np.flatnonzero(meant & alive & (told != place))
+        if len(wrong):
+            one = int(wrong[0])
+            raise ExperimentError(
+                f"{where}: {net.switches[at[one]]} sends source port {port[one]} to its uplink "
+                f"{told[one]}, not {place[one]} as the path of its piece; make the plan again"
+            )
+        what = what & (net.pod_of[a] != net.pod_of[b])
+        at, place = np.where(what, net.above[a, path >> 8], at), path & 0xFF
 
 
 def _same(where: str, what: str, found: int, said: int) -> None:
