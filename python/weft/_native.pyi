@@ -1,6 +1,6 @@
 """The native half of Weft: experiments to runs to columns (crates/python)."""
 
-from typing import final
+from typing import Any, final
 
 from weft._types import Capacity, Outcome, Tuning
 
@@ -115,6 +115,18 @@ def paralet_tuning(
 
     One of ``slowdown`` and ``queue_pairs`` is given; ``accelerators`` are its hosts unless told.
     """
+
+def plan_job(experiment_json: str, seed: int, most_pieces: int) -> dict[str, Any]:
+    """Plan the job of one experiment of :func:`expand`.
+
+    ``mtu``, ``header``, ``scheme``, ``links`` (columns ``link``, ``rate_bps``, ``capacity_bps``) and
+    ``steps``: of each ``name``, ``times``, ``messages``, ``bytes``, ``piece_count``, ``split``,
+    ``queue_pairs``, ``loads``, ``busiest``, ``bound_s``, ``reached_s``, ``certificate``, ``pieces``;
+    no pieces where a step has more than ``most_pieces``.
+    """
+
+def plan_pieces(experiment_json: str, seed: int, step: int, first: int, end: int) -> dict[str, Any]:
+    """Plan the pieces of one step that hosts from ``first`` to before ``end`` send: columns."""
 
 def cores() -> int:
     """Count the cores that this process may use, with affinity and quotas in mind."""

@@ -6,9 +6,8 @@ says of the switch. Templates decide nothing.
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from ipaddress import IPv4Network
@@ -38,7 +37,7 @@ class File:
 
 def of_file(path: Path, scheme: Scheme | None) -> tuple[Cluster, Segments]:
     """Cluster and segments of a plan file, or of a cluster file and a scheme."""
-    from weft.inputs import read_text
+    from weft.plans import file as plans
 
     if path.suffix == ".toml":
         found = clusters.read(path)
@@ -52,19 +51,8 @@ def of_file(path: Path, scheme: Scheme | None) -> tuple[Cluster, Segments]:
             raise ExperimentError(f"{path}: {error}") from None
     if scheme is not None:
         raise ExperimentError(f"{path}: a plan has its scheme; remove --scheme")
-    try:
-        plan = json.loads(read_text(path, "a plan"))
-    except json.JSONDecodeError as error:
-        raise ExperimentError(
-            f"{path}: not JSON (line {error.lineno}); name a plan.json of weft plan"
-        ) from None
-    if not isinstance(plan, Mapping) or plan.get("format") != "weft-plan":
-        raise ExperimentError(f"{path}: format: not a plan of weft; name what weft plan wrote")
-    if plan.get("version") != 1:
-        raise ExperimentError(
-            f"{path}: version: {plan.get('version')!r} is not known; make the plan again"
-        )
-    found = clusters.from_json(plan.get("cluster", {}), str(path))
+    plan = plans.read(path, keys=("cluster",))
+    found = clusters.from_json(plan["cluster"], str(path))
     return found, segments.of_plan(plan, found, str(path))
 
 

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use std::ops::ControlFlow;
 use weft_units::{Rate, Time};
 use weft_workload::collective::{Algorithm, Operation};
-use weft_workload::job::{Algorithms, Endpoint, Job};
+use weft_workload::job::{Algorithms, AwaitSends, Endpoint, Job};
 use weft_workload::trace::{self, TextOptions, Trace};
 
 const IDEAL: Ideal = Ideal { latency: Time::us(1), ps_per_byte: 80 };
@@ -150,4 +150,65 @@ proptest! {
         // ASTRA-sim's ALLREDUCE and ALLTOALL count the whole buffer of a rank.
         prop_assert_eq!(sum, whole * u64::from(ranks - 1) * bytes);
     }
+}
+
+/// All that a job sends, step by step, as counts of messages.
+fn levels(job: &Job) -> Vec<usize> {
+    let mut counts = Vec::new();
+    job.levels(|level| counts.push(level.len()));
+    counts
+}
+
+#[test]
+fn steps_are_what_ranks_in_lockstep_send_at_once() {
+    let ring = job(one(8, "ALLREDUCE", 8_000), Operation::AllReduce, "ring", &[]);
+    assert_eq!(levels(&ring), [8; 14]);
+    let halving = job(one(8, "ALLREDUCE", 8_000), Operation::AllReduce, "recursive-doubling", &[]);
+    assert_eq!(levels(&halving), [8; 6]);
+    let direct = job(one(5, "ALLREDUCE", 5_000), Operation::AllReduce, "direct", &[]);
+    assert_eq!(levels(&direct), [20, 20]);
+    // The same, played through since there is a window of it.
+    let windowed =
+        job(one(5, "ALLTOALL", 5_000), Operation::AllToAll, "direct", &[("window", "1")]);
+    assert_eq!(levels(&windowed), [5; 4]);
+    let tree = [("trees", "1")];
+    let tree = job(one(8, "ALLREDUCE", 1_000), Operation::AllReduce, "double-binary-tree", &tree);
+    // One message an edge and direction, in three steps up and three down.
+    assert_eq!((levels(&tree).len(), levels(&tree).iter().sum::<usize>()), (6, 14));
+}
+
+proptest! {
+    /// Whatever the algorithm: the steps hold every message once.
+    #[test]
+    fn steps_hold_all_messages(ranks in 2u32..12, bytes in 1u64..5_000, which in 0usize..4) {
+        let name = ["ring", "recursive-doubling", "direct", "double-binary-tree"][which];
+        let ranks = if which == 1 { ranks.next_power_of_two() } else { ranks };
+        let job = job(one(ranks, "ALLREDUCE", bytes), Operation::AllReduce, name, &[]);
+        let (mut all, mut told) = (Vec::new(), Vec::new());
+        job.levels(|level| all.extend(level.iter().map(|one| (one.src, one.dst, one.bytes))));
+        let _ = job.traffic(|one| {
+            told.extend((0..one.times).map(|_| (one.src, one.dst, one.bytes)));
+            ControlFlow::Continue(())
+        });
+        all.sort_unstable();
+        told.sort_unstable();
+        prop_assert_eq!(all, told);
+    }
+}
+
+#[test]
+fn ranks_may_wait_for_what_they_sent() {
+    let awaiting = |operation, kind, name, sends| {
+        run(&job(one(8, kind, 8_000), operation, name, &[]).awaiting_sends(sends), IDEAL)
+    };
+    let ring = |sends| awaiting(Operation::AllReduce, "ALLREDUCE", "ring", sends);
+    let step = 1_000_000 + 1_000 * 80;
+    // An acknowledgement takes a latency: at the end, or at each of the steps.
+    assert_eq!(ring(AwaitSends::Never).end, Time::ps(14 * step));
+    assert_eq!(ring(AwaitSends::End).end, Time::ps(14 * step + 1_000_000));
+    assert_eq!(ring(AwaitSends::Step).end, Time::ps(14 * (step + 1_000_000)));
+    assert_eq!(ring(AwaitSends::Step).messages, ring(AwaitSends::Never).messages);
+    let exchange = |sends| awaiting(Operation::AllToAll, "ALLTOALL", "direct", sends);
+    assert_eq!(exchange(AwaitSends::Never).end, Time::ps(step));
+    assert_eq!(exchange(AwaitSends::Step).end, Time::ps(step + 1_000_000));
 }

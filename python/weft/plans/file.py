@@ -27,8 +27,10 @@ def write(plan: Plan, path: Path) -> None:
         raise DiskError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def read(path: Path) -> Plan:
+def read(path: Path, keys: tuple[str, ...] = _KEYS) -> Plan:
     """Read a plan file, or the one in a directory that `weft plan -o` has written.
+
+    What it has under `keys` is all that its reader needs.
 
     Raises:
         ExperimentError: It is no plan file, or one of another version.
@@ -39,14 +41,17 @@ def read(path: Path) -> Plan:
     except OSError as error:
         raise ExperimentError(f"{path}: {error.strerror}; name a file of weft plan -o") from None
     except ValueError as error:
-        raise ExperimentError(f"{path}: not JSON ({error}); make it with weft plan -o") from None
+        line = getattr(error, "lineno", 1)
+        raise ExperimentError(
+            f"{path}: not JSON (line {line}); name a plan.json of weft plan"
+        ) from None
     if not isinstance(plan, dict) or plan.get("format") != FORMAT:
-        raise ExperimentError(f"{path}: format: not {FORMAT!r}; make it with weft plan -o")
+        raise ExperimentError(f"{path}: format: not a plan of weft; name what weft plan wrote")
     if plan.get("version") != VERSION:
         raise ExperimentError(
-            f"{path}: version: {plan.get('version')} is not {VERSION}; make the plan again"
+            f"{path}: version: {plan.get('version')!r} is not known; make the plan again"
         )
-    missing = [key for key in _KEYS if key not in plan]
+    missing = [key for key in keys if key not in plan]
     if missing:
         raise ExperimentError(f"{path}: {missing[0]}: is missing; make the plan again")
     return plan

@@ -54,7 +54,8 @@ def paths(net: Network, a: int, b: int) -> Numbers:
         return np.array(found, dtype=np.int64)
     members = net.members[net.above[a, places], b]
     # As the core numbers them: the member down goes round with the uplink.
-    return (places << 8) | (places % np.maximum(members, 1))
+    found = (places << 8) | (places % np.maximum(members, 1))
+    return np.asarray(found, dtype=np.int64)
 
 
 def solve(net: Network, demand: Numbers) -> Optimum:
@@ -74,11 +75,12 @@ def solve(net: Network, demand: Numbers) -> Optimum:
     model.col_cost_ = np.array([1.0] + [0.0] * (columns - 1))
     model.col_lower_ = np.zeros(columns)
     model.col_upper_ = np.full(columns, highspy.kHighsInf)
-    model.row_lower_, model.row_upper_ = lower, upper
+    model.row_lower_, model.row_upper_ = list(lower), list(upper)
     starts, indices, values = matrix
     model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = starts, indices, values
-    solver = highspy.Highs()
+    model.a_matrix_.start_, model.a_matrix_.index_ = list(starts), list(indices)
+    model.a_matrix_.value_ = list(values)
+    solver = highspy.Highs()  # type: ignore[no-untyped-call]
     solver.setOptionValue("output_flag", False)
     solver.passModel(model)
     solver.run()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
@@ -61,10 +62,11 @@ def draw(plan: Plan, path: Path) -> None:
     height = min(14.0 / (len(panels) // 2), 1.6 + 0.3 * rows) * (len(panels) // 2)
     figure = Figure(figsize=(min(max(width, 9), 16), max(height, 3.2)), layout="constrained")
     grid = figure.subplots(len(panels) // 2, 2, squeeze=False)
-    image = None
+    images = []
     for axes, panel in zip(grid.flat, panels, strict=True):
         values = np.where(panel.links >= 0, relative[panel.links], np.nan)
         image = axes.imshow(values, vmin=0, vmax=most, cmap="viridis", aspect="auto")
+        images.append(image)
         axes.set_title(panel.title, fontsize=10)
         axes.set_xlabel("uplink")
         axes.set_xticks(_ticks(panel.links.shape[1]))
@@ -74,8 +76,7 @@ def draw(plan: Plan, path: Path) -> None:
             axes.set_yticks(_ticks(len(panel.names)))
             axes.set_ylabel(f"{panel.names[0].rstrip('0123456789-')} number")
         _mark(axes, panel, values, alive, most)
-    assert image is not None
-    bar = figure.colorbar(image, ax=grid.ravel().tolist(), shrink=0.9)
+    bar = figure.colorbar(images[0], ax=grid.ravel().tolist(), shrink=0.9)
     bar.set_label(f"time / the least possible ({format_time(bound)})")
     figure.suptitle(f"{plan['title']}: {plan['scheme']}, step {number + 1} ({step['name']})")
     figure.savefig(path, dpi=110)
@@ -86,7 +87,13 @@ def _ticks(count: int) -> list[int]:
     return list(range(0, count, stride))
 
 
-def _mark(axes, panel: _Panel, values, alive, most: float) -> None:  # noqa: ANN001
+def _mark(
+    axes: Axes,
+    panel: _Panel,
+    values: NDArray[np.float64],
+    alive: NDArray[np.bool_],
+    most: float,
+) -> None:
     """Cross out dead links; write the numbers where there is room."""
     small = max(panel.links.shape) <= _LARGEST
     for (row, column), link in np.ndenumerate(panel.links):
@@ -96,7 +103,7 @@ def _mark(axes, panel: _Panel, values, alive, most: float) -> None:  # noqa: ANN
             axes.plot(column, row, marker="x", color="#D55E00", markersize=9, markeredgewidth=2)
         elif small:
             colour = "white" if values[row, column] < 0.6 * most else "black"
-            number = significant(values[row, column], 3)
+            number = significant(float(values[row, column]), 3)
             axes.text(column, row, number, ha="center", va="center", fontsize=7, color=colour)
 
 

@@ -31,7 +31,7 @@ def text(plan: Plan) -> str:
     """A plan for a terminal."""
     lines = [f"{plan['title']}: {plan['scheme']}, seed {plan['seed']}", ""]
     header = ("step", "times", "messages", "cut", "pieces", "queue pairs", "busiest link")
-    rows = [(*header, "takes", "at least", "")]
+    rows: list[tuple[str, ...]] = [(*header, "takes", "at least", "")]
     for number, step in enumerate(plan["steps"][:_MOST_STEPS], start=1):
         busiest = step["congestion"]
         rows.append(
@@ -109,7 +109,7 @@ def host(plan: Plan, name: str) -> list[dict[str, Any]] | None:
 
 def checked(found: list[Checked]) -> str:
     """What `weft plan --verify` prints."""
-    rows = [("step", "pieces", "takes", "proved bound", "")]
+    rows: list[tuple[str, ...]] = [("step", "pieces", "takes", "proved bound", "")]
     for number, one in enumerate(found, start=1):
         rows.append(
             (

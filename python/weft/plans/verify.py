@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from weft import _native
 from weft.errors import ExperimentError
@@ -118,15 +119,16 @@ def _ports(
     owner = {name: number for number, name in enumerate(net.switches)}
     table = np.full((len(net.switches), 1 << 16), network.NONE, dtype=np.int16)
     for name, entries in segments.items():
-        for place, ranges in enumerate(entries):
+        for hop, ranges in enumerate(entries):
             for first, last in [ranges] if isinstance(ranges[0], int) else ranges:
-                table[owner[name], first : last + 1] = place
+                table[owner[name], first : last + 1] = hop
     path = np.asarray(pieces["path"], dtype=np.int64)
     port = np.array([-1 if one is None else one for one in pieces["source_port"]], dtype=np.int64)
     a, b = (net.leaf_of[np.asarray(pieces[end], dtype=np.int64)] for end in ("src", "dst"))
-    at, place, what = a, path >> 8, a != b
+    at, place = a, np.asarray(path >> 8, dtype=np.int64)
+    what: NDArray[np.bool_] = a != b
     for _ in range(2):
-        told = table[at, port]
+        told = table[at, port].astype(np.int64)
         meant = what & (port >= 0) & (told >= 0)
         up = net.ups[at, told]
         down = net.between[net.above[at, told], b]
@@ -134,10 +136,10 @@ def _ports(
         alive = (net.capacities[up] > 0) & ((down < 0) | (net.capacities[down] > 0))
         wrong = np.flatnonzero(meant & alive & (told != place))
         if len(wrong):
-            one = int(wrong[0])
+            bad = int(wrong[0])
             raise ExperimentError(
-                f"{where}: {net.switches[at[one]]} sends source port {port[one]} to its uplink "
-                f"{told[one]}, not {place[one]} as the path of its piece; make the plan again"
+                f"{where}: {net.switches[at[bad]]} sends source port {port[bad]} to its uplink "
+                f"{told[bad]}, not {place[bad]} as the path of its piece; make the plan again"
             )
         what = what & (net.pod_of[a] != net.pod_of[b])
         at, place = np.where(what, net.above[a, path >> 8], at), path & 0xFF
