@@ -438,13 +438,13 @@ fn paths_by_port_are_refused_where_ports_cannot_name_them() {
         ),
         (
             text(tree, by_hash, "hash = \"crc32\", same_salt = true"),
-            "fabric.switch.hash: ethereal cannot run here: no source port of 16384 leads from host-0 \
+            "fabric.switch.hash (line 6): ethereal cannot run here: no source port of 16384 leads from host-0 \
              to host-15 by path 0.1 under this hash; use segments, or another hash"
                 .into(),
         ),
         (
             text(tree, "scheme = \"conga\"", "hash = \"xor\""),
-            "fabric.switch.hash: under conga leaves tell flows apart by a number of their own; use \
+            "fabric.switch.hash (line 6): under conga leaves tell flows apart by a number of their own; use \
              \"weft\""
                 .into(),
         ),
