@@ -240,6 +240,31 @@ proptest! {
     }
 }
 
+/// The search finds what hashing every port finds, in the same order, and then says how many.
+#[test]
+fn the_search_misses_no_port() {
+    let fabric = Fabric::build(&Clos::fat_tree(6, LINK)).unwrap();
+    let (ends, path) = (Ends::of(HostId(1), HostId(50)), PathId::new(2, 1));
+    let wanted = crossings(&fabric, ends.src, ends.dst, path).unwrap();
+    for (name, function) in HashFunction::NAMED {
+        let hashing = Hashing { function, seed: 3, same_salt: false };
+        let leads = |port: &u16| {
+            let tuple = FiveTuple::rocev2(ends.from, ends.to, *port);
+            wanted
+                .iter()
+                .all(|at| uplink_of(&hashing.at(&fabric, at.switch), &tuple, at.hops) == at.hop)
+        };
+        let all: Vec<u16> = PortRange::ROCE.ports().filter(leads).collect();
+        let ports = Ports::Hash(PortRange::ROCE, hashing);
+        let port = |number| ports.port(&fabric, &ends, path, number);
+        for (number, expected) in all.iter().enumerate().step_by(7) {
+            assert_eq!(port(number as u32), Ok(*expected), "{name}");
+        }
+        let error = port(all.len() as u32).unwrap_err().to_string();
+        assert!(error.contains(&format!("has {} of 16384 source ports", all.len())), "{error}");
+    }
+}
+
 /// 2 spines with bundles of 2, and a fat-tree of k = 8: in order, one range an uplink, and masks.
 #[test]
 fn tables_by_hand() {

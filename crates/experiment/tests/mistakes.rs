@@ -415,6 +415,59 @@ fn ethereal_is_refused_where_path_ids_cannot_name_the_links() {
     assert!(got.ends_with("; change the fabric or the scheme"), "{got}");
 }
 
+/// What path ids cannot name, ports can; and what a hash must be for hosts to choose by it.
+#[test]
+fn paths_by_port_are_refused_where_ports_cannot_name_them() {
+    let text = |fabric: &str, balance: &str, hash: &str| {
+        format!(
+            "workload = {{ pattern = \"all-to-all\", size = \"16KB\" }}\n\
+             balance = {{ {balance} }}\n\
+             [fabric]\n{fabric}\nswitch = {{ {hash} }}\n"
+        )
+    };
+    let (tree, by_hash) =
+        ("topology = \"fat-tree\"\nk = 4", "scheme = \"ethereal\", enforce = \"hash\"");
+    let known = "crc16, crc16-ccitt, crc32, crc32c, xor, toeplitz";
+    let cases = [
+        (
+            text(tree, by_hash, ""),
+            format!(
+                "fabric.switch.hash: with balance.enforce = \"hash\" hosts must know what switches do \
+                 with addresses and ports; use one of {known}"
+            ),
+        ),
+        (
+            text(tree, by_hash, "hash = \"crc32\", same_salt = true"),
+            "fabric.switch.hash (line 6): ethereal cannot run here: no source port of 16384 leads from host-0 \
+             to host-15 by path 0.1 under this hash; use segments, or another hash"
+                .into(),
+        ),
+        (
+            text(tree, "scheme = \"conga\"", "hash = \"xor\""),
+            "fabric.switch.hash (line 6): under conga leaves tell flows apart by a number of their own; use \
+             \"weft\""
+                .into(),
+        ),
+        (
+            text(tree, "scheme = \"ethereal\", enforce = \"port\"", ""),
+            "balance.enforce (line 2): unknown value \"port\"; use one of path-id, segments, hash".into(),
+        ),
+        (
+            text(
+                "topology = \"leaf-spine\"\nleaves = 2\nspines = 300\nhosts_per_leaf = 2",
+                "scheme = \"ethereal\", enforce = \"segments\"",
+                "",
+            ),
+            "balance.scheme (line 2): ethereal cannot run here: a switch has 300 uplinks, but a path \
+             names 256 at most; change the fabric or the scheme"
+                .into(),
+        ),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(message(&text), format!("fig.toml: {expected}"));
+    }
+}
+
 #[test]
 fn a_buffer_that_is_all_headroom_is_refused_with_the_numbers() {
     // A leaf has 6 ports, each with 4096 bytes of reserve and 10 kB of headroom.

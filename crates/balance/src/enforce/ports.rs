@@ -1,7 +1,7 @@
 //! Source ports for paths, and back.
 
 use super::crossing::crossings;
-use super::fitting::{Fitting, HashChoice};
+use super::fitting::Fitting;
 use super::{FiveTuple, Hashing, PortError, PortRange, Segments};
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -129,13 +129,12 @@ impl Ports {
                 let leaves = fabric.leaf_of(ends.src) == fabric.leaf_of(ends.dst);
                 let pods = fabric.pod_of(ends.src) == fabric.pod_of(ends.dst);
                 let tiers = if leaves { 0 } else { 2 - u32::from(pods) };
-                Fitting { range: segments.ports(path, tiers), hash: None }
+                Fitting::all(segments.ports(path, tiers))
             }
             Ports::Hash(range, hashing) => {
                 let wanted = crossings.iter().map(|at| (hashing.at(fabric, at.switch), *at));
                 let tuple = FiveTuple::rocev2(ends.from, ends.to, range.first);
-                let (function, wanted) = (hashing.function, wanted.collect());
-                Fitting { range: *range, hash: Some(HashChoice { function, tuple, wanted }) }
+                Fitting::hashed(*range, hashing.function, tuple, wanted.collect())
             }
         })
     }

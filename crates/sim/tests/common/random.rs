@@ -80,7 +80,7 @@ fn assemble(
     let bytes = if switch.1.is_tiny() { bytes.min(4_000) } else { bytes };
     let workload = pattern(&clos, &fit(&clos, traffic), bytes);
     let mut setup = Setup { balance, transport, packet, ..Setup::new(clos, workload) };
-    if setup.balance.scheme.needs_path_ids() && setup.fabric.check_path_ids().is_err() {
+    if setup.balance.scheme.fits(&setup.fabric).is_err() {
         setup.balance.scheme = Ecmp.into();
     }
     setup.seed = seed;
@@ -202,6 +202,8 @@ pub fn schemes() -> Vec<SchemeConfig> {
         ("drill", &[("samples", "1"), ("memory", "2"), ("memory_per", "destination")]),
         ("letflow", &[("gap", "500ns")]),
         ("path-pinning", &[("failover", "hash")]),
+        ("ethereal", &[("enforce", "segments")]),
+        ("ethereal", &[("enforce", "hash")]),
         ("host-flowlets", &[("packets", "3"), ("bad", "0.1")]),
     ];
     let told = told.iter().map(|(name, options)| SchemeConfig::read(name, options).unwrap());

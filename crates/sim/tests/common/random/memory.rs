@@ -2,6 +2,8 @@
 
 use super::Setup;
 use proptest::prelude::*;
+use weft_balance::enforce::{Enforce, HashFunction};
+use weft_balance::scheme::SchemeConfig;
 use weft_fabric::Failures;
 use weft_sim::ports::pfc_set_aside;
 use weft_sim::{Buffer, EcnConfig, PfcConfig, SwitchConfig, TrimConfig, Victim};
@@ -43,6 +45,7 @@ pub struct Memory {
     mark_control: bool,
     whole_packets: bool,
     same_salt: bool,
+    hash: Option<HashFunction>,
 }
 
 impl Memory {
@@ -82,7 +85,16 @@ impl Memory {
             mark_control: self.mark_control,
             control_priority: self.control_priority && kind != Kind::PerPort,
             same_salt: self.same_salt,
-            hash: None,
+            hash: self.hash_for(&setup.balance.scheme),
+        }
+    }
+    /// Leaves with a state know no flows under a hash over addresses; who chooses ports by a hash
+    /// must know one.
+    fn hash_for(&self, scheme: &SchemeConfig) -> Option<HashFunction> {
+        match scheme.enforce() {
+            _ if !scheme.info().tor.is_none() => None,
+            Some(Enforce::Hash) => Some(self.hash.unwrap_or(HashFunction::Crc32)),
+            _ => self.hash,
         }
     }
 }
@@ -99,8 +111,10 @@ pub fn switch() -> impl Strategy<Value = Memory> {
     let packets = prop_oneof![1u64..4, 1u64..200];
     let pfc = (0u64..6000, 0u64..9000);
     let flags: [bool; 4] = [false; 4];
-    (packets, alphas, ecn, pfc, trim(), flags.map(|_| any::<bool>())).prop_map(
-        |(packets, (alpha, pfc_alpha), ecn, (reserve, resume_offset), trim, flags)| {
+    let hash = prop::sample::select(&HashFunction::NAMED).prop_map(|(_, function)| function);
+    let flags = (flags.map(|_| any::<bool>()), prop::option::weighted(0.2, hash));
+    (packets, alphas, ecn, pfc, trim(), flags).prop_map(
+        |(packets, (alpha, pfc_alpha), ecn, (reserve, resume_offset), trim, (flags, hash))| {
             let [control_priority, mark_control, same_salt, whole_packets] = flags;
             Memory {
                 packets,
@@ -114,6 +128,7 @@ pub fn switch() -> impl Strategy<Value = Memory> {
                 mark_control,
                 whole_packets,
                 same_salt,
+                hash,
             }
         },
     )
