@@ -87,6 +87,15 @@ def topology_info(path: str) -> str:
     ``remarks`` and ``problems``; false is what the file does not say.
     """
 
+def fabric_links(text: str, format: str, source: str, seed: int = 1) -> str:
+    """Describe the fabric of an experiment and its links at the start, as JSON.
+
+    Of the text only ``[fabric]`` and ``[failures]`` are read. The result holds ``fabric``,
+    ``failures`` (as read, with defaults), ``hosts_per_leaf``, ``mtu``, ``nics`` (of a server),
+    ``rails``, ``switches`` (``node``, ``tier``, ``pod``, ``index``: a list each) and ``links``
+    (``lower``, ``upper``, ``member``, ``line_bps``, ``rate_bps``, ``state``: a list each).
+    """
+
 def paralet_slowdown(queue_pairs: int, ports: int) -> float:
     """Evaluate equation 1 of paper 004."""
 

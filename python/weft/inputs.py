@@ -55,7 +55,7 @@ def from_file(
     path: Path, overrides: Overrides = (), seeds: int | None = None, quick: bool = False
 ) -> Experiment:
     """The experiment in a TOML file; if `quick`, as short as its `[quick]` makes it."""
-    return _expand(_read(path), "toml", str(path), overrides, seeds, quick)
+    return _expand(read_text(path), "toml", str(path), overrides, seeds, quick)
 
 
 def files_of(path: Path) -> list[Path]:
@@ -183,15 +183,16 @@ def _refuse_twins(runs: Sequence[RunSpec], source: str) -> None:
         seen.add(who)
 
 
-def _read(path: Path) -> str:
+def read_text(path: Path, what: str = "an experiment") -> str:
+    """What is in a file that the user named; `what` it should be, for the mend."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise ExperimentError(f"{path}: no such file; check the path") from None
     except IsADirectoryError:
-        raise ExperimentError(f"{path}: is a directory; name an experiment file") from None
+        raise ExperimentError(f"{path}: is a directory; name {what} file") from None
     except UnicodeDecodeError:
-        raise ExperimentError(f"{path}: is not text; name an experiment file (.toml)") from None
+        raise ExperimentError(f"{path}: is not text; name {what} file (.toml)") from None
     except OSError as error:
         why = error.strerror or "cannot be read"
         raise ExperimentError(f"{path}: {why.lower()}; check the file") from None

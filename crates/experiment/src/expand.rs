@@ -136,7 +136,7 @@ fn push_runs(runs: &mut Vec<Run>, resolved: &Resolved, combination: &Combination
 }
 
 /// Where the file `source` lies; the working folder for what is no file.
-fn folder_of(source: &str) -> PathBuf {
+pub(crate) fn folder_of(source: &str) -> PathBuf {
     Path::new(source).parent().map(Path::to_owned).unwrap_or_default()
 }
 

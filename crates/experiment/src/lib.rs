@@ -18,6 +18,7 @@
 //! | `segments` | whether DNLB can balance the workload |
 //! | `measure`, `uplinks`, [`columns`] | the result columns |
 //! | [`mod@tuning`] | ParaLet's m and S for a fabric |
+//! | `fabric_links` | the links of a fabric, for plans of real clusters |
 //! | [`catalogue`] | what there is to choose from |
 //!
 //! Invariants: a mistake in an experiment is an [`ExperimentError`], one line that names the
@@ -37,6 +38,7 @@ pub mod error;
 pub mod expand;
 pub mod experiment;
 mod extends;
+mod fabric_links;
 pub mod fair;
 pub mod kind;
 mod leaves;
@@ -65,6 +67,7 @@ pub use columns::{Cell, Column, Columns, Row};
 pub use error::{ExperimentError, Origin};
 pub use expand::{Expansion, Request, expand, expand_quick, read_run};
 pub use experiment::{CODE_VERSION, Resolved};
+pub use fabric_links::fabric_links;
 pub use overrides::{ShortKind, shorthand, workload_key};
 pub use parse::Format;
 pub use run::{RunError, RunResult, Series, Timing, run};

@@ -56,6 +56,14 @@ fn positive(what: &str, number: u32) -> PyResult<NonZeroU32> {
         .ok_or_else(|| wrong(format!("{what}: 0 is out of range; use 1 or more")))
 }
 
+fn format_named(name: &str) -> PyResult<Format> {
+    match name {
+        "toml" => Ok(Format::Toml),
+        "json" => Ok(Format::Json),
+        other => Err(not_one_of("format", other, &["toml", "json"])),
+    }
+}
+
 /// All runs of an experiment, as JSON.
 #[pyfunction]
 #[pyo3(signature = (text, format, source, overrides, seeds=None, quick=false))]
@@ -68,11 +76,7 @@ fn expand(
     seeds: Option<u64>,
     quick: bool,
 ) -> PyResult<String> {
-    let format = match format {
-        "toml" => Format::Toml,
-        "json" => Format::Json,
-        other => return Err(not_one_of("format", other, &["toml", "json"])),
-    };
+    let format = format_named(format)?;
     let request = Request { text, format, source, overrides: &overrides, seeds };
     let expand = if quick { weft_experiment::expand_quick } else { weft_experiment::expand };
     let expansion = py.detach(|| expand(&request)).map_err(wrong)?;
@@ -159,6 +163,20 @@ fn workload_key(path: &str) -> Option<&'static str> {
 #[pyfunction]
 fn topology_info(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     py.detach(|| weft_experiment::topology_info(&path)).map_err(wrong)
+}
+
+/// The links of an experiment's fabric, as JSON.
+#[pyfunction]
+#[pyo3(signature = (text, format, source, seed=1))]
+fn fabric_links(
+    py: Python<'_>,
+    text: &str,
+    format: &str,
+    source: &str,
+    seed: u64,
+) -> PyResult<String> {
+    let format = format_named(format)?;
+    py.detach(|| weft_experiment::fabric_links(text, format, source, seed)).map_err(wrong)
 }
 
 /// Equation 1 of paper 004.
@@ -249,6 +267,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace_info, module)?)?;
     module.add_function(wrap_pyfunction!(workload_key, module)?)?;
     module.add_function(wrap_pyfunction!(topology_info, module)?)?;
+    module.add_function(wrap_pyfunction!(fabric_links, module)?)?;
     module.add_function(wrap_pyfunction!(paralet_slowdown, module)?)?;
     module.add_function(wrap_pyfunction!(paralet_queue_pairs, module)?)?;
     module.add_function(wrap_pyfunction!(paralet_ports, module)?)?;
