@@ -96,6 +96,25 @@ def fabric_links(text: str, format: str, source: str, seed: int = 1) -> str:
     (``lower``, ``upper``, ``member``, ``line_bps``, ``rate_bps``, ``state``: a list each).
     """
 
+def net_host(
+    experiment_json: str,
+    seed: int,
+    host: int,
+    addresses: list[str],
+    port: int,
+    control: str,
+    *,
+    rto_s: float,
+    target_s: float,
+    limit_s: float,
+) -> dict[str, Any]:
+    """Send and receive as one host of an experiment of :func:`expand`, over UDP sockets.
+
+    It runs in the network name space of the caller, where ``addresses[host]`` is its own, until the
+    Unix socket ``control`` says stop. ``rto_s`` is the least time-out, ``target_s`` what round
+    trips are to take. The result is what it counted: ``crates/net/src/report.rs``.
+    """
+
 def paralet_slowdown(queue_pairs: int, ports: int) -> float:
     """Evaluate equation 1 of paper 004."""
 

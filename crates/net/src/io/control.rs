@@ -1,7 +1,8 @@
 //! The line to whoever started this host: a Unix stream socket with lines of text.
 //!
-//! The host says `ready`, `come BYTES` now and then, and `done`; it is told `go`, and `stop` or
-//! nothing more. Until it is told, it answers what others repeat.
+//! The host says `ready HOST BYTES` (that it expects), `come BYTES` now and then, and `done`; it is
+//! told `go NANOSECONDS` (since 1970, when all begin), and `stop`. Until then it answers what others
+//! repeat.
 
 use mio::net::UnixStream;
 use mio::{Events, Interest, Poll, Token};
@@ -20,8 +21,8 @@ pub struct Control {
 /// What a host was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Begin.
-    Go,
+    /// Begin, so many nanoseconds after 1970.
+    Go(u64),
     /// End; also when the other side is gone.
     Stop,
 }
@@ -61,23 +62,27 @@ impl Control {
         }
         let end = self.heard.iter().position(|byte| *byte == b'\n')?;
         let line: Vec<u8> = self.heard.drain(..=end).collect();
-        Some(if line == b"go\n" { Order::Go } else { Order::Stop })
+        let text = String::from_utf8_lossy(&line);
+        let at = text.trim().strip_prefix("go ").and_then(|at| at.parse().ok());
+        Some(at.map_or(Order::Stop, Order::Go))
     }
 
-    /// Waits for [`Order::Go`], at most for `limit`; returns whether it came.
+    /// Waits for [`Order::Go`], at most for `limit`; returns when to begin, if it came.
     ///
     /// # Errors
     /// If the system cannot wait.
-    pub fn wait_for_go(&mut self, poll: &mut Poll, limit: Duration) -> io::Result<bool> {
+    pub fn wait_for_go(&mut self, poll: &mut Poll, limit: Duration) -> io::Result<Option<u64>> {
         let until = Instant::now() + limit;
         let mut events = Events::with_capacity(8);
         loop {
-            if let Some(order) = self.order() {
-                return Ok(order == Order::Go);
+            match self.order() {
+                Some(Order::Go(at)) => return Ok(Some(at)),
+                Some(Order::Stop) => return Ok(None),
+                None => {}
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Ok(false);
+                return Ok(None);
             }
             match poll.poll(&mut events, Some(left)) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),

@@ -15,7 +15,7 @@ use crate::script::Task;
 use crate::sender::SenderConfig;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use weft_units::{HostId, Time};
 
 /// What one host is to do.
@@ -63,9 +63,15 @@ pub struct HostReport {
 pub struct Clock(Instant);
 
 impl Clock {
-    /// Starts now.
-    pub fn start() -> Clock {
-        Clock(Instant::now())
+    /// Starts so many nanoseconds after 1970, which it waits for if that is still to come: hosts
+    /// of one machine begin together.
+    pub fn from(start: u64) -> Clock {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let start = Duration::from_nanos(start);
+        std::thread::sleep(start.saturating_sub(since));
+        let late = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = Instant::now();
+        Clock(now.checked_sub(late.saturating_sub(start)).unwrap_or(now))
     }
     /// How late it is.
     pub fn now(self) -> Time {

@@ -58,16 +58,15 @@ pub fn run(config: HostConfig) -> io::Result<HostReport> {
         told: 0,
         config,
     };
-    control.say(&format!("ready {}\n", host.0));
-    if control.wait_for_go(&mut poll, this.config.limit)? {
-        this.work(&mut poll, &mut control)?;
+    control.say(&format!("ready {} {}\n", host.0, this.config.expected));
+    if let Some(at) = control.wait_for_go(&mut poll, this.config.limit)? {
+        this.work(Clock::from(at), &mut poll, &mut control)?;
     }
     Ok(this.report())
 }
 
 impl Host {
-    fn work(&mut self, poll: &mut Poll, control: &mut Control) -> io::Result<()> {
-        let clock = Clock::start();
+    fn work(&mut self, clock: Clock, poll: &mut Poll, control: &mut Control) -> io::Result<()> {
         let limit = Time(self.config.limit.as_nanos() as u64 * 1_000);
         let mut events = Events::with_capacity(8);
         loop {
