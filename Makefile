@@ -94,8 +94,8 @@ $(VENV)/ready: pyproject.toml
 	@rm -f $(WEFT)
 	@touch $@
 
-system-packages:  ## installs Chromium (Debian), which one test of the report needs; asks for root
-	apt-get update -qq && apt-get install -y -qq chromium
+system-packages:  ## installs Chromium for a test of the report, iproute2 for the test bed (Debian, root)
+	apt-get update -qq && apt-get install -y -qq chromium iproute2
 
 clean:  ## forgets everything that was built
 	rm -rf $(VENV) $(NATIVE) target out

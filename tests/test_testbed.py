@@ -60,13 +60,15 @@ def measured(
     seed: int = 1,
     fail: str | None = None,
     how: str = "admin",
-    changes: tuple[tuple[str, str], ...] = (),
+    tcp: bool = False,
 ) -> dict[str, Any]:
     """One run, of which everything has arrived once and undamaged."""
     cluster = clusters.read(path)
-    table = commands.experiment(cluster, scheme, workload, seed, changes)
+    table = commands.experiment(cluster, scheme, workload, seed, ())
     failure = failures.read(fail, how, cluster) if fail else None
-    row = measure.summary(cluster, commands.run(path, table, seed, failure))
+    row = measure.summary(
+        cluster, commands.run(path, commands.Order(table, seed, failure, tcp=tcp))
+    )
     hosts = len(cluster.hosts)
     assert row["complete"], row
     assert row["messages"] == hosts * (hosts - 1)
@@ -75,15 +77,10 @@ def measured(
 
 
 def simulated(path: Path, scheme: str, workload: str, seed: int) -> dict[tuple[str, str], int]:
-    """Payload on each uplink in the simulator, for the same experiment."""
+    """Bytes on each uplink in the simulator, headers and answers included: the same experiment."""
     table = commands.experiment(clusters.read(path), scheme, workload, seed, ())
-    result = weft.simulate({**table, "sweep": {"seeds": [seed]}})
-    header = table["fabric"]["nic"]["header"]
-    ack = table["fabric"]["nic"]["ack"]
-    ups = result.links.filter(result.links["tier"] == "leaf-up").to_dicts()
-    downs = result.links.filter(result.links["tier"] == "spine-down").to_dicts()
-    # As many answers go up by a link as data packets came down by it: both are pinned.
-    del downs, ack, header
+    links = weft.simulate({**table, "sweep": {"seeds": [seed]}}).links
+    ups = links.filter(links["tier"] == "leaf-up").to_dicts()
     return {(row["from"], row["to"]): row["bytes"] for row in ups}
 
 
@@ -108,7 +105,7 @@ def test_a_link_that_is_down_is_not_built(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (("leaf-spine", "fat-tree\"\nk = 4\n#"), "three tiers"),
+        (("leaf-spine", 'fat-tree"\nk = 4\n#'), "three tiers"),
         (("hosts_per_leaf = 2", "hosts_per_leaf = 300"), "name spaces"),
         (('delay = "5us"', 'delay = "5us"\n[cluster]\nhost_port = "Ethernet1/{place}"'), "Linux"),
     ],
@@ -296,10 +293,100 @@ def test_a_link_that_fails_costs_no_byte(large: Path, scheme: str, how: str) -> 
     # Others took over: what the dead one did not carry.
     by_link = {(one["leaf"], one["spine"]): one["bytes"] for one in row["uplinks"]}
     side = "leaf-1" if how == "remote" else "leaf-0"
-    alive = [count for (leaf, spine), count in by_link.items() if leaf == side and spine != "spine-1"]
+    alive = [
+        count for (leaf, spine), count in by_link.items() if leaf == side and spine != "spine-1"
+    ]
     assert by_link[side, "spine-1"] < 0.9 * min(alive)
     if how == "remote":
         assert row["time_outs"] > 0
         assert row["remaps"] > 0
         assert failure["flows_stopped"] > 0
     assert failure["recovered_s"] < 5
+
+
+@needs_bed
+@pytest.mark.parametrize("scheme", ["ethereal", "dnlb-4"])
+def test_pinned_uplinks_carry_what_they_do_in_the_simulator(small: Path, scheme: str) -> None:
+    workload = "all-to-all:size=333KB"
+    row = measured(small, scheme, workload, seed=3)
+    expected = simulated(small, scheme, workload, seed=3)
+    mtu_packet, answer = layout.DATA_HEADER + layout.HEADERS, layout.ANSWER + layout.HEADERS
+    for one in row["uplinks"]:
+        # There each packet is answered, by the spine that it came by; here one answer may stand
+        # for several. First transmissions only.
+        back = next(
+            other
+            for other in row["uplinks"]
+            if (other["uplink"], other["leaf"]) != (one["uplink"], one["leaf"])
+            and other["uplink"] == one["uplink"]
+        )
+        bytes_here = one["segment_payload_bytes"] + one["segment_packets"] * mtu_packet
+        bytes_here += back["segment_packets"] * answer
+        assert bytes_here == expected[one["leaf"], one["spine"]]
+
+
+@needs_bed
+@pytest.mark.slow
+def test_hashed_uplinks_are_as_uneven_as_in_the_simulator(large: Path) -> None:
+    workload = "all-to-all:size=32KB"
+    here = [measured(large, "ecmp", workload, seed)["hottest_uplink"] for seed in range(1, 13)]
+    there = []
+    for seed in range(1, 41):
+        by_leaf: dict[str, list[int]] = {}
+        for (leaf, _), count in simulated(large, "ecmp", workload, seed).items():
+            by_leaf.setdefault(leaf, []).append(count)
+        there.append(max(max(one) / statistics.fmean(one) for one in by_leaf.values()))
+    # Welch: means that differ by more than three standard errors are another distribution.
+    error = (statistics.variance(here) / len(here) + statistics.variance(there) / len(there)) ** 0.5
+    gap = abs(statistics.fmean(here) - statistics.fmean(there))
+    assert gap < 3 * error, (statistics.fmean(here), statistics.fmean(there), error)
+    # And it would notice a perfect balance.
+    assert statistics.fmean(there) - 1 > 3 * error
+
+
+@needs_bed
+def test_tcp_follows_the_ports_too(small: Path) -> None:
+    row = measured(small, "ethereal", "all-to-all:size=500KB", tcp=True)
+    for leaf in ("leaf-0", "leaf-1"):
+        counts = [one["bytes"] for one in row["uplinks"] if one["leaf"] == leaf]
+        assert max(counts) < 1.05 * min(counts)
+
+
+@needs_bed
+def test_a_plan_is_followed_port_by_port(small: Path, tmp_path: Path, weft: Weft) -> None:
+    pieces = {
+        "src": [0, 0, 3],
+        "dst": [2, 2, 0],
+        "message": [0, 0, 1],
+        "part": [0, 1, 0],
+        "bytes": [100_000, 50_000, 70_000],
+        "path": [0, 256, 256],
+        "source_port": [50_000, 60_000, 60_001],
+    }
+    plan = {
+        "format": "weft-plan",
+        "version": 1,
+        "scheme": "ethereal",
+        "options": {},
+        "seed": 4,
+        "enforce": "segments",
+        "cluster": clusters.as_json(clusters.read(small)),
+        "steps": [{"name": "one", "times": 2, "pieces": pieces}],
+    }
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(plan))
+    done = weft("testbed", "run", small, "--plan", path, "--json")
+    assert done.returncode == 0, done.stderr
+    row = json.loads(done.stdout)
+    payload = {(one["leaf"], one["uplink"]): one["segment_payload_bytes"] for one in row["uplinks"]}
+    assert payload["leaf-0", 0] == 200_000
+    assert payload["leaf-0", 1] == 100_000
+    assert payload["leaf-1", 0] == 0
+    assert payload["leaf-1", 1] == 140_000
+    assert row["messages"] == 4
+
+    plan["cluster"]["hosts"][0]["address"] = "10.9.9.9"
+    path.write_text(json.dumps(plan))
+    done = weft("testbed", "run", small, "--plan", path)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert "another cluster" in done.stderr

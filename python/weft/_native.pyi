@@ -1,8 +1,8 @@
 """The native half of Weft: experiments to runs to columns (crates/python)."""
 
-from typing import final
+from typing import Any, final
 
-from weft._types import Capacity, Outcome, Tuning
+from weft._types import Capacity, Outcome, Planned, Tuning
 
 class ExperimentError(ValueError):
     """A mistake in an experiment: one line, ``<source>: <key>: <what is wrong>; <mend>``."""
@@ -107,12 +107,15 @@ def net_host(
     rto_s: float,
     target_s: float,
     limit_s: float,
+    tcp: bool = False,
+    planned: tuple[list[Planned], int] | None = None,
 ) -> dict[str, Any]:
-    """Send and receive as one host of an experiment of :func:`expand`, over UDP sockets.
+    """Send and receive as one host of an experiment of :func:`expand`, over UDP or TCP.
 
     It runs in the network name space of the caller, where ``addresses[host]`` is its own, until the
     Unix socket ``control`` says stop. ``rto_s`` is the least time-out, ``target_s`` what round
-    trips are to take. The result is what it counted: ``crates/net/src/report.rs``.
+    trips are to take. ``planned`` stands for the experiment's workload: messages, and payload that
+    will come. The result is what it counted: ``crates/net/src/report.rs``.
     """
 
 def paralet_slowdown(queue_pairs: int, ports: int) -> float:

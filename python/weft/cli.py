@@ -494,7 +494,9 @@ def topology_info(
     return commands.topology_info(file, json, placement)
 
 
-testbed = typer.Typer(no_args_is_help=True, help="Run real traffic over name spaces on this machine.")
+testbed = typer.Typer(
+    no_args_is_help=True, help="Run real traffic over name spaces on this machine."
+)
 app.add_typer(testbed, name="testbed")
 
 ClusterFile = Annotated[Path, typer.Argument(metavar="CLUSTER.toml", help="The cluster.")]
@@ -547,6 +549,10 @@ def testbed_run(
     workload: Annotated[
         str, typer.Option(metavar="SHORT", help="What is sent, as all-to-all:size=256KB.")
     ] = "all-to-all:size=256KB",
+    plan: Annotated[
+        Path | None,
+        typer.Option(metavar="PLAN.json", help="Send what `weft plan` wrote for this cluster."),
+    ] = None,
     seed: Seed = 1,
     changes: Set = None,
     fail: Annotated[
@@ -556,7 +562,10 @@ def testbed_run(
         ),
     ] = None,
     how: How = "admin",
-    limit: Annotated[float, typer.Option(min=1, metavar="SECONDS", help="Give up after this.")] = 60,
+    limit: Annotated[
+        float, typer.Option(min=1, metavar="SECONDS", help="Give up after this.")
+    ] = 60,
+    tcp: Annotated[bool, typer.Option("--tcp", help="A TCP connection for each piece.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
 ) -> int:
     """Send a workload through a bed: the one that stands, or one for this run alone.
@@ -568,7 +577,9 @@ def testbed_run(
     from weft.testbed import commands
 
     over = overrides(changes or [])
-    return commands.run_and_show(file, scheme, workload, seed, over, fail, how, limit, json)
+    return commands.run_and_show(
+        file, scheme, workload, plan, seed, over, fail, how, limit, tcp, json
+    )
 
 
 def _needs_output(timeline: bool, output: Path | None) -> None:

@@ -15,7 +15,7 @@ use weft_units::{HostId, MessageId, Time};
 
 /// Answers from behind a packet that make it lost.
 const GAP: u32 = 3;
-/// A time-out doubles this often at most.
+/// A time-out doubles this often at most, from the least one on.
 const MOST_BACKOFF: u32 = 4;
 
 /// What is the same for all flows of a host.
@@ -92,10 +92,18 @@ pub struct Flow {
     pub dst: HostId,
     /// The way that its planner gave it last.
     pub route: Route,
+    /// The source port that a plan made elsewhere gives it.
+    pub port: Option<u16>,
     /// Per-packet choice.
     pub steering: Steering,
     /// Has a place in the sender's round.
     pub queued: bool,
+    /// Waits for a time at which it may send.
+    pub delayed: bool,
+    /// No packet may leave before then.
+    pub not_before: Time,
+    /// Has had its first turn.
+    pub started: bool,
     /// Time-outs since something last came back.
     pub time_outs: u32,
     /// When something last came back; else when it began.
@@ -130,8 +138,12 @@ impl Flow {
             part: piece.part,
             dst: piece.dst,
             route: piece.route,
+            port: None,
             steering,
             queued: false,
+            delayed: false,
+            not_before: Time::ZERO,
+            started: false,
             time_outs: 0,
             progress: Time::ZERO,
             bytes: piece.bytes,
@@ -163,6 +175,10 @@ impl Flow {
     pub fn is_finished(&self) -> bool {
         self.missing == 0
     }
+    /// Whether nothing has ever come back.
+    pub fn is_fresh(&self) -> bool {
+        self.rtt.is_none()
+    }
     /// Packets that the window lets out now.
     pub fn room(&self) -> u32 {
         self.window.packets().saturating_sub(self.in_flight)
@@ -191,6 +207,7 @@ impl Flow {
         self.slots[seq as usize] = Slot::Out(self.order);
         self.out.push_back(Sent { order: self.order, seq, at: now });
         self.in_flight += 1;
+        self.not_before = now.saturating_add(self.window.gap(self.smoothed()));
         let mtu = u64::from(self.config.mtu);
         let start = u64::from(seq) * mtu;
         let len = (self.bytes - start).min(mtu) as u32;
@@ -256,6 +273,7 @@ impl Flow {
         }
         self.prune();
         self.time_outs += 1;
+        self.not_before = now;
         self.window.on_time_out();
         Some((before - self.in_flight, after))
     }
@@ -263,7 +281,8 @@ impl Flow {
     fn patience(&self) -> Time {
         let (rtt, deviation) = self.rtt.unwrap_or_default();
         let least = self.config.rto.max(rtt + deviation * 4);
-        Time(least.0.saturating_mul(1 << self.time_outs.min(MOST_BACKOFF)))
+        let most = self.config.rto * (1 << MOST_BACKOFF);
+        Time(least.0 << self.time_outs.min(MOST_BACKOFF)).min(most)
     }
     fn smoothed(&self) -> Time {
         self.rtt.map_or(self.config.window.target, |(rtt, _)| rtt)

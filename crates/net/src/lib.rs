@@ -10,6 +10,7 @@
 //! | [`window`] | how much of a flow may be out: by delay, and halved by losses |
 //! | [`flow`] | a piece at its sender: what is out, acknowledged, lost, late |
 //! | [`sender`] | messages to pieces by the planner, pieces to datagrams, trouble to new routes |
+//! | [`messages`] | which pieces a message has, and whether all are answered |
 //! | [`receiver`] | datagrams to messages, each byte once; answers |
 //! | [`script`] | which messages a host posts when |
 //! | [`pattern`] | contents that a receiver can check without having seen them |
@@ -25,6 +26,7 @@
 
 pub mod flow;
 pub mod io;
+pub mod messages;
 pub mod pattern;
 pub mod ports;
 pub mod receiver;
@@ -33,3 +35,6 @@ pub mod script;
 pub mod sender;
 pub mod window;
 pub mod wire;
+
+pub use weft_balance::plan::Route;
+pub use weft_fabric::PathId;

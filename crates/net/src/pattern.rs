@@ -18,25 +18,25 @@ impl Pattern {
         bits.wrapping_mul(0xd6e8_feb8_6659_fd93).to_le_bytes()
     }
 
-    /// Calls `each` with every stretch of `len` bytes from `offset` on that lies in one word: where
-    /// it begins, and its contents.
-    fn words(message: MessageId, offset: u64, len: usize, mut each: impl FnMut(usize, &[u8])) {
-        let mut at = 0;
-        while at < len {
-            let place = offset + at as u64;
-            let skip = (place % 8) as usize;
-            let count = (8 - skip).min(len - at);
-            each(at, &Pattern::word(message, place / 8)[skip..skip + count]);
-            at += count;
-        }
+    /// How many of `len` bytes from `offset` on stand before the next whole word.
+    fn odd(offset: u64, len: usize) -> usize {
+        ((8 - offset % 8) as usize % 8).min(len)
     }
 }
 
 impl Source for Pattern {
     fn read(&self, message: MessageId, offset: u64, out: &mut [u8]) {
-        Pattern::words(message, offset, out.len(), |at, word| {
-            out[at..at + word.len()].copy_from_slice(word);
-        });
+        let (odd, rest) = out.split_at_mut(Pattern::odd(offset, out.len()));
+        let skip = (offset % 8) as usize;
+        odd.copy_from_slice(&Pattern::word(message, offset / 8)[skip..][..odd.len()]);
+        let first = offset.div_ceil(8);
+        let mut words = rest.chunks_exact_mut(8);
+        let count = words.len() as u64;
+        for (number, word) in (first..).zip(&mut words) {
+            word.copy_from_slice(&Pattern::word(message, number));
+        }
+        let end = words.into_remainder();
+        end.copy_from_slice(&Pattern::word(message, first + count)[..end.len()]);
     }
 }
 
@@ -51,10 +51,14 @@ pub struct Checked {
 
 impl Sink for Checked {
     fn write(&mut self, _: HostId, message: MessageId, offset: u64, bytes: &[u8]) {
-        let mut same = true;
-        Pattern::words(message, offset, bytes.len(), |at, word| {
-            same &= bytes[at..at + word.len()] == *word;
-        });
+        let (odd, rest) = bytes.split_at(Pattern::odd(offset, bytes.len()));
+        let skip = (offset % 8) as usize;
+        let first = offset.div_ceil(8);
+        let words = rest.chunks_exact(8);
+        let (end, count) = (words.remainder(), words.len() as u64);
+        let same = *odd == Pattern::word(message, offset / 8)[skip..][..odd.len()]
+            && (first..).zip(words).all(|(number, word)| *word == Pattern::word(message, number))
+            && *end == Pattern::word(message, first + count)[..end.len()];
         *(if same { &mut self.right } else { &mut self.wrong }) += bytes.len() as u64;
     }
 }
@@ -86,5 +90,22 @@ mod tests {
         assert_eq!(write(7, 128), (64, 0));
         assert_eq!(write(7, 136), (64, 64));
         assert_eq!(write(8, 128), (64, 128));
+    }
+
+    #[test]
+    fn stretches_that_begin_and_end_anywhere_are_right() {
+        for (from, len) in [(0, 64), (3, 2), (5, 11), (8, 8), (13, 50), (7, 1), (6, 26)] {
+            let mut bytes = vec![0; len];
+            Pattern.read(MessageId(3), from, &mut bytes);
+            let mut checked = Checked::default();
+            checked.write(HostId(0), MessageId(3), from, &bytes);
+            assert_eq!((checked.right, checked.wrong), (len as u64, 0), "{from}");
+            for at in 0..len {
+                bytes[at] ^= 128;
+                checked.write(HostId(0), MessageId(3), from, &bytes);
+                bytes[at] ^= 128;
+            }
+            assert_eq!(checked.wrong, (len * len) as u64, "{from}");
+        }
     }
 }

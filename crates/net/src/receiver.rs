@@ -1,4 +1,4 @@
-//! A host as a receiver: datagrams to messages, each byte once, and an answer to every packet.
+//! A host as a receiver: datagrams to messages, each byte once, and answers.
 //!
 //! Two nets catch repetitions, each without looking at the other: which packets of a flow have
 //! come, and which stretches of a message. The second finds nothing unless there is a bug; it says
@@ -31,6 +31,8 @@ pub struct Reply {
 /// Which packets of a flow have come.
 #[derive(Debug, Default)]
 struct Incoming {
+    /// The packet to answer, if one is owed: its number, port and clock.
+    owed: Option<(u32, u16, u32)>,
     all_before: u32,
     /// Of the packets from `all_before` on, 64 a word.
     words: VecDeque<u64>,
@@ -51,7 +53,8 @@ pub struct Receiver {
     flows: FxHashMap<(u32, u32), Incoming>,
     /// By sender and message. Never iterated.
     messages: FxHashMap<(u32, u32), Stretches>,
-    replies: VecDeque<Reply>,
+    /// Flows that are owed an answer, by sender and number.
+    owed: VecDeque<(u32, u32)>,
     complete: VecDeque<ReceivedMessage>,
     /// What was counted.
     pub received: Received,
@@ -64,7 +67,7 @@ impl Receiver {
             host,
             flows: FxHashMap::default(),
             messages: FxHashMap::default(),
-            replies: VecDeque::new(),
+            owed: VecDeque::new(),
             complete: VecDeque::new(),
             received: Received::default(),
         }
@@ -79,35 +82,49 @@ impl Receiver {
         payload: &[u8],
         sink: &mut impl Sink,
     ) {
-        let flow = self.flows.entry((data.src, data.flow)).or_default();
-        if flow.take(data.seq) {
-            self.accept(now, data, payload, sink);
+        let name = (data.src, data.flow);
+        let flow = self.flows.entry(name).or_default();
+        let is_new = flow.take(data.seq);
+        if flow.owed.replace((data.seq, port, data.clock)).is_none() {
+            self.owed.push_back(name);
+        }
+        if is_new {
+            self.handle_bytes(now, data, payload, sink);
         } else {
             self.received.repeated += 1;
         }
-        let flow = &self.flows[&(data.src, data.flow)];
+    }
+
+    /// The next answer to send: one for all packets of a flow that have come since its last.
+    pub fn poll_reply(&mut self) -> Option<Reply> {
+        let (src, number) = self.owed.pop_front()?;
+        let flow = self.flows.get_mut(&(src, number))?;
+        let (seq, port, clock) = flow.owed.take()?;
         let answer = Answer {
             src: self.host.0,
-            flow: data.flow,
-            seq: data.seq,
+            flow: number,
+            seq,
             port,
             all_before: flow.all_before,
             beyond: flow.beyond(),
-            clock: data.clock,
+            clock,
         };
-        self.replies.push_back(Reply { dst: HostId(data.src), answer });
-    }
-
-    /// The next answer to send.
-    pub fn poll_reply(&mut self) -> Option<Reply> {
-        self.replies.pop_front()
+        Some(Reply { dst: HostId(src), answer })
     }
     /// The next message that is complete.
     pub fn poll_complete(&mut self) -> Option<ReceivedMessage> {
         self.complete.pop_front()
     }
 
-    fn accept(&mut self, now: Time, data: &Data, payload: &[u8], sink: &mut impl Sink) {
+    /// Bytes of a message came that need no answer, over a connection. Of `data` only sender, message
+    /// and place count.
+    pub fn handle_bytes(
+        &mut self,
+        now: Time,
+        data: &Data,
+        payload: &[u8],
+        sink: &mut impl Sink,
+    ) {
         let (src, message) = (HostId(data.src), MessageId(data.message));
         let stretches = self.messages.entry((data.src, data.message)).or_default();
         let len = payload.len() as u64;

@@ -8,8 +8,9 @@
 //! Invariant: a message is over when the bytes of all its pieces have been answered.
 
 use crate::flow::{Flow, FlowConfig, Packet, clock};
+use crate::messages::Messages;
 use crate::ports::Ports;
-use crate::report::{Recovery, Sent, SentMessage};
+use crate::report::{Recovery, Sent};
 use crate::wire::{Answer, DATA_HEADER, Data};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -59,21 +60,12 @@ pub struct Given {
     pub bytes: u64,
     /// Its way.
     pub route: Route,
+    /// The source port to send it from while it stays on that way; `None`: any that enforces it.
+    pub port: Option<u16>,
 }
 
-/// A message that is not over.
-#[derive(Debug)]
-struct Outgoing {
-    message: MessageId,
-    dst: HostId,
-    bytes: u64,
-    /// How much of it has pieces.
-    cut: u64,
-    /// Bytes of its pieces that are not over.
-    open: u64,
-    pieces: u32,
-    posted: Time,
-}
+/// So many flows of a host may try paths of which they know nothing at once.
+const MOST_FRESH: usize = 16;
 
 /// One host's sending half.
 #[derive(Debug)]
@@ -81,11 +73,14 @@ pub struct Sender {
     config: SenderConfig,
     ports: Ports,
     planner: Planner,
-    messages: Vec<Outgoing>,
+    messages: Messages,
     flows: Vec<Flow>,
-    /// Flows that wait for their start.
+    /// Flows that wait for their start, or their next packet's time.
     later: BinaryHeap<Reverse<(Time, u32)>>,
     round: VecDeque<u32>,
+    /// Flows that have sent something and heard nothing yet, and those that wait to do the same.
+    fresh: Vec<u32>,
+    unsure: VecDeque<u32>,
     /// Flows that are not over.
     open: Vec<u32>,
     /// No flow times out before then.
@@ -105,10 +100,12 @@ impl Sender {
             ports: Ports::new(config.fabric.uplinks_of(host)),
             planner: Planner::new(&config.balance, host, seed, config.flow.mtu),
             config,
-            messages: Vec::new(),
+            messages: Messages::default(),
             flows: Vec::new(),
             later: BinaryHeap::new(),
             round: VecDeque::new(),
+            fresh: Vec::new(),
+            unsure: VecDeque::new(),
             open: Vec::new(),
             next_check: Time::MAX,
             finished: VecDeque::new(),
@@ -119,7 +116,7 @@ impl Sender {
 
     /// Takes a message for the planner to cut.
     pub fn post(&mut self, now: Time, message: MessageId, dst: HostId, bytes: u64) {
-        let tag = self.enlist(now, message, dst, bytes);
+        let tag = self.messages.post(now, message, dst, bytes);
         let post = Post { message, dst, bytes, job: 0, ranks: (0, 0), tag };
         self.planner.post(now, post, &self.config.fabric, &mut self.pieces);
         self.open_pieces(now);
@@ -129,20 +126,18 @@ impl Sender {
     /// add up to it; trouble of theirs is still the planner's.
     pub fn post_given(&mut self, now: Time, message: MessageId, dst: HostId, given: &[Given]) {
         let bytes = given.iter().map(|piece| piece.bytes).sum();
-        let tag = self.enlist(now, message, dst, bytes);
+        let tag = self.messages.post(now, message, dst, bytes);
+        let first = self.flows.len();
         for (part, piece) in (0..).zip(given) {
-            let Given { bytes, route } = *piece;
+            let Given { bytes, route, .. } = *piece;
             let carrier = Carrier::Own;
             let delay = Time::ZERO;
             self.pieces.push(Piece { message, dst, bytes, part, route, delay, tag, carrier });
         }
         self.open_pieces(now);
-    }
-
-    fn enlist(&mut self, now: Time, message: MessageId, dst: HostId, bytes: u64) -> u32 {
-        let (cut, open, pieces) = (0, bytes, 0);
-        self.messages.push(Outgoing { message, dst, bytes, cut, open, pieces, posted: now });
-        self.messages.len() as u32 - 1
+        for (flow, piece) in self.flows[first..].iter_mut().zip(given) {
+            flow.port = piece.port;
+        }
     }
 
     /// Writes the next datagram into `out`, which has room for header and a full packet.
@@ -159,13 +154,21 @@ impl Sender {
             if !flow.may_send() {
                 continue;
             }
+            if flow.is_fresh() && !self.fresh.contains(&id) {
+                if self.fresh.len() >= MOST_FRESH {
+                    flow.queued = true;
+                    self.unsure.push_back(id);
+                    continue;
+                }
+                self.fresh.push(id);
+            }
             let in_flight = flow.in_flight();
             let Some(packet) = flow.send(now) else { continue };
             let route = match flow.steering.is_fixed() {
                 true => flow.route,
                 false => flow.steering.route(flow.route, Departure { now, in_flight }),
             };
-            let port = self.ports.port(route, flow.message.0);
+            let port = flow.port.unwrap_or_else(|| self.ports.port(route, flow.message.0));
             let len = packet.len as usize;
             source.read(flow.message, packet.offset, &mut out[DATA_HEADER..DATA_HEADER + len]);
             let header = Data {
@@ -191,7 +194,7 @@ impl Sender {
         self.sent.count(port, local, packet);
         self.next_check = self.next_check.min(flow.deadline().unwrap_or(Time::MAX));
         let room = flow.makes_room(packet);
-        self.line_up(id);
+        self.line_up(now, id);
         if let Some(queue_pair) = room
             && let Some(piece) = self.planner.next(now, queue_pair, &self.config.fabric)
         {
@@ -227,7 +230,8 @@ impl Sender {
         if progress.finished {
             self.finish(now, answer.flow);
         }
-        self.line_up(answer.flow);
+        self.heard_of(answer.flow);
+        self.line_up(now, answer.flow);
     }
 
     /// When [`Sender::handle_time`] is due.
@@ -248,8 +252,12 @@ impl Sender {
                 break;
             }
             self.later.pop();
-            self.flows[id as usize].progress = now;
-            self.line_up(id);
+            let flow = &mut self.flows[id as usize];
+            flow.delayed = false;
+            if !flow.started {
+                (flow.started, flow.progress) = (true, now);
+            }
+            self.line_up(now, id);
         }
         if self.next_check <= now {
             self.check_time_outs(now);
@@ -271,7 +279,9 @@ impl Sender {
             self.sent.time_outs += 1;
             self.flows[id as usize].steering.on_time_out(TimeOut { now, after });
             self.trouble(now, id, Trouble::TimeOut);
-            self.line_up(id);
+            // It may wait for long: others try meanwhile.
+            self.heard_of(id);
+            self.line_up(now, id);
         }
         let deadlines = self.open.iter().filter_map(|id| self.flows[*id as usize].deadline());
         self.next_check = deadlines.min().unwrap_or(Time::MAX);
@@ -281,7 +291,8 @@ impl Sender {
         let underway = self.flows[id as usize].underway();
         let route = self.planner.trouble(now, &underway, trouble, &self.config.fabric);
         if let Some(route) = route.filter(|route| *route != underway.route) {
-            self.flows[id as usize].route = route;
+            let flow = &mut self.flows[id as usize];
+            (flow.route, flow.port) = (route, None);
             self.sent.remaps.push(now);
         }
     }
@@ -290,13 +301,10 @@ impl Sender {
         let underway = self.flows[id as usize].underway();
         self.planner.sent(&underway, &self.config.fabric);
         self.open.retain(|open| *open != id);
-        let outgoing = &mut self.messages[self.flows[id as usize].tag as usize];
-        outgoing.open -= underway.bytes;
-        if outgoing.open == 0 {
-            let Outgoing { message, dst, bytes, pieces, posted, .. } = *outgoing;
-            let record = SentMessage { message, dst, bytes, pieces, posted, answered: now };
+        let tag = self.flows[id as usize].tag;
+        if let Some(record) = self.messages.answered(now, tag, underway.bytes) {
             self.sent.messages.push(record);
-            self.finished.push_back(message);
+            self.finished.push_back(record.message);
         }
     }
 
@@ -306,24 +314,40 @@ impl Sender {
         let name = Draw::new(seed, "flow-key");
         let mut pieces = std::mem::take(&mut self.pieces);
         for piece in pieces.drain(..) {
-            let outgoing = &mut self.messages[piece.tag as usize];
+            let (offset, total) = self.messages.cut(&piece);
             let key = name.at(u64::from(piece.message.0), u64::from(piece.part));
             let steering = Steering::new(&self.config.balance, key, seed, config.mtu);
-            let flow = Flow::new(&piece, outgoing.cut, outgoing.bytes, steering, config);
-            outgoing.cut += piece.bytes;
-            outgoing.pieces += 1;
+            let flow = Flow::new(&piece, offset, total, steering, config);
             let id = self.flows.len() as u32;
             self.flows.push(flow);
             self.open.push(id);
+            self.flows[id as usize].delayed = true;
             self.later.push(Reverse((now + piece.delay, id)));
         }
         self.pieces = pieces;
     }
 
-    /// Gives flow `id` its turn, if it can send.
-    fn line_up(&mut self, id: u32) {
+    /// Flow `id` no longer tries a path of which it knows nothing: the next one may.
+    fn heard_of(&mut self, id: u32) {
+        let before = self.fresh.len();
+        self.fresh.retain(|fresh| *fresh != id);
+        if self.fresh.len() < before
+            && let Some(next) = self.unsure.pop_front()
+        {
+            self.round.push_back(next);
+        }
+    }
+
+    /// Gives flow `id` its turn, if it can send, now or when its time has come.
+    fn line_up(&mut self, now: Time, id: u32) {
         let flow = &mut self.flows[id as usize];
-        if !flow.queued && flow.may_send() {
+        if flow.queued || flow.delayed || !flow.started || !flow.may_send() {
+            return;
+        }
+        if flow.not_before > now {
+            flow.delayed = true;
+            self.later.push(Reverse((flow.not_before, id)));
+        } else {
             flow.queued = true;
             self.round.push_back(id);
         }

@@ -1,12 +1,10 @@
 //! How much of a flow may be out: as much as keeps a queue of some length before the bottleneck.
 //!
 //! Round trips shorter than the target let the window grow, longer ones shrink it, at most once a
-//! round trip, and a loss halves it: the shape of Swift (Kumar et al., SIGCOMM 2020) with whole
-//! packets only. Base round trips between name spaces take some 100 us and the scheduler some
-//! milliseconds; the target is far above both, so links stay busy while nobody runs, and far below
-//! what a queue of 512 kB takes to drain at 100 Mbit/s (42 ms).
-//!
-//! What this does not do: hold below one packet. Many flows on one link then queue one packet each.
+//! round trip, and a loss halves it: the shape of Swift (Kumar et al., SIGCOMM 2020), with windows
+//! below one packet where very many flows share a link. Those send a packet every so many round
+//! trips. Base round trips between name spaces take some 100 us and the scheduler some milliseconds;
+//! the target is far above both, so that links stay busy while nobody runs.
 
 use weft_units::Time;
 
@@ -21,15 +19,20 @@ pub struct WindowConfig {
 
 impl Default for WindowConfig {
     fn default() -> WindowConfig {
-        WindowConfig { target: Time::ms(15), most: 32.0 }
+        WindowConfig { target: Time::ms(50), most: 32.0 }
     }
 }
+
+/// A window below this does not shrink.
+const LEAST: f64 = 1.0 / 64.0;
+/// What a window below one packet grows by with each answer.
+const STEP: f64 = 0.1;
 
 /// The window of one flow.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
     config: WindowConfig,
-    /// In packets, at least one.
+    /// In packets.
     size: f64,
     /// No other cut before then.
     calm_until: Time,
@@ -42,16 +45,20 @@ impl Window {
     }
     /// Packets that may be out.
     pub fn packets(&self) -> u32 {
-        self.size as u32
+        (self.size as u32).max(1)
+    }
+    /// How long after a packet left the next one may: nothing, from one packet on.
+    pub fn gap(&self, rtt: Time) -> Time {
+        if self.size >= 1.0 { Time::ZERO } else { Time((rtt.0 as f64 / self.size) as u64) }
     }
     /// So many packets were acknowledged, the last of them after `rtt`.
     pub fn on_ack(&mut self, now: Time, packets: u32, rtt: Time) {
         let WindowConfig { target, most } = self.config;
         let packets = f64::from(packets);
         if rtt.0 < target.0 / 4 {
-            self.size += packets;
+            self.size += packets * self.size.min(1.0);
         } else if rtt < target {
-            self.size += packets / self.size;
+            self.size += if self.size < 1.0 { STEP * self.size } else { packets / self.size };
         } else {
             let over = (rtt.0 - target.0) as f64 / rtt.0 as f64;
             self.cut(now, rtt, 1.0 - over.min(0.5));
@@ -65,14 +72,14 @@ impl Window {
     }
     /// Nothing comes back any more.
     pub fn on_time_out(&mut self) {
-        self.size = 1.0;
+        self.size = self.size.min(1.0);
     }
 
     fn cut(&mut self, now: Time, rtt: Time, to: f64) -> bool {
         let is_due = now >= self.calm_until;
         if is_due {
             self.calm_until = now.saturating_add(rtt);
-            self.size = (self.size * to).max(1.0);
+            self.size = (self.size * to).max(LEAST);
         }
         is_due
     }
@@ -97,18 +104,24 @@ mod tests {
     }
 
     #[test]
-    fn long_ones_close_it_once_a_round_trip_and_never_below_one() {
-        let mut window = window();
+    fn long_ones_close_it_once_a_round_trip() {
+        let (mut window, long) = (window(), Time::ms(100));
         window.on_ack(Time::ZERO, 16, Time::us(200));
-        window.on_ack(Time::ms(30), 1, Time::ms(30));
+        window.on_ack(Time::ms(100), 1, long);
         let once = window.packets();
         assert_eq!(once, 8);
-        window.on_ack(Time::ms(31), 1, Time::ms(30));
+        window.on_ack(Time::ms(101), 1, long);
         assert_eq!(window.packets(), once);
-        for round in 3..20 {
-            window.on_ack(Time::ms(30 * round), 1, Time::ms(30));
+        assert_eq!(window.gap(long), Time::ZERO);
+        for round in 3..30 {
+            window.on_ack(Time::ms(100 * round), 1, long);
         }
-        assert_eq!(window.packets(), 1);
+        // Then a packet leaves every so many round trips, but some always do.
+        assert_eq!((window.packets(), window.gap(long)), (1, Time::ms(6_400)));
+        for round in 0..10 {
+            window.on_ack(Time::ms(4_000 + round), 1, Time::us(200));
+        }
+        assert_eq!(window.gap(long), Time::ZERO);
     }
 
     #[test]

@@ -7,16 +7,24 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 use weft_net::flow::FlowConfig;
-use weft_net::io::{HostConfig, HostReport, udp};
+use weft_net::io::{self, HostConfig, HostReport};
 use weft_net::ports::Ports;
 use weft_net::report::{Count, Received, Sent};
+use weft_net::script::{Need, Task};
+use weft_net::sender::Given;
 use weft_net::window::WindowConfig;
-use weft_units::{HostId, Time};
+use weft_net::{PathId, Route};
+use weft_units::{HostId, MessageId, Time};
+
+/// A message planned elsewhere: message, receiver, messages that must have been sent and received
+/// before it, and pieces as payload, path id and source port.
+type Planned = (u32, u32, Vec<u32>, Vec<u32>, Vec<(u64, Option<u16>, Option<u16>)>);
 
 /// Sends and receives as one host of an experiment, in the network name space of the caller, until
 /// the control socket says stop.
 #[pyfunction]
-#[pyo3(signature = (experiment_json, seed, host, addresses, port, control, *, rto_s, target_s, limit_s))]
+#[pyo3(signature = (experiment_json, seed, host, addresses, port, control, *, rto_s, target_s, limit_s,
+    tcp=false, planned=None))]
 #[expect(clippy::too_many_arguments, reason = "named in Python")]
 pub(crate) fn net_host<'py>(
     py: Python<'py>,
@@ -29,6 +37,8 @@ pub(crate) fn net_host<'py>(
     rto_s: f64,
     target_s: f64,
     limit_s: f64,
+    tcp: bool,
+    planned: Option<(Vec<Planned>, u64)>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let window = WindowConfig { target: seconds(target_s), ..WindowConfig::default() };
     let flow = FlowConfig { mtu: 0, rto: seconds(rto_s), window, multipath: false };
@@ -41,13 +51,40 @@ pub(crate) fn net_host<'py>(
         let experiment = weft_experiment::read_run(experiment_json).map_err(wrong)?;
         let job = weft_experiment::on_sockets(&experiment, seed, host, flow).map_err(wrong)?;
         let weft_experiment::HostJob { sender, tasks, expected } = job;
+        let (tasks, expected) = match planned {
+            Some((tasks, expected)) => (tasks.into_iter().map(task).collect(), expected),
+            None => (tasks, expected),
+        };
         let ports = Ports::new(sender.fabric.uplinks_of(host));
         let limit = Duration::from_secs_f64(limit_s);
         let config = HostConfig { sender, addresses, port, control, tasks, expected, limit };
-        Ok((udp::run(config)?, ports))
+        let run = if tcp { io::tcp::run } else { io::udp::run };
+        Ok((run(config)?, ports))
     });
     let (report, ports) = report?;
     as_dict(py, &report, ports)
+}
+
+fn task((message, dst, sent, received, pieces): Planned) -> Task {
+    let piece = |(bytes, path, port): (u64, Option<u16>, Option<u16>)| Given {
+        bytes,
+        route: match path {
+            Some(path) => Route::Pinned(PathId(path)),
+            None => Route::Hashed(port.unwrap_or_default()),
+        },
+        port,
+    };
+    let given: Vec<Given> = pieces.into_iter().map(piece).collect();
+    let sent = sent.into_iter().map(|one| Need::Sent(MessageId(one)));
+    let received = received.into_iter().map(|one| Need::Received(MessageId(one)));
+    Task {
+        message: MessageId(message),
+        dst: HostId(dst),
+        bytes: given.iter().map(|piece| piece.bytes).sum(),
+        start: Time::ZERO,
+        after: sent.chain(received).collect(),
+        given: Some(given),
+    }
 }
 
 fn seconds(seconds: f64) -> Time {

@@ -16,9 +16,15 @@ from weft import _native
 from weft.testbed import system
 
 
+_AHEAD = -20
+"""Of other work on this machine."""
+
+
 def main() -> int:
     """Fork the hosts and wait for them; returns the exit status."""
     system.die_with_parent()
+    # Links idle while their hosts wait for a core.
+    os.nice(_AHEAD)
     job = json.load(sys.stdin)
     children = []
     for number, namespace in enumerate(job["namespaces"]):
@@ -41,6 +47,7 @@ def _host(job: dict[str, Any], number: int, namespace: str) -> int:
             job["addresses"],
             job["port"],
             job["control"],
+            planned=job["planned"][number] if job["planned"] else None,
             **job["options"],
         )
     except Exception as error:  # noqa: BLE001 - a child: whatever it is, its parent shall say it.

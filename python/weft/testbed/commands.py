@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,14 @@ from weft import cluster as clusters
 from weft import inputs
 from weft.cluster import Cluster
 from weft.errors import ExperimentError
-from weft.testbed import bed, failures, layout, measure, system
+from weft.testbed import bed, failures, layout, measure, plans, system
 from weft.testbed.failures import Failure
 
 ANSWERED_AFTER = 0.4
 """Seconds that a host waits for an answer, at least."""
-ROUND_TRIP = 0.015
+_TCP_PATIENCE = 5
+"""Times that for connections, which send again by themselves, and hold much that nobody sees."""
+ROUND_TRIP = 0.05
 """Seconds that a round trip is to take: how long queues at links are."""
 
 
@@ -111,30 +113,46 @@ def follows_ports(table: dict[str, Any]) -> bool:
     return name.partition("-")[0] in ("ethereal", "dnlb")
 
 
-def run(
-    path: Path,
-    table: dict[str, Any],
-    seed: int,
-    failure: Failure | None = None,
-    limit: float = 60.0,
-) -> dict[str, Any]:
-    """Carry out an experiment on the bed of a cluster: the one that stands, or one of its own.
+@dataclass(frozen=True)
+class Order:
+    """What to run."""
+
+    experiment: dict[str, Any]
+    """As `experiment` makes it: the fabric, the scheme and, unless it was planned, the workload."""
+    seed: int
+    failure: Failure | None = None
+    limit: float = 60.0
+    """Seconds."""
+    tcp: bool = False
+    planned: list[plans.Planned] | None = None
+    """Of each host."""
+
+
+def run(path: Path, order: Order) -> dict[str, Any]:
+    """Carry out an order on the bed of a cluster: the one that stands, or one of its own.
 
     Returns what `session` found; `measure.summary` makes a row of it.
     """
     system.require()
     cluster = clusters.read(path)
     layout.check(cluster)
-    found = bed.standing(path)
+    answered_after = ANSWERED_AFTER * (_TCP_PATIENCE if order.tcp else 1)
     job: dict[str, Any] = {
         "cluster": clusters.as_json(cluster),
         "prefix": "",
-        "segments": follows_ports(table),
-        "experiment": json.dumps(table),
-        "seed": seed,
-        "failure": asdict(failure) if failure else None,
-        "options": {"rto_s": ANSWERED_AFTER, "target_s": ROUND_TRIP, "limit_s": limit},
+        "segments": follows_ports(order.experiment),
+        "experiment": json.dumps(order.experiment),
+        "seed": order.seed,
+        "failure": asdict(order.failure) if order.failure else None,
+        "planned": order.planned,
+        "options": {
+            "rto_s": answered_after,
+            "target_s": ROUND_TRIP,
+            "limit_s": order.limit,
+            "tcp": order.tcp,
+        },
     }
+    found = bed.standing(path)
     if found:
         standing, state = found
         if state["cluster"] != json.loads(json.dumps(job["cluster"])):
@@ -142,10 +160,9 @@ def run(
         folder = bed.folder_of(path)
         folder.mkdir(parents=True, exist_ok=True)
         job |= {"prefix": standing.prefix, "folder": str(folder)}
-        more = {"failed": state.get("failed", [])}
         # Before: a run that is killed leaves the rules behind.
         standing.segments = bool(job["segments"])
-        bed.keep(path, standing, **more)
+        bed.keep(path, standing, failed=state.get("failed", []))
     return _ask_session(job)
 
 
@@ -167,24 +184,33 @@ def run_and_show(
     path: Path,
     scheme: str,
     workload: str,
+    plan: Path | None,
     seed: int,
     changes: Sequence[tuple[str, str]],
     fail_at: str | None,
     how: str,
     limit: float,
+    tcp: bool,
     as_json: bool,
 ) -> int:
     """`weft testbed run`; returns the exit status: 1 if not all has arrived."""
     cluster = clusters.read(path)
     failure = failures.read(fail_at, how, cluster) if fail_at else None
+    planned = None
+    if plan is not None:
+        read = plans.read(plan, cluster)
+        scheme, seed, planned = read.scheme, read.seed, read.planned
+        workload, changes = plans.STAND_IN, [*read.changes, *changes]
     table = experiment(cluster, scheme, workload, seed, changes)
-    found = run(path, table, seed, failure, limit)
-    row = {"scheme": table["balance"]["scheme"], "workload": workload, "seed": seed}
+    found = run(path, Order(table, seed, failure, limit, tcp, planned))
+    row = {
+        "scheme": table["balance"]["scheme"],
+        "workload": str(plan) if plan else workload,
+        "transport": "tcp" if tcp else "udp",
+        "seed": seed,
+    }
     row |= measure.summary(cluster, found)
-    if as_json:
-        print(json.dumps(row, indent=2))
-    else:
-        print(text(row))
+    print(json.dumps(row, indent=2) if as_json else text(row))
     return 0 if row["complete"] and not row["wrong_bytes"] else 1
 
 

@@ -18,7 +18,7 @@ from weft.errors import ExperimentError
 
 BURST = 64 * 1024
 """Bytes that a link may send at once after it was idle."""
-LIMIT = 512 * 1024
+LIMIT = 1024 * 1024
 """Bytes that wait at a link."""
 HEADERS = 14 + 20 + 8
 """On every packet of an Ethernet link, as Linux counts: Ethernet, IPv4, UDP."""
@@ -157,7 +157,9 @@ def _hops(over: list[Port]) -> str:
 
 def shape(port: Port, verb: str = "add") -> str:
     """A line for `tc` that gives a port its rate."""
-    return f"qdisc {verb} dev {port.name} root tbf rate {port.rate_bps}bit burst {BURST} limit {LIMIT}"
+    return (
+        f"qdisc {verb} dev {port.name} root tbf rate {port.rate_bps}bit burst {BURST} limit {LIMIT}"
+    )
 
 
 def kernel(seed: int, number: int, is_switch: bool) -> dict[str, Any]:

@@ -18,9 +18,7 @@ def summary(cluster: Cluster, found: Mapping[str, Any]) -> dict[str, Any]:
     hosts: Sequence[Report] = found["hosts"]
     came = {(one["src"], one["message"]): one for host in hosts for one in host["received"]}
     sent = [(host["host"], one) for host in hosts for one in host["sent"]]
-    times = sorted(
-        came[src, one["message"]]["received_s"] - one["posted_s"] for src, one in sent
-    )
+    times = sorted(came[src, one["message"]]["received_s"] - one["posted_s"] for src, one in sent)
     completion = max((one["received_s"] for one in came.values()), default=0.0)
     bound = lower_bound(cluster, sent)
     uplinks = loads(cluster, found, completion)
@@ -86,11 +84,10 @@ def lower_bound(cluster: Cluster, sent: Sequence[tuple[int, Report]]) -> float:
     return bound
 
 
-def loads(
-    cluster: Cluster, found: Mapping[str, Any], completion: float
-) -> list[dict[str, Any]]:
+def loads(cluster: Cluster, found: Mapping[str, Any], completion: float) -> list[dict[str, Any]]:
     """The uplinks of leaves: what the kernel counted, and what hosts sent into their segments."""
     payload: dict[tuple[str, int], int] = defaultdict(int)
+    first: dict[tuple[str, int], int] = defaultdict(int)
     wire: dict[tuple[str, int], int] = defaultdict(int)
     for host in found["hosts"]:
         leaf = f"leaf-{cluster.hosts[host['host']].leaf}"
@@ -99,6 +96,7 @@ def loads(
             packets = port["packets"] + port["again_packets"]
             key = leaf, port["segment"]
             payload[key] += port["bytes"]
+            first[key] += port["packets"]
             wire[key] += port["bytes"] + port["again_bytes"] + packets * (DATA_HEADER + HEADERS)
         for number, answers in host["answers"].items():
             segment = (int(number) - 0xC000) // (0x4000 // count)
@@ -123,6 +121,7 @@ def loads(
                 "drops": link["drops"],
                 "utilisation_pct": _percent(link, completion),
                 "segment_payload_bytes": payload[key],
+                "segment_packets": first[key],
                 "segment_bytes": wire[key],
             }
         )

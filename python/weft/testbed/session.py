@@ -114,6 +114,7 @@ class _Session:
             "port": self._cluster.port,
             "control": str(control),
             "folder": str(self._folder),
+            "planned": self._job["planned"],
             "options": self._job["options"],
         }
         agents = subprocess.Popen(

@@ -5,9 +5,13 @@
 //! | [`control`] | the line to whoever started this host: ready, go, progress, done, stop |
 //! | [`sockets`] | a UDP socket for every source port |
 //! | [`udp`] | a host that sends datagrams |
+//! | [`tcp`] | a host that opens a connection for every piece |
+//! | [`streams`] | the two ends of such a connection |
 
 pub mod control;
 pub mod sockets;
+pub mod streams;
+pub mod tcp;
 pub mod udp;
 
 use crate::report::{Received, Sent};

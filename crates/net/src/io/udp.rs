@@ -18,6 +18,8 @@ const SOCKET: Token = Token(0);
 const CONTROL: Token = Token(1);
 /// Datagrams read, and sent, before the other is looked at.
 const BURST: usize = 32;
+/// Rounds of reading and sending before a host that is busy looks whether it was told something.
+const ROUNDS: u32 = 16;
 /// Progress is told after so many parts of all that is to come.
 const STEPS: u64 = 64;
 
@@ -69,7 +71,7 @@ impl Host {
     fn work(&mut self, clock: Clock, poll: &mut Poll, control: &mut Control) -> io::Result<()> {
         let limit = Time(self.config.limit.as_nanos() as u64 * 1_000);
         let mut events = Events::with_capacity(8);
-        loop {
+        for round in 0u32.. {
             let now = clock.now();
             if now >= limit {
                 return Ok(());
@@ -78,6 +80,9 @@ impl Host {
             self.sender.handle_time(now);
             let busy = self.receive(clock)? | self.transmit(clock)?;
             self.tell(clock.now(), control);
+            if busy && !round.is_multiple_of(ROUNDS) {
+                continue;
+            }
             let wait = if busy { Duration::ZERO } else { self.patience(clock.now(), limit) };
             match poll.poll(&mut events, Some(wait)) {
                 Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
@@ -89,6 +94,7 @@ impl Host {
                 return Ok(());
             }
         }
+        Ok(())
     }
 
     fn post(&mut self, now: Time) {
