@@ -94,7 +94,7 @@ $(VENV)/ready: pyproject.toml
 	@rm -f $(WEFT)
 	@touch $@
 
-system-packages:  ## installs what some tests need (Debian): Chromium, nftables, FRR; asks for root
+system-packages:  ## installs what some tests need (Debian): Chromium, iproute2, nftables, FRR; asks for root
 	apt-get update -qq && apt-get install -y -qq chromium iproute2 nftables frr
 
 clean:  ## forgets everything that was built

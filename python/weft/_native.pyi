@@ -2,7 +2,7 @@
 
 from typing import Any, final
 
-from weft._types import Capacity, Outcome, Tuning
+from weft._types import Capacity, Outcome, Planned, Tuning
 
 class ExperimentError(ValueError):
     """A mistake in an experiment: one line, ``<source>: <key>: <what is wrong>; <mend>``."""
@@ -94,6 +94,28 @@ def fabric_links(text: str, format: str, source: str, seed: int = 1) -> str:
     ``failures`` (as read, with defaults), ``hosts_per_leaf``, ``mtu``, ``nics`` (of a server),
     ``rails``, ``switches`` (``node``, ``tier``, ``pod``, ``index``: a list each) and ``links``
     (``lower``, ``upper``, ``member``, ``line_bps``, ``rate_bps``, ``state``: a list each).
+    """
+
+def net_host(
+    experiment_json: str,
+    seed: int,
+    host: int,
+    addresses: list[str],
+    port: int,
+    control: str,
+    *,
+    rto_s: float,
+    target_s: float,
+    limit_s: float,
+    tcp: bool = False,
+    planned: tuple[list[Planned], int] | None = None,
+) -> dict[str, Any]:
+    """Send and receive as one host of an experiment of :func:`expand`, over UDP or TCP.
+
+    It runs in the network name space of the caller, where ``addresses[host]`` is its own, until the
+    Unix socket ``control`` says stop. ``rto_s`` is the least time-out, ``target_s`` what round
+    trips are to take. ``planned`` stands for the experiment's workload: messages, and payload that
+    will come. The result is what it counted: ``crates/net/src/report.rs``.
     """
 
 def paralet_slowdown(queue_pairs: int, ports: int) -> float:

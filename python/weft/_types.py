@@ -46,6 +46,11 @@ class Timing(TypedDict):
     """Those that the simulation was given."""
 
 
+Planned = tuple[int, int, list[int], list[int], list[tuple[int, int | None, int | None]]]
+"""A message that was planned: its number, the receiver, messages that must have been sent and
+received before, and its pieces as payload, path id and source port."""
+
+
 class Series(TypedDict):
     """What was sampled: one array of bytes for each name, all at the same times."""
 

@@ -14,6 +14,7 @@
 //! | `cuts`, [`fair`], [`pace`] | what senders may compute in advance: fair shares, sub-flows |
 //! | [`mod@capacity`] | whether the fabric carries the workload, failures and all |
 //! | [`mod@run`] | builds, simulates, times |
+//! | [`mod@on_sockets`] | the same experiment for hosts with real sockets |
 //! | [`threads`] | on how many threads |
 //! | `segments` | whether DNLB can balance the workload |
 //! | `measure`, `uplinks`, [`columns`] | the result columns |
@@ -44,6 +45,7 @@ pub mod fair;
 pub mod kind;
 mod leaves;
 pub mod measure;
+pub mod on_sockets;
 pub mod overrides;
 pub mod pace;
 pub mod parse;
@@ -70,6 +72,7 @@ pub use error::{ExperimentError, Origin};
 pub use expand::{Expansion, Request, expand, expand_quick, read_run};
 pub use experiment::{CODE_VERSION, Resolved};
 pub use fabric_links::fabric_links;
+pub use on_sockets::{HostJob, on_sockets};
 pub use overrides::{ShortKind, shorthand, workload_key};
 pub use parse::Format;
 pub use run::{RunError, RunResult, Series, Timing, run};

@@ -2,6 +2,7 @@
 //! documented in `weft-experiment`, what Python sees of them in `python/weft/_native.pyi`.
 
 mod convert;
+mod net;
 mod planning;
 
 use convert::{columns, row};
@@ -273,6 +274,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(paralet_queue_pairs, module)?)?;
     module.add_function(wrap_pyfunction!(paralet_ports, module)?)?;
     module.add_function(wrap_pyfunction!(paralet_tuning, module)?)?;
+    module.add_function(wrap_pyfunction!(net::net_host, module)?)?;
     module.add_function(wrap_pyfunction!(planning::plan_job, module)?)?;
     module.add_function(wrap_pyfunction!(planning::plan_pieces, module)?)?;
     module.add_function(wrap_pyfunction!(cores, module)?)?;

@@ -1,0 +1,102 @@
+//! An experiment as what its hosts do on real sockets: the same fabric, scheme and messages that the
+//! simulator takes, host by host.
+
+use crate::error::{ExperimentError, Origin};
+use crate::experiment::Resolved;
+use std::sync::Arc;
+use weft_balance::scheme::{SCHEMES, SchemeConfig, SchemeInfo};
+use weft_net::flow::FlowConfig;
+use weft_net::script::{Need, Task};
+use weft_net::sender::SenderConfig;
+use weft_units::{HostId, MessageId};
+use weft_workload::{When, Workload};
+
+/// What one host is to do.
+#[derive(Clone, Debug)]
+pub struct HostJob {
+    /// Its sender.
+    pub sender: SenderConfig,
+    /// What it sends.
+    pub tasks: Vec<Task>,
+    /// Bytes that it will receive.
+    pub expected: u64,
+}
+
+/// What `host` does in `experiment` under `seed`. `flow` says how flows behave; its packets are
+/// the experiment's.
+///
+/// # Errors
+/// If the scheme wants more of switches than Linux does, the fabric has three tiers, or the
+/// workload is ranks at work.
+pub fn on_sockets(
+    experiment: &Resolved,
+    seed: u64,
+    host: HostId,
+    flow: FlowConfig,
+) -> Result<HostJob, ExperimentError> {
+    let wrong = |key: &str, what: String| ExperimentError::new(key, Origin::Unknown, what);
+    let scheme = &experiment.balance.scheme;
+    check_scheme(scheme).map_err(|what| wrong("balance.scheme", what))?;
+    if experiment.fabric.clos().cores() > 0 {
+        let what = "three tiers are more than the test bed has; use topology = \"leaf-spine\"";
+        return Err(wrong("fabric.topology", what.into()));
+    }
+    let traffic = experiment.traffic(seed)?;
+    if traffic.ranks.is_some() {
+        let what = "a job of ranks does not run on the test bed; use a pattern, such as \
+                    pattern = \"all-to-all\"";
+        return Err(wrong("workload", what.into()));
+    }
+    let workload = &traffic.workload;
+    let sender = SenderConfig {
+        host,
+        fabric: Arc::new(experiment.fabric.clone()),
+        balance: experiment.balance.clone(),
+        seed,
+        flow: FlowConfig { mtu: experiment.packet.mtu, ..flow },
+    };
+    let into = workload.messages().iter().filter(|message| message.dst == host);
+    let expected = into.map(|message| message.bytes).sum();
+    let from = workload.messages().enumerate().filter(|(_, message)| message.src == host);
+    let tasks = from.map(|(id, _)| task(workload, id)).collect::<Result<_, _>>();
+    let tasks = tasks.map_err(|what| wrong("workload", what))?;
+    Ok(HostJob { sender, tasks, expected })
+}
+
+/// Whether the switches of a test bed can do what `info` needs: hash, or map source ports.
+fn runs(info: &SchemeInfo) -> bool {
+    (!info.in_switch || info.name == "dnlb") && !info.shares && !info.weighted
+}
+
+fn check_scheme(scheme: &SchemeConfig) -> Result<(), String> {
+    let info = scheme.info();
+    if runs(info) {
+        return Ok(());
+    }
+    let can: Vec<_> = SCHEMES.iter().filter(|one| runs(one)).map(SchemeInfo::spelling).collect();
+    Err(format!(
+        "{} needs {}, which the switches and hosts of the test bed do not do; use one of {}",
+        info.name,
+        if info.shares { "senders with a rate" } else { info.switches },
+        can.join(", ")
+    ))
+}
+
+fn task(workload: &Workload, id: MessageId) -> Result<Task, String> {
+    let message = workload.messages()[id];
+    let need = |dependency: &weft_workload::Dependency| {
+        let on = workload.messages()[dependency.on];
+        match dependency.when {
+            When::Sent if on.src == message.src => Ok(Need::Sent(dependency.on)),
+            When::Received if on.dst == message.src => Ok(Need::Received(dependency.on)),
+            _ => Err(format!(
+                "message {} waits for something that its sender, host {}, does not see; the test \
+                 bed cannot tell it",
+                id.0, message.src.0
+            )),
+        }
+    };
+    let after = workload.dependencies(id).iter().map(need).collect::<Result<_, _>>()?;
+    let weft_workload::Message { dst, bytes, start, .. } = message;
+    Ok(Task { message: id, dst, bytes, start, after, given: None })
+}

@@ -1,0 +1,40 @@
+//! Balanced traffic on real sockets: what `balance` plans, sent as UDP datagrams (or over TCP)
+//! from the source ports that enforce the plan.
+//!
+//! Two layers. The lower one has no clock and no sockets, as everything below it:
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`wire`] | datagrams: data and acknowledgements, to bytes and back |
+//! | [`ports`] | a route as a UDP source port: segments of the range, or anything where switches hash |
+//! | [`window`] | how much of a flow may be out: by delay, and halved by losses |
+//! | [`flow`] | a piece at its sender: what is out, acknowledged, lost, late |
+//! | [`sender`] | messages to pieces by the planner, pieces to datagrams, trouble to new routes |
+//! | [`messages`] | which pieces a message has, and whether all are answered |
+//! | [`receiver`] | datagrams to messages, each byte once; answers |
+//! | [`script`] | which messages a host posts when |
+//! | [`pattern`] | contents that a receiver can check without having seen them |
+//! | [`report`] | what a host counted |
+//!
+//! The upper one, [`io`], is a loop of one thread around them.
+//!
+//! Calls go in as `handle_*` with the time as an argument, and what is to be done comes out of
+//! `poll_*`. Invariant: every byte of a message is handed to the receiver's [`receiver::Sink`]
+//! exactly once, whatever the network loses, repeats or reorders.
+//!
+//! What this does not do: secure anything, or be kind to other traffic.
+
+pub mod flow;
+pub mod io;
+pub mod messages;
+pub mod pattern;
+pub mod ports;
+pub mod receiver;
+pub mod report;
+pub mod script;
+pub mod sender;
+pub mod window;
+pub mod wire;
+
+pub use weft_balance::plan::Route;
+pub use weft_fabric::PathId;

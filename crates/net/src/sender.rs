@@ -1,0 +1,355 @@
+//! A host as a sender: its planner cuts messages into pieces, each piece is a [`Flow`], and flows
+//! take turns packet by packet.
+//!
+//! The planner is `balance`'s own, the same that the simulator drives: posts and the end of batches
+//! go to it, and trouble of flows, which it may answer with another route. Steering schemes choose
+//! per packet. So a plan here is, to the byte, the simulator's under the same seed.
+//!
+//! Invariant: a message is over when the bytes of all its pieces have been answered.
+
+use crate::flow::{Flow, FlowConfig, Packet, clock};
+use crate::messages::Messages;
+use crate::ports::Ports;
+use crate::report::{Recovery, Sent};
+use crate::wire::{Answer, DATA_HEADER, Data};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
+use weft_balance::plan::{Carrier, Piece, Planner, Post, Route, Trouble};
+use weft_balance::scheme::BalanceConfig;
+use weft_balance::steer::{Departure, Feedback, Steering, TimeOut};
+use weft_fabric::Fabric;
+use weft_units::{Draw, HostId, MessageId, Time};
+
+/// Where the contents of messages come from.
+pub trait Source {
+    /// The bytes of `message` from `offset` on.
+    fn read(&self, message: MessageId, offset: u64, out: &mut [u8]);
+}
+
+/// What a sender is made from.
+#[derive(Clone, Debug)]
+pub struct SenderConfig {
+    /// Whose.
+    pub host: HostId,
+    /// The network as the planner knows it.
+    pub fabric: Arc<Fabric>,
+    /// The scheme.
+    pub balance: BalanceConfig,
+    /// All randomness of the scheme follows from it.
+    pub seed: u64,
+    /// Packets, time-outs and windows. `multipath` is the scheme's and set by [`Sender::new`].
+    pub flow: FlowConfig,
+}
+
+/// A datagram that is to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmit {
+    /// To whom.
+    pub dst: HostId,
+    /// From which UDP source port.
+    pub port: u16,
+    /// Its bytes.
+    pub len: usize,
+}
+
+/// A piece that a plan made elsewhere gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// Payload.
+    pub bytes: u64,
+    /// Its way.
+    pub route: Route,
+    /// The source port to send it from while it stays on that way; `None`: any that enforces it.
+    pub port: Option<u16>,
+}
+
+/// So many flows of a host may try paths of which they know nothing at once.
+const MOST_FRESH: usize = 16;
+
+/// One host's sending half.
+#[derive(Debug)]
+pub struct Sender {
+    config: SenderConfig,
+    ports: Ports,
+    planner: Planner,
+    messages: Messages,
+    flows: Vec<Flow>,
+    /// Flows that wait for their start, or their next packet's time.
+    later: BinaryHeap<Reverse<(Time, u32)>>,
+    round: VecDeque<u32>,
+    /// Flows that have sent something and heard nothing yet, and those that wait to do the same.
+    fresh: Vec<u32>,
+    unsure: VecDeque<u32>,
+    /// Flows that are not over.
+    open: Vec<u32>,
+    /// No flow times out before then.
+    next_check: Time,
+    finished: VecDeque<MessageId>,
+    pieces: Vec<Piece>,
+    /// What was counted.
+    pub sent: Sent,
+}
+
+impl Sender {
+    /// A sender with nothing to send.
+    pub fn new(mut config: SenderConfig) -> Sender {
+        let SenderConfig { host, seed, .. } = config;
+        config.flow.multipath = config.balance.scheme.is_multipath();
+        Sender {
+            ports: Ports::new(config.fabric.uplinks_of(host)),
+            planner: Planner::new(&config.balance, host, seed, config.flow.mtu),
+            config,
+            messages: Messages::default(),
+            flows: Vec::new(),
+            later: BinaryHeap::new(),
+            round: VecDeque::new(),
+            fresh: Vec::new(),
+            unsure: VecDeque::new(),
+            open: Vec::new(),
+            next_check: Time::MAX,
+            finished: VecDeque::new(),
+            pieces: Vec::new(),
+            sent: Sent::default(),
+        }
+    }
+
+    /// Takes a message for the planner to cut.
+    pub fn post(&mut self, now: Time, message: MessageId, dst: HostId, bytes: u64) {
+        let tag = self.messages.post(now, message, dst, bytes);
+        let post = Post { message, dst, bytes, job: 0, ranks: (0, 0), tag };
+        self.planner.post(now, post, &self.config.fabric, &mut self.pieces);
+        self.open_pieces(now);
+    }
+
+    /// Takes a message that was planned elsewhere. Its pieces follow each other in the message and
+    /// add up to it; trouble of theirs is still the planner's.
+    pub fn post_given(&mut self, now: Time, message: MessageId, dst: HostId, given: &[Given]) {
+        let bytes = given.iter().map(|piece| piece.bytes).sum();
+        let tag = self.messages.post(now, message, dst, bytes);
+        let first = self.flows.len();
+        for (part, piece) in (0..).zip(given) {
+            let Given { bytes, route, .. } = *piece;
+            let carrier = Carrier::Own;
+            let delay = Time::ZERO;
+            self.pieces.push(Piece { message, dst, bytes, part, route, delay, tag, carrier });
+        }
+        self.open_pieces(now);
+        for (flow, piece) in self.flows[first..].iter_mut().zip(given) {
+            flow.port = piece.port;
+        }
+    }
+
+    /// Writes the next datagram into `out`, which has room for header and a full packet.
+    pub fn poll_transmit(
+        &mut self,
+        now: Time,
+        source: &impl Source,
+        out: &mut [u8],
+    ) -> Option<Transmit> {
+        loop {
+            let id = self.round.pop_front()?;
+            let flow = &mut self.flows[id as usize];
+            flow.queued = false;
+            if !flow.may_send() {
+                continue;
+            }
+            if flow.is_fresh() && !self.fresh.contains(&id) {
+                if self.fresh.len() >= MOST_FRESH {
+                    flow.queued = true;
+                    self.unsure.push_back(id);
+                    continue;
+                }
+                self.fresh.push(id);
+            }
+            let in_flight = flow.in_flight();
+            let Some(packet) = flow.send(now) else { continue };
+            let route = match flow.steering.is_fixed() {
+                true => flow.route,
+                false => flow.steering.route(flow.route, Departure { now, in_flight }),
+            };
+            let port = flow.port.unwrap_or_else(|| self.ports.port(route, flow.message.0));
+            let len = packet.len as usize;
+            source.read(flow.message, packet.offset, &mut out[DATA_HEADER..DATA_HEADER + len]);
+            let header = Data {
+                src: self.config.host.0,
+                flow: id,
+                seq: packet.seq,
+                message: flow.message.0,
+                offset: packet.offset,
+                total: flow.total,
+                clock: clock(now),
+            };
+            let len = header.seal(len, out);
+            let dst = flow.dst;
+            self.after_send(now, id, &packet, port);
+            return Some(Transmit { dst, port, len });
+        }
+    }
+
+    fn after_send(&mut self, now: Time, id: u32, packet: &Packet, port: u16) {
+        let flow = &self.flows[id as usize];
+        let local = self.config.fabric.leaf_of(flow.dst)
+            == self.config.fabric.leaf_of(self.config.host);
+        self.sent.count(port, local, packet);
+        self.next_check = self.next_check.min(flow.deadline().unwrap_or(Time::MAX));
+        let room = flow.makes_room(packet);
+        self.line_up(now, id);
+        if let Some(queue_pair) = room
+            && let Some(piece) = self.planner.next(now, queue_pair, &self.config.fabric)
+        {
+            self.pieces.push(piece);
+            self.open_pieces(now);
+        }
+    }
+
+    /// An answer came.
+    pub fn handle_answer(&mut self, now: Time, answer: &Answer) {
+        let Some(flow) = self.flows.get_mut(answer.flow as usize) else { return };
+        if flow.is_finished() {
+            return;
+        }
+        let (stalled, since) = (flow.time_outs, flow.progress);
+        let progress = flow.handle_answer(now, answer);
+        if stalled > 0 && progress.come > 0 {
+            let (message, part) = (flow.message, flow.part);
+            let until = now;
+            self.sent.recoveries.push(Recovery { message, part, since, until, time_outs: stalled });
+        }
+        if !flow.steering.is_fixed() {
+            let (entropy, rtt, room) = (answer.port, progress.rtt, flow.room());
+            let (marked, trimmed, answer_marked) = (false, false, false);
+            let feedback = Feedback { now, entropy, marked, trimmed, answer_marked, room, rtt };
+            flow.steering.on_ack(feedback);
+        }
+        self.sent.lost += u64::from(progress.lost);
+        if progress.cut {
+            self.sent.gaps += 1;
+            self.trouble(now, answer.flow, Trouble::Nack);
+        }
+        if progress.finished {
+            self.finish(now, answer.flow);
+        }
+        self.heard_of(answer.flow);
+        self.line_up(now, answer.flow);
+    }
+
+    /// When [`Sender::handle_time`] is due.
+    pub fn poll_deadline(&self) -> Option<Time> {
+        let later = self.later.peek().map(|Reverse((at, _))| *at);
+        let check = Some(self.next_check).filter(|at| *at < Time::MAX);
+        [self.planner.deadline(), later, check].into_iter().flatten().min()
+    }
+
+    /// Does what is due: ends batches, starts flows, times out.
+    pub fn handle_time(&mut self, now: Time) {
+        if self.planner.deadline().is_some_and(|deadline| deadline <= now) {
+            self.planner.flush(now, &self.config.fabric, &mut self.pieces);
+            self.open_pieces(now);
+        }
+        while let Some(Reverse((at, id))) = self.later.peek().copied() {
+            if at > now {
+                break;
+            }
+            self.later.pop();
+            let flow = &mut self.flows[id as usize];
+            flow.delayed = false;
+            if !flow.started {
+                (flow.started, flow.progress) = (true, now);
+            }
+            self.line_up(now, id);
+        }
+        if self.next_check <= now {
+            self.check_time_outs(now);
+        }
+    }
+
+    /// The next message that is over.
+    pub fn poll_finished(&mut self) -> Option<MessageId> {
+        self.finished.pop_front()
+    }
+
+    fn check_time_outs(&mut self, now: Time) {
+        for at in 0..self.open.len() {
+            let id = self.open[at];
+            let Some((lost, after)) = self.flows[id as usize].handle_time_out(now) else {
+                continue;
+            };
+            self.sent.lost += u64::from(lost);
+            self.sent.time_outs += 1;
+            self.flows[id as usize].steering.on_time_out(TimeOut { now, after });
+            self.trouble(now, id, Trouble::TimeOut);
+            // It may wait for long: others try meanwhile.
+            self.heard_of(id);
+            self.line_up(now, id);
+        }
+        let deadlines = self.open.iter().filter_map(|id| self.flows[*id as usize].deadline());
+        self.next_check = deadlines.min().unwrap_or(Time::MAX);
+    }
+
+    fn trouble(&mut self, now: Time, id: u32, trouble: Trouble) {
+        let underway = self.flows[id as usize].underway();
+        let route = self.planner.trouble(now, &underway, trouble, &self.config.fabric);
+        if let Some(route) = route.filter(|route| *route != underway.route) {
+            let flow = &mut self.flows[id as usize];
+            (flow.route, flow.port) = (route, None);
+            self.sent.remaps.push(now);
+        }
+    }
+
+    fn finish(&mut self, now: Time, id: u32) {
+        let underway = self.flows[id as usize].underway();
+        self.planner.sent(&underway, &self.config.fabric);
+        self.open.retain(|open| *open != id);
+        let tag = self.flows[id as usize].tag;
+        if let Some(record) = self.messages.answered(now, tag, underway.bytes) {
+            self.sent.messages.push(record);
+            self.finished.push_back(record.message);
+        }
+    }
+
+    /// Makes a flow of every piece that the planner has put out.
+    fn open_pieces(&mut self, now: Time) {
+        let SenderConfig { seed, flow: config, .. } = self.config;
+        let name = Draw::new(seed, "flow-key");
+        let mut pieces = std::mem::take(&mut self.pieces);
+        for piece in pieces.drain(..) {
+            let (offset, total) = self.messages.cut(&piece);
+            let key = name.at(u64::from(piece.message.0), u64::from(piece.part));
+            let steering = Steering::new(&self.config.balance, key, seed, config.mtu);
+            let flow = Flow::new(&piece, offset, total, steering, config);
+            let id = self.flows.len() as u32;
+            self.flows.push(flow);
+            self.open.push(id);
+            self.flows[id as usize].delayed = true;
+            self.later.push(Reverse((now + piece.delay, id)));
+        }
+        self.pieces = pieces;
+    }
+
+    /// Flow `id` no longer tries a path of which it knows nothing: the next one may.
+    fn heard_of(&mut self, id: u32) {
+        let before = self.fresh.len();
+        self.fresh.retain(|fresh| *fresh != id);
+        if self.fresh.len() < before
+            && let Some(next) = self.unsure.pop_front()
+        {
+            self.round.push_back(next);
+        }
+    }
+
+    /// Gives flow `id` its turn, if it can send, now or when its time has come.
+    fn line_up(&mut self, now: Time, id: u32) {
+        let flow = &mut self.flows[id as usize];
+        if flow.queued || flow.delayed || !flow.started || !flow.may_send() {
+            return;
+        }
+        if flow.not_before > now {
+            flow.delayed = true;
+            self.later.push(Reverse((flow.not_before, id)));
+        } else {
+            flow.queued = true;
+            self.round.push_back(id);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! How much of a flow may be out: as much as keeps a queue of some length before the bottleneck.
+//!
+//! Round trips shorter than the target let the window grow, longer ones shrink it, at most once a
+//! round trip, and a loss halves it: the shape of Swift (Kumar et al., SIGCOMM 2020), with windows
+//! below one packet where very many flows share a link. Those send a packet every so many round
+//! trips. Base round trips between name spaces take some 100 us and the scheduler some milliseconds;
+//! the target is far above both, so that links stay busy while nobody runs.
+
+use weft_units::Time;
+
+/// How windows behave.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WindowConfig {
+    /// Round trips are to take this long.
+    pub target: Time,
+    /// Never more packets out than this.
+    pub most: f64,
+}
+
+impl Default for WindowConfig {
+    fn default() -> WindowConfig {
+        WindowConfig { target: Time::ms(50), most: 32.0 }
+    }
+}
+
+/// A window below this does not shrink.
+const LEAST: f64 = 1.0 / 64.0;
+/// What a window below one packet grows by with each answer.
+const STEP: f64 = 0.1;
+
+/// The window of one flow.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    config: WindowConfig,
+    /// In packets.
+    size: f64,
+    /// No other cut before then.
+    calm_until: Time,
+}
+
+impl Window {
+    /// Of a flow that begins.
+    pub fn new(config: WindowConfig) -> Window {
+        Window { config, size: 1.0, calm_until: Time::ZERO }
+    }
+    /// Packets that may be out.
+    pub fn packets(&self) -> u32 {
+        (self.size as u32).max(1)
+    }
+    /// How long after a packet left the next one may: nothing, from one packet on.
+    pub fn gap(&self, rtt: Time) -> Time {
+        if self.size >= 1.0 { Time::ZERO } else { Time((rtt.0 as f64 / self.size) as u64) }
+    }
+    /// So many packets were acknowledged, the last of them after `rtt`.
+    pub fn on_ack(&mut self, now: Time, packets: u32, rtt: Time) {
+        let WindowConfig { target, most } = self.config;
+        let packets = f64::from(packets);
+        if rtt.0 < target.0 / 4 {
+            self.size += packets * self.size.min(1.0);
+        } else if rtt < target {
+            self.size += if self.size < 1.0 { STEP * self.size } else { packets / self.size };
+        } else {
+            let over = (rtt.0 - target.0) as f64 / rtt.0 as f64;
+            self.cut(now, rtt, 1.0 - over.min(0.5));
+        }
+        self.size = self.size.min(most);
+    }
+    /// A packet was lost; round trips take some `rtt`. Returns whether this is news: not of the
+    /// same round trip as the last cut.
+    pub fn on_loss(&mut self, now: Time, rtt: Time) -> bool {
+        self.cut(now, rtt, 0.5)
+    }
+    /// Nothing comes back any more.
+    pub fn on_time_out(&mut self) {
+        self.size = self.size.min(1.0);
+    }
+
+    fn cut(&mut self, now: Time, rtt: Time, to: f64) -> bool {
+        let is_due = now >= self.calm_until;
+        if is_due {
+            self.calm_until = now.saturating_add(rtt);
+            self.size = (self.size * to).max(LEAST);
+        }
+        is_due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn window() -> Window {
+        Window::new(WindowConfig::default())
+    }
+
+    #[test]
+    fn short_round_trips_open_it_up_to_the_most() {
+        let mut window = window();
+        assert_eq!(window.packets(), 1);
+        for round in 0..6 {
+            window.on_ack(Time::ms(round), window.packets(), Time::us(200));
+        }
+        assert_eq!(window.packets(), 32);
+    }
+
+    #[test]
+    fn long_ones_close_it_once_a_round_trip() {
+        let (mut window, long) = (window(), Time::ms(100));
+        window.on_ack(Time::ZERO, 16, Time::us(200));
+        window.on_ack(Time::ms(100), 1, long);
+        let once = window.packets();
+        assert_eq!(once, 8);
+        window.on_ack(Time::ms(101), 1, long);
+        assert_eq!(window.packets(), once);
+        assert_eq!(window.gap(long), Time::ZERO);
+        for round in 3..30 {
+            window.on_ack(Time::ms(100 * round), 1, long);
+        }
+        // Then a packet leaves every so many round trips, but some always do.
+        assert_eq!((window.packets(), window.gap(long)), (1, Time::ms(6_400)));
+        for round in 0..10 {
+            window.on_ack(Time::ms(4_000 + round), 1, Time::us(200));
+        }
+        assert_eq!(window.gap(long), Time::ZERO);
+    }
+
+    #[test]
+    fn a_loss_halves_it() {
+        let mut window = window();
+        window.on_ack(Time::ZERO, 16, Time::us(200));
+        assert!(window.on_loss(Time::ms(1), Time::ms(1)));
+        assert!(!window.on_loss(Time::us(1500), Time::ms(1)));
+        assert_eq!(window.packets(), 8);
+    }
+}

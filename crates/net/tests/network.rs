@@ -1,0 +1,240 @@
+//! Senders and receivers over a network in memory that delays, drops, repeats and reorders, and
+//! whose paths die: every byte arrives once, and trouble moves flows as the scheme says.
+
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use weft_balance::plan::Route;
+use weft_balance::scheme::{BalanceConfig, SchemeConfig};
+use weft_fabric::{Clos, Fabric, Link};
+use weft_net::flow::FlowConfig;
+use weft_net::pattern::{Checked, Pattern};
+use weft_net::ports::Ports;
+use weft_net::receiver::Receiver;
+use weft_net::sender::{Given, Sender, SenderConfig};
+use weft_net::window::WindowConfig;
+use weft_net::wire::{DATA_HEADER, Datagram};
+use weft_units::{Draw, HostId, MessageId, Rate, Stream, Time};
+
+const MTU: u32 = 1_000;
+const UPLINKS: u32 = 4;
+
+fn fabric() -> Arc<Fabric> {
+    let link = Link { rate: Rate::bps(100_000_000), delay: Time::us(1) };
+    Arc::new(Fabric::build(&Clos::leaf_spine(2, UPLINKS, 2, link)).unwrap())
+}
+
+fn sender(scheme: &str, options: &[(&str, &str)], host: u32, seed: u64) -> Sender {
+    let scheme = SchemeConfig::read(scheme, options).unwrap();
+    let info = scheme.info();
+    let balance = BalanceConfig {
+        start_jitter: info.start_jitter,
+        random_position: info.random_position,
+        first_window: 100_000,
+        scheme,
+    };
+    let window = WindowConfig::default();
+    let flow = FlowConfig { mtu: MTU, rto: Time::ms(50), window, multipath: false };
+    Sender::new(SenderConfig { host: HostId(host), fabric: fabric(), balance, seed, flow })
+}
+
+/// How bad the network is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Weather {
+    /// Of a hundred packets.
+    lost: u32,
+    repeated: u32,
+    /// Answers that wait for the next packet.
+    merged: u32,
+    /// Up to so much later than the others, in microseconds.
+    late: u32,
+    /// An uplink that drops all data from then on.
+    dead: Option<(u32, Time)>,
+}
+
+/// One sender, one receiver.
+struct Net {
+    sender: Sender,
+    receiver: Receiver,
+    checked: Checked,
+    weather: Weather,
+    dice: Stream,
+    now: Time,
+    /// Port and bytes of what is on its way, by arrival.
+    wire: BTreeMap<(Time, u64), (u16, Vec<u8>)>,
+    count: u64,
+}
+
+impl Net {
+    fn new(sender: Sender, receiver: u32, weather: Weather, seed: u64) -> Net {
+        let dice = Draw::new(seed, "weather").stream(0);
+        let (checked, now, wire) = (Checked::default(), Time::ZERO, BTreeMap::new());
+        let receiver = Receiver::new(HostId(receiver));
+        Net { sender, receiver, checked, weather, dice, now, wire, count: 0 }
+    }
+    fn roll(&mut self, of: u32) -> bool {
+        self.dice.below(100) < of
+    }
+    fn launch(&mut self, port: u16, bytes: &[u8], is_data: bool) {
+        let uplink = Ports::new(UPLINKS).uplink(port);
+        let dead = self.weather.dead.filter(|(link, at)| {
+            is_data && uplink == Some(*link) && self.now >= *at
+        });
+        if dead.is_some() || self.roll(self.weather.lost) {
+            return;
+        }
+        for _ in 0..1 + u32::from(self.roll(self.weather.repeated)) {
+            let late = self.dice.below(self.weather.late + 1);
+            let at = self.now + Time::us(100 + u64::from(late));
+            self.count += 1;
+            self.wire.insert((at, self.count), (port, bytes.to_vec()));
+        }
+    }
+    /// Until all is answered, or for `limit`.
+    fn run(&mut self, limit: Time) {
+        let mut buffer = vec![0; DATA_HEADER + MTU as usize];
+        while self.now < limit {
+            self.sender.handle_time(self.now);
+            while let Some(out) = self.sender.poll_transmit(self.now, &Pattern, &mut buffer) {
+                let bytes = buffer[..out.len].to_vec();
+                self.launch(out.port, &bytes, true);
+            }
+            let next = self.wire.keys().next().map(|(at, _)| *at);
+            let due = [next, self.sender.poll_deadline()].into_iter().flatten().min();
+            let Some(due) = due else { return };
+            self.now = self.now.max(due);
+            while let Some(entry) = self.wire.first_entry().filter(|one| one.key().0 <= self.now) {
+                let (port, bytes) = entry.remove();
+                self.arrive(port, &bytes);
+            }
+        }
+    }
+    fn arrive(&mut self, port: u16, bytes: &[u8]) {
+        match Datagram::decode(bytes).unwrap() {
+            Datagram::Answer(answer) => self.sender.handle_answer(self.now, &answer),
+            Datagram::Data(data, payload) => {
+                self.receiver.handle_data(self.now, port, &data, payload, &mut self.checked);
+                // Now and then one answer stands for several packets.
+                while !self.roll(self.weather.merged)
+                    && let Some(reply) = self.receiver.poll_reply()
+                {
+                    self.launch(reply.answer.port, &reply.answer.encode(), false);
+                }
+            }
+        }
+    }
+    fn check(&self, sizes: &[u64]) -> Result<(), TestCaseError> {
+        let total: u64 = sizes.iter().sum();
+        prop_assert_eq!((self.checked.right, self.checked.wrong), (total, 0));
+        prop_assert_eq!(self.receiver.received.overlapping, 0);
+        prop_assert_eq!(self.receiver.received.messages.len(), sizes.len());
+        prop_assert_eq!(self.sender.sent.messages.len(), sizes.len());
+        let ports = self.sender.sent.by_port.values();
+        prop_assert_eq!(ports.map(|count| count.bytes).sum::<u64>(), total);
+        Ok(())
+    }
+}
+
+const SCHEMES: [(&str, &[(&str, &str)]); 5] = [
+    ("ecmp", &[]),
+    ("ethereal", &[]),
+    ("ethereal", &[("nack", "stay"), ("unit", "packet")]),
+    ("dnlb-8", &[]),
+    ("spray", &[]),
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(120))]
+    #[test]
+    fn every_byte_arrives_once(
+        scheme in 0..SCHEMES.len(),
+        sizes in prop::collection::vec(1u64..40_000, 1..6),
+        (lost, repeated, merged, late) in (0u32..30, 0u32..20, 0u32..50, 0u32..2_000),
+        dead in prop::option::of((0..UPLINKS, 0u64..20)),
+        seed in 0u64..1_000,
+    ) {
+        let (name, options) = SCHEMES[scheme];
+        // ECMP never moves: a dead path would be the end of its flows.
+        let dead = dead.filter(|_| name != "ecmp").map(|(link, ms)| (link, Time::ms(ms)));
+        // DNLB leaves a queue pair alone after a time-out, and a flow that has moved blames its own,
+        // not the one that it moved to: if all but the dead ones are blamed for losses, it stays.
+        let (lost, merged) = if name == "dnlb-8" && dead.is_some() { (0, 0) } else { (lost, merged) };
+        let weather = Weather { lost, repeated, merged, late, dead };
+        let mut net = Net::new(sender(name, options, 0, seed), 2, weather, seed);
+        for (message, bytes) in (0..).zip(&sizes) {
+            net.sender.post(Time::ZERO, MessageId(message), HostId(2), *bytes);
+        }
+        net.run(Time::secs(600));
+        net.check(&sizes)?;
+    }
+}
+
+#[test]
+fn a_quiet_network_needs_nothing_twice() {
+    for (name, options) in SCHEMES {
+        let mut net = Net::new(sender(name, options, 0, 1), 2, Weather::default(), 1);
+        for message in 0..4 {
+            net.sender.post(Time::ZERO, MessageId(message), HostId(2), 100_500);
+        }
+        net.run(Time::secs(60));
+        net.check(&[100_500; 4]).unwrap();
+        let sent = &net.sender.sent;
+        assert_eq!((sent.lost, sent.time_outs, sent.remaps.len()), (0, 0, 0), "{name}");
+        assert!(sent.by_port.values().all(|count| count.again_packets == 0), "{name}");
+        assert_eq!(net.receiver.received.repeated, 0, "{name}");
+    }
+}
+
+#[test]
+fn pinned_pieces_load_all_uplinks_alike() {
+    let mut net = Net::new(sender("ethereal", &[], 0, 1), 2, Weather::default(), 1);
+    for message in 0..3 {
+        net.sender.post(Time::ZERO, MessageId(message), HostId(2), 80_000);
+    }
+    net.run(Time::secs(60));
+    let mut by_uplink = [0; UPLINKS as usize];
+    for (port, count) in &net.sender.sent.by_port {
+        by_uplink[Ports::new(UPLINKS).uplink(*port).unwrap() as usize] += count.bytes;
+    }
+    assert_eq!(by_uplink, [60_000; 4]);
+}
+
+#[test]
+fn a_dead_path_is_left_after_a_time_out_and_the_stop_is_reported() {
+    let dead = Some((1, Time::ms(2)));
+    let weather = Weather { dead, ..Weather::default() };
+    let mut net = Net::new(sender("ethereal", &[], 0, 1), 2, weather, 1);
+    for message in 0..4 {
+        net.sender.post(Time::ZERO, MessageId(message), HostId(2), 500_000);
+    }
+    net.run(Time::secs(60));
+    net.check(&[500_000; 4]).unwrap();
+    let sent = &net.sender.sent;
+    // One message a path: one flow times out, moves, and goes on.
+    assert_eq!((sent.time_outs, sent.remaps.len(), sent.recoveries.len()), (1, 1, 1));
+    let stop = sent.recoveries[0];
+    let lasted = stop.since.until(stop.until);
+    assert!((Time::ms(50)..Time::ms(60)).contains(&lasted), "{lasted}");
+}
+
+#[test]
+fn a_plan_made_elsewhere_is_followed() {
+    let mut net = Net::new(sender("ethereal", &[], 0, 1), 2, Weather::default(), 1);
+    let fabric = fabric();
+    let paths = fabric.path_set(HostId(0), HostId(2));
+    let given = [(0, 7_001), (3, 12_500), (3, 1)].map(|(path, bytes)| Given {
+        bytes,
+        route: Route::Pinned(paths.get(path)),
+        port: (path == 0).then_some(50_001),
+    });
+    net.sender.post_given(Time::ZERO, MessageId(5), HostId(2), &given);
+    net.run(Time::secs(60));
+    net.check(&[19_502]).unwrap();
+    let by_uplink: Vec<_> = net.sender.sent.by_port.iter().collect();
+    let uplinks: Vec<_> = by_uplink
+        .iter()
+        .map(|(port, count)| (Ports::new(UPLINKS).uplink(**port).unwrap(), count.bytes))
+        .collect();
+    assert_eq!(uplinks, [(0, 7_001), (3, 12_501)]);
+    assert_eq!(*by_uplink[0].0, 50_001);
+}

@@ -1,0 +1,9 @@
+"""A leaf-spine of network name spaces on one machine, with real traffic: `weft testbed`.
+
+`layout` says which name spaces, links and routes a cluster is, `enforce` which rules make leaves
+follow source ports, `failures` how links die. `bed` makes all that so. `session` runs a workload
+through it: `agents` are its hosts, whose sockets are `crates/net`'s, `counters` what its links
+carried, `measure` what to say about it.
+
+Nothing outside the name spaces is touched. Linux, root and iproute2 are needed.
+"""

@@ -1,0 +1,136 @@
+"""A bed that stands: built, changed, taken down; and what is known of those with names.
+
+A bed for one run has no names that others see and needs no care (`system.hide_names`). One that
+`weft testbed up` made has: its name spaces begin with a prefix of its own, and a file under
+/run/weft/testbed says what it is, written before the first of them and removed after the last.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from weft import cluster as clusters
+from weft.cluster import Cluster
+from weft.errors import ExperimentError
+from weft.testbed import enforce, layout, system
+from weft.testbed.failures import Step
+
+STATES = Path("/run/weft/testbed")
+
+
+@dataclass
+class Bed:
+    """Name spaces and what is between them."""
+
+    cluster: Cluster
+    prefix: str = ""
+    segments: bool = False
+    """Leaves follow source ports."""
+
+    def build(self, seed: int) -> None:
+        """Make all of it. Switches hash under `seed`."""
+        cluster, prefix = self.cluster, self.prefix
+        layout.check(cluster)
+        ports = layout.ports(cluster)
+        system.batch("ip", layout.wires(cluster, prefix))
+        for number, switch in enumerate(cluster.switches):
+            system.set_sysctls([prefix + switch.node], layout.kernel(seed, number, True))
+        hosts = [prefix + host.node for host in cluster.hosts]
+        system.set_sysctls(hosts, layout.kernel(seed, 0, False))
+        nodes = cluster.by_node
+        for node, own in ports.items():
+            system.batch("ip", layout.addresses(own, nodes[node]), prefix + node)
+            shaped = (layout.shape(port) for port in own if port.rate_bps is not None)
+            system.batch("tc", shaped, prefix + node)
+        # Not before all ends are up, or routes would begin without a carrier.
+        for node, own in ports.items():
+            system.batch("ip", layout.routes(cluster, own, nodes[node]), prefix + node)
+
+    def reseed(self, seed: int) -> None:
+        """Have switches hash under another seed."""
+        for number, switch in enumerate(self.cluster.switches):
+            system.set_sysctls([self.prefix + switch.node], layout.hashing(seed, number))
+
+    def follow_ports(self, wanted: bool) -> None:
+        """Have leaves follow source ports, or hash everything; whatever they did before."""
+        ports = layout.ports(self.cluster)
+        for leaf in (switch for switch in self.cluster.switches if switch.tier == 0):
+            own = ports[leaf.node]
+            name = self.prefix + leaf.node
+            # A run that was killed may have left some of them.
+            system.batch("ip", enforce.without(self.cluster, leaf, own), name, whatever=True)
+            if wanted:
+                system.batch("ip", enforce.tables(self.cluster, leaf.node, own), name)
+                system.batch("ip", enforce.rules(self.cluster, leaf, own), name)
+        self.segments = wanted
+
+    def carry_out(self, steps: Iterable[Step]) -> None:
+        """Do what a failure or its mending says."""
+        for step in steps:
+            system.batch(step.tool, step.lines, self.prefix + step.node)
+
+    def remove(self) -> None:
+        """Take all of it down, whatever of it is there."""
+        for node in layout.nodes(self.cluster):
+            if (system.NAMES / (self.prefix + node)).exists():
+                # It may go in between: what counts is that it is gone.
+                subprocess.run(  # noqa: S603
+                    ["ip", "netns", "delete", self.prefix + node],  # noqa: S607
+                    capture_output=True,
+                    check=False,
+                )
+
+
+def prefix_of(path: Path) -> str:
+    """What the names of a standing bed begin with: another for each file."""
+    digest = hashlib.sha256(str(path.resolve()).encode()).hexdigest()
+    return f"weft-{digest[:6]}-"
+
+
+def _state(path: Path) -> Path:
+    return STATES / f"{prefix_of(path)}bed.json"
+
+
+def standing(path: Path) -> tuple[Bed, dict[str, Any]] | None:
+    """The bed that `up` made of a file, and what its state file says."""
+    try:
+        state = json.loads(_state(path).read_text())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise ExperimentError(f"{_state(path)}: {error}; remove it") from None
+    cluster = clusters.from_json(state["cluster"], str(_state(path)))
+    return Bed(cluster, state["prefix"], state["segments"]), state
+
+
+def keep(path: Path, bed: Bed, **more: Any) -> None:
+    """Write down what a standing bed is."""
+    STATES.mkdir(parents=True, exist_ok=True)
+    state = {
+        "source": str(path.resolve()),
+        "prefix": bed.prefix,
+        "segments": bed.segments,
+        "cluster": clusters.as_json(bed.cluster),
+    }
+    file = _state(path)
+    draft = file.with_suffix(".draft")
+    draft.write_text(json.dumps(state | more))
+    draft.replace(file)
+
+
+def folder_of(path: Path) -> Path:
+    """Where runs on a standing bed keep what they need."""
+    return STATES / f"{prefix_of(path)}runs"
+
+
+def forget(path: Path) -> None:
+    """Remove what was written down."""
+    shutil.rmtree(folder_of(path), ignore_errors=True)
+    _state(path).unlink(missing_ok=True)

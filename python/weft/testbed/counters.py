@@ -1,0 +1,73 @@
+"""What the kernel counted at the links between switches."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from weft.cluster import Cluster
+from weft.testbed import layout, system
+
+
+@dataclass(frozen=True)
+class Counted:
+    """One direction of a link between switches."""
+
+    sender: str
+    receiver: str
+    member: int
+    up: bool
+    """From a leaf to a spine."""
+    rate_bps: int
+    bytes: int
+    """That left, headers of Ethernet included."""
+    packets: int
+    drops: int
+    """At the queue before it."""
+
+    def since(self, before: Counted) -> Counted:
+        """What came after `before`."""
+        changed = {
+            key: getattr(self, key) - getattr(before, key) for key in ("bytes", "packets", "drops")
+        }
+        return Counted(**(asdict(self) | changed))
+
+
+def read(cluster: Cluster, prefix: str) -> list[Counted]:
+    """All of them, switch by switch."""
+    ports = layout.ports(cluster)
+    found = []
+    for switch in cluster.switches:
+        name = prefix + switch.node
+        stats = _by_name(system.ask("ip", "-s", "-j", "link", namespace=name), "ifname")
+        queues = _by_name(system.ask("tc", "-s", "-j", "qdisc", namespace=name), "dev")
+        for port in ports[switch.node]:
+            if port.rate_bps is None:
+                continue
+            link = port.peer
+            ends = (link.lower, link.upper) if port.is_lower else (link.upper, link.lower)
+            sent = stats[port.name]["stats64"]["tx"]
+            drops = int(queues.get(port.name, {}).get("drops", 0))
+            found.append(
+                Counted(
+                    *ends,
+                    link.member,
+                    port.is_lower,
+                    port.rate_bps,
+                    int(sent["bytes"]),
+                    int(sent["packets"]),
+                    drops,
+                )
+            )
+    return found
+
+
+def between(before: Sequence[Counted], after: Sequence[Counted]) -> list[Counted]:
+    """What came in between."""
+    return [late.since(early) for early, late in zip(before, after, strict=True)]
+
+
+def _by_name(text: str, key: str) -> dict[str, Any]:
+    return {row[key]: row for row in json.loads(text) if key in row}

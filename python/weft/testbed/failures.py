@@ -1,0 +1,109 @@
+"""How a leaf-spine link of a bed dies, and how it comes back, as lines for `ip` and `tc`.
+
+admin: it is set down at the leaf, which routes around it at once.
+carrier: its spine's end goes down; the leaf loses the carrier and routes around it.
+remote: the spine's port to the leaf swallows what it should send. Nobody gets a signal: other
+leaves go on sending that way until their hosts' time-outs.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from weft.cluster import Cluster, Link
+from weft.errors import ExperimentError
+from weft.testbed import enforce, layout
+from weft.testbed.layout import Port
+
+How = Literal["admin", "carrier", "remote"]
+HOWS: tuple[str, ...] = get_args(How)
+
+_LINK = re.compile(r"(?P<leaf>leaf-\d+):(?P<spine>spine-\d+)(#(?P<member>\d+))?(@(?P<at>\d+)%)?")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A link that is to fail, when so much of all payload has arrived."""
+
+    leaf: str
+    spine: str
+    member: int
+    at_percent: int
+    how: How
+
+
+@dataclass(frozen=True)
+class Step:
+    """Lines for one tool in one node."""
+
+    tool: Literal["ip", "tc"]
+    node: str
+    lines: tuple[str, ...]
+
+
+def read(text: str, how: str, cluster: Cluster) -> Failure:
+    """Read `leaf-0:spine-1@50%`, with `#1` behind the spine for the second of parallel links.
+
+    Raises:
+        ExperimentError: It is not of that form, or there is no such link.
+    """
+    found = _LINK.fullmatch(text)
+    if found is None or not 0 <= int(found["at"] or 0) < 100:
+        raise ExperimentError(f"--fail: {text!r}: write it as leaf-0:spine-1@50%")
+    if how not in HOWS:
+        raise ExperimentError(f"--how: {how!r} is not known; use one of {', '.join(HOWS)}")
+    failure = Failure(
+        found["leaf"], found["spine"], int(found["member"] or 0), int(found["at"] or 0), how
+    )
+    link_of(cluster, failure)
+    return failure
+
+
+def link_of(cluster: Cluster, failure: Failure) -> Link:
+    """The link that a failure means."""
+    wanted = (failure.leaf, failure.spine, failure.member)
+    for link in layout.present(cluster):
+        if (link.lower, link.upper, link.member) == wanted:
+            return link
+    name = f"{failure.leaf}:{failure.spine}"
+    raise ExperimentError(f"--fail: there is no link {name}, or it is down as it is")
+
+
+def breaking(cluster: Cluster, failure: Failure) -> list[Step]:
+    """What makes it fail."""
+    link = link_of(cluster, failure)
+    match failure.how:
+        case "admin":
+            return [Step("ip", link.lower, (f"link set {link.lower_port} down",))]
+        case "carrier":
+            return [Step("ip", link.upper, (f"link set {link.upper_port} down",))]
+        case "remote":
+            swallow = f"qdisc replace dev {link.upper_port} root pfifo limit 0"
+            return [Step("tc", link.upper, (swallow,))]
+
+
+def mending(cluster: Cluster, failure: Failure, segments: bool) -> list[Step]:
+    """What brings it back: its link, and the routes that the kernel dropped with it."""
+    link = link_of(cluster, failure)
+    ports = layout.ports(cluster)
+
+    def port(node: str) -> Port:
+        return next(one for one in ports[node] if one.peer is link)
+
+    if failure.how == "remote":
+        return [Step("tc", link.upper, (layout.shape(port(link.upper), "replace"),))]
+    node = link.lower if failure.how == "admin" else link.upper
+    own = port(node)
+    switch = cluster.by_node[node]
+    there = link.upper_address if own.is_lower else link.lower_address
+    mac = own.mac[:-2] + ("02" if own.is_lower else "01")
+    lines = [
+        f"link set {own.name} up",
+        f"neigh replace {there} lladdr {mac} dev {own.name} nud permanent",
+        *layout.routes(cluster, ports[node], switch),
+    ]
+    if segments and own.is_lower:
+        lines += enforce.tables(cluster, node, ports[node])
+    return [Step("ip", node, tuple(lines))]

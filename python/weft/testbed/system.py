@@ -1,0 +1,136 @@
+"""What the test bed asks of Linux: `ip` and `tc`, name spaces, and to die with its parent."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from weft.errors import ExperimentError
+
+NAMES = Path("/run/netns")
+"""Where `ip netns` keeps its names."""
+
+_CLONE_NEWNS = 0x0002_0000
+_CLONE_NEWNET = 0x4000_0000
+_MS_REC_PRIVATE = 0x4000 | (1 << 18)
+_PR_SET_PDEATHSIG = 1
+
+
+def missing() -> str | None:
+    """Say what this machine lacks for a test bed, with the mend; None: nothing."""
+    if sys.platform != "linux":
+        return "the test bed is made of Linux network name spaces; use a Linux machine"
+    if os.geteuid() != 0:
+        return "making network name spaces needs root; run it with sudo"
+    for tool in ("ip", "tc"):
+        if shutil.which(tool) is None:
+            return f"{tool} is not installed; install iproute2"
+    return None
+
+
+def require() -> None:
+    """Refuse to go on where something is missing.
+
+    Raises:
+        ExperimentError: With what is missing, and the mend.
+    """
+    what = missing()
+    if what is not None:
+        raise ExperimentError(f"testbed: {what}")
+
+
+def batch(
+    tool: str, lines: Iterable[str], namespace: str | None = None, whatever: bool = False
+) -> None:
+    """Have `ip` or `tc` carry out lines, in a name space or here; `whatever`: those that it can.
+
+    Raises:
+        ExperimentError: A line failed; the first one, and why.
+    """
+    text = "".join(f"{line}\n" for line in lines)
+    if not text:
+        return
+    where = ["-n", namespace] if namespace else []
+    where += ["-force"] if whatever else []
+    done = subprocess.run(  # noqa: S603
+        [tool, *where, "-batch", "-"], input=text, capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0 and not whatever:
+        why = " ".join(done.stderr.split())
+        raise ExperimentError(f"testbed: {tool} in {namespace or 'this name space'}: {why}")
+
+
+def ask(tool: str, *words: str, namespace: str) -> str:
+    """What `ip` or `tc` prints."""
+    command = [tool, "-n", namespace, *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode != 0:
+        raise ExperimentError(f"testbed: {' '.join(command)}: {' '.join(done.stderr.split())}")
+    return done.stdout
+
+
+def _checked(result: int, what: str) -> None:
+    if result != 0:
+        number = ctypes.get_errno()
+        raise ExperimentError(
+            f"testbed: {what}: {os.strerror(number).lower()}; run it as root with all capabilities"
+        )
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def die_with_parent() -> None:
+    """Have the kernel kill this process when its parent is gone, however that ends."""
+    parent = os.getppid()
+    _checked(_libc().prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl")
+    if os.getppid() != parent:
+        # It went before it could be watched.
+        os._exit(1)
+
+
+def hide_names() -> None:
+    """Give this process a /run of its own, so that names of name spaces die with it.
+
+    The kernel takes apart a name space when its last process and its last name are gone. In here
+    names are mounts that nobody else sees, and go with the last process that does: whatever kills
+    those leaves nothing behind.
+    """
+    libc = _libc()
+    _checked(libc.unshare(_CLONE_NEWNS), "unshare")
+    _checked(libc.mount(b"none", b"/", None, _MS_REC_PRIVATE, None), "mount")
+    _checked(libc.mount(b"weft", b"/run", b"tmpfs", 0, b"mode=755"), "mount")
+    NAMES.mkdir()
+
+
+def enter(namespace: str) -> None:
+    """Move this process into a network name space."""
+    with (NAMES / namespace).open() as file:
+        _checked(_libc().setns(file.fileno(), _CLONE_NEWNET), f"setns {namespace}")
+
+
+@contextmanager
+def home() -> Iterator[None]:
+    """Come back from wherever `enter` went."""
+    with Path("/proc/self/ns/net").open() as file:
+        try:
+            yield
+        finally:
+            _checked(_libc().setns(file.fileno(), _CLONE_NEWNET), "setns")
+
+
+def set_sysctls(namespaces: Iterable[str], values: dict[str, object]) -> None:
+    """Write kernel parameters, as `net/ipv4/ip_forward`, in name spaces."""
+    with home():
+        for namespace in namespaces:
+            enter(namespace)
+            for key, value in values.items():
+                Path("/proc/sys", key).write_text(str(value))

@@ -1,0 +1,392 @@
+"""The test bed: real traffic over name spaces. What needs root and iproute2 skips without them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Weft, command
+
+import weft
+from weft import cluster as clusters
+from weft.errors import ExperimentError
+from weft.testbed import bed, commands, enforce, failures, layout, measure, system
+
+MISSING = system.missing()
+needs_bed = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+
+CLUSTER = """
+[fabric]
+topology = "leaf-spine"
+leaves = 2
+spines = {spines}
+hosts_per_leaf = {hosts}
+link = "10Gbps"
+uplink = "{uplink}"
+delay = "5us"
+"""
+LARGE = CLUSTER.format(spines=4, hosts=16, uplink="100Mbps")
+SMALL = CLUSTER.format(spines=2, hosts=2, uplink="50Mbps")
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """Four hosts, two spines."""
+    path = tmp_path / "small-bed.toml"
+    path.write_text(SMALL)
+    return path
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Path:
+    """Sixteen host pairs, four spines, 100 Mbit/s a link."""
+    path = tmp_path / "large-bed.toml"
+    path.write_text(LARGE)
+    return path
+
+
+def measured(
+    path: Path,
+    scheme: str,
+    workload: str = "all-to-all:size=256KB",
+    seed: int = 1,
+    fail: str | None = None,
+    how: str = "admin",
+    tcp: bool = False,
+) -> dict[str, Any]:
+    """One run, of which everything has arrived once and undamaged."""
+    cluster = clusters.read(path)
+    table = commands.experiment(cluster, scheme, workload, seed, ())
+    failure = failures.read(fail, how, cluster) if fail else None
+    row = measure.summary(
+        cluster, commands.run(path, commands.Order(table, seed, failure, tcp=tcp))
+    )
+    hosts = len(cluster.hosts)
+    assert row["complete"], row
+    assert row["messages"] == hosts * (hosts - 1)
+    assert row["missing_bytes"] == row["wrong_bytes"] == 0
+    return row
+
+
+def simulated(path: Path, scheme: str, workload: str, seed: int) -> dict[tuple[str, str], int]:
+    """Bytes on each uplink in the simulator, headers and answers included: the same experiment."""
+    table = commands.experiment(clusters.read(path), scheme, workload, seed, ())
+    links = weft.simulate({**table, "sweep": {"seeds": [seed]}}).links
+    ups = links.filter(links["tier"] == "leaf-up").to_dicts()
+    return {(row["from"], row["to"]): row["bytes"] for row in ups}
+
+
+def test_segments_are_those_of_the_native_core(small: Path) -> None:
+    cluster = clusters.read(small)
+    assert enforce.segments(cluster, "leaf-0") == [(49152, 57343), (57344, 65534)]
+
+
+def test_a_link_that_is_down_is_not_built(tmp_path: Path) -> None:
+    path = tmp_path / "broken.toml"
+    path.write_text(SMALL + '[failures.one]\nkind = "down"\nlinks = ["leaf-1:spine-0"]\n')
+    cluster = clusters.read(path)
+    lines = list(layout.wires(cluster, "x-"))
+    links = [line for line in lines if line.startswith("link add")]
+    assert len(links) == 4 + 3
+    ports = layout.ports(cluster)
+    tables = list(enforce.tables(cluster, "leaf-1", ports["leaf-1"]))
+    # Its segment keeps its number, and has no table: ECMP takes it.
+    assert [line.split()[-1] for line in tables] == ["101"]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("leaf-spine", 'fat-tree"\nk = 4\n#'), "three tiers"),
+        (("hosts_per_leaf = 2", "hosts_per_leaf = 300"), "name spaces"),
+        (('delay = "5us"', 'delay = "5us"\n[cluster]\nhost_port = "Ethernet1/{place}"'), "Linux"),
+    ],
+)
+def test_what_no_bed_can_be_is_refused_in_one_line(
+    small: Path, weft: Weft, change: tuple[str, str], says: str
+) -> None:
+    text = SMALL.replace(*change)
+    if "fat-tree" in text:
+        text = '[fabric]\ntopology = "fat-tree"\nk = 4\n'
+    small.write_text(text)
+    done = weft("testbed", "up", small)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_bad_failures_are_refused(small: Path) -> None:
+    cluster = clusters.read(small)
+    for text, says in (("leaf-0-spine-1", "write it as"), ("leaf-0:spine-7", "there is no link")):
+        with pytest.raises(ExperimentError, match=says):
+            failures.read(text, "admin", cluster)
+    with pytest.raises(ExperimentError, match="use one of admin"):
+        failures.read("leaf-0:spine-1", "gone", cluster)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_without_root_it_says_so() -> None:
+    code = "from weft.testbed import system; system.require()"
+    done = subprocess.run(
+        [sys.executable, "-c", f"import os; os.setuid(65534)\n{code}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "needs root" in done.stderr.splitlines()[-1]
+
+
+def test_without_iproute2_it_says_so(small: Path) -> None:
+    done = subprocess.run(
+        command("testbed", "up", small),
+        env=os.environ | {"PATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "iproute2" in done.stderr or "root" in done.stderr
+
+
+@needs_bed
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--scheme", "conga"), "use one of"),
+        (("--workload", "ring-all-reduce:size=1MB"), "error"),
+        (("--scheme", "ethereall"), "ethereal"),
+    ],
+)
+def test_what_cannot_run_is_refused_in_one_line(
+    small: Path, weft: Weft, words: tuple[str, ...], says: str
+) -> None:
+    done = weft("testbed", "run", small, *words)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
+    assert says in done.stderr
+
+
+@needs_bed
+@pytest.mark.parametrize("scheme", ["ethereal", "dnlb-4"])
+def test_every_byte_on_a_wire_is_accounted_for(small: Path, scheme: str) -> None:
+    row = measured(small, scheme, "all-to-all:size=500KB")
+    assert row["drops"] == row["retransmits"] == 0
+    for uplink in row["uplinks"]:
+        assert uplink["bytes"] == uplink["segment_bytes"], uplink
+
+
+@needs_bed
+def test_a_bed_stands_runs_fails_and_goes(small: Path, weft: Weft) -> None:
+    def say(*words: str | Path) -> subprocess.CompletedProcess[str]:
+        done = weft("testbed", *words)
+        assert done.returncode == 0, done.stderr
+        return done
+
+    prefix = bed.prefix_of(small)
+    assert weft("testbed", "fail", small, "leaf-0:spine-0").returncode == 2
+    say("up", small)
+    try:
+        assert weft("testbed", "up", small).returncode == 2
+        words = ("run", small, "--workload", "all-to-all:size=200KB", "--json")
+        uplinks = [one["bytes"] for one in json.loads(say(*words).stdout)["uplinks"]]
+        assert max(uplinks) - min(uplinks) < 3_000
+        say("fail", small, "leaf-0:spine-1", "--how", "admin")
+        row = json.loads(say(*words).stdout)
+        assert row["complete"]
+        by_link = {(one["leaf"], one["spine"]): one["bytes"] for one in row["uplinks"]}
+        assert by_link["leaf-0", "spine-1"] == 0
+        say("fail", small, "leaf-0:spine-1", "--mend")
+        again = [one["bytes"] for one in json.loads(say(*words).stdout)["uplinks"]]
+        assert max(again) - min(again) < 3_000
+    finally:
+        say("down", small)
+    assert not [name for name in os.listdir(system.NAMES) if name.startswith(prefix)]
+    assert bed.standing(small) is None
+
+
+def _traces(token: str) -> list[str]:
+    """Processes of a run, and name spaces that anybody has by name."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "environ").read_bytes()
+        except OSError:
+            continue
+        if token.encode() in words:
+            found.append(process.name)
+    return found
+
+
+def _name_spaces() -> set[str]:
+    found = set()
+    for link in Path("/proc").glob("[0-9]*/ns/net"):
+        try:
+            found.add(os.readlink(link))
+        except OSError:
+            continue
+    return found | (set(os.listdir(system.NAMES)) if system.NAMES.is_dir() else set())
+
+
+@needs_bed
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [0.6, 2.5])
+def test_killed_in_the_middle_nothing_stays(small: Path, after: float) -> None:
+    token = f"weft-test-{os.getpid()}-{after}"
+    before = _name_spaces()
+    words = command("testbed", "run", small, "--workload", "all-to-all:size=50MB")
+    run = subprocess.Popen(
+        words,
+        env=os.environ | {"TOKEN": token},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    time.sleep(after)
+    assert run.poll() is None
+    assert len(_traces(token)) > 1
+    run.send_signal(signal.SIGKILL)
+    run.wait()
+    end = time.monotonic() + 5
+    while time.monotonic() < end and (_traces(token) or _name_spaces() - before):
+        time.sleep(0.1)
+    assert _traces(token) == []
+    assert _name_spaces() - before == set()
+
+
+@needs_bed
+@pytest.mark.slow
+def test_pinned_uplinks_carry_the_same_and_hashed_ones_do_not(large: Path) -> None:
+    for scheme in ("ethereal", "dnlb"):
+        row = measured(large, scheme, "all-to-all:size=256KB")
+        assert row["uplink_variance_pct2"] < 0.1, (scheme, row["uplinks"])
+    seeds = range(1, 4)
+    hashed = [measured(large, "ecmp", "all-to-all:size=256KB", seed) for seed in seeds]
+    assert min(row["uplink_variance_pct2"] for row in hashed) > 1
+    assert min(row["hottest_uplink"] for row in hashed) > 1.02
+
+
+@needs_bed
+@pytest.mark.slow
+def test_ethereal_ends_near_the_bound_and_ecmp_does_not(large: Path) -> None:
+    ethereal = measured(large, "ethereal", "all-to-all:size=512KB")
+    assert 1 <= ethereal["slowdown"] < 1.1
+    seeds = range(1, 11)
+    ecmp = [measured(large, "ecmp", "all-to-all:size=256KB", seed)["slowdown"] for seed in seeds]
+    assert statistics.fmean(ecmp) > ethereal["slowdown"]
+
+
+@needs_bed
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["admin", "carrier", "remote"])
+@pytest.mark.parametrize("scheme", ["ethereal", "dnlb"])
+def test_a_link_that_fails_costs_no_byte(large: Path, scheme: str, how: str) -> None:
+    row = measured(large, scheme, "all-to-all:size=256KB", fail="leaf-0:spine-1@50%", how=how)
+    failure = row["failure"]
+    assert 0 < failure["at_s"] < row["completion_s"]
+    # Others took over: what the dead one did not carry.
+    by_link = {(one["leaf"], one["spine"]): one["bytes"] for one in row["uplinks"]}
+    side = "leaf-1" if how == "remote" else "leaf-0"
+    alive = [
+        count for (leaf, spine), count in by_link.items() if leaf == side and spine != "spine-1"
+    ]
+    assert by_link[side, "spine-1"] < 0.9 * min(alive)
+    if how == "remote":
+        assert row["time_outs"] > 0
+        assert row["remaps"] > 0
+        assert failure["flows_stopped"] > 0
+    assert failure["recovered_s"] < 5
+
+
+@needs_bed
+@pytest.mark.parametrize("scheme", ["ethereal", "dnlb-4"])
+def test_pinned_uplinks_carry_what_they_do_in_the_simulator(small: Path, scheme: str) -> None:
+    workload = "all-to-all:size=333KB"
+    row = measured(small, scheme, workload, seed=3)
+    expected = simulated(small, scheme, workload, seed=3)
+    mtu_packet, answer = layout.DATA_HEADER + layout.HEADERS, layout.ANSWER + layout.HEADERS
+    for one in row["uplinks"]:
+        # There each packet is answered, by the spine that it came by; here one answer may stand
+        # for several. First transmissions only.
+        back = next(
+            other
+            for other in row["uplinks"]
+            if (other["uplink"], other["leaf"]) != (one["uplink"], one["leaf"])
+            and other["uplink"] == one["uplink"]
+        )
+        bytes_here = one["segment_payload_bytes"] + one["segment_packets"] * mtu_packet
+        bytes_here += back["segment_packets"] * answer
+        assert bytes_here == expected[one["leaf"], one["spine"]]
+
+
+@needs_bed
+@pytest.mark.slow
+def test_hashed_uplinks_are_as_uneven_as_in_the_simulator(large: Path) -> None:
+    workload = "all-to-all:size=32KB"
+    here = [measured(large, "ecmp", workload, seed)["hottest_uplink"] for seed in range(1, 13)]
+    there = []
+    for seed in range(1, 41):
+        by_leaf: dict[str, list[int]] = {}
+        for (leaf, _), count in simulated(large, "ecmp", workload, seed).items():
+            by_leaf.setdefault(leaf, []).append(count)
+        there.append(max(max(one) / statistics.fmean(one) for one in by_leaf.values()))
+    # Welch: means that differ by more than three standard errors are another distribution.
+    error = (statistics.variance(here) / len(here) + statistics.variance(there) / len(there)) ** 0.5
+    gap = abs(statistics.fmean(here) - statistics.fmean(there))
+    assert gap < 3 * error, (statistics.fmean(here), statistics.fmean(there), error)
+    # And it would notice a perfect balance.
+    assert statistics.fmean(there) - 1 > 3 * error
+
+
+@needs_bed
+def test_tcp_follows_the_ports_too(small: Path) -> None:
+    row = measured(small, "ethereal", "all-to-all:size=500KB", tcp=True)
+    for leaf in ("leaf-0", "leaf-1"):
+        counts = [one["bytes"] for one in row["uplinks"] if one["leaf"] == leaf]
+        assert max(counts) < 1.05 * min(counts)
+
+
+@needs_bed
+def test_a_plan_is_followed_port_by_port(small: Path, tmp_path: Path, weft: Weft) -> None:
+    pieces = {
+        "src": [0, 0, 3],
+        "dst": [2, 2, 0],
+        "message": [0, 0, 1],
+        "part": [0, 1, 0],
+        "bytes": [100_000, 50_000, 70_000],
+        "path": [0, 256, 256],
+        "source_port": [50_000, 60_000, 60_001],
+    }
+    plan = {
+        "format": "weft-plan",
+        "version": 1,
+        "scheme": "ethereal",
+        "options": {},
+        "seed": 4,
+        "enforce": "segments",
+        "cluster": clusters.as_json(clusters.read(small)),
+        "steps": [{"name": "one", "times": 2, "pieces": pieces}],
+    }
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(plan))
+    done = weft("testbed", "run", small, "--plan", path, "--json")
+    assert done.returncode == 0, done.stderr
+    row = json.loads(done.stdout)
+    payload = {(one["leaf"], one["uplink"]): one["segment_payload_bytes"] for one in row["uplinks"]}
+    assert payload["leaf-0", 0] == 200_000
+    assert payload["leaf-0", 1] == 100_000
+    assert payload["leaf-1", 0] == 0
+    assert payload["leaf-1", 1] == 140_000
+    assert row["messages"] == 4
+
+    plan["cluster"]["hosts"][0]["address"] = "10.9.9.9"
+    path.write_text(json.dumps(plan))
+    done = weft("testbed", "run", small, "--plan", path)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert "another cluster" in done.stderr
