@@ -91,7 +91,11 @@ fn seconds(seconds: f64) -> Time {
     Time((seconds * 1e12) as u64)
 }
 
-fn as_dict<'py>(py: Python<'py>, report: &HostReport, ports: Ports) -> PyResult<Bound<'py, PyDict>> {
+fn as_dict<'py>(
+    py: Python<'py>,
+    report: &HostReport,
+    ports: Ports,
+) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("host", report.host.0)?;
     dict.set_item("complete", report.complete)?;

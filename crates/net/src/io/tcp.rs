@@ -202,10 +202,8 @@ impl Host {
     fn connect(&mut self, number: usize, poll: &Poll) {
         let address = self.config.addresses[self.config.sender.host.0 as usize];
         let one = &mut self.outgoing[number];
-        let to = SocketAddrV4::new(
-            self.config.addresses[one.piece.dst.0 as usize],
-            self.config.port,
-        );
+        let to =
+            SocketAddrV4::new(self.config.addresses[one.piece.dst.0 as usize], self.config.port);
         one.outlet = None;
         for _ in 0..TRIES {
             self.opened += 1;
@@ -393,4 +391,3 @@ fn underway(piece: &Piece) -> Underway {
     let Piece { dst, route, bytes, carrier, .. } = *piece;
     Underway { dst, route, bytes, queue_pair: carrier.standing() }
 }
-

@@ -143,10 +143,8 @@ impl Host {
                 return Ok(false);
             };
             let bytes = &self.buffer[..datagram.len];
-            let to = SocketAddrV4::new(
-                self.config.addresses[datagram.dst.0 as usize],
-                self.config.port,
-            );
+            let to =
+                SocketAddrV4::new(self.config.addresses[datagram.dst.0 as usize], self.config.port);
             let taken = self.sockets.send(datagram.port, to, bytes)?;
             self.refused += u64::from(!taken);
         }
