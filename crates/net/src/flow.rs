@@ -128,7 +128,13 @@ pub struct Flow {
 
 impl Flow {
     /// Of `piece`, whose first byte is at `offset` of a message of `total` bytes.
-    pub fn new(piece: &Piece, offset: u64, total: u64, steering: Steering, config: FlowConfig) -> Flow {
+    pub fn new(
+        piece: &Piece,
+        offset: u64,
+        total: u64,
+        steering: Steering,
+        config: FlowConfig,
+    ) -> Flow {
         let packets = piece.bytes.div_ceil(u64::from(config.mtu)) as u32;
         Flow {
             config,

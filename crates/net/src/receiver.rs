@@ -118,13 +118,7 @@ impl Receiver {
 
     /// Bytes of a message came that need no answer, over a connection. Of `data` only sender, message
     /// and place count.
-    pub fn handle_bytes(
-        &mut self,
-        now: Time,
-        data: &Data,
-        payload: &[u8],
-        sink: &mut impl Sink,
-    ) {
+    pub fn handle_bytes(&mut self, now: Time, data: &Data, payload: &[u8], sink: &mut impl Sink) {
         let (src, message) = (HostId(data.src), MessageId(data.message));
         let stretches = self.messages.entry((data.src, data.message)).or_default();
         let len = payload.len() as u64;

@@ -65,7 +65,7 @@ pub struct Given {
 }
 
 /// So many flows of a host may try paths of which they know nothing at once.
-const MOST_FRESH: usize = 16;
+const MOST_FRESH: usize = 32;
 
 /// One host's sending half.
 #[derive(Debug)]
@@ -189,8 +189,8 @@ impl Sender {
 
     fn after_send(&mut self, now: Time, id: u32, packet: &Packet, port: u16) {
         let flow = &self.flows[id as usize];
-        let local = self.config.fabric.leaf_of(flow.dst)
-            == self.config.fabric.leaf_of(self.config.host);
+        let local =
+            self.config.fabric.leaf_of(flow.dst) == self.config.fabric.leaf_of(self.config.host);
         self.sent.count(port, local, packet);
         self.next_check = self.next_check.min(flow.deadline().unwrap_or(Time::MAX));
         let room = flow.makes_room(packet);

@@ -268,8 +268,7 @@ mod tests {
     #[test]
     fn an_answer_comes_back_as_written() {
         let (all_before, beyond) = (1 << 20, u64::MAX - 5);
-        let answer =
-            Answer { src: 1, flow: 2, seq: 3, port: 65_000, all_before, beyond, clock: 9 };
+        let answer = Answer { src: 1, flow: 2, seq: 3, port: 65_000, all_before, beyond, clock: 9 };
         assert_eq!(Datagram::decode(&answer.encode()), Ok(Datagram::Answer(answer)));
     }
 

@@ -77,9 +77,10 @@ impl Net {
     }
     fn launch(&mut self, port: u16, bytes: &[u8], is_data: bool) {
         let uplink = Ports::new(UPLINKS).uplink(port);
-        let dead = self.weather.dead.filter(|(link, at)| {
-            is_data && uplink == Some(*link) && self.now >= *at
-        });
+        let dead = self
+            .weather
+            .dead
+            .filter(|(link, at)| is_data && uplink == Some(*link) && self.now >= *at);
         if dead.is_some() || self.roll(self.weather.lost) {
             return;
         }
