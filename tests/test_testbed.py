@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Weft, command
 
 import weft
+from conftest import Weft, command
 from weft import cluster as clusters
 from weft.errors import ExperimentError
 from weft.testbed import bed, commands, enforce, failures, layout, measure, system
@@ -32,6 +32,8 @@ hosts_per_leaf = {hosts}
 link = "10Gbps"
 uplink = "{uplink}"
 delay = "5us"
+[fabric.nic]
+mtu = "8192B"
 """
 LARGE = CLUSTER.format(spines=4, hosts=16, uplink="100Mbps")
 SMALL = CLUSTER.format(spines=2, hosts=2, uplink="50Mbps")
@@ -85,13 +87,15 @@ def simulated(path: Path, scheme: str, workload: str, seed: int) -> dict[tuple[s
 
 
 def test_segments_are_those_of_the_native_core(small: Path) -> None:
+    """The last port stays unused."""
     cluster = clusters.read(small)
     assert enforce.segments(cluster, "leaf-0") == [(49152, 57343), (57344, 65534)]
 
 
 def test_a_link_that_is_down_is_not_built(tmp_path: Path) -> None:
+    """Its segment keeps its number, and the other uplinks theirs."""
     path = tmp_path / "broken.toml"
-    path.write_text(SMALL + '[failures.one]\nkind = "down"\nlinks = ["leaf-1:spine-0"]\n')
+    path.write_text(SMALL + '[failures.one]\nkind = "down"\nlinks = ["leaf-1 <-> spine-0"]\n')
     cluster = clusters.read(path)
     lines = list(layout.wires(cluster, "x-"))
     links = [line for line in lines if line.startswith("link add")]
@@ -113,6 +117,7 @@ def test_a_link_that_is_down_is_not_built(tmp_path: Path) -> None:
 def test_what_no_bed_can_be_is_refused_in_one_line(
     small: Path, weft: Weft, change: tuple[str, str], says: str
 ) -> None:
+    """File, reason and mend; status 2."""
     text = SMALL.replace(*change)
     if "fat-tree" in text:
         text = '[fabric]\ntopology = "fat-tree"\nk = 4\n'
@@ -124,6 +129,7 @@ def test_what_no_bed_can_be_is_refused_in_one_line(
 
 
 def test_bad_failures_are_refused(small: Path) -> None:
+    """A failure names a link that there is, and a way to fail."""
     cluster = clusters.read(small)
     for text, says in (("leaf-0-spine-1", "write it as"), ("leaf-0:spine-7", "there is no link")):
         with pytest.raises(ExperimentError, match=says):
@@ -134,9 +140,11 @@ def test_bad_failures_are_refused(small: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 def test_without_root_it_says_so() -> None:
-    code = "from weft.testbed import system; system.require()"
+    """One line, before anything is built."""
+    # Imported before, since others may not read this folder.
+    code = "import os\nfrom weft.testbed import system\nos.setuid(65534)\nsystem.require()"
     done = subprocess.run(
-        [sys.executable, "-c", f"import os; os.setuid(65534)\n{code}"],
+        [sys.executable, "-c", code],
         capture_output=True,
         text=True,
         check=False,
@@ -145,6 +153,7 @@ def test_without_root_it_says_so() -> None:
 
 
 def test_without_iproute2_it_says_so(small: Path) -> None:
+    """The same for what is not installed."""
     done = subprocess.run(
         command("testbed", "up", small),
         env=os.environ | {"PATH": ""},
@@ -169,6 +178,7 @@ def test_without_iproute2_it_says_so(small: Path) -> None:
 def test_what_cannot_run_is_refused_in_one_line(
     small: Path, weft: Weft, words: tuple[str, ...], says: str
 ) -> None:
+    """Schemes and workloads that hosts cannot carry out."""
     done = weft("testbed", "run", small, *words)
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
     assert says in done.stderr
@@ -177,6 +187,7 @@ def test_what_cannot_run_is_refused_in_one_line(
 @needs_bed
 @pytest.mark.parametrize("scheme", ["ethereal", "dnlb-4"])
 def test_every_byte_on_a_wire_is_accounted_for(small: Path, scheme: str) -> None:
+    """The kernel's counters are what hosts say, to the byte."""
     row = measured(small, scheme, "all-to-all:size=500KB")
     assert row["drops"] == row["retransmits"] == 0
     for uplink in row["uplinks"]:
@@ -185,6 +196,8 @@ def test_every_byte_on_a_wire_is_accounted_for(small: Path, scheme: str) -> None
 
 @needs_bed
 def test_a_bed_stands_runs_fails_and_goes(small: Path, weft: Weft) -> None:
+    """`up`, `run`, `fail`, `--mend`, `down`, with the bed's own names."""
+
     def say(*words: str | Path) -> subprocess.CompletedProcess[str]:
         done = weft("testbed", *words)
         assert done.returncode == 0, done.stderr
@@ -208,7 +221,7 @@ def test_a_bed_stands_runs_fails_and_goes(small: Path, weft: Weft) -> None:
         assert max(again) - min(again) < 3_000
     finally:
         say("down", small)
-    assert not [name for name in os.listdir(system.NAMES) if name.startswith(prefix)]
+    assert not list(system.NAMES.glob(f"{prefix}*"))
     assert bed.standing(small) is None
 
 
@@ -229,16 +242,17 @@ def _name_spaces() -> set[str]:
     found = set()
     for link in Path("/proc").glob("[0-9]*/ns/net"):
         try:
-            found.add(os.readlink(link))
+            found.add(str(link.readlink()))
         except OSError:
             continue
-    return found | (set(os.listdir(system.NAMES)) if system.NAMES.is_dir() else set())
+    return found | {str(name) for name in system.NAMES.glob("*")}
 
 
 @needs_bed
 @pytest.mark.slow
 @pytest.mark.parametrize("after", [0.6, 2.5])
 def test_killed_in_the_middle_nothing_stays(small: Path, after: float) -> None:
+    """Neither processes nor name spaces, without anybody cleaning up."""
     token = f"weft-test-{os.getpid()}-{after}"
     before = _name_spaces()
     words = command("testbed", "run", small, "--workload", "all-to-all:size=50MB")
@@ -263,6 +277,7 @@ def test_killed_in_the_middle_nothing_stays(small: Path, after: float) -> None:
 @needs_bed
 @pytest.mark.slow
 def test_pinned_uplinks_carry_the_same_and_hashed_ones_do_not(large: Path) -> None:
+    """Paper 003 has 0.06 percentage points squared."""
     for scheme in ("ethereal", "dnlb"):
         row = measured(large, scheme, "all-to-all:size=256KB")
         assert row["uplink_variance_pct2"] < 0.1, (scheme, row["uplinks"])
@@ -275,6 +290,7 @@ def test_pinned_uplinks_carry_the_same_and_hashed_ones_do_not(large: Path) -> No
 @needs_bed
 @pytest.mark.slow
 def test_ethereal_ends_near_the_bound_and_ecmp_does_not(large: Path) -> None:
+    """Completion over the bound; ECMP beside it over ten hashes."""
     ethereal = measured(large, "ethereal", "all-to-all:size=512KB")
     assert 1 <= ethereal["slowdown"] < 1.1
     seeds = range(1, 11)
@@ -287,6 +303,7 @@ def test_ethereal_ends_near_the_bound_and_ecmp_does_not(large: Path) -> None:
 @pytest.mark.parametrize("how", ["admin", "carrier", "remote"])
 @pytest.mark.parametrize("scheme", ["ethereal", "dnlb"])
 def test_a_link_that_fails_costs_no_byte(large: Path, scheme: str, how: str) -> None:
+    """Others take over, and the time to recover is told."""
     row = measured(large, scheme, "all-to-all:size=256KB", fail="leaf-0:spine-1@50%", how=how)
     failure = row["failure"]
     assert 0 < failure["at_s"] < row["completion_s"]
@@ -307,6 +324,7 @@ def test_a_link_that_fails_costs_no_byte(large: Path, scheme: str, how: str) -> 
 @needs_bed
 @pytest.mark.parametrize("scheme", ["ethereal", "dnlb-4"])
 def test_pinned_uplinks_carry_what_they_do_in_the_simulator(small: Path, scheme: str) -> None:
+    """To the byte."""
     workload = "all-to-all:size=333KB"
     row = measured(small, scheme, workload, seed=3)
     expected = simulated(small, scheme, workload, seed=3)
@@ -328,6 +346,7 @@ def test_pinned_uplinks_carry_what_they_do_in_the_simulator(small: Path, scheme:
 @needs_bed
 @pytest.mark.slow
 def test_hashed_uplinks_are_as_uneven_as_in_the_simulator(large: Path) -> None:
+    """The mean of the hottest uplink over seeds."""
     workload = "all-to-all:size=32KB"
     here = [measured(large, "ecmp", workload, seed)["hottest_uplink"] for seed in range(1, 13)]
     there = []
@@ -346,6 +365,7 @@ def test_hashed_uplinks_are_as_uneven_as_in_the_simulator(large: Path) -> None:
 
 @needs_bed
 def test_tcp_follows_the_ports_too(small: Path) -> None:
+    """A connection for each piece, from its port."""
     row = measured(small, "ethereal", "all-to-all:size=500KB", tcp=True)
     for leaf in ("leaf-0", "leaf-1"):
         counts = [one["bytes"] for one in row["uplinks"] if one["leaf"] == leaf]
@@ -354,6 +374,7 @@ def test_tcp_follows_the_ports_too(small: Path) -> None:
 
 @needs_bed
 def test_a_plan_is_followed_port_by_port(small: Path, tmp_path: Path, weft: Weft) -> None:
+    """Pieces and ports of a plan file; two rounds of it."""
     pieces = {
         "src": [0, 0, 3],
         "dst": [2, 2, 0],

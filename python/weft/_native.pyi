@@ -104,7 +104,6 @@ def net_host(
     port: int,
     control: str,
     *,
-    rto_s: float,
     target_s: float,
     limit_s: float,
     tcp: bool = False,
@@ -113,8 +112,7 @@ def net_host(
     """Send and receive as one host of an experiment of :func:`expand`, over UDP or TCP.
 
     It runs in the network name space of the caller, where ``addresses[host]`` is its own, until the
-    Unix socket ``control`` says stop. ``rto_s`` is the least time-out, ``target_s`` what round
-    trips are to take. ``planned`` stands for the experiment's workload: messages, and payload that
+    Unix socket ``control`` says stop. ``target_s`` is what round trips are to take. ``planned`` stands for the experiment's workload: messages, and payload that
     will come. The result is what it counted: ``crates/net/src/report.rs``.
     """
 

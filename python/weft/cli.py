@@ -14,6 +14,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from weft.testbed.cli import app as testbed
+
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 """Trouble of the system, not of what the user typed."""
 
@@ -30,6 +32,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+app.add_typer(testbed, name="testbed")
 
 Output = Annotated[
     Path | None,
@@ -619,94 +623,6 @@ def topology_info(
     if json and placement:
         raise typer.BadParameter("--json and --placement print different things; choose one")
     return commands.topology_info(file, json, placement)
-
-
-testbed = typer.Typer(
-    no_args_is_help=True, help="Run real traffic over name spaces on this machine."
-)
-app.add_typer(testbed, name="testbed")
-
-ClusterFile = Annotated[Path, typer.Argument(metavar="CLUSTER.toml", help="The cluster.")]
-Seed = Annotated[
-    int,
-    typer.Option(min=1, max=_LARGEST_SEED, metavar="N", help="Of schemes and of switches' hashes."),
-]
-How = Annotated[
-    Literal["admin", "carrier", "remote"],
-    typer.Option(
-        help="admin: the link is set down at the leaf. carrier: at its spine. remote: the spine "
-        "swallows what goes to the leaf, and nobody gets a signal."
-    ),
-]
-
-
-@testbed.command("up")
-def testbed_up(file: ClusterFile, seed: Seed = 1) -> int:
-    """Build a leaf-spine of network name spaces and let it stand."""
-    from weft.testbed import commands
-
-    return commands.up(file, seed)
-
-
-@testbed.command("down")
-def testbed_down(file: ClusterFile) -> int:
-    """Take down what `up` built, or what is left of it."""
-    from weft.testbed import commands
-
-    return commands.down(file)
-
-
-@testbed.command("fail")
-def testbed_fail(
-    file: ClusterFile,
-    link: Annotated[str, typer.Argument(metavar="LEAF:SPINE", help="As leaf-0:spine-1.")],
-    how: How = "admin",
-    mend: Annotated[bool, typer.Option("--mend", help="Bring it back.")] = False,
-) -> int:
-    """Fail a link of a bed that stands, or mend it."""
-    from weft.testbed import commands
-
-    return commands.fail(file, link, how, mend)
-
-
-@testbed.command("run")
-def testbed_run(
-    file: ClusterFile,
-    scheme: Annotated[str, typer.Option(metavar="NAME", help="The load balancer.")] = "ethereal",
-    workload: Annotated[
-        str, typer.Option(metavar="SHORT", help="What is sent, as all-to-all:size=256KB.")
-    ] = "all-to-all:size=256KB",
-    plan: Annotated[
-        Path | None,
-        typer.Option(metavar="PLAN.json", help="Send what `weft plan` wrote for this cluster."),
-    ] = None,
-    seed: Seed = 1,
-    changes: Set = None,
-    fail: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LEAF:SPINE@N%", help="Fail this link when N percent of all have arrived."
-        ),
-    ] = None,
-    how: How = "admin",
-    limit: Annotated[
-        float, typer.Option(min=1, metavar="SECONDS", help="Give up after this.")
-    ] = 60,
-    tcp: Annotated[bool, typer.Option("--tcp", help="A TCP connection for each piece.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
-) -> int:
-    """Send a workload through a bed: the one that stands, or one for this run alone.
-
-    \b
-    Exit status: 0 all has arrived, 1 not all has, 2 it cannot run.
-    """
-    from weft.commands import overrides
-    from weft.testbed import commands
-
-    over = overrides(changes or [])
-    return commands.run_and_show(
-        file, scheme, workload, plan, seed, over, fail, how, limit, tcp, json
-    )
 
 
 def _needs_output(timeline: bool, output: Path | None) -> None:

@@ -22,8 +22,8 @@ pub struct HostJob {
     pub expected: u64,
 }
 
-/// What `host` does in `experiment` under `seed`. `flow` says how flows behave; its packets are
-/// the experiment's.
+/// What `host` does in `experiment` under `seed`. `flow` says how flows behave; packets and the least
+/// time-out are the experiment's.
 ///
 /// # Errors
 /// If the scheme wants more of switches than Linux does, the fabric has three tiers, or the
@@ -53,7 +53,7 @@ pub fn on_sockets(
         fabric: Arc::new(experiment.fabric.clone()),
         balance: experiment.balance.clone(),
         seed,
-        flow: FlowConfig { mtu: experiment.packet.mtu, ..flow },
+        flow: FlowConfig { mtu: experiment.packet.mtu, rto: experiment.transport.rto, ..flow },
     };
     let into = workload.messages().iter().filter(|message| message.dst == host);
     let expected = into.map(|message| message.bytes).sum();

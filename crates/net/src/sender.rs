@@ -65,7 +65,7 @@ pub struct Given {
 }
 
 /// So many flows of a host may try paths of which they know nothing at once.
-const MOST_FRESH: usize = 16;
+const MOST_FRESH: usize = 32;
 
 /// One host's sending half.
 #[derive(Debug)]

@@ -23,7 +23,7 @@ type Planned = (u32, u32, Vec<u32>, Vec<u32>, Vec<(u64, Option<u16>, Option<u16>
 /// Sends and receives as one host of an experiment, in the network name space of the caller, until
 /// the control socket says stop.
 #[pyfunction]
-#[pyo3(signature = (experiment_json, seed, host, addresses, port, control, *, rto_s, target_s, limit_s,
+#[pyo3(signature = (experiment_json, seed, host, addresses, port, control, *, target_s, limit_s,
     tcp=false, planned=None))]
 #[expect(clippy::too_many_arguments, reason = "named in Python")]
 pub(crate) fn net_host<'py>(
@@ -34,14 +34,13 @@ pub(crate) fn net_host<'py>(
     addresses: Vec<String>,
     port: u16,
     control: PathBuf,
-    rto_s: f64,
     target_s: f64,
     limit_s: f64,
     tcp: bool,
     planned: Option<(Vec<Planned>, u64)>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let window = WindowConfig { target: seconds(target_s), ..WindowConfig::default() };
-    let flow = FlowConfig { mtu: 0, rto: seconds(rto_s), window, multipath: false };
+    let flow = FlowConfig { mtu: 0, rto: Time::ZERO, window, multipath: false };
     let host = HostId(host);
     let addresses: Vec<Ipv4Addr> = addresses
         .iter()

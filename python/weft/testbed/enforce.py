@@ -1,9 +1,9 @@
-"""Rules that make a leaf send each segment of UDP and TCP source ports over its own uplink (DNLB,
-paper 003, section 3), as lines for `ip`.
+"""Rules that make a leaf send each segment of source ports over its own uplink, as lines for `ip`.
 
-What is for the own rack, or comes from above, is routed as ever. So is a segment whose uplink is
-dead: its table is empty then, and the next rule is that of the main table, ECMP. The kernel drops
-the route of a table with its link and does not bring it back: `tables` does.
+For UDP and TCP (DNLB, paper 003, section 3). What is for the own rack, or comes from above, is
+routed as ever. So is a segment whose uplink is dead: its table is empty then, and the next rule is
+that of the main table, ECMP. The kernel drops the route of a table with its link and does not bring
+it back: `tables` does.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 from weft.cluster import Cluster, Link
 from weft.errors import ExperimentError
@@ -54,9 +54,8 @@ def read(text: str, how: str, cluster: Cluster) -> Failure:
         raise ExperimentError(f"--fail: {text!r}: write it as leaf-0:spine-1@50%")
     if how not in HOWS:
         raise ExperimentError(f"--how: {how!r} is not known; use one of {', '.join(HOWS)}")
-    failure = Failure(
-        found["leaf"], found["spine"], int(found["member"] or 0), int(found["at"] or 0), how
-    )
+    member, at = int(found["member"] or 0), int(found["at"] or 0)
+    failure = Failure(found["leaf"], found["spine"], member, at, cast("How", how))
     link_of(cluster, failure)
     return failure
 

@@ -1,9 +1,8 @@
-"""Which name spaces, links, addresses and routes a cluster is. Only says so, as lines for `ip` and
-`tc`; `bed` carries them out.
+"""Which name spaces, links, addresses and routes a cluster is, as lines for `ip` and `tc`.
 
-Every host and switch is a name space, every link a veth pair. Leaf-spine links are shaped by a
-token bucket at both ends, links of hosts are not. Neighbours are fixed, so that nothing but the
-traffic itself is on the wire.
+Only says so; `bed` carries them out. Every host and switch is a name space, every link a veth pair.
+Leaf-spine links are shaped by a token bucket at both ends, links of hosts are not. Neighbours are
+fixed, so that nothing but the traffic itself is on the wire.
 """
 
 from __future__ import annotations
@@ -163,7 +162,7 @@ def shape(port: Port, verb: str = "add") -> str:
 
 
 def kernel(seed: int, number: int, is_switch: bool) -> dict[str, Any]:
-    """Kernel parameters of a node; `number` tells switches apart, which hash each in its own way."""
+    """Kernel parameters of a node; `number` tells switches apart, which hash differently."""
     values: dict[str, Any] = {"net/ipv6/conf/all/disable_ipv6": 1}
     values |= {f"net/ipv4/conf/{which}/rp_filter": 0 for which in ("all", "default")}
     if is_switch:

@@ -1,4 +1,4 @@
-"""A plan file (`weft plan`) as what each host sends: messages, their pieces and ports, step by step.
+"""A plan file (`weft plan`) as what each host sends, step by step: messages, pieces and ports.
 
 A step begins at a host when it has sent and received all of the step before.
 """
@@ -65,7 +65,7 @@ def _by_host(steps: list[Mapping[str, Any]], hosts: int, path: Path) -> list[Pla
     sent: list[list[int]] = [[] for _ in range(hosts)]
     received: list[list[int]] = [[] for _ in range(hosts)]
     number = 0
-    for step in (step for step in steps for _ in range(step.get("times", 1))):
+    for step in (one for one in steps for _ in range(one.get("times", 1))):
         if step["pieces"] is None:
             raise ExperimentError(
                 f"{path}: step {step['name']!r} has no pieces; make the plan with all of them"

@@ -28,6 +28,9 @@ const LISTENER: Token = Token(0);
 const CONTROL: Token = Token(1);
 /// Tokens of connections begin here: even ones are ours to send, odd ones to receive.
 const FIRST: usize = 2;
+/// Time-outs that a piece gets before it is taken for stuck: TCP sends again by itself, and holds much
+/// that nobody sees move.
+const PATIENCE: u64 = 2;
 /// Ports that are tried for a connection.
 const TRIES: u32 = 16;
 /// Progress is told after so many parts of all that is to come.
@@ -143,7 +146,7 @@ impl Host {
     }
 
     fn next(&self, limit: Time) -> Time {
-        let rto = self.config.sender.flow.rto;
+        let rto = self.config.sender.flow.rto * PATIENCE;
         let open = self.outgoing.iter().filter(|one| !one.finished);
         let late = open.map(|one| one.progress.saturating_add(rto * (1 << one.time_outs.min(4))));
         let others = [self.planner.deadline(), self.script.poll_deadline(), Some(limit)];
@@ -282,7 +285,7 @@ impl Host {
     }
 
     fn check_time_outs(&mut self, now: Time, poll: &Poll) {
-        let rto = self.config.sender.flow.rto;
+        let rto = self.config.sender.flow.rto * PATIENCE;
         for number in 0..self.outgoing.len() {
             let one = &mut self.outgoing[number];
             let patience = rto * (1 << one.time_outs.min(4));
