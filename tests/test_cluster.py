@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft import cluster, patterns
+from weft import cluster
+from weft.cluster import patterns
 from weft.errors import ExperimentError
 
 SMALL: dict[str, Any] = {

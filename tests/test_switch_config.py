@@ -18,10 +18,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft import cluster, segments, switchconfig
+from weft import cluster
 from weft.cluster import Cluster
-from weft.platforms import PLATFORMS
-from weft.segments import Scheme, Segments
+from weft.switches import config as switchconfig
+from weft.switches import segments
+from weft.switches.platforms import PLATFORMS
+from weft.switches.segments import Scheme, Segments
 
 HERE = Path(__file__).parent
 GOLDEN = HERE / "golden" / "switch-config"

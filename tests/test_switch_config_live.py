@@ -17,7 +17,9 @@ from typing import Any
 
 import pytest
 
-from weft import cluster, segments, switchconfig
+from weft import cluster
+from weft.switches import config as switchconfig
+from weft.switches import segments
 
 FABRIC = {"topology": "leaf-spine", "leaves": 2, "spines": 4, "hosts_per_leaf": 2}
 HOSTS, SPINES = 2, 4

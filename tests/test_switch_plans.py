@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 from conftest import Weft
-from weft import cluster, naming, segments, switchconfig
-from weft.cluster import Cluster
+from weft import cluster
+from weft.cluster import Cluster, naming
 from weft.errors import ExperimentError
-from weft.segments import Segments
+from weft.switches import config as switchconfig
+from weft.switches import segments
+from weft.switches.segments import Segments
 
 HERE = Path(__file__).parent
 GOLDEN = HERE / "golden" / "switch-config"

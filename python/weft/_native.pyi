@@ -139,10 +139,10 @@ def paralet_tuning(
 def plan_job(experiment_json: str, seed: int, most_pieces: int) -> dict[str, Any]:
     """Plan the job of one experiment of :func:`expand`.
 
-    ``mtu``, ``header``, ``scheme``, ``links`` (columns ``link``, ``rate_bps``, ``capacity_bps``) and
-    ``steps``: of each ``name``, ``times``, ``messages``, ``bytes``, ``piece_count``, ``split``,
-    ``queue_pairs``, ``loads``, ``busiest``, ``bound_s``, ``reached_s``, ``certificate``, ``pieces``;
-    no pieces where a step has more than ``most_pieces``.
+    ``mtu``, ``header``, ``scheme``, ``links`` (columns ``link``, ``rate_bps``, ``capacity_bps``)
+    and ``steps``: of each ``name``, ``times``, ``messages``, ``bytes``, ``piece_count``, ``split``,
+    ``queue_pairs``, ``loads``, ``busiest``, ``bound_s``, ``reached_s``, ``certificate`` and
+    ``pieces``; no pieces where a step has more than ``most_pieces``.
     """
 
 def plan_pieces(experiment_json: str, seed: int, step: int, first: int, end: int) -> dict[str, Any]:

@@ -544,9 +544,9 @@ def switch_config(
     \b
     Exit status: 0 written, 2 bad input.
     """
-    from weft import switchconfig
+    from weft.switches import config
 
-    return switchconfig.command(plan, format_, output, switch, scheme, quiet)
+    return config.command(plan, format_, output, switch, scheme, quiet)
 
 
 trace = typer.Typer(no_args_is_help=True, help="Look at traces of real jobs.")

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from weft import _native, cluster, inputs, segments
+from weft import _native, cluster, inputs
 from weft.cluster import Cluster
 from weft.errors import ExperimentError
 from weft.inputs import Overrides
 from weft.plans import hosts
 from weft.plans.file import FORMAT, VERSION, Plan
+from weft.switches import segments
 
 MOST_PIECES = 200_000
 """A step of more keeps none: the core plans them again when somebody asks."""

@@ -1,6 +1,7 @@
 """The hosts, switches and links of a cluster, named; and whether the names can be.
 
-What there is, and in which order, is the native core's; what it is called is `weft.naming`'s.
+What there is, and in which order, is the native core's; what it is called is
+`weft.cluster.naming`'s.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from weft.cluster import Host, Link, Switch
-from weft.naming import Names, Shape
+from weft.cluster.naming import Names, Shape
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./:-]*")
 """Nothing that a shell or a switch could take for more than a name."""

@@ -1,6 +1,6 @@
 """`[cluster]`: what the nodes, ports and addresses of a cluster are called.
 
-Each key is a number or a pattern (`weft.patterns`) over the numbers that its place has. The
+Each key is a number or a pattern (`weft.cluster.patterns`) over the numbers that its place has. The
 defaults give valid, distinct Linux names and private addresses up to 65,536 leaves.
 """
 
@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from weft import patterns
+from weft.cluster import patterns
 from weft.errors import ExperimentError
 
 FIRST_PORT, LAST_PORT = 0xC000, 0xFFFF

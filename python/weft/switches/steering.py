@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from weft.cluster import Cluster, Link, Switch
-from weft.segments import Range, Segments
+from weft.switches.segments import Range, Segments
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """`weft switch-config`: the files of every switch that steers by source port.
 
-A configuration is a template of its platform (`templates/switch`) filled with what `weft.steering`
-says of the switch. Templates decide nothing.
+A configuration is a template of its platform (`templates/switch`) filled with what
+`weft.switches.steering` says of the switch. Templates decide nothing.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weft import cluster as clusters
-from weft import segments
-from weft import steering as steerings
 from weft.cluster import Cluster
 from weft.errors import ExperimentError
-from weft.platforms import PLATFORMS, Platform
-from weft.segments import Range, Scheme, Segments
-from weft.steering import Steering
+from weft.switches import segments
+from weft.switches import steering as steerings
+from weft.switches.platforms import PLATFORMS, Platform
+from weft.switches.segments import Range, Scheme, Segments
+from weft.switches.steering import Steering
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -98,7 +98,7 @@ def _template(name: str) -> Template:
 
     environment = Environment(
         loader=PackageLoader("weft", "templates/switch"),
-        autoescape=False,  # noqa: S701 (not for browsers; names are checked by weft.nodes)
+        autoescape=False,  # noqa: S701 (not for browsers; names are checked by weft.cluster.nodes)
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from weft.errors import ExperimentError
-from weft.steering import Steering
+from weft.switches.steering import Steering
 
 
 def _nothing(_: Steering) -> None:

@@ -3,7 +3,7 @@
 A `CLUSTER.toml` has a `[fabric]` and perhaps `[failures]`, as experiments have them, and a
 `[cluster]` that says how things are called. Everything in there has a default, so that `[fabric]`
 alone will do. What a fabric looks like is the native core's to say; names and addresses are
-`weft.naming`'s and `weft.nodes`'. Addresses are IPv4.
+`weft.cluster.naming`'s and `weft.cluster.nodes`'. Addresses are IPv4.
 """
 
 from __future__ import annotations
@@ -212,8 +212,8 @@ def _with_racks(switches: list[Switch]) -> tuple[Switch, ...]:
 
 def _of(found: Mapping[str, Any], table: Mapping[str, Any], source: str) -> Cluster:
     # Here, since these build the classes above.
-    from weft.naming import unknown
-    from weft.nodes import Nodes
+    from weft.cluster.naming import unknown
+    from weft.cluster.nodes import Nodes
 
     for key in table:
         if key not in _SECTIONS:
