@@ -10,8 +10,10 @@ use weft_units::Stream;
 ///
 /// The messages are laid end to end along the shares of the paths, and cut where one ends: s paths
 /// cost s - 1 extra parts at most; with n messages of one size and equal weights s - g, g = gcd(n,
-/// s), which is never more than [`super::ethereal::split_and_assign`] needs. Parts are whole units
-/// of `unit` bytes but for the last of a message. A path of weight zero gets nothing.
+/// s), which is never more than Ethereal's own [`split_and_assign`] needs. Parts are whole units of
+/// `unit` bytes but for the last of a message. A path of weight zero gets nothing.
+///
+/// [`split_and_assign`]: super::super::ethereal::split_and_assign
 ///
 /// `stream` decides in which order messages and paths are taken, and which paths get the units that
 /// do not divide, so that over many batches each has its share.
