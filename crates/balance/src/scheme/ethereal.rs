@@ -9,6 +9,9 @@
 //! path to that leaf bad for a while. Messages within the rack have one path and never wait for the batch; the start
 //! jitter, an option of every scheme, applies to them as it does under the others.
 //!
+//! What makes packets take their path, on new switches or on such as they are, is said by `enforce`
+//! ([`crate::enforce`]).
+//!
 //! Invariant: messages of one batch and one size put the same payload on every path in use
 //! to a leaf, but for one byte. With several sizes that holds for each size under
 //! [`Group::Size`] only. What this does not do: weigh paths by rate or by what other hosts do.
