@@ -276,3 +276,11 @@ def test_4096_hosts_are_planned_in_seconds(tmp_path: Path, weft: Weft) -> None:
     print(f"{wall:.1f} s")
     # Some seven seconds on an idle core; machines of tests are shared.
     assert wall < 60
+
+
+def test_a_compact_plan_has_tables_of_hosts_on_demand() -> None:
+    """The same that a plan with all its pieces holds."""
+    whole = make.of(LEAF_SPINE, EXCHANGE, "ethereal")
+    compact = make.of(LEAF_SPINE, EXCHANGE, "ethereal", most_pieces=10)
+    assert compact["hosts"][5]["queue_pairs"] == []
+    assert hosts.of_host(compact, "h5") == whole["hosts"][5]

@@ -102,11 +102,6 @@ def _dead(plan: Plan) -> list[str]:
     return [f"left out, since they are down: {', '.join(dead[:_MOST_LINKS])}{more}"]
 
 
-def host(plan: Plan, name: str) -> list[dict[str, Any]] | None:
-    """The queue pairs of one host; None if it has no such host."""
-    return next((one["queue_pairs"] for one in plan["hosts"] if one["host"] == name), None)
-
-
 def checked(found: list[Checked]) -> str:
     """What `weft plan --verify` prints."""
     rows: list[tuple[str, ...]] = [("step", "pieces", "takes", "proved bound", "")]
