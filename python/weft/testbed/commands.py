@@ -21,7 +21,7 @@ from weft.testbed.failures import Failure
 ANSWERED_AFTER = 1
 """Seconds that a host waits for an answer, at least, unless `transport.rto` says otherwise: what
 RFC 6298 asks of TCP, and more than a process usually waits for a core."""
-ROUND_TRIP = 0.14
+ROUND_TRIP = 0.08
 """Seconds that a round trip is to take: how long queues at links are."""
 
 
