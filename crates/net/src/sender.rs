@@ -291,8 +291,7 @@ impl Sender {
         let underway = self.flows[id as usize].underway();
         let route = self.planner.trouble(now, &underway, trouble, &self.config.fabric);
         if let Some(route) = route.filter(|route| *route != underway.route) {
-            let flow = &mut self.flows[id as usize];
-            (flow.route, flow.port) = (route, None);
+            self.flows[id as usize].reroute(route);
             self.sent.remaps.push(now);
         }
     }

@@ -17,7 +17,7 @@ from weft.errors import ExperimentError
 
 BURST = 64 * 1024
 """Bytes that a link may send at once after it was idle."""
-LIMIT = 1024 * 1024
+LIMIT = 2 * 1024 * 1024
 """Bytes that wait at a link."""
 HEADERS = 14 + 20 + 8
 """On every packet of an Ethernet link, as Linux counts: Ethernet, IPv4, UDP."""
