@@ -3,8 +3,8 @@
 //! Packets that queued for less than the target let the window grow, others shrink it, at most once a
 //! round trip, and a loss halves it: the shape of Swift (Kumar et al., SIGCOMM 2020), by the delay on
 //! the way there only, as LEDBAT (RFC 6817) has it: answers queue behind the data of others, which is
-//! not this flow's to mend. The least of the last few delays counts, since a process that waits for a
-//! core makes some of them long, and a queue makes all of them long. Delay alone leaves a window of one
+//! not this flow's to mend. It shrinks when the last few were all too long, since a process that
+//! waits for a core makes some of them long, and a queue all.  Delay alone leaves a window of one
 //! packet; losses may take it below, where very many flows share a link: those send a packet every so
 //! many round trips.
 //!
@@ -24,7 +24,7 @@ pub struct WindowConfig {
 
 impl Default for WindowConfig {
     fn default() -> WindowConfig {
-        WindowConfig { target: Time::ms(80), most: 32.0 }
+        WindowConfig { target: Time::ms(60), most: 32.0 }
     }
 }
 
@@ -68,14 +68,14 @@ impl Window {
         let packets = f64::from(packets);
         self.recent[self.count % RECENT] = queued;
         self.count += 1;
-        let queued = self.recent.into_iter().min().unwrap_or(queued);
         if queued.0 < target.0 / 4 {
             self.size += packets * self.size.min(1.0);
         } else if queued < target {
             self.size += if self.size < 1.0 { STEP * self.size } else { packets / self.size };
         } else {
-            let over = (queued.0 - target.0) as f64 / queued.0 as f64;
-            if self.size > 1.0 && self.cut(now, rtt, 1.0 - over.min(0.5)) {
+            let least = self.recent.into_iter().min().unwrap_or(queued);
+            let over = target.until(least).0 as f64 / least.0 as f64;
+            if self.size > 1.0 && least > target && self.cut(now, rtt, 1.0 - over.min(0.5)) {
                 self.size = self.size.max(1.0);
             }
         }
@@ -126,11 +126,11 @@ mod tests {
         // One is not enough: the process may have waited for a core.
         for round in 1..RECENT as u64 {
             window.on_ack(Time::ms(120 + round), 1, long, long);
-            assert_eq!(window.packets(), 17 + round as u32);
+            assert_eq!(window.packets(), 17);
         }
         window.on_ack(Time::ms(240), 1, long, long);
         let once = window.packets();
-        assert_eq!(once, 13);
+        assert_eq!(once, 8);
         window.on_ack(Time::ms(241), 1, long, long);
         assert_eq!(window.packets(), once);
         for round in 3..30 {

@@ -21,7 +21,7 @@ from weft.testbed.failures import Failure
 ANSWERED_AFTER = 1
 """Seconds that a host waits for an answer, at least, unless `transport.rto` says otherwise: what
 RFC 6298 asks of TCP, and more than a process usually waits for a core."""
-QUEUE = 0.08
+QUEUE = 0.06
 """Seconds that packets are to queue."""
 
 
