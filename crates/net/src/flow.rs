@@ -234,8 +234,8 @@ impl Flow {
         self.carrier.standing().filter(|_| is_last)
     }
 
-    /// An answer came.
-    pub fn handle_answer(&mut self, now: Time, answer: &Answer) -> Progress {
+    /// An answer came, to a packet that queued for `queued`.
+    pub fn handle_answer(&mut self, now: Time, answer: &Answer, queued: Time) -> Progress {
         let rtt = Time::us(u64::from(clock(now).wrapping_sub(answer.clock)));
         let order = match self.slots.get(answer.seq as usize) {
             Some(Slot::Out(order)) => Some(*order),
@@ -257,7 +257,7 @@ impl Flow {
         if come > 0 {
             (self.time_outs, self.backoff, self.progress) = (0, 0, now);
             self.sample(rtt);
-            self.window.on_ack(now, come, rtt);
+            self.window.on_ack(now, come, queued, rtt);
         }
         let lost = order.filter(|_| !self.config.multipath).map_or(0, |order| self.gaps(order));
         let cut = lost > 0 && self.window.on_loss(now, self.smoothed());

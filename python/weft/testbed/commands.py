@@ -21,8 +21,8 @@ from weft.testbed.failures import Failure
 ANSWERED_AFTER = 1
 """Seconds that a host waits for an answer, at least, unless `transport.rto` says otherwise: what
 RFC 6298 asks of TCP, and more than a process usually waits for a core."""
-ROUND_TRIP = 0.08
-"""Seconds that a round trip is to take: how long queues at links are."""
+QUEUE = 0.06
+"""Seconds that packets are to queue."""
 
 
 def up(path: Path, seed: int) -> int:
@@ -147,7 +147,7 @@ def run(path: Path, order: Order) -> dict[str, Any]:
         "failure": asdict(order.failure) if order.failure else None,
         "planned": order.planned,
         "options": {
-            "target_s": ROUND_TRIP,
+            "target_s": QUEUE,
             "limit_s": order.limit,
             "tcp": order.tcp,
         },

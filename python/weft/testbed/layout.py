@@ -22,7 +22,7 @@ LIMIT = 2 * 1024 * 1024
 HEADERS = 14 + 20 + 8
 """On every packet of an Ethernet link, as Linux counts: Ethernet, IPv4, UDP."""
 DATA_HEADER = 48
-ANSWER = 32
+ANSWER = 36
 """As in crates/net/src/wire.rs."""
 
 _INTERFACE = re.compile(r"[^/:\s]{1,15}")
