@@ -421,3 +421,27 @@ def test_a_plan_is_followed_port_by_port(small: Path, tmp_path: Path, weft: Weft
     done = weft("testbed", "run", small, "--plan", path)
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
     assert "another cluster" in done.stderr
+
+
+@needs_bed
+@pytest.mark.parametrize("scheme", ["ethereal", "dnlb-4"])
+def test_what_weft_plan_writes_is_what_runs(
+    small: Path, tmp_path: Path, weft: Weft, scheme: str
+) -> None:
+    """A ring of several steps: every piece takes the uplink that the plan says."""
+    job = '[workload]\ncollective = "all-reduce"\nalgorithm = "ring"\nsize = "400KB"\n'
+    (tmp_path / "job.toml").write_text(job)
+    words = ("--job", "job.toml", "--scheme", scheme, "-o", "plan")
+    assert weft("plan", small, *words).returncode == 0
+    done = weft("testbed", "run", small, "--plan", "plan", "--json")
+    assert done.returncode == 0, done.stderr
+    row = json.loads(done.stdout)
+    assert row["complete"]
+    plan = json.loads((tmp_path / "plan" / "plan.json").read_text())
+    loads = [0] * len(plan["links"]["link"])
+    for step in plan["steps"]:
+        loads = [sum_ + step["times"] * one for sum_, one in zip(loads, step["loads"], strict=True)]
+    planned = dict(zip(plan["links"]["link"], loads, strict=True))
+    for uplink in row["uplinks"]:
+        link = f"{uplink['leaf']} -> {uplink['spine']}"
+        assert uplink["segment_payload_bytes"] == planned[link], link
