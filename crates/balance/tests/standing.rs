@@ -269,3 +269,25 @@ fn a_dead_queue_pair_gives_its_data_to_the_live_ones() {
     planner.post(Time::ms(12), post(3, 4, 8_000), &fabric, &mut again);
     assert_eq!(again.iter().map(port).collect::<Vec<_>>(), ports);
 }
+
+#[test]
+fn a_flow_that_moved_blames_the_queue_pair_that_it_moved_to() {
+    let fabric = fabric();
+    let mut planner = planner("dnlb-4", &[("dead_for", "10ms")], 0);
+    let first = posted(&mut planner, post(0, 4, 4_000));
+    let mut flow = Underway {
+        dst: first[1].dst,
+        route: first[1].route,
+        bytes: first[1].bytes,
+        queue_pair: first[1].carrier.standing(),
+    };
+    // Time-outs one after the other, on whatever port it is: each is new, until none is left.
+    let mut seen = vec![port(&first[1])];
+    for turn in 1..4u64 {
+        let route = planner.trouble(Time::us(turn), &flow, Trouble::TimeOut, &fabric);
+        let Some(Route::Hashed(elsewhere)) = route else { panic!("{route:?}") };
+        assert!(!seen.contains(&elsewhere), "{elsewhere} again, after {seen:?}");
+        seen.push(elsewhere);
+        flow.route = Route::Hashed(elsewhere);
+    }
+}

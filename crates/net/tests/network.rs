@@ -157,9 +157,6 @@ proptest! {
         let (name, options) = SCHEMES[scheme];
         // ECMP never moves: a dead path would be the end of its flows.
         let dead = dead.filter(|_| name != "ecmp").map(|(link, ms)| (link, Time::ms(ms)));
-        // DNLB leaves a queue pair alone after a time-out, and a flow that has moved blames its own,
-        // not the one that it moved to: if all but the dead ones are blamed for losses, it stays.
-        let (lost, merged) = if name == "dnlb-8" && dead.is_some() { (0, 0) } else { (lost, merged) };
         let weather = Weather { lost, repeated, merged, late, dead };
         let mut net = Net::new(sender(name, options, 0, seed), 2, weather, seed);
         for (message, bytes) in (0..).zip(&sizes) {

@@ -193,12 +193,18 @@ impl Connections {
         piece
     }
 
-    /// Leaves the queue pair of `flow` alone until `until`: what waits there goes to the others,
-    /// and what they have room for to [`Connections::moved`].
+    /// Leaves the queue pair whose port `flow` has alone until `until`, its own or the one that it
+    /// was moved to: what waits there goes to the others, and what they have room for to
+    /// [`Connections::moved`].
     /// The source port under which `flow` itself goes on; `None`: there is no other queue pair.
     pub(super) fn leave(&mut self, now: Time, flow: &Underway, until: Time) -> Option<Route> {
-        let (peer, number) = self.find(flow.queue_pair?);
+        let (peer, own) = self.find(flow.queue_pair?);
         let connection = &mut self.all[peer];
+        let has_port = |queue: &Queue| Route::Hashed(queue.port) == flow.route;
+        let number = match has_port(&connection.queues[own]) {
+            true => own,
+            false => connection.queues.iter().position(has_port).unwrap_or(own),
+        };
         connection.queues[number].left_until = until;
         let in_use = connection.in_use(now);
         if in_use.contains(&(number as u32)) {
