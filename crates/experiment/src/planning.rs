@@ -21,6 +21,10 @@ use weft_plan::{
 use weft_sim::SwitchConfig;
 use weft_units::{HostId, IdVec, PortId, Time};
 
+mod given;
+
+pub use given::{Given, GivenStep, given};
+
 type Result<T> = std::result::Result<T, ExperimentError>;
 
 /// A plan of a job.

@@ -62,8 +62,14 @@ def of(
         ExperimentError: One of them is wrong, or the scheme cannot be planned.
     """
     experiment = _experiment(place, job, scheme, source)
-    described = cluster.from_dict(place, seed=seed)
-    resolved = inputs.from_dict(experiment, source, changes, 1).runs[0]["experiment"]
+    runs = inputs.from_dict(experiment, source, changes, 1).runs
+    if len(runs) != 1:
+        raise ExperimentError(f"{source}: sweep: {len(runs)} runs; a plan is of one")
+    resolved = runs[0]["experiment"]
+    # As changed, and with what the fabric's file says.
+    now = {key: resolved[key] for key in ("fabric", "failures")}
+    described = cluster.from_dict({**place, **now}, seed=seed)
+    scheme = resolved["balance"]["scheme"]
     enforce = _enforce(resolved["balance"])
     found = _native.plan_job(json.dumps(resolved), seed, most_pieces)
     links = {name: _plain(column) for name, column in found["links"].items()}
