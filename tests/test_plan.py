@@ -370,6 +370,9 @@ def test_the_command_writes_everything(tmp_path: Path, weft: Weft) -> None:
         (CLUSTER, "[fabric]\nleaves = 2\n", [], "belongs to the cluster"),
         (CLUSTER, "[balance]\n", [], "workload: is missing"),
         (CLUSTER, "[workload", [], "j.toml"),
+        ("fabric = 3\n", JOB, [], "c.toml: fabric"),
+        (CLUSTER, "balance = 3\n" + JOB, [], "j.toml: balance: is not a table"),
+        (CLUSTER, JOB + '[balance]\nscheme = "ecmp"\n', [], "balance.scheme: is ecmp"),
         (CLUSTER.replace("leaves = 3", "leafs = 3"), JOB, [], "c.toml: fabric.leafs (line 5)"),
         (CLUSTER, JOB, ["--host", "h99"], "--host: h99"),
         (

@@ -36,13 +36,13 @@ def bound(
     for name, weight, rate in rows:
         if name not in number:
             raise ExperimentError(f"{where}: certificate: {name}: no such link")
-        link = number[name]
-        if weights[link] or not (isinstance(weight, int) and weight > 0):
+        place = number[name]
+        if weights[place] or not (isinstance(weight, int) and weight > 0):
             raise ExperimentError(
                 f"{where}: certificate: {name}: weight {weight}, or it is there twice; {REMAKE}"
             )
-        weights[link] = weight
-        same(f"{where}: certificate: {name}", "bit/s", int(net.capacities[link]), rate)
+        weights[place] = weight
+        same(f"{where}: certificate: {name}", "bit/s", int(net.capacities[place]), rate)
     # Python's integers: weights of a linear program are long.
     capacity = sum(int(w) * int(net.capacities[i]) for i, w in enumerate(weights) if w)
     needed = _crossings(net, weights, leaf_demand)

@@ -38,11 +38,11 @@ def make(
     Raises:
         ExperimentError: One of the files is wrong, or the scheme cannot be planned.
     """
-    place, job = _toml(cluster_path), _toml(job_path)
+    place, job = _toml(cluster_path, "a cluster"), _toml(job_path, "a job")
+    cluster.read(cluster_path, seed)
     if "file" in place.get("fabric", {}):
         file = str((cluster_path.parent / str(place["fabric"]["file"])).absolute())
         place["fabric"] = {**place["fabric"], "file": file}
-    cluster.read(cluster_path, seed)
     place.setdefault("title", cluster_path.stem)
     return of(place, job, scheme, str(job_path), seed, changes, most_pieces)
 
@@ -126,7 +126,15 @@ def _experiment(
             raise ExperimentError(f"{source}: {key}: is no part of a job; {use}")
     if "workload" not in job:
         raise ExperimentError(f"{source}: workload: is missing; add [workload]")
-    balance = {**job.get("balance", {}), "scheme": scheme}
+    options = job.get("balance", {})
+    if not isinstance(options, Mapping):
+        raise ExperimentError(f"{source}: balance: is not a table; write [balance]")
+    if options.get("scheme", scheme) != scheme:
+        raise ExperimentError(
+            f"{source}: balance.scheme: is {options['scheme']}, but --scheme {scheme}; leave it out "
+            "here"
+        )
+    balance = {**options, "scheme": scheme}
     if scheme in _PINNED:
         # Switches as they are.
         balance.setdefault("enforce", "segments")
@@ -145,8 +153,8 @@ def _experiment(
     return experiment
 
 
-def _toml(path: Path) -> dict[str, Any]:
-    text = inputs.read_text(path, "a job")
+def _toml(path: Path, what: str) -> dict[str, Any]:
+    text = inputs.read_text(path, what)
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
