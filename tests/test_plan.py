@@ -113,6 +113,18 @@ def test_a_plan_without_pieces_is_planned_again_where_asked() -> None:
         assert again[name].tolist() == kept[name].tolist()
 
 
+def test_a_plan_without_pieces_knows_its_hosts() -> None:
+    """Their queue pairs are planned again; how many NCCL needs is not told, rather than wrong."""
+    whole = make.of(LEAF_SPINE, EXCHANGE, "ethereal")
+    compact = make.of(LEAF_SPINE, EXCHANGE, "ethereal", most_pieces=10)
+    assert len(whole["hosts"][3]["queue_pairs"]) == 11
+    assert hosts.of_host(compact, "h3") == whole["hosts"][3]["queue_pairs"]
+    assert hosts.of_host(whole, "h3") == whole["hosts"][3]["queue_pairs"]
+    assert hosts.of_host(compact, "h12") is None
+    assert "NCCL_IB_QPS_PER_CONNECTION" in whole["hosts"][3]["environment"]
+    assert compact["hosts"][3]["environment"] == {"NCCL_IB_TC": "104"}
+
+
 @pytest.fixture(scope="module")
 def plan() -> dict[str, Any]:
     """A plan to be falsified."""
@@ -360,6 +372,19 @@ def test_the_command_writes_everything(tmp_path: Path, weft: Weft) -> None:
     assert json.loads(done.stdout)["steps"] == plan["steps"]
     done = weft("switch-config", "out", "--format", "nftables", "--switch", "leaf-0", "-q")
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_job_inside_one_server_has_an_empty_plan(tmp_path: Path, weft: Weft) -> None:
+    """Which replaces all of an earlier one."""
+    (tmp_path / "c.toml").write_text(CLUSTER + "[fabric.server]\ngpus = 2\nnics = 2\n")
+    (tmp_path / "j.toml").write_text(JOB)
+    (tmp_path / "one.toml").write_text(JOB + "ranks = 2\n")
+    for job, said, left in (("j", "optimal", 4), ("one", "nothing is sent over the fabric", 1)):
+        done = weft("plan", "c.toml", "--job", f"{job}.toml", "-o", "out")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert said in done.stdout
+        assert len(list((tmp_path / "out").iterdir())) == left
+    assert weft("plan", "--verify", "out").returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import numpy as np
 
 from weft.errors import DiskError, ExperimentError
 from weft.inputs import Overrides
-from weft.plans import file, network, optimum, show
+from weft.plans import file, hosts, network, optimum, show
 from weft.plans import make as making
 from weft.plans import verify as verifying
 from weft.plans.file import Plan
@@ -39,13 +39,19 @@ def make(
     return plan
 
 
+def written(output: Path) -> list[str]:
+    """What a plan has left in a directory: no pieces if there are too many."""
+    names = (file.NAME, "loads.parquet", "pieces.parquet", "loads.png")
+    return [name for name in names if (output / name).exists()]
+
+
 def text(plan: Plan, host: str | None, with_optimum: bool) -> str:
     """What is printed."""
     parts = [show.text(plan)]
     if with_optimum:
         parts.append(_optima(plan))
     if host is not None:
-        pairs = show.host(plan, host)
+        pairs = hosts.of_host(plan, host)
         if pairs is None:
             names = [one["host"] for one in plan["hosts"]]
             raise ExperimentError(
@@ -69,11 +75,11 @@ def _optima(plan: Plan) -> str:
     lines = []
     for number, step in enumerate(plan["steps"]):
         demand = np.zeros((net.leaves, net.leaves), dtype=np.int64)
-        hosts = np.zeros(len(net.names), dtype=np.int64)
+        at_hosts = np.zeros(len(net.names), dtype=np.int64)
         for pieces in verifying.pieces_of(plan, number):
             demand += optimum.demands(net, pieces)
-            hosts += net.loads(pieces)
-        best = max(optimum.solve(net, demand).seconds, optimum.at_hosts(net, hosts))
+            at_hosts += net.loads(pieces)
+        best = max(optimum.solve(net, demand).seconds, optimum.at_hosts(net, at_hosts))
         takes = step["congestion"]["seconds"]
         gap = 100 * (takes / best - 1) if best else 0.0
         lines.append(

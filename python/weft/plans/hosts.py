@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
 
-from weft.cluster import Cluster
+from weft import _native
+from weft.cluster import Cluster, from_json
+from weft.plans.file import Plan
 
 FIRST_PORT = 0xC000
 """The first UDP source port of RoCEv2."""
@@ -24,7 +27,10 @@ def flow_label(source_port: int) -> int:
 
 
 def tables(cluster: Cluster, steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The queue pairs of every host over all steps that hold their pieces, by destination."""
+    """The queue pairs of every host over all steps that hold their pieces, by destination.
+
+    Where some step does not, hosts are not told how many NCCL needs.
+    """
     known: dict[tuple[int, int, int, int], dict[str, Any]] = {}
     for number, step in enumerate(steps):
         pieces = step["pieces"]
@@ -46,26 +52,53 @@ def tables(cluster: Cluster, steps: list[dict[str, Any]]) -> list[dict[str, Any]
             pair["flow_label"] = flow_label(port)
         pair["steps"] = sorted(set(found["steps"]))
         hosts[src]["queue_pairs"].append(pair)
+    are_all = all(step["pieces"] is not None for step in steps)
     for host in hosts:
-        host["environment"] = environment(cluster, host["queue_pairs"])
+        host["environment"] = environment(cluster, host["queue_pairs"] if are_all else None)
     return hosts
+
+
+def of_host(plan: Plan, name: str) -> list[dict[str, Any]] | None:
+    """The queue pairs of one host over all steps; None if there is no such host.
+
+    Pieces that the plan does not hold are planned again.
+    """
+    number, found = next(
+        ((at, one) for at, one in enumerate(plan["hosts"]) if one["host"] == name), (0, None)
+    )
+    if found is None:
+        return None
+    if all(step["pieces"] is not None for step in plan["steps"]):
+        pairs: list[dict[str, Any]] = found["queue_pairs"]
+        return pairs
+    experiment, seed = json.dumps(plan["experiment"]), plan["seed"]
+    steps = [
+        {"pieces": step["pieces"] or _native.plan_pieces(experiment, seed, at, number, number + 1)}
+        for at, step in enumerate(plan["steps"])
+    ]
+    again: list[dict[str, Any]] = tables(from_json(plan["cluster"]), steps)[number]["queue_pairs"]
+    return again
 
 
 def _filled(column: list[int | None]) -> list[int]:
     return [NONE if value is None else value for value in column]
 
 
-def environment(cluster: Cluster, queue_pairs: list[dict[str, Any]]) -> dict[str, str]:
+def environment(cluster: Cluster, queue_pairs: list[dict[str, Any]] | None) -> dict[str, str]:
     """NCCL's variables for a host.
 
     As many queue pairs a connection as some peer needs (NCCL takes 1 to 128), every message cut
     over all of them, and the traffic class of the DSCP. NCCL has no variable for source ports.
+    `None`: nobody knows the queue pairs.
     """
+    found = {"NCCL_IB_TC": str(cluster.dscp << 2)}
+    if queue_pairs is None:
+        return found | cluster.nccl
     peers: dict[str, int] = {}
     for pair in queue_pairs:
         peers[pair["to"]] = peers.get(pair["to"], 0) + 1
     most = min(max(peers.values(), default=1), 128)
-    found = {"NCCL_IB_QPS_PER_CONNECTION": str(most), "NCCL_IB_TC": str(cluster.dscp << 2)}
+    found["NCCL_IB_QPS_PER_CONNECTION"] = str(most)
     if most > 1:
         found["NCCL_IB_SPLIT_DATA_ON_QPS"] = "1"
     return found | cluster.nccl

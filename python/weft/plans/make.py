@@ -131,8 +131,8 @@ def _experiment(
         raise ExperimentError(f"{source}: balance: is not a table; write [balance]")
     if options.get("scheme", scheme) != scheme:
         raise ExperimentError(
-            f"{source}: balance.scheme: is {options['scheme']}, but --scheme {scheme}; leave it out "
-            "here"
+            f"{source}: balance.scheme: is {options['scheme']}, but --scheme {scheme}; "
+            "leave it out here"
         )
     balance = {**options, "scheme": scheme}
     if scheme in _PINNED:
