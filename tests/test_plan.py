@@ -180,6 +180,8 @@ def falsify(plan: dict[str, Any], what: str) -> str:
         step["times"] += 1
     elif what == "steps":
         lie["steps"] = []
+    elif what == "enforce":
+        lie["enforce"], lie["segments"] = "none", {}
     elif what == "key":
         del step["loads"]
     elif what == "ragged":
@@ -212,6 +214,7 @@ def falsify(plan: dict[str, Any], what: str) -> str:
         ("queue pairs", "queue pairs on a host"),
         ("times", "1 times, not 2"),
         ("steps", "1 steps, not 0"),
+        ("enforce", "enforce: segments, not none"),
         ("key", "'loads' is missing"),
         ("ragged", "not of one length"),
     ],
@@ -400,6 +403,18 @@ def test_a_job_inside_one_server_has_an_empty_plan(tmp_path: Path, weft: Weft) -
         (CLUSTER, JOB + '[balance]\nscheme = "ecmp"\n', [], "balance.scheme: is ecmp"),
         (CLUSTER.replace("leaves = 3", "leafs = 3"), JOB, [], "c.toml: fabric.leafs (line 5)"),
         (CLUSTER, JOB, ["--host", "h99"], "--host: h99"),
+        (
+            CLUSTER + '[failures.a]\nkind = "down"\nlinks = ["leaf-0 <-> spine-1"]\n',
+            JOB,
+            ["--scheme", "hpn"],
+            "balance.scheme: it pins what goes from host-0",
+        ),
+        (
+            CLUSTER + '[failures.a]\nkind = "down"\nlinks = ["host-3 <-> leaf-0"]\n',
+            JOB,
+            [],
+            "no live path is left from host-0 (leaf-0) to host-3",
+        ),
         (
             CLUSTER
             + '[failures.a]\nkind = "down"\nlinks = ['

@@ -17,15 +17,13 @@ from weft.cluster import Cluster
 from weft.errors import ExperimentError
 from weft.plans import hosts
 from weft.plans.file import Plan
+from weft.plans.make import enforced_by
 from weft.plans.network import Network, Numbers
 from weft.switches import segments
 
 REMAKE = "the plan is not what it says, make it again"
 ROUNDING = 1e-9
 """Of quotients of floating-point numbers."""
-_MOST_MESSAGES = 2_000_000
-"""Of a step, to be compared one by one; the pieces of larger ones are planned again anyway."""
-
 Given = dict[str, Any]
 
 
@@ -35,7 +33,12 @@ def given(plan: Plan) -> Given:
     Raises:
         ExperimentError: The plan is of other links or of other steps: which, and both values.
     """
-    found = _native.plan_given(json.dumps(plan["experiment"]), plan["seed"], _MOST_MESSAGES)
+    # Of pieces that the file does not hold the core makes sure itself.
+    most = max((len(step["pieces"]["src"]) for step in plan["steps"] if step["pieces"]), default=0)
+    found = _native.plan_given(json.dumps(plan["experiment"]), plan["seed"], most)
+    enforce = enforced_by(plan["experiment"]["balance"])
+    if plan["enforce"] != enforce:
+        raise ExperimentError(f"plan: enforce: {enforce}, not {plan['enforce']}; {REMAKE}")
     links = plan["links"]
     names = list(found["links"]["link"])
     if list(links["link"]) != names:
@@ -68,7 +71,9 @@ def messages(where: str, step: Given, pieces: dict[str, Numbers]) -> None:
         raise ExperimentError(f"{where}: a piece has {pieces['bytes'].min()} bytes; {REMAKE}")
     each = step["each"]
     if each is None:
-        return
+        raise ExperimentError(
+            f"{where}: has {step['messages']} messages, and fewer pieces; {REMAKE}"
+        )
     number = pieces["message"]
     if len(number) and not 0 <= number.min() <= number.max() < step["messages"]:
         raise ExperimentError(

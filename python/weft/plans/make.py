@@ -70,7 +70,7 @@ def of(
     now = {key: resolved[key] for key in ("fabric", "failures")}
     described = cluster.from_dict({**place, **now}, seed=seed)
     scheme = resolved["balance"]["scheme"]
-    enforce = _enforce(resolved["balance"])
+    enforce = enforced_by(resolved["balance"])
     found = _native.plan_job(json.dumps(resolved), seed, most_pieces)
     links = {name: _plain(column) for name, column in found["links"].items()}
     steps = [_step(step) for step in found["steps"]]
@@ -94,7 +94,7 @@ def of(
     }
 
 
-def _enforce(balance: Mapping[str, Any]) -> str:
+def enforced_by(balance: Mapping[str, Any]) -> str:
     """What makes packets take their paths; none where switches hash."""
     if balance["scheme"].startswith("dnlb"):
         return "segments"

@@ -151,7 +151,7 @@ def _step(
         cut += int((np.unique(pieces["message"], return_counts=True)[1] > 1).sum())
         most = max(most, _queue_pairs(pieces))
         if plan["enforce"] == "segments":
-            pinned = plan["scheme"].startswith("ethereal")
+            pinned = plan["experiment"]["balance"]["scheme"].startswith("ethereal")
             _ports(where, net, plan["segments"], pieces, pinned)
     same(where, "pieces", count, step["piece_count"])
     same(where, "bytes in pieces", total, step["bytes"])
