@@ -102,3 +102,26 @@ def test_short_messages_have_few_parts() -> None:
     runs = weft.simulate(experiment).runs
     parts = dict(runs.select("balance.unit", "max_qps").iter_rows())
     assert parts["packet"] <= 64 < parts["byte"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("figure", "most"), [("fig5", 32), ("fig7-leaf-spine", 32)])
+def test_few_queue_pairs_where_ranks_wait_for_their_sends(figure: str, most: int) -> None:
+    """On GPT-2, and after a failure too; ranks that do not wait need more."""
+    experiment: dict[str, Any] = {
+        "extends": str(EXPERIMENTS / f"{figure}.toml"),
+        "printed": [],
+        "report": {"x": "workload.await_sends"},
+        "sweep": {
+            "workload.algorithm": ["recursive-doubling"],
+            "balance.scheme": ["ethereal"],
+            "workload.await_sends": ["step", "never"],
+        },
+    }
+    if figure == "fig5":
+        experiment["workload"] = {"trace": str(EXPERIMENTS / "common" / "gpt2.txt")}
+    else:
+        experiment["workload"] = {"size": "64MB"}
+    runs = weft.simulate(experiment).runs
+    pairs = dict(runs.select("workload.await_sends", "max_qps").iter_rows())
+    assert pairs["step"] <= most < pairs["never"]

@@ -106,6 +106,8 @@ pub struct Flow {
     pub started: bool,
     /// Time-outs since something last came back.
     pub time_outs: u32,
+    /// Those since it got its route.
+    backoff: u32,
     /// When something last came back; else when it began.
     pub progress: Time,
     bytes: u64,
@@ -151,6 +153,7 @@ impl Flow {
             not_before: Time::ZERO,
             started: false,
             time_outs: 0,
+            backoff: 0,
             progress: Time::ZERO,
             bytes: piece.bytes,
             offset,
@@ -166,6 +169,11 @@ impl Flow {
             window: Window::new(config.window),
             rtt: None,
         }
+    }
+
+    /// It goes on another way, of which its time-outs say nothing.
+    pub fn reroute(&mut self, route: Route) {
+        (self.route, self.port, self.backoff) = (route, None, 0);
     }
 
     /// As planners know it.
@@ -226,8 +234,8 @@ impl Flow {
         self.carrier.standing().filter(|_| is_last)
     }
 
-    /// An answer came.
-    pub fn handle_answer(&mut self, now: Time, answer: &Answer) -> Progress {
+    /// An answer came, to a packet that queued for `queued`.
+    pub fn handle_answer(&mut self, now: Time, answer: &Answer, queued: Time) -> Progress {
         let rtt = Time::us(u64::from(clock(now).wrapping_sub(answer.clock)));
         let order = match self.slots.get(answer.seq as usize) {
             Some(Slot::Out(order)) => Some(*order),
@@ -247,9 +255,9 @@ impl Flow {
         }
         let come = before - self.missing;
         if come > 0 {
-            (self.time_outs, self.progress) = (0, now);
+            (self.time_outs, self.backoff, self.progress) = (0, 0, now);
             self.sample(rtt);
-            self.window.on_ack(now, come, rtt);
+            self.window.on_ack(now, come, queued, rtt);
         }
         let lost = order.filter(|_| !self.config.multipath).map_or(0, |order| self.gaps(order));
         let cut = lost > 0 && self.window.on_loss(now, self.smoothed());
@@ -279,6 +287,7 @@ impl Flow {
         }
         self.prune();
         self.time_outs += 1;
+        self.backoff += 1;
         self.not_before = now;
         self.window.on_time_out();
         Some((before - self.in_flight, after))
@@ -288,7 +297,7 @@ impl Flow {
         let (rtt, deviation) = self.rtt.unwrap_or_default();
         let least = self.config.rto.max(rtt + deviation * 4);
         let most = self.config.rto * (1 << MOST_BACKOFF);
-        Time(least.0 << self.time_outs.min(MOST_BACKOFF)).min(most)
+        Time(least.0 << self.backoff.min(MOST_BACKOFF)).min(most)
     }
     fn smoothed(&self) -> Time {
         self.rtt.map_or(self.config.window.target, |(rtt, _)| rtt)

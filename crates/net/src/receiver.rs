@@ -7,6 +7,7 @@
 //! An answer leaves from the port of the packet that it answers, so that leaves which map ports to
 //! uplinks send it back by the same spine, as the simulator does.
 
+use crate::flow::clock as clock_of;
 use crate::report::{Received, ReceivedMessage};
 use crate::wire::{Answer, Data};
 use rustc_hash::FxHashMap;
@@ -28,11 +29,20 @@ pub struct Reply {
     pub answer: Answer,
 }
 
+/// A packet that is to be answered.
+#[derive(Clone, Copy, Debug)]
+struct Owed {
+    seq: u32,
+    port: u16,
+    clock: u32,
+    took: u32,
+}
+
 /// Which packets of a flow have come.
 #[derive(Debug, Default)]
 struct Incoming {
-    /// The packet to answer, if one is owed: its number, port and clock.
-    owed: Option<(u32, u16, u32)>,
+    /// The packet to answer, if one is owed.
+    owed: Option<Owed>,
     all_before: u32,
     /// Of the packets from `all_before` on, 64 a word.
     words: VecDeque<u64>,
@@ -85,7 +95,9 @@ impl Receiver {
         let name = (data.src, data.flow);
         let flow = self.flows.entry(name).or_default();
         let is_new = flow.take(data.seq);
-        if flow.owed.replace((data.seq, port, data.clock)).is_none() {
+        let (seq, clock) = (data.seq, data.clock);
+        let took = clock_of(now).wrapping_sub(clock);
+        if flow.owed.replace(Owed { seq, port, clock, took }).is_none() {
             self.owed.push_back(name);
         }
         if is_new {
@@ -99,7 +111,7 @@ impl Receiver {
     pub fn poll_reply(&mut self) -> Option<Reply> {
         let (src, number) = self.owed.pop_front()?;
         let flow = self.flows.get_mut(&(src, number))?;
-        let (seq, port, clock) = flow.owed.take()?;
+        let Owed { seq, port, clock, took } = flow.owed.take()?;
         let answer = Answer {
             src: self.host.0,
             flow: number,
@@ -108,6 +120,7 @@ impl Receiver {
             all_before: flow.all_before,
             beyond: flow.beyond(),
             clock,
+            took,
         };
         Some(Reply { dst: HostId(src), answer })
     }

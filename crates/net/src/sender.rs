@@ -12,6 +12,7 @@ use crate::messages::Messages;
 use crate::ports::Ports;
 use crate::report::{Recovery, Sent};
 use crate::wire::{Answer, DATA_HEADER, Data};
+use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
@@ -86,6 +87,8 @@ pub struct Sender {
     /// No flow times out before then.
     next_check: Time,
     finished: VecDeque<MessageId>,
+    /// The least that a packet took to each host, on whatever clocks the two have. Never iterated.
+    least: FxHashMap<HostId, u32>,
     pieces: Vec<Piece>,
     /// What was counted.
     pub sent: Sent,
@@ -109,6 +112,7 @@ impl Sender {
             open: Vec::new(),
             next_check: Time::MAX,
             finished: VecDeque::new(),
+            least: FxHashMap::default(),
             pieces: Vec::new(),
             sent: Sent::default(),
         }
@@ -210,7 +214,12 @@ impl Sender {
             return;
         }
         let (stalled, since) = (flow.time_outs, flow.progress);
-        let progress = flow.handle_answer(now, answer);
+        let least = self.least.entry(flow.dst).or_insert(answer.took);
+        if (answer.took.wrapping_sub(*least) as i32) < 0 {
+            *least = answer.took;
+        }
+        let queued = Time::us(u64::from(answer.took.wrapping_sub(*least)));
+        let progress = flow.handle_answer(now, answer, queued);
         if stalled > 0 && progress.come > 0 {
             let (message, part) = (flow.message, flow.part);
             let until = now;
@@ -291,8 +300,7 @@ impl Sender {
         let underway = self.flows[id as usize].underway();
         let route = self.planner.trouble(now, &underway, trouble, &self.config.fabric);
         if let Some(route) = route.filter(|route| *route != underway.route) {
-            let flow = &mut self.flows[id as usize];
-            (flow.route, flow.port) = (route, None);
+            self.flows[id as usize].reroute(route);
             self.sent.remaps.push(now);
         }
     }

@@ -1,20 +1,22 @@
 //! How much of a flow may be out: as much as keeps a queue of some length before the bottleneck.
 //!
-//! Round trips shorter than the target let the window grow, longer ones shrink it, at most once a
-//! round trip, and a loss halves it: the shape of Swift (Kumar et al., SIGCOMM 2020). The shortest
-//! of the last few round trips counts, since a process that waits for a core makes some of them long,
-//! and a queue makes all of them long. Delay alone leaves a window of one packet; losses may take it
-//! below, where very many flows share a link: those send a packet every so many round trips.
+//! Packets that queued for less than the target let the window grow, others shrink it, at most once a
+//! round trip, and a loss halves it: the shape of Swift (Kumar et al., SIGCOMM 2020), by the delay on
+//! the way there only, as LEDBAT (RFC 6817) has it: answers queue behind the data of others, which is
+//! not this flow's to mend. It shrinks when the last few were all too long, since a process that
+//! waits for a core makes some of them long, and a queue all.  Delay alone leaves a window of one
+//! packet; losses may take it below, where very many flows share a link: those send a packet every so
+//! many round trips.
 //!
-//! Base round trips between name spaces take some 100 us and the scheduler some milliseconds; the
-//! target is far above both, so that links stay busy while nobody runs.
+//! Base delays between name spaces are some 100 us and the scheduler's some milliseconds; the target
+//! is far above both, so that links stay busy while nobody runs.
 
 use weft_units::Time;
 
 /// How windows behave.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WindowConfig {
-    /// Round trips are to take this long.
+    /// Packets are to queue for this long.
     pub target: Time,
     /// Never more packets out than this.
     pub most: f64,
@@ -26,7 +28,7 @@ impl Default for WindowConfig {
     }
 }
 
-/// Round trips of which the shortest counts.
+/// Delays of which the least counts.
 const RECENT: usize = 4;
 /// A window below this does not shrink.
 const LEAST: f64 = 1.0 / 64.0;
@@ -41,7 +43,7 @@ pub struct Window {
     size: f64,
     /// No other cut before then.
     calm_until: Time,
-    /// The last few round trips.
+    /// The last few delays.
     recent: [Time; RECENT],
     count: usize,
 }
@@ -59,20 +61,21 @@ impl Window {
     pub fn gap(&self, rtt: Time) -> Time {
         if self.size >= 1.0 { Time::ZERO } else { Time((rtt.0 as f64 / self.size) as u64) }
     }
-    /// So many packets were acknowledged, the last of them after `rtt`.
-    pub fn on_ack(&mut self, now: Time, packets: u32, rtt: Time) {
+    /// So many packets were acknowledged, one of which queued for `queued` and was answered after
+    /// `rtt`.
+    pub fn on_ack(&mut self, now: Time, packets: u32, queued: Time, rtt: Time) {
         let WindowConfig { target, most } = self.config;
         let packets = f64::from(packets);
-        self.recent[self.count % RECENT] = rtt;
+        self.recent[self.count % RECENT] = queued;
         self.count += 1;
-        let rtt = self.recent.into_iter().min().unwrap_or(rtt);
-        if rtt.0 < target.0 / 4 {
+        if queued.0 < target.0 / 4 {
             self.size += packets * self.size.min(1.0);
-        } else if rtt < target {
+        } else if queued < target {
             self.size += if self.size < 1.0 { STEP * self.size } else { packets / self.size };
         } else {
-            let over = (rtt.0 - target.0) as f64 / rtt.0 as f64;
-            if self.size > 1.0 && self.cut(now, rtt, 1.0 - over.min(0.5)) {
+            let least = self.recent.into_iter().min().unwrap_or(queued);
+            let over = target.until(least).0 as f64 / least.0 as f64;
+            if self.size > 1.0 && least > target && self.cut(now, rtt, 1.0 - over.min(0.5)) {
                 self.size = self.size.max(1.0);
             }
         }
@@ -111,27 +114,27 @@ mod tests {
         let mut window = window();
         assert_eq!(window.packets(), 1);
         for round in 0..6 {
-            window.on_ack(Time::ms(round), window.packets(), Time::us(200));
+            window.on_ack(Time::ms(round), window.packets(), Time::us(200), Time::us(200));
         }
         assert_eq!(window.packets(), 32);
     }
 
     #[test]
     fn long_ones_close_it_once_a_round_trip_and_not_below_a_packet() {
-        let (mut window, long) = (window(), Time::ms(100));
-        window.on_ack(Time::ZERO, 16, Time::us(200));
+        let (mut window, long) = (window(), Time::ms(120));
+        window.on_ack(Time::ZERO, 16, Time::us(200), Time::us(200));
         // One is not enough: the process may have waited for a core.
         for round in 1..RECENT as u64 {
-            window.on_ack(Time::ms(100 + round), 1, long);
-            assert_eq!(window.packets(), 16 + round as u32);
+            window.on_ack(Time::ms(120 + round), 1, long, long);
+            assert_eq!(window.packets(), 17);
         }
-        window.on_ack(Time::ms(200), 1, long);
+        window.on_ack(Time::ms(240), 1, long, long);
         let once = window.packets();
-        assert_eq!(once, 11);
-        window.on_ack(Time::ms(201), 1, long);
+        assert_eq!(once, 8);
+        window.on_ack(Time::ms(241), 1, long, long);
         assert_eq!(window.packets(), once);
         for round in 3..30 {
-            window.on_ack(Time::ms(100 * round), 1, long);
+            window.on_ack(Time::ms(120 * round), 1, long, long);
         }
         assert_eq!((window.packets(), window.gap(long)), (1, Time::ZERO));
     }
@@ -144,7 +147,7 @@ mod tests {
         }
         assert_eq!((window.packets(), window.gap(rtt)), (1, Time::ms(64)));
         for round in 0..10 {
-            window.on_ack(Time::ms(100 + round), 1, rtt);
+            window.on_ack(Time::ms(100 + round), 1, rtt, rtt);
         }
         assert_eq!(window.gap(rtt), Time::ZERO);
     }
@@ -152,7 +155,7 @@ mod tests {
     #[test]
     fn a_loss_halves_it() {
         let mut window = window();
-        window.on_ack(Time::ZERO, 16, Time::us(200));
+        window.on_ack(Time::ZERO, 16, Time::us(200), Time::us(200));
         assert!(window.on_loss(Time::ms(1), Time::ms(1)));
         assert!(!window.on_loss(Time::us(1500), Time::ms(1)));
         assert_eq!(window.packets(), 8);

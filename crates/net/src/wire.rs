@@ -9,7 +9,7 @@
 //! 16 message (u32)                       16 all packets before this one have come (u32)
 //! 20 payload bytes here (u32)            20 clock of the packet answered (u32)
 //! 24 where in the message (u64)          24 which of the 64 behind that one have come (u64)
-//! 32 bytes of the whole message (u64)
+//! 32 bytes of the whole message (u64)    32 how long that packet took (u32, microseconds)
 //! 40 sender's clock, microseconds (u32)
 //! 44 check sum of the payload (u32)
 //! 48 payload
@@ -18,7 +18,7 @@
 /// Bytes of a data datagram before its payload.
 pub const DATA_HEADER: usize = 48;
 /// Bytes of an answer.
-pub const ANSWER: usize = 32;
+pub const ANSWER: usize = 36;
 /// What stands before a datagram on an Ethernet wire, check sequence and preamble apart, as Linux
 /// counts: Ethernet, IPv4, UDP.
 pub const LOWER_HEADERS: usize = 14 + 20 + 8;
@@ -63,6 +63,9 @@ pub struct Answer {
     pub beyond: u64,
     /// The clock of the packet that this answers.
     pub clock: u32,
+    /// How much later it came by the receiver's clock, in microseconds. Clocks may differ: only
+    /// differences between packets mean something.
+    pub took: u32,
 }
 
 /// A datagram, read.
@@ -163,6 +166,7 @@ impl Answer {
         put32(&mut out, 16, self.all_before);
         put32(&mut out, 20, self.clock);
         put64(&mut out, 24, self.beyond);
+        put32(&mut out, 32, self.took);
         out
     }
 }
@@ -183,6 +187,7 @@ impl Datagram<'_> {
                 all_before: get32(bytes, 16),
                 clock: get32(bytes, 20),
                 beyond: get64(bytes, 24),
+                took: get32(bytes, 32),
             })),
             _ => Err(Malformed::Unknown),
         }
@@ -268,7 +273,8 @@ mod tests {
     #[test]
     fn an_answer_comes_back_as_written() {
         let (all_before, beyond) = (1 << 20, u64::MAX - 5);
-        let answer = Answer { src: 1, flow: 2, seq: 3, port: 65_000, all_before, beyond, clock: 9 };
+        let answer =
+            Answer { src: 1, flow: 2, seq: 3, port: 65_000, all_before, beyond, clock: 9, took: 7 };
         assert_eq!(Datagram::decode(&answer.encode()), Ok(Datagram::Answer(answer)));
     }
 

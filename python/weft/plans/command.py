@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from weft.errors import DiskError, ExperimentError
+from weft.errors import DiskError
 from weft.inputs import Overrides
 from weft.plans import file, hosts, network, optimum, show
 from weft.plans import make as making
@@ -51,13 +51,10 @@ def text(plan: Plan, host: str | None, with_optimum: bool) -> str:
     if with_optimum:
         parts.append(_optima(plan))
     if host is not None:
-        pairs = hosts.of_host(plan, host)
-        if pairs is None:
-            names = [one["host"] for one in plan["hosts"]]
-            raise ExperimentError(
-                f"--host: {host} is none of {names[0]} to {names[-1]}; name one of them"
-            )
-        parts.append("\n".join(json.dumps(pair) for pair in pairs) or f"{host} sends nothing")
+        table = hosts.of_host(plan, host)
+        pairs = [json.dumps(pair) for pair in table["queue_pairs"]]
+        settings = [f"{name}={value}" for name, value in table["environment"].items()]
+        parts.append("\n".join([*(pairs or [f"{host} sends nothing"]), "", *settings]))
     return "\n\n".join(parts)
 
 
@@ -75,11 +72,11 @@ def _optima(plan: Plan) -> str:
     lines = []
     for number, step in enumerate(plan["steps"]):
         demand = np.zeros((net.leaves, net.leaves), dtype=np.int64)
-        at_hosts = np.zeros(len(net.names), dtype=np.int64)
+        loads = np.zeros(len(net.names), dtype=np.int64)
         for pieces in verifying.pieces_of(plan, number):
             demand += optimum.demands(net, pieces)
-            at_hosts += net.loads(pieces)
-        best = max(optimum.solve(net, demand).seconds, optimum.at_hosts(net, at_hosts))
+            loads += net.loads(pieces)
+        best = max(optimum.solve(net, demand).seconds, optimum.at_hosts(net, loads))
         takes = step["congestion"]["seconds"]
         gap = 100 * (takes / best - 1) if best else 0.0
         lines.append(

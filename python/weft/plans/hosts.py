@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from weft import _native
-from weft.cluster import Cluster, from_json
+from weft import cluster as clusters
+from weft.cluster import Cluster
+from weft.errors import ExperimentError
 from weft.plans.file import Plan
 
 FIRST_PORT = 0xC000
@@ -31,56 +32,65 @@ def tables(cluster: Cluster, steps: list[dict[str, Any]]) -> list[dict[str, Any]
 
     Where some step does not, hosts are not told how many NCCL needs.
     """
-    known: dict[tuple[int, int, int, int], dict[str, Any]] = {}
-    for number, step in enumerate(steps):
-        pieces = step["pieces"]
+    held = [step["pieces"] for step in steps]
+    known = all(pieces is not None for pieces in held)
+    return [
+        {
+            "host": host.name,
+            "queue_pairs": pairs,
+            "environment": environment(cluster, pairs if known else None),
+        }
+        for host, pairs in zip(cluster.hosts, _queue_pairs(cluster, held), strict=True)
+    ]
+
+
+def of_host(plan: Plan, name: str) -> dict[str, Any]:
+    """The table of one host, pieces that the plan does not hold planned again.
+
+    Raises:
+        ExperimentError: There is no such host.
+    """
+    names = [one["host"] for one in plan["hosts"]]
+    if name not in names:
+        raise ExperimentError(
+            f"--host: {name} is none of {names[0]} to {names[-1]}; name one of them"
+        )
+    number, steps = names.index(name), plan["steps"]
+    if all(step["pieces"] is not None for step in steps):
+        return dict(plan["hosts"][number])
+    experiment, seed = json.dumps(plan["experiment"]), plan["seed"]
+    again = [
+        _native.plan_pieces(experiment, seed, step, number, number + 1)
+        for step in range(len(steps))
+    ]
+    cluster = clusters.from_json(plan["cluster"])
+    pairs = _queue_pairs(cluster, again)[number]
+    return {"host": name, "queue_pairs": pairs, "environment": environment(cluster, pairs)}
+
+
+def _queue_pairs(
+    cluster: Cluster, steps: Sequence[Mapping[str, Any] | None]
+) -> list[list[dict[str, Any]]]:
+    """By host: its queue pairs, from the pieces of every step that has some."""
+    known: dict[tuple[int, int, int, int], set[int]] = {}
+    for number, pieces in enumerate(steps):
         if pieces is None:
             continue
-        names = ("src", "dst", "source_port", "path", "queue_pair")
-        columns = [np.asarray(_filled(pieces[name])) for name in names]
-        for src, dst, port, path, _ in zip(*columns, strict=True):
-            key = (int(src), int(dst), int(port), int(path))
-            known.setdefault(key, {"steps": []})["steps"].append(number)
-    hosts: list[dict[str, Any]] = [
-        {"host": host.name, "queue_pairs": [], "environment": {}} for host in cluster.hosts
-    ]
-    for (src, dst, port, path), found in sorted(known.items()):
+        columns = [_filled(pieces[name]) for name in ("src", "dst", "source_port", "path")]
+        for src, dst, port, path in zip(*columns, strict=True):
+            known.setdefault((int(src), int(dst), int(port), int(path)), set()).add(number)
+    found: list[list[dict[str, Any]]] = [[] for _ in cluster.hosts]
+    for (src, dst, port, path), uses in sorted(known.items()):
         pair: dict[str, Any] = {"to": cluster.hosts[dst].name, "path": path}
         if port != NONE:
             pair["source_port"] = port
         if FIRST_PORT <= port <= 0xFFFF:
             pair["flow_label"] = flow_label(port)
-        pair["steps"] = sorted(set(found["steps"]))
-        hosts[src]["queue_pairs"].append(pair)
-    are_all = all(step["pieces"] is not None for step in steps)
-    for host in hosts:
-        host["environment"] = environment(cluster, host["queue_pairs"] if are_all else None)
-    return hosts
+        found[src].append({**pair, "steps": sorted(uses)})
+    return found
 
 
-def of_host(plan: Plan, name: str) -> list[dict[str, Any]] | None:
-    """The queue pairs of one host over all steps; None if there is no such host.
-
-    Pieces that the plan does not hold are planned again.
-    """
-    number, found = next(
-        ((at, one) for at, one in enumerate(plan["hosts"]) if one["host"] == name), (0, None)
-    )
-    if found is None:
-        return None
-    if all(step["pieces"] is not None for step in plan["steps"]):
-        pairs: list[dict[str, Any]] = found["queue_pairs"]
-        return pairs
-    experiment, seed = json.dumps(plan["experiment"]), plan["seed"]
-    steps = [
-        {"pieces": step["pieces"] or _native.plan_pieces(experiment, seed, at, number, number + 1)}
-        for at, step in enumerate(plan["steps"])
-    ]
-    again: list[dict[str, Any]] = tables(from_json(plan["cluster"]), steps)[number]["queue_pairs"]
-    return again
-
-
-def _filled(column: list[int | None]) -> list[int]:
+def _filled(column: Iterable[int | None]) -> list[int]:
     return [NONE if value is None else value for value in column]
 
 

@@ -1,7 +1,8 @@
 """The hosts of a run: a process each, forked from one that has loaded the native core.
 
-Run as a module; the job comes on standard input. A host enters its name space, does what
-`net_host` says until the control socket tells it to stop, and leaves its report in a file.
+Run as a module with the process that it dies with; the job comes on standard input. A host enters
+its name space, does what `net_host` says until the control socket tells it to stop, and leaves its
+report in a file.
 """
 
 from __future__ import annotations
@@ -16,16 +17,17 @@ from weft import _native
 from weft._types import Planned
 from weft.testbed import system
 
-_AHEAD = -10
-"""Of other work on this machine."""
+_AHEAD = 5
+"""Behind the session, which is at -15; ahead of other work on this machine."""
 
 
 def main() -> int:
     """Fork the hosts and wait for them; returns the exit status."""
-    system.die_with_parent()
+    system.die_with(int(sys.argv[1]))
     # Links idle while their hosts wait for a core.
     os.nice(_AHEAD)
     job = json.load(sys.stdin)
+    job["parent"] = os.getpid()
     children = []
     for number, namespace in enumerate(job["namespaces"]):
         child = os.fork()
@@ -38,7 +40,7 @@ def main() -> int:
 def _host(job: dict[str, Any], number: int, namespace: str) -> int:
     report: dict[str, Any]
     try:
-        system.die_with_parent()
+        system.die_with(job["parent"])
         system.enter(namespace)
         report = _native.net_host(
             job["experiment"],

@@ -67,7 +67,7 @@ class Bed:
             # A run that was killed may have left some of them.
             system.batch("ip", enforce.without(self.cluster, leaf, own), name, whatever=True)
             if wanted:
-                # An uplink that was failed takes no route: its segment is ECMP's until it is mended.
+                # An uplink that was failed takes no route: ECMP has its segment until it is mended.
                 tables = enforce.tables(self.cluster, leaf.node, own)
                 system.batch("ip", tables, name, whatever=True)
                 system.batch("ip", enforce.rules(self.cluster, leaf, own), name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -18,10 +19,10 @@ from weft.testbed import bed, failures, layout, measure, plans, system
 from weft.testbed.failures import Failure
 
 ANSWERED_AFTER = 1
-"""Seconds that a host waits for an answer, at least, unless `transport.rto` says otherwise: what RFC
-6298 asks of TCP, and more than a process usually waits for a core."""
-ROUND_TRIP = 0.06
-"""Seconds that a round trip is to take: how long queues at links are."""
+"""Seconds that a host waits for an answer, at least, unless `transport.rto` says otherwise: what
+RFC 6298 asks of TCP, and more than a process usually waits for a core."""
+QUEUE = 0.06
+"""Seconds that packets are to queue."""
 
 
 def up(path: Path, seed: int) -> int:
@@ -146,7 +147,7 @@ def run(path: Path, order: Order) -> dict[str, Any]:
         "failure": asdict(order.failure) if order.failure else None,
         "planned": order.planned,
         "options": {
-            "target_s": ROUND_TRIP,
+            "target_s": QUEUE,
             "limit_s": order.limit,
             "tcp": order.tcp,
         },
@@ -166,8 +167,8 @@ def run(path: Path, order: Order) -> dict[str, Any]:
 
 
 def _ask_session(job: dict[str, Any]) -> dict[str, Any]:
-    done = subprocess.run(
-        [sys.executable, "-m", "weft.testbed.session"],
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-m", "weft.testbed.session", str(os.getpid())],
         input=json.dumps(job),
         capture_output=True,
         text=True,

@@ -17,12 +17,12 @@ from weft.errors import ExperimentError
 
 BURST = 64 * 1024
 """Bytes that a link may send at once after it was idle."""
-LIMIT = 1024 * 1024
+LIMIT = 2 * 1024 * 1024
 """Bytes that wait at a link."""
 HEADERS = 14 + 20 + 8
 """On every packet of an Ethernet link, as Linux counts: Ethernet, IPv4, UDP."""
 DATA_HEADER = 48
-ANSWER = 32
+ANSWER = 36
 """As in crates/net/src/wire.rs."""
 
 _INTERFACE = re.compile(r"[^/:\s]{1,15}")

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from weft import cluster as clusters
-from weft import inputs
 from weft._types import Planned as Message
 from weft.cluster import Cluster
 from weft.errors import ExperimentError
+from weft.plans import file
 
 Planned = tuple[list[Message], int]
 """What a host sends, and payload that it will receive."""
@@ -41,21 +41,23 @@ def read(path: Path, cluster: Cluster) -> Plan:
     Raises:
         ExperimentError: It is no plan, one for another cluster, or one without its pieces.
     """
-    text = inputs.read_text(path, "a plan")
+    table = file.read(path, keys=("scheme", "options", "seed", "cluster", "steps"))
     try:
-        table = json.loads(text)
-        if table["format"] != "weft-plan" or table["version"] != 1:
-            raise ExperimentError(f"{path}: not a plan of version 1; make it with weft plan")
         mine = json.loads(json.dumps(clusters.as_json(cluster)))
         if table["cluster"] != mine:
             raise ExperimentError(f"{path}: cluster: for another cluster; make the plan again")
-        options = {f"balance.{key}": str(value) for key, value in table["options"].items()}
+        options = {f"balance.{key}": _text(value) for key, value in table["options"].items()}
         planned = _by_host(table["steps"], len(cluster.hosts), path)
         return Plan(table["scheme"], list(options.items()), int(table["seed"]), planned)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, ExperimentError):
             raise
         raise ExperimentError(f"{path}: not as weft plan writes it ({error})") from None
+
+
+def _text(value: object) -> str:
+    """A value as `--set` takes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _by_host(steps: list[Mapping[str, Any]], hosts: int, path: Path) -> list[Planned]:

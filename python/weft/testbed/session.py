@@ -1,12 +1,14 @@
 """One run through a bed, in a process of its own that dies with whoever asked for it.
 
-Run as a module: the job comes on standard input, what was found goes to standard output, both as
-JSON. A bed for this run alone lives in this process's own /run: however it ends, nothing stays.
+Run as a module with the process that it dies with. The job comes on standard input, what was found
+goes to standard output, both as JSON. A bed for this run alone lives in this process's own /run:
+however it ends, nothing stays.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import selectors
 import shutil
 import socket
@@ -25,6 +27,8 @@ from weft.testbed import counters, failures, system
 from weft.testbed.bed import Bed
 from weft.testbed.failures import Failure
 
+_AHEAD = -15
+"""Of the hosts, which are ahead of other work themselves."""
 _READY_WITHIN = 60.0
 """Seconds until all hosts are there."""
 _HEAD_START = 0.1
@@ -35,7 +39,9 @@ _SETTLE = 0.1
 
 def main() -> int:
     """Do what the job says; returns the exit status."""
-    system.die_with_parent()
+    system.die_with(int(sys.argv[1]))
+    # A failure shall come when it is meant to, however busy the hosts keep this machine.
+    os.nice(_AHEAD)
     job = json.load(sys.stdin)
     try:
         json.dump(_run(job), sys.stdout)
@@ -117,8 +123,10 @@ class _Session:
             "planned": self._job["planned"],
             "options": self._job["options"],
         }
-        agents = subprocess.Popen(
-            [sys.executable, "-m", "weft.testbed.agents"], stdin=subprocess.PIPE, text=True
+        agents = subprocess.Popen(  # noqa: S603
+            [sys.executable, "-m", "weft.testbed.agents", str(os.getpid())],
+            stdin=subprocess.PIPE,
+            text=True,
         )
         if agents.stdin is None:
             raise AssertionError

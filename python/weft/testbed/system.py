@@ -88,9 +88,8 @@ def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
-def die_with_parent() -> None:
-    """Have the kernel kill this process when its parent is gone, however that ends."""
-    parent = os.getppid()
+def die_with(parent: int) -> None:
+    """Have the kernel kill this process when the process `parent` is gone, however that ends."""
     _checked(_libc().prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl")
     if os.getppid() != parent:
         # It went before it could be watched.
