@@ -108,9 +108,18 @@ def test_a_plan_without_pieces_is_planned_again_where_asked() -> None:
     compact = make.of(LEAF_SPINE, EXCHANGE, "ethereal", most_pieces=10)
     assert compact["steps"][0]["pieces"] is None
     assert verify.verify(compact) == verify.verify(whole)
-    again = next(verify.pieces_of(compact, 0))
+    again, kept = (next(verify.pieces_of(plan, 0)) for plan in (compact, whole))
     for name in verify.COLUMNS:
-        assert again[name].tolist() == whole["steps"][0]["pieces"][name]
+        assert again[name].tolist() == kept[name].tolist()
+
+
+def test_a_plan_without_pieces_tells_nccl_nothing_wrong() -> None:
+    """How many queue pairs it needs is not in the file; asked for a host, it is."""
+    whole = make.of(LEAF_SPINE, EXCHANGE, "ethereal")
+    compact = make.of(LEAF_SPINE, EXCHANGE, "ethereal", most_pieces=10)
+    assert compact["hosts"][3]["environment"] == {"NCCL_IB_TC": "104"}
+    assert "NCCL_IB_QPS_PER_CONNECTION" in hosts.of_host(compact, "h3")["environment"]
+    assert "NCCL_IB_QPS_PER_CONNECTION" in whole["hosts"][3]["environment"]
 
 
 @pytest.fixture(scope="module")
@@ -122,25 +131,58 @@ def plan() -> dict[str, Any]:
 def falsify(plan: dict[str, Any], what: str) -> str:
     """What --verify says of a plan with one thing changed."""
     lie = copy.deepcopy(plan)
-    step = lie["steps"][0]
+    step, certificate = lie["steps"][0], lie["steps"][0]["certificate"]
+    pieces = step["pieces"]
     place = step["loads"].index(max(step["loads"]))
+    far = next(i for i, path in enumerate(pieces["path"]) if path >= 0x0100)
     if what == "load":
         step["loads"][place] -= 1
     elif what == "time":
         step["congestion"]["seconds"] *= 0.9
+    elif what == "busiest":
+        step["congestion"]["link"] = "leaf-2 -> spine-0"
     elif what == "bound":
         step["bound_s"] *= 1.1
+    elif what == "sum":
+        lie["seconds"] /= 2
     elif what == "path":
-        far = next(i for i, path in enumerate(step["pieces"]["path"]) if path >= 0x0100)
-        step["pieces"]["path"][far] = 0
+        pieces["path"][far] = 0
     elif what == "no path":
-        step["pieces"]["path"][-5] = 0x0900
+        pieces["path"][far] = 0x0900
+    elif what == "no byte":
+        pieces["path"][far] = -256
+    elif what == "port":
+        pieces["source_port"][far] = 100
+    elif what == "no port":
+        pieces["source_port"][far] = None
     elif what == "bytes":
-        step["pieces"]["bytes"][0] += 1
+        pieces["bytes"][0] += 1
     elif what == "certificate":
-        step["certificate"]["link"][0] = "leaf-9 -> spine-9"
+        certificate["link"][0] = "leaf-9 -> spine-9"
+    elif what == "no certificate":
+        step["certificate"] = None
+    elif what == "capacity":
+        certificate["capacity_bps"][0] *= 2
+    elif what == "weight":
+        # Less capacity, and as much that must cross.
+        for key, value in (("link", "host-9 -> leaf-2"), ("weight", -1), ("capacity_bps", 1)):
+            certificate[key].append(value)
     elif what == "rate":
         lie["links"]["capacity_bps"] = [2 * one for one in lie["links"]["capacity_bps"]]
+    elif what == "host":
+        lie["hosts"][0]["queue_pairs"].pop()
+    elif what == "queue pairs":
+        step["queue_pairs"] -= 1
+    elif what == "times":
+        step["times"] += 1
+    elif what == "steps":
+        lie["steps"] = []
+    elif what == "enforce":
+        lie["enforce"], lie["segments"] = "none", {}
+    elif what == "key":
+        del step["loads"]
+    elif what == "ragged":
+        pieces["src"].pop()
     with pytest.raises(ExperimentError) as error:
         verify.verify(lie)
     return str(error.value)
@@ -151,12 +193,27 @@ def falsify(plan: dict[str, Any], what: str) -> str:
     [
         ("load", "carries"),
         ("time", "takes"),
+        ("busiest", "busiest link, not leaf-2 -> spine-0"),
         ("bound", "certificate"),
+        ("sum", "seconds: steps add up"),
         ("path", "sends source port"),
         ("no path", "uplink that is not there"),
+        ("no byte", "two bytes"),
+        ("port", "to any uplink"),
+        ("no port", "no source port"),
         ("bytes", "bytes"),
         ("certificate", "leaf-9 -> spine-9: no such link"),
-        ("rate", "takes"),
+        ("no certificate", "certificate: is missing"),
+        ("capacity", "bit/s"),
+        ("weight", "host-9 -> leaf-2: weight -1"),
+        ("rate", "capacity_bps: 100000000000 in the cluster"),
+        ("host", "h0: queue_pairs"),
+        ("queue pairs", "queue pairs on a host"),
+        ("times", "1 times, not 2"),
+        ("steps", "1 steps, not 0"),
+        ("enforce", "enforce: segments, not none"),
+        ("key", "'loads' is missing"),
+        ("ragged", "not of one length"),
     ],
 )
 def test_a_plan_that_lies_is_found_out(plan: dict[str, Any], what: str, said: str) -> None:
@@ -164,6 +221,108 @@ def test_a_plan_that_lies_is_found_out(plan: dict[str, Any], what: str, said: st
     found = falsify(plan, what)
     assert said in found
     assert "\n" not in found
+
+
+def agree_again(lie: dict[str, Any]) -> None:
+    """Make a plan with other pieces or links agree with itself: loads, sums, busiest link."""
+    net, step = network.of(lie["links"]), lie["steps"][0]
+    pieces = {name: np.asarray(step["pieces"][name]) for name in ("src", "dst", "bytes", "path")}
+    loads = net.loads(pieces)
+    seconds = loads * 8 / net.capacities
+    link = int(seconds.argmax())
+    step["loads"], step["bytes"] = loads.tolist(), int(pieces["bytes"].sum())
+    step["piece_count"] = len(pieces["src"])
+    step["congestion"] = {
+        "link": net.names[link],
+        "bytes": int(loads[link]),
+        "seconds": float(seconds[link]),
+    }
+    lie["seconds"] = float(seconds[link])
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("fewer", "not 130"),
+        ("smaller", "bytes, not 6600000"),
+        ("moved", "message 0 has 100000 bytes in the job"),
+        ("elsewhere", "message 0: dst is host-1 in the job, not host-2"),
+        ("faster", "capacity_bps"),
+        ("cluster", "cluster: host-0 -> leaf-0: carries"),
+        ("experiment", "spine-4: not as in the cluster"),
+    ],
+)
+def test_a_plan_of_something_else_is_found_out(plan: dict[str, Any], what: str, said: str) -> None:
+    """Though it agrees with itself: it is not of the job and the cluster in its file."""
+    lie = copy.deepcopy(plan)
+    step, pieces = lie["steps"][0], lie["steps"][0]["pieces"]
+    if what == "fewer":
+        for column in pieces.values():
+            del column[-2:]
+        step["messages"] -= 2
+    elif what == "smaller":
+        pieces["bytes"] = [size // 2 for size in pieces["bytes"]]
+        step["bound_s"] = lie["bound_s"] = step["bound_s"] / 2
+    elif what == "moved":
+        pieces["bytes"][0] += 10
+        pieces["bytes"][1] -= 10
+    elif what == "elsewhere":
+        pieces["dst"][0], pieces["dst"][1] = pieces["dst"][1], pieces["dst"][0]
+    elif what == "faster":
+        lie["links"]["capacity_bps"] = [2 * one for one in lie["links"]["capacity_bps"]]
+        step["certificate"]["capacity_bps"] = [
+            2 * one for one in step["certificate"]["capacity_bps"]
+        ]
+        step["bound_s"] = lie["bound_s"] = step["bound_s"] / 2
+    elif what == "cluster":
+        lie["cluster"]["links"][0]["rate_bps"] *= 2
+    elif what == "experiment":
+        lie["experiment"]["fabric"]["spines"] = 5
+    agree_again(lie)
+    with pytest.raises(ExperimentError, match=said):
+        verify.verify(lie)
+
+
+def test_segments_are_followed_round_far_failures() -> None:
+    """A leaf's uplink that leads nowhere two switches on is hashed past, and that is no lie."""
+    far = {
+        "failures": {
+            "core": {"kind": "down", "links": ["pod-0-agg-0 <-> core-0"]},
+            "leaf": {"kind": "down", "links": ["leaf-3 <-> pod-1-agg-0"]},
+        }
+    }
+    plan = make.of(FAT_TREE | far, EXCHANGE, "dnlb-4")
+    assert verify.verify(plan)[0].pieces == plan["steps"][0]["piece_count"]
+    net = network.of(plan["links"])
+    leads = net.leads()
+    # Leaf 0 by its first uplink: to pod 1 through core 1, but not on to leaf 3.
+    assert leads[0, :2].tolist() == [
+        [True, True, True, False, True, True, True, True],
+        [True] * 8,
+    ]
+
+
+def test_the_cluster_of_a_plan_is_as_changed() -> None:
+    """Fabric, failures and scheme of --set are those of hosts, segments and links too."""
+    changes = [
+        ("fabric.spines", "5"),
+        ("fabric.leaves", "4"),
+        ("failures.a.kind", '"down"'),
+        ("failures.a.links", '["leaf-0 <-> spine-4"]'),
+        ("balance.scheme", '"dnlb-4"'),
+    ]
+    plan = make.of(LEAF_SPINE, EXCHANGE, "ethereal", changes=changes)
+    assert len(plan["hosts"]) == 16
+    assert {name: len(found) for name, found in plan["segments"].items()} == {
+        f"leaf-{leaf}": 5 for leaf in range(4)
+    }
+    down = [link["upper"] for link in plan["cluster"]["links"] if link["state"] == "down"]
+    assert down == ["spine-4"]
+    verify.verify(plan)
+    with pytest.raises(ExperimentError, match="sweep: 2 runs"):
+        make.of(
+            LEAF_SPINE, EXCHANGE, "ethereal", changes=[("sweep.workload.size", '["1MB", "2MB"]')]
+        )
 
 
 def test_hosts_have_queue_pairs_ports_and_labels(plan: dict[str, Any]) -> None:
@@ -215,6 +374,19 @@ def test_the_command_writes_everything(tmp_path: Path, weft: Weft) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_a_job_inside_one_server_has_an_empty_plan(tmp_path: Path, weft: Weft) -> None:
+    """Which replaces all of an earlier one."""
+    (tmp_path / "c.toml").write_text(CLUSTER + "[fabric.server]\ngpus = 2\nnics = 2\n")
+    (tmp_path / "j.toml").write_text(JOB)
+    (tmp_path / "one.toml").write_text(JOB + "ranks = 2\n")
+    for job, said, left in (("j", "optimal", 4), ("one", "nothing is sent over the fabric", 1)):
+        done = weft("plan", "c.toml", "--job", f"{job}.toml", "-o", "out")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert said in done.stdout
+        assert len(list((tmp_path / "out").iterdir())) == left
+    assert weft("plan", "--verify", "out").returncode == 0
+
+
 @pytest.mark.parametrize(
     ("cluster", "job", "words", "said"),
     [
@@ -223,8 +395,23 @@ def test_the_command_writes_everything(tmp_path: Path, weft: Weft) -> None:
         (CLUSTER, "[fabric]\nleaves = 2\n", [], "belongs to the cluster"),
         (CLUSTER, "[balance]\n", [], "workload: is missing"),
         (CLUSTER, "[workload", [], "j.toml"),
+        ("fabric = 3\n", JOB, [], "c.toml: fabric"),
+        (CLUSTER, "balance = 3\n" + JOB, [], "j.toml: balance: is not a table"),
+        (CLUSTER, JOB + '[balance]\nscheme = "ecmp"\n', [], "balance.scheme: is ecmp"),
         (CLUSTER.replace("leaves = 3", "leafs = 3"), JOB, [], "c.toml: fabric.leafs (line 5)"),
         (CLUSTER, JOB, ["--host", "h99"], "--host: h99"),
+        (
+            CLUSTER + '[failures.a]\nkind = "down"\nlinks = ["leaf-0 <-> spine-1"]\n',
+            JOB,
+            ["--scheme", "hpn"],
+            "balance.scheme: it pins what goes from host-0",
+        ),
+        (
+            CLUSTER + '[failures.a]\nkind = "down"\nlinks = ["host-3 <-> leaf-0"]\n',
+            JOB,
+            [],
+            "no live path is left from host-0 (leaf-0) to host-3",
+        ),
         (
             CLUSTER
             + '[failures.a]\nkind = "down"\nlinks = ['

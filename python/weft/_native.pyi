@@ -149,6 +149,13 @@ def plan_job(experiment_json: str, seed: int, most_pieces: int) -> dict[str, Any
 def plan_pieces(experiment_json: str, seed: int, step: int, first: int, end: int) -> dict[str, Any]:
     """Plan the pieces of one step that hosts from ``first`` to before ``end`` send: columns."""
 
+def plan_given(experiment_json: str, seed: int, most_messages: int) -> dict[str, Any]:
+    """List what a plan is made of: ``links``, as those of :func:`plan_job`, and ``steps``.
+
+    Of each step ``name``, ``times``, ``messages``, ``bytes``, and ``each`` message (columns
+    ``src``, ``dst``, ``bytes``); None where there are more than ``most_messages``.
+    """
+
 def cores() -> int:
     """Count the cores that this process may use, with affinity and quotas in mind."""
 

@@ -157,7 +157,8 @@ def plan_job(
     else:
         print(command.text(plan, host, optimum))
         if output:
-            print(f"\n{output}/plan.json, loads.parquet, pieces.parquet, loads.png")
+            written = command.written(output)
+            print(f"\n{output}/{', '.join(written)}")
     return 0
 
 

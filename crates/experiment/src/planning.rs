@@ -21,6 +21,10 @@ use weft_plan::{
 use weft_sim::SwitchConfig;
 use weft_units::{HostId, IdVec, PortId, Time};
 
+mod given;
+
+pub use given::{Given, GivenStep, given};
+
 type Result<T> = std::result::Result<T, ExperimentError>;
 
 /// A plan of a job.
@@ -279,6 +283,14 @@ fn links(network: &Network<'_>) -> Columns {
 fn unreachable(network: &Network<'_>, lost: Unreachable) -> ExperimentError {
     let name = |host: HostId| format!("host-{}", host.0);
     let leaf = |host: HostId| network.fabric.leaf_of(host);
+    if is_reachable(network, lost) {
+        let (src, dst) = (name(lost.src), name(lost.dst));
+        let what = format!(
+            "it pins what goes from {src} to {dst} to a path that is dead, and learns so from \
+             time-outs only; use another scheme, or mend the link"
+        );
+        return wrong("balance.scheme", what);
+    }
     let what = format!(
         "no live path is left from {} (leaf-{}) to {} (leaf-{}); mend a link or leave them out",
         name(lost.src),
@@ -287,6 +299,15 @@ fn unreachable(network: &Network<'_>, lost: Unreachable) -> ExperimentError {
         leaf(lost.dst)
     );
     wrong("failures", what)
+}
+
+/// Whether some path is alive.
+fn is_reachable(network: &Network<'_>, Unreachable { src, dst }: Unreachable) -> bool {
+    let set = network.fabric.path_set(src, dst);
+    let is_alive = |path| {
+        network.fabric.trace(src, dst, path).iter().all(|port| network.capacities[*port] > 0)
+    };
+    (0..set.len()).any(|index| is_alive(set.get(index)))
 }
 
 fn wrong(key: &str, what: String) -> ExperimentError {

@@ -277,6 +277,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(net::net_host, module)?)?;
     module.add_function(wrap_pyfunction!(planning::plan_job, module)?)?;
     module.add_function(wrap_pyfunction!(planning::plan_pieces, module)?)?;
+    module.add_function(wrap_pyfunction!(planning::plan_given, module)?)?;
     module.add_function(wrap_pyfunction!(cores, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(shorthand, module)?)?;

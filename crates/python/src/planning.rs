@@ -52,6 +52,35 @@ pub(crate) fn plan_pieces<'py>(
     columns(py, found.map_err(wrong)?)
 }
 
+/// What a plan is made of: links now, and the messages of every step.
+#[pyfunction]
+pub(crate) fn plan_given<'py>(
+    py: Python<'py>,
+    experiment_json: &str,
+    seed: u64,
+    most_messages: u64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let found = py.detach(|| {
+        let experiment = weft_experiment::read_run(experiment_json)?;
+        planning::given(&experiment, seed, most_messages)
+    });
+    let found = found.map_err(wrong)?;
+    let steps = PyList::empty(py);
+    for one in found.steps {
+        let dict = PyDict::new(py);
+        dict.set_item("name", one.name)?;
+        dict.set_item("times", one.times)?;
+        dict.set_item("messages", one.messages)?;
+        dict.set_item("bytes", one.bytes)?;
+        dict.set_item("each", one.each.map(|each| columns(py, each)).transpose()?)?;
+        steps.append(dict)?;
+    }
+    let out = PyDict::new(py);
+    out.set_item("links", columns(py, found.links)?)?;
+    out.set_item("steps", steps)?;
+    Ok(out)
+}
+
 fn step<'py>(
     py: Python<'py>,
     experiment: &Resolved,

@@ -39,6 +39,12 @@ def make(
     return plan
 
 
+def written(output: Path) -> list[str]:
+    """What a plan has left in a directory: no pieces if there are too many."""
+    names = (file.NAME, "loads.parquet", "pieces.parquet", "loads.png")
+    return [name for name in names if (output / name).exists()]
+
+
 def text(plan: Plan, host: str | None, with_optimum: bool) -> str:
     """What is printed."""
     parts = [show.text(plan)]

@@ -28,11 +28,19 @@ def flow_label(source_port: int) -> int:
 
 
 def tables(cluster: Cluster, steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The queue pairs of every host over all steps that hold their pieces, by destination."""
-    found = _queue_pairs(cluster, [step["pieces"] for step in steps])
+    """The queue pairs of every host over all steps that hold their pieces, by destination.
+
+    Where some step does not, hosts are not told how many NCCL needs.
+    """
+    held = [step["pieces"] for step in steps]
+    known = all(pieces is not None for pieces in held)
     return [
-        {"host": host.name, "queue_pairs": pairs, "environment": environment(cluster, pairs)}
-        for host, pairs in zip(cluster.hosts, found, strict=True)
+        {
+            "host": host.name,
+            "queue_pairs": pairs,
+            "environment": environment(cluster, pairs if known else None),
+        }
+        for host, pairs in zip(cluster.hosts, _queue_pairs(cluster, held), strict=True)
     ]
 
 
@@ -86,17 +94,21 @@ def _filled(column: Iterable[int | None]) -> list[int]:
     return [NONE if value is None else value for value in column]
 
 
-def environment(cluster: Cluster, queue_pairs: list[dict[str, Any]]) -> dict[str, str]:
+def environment(cluster: Cluster, queue_pairs: list[dict[str, Any]] | None) -> dict[str, str]:
     """NCCL's variables for a host.
 
     As many queue pairs a connection as some peer needs (NCCL takes 1 to 128), every message cut
     over all of them, and the traffic class of the DSCP. NCCL has no variable for source ports.
+    `None`: nobody knows the queue pairs.
     """
+    found = {"NCCL_IB_TC": str(cluster.dscp << 2)}
+    if queue_pairs is None:
+        return found | cluster.nccl
     peers: dict[str, int] = {}
     for pair in queue_pairs:
         peers[pair["to"]] = peers.get(pair["to"], 0) + 1
     most = min(max(peers.values(), default=1), 128)
-    found = {"NCCL_IB_QPS_PER_CONNECTION": str(most), "NCCL_IB_TC": str(cluster.dscp << 2)}
+    found["NCCL_IB_QPS_PER_CONNECTION"] = str(most)
     if most > 1:
         found["NCCL_IB_SPLIT_DATA_ON_QPS"] = "1"
     return found | cluster.nccl

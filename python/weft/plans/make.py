@@ -38,11 +38,11 @@ def make(
     Raises:
         ExperimentError: One of the files is wrong, or the scheme cannot be planned.
     """
-    place, job = _toml(cluster_path), _toml(job_path)
+    place, job = _toml(cluster_path, "a cluster"), _toml(job_path, "a job")
+    cluster.read(cluster_path, seed)
     if "file" in place.get("fabric", {}):
         file = str((cluster_path.parent / str(place["fabric"]["file"])).absolute())
         place["fabric"] = {**place["fabric"], "file": file}
-    cluster.read(cluster_path, seed)
     place.setdefault("title", cluster_path.stem)
     return of(place, job, scheme, str(job_path), seed, changes, most_pieces)
 
@@ -62,9 +62,15 @@ def of(
         ExperimentError: One of them is wrong, or the scheme cannot be planned.
     """
     experiment = _experiment(place, job, scheme, source)
-    described = cluster.from_dict(place, seed=seed)
-    resolved = inputs.from_dict(experiment, source, changes, 1).runs[0]["experiment"]
-    enforce = _enforce(resolved["balance"])
+    runs = inputs.from_dict(experiment, source, changes, 1).runs
+    if len(runs) != 1:
+        raise ExperimentError(f"{source}: sweep: {len(runs)} runs; a plan is of one")
+    resolved = runs[0]["experiment"]
+    # As changed, and with what the fabric's file says.
+    now = {key: resolved[key] for key in ("fabric", "failures")}
+    described = cluster.from_dict({**place, **now}, seed=seed)
+    scheme = resolved["balance"]["scheme"]
+    enforce = enforced_by(resolved["balance"])
     found = _native.plan_job(json.dumps(resolved), seed, most_pieces)
     links = {name: _plain(column) for name, column in found["links"].items()}
     steps = [_step(step) for step in found["steps"]]
@@ -88,7 +94,7 @@ def of(
     }
 
 
-def _enforce(balance: Mapping[str, Any]) -> str:
+def enforced_by(balance: Mapping[str, Any]) -> str:
     """What makes packets take their paths; none where switches hash."""
     if balance["scheme"].startswith("dnlb"):
         return "segments"
@@ -120,7 +126,15 @@ def _experiment(
             raise ExperimentError(f"{source}: {key}: is no part of a job; {use}")
     if "workload" not in job:
         raise ExperimentError(f"{source}: workload: is missing; add [workload]")
-    balance = {**job.get("balance", {}), "scheme": scheme}
+    options = job.get("balance", {})
+    if not isinstance(options, Mapping):
+        raise ExperimentError(f"{source}: balance: is not a table; write [balance]")
+    if options.get("scheme", scheme) != scheme:
+        raise ExperimentError(
+            f"{source}: balance.scheme: is {options['scheme']}, but --scheme {scheme}; "
+            "leave it out here"
+        )
+    balance = {**options, "scheme": scheme}
     if scheme in _PINNED:
         # Switches as they are.
         balance.setdefault("enforce", "segments")
@@ -139,8 +153,8 @@ def _experiment(
     return experiment
 
 
-def _toml(path: Path) -> dict[str, Any]:
-    text = inputs.read_text(path, "a job")
+def _toml(path: Path, what: str) -> dict[str, Any]:
+    text = inputs.read_text(path, what)
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

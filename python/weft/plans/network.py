@@ -85,6 +85,27 @@ class Network:
             loads += total(column[here], pieces["bytes"][here], len(loads))
         return loads
 
+    def leads(self) -> NDArray[np.bool_]:
+        """By switch, place and leaf: whether the link up there has a live way on to the leaf."""
+        leaves = self.leaves
+        found = np.zeros((*self.ups.shape, leaves), dtype=np.bool_)
+        reaches = np.zeros((len(self.ups), leaves), dtype=np.bool_)
+        alive = self.capacities > 0
+        for upper, lower in np.argwhere(self.members[:, :leaves] > 0):
+            first = self.between[upper, lower]
+            reaches[upper, lower] = alive[first : first + self.members[upper, lower]].any()
+        for core, pod in np.argwhere(self.below >= 0):
+            agg, inside = self.below[core, pod], self.pod_of[:leaves] == pod
+            reaches[core, inside] = reaches[agg, inside] & alive[self.between[core, agg]]
+        # Leaves last, when it is known where what is above them leads.
+        for switch in reversed(range(len(self.ups))):
+            places = np.flatnonzero(self.ups[switch] >= 0)
+            live = alive[self.ups[switch, places]]
+            found[switch, places] = live[:, None] & reaches[self.above[switch, places]]
+            outside = self.pod_of[:leaves] != self.pod_of[switch]
+            reaches[switch, outside] |= found[switch].any(axis=0)[outside]
+        return found
+
     def _up(self, switch: Numbers, place: Numbers) -> Numbers:
         if len(place) and (place.max() >= self.ups.shape[1] or (self.ups[switch, place] < 0).any()):
             raise ExperimentError("plan: steps: a path names an uplink that is not there")

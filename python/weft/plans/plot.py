@@ -38,7 +38,10 @@ class _Panel:
 
 
 def draw(plan: Plan, path: Path) -> None:
-    """Draw the step that keeps links between switches busy longest."""
+    """Draw the step that keeps links between switches busy longest; nothing where there is none."""
+    if not plan["steps"]:
+        path.unlink(missing_ok=True)
+        return
     net = network.of(plan["links"])
     panels = _panels(net)
     alive = net.capacities > 0

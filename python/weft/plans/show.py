@@ -30,6 +30,8 @@ def verdict(step: dict[str, Any]) -> str:
 def text(plan: Plan) -> str:
     """A plan for a terminal."""
     lines = [f"{plan['title']}: {plan['scheme']}, seed {plan['seed']}", ""]
+    if not plan["steps"]:
+        return "\n".join([*lines, "nothing is sent over the fabric"])
     header = ("step", "times", "messages", "cut", "pieces", "queue pairs", "busiest link")
     rows: list[tuple[str, ...]] = [(*header, "takes", "at least", "")]
     for number, step in enumerate(plan["steps"][:_MOST_STEPS], start=1):
@@ -71,7 +73,9 @@ def _why(plan: Plan) -> list[str]:
         return []
     step = max(steps, key=lambda one: one["times"] * one["bound_s"])
     certificate = step["certificate"]
-    links = certificate["link"]
+    # Those that are down say nothing.
+    rates = zip(certificate["link"], certificate["capacity_bps"], strict=True)
+    links = [link for link, rate in rates if rate]
     capacity = sum(
         weight * rate
         for weight, rate in zip(certificate["weight"], certificate["capacity_bps"], strict=True)
@@ -139,6 +143,8 @@ def tables(plan: Plan, folder: Path) -> None:
         for number, step in enumerate(plan["steps"])
         if step["pieces"] is not None
     ]
+    # What an earlier plan has left there is not of this one.
+    (folder / "pieces.parquet").unlink(missing_ok=True)
     if pieces:
         pl.concat(pieces).write_parquet(folder / "pieces.parquet")
     loads = [
@@ -152,6 +158,7 @@ def tables(plan: Plan, folder: Path) -> None:
         )
         for number, step in enumerate(plan["steps"])
     ]
+    (folder / "loads.parquet").unlink(missing_ok=True)
     if loads:
         pl.concat(loads).write_parquet(folder / "loads.parquet")
 
