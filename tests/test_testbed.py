@@ -320,7 +320,7 @@ def test_killed_in_the_middle_nothing_stays(small: Path, processes: int) -> None
 @pytest.mark.slow
 def test_pinned_uplinks_carry_the_same_and_hashed_ones_do_not(large: Path) -> None:
     """Paper 003 has 0.06 percentage points squared."""
-    for scheme in ("ethereal", "dnlb"):
+    for scheme in ("ethereal", "dnlb-2"):
         row = measured(large, scheme, "all-to-all:size=256KB")
         assert row["uplink_variance_pct2"] < 0.1, (scheme, row["uplinks"])
     seeds = range(1, 4)
@@ -350,7 +350,7 @@ def test_ethereal_ends_near_the_bound_and_ecmp_does_not(large: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["admin", "carrier", "remote"])
 @by_all_rules
-@pytest.mark.parametrize("scheme", ["ethereal", "dnlb"])
+@pytest.mark.parametrize("scheme", ["ethereal", "dnlb-2"])
 def test_a_link_that_fails_costs_no_byte(large: Path, scheme: str, rules: Rules, how: str) -> None:
     """Others take over, and the time to recover is told."""
     workload, fail = "all-to-all:size=256KB", "leaf-0:spine-1@50%"

@@ -17,7 +17,8 @@ use weft_net::{PathId, Route};
 use weft_units::{HostId, MessageId, Time};
 
 /// Packets of a flow that may be out: of 64 flows on a link of the test bed no more than its queue
-/// holds, also when answers that waited for a core all come at once.
+/// holds, also when answers that waited for a core all come at once. Where several queue pairs stand
+/// side by side, one each.
 const MOST_OUT: f64 = 3.0;
 
 /// A message planned elsewhere: message, receiver, messages that must have been sent and received
@@ -54,7 +55,10 @@ pub(crate) fn net_host<'py>(
     let report = py.detach(|| -> PyResult<(HostReport, Ports)> {
         let experiment = weft_experiment::read_run(experiment_json).map_err(wrong)?;
         let job = weft_experiment::on_sockets(&experiment, seed, host, flow).map_err(wrong)?;
-        let weft_experiment::HostJob { sender, tasks, expected } = job;
+        let weft_experiment::HostJob { mut sender, tasks, expected } = job;
+        if sender.balance.scheme.info().standing {
+            sender.flow.window.most = 1.0;
+        }
         let (tasks, expected) = match planned {
             Some((tasks, expected)) => (tasks.into_iter().map(task).collect(), expected),
             None => (tasks, expected),
