@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import statistics
 import subprocess
@@ -18,10 +19,22 @@ import weft
 from conftest import Weft, command
 from weft import cluster as clusters
 from weft.errors import ExperimentError
-from weft.testbed import bed, commands, enforce, failures, layout, measure, system
+from weft.switches import config as switchconfig
+from weft.switches import segments
+from weft.switches.steering import Protocol
+from weft.testbed import bed, commands, failures, layout, measure, system
+from weft.testbed.rules import RULES, Rules
 
 MISSING = system.missing()
 needs_bed = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+
+
+def _each_rules(name: str) -> Any:
+    what = system.missing(name)
+    return pytest.param(name, marks=pytest.mark.skipif(what is not None, reason=str(what)))
+
+
+by_all_rules = pytest.mark.parametrize("rules", [_each_rules(name) for name in RULES])
 
 CLUSTER = """
 [fabric]
@@ -63,13 +76,14 @@ def measured(
     fail: str | None = None,
     how: str = "admin",
     tcp: bool = False,
+    rules: Rules | None = None,
 ) -> dict[str, Any]:
     """One run, of which everything has arrived once and undamaged."""
     cluster = clusters.read(path)
     table = commands.experiment(cluster, scheme, workload, seed, ())
     failure = failures.read(fail, how, cluster) if fail else None
     row = measure.summary(
-        cluster, commands.run(path, commands.Order(table, seed, failure, tcp=tcp))
+        cluster, commands.run(path, commands.Order(table, seed, failure, tcp=tcp, rules=rules))
     )
     hosts = len(cluster.hosts)
     assert row["complete"], row
@@ -86,24 +100,31 @@ def simulated(path: Path, scheme: str, workload: str, seed: int) -> dict[tuple[s
     return {(row["from"], row["to"]): row["bytes"] for row in ups}
 
 
-def test_segments_are_those_of_the_native_core(small: Path) -> None:
-    """The last port stays unused."""
+@pytest.mark.parametrize("protocol", ["udp", "tcp"])
+def test_rules_are_the_switch_configurations(small: Path, protocol: Protocol) -> None:
+    """The same files; with TCP they say so, and nothing else is different."""
     cluster = clusters.read(small)
-    assert enforce.segments(cluster, "leaf-0") == [(49152, 57343), (57344, 65534)]
+    cut = segments.of(cluster, "dnlb")
+    for platform in RULES:
+        made, _ = switchconfig.files(cluster, cut, platform, protocol=protocol)
+        usual, _ = switchconfig.files(cluster, cut, platform)
+        text, expected = ("".join(file.text for file in one) for one in (made, usual))
+        assert text == expected.replace("udp", protocol).replace("UDP", protocol.upper())
+        assert protocol in text
 
 
 def test_a_link_that_is_down_is_not_built(tmp_path: Path) -> None:
-    """Its segment keeps its number, and the other uplinks theirs."""
+    """Neither it nor rules for it; its segment is hashed."""
     path = tmp_path / "broken.toml"
     path.write_text(SMALL + '[failures.one]\nkind = "down"\nlinks = ["leaf-1 <-> spine-0"]\n')
     cluster = clusters.read(path)
     lines = list(layout.wires(cluster, "x-"))
     links = [line for line in lines if line.startswith("link add")]
     assert len(links) == 4 + 3
-    ports = layout.ports(cluster)
-    tables = list(enforce.tables(cluster, "leaf-1", ports["leaf-1"]))
-    # Its segment keeps its number, and has no table: ECMP takes it.
-    assert [line.split()[-1] for line in tables] == ["101"]
+    made, _ = switchconfig.files(cluster, segments.of(cluster, "dnlb"), "linux", "leaf-1")
+    # The other uplink keeps its segment and its table.
+    tables = [line.split()[-1] for line in made[0].text.splitlines() if line.startswith("\tover ")]
+    assert tables == ["1002"]
 
 
 @pytest.mark.parametrize(
@@ -111,6 +132,7 @@ def test_a_link_that_is_down_is_not_built(tmp_path: Path) -> None:
     [
         (("leaf-spine", 'fat-tree"\nk = 4\n#'), "three tiers"),
         (("hosts_per_leaf = 2", "hosts_per_leaf = 300"), "name spaces"),
+        (('delay = "5us"', 'delay = "5us"\n[cluster]\nfirst_port = 50000'), "ports of RoCE"),
         (('delay = "5us"', 'delay = "5us"\n[cluster]\nhost_port = "Ethernet1/{place}"'), "Linux"),
     ],
 )
@@ -185,17 +207,29 @@ def test_what_cannot_run_is_refused_in_one_line(
 
 
 @needs_bed
+@by_all_rules
 @pytest.mark.parametrize("scheme", ["ethereal", "dnlb-4"])
-def test_every_byte_on_a_wire_is_accounted_for(small: Path, scheme: str) -> None:
+def test_every_byte_on_a_wire_is_accounted_for(small: Path, scheme: str, rules: Rules) -> None:
     """The kernel's counters are what hosts say, to the byte."""
-    row = measured(small, scheme, "all-to-all:size=500KB")
+    row = measured(small, scheme, "all-to-all:size=500KB", rules=rules)
     assert row["drops"] == row["retransmits"] == 0
     for uplink in row["uplinks"]:
         assert uplink["bytes"] == uplink["segment_bytes"], uplink
 
 
+def test_without_nft_it_says_so(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rules for nftables are refused, with the mend."""
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(shutil, "which", lambda tool: None if tool == "nft" else f"/sbin/{tool}")
+    assert system.missing() is None
+    with pytest.raises(ExperimentError, match=r"^testbed: .*nft is not installed; install"):
+        commands.up(small, 1, "nftables")
+
+
 @needs_bed
-def test_a_bed_stands_runs_fails_and_goes(small: Path, weft: Weft) -> None:
+@by_all_rules
+def test_a_bed_stands_runs_fails_and_goes(small: Path, weft: Weft, rules: Rules) -> None:
     """`up`, `run`, `fail`, `--mend`, `down`, with the bed's own names."""
 
     def say(*words: str | Path) -> subprocess.CompletedProcess[str]:
@@ -205,7 +239,7 @@ def test_a_bed_stands_runs_fails_and_goes(small: Path, weft: Weft) -> None:
 
     prefix = bed.prefix_of(small)
     assert weft("testbed", "fail", small, "leaf-0:spine-0").returncode == 2
-    say("up", small)
+    say("up", small, "--rules", rules)
     try:
         assert weft("testbed", "up", small).returncode == 2
         words = ("run", small, "--workload", "all-to-all:size=200KB", "--json")
@@ -216,9 +250,14 @@ def test_a_bed_stands_runs_fails_and_goes(small: Path, weft: Weft) -> None:
         assert row["complete"]
         by_link = {(one["leaf"], one["spine"]): one["bytes"] for one in row["uplinks"]}
         assert by_link["leaf-0", "spine-1"] == 0
+        dead = ("route", "show", "table", "1002")
+        assert system.ask("ip", *dead, namespace=f"{prefix}leaf-0") == ""
         say("fail", small, "leaf-0:spine-1", "--mend")
+        assert "default via" in system.ask("ip", *dead, namespace=f"{prefix}leaf-0")
         again = [one["bytes"] for one in json.loads(say(*words).stdout)["uplinks"]]
         assert max(again) - min(again) < 3_000
+        say("run", small, "--scheme", "ecmp")
+        assert " 1000:" not in system.ask("ip", "rule", namespace=f"{prefix}leaf-0")
     finally:
         say("down", small)
     assert not list(system.NAMES.glob(f"{prefix}*"))
@@ -310,10 +349,12 @@ def test_ethereal_ends_near_the_bound_and_ecmp_does_not(large: Path) -> None:
 @needs_bed
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["admin", "carrier", "remote"])
+@by_all_rules
 @pytest.mark.parametrize("scheme", ["ethereal", "dnlb-2"])
-def test_a_link_that_fails_costs_no_byte(large: Path, scheme: str, how: str) -> None:
+def test_a_link_that_fails_costs_no_byte(large: Path, scheme: str, rules: Rules, how: str) -> None:
     """Others take over, and the time to recover is told."""
-    row = measured(large, scheme, "all-to-all:size=256KB", fail="leaf-0:spine-1@50%", how=how)
+    workload, fail = "all-to-all:size=256KB", "leaf-0:spine-1@50%"
+    row = measured(large, scheme, workload, fail=fail, how=how, rules=rules)
     failure = row["failure"]
     assert 0 < failure["at_s"] < row["completion_s"]
     # Others took over: what the dead one did not carry.
@@ -374,9 +415,10 @@ def test_hashed_uplinks_are_as_uneven_as_in_the_simulator(large: Path) -> None:
 
 
 @needs_bed
-def test_tcp_follows_the_ports_too(small: Path) -> None:
+@by_all_rules
+def test_tcp_follows_the_ports_too(small: Path, rules: Rules) -> None:
     """A connection for each piece, from its port."""
-    row = measured(small, "ethereal", "all-to-all:size=500KB", tcp=True)
+    row = measured(small, "ethereal", "all-to-all:size=500KB", tcp=True, rules=rules)
     for leaf in ("leaf-0", "leaf-1"):
         counts = [one["bytes"] for one in row["uplinks"] if one["leaf"] == leaf]
         assert max(counts) < 1.05 * min(counts)

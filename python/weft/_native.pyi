@@ -102,6 +102,7 @@ def net_host(
     host: int,
     addresses: list[str],
     port: int,
+    dscp: int,
     control: str,
     *,
     target_s: float,
@@ -112,9 +113,9 @@ def net_host(
     """Send and receive as one host of an experiment of :func:`expand`, over UDP or TCP.
 
     It runs in the network name space of the caller, where ``addresses[host]`` is its own, until the
-    Unix socket ``control`` says stop. ``target_s`` is how long packets are to queue. ``planned``
-    stands for the experiment's workload: messages, and payload that will come. The result is what
-    it counted: ``crates/net/src/report.rs``.
+    Unix socket ``control`` says stop. All that it sends has ``dscp``. ``target_s`` is how long
+    packets are to queue. ``planned`` stands for the experiment's workload: messages, and payload
+    that will come. The result is what it counted: ``crates/net/src/report.rs``.
     """
 
 def paralet_slowdown(queue_pairs: int, ports: int) -> float:

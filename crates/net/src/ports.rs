@@ -2,7 +2,8 @@
 //!
 //! A leaf that maps segments of the port range to its uplinks (DNLB, paper 003, section 3) follows
 //! a pinned path by the segment of the port. The segments are DNLB's (`balance::scheme::dnlb`); of
-//! the last one the very last port stays unused, since `ip rule` takes no range that ends at 65535.
+//! the last one the very last port stays unused whatever steers, since `ip rule` takes no range
+//! that ends at 65535.
 //! A hashed route's entropy is the port itself, brought into RoCE's range.
 
 use weft_balance::plan::Route;

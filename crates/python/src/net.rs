@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use weft_net::flow::FlowConfig;
 use weft_net::io::{self, HostConfig, HostReport};
-use weft_net::ports::Ports;
+use weft_net::ports::{LAST_PORT, Ports};
 use weft_net::report::{Count, Received, Sent};
 use weft_net::script::{Need, Task};
 use weft_net::sender::Given;
@@ -28,8 +28,8 @@ type Planned = (u32, u32, Vec<u32>, Vec<u32>, Vec<(u64, Option<u16>, Option<u16>
 /// Sends and receives as one host of an experiment, in the network name space of the caller, until
 /// the control socket says stop.
 #[pyfunction]
-#[pyo3(signature = (experiment_json, seed, host, addresses, port, control, *, target_s, limit_s,
-    tcp=false, planned=None))]
+#[pyo3(signature = (experiment_json, seed, host, addresses, port, dscp, control, *, target_s,
+    limit_s, tcp=false, planned=None))]
 #[expect(clippy::too_many_arguments, reason = "named in Python")]
 pub(crate) fn net_host<'py>(
     py: Python<'py>,
@@ -38,6 +38,7 @@ pub(crate) fn net_host<'py>(
     host: u32,
     addresses: Vec<String>,
     port: u16,
+    dscp: u8,
     control: PathBuf,
     target_s: f64,
     limit_s: f64,
@@ -64,7 +65,7 @@ pub(crate) fn net_host<'py>(
         };
         let ports = Ports::new(sender.fabric.uplinks_of(host));
         let limit = Duration::from_secs_f64(limit_s);
-        let config = HostConfig { sender, addresses, port, control, tasks, expected, limit };
+        let config = HostConfig { sender, addresses, port, dscp, control, tasks, expected, limit };
         let run = if tcp { io::tcp::run } else { io::udp::run };
         Ok((run(config)?, ports))
     });
@@ -79,7 +80,8 @@ fn task((message, dst, sent, received, pieces): Planned) -> Task {
             Some(path) => Route::Pinned(PathId(path)),
             None => Route::Hashed(port.unwrap_or_default()),
         },
-        port,
+        // `ip rule` cannot match the very last port: another of its segment then.
+        port: port.filter(|port| *port <= LAST_PORT),
     };
     let given: Vec<Given> = pieces.into_iter().map(piece).collect();
     let sent = sent.into_iter().map(|one| Need::Sent(MessageId(one)));

@@ -21,7 +21,7 @@ from weft.switches import segments
 from weft.switches import steering as steerings
 from weft.switches.platforms import PLATFORMS, Platform
 from weft.switches.segments import Range, Scheme, Segments
-from weft.switches.steering import Steering
+from weft.switches.steering import Protocol, Steering
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -57,11 +57,18 @@ def of_file(path: Path, scheme: Scheme | None) -> tuple[Cluster, Segments]:
 
 
 def files(
-    cluster: Cluster, found: Segments, platform: str, switch: str | None = None
+    cluster: Cluster,
+    found: Segments,
+    platform: str,
+    switch: str | None = None,
+    protocol: Protocol = "udp",
 ) -> tuple[list[File], list[str]]:
-    """The files of all switches that steer, or of one (by name or node), and remarks."""
+    """The files of all switches that steer, or of one (by name or node), and remarks.
+
+    `protocol` is for `linux` and `nftables`; the others write UDP.
+    """
     chosen = PLATFORMS[platform]
-    everyone = steering = steerings.of(cluster, found)
+    everyone = steering = steerings.of(cluster, found, protocol)
     if switch is not None:
         steering = [one for one in everyone if switch in (one.name, one.node)]
         if not steering:

@@ -11,9 +11,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from typing import Literal
 
 from weft.cluster import Cluster, Link, Switch
 from weft.switches.segments import Range, Segments
+
+Protocol = Literal["udp", "tcp"]
+"""RoCEv2 is UDP; the test bed sends TCP as well."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,8 @@ class Steering:
     """`leaf`, `spine`, `aggregation switch` or `core`."""
     dscp: int
     port: int
+    protocol: Protocol
+    """Of the traffic that is steered."""
     inputs: Sequence[str]
     """Ports whose traffic is steered."""
     local: Sequence[str]
@@ -102,9 +108,9 @@ class Steering:
         return [(prefixes, list(ways)) for prefixes, ways in grouped]
 
 
-def of(cluster: Cluster, found: Segments) -> list[Steering]:
+def of(cluster: Cluster, found: Segments, protocol: Protocol = "udp") -> list[Steering]:
     """Of every switch that steers."""
-    return [_steering(cluster, found, switch) for switch in _switches(cluster, found)]
+    return [_steering(cluster, found, switch, protocol) for switch in _switches(cluster, found)]
 
 
 def _switches(cluster: Cluster, found: Segments) -> list[Switch]:
@@ -123,7 +129,7 @@ def _bundled(cluster: Cluster, found: Segments, switch: Switch) -> list[Link]:
     return [link for link in links if members[link.lower] > 1]
 
 
-def _steering(cluster: Cluster, found: Segments, switch: Switch) -> Steering:
+def _steering(cluster: Cluster, found: Segments, switch: Switch, protocol: Protocol) -> Steering:
     up = cluster.uplinks.get(switch.node, ()) if switch.node in found else ()
     bundled = _bundled(cluster, found, switch)
     ports = [link.upper_port for link in cluster.downlinks[switch.node]]
@@ -137,6 +143,7 @@ def _steering(cluster: Cluster, found: Segments, switch: Switch) -> Steering:
         what=_what(cluster, switch),
         dscp=cluster.dscp,
         port=cluster.port,
+        protocol=protocol,
         inputs=ports,
         local=switch.racks if up else (),
         uplinks=[_uplink(cluster, found, index, link) for index, link in enumerate(up)],

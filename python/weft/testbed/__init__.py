@@ -1,7 +1,7 @@
 """A leaf-spine of network name spaces on one machine, with real traffic: `weft testbed`.
 
-`layout` says which name spaces, links and routes a cluster is, `enforce` which rules make leaves
-follow source ports, `failures` how links die. `bed` makes all that so. `session` runs a workload
+`layout` says which name spaces, links and routes a cluster is, `failures` how links die. `rules`
+makes leaves follow source ports, `bed` makes all that so. `session` runs a workload
 through it: `agents` are its hosts, whose sockets are `crates/net`'s, `counters` what its links
 carried, `measure` what to say about it.
 

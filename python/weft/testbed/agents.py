@@ -48,6 +48,7 @@ def _host(job: dict[str, Any], number: int, namespace: str) -> int:
             number,
             job["addresses"],
             job["port"],
+            job["dscp"],
             job["control"],
             planned=_planned(job["planned"][number]) if job["planned"] else None,
             **job["options"],

@@ -19,8 +19,10 @@ from typing import Any
 from weft import cluster as clusters
 from weft.cluster import Cluster
 from weft.errors import ExperimentError
-from weft.testbed import enforce, layout, system
-from weft.testbed.failures import Step
+from weft.switches.steering import Protocol
+from weft.testbed import failures, layout, rules, system
+from weft.testbed.failures import Failure, Step
+from weft.testbed.rules import Rules
 
 STATES = Path("/run/weft/testbed")
 
@@ -31,8 +33,8 @@ class Bed:
 
     cluster: Cluster
     prefix: str = ""
-    segments: bool = False
-    """Leaves follow source ports."""
+    rules: Rules = "linux"
+    """How leaves follow source ports, where they do."""
 
     def build(self, seed: int) -> None:
         """Make all of it. Switches hash under `seed`."""
@@ -58,23 +60,30 @@ class Bed:
         for number, switch in enumerate(self.cluster.switches):
             system.set_sysctls([self.prefix + switch.node], layout.hashing(seed, number))
 
-    def follow_ports(self, wanted: bool) -> None:
-        """Have leaves follow source ports, or hash everything; whatever they did before."""
-        ports = layout.ports(self.cluster)
-        for leaf in (switch for switch in self.cluster.switches if switch.tier == 0):
-            own = ports[leaf.node]
-            name = self.prefix + leaf.node
-            # A run that was killed may have left some of them.
-            system.batch("ip", enforce.without(self.cluster, leaf, own), name, whatever=True)
-            if wanted:
-                # An uplink that was failed takes no route: ECMP has its segment until it is mended.
-                tables = enforce.tables(self.cluster, leaf.node, own)
-                system.batch("ip", tables, name, whatever=True)
-                system.batch("ip", enforce.rules(self.cluster, leaf, own), name)
-        self.segments = wanted
+    @property
+    def _loaded(self) -> Path:
+        return STATES / f"{self.prefix}rules"
 
-    def carry_out(self, steps: Iterable[Step]) -> None:
-        """Do what a failure or its mending says."""
+    def hash_all(self) -> None:
+        """Have leaves hash everything; also what a run that was killed had them do."""
+        rules.take_back(self.cluster, self.prefix, self._loaded)
+
+    def follow_ports(self, protocol: Protocol) -> None:
+        """Have leaves follow the source ports of a protocol, whatever they did before."""
+        self.hash_all()
+        # An uplink that was failed takes no route: ECMP has its segment until it is mended.
+        rules.load(self.cluster, self.prefix, self._loaded, self.rules, protocol)
+
+    def fail(self, failure: Failure) -> None:
+        """Have a link fail."""
+        self._carry_out(failures.breaking(self.cluster, failure))
+
+    def mend(self, failure: Failure) -> None:
+        """Bring it back, with all routes over it."""
+        self._carry_out(failures.mending(self.cluster, failure))
+        rules.renew(self.cluster, self.prefix, self._loaded, failure.leaf, failure.spine)
+
+    def _carry_out(self, steps: Iterable[Step]) -> None:
         for step in steps:
             system.batch(step.tool, step.lines, self.prefix + step.node)
 
@@ -109,7 +118,7 @@ def standing(path: Path) -> tuple[Bed, dict[str, Any]] | None:
     except (OSError, ValueError) as error:
         raise ExperimentError(f"{_state(path)}: {error}; remove it") from None
     cluster = clusters.from_json(state["cluster"], str(_state(path)))
-    return Bed(cluster, state["prefix"], state["segments"]), state
+    return Bed(cluster, state["prefix"], state["rules"]), state
 
 
 def keep(path: Path, bed: Bed, **more: Any) -> None:
@@ -118,7 +127,7 @@ def keep(path: Path, bed: Bed, **more: Any) -> None:
     state = {
         "source": str(path.resolve()),
         "prefix": bed.prefix,
-        "segments": bed.segments,
+        "rules": bed.rules,
         "cluster": clusters.as_json(bed.cluster),
     }
     file = _state(path)
@@ -134,5 +143,6 @@ def folder_of(path: Path) -> Path:
 
 def forget(path: Path) -> None:
     """Remove what was written down."""
-    shutil.rmtree(folder_of(path), ignore_errors=True)
+    for kept in (folder_of(path), STATES / f"{prefix_of(path)}rules"):
+        shutil.rmtree(kept, ignore_errors=True)
     _state(path).unlink(missing_ok=True)

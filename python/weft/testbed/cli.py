@@ -17,6 +17,13 @@ Seed = Annotated[
     int,
     typer.Option(min=1, max=(1 << 32) - 1, metavar="N", help="Of schemes and of switches' hashes."),
 ]
+Rules = Annotated[
+    Literal["linux", "nftables"] | None,
+    typer.Option(
+        help="How leaves follow source ports: what `weft switch-config --format` writes. "
+        "Without it linux, or what a bed that stands was built with."
+    ),
+]
 How = Annotated[
     Literal["admin", "carrier", "remote"],
     typer.Option(
@@ -27,11 +34,11 @@ How = Annotated[
 
 
 @app.command("up")
-def up(file: ClusterFile, seed: Seed = 1) -> int:
+def up(file: ClusterFile, seed: Seed = 1, rules: Rules = None) -> int:
     """Build a leaf-spine of network name spaces and let it stand."""
     from weft.testbed import commands
 
-    return commands.up(file, seed)
+    return commands.up(file, seed, rules or "linux")
 
 
 @app.command("down")
@@ -82,6 +89,7 @@ def run(
         float, typer.Option(min=1, metavar="SECONDS", help="Give up after this.")
     ] = 60,
     tcp: Annotated[bool, typer.Option("--tcp", help="A TCP connection for each piece.")] = False,
+    rules: Rules = None,
     json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
 ) -> int:
     """Send a workload through a bed: the one that stands, or one for this run alone.
@@ -94,5 +102,5 @@ def run(
 
     over = overrides(changes or [])
     return commands.run_and_show(
-        file, scheme, workload, plan, seed, over, fail, how, limit, tcp, json
+        file, scheme, workload, plan, seed, over, fail, how, limit, tcp, rules, json
     )

@@ -17,6 +17,7 @@ from weft.cluster import Cluster
 from weft.errors import ExperimentError
 from weft.testbed import bed, failures, layout, measure, plans, system
 from weft.testbed.failures import Failure
+from weft.testbed.rules import Rules
 
 ANSWERED_AFTER = 1
 """Seconds that a host waits for an answer, at least, unless `transport.rto` says otherwise: what
@@ -25,17 +26,18 @@ QUEUE = 0.06
 """Seconds that packets are to queue."""
 
 
-def up(path: Path, seed: int) -> int:
-    """Build the bed of a cluster and let it stand."""
+def up(path: Path, seed: int, rules: Rules = "linux") -> int:
+    """Build the bed of a cluster and let it stand. Its leaves follow source ports."""
     cluster = clusters.read(path)
     layout.check(cluster)
-    system.require()
+    system.require(rules)
     if bed.standing(path):
         raise ExperimentError(f"testbed: {path}: stands already; weft testbed down {path} ends it")
-    new = bed.Bed(cluster, bed.prefix_of(path))
+    new = bed.Bed(cluster, bed.prefix_of(path), rules)
     bed.keep(path, new)
     try:
         new.build(seed)
+        new.follow_ports("udp")
     except BaseException:
         new.remove()
         bed.forget(path)
@@ -71,11 +73,10 @@ def fail(path: Path, link: str, how: str, mend: bool) -> int:
         # Whatever was done to this link, not only what is asked for.
         mine = [one for one in failed if _link(one) == _link(asdict(failure))]
         for one in mine:
-            mending = failures.mending(standing.cluster, Failure(**one), standing.segments)
-            standing.carry_out(mending)
+            standing.mend(Failure(**one))
         failed = [one for one in failed if one not in mine]
     else:
-        standing.carry_out(failures.breaking(standing.cluster, failure))
+        standing.fail(failure)
         failed = [*failed, asdict(failure)]
     bed.keep(path, standing, failed=failed)
     what = "mended" if mend else f"failed ({failure.how})"
@@ -126,6 +127,8 @@ class Order:
     limit: float = 60.0
     """Seconds."""
     tcp: bool = False
+    rules: Rules | None = None
+    """None: as a bed that stands was built, else linux."""
     planned: list[plans.Planned] | None = None
     """Of each host."""
 
@@ -135,13 +138,16 @@ def run(path: Path, order: Order) -> dict[str, Any]:
 
     Returns what `session` found; `measure.summary` makes a row of it.
     """
-    system.require()
     cluster = clusters.read(path)
     layout.check(cluster)
+    found = bed.standing(path)
+    rules = order.rules or (found[0].rules if found else "linux")
+    system.require(rules)
     job: dict[str, Any] = {
         "cluster": clusters.as_json(cluster),
         "prefix": "",
-        "segments": follows_ports(order.experiment),
+        "follow_ports": follows_ports(order.experiment),
+        "rules": rules,
         "experiment": json.dumps(order.experiment),
         "seed": order.seed,
         "failure": asdict(order.failure) if order.failure else None,
@@ -152,7 +158,6 @@ def run(path: Path, order: Order) -> dict[str, Any]:
             "tcp": order.tcp,
         },
     }
-    found = bed.standing(path)
     if found:
         standing, state = found
         if state["cluster"] != json.loads(json.dumps(job["cluster"])):
@@ -160,9 +165,6 @@ def run(path: Path, order: Order) -> dict[str, Any]:
         folder = bed.folder_of(path)
         folder.mkdir(parents=True, exist_ok=True)
         job |= {"prefix": standing.prefix, "folder": str(folder)}
-        # Before: a run that is killed leaves the rules behind.
-        standing.segments = bool(job["segments"])
-        bed.keep(path, standing, failed=state.get("failed", []))
     return _ask_session(job)
 
 
@@ -191,6 +193,7 @@ def run_and_show(
     how: str,
     limit: float,
     tcp: bool,
+    rules: Rules | None,
     as_json: bool,
 ) -> int:
     """`weft testbed run`; returns the exit status: 1 if not all has arrived."""
@@ -202,7 +205,7 @@ def run_and_show(
         scheme, seed, planned = read.scheme, read.seed, read.planned
         workload, changes = plans.STAND_IN, [*read.changes, *changes]
     table = experiment(cluster, scheme, workload, seed, changes)
-    found = run(path, Order(table, seed, failure, limit, tcp, planned))
+    found = run(path, Order(table, seed, failure, limit, tcp, rules, planned))
     row = {
         "scheme": table["balance"]["scheme"],
         "workload": str(plan) if plan else workload,

@@ -14,7 +14,7 @@ from typing import Literal, cast, get_args
 
 from weft.cluster import Cluster, Link
 from weft.errors import ExperimentError
-from weft.testbed import enforce, layout
+from weft.testbed import layout
 from weft.testbed.layout import Port
 
 How = Literal["admin", "carrier", "remote"]
@@ -83,8 +83,8 @@ def breaking(cluster: Cluster, failure: Failure) -> list[Step]:
             return [Step("tc", link.upper, (swallow,))]
 
 
-def mending(cluster: Cluster, failure: Failure, segments: bool) -> list[Step]:
-    """What brings it back: its link, and the routes that the kernel dropped with it."""
+def mending(cluster: Cluster, failure: Failure) -> list[Step]:
+    """What brings it back: its link, and what the kernel dropped of table main."""
     link = link_of(cluster, failure)
     ports = layout.ports(cluster)
 
@@ -103,6 +103,4 @@ def mending(cluster: Cluster, failure: Failure, segments: bool) -> list[Step]:
         f"neigh replace {there} lladdr {mac} dev {own.name} nud permanent",
         *layout.routes(cluster, ports[node], switch),
     ]
-    if segments and own.is_lower:
-        lines += enforce.tables(cluster, node, ports[node])
     return [Step("ip", node, tuple(lines))]

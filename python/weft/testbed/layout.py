@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from weft.cluster import Cluster, Host, Link, Switch
+from weft.cluster.naming import FIRST_PORT, LAST_PORT
 from weft.errors import ExperimentError
 
 BURST = 64 * 1024
@@ -59,6 +60,12 @@ def check(cluster: Cluster) -> None:
         raise ExperimentError(
             f"testbed: fabric: {nodes} hosts and switches are more than the {_MOST_NODES} name "
             "spaces of a test bed; use fewer hosts"
+        )
+    if (cluster.first_port, cluster.last_port) != (FIRST_PORT, LAST_PORT):
+        raise ExperimentError(
+            f"testbed: cluster.first_port: hosts use the ports of RoCE, {FIRST_PORT} to "
+            f"{LAST_PORT}, not {cluster.first_port} to {cluster.last_port}; leave first_port and "
+            "last_port out"
         )
     for link in cluster.links:
         for name in (link.lower_port, link.upper_port):

@@ -23,7 +23,7 @@ from typing import Any
 from weft import cluster as clusters
 from weft.cluster import Cluster
 from weft.errors import ExperimentError
-from weft.testbed import counters, failures, system
+from weft.testbed import counters, system
 from weft.testbed.bed import Bed
 from weft.testbed.failures import Failure
 
@@ -54,24 +54,27 @@ def main() -> int:
 
 
 def _run(job: dict[str, Any]) -> dict[str, Any]:
-    cluster = clusters.from_json(job["cluster"])
+    cluster, rules = clusters.from_json(job["cluster"]), job["rules"]
     failure = Failure(**job["failure"]) if job["failure"] else None
     if job["prefix"]:
-        bed = Bed(cluster, job["prefix"])
+        bed = Bed(cluster, job["prefix"], rules)
         folder = Path(tempfile.mkdtemp(dir=job["folder"]))
         bed.reseed(job["seed"])
     else:
         system.hide_names()
         folder = Path(tempfile.mkdtemp(dir="/run"))
-        bed = Bed(cluster)
+        bed = Bed(cluster, rules=rules)
         bed.build(job["seed"])
-    bed.follow_ports(job["segments"])
+    if job["follow_ports"]:
+        bed.follow_ports("tcp" if job["options"]["tcp"] else "udp")
+    else:
+        bed.hash_all()
     try:
         return _Session(job, cluster, bed, folder, failure).run()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         if job["prefix"] and failure:
-            bed.carry_out(failures.mending(cluster, failure, bed.segments))
+            bed.mend(failure)
 
 
 class _Session:
@@ -118,6 +121,7 @@ class _Session:
             "namespaces": [self._bed.prefix + host.node for host in self._cluster.hosts],
             "addresses": [host.address for host in self._cluster.hosts],
             "port": self._cluster.port,
+            "dscp": self._cluster.dscp,
             "control": str(control),
             "folder": str(self._folder),
             "planned": self._job["planned"],
@@ -208,7 +212,7 @@ class _Session:
         if failure is None or self._failed_at is not None or not self._start_ns:
             return
         if sum(self._come.values()) * 100 >= self._expected * failure.at_percent:
-            self._bed.carry_out(failures.breaking(self._cluster, failure))
+            self._bed.fail(failure)
             self._failed_at = (time.time_ns() - self._start_ns) / 1e9
 
     def _tell(self, line: str) -> None:

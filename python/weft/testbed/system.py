@@ -23,8 +23,8 @@ _MS_REC_PRIVATE = 0x4000 | (1 << 18)
 _PR_SET_PDEATHSIG = 1
 
 
-def missing() -> str | None:
-    """Say what this machine lacks for a test bed, with the mend; None: nothing."""
+def missing(rules: str = "linux") -> str | None:
+    """Say what this machine lacks for a test bed with such rules, with the mend; None: nothing."""
     if sys.platform != "linux":
         return "the test bed is made of Linux network name spaces; use a Linux machine"
     if os.geteuid() != 0:
@@ -32,16 +32,18 @@ def missing() -> str | None:
     for tool in ("ip", "tc"):
         if shutil.which(tool) is None:
             return f"{tool} is not installed; install iproute2"
+    if rules == "nftables" and shutil.which("nft") is None:
+        return "--rules nftables: nft is not installed; install nftables, or use --rules linux"
     return None
 
 
-def require() -> None:
+def require(rules: str = "linux") -> None:
     """Refuse to go on where something is missing.
 
     Raises:
         ExperimentError: With what is missing, and the mend.
     """
-    what = missing()
+    what = missing(rules)
     if what is not None:
         raise ExperimentError(f"testbed: {what}")
 
@@ -65,6 +67,19 @@ def batch(
     if done.returncode != 0 and not whatever:
         why = " ".join(done.stderr.split())
         raise ExperimentError(f"testbed: {tool} in {namespace or 'this name space'}: {why}")
+
+
+def run_script(namespace: str, script: Path, *words: str) -> None:
+    """Have `sh` run a script in a name space.
+
+    Raises:
+        ExperimentError: It failed; what it said.
+    """
+    command = ["ip", "netns", "exec", namespace, "sh", str(script), *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode != 0:
+        why = " ".join(done.stderr.split()) or f"ended with status {done.returncode}"
+        raise ExperimentError(f"testbed: {script.name} in {namespace}: {why}")
 
 
 def ask(tool: str, *words: str, namespace: str) -> str:

@@ -31,6 +31,8 @@ pub struct HostConfig {
     pub addresses: Vec<Ipv4Addr>,
     /// The UDP port that all hosts listen on.
     pub port: u16,
+    /// DSCP of all that leaves: what leaves match when they steer by source port.
+    pub dscp: u8,
     /// A Unix socket that takes this host's reports and says when to begin and to end.
     pub control: PathBuf,
     /// What to send.

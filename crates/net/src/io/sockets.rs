@@ -4,9 +4,10 @@
 use mio::net::UdpSocket;
 use mio::{Interest, Poll, Token};
 use rustc_hash::FxHashMap;
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::os::fd::AsFd;
 
 /// Asked of the system for what arrives while this host does not run; it may give less.
 const RECEIVE_BUFFER: usize = 4 << 20;
@@ -15,24 +16,31 @@ const RECEIVE_BUFFER: usize = 4 << 20;
 #[derive(Debug)]
 pub struct Sockets {
     address: Ipv4Addr,
+    dscp: u8,
     listening: UdpSocket,
     /// By source port. Never iterated.
     sending: FxHashMap<u16, std::net::UdpSocket>,
 }
 
 impl Sockets {
-    /// Listens at `address`, UDP port `port`; `poll` watches it as `token`.
+    /// Listens at `address`, UDP port `port`; `poll` watches it as `token`. What is sent has `dscp`.
     ///
     /// # Errors
     /// If the address is not this host's, or taken.
-    pub fn open(address: Ipv4Addr, port: u16, poll: &Poll, token: Token) -> io::Result<Sockets> {
+    pub fn open(
+        address: Ipv4Addr,
+        port: u16,
+        dscp: u8,
+        poll: &Poll,
+        token: Token,
+    ) -> io::Result<Sockets> {
         let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
         socket.set_recv_buffer_size(RECEIVE_BUFFER)?;
         socket.set_nonblocking(true)?;
         socket.bind(&SocketAddr::from((address, port)).into())?;
         let mut listening = UdpSocket::from_std(socket.into());
         poll.registry().register(&mut listening, token, Interest::READABLE)?;
-        Ok(Sockets { address, listening, sending: FxHashMap::default() })
+        Ok(Sockets { address, dscp, listening, sending: FxHashMap::default() })
     }
 
     /// The next datagram and the port that it came from; `None`: there is none now.
@@ -67,9 +75,18 @@ impl Sockets {
             None => {
                 let socket = std::net::UdpSocket::bind((self.address, port))?;
                 socket.set_nonblocking(true)?;
+                mark(&socket, self.dscp)?;
                 self.sending.entry(port).or_insert(socket)
             }
         };
         Ok(socket.send_to(bytes, to).is_ok())
     }
+}
+
+/// Gives all that leaves a socket a DSCP.
+///
+/// # Errors
+/// If the system does not take it.
+pub(super) fn mark<S: AsFd>(socket: &S, dscp: u8) -> io::Result<()> {
+    SockRef::from(socket).set_tos_v4(u32::from(dscp) << 2)
 }

@@ -1,5 +1,6 @@
 //! The two ends of a connection that carries one piece.
 
+use super::sockets::mark;
 use crate::pattern::Pattern;
 use crate::sender::Source;
 use crate::wire::{HELLO, Hello};
@@ -41,13 +42,14 @@ pub struct Outflow {
 }
 
 impl Outlet {
-    /// Begins to connect from `port` of `address`.
+    /// Begins to connect from `port` of `address`; packets have `dscp`.
     ///
     /// # Errors
     /// If the port is taken for this receiver, or there is no way to it.
     pub fn connect(
         address: Ipv4Addr,
         port: u16,
+        dscp: u8,
         to: SocketAddrV4,
         hello: &Hello,
     ) -> io::Result<Outlet> {
@@ -55,6 +57,7 @@ impl Outlet {
         socket.set_reuse_address(true)?;
         socket.set_nonblocking(true)?;
         socket.set_tcp_nodelay(true)?;
+        mark(&socket, dscp)?;
         socket.set_send_buffer_size(SEND_BUFFER)?;
         socket.bind(&SocketAddr::from((address, port)).into())?;
         match socket.connect(&SocketAddr::from(to).into()) {

@@ -5,6 +5,7 @@
 //! that goes on where the receiver is. Everything else is TCP's.
 
 use super::control::{Control, Order};
+use super::sockets::mark;
 use super::streams::{Inlet, Outlet};
 use super::{Clock, HostConfig, HostReport};
 use crate::messages::Messages;
@@ -85,6 +86,8 @@ pub fn run(config: HostConfig) -> io::Result<HostReport> {
     let host = config.sender.host;
     let address = config.addresses[host.0 as usize];
     let mut listener = TcpListener::bind(SocketAddr::from((address, config.port)))?;
+    // Connections that it accepts take this over.
+    mark(&listener, config.dscp)?;
     poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
     let mut control = Control::connect(&config.control, &poll, CONTROL)?;
     let sender = &config.sender;
@@ -211,7 +214,10 @@ impl Host {
         for _ in 0..TRIES {
             self.opened += 1;
             let port = self.ports.port(one.piece.route, self.opened);
-            let Ok(mut outlet) = Outlet::connect(address, port, to, &one.hello) else { continue };
+            let Ok(mut outlet) = Outlet::connect(address, port, self.config.dscp, to, &one.hello)
+            else {
+                continue;
+            };
             let token = Token(FIRST + 2 * number);
             let both = Interest::READABLE | Interest::WRITABLE;
             if poll.registry().register(outlet.stream(), token, both).is_ok() {

@@ -45,7 +45,7 @@ pub fn run(config: HostConfig) -> io::Result<HostReport> {
     let mut poll = Poll::new()?;
     let host = config.sender.host;
     let address = config.addresses[host.0 as usize];
-    let sockets = Sockets::open(address, config.port, &poll, SOCKET)?;
+    let sockets = Sockets::open(address, config.port, config.dscp, &poll, SOCKET)?;
     let mut control = Control::connect(&config.control, &poll, CONTROL)?;
     let room = ANSWER.max(DATA_HEADER + config.sender.flow.mtu as usize);
     let mut this = Host {
