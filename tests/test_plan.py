@@ -471,3 +471,14 @@ def test_a_compact_plan_has_tables_of_hosts_on_demand() -> None:
     compact = make.of(LEAF_SPINE, EXCHANGE, "ethereal", most_pieces=10)
     assert compact["hosts"][5]["queue_pairs"] == []
     assert hosts.of_host(compact, "h5") == whole["hosts"][5]
+
+
+def test_bundles_in_three_tiers_are_planned_through_segments() -> None:
+    """Path ids cannot name their members, and where switches hash nobody knows them."""
+    counts = {"pods": 2, "leaves": 2, "aggs": 2, "cores": 4, "hosts_per_leaf": 4}
+    bundles = {"links_per_pair": 2, "core_links_per_pair": 2}
+    place = {"fabric": {"topology": "clos", "tiers": 3, **counts, **bundles}}
+    plan = make.of(place, EXCHANGE, "ethereal")
+    assert [one.proved for one in verify.verify(plan)] == [True]
+    with pytest.raises(ExperimentError, match="bundle"):
+        make.of(place, EXCHANGE, "ecmp")

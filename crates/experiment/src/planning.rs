@@ -10,6 +10,7 @@ use crate::error::{ExperimentError, Origin};
 use crate::experiment::Resolved;
 use crate::traffic::Traffic;
 use std::collections::BTreeSet;
+use weft_balance::enforce::Enforce;
 use weft_balance::plan::Route;
 use weft_balance::scheme::{Keepers, SCHEMES, SchemeInfo};
 use weft_capacity::{Bottleneck, capacities};
@@ -99,8 +100,10 @@ pub fn pieces(experiment: &Resolved, seed: u64, step: usize, hosts: (u32, u32)) 
 fn network(experiment: &Resolved, seed: u64) -> Result<Network<'_>> {
     let fabric = &experiment.fabric;
     check_scheme(experiment.balance.scheme.info())?;
-    if fabric.clos().cores() > 0 {
-        // Ways are named as path ids name them, also where switches hash.
+    let segments = experiment.balance.scheme.enforce() == Some(Enforce::Segments);
+    if fabric.clos().cores() > 0 && !segments {
+        // Ways are named as path ids name them, also where switches hash. Under segments packets
+        // go down by the member of a bundle that they came up by.
         fabric.check_path_ids().map_err(|error| wrong("fabric", error.0))?;
     }
     let failures = Failures::new(fabric, &experiment.failures, seed)

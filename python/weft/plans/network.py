@@ -72,8 +72,10 @@ class Network:
             rows[across, 2] = self._up(agg, place)
             core = self.above[agg, place]
             last = self.below[core, self.pod_of[b[across]]]
-            rows[across, 3] = self._down(core, last, np.zeros_like(place))
-            rows[across, 4] = self._down(last, b[across], np.zeros_like(place))
+            # In bundles down by the member that it came up by.
+            to = b[across]
+            rows[across, 3] = self._down(core, last, place % self.members[core, last])
+            rows[across, 4] = self._down(last, to, first[across] % self.members[last, to])
         return rows
 
     def loads(self, pieces: dict[str, Numbers]) -> Numbers:
