@@ -229,6 +229,18 @@ def test_without_nft_it_says_so(small: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 @needs_bed
 @by_all_rules
+def test_members_of_bundles_are_uplinks_each(small: Path, rules: Rules) -> None:
+    """Switches whose names are not their nodes'; spines follow ports as well."""
+    text = SMALL.replace("spines = 2", "spines = 2\nlinks_per_pair = 2")
+    small.write_text(text + '[cluster]\nleaf = "tor{leaf+1:02}"\n')
+    row = measured(small, "ethereal", "all-to-all:size=200KB", rules=rules)
+    assert len(row["uplinks"]) == 8
+    for uplink in row["uplinks"]:
+        assert uplink["bytes"] == uplink["segment_bytes"] > 0, uplink
+
+
+@needs_bed
+@by_all_rules
 def test_a_bed_stands_runs_fails_and_goes(small: Path, weft: Weft, rules: Rules) -> None:
     """`up`, `run`, `fail`, `--mend`, `down`, with the bed's own names."""
 
@@ -426,7 +438,10 @@ def test_tcp_follows_the_ports_too(small: Path, rules: Rules) -> None:
 
 @needs_bed
 def test_a_plan_is_followed_port_by_port(small: Path, tmp_path: Path, weft: Weft) -> None:
-    """Pieces and ports of a plan file; two rounds of it."""
+    """Pieces and ports of a plan file; two rounds of it.
+
+    Port 65535, which `ip rule` cannot match, gives way to another of its segment.
+    """
     pieces = {
         "src": [0, 0, 3],
         "dst": [2, 2, 0],
@@ -434,7 +449,7 @@ def test_a_plan_is_followed_port_by_port(small: Path, tmp_path: Path, weft: Weft
         "part": [0, 1, 0],
         "bytes": [100_000, 50_000, 70_000],
         "path": [0, 256, 256],
-        "source_port": [50_000, 60_000, 60_001],
+        "source_port": [50_000, 60_000, 65_535],
     }
     plan = {
         "format": "weft-plan",
@@ -456,6 +471,7 @@ def test_a_plan_is_followed_port_by_port(small: Path, tmp_path: Path, weft: Weft
     assert payload["leaf-0", 1] == 100_000
     assert payload["leaf-1", 0] == 0
     assert payload["leaf-1", 1] == 140_000
+    assert all(one["bytes"] == one["segment_bytes"] for one in row["uplinks"])
     assert row["messages"] == 4
 
     plan["cluster"]["hosts"][0]["address"] = "10.9.9.9"

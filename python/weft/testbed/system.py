@@ -48,10 +48,8 @@ def require(rules: str = "linux") -> None:
         raise ExperimentError(f"testbed: {what}")
 
 
-def batch(
-    tool: str, lines: Iterable[str], namespace: str | None = None, whatever: bool = False
-) -> None:
-    """Have `ip` or `tc` carry out lines, in a name space or here; `whatever`: those that it can.
+def batch(tool: str, lines: Iterable[str], namespace: str | None = None) -> None:
+    """Have `ip` or `tc` carry out lines, in a name space or here.
 
     Raises:
         ExperimentError: A line failed; the first one, and why.
@@ -60,11 +58,10 @@ def batch(
     if not text:
         return
     where = ["-n", namespace] if namespace else []
-    where += ["-force"] if whatever else []
     done = subprocess.run(  # noqa: S603
         [tool, *where, "-batch", "-"], input=text, capture_output=True, text=True, check=False
     )
-    if done.returncode != 0 and not whatever:
+    if done.returncode != 0:
         why = " ".join(done.stderr.split())
         raise ExperimentError(f"testbed: {tool} in {namespace or 'this name space'}: {why}")
 
