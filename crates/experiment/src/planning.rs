@@ -91,7 +91,8 @@ pub fn pieces(experiment: &Resolved, seed: u64, step: usize, hosts: (u32, u32)) 
     let (first, end) = (before(hosts.0), before(hosts.1));
     let meant = (first as u32, &step.messages[first..end.max(first)]);
     let mut kept = Kept::default();
-    let (hosts, _) = hosts_for(experiment, seed, &network, step)?;
+    let least = || Bound::of(&network, &step.messages).seconds;
+    let hosts = hosts_for(experiment, seed, &network, step, least)?;
     assign(&mut network, &hosts, meant, |one| kept.add(one))
         .map_err(|lost| unreachable(&network, lost))?;
     Ok(kept.columns())
@@ -147,25 +148,25 @@ fn steps_of(experiment: &Resolved, seed: u64) -> Result<Vec<Step>> {
     })
 }
 
-/// The hosts of a step and its lower bound: hosts that are told of links know what each path should
-/// carry of this very step.
+/// The hosts of a step: those that are told of links know what each path should carry of this very
+/// step, whose lower bound in seconds is `least`.
 fn hosts_for(
     experiment: &Resolved,
     seed: u64,
     network: &Network<'_>,
     step: &Step,
-) -> Result<(Hosts, Bound)> {
-    let bound = Bound::of(network, &step.messages);
+    least: impl FnOnce() -> f64,
+) -> Result<Hosts> {
     let hosts =
         Hosts::new(network, &experiment.balance, hashes(experiment, seed), experiment.packet.mtu);
     if !experiment.balance.scheme.info().informed || network.is_whole() {
-        return Ok((hosts, bound));
+        return Ok(hosts);
     }
     let host = |leaf: u32| HostId(leaf * network.fabric.clos().hosts_per_leaf);
-    let spread = Spread::new(network, &step.messages, bound.seconds).map_err(|(from, to)| {
+    let spread = Spread::new(network, &step.messages, least()).map_err(|(from, to)| {
         unreachable(network, Unreachable { src: host(from), dst: host(to) })
     })?;
-    Ok((hosts.knowing(&spread), bound))
+    Ok(hosts.knowing(&spread))
 }
 
 fn plan_step(
@@ -176,7 +177,8 @@ fn plan_step(
     step: &Step,
 ) -> Result<PlannedStep> {
     let fabric = network.fabric;
-    let (hosts, bound) = hosts_for(experiment, seed, network, step)?;
+    let bound = Bound::of(network, &step.messages);
+    let hosts = hosts_for(experiment, seed, network, step, || bound.seconds)?;
     let mut loads = Loads::none(fabric);
     let mut kept = Some(Kept::default());
     let mut parts = vec![0u32; step.messages.len()];
