@@ -9,10 +9,12 @@
 ip() { /bin/ip "$@"; }
 set -e
 ip link set lo up
-sysctl -q -w net.ipv4.ip_forward=0
+# One emulated processor hands out bursts of packets.
+sysctl -q -w net.core.netdev_max_backlog=20000
 for leaf in leaf1 leaf2; do
 	ip netns add $leaf
 	ip -n $leaf link set lo up
+	ip netns exec $leaf sysctl -q -w net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1
 	ip netns exec $leaf sysctl -q -w net.ipv4.ip_forward=1 net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0
 done
 

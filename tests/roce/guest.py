@@ -18,8 +18,8 @@ MODULES = (
 ).split()
 _QEMU = "qemu-system-x86_64"
 _APPLETS = (
-    "awk cat chmod cut echo env expr grep head ifconfig insmod kill killall ln ls mkdir mount ping"
-    " poweroff ps rm sed seq sh sleep sort sysctl tail time timeout tr uniq wc"
+    "awk cat chmod cut dmesg echo env expr grep head ifconfig insmod kill killall ln ls mkdir mount ping"
+    " poweroff ps rm sed seq sh sleep sort sysctl tail time timeout touch tr uniq wc"
 ).split()
 _TOOLS = ("bin/ip", "sbin/tc", "usr/bin/rdma", "usr/bin/ibv_devices", "usr/bin/ibv_rc_pingpong")
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import sys
 import time
-from pathlib import Path
 
 import guest
 import packages
+import programs
 
-TOP = Path(__file__).parents[2]
-CACHE = TOP / "target/roce-test"
-OUT = TOP / "out/roce-test"
+CACHE = programs.TOP / "target/roce-test"
+OUT = programs.TOP / "out/roce-test"
 
 
 def main() -> int:
@@ -26,7 +25,8 @@ def main() -> int:
     CACHE.mkdir(parents=True, exist_ok=True)
     try:
         root = packages.unpack(CACHE)
-        guest.build(root, [], [], CACHE / "initramfs")
+        tools = programs.build("-p", "weft-verbs", "--examples")
+        guest.build(root, tools, [], CACHE / "initramfs")
         print(f"built after {time.monotonic() - start:.0f} s")
         said = guest.boot(root, CACHE / "initramfs", OUT / "guest.log", 60)
     except packages.Missing as missing:
