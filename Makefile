@@ -13,7 +13,7 @@ PAPER  := experiments/ethereal-2024
 
 .PHONY: help demo all-schemes paper-000 paper-000-as-coded paper-001 paper-001-single-link \
 	paper-002 paper-002-as-coded paper-002-quick paper-003 paper-004 \
-	test check bench bench-large build lint unit system-packages clean
+	test check bench bench-large roce-test build lint unit system-packages clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -76,6 +76,9 @@ bench:  ## packet-hops per second on one core and two (4 minutes); the record go
 bench-large: build  ## jobs of thousands of ranks: time and memory (half an hour); records as above
 	$(BIN)/python bench/large.py
 
+roce-test:  ## the RoCE back end over Soft-RoCE in an emulated machine (under a minute; needs QEMU)
+	$(PYTHON) tests/roce/run.py
+
 build: $(NATIVE)  ## the virtual environment with the native core in it
 
 $(NATIVE): $(shell find crates Cargo.toml Cargo.lock -not -name '.*') $(VENV)/ready
@@ -94,8 +97,9 @@ $(VENV)/ready: pyproject.toml
 	@rm -f $(WEFT)
 	@touch $@
 
-system-packages:  ## installs what some tests need (Debian): Chromium, iproute2, nftables, FRR; asks for root
+system-packages:  ## installs what some tests need (Debian): Chromium, iproute2, nftables, FRR, QEMU; asks for root
 	apt-get update -qq && apt-get install -y -qq chromium iproute2 nftables frr
+	apt-get install -y -qq --no-install-recommends qemu-system-x86 libibverbs-dev
 
 clean:  ## forgets everything that was built
 	rm -rf $(VENV) $(NATIVE) target out
