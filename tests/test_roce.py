@@ -13,6 +13,7 @@ _MISSING = 77
 
 @pytest.mark.slow
 def test_queue_pairs_take_the_planned_ports_and_links() -> None:
+    """As `make roce-test`, which says what is looked at."""
     run = Path(__file__).parent / "roce/run.py"
     done = subprocess.run([sys.executable, run], capture_output=True, text=True, check=False)
     if done.returncode == _MISSING:
