@@ -11,6 +11,7 @@
 //! | [`handle`], [`wire`] | handles, hellos and frames as bytes |
 //! | [`half`] | both halves of a channel: what matches what, which frames are out, what has come |
 //! | [`stream`] | frames as the bytes of a connection |
+//! | `roce` | frames over queue pairs, where there are RDMA NICs |
 //! | `engine` | the thread of an endpoint: sockets, lanes that die and come back, the planner |
 //! | [`statistics`] | what was counted, by peer and path |
 //!
@@ -26,6 +27,7 @@ pub mod handle;
 mod memory;
 mod queue;
 mod request;
+mod roce;
 mod slab;
 pub mod statistics;
 pub mod stream;
