@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft import cluster
-from weft.cluster import patterns
 from weft.errors import ExperimentError
 
 SMALL: dict[str, Any] = {
@@ -227,18 +225,3 @@ def test_mistakes_elsewhere(tmp_path: Path) -> None:
         cluster.read(tmp_path / "none.toml")
     with pytest.raises(ExperimentError, match=r"plan\.json: cluster: not as weft plan writes it"):
         cluster.from_json({"hosts": []}, "plan.json")
-
-
-@given(st.text(alphabet="h{}leaf+-*/%()0123456789:. ", max_size=40))
-def test_a_pattern_is_read_or_refused(text: str) -> None:
-    """Never anything else, and what is read gives text for all numbers or is refused."""
-    try:
-        pattern = patterns.read(text, ("leaf", "h"))
-        filled = pattern.fill({"leaf": 3, "h": 7})
-    except patterns.PatternError as error:
-        filled = ""
-        mend = str(error)
-    else:
-        mend = "; "
-    assert "; " in mend
-    assert not re.search("[{}]", filled)

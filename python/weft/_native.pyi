@@ -89,14 +89,15 @@ def topology_info(path: str) -> str:
     ``remarks`` and ``problems``; false is what the file does not say.
     """
 
-def fabric_links(text: str, format: str, source: str, seed: int = 1) -> str:
-    """Describe the fabric of an experiment and its links at the start, as JSON.
+def cluster(text: str, format: str, source: str, seed: int = 1) -> str:
+    """Read a cluster, as JSON: what stands under ``cluster`` in a plan file.
 
-    Of the text only ``[fabric]`` and ``[failures]`` are read. The result holds ``fabric``,
-    ``failures`` (as read, with defaults), ``hosts_per_leaf``, ``mtu``, ``nics`` (of a server),
-    ``rails``, ``switches`` (``node``, ``tier``, ``pod``, ``index``: a list each) and ``links``
-    (``lower``, ``upper``, ``member``, ``line_bps``, ``rate_bps``, ``state``: a list each).
+    ``format`` is ``"toml"`` or ``"json"``; ``source`` is the file that errors name, and beside which
+    topology files are looked for. ``seed`` draws failures that are random.
     """
+
+def cluster_keys() -> list[str]:
+    """List all keys of ``[cluster]``."""
 
 def net_host(
     experiment_json: str,

@@ -6,45 +6,89 @@
 
 use crate::error::{ExperimentError, Origin};
 use crate::expand::folder_of;
-use crate::parse::{Format, parse};
 use crate::reader::Reader;
 use crate::section::{fabric, failures};
-use crate::value::{Item, Table, Value};
+use crate::value::Table;
 use weft_fabric::{Fabric, Failures, Node};
 use weft_units::{HostId, PortId, SwitchId, Time};
 
-/// Describes the fabric of `text` in JSON. Of the text only `[fabric]` and `[failures]` are read;
-/// `source` is its file, which errors name and beside which topology files are looked for; `seed`
-/// draws the links that fail at random.
-///
-/// - `fabric`, `failures`: what was read, every default written out.
-/// - `hosts_per_leaf`, `mtu` (bytes), `nics` (of a server), `rails` (whether those are under
-///   different leaves).
-/// - `switches`: `node`, `tier` (0 leaf, 1 spine or aggregation, 2 core), `pod` and `index` (in
-///   its tier), a list each.
-/// - `links`: `lower`, `upper` (nodes as failures name them), `member` (of a bundle), `line_bps`,
-///   `rate_bps` (what is left at the start of the worse direction), `state` (`up`, `degraded`, or
-///   `down` where a direction is dead), a list each. A link that is down keeps its rate; bursts of
-///   flaky links are not counted.
+/// A fabric and how its links stand.
+#[derive(Clone, Debug)]
+pub struct FabricLinks {
+    /// The fabric.
+    pub fabric: Fabric,
+    /// What fails in it, and when.
+    pub failures: Failures,
+    /// `fabric` and `failures` as they were read, every default written out.
+    pub resolved: Table,
+    /// Most payload of a packet, in bytes.
+    pub mtu: u32,
+    /// NICs of a server.
+    pub nics: u32,
+    /// Whether those are under different leaves.
+    pub rails: bool,
+    /// By their numbers.
+    pub switches: Vec<SwitchRow>,
+    /// In the order above.
+    pub links: Vec<LinkRow>,
+}
+
+/// A switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SwitchRow {
+    /// As failures name it.
+    pub node: String,
+    /// 0 leaf, 1 spine or aggregation, 2 core.
+    pub tier: u32,
+    /// Its pod; 0 of a core.
+    pub pod: u32,
+    /// Which of its tier.
+    pub index: u32,
+}
+
+/// A link, from its lower end to its upper.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkRow {
+    /// A node as failures name it.
+    pub lower: String,
+    /// Another.
+    pub upper: String,
+    /// Which of the links between the two.
+    pub member: u32,
+    /// Its rate, in bits per second.
+    pub line_bps: u64,
+    /// What is left of it at the start in the worse direction. One that is down keeps its rate; bursts
+    /// of flaky links are not counted.
+    pub rate_bps: u64,
+    /// Whether it carries anything.
+    pub state: LinkState,
+}
+
+/// How a link stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkState {
+    /// Whole.
+    Up,
+    /// Slower than its line.
+    Degraded,
+    /// Dead in a direction.
+    Down,
+}
+
+/// The fabric of `whole`, of which only `[fabric]` and `[failures]` are read. Topology files are looked
+/// for beside the file `source`; `seed` draws the links that fail at random.
 ///
 /// # Errors
 /// The first mistake, with the name of the source.
 pub fn fabric_links(
-    text: &str,
-    format: Format,
+    whole: &Table,
     source: &str,
     seed: u64,
-) -> Result<String, ExperimentError> {
-    describe(text, format, source, seed).map_err(|error| error.in_source(source))
+) -> Result<FabricLinks, ExperimentError> {
+    read(whole, source, seed).map_err(|error| error.in_source(source))
 }
 
-fn describe(
-    text: &str,
-    format: Format,
-    source: &str,
-    seed: u64,
-) -> Result<String, ExperimentError> {
-    let whole = parse(text, format)?;
+fn read(whole: &Table, source: &str, seed: u64) -> Result<FabricLinks, ExperimentError> {
     let mut table = Table::new();
     for key in ["fabric", "failures"] {
         if let Some(item) = whole.get(key) {
@@ -61,58 +105,60 @@ fn describe(
         .map_err(located)?;
     let failures = Failures::new(&network.fabric, &failing, seed)
         .map_err(|error| ExperimentError::new("failures", Origin::Unknown, error.0))?;
-    let mut out = root.finish()?;
-    let fabric = &network.fabric;
-    out.put("hosts_per_leaf", number(fabric.clos().hosts_per_leaf));
-    out.put("mtu", number(network.packet.mtu));
-    out.put("nics", number(network.servers.nics));
-    out.put("rails", network.servers.rails);
-    out.put("switches", switches(fabric));
-    out.put("links", links(fabric, &failures));
-    Ok(Value::Table(out).to_json())
+    Ok(FabricLinks {
+        resolved: root.finish()?,
+        mtu: network.packet.mtu,
+        nics: network.servers.nics,
+        rails: network.servers.rails,
+        switches: switches(&network.fabric),
+        links: links(&network.fabric, &failures),
+        fabric: network.fabric,
+        failures,
+    })
 }
 
-fn switches(fabric: &Fabric) -> Table {
+fn switches(fabric: &Fabric) -> Vec<SwitchRow> {
     let clos = fabric.clos();
     let (leaves, mids) = (fabric.leaves(), clos.pods() * clos.mids_per_pod());
-    let place = |id: u32| match fabric.tier(SwitchId(id)) {
-        0 => (id / clos.leaves_per_pod(), id),
-        1 => ((id - leaves) / clos.mids_per_pod(), id - leaves),
-        _ => (0, id - leaves - mids),
+    let row = |id: u32| {
+        let tier = u32::from(fabric.tier(SwitchId(id)));
+        let (pod, index) = match tier {
+            0 => (id / clos.leaves_per_pod(), id),
+            1 => ((id - leaves) / clos.mids_per_pod(), id - leaves),
+            _ => (0, id - leaves - mids),
+        };
+        SwitchRow { node: fabric.name(Node::Switch(SwitchId(id))), tier, pod, index }
     };
-    let all = || 0..fabric.switches();
-    let mut table = Table::new();
-    table.put("node", list(all().map(|id| fabric.name(Node::Switch(SwitchId(id))))));
-    table.put("tier", list(all().map(|id| number(fabric.tier(SwitchId(id))))));
-    table.put("pod", list(all().map(|id| number(place(id).0))));
-    table.put("index", list(all().map(|id| number(place(id).1))));
-    table
+    (0..fabric.switches()).map(row).collect()
 }
 
-fn links(fabric: &Fabric, failures: &Failures) -> Table {
-    let ids: Vec<PortId> = upward(fabric).collect();
-    let ports = || ids.iter().map(|id| &fabric.ports()[*id]);
-    let rate = |id: PortId| {
-        let back = fabric.ports()[id].reverse;
-        failures.rate(fabric, id, Time::ZERO).min(failures.rate(fabric, back, Time::ZERO))
-    };
-    let state = |id: PortId| {
+fn links(fabric: &Fabric, failures: &Failures) -> Vec<LinkRow> {
+    let mut before = None;
+    let mut member = 0;
+    let row = |id: PortId| {
         let port = &fabric.ports()[id];
-        let is_down = [id, port.reverse].into_iter().any(|id| failures.is_down(id, Time::ZERO));
-        match is_down {
-            true => "down",
-            false if rate(id) < port.rate => "degraded",
-            false => "up",
+        let ends = [id, port.reverse];
+        let rates = ends.map(|id| failures.rate(fabric, id, Time::ZERO));
+        let rate = rates[0].min(rates[1]);
+        let state = match ends.into_iter().any(|id| failures.is_down(id, Time::ZERO)) {
+            true => LinkState::Down,
+            false if rate < port.rate => LinkState::Degraded,
+            false => LinkState::Up,
+        };
+        // Members of a bundle stand side by side.
+        let is_beside = before == Some((port.owner, port.peer));
+        before = Some((port.owner, port.peer));
+        member = if is_beside { member + 1 } else { 0 };
+        LinkRow {
+            lower: fabric.name(port.owner),
+            upper: fabric.name(port.peer),
+            member,
+            line_bps: port.rate.as_bps(),
+            rate_bps: rate.as_bps(),
+            state,
         }
     };
-    let mut table = Table::new();
-    table.put("lower", list(ports().map(|port| fabric.name(port.owner))));
-    table.put("upper", list(ports().map(|port| fabric.name(port.peer))));
-    table.put("member", list(members(fabric, &ids)));
-    table.put("line_bps", list(ports().map(|port| number(port.rate.as_bps()))));
-    table.put("rate_bps", list(ids.iter().map(|id| number(rate(*id).as_bps()))));
-    table.put("state", list(ids.iter().map(|id| state(*id))));
-    table
+    upward(fabric).map(row).collect()
 }
 
 /// The lower port of every link.
@@ -125,25 +171,4 @@ fn upward(fabric: &Fabric) -> impl Iterator<Item = PortId> + '_ {
         (first..ports.first.0 + ports.count).map(PortId)
     });
     nics.chain(above)
-}
-
-/// Which link of its bundle each is. Members of a bundle stand side by side.
-fn members<'a>(fabric: &'a Fabric, ids: &'a [PortId]) -> impl Iterator<Item = Value> + 'a {
-    let ends = |id: PortId| (fabric.ports()[id].owner, fabric.ports()[id].peer);
-    let mut before = None;
-    let mut member = 0u32;
-    ids.iter().map(move |id| {
-        member = if before == Some(ends(*id)) { member + 1 } else { 0 };
-        before = Some(ends(*id));
-        number(member)
-    })
-}
-
-fn list(values: impl IntoIterator<Item = impl Into<Value>>) -> Value {
-    Value::List(values.into_iter().map(|value| Item::new(value.into())).collect())
-}
-
-/// Rates beyond what JSON readers can hold are as large as they can be.
-fn number(number: impl Into<u64>) -> Value {
-    Value::Int(i64::try_from(number.into()).unwrap_or(i64::MAX))
 }

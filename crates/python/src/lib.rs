@@ -1,5 +1,6 @@
 //! Python bindings: `weft._native`. Converts, and nothing else; what the functions do is
-//! documented in `weft-experiment`, what Python sees of them in `python/weft/_native.pyi`.
+//! documented in `weft-experiment` and `weft-cluster`, what Python sees of them in
+//! `python/weft/_native.pyi`.
 
 mod bench;
 mod convert;
@@ -168,10 +169,10 @@ fn topology_info(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     py.detach(|| weft_experiment::topology_info(&path)).map_err(wrong)
 }
 
-/// The links of an experiment's fabric, as JSON.
+/// The cluster in a text, as JSON.
 #[pyfunction]
 #[pyo3(signature = (text, format, source, seed=1))]
-fn fabric_links(
+fn cluster(
     py: Python<'_>,
     text: &str,
     format: &str,
@@ -179,7 +180,14 @@ fn fabric_links(
     seed: u64,
 ) -> PyResult<String> {
     let format = format_named(format)?;
-    py.detach(|| weft_experiment::fabric_links(text, format, source, seed)).map_err(wrong)
+    let found = py.detach(|| weft_cluster::read(text, format, source, seed)).map_err(wrong)?;
+    Ok(found.0.to_json())
+}
+
+/// All keys of `[cluster]`.
+#[pyfunction]
+fn cluster_keys() -> Vec<&'static str> {
+    weft_cluster::naming::keys()
 }
 
 /// Equation 1 of paper 004.
@@ -270,7 +278,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace_info, module)?)?;
     module.add_function(wrap_pyfunction!(workload_key, module)?)?;
     module.add_function(wrap_pyfunction!(topology_info, module)?)?;
-    module.add_function(wrap_pyfunction!(fabric_links, module)?)?;
+    module.add_function(wrap_pyfunction!(cluster, module)?)?;
+    module.add_function(wrap_pyfunction!(cluster_keys, module)?)?;
     module.add_function(wrap_pyfunction!(paralet_slowdown, module)?)?;
     module.add_function(wrap_pyfunction!(paralet_queue_pairs, module)?)?;
     module.add_function(wrap_pyfunction!(paralet_ports, module)?)?;

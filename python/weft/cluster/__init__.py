@@ -2,15 +2,13 @@
 
 A `CLUSTER.toml` has a `[fabric]` and perhaps `[failures]`, as experiments have them, and a
 `[cluster]` that says how things are called. Everything in there has a default, so that `[fabric]`
-alone will do. What a fabric looks like is the native core's to say; names and addresses are
-`weft.cluster.naming`'s and `weft.cluster.nodes`'. Addresses are IPv4.
+alone will do. All of it is read by `crates/cluster`, as hosts read it too; here it becomes Python's.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,7 +20,6 @@ from weft.errors import ExperimentError
 
 State = Literal["up", "degraded", "down"]
 
-_SECTIONS = ("title", "notes", "fabric", "failures", "cluster", "nccl")
 _REMAKE = "make the plan again with weft plan"
 
 
@@ -150,15 +147,12 @@ def read(path: Path, seed: int = 1) -> Cluster:
     from weft.inputs import read_text
 
     text = read_text(path, "a cluster")
-    # The native core first: it tells mistakes in TOML with their lines.
-    found = _native.fabric_links(text, "toml", str(path), seed)
-    return _of(json.loads(found), tomllib.loads(text), str(path))
+    return from_json(json.loads(_native.cluster(text, "toml", str(path), seed)))
 
 
 def from_dict(table: Mapping[str, Any], source: str = "cluster", seed: int = 1) -> Cluster:
     """The cluster in a dict of the same shape as a file."""
-    found = _native.fabric_links(json.dumps(table), "json", source, seed)
-    return _of(json.loads(found), table, source)
+    return from_json(json.loads(_native.cluster(json.dumps(table), "json", source, seed)))
 
 
 def as_json(cluster: Cluster) -> dict[str, Any]:
@@ -209,39 +203,3 @@ def _with_racks(switches: list[Switch]) -> tuple[Switch, ...]:
         for switch in switches
     )
 
-
-def _of(found: Mapping[str, Any], table: Mapping[str, Any], source: str) -> Cluster:
-    # Here, since these build the classes above.
-    from weft.cluster.naming import unknown
-    from weft.cluster.nodes import Nodes
-
-    for key in table:
-        if key not in _SECTIONS:
-            raise unknown(source, key, _SECTIONS)
-    title = table.get("title", Path(source).stem)
-    if not isinstance(title, str):
-        raise ExperimentError(f'{source}: title: not text; write title = "..."')
-    hosts, switches, links, numbers = Nodes(found, table.get("cluster", {}), source).build()
-    return Cluster(
-        title=title,
-        fabric=found["fabric"],
-        failures=found["failures"],
-        mtu=found["mtu"],
-        nics=found["nics"],
-        nccl=_environment(table.get("nccl", {}), source),
-        hosts=hosts,
-        switches=_with_racks(switches),
-        links=links,
-        **numbers,
-    )
-
-
-def _environment(section: object, source: str) -> dict[str, str]:
-    if not isinstance(section, Mapping):
-        raise ExperimentError(f"{source}: nccl: not a table; write [nccl]")
-    for key, value in section.items():
-        if not isinstance(value, str | int) or isinstance(value, bool):
-            raise ExperimentError(
-                f'{source}: nccl.{key}: neither text nor a whole number; write {key} = "..."'
-            )
-    return {key: str(value) for key, value in section.items()}
