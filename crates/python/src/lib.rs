@@ -172,13 +172,7 @@ fn topology_info(py: Python<'_>, path: PathBuf) -> PyResult<String> {
 /// The cluster in a text, as JSON.
 #[pyfunction]
 #[pyo3(signature = (text, format, source, seed=1))]
-fn cluster(
-    py: Python<'_>,
-    text: &str,
-    format: &str,
-    source: &str,
-    seed: u64,
-) -> PyResult<String> {
+fn cluster(py: Python<'_>, text: &str, format: &str, source: &str, seed: u64) -> PyResult<String> {
     let format = format_named(format)?;
     let found = py.detach(|| weft_cluster::read(text, format, source, seed)).map_err(wrong)?;
     Ok(found.0.to_json())
