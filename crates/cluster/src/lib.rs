@@ -38,8 +38,14 @@ pub struct Cluster {
     pub failures: Box<RawValue>,
     /// DSCP of the traffic that is steered.
     pub dscp: u8,
-    /// Its destination port.
+    /// Its protocol.
+    #[serde(default)]
+    pub protocol: Protocol,
+    /// Its first destination port.
     pub port: u16,
+    /// How many destination ports there are from that one on.
+    #[serde(default = "one")]
+    pub ports: u16,
     /// The first of its source ports.
     pub first_port: u16,
     /// The last one.
@@ -128,6 +134,17 @@ pub struct Link {
     pub state: State,
 }
 
+/// A protocol whose source ports switches look at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// RoCEv2.
+    #[default]
+    Udp,
+    /// Sockets.
+    Tcp,
+}
+
 /// How a link stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -181,7 +198,9 @@ fn of(whole: &Table, found: &FabricLinks, source: &str) -> Result<Cluster, Exper
         fabric: raw(&found.resolved, "fabric"),
         failures: raw(&found.resolved, "failures"),
         dscp: named.dscp,
+        protocol: named.protocol,
         port: named.port,
+        ports: named.ports,
         first_port: named.first_port,
         last_port: named.last_port,
         mtu: found.mtu,
@@ -226,6 +245,10 @@ fn environment(section: &Table) -> Result<Vec<(String, String)>, ExperimentError
         }
     };
     section.iter().map(one).collect()
+}
+
+fn one() -> u16 {
+    1
 }
 
 fn as_map<S: Serializer>(pairs: &[(String, String)], out: S) -> Result<S::Ok, S::Error> {

@@ -4,7 +4,7 @@
 //! distinct Linux names and private addresses up to 65,536 leaves.
 
 use crate::pattern::{Pattern, Values};
-use crate::quoted;
+use crate::{Protocol, quoted};
 use std::collections::BTreeMap;
 use weft_experiment::value::{Item, Table, Value};
 use weft_experiment::{ExperimentError, Origin};
@@ -12,10 +12,18 @@ use weft_experiment::{ExperimentError, Origin};
 /// The first UDP source port of RoCEv2; the last one is the last there is.
 pub const FIRST_PORT: u16 = 0xC000;
 
+/// What protocol the traffic that is steered has.
+const PROTOCOL: &str = "protocol";
+
+/// Destination ports of TCP: as many processes may listen at a host.
+const TCP_PORTS: u16 = 64;
+
 /// Key, default, least and most.
-const NUMBERS: [(&str, u16, u16, u16); 4] = [
+const NUMBERS: [(&str, u16, u16, u16); 5] = [
     ("dscp", 26, 0, 63),
     ("port", 4791, 1, u16::MAX),
+    // Under TCP, TCP_PORTS.
+    ("ports", 1, 1, 4_096),
     ("first_port", FIRST_PORT, 1, u16::MAX),
     ("last_port", u16::MAX, 1, u16::MAX),
 ];
@@ -27,12 +35,35 @@ const ON_MID: &[&str] =
     &["spine", "agg", "pod", "leaves", "spines", "aggs", "uplinks", "downlinks"];
 const ON_CORE: &[&str] = &["core", "cores", "pods", "downlinks"];
 const ABOVE_LEAF: &[&str] = &[
-    "leaf", "uplink", "spine", "agg", "member", "pod", "link", "downlink", "uplinks", "members",
-    "hosts", "leaves", "spines", "aggs", "downlinks",
+    "leaf",
+    "uplink",
+    "spine",
+    "agg",
+    "member",
+    "pod",
+    "link",
+    "downlink",
+    "uplinks",
+    "members",
+    "hosts",
+    "leaves",
+    "spines",
+    "aggs",
+    "downlinks",
 ];
 const ABOVE_AGG: &[&str] = &[
-    "agg", "uplink", "core", "member", "pod", "link", "downlink", "uplinks", "members", "aggs",
-    "cores", "downlinks",
+    "agg",
+    "uplink",
+    "core",
+    "member",
+    "pod",
+    "link",
+    "downlink",
+    "uplinks",
+    "members",
+    "aggs",
+    "cores",
+    "downlinks",
 ];
 
 /// Key, default and names. `link` counts the links between switches; `uplink` those of the lower
@@ -85,7 +116,8 @@ const RACKS: [(u32, u32, [&str; 3]); 3] = [
 /// All keys of `[cluster]`.
 pub fn keys() -> Vec<&'static str> {
     let numbers = NUMBERS.iter().map(|number| number.0);
-    numbers.chain(PATTERNS.iter().map(|pattern| pattern.0)).collect()
+    let all = [PROTOCOL].into_iter().chain(numbers);
+    all.chain(PATTERNS.iter().map(|pattern| pattern.0)).collect()
 }
 
 /// The counts that defaults depend on.
@@ -154,6 +186,34 @@ impl<'a> Names<'a> {
             }
         };
         Pattern::read(text, allowed).map_err(|error| self.wrong(key, error.0))
+    }
+
+    /// The protocol.
+    pub(crate) fn protocol(&self) -> Result<Protocol, ExperimentError> {
+        match self.section.get(PROTOCOL).map(|item| &item.value) {
+            None => Ok(Protocol::Udp),
+            Some(Value::Text(text)) if text == "udp" => Ok(Protocol::Udp),
+            Some(Value::Text(text)) if text == "tcp" => Ok(Protocol::Tcp),
+            Some(other) => {
+                let other = quoted(&other.to_label());
+                Err(self.wrong(PROTOCOL, format!("{other} is not known; use \"udp\" or \"tcp\"")))
+            }
+        }
+    }
+
+    /// How many destination ports there are from `port` on.
+    pub(crate) fn ports(&self, protocol: Protocol, port: u16) -> Result<u16, ExperimentError> {
+        let given = self.section.get("ports").is_some();
+        let ports = match protocol {
+            Protocol::Tcp if !given => TCP_PORTS,
+            _ => self.number("ports")?,
+        };
+        if port.checked_add(ports - 1).is_none() {
+            let most = u16::MAX - port + 1;
+            let what = format!("{ports} from {port} on end above 65535; use {most} at most");
+            return Err(self.wrong("ports", what));
+        }
+        Ok(ports)
     }
 
     /// One of the numbers.

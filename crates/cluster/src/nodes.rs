@@ -4,7 +4,7 @@
 use crate::check::check;
 use crate::naming::{Names, Shape};
 use crate::pattern::Values;
-use crate::{Host, Link, State, Switch};
+use crate::{Host, Link, Protocol, State, Switch};
 use rustc_hash::FxHashMap;
 use std::net::Ipv4Addr;
 use weft_experiment::value::Table;
@@ -18,7 +18,9 @@ pub(crate) struct Named {
     pub(crate) switches: Vec<Switch>,
     pub(crate) links: Vec<Link>,
     pub(crate) dscp: u8,
+    pub(crate) protocol: Protocol,
     pub(crate) port: u16,
+    pub(crate) ports: u16,
     pub(crate) first_port: u16,
     pub(crate) last_port: u16,
 }
@@ -26,11 +28,8 @@ pub(crate) struct Named {
 /// Names everything, and checks the names.
 pub(crate) fn build(found: &FabricLinks, section: &Table) -> Result<Named> {
     let clos = found.fabric.clos();
-    let shape = Shape {
-        leaves: found.fabric.leaves(),
-        hosts: clos.hosts_per_leaf,
-        nics: found.nics,
-    };
+    let shape =
+        Shape { leaves: found.fabric.leaves(), hosts: clos.hosts_per_leaf, nics: found.nics };
     let names = Names::read(section, shape)?;
     let nodes = Nodes::new(found, &names);
     let hosts = (0..found.fabric.hosts()).map(|number| nodes.host(number));
@@ -38,9 +37,12 @@ pub(crate) fn build(found: &FabricLinks, section: &Table) -> Result<Named> {
     let switches = nodes.found.switches.iter().zip(0..).map(|(row, at)| nodes.switch(row, at));
     let switches = switches.collect::<Result<Vec<_>>>()?;
     let links = nodes.links(&hosts, &switches)?;
+    let (protocol, port) = (names.protocol()?, names.number("port")?);
     let named = Named {
         dscp: names.number("dscp")? as u8,
-        port: names.number("port")?,
+        protocol,
+        port,
+        ports: names.ports(protocol, port)?,
         first_port: names.number("first_port")?,
         last_port: names.number("last_port")?,
         hosts,

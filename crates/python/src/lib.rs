@@ -2,6 +2,7 @@
 //! documented in `weft-experiment` and `weft-cluster`, what Python sees of them in
 //! `python/weft/_native.pyi`.
 
+mod bench;
 mod convert;
 mod net;
 mod planning;
@@ -171,13 +172,7 @@ fn topology_info(py: Python<'_>, path: PathBuf) -> PyResult<String> {
 /// The cluster in a text, as JSON.
 #[pyfunction]
 #[pyo3(signature = (text, format, source, seed=1))]
-fn cluster(
-    py: Python<'_>,
-    text: &str,
-    format: &str,
-    source: &str,
-    seed: u64,
-) -> PyResult<String> {
+fn cluster(py: Python<'_>, text: &str, format: &str, source: &str, seed: u64) -> PyResult<String> {
     let format = format_named(format)?;
     let found = py.detach(|| weft_cluster::read(text, format, source, seed)).map_err(wrong)?;
     Ok(found.0.to_json())
@@ -284,6 +279,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(paralet_ports, module)?)?;
     module.add_function(wrap_pyfunction!(paralet_tuning, module)?)?;
     module.add_function(wrap_pyfunction!(net::net_host, module)?)?;
+    module.add_function(wrap_pyfunction!(bench::bench_net, module)?)?;
     module.add_function(wrap_pyfunction!(planning::plan_job, module)?)?;
     module.add_function(wrap_pyfunction!(planning::plan_pieces, module)?)?;
     module.add_function(wrap_pyfunction!(planning::plan_given, module)?)?;

@@ -19,6 +19,7 @@ from weft import _native
 from weft.errors import ExperimentError
 
 State = Literal["up", "degraded", "down"]
+Protocol = Literal["udp", "tcp"]
 
 _REMAKE = "make the plan again with weft plan"
 
@@ -99,10 +100,14 @@ class Cluster:
     failures: dict[str, Any]
     dscp: int
     """Of the traffic that is steered."""
+    protocol: Protocol
+    """Its protocol: UDP is RoCEv2."""
     port: int
-    """Its UDP destination port."""
+    """Its first destination port."""
+    ports: int
+    """How many destination ports there are from that one on."""
     first_port: int
-    """Its UDP source ports."""
+    """Its source ports."""
     last_port: int
     mtu: int
     """Most payload of a packet, in bytes."""
@@ -175,7 +180,8 @@ def from_json(table: Mapping[str, Any], source: str = "plan") -> Cluster:
         ExperimentError: It is not what `as_json` writes.
     """
     try:
-        rest = {**table}
+        # Older plans are of UDP.
+        rest = {"protocol": "udp", "ports": 1, **table}
         hosts = tuple(Host(**host) for host in rest.pop("hosts"))
         links = tuple(Link(**link) for link in rest.pop("links"))
         switches = [

@@ -1,0 +1,260 @@
+//! Variables, file and interfaces to the endpoints of a process.
+
+use crate::interfaces::chosen;
+use crate::source::Source;
+use crate::variables::{Given, Wanted};
+use crate::{DeployError, Deployment, Device, Interface, rdma, scheme, source};
+use std::net::Ipv4Addr;
+use std::ops::RangeInclusive;
+use std::path::Path;
+use std::sync::Arc;
+use weft_cluster::{Cluster, Host, Protocol};
+use weft_comm::{Backend, EndpointConfig, PathPlan};
+use weft_units::HostId;
+
+/// Connections to a peer where nobody says how many paths there are.
+const CONNECTIONS: u32 = 4;
+/// What NCCL takes an interface for whose speed is not known, in Mbit/s.
+const SPEED: u32 = 10_000;
+/// Pieces of a message over TCP are multiples of this: a quarter of what one system call hands over.
+const TCP_QUANTUM: u32 = 16 << 10;
+
+/// The deployment that `given` asks for on a machine with these `interfaces`.
+pub(crate) fn deployment(
+    given: &Given,
+    interfaces: &[Interface],
+) -> Result<Deployment, DeployError> {
+    let mut warnings = Vec::new();
+    let (scheme, devices) = match &given.config {
+        None => unplanned(given, interfaces, &mut warnings)?,
+        Some(path) => {
+            let source = source::read(path, given.seed.unwrap_or(1))?;
+            planned(given, &source, interfaces, &mut warnings)?
+        }
+    };
+    Ok(Deployment {
+        devices,
+        scheme,
+        stats: given.stats.clone(),
+        prometheus: given.prometheus,
+        log: given.log,
+        warnings,
+    })
+}
+
+/// Without a file: plain connections over the interfaces that there are.
+fn unplanned(
+    given: &Given,
+    interfaces: &[Interface],
+    warnings: &mut Vec<String>,
+) -> Result<(String, Vec<Device>), DeployError> {
+    if let Some(scheme) = given.scheme.as_deref().filter(|name| *name != scheme::UNPLANNED) {
+        return Err(DeployError(format!(
+            "WEFT_SCHEME: {scheme} needs to know the fabric; set WEFT_CONFIG to a CLUSTER.toml, or \
+             use {}",
+            scheme::UNPLANNED
+        )));
+    }
+    if !given.options.is_empty() {
+        warnings
+            .push("WEFT_OPTIONS: without WEFT_CONFIG there is nothing to choose; unset it".into());
+    }
+    let mut devices = Vec::new();
+    for one in chosen(interfaces, given.ifname.as_deref())? {
+        let speed = one.speed_mbps.unwrap_or(SPEED);
+        let backend = backend(given, one, false)?;
+        let endpoint = EndpointConfig {
+            name: one.name.clone(),
+            address: one.addresses[0],
+            listen: 0..=0,
+            dscp: 0,
+            backend,
+            plan: None,
+            connections: given.connections.unwrap_or(CONNECTIONS),
+            path_time_out: given.path_time_out,
+            give_up: given.give_up,
+            checksum: given.checksum,
+            line_bps: u64::from(speed) * 1_000_000,
+        };
+        devices.push(device(&one.name, one, endpoint, speed));
+    }
+    Ok((scheme::UNPLANNED.to_owned(), devices))
+}
+
+/// With a file: a device for each NIC of the cluster that is in this machine.
+fn planned(
+    given: &Given,
+    source: &Source,
+    interfaces: &[Interface],
+    warnings: &mut Vec<String>,
+) -> Result<(String, Vec<Device>), DeployError> {
+    let Source { cluster, links, .. } = source;
+    let fabric = Arc::new(links.fabric.clone());
+    let addresses: Arc<[Ipv4Addr]> = cluster.hosts.iter().map(|host| host.address).collect();
+    let seed = given.seed.or(source.plan.as_ref().map(|plan| plan.seed)).unwrap_or(1);
+    let mut devices = Vec::new();
+    let mut name = String::new();
+    for (host, one) in mine(given, source, interfaces)? {
+        let number = HostId(host.number);
+        let uplinks = fabric.uplinks_of(number);
+        // The links of hosts come first, by host.
+        let line = cluster.links[host.number as usize].line_bps;
+        let speed = one.speed_mbps.unwrap_or((line / 1_000_000) as u32).max(1);
+        let backend = backend(given, one, cluster.protocol == Protocol::Udp)?;
+        let is_tcp = backend == Backend::Tcp;
+        let line_bps = u64::from(speed) * 1_000_000;
+        let balance = scheme::read(given, source, uplinks, line_bps)?;
+        balance.scheme.fits(&fabric).map_err(|error| {
+            let name = balance.scheme.name();
+            DeployError(format!(
+                "{}: {name} cannot run here: {error}; use another scheme",
+                source.file
+            ))
+        })?;
+        name = balance.scheme.name();
+        if is_tcp && cluster.protocol == Protocol::Udp && name != scheme::UNPLANNED {
+            warnings.push(format!(
+                "{}: cluster.protocol: udp, so switches hash the TCP that carries the bytes here; \
+                 write protocol = \"tcp\" and configure switches again",
+                source.file
+            ));
+        }
+        let plan = PathPlan {
+            fabric: fabric.clone(),
+            balance,
+            seed,
+            host: number,
+            addresses: addresses.clone(),
+            source_ports: cluster.first_port..=cluster.last_port,
+            quantum: if is_tcp { TCP_QUANTUM } else { cluster.mtu },
+        };
+        let endpoint = EndpointConfig {
+            name: host.name.clone(),
+            address: address(host, one),
+            listen: listen(cluster, is_tcp),
+            dscp: cluster.dscp,
+            backend,
+            plan: Some(plan),
+            connections: given.connections.unwrap_or(uplinks.clamp(1, 64)),
+            path_time_out: given.path_time_out,
+            give_up: given.give_up,
+            checksum: given.checksum,
+            line_bps,
+        };
+        devices.push(device(&host.name, one, endpoint, speed));
+    }
+    warnings.dedup();
+    Ok((name, devices))
+}
+
+/// The ports that switches know the traffic by; any where they do not steer it.
+fn listen(cluster: &Cluster, is_tcp: bool) -> RangeInclusive<u16> {
+    match is_tcp && cluster.protocol == Protocol::Tcp {
+        true => cluster.port..=cluster.port + (cluster.ports - 1),
+        false => 0..=0,
+    }
+}
+
+/// The NICs of the cluster that are in this machine, in the order of the cluster.
+fn mine<'a>(
+    given: &Given,
+    source: &'a Source,
+    interfaces: &'a [Interface],
+) -> Result<Vec<(&'a Host, &'a Interface)>, DeployError> {
+    let hosts = &source.cluster.hosts;
+    let with = |host: &Host| interfaces.iter().find(|one| one.addresses.contains(&host.address));
+    if given.hosts.is_empty() {
+        let found: Vec<_> = hosts.iter().filter_map(|host| Some((host, with(host)?))).collect();
+        if found.is_empty() {
+            let own = interfaces.iter().filter(|one| !one.is_loopback);
+            let own: Vec<_> = own.flat_map(|one| &one.addresses).map(Ipv4Addr::to_string).collect();
+            let theirs = hosts.first().zip(hosts.last());
+            let theirs =
+                theirs.map(|(first, last)| format!("{} to {}", first.address, last.address));
+            return Err(DeployError(format!(
+                "{}: none of its hosts ({}) has an address of this machine ({}); set WEFT_HOST, or \
+                 mend cluster.host_address",
+                source.file,
+                theirs.unwrap_or_default(),
+                own.join(", ")
+            )));
+        }
+        return Ok(found);
+    }
+    let mut found = Vec::new();
+    for text in &given.hosts {
+        let is_it = |host: &&Host| host.name == *text || host.number.to_string() == *text;
+        let host = hosts.iter().find(is_it).ok_or_else(|| {
+            let some: Vec<_> = hosts.iter().take(3).map(|host| host.name.as_str()).collect();
+            DeployError(format!(
+                "WEFT_HOST: {text:?} is no host of {}; use a name as {}, or a number below {}",
+                source.file,
+                some.join(", "),
+                hosts.len()
+            ))
+        })?;
+        let named = || interfaces.iter().find(|one| one.name == host.interface && one.is_up);
+        let one = with(host).or_else(named).filter(|one| !one.addresses.is_empty());
+        let one = one.ok_or_else(|| {
+            DeployError(format!(
+                "WEFT_HOST: {text}: no interface of this machine has its address {}, nor is one called \
+                 {}; mend cluster.host_address or host_interface",
+                host.address, host.interface
+            ))
+        })?;
+        found.push((host, one));
+    }
+    found.sort_by_key(|(host, _)| host.number);
+    if let Some(pair) = found.windows(2).find(|pair| pair[0].0.number == pair[1].0.number) {
+        return Err(DeployError(format!(
+            "WEFT_HOST: {} is there twice; name it once",
+            pair[0].0.name
+        )));
+    }
+    Ok(found)
+}
+
+/// The host's, unless this machine has it under another.
+fn address(host: &Host, one: &Interface) -> Ipv4Addr {
+    if one.addresses.contains(&host.address) { host.address } else { one.addresses[0] }
+}
+
+/// What carries the bytes of an interface; under `auto` verbs only where `steered`: where switches
+/// steer them, or nothing says that they do not.
+fn backend(given: &Given, one: &Interface, steered: bool) -> Result<Backend, DeployError> {
+    let found = || match &given.rdma_device {
+        Some(named) => Some(named.clone()),
+        None => rdma::device_of(&one.name, Path::new(rdma::SYS)),
+    };
+    let roce = |(device, port), or_tcp| Backend::Roce {
+        device,
+        port,
+        gid_index: given.gid_index,
+        or_tcp: given.allow_tcp.unwrap_or(or_tcp),
+    };
+    match given.backend {
+        Wanted::Tcp => Ok(Backend::Tcp),
+        Wanted::Auto if !steered => Ok(Backend::Tcp),
+        Wanted::Auto => Ok(found().map_or(Backend::Tcp, |device| roce(device, true))),
+        Wanted::Roce => match found() {
+            Some(device) => Ok(roce(device, false)),
+            None if given.allow_tcp == Some(true) => Ok(Backend::Tcp),
+            None => Err(DeployError(format!(
+                "WEFT_BACKEND: roce, but {} has no RDMA device; set WEFT_RDMA_DEVICE, or \
+                 WEFT_ALLOW_TCP=1",
+                one.name
+            ))),
+        },
+    }
+}
+
+fn device(name: &str, one: &Interface, endpoint: EndpointConfig, speed_mbps: u32) -> Device {
+    Device {
+        name: name.to_owned(),
+        interface: one.name.clone(),
+        guid: one.guid(),
+        pci_path: one.pci_path.clone(),
+        endpoint,
+        speed_mbps,
+    }
+}

@@ -1,0 +1,155 @@
+//! The interfaces of this machine, and which of them are meant.
+
+use crate::DeployError;
+use nix::ifaddrs::getifaddrs;
+use nix::net::if_::InterfaceFlags;
+use std::fs;
+use std::net::Ipv4Addr;
+use std::path::Path;
+
+/// An interface.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Interface {
+    /// Its name.
+    pub name: String,
+    /// Its IPv4 addresses.
+    pub addresses: Vec<Ipv4Addr>,
+    /// Whether it is up and has a carrier.
+    pub is_up: bool,
+    /// Whether what it sends comes back.
+    pub is_loopback: bool,
+    /// Its MAC; zeros where it has none.
+    pub mac: [u8; 6],
+    /// Its speed in Mbit/s, if the driver says so.
+    pub speed_mbps: Option<u32>,
+    /// Its PCI device under `/sys/devices`, if it has one.
+    pub pci_path: Option<String>,
+}
+
+impl Interface {
+    /// A number of its own: from its MAC, else from its address.
+    pub(crate) fn guid(&self) -> u64 {
+        let mac = self.mac.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
+        match mac {
+            0 => self.addresses.first().map_or(0, |address| u64::from(u32::from(*address))),
+            mac => mac,
+        }
+    }
+}
+
+/// All of them, in the name space of this process, in the order of the kernel.
+pub(crate) fn of_this_machine() -> Result<Vec<Interface>, DeployError> {
+    let rows = getifaddrs().map_err(|error| {
+        DeployError(format!("interfaces: the kernel does not list them: {error}; look at ip addr"))
+    })?;
+    let mut found: Vec<Interface> = Vec::new();
+    for row in rows {
+        let known = found.iter().position(|one| one.name == row.interface_name);
+        let at = known.unwrap_or_else(|| {
+            let name = row.interface_name.clone();
+            found.push(Interface { name, ..Interface::default() });
+            found.len() - 1
+        });
+        let one = &mut found[at];
+        one.is_up = row.flags.contains(InterfaceFlags::IFF_UP | InterfaceFlags::IFF_RUNNING);
+        one.is_loopback = row.flags.contains(InterfaceFlags::IFF_LOOPBACK);
+        let Some(address) = row.address else { continue };
+        if let Some(address) = address.as_sockaddr_in() {
+            one.addresses.push(address.ip());
+        } else if let Some(mac) = address.as_link_addr().and_then(|link| link.addr()) {
+            one.mac = mac;
+        }
+    }
+    for one in &mut found {
+        look_up(one, Path::new("/sys/class/net"));
+    }
+    Ok(found)
+}
+
+/// Adds what sysfs says, if it is about this interface: a process that has moved into another
+/// network name space may still see the interfaces of the old one there.
+fn look_up(one: &mut Interface, sys: &Path) {
+    let folder = sys.join(&one.name);
+    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
+    let mac = one.mac.map(|byte| format!("{byte:02x}")).join(":");
+    if read("address").trim() != mac {
+        return;
+    }
+    // -1 where the driver does not know.
+    one.speed_mbps = read("speed").trim().parse().ok().filter(|speed| *speed > 0);
+    let device = fs::canonicalize(folder.join("device")).ok();
+    one.pci_path = device.and_then(|path| pci_device(&path.to_string_lossy()).map(str::to_owned));
+}
+
+/// The part of a path that ends with a PCI address, as `0000:00:03.0`: what comes behind it, as
+/// `virtio2`, is no device of the PCI tree.
+fn pci_device(path: &str) -> Option<&str> {
+    let is_pci = |part: &str| {
+        let hex = |text: &str, len| {
+            text.len() == len && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+        };
+        let mut parts = part.split([':', '.']);
+        let mut next = |len| parts.next().is_some_and(|text| hex(text, len));
+        part.len() == 12 && next(4) && next(2) && next(2) && next(1)
+    };
+    let mut end = path.len();
+    loop {
+        let start = path[..end].rfind('/')? + 1;
+        if is_pci(&path[start..end]) {
+            return Some(&path[..end]);
+        }
+        end = start - 1;
+    }
+}
+
+/// Names that virtual machines and containers give to their own networks.
+const VIRTUAL: [&str; 4] = ["docker", "virbr", "cni", "flannel"];
+
+/// Those to use where no cluster says which: up, with an address, and as `ifname` asks, in the way of
+/// `NCCL_SOCKET_IFNAME`. Without it virtual ones and then loopback are for when there are no others.
+pub(crate) fn chosen<'a>(
+    all: &'a [Interface],
+    ifname: Option<&str>,
+) -> Result<Vec<&'a Interface>, DeployError> {
+    let usable = || all.iter().filter(|one| one.is_up && !one.addresses.is_empty());
+    let Some(text) = ifname else {
+        let is_virtual = |one: &Interface| VIRTUAL.iter().any(|name| one.name.starts_with(name));
+        let kinds: [&dyn Fn(&Interface) -> bool; 3] =
+            [&|one| !one.is_loopback && !is_virtual(one), &|one| !one.is_loopback, &|one| {
+                one.is_loopback
+            }];
+        let found = kinds.iter().map(|kind| usable().filter(|one| kind(one)).collect::<Vec<_>>());
+        return found.into_iter().find(|some| !some.is_empty()).ok_or_else(|| {
+            DeployError("interfaces: none is up and has an IPv4 address; look at ip addr".into())
+        });
+    };
+    let (text, is_except) = text.strip_prefix('^').map_or((text, false), |rest| (rest, true));
+    let (text, is_exact) = text.strip_prefix('=').map_or((text, false), |rest| (rest, true));
+    let names: Vec<&str> = text.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    let fits = |name: &&str, one: &Interface| match is_exact {
+        true => one.name == **name,
+        false => one.name.starts_with(*name),
+    };
+    let mut found: Vec<&Interface> = if is_except {
+        usable().filter(|one| !names.iter().any(|name| fits(name, one))).collect()
+    } else {
+        // In the order of the names.
+        names.iter().flat_map(|name| usable().filter(move |one| fits(name, one))).collect()
+    };
+    let mut seen: Vec<&str> = Vec::new();
+    found.retain(|one| {
+        !seen.contains(&one.name.as_str()) && {
+            seen.push(&one.name);
+            true
+        }
+    });
+    if found.is_empty() {
+        let known: Vec<&str> = usable().map(|one| one.name.as_str()).collect();
+        let known = known.join(", ");
+        let text = ifname.unwrap_or_default();
+        return Err(DeployError(format!(
+            "WEFT_IFNAME: {text:?}: no interface that is up and has an IPv4 address; there are {known}"
+        )));
+    }
+    Ok(found)
+}

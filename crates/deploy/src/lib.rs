@@ -1,0 +1,84 @@
+//! What a process on a host is to do: from `CLUSTER.toml` or `plan.json` and `WEFT_*` variables to
+//! an [`EndpointConfig`] for each NIC. Needs no Python.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`variables`] | the variables: name, default, meaning |
+//! | `source` | the file: cluster, fabric, scheme and its options |
+//! | `interfaces` | the interfaces of this machine, and which are meant |
+//! | `scheme` | the scheme on a host, with the defaults that differ from a simulator's |
+//! | `rdma` | the RDMA device of an interface |
+//! | `endpoint` | all of it put together |
+
+mod endpoint;
+mod interfaces;
+mod rdma;
+mod scheme;
+mod source;
+pub mod variables;
+
+pub use interfaces::Interface;
+pub use scheme::DIFFERENT;
+pub use variables::{Log, VARIABLES, Variable};
+pub use weft_comm::EndpointConfig;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Why there is no deployment: one line with what is wrong and the mend.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+#[error("{0}")]
+pub struct DeployError(pub String);
+
+/// What a process on this host is to do.
+#[derive(Clone, Debug)]
+pub struct Deployment {
+    /// The NICs, in the order of the fabric; at least one.
+    pub devices: Vec<Device>,
+    /// The name of the scheme.
+    pub scheme: String,
+    /// Where statistics go when the process ends.
+    pub stats: Option<PathBuf>,
+    /// Where statistics can be asked for.
+    pub prometheus: Option<SocketAddr>,
+    /// How much to say.
+    pub log: Log,
+    /// What the user should know, a line each.
+    pub warnings: Vec<String>,
+}
+
+/// A NIC.
+#[derive(Clone, Debug)]
+pub struct Device {
+    /// Its name here: that of its host of the fabric, or of its interface.
+    pub name: String,
+    /// The interface.
+    pub interface: String,
+    /// What to open.
+    pub endpoint: EndpointConfig,
+    /// Its speed in Mbit/s.
+    pub speed_mbps: u32,
+    /// Its PCI device under `/sys/devices`, if it has one.
+    pub pci_path: Option<String>,
+    /// A number of its own, from its MAC.
+    pub guid: u64,
+}
+
+/// The deployment that the environment asks for, on this machine. `get` gives the value of a variable.
+///
+/// # Errors
+/// If a variable or the file that it names is wrong, or nothing on this machine fits: one line.
+pub fn from_environment(get: &dyn Fn(&str) -> Option<String>) -> Result<Deployment, DeployError> {
+    on_machine(get, &interfaces::of_this_machine()?)
+}
+
+/// As [`from_environment`], on a machine with these interfaces.
+///
+/// # Errors
+/// As [`from_environment`].
+pub fn on_machine(
+    get: &dyn Fn(&str) -> Option<String>,
+    interfaces: &[Interface],
+) -> Result<Deployment, DeployError> {
+    endpoint::deployment(&variables::read(get)?, interfaces)
+}

@@ -1,0 +1,145 @@
+//! The scheme on a host, with the defaults that differ from a simulator's.
+
+use crate::DeployError;
+use crate::source::{Plan, Source};
+use crate::variables::Given;
+use weft_balance::scheme::{BalanceConfig, SCHEMES, SchemeConfig, SchemeInfo};
+use weft_units::Time;
+
+/// An option whose default is another on real hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Different {
+    /// The option.
+    pub key: &'static str,
+    /// Its default on hosts.
+    pub default: &'static str,
+    /// Why.
+    pub reason: &'static str,
+}
+
+/// All of them, for every scheme that has such an option.
+pub const DIFFERENT: &[Different] = &[
+    Different {
+        key: "enforce",
+        default: "segments",
+        reason: "switches as they are, which weft switch-config has told segments of source ports",
+    },
+    Different {
+        key: "batch",
+        default: "20us",
+        reason: "a process posts the sends of a step one after the other, about a microsecond \
+                 each; the simulator posts them at one instant, and 100ns is for that",
+    },
+    Different {
+        key: "unit",
+        default: "packet",
+        reason: "a piece costs a frame of its own; parts of a few bytes are not worth one",
+    },
+    Different {
+        key: "bad_for",
+        default: "30s",
+        reason: "a cable that is dead stays so for minutes, and each new try costs a path \
+                 time-out (1s); 100ms is for failures within a run of milliseconds",
+    },
+    Different { key: "dead_for", default: "30s", reason: "as bad_for" },
+];
+
+/// `queue_pairs` of DNLB on hosts: one for each uplink of the leaf, the fewest that are in balance
+/// whichever NICs are busy (equation 4 of paper 003, and what it leaves out).
+const DNLB: &str = "dnlb";
+
+/// How long a round trip over an idle network takes, for the bandwidth-delay product that ParaLet's
+/// flowlets are measured in: some switches and two kernels.
+const ROUND_TRIP_S: f64 = 100e-6;
+
+/// The scheme where no file says which paths there are.
+pub(crate) const UNPLANNED: &str = "ecmp";
+
+/// What hosts of `source` balance with; `uplinks` are those of the leaf, `line_bps` is the NIC's rate.
+pub(crate) fn read(
+    given: &Given,
+    source: &Source,
+    uplinks: u32,
+    line_bps: u64,
+) -> Result<BalanceConfig, DeployError> {
+    let planned = source.plan.as_ref();
+    let name = given.scheme.as_deref().or(planned.map(|plan| plan.scheme.as_str()));
+    let name = name.unwrap_or("ethereal");
+    let from = |key: &str| match given.scheme {
+        Some(_) if key == "scheme" => "WEFT_SCHEME".to_owned(),
+        _ if given.options.iter().any(|(known, _)| known == key) => "WEFT_OPTIONS".to_owned(),
+        _ => source.file.clone(),
+    };
+    let info = SchemeInfo::find(name)
+        .map_err(|error| DeployError(format!("{}: {}", from("scheme"), error.what)))?;
+    if !runs(info) {
+        let known: Vec<_> =
+            SCHEMES.iter().filter(|one| runs(one)).map(SchemeInfo::spelling).collect();
+        return Err(DeployError(format!(
+            "{}: {name} needs what hosts and switches as they are do not do ({}); use one of {}",
+            from("scheme"),
+            if info.multipath { "packets of a flow on several paths" } else { info.switches },
+            known.join(", ")
+        )));
+    }
+    let mut options = usual(info, name, uplinks);
+    let planned = planned.filter(|plan| plan.scheme == name);
+    for (key, text) in planned.into_iter().flat_map(|plan| chosen(plan, info)) {
+        set(&mut options, key, text);
+    }
+    for (key, text) in &given.options {
+        set(&mut options, key, text);
+    }
+    let pairs: Vec<(&str, &str)> = options.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    let scheme = SchemeConfig::read(name, &pairs)
+        .map_err(|error| DeployError(format!("{}: {error}", from(&error.key))))?;
+    let first_window = (line_bps as f64 / 8.0 * ROUND_TRIP_S) as u64;
+    // Processes are no more in step than that: nothing has to be spread further.
+    let start_jitter = Time::ZERO;
+    Ok(BalanceConfig { scheme, start_jitter, random_position: false, first_window })
+}
+
+/// Whether hosts with sockets or queue pairs, and switches that hash or map source ports, do it.
+fn runs(info: &SchemeInfo) -> bool {
+    (!info.in_switch || info.name == DNLB || info.path_ids) && !info.multipath && !info.weighted
+}
+
+/// The defaults on hosts that differ from the scheme's own.
+fn usual(info: &SchemeInfo, name: &str, uplinks: u32) -> Vec<(String, String)> {
+    let has = |key: &str| info.options.iter().any(|option| option.key == key);
+    let mut options: Vec<(String, String)> = DIFFERENT
+        .iter()
+        .filter(|one| has(one.key))
+        .map(|one| (one.key.to_owned(), one.default.to_owned()))
+        .collect();
+    if name == DNLB && uplinks > 0 {
+        options.push(("queue_pairs".to_owned(), uplinks.min(128).to_string()));
+    }
+    options
+}
+
+/// The options of a plan that somebody chose. A plan has all of them written out; those that differ
+/// on hosts and are as the simulator has them are no choice.
+fn chosen<'a>(
+    plan: &'a Plan,
+    info: &'static SchemeInfo,
+) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let published = |key: &str| info.options.iter().find(|option| option.key == key);
+    plan.options.iter().map(|(key, text)| (key.as_str(), text.as_str())).filter(
+        move |(key, text)| match published(key) {
+            // Of every scheme, and of the simulator's NIC alone.
+            None => false,
+            Some(option) => {
+                let differs = DIFFERENT.iter().any(|one| one.key == *key);
+                !(differs && option.default == *text)
+            }
+        },
+    )
+}
+
+fn set(options: &mut Vec<(String, String)>, key: &str, text: &str) {
+    match options.iter_mut().find(|(known, _)| known == key) {
+        Some((_, old)) => text.clone_into(old),
+        None => options.push((key.to_owned(), text.to_owned())),
+    }
+}

@@ -1,0 +1,269 @@
+//! The variables of the environment: one table, and what stands in them.
+
+use crate::DeployError;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+use weft_units::{Time, parse_time};
+
+/// A variable, as lists show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// Its name.
+    pub name: &'static str,
+    /// What holds without it.
+    pub default: &'static str,
+    /// What it means.
+    pub meaning: &'static str,
+}
+
+const fn variable(name: &'static str, default: &'static str, meaning: &'static str) -> Variable {
+    Variable { name, default, meaning }
+}
+
+/// All of them.
+pub const VARIABLES: &[Variable] = &[
+    variable(
+        "WEFT_CONFIG",
+        "none",
+        "CLUSTER.toml, or plan.json or its directory: which paths there are. None: ecmp, from \
+         ports that the kernel picks",
+    ),
+    variable("WEFT_SCHEME", "the plan's, else ethereal", "the load balancer"),
+    variable(
+        "WEFT_OPTIONS",
+        "the plan's",
+        "options of the scheme that differ, as batch=10us,group=size",
+    ),
+    variable(
+        "WEFT_SEED",
+        "the plan's, else 1",
+        "where random choices come from; the same on all hosts",
+    ),
+    variable(
+        "WEFT_CONNECTIONS",
+        "uplinks of the leaf, else 4",
+        "connections to a peer under schemes that leave it open (ecmp), 1 to 64",
+    ),
+    variable(
+        "WEFT_BACKEND",
+        "auto",
+        "tcp; roce: RDMA verbs; auto: roce where the interface has an RDMA device and the \
+         cluster's protocol is udp, else tcp",
+    ),
+    variable(
+        "WEFT_ALLOW_TCP",
+        "1 under auto, else 0",
+        "1: tcp where verbs do not work; 0: an error",
+    ),
+    variable(
+        "WEFT_PATH_TIMEOUT",
+        "1s",
+        "a path on which nothing comes back for so long is left, and what was on it sent again \
+         over another",
+    ),
+    variable("WEFT_GIVE_UP", "30s", "a peer that no path reaches for so long is taken for dead"),
+    variable(
+        "WEFT_CHECKSUM",
+        "0",
+        "1: payload carries a CRC32C beyond the check sums of TCP and Ethernet",
+    ),
+    variable(
+        "WEFT_HOST",
+        "by the addresses of this machine",
+        "which hosts of the cluster this machine is: names or numbers, with commas between NICs",
+    ),
+    variable(
+        "WEFT_IFNAME",
+        "all that are up",
+        "interfaces without WEFT_CONFIG, as NCCL_SOCKET_IFNAME: eth,ib begin so; =eth0 is exactly \
+         that; ^docker,lo all but those",
+    ),
+    variable("WEFT_RDMA_DEVICE", "by the interface", "the RDMA device, as mlx5_0 or mlx5_0:1"),
+    variable("WEFT_GID_INDEX", "the RoCEv2 one of the address", "which of its GIDs"),
+    variable("WEFT_STATS", "none", "statistics go into this file, as JSON; %p is the process"),
+    variable("WEFT_PROMETHEUS", "none", "statistics are served here, as 127.0.0.1:9400"),
+    variable("WEFT_LOG", "warn", "how much to say: error, warn, info, debug"),
+];
+
+/// How much to say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Log {
+    /// What ends a job.
+    Error,
+    /// What the user should mend.
+    #[default]
+    Warn,
+    /// What was chosen, and paths that are left.
+    Info,
+    /// Everything.
+    Debug,
+}
+
+/// What carries the bytes, as asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Auto,
+    Tcp,
+    Roce,
+}
+
+/// What stands in them.
+#[derive(Clone, Debug)]
+pub(crate) struct Given {
+    pub(crate) config: Option<PathBuf>,
+    pub(crate) scheme: Option<String>,
+    pub(crate) options: Vec<(String, String)>,
+    pub(crate) seed: Option<u64>,
+    pub(crate) connections: Option<u32>,
+    pub(crate) backend: Wanted,
+    pub(crate) allow_tcp: Option<bool>,
+    pub(crate) path_time_out: Duration,
+    pub(crate) give_up: Duration,
+    pub(crate) checksum: bool,
+    pub(crate) hosts: Vec<String>,
+    pub(crate) ifname: Option<String>,
+    pub(crate) rdma_device: Option<(String, u8)>,
+    pub(crate) gid_index: Option<u8>,
+    pub(crate) stats: Option<PathBuf>,
+    pub(crate) prometheus: Option<SocketAddr>,
+    pub(crate) log: Log,
+}
+
+/// Those of `names` that begin like a variable and are none, each as a line for the user.
+pub fn unknown<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let ours = names.filter(|name| name.starts_with("WEFT_"));
+    let unknown = ours.filter(|name| VARIABLES.iter().all(|known| known.name != *name));
+    // `nearest` compares small letters.
+    let small: Vec<String> = VARIABLES.iter().map(|known| known.name.to_lowercase()).collect();
+    let line =
+        |name: &str| match weft_experiment::reader::nearest(name, small.iter().map(String::as_str))
+        {
+            Some(near) => {
+                format!("{name}: no such variable; did you mean {}?", near.to_uppercase())
+            }
+            None => {
+                let known: Vec<_> = VARIABLES.iter().map(|known| known.name).collect();
+                format!("{name}: no such variable; use one of {}", known.join(", "))
+            }
+        };
+    unknown.map(line).collect()
+}
+
+/// Reads them. One that is empty is not there.
+pub(crate) fn read(get: &dyn Fn(&str) -> Option<String>) -> Result<Given, DeployError> {
+    let get = |name: &'static str| {
+        debug_assert!(VARIABLES.iter().any(|known| known.name == name), "{name} is in the table");
+        let text = get(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+        Text { name, text }
+    };
+    let path_time_out = get("WEFT_PATH_TIMEOUT").span(Duration::from_secs(1))?;
+    let give_up = get("WEFT_GIVE_UP").span(Duration::from_secs(30))?;
+    if give_up < path_time_out {
+        let what = "shorter than WEFT_PATH_TIMEOUT; no second path would be tried, use more";
+        return Err(get("WEFT_GIVE_UP").wrong(what));
+    }
+    Ok(Given {
+        config: get("WEFT_CONFIG").text.map(PathBuf::from),
+        scheme: get("WEFT_SCHEME").text,
+        options: get("WEFT_OPTIONS").pairs()?,
+        seed: get("WEFT_SEED").number(0, u64::MAX)?,
+        connections: get("WEFT_CONNECTIONS").number(1, 64)?.map(|count| count as u32),
+        backend: get("WEFT_BACKEND")
+            .word(&[("auto", Wanted::Auto), ("tcp", Wanted::Tcp), ("roce", Wanted::Roce)])?
+            .unwrap_or(Wanted::Auto),
+        allow_tcp: get("WEFT_ALLOW_TCP").flag()?,
+        path_time_out,
+        give_up,
+        checksum: get("WEFT_CHECKSUM").flag()?.unwrap_or(false),
+        hosts: get("WEFT_HOST").list(),
+        ifname: get("WEFT_IFNAME").text,
+        rdma_device: get("WEFT_RDMA_DEVICE").device()?,
+        gid_index: get("WEFT_GID_INDEX").number(0, 255)?.map(|index| index as u8),
+        stats: get("WEFT_STATS").text.map(PathBuf::from),
+        prometheus: get("WEFT_PROMETHEUS").address()?,
+        log: get("WEFT_LOG")
+            .word(&[
+                ("error", Log::Error),
+                ("warn", Log::Warn),
+                ("info", Log::Info),
+                ("debug", Log::Debug),
+            ])?
+            .unwrap_or_default(),
+    })
+}
+
+/// The text of a variable, if it is there.
+struct Text {
+    name: &'static str,
+    text: Option<String>,
+}
+
+impl Text {
+    fn wrong(&self, what: &str) -> DeployError {
+        let text = self.text.as_deref().unwrap_or_default();
+        DeployError(format!("{}: {text:?}: {what}", self.name))
+    }
+
+    fn number(self, least: u64, most: u64) -> Result<Option<u64>, DeployError> {
+        let Some(text) = &self.text else { return Ok(None) };
+        match text.parse() {
+            Ok(number) if (least..=most).contains(&number) => Ok(Some(number)),
+            _ if most == u64::MAX => Err(self.wrong("is no whole number; use 0 or more")),
+            _ => Err(self.wrong(&format!("is out of range; use {least} to {most}"))),
+        }
+    }
+
+    fn word<T: Copy>(self, words: &[(&str, T)]) -> Result<Option<T>, DeployError> {
+        let Some(text) = &self.text else { return Ok(None) };
+        let found = words.iter().find(|(word, _)| text.eq_ignore_ascii_case(word));
+        let known = || words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
+        let found =
+            found.ok_or_else(|| self.wrong(&format!("is not known; use one of {}", known())));
+        found.map(|(_, value)| Some(*value))
+    }
+
+    fn flag(self) -> Result<Option<bool>, DeployError> {
+        self.word(&[("0", false), ("1", true)])
+    }
+
+    fn span(self, default: Duration) -> Result<Duration, DeployError> {
+        let Some(text) = &self.text else { return Ok(default) };
+        let wrong = |what: &str| self.wrong(&format!("{what}; write a time as 500ms or 2s"));
+        let Time(picoseconds) = parse_time(text).map_err(|error| wrong(&error.to_string()))?;
+        let span = Duration::from_nanos(picoseconds / 1_000);
+        if span < Duration::from_millis(1) { Err(wrong("is below 1ms")) } else { Ok(span) }
+    }
+
+    fn list(self) -> Vec<String> {
+        let text = self.text.unwrap_or_default();
+        let parts = text.split(',').map(|part| part.trim().to_owned());
+        parts.filter(|part| !part.is_empty()).collect()
+    }
+
+    fn pairs(self) -> Result<Vec<(String, String)>, DeployError> {
+        let Some(text) = &self.text else { return Ok(Vec::new()) };
+        let pair = |part: &str| match part.split_once('=') {
+            Some((key, value)) if !key.trim().is_empty() => {
+                Ok((key.trim().to_owned(), value.trim().to_owned()))
+            }
+            _ => Err(self.wrong("is no list of options; write it as batch=10us,group=size")),
+        };
+        text.split(',').map(pair).collect()
+    }
+
+    fn address(self) -> Result<Option<SocketAddr>, DeployError> {
+        let Some(text) = &self.text else { return Ok(None) };
+        let found = text.parse();
+        found.map(Some).map_err(|_| self.wrong("is no address; write it as 127.0.0.1:9400"))
+    }
+
+    fn device(self) -> Result<Option<(String, u8)>, DeployError> {
+        let Some(text) = &self.text else { return Ok(None) };
+        let (name, port) = text.split_once(':').unwrap_or((text, "1"));
+        match port.parse() {
+            Ok(port) if port > 0 && !name.is_empty() => Ok(Some((name.to_owned(), port))),
+            _ => Err(self.wrong("is no device; write it as mlx5_0 or mlx5_0:1")),
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Files and variables to endpoints, on machines that are made up.
+
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use weft_comm::Backend;
+use weft_deploy::{Deployment, Interface, on_machine};
+
+const CLUSTER: &str = r#"
+[fabric]
+topology = "leaf-spine"
+leaves = 2
+spines = 4
+hosts_per_leaf = 2
+link = "10Gbps"
+[cluster]
+protocol = "tcp"
+"#;
+
+/// A file for this test alone.
+fn file(name: &str, text: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+fn interface(name: &str, address: &str) -> Interface {
+    Interface {
+        name: name.into(),
+        addresses: vec![address.parse().unwrap()],
+        is_up: true,
+        is_loopback: name == "lo",
+        mac: [2, 0, 0, 0, 0, 9],
+        ..Interface::default()
+    }
+}
+
+fn deployed(variables: &[(&str, &str)], interfaces: &[Interface]) -> Result<Deployment, String> {
+    let get = |name: &str| {
+        let found = variables.iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| (*value).to_owned())
+    };
+    on_machine(&get, interfaces).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_host_finds_itself_by_its_address() {
+    let path = file("self/cluster.toml", CLUSTER);
+    let here = [interface("lo", "127.0.0.1"), interface("eth7", "10.1.0.3")];
+    let found = deployed(&[("WEFT_CONFIG", path.to_str().unwrap())], &here).unwrap();
+    assert_eq!((found.scheme.as_str(), found.devices.len()), ("ethereal", 1));
+    assert_eq!(found.warnings, Vec::<String>::new());
+    let device = &found.devices[0];
+    assert_eq!((device.name.as_str(), device.interface.as_str()), ("h3", "eth7"));
+    assert_eq!((device.speed_mbps, device.guid), (10_000, 0x0200_0000_0009));
+    let endpoint = &device.endpoint;
+    assert_eq!(endpoint.address, Ipv4Addr::new(10, 1, 0, 3));
+    assert_eq!((endpoint.listen.clone(), endpoint.dscp), (4791..=4854, 26));
+    assert_eq!((endpoint.backend.clone(), endpoint.connections), (Backend::Tcp, 4));
+    assert_eq!(endpoint.line_bps, 10_000_000_000);
+    let plan = endpoint.plan.as_ref().unwrap();
+    assert_eq!((plan.host.0, plan.addresses.len()), (3, 4));
+    assert_eq!(plan.source_ports, 49_152..=65_535);
+    let scheme = format!("{:?}", plan.balance.scheme);
+    assert!(scheme.contains("enforce: Segments") && scheme.contains("unit: Packet"), "{scheme}");
+}
+
+#[test]
+fn the_host_may_be_named() {
+    let path = file("named/cluster.toml", CLUSTER);
+    let config = ("WEFT_CONFIG", path.to_str().unwrap());
+    let here = [interface("eth0", "192.168.1.9")];
+    for name in ["h2", "2"] {
+        let found = deployed(&[config, ("WEFT_HOST", name)], &here).unwrap();
+        let endpoint = &found.devices[0].endpoint;
+        assert_eq!(endpoint.plan.as_ref().unwrap().host.0, 2);
+        assert_eq!(endpoint.address, Ipv4Addr::new(192, 168, 1, 9));
+    }
+    let nobody = deployed(&[config], &here).unwrap_err();
+    assert!(nobody.contains("(10.0.0.2 to 10.1.0.3)") && nobody.contains("WEFT_HOST"), "{nobody}");
+}
+
+#[test]
+fn a_server_has_a_device_for_each_nic() {
+    let two = CLUSTER.replace("[cluster]", "[fabric.server]\nnics = 2\ngpus = 2\n[cluster]");
+    let path = file("nics/cluster.toml", &two);
+    let here = [interface("b", "10.0.0.3"), interface("a", "10.0.0.2")];
+    let found = deployed(&[("WEFT_CONFIG", path.to_str().unwrap())], &here).unwrap();
+    let names: Vec<_> = found.devices.iter().map(|one| (&*one.name, &*one.interface)).collect();
+    assert_eq!(names, [("s0r0", "a"), ("s0r1", "b")]);
+}
+
+/// A plan as `weft plan` writes it, as far as hosts read it.
+fn plan(cluster: &str, scheme: &str, options: &str) -> String {
+    let read = weft_cluster::read(cluster, weft_cluster::Format::Toml, "cluster.toml", 1);
+    let cluster = read.unwrap().0.to_json();
+    format!(
+        r#"{{"format":"weft-plan","version":1,"title":"t","scheme":"{scheme}","options":{options},
+        "seed":7,"mtu":4096,"cluster":{cluster},"steps":[]}}"#
+    )
+}
+
+#[test]
+fn a_plan_brings_scheme_options_and_seed() {
+    let options = r#"{"batch":"100ns","group":"size","bad_for":"2s","start_jitter":"50ns"}"#;
+    let path = file("plan/plan.json", &plan(CLUSTER, "ethereal", options));
+    let here = [interface("eth0", "10.0.0.2")];
+    let of = |path: &Path, more: &[(&str, &str)]| {
+        let mut all = vec![("WEFT_CONFIG", path.to_str().unwrap())];
+        all.extend(more);
+        let found = deployed(&all, &here).unwrap();
+        let plan = found.devices[0].endpoint.plan.clone().unwrap();
+        (plan.seed, format!("{:?}", plan.balance.scheme))
+    };
+    for path in [path.clone(), path.parent().unwrap().to_owned()] {
+        let (seed, scheme) = of(&path, &[]);
+        assert_eq!(seed, 7);
+        // The simulator's 100 ns are no choice, the other two are.
+        for part in ["batch: Time(20000000)", "group: Size", "bad_for: Time(2000000000000)"] {
+            assert!(scheme.contains(part), "{part}: {scheme}");
+        }
+    }
+    let (seed, scheme) = of(&path, &[("WEFT_OPTIONS", "batch=1us"), ("WEFT_SEED", "3")]);
+    assert_eq!(seed, 3);
+    assert!(scheme.contains("batch: Time(1000000)") && scheme.contains("group: Size"), "{scheme}");
+    let (_, scheme) = of(&path, &[("WEFT_SCHEME", "dnlb")]);
+    assert!(scheme.contains("queue_pairs: 4"), "{scheme}");
+}
+
+#[test]
+fn rocev2_falls_back_with_a_word() {
+    let udp = CLUSTER.replace("protocol = \"tcp\"", "");
+    let path = file("udp/cluster.toml", &udp);
+    let config = ("WEFT_CONFIG", path.to_str().unwrap());
+    let here = [interface("none-such", "10.0.0.2")];
+    let found = deployed(&[config], &here).unwrap();
+    let endpoint = &found.devices[0].endpoint;
+    assert_eq!((endpoint.backend.clone(), endpoint.listen.clone()), (Backend::Tcp, 0..=0));
+    assert!(found.warnings[0].contains("cluster.protocol: udp"), "{:?}", found.warnings);
+    let forced = [config, ("WEFT_BACKEND", "roce")];
+    let error = deployed(&forced, &here).unwrap_err();
+    assert!(error.contains("none-such has no RDMA device; set"), "{error}");
+    let named = [config, ("WEFT_RDMA_DEVICE", "mlx5_1:2"), ("WEFT_GID_INDEX", "3")];
+    let found = deployed(&named, &here).unwrap();
+    let device = "mlx5_1".to_owned();
+    let roce = Backend::Roce { device, port: 2, gid_index: Some(3), or_tcp: true };
+    assert_eq!(found.devices[0].endpoint.backend, roce);
+}
+
+#[test]
+fn without_a_file_interfaces_are_chosen_as_nccl_does() {
+    let mut down = interface("eth9", "10.9.0.1");
+    down.is_up = false;
+    let all = [
+        interface("lo", "127.0.0.1"),
+        interface("docker0", "172.17.0.1"),
+        interface("eth0", "10.0.0.1"),
+        interface("eth01", "10.0.1.1"),
+        interface("ib0", "10.1.0.1"),
+        down,
+    ];
+    let names = |ifname: &str, all: &[Interface]| {
+        let found = deployed(&[("WEFT_IFNAME", ifname)], all)?;
+        Ok::<_, String>(found.devices.iter().map(|one| one.name.clone()).collect::<Vec<_>>())
+    };
+    for (ifname, expected) in [
+        ("", &["eth0", "eth01", "ib0"] as &[_]),
+        ("ib,eth", &["ib0", "eth0", "eth01"]),
+        ("=eth0", &["eth0"]),
+        ("^eth,lo", &["docker0", "ib0"]),
+        ("^=eth0", &["lo", "docker0", "eth01", "ib0"]),
+        ("lo", &["lo"]),
+    ] {
+        assert_eq!(names(ifname, &all).unwrap(), expected, "{ifname:?}");
+    }
+    let error = names("eth9", &all).unwrap_err();
+    assert!(error.starts_with("WEFT_IFNAME: \"eth9\": no interface"), "{error}");
+    assert_eq!(names("", &all[..2]).unwrap(), ["docker0"]);
+    assert_eq!(names("", &all[..1]).unwrap(), ["lo"]);
+    let plain = deployed(&[], &all).unwrap();
+    let endpoint = &plain.devices[0].endpoint;
+    assert!(endpoint.plan.is_none());
+    assert_eq!((endpoint.connections, endpoint.listen.clone()), (4, 0..=0));
+    assert_eq!(endpoint.path_time_out, Duration::from_secs(1));
+}
+
+#[test]
+fn mistakes_are_told_in_one_line() {
+    let path = file("wrong/cluster.toml", CLUSTER);
+    let bad = file("wrong/bad.toml", &CLUSTER.replace("leaves", "leafs"));
+    let junk = file("wrong/plan.json", "{\"format\": \"other\"}");
+    let three = file("wrong/port.toml", &format!("{CLUSTER}port = 65500\n"));
+    let config = ("WEFT_CONFIG", path.to_str().unwrap());
+    let here = [interface("eth0", "10.0.0.2")];
+    let cases: &[(&[(&str, &str)], &str)] = &[
+        (&[("WEFT_CONFIG", "/nowhere")], "WEFT_CONFIG: /nowhere: "),
+        (&[("WEFT_CONFIG", bad.to_str().unwrap())], "fabric.leafs (line 4): unknown key"),
+        (&[("WEFT_CONFIG", junk.to_str().unwrap())], "plan.json: missing field"),
+        (&[("WEFT_CONFIG", three.to_str().unwrap())], "cluster.ports: 64 from 65500 on"),
+        (&[config, ("WEFT_SCHEME", "etherial")], "WEFT_SCHEME: "),
+        (&[config, ("WEFT_SCHEME", "spray")], "WEFT_SCHEME: spray needs"),
+        (&[config, ("WEFT_SCHEME", "drill")], "WEFT_SCHEME: drill needs"),
+        (&[config, ("WEFT_OPTIONS", "batch")], "WEFT_OPTIONS: \"batch\": is no list"),
+        (&[config, ("WEFT_OPTIONS", "bach=1us")], "WEFT_OPTIONS: bach: unknown option"),
+        (&[config, ("WEFT_OPTIONS", "batch=soon")], "WEFT_OPTIONS: batch: "),
+        (&[config, ("WEFT_HOST", "h9")], "WEFT_HOST: \"h9\" is no host of"),
+        (&[config, ("WEFT_HOST", "h0,0")], "WEFT_HOST: h0 is there twice"),
+        (&[("WEFT_SCHEME", "ethereal")], "WEFT_SCHEME: ethereal needs to know the fabric"),
+        (&[("WEFT_SEED", "-1")], "WEFT_SEED: \"-1\": is no whole number"),
+        (&[("WEFT_CONNECTIONS", "0")], "WEFT_CONNECTIONS: \"0\": is out of range; use 1 to 64"),
+        (&[("WEFT_BACKEND", "rdma")], "WEFT_BACKEND: \"rdma\": is not known; use one of auto"),
+        (&[("WEFT_CHECKSUM", "yes")], "WEFT_CHECKSUM: \"yes\": is not known; use one of 0, 1"),
+        (&[("WEFT_PATH_TIMEOUT", "5")], "WEFT_PATH_TIMEOUT: \"5\": "),
+        (&[("WEFT_GIVE_UP", "100ms")], "WEFT_GIVE_UP: \"100ms\": shorter than"),
+        (&[("WEFT_PROMETHEUS", "9400")], "WEFT_PROMETHEUS: \"9400\": is no address"),
+        (&[("WEFT_RDMA_DEVICE", "mlx5_0:x")], "WEFT_RDMA_DEVICE: \"mlx5_0:x\": is no device"),
+        (&[("WEFT_LOG", "loud")], "WEFT_LOG: \"loud\": is not known"),
+    ];
+    for (variables, expected) in cases {
+        let error = deployed(variables, &here).unwrap_err();
+        assert!(error.contains(expected), "{variables:?}: {error}");
+        assert!(error.contains("; ") && !error.contains('\n'), "{error}");
+    }
+}
+
+#[test]
+fn variables_that_there_are_not_are_told() {
+    let names = ["WEFT_CONFIG", "PATH", "WEFT_CONFG", "WEFT_UTTERLY_ELSE"];
+    let lines = weft_deploy::variables::unknown(names.into_iter());
+    assert_eq!(lines.len(), 2);
+    assert!(lines[0].ends_with("did you mean WEFT_CONFIG?"), "{lines:?}");
+}
+
+#[test]
+fn this_machine_has_interfaces() {
+    let found = weft_deploy::from_environment(&|_| None).unwrap();
+    assert!(!found.devices.is_empty());
+    assert!(found.devices.iter().all(|device| device.speed_mbps > 0));
+}
