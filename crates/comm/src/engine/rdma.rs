@@ -4,6 +4,7 @@ use super::connection::{Broken, Connection, Role};
 use super::lanes::Phase;
 use super::{Engine, QUEUES};
 use crate::half::sender::{SendHalf, Settled};
+use crate::handle::Parts;
 use crate::memory::Span;
 use crate::request::Status;
 use crate::roce::greeting::{GREETING, Greeting};
@@ -44,40 +45,51 @@ pub(super) fn open(config: &EndpointConfig) -> Result<(Option<Nic>, Option<Strin
     }
 }
 
+/// Makes the memory of a send known, if it goes by a device.
+pub(super) fn lend_send(
+    nic: Option<&Nic>,
+    body: Span,
+    status: &Arc<Status>,
+) -> Result<(), CommError> {
+    match nic {
+        Some(nic) if !body.is_empty() => lend(nic, body, status).map(drop),
+        _ => Ok(()),
+    }
+}
+
+/// Makes the memory of a receive known, if it comes by a device, and writes into its slots where it is.
+pub(super) fn lend_receive(
+    nic: Option<&Nic>,
+    buffers: &mut [(Span, Slot)],
+    status: &Arc<Status>,
+) -> Result<(), CommError> {
+    let Some(nic) = nic else { return Ok(()) };
+    for (span, slot) in buffers.iter_mut().filter(|(span, _)| !span.is_empty()) {
+        (slot.address, slot.rkey) = (span.start() as u64, lend(nic, *span, status)?);
+    }
+    Ok(())
+}
+
 impl Engine {
-    /// Makes the memory of a send known, if its channel is over RoCE.
-    pub(super) fn lend_send(
-        &self,
-        roce: bool,
-        body: Span,
-        status: &Arc<Status>,
-    ) -> Result<(), CommError> {
-        match &self.nic {
-            Some(nic) if roce && !body.is_empty() => lend(nic, body, status).map(drop),
+    /// Whether there is a way to the peer's memory, or TCP will do.
+    pub(super) fn check_roce(&self, to: &Parts) -> Result<(), CommError> {
+        match &self.config.backend {
+            Backend::Roce { or_tcp: false, .. } if !to.roce => Err(CommError::Remote(format!(
+                "{} has no RoCE; allow TCP, or see what its log says about its RDMA device",
+                to.address
+            ))),
             _ => Ok(()),
         }
     }
 
-    /// Makes the memory of a receive known, and writes into its slots where it is.
-    pub(super) fn lend_receive(
-        &self,
-        buffers: &mut [(Span, Slot)],
-        status: &Arc<Status>,
-    ) -> Result<(), CommError> {
-        let Some(nic) = &self.nic else { return Ok(()) };
-        for (span, slot) in buffers.iter_mut().filter(|(span, _)| !span.is_empty()) {
-            (slot.address, slot.rkey) = (span.start() as u64, lend(nic, *span, status)?);
-        }
-        Ok(())
-    }
-
-    /// A link for a connection that is about to be opened from `port`, and what its hello says of it.
-    pub(super) fn new_link(&mut self, port: u16) -> Result<Option<Link>, VerbsError> {
+    /// A link for the connection that will be added next and leaves from `port`. Where that is none of
+    /// RoCE's, since the system has picked it, its packets leave from the one that has its last bits.
+    pub(super) fn new_link(&mut self, port: u16) -> Result<Link, VerbsError> {
         let (token, now) = (self.next_token as u32, self.now);
-        let Some(nic) = &mut self.nic else { return Ok(None) };
-        let link = nic.link(token, port, now)?;
+        let none = || VerbsError::Device("the RDMA device has failed".into());
+        let link = self.nic.as_mut().ok_or_else(none)?.link(token, port | 0xC000, now)?;
         self.watch_queues();
-        Ok(Some(link))
+        Ok(link)
     }
 
     /// The receiver has answered: connects the link of the connection, if it has one. From now on
@@ -163,7 +175,7 @@ impl Engine {
         }
     }
 
-    fn watch_queues(&mut self) {
+    pub(super) fn watch_queues(&mut self) {
         let Some(nic) = &self.nic else { return };
         for (index, file) in nic.files().enumerate().skip(self.queues_watched) {
             let token = Token(QUEUES - index);
@@ -214,9 +226,7 @@ pub(super) fn post(
         // SAFETY: frames are of sends under way, whose memory stays by the contract of `isend` until they
         // are settled, which is when the link has (`turn_send_link`); a channel that is closed or fails
         // drops its links first.
-        unsafe {
-            link.post(&frame, now)
-        }?;
+        unsafe { link.post(&frame, now) }?;
     }
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! What is late: lanes on which nothing comes back, peers that are gone, strangers that say nothing.
 
-use super::Engine;
 use super::connection::{Broken, Connection, Role};
 use super::lanes::Phase;
+use super::{Engine, rdma};
 use crate::statistics::Statistics;
 use crate::wire::{Header, Kind};
 use crate::{CommError, tcp};
@@ -60,7 +60,12 @@ impl Engine {
                 (Phase::Live, Some(token)) => {
                     let waits = sending.half.waits();
                     let Some(connection) = self.connections.get_mut(&token) else { continue };
-                    match quiet(connection, self.now, time_out, busy || waits) {
+                    let verdict = match rdma::is_late(connection, self.now, time_out) {
+                        Some(true) => Quiet::Late,
+                        Some(false) => Quiet::Fine,
+                        None => quiet(connection, self.now, time_out, busy || waits),
+                    };
+                    match verdict {
                         Quiet::Fine => {}
                         Quiet::Answers => sending.alive = self.now,
                         Quiet::Ask if waits && !busy => {
@@ -80,14 +85,16 @@ impl Engine {
             sending.alive = self.now;
         } else if self.now.duration_since(sending.alive) >= self.config.give_up && !sending.over {
             let (peer, give_up) = (sending.to.address, self.config.give_up);
-            let error =
-                CommError::Remote(format!("{peer}: no path has worked for {give_up:?}; gave up"));
+            let why = sending.trouble.1.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+            let error = CommError::Remote(format!(
+                "{peer}: no path has worked for {give_up:?}{why}; gave up"
+            ));
             self.fail_sending(number, error, None);
         }
     }
 
     /// Nothing comes back over `lane`: another route, and another connection.
-    fn time_out(&mut self, number: u32, lane: u16) {
+    pub(super) fn time_out(&mut self, number: u32, lane: u16) {
         let Some(sending) = self.sending.get_mut(number) else { return };
         let place = sending.place(lane);
         self.counts.at(place, sending.to.host).time_outs += 1;

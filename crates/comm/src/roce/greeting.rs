@@ -79,7 +79,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused() {
-        let good = Greeting { gid: [1; 16], number: 1, first_packet: 2, mtu: 1_024, source_port: 0 };
+        let good =
+            Greeting { gid: [1; 16], number: 1, first_packet: 2, mtu: 1_024, source_port: 0 };
         let bad = [
             Greeting { number: 1 << 24, ..good },
             Greeting { first_packet: 1 << 24, ..good },

@@ -131,17 +131,17 @@ impl Link {
         self.done.min(self.acknowledged)
     }
 
-    /// The receiver has all frames below `next`.
+    /// The receiver has all frames below `next`; frames below which are settled.
     ///
     /// # Errors
     /// If they have not been posted.
-    pub(crate) fn handle_ack(&mut self, next: u64, now: Instant) -> Result<(), WireError> {
+    pub(crate) fn handle_ack(&mut self, next: u64, now: Instant) -> Result<u64, WireError> {
         if next > self.posted {
             return Err(WireError::Nonsense("an acknowledgement of what was not sent"));
         }
         self.acknowledged = self.acknowledged.max(next);
         self.alive = now;
-        Ok(())
+        Ok(self.settled())
     }
 
     /// Something posted has ended.

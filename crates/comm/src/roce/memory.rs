@@ -91,9 +91,9 @@ impl Memory {
             None => match tables.lent.get(&pages).filter(|lent| lent.is_used()) {
                 Some(lent) => lent.region.clone(),
                 // SAFETY: as the caller says, and pages are mapped whole.
-                None => Arc::new(unsafe {
-                    Region::new(&self.device, pages.0 as *mut u8, pages.1)
-                }?),
+                None => {
+                    Arc::new(unsafe { Region::new(&self.device, pages.0 as *mut u8, pages.1) }?)
+                }
             },
         };
         let key = region.remote_key();

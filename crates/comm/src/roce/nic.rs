@@ -106,11 +106,11 @@ impl Nic {
         // Queue pairs hold their queue.
         let has_room = |queue: &&Arc<CompletionQueue>| Arc::strong_count(queue) <= LINKS;
         let queue = match self.queues.iter().find(has_room) {
-            Some(queue) => queue,
+            Some(queue) => queue.clone(),
             None => self.add_queue()?,
         };
         let capacity = Capacity { sends: POSTS, receives: RING, inline: INLINE };
-        let pair = QueuePair::new(queue, self.port, capacity)?;
+        let pair = QueuePair::new(&queue, self.port, capacity)?;
         // Packets of an earlier connection between the same queue pairs should look foreign.
         self.first_packet = self.first_packet.wrapping_mul(0x9E37_79B1).wrapping_add(1);
         let own = Greeting {
@@ -186,10 +186,10 @@ impl Nic {
         })
     }
 
-    fn add_queue(&mut self) -> Result<&Arc<CompletionQueue>, VerbsError> {
-        let queue = CompletionQueue::new(&self.device, LINKS as u32 * ENDS)?;
-        self.queues.push(Arc::new(queue));
-        Ok(self.queues.last().expect("one was added"))
+    fn add_queue(&mut self) -> Result<Arc<CompletionQueue>, VerbsError> {
+        let queue = Arc::new(CompletionQueue::new(&self.device, LINKS as u32 * ENDS)?);
+        self.queues.push(queue.clone());
+        Ok(queue)
     }
 }
 
