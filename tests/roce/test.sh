@@ -31,5 +31,5 @@ captured pairs
 
 echo "== channel"
 capture
-timeout 100 roce_channel 10.0.1.2 10.0.2.2 4 8 3000001
+timeout 60 roce_channel 10.0.1.2 10.0.2.2 4 8 3000001
 captured channel

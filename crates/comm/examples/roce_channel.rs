@@ -21,7 +21,7 @@ fn config(address: Ipv4Addr, connections: u32) -> EndpointConfig {
         backend: Backend::Roce { device: String::new(), port: 1, gid_index: None, or_tcp: false },
         plan: None,
         connections,
-        path_time_out: Duration::from_secs(1),
+        path_time_out: Duration::from_secs(4),
         give_up: Duration::from_secs(20),
         checksum: true,
         line_bps: 0,

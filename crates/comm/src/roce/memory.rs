@@ -120,7 +120,9 @@ impl Memory {
         }
         let below = (Bound::Unbounded, Bound::Included((span.start() as usize, usize::MAX)));
         let mut before = tables.lent.range(below).rev();
-        before.find(|(_, lent)| covers(&lent.region, span)).map(|(_, lent)| lent.region.local_key())
+        // What nobody uses may have been unmapped since, and be other memory by now.
+        let (_, lent) = before.find(|(_, lent)| covers(&lent.region, span) && lent.is_used())?;
+        Some(lent.region.local_key())
     }
 
     fn tables(&self) -> MutexGuard<'_, Tables> {
