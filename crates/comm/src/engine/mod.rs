@@ -6,6 +6,8 @@
 //! | [`sending`] | sending halves of channels, and their lanes |
 //! | [`receiving`] | strangers that knock, and receiving halves |
 //! | [`lanes`] | connections of lanes: opened, lost, opened again |
+//! | [`spread`] | messages cut evenly, where nobody plans |
+//! | [`planning`] | the planner: messages to parts, time-outs to other routes |
 //! | [`routes`] | which lane a piece goes over, and from which ports a lane connects |
 //! | [`rdma`] | lanes that have a queue pair beside their connection |
 //! | [`times`] | what is late |
@@ -16,10 +18,12 @@
 
 mod connection;
 mod lanes;
+mod planning;
 mod rdma;
 mod receiving;
 mod routes;
 mod sending;
+mod spread;
 mod times;
 
 use crate::api::Inbox;
@@ -36,10 +40,11 @@ use crate::{CommError, EndpointConfig, Hint, tcp};
 use connection::{Broken, Connection, Role};
 use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Token, Waker};
+use planning::{Cut, Planning};
 use receiving::{Listening, Receiving};
-use routes::Routes;
 use rustc_hash::FxHashMap;
 use sending::Sending;
+use spread::Spread;
 use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::net::SocketAddrV4;
@@ -58,6 +63,8 @@ const FIRST: usize = 2;
 const TURNS: usize = 16;
 /// How long an engine that runs out of work looks again before it sleeps.
 const SPIN: Duration = Duration::from_micros(20);
+/// epoll counts milliseconds.
+const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
 /// What still has to leave when an endpoint is dropped gets so long.
 const LAST: Duration = Duration::from_secs(2);
 
@@ -139,7 +146,7 @@ pub(crate) fn start(config: EndpointConfig) -> Result<(Arc<Shared>, JoinHandle<(
     if *dscp > 63 {
         return Err(CommError::Invalid(format!("{name}: DSCP {dscp}; it is 0 to 63")));
     }
-    let routes = Routes::new(&config)?;
+    let (spread, planning) = (Spread::new(&config)?, Planning::new(&config)?);
     let (nic, notice) = rdma::open(&config)?;
     let system =
         |what: String| move |error: io::Error| CommError::System(format!("{what}: {error}"));
@@ -170,7 +177,8 @@ pub(crate) fn start(config: EndpointConfig) -> Result<(Arc<Shared>, JoinHandle<(
     let counts = Counts::new(config.name.clone(), here);
     let mut engine = Engine {
         shared: shared.clone(),
-        routes,
+        spread,
+        planning,
         poll,
         listener,
         listeners: FxHashMap::default(),
@@ -183,6 +191,7 @@ pub(crate) fn start(config: EndpointConfig) -> Result<(Arc<Shared>, JoinHandle<(
         next_token: FIRST,
         ready: VecDeque::new(),
         to_match: Vec::new(),
+        cuts: VecDeque::new(),
         to_tell: Vec::new(),
         now,
         next_look: now,
@@ -201,7 +210,8 @@ pub(crate) fn start(config: EndpointConfig) -> Result<(Arc<Shared>, JoinHandle<(
 pub(crate) struct Engine {
     shared: Arc<Shared>,
     config: EndpointConfig,
-    routes: Routes,
+    spread: Spread,
+    planning: Option<Planning>,
     poll: Poll,
     listener: TcpListener,
     listeners: FxHashMap<u32, Listening>,
@@ -218,6 +228,8 @@ pub(crate) struct Engine {
     /// Sending halves that may have matched something, and receiving halves that have something to
     /// tell.
     to_match: Vec<u32>,
+    /// Parts that lanes are about to get.
+    cuts: VecDeque<Cut>,
     to_tell: Vec<u32>,
     /// The time of this round.
     now: Instant,
@@ -247,12 +259,14 @@ impl Engine {
             }
             busy |= self.poll_links();
             self.match_and_tell();
+            self.plan();
             for _ in 0..TURNS {
                 let Some(token) = self.ready.pop_front() else { break };
                 busy = true;
                 self.take_turn(token);
             }
             self.match_and_tell();
+            self.plan();
             if self.now >= self.next_look {
                 self.look_at_times();
             }
@@ -262,12 +276,13 @@ impl Engine {
             if busy {
                 busy_until = self.now + SPIN;
             }
-            let may_sleep = self.ready.is_empty()
-                && self.now >= busy_until
-                && self.links_may_sleep()
-                && self.shared.orders.fall_asleep();
-            let wait = match may_sleep {
-                true => self.next_look.saturating_duration_since(self.now),
+            let batch = self.planning.as_ref().and_then(Planning::deadline);
+            let soon = batch.is_some_and(|at| at < self.now + SHORTEST_SLEEP);
+            let idle = self.ready.is_empty() && self.now >= busy_until && !soon;
+            let wait = match idle && self.links_may_sleep() && self.shared.orders.fall_asleep() {
+                true => batch
+                    .map_or(self.next_look, |at| at.min(self.next_look))
+                    .saturating_duration_since(self.now),
                 false => Duration::ZERO,
             };
             let polled = self.poll.poll(&mut events, Some(wait));
@@ -318,7 +333,11 @@ impl Engine {
                     let _ = done.try_send(());
                 }
             }
-            Order::Hint(hint) => self.routes.hint(hint),
+            Order::Hint(hint) => {
+                if let Some(planning) = &mut self.planning {
+                    planning.hint(hint);
+                }
+            }
             Order::Statistics(to) => {
                 let _ = to.try_send(self.statistics());
             }

@@ -196,7 +196,11 @@ impl Engine {
         let place = sending.place(lane);
         let counts = self.counts.at(place, sending.to.host);
         while let Some(frame) = link.count() {
-            counts.bytes += sending.half.handle_written(lane, frame).map_or(0, |(_, bytes)| bytes);
+            let Some((piece, bytes)) = sending.half.handle_written(lane, frame) else { continue };
+            counts.bytes += bytes;
+            if let Some(planning) = &mut self.planning {
+                planning.written(self.now, piece, bytes);
+            }
         }
         let mut settled = Settled::default();
         let heard = sending.half.handle_ack(lane, link.settled(), &mut settled);
