@@ -15,8 +15,8 @@ PAPER  := experiments/ethereal-2024
 
 .PHONY: help demo all-schemes paper-000 paper-000-as-coded paper-001 paper-001-single-link \
 	paper-002 paper-002-as-coded paper-002-quick paper-003 paper-004 \
-	test check bench bench-large build plugin nccl-volume nccl-valgrind nccl-asan fuzz lint unit \
-	system-packages clean
+	test check bench bench-large build plugin nccl-volume nccl-valgrind nccl-asan fuzz roce-test \
+	gpu-test lint unit system-packages clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -98,6 +98,12 @@ nccl-valgrind: plugin $(TARGET)/nccl-driver  ## the plugin, driven from C, under
 	WEFT_IFNAME==lo valgrind --error-exitcode=1 --leak-check=full --errors-for-leak-kinds=definite \
 		$(TARGET)/nccl-driver $(PLUGIN) 1048576
 
+gpu-test: plugin  ## real NCCL, two ranks on one GPU through the plugin (needs a GPU, PyTorch in python3)
+	$(PYTHON) tests/gpu/two_ranks.py $(PLUGIN)
+
+roce-test:  ## the RoCE back end over Soft-RoCE in an emulated machine (under a minute; needs QEMU)
+	$(PYTHON) tests/roce/run.py
+
 build: $(NATIVE)  ## the virtual environment with the native core in it
 
 $(NATIVE): $(shell find crates Cargo.toml Cargo.lock -not -name '.*') $(VENV)/ready
@@ -116,8 +122,9 @@ $(VENV)/ready: pyproject.toml
 	@rm -f $(WEFT)
 	@touch $@
 
-system-packages:  ## installs what some tests need (Debian): Chromium, iproute2, nftables, FRR; asks for root
+system-packages:  ## installs what some tests need (Debian): Chromium, iproute2, nftables, FRR, QEMU; asks for root
 	apt-get update -qq && apt-get install -y -qq chromium iproute2 nftables frr
+	apt-get install -y -qq --no-install-recommends qemu-system-x86 libibverbs-dev
 
 clean:  ## forgets everything that was built
 	rm -rf $(VENV) $(NATIVE) $(PLUGIN) target out
