@@ -19,7 +19,7 @@ except ModuleNotFoundError as error:
         name="torch",
     ) from None
 
-from weft.torch.register import register
+from weft.torch.backend import register
 
 __all__ = ["register"]
 

@@ -157,7 +157,7 @@ class Group(ProcessGroup):
             )
         return _work(calls, output_lists)
 
-    def all_gather_single(self, output: Any, input: Any, opts: Any = None) -> Work:  # noqa: A002
+    def all_gather_single(self, output: Any, input: Any, opts: Any = None) -> Work:
         """Give all ranks the tensors of all, one behind the other."""
         return self.all_gather_single_coalesced([output], [input], opts)
 
@@ -182,7 +182,7 @@ class Group(ProcessGroup):
         taken, kind = use.write(output), (element(output), _reduction(opts.reduceOp))
         return _work([self._call("reduce-scatter", use, given, [taken], *kind)], output_tensors)
 
-    def reduce_scatter_single(self, output: Any, input: Any, opts: Any) -> Work:  # noqa: A002
+    def reduce_scatter_single(self, output: Any, input: Any, opts: Any) -> Work:
         """Give each rank its part of a tensor that is reduced over all ranks."""
         return self.reduce_scatter_single_coalesced([output], [input], opts)
 
@@ -208,7 +208,7 @@ class Group(ProcessGroup):
     def all_to_all_single(
         self,
         output: Any,
-        input: Any,  # noqa: A002
+        input: Any,
         output_split_sizes: Sequence[int],
         input_split_sizes: Sequence[int],
         opts: Any = None,
@@ -219,9 +219,7 @@ class Group(ProcessGroup):
         taken = rows(use.write(output), output, output_split_sizes, ranks, "all-to-all")
         return _work([self._call("all-to-all", use, given, taken)], [output])
 
-    def gather(
-        self, output_tensors: list[list[Any]], input_tensors: list[Any], opts: Any
-    ) -> Work:
+    def gather(self, output_tensors: list[list[Any]], input_tensors: list[Any], opts: Any) -> Work:
         """Give the root the tensors of all."""
         use = Tensors()
         given = use.read(_single(input_tensors))
@@ -230,16 +228,14 @@ class Group(ProcessGroup):
         call = self._call("gather", use, [given], taken, peer=opts.rootRank)
         return _work([call], [outputs])
 
-    def gather_single(self, output: Any, input: Any, opts: Any) -> Work:  # noqa: A002
+    def gather_single(self, output: Any, input: Any, opts: Any) -> Work:
         """Give the root the tensors of all, one behind the other."""
         use = Tensors()
         given, is_root = use.read(input), self.rank() == opts.rootRank
         taken = parts(use.write(output), self._size, "gather") if is_root else []
         return _work([self._call("gather", use, [given], taken, peer=opts.rootRank)], [output])
 
-    def scatter(
-        self, output_tensors: list[Any], input_tensors: list[list[Any]], opts: Any
-    ) -> Work:
+    def scatter(self, output_tensors: list[Any], input_tensors: list[list[Any]], opts: Any) -> Work:
         """Give each rank its tensor of the root's."""
         use = Tensors()
         inputs = input_tensors[0] if self.rank() == opts.rootRank else []
