@@ -97,6 +97,9 @@ def cluster(text: str, format: str, source: str, seed: int = 1) -> str:
 def cluster_keys() -> list[str]:
     """List all keys of ``[cluster]``."""
 
+def cluster_ports(protocol: str) -> int:
+    """Count the destination ports that ``udp`` or ``tcp`` has unless ``[cluster]`` says otherwise."""
+
 def net_host(
     experiment_json: str,
     seed: int,
