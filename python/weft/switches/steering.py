@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+
 from weft.cluster import Cluster, Link, Protocol, Switch
 from weft.switches.segments import Range, Segments
 
