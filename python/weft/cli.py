@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from weft import bench_net_cli as bench_net
 from weft.testbed.cli import app as testbed
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
@@ -34,6 +35,7 @@ app = typer.Typer(
 )
 
 app.add_typer(testbed, name="testbed")
+bench_net.add(app)
 
 Output = Annotated[
     Path | None,

@@ -2,6 +2,7 @@
 //! documented in `weft-experiment` and `weft-cluster`, what Python sees of them in
 //! `python/weft/_native.pyi`.
 
+mod bench;
 mod convert;
 mod net;
 mod planning;
@@ -287,6 +288,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(paralet_ports, module)?)?;
     module.add_function(wrap_pyfunction!(paralet_tuning, module)?)?;
     module.add_function(wrap_pyfunction!(net::net_host, module)?)?;
+    module.add_function(wrap_pyfunction!(bench::bench_net, module)?)?;
     module.add_function(wrap_pyfunction!(planning::plan_job, module)?)?;
     module.add_function(wrap_pyfunction!(planning::plan_pieces, module)?)?;
     module.add_function(wrap_pyfunction!(planning::plan_given, module)?)?;

@@ -1,0 +1,306 @@
+//! What the application sees. Each call puts an order into the engine's queue, or looks at what the
+//! engine has left.
+
+#![expect(unsafe_code, reason = "callers vouch for memory that is sent and received in place")]
+
+use crate::engine::{self, Order, Shared};
+use crate::handle::Parts;
+use crate::memory::Span;
+use crate::request::{Fate, Status};
+use crate::wire::Slot;
+use crate::{CommError, EndpointConfig, Handle, Hint, MOST_BUFFERS, MOST_REQUESTS, Statistics};
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// One NIC of one process.
+#[derive(Debug)]
+pub struct Endpoint {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Where peers connect to.
+#[derive(Debug)]
+pub struct Listener {
+    shared: Arc<Shared>,
+    number: u32,
+    inbox: Arc<Inbox>,
+}
+
+/// Channels that peers have opened and nobody has accepted: their numbers and fates.
+pub(crate) type Inbox = Mutex<VecDeque<(u64, Arc<Fate>)>>;
+
+/// The sending half of a channel that is not there yet.
+#[derive(Debug)]
+pub struct Connecting {
+    half: Option<Half>,
+}
+
+/// The sending half of a channel.
+#[derive(Debug)]
+pub struct SendChannel {
+    half: Half,
+}
+
+/// The receiving half of a channel.
+#[derive(Debug)]
+pub struct RecvChannel {
+    half: Half,
+}
+
+/// What both halves have.
+#[derive(Debug)]
+struct Half {
+    shared: Arc<Shared>,
+    channel: u64,
+    fate: Arc<Fate>,
+    sends: bool,
+}
+
+/// Memory that the NIC may read and write. Of TCP there is nothing to it.
+#[derive(Clone, Debug)]
+pub struct Region {}
+
+/// A send or receive under way. Dropping it does not end it.
+#[derive(Debug)]
+pub struct Request {
+    status: Arc<Status>,
+}
+
+/// One buffer of a receive.
+#[derive(Clone, Copy, Debug)]
+pub struct Buffer<'a> {
+    /// Where.
+    pub start: *mut u8,
+    /// Bytes.
+    pub len: usize,
+    /// Sends with this tag go into it.
+    pub tag: i32,
+    /// The memory that it is a part of.
+    pub region: Option<&'a Region>,
+}
+
+/// Bytes that came, by buffer of a receive; of a send one number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// How many of `sizes` count.
+    pub count: usize,
+    /// Bytes.
+    pub sizes: [usize; MOST_BUFFERS],
+}
+
+impl Endpoint {
+    /// Opens a NIC: a socket that listens, a thread that moves bytes.
+    ///
+    /// # Errors
+    /// If the configuration makes no sense, no port is free or the back end is not there.
+    pub fn open(config: EndpointConfig) -> Result<Endpoint, CommError> {
+        let (shared, thread) = engine::start(config)?;
+        Ok(Endpoint { shared, thread: Some(thread) })
+    }
+
+    /// Begins to listen for one peer, or several.
+    ///
+    /// # Errors
+    /// If the endpoint has failed.
+    pub fn listen(&self) -> Result<(Listener, Handle), CommError> {
+        self.shared.check()?;
+        let number = self.shared.numbers.fetch_add(1, Ordering::Relaxed) as u32;
+        let secret = engine::random()?;
+        let inbox = Arc::new(Inbox::default());
+        let parts = Parts { listener: number, secret, ..self.shared.parts };
+        self.shared.order(Order::Listen { number, secret, inbox: inbox.clone() });
+        Ok((Listener { shared: self.shared.clone(), number, inbox }, parts.encode()))
+    }
+
+    /// Begins to connect.
+    ///
+    /// # Errors
+    /// If the handle is none of ours, or the endpoint has failed.
+    pub fn connect(&self, handle: &Handle) -> Result<Connecting, CommError> {
+        self.shared.check()?;
+        let to = Parts::decode(handle)?;
+        let channel = u64::from_ne_bytes(engine::random()?);
+        let fate = Arc::new(Fate::default());
+        self.shared.order(Order::Connect { channel, to, fate: fate.clone() });
+        let half = Half { shared: self.shared.clone(), channel, fate, sends: true };
+        Ok(Connecting { half: Some(half) })
+    }
+
+    /// Tells what traffic is to be expected.
+    pub fn hint(&self, hint: Hint) {
+        self.shared.order(Order::Hint(hint));
+    }
+
+    /// Makes memory known to the NIC.
+    ///
+    /// # Safety
+    /// The memory stays mapped until all of the region's clones are dropped.
+    ///
+    /// # Errors
+    /// If the NIC refuses.
+    pub unsafe fn register(&self, start: *mut u8, len: usize) -> Result<Region, CommError> {
+        let _ = (start, len);
+        Ok(Region {})
+    }
+
+    /// What was counted so far. It waits for the engine, which is not long.
+    pub fn statistics(&self) -> Statistics {
+        let (to, from) = mpsc::sync_channel(1);
+        self.shared.order(Order::Statistics(to));
+        from.recv_timeout(Duration::from_secs(1)).unwrap_or_default()
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        self.shared.order(Order::Stop);
+        if let Some(thread) = self.thread.take() {
+            // Its panic has been told on standard error.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Listener {
+    /// The next peer that has connected, if one has.
+    ///
+    /// # Errors
+    /// If the endpoint has failed.
+    pub fn try_accept(&self) -> Result<Option<RecvChannel>, CommError> {
+        let mut inbox = self.inbox.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let Some((channel, fate)) = inbox.pop_front() else {
+            self.shared.check()?;
+            return Ok(None);
+        };
+        let half = Half { shared: self.shared.clone(), channel, fate, sends: false };
+        Ok(Some(RecvChannel { half }))
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.shared.order(Order::Unlisten(self.number));
+    }
+}
+
+impl Connecting {
+    /// The channel, as soon as it is there. After that and after an error it is over.
+    ///
+    /// # Errors
+    /// If the peer refuses or does not answer for as long as [`EndpointConfig::give_up`].
+    pub fn try_finish(&mut self) -> Result<Option<SendChannel>, CommError> {
+        let over = || CommError::Invalid("this connecting is over".into());
+        let half = self.half.as_ref().ok_or_else(over)?;
+        if let Err(error) = half.check() {
+            self.half = None;
+            return Err(error);
+        }
+        if !half.fate.is_open() {
+            return Ok(None);
+        }
+        Ok(self.half.take().map(|half| SendChannel { half }))
+    }
+}
+
+impl SendChannel {
+    /// Sends `len` bytes from `start` on. `None`: too much is under way; ask again.
+    ///
+    /// # Safety
+    /// The memory stays readable and unchanged until the request is done or the channel is dropped,
+    /// whichever is first: a failed channel may still look at it.
+    ///
+    /// # Errors
+    /// If the channel has failed.
+    pub unsafe fn isend(
+        &self,
+        start: *const u8,
+        len: usize,
+        tag: i32,
+        region: Option<&Region>,
+    ) -> Result<Option<Request>, CommError> {
+        let _ = region;
+        let Half { shared, channel, fate, .. } = &self.half;
+        self.half.check()?;
+        if !fate.begin(MOST_REQUESTS * MOST_BUFFERS) {
+            return Ok(None);
+        }
+        let status = Status::new(fate.clone());
+        let body = if len == 0 { Span::EMPTY } else { Span::new(start.cast_mut(), len) };
+        shared.order(Order::Send { channel: *channel, body, tag, status: status.clone() });
+        Ok(Some(Request { status }))
+    }
+}
+
+impl RecvChannel {
+    /// Receives into 1 to [`MOST_BUFFERS`] buffers. `None`: too much is under way; ask again.
+    ///
+    /// # Safety
+    /// The memory stays writable, and nobody else's, until the request is done or the channel is
+    /// dropped, whichever is first.
+    ///
+    /// # Errors
+    /// If the channel has failed, or there are too many buffers.
+    pub unsafe fn irecv(&self, buffers: &[Buffer<'_>]) -> Result<Option<Request>, CommError> {
+        let Half { shared, channel, fate, .. } = &self.half;
+        if buffers.is_empty() || buffers.len() > MOST_BUFFERS {
+            let count = buffers.len();
+            return Err(CommError::Invalid(format!(
+                "a receive of {count} buffers; it takes 1 to {MOST_BUFFERS}"
+            )));
+        }
+        self.half.check()?;
+        if !fate.begin(MOST_REQUESTS) {
+            return Ok(None);
+        }
+        let status = Status::new(fate.clone());
+        let place = |buffer: &Buffer<'_>| {
+            let span = match buffer.len {
+                0 => Span::EMPTY,
+                len => Span::new(buffer.start, len),
+            };
+            let (tag, size) = (buffer.tag, buffer.len as u64);
+            (span, Slot { tag, size, address: 0, rkey: 0 })
+        };
+        let buffers = buffers.iter().map(place).collect();
+        shared.order(Order::Receive { channel: *channel, buffers, status: status.clone() });
+        Ok(Some(Request { status }))
+    }
+}
+
+impl Half {
+    fn check(&self) -> Result<(), CommError> {
+        match self.fate.error() {
+            Some(error) => Err(error.clone()),
+            None => self.shared.check(),
+        }
+    }
+}
+
+impl Drop for Half {
+    fn drop(&mut self) {
+        let (to, from) = mpsc::sync_channel(1);
+        // The engine may be at work in memory that the caller is about to free.
+        let wait = self.fate.under_way.load(Ordering::Acquire) > 0;
+        let (channel, done) = (self.channel, wait.then_some(to));
+        let sends = self.sends;
+        self.shared.order(Order::Close { channel, sends, done });
+        if wait {
+            // An error means that the engine is gone, which is as good.
+            let _ = from.recv();
+        }
+    }
+}
+
+impl Request {
+    /// The sizes, if it is done. From any thread, as often as one likes.
+    ///
+    /// # Errors
+    /// If the channel has failed.
+    pub fn test(&self) -> Result<Option<Sizes>, CommError> {
+        self.status.test()
+    }
+}

@@ -1,0 +1,172 @@
+//! One socket of an endpoint.
+
+use crate::stream::inflow::{Inflow, Sink};
+use crate::stream::outflow::{MOST_SLICES, Outflow};
+use crate::tcp;
+use crate::wire::{HELLO, WireError};
+use mio::net::TcpStream;
+use std::io::{self, IoSlice, Read};
+use std::net::Ipv4Addr;
+use std::time::Instant;
+
+/// A turn ends after about so many bytes.
+pub(super) const TURN: usize = 1 << 20;
+
+/// A socket, and what is written to it and read from it.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) stream: TcpStream,
+    pub(super) role: Role,
+    /// The system may have something to read; may have room to write.
+    pub(super) readable: bool,
+    pub(super) writable: bool,
+    /// The peer writes no more: what is left ends with a zero.
+    pub(super) ending: bool,
+    /// It is in line for a turn.
+    pub(super) queued: bool,
+    /// Small things that go before `out`: hellos, and all that receivers say.
+    pub(super) small: Vec<u8>,
+    pub(super) out: Outflow,
+    pub(super) inflow: Inflow,
+    /// When something was last heard, or something was written after silence.
+    pub(super) heard: Instant,
+}
+
+/// What it is for.
+#[derive(Debug)]
+pub(super) enum Role {
+    /// Somebody has connected and not said who it is.
+    Stranger { hello: [u8; HELLO], have: usize, since: Instant, from: Ipv4Addr },
+    /// A lane of a sending half.
+    Send { channel: u32, lane: u16 },
+    /// A lane of a receiving half.
+    Receive { channel: u32, lane: u16, told: u64 },
+    /// What is written is still to leave. Then the other side closes.
+    Leaving { until: Instant, shut: bool },
+}
+
+/// Why a connection is over.
+#[derive(Debug)]
+pub(super) enum Broken {
+    /// The peer has closed it.
+    Closed,
+    /// The system says so.
+    System(io::Error),
+    /// The peer says what it must not.
+    Wire(WireError),
+}
+
+impl From<WireError> for Broken {
+    fn from(error: WireError) -> Broken {
+        Broken::Wire(error)
+    }
+}
+
+impl Broken {
+    /// Nobody listens at the other side.
+    pub(super) fn is_refused(&self) -> bool {
+        matches!(self, Broken::System(error) if error.kind() == io::ErrorKind::ConnectionRefused)
+    }
+}
+
+impl Connection {
+    pub(super) fn new(stream: TcpStream, role: Role, now: Instant) -> Connection {
+        Connection {
+            stream,
+            role,
+            readable: true,
+            writable: true,
+            ending: false,
+            queued: false,
+            small: Vec::new(),
+            out: Outflow::default(),
+            inflow: Inflow::default(),
+            heard: now,
+        }
+    }
+
+    /// Writes `small` as far as it goes.
+    pub(super) fn write_small(&mut self) -> Result<(), Broken> {
+        while self.writable && !self.small.is_empty() {
+            match tcp::write(&self.stream, &[IoSlice::new(&self.small)]) {
+                Ok(count) => drop(self.small.drain(..count)),
+                Err(error) => self.stop_writing(error)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes `out` once; bytes written. Calls `written` with each frame that is to the end.
+    ///
+    /// # Safety
+    /// The memory of its frames is there, and nobody writes it.
+    #[expect(unsafe_code, reason = "payload is written from where it is")]
+    pub(super) unsafe fn write_out(&mut self, written: impl FnMut(u64)) -> Result<usize, Broken> {
+        let mut slices = [IoSlice::new(&[]); MOST_SLICES];
+        // SAFETY: as the caller says.
+        let count = unsafe { self.out.slices(&mut slices) };
+        match tcp::write(&self.stream, &slices[..count]) {
+            Ok(count) => {
+                self.out.advance(count, written);
+                Ok(count)
+            }
+            Err(error) => self.stop_writing(error).map(|()| 0),
+        }
+    }
+
+    fn stop_writing(&mut self, error: io::Error) -> Result<(), Broken> {
+        // A connection that is not there yet says either.
+        if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::NotConnected) {
+            self.writable = false;
+            return Ok(());
+        }
+        Err(Broken::System(error))
+    }
+
+    /// Reads until nothing is there or the turn is over; bytes read.
+    ///
+    /// # Safety
+    /// What `sink` gives is there, and nobody else's, until its frame has ended.
+    #[expect(unsafe_code, reason = "payload is read to where it belongs")]
+    pub(super) unsafe fn read(&mut self, sink: &mut impl Sink) -> Result<usize, Broken> {
+        let mut all = 0;
+        while self.readable && all < TURN {
+            let (first, then) = self.inflow.room();
+            let room = first.len() + then.len();
+            // SAFETY: as the caller says.
+            let count = match unsafe { tcp::read(&self.stream, first, then) } {
+                Ok(0) => return Err(Broken::Closed),
+                Ok(count) => count,
+                Err(error) => {
+                    let kind = error.kind();
+                    if matches!(kind, io::ErrorKind::WouldBlock | io::ErrorKind::NotConnected) {
+                        self.readable = false;
+                        return Ok(all);
+                    }
+                    return Err(Broken::System(error));
+                }
+            };
+            all += count;
+            // SAFETY: as the caller says.
+            unsafe { self.inflow.advance(count, sink) }?;
+            // Less than there is room for: that was all, and the next bytes come with an event.
+            self.readable = self.ending || count == room;
+        }
+        Ok(all)
+    }
+
+    /// Reads a little and throws it away. Whether there may be more.
+    pub(super) fn discard(&mut self) -> Result<bool, Broken> {
+        let mut waste = [0; 16 << 10];
+        while self.readable {
+            match (&self.stream).read(&mut waste) {
+                Ok(0) => return Err(Broken::Closed),
+                Ok(_) => return Ok(true),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.readable = false,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(Broken::System(error)),
+            }
+        }
+        Ok(false)
+    }
+}

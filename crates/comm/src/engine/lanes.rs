@@ -1,0 +1,257 @@
+//! Connections of lanes: opened when there is something to carry, lost, and opened again.
+
+use super::Engine;
+use super::connection::{Broken, Connection, Role};
+use super::routes::{Key, Way};
+use super::sending::Sending;
+use crate::statistics::Place;
+use crate::wire::{Hello, WireError};
+use crate::{CommError, tcp};
+use std::io;
+use std::net::Shutdown;
+use std::time::{Duration, Instant};
+
+/// Ports that are tried for a connection before its lane waits.
+const TRIES: u32 = 16;
+/// The first wait before a lane connects again, and the longest.
+const FIRST_WAIT: Duration = Duration::from_millis(2);
+const LONGEST_WAIT: Duration = Duration::from_millis(250);
+/// Refusals before a peer is taken for gone, if they have lasted for a part of the time that it gets.
+const REFUSALS: u32 = 3;
+
+/// A lane of a sending half.
+pub(super) struct Lane {
+    pub(super) way: Way,
+    /// Which port of the way.
+    pub(super) spare: u32,
+    /// The port in use, or last in use.
+    pub(super) port: u16,
+    pub(super) phase: Phase,
+    pub(super) token: Option<usize>,
+    pub(super) epoch: u32,
+    /// Connections in a row that were not welcomed.
+    pub(super) failures: u32,
+    /// When it connects again.
+    pub(super) again_at: Option<Instant>,
+    /// When its phase began.
+    pub(super) since: Instant,
+}
+
+/// How far the connection of a lane is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// There is none.
+    Closed,
+    /// The receiver has not answered.
+    Greeting,
+    /// Frames go over it.
+    Live,
+}
+
+impl Sending {
+    /// Where to count what `lane` does.
+    pub(super) fn place(&self, lane: u16) -> Place {
+        let lane = &self.lanes[usize::from(lane)];
+        (*self.to.address.ip(), lane.way.path, lane.port)
+    }
+}
+
+impl Engine {
+    /// The lane of `key`, perhaps a new one.
+    pub(super) fn lane(&mut self, number: u32, key: Key) -> u16 {
+        let sending = self.sending.get_mut(number).expect("the caller has it");
+        if let Some(lane) = sending.by_key.get(&key) {
+            return *lane;
+        }
+        let lane = sending.half.open_lane();
+        sending.by_key.insert(key, lane);
+        // Channels begin with different ports, so that two to one peer do not get into each other's way.
+        let spare = (sending.channel >> 32) as u32;
+        sending.lanes.push(Lane {
+            way: Way::ANY,
+            spare,
+            port: 0,
+            phase: Phase::Closed,
+            token: None,
+            epoch: 0,
+            failures: 0,
+            again_at: None,
+            since: self.now,
+        });
+        lane
+    }
+
+    /// `lane` has something to do: its connection gets a turn, or is opened.
+    pub(super) fn wake_lane(&mut self, number: u32, lane: u16) {
+        let Some(sending) = self.sending.get(number) else { return };
+        let this = &sending.lanes[usize::from(lane)];
+        match (this.token, this.again_at) {
+            (Some(token), _) => self.line_up(token),
+            (None, None) => self.open(number, lane),
+            (None, Some(_)) => {}
+        }
+    }
+
+    /// Opens a connection for `lane`.
+    pub(super) fn open(&mut self, number: u32, lane: u16) {
+        let Some(sending) = self.sending.get_mut(number) else { return };
+        if sending.over {
+            return;
+        }
+        let host = self.config.plan.as_ref().map_or(u32::MAX, |plan| plan.host.0);
+        let known = sending.fate.is_open();
+        let this = &mut sending.lanes[usize::from(lane)];
+        (this.again_at, this.since) = (None, self.now);
+        this.epoch += 1;
+        let hello = Hello {
+            lane,
+            epoch: this.epoch,
+            listener: sending.to.listener,
+            host,
+            channel: sending.channel,
+            secret: sending.to.secret,
+            next_group: sending.half.next_group(),
+            roce: false,
+            known,
+            extra: [0; 32],
+        };
+        let to = sending.to.address;
+        let (address, dscp) = (self.config.address, self.config.dscp);
+        let mut tries = 0;
+        let stream = loop {
+            let port = this.way.port(this.spare);
+            match tcp::connect((address, port), to, dscp, this.way.pace) {
+                Err(error) if tcp::is_taken(&error) && port > 0 && tries < TRIES => {
+                    tries += 1;
+                    this.spare = this.spare.wrapping_add(1);
+                }
+                Err(error) => break Err(error),
+                Ok(stream) => break Ok(stream),
+            }
+        };
+        let role = Role::Send { channel: number, lane };
+        let connection = stream.and_then(|stream| {
+            let port = stream.local_addr()?.port();
+            Ok((port, Connection::new(stream, role, self.now)))
+        });
+        let (port, mut connection) = match connection {
+            Ok(both) => both,
+            Err(error) => return self.try_later(number, lane, &error),
+        };
+        connection.small.extend_from_slice(&hello.encode());
+        (this.port, this.phase) = (port, Phase::Greeting);
+        let token = match self.add(connection) {
+            Ok(token) => token,
+            Err(error) => return self.try_later(number, lane, &error),
+        };
+        let Some(sending) = self.sending.get_mut(number) else { return };
+        sending.lanes[usize::from(lane)].token = Some(token);
+        let place = sending.place(lane);
+        self.counts.at(place, sending.to.host).open += 1;
+        self.line_up(token);
+    }
+
+    fn try_later(&mut self, number: u32, lane: u16, error: &io::Error) {
+        let Some(sending) = self.sending.get_mut(number) else { return };
+        let this = &mut sending.lanes[usize::from(lane)];
+        this.phase = Phase::Closed;
+        this.failures += 1;
+        this.spare = this.spare.wrapping_add(1);
+        let wait = LONGEST_WAIT.min(FIRST_WAIT * (1 << this.failures.min(10)));
+        this.again_at = Some(self.now + wait);
+        self.next_look = self.next_look.min(self.now + wait);
+        if self.now.duration_since(sending.alive) >= self.config.give_up {
+            let peer = sending.to.address;
+            let error = CommError::Remote(format!("{peer} cannot be reached: {error}"));
+            self.fail_sending(number, error, None);
+        }
+    }
+
+    /// A connection is over.
+    pub(super) fn lose(&mut self, token: usize, why: &Broken) {
+        let Some(connection) = self.connections.remove(&token) else { return };
+        self.counts.damaged += u64::from(matches!(why, Broken::Wire(WireError::Damaged)));
+        match connection.role {
+            Role::Send { channel, lane } => {
+                tcp::drop_now(connection.stream);
+                self.lose_send(channel, lane, why);
+            }
+            Role::Receive { channel, lane, .. } => {
+                tcp::drop_now(connection.stream);
+                self.lose_receive(channel, lane, token, why);
+            }
+            Role::Stranger { .. } => self.counts.strangers += 1,
+            Role::Leaving { .. } => {}
+        }
+    }
+
+    fn lose_send(&mut self, number: u32, lane: u16, why: &Broken) {
+        let Some(sending) = self.sending.get_mut(number) else { return };
+        let place = sending.place(lane);
+        let counts = self.counts.at(place, sending.to.host);
+        counts.open -= 1;
+        counts.reconnects += 1;
+        let this = &mut sending.lanes[usize::from(lane)];
+        this.token = None;
+        let welcomed = this.phase == Phase::Live;
+        this.phase = Phase::Closed;
+        if let Broken::Wire(error @ WireError::Nonsense(_)) = why {
+            let error = CommError::Remote(format!("{}: {error}", sending.to.address));
+            return self.fail_sending(number, error, None);
+        }
+        if !welcomed && (why.is_refused() || matches!(why, Broken::Closed)) {
+            let (count, since) = sending.refused.unwrap_or((0, self.now));
+            sending.refused = Some((count + 1, since));
+            let patience = self.config.give_up / 4;
+            if count + 1 >= REFUSALS && self.now.duration_since(since) >= patience {
+                let error = CommError::Remote(format!(
+                    "{} refuses connections: the process there is gone",
+                    sending.to.address
+                ));
+                return self.fail_sending(number, error, None);
+            }
+        }
+        self.reopen(number, lane, welcomed);
+    }
+
+    /// Connects again: soon if the last connection was `good`, later if there have been others that
+    /// were not.
+    pub(super) fn reopen(&mut self, number: u32, lane: u16, good: bool) {
+        let Some(sending) = self.sending.get_mut(number) else { return };
+        let this = &mut sending.lanes[usize::from(lane)];
+        this.spare = this.spare.wrapping_add(1);
+        if good {
+            return self.open(number, lane);
+        }
+        this.failures += 1;
+        let wait = LONGEST_WAIT.min(FIRST_WAIT * (1 << this.failures.min(10)));
+        this.again_at = Some(self.now + wait);
+        self.next_look = self.next_look.min(self.now + wait);
+    }
+
+    /// What is in `small` still leaves; what comes is thrown away.
+    pub(super) fn leave(&mut self, token: usize) {
+        let until = self.now + super::LAST;
+        let Some(connection) = self.connections.get_mut(&token) else { return };
+        connection.role = Role::Leaving { until, shut: false };
+        self.line_up(token);
+    }
+
+    pub(super) fn turn_leaving(&mut self, token: usize) {
+        let Some(connection) = self.connections.get_mut(&token) else { return };
+        let written = connection.write_small();
+        if written.is_ok()
+            && connection.small.is_empty()
+            && let Role::Leaving { shut, .. } = &mut connection.role
+            && !std::mem::replace(shut, true)
+        {
+            // If it is gone already, reading tells.
+            let _ = connection.stream.shutdown(Shutdown::Write);
+        }
+        match written.and_then(|()| connection.discard()) {
+            Ok(true) => self.line_up(token),
+            Ok(false) => {}
+            Err(_) => drop(self.connections.remove(&token)),
+        }
+    }
+}

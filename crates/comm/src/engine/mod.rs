@@ -1,0 +1,393 @@
+//! The engine of an endpoint: one thread that owns all its sockets.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`connection`] | a socket: what it carries, whether it may read and write |
+//! | [`sending`] | sending halves of channels, and their lanes |
+//! | [`receiving`] | strangers that knock, and receiving halves |
+//! | [`lanes`] | connections of lanes: opened, lost, opened again |
+//! | [`routes`] | which lane a piece goes over, and from which ports a lane connects |
+//! | [`times`] | what is late |
+//!
+//! Orders come from any thread through a queue, and what comes of them is left in atomics that the
+//! application looks at ([`crate::request`]). A connection that has something to do is in
+//! `ready`; each gets a turn of bounded length.
+
+mod connection;
+mod lanes;
+mod receiving;
+mod routes;
+mod sending;
+mod times;
+
+use crate::api::Inbox;
+use crate::handle::{Parts, SECRET};
+use crate::memory::Span;
+use crate::queue::Queue;
+use crate::request::{Fate, Status};
+use crate::slab::Slab;
+use crate::statistics::{Counts, Statistics};
+use crate::stream::inflow::Sink;
+use crate::wire::Slot;
+use crate::{Backend, CommError, EndpointConfig, Hint, tcp};
+use connection::{Broken, Connection, Role};
+use mio::net::TcpListener;
+use mio::{Events, Interest, Poll, Token, Waker};
+use receiving::{Listening, Receiving};
+use routes::Routes;
+use rustc_hash::FxHashMap;
+use sending::Sending;
+use std::collections::VecDeque;
+use std::io::{self, Read};
+use std::net::SocketAddrV4;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+const WAKER: Token = Token(0);
+const LISTENER: Token = Token(1);
+/// Tokens of connections begin here, and none is given twice.
+const FIRST: usize = 2;
+/// Turns of connections before orders and events are looked at.
+const TURNS: usize = 16;
+/// How long an engine that runs out of work looks again before it sleeps.
+const SPIN: Duration = Duration::from_micros(20);
+/// What still has to leave when an endpoint is dropped gets so long.
+const LAST: Duration = Duration::from_secs(2);
+
+/// What the application asks of the engine.
+#[derive(Debug)]
+pub(crate) enum Order {
+    Listen {
+        number: u32,
+        secret: [u8; SECRET],
+        inbox: Arc<Inbox>,
+    },
+    Unlisten(u32),
+    Connect {
+        channel: u64,
+        to: Parts,
+        fate: Arc<Fate>,
+    },
+    Send {
+        channel: u64,
+        body: Span,
+        tag: i32,
+        status: Arc<Status>,
+    },
+    Receive {
+        channel: u64,
+        buffers: Vec<(Span, Slot)>,
+        status: Arc<Status>,
+    },
+    /// Of the sending half, or the receiving one. `done` is told when the engine has left its memory.
+    Close {
+        channel: u64,
+        sends: bool,
+        done: Option<mpsc::SyncSender<()>>,
+    },
+    Hint(Hint),
+    Statistics(mpsc::SyncSender<Statistics>),
+    Stop,
+}
+
+/// What the application and the engine share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    orders: Queue<Order>,
+    waker: Waker,
+    dead: AtomicBool,
+    pub(crate) numbers: AtomicU64,
+    /// Address and host of the endpoint, without listener and secret.
+    pub(crate) parts: Parts,
+}
+
+impl Shared {
+    pub(crate) fn order(&self, order: Order) {
+        self.orders.push(order, &self.waker);
+    }
+    /// Whether the engine runs.
+    pub(crate) fn check(&self) -> Result<(), CommError> {
+        if self.dead.load(Ordering::Acquire) {
+            return Err(CommError::System("the endpoint is closed".into()));
+        }
+        Ok(())
+    }
+}
+
+/// Bytes that nobody foresees.
+pub(crate) fn random<const N: usize>() -> Result<[u8; N], CommError> {
+    let mut out = [0; N];
+    let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut out));
+    read.map_err(|error| CommError::System(format!("/dev/urandom: {error}")))?;
+    Ok(out)
+}
+
+/// Opens the sockets of an endpoint and starts its thread.
+pub(crate) fn start(config: EndpointConfig) -> Result<(Arc<Shared>, JoinHandle<()>), CommError> {
+    let EndpointConfig { name, address, listen, dscp, backend, .. } = &config;
+    if let Backend::Roce { device, or_tcp: false, .. } = backend {
+        return Err(CommError::System(format!(
+            "{name}: {device}: no RoCE in this build; allow TCP instead"
+        )));
+    }
+    if *dscp > 63 {
+        return Err(CommError::Invalid(format!("{name}: DSCP {dscp}; it is 0 to 63")));
+    }
+    let routes = Routes::new(&config)?;
+    let system =
+        |what: String| move |error: io::Error| CommError::System(format!("{what}: {error}"));
+    let place = format!("{name}: {address}, TCP ports {} to {}", listen.start(), listen.end());
+    let mut listener = tcp::listen(*address, listen, *dscp).map_err(system(place))?;
+    let open = system(format!("{name}: epoll"));
+    let set_up = |listener: &mut TcpListener| {
+        let poll = Poll::new()?;
+        poll.registry().register(listener, LISTENER, Interest::READABLE)?;
+        let waker = Waker::new(poll.registry(), WAKER)?;
+        Ok((poll, waker, listener.local_addr()?))
+    };
+    let (poll, waker, local) = set_up(&mut listener).map_err(open)?;
+    let here = SocketAddrV4::new(*address, local.port());
+    let host = config.plan.as_ref().map(|plan| plan.host.0);
+    let parts = Parts { address: here, listener: 0, host, secret: [0; SECRET], roce: false };
+    let shared = Arc::new(Shared {
+        orders: Queue::default(),
+        waker,
+        dead: AtomicBool::new(false),
+        numbers: AtomicU64::new(0),
+        parts,
+    });
+    let now = Instant::now();
+    let counts = Counts::new(config.name.clone(), here);
+    let engine = Engine {
+        shared: shared.clone(),
+        routes,
+        poll,
+        listener,
+        listeners: FxHashMap::default(),
+        sending: Slab::default(),
+        receiving: Slab::default(),
+        senders: FxHashMap::default(),
+        receivers: FxHashMap::default(),
+        closed: VecDeque::new(),
+        connections: FxHashMap::default(),
+        next_token: FIRST,
+        ready: VecDeque::new(),
+        to_match: Vec::new(),
+        to_tell: Vec::new(),
+        now,
+        next_look: now,
+        counts,
+        config,
+    };
+    let builder = std::thread::Builder::new().name(format!("weft-{}", engine.config.name));
+    let spawned = builder.spawn(move || engine.run());
+    let thread = spawned.map_err(system("cannot start a thread".into()))?;
+    Ok((shared, thread))
+}
+
+pub(crate) struct Engine {
+    shared: Arc<Shared>,
+    config: EndpointConfig,
+    routes: Routes,
+    poll: Poll,
+    listener: TcpListener,
+    listeners: FxHashMap<u32, Listening>,
+    sending: Slab<Sending>,
+    receiving: Slab<Receiving>,
+    /// By channel.
+    senders: FxHashMap<u64, u32>,
+    receivers: FxHashMap<u64, u32>,
+    /// Channels whose receiving halves were closed, the last ones.
+    closed: VecDeque<u64>,
+    connections: FxHashMap<usize, Connection>,
+    next_token: usize,
+    ready: VecDeque<usize>,
+    /// Sending halves that may have matched something, and receiving halves that have something to
+    /// tell.
+    to_match: Vec<u32>,
+    to_tell: Vec<u32>,
+    /// The time of this round.
+    now: Instant,
+    /// When [`Engine::look_at_times`] is due.
+    next_look: Instant,
+    counts: Counts,
+}
+
+impl Engine {
+    fn run(mut self) {
+        let mut events = Events::with_capacity(256);
+        let mut orders = Vec::new();
+        let mut busy_until = self.now;
+        let mut stop_at: Option<Instant> = None;
+        loop {
+            self.now = Instant::now();
+            self.shared.orders.take(&mut orders);
+            let mut busy = !orders.is_empty();
+            for order in orders.drain(..) {
+                if !self.handle(order) {
+                    stop_at.get_or_insert(self.now + LAST);
+                    self.leave_all();
+                }
+            }
+            self.match_and_tell();
+            for _ in 0..TURNS {
+                let Some(token) = self.ready.pop_front() else { break };
+                busy = true;
+                self.take_turn(token);
+            }
+            self.match_and_tell();
+            if self.now >= self.next_look {
+                self.look_at_times();
+            }
+            if stop_at.is_some_and(|at| self.connections.is_empty() || self.now >= at) {
+                return;
+            }
+            if busy {
+                busy_until = self.now + SPIN;
+            }
+            let may_sleep =
+                self.ready.is_empty() && self.now >= busy_until && self.shared.orders.fall_asleep();
+            let wait = match may_sleep {
+                true => self.next_look.saturating_duration_since(self.now),
+                false => Duration::ZERO,
+            };
+            let polled = self.poll.poll(&mut events, Some(wait));
+            self.shared.orders.wake_up();
+            if let Err(error) = polled
+                && error.kind() != io::ErrorKind::Interrupted
+            {
+                return;
+            }
+            self.now = Instant::now();
+            for event in &events {
+                busy_until = self.now + SPIN;
+                match event.token() {
+                    WAKER => {}
+                    LISTENER => self.take_in(),
+                    Token(token) => {
+                        let Some(connection) = self.connections.get_mut(&token) else { continue };
+                        connection.readable |= event.is_readable() || event.is_error();
+                        connection.ending |= event.is_read_closed() || event.is_error();
+                        connection.writable |= event.is_writable() || event.is_error();
+                        self.line_up(token);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Does what the application asks. Whether the engine goes on.
+    fn handle(&mut self, order: Order) -> bool {
+        match order {
+            Order::Listen { number, secret, inbox } => {
+                self.listeners.insert(number, Listening { secret, inbox });
+            }
+            Order::Unlisten(number) => {
+                self.listeners.remove(&number);
+            }
+            Order::Connect { channel, to, fate } => self.connect(channel, &to, fate),
+            Order::Send { channel, body, tag, status } => self.send(channel, body, tag, status),
+            Order::Receive { channel, buffers, status } => self.receive(channel, &buffers, status),
+            Order::Close { channel, sends, done } => {
+                if sends {
+                    self.close_sending(channel);
+                } else {
+                    self.close_receiving(channel);
+                }
+                if let Some(done) = done {
+                    // Nobody waits if the application is ending.
+                    let _ = done.try_send(());
+                }
+            }
+            Order::Hint(hint) => self.routes.hint(hint),
+            Order::Statistics(to) => {
+                let _ = to.try_send(self.statistics());
+            }
+            Order::Stop => return false,
+        }
+        true
+    }
+
+    fn match_and_tell(&mut self) {
+        while let Some(number) = self.to_match.pop() {
+            self.match_sends(number);
+        }
+        while let Some(number) = self.to_tell.pop() {
+            self.tell(number);
+        }
+    }
+
+    fn take_turn(&mut self, token: usize) {
+        let Some(connection) = self.connections.get_mut(&token) else { return };
+        connection.queued = false;
+        match connection.role {
+            Role::Stranger { .. } => self.greet(token),
+            Role::Send { channel, lane } => self.turn_send(token, channel, lane),
+            Role::Receive { channel, lane, .. } => self.turn_receive(token, channel, lane),
+            Role::Leaving { .. } => self.turn_leaving(token),
+        }
+    }
+
+    /// Gives a connection a turn.
+    fn line_up(&mut self, token: usize) {
+        if let Some(connection) = self.connections.get_mut(&token)
+            && !connection.queued
+        {
+            connection.queued = true;
+            self.ready.push_back(token);
+        }
+    }
+
+    /// Watches a connection; its token.
+    fn add(&mut self, mut connection: Connection) -> io::Result<usize> {
+        let token = self.next_token;
+        let both = Interest::READABLE | Interest::WRITABLE;
+        self.poll.registry().register(&mut connection.stream, Token(token), both)?;
+        self.next_token += 1;
+        self.connections.insert(token, connection);
+        Ok(token)
+    }
+
+    fn leave_all(&mut self) {
+        for number in self.sending.numbers() {
+            self.end_sending(number, None);
+        }
+        for number in self.receiving.numbers() {
+            self.end_receiving(number, None);
+        }
+    }
+}
+
+/// Reads until nothing is there or the turn is over; bytes read.
+fn read(connection: &mut Connection, sink: &mut impl Sink) -> Result<usize, Broken> {
+    #[expect(unsafe_code, reason = "payload is read to where it belongs")]
+    // SAFETY: bodies belong to receives under way, whose memory stays by the contract of `irecv`: a
+    // buffer is not given back while a frame for it has begun (`RecvHalf`), and the connections of a
+    // channel that is closed read no more of it (`Role::Leaving`).
+    unsafe {
+        connection.read(sink)
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        // After this nobody waits for anything, also where the engine has panicked.
+        self.shared.dead.store(true, Ordering::Release);
+        self.shared.orders.close();
+        let gone = || CommError::System("the endpoint is closed".into());
+        for (_, sending) in self.sending.iter() {
+            sending.fate.fail(gone());
+        }
+        for (_, receiving) in self.receiving.iter() {
+            receiving.fate.fail(gone());
+        }
+        for number in self.sending.numbers() {
+            self.sending.get_mut(number).expect("listed").fail_all();
+        }
+        for number in self.receiving.numbers() {
+            self.receiving.get_mut(number).expect("listed").fail_all();
+        }
+    }
+}

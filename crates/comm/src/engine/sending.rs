@@ -1,0 +1,332 @@
+//! Sending halves: orders in, frames out, answers back.
+
+use super::connection::{Broken, Connection, Role, TURN};
+use super::lanes::{Lane, Phase};
+use super::routes::Key;
+use super::{Engine, read};
+use crate::CommError;
+use crate::Sizes;
+use crate::half::sender::{Part, SendHalf, Settled, TooLarge};
+use crate::handle::Parts;
+use crate::memory::Span;
+use crate::request::{Fate, Status};
+use crate::stream::inflow::Sink;
+use crate::wire::{Header, Kind, Reason, Slots, WireError};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Of parts that no planner has cut.
+pub(super) const NO_PIECE: u32 = u32::MAX;
+
+/// A sending half.
+pub(super) struct Sending {
+    pub(super) channel: u64,
+    pub(super) to: Parts,
+    pub(super) fate: Arc<Fate>,
+    pub(super) half: SendHalf<Arc<Status>>,
+    pub(super) lanes: Vec<Lane>,
+    pub(super) by_key: FxHashMap<Key, u16>,
+    /// Whose turn it is among even lanes.
+    turn: u32,
+    /// When the peer was last known to live.
+    pub(super) alive: Instant,
+    /// How often the peer has refused, and since when.
+    pub(super) refused: Option<(u32, Instant)>,
+    /// It waits to be matched.
+    listed: bool,
+    /// It has failed, and only waits to be closed.
+    pub(super) over: bool,
+}
+
+impl Sending {
+    pub(super) fn fail_all(&mut self) {
+        let all = self.half.take_all();
+        self.fate.end(all.len());
+        all.iter().for_each(|status| status.fail());
+    }
+}
+
+/// What a receiver has said.
+struct Heard(Vec<(Header, Slots)>);
+
+impl Sink for Heard {
+    fn begin(&mut self, _: &Header) -> Result<Span, WireError> {
+        Err(WireError::Nonsense("data from a receiver"))
+    }
+    fn end(&mut self, header: &Header, body: &[u8]) -> Result<(), WireError> {
+        let slots = match header.kind {
+            Kind::Clear => Slots::decode(body),
+            _ => Slots::default(),
+        };
+        self.0.push((*header, slots));
+        Ok(())
+    }
+}
+
+impl Engine {
+    pub(super) fn connect(&mut self, channel: u64, to: &Parts, fate: Arc<Fate>) {
+        let sending = Sending {
+            channel,
+            to: *to,
+            fate,
+            half: SendHalf::new(self.config.checksum),
+            lanes: Vec::new(),
+            by_key: FxHashMap::default(),
+            turn: 0,
+            alive: self.now,
+            refused: None,
+            listed: false,
+            over: false,
+        };
+        let number = self.sending.insert(sending);
+        self.senders.insert(channel, number);
+        let lane = self.lane(number, Key::Even(0));
+        self.wake_lane(number, lane);
+    }
+
+    pub(super) fn send(&mut self, channel: u64, body: Span, tag: i32, status: Arc<Status>) {
+        let number = self.senders.get(&channel).copied();
+        let Some((number, sending)) =
+            number.and_then(|number| Some((number, self.sending.get_mut(number)?)))
+        else {
+            return status.fail();
+        };
+        if sending.over {
+            sending.fate.end(1);
+            return status.fail();
+        }
+        match sending.half.post(body, tag, status) {
+            Ok(()) => self.list_sending(number),
+            Err(too_large) => self.fail_too_large(number, too_large),
+        }
+    }
+
+    fn list_sending(&mut self, number: u32) {
+        if let Some(sending) = self.sending.get_mut(number)
+            && !sending.listed
+        {
+            sending.listed = true;
+            self.to_match.push(number);
+        }
+    }
+
+    /// Gives what has a buffer now to lanes.
+    pub(super) fn match_sends(&mut self, number: u32) {
+        let Some(sending) = self.sending.get_mut(number) else { return };
+        sending.listed = false;
+        while let Some(sending) = self.sending.get_mut(number)
+            && let Some((send, bytes)) = sending.half.poll_matched()
+        {
+            let parts = self.routes.spread(bytes, &mut sending.turn);
+            let mut start = 0;
+            for (end, key) in parts {
+                self.assign(number, Key::Even(key), Part { send, piece: NO_PIECE, start, end });
+                start = end;
+            }
+        }
+    }
+
+    /// Gives a part to the lane of `key`.
+    fn assign(&mut self, number: u32, key: Key, part: Part) {
+        let lane = self.lane(number, key);
+        let Some(sending) = self.sending.get_mut(number) else { return };
+        sending.half.assign(lane, part);
+        self.wake_lane(number, lane);
+        // Now it has a port.
+        let Some(sending) = self.sending.get(number) else { return };
+        let place = sending.place(lane);
+        self.counts.at(place, sending.to.host).pieces += 1;
+    }
+
+    /// Writes and reads for a while.
+    pub(super) fn turn_send(&mut self, token: usize, number: u32, lane: u16) {
+        let mut heard = Heard(Vec::new());
+        let result = self.try_turn_send(token, (number, lane), &mut heard);
+        for (header, slots) in heard.0 {
+            let Some(connection) = self.connections.get(&token) else { return };
+            if !matches!(connection.role, Role::Send { .. }) {
+                return;
+            }
+            if let Err(error) = self.hear(number, lane, &header, slots) {
+                return self.lose(token, &Broken::Wire(error));
+            }
+        }
+        match result {
+            Ok(true) => self.line_up(token),
+            Ok(false) => {}
+            Err(broken) => self.lose(token, &broken),
+        }
+    }
+
+    /// Whether there may be more to do at once.
+    fn try_turn_send(
+        &mut self,
+        token: usize,
+        (number, lane): (u32, u16),
+        heard: &mut Heard,
+    ) -> Result<bool, Broken> {
+        let Some(connection) = self.connections.get_mut(&token) else { return Ok(false) };
+        let Some(sending) = self.sending.get_mut(number) else { return Ok(false) };
+        connection.write_small()?;
+        let live = sending.lanes[usize::from(lane)].phase == Phase::Live;
+        let place = sending.place(lane);
+        let mut all = 0;
+        while live && connection.writable && connection.small.is_empty() && all < TURN {
+            fill(connection, &mut sending.half, lane);
+            if connection.out.is_empty() {
+                break;
+            }
+            let counts = self.counts.at(place, sending.to.host);
+            let half = &mut sending.half;
+            #[expect(unsafe_code, reason = "payload is written from where it is")]
+            // SAFETY: frames are of sends under way, whose memory stays by the contract of `isend`;
+            // a channel that is closed clears `out` first.
+            let wrote = unsafe {
+                connection.write_out(|frame| {
+                    let done = half.handle_written(lane, frame);
+                    counts.bytes += done.map_or(0, |(_, bytes)| bytes);
+                })
+            }?;
+            all += wrote;
+        }
+        read(connection, heard)?;
+        let more = live && (!connection.out.is_empty() || sending.half.has_frame(lane));
+        Ok(connection.readable || connection.writable && more)
+    }
+
+    /// What the receiver has said over `lane`.
+    fn hear(
+        &mut self,
+        number: u32,
+        lane: u16,
+        header: &Header,
+        slots: Slots,
+    ) -> Result<(), WireError> {
+        let Some(sending) = self.sending.get_mut(number) else { return Ok(()) };
+        let this = &mut sending.lanes[usize::from(lane)];
+        sending.alive = self.now;
+        let greeting = this.phase == Phase::Greeting;
+        if greeting != matches!(header.kind, Kind::Welcome | Kind::Refused) {
+            return Err(WireError::Nonsense("an answer out of order"));
+        }
+        if let Some(connection) = this.token.and_then(|token| self.connections.get_mut(&token)) {
+            connection.heard = self.now;
+        }
+        let mut settled = Settled::default();
+        match header.kind {
+            Kind::Welcome => {
+                (this.phase, this.failures) = (Phase::Live, 0);
+                sending.refused = None;
+                sending.half.resume(lane, header.frame, &mut settled)?;
+                sending.fate.open();
+            }
+            Kind::Clear => {
+                let matched = sending.half.handle_clear(header.group, slots)?;
+                if let Err(too_large) = matched {
+                    self.fail_too_large(number, too_large);
+                    return Ok(());
+                }
+                self.list_sending(number);
+            }
+            Kind::Ack => sending.half.handle_ack(lane, header.frame, &mut settled)?,
+            Kind::Ping => {}
+            Kind::Refused | Kind::Bye => {
+                let peer = sending.to.address;
+                let what = match header.reason() {
+                    Reason::Broken => "the peer did not understand what was sent",
+                    _ => "the peer has closed the channel",
+                };
+                let error = CommError::Remote(format!("{peer}: {what}"));
+                self.fail_sending(number, error, None);
+                return Ok(());
+            }
+            Kind::Data => return Err(WireError::Nonsense("data from a receiver")),
+        }
+        self.settle(number, settled);
+        Ok(())
+    }
+
+    fn settle(&mut self, number: u32, settled: Settled<Arc<Status>>) {
+        let Some(sending) = self.sending.get_mut(number) else { return };
+        // The application may go on as soon as it sees a status: first make room.
+        sending.fate.end(settled.sends.len());
+        for (status, bytes) in settled.sends {
+            let mut sizes = Sizes { count: 1, ..Sizes::default() };
+            sizes.sizes[0] = bytes as usize;
+            status.finish(&sizes);
+        }
+    }
+
+    fn fail_too_large(&mut self, number: u32, too_large: TooLarge) {
+        let Some(sending) = self.sending.get(number) else { return };
+        let TooLarge { size, room } = too_large;
+        let peer = sending.to.address;
+        let error = CommError::Invalid(format!(
+            "{peer}: a message of {size} bytes, but the buffer that it is for has {room}; receive \
+             into a buffer as large as what is sent"
+        ));
+        let bye = Header {
+            slot: Reason::TooLarge as u8,
+            offset: room,
+            total: size,
+            ..Header::new(Kind::Bye)
+        };
+        self.fail_sending(number, error, Some(bye));
+    }
+
+    /// All its requests fail, and all to come.
+    pub(super) fn fail_sending(&mut self, number: u32, error: CommError, bye: Option<Header>) {
+        let Some(sending) = self.sending.get_mut(number) else { return };
+        sending.fate.fail(error);
+        self.end_sending(number, bye);
+    }
+
+    /// Says goodbye over its lanes, and does not touch its memory again.
+    pub(super) fn end_sending(&mut self, number: u32, bye: Option<Header>) {
+        let bye = bye.unwrap_or(Header::new(Kind::Bye));
+        let Some(sending) = self.sending.get_mut(number) else { return };
+        sending.over = true;
+        let mut leaving = Vec::new();
+        for lane in 0..sending.lanes.len() {
+            let place = sending.place(lane as u16);
+            let this = &mut sending.lanes[lane];
+            this.again_at = None;
+            let live = this.phase == Phase::Live;
+            this.phase = Phase::Closed;
+            let Some(token) = this.token.take() else { continue };
+            self.counts.at(place, sending.to.host).open -= 1;
+            let Some(connection) = self.connections.get_mut(&token) else { continue };
+            if !live {
+                self.connections.remove(&token);
+                continue;
+            }
+            #[expect(unsafe_code, reason = "the rest of a frame is copied")]
+            // SAFETY: the caller of this has not let go of the memory yet.
+            let rest = unsafe { connection.out.detach() };
+            connection.small.extend_from_slice(&rest);
+            connection.small.extend_from_slice(&bye.encode());
+            leaving.push(token);
+        }
+        sending.fail_all();
+        leaving.into_iter().for_each(|token| self.leave(token));
+    }
+
+    pub(super) fn close_sending(&mut self, channel: u64) {
+        let Some(number) = self.senders.remove(&channel) else { return };
+        let over = self.sending.get(number).is_some_and(|sending| sending.over);
+        if !over {
+            let closed = CommError::Invalid("the channel is closed".into());
+            self.fail_sending(number, closed, None);
+        }
+        self.sending.remove(number);
+    }
+}
+
+/// Frames for one write.
+fn fill(connection: &mut Connection, half: &mut SendHalf<Arc<Status>>, lane: u16) {
+    while connection.out.has_room() && connection.out.len() < TURN {
+        let Some(frame) = half.poll_frame(lane) else { return };
+        connection.out.push(&frame);
+    }
+}

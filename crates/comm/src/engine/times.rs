@@ -1,0 +1,167 @@
+//! What is late: lanes on which nothing comes back, peers that are gone, strangers that say nothing.
+
+use super::Engine;
+use super::connection::{Broken, Connection, Role};
+use super::lanes::Phase;
+use crate::statistics::Statistics;
+use crate::wire::{Header, Kind};
+use crate::{CommError, tcp};
+use std::io;
+use std::time::{Duration, Instant};
+
+/// A stranger gets so long to say who it is.
+const STRANGER: Duration = Duration::from_secs(5);
+
+impl Engine {
+    /// Does what is due. The time-out of a path is noticed a quarter late at most.
+    pub(super) fn look_at_times(&mut self) {
+        let tick = self.config.path_time_out / 4;
+        self.next_look =
+            self.now + tick.clamp(Duration::from_millis(1), Duration::from_millis(250));
+        for number in self.sending.numbers() {
+            self.look_at_sending(number);
+        }
+        for number in self.receiving.numbers() {
+            self.look_at_receiving(number);
+        }
+        let now = self.now;
+        let late = |one: &Connection| match one.role {
+            Role::Stranger { since, .. } => now.duration_since(since) >= STRANGER,
+            Role::Leaving { until, .. } => now >= until,
+            _ => false,
+        };
+        let late: Vec<usize> =
+            self.connections.iter().filter(|(_, one)| late(one)).map(|(token, _)| *token).collect();
+        late.into_iter().for_each(|token| self.lose(token, &Broken::Closed));
+    }
+
+    fn look_at_sending(&mut self, number: u32) {
+        let time_out = self.config.path_time_out;
+        let Some(sending) = self.sending.get(number) else { return };
+        if sending.over {
+            return;
+        }
+        let mut wanting = false;
+        for lane in 0..sending.lanes.len() as u16 {
+            let Some(sending) = self.sending.get_mut(number) else { return };
+            let this = &sending.lanes[usize::from(lane)];
+            let busy = sending.half.is_busy(lane);
+            wanting |= busy || lane == 0 && this.phase != Phase::Live;
+            let age = self.now.duration_since(this.since);
+            match (this.phase, this.token) {
+                (Phase::Closed, _) if this.again_at.is_some_and(|at| at <= self.now) => {
+                    self.open(number, lane);
+                }
+                (Phase::Closed, _) => {
+                    self.next_look =
+                        this.again_at.map_or(self.next_look, |at| self.next_look.min(at));
+                }
+                (Phase::Greeting, Some(_)) if age >= time_out => self.time_out(number, lane),
+                (Phase::Live, Some(token)) => {
+                    let waits = sending.half.waits();
+                    let Some(connection) = self.connections.get_mut(&token) else { continue };
+                    match quiet(connection, self.now, time_out, busy || waits) {
+                        Quiet::Fine => {}
+                        Quiet::Answers => sending.alive = self.now,
+                        Quiet::Ask if waits && !busy => {
+                            sending.alive = self.now;
+                            connection.out.push_header(&Header::new(Kind::Ping));
+                            self.line_up(token);
+                        }
+                        Quiet::Ask => sending.alive = self.now,
+                        Quiet::Late => self.time_out(number, lane),
+                    }
+                }
+                _ => {}
+            }
+        }
+        let Some(sending) = self.sending.get_mut(number) else { return };
+        if !wanting {
+            sending.alive = self.now;
+        } else if self.now.duration_since(sending.alive) >= self.config.give_up && !sending.over {
+            let (peer, give_up) = (sending.to.address, self.config.give_up);
+            let error =
+                CommError::Remote(format!("{peer}: no path has worked for {give_up:?}; gave up"));
+            self.fail_sending(number, error, None);
+        }
+    }
+
+    /// Nothing comes back over `lane`: another route, and another connection.
+    fn time_out(&mut self, number: u32, lane: u16) {
+        let Some(sending) = self.sending.get_mut(number) else { return };
+        let place = sending.place(lane);
+        self.counts.at(place, sending.to.host).time_outs += 1;
+        let token = sending.lanes[usize::from(lane)].token;
+        if let Some(token) = token {
+            self.lose(token, &Broken::System(io::ErrorKind::TimedOut.into()));
+        }
+    }
+
+    fn look_at_receiving(&mut self, number: u32) {
+        let Some(receiving) = self.receiving.get_mut(number) else { return };
+        if receiving.over || receiving.half.is_empty() {
+            receiving.alive = self.now;
+            return;
+        }
+        let time_out = self.config.path_time_out;
+        for token in receiving.lanes.values().copied().collect::<Vec<_>>() {
+            let Some(receiving) = self.receiving.get_mut(number) else { return };
+            let Some(connection) = self.connections.get_mut(&token) else { continue };
+            match quiet(connection, self.now, time_out, true) {
+                Quiet::Fine => {}
+                Quiet::Answers => receiving.alive = self.now,
+                Quiet::Ask => {
+                    receiving.alive = self.now;
+                    connection.small.extend_from_slice(&Header::new(Kind::Ping).encode());
+                    if let Err(broken) = connection.write_small() {
+                        self.lose(token, &broken);
+                    }
+                }
+                Quiet::Late => self.lose(token, &Broken::System(io::ErrorKind::TimedOut.into())),
+            }
+        }
+        let Some(receiving) = self.receiving.get(number) else { return };
+        if self.now.duration_since(receiving.alive) >= self.config.give_up {
+            let (peer, give_up) = (receiving.from, self.config.give_up);
+            let error = CommError::Remote(format!(
+                "{peer}: nothing has been heard of the sender for {give_up:?}; gave up"
+            ));
+            self.fail_receiving(number, error);
+        }
+    }
+
+    pub(super) fn statistics(&self) -> Statistics {
+        self.counts.snapshot()
+    }
+}
+
+/// What silence means.
+enum Quiet {
+    /// Nothing yet.
+    Fine,
+    /// The peer's system answers.
+    Answers,
+    /// Nothing is on the way that could be answered.
+    Ask,
+    /// What is on the way is not answered.
+    Late,
+}
+
+/// How a connection is that something is `wanted` of.
+fn quiet(connection: &mut Connection, now: Instant, time_out: Duration, wanted: bool) -> Quiet {
+    if !wanted {
+        connection.heard = now;
+        return Quiet::Fine;
+    }
+    if now.duration_since(connection.heard) < time_out {
+        return Quiet::Fine;
+    }
+    match tcp::life(&connection.stream) {
+        Some(life) if life.unanswered && life.silent < time_out => Quiet::Answers,
+        Some(life) if life.unanswered => Quiet::Late,
+        _ => {
+            connection.heard = now;
+            Quiet::Ask
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! The sending half of a channel.
+
+use crate::memory::Span;
+use crate::slab::Slab;
+use crate::wire::{Header, Kind, MOST_PAYLOAD, Slot, Slots, WINDOW, WireError};
+use std::collections::{BTreeMap, VecDeque};
+
+/// A part of a message that a lane is to carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Which send.
+    pub send: u32,
+    /// The caller's number for it.
+    pub piece: u32,
+    /// Its first byte.
+    pub start: u64,
+    /// The byte after its last one.
+    pub end: u64,
+}
+
+/// A frame that is to leave.
+#[derive(Clone, Copy, Debug)]
+pub struct Outgoing {
+    /// Its header.
+    pub header: Header,
+    /// Its body.
+    pub body: Span,
+    /// Where the body belongs in the memory of the receiver, and the key to it: of RDMA.
+    pub remote: (u64, u32),
+}
+
+/// What acknowledgements have settled.
+#[derive(Debug)]
+pub struct Settled<T> {
+    /// Bytes of pieces, by the caller's number. A piece of no bytes is here once.
+    pub pieces: Vec<(u32, u64)>,
+    /// Sends that are over, and their bytes.
+    pub sends: Vec<(T, u64)>,
+}
+
+impl<T> Default for Settled<T> {
+    fn default() -> Self {
+        Settled { pieces: Vec::new(), sends: Vec::new() }
+    }
+}
+
+/// A message does not fit into the buffer that is next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooLarge {
+    /// Its bytes.
+    pub size: u64,
+    /// Those of the buffer.
+    pub room: u64,
+}
+
+/// Sends of one channel; `T` is what the caller knows each by.
+#[derive(Debug)]
+pub struct SendHalf<T> {
+    checksum: bool,
+    /// The first group that was not heard of.
+    next_group: u64,
+    /// Groups that came before their turn.
+    early: BTreeMap<u64, Slots>,
+    /// Groups with buffers that no send has yet.
+    groups: VecDeque<Group>,
+    /// Sends without a buffer, in the order of posting.
+    waiting: VecDeque<u32>,
+    sends: Slab<Send<T>>,
+    matched: VecDeque<u32>,
+    lanes: Vec<Lane>,
+}
+
+#[derive(Debug)]
+struct Group {
+    number: u64,
+    slots: Slots,
+    /// A bit for each slot that has its send.
+    taken: u32,
+}
+
+#[derive(Debug)]
+struct Send<T> {
+    token: T,
+    body: Span,
+    tag: i32,
+    /// Group and slot, once they are known.
+    place: (u64, u8),
+    slot: Slot,
+    acknowledged: u64,
+}
+
+#[derive(Debug, Default)]
+struct Lane {
+    parts: VecDeque<Part>,
+    /// Frames that are not acknowledged.
+    frames: VecDeque<Frame>,
+    /// The number of the first of them.
+    first: u64,
+    /// How many of them have left over the connection of now.
+    left: usize,
+    /// Frames below have been written to the end, over some connection.
+    written: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    part: Part,
+    check: u32,
+}
+
+impl<T> SendHalf<T> {
+    /// With check sums of payload, or without.
+    pub fn new(checksum: bool) -> SendHalf<T> {
+        SendHalf {
+            checksum,
+            next_group: 0,
+            early: BTreeMap::new(),
+            groups: VecDeque::new(),
+            waiting: VecDeque::new(),
+            sends: Slab::default(),
+            matched: VecDeque::new(),
+            lanes: Vec::new(),
+        }
+    }
+
+    /// Takes a message.
+    ///
+    /// # Errors
+    /// If it does not fit into the buffer that is next. The channel is of no use then.
+    pub fn post(&mut self, body: Span, tag: i32, token: T) -> Result<(), TooLarge> {
+        let (place, slot) = ((0, 0), Slot::default());
+        let send = Send { token, body, tag, place, slot, acknowledged: 0 };
+        self.waiting.push_back(self.sends.insert(send));
+        self.match_sends()
+    }
+
+    /// A group of buffers was announced, perhaps not for the first time.
+    ///
+    /// # Errors
+    /// With what does not fit, as [`SendHalf::post`], or if the peer is too far ahead.
+    pub fn handle_clear(
+        &mut self,
+        group: u64,
+        slots: Slots,
+    ) -> Result<Result<(), TooLarge>, WireError> {
+        if group < self.next_group {
+            return Ok(Ok(()));
+        }
+        if group - self.next_group >= WINDOW {
+            return Err(WireError::Nonsense("too many buffers"));
+        }
+        self.early.insert(group, slots);
+        while let Some(slots) = self.early.remove(&self.next_group) {
+            self.groups.push_back(Group { number: self.next_group, slots, taken: 0 });
+            self.next_group += 1;
+        }
+        Ok(self.match_sends())
+    }
+
+    /// The first group that was not heard of.
+    pub fn next_group(&self) -> u64 {
+        self.next_group
+    }
+
+    /// Gives buffers of the oldest group to sends with their tags, in the order of posting.
+    fn match_sends(&mut self) -> Result<(), TooLarge> {
+        while let Some(group) = self.groups.front_mut() {
+            let slots = group.slots.as_slice();
+            let mut at = 0;
+            while at < self.waiting.len() && group.taken.count_ones() < slots.len() as u32 {
+                let id = self.waiting[at];
+                let send = self.sends.get_mut(id).expect("it waits");
+                let fits = |number: &usize| {
+                    slots[*number].tag == send.tag && group.taken & 1 << number == 0
+                };
+                let Some(number) = (0..slots.len()).find(fits) else {
+                    at += 1;
+                    continue;
+                };
+                let (size, room) = (send.body.len() as u64, slots[number].size);
+                if size > room {
+                    return Err(TooLarge { size, room });
+                }
+                group.taken |= 1 << number;
+                send.place = (group.number, number as u8);
+                send.slot = slots[number];
+                self.waiting.remove(at);
+                self.matched.push_back(id);
+            }
+            if group.taken.count_ones() < slots.len() as u32 {
+                return Ok(());
+            }
+            self.groups.pop_front();
+        }
+        Ok(())
+    }
+
+    /// The next send that has a buffer now, and its bytes. It waits for [`SendHalf::assign`].
+    pub fn poll_matched(&mut self) -> Option<(u32, u64)> {
+        let id = self.matched.pop_front()?;
+        Some((id, self.sends.get(id)?.body.len() as u64))
+    }
+
+    /// Whether sends wait for buffers.
+    pub fn waits(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+    /// Whether nothing is under way.
+    pub fn is_idle(&self) -> bool {
+        self.sends.len() == 0
+    }
+
+    /// One more lane; its number.
+    pub fn open_lane(&mut self) -> u16 {
+        self.lanes.push(Lane::default());
+        (self.lanes.len() - 1) as u16
+    }
+
+    /// Gives a part of a matched send to a lane. The parts of a send cover it once; one of no bytes
+    /// has one part.
+    pub fn assign(&mut self, lane: u16, part: Part) {
+        self.lanes[usize::from(lane)].parts.push_back(part);
+    }
+
+    /// What `lane` has not begun to send, for other lanes to do.
+    pub fn take_rest(&mut self, lane: u16) -> Vec<Part> {
+        self.lanes[usize::from(lane)].parts.drain(..).collect()
+    }
+    /// Whether `lane` has anything that is not acknowledged.
+    pub fn is_busy(&self, lane: u16) -> bool {
+        let lane = &self.lanes[usize::from(lane)];
+        !lane.frames.is_empty() || !lane.parts.is_empty()
+    }
+    /// Whether [`SendHalf::poll_frame`] has one for `lane`.
+    pub fn has_frame(&self, lane: u16) -> bool {
+        let lane = &self.lanes[usize::from(lane)];
+        lane.left < lane.frames.len() || !lane.parts.is_empty()
+    }
+    /// Whether `lane` has sent anything over the connection of now that is not acknowledged.
+    pub fn is_out(&self, lane: u16) -> bool {
+        self.lanes[usize::from(lane)].left > 0
+    }
+    /// The parts that are on `lane`, in frames or not, by the caller's numbers. Some are there twice.
+    pub fn pieces_on(&self, lane: u16) -> impl Iterator<Item = u32> {
+        let lane = &self.lanes[usize::from(lane)];
+        let frames = lane.frames.iter().map(|frame| frame.part.piece);
+        frames.chain(lane.parts.iter().map(|part| part.piece))
+    }
+
+    /// Cuts the next frame of `lane`, or takes the next of those that are to go again.
+    pub fn poll_frame(&mut self, lane: u16) -> Option<Outgoing> {
+        let checksum = self.checksum;
+        let lane = &mut self.lanes[usize::from(lane)];
+        if lane.left == lane.frames.len() {
+            let part = lane.parts.front_mut()?;
+            let send = self.sends.get(part.send)?;
+            let end = part.end.min(part.start + u64::from(MOST_PAYLOAD));
+            let cut = Part { end, ..*part };
+            part.start = end;
+            if part.start == part.end {
+                lane.parts.pop_front();
+            }
+            let check = if checksum { check_sum(body(send, &cut)) } else { 0 };
+            lane.frames.push_back(Frame { part: cut, check });
+        }
+        let Frame { part, check } = lane.frames[lane.left];
+        let send = self.sends.get(part.send)?;
+        let body = body(send, &part);
+        let header = Header {
+            checked: checksum,
+            slot: send.place.1,
+            len: body.len() as u32,
+            frame: lane.first + lane.left as u64,
+            group: send.place.0,
+            offset: part.start,
+            total: send.body.len() as u64,
+            check,
+            ..Header::new(Kind::Data)
+        };
+        lane.left += 1;
+        let remote = (send.slot.address.wrapping_add(part.start), send.slot.rkey);
+        Some(Outgoing { header, body, remote })
+    }
+
+    /// Frame `number` of `lane` has been written to the end. Its piece and bytes, if that is so for
+    /// the first time.
+    pub fn handle_written(&mut self, lane: u16, number: u64) -> Option<(u32, u64)> {
+        let lane = &mut self.lanes[usize::from(lane)];
+        if number < lane.written || number < lane.first {
+            return None;
+        }
+        lane.written = number + 1;
+        let part = lane.frames.get((number - lane.first) as usize)?.part;
+        Some((part.piece, part.end - part.start))
+    }
+
+    /// A new connection of `lane` is there, and the receiver has all frames below `next`.
+    ///
+    /// # Errors
+    /// If it cannot have them.
+    pub fn resume(&mut self, lane: u16, next: u64, out: &mut Settled<T>) -> Result<(), WireError> {
+        let all = &mut self.lanes[usize::from(lane)];
+        // What an old connection still delivered counts as well.
+        all.left = all.frames.len();
+        self.handle_ack(lane, next, out)?;
+        self.lanes[usize::from(lane)].left = 0;
+        Ok(())
+    }
+
+    /// The receiver has all frames of `lane` below `next`.
+    ///
+    /// # Errors
+    /// If they have not been sent.
+    pub fn handle_ack(
+        &mut self,
+        lane: u16,
+        next: u64,
+        out: &mut Settled<T>,
+    ) -> Result<(), WireError> {
+        let lane = &mut self.lanes[usize::from(lane)];
+        let more = next.saturating_sub(lane.first);
+        if more > lane.left as u64 {
+            return Err(WireError::Nonsense("an acknowledgement of what was not sent"));
+        }
+        for Frame { part, .. } in lane.frames.drain(..more as usize) {
+            let bytes = part.end - part.start;
+            out.pieces.push((part.piece, bytes));
+            let send = self.sends.get_mut(part.send).expect("its frames are out");
+            send.acknowledged += bytes;
+            let size = send.body.len() as u64;
+            if send.acknowledged == size
+                && let Some(send) = self.sends.remove(part.send)
+            {
+                out.sends.push((send.token, size));
+            }
+        }
+        lane.left -= more as usize;
+        lane.first += more;
+        Ok(())
+    }
+
+    /// All that is under way, given up.
+    pub fn take_all(&mut self) -> Vec<T> {
+        self.waiting.clear();
+        self.matched.clear();
+        for lane in &mut self.lanes {
+            *lane = Lane::default();
+        }
+        let numbers = self.sends.numbers();
+        numbers.into_iter().filter_map(|id| Some(self.sends.remove(id)?.token)).collect()
+    }
+}
+
+fn body<T>(send: &Send<T>, part: &Part) -> Span {
+    send.body.part(part.start as usize, (part.end - part.start) as usize)
+}
+
+#[expect(unsafe_code, reason = "reads what is sent")]
+fn check_sum(body: Span) -> u32 {
+    // SAFETY: the send is under way, so its memory is there and nobody writes it (`isend`).
+    crc32c::crc32c(unsafe { body.bytes() })
+}

@@ -1,0 +1,91 @@
+//! A send or receive, as the application sees it and as the engine does.
+
+use crate::{CommError, MOST_BUFFERS, Sizes};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+const PENDING: u8 = 0;
+const DONE: u8 = 1;
+const FAILED: u8 = 2;
+
+/// What application and engine share of a request. The engine writes sizes, then the state; whoever
+/// has seen the state may read the sizes.
+#[derive(Debug)]
+pub(crate) struct Status {
+    state: AtomicU8,
+    count: AtomicUsize,
+    sizes: [AtomicUsize; MOST_BUFFERS],
+    fate: Arc<Fate>,
+}
+
+/// What a channel shares with all its requests.
+#[derive(Debug, Default)]
+pub(crate) struct Fate {
+    /// Why it failed.
+    error: OnceLock<CommError>,
+    /// Requests that count against the limit.
+    pub(crate) under_way: AtomicUsize,
+    /// Both sides know of it.
+    open: AtomicBool,
+}
+
+impl Fate {
+    /// It has failed; the first reason stays.
+    pub(crate) fn fail(&self, error: CommError) {
+        let _ = self.error.set(error);
+    }
+    pub(crate) fn error(&self) -> Option<&CommError> {
+        self.error.get()
+    }
+    /// Both sides know of it.
+    pub(crate) fn open(&self) {
+        self.open.store(true, Ordering::Release);
+    }
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.load(Ordering::Acquire)
+    }
+    /// Counts one more request, if fewer than `most` are under way.
+    pub(crate) fn begin(&self, most: usize) -> bool {
+        let more = |count| (count < most).then_some(count + 1);
+        self.under_way.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok()
+    }
+    /// So many requests are over.
+    pub(crate) fn end(&self, count: usize) {
+        self.under_way.fetch_sub(count, Ordering::AcqRel);
+    }
+}
+
+impl Status {
+    pub(crate) fn new(fate: Arc<Fate>) -> Arc<Status> {
+        let (state, count) = (AtomicU8::new(PENDING), AtomicUsize::new(0));
+        Arc::new(Status { state, count, sizes: Default::default(), fate })
+    }
+    pub(crate) fn finish(&self, sizes: &Sizes) {
+        for (to, from) in self.sizes.iter().zip(&sizes.sizes).take(sizes.count) {
+            to.store(*from, Ordering::Relaxed);
+        }
+        self.count.store(sizes.count, Ordering::Relaxed);
+        self.state.store(DONE, Ordering::Release);
+    }
+    /// The channel has failed, as its fate says.
+    pub(crate) fn fail(&self) {
+        self.state.store(FAILED, Ordering::Release);
+    }
+    pub(crate) fn test(&self) -> Result<Option<Sizes>, CommError> {
+        match self.state.load(Ordering::Acquire) {
+            DONE => {
+                let mut out =
+                    Sizes { count: self.count.load(Ordering::Relaxed), ..Sizes::default() };
+                for (to, from) in out.sizes.iter_mut().zip(&self.sizes).take(out.count) {
+                    *to = from.load(Ordering::Relaxed);
+                }
+                Ok(Some(out))
+            }
+            FAILED => {
+                let unknown = || CommError::System("the channel has failed".into());
+                Err(self.fate.error().cloned().unwrap_or_else(unknown))
+            }
+            _ => Ok(None),
+        }
+    }
+}

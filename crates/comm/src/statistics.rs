@@ -1,0 +1,197 @@
+//! What an endpoint has counted.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use weft_fabric::PathId;
+
+/// What an endpoint has counted since it was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// The name of the endpoint.
+    pub name: String,
+    /// Where it listens.
+    pub address: Option<SocketAddrV4>,
+    /// What was sent, by peer, path and source port.
+    pub paths: Vec<PathStatistics>,
+    /// Payload that came, by peer.
+    pub received: Vec<(Ipv4Addr, u64)>,
+    /// Connections that said nothing, nonsense or a wrong secret.
+    pub strangers: u64,
+    /// Frames whose check sum was wrong.
+    pub damaged: u64,
+}
+
+/// What went one way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathStatistics {
+    /// To whom.
+    pub peer: Ipv4Addr,
+    /// The host of the fabric, if it is one.
+    pub host: Option<u32>,
+    /// The path, if it was chosen.
+    pub path: Option<PathId>,
+    /// The source port.
+    pub port: u16,
+    /// What was counted.
+    pub counts: PathCounts,
+}
+
+/// What is counted of a path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PathCounts {
+    /// Payload handed to the system, each byte once.
+    pub bytes: u64,
+    /// Parts of messages.
+    pub pieces: u64,
+    /// Times that nothing came back for too long.
+    pub time_outs: u64,
+    /// Times that a lane left this path for another one.
+    pub re_routes: u64,
+    /// Connections that were lost.
+    pub reconnects: u64,
+    /// Connections that are open.
+    pub open: u64,
+}
+
+/// Peer, path and source port.
+pub(crate) type Place = (Ipv4Addr, Option<PathId>, u16);
+
+/// The counters of an engine.
+#[derive(Debug)]
+pub(crate) struct Counts {
+    name: String,
+    address: SocketAddrV4,
+    paths: BTreeMap<Place, (Option<u32>, PathCounts)>,
+    pub(crate) received: BTreeMap<Ipv4Addr, u64>,
+    pub(crate) strangers: u64,
+    pub(crate) damaged: u64,
+}
+
+impl Counts {
+    pub(crate) fn new(name: String, address: SocketAddrV4) -> Counts {
+        let (paths, received) = (BTreeMap::new(), BTreeMap::new());
+        Counts { name, address, paths, received, strangers: 0, damaged: 0 }
+    }
+    pub(crate) fn at(&mut self, place: Place, host: Option<u32>) -> &mut PathCounts {
+        &mut self.paths.entry(place).or_insert((host, PathCounts::default())).1
+    }
+    pub(crate) fn snapshot(&self) -> Statistics {
+        let path = |((peer, path, port), (host, counts)): (&Place, &(Option<u32>, PathCounts))| {
+            let (peer, path, port, host, counts) = (*peer, *path, *port, *host, *counts);
+            PathStatistics { peer, host, path, port, counts }
+        };
+        Statistics {
+            name: self.name.clone(),
+            address: Some(self.address),
+            paths: self.paths.iter().map(path).collect(),
+            received: self.received.iter().map(|(peer, bytes)| (*peer, *bytes)).collect(),
+            strangers: self.strangers,
+            damaged: self.damaged,
+        }
+    }
+}
+
+/// A counter as Prometheus has it: its name, what it means, and where it is.
+type Metric = (&'static str, &'static str, fn(&PathCounts) -> u64);
+
+const METRICS: [Metric; 5] = [
+    ("sent_bytes_total", "payload handed to the system", |counts| counts.bytes),
+    ("pieces_total", "parts of messages", |counts| counts.pieces),
+    ("time_outs_total", "times that nothing came back for too long", |counts| counts.time_outs),
+    ("re_routes_total", "times that a lane left the path", |counts| counts.re_routes),
+    ("reconnects_total", "connections that were lost", |counts| counts.reconnects),
+];
+
+impl Statistics {
+    /// As text for Prometheus, names beginning with `weft_`.
+    pub fn prometheus(&self) -> String {
+        let mut out = String::new();
+        for (name, meaning, value) in METRICS {
+            head(&mut out, name, meaning, "counter");
+            for path in &self.paths {
+                self.line(&mut out, name, path, value(&path.counts));
+            }
+        }
+        head(&mut out, "connections", "connections that are open", "gauge");
+        for path in &self.paths {
+            self.line(&mut out, "connections", path, path.counts.open);
+        }
+        head(&mut out, "received_bytes_total", "payload that came", "counter");
+        let device = label(&self.name);
+        for (peer, bytes) in &self.received {
+            let labels = format!("device=\"{device}\",peer=\"{peer}\"");
+            write_line(&mut out, "received_bytes_total", &labels, *bytes);
+        }
+        let rest = [
+            ("strangers_total", "connections that were turned away", self.strangers),
+            ("damaged_total", "frames with a wrong check sum", self.damaged),
+        ];
+        for (name, meaning, value) in rest {
+            head(&mut out, name, meaning, "counter");
+            write_line(&mut out, name, &format!("device=\"{device}\""), value);
+        }
+        out
+    }
+
+    fn line(&self, out: &mut String, name: &str, path: &PathStatistics, value: u64) {
+        let PathStatistics { peer, host, path, port, .. } = path;
+        let device = label(&self.name);
+        let (host, path) = (or_empty(*host), path.map_or(String::new(), path_name));
+        let labels = format!(
+            "device=\"{device}\",peer=\"{peer}\",host=\"{host}\",path=\"{path}\",port=\"{port}\""
+        );
+        write_line(out, name, &labels, value);
+    }
+
+    /// As one JSON object.
+    pub fn json(&self) -> String {
+        let path = |one: &PathStatistics| {
+            let PathStatistics { peer, host, path, port, counts } = one;
+            let PathCounts { bytes, pieces, time_outs, re_routes, reconnects, open } = counts;
+            let host = host.map_or("null".into(), |host| host.to_string());
+            let path = path.map_or("null".into(), |path| format!("\"{}\"", path_name(path)));
+            format!(
+                "{{\"peer\":\"{peer}\",\"host\":{host},\"path\":{path},\"port\":{port},\
+                 \"bytes\":{bytes},\"pieces\":{pieces},\"time_outs\":{time_outs},\
+                 \"re_routes\":{re_routes},\"reconnects\":{reconnects},\"open\":{open}}}"
+            )
+        };
+        let received =
+            |(peer, bytes): &(Ipv4Addr, u64)| format!("{{\"peer\":\"{peer}\",\"bytes\":{bytes}}}");
+        let paths: Vec<_> = self.paths.iter().map(path).collect();
+        let received: Vec<_> = self.received.iter().map(received).collect();
+        let address = self.address.map_or("null".into(), |address| format!("\"{address}\""));
+        format!(
+            "{{\"device\":\"{}\",\"address\":{address},\"paths\":[{}],\"received\":[{}],\
+             \"strangers\":{},\"damaged\":{}}}",
+            label(&self.name),
+            paths.join(","),
+            received.join(","),
+            self.strangers,
+            self.damaged
+        )
+    }
+}
+
+fn head(out: &mut String, name: &str, meaning: &str, kind: &str) {
+    let _ = writeln!(out, "# HELP weft_{name} {meaning}\n# TYPE weft_{name} {kind}");
+}
+fn write_line(out: &mut String, name: &str, labels: &str, value: u64) {
+    let _ = writeln!(out, "weft_{name}{{{labels}}} {value}");
+}
+fn or_empty(number: Option<u32>) -> String {
+    number.map_or(String::new(), |number| number.to_string())
+}
+fn path_name(path: PathId) -> String {
+    format!("{}.{}", path.first(), path.second())
+}
+/// A name between quotes, in Prometheus and in JSON alike.
+fn label(name: &str) -> String {
+    let plain = |c: char| !c.is_control();
+    name.chars()
+        .filter(|c| plain(*c))
+        .collect::<String>()
+        .replace('\\', "\\\\")
+        .replace('"', "\\\"")
+}

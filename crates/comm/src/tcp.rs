@@ -1,0 +1,173 @@
+//! Sockets, as lanes want them.
+
+use crate::memory::Span;
+use mio::net::{TcpListener, TcpStream};
+use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
+use std::io::{self, IoSlice};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::ops::RangeInclusive;
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+/// Peers that may wait to be taken in.
+const BACKLOG: i32 = 1_024;
+
+/// Listens at the first port of `ports` that is free; what it takes in has `dscp`.
+///
+/// # Errors
+/// If none is free, or the address is not this host's.
+pub(crate) fn listen(
+    address: Ipv4Addr,
+    ports: &RangeInclusive<u16>,
+    dscp: u8,
+) -> io::Result<TcpListener> {
+    let mut last = io::Error::from(io::ErrorKind::AddrInUse);
+    for port in ports.clone() {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
+        socket.set_nonblocking(true)?;
+        // Ports whose last connections linger are free all the same.
+        socket.set_reuse_address(true)?;
+        socket.set_tos_v4(u32::from(dscp) << 2)?;
+        let bound = socket.bind(&SocketAddr::from((address, port)).into());
+        match bound.and_then(|()| socket.listen(BACKLOG)) {
+            Ok(()) => return Ok(TcpListener::from_std(socket.into())),
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => last = error,
+            Err(error) => return Err(error),
+        }
+    }
+    Err(last)
+}
+
+/// Begins to connect from `port` of `address`, or from any where it is zero.
+///
+/// # Errors
+/// If the port is taken for this peer ([`is_taken`]), or there is no way to it.
+pub(crate) fn connect(
+    (address, port): (Ipv4Addr, u16),
+    to: SocketAddrV4,
+    dscp: u8,
+    pace: Option<u64>,
+) -> io::Result<TcpStream> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_nonblocking(true)?;
+    socket.set_reuse_address(true)?;
+    socket.set_tos_v4(u32::from(dscp) << 2)?;
+    if let Some(bytes) = pace {
+        set_pace(&socket, bytes)?;
+    }
+    socket.bind(&SocketAddr::from((address, port)).into())?;
+    match socket.connect(&SocketAddr::from(to).into()) {
+        Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => return Err(error),
+        _ => {}
+    }
+    let stream = TcpStream::from_std(socket.into());
+    tune(&stream)?;
+    Ok(stream)
+}
+
+/// What every connection of a lane wants.
+///
+/// # Errors
+/// If the system does not know it.
+pub(crate) fn tune(stream: &TcpStream) -> io::Result<()> {
+    let socket = SockRef::from(stream);
+    socket.set_tcp_nodelay(true)?;
+    let every = Duration::from_secs(15);
+    socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(every).with_interval(every))
+}
+
+/// Closes without further ado: what is not sent is thrown away.
+pub(crate) fn drop_now(stream: TcpStream) {
+    // If that does not work, closing is slower.
+    let _ = SockRef::from(&stream).set_linger(Some(Duration::ZERO));
+}
+
+/// Whether somebody else has the port.
+pub(crate) fn is_taken(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable)
+}
+
+/// Writes as much as goes. No signal comes of a connection that is gone.
+///
+/// # Errors
+/// As the system says; [`io::ErrorKind::WouldBlock`] if nothing goes.
+pub(crate) fn write(stream: &TcpStream, from: &[IoSlice<'_>]) -> io::Result<usize> {
+    loop {
+        match SockRef::from(stream).send_vectored_with_flags(from, libc::MSG_NOSIGNAL) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
+    }
+}
+
+/// Reads, first into the one, then into the other. Zero: the peer has closed.
+///
+/// # Errors
+/// As the system says; [`io::ErrorKind::WouldBlock`] if there is nothing.
+///
+/// # Safety
+/// `first` is there, and nobody else reads or writes it.
+#[expect(unsafe_code, reason = "payload is read to where it belongs")]
+pub(crate) unsafe fn read(stream: &TcpStream, first: Span, then: &mut [u8]) -> io::Result<usize> {
+    let all = [
+        libc::iovec { iov_base: first.start().cast(), iov_len: first.len() },
+        libc::iovec { iov_base: then.as_mut_ptr().cast(), iov_len: then.len() },
+    ];
+    let used = if first.is_empty() { &all[1..] } else { &all[..] };
+    loop {
+        // SAFETY: both point to memory of their length: `first` as the caller says.
+        let count =
+            unsafe { libc::readv(stream.as_raw_fd(), used.as_ptr(), used.len() as libc::c_int) };
+        if let Ok(count) = usize::try_from(count) {
+            return Ok(count);
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+/// Signs of life of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Life {
+    /// Something is sent and not acknowledged.
+    pub(crate) unanswered: bool,
+    /// Since the last acknowledgement of anything.
+    pub(crate) silent: Duration,
+}
+
+/// What the system knows. `None` if it does not tell.
+#[expect(unsafe_code, reason = "socket2 does not ask for TCP_INFO")]
+pub(crate) fn life(stream: &TcpStream) -> Option<Life> {
+    // SAFETY: a structure of numbers, for which zeros are values.
+    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+    let mut len = size_of::<libc::tcp_info>() as libc::socklen_t;
+    // SAFETY: `info` has room for `len` bytes, and the system writes no more.
+    let result = unsafe {
+        libc::getsockopt(
+            stream.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut info).cast(),
+            &raw mut len,
+        )
+    };
+    let silent = Duration::from_millis(u64::from(info.tcpi_last_ack_recv));
+    (result == 0).then_some(Life { unanswered: info.tcpi_unacked > 0, silent })
+}
+
+#[expect(unsafe_code, reason = "socket2 has no SO_MAX_PACING_RATE")]
+fn set_pace(socket: &Socket, bytes: u64) -> io::Result<()> {
+    // SAFETY: the value is a number of the length given.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MAX_PACING_RATE,
+            (&raw const bytes).cast(),
+            size_of::<u64>() as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

@@ -1,0 +1,131 @@
+//! Channels over loopback, where every 127.0.0.x is a NIC.
+
+#![allow(dead_code, reason = "each test file uses some of it")]
+#![expect(unsafe_code, reason = "buffers outlive their requests")]
+
+use std::net::Ipv4Addr;
+use std::time::{Duration, Instant};
+use weft_comm::{
+    Backend, Buffer, CommError, Endpoint, EndpointConfig, RecvChannel, Request, SendChannel, Sizes,
+};
+
+/// Longer than anything here takes.
+pub const LIMIT: Duration = Duration::from_secs(60);
+
+pub fn config(last: u8) -> EndpointConfig {
+    EndpointConfig {
+        name: format!("lo{last}"),
+        address: Ipv4Addr::new(127, 0, 0, last),
+        listen: 0..=0,
+        dscp: 26,
+        backend: Backend::Tcp,
+        plan: None,
+        connections: 4,
+        path_time_out: Duration::from_millis(400),
+        give_up: Duration::from_secs(4),
+        checksum: false,
+        line_bps: 0,
+    }
+}
+
+pub fn open(last: u8) -> Endpoint {
+    Endpoint::open(config(last)).expect("opens")
+}
+
+/// A channel from `from` to `to`.
+pub fn channel(from: &Endpoint, to: &Endpoint) -> (SendChannel, RecvChannel) {
+    let (listener, handle) = to.listen().expect("listens");
+    let mut connecting = from.connect(&handle).expect("begins to connect");
+    let end = Instant::now() + LIMIT;
+    let (mut sending, mut receiving) = (None, None);
+    while sending.is_none() || receiving.is_none() {
+        if sending.is_none() {
+            sending = connecting.try_finish().expect("connects");
+        }
+        if receiving.is_none() {
+            receiving = listener.try_accept().expect("accepts");
+        }
+        assert!(Instant::now() < end, "no channel");
+        std::thread::sleep(Duration::from_micros(50));
+    }
+    (sending.expect("there"), receiving.expect("there"))
+}
+
+/// Two endpoints and a channel from the first to the second.
+pub fn pair() -> (Endpoint, Endpoint, SendChannel, RecvChannel) {
+    let (a, b) = (open(1), open(2));
+    let (sending, receiving) = channel(&a, &b);
+    (a, b, sending, receiving)
+}
+
+pub fn send(channel: &SendChannel, bytes: &[u8], tag: i32) -> Result<Option<Request>, CommError> {
+    // SAFETY: callers keep `bytes` until the request is done or the channel is gone.
+    unsafe { channel.isend(bytes.as_ptr(), bytes.len(), tag, None) }
+}
+
+pub fn receive(
+    channel: &RecvChannel,
+    buffers: &mut [(&mut [u8], i32)],
+) -> Result<Option<Request>, CommError> {
+    let all: Vec<_> = buffers
+        .iter_mut()
+        .map(|(bytes, tag)| Buffer {
+            start: bytes.as_mut_ptr(),
+            len: bytes.len(),
+            tag: *tag,
+            region: None,
+        })
+        .collect();
+    // SAFETY: callers keep the buffers until the request is done or the channel is gone.
+    unsafe { channel.irecv(&all) }
+}
+
+/// Waits for a request.
+pub fn wait(request: &Request) -> Result<Sizes, CommError> {
+    let end = Instant::now() + LIMIT;
+    loop {
+        if let Some(sizes) = request.test()? {
+            return Ok(sizes);
+        }
+        assert!(Instant::now() < end, "a request takes too long");
+        std::thread::yield_now();
+    }
+}
+
+/// Asks again until it is taken.
+pub fn take(mut ask: impl FnMut() -> Result<Option<Request>, CommError>) -> Request {
+    let end = Instant::now() + LIMIT;
+    loop {
+        if let Some(request) = ask().expect("works") {
+            return request;
+        }
+        assert!(Instant::now() < end, "never taken");
+        std::thread::yield_now();
+    }
+}
+
+/// Bytes that tell of `seed` and of their place.
+pub fn pattern(seed: u64, len: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut out = Vec::with_capacity(len + 8);
+    while out.len() < len {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        out.extend_from_slice(&state.to_le_bytes());
+    }
+    out.truncate(len);
+    out
+}
+
+/// One message, checked.
+pub fn exchange(sending: &SendChannel, receiving: &RecvChannel, bytes: &[u8], room: usize) {
+    let mut buffer = vec![0xEE; room];
+    let received = take(|| receive(receiving, &mut [(&mut buffer, 7)]));
+    let sent = take(|| send(sending, bytes, 7));
+    let sizes = wait(&received).expect("received");
+    assert_eq!((sizes.count, sizes.sizes[0]), (1, bytes.len()));
+    assert_eq!(wait(&sent).expect("sent").sizes[0], bytes.len());
+    assert!(buffer[..bytes.len()] == *bytes, "{} bytes differ", bytes.len());
+    assert!(buffer[bytes.len()..].iter().all(|byte| *byte == 0xEE), "more than the message");
+}

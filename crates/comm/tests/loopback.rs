@@ -1,0 +1,178 @@
+//! Channels that nothing happens to.
+
+mod common;
+
+use common::*;
+use std::collections::VecDeque;
+use std::time::Instant;
+use weft_comm::CommError;
+
+#[test]
+fn messages_of_all_sizes() {
+    let (_a, _b, sending, receiving) = pair();
+    for len in [0, 1, 7, 8, 4_095, 65_536, 65_537, 262_144, 262_145, 1 << 20, 10_000_001] {
+        exchange(&sending, &receiving, &pattern(len as u64, len), len);
+        exchange(&sending, &receiving, &pattern(len as u64, len), len + 100);
+    }
+}
+
+#[test]
+fn a_quarter_of_a_gigabyte_with_check_sums() {
+    let with = |last| weft_comm::EndpointConfig { checksum: true, ..config(last) };
+    let a = weft_comm::Endpoint::open(with(1)).unwrap();
+    let b = weft_comm::Endpoint::open(with(2)).unwrap();
+    let (sending, receiving) = channel(&a, &b);
+    exchange(&sending, &receiving, &pattern(1, 256 << 20), 256 << 20);
+    let statistics = a.statistics();
+    assert_eq!(statistics.paths.iter().map(|path| path.counts.bytes).sum::<u64>(), 256 << 20);
+    assert_eq!(statistics.paths.len(), 4, "{statistics:?}");
+    for path in &statistics.paths {
+        assert_eq!((path.counts.bytes, path.counts.open), (64 << 20, 1));
+    }
+}
+
+#[test]
+#[ignore = "takes 2 GiB of memory"]
+fn a_gigabyte() {
+    let (_a, _b, sending, receiving) = pair();
+    exchange(&sending, &receiving, &pattern(1, 1 << 30), 1 << 30);
+}
+
+#[test]
+fn tags_pick_buffers_of_a_group() {
+    let (_a, _b, sending, receiving) = pair();
+    let mut buffers: Vec<Vec<u8>> = (0..8).map(|_| vec![0; 1_000]).collect();
+    let mut all: Vec<_> =
+        buffers.iter_mut().enumerate().map(|(tag, it)| (&mut it[..], tag as i32)).collect();
+    let received = take(|| receive(&receiving, &mut all));
+    let contents: Vec<_> = (0..8).map(|tag| pattern(tag, 100 * tag as usize)).collect();
+    let sent: Vec<_> = [3, 1, 7, 0, 2, 6, 5, 4]
+        .into_iter()
+        .map(|tag| take(|| send(&sending, &contents[tag as usize], tag)))
+        .collect();
+    let sizes = wait(&received).unwrap();
+    assert_eq!((sizes.count, sizes.sizes), (8, [0, 100, 200, 300, 400, 500, 600, 700]));
+    for (buffer, content) in buffers.iter().zip(&contents) {
+        assert_eq!(buffer[..content.len()], content[..]);
+    }
+    for request in sent {
+        wait(&request).unwrap();
+    }
+}
+
+#[test]
+fn equal_tags_match_in_order() {
+    let (_a, _b, sending, receiving) = pair();
+    let contents: Vec<_> = (0..200).map(|seed| pattern(seed, 10 + seed as usize)).collect();
+    let sent: Vec<_> = contents.iter().map(|it| take(|| send(&sending, it, 1))).collect();
+    for content in &contents {
+        let mut buffer = vec![0; 300];
+        let received = take(|| receive(&receiving, &mut [(&mut buffer, 1)]));
+        assert_eq!(wait(&received).unwrap().sizes[0], content.len());
+        assert_eq!(buffer[..content.len()], content[..]);
+    }
+    for request in sent {
+        wait(&request).unwrap();
+    }
+}
+
+#[test]
+fn a_channel_holds_so_many_requests() {
+    let (_a, _b, sending, receiving) = pair();
+    let mut sent = Vec::new();
+    while let Some(request) = send(&sending, b"x", 0).unwrap() {
+        sent.push(request);
+    }
+    assert_eq!(sent.len(), 256);
+    let mut buffers = [[0u8; 4]; 40];
+    let mut received = Vec::new();
+    let (_c, _d, _other, idle) = pair();
+    for buffer in &mut buffers {
+        received.extend(receive(&idle, &mut [(buffer, 0)]).unwrap());
+    }
+    assert_eq!(received.len(), 32);
+    for _ in 0..256 {
+        let mut buffer = [0];
+        let request = take(|| receive(&receiving, &mut [(&mut buffer, 0)]));
+        wait(&request).unwrap();
+        assert_eq!(buffer, *b"x");
+    }
+    for request in sent {
+        wait(&request).unwrap();
+    }
+}
+
+#[test]
+fn a_message_that_does_not_fit_is_an_error_at_both_ends() {
+    let (_a, _b, sending, receiving) = pair();
+    let mut buffer = [0; 10];
+    let received = take(|| receive(&receiving, &mut [(&mut buffer, 0)]));
+    let sent = take(|| send(&sending, &[1; 11], 0));
+    for request in [sent, received] {
+        let Err(CommError::Invalid(what)) = wait(&request) else { panic!("it went through") };
+        assert!(what.contains("11 bytes") && what.contains("10"), "{what}");
+    }
+    assert!(send(&sending, b"", 0).is_err());
+    assert!(receive(&receiving, &mut [(&mut buffer, 0)]).is_err());
+}
+
+/// 32 receives are always posted, and sends as many as go.
+fn flood(messages: u64, most: usize) {
+    let (_a, _b, sending, receiving) = pair();
+    let start = Instant::now();
+    let sender = std::thread::spawn(move || {
+        let mut out = VecDeque::new();
+        let mut state = 1u64;
+        for number in 0..messages {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(number);
+            let bytes = pattern(number, (state >> 33) as usize % (most + 1));
+            let request = take(|| send(&sending, &bytes, 0));
+            out.push_back((request, bytes));
+            if out.len() > 200 {
+                wait(&out.pop_front().unwrap().0).unwrap();
+            }
+        }
+        for (request, _) in &out {
+            wait(request).unwrap();
+        }
+    });
+    let mut posted = VecDeque::new();
+    let mut next = 0;
+    let mut total = 0;
+    let mut state = 1u64;
+    for number in 0..messages {
+        while next < messages && posted.len() < 32 {
+            let mut buffer = vec![0; most];
+            posted.push_back((take(|| receive(&receiving, &mut [(&mut buffer, 0)])), buffer));
+            next += 1;
+        }
+        let (request, buffer) = posted.pop_front().unwrap();
+        let len = wait(&request).unwrap().sizes[0];
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(number);
+        assert_eq!(len, (state >> 33) as usize % (most + 1));
+        assert!(buffer[..len] == pattern(number, len)[..], "message {number}");
+        total += len;
+    }
+    sender.join().unwrap();
+    let took = start.elapsed().as_secs_f64();
+    println!(
+        "{messages} messages, {total} bytes: {took:.3} s, {:.0} messages/s",
+        messages as f64 / took
+    );
+}
+
+#[test]
+fn many_small_messages() {
+    flood(50_000, 64);
+}
+
+#[test]
+fn many_messages_of_random_sizes() {
+    flood(2_000, 300_000);
+}
+
+#[test]
+#[ignore = "a minute in debug builds"]
+fn a_million_small_messages() {
+    flood(1_000_000, 256);
+}
