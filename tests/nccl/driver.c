@@ -213,18 +213,16 @@ static channel open_channel(void) {
   channel made = {NULL, NULL, NULL, NULL};
   unsigned char handle[HANDLE];
   void *listener = NULL;
-  int pending = 0;
   OK(net_listen(handle, &listener));
   TRUE(listener != NULL);
+  OK(net_accept(listener, &made.receive));
+  TRUE(made.receive == NULL); /* nobody has connected yet */
   double since = now();
   while (made.send == NULL || made.receive == NULL) {
     if (made.send == NULL) OK(net_connect(handle, &made.send));
     if (made.receive == NULL) OK(net_accept(listener, &made.receive));
-    pending += made.send == NULL || made.receive == NULL;
     patience(since, "connecting");
   }
-  /* A connection takes a round trip: the first answer cannot have been both ends. */
-  TRUE(pending > 0);
   OK(net_close(CLOSE_LISTEN, listener));
   OK(net_register(made.send, out, room, HOST, &made.send_memory));
   OK(net_register(made.receive, in, room, HOST, &made.receive_memory));
