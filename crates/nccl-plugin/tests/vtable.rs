@@ -32,14 +32,17 @@ fn connections_are_pending_and_never_block() {
         let net = net(version);
         // It asks the listener before anybody connects, and then both in turn.
         Pair::new(&net, 16).close();
-        // A listener whose queue nobody looks at, and a handle of one that is gone.
+        // The handle of one that is gone.
         let (mut handle, listener) = net.listen(0).expect("it listens");
         // SAFETY: it is open.
         unsafe { net.close_listen(listener).expect("it closes") };
         let begun = std::time::Instant::now();
-        let first = net.connect(0, &mut handle).expect("what comes of it takes a round trip");
-        assert!(first.is_null(), "{version:?}");
-        assert!(begun.elapsed() < std::time::Duration::from_secs(1), "{version:?}");
+        let first = net.connect(0, &mut handle);
+        assert!(begun.elapsed() < std::time::Duration::from_secs(1), "{version:?}: it blocks");
+        let mut ask = || net.connect(0, &mut handle).err();
+        let error = first.err().unwrap_or_else(|| common::until("the error", &mut ask));
+        let BenchError::Plugin { result, .. } = error else { panic!("{error}") };
+        assert_eq!(result, NcclResult::REMOTE_ERROR);
         net.finalize().expect("it ends");
     }
 }
