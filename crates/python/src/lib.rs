@@ -4,6 +4,7 @@
 
 mod bench;
 mod convert;
+mod group;
 mod net;
 mod planning;
 
@@ -265,7 +266,12 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("StallError", py.get_type::<StallError>())?;
     module.add("Cancelled", py.get_type::<Cancelled>())?;
     module.add("code_version", CODE_VERSION)?;
+    module.add("GroupError", py.get_type::<group::GroupError>())?;
     module.add_class::<Cancel>()?;
+    module.add_class::<group::Nic>()?;
+    module.add_class::<group::Rank>()?;
+    module.add_class::<group::Joined>()?;
+    module.add_class::<group::Pending>()?;
     module.add_function(wrap_pyfunction!(expand, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(capacity, module)?)?;

@@ -208,4 +208,3 @@ def _with_racks(switches: list[Switch]) -> tuple[Switch, ...]:
         dataclasses.replace(switch, racks=below[switch.tier].get(switch.pod, switch.racks))
         for switch in switches
     )
-
