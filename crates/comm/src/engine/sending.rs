@@ -2,7 +2,8 @@
 
 use super::connection::{Broken, Connection, Role, TURN};
 use super::lanes::{Lane, Phase};
-use super::routes::Key;
+use super::planning::Cut;
+use super::routes::{Key, Way};
 use super::{Engine, read};
 use crate::CommError;
 use crate::Sizes;
@@ -15,6 +16,7 @@ use crate::wire::{Header, Kind, Reason, Slots, WireError};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::time::Instant;
+use weft_units::HostId;
 
 /// Of parts that no planner has cut.
 pub(super) const NO_PIECE: u32 = u32::MAX;
@@ -23,6 +25,8 @@ pub(super) const NO_PIECE: u32 = u32::MAX;
 pub(super) struct Sending {
     pub(super) channel: u64,
     pub(super) to: Parts,
+    /// Which host of the fabric it is, if a planner cuts what goes there.
+    pub(super) dst: Option<HostId>,
     pub(super) fate: Arc<Fate>,
     pub(super) half: SendHalf<Arc<Status>>,
     pub(super) lanes: Vec<Lane>,
@@ -66,9 +70,16 @@ impl Sink for Heard {
 
 impl Engine {
     pub(super) fn connect(&mut self, channel: u64, to: &Parts, fate: Arc<Fate>) {
+        let planning = self.planning.as_ref();
+        let dst = planning.and_then(|it| it.routes.find(to.host, *to.address.ip()));
+        let (key, way) = match (planning, dst) {
+            (Some(it), Some(dst)) => it.routes.first(dst, channel, it.pinned),
+            _ => (Key::Even(0), Way::ANY),
+        };
         let sending = Sending {
             channel,
             to: *to,
+            dst,
             fate,
             half: SendHalf::new(self.config.checksum),
             lanes: Vec::new(),
@@ -81,7 +92,7 @@ impl Engine {
         };
         let number = self.sending.insert(sending);
         self.senders.insert(channel, number);
-        let lane = self.lane(number, Key::Even(0));
+        let lane = self.lane(number, key, &way);
         self.wake_lane(number, lane);
     }
 
@@ -115,26 +126,50 @@ impl Engine {
     pub(super) fn match_sends(&mut self, number: u32) {
         let Some(sending) = self.sending.get_mut(number) else { return };
         sending.listed = false;
-        while let Some(sending) = self.sending.get_mut(number)
-            && let Some((send, bytes)) = sending.half.poll_matched()
-        {
-            let parts = self.routes.spread(bytes, &mut sending.turn);
-            let mut start = 0;
-            for (end, key) in parts {
-                self.assign(number, Key::Even(key), Part { send, piece: NO_PIECE, start, end });
-                start = end;
+        while let Some((send, bytes)) = sending.half.poll_matched() {
+            match (&mut self.planning, sending.dst) {
+                (Some(planning), Some(dst)) => {
+                    planning.post(self.now, dst, (number, send), bytes);
+                }
+                _ => {
+                    self.spread.cut(bytes, &mut sending.turn, |start, end, lane| {
+                        let part = Part { send, piece: NO_PIECE, start, end };
+                        self.cuts.push_back(Cut {
+                            owner: number,
+                            key: Key::Even(lane),
+                            way: Way::ANY,
+                            part,
+                        });
+                    });
+                }
             }
+        }
+        while let Some(cut) = self.cuts.pop_front() {
+            self.assign(&cut);
+        }
+    }
+
+    /// Gives lanes what the planner has cut.
+    pub(super) fn plan(&mut self) {
+        let Some(planning) = &mut self.planning else { return };
+        planning.flush(self.now);
+        while let Some(planning) = &mut self.planning
+            && let Some(cut) = planning.poll(self.now)
+        {
+            self.assign(&cut);
         }
     }
 
     /// Gives a part to the lane of `key`.
-    fn assign(&mut self, number: u32, key: Key, part: Part) {
-        let lane = self.lane(number, key);
-        let Some(sending) = self.sending.get_mut(number) else { return };
+    pub(super) fn assign(&mut self, cut: &Cut) {
+        let Cut { owner, key, way, part } = *cut;
+        let lane = self.lane(owner, key, &way);
+        self.return_home(owner, lane, &way);
+        let Some(sending) = self.sending.get_mut(owner) else { return };
         sending.half.assign(lane, part);
-        self.wake_lane(number, lane);
+        self.wake_lane(owner, lane);
         // Now it has a port.
-        let Some(sending) = self.sending.get(number) else { return };
+        let Some(sending) = self.sending.get(owner) else { return };
         let place = sending.place(lane);
         self.counts.at(place, sending.to.host).pieces += 1;
     }
@@ -178,14 +213,18 @@ impl Engine {
                 break;
             }
             let counts = self.counts.at(place, sending.to.host);
-            let half = &mut sending.half;
+            let (half, planning, now) = (&mut sending.half, &mut self.planning, self.now);
             #[expect(unsafe_code, reason = "payload is written from where it is")]
             // SAFETY: frames are of sends under way, whose memory stays by the contract of `isend`;
             // a channel that is closed clears `out` first.
             let wrote = unsafe {
                 connection.write_out(|frame| {
-                    let done = half.handle_written(lane, frame);
-                    counts.bytes += done.map_or(0, |(_, bytes)| bytes);
+                    if let Some((piece, bytes)) = half.handle_written(lane, frame) {
+                        counts.bytes += bytes;
+                        if let Some(planning) = planning {
+                            planning.written(now, piece, bytes);
+                        }
+                    }
                 })
             }?;
             all += wrote;
@@ -220,6 +259,8 @@ impl Engine {
                 sending.refused = None;
                 sending.half.resume(lane, header.frame, &mut settled)?;
                 sending.fate.open();
+                // What has waited for this can leave.
+                self.wake_lane(number, lane);
             }
             Kind::Clear => {
                 let matched = sending.half.handle_clear(header.group, slots)?;
@@ -249,6 +290,11 @@ impl Engine {
 
     fn settle(&mut self, number: u32, settled: Settled<Arc<Status>>) {
         let Some(sending) = self.sending.get_mut(number) else { return };
+        if let Some(planning) = &mut self.planning {
+            for (piece, bytes) in settled.pieces {
+                planning.acknowledged(self.now, piece, bytes);
+            }
+        }
         // The application may go on as soon as it sees a status: first make room.
         sending.fate.end(settled.sends.len());
         for (status, bytes) in settled.sends {
@@ -309,6 +355,9 @@ impl Engine {
             leaving.push(token);
         }
         sending.fail_all();
+        if let Some(planning) = &mut self.planning {
+            planning.forget(self.now, number);
+        }
         leaving.into_iter().for_each(|token| self.leave(token));
     }
 

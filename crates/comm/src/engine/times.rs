@@ -92,8 +92,12 @@ impl Engine {
         let place = sending.place(lane);
         self.counts.at(place, sending.to.host).time_outs += 1;
         let token = sending.lanes[usize::from(lane)].token;
+        self.move_away(number, lane);
         if let Some(token) = token {
             self.lose(token, &Broken::System(io::ErrorKind::TimedOut.into()));
+        }
+        while let Some(cut) = self.cuts.pop_front() {
+            self.assign(&cut);
         }
     }
 
