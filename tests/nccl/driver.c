@@ -81,8 +81,8 @@ static int warned;    /* lines of the log since last looked */
   } while (0)
 #define OK(call)                                              \
   do {                                                        \
-    result got = (call);                                      \
-    if (got != 0) FAIL("%s returned %d", #call, got);         \
+    result returned = (call);                                  \
+    if (returned != 0) FAIL("%s returned %d", #call, returned); \
   } while (0)
 #define TRUE(what)                                            \
   do {                                                        \
@@ -411,7 +411,9 @@ static void drive(size_t largest) {
   TRUE(strcmp(net->name, "Weft") == 0);
   context = NULL;
   /* Before any init, and after the last finalize, there is nothing to count. */
+  shown = 0;
   if (version >= 11) TRUE(((result(*)(int *))net->call[DEVICES])(&count) != 0);
+  shown = 2;
   OK(net_init(&context));
   TRUE(version < 11 || context != NULL);
   OK(((result(*)(int *))net->call[DEVICES])(&count));
