@@ -33,6 +33,8 @@ pub(super) struct Connection {
     pub(super) link: Option<Link>,
     /// When something was last heard, or something was written after silence.
     pub(super) heard: Instant,
+    /// When its peer last said something, or nothing was wanted of it.
+    pub(super) spoke: Instant,
 }
 
 /// What it is for.
@@ -88,6 +90,7 @@ impl Connection {
             inflow: Inflow::default(),
             link: None,
             heard: now,
+            spoke: now,
         }
     }
 
