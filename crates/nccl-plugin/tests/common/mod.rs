@@ -1,6 +1,11 @@
 //! The plugin as NCCL finds it, a file, and channels of a process to itself.
 
-#![allow(unsafe_code, dead_code, reason = "drives C functions; each test file uses some of this")]
+#![allow(
+    unsafe_code,
+    dead_code,
+    unreachable_pub,
+    reason = "C functions; each test uses some of it"
+)]
 
 use std::ffi::{c_int, c_void};
 use std::path::PathBuf;
@@ -15,7 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The library that cargo built beside the tests.
 pub fn library() -> PathBuf {
-    let name = format!("{}nccl_net_weft{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+    let name =
+        format!("{}nccl_net_weft{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
     let test = std::env::current_exe().expect("a path");
     let found = test.ancestors().skip(1).take(2).map(|folder| folder.join(&name));
     found.into_iter().find(|path| path.is_file()).expect("cargo builds the library for its tests")
@@ -48,8 +54,6 @@ pub struct Pair<'a> {
     pub into: Vec<u8>,
     send_memory: *mut c_void,
     receive_memory: *mut c_void,
-    /// Times that an end was not there yet.
-    pub pending: u32,
 }
 
 /// Asks until there is an answer.
@@ -68,8 +72,11 @@ impl<'a> Pair<'a> {
     /// Connects, with so many bytes of buffer.
     pub fn new(net: &'a Net, room: usize) -> Pair<'a> {
         let (mut handle, listener) = net.listen(0).expect("it listens");
-        let (mut send, mut receive) = (std::ptr::null_mut(), std::ptr::null_mut());
-        let mut pending = 0;
+        let mut send: *mut c_void = std::ptr::null_mut();
+        let mut receive: *mut c_void = std::ptr::null_mut();
+        // SAFETY: the listener is open.
+        receive = unsafe { net.accept(listener).expect("it accepts") };
+        assert!(receive.is_null(), "nobody has connected yet");
         until("connecting", || {
             if send.is_null() {
                 send = net.connect(0, &mut handle).expect("it connects");
@@ -78,9 +85,7 @@ impl<'a> Pair<'a> {
                 // SAFETY: the listener is open.
                 receive = unsafe { net.accept(listener).expect("it accepts") };
             }
-            let there = !send.is_null() && !receive.is_null();
-            pending += u32::from(!there);
-            there.then_some(())
+            (!send.is_null() && !receive.is_null()).then_some(())
         });
         let (mut out, mut into) = (vec![0; room], vec![0; room]);
         // SAFETY: all are open; buffers live as long as the pair.
@@ -92,7 +97,7 @@ impl<'a> Pair<'a> {
                 net.register(receive, into.as_mut_ptr(), room).expect("it registers"),
             )
         };
-        Pair { net, send, receive, out, into, send_memory, receive_memory, pending }
+        Pair { net, send, receive, out, into, send_memory, receive_memory }
     }
 
     /// Tries to send a part of `out`.
@@ -107,7 +112,11 @@ impl<'a> Pair<'a> {
     }
 
     /// Tries to receive into parts of `into`: from, bytes, tag.
-    pub fn try_receive(&mut self, parts: &[(usize, usize, i32)], optional: bool) -> Option<*mut c_void> {
+    pub fn try_receive(
+        &mut self,
+        parts: &[(usize, usize, i32)],
+        optional: bool,
+    ) -> Option<*mut c_void> {
         let start = self.into.as_mut_ptr();
         let part = |(from, len, tag): &(usize, usize, i32)| {
             assert!(from + len <= self.into.len());
