@@ -57,6 +57,11 @@ capture
 ranks plugin v12 all-reduce 2 0 4 100000 4000000
 captured plugin
 
+echo "== old"
+capture
+ranks old v8 all-to-all 1 3000000
+captured old
+
 echo "== fault"
 capture
 # Under way the second link loses everything, and no carrier is lost: nobody but the ends can tell.

@@ -199,7 +199,7 @@ impl Link {
         if !self.is_out() {
             self.alive = now;
         }
-        let id = u64::from(self.tag) << 32 | header.frame % u64::from(SAID);
+        let id = (u64::from(self.tag) << 32) | (header.frame % u64::from(SAID));
         if !body.is_empty() {
             let Some(key) = self.memory.local_key(*body) else {
                 return Err(VerbsError::Device("memory of a send is not registered".into()));
