@@ -151,7 +151,7 @@ impl Engine {
     /// Opens a connection for `lane`.
     pub(super) fn open(&mut self, number: u32, lane: u16) {
         let Some(sending) = self.sending.get_mut(number) else { return };
-        if sending.over {
+        if sending.over || sending.leaves.is_some() {
             return;
         }
         let host = self.config.plan.as_ref().map_or(u32::MAX, |plan| plan.host.0);
@@ -251,6 +251,9 @@ impl Engine {
         this.token = None;
         let welcomed = this.phase == Phase::Live;
         this.phase = Phase::Closed;
+        if sending.leaves.is_some() {
+            return self.check_leaving(number);
+        }
         if let Broken::Wire(error @ WireError::Nonsense(_)) = why {
             let error = CommError::Remote(format!("{}: {error}", sending.to.address));
             return self.fail_sending(number, error, None);

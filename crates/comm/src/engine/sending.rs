@@ -35,10 +35,14 @@ pub(super) struct Sending {
     turn: u32,
     /// When the peer was last known to live.
     pub(super) alive: Instant,
+    /// When it last said something, over any lane.
+    pub(super) spoke: Instant,
     /// How often the peer has refused, and since when.
     pub(super) refused: Option<(u32, Instant)>,
     /// It waits to be matched.
     listed: bool,
+    /// The receiver has said goodbye over some lane: the others may still have acknowledgements.
+    pub(super) leaves: Option<Instant>,
     /// It has failed, and only waits to be closed.
     pub(super) over: bool,
 }
@@ -86,8 +90,10 @@ impl Engine {
             by_key: FxHashMap::default(),
             turn: 0,
             alive: self.now,
+            spoke: self.now,
             refused: None,
             listed: false,
+            leaves: None,
             over: false,
         };
         let number = self.sending.insert(sending);
@@ -244,13 +250,16 @@ impl Engine {
     ) -> Result<(), WireError> {
         let Some(sending) = self.sending.get_mut(number) else { return Ok(()) };
         let this = &mut sending.lanes[usize::from(lane)];
-        sending.alive = self.now;
+        (sending.alive, sending.spoke) = (self.now, self.now);
         let greeting = this.phase == Phase::Greeting;
         if greeting != matches!(header.kind, Kind::Welcome | Kind::Refused) {
             return Err(WireError::Nonsense("an answer out of order"));
         }
         if let Some(connection) = this.token.and_then(|token| self.connections.get_mut(&token)) {
             connection.heard = self.now;
+            if matches!(header.kind, Kind::Welcome | Kind::Ack) {
+                connection.spoke = self.now;
+            }
         }
         let mut settled = Settled::default();
         match header.kind {
@@ -272,20 +281,44 @@ impl Engine {
             }
             Kind::Ack => sending.half.handle_ack(lane, header.frame, &mut settled)?,
             Kind::Ping => {}
-            Kind::Refused | Kind::Bye => {
-                let peer = sending.to.address;
-                let what = match header.reason() {
-                    Reason::Broken => "the peer did not understand what was sent",
-                    _ => "the peer has closed the channel",
-                };
-                let error = CommError::Remote(format!("{peer}: {what}"));
+            Kind::Refused | Kind::Bye if header.reason() == Reason::Broken => {
+                let what = "the peer did not understand what was sent";
+                let error = CommError::Remote(format!("{}: {what}", sending.to.address));
                 self.fail_sending(number, error, None);
+                return Ok(());
+            }
+            Kind::Refused | Kind::Bye => {
+                sending.leaves.get_or_insert(self.now);
+                let this = &mut sending.lanes[usize::from(lane)];
+                this.phase = Phase::Closed;
+                if let Some(token) = this.token.take() {
+                    self.connections.remove(&token);
+                    let place = sending.place(lane);
+                    self.counts.at(place, sending.to.host).open -= 1;
+                }
+                self.check_leaving(number);
                 return Ok(());
             }
             Kind::Data => return Err(WireError::Nonsense("data from a receiver")),
         }
         self.settle(number, settled);
         Ok(())
+    }
+
+    /// Fails a half whose receiver has left, if nothing more can come.
+    pub(super) fn check_leaving(&mut self, number: u32) {
+        let Some(sending) = self.sending.get(number) else { return };
+        let connected = sending.lanes.iter().any(|lane| lane.phase == Phase::Live);
+        if sending.leaves.is_some() && (!connected || sending.half.is_idle()) {
+            self.fail_closed(number);
+        }
+    }
+
+    pub(super) fn fail_closed(&mut self, number: u32) {
+        let Some(sending) = self.sending.get(number) else { return };
+        let peer = sending.to.address;
+        let error = CommError::Remote(format!("{peer}: the peer has closed the channel"));
+        self.fail_sending(number, error, None);
     }
 
     fn settle(&mut self, number: u32, settled: Settled<Arc<Status>>) {
