@@ -120,7 +120,7 @@ def _job(cluster: Cluster, options: Options) -> dict[str, Any]:
 
 
 def _schemes(text: str) -> Iterator[dict[str, Any]]:
-    known = {row["name"] for row in json.loads(_native.catalogue("schemes"))}
+    known = {row["name"].removesuffix("-N") for row in json.loads(_native.catalogue("schemes"))}
     for name in filter(None, (part.strip() for part in text.split(","))):
         plain = name.rstrip("0123456789").rstrip("-")
         if name != SOCKETS and name not in known and plain not in known:

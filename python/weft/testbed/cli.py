@@ -127,7 +127,7 @@ def bench(
     checks: Annotated[int, typer.Option("-c", min=0, metavar="N", help="Checked runs after.")] = 1,
     channels: Annotated[
         int, typer.Option(min=1, max=64, metavar="N", help="Channels to a peer, as NCCL's.")
-    ] = 2,
+    ] = 1,
     chunk: Annotated[str, typer.Option(metavar="BYTES", help="The largest message.")] = "512K",
     connections: Annotated[
         int | None,
