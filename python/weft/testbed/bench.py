@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -48,9 +49,10 @@ class Options:
     channels: int
     chunk: str
     connections: int | None
-    options: Sequence[str]
+    environment: Sequence[str]
     fail: str | None
     how: str
+    kill: str | None
     rules: Rules
     limit: float
     plugin: Path | None
@@ -63,7 +65,7 @@ def run(path: Path, options: Options) -> int:
     cluster = clusters.read(path)
     layout.check(cluster)
     job = _job(cluster, options)
-    system.require(options.rules)
+    system.require("nftables" if options.how in failures.NFT else options.rules)
     rows = [_row(cluster, job, found) for found in _ask_session(job)]
     found = {
         "operation": options.operation,
@@ -91,6 +93,7 @@ def _job(cluster: Cluster, options: Options) -> dict[str, Any]:
         raise ExperimentError(f"--plugin: {plugin}: there is no such file; {mend}")
     uplinks = max(len(cluster.uplinks.get(f"leaf-{host.leaf}", ())) for host in hosts)
     failure = failures.read(options.fail, options.how, cluster) if options.fail else None
+    kill, kill_percent = _kill(options)
     measurement = {
         "operation": options.operation,
         "size": size,
@@ -103,7 +106,6 @@ def _job(cluster: Cluster, options: Options) -> dict[str, Any]:
     }
     runs = options.iterations + options.warm_up + options.checks
     out = _out(hosts, options.operation, size)
-    failure_bytes = runs * max(out.values(), default=0)
     return {
         "cluster": clusters.as_json(cluster),
         "rules": options.rules,
@@ -111,12 +113,34 @@ def _job(cluster: Cluster, options: Options) -> dict[str, Any]:
         "seeds": list(range(1, options.seeds + 1)),
         "schemes": list(_schemes(options.schemes)),
         "measurement": measurement,
-        "environment": {"WEFT_OPTIONS": ",".join(options.options)} if options.options else {},
+        "environment": dict(_variables(options.environment)),
         "plugin": str(plugin.resolve()),
         "failure": asdict(failure) if failure else None,
-        "failure_bytes": failure_bytes,
+        "kill": kill,
+        "kill_percent": kill_percent,
+        "bytes_up": runs * max(out.values(), default=0),
         "limit": options.limit,
     }
+
+
+def _variables(given: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name.startswith("WEFT_"):
+            raise ExperimentError(f"--env: {text!r}: write a variable as WEFT_CHECKSUM=1")
+        yield name, value
+
+
+def _kill(options: Options) -> tuple[int | None, int]:
+    """The rank that is to be ended, and when."""
+    if options.kill is None:
+        return None, 0
+    found = re.fullmatch(r"(\d+)(?:@(\d{1,2})%)?", options.kill)
+    if found is None or int(found[1]) >= options.ranks:
+        raise ExperimentError(
+            f"--kill: {options.kill!r}: write a rank below {options.ranks} as 2@50%"
+        )
+    return int(found[1]), int(found[2] or 0)
 
 
 def _schemes(text: str) -> Iterator[dict[str, Any]]:
@@ -275,8 +299,8 @@ def _by_scheme(rows: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
 def _text(path: Path, found: Mapping[str, Any]) -> str:
     """A table for people."""
     lines = [
-        f"{found['operation']} of {found['size_bytes'] / 1e6:.2f} MB, {found['ranks']} ranks of {path}, "
-        f"{found['channels']} channels to a peer",
+        f"{found['operation']} of {found['size_bytes'] / 1e6:.2f} MB, {found['ranks']} ranks, "
+        f"{found['channels']} channel(s) to a peer: {path}",
         f"bound {found['bound_s']:.4f} s a run; ecmp and sockets have {found['connections']} "
         "connections a channel",
         "",

@@ -91,6 +91,8 @@ class _One:
         )
         self._failure = Failure(**job["failure"]) if job["failure"] else None
         self._failed_at: float | None = None
+        self._kill = job["kill"]
+        self._start = time.monotonic()
 
     def _environment(self, scheme: dict[str, Any], seed: int) -> dict[str, str]:
         """Hosts read what a plan says of its cluster, and nothing of its steps."""
@@ -109,20 +111,20 @@ class _One:
 
     def run(self) -> dict[str, Any]:
         before = counters.read(self._cluster, self._bed.prefix)
-        start = time.monotonic()
+        self._start = time.monotonic()
         processes = Ranks(self._hosts, self._bed.prefix, self._what, self._folder)
         late = False
         try:
             while not processes.gone():
-                if time.monotonic() - start > self._job["limit"]:
+                if time.monotonic() - self._start > self._job["limit"]:
                     late = True
                     processes.kill()
-                self._fail_if_due(before, start)
+                self._harm_if_due(before, processes)
                 time.sleep(_LOOK)
         finally:
             if self._failed_at is not None and self._failure:
                 self._bed.mend(self._failure)
-        seconds = time.monotonic() - start
+        seconds = time.monotonic() - self._start
         after = counters.read(self._cluster, self._bed.prefix)
         found: dict[str, Any] = {
             "wall_s": seconds,
@@ -134,17 +136,24 @@ class _One:
             found["error"] = f"not done after {self._job['limit']:g} s"
         return found
 
-    def _fail_if_due(self, before: list[counters.Counted], start: float) -> None:
-        """By what the uplinks of the link's leaf have sent of what they will send in all."""
-        failure = self._failure
-        if failure is None or self._failed_at is not None:
-            return
-        expected = self._job["failure_bytes"] * failure.at_percent / 100
-        now = counters.sent_up(self._cluster, self._bed.prefix, failure.leaf)
-        then = sum(one.bytes for one in before if one.up and one.sender == failure.leaf)
-        if now - then >= expected:
-            self._bed.fail(failure)
-            self._failed_at = time.monotonic() - start
+    def _harm_if_due(self, before: list[counters.Counted], processes: Ranks) -> None:
+        """By what the uplinks of a leaf have sent of what they will send in all."""
+        failure, kill = self._failure, self._kill
+        if failure is not None and self._failed_at is None:
+            due = self._is_sent(before, failure.leaf, failure.at_percent)
+            if due:
+                self._bed.fail(failure)
+                self._failed_at = time.monotonic() - self._start
+        if kill is not None:
+            due = self._is_sent(before, f"leaf-{self._hosts[kill].leaf}", self._job["kill_percent"])
+            if due:
+                processes.kill(kill)
+                self._kill = None
+
+    def _is_sent(self, before: list[counters.Counted], leaf: str, percent: int) -> bool:
+        now = counters.sent_up(self._cluster, self._bed.prefix, leaf)
+        then = sum(one.bytes for one in before if one.up and one.sender == leaf)
+        return bool((now - then) * 100 >= percent * self._job["bytes_up"])
 
 
 if __name__ == "__main__":

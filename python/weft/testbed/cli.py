@@ -33,6 +33,15 @@ How = Annotated[
 ]
 
 
+AnyHow = Annotated[
+    Literal["admin", "carrier", "remote", "corrupt", "reset"],
+    typer.Option(
+        help="As with run; corrupt: the spine changes bytes of some packets. reset: it answers "
+        "some with a TCP reset. Both need nft."
+    ),
+]
+
+
 @app.command("up")
 def up(file: ClusterFile, seed: Seed = 1, rules: Rules = None) -> int:
     """Build a leaf-spine of network name spaces and let it stand."""
@@ -138,9 +147,9 @@ def bench(
             help="Of a channel under ecmp and sockets; else the uplinks.",
         ),
     ] = None,
-    options: Annotated[
+    env: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="An option of the schemes, on all hosts."),
+        typer.Option(metavar="NAME=VALUE", help="A variable on all hosts, as WEFT_CHECKSUM=1."),
     ] = None,
     fail: Annotated[
         str | None,
@@ -148,7 +157,11 @@ def bench(
             metavar="LEAF:SPINE@N%", help="Fail this link when N percent have left its leaf."
         ),
     ] = None,
-    how: How = "admin",
+    how: AnyHow = "admin",
+    kill: Annotated[
+        str | None,
+        typer.Option(metavar="RANK@N%", help="End this rank's process, likewise."),
+    ] = None,
     rules: Annotated[
         Literal["linux", "nftables"],
         typer.Option(help="How leaves follow source ports under schemes that choose them."),
@@ -193,9 +206,10 @@ def bench(
         channels=channels,
         chunk=chunk,
         connections=connections,
-        options=tuple(options or ()),
+        environment=tuple(env or ()),
         fail=fail,
         how=how,
+        kill=kill,
         rules=rules,
         limit=limit,
         plugin=plugin,
