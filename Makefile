@@ -6,6 +6,8 @@ BIN    := $(VENV)/bin
 TORCH  := .venv-torch
 WEFT   := $(BIN)/weft
 NATIVE := python/weft/_native.abi3.so
+PLUGIN := python/weft/libnccl-net-weft.so
+TARGET := $(or $(CARGO_TARGET_DIR),target)
 # What a step says goes into a log, and to the terminal only if the step fails.
 quietly = $(1) > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; }
 # The demo's figures; the long all-to-all of 1 MB is in `make paper-001`.
@@ -14,7 +16,8 @@ PAPER  := experiments/ethereal-2024
 
 .PHONY: help demo all-schemes paper-000 paper-000-as-coded paper-001 paper-001-single-link \
 	paper-002 paper-002-as-coded paper-002-quick paper-003 paper-004 \
-	test check bench bench-large build lint unit torch-test system-packages clean
+	test check bench bench-large build plugin nccl-volume nccl-valgrind nccl-asan fuzz roce-test \
+	gpu-test torch-test lint unit system-packages clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -67,7 +70,7 @@ lint: build
 	$(BIN)/ruff check python tests bench
 	$(BIN)/mypy python
 
-unit: build
+unit: build plugin
 	cargo test --workspace --quiet
 	$(BIN)/pytest -q tests -m 'not slow'
 
@@ -85,6 +88,31 @@ bench:  ## packet-hops per second on one core and two (4 minutes); the record go
 
 bench-large: build  ## jobs of thousands of ranks: time and memory (half an hour); records as above
 	$(BIN)/python bench/large.py
+
+plugin: $(PLUGIN)  ## NCCL's network plugin: python/weft/libnccl-net-weft.so
+
+$(PLUGIN): $(shell find crates Cargo.toml Cargo.lock -not -name '.*')
+	@echo "building the NCCL plugin (a few minutes the first time) ..."
+	@cargo build --release --quiet -p weft-nccl-plugin
+	@# Another file, not other contents: somebody may be running the old one.
+	@cp $(TARGET)/release/libnccl_net_weft.so $@.new && mv $@.new $@
+
+nccl-volume:  ## the plugin: 1 GiB in one message, a million messages of random sizes (some minutes)
+	cargo test --release -p weft-nccl-plugin --test volume -- --ignored --nocapture --test-threads 1
+
+$(TARGET)/nccl-driver: tests/nccl/driver.c
+	@mkdir -p $(TARGET)
+	cc -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -O1 -g $< -o $@ -ldl
+
+nccl-valgrind: plugin $(TARGET)/nccl-driver  ## the plugin, driven from C, under valgrind (some minutes)
+	WEFT_IFNAME==lo valgrind --error-exitcode=1 --leak-check=full --errors-for-leak-kinds=definite \
+		$(TARGET)/nccl-driver $(PLUGIN) 1048576
+
+gpu-test: plugin  ## real NCCL, two ranks on one GPU through the plugin (needs a GPU, PyTorch in python3)
+	$(PYTHON) tests/gpu/two_ranks.py $(PLUGIN)
+
+roce-test:  ## the RoCE back end over Soft-RoCE in an emulated machine (under a minute; needs QEMU)
+	$(PYTHON) tests/roce/run.py
 
 build: $(NATIVE)  ## the virtual environment with the native core in it
 
@@ -104,8 +132,9 @@ $(VENV)/ready: pyproject.toml
 	@rm -f $(WEFT)
 	@touch $@
 
-system-packages:  ## installs what some tests need (Debian): Chromium, iproute2, nftables, FRR; asks for root
+system-packages:  ## installs what some tests need (Debian): Chromium, iproute2, nftables, FRR, QEMU; asks for root
 	apt-get update -qq && apt-get install -y -qq chromium iproute2 nftables frr
+	apt-get install -y -qq --no-install-recommends qemu-system-x86 libibverbs-dev
 
 clean:  ## forgets everything that was built
-	rm -rf $(VENV) $(TORCH) $(NATIVE) target out
+	rm -rf $(VENV) $(TORCH) $(NATIVE) $(PLUGIN) target out

@@ -1,5 +1,7 @@
 """The native half of Weft: experiments to runs to columns (crates/python)."""
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any, final
 
 from weft._types import Capacity, Outcome, Planned, Tuning
@@ -90,12 +92,15 @@ def topology_info(path: str) -> str:
 def cluster(text: str, format: str, source: str, seed: int = 1) -> str:
     """Read a cluster, as JSON: what stands under ``cluster`` in a plan file.
 
-    ``format`` is ``"toml"`` or ``"json"``; ``source`` is the file that errors name, and beside which
-    topology files are looked for. ``seed`` draws failures that are random.
+    ``format`` is ``"toml"`` or ``"json"``; ``source`` is the file that errors name, and beside
+    which topology files are looked for. ``seed`` draws failures that are random.
     """
 
 def cluster_keys() -> list[str]:
     """List all keys of ``[cluster]``."""
+
+def cluster_ports(protocol: str) -> int:
+    """Count the destination ports of ``udp`` or ``tcp`` where ``[cluster]`` does not say."""
 
 def net_host(
     experiment_json: str,
@@ -117,6 +122,34 @@ def net_host(
     Unix socket ``control`` says stop. All that it sends has ``dscp``. ``target_s`` is how long
     packets are to queue. ``planned`` stands for the experiment's workload: messages, and payload
     that will come. The result is what it counted: ``crates/net/src/report.rs``.
+    """
+
+def bench_net(
+    *,
+    rank: int,
+    ranks: int,
+    meet: str,
+    patience_s: float,
+    operation: str,
+    sizes: list[int],
+    iterations: int,
+    warm_up: int,
+    checks: int,
+    channels: int,
+    chunk: int,
+    plugin: tuple[Path, str, int] | None,
+    connections: int,
+    address: str | None,
+    verbose: bool,
+    begin: Callable[[str], None],
+    row: Callable[[dict[str, Any]], None],
+) -> None:
+    """Measure collectives as one of ``ranks``, over a plugin or plain sockets.
+
+    ``plugin`` is a file, the version of its table (``v8`` to ``v12``) and the number of a NIC.
+    ``begin`` is told what is measured; ``row`` each size: ``size_bytes``, ``count``, ``time_s``,
+    ``slowest_s``, ``algorithm_bytes_per_s``, ``bus_bytes_per_s``, ``wrong``. A network that fails,
+    or a rank that is gone, raises RuntimeError.
     """
 
 def paralet_slowdown(queue_pairs: int, ports: int) -> float:

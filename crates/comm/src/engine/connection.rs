@@ -30,6 +30,8 @@ pub(super) struct Connection {
     pub(super) inflow: Inflow,
     /// When something was last heard, or something was written after silence.
     pub(super) heard: Instant,
+    /// When its peer last said something, or nothing was wanted of it.
+    pub(super) spoke: Instant,
 }
 
 /// What it is for.
@@ -82,6 +84,7 @@ impl Connection {
             out: Outflow::default(),
             inflow: Inflow::default(),
             heard: now,
+            spoke: now,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::Engine;
 use super::connection::{Broken, Connection, Role};
+use super::planning::Cut;
 use super::routes::{Key, Way};
 use super::sending::Sending;
 use crate::statistics::Place;
@@ -57,8 +58,8 @@ impl Sending {
 }
 
 impl Engine {
-    /// The lane of `key`, perhaps a new one.
-    pub(super) fn lane(&mut self, number: u32, key: Key) -> u16 {
+    /// The lane of `key`, perhaps a new one, which begins on `way`.
+    pub(super) fn lane(&mut self, number: u32, key: Key, way: &Way) -> u16 {
         let sending = self.sending.get_mut(number).expect("the caller has it");
         if let Some(lane) = sending.by_key.get(&key) {
             return *lane;
@@ -68,7 +69,7 @@ impl Engine {
         // Channels begin with different ports, so that two to one peer do not get into each other's way.
         let spare = (sending.channel >> 32) as u32;
         sending.lanes.push(Lane {
-            way: Way::ANY,
+            way: *way,
             spare,
             port: 0,
             phase: Phase::Closed,
@@ -79,6 +80,61 @@ impl Engine {
             since: self.now,
         });
         lane
+    }
+
+    /// A lane that carries nothing, and has been moved from its way, takes it again: whoever plans
+    /// thinks well of it.
+    pub(super) fn return_home(&mut self, number: u32, lane: u16, way: &Way) {
+        let Some(sending) = self.sending.get_mut(number) else { return };
+        let this = &sending.lanes[usize::from(lane)];
+        if this.way.is_like(way) || sending.half.is_busy(lane) {
+            return;
+        }
+        let place = sending.place(lane);
+        let this = &mut sending.lanes[usize::from(lane)];
+        (this.way, this.phase, this.again_at) = (*way, Phase::Closed, None);
+        if let Some(token) = this.token.take() {
+            self.connections.remove(&token);
+            self.counts.at(place, sending.to.host).open -= 1;
+        }
+    }
+
+    /// Nothing comes back over `lane`: its planner gives it another way, and what has not begun goes
+    /// to the lanes of other ways.
+    pub(super) fn move_away(&mut self, number: u32, lane: u16) {
+        let (Some(sending), Some(planning)) = (self.sending.get_mut(number), &mut self.planning)
+        else {
+            return;
+        };
+        let Some(dst) = sending.dst else { return };
+        let place = sending.place(lane);
+        let host = sending.to.host;
+        let mut pieces: Vec<u32> = sending.half.pieces_on(lane).collect();
+        pieces.dedup();
+        let rest = sending.half.take_rest(lane);
+        let begun = pieces.first().copied();
+        let (stay, go): (Vec<_>, Vec<_>) =
+            rest.into_iter().partition(|part| !planning.may_part(part.piece));
+        stay.into_iter().for_each(|part| sending.half.assign(lane, part));
+        // What has begun stays with the lane, and the lane goes where its first piece does.
+        let way = match begun {
+            Some(piece) => planning.trouble(self.now, piece).map(|(_, way)| way),
+            None => planning.trouble_idle(self.now, dst, &sending.lanes[usize::from(lane)].way),
+        };
+        if let Some(way) = way {
+            let this = &mut sending.lanes[usize::from(lane)];
+            self.counts.at(place, host).re_routes += u64::from(!this.way.is_like(&way));
+            this.way = way;
+        }
+        let mut moved = begun;
+        for part in go {
+            if moved != Some(part.piece) {
+                moved = Some(part.piece);
+                planning.trouble(self.now, part.piece);
+            }
+            let Some((key, way)) = planning.lane(part.piece) else { continue };
+            self.cuts.push_back(Cut { owner: number, key, way, part });
+        }
     }
 
     /// `lane` has something to do: its connection gets a turn, or is opened.
@@ -95,7 +151,7 @@ impl Engine {
     /// Opens a connection for `lane`.
     pub(super) fn open(&mut self, number: u32, lane: u16) {
         let Some(sending) = self.sending.get_mut(number) else { return };
-        if sending.over {
+        if sending.over || sending.leaves.is_some() {
             return;
         }
         let host = self.config.plan.as_ref().map_or(u32::MAX, |plan| plan.host.0);
@@ -195,6 +251,9 @@ impl Engine {
         this.token = None;
         let welcomed = this.phase == Phase::Live;
         this.phase = Phase::Closed;
+        if sending.leaves.is_some() {
+            return self.check_leaving(number);
+        }
         if let Broken::Wire(error @ WireError::Nonsense(_)) = why {
             let error = CommError::Remote(format!("{}: {error}", sending.to.address));
             return self.fail_sending(number, error, None);

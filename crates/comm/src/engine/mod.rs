@@ -6,6 +6,8 @@
 //! | [`sending`] | sending halves of channels, and their lanes |
 //! | [`receiving`] | strangers that knock, and receiving halves |
 //! | [`lanes`] | connections of lanes: opened, lost, opened again |
+//! | [`spread`] | messages cut evenly, where nobody plans |
+//! | [`planning`] | the planner: messages to parts, time-outs to other routes |
 //! | [`routes`] | which lane a piece goes over, and from which ports a lane connects |
 //! | [`times`] | what is late |
 //!
@@ -15,9 +17,11 @@
 
 mod connection;
 mod lanes;
+mod planning;
 mod receiving;
 mod routes;
 mod sending;
+mod spread;
 mod times;
 
 use crate::api::Inbox;
@@ -33,10 +37,11 @@ use crate::{Backend, CommError, EndpointConfig, Hint, tcp};
 use connection::{Broken, Connection, Role};
 use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Token, Waker};
+use planning::{Cut, Planning};
 use receiving::{Listening, Receiving};
-use routes::Routes;
 use rustc_hash::FxHashMap;
 use sending::Sending;
+use spread::Spread;
 use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::net::SocketAddrV4;
@@ -53,6 +58,8 @@ const FIRST: usize = 2;
 const TURNS: usize = 16;
 /// How long an engine that runs out of work looks again before it sleeps.
 const SPIN: Duration = Duration::from_micros(20);
+/// epoll counts milliseconds.
+const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
 /// What still has to leave when an endpoint is dropped gets so long.
 const LAST: Duration = Duration::from_secs(2);
 
@@ -135,7 +142,7 @@ pub(crate) fn start(config: EndpointConfig) -> Result<(Arc<Shared>, JoinHandle<(
     if *dscp > 63 {
         return Err(CommError::Invalid(format!("{name}: DSCP {dscp}; it is 0 to 63")));
     }
-    let routes = Routes::new(&config)?;
+    let (spread, planning) = (Spread::new(&config)?, Planning::new(&config)?);
     let system =
         |what: String| move |error: io::Error| CommError::System(format!("{what}: {error}"));
     let place = format!("{name}: {address}, TCP ports {} to {}", listen.start(), listen.end());
@@ -162,7 +169,8 @@ pub(crate) fn start(config: EndpointConfig) -> Result<(Arc<Shared>, JoinHandle<(
     let counts = Counts::new(config.name.clone(), here);
     let engine = Engine {
         shared: shared.clone(),
-        routes,
+        spread,
+        planning,
         poll,
         listener,
         listeners: FxHashMap::default(),
@@ -175,6 +183,7 @@ pub(crate) fn start(config: EndpointConfig) -> Result<(Arc<Shared>, JoinHandle<(
         next_token: FIRST,
         ready: VecDeque::new(),
         to_match: Vec::new(),
+        cuts: VecDeque::new(),
         to_tell: Vec::new(),
         now,
         next_look: now,
@@ -190,7 +199,8 @@ pub(crate) fn start(config: EndpointConfig) -> Result<(Arc<Shared>, JoinHandle<(
 pub(crate) struct Engine {
     shared: Arc<Shared>,
     config: EndpointConfig,
-    routes: Routes,
+    spread: Spread,
+    planning: Option<Planning>,
     poll: Poll,
     listener: TcpListener,
     listeners: FxHashMap<u32, Listening>,
@@ -207,6 +217,8 @@ pub(crate) struct Engine {
     /// Sending halves that may have matched something, and receiving halves that have something to
     /// tell.
     to_match: Vec<u32>,
+    /// Parts that lanes are about to get.
+    cuts: VecDeque<Cut>,
     to_tell: Vec<u32>,
     /// The time of this round.
     now: Instant,
@@ -232,12 +244,14 @@ impl Engine {
                 }
             }
             self.match_and_tell();
+            self.plan();
             for _ in 0..TURNS {
                 let Some(token) = self.ready.pop_front() else { break };
                 busy = true;
                 self.take_turn(token);
             }
             self.match_and_tell();
+            self.plan();
             if self.now >= self.next_look {
                 self.look_at_times();
             }
@@ -247,10 +261,13 @@ impl Engine {
             if busy {
                 busy_until = self.now + SPIN;
             }
-            let may_sleep =
-                self.ready.is_empty() && self.now >= busy_until && self.shared.orders.fall_asleep();
-            let wait = match may_sleep {
-                true => self.next_look.saturating_duration_since(self.now),
+            let batch = self.planning.as_ref().and_then(Planning::deadline);
+            let soon = batch.is_some_and(|at| at < self.now + SHORTEST_SLEEP);
+            let idle = self.ready.is_empty() && self.now >= busy_until && !soon;
+            let wait = match idle && self.shared.orders.fall_asleep() {
+                true => batch
+                    .map_or(self.next_look, |at| at.min(self.next_look))
+                    .saturating_duration_since(self.now),
                 false => Duration::ZERO,
             };
             let polled = self.poll.poll(&mut events, Some(wait));
@@ -301,7 +318,11 @@ impl Engine {
                     let _ = done.try_send(());
                 }
             }
-            Order::Hint(hint) => self.routes.hint(hint),
+            Order::Hint(hint) => {
+                if let Some(planning) = &mut self.planning {
+                    planning.hint(hint);
+                }
+            }
             Order::Statistics(to) => {
                 let _ = to.try_send(self.statistics());
             }

@@ -62,6 +62,8 @@ struct Taking<'a> {
     lane: u16,
     bytes: u64,
     bye: Option<Header>,
+    /// It wants to hear something.
+    asks: bool,
 }
 
 impl Sink for Taking<'_> {
@@ -80,7 +82,7 @@ impl Sink for Taking<'_> {
                     status.finish(&sizes);
                 }
             }
-            Kind::Ping => {}
+            Kind::Ping => self.asks |= header.slot == 1,
             Kind::Bye => self.bye = Some(*header),
             _ => return Err(WireError::Nonsense("a sender does not say that")),
         }
@@ -279,9 +281,9 @@ impl Engine {
         let Some(connection) = self.connections.get_mut(&token) else { return };
         let Some(receiving) = self.receiving.get_mut(number) else { return };
         let Receiving { half, fate, .. } = receiving;
-        let mut taking = Taking { half, fate, lane, bytes: 0, bye: None };
+        let mut taking = Taking { half, fate, lane, bytes: 0, bye: None, asks: false };
         let mut result = read(connection, &mut taking);
-        let Taking { bytes, bye, .. } = taking;
+        let Taking { bytes, bye, asks, .. } = taking;
         if bytes > 0 {
             *self.counts.received.entry(receiving.from).or_default() += bytes;
         }
@@ -297,6 +299,9 @@ impl Engine {
             *told = next;
             let ack = Header { frame: next, ..Header::new(Kind::Ack) };
             connection.small.extend_from_slice(&ack.encode());
+        }
+        if asks && connection.small.len() < MOST_TO_SAY {
+            connection.small.extend_from_slice(&Header::new(Kind::Ping).encode());
         }
         if let Err(broken) = connection.write_small() {
             result = Err(broken);

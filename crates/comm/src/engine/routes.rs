@@ -1,14 +1,23 @@
 //! Which lane a piece goes over, and which source ports lead along its path.
 
-use crate::{CommError, EndpointConfig, Hint};
-use weft_balance::enforce::PortRange;
-use weft_fabric::PathId;
+use crate::{CommError, EndpointConfig, PathPlan};
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use weft_balance::enforce::{Ends, Enforce, PortRange, Ports, Segments};
+use weft_balance::plan::{Carrier, QueuePairId, Route};
+use weft_balance::scheme::SchemeConfig;
+use weft_fabric::{Fabric, PathId};
+use weft_units::HostId;
 
 /// What tells the lanes of a channel apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     /// One of so many alike, which switches hash.
     Even(u32),
+    /// The one along a path.
+    Path(PathId),
+    /// That of a queue pair that stands.
+    Pair(QueuePairId),
 }
 
 /// How packets of a lane find their way.
@@ -16,62 +25,206 @@ pub(super) enum Key {
 pub(super) struct Way {
     /// The path, if it is known.
     pub(super) path: Option<PathId>,
+    /// What its planner calls it.
+    pub(super) route: Option<Route>,
     /// Source ports that lead there; `None`: any that the system picks.
-    pub(super) ports: Option<PortRange>,
+    ports: Option<PortRange>,
+    /// With which of them it begins.
+    first: u32,
+    /// The next one is so much further.
+    step: u32,
     /// Bytes per second at most.
     pub(super) pace: Option<u64>,
 }
 
+/// `ip rule` takes no range that ends at the very last port.
+const LAST_PORT: u16 = 65_534;
+/// Where ports are hashed, the next one shall be in another segment as well: a prime.
+const FAR: u32 = 10_007;
+
 impl Way {
     /// Whatever the system picks.
-    pub(super) const ANY: Way = Way { path: None, ports: None, pace: None };
+    pub(super) const ANY: Way =
+        Way { path: None, route: None, ports: None, first: 0, step: 1, pace: None };
 
     /// The `spare`-th port, going round.
     pub(super) fn port(&self, spare: u32) -> u16 {
         let Some(ports) = self.ports else { return 0 };
-        // `ip rule` takes no range that ends at the very last port.
-        let count = u32::from(ports.last.min(65_534).saturating_sub(ports.first)) + 1;
-        ports.first + (spare % count) as u16
+        let count = u32::from(ports.last.min(LAST_PORT).saturating_sub(ports.first)) + 1;
+        let place = self.first.wrapping_add(spare.wrapping_mul(self.step));
+        ports.first + (place % count) as u16
+    }
+    /// Whether packets go where those of `other` do, as far as anybody knows.
+    pub(super) fn is_like(&self, other: &Way) -> bool {
+        self.path == other.path && self.ports == other.ports
     }
 }
 
-/// Shorter messages go whole, where no plan says otherwise; parts are whole multiples.
-const QUANTUM: u64 = 64 << 10;
+/// What the entropies of hashed routes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Entropies {
+    /// Ports of segments, each of which is a path.
+    Paths,
+    /// Ports of segments, each of which is an uplink of the leaf.
+    Uplinks,
+    /// Anything.
+    Any,
+}
 
+/// The schemes that work with connections: they choose a route for a piece, and switches hash or map
+/// source ports.
+const SCHEMES: [&str; 8] =
+    ["ethereal", "ethereal-weighted", "dnlb", "paralet", "hpn", "ecmp", "e-ecmp", "subflows"];
+
+/// The ways from one host.
+#[derive(Debug)]
 pub(super) struct Routes {
-    pub(super) connections: u32,
-    quantum: u64,
+    fabric: Arc<Fabric>,
+    host: HostId,
+    addresses: Arc<[Ipv4Addr]>,
+    /// As planners name ports, and as switches have been told.
+    named: Segments,
+    real: Segments,
+    entropies: Entropies,
+    connections: u32,
+    line_bps: u64,
 }
 
 impl Routes {
-    pub(super) fn new(config: &EndpointConfig) -> Result<Routes, CommError> {
-        if !(1..=256).contains(&config.connections) {
-            return Err(CommError::Invalid(format!(
-                "{}: {} connections; write 1 to 256",
-                config.name, config.connections
+    /// # Errors
+    /// If the scheme does not work with connections, or the plan with the fabric.
+    pub(super) fn new(config: &EndpointConfig, plan: &PathPlan) -> Result<Routes, CommError> {
+        let invalid = |what: String| CommError::Invalid(format!("{}: {what}", config.name));
+        let PathPlan { fabric, host, addresses, balance, source_ports, quantum, .. } = plan;
+        if host.0 >= fabric.hosts() || addresses.len() != fabric.hosts() as usize {
+            let (hosts, known) = (fabric.hosts(), addresses.len());
+            return Err(invalid(format!(
+                "host {} with {known} addresses in a fabric of {hosts} hosts",
+                host.0
             )));
         }
-        Ok(Routes { connections: config.connections, quantum: QUANTUM })
+        if source_ports.is_empty() || *quantum == 0 {
+            return Err(invalid("no source ports, or a quantum of zero".into()));
+        }
+        let scheme = &balance.scheme;
+        if !SCHEMES.contains(&scheme.info().name) {
+            return Err(invalid(format!(
+                "connections cannot do what {} does; use one of {}",
+                scheme.name(),
+                SCHEMES.join(", ")
+            )));
+        }
+        let entropies = match (scheme, scheme.enforce()) {
+            (_, Some(Enforce::Hash)) => {
+                let what = "enforce = \"hash\" is for UDP; use enforce = \"segments\"";
+                return Err(invalid(what.into()));
+            }
+            (_, Some(Enforce::Segments)) => Entropies::Paths,
+            (SchemeConfig::Dnlb(_), _) => Entropies::Uplinks,
+            _ => Entropies::Any,
+        };
+        let real = PortRange { first: *source_ports.start(), last: *source_ports.end() };
+        let segments = |range| Segments::new(fabric, range).map_err(|error| invalid(error.0));
+        Ok(Routes {
+            fabric: fabric.clone(),
+            host: *host,
+            addresses: addresses.clone(),
+            named: segments(PortRange::ROCE)?,
+            real: segments(real)?,
+            entropies,
+            connections: config.connections,
+            line_bps: config.line_bps,
+        })
     }
 
-    pub(super) fn hint(&mut self, hint: Hint) {
-        let _ = hint;
+    /// The host that has this number or this address, if there are several paths to it.
+    pub(super) fn find(&self, number: Option<u32>, address: Ipv4Addr) -> Option<HostId> {
+        let has = |number: &u32| self.addresses.get(*number as usize) == Some(&address);
+        let by_address = || self.addresses.iter().position(|one| *one == address);
+        let number = number.filter(has).or_else(|| Some(by_address()? as u32))?;
+        let dst = HostId(number);
+        (self.fabric.leaf_of(dst) != self.fabric.leaf_of(self.host)).then_some(dst)
     }
 
-    /// Cuts a message evenly: where each part ends, and the lane that it goes over. `turn` says whose
-    /// turn it is for a part alone.
-    pub(super) fn spread(&self, bytes: u64, turn: &mut u32) -> Vec<(u64, u32)> {
-        let all = u64::from(self.connections);
-        let quanta = bytes.div_ceil(self.quantum).max(1);
-        let parts = quanta.min(all);
-        let first = *turn;
-        *turn = turn.wrapping_add(parts as u32);
-        (1..=parts)
-            .map(|part| {
-                let end = (quanta * part / parts * self.quantum).min(bytes);
-                (end, (u64::from(first) + part - 1) % all)
-            })
-            .map(|(end, lane)| (end, lane as u32))
-            .collect()
+    /// The lane for a piece, and its way.
+    pub(super) fn lane(&self, dst: HostId, route: Route, carrier: Carrier) -> (Key, Way) {
+        if let Carrier::Standing { queue_pair, share, .. } = carrier {
+            let pace = (share > 1 && self.line_bps > 0)
+                .then(|| (self.line_bps / 8 / u64::from(share)).max(1));
+            return (Key::Pair(queue_pair), Way { pace, ..self.way(dst, route) });
+        }
+        let way = self.way(dst, route);
+        match (way.path, route) {
+            (Some(path), _) => (Key::Path(path), way),
+            (None, Route::Hashed(entropy)) => self.even(dst, u32::from(entropy) % self.connections),
+            (None, Route::Pinned(_)) => (Key::Even(0), way),
+        }
+    }
+
+    /// One of the lanes that switches hash. Its port follows from where it leads from and to.
+    pub(super) fn even(&self, dst: HostId, number: u32) -> (Key, Way) {
+        let mix = u64::from(self.host.0) << 32 | u64::from(dst.0);
+        let draw = weft_units::Draw::new(mix, "even lane").at(u64::from(number), 0);
+        let way = Way {
+            ports: Some(self.real.range()),
+            first: (draw >> 40) as u32,
+            step: FAR,
+            ..Way::ANY
+        };
+        (Key::Even(number), way)
+    }
+
+    /// The lane that a channel begins with.
+    pub(super) fn first(&self, dst: HostId, draw: u64, pinned: bool) -> (Key, Way) {
+        if !pinned {
+            return self.even(dst, 0);
+        }
+        let paths = self.fabric.path_set(self.host, dst);
+        let path = paths.get((draw % u64::from(paths.len())) as u32);
+        (Key::Path(path), self.pinned(dst, path, Route::Pinned(path)))
+    }
+
+    fn way(&self, dst: HostId, route: Route) -> Way {
+        let ends =
+            Ends { src: self.host, dst, from: Ipv4Addr::UNSPECIFIED, to: Ipv4Addr::UNSPECIFIED };
+        match (route, self.entropies) {
+            (Route::Pinned(path), _) => self.pinned(dst, path, route),
+            (Route::Hashed(port), Entropies::Paths) => {
+                match Ports::Segments(self.named).path(&self.fabric, &ends, port) {
+                    Some(path) => self.pinned(dst, path, route),
+                    None => self.hashed(route, port),
+                }
+            }
+            (Route::Hashed(port), Entropies::Uplinks) => {
+                let uplinks = self.fabric.uplinks_of(self.host);
+                match self.named.range().part_of(port, uplinks) {
+                    Some(uplink) => Way {
+                        path: Ports::Segments(self.named).path(&self.fabric, &ends, port),
+                        route: Some(route),
+                        ports: Some(self.real.range().part(uplink, uplinks)),
+                        ..Way::ANY
+                    },
+                    None => self.hashed(route, port),
+                }
+            }
+            (Route::Hashed(entropy), Entropies::Any) => self.hashed(route, entropy),
+        }
+    }
+
+    fn pinned(&self, dst: HostId, path: PathId, route: Route) -> Way {
+        let pods = self.fabric.pod_of(self.host) == self.fabric.pod_of(dst);
+        let tiers = if pods { 1 } else { 2 };
+        let ports = Some(self.real.ports(path, tiers));
+        Way { path: Some(path), route: Some(route), ports, ..Way::ANY }
+    }
+
+    fn hashed(&self, route: Route, entropy: u16) -> Way {
+        Way {
+            route: Some(route),
+            ports: Some(self.real.range()),
+            first: u32::from(entropy),
+            step: FAR,
+            ..Way::ANY
+        }
     }
 }

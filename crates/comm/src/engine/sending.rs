@@ -2,7 +2,8 @@
 
 use super::connection::{Broken, Connection, Role, TURN};
 use super::lanes::{Lane, Phase};
-use super::routes::Key;
+use super::planning::Cut;
+use super::routes::{Key, Way};
 use super::{Engine, read};
 use crate::CommError;
 use crate::Sizes;
@@ -15,6 +16,7 @@ use crate::wire::{Header, Kind, Reason, Slots, WireError};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::time::Instant;
+use weft_units::HostId;
 
 /// Of parts that no planner has cut.
 pub(super) const NO_PIECE: u32 = u32::MAX;
@@ -23,6 +25,8 @@ pub(super) const NO_PIECE: u32 = u32::MAX;
 pub(super) struct Sending {
     pub(super) channel: u64,
     pub(super) to: Parts,
+    /// Which host of the fabric it is, if a planner cuts what goes there.
+    pub(super) dst: Option<HostId>,
     pub(super) fate: Arc<Fate>,
     pub(super) half: SendHalf<Arc<Status>>,
     pub(super) lanes: Vec<Lane>,
@@ -31,10 +35,14 @@ pub(super) struct Sending {
     turn: u32,
     /// When the peer was last known to live.
     pub(super) alive: Instant,
+    /// When it last said something, over any lane.
+    pub(super) spoke: Instant,
     /// How often the peer has refused, and since when.
     pub(super) refused: Option<(u32, Instant)>,
     /// It waits to be matched.
     listed: bool,
+    /// The receiver has said goodbye over some lane: the others may still have acknowledgements.
+    pub(super) leaves: Option<Instant>,
     /// It has failed, and only waits to be closed.
     pub(super) over: bool,
 }
@@ -66,22 +74,31 @@ impl Sink for Heard {
 
 impl Engine {
     pub(super) fn connect(&mut self, channel: u64, to: &Parts, fate: Arc<Fate>) {
+        let planning = self.planning.as_ref();
+        let dst = planning.and_then(|it| it.routes.find(to.host, *to.address.ip()));
+        let (key, way) = match (planning, dst) {
+            (Some(it), Some(dst)) => it.routes.first(dst, channel, it.pinned),
+            _ => (Key::Even(0), Way::ANY),
+        };
         let sending = Sending {
             channel,
             to: *to,
+            dst,
             fate,
             half: SendHalf::new(self.config.checksum),
             lanes: Vec::new(),
             by_key: FxHashMap::default(),
             turn: 0,
             alive: self.now,
+            spoke: self.now,
             refused: None,
             listed: false,
+            leaves: None,
             over: false,
         };
         let number = self.sending.insert(sending);
         self.senders.insert(channel, number);
-        let lane = self.lane(number, Key::Even(0));
+        let lane = self.lane(number, key, &way);
         self.wake_lane(number, lane);
     }
 
@@ -115,26 +132,50 @@ impl Engine {
     pub(super) fn match_sends(&mut self, number: u32) {
         let Some(sending) = self.sending.get_mut(number) else { return };
         sending.listed = false;
-        while let Some(sending) = self.sending.get_mut(number)
-            && let Some((send, bytes)) = sending.half.poll_matched()
-        {
-            let parts = self.routes.spread(bytes, &mut sending.turn);
-            let mut start = 0;
-            for (end, key) in parts {
-                self.assign(number, Key::Even(key), Part { send, piece: NO_PIECE, start, end });
-                start = end;
+        while let Some((send, bytes)) = sending.half.poll_matched() {
+            match (&mut self.planning, sending.dst) {
+                (Some(planning), Some(dst)) => {
+                    planning.post(self.now, dst, (number, send), bytes);
+                }
+                _ => {
+                    self.spread.cut(bytes, &mut sending.turn, |start, end, lane| {
+                        let part = Part { send, piece: NO_PIECE, start, end };
+                        self.cuts.push_back(Cut {
+                            owner: number,
+                            key: Key::Even(lane),
+                            way: Way::ANY,
+                            part,
+                        });
+                    });
+                }
             }
+        }
+        while let Some(cut) = self.cuts.pop_front() {
+            self.assign(&cut);
+        }
+    }
+
+    /// Gives lanes what the planner has cut.
+    pub(super) fn plan(&mut self) {
+        let Some(planning) = &mut self.planning else { return };
+        planning.flush(self.now);
+        while let Some(planning) = &mut self.planning
+            && let Some(cut) = planning.poll(self.now)
+        {
+            self.assign(&cut);
         }
     }
 
     /// Gives a part to the lane of `key`.
-    fn assign(&mut self, number: u32, key: Key, part: Part) {
-        let lane = self.lane(number, key);
-        let Some(sending) = self.sending.get_mut(number) else { return };
+    pub(super) fn assign(&mut self, cut: &Cut) {
+        let Cut { owner, key, way, part } = *cut;
+        let lane = self.lane(owner, key, &way);
+        self.return_home(owner, lane, &way);
+        let Some(sending) = self.sending.get_mut(owner) else { return };
         sending.half.assign(lane, part);
-        self.wake_lane(number, lane);
+        self.wake_lane(owner, lane);
         // Now it has a port.
-        let Some(sending) = self.sending.get(number) else { return };
+        let Some(sending) = self.sending.get(owner) else { return };
         let place = sending.place(lane);
         self.counts.at(place, sending.to.host).pieces += 1;
     }
@@ -178,14 +219,18 @@ impl Engine {
                 break;
             }
             let counts = self.counts.at(place, sending.to.host);
-            let half = &mut sending.half;
+            let (half, planning, now) = (&mut sending.half, &mut self.planning, self.now);
             #[expect(unsafe_code, reason = "payload is written from where it is")]
             // SAFETY: frames are of sends under way, whose memory stays by the contract of `isend`;
             // a channel that is closed clears `out` first.
             let wrote = unsafe {
                 connection.write_out(|frame| {
-                    let done = half.handle_written(lane, frame);
-                    counts.bytes += done.map_or(0, |(_, bytes)| bytes);
+                    if let Some((piece, bytes)) = half.handle_written(lane, frame) {
+                        counts.bytes += bytes;
+                        if let Some(planning) = planning {
+                            planning.written(now, piece, bytes);
+                        }
+                    }
                 })
             }?;
             all += wrote;
@@ -205,13 +250,13 @@ impl Engine {
     ) -> Result<(), WireError> {
         let Some(sending) = self.sending.get_mut(number) else { return Ok(()) };
         let this = &mut sending.lanes[usize::from(lane)];
-        sending.alive = self.now;
+        (sending.alive, sending.spoke) = (self.now, self.now);
         let greeting = this.phase == Phase::Greeting;
         if greeting != matches!(header.kind, Kind::Welcome | Kind::Refused) {
             return Err(WireError::Nonsense("an answer out of order"));
         }
         if let Some(connection) = this.token.and_then(|token| self.connections.get_mut(&token)) {
-            connection.heard = self.now;
+            (connection.heard, connection.spoke) = (self.now, self.now);
         }
         let mut settled = Settled::default();
         match header.kind {
@@ -220,6 +265,8 @@ impl Engine {
                 sending.refused = None;
                 sending.half.resume(lane, header.frame, &mut settled)?;
                 sending.fate.open();
+                // What has waited for this can leave.
+                self.wake_lane(number, lane);
             }
             Kind::Clear => {
                 let matched = sending.half.handle_clear(header.group, slots)?;
@@ -231,14 +278,22 @@ impl Engine {
             }
             Kind::Ack => sending.half.handle_ack(lane, header.frame, &mut settled)?,
             Kind::Ping => {}
-            Kind::Refused | Kind::Bye => {
-                let peer = sending.to.address;
-                let what = match header.reason() {
-                    Reason::Broken => "the peer did not understand what was sent",
-                    _ => "the peer has closed the channel",
-                };
-                let error = CommError::Remote(format!("{peer}: {what}"));
+            Kind::Refused | Kind::Bye if header.reason() == Reason::Broken => {
+                let what = "the peer did not understand what was sent";
+                let error = CommError::Remote(format!("{}: {what}", sending.to.address));
                 self.fail_sending(number, error, None);
+                return Ok(());
+            }
+            Kind::Refused | Kind::Bye => {
+                sending.leaves.get_or_insert(self.now);
+                let this = &mut sending.lanes[usize::from(lane)];
+                this.phase = Phase::Closed;
+                if let Some(token) = this.token.take() {
+                    self.connections.remove(&token);
+                    let place = sending.place(lane);
+                    self.counts.at(place, sending.to.host).open -= 1;
+                }
+                self.check_leaving(number);
                 return Ok(());
             }
             Kind::Data => return Err(WireError::Nonsense("data from a receiver")),
@@ -247,8 +302,29 @@ impl Engine {
         Ok(())
     }
 
+    /// Fails a half whose receiver has left, if nothing more can come.
+    pub(super) fn check_leaving(&mut self, number: u32) {
+        let Some(sending) = self.sending.get(number) else { return };
+        let connected = sending.lanes.iter().any(|lane| lane.phase == Phase::Live);
+        if sending.leaves.is_some() && (!connected || sending.half.is_idle()) {
+            self.fail_closed(number);
+        }
+    }
+
+    pub(super) fn fail_closed(&mut self, number: u32) {
+        let Some(sending) = self.sending.get(number) else { return };
+        let peer = sending.to.address;
+        let error = CommError::Remote(format!("{peer}: the peer has closed the channel"));
+        self.fail_sending(number, error, None);
+    }
+
     fn settle(&mut self, number: u32, settled: Settled<Arc<Status>>) {
         let Some(sending) = self.sending.get_mut(number) else { return };
+        if let Some(planning) = &mut self.planning {
+            for (piece, bytes) in settled.pieces {
+                planning.acknowledged(self.now, piece, bytes);
+            }
+        }
         // The application may go on as soon as it sees a status: first make room.
         sending.fate.end(settled.sends.len());
         for (status, bytes) in settled.sends {
@@ -309,6 +385,9 @@ impl Engine {
             leaving.push(token);
         }
         sending.fail_all();
+        if let Some(planning) = &mut self.planning {
+            planning.forget(self.now, number);
+        }
         leaving.into_iter().for_each(|token| self.leave(token));
     }
 

@@ -4,15 +4,20 @@
 #![expect(unsafe_code, reason = "buffers outlive their requests")]
 
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+use weft_balance::scheme::{BalanceConfig, SchemeConfig};
 use weft_comm::{
-    Backend, Buffer, CommError, Endpoint, EndpointConfig, RecvChannel, Request, SendChannel, Sizes,
+    Backend, Buffer, CommError, Endpoint, EndpointConfig, PathPlan, RecvChannel, Request,
+    SendChannel, Sizes,
 };
+use weft_fabric::{Clos, Fabric, Link};
+use weft_units::{HostId, Rate, Time};
 
 /// Longer than anything here takes.
-pub const LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
-pub fn config(last: u8) -> EndpointConfig {
+pub(crate) fn config(last: u8) -> EndpointConfig {
     EndpointConfig {
         name: format!("lo{last}"),
         address: Ipv4Addr::new(127, 0, 0, last),
@@ -28,12 +33,39 @@ pub fn config(last: u8) -> EndpointConfig {
     }
 }
 
-pub fn open(last: u8) -> Endpoint {
+/// Two leaves with two hosts each and four spines: 127.0.0.1 and .2 are below the first.
+pub(crate) fn fabric() -> Fabric {
+    let link = Link { rate: Rate::gbps(100), delay: Time::us(1) };
+    Fabric::build(&Clos::leaf_spine(2, 4, 2, link)).expect("a fabric")
+}
+
+/// Host `last - 1` of [`fabric`] under a scheme.
+pub(crate) fn planned(last: u8, scheme: &str, options: &[(&str, &str)]) -> EndpointConfig {
+    let scheme = SchemeConfig::read(scheme, options).expect("a scheme");
+    let balance = BalanceConfig {
+        scheme,
+        start_jitter: Time::ZERO,
+        random_position: false,
+        first_window: 100_000,
+    };
+    let plan = PathPlan {
+        fabric: Arc::new(fabric()),
+        balance,
+        seed: 1,
+        host: HostId(u32::from(last) - 1),
+        addresses: (1..=4).map(|last| Ipv4Addr::new(127, 0, 0, last)).collect(),
+        source_ports: 49_152..=65_535,
+        quantum: 16 << 10,
+    };
+    EndpointConfig { plan: Some(plan), line_bps: 100_000_000_000, ..config(last) }
+}
+
+pub(crate) fn open(last: u8) -> Endpoint {
     Endpoint::open(config(last)).expect("opens")
 }
 
 /// A channel from `from` to `to`.
-pub fn channel(from: &Endpoint, to: &Endpoint) -> (SendChannel, RecvChannel) {
+pub(crate) fn channel(from: &Endpoint, to: &Endpoint) -> (SendChannel, RecvChannel) {
     let (listener, handle) = to.listen().expect("listens");
     let mut connecting = from.connect(&handle).expect("begins to connect");
     let end = Instant::now() + LIMIT;
@@ -52,18 +84,22 @@ pub fn channel(from: &Endpoint, to: &Endpoint) -> (SendChannel, RecvChannel) {
 }
 
 /// Two endpoints and a channel from the first to the second.
-pub fn pair() -> (Endpoint, Endpoint, SendChannel, RecvChannel) {
+pub(crate) fn pair() -> (Endpoint, Endpoint, SendChannel, RecvChannel) {
     let (a, b) = (open(1), open(2));
     let (sending, receiving) = channel(&a, &b);
     (a, b, sending, receiving)
 }
 
-pub fn send(channel: &SendChannel, bytes: &[u8], tag: i32) -> Result<Option<Request>, CommError> {
+pub(crate) fn send(
+    channel: &SendChannel,
+    bytes: &[u8],
+    tag: i32,
+) -> Result<Option<Request>, CommError> {
     // SAFETY: callers keep `bytes` until the request is done or the channel is gone.
     unsafe { channel.isend(bytes.as_ptr(), bytes.len(), tag, None) }
 }
 
-pub fn receive(
+pub(crate) fn receive(
     channel: &RecvChannel,
     buffers: &mut [(&mut [u8], i32)],
 ) -> Result<Option<Request>, CommError> {
@@ -81,7 +117,7 @@ pub fn receive(
 }
 
 /// Waits for a request.
-pub fn wait(request: &Request) -> Result<Sizes, CommError> {
+pub(crate) fn wait(request: &Request) -> Result<Sizes, CommError> {
     let end = Instant::now() + LIMIT;
     loop {
         if let Some(sizes) = request.test()? {
@@ -93,7 +129,7 @@ pub fn wait(request: &Request) -> Result<Sizes, CommError> {
 }
 
 /// Asks again until it is taken.
-pub fn take(mut ask: impl FnMut() -> Result<Option<Request>, CommError>) -> Request {
+pub(crate) fn take(mut ask: impl FnMut() -> Result<Option<Request>, CommError>) -> Request {
     let end = Instant::now() + LIMIT;
     loop {
         if let Some(request) = ask().expect("works") {
@@ -105,7 +141,7 @@ pub fn take(mut ask: impl FnMut() -> Result<Option<Request>, CommError>) -> Requ
 }
 
 /// Bytes that tell of `seed` and of their place.
-pub fn pattern(seed: u64, len: usize) -> Vec<u8> {
+pub(crate) fn pattern(seed: u64, len: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut out = Vec::with_capacity(len + 8);
     while out.len() < len {
@@ -119,7 +155,7 @@ pub fn pattern(seed: u64, len: usize) -> Vec<u8> {
 }
 
 /// One message, checked.
-pub fn exchange(sending: &SendChannel, receiving: &RecvChannel, bytes: &[u8], room: usize) {
+pub(crate) fn exchange(sending: &SendChannel, receiving: &RecvChannel, bytes: &[u8], room: usize) {
     let mut buffer = vec![0xEE; room];
     let received = take(|| receive(receiving, &mut [(&mut buffer, 7)]));
     let sent = take(|| send(sending, bytes, 7));

@@ -1,0 +1,162 @@
+//! Planners over loopback: pieces, ports and paths as the scheme says.
+
+mod common;
+
+use common::*;
+use std::collections::BTreeMap;
+use weft_comm::{CommError, Endpoint, Hint, PathPlan, Statistics};
+
+/// Bytes by path to 127.0.0.3, which is below the other leaf.
+fn by_path(statistics: &Statistics) -> BTreeMap<Option<u8>, u64> {
+    let mut out = BTreeMap::new();
+    for one in &statistics.paths {
+        assert_eq!(one.peer.octets(), [127, 0, 0, 3]);
+        assert!(one.port >= 49_152, "{one:?}");
+        *out.entry(one.path.map(|path| path.first())).or_default() += one.counts.bytes;
+    }
+    out
+}
+
+/// Sends 4 messages of 4 MiB and some others under a scheme; what was counted.
+fn run(scheme: &str, options: &[(&str, &str)]) -> Statistics {
+    let a = Endpoint::open(planned(1, scheme, options)).expect("opens");
+    let b = Endpoint::open(planned(3, scheme, options)).expect("opens");
+    let (sending, receiving) = channel(&a, &b);
+    for len in [4 << 20, 0, 1, 16 << 10, 100_000, 4 << 20, 4 << 20, 4 << 20] {
+        exchange(&sending, &receiving, &pattern(len as u64, len), len + 1);
+    }
+    a.statistics()
+}
+
+const LARGE: u64 = 16 << 20;
+const SMALL: u64 = 1 + (16 << 10) + 100_000;
+
+#[test]
+fn ethereal_loads_paths_alike_whatever_enforces_them() {
+    for enforce in ["path-id", "segments"] {
+        let statistics = run("ethereal", &[("unit", "packet"), ("enforce", enforce)]);
+        let paths = by_path(&statistics);
+        assert_eq!(paths.keys().copied().collect::<Vec<_>>(), [0, 1, 2, 3].map(Some), "{enforce}");
+        for bytes in paths.values() {
+            assert!((LARGE / 4..=LARGE / 4 + SMALL).contains(bytes), "{paths:?}");
+        }
+        assert_eq!(paths.values().sum::<u64>(), LARGE + SMALL);
+        for one in &statistics.paths {
+            let segment = (one.port - 49_152) / 4_096;
+            assert_eq!(Some(segment as u8), one.path.map(|path| path.first()), "{one:?}");
+        }
+    }
+}
+
+#[test]
+fn dnlb_has_a_queue_pair_in_each_segment() {
+    let statistics = run("dnlb", &[("queue_pairs", "4")]);
+    let mut by_segment = [0; 4];
+    for one in &statistics.paths {
+        by_segment[usize::from((one.port - 49_152) / 4_096)] += one.counts.bytes;
+    }
+    assert_eq!(by_segment.iter().sum::<u64>(), LARGE + SMALL);
+    for bytes in by_segment {
+        assert!((LARGE / 4..=LARGE / 4 + SMALL).contains(&bytes), "{by_segment:?}");
+    }
+}
+
+#[test]
+fn others_deliver_too() {
+    for (scheme, options) in [
+        ("ethereal-weighted", &[][..]),
+        ("hpn", &[]),
+        ("hpn", &[("paths", "hashed")]),
+        ("ecmp", &[]),
+        ("e-ecmp", &[]),
+        ("subflows-4", &[]),
+        ("paralet-8", &[("flowlet", "256KiB")]),
+        ("paralet-8", &[("flowlet", "256KiB"), ("ports", "flowlet")]),
+    ] {
+        let statistics = run(scheme, options);
+        let bytes: u64 = statistics.paths.iter().map(|one| one.counts.bytes).sum();
+        assert_eq!(bytes, LARGE + SMALL, "{scheme}");
+    }
+}
+
+#[test]
+fn sub_flows_use_as_many_connections_as_there_are() {
+    let statistics = run("subflows-4", &[]);
+    let busy = statistics.paths.iter().filter(|one| one.counts.bytes > LARGE / 8);
+    assert_eq!(busy.count(), 4, "{statistics:?}");
+}
+
+#[test]
+fn below_one_leaf_nobody_plans() {
+    let options = [("unit", "packet"), ("enforce", "segments")];
+    let a = Endpoint::open(planned(1, "ethereal", &options)).unwrap();
+    let b = Endpoint::open(planned(2, "ethereal", &options)).unwrap();
+    let (sending, receiving) = channel(&a, &b);
+    exchange(&sending, &receiving, &pattern(1, 1 << 20), 1 << 20);
+    let statistics = a.statistics();
+    assert!(statistics.paths.iter().all(|one| one.path.is_none() && one.counts.bytes == 1 << 18));
+    assert_eq!(statistics.paths.len(), 4);
+}
+
+/// A batch of four equal messages needs no splitting: one on each path.
+#[test]
+fn a_hint_makes_a_batch_of_what_is_posted_together() {
+    let options = [("batch", "200ms"), ("unit", "packet"), ("enforce", "segments")];
+    let a = Endpoint::open(planned(1, "ethereal", &options)).unwrap();
+    let b = Endpoint::open(planned(3, "ethereal", &options)).unwrap();
+    a.hint(Hint { peers: (1, 1), flows_per_peer: (4, 4) });
+    let (sending, receiving) = channel(&a, &b);
+    let bytes = pattern(1, 1 << 20);
+    let mut buffers = vec![vec![0; 1 << 20]; 4];
+    let received: Vec<_> =
+        buffers.iter_mut().map(|buffer| take(|| receive(&receiving, &mut [(buffer, 0)]))).collect();
+    let start = std::time::Instant::now();
+    let sent: Vec<_> = (0..4).map(|_| take(|| send(&sending, &bytes, 0))).collect();
+    for request in received.iter().chain(&sent) {
+        wait(request).unwrap();
+    }
+    let took = start.elapsed().as_millis();
+    assert!(took < 200, "it waited for more: {took} ms");
+    let paths = by_path(&a.statistics());
+    assert_eq!(paths, (0..4).map(|path| (Some(path), 1 << 20)).collect());
+    let pieces: u64 = a.statistics().paths.iter().map(|one| one.counts.pieces).sum();
+    assert_eq!(pieces, 4);
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let refuse = |config| match Endpoint::open(config) {
+        Err(CommError::Invalid(what)) => what,
+        other => panic!("{other:?}"),
+    };
+    let what = refuse(planned(1, "reps", &[]));
+    assert!(what.contains("reps") && what.contains("ethereal"), "{what}");
+    refuse(planned(1, "ethereal", &[("enforce", "hash")]));
+    let mut config = planned(1, "ecmp", &[]);
+    config.connections = 0;
+    refuse(config.clone());
+    config.connections = 4;
+    config.plan = config.plan.map(|plan| PathPlan { source_ports: 50_000..=50_002, ..plan });
+    refuse(config);
+}
+
+/// Channels that are closed in mid-flight leave nothing behind that holds others up.
+#[test]
+fn queue_pairs_of_closed_channels_are_free_again() {
+    for scheme in ["paralet-2", "dnlb-2", "hpn"] {
+        let a = Endpoint::open(planned(1, scheme, &[])).unwrap();
+        let b = Endpoint::open(planned(3, scheme, &[])).unwrap();
+        let bytes = pattern(3, 8 << 20);
+        for _ in 0..5 {
+            let (sending, receiving) = channel(&a, &b);
+            let mut buffer = vec![0; 8 << 20];
+            let _received = take(|| receive(&receiving, &mut [(&mut buffer, 0)]));
+            let _sent = take(|| send(&sending, &bytes, 0));
+            std::thread::sleep(std::time::Duration::from_micros(300));
+            drop(sending);
+            drop(receiving);
+        }
+        let (sending, receiving) = channel(&a, &b);
+        exchange(&sending, &receiving, &bytes, 8 << 20);
+    }
+}

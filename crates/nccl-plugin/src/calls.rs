@@ -1,0 +1,274 @@
+//! Each function of the interface once. What differs between versions is in `versions`.
+//!
+//! # Safety
+//! All take pointers as NCCL gives them; what they may be is said at the top of the crate.
+
+#![expect(unsafe_code, reason = "reads and writes through NCCL's pointers")]
+
+use crate::boundary::Failure;
+use crate::core::{Core, Nic, forever};
+use crate::objects::{Comm, Memory, Slot, at, give, take};
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+use weft_comm::{Buffer, HANDLE, Handle, Hint, MOST_BUFFERS, Region};
+use weft_nccl_abi::{NetAttributes, POINTER_HOST};
+
+type Outcome = Result<(), Failure>;
+
+/// The largest message: a power of two whose size `test` can tell in an `int`.
+pub(crate) const LARGEST: usize = 1 << 30;
+
+/// A context of versions 11 and 12: it keeps the core alive.
+pub(crate) struct Context(pub(crate) Arc<Core>);
+
+/// What all versions say of a NIC.
+pub(crate) struct About {
+    pub(crate) name: &'static std::ffi::CStr,
+    pub(crate) pci_path: Option<&'static std::ffi::CStr>,
+    pub(crate) guid: u64,
+    /// Mbit/s.
+    pub(crate) speed: c_int,
+}
+
+/// What of a NIC whose speed nobody knows: as NCCL's own sockets say.
+const USUAL_SPEED: c_int = 10_000;
+
+pub(crate) fn about(nic: &Nic) -> About {
+    let device = &nic.device;
+    let speed = c_int::try_from(device.speed_mbps).unwrap_or(c_int::MAX);
+    About {
+        name: forever(&device.name),
+        pci_path: device.pci_path.as_deref().map(forever),
+        guid: device.guid,
+        speed: if speed == 0 { USUAL_SPEED } else { speed },
+    }
+}
+
+pub(crate) unsafe fn devices(count: *mut c_int) -> Outcome {
+    let devices = Core::current()?.devices();
+    // SAFETY: a place for one number, by the interface.
+    let count = unsafe { count.as_mut() }.ok_or(Failure::Null("ndev"))?;
+    *count = c_int::try_from(devices).unwrap_or(c_int::MAX);
+    Ok(())
+}
+
+pub(crate) unsafe fn listen(
+    core: &Core,
+    device: c_int,
+    handle: *mut c_void,
+    comm: *mut *mut c_void,
+) -> Outcome {
+    if handle.is_null() {
+        return Err(Failure::Null("handle"));
+    }
+    // SAFETY: a place for one pointer.
+    let comm = unsafe { comm.as_mut() }.ok_or(Failure::Null("listenComm"))?;
+    let endpoint = core.endpoint(device)?;
+    let (listener, Handle(bytes)) = endpoint.listen()?;
+    // SAFETY: NCCL's handles have room for so many bytes.
+    unsafe { handle.cast::<[u8; HANDLE]>().write_unaligned(bytes) };
+    *comm = give(Comm::Listen(listener, endpoint));
+    Ok(())
+}
+
+pub(crate) unsafe fn connect(
+    core: &Core,
+    device: c_int,
+    handle: *mut c_void,
+    comm: *mut *mut c_void,
+) -> Outcome {
+    if handle.is_null() {
+        return Err(Failure::Null("handle"));
+    }
+    // SAFETY: a place for one pointer.
+    let comm = unsafe { comm.as_mut() }.ok_or(Failure::Null("sendComm"))?;
+    *comm = std::ptr::null_mut();
+    // SAFETY: NCCL's handles have so many bytes.
+    let bytes = unsafe { handle.cast::<[u8; HANDLE]>().read_unaligned() };
+    if let Some((channel, endpoint)) = core.connect(device, handle, Handle(bytes))? {
+        *comm = give(Comm::sending(channel, endpoint));
+    }
+    Ok(())
+}
+
+pub(crate) unsafe fn accept(listener: *mut c_void, comm: *mut *mut c_void) -> Outcome {
+    // SAFETY: as at the top.
+    let (listener, endpoint) = unsafe { at::<Comm>(listener, "listenComm")? }.as_listener()?;
+    // SAFETY: a place for one pointer.
+    let comm = unsafe { comm.as_mut() }.ok_or(Failure::Null("recvComm"))?;
+    *comm = match listener.try_accept()? {
+        Some(channel) => give(Comm::receiving(channel, endpoint.clone())),
+        None => std::ptr::null_mut(),
+    };
+    Ok(())
+}
+
+pub(crate) unsafe fn register(
+    comm: *mut c_void,
+    data: *mut c_void,
+    size: usize,
+    kind: c_int,
+    memory: *mut *mut c_void,
+) -> Outcome {
+    if kind != POINTER_HOST {
+        return Err(Failure::Argument(format!(
+            "memory of kind {kind}: only host memory (1) will do"
+        )));
+    }
+    // SAFETY: as at the top; a place for one pointer.
+    let (comm, memory) = unsafe { (at::<Comm>(comm, "comm")?, memory.as_mut()) };
+    let memory = memory.ok_or(Failure::Null("mhandle"))?;
+    // SAFETY: NCCL keeps the memory until it calls `deregMr`, and what is under way ends before.
+    let region = unsafe { comm.endpoint().register(data.cast(), size)? };
+    *memory = give(Memory(region));
+    Ok(())
+}
+
+pub(crate) unsafe fn deregister(comm: *mut c_void, memory: *mut c_void) -> Outcome {
+    // SAFETY: as at the top.
+    unsafe {
+        at::<Comm>(comm, "comm")?;
+        take::<Memory>(memory, "mhandle").map(drop)
+    }
+}
+
+pub(crate) unsafe fn isend(
+    comm: *mut c_void,
+    data: *mut c_void,
+    size: usize,
+    tag: c_int,
+    memory: *mut c_void,
+    request: *mut *mut c_void,
+) -> Outcome {
+    // SAFETY: as at the top; a place for one pointer.
+    let (comm, request) = unsafe { (at::<Comm>(comm, "sendComm")?, request.as_mut()) };
+    let request = request.ok_or(Failure::Null("request"))?;
+    *request = std::ptr::null_mut();
+    fits(data, size)?;
+    // SAFETY: as at the top.
+    let region = unsafe { region(memory) };
+    let slot = comm.as_sender()?.post(|channel| {
+        // SAFETY: NCCL leaves the memory alone until the request is done.
+        unsafe { channel.isend(data.cast_const().cast(), size, tag, region).map_err(Failure::from) }
+    })?;
+    *request = slot.cast_mut().cast();
+    Ok(())
+}
+
+/// `size_at` reads the size of a buffer, whose width differs between versions.
+pub(crate) unsafe fn irecv(
+    comm: *mut c_void,
+    count: c_int,
+    data: *mut *mut c_void,
+    size_at: impl Fn(usize) -> Result<usize, Failure>,
+    tags: *mut c_int,
+    memory: *mut *mut c_void,
+    request: *mut *mut c_void,
+) -> Outcome {
+    // SAFETY: as at the top; a place for one pointer.
+    let (comm, request) = unsafe { (at::<Comm>(comm, "recvComm")?, request.as_mut()) };
+    let request = request.ok_or(Failure::Null("request"))?;
+    *request = std::ptr::null_mut();
+    let count = usize::try_from(count).unwrap_or_default();
+    if !(1..=MOST_BUFFERS).contains(&count) {
+        return Err(Failure::Argument(format!("{count} buffers: use 1 to {MOST_BUFFERS}")));
+    }
+    if data.is_null() || tags.is_null() {
+        return Err(Failure::Null("an array of data or tags"));
+    }
+    let none = Buffer { start: std::ptr::null_mut(), len: 0, tag: 0, region: None };
+    let mut buffers = [none; MOST_BUFFERS];
+    for (index, buffer) in buffers[..count].iter_mut().enumerate() {
+        // SAFETY: arrays of `count` entries, by the interface; that of memory may be missing.
+        let (start, tag, key) = unsafe {
+            let key = if memory.is_null() { std::ptr::null_mut() } else { *memory.add(index) };
+            (*data.add(index), *tags.add(index), key)
+        };
+        let len = size_at(index)?;
+        fits(start, len)?;
+        // SAFETY: as at the top.
+        let region = unsafe { region(key) };
+        *buffer = Buffer { start: start.cast(), len, tag, region };
+    }
+    let slot = comm.as_receiver()?.post(|channel| {
+        // SAFETY: NCCL leaves the memory alone until the request is done.
+        unsafe { channel.irecv(&buffers[..count]).map_err(Failure::from) }
+    })?;
+    *request = slot.cast_mut().cast();
+    Ok(())
+}
+
+pub(crate) unsafe fn flush(comm: *mut c_void, request: *mut *mut c_void) -> Outcome {
+    // SAFETY: as at the top; a place for one pointer.
+    let request = unsafe {
+        at::<Comm>(comm, "recvComm")?.as_receiver()?;
+        request.as_mut().ok_or(Failure::Null("request"))?
+    };
+    // Host memory is coherent: nothing to wait for.
+    *request = std::ptr::null_mut();
+    Ok(())
+}
+
+pub(crate) unsafe fn test(request: *mut c_void, done: *mut c_int, sizes: *mut c_int) -> Outcome {
+    // SAFETY: as at the top; a place for one number.
+    let (slot, done) = unsafe { (at::<Slot>(request, "request")?, done.as_mut()) };
+    let done = done.ok_or(Failure::Null("done"))?;
+    *done = 0;
+    let Some(came) = slot.test()? else { return Ok(()) };
+    *done = 1;
+    if !sizes.is_null() {
+        for (index, size) in came.sizes[..came.count].iter().enumerate() {
+            // SAFETY: as many places as the request has buffers, by the interface.
+            unsafe { *sizes.add(index) = c_int::try_from(*size).unwrap_or(c_int::MAX) };
+        }
+    }
+    Ok(())
+}
+
+pub(crate) unsafe fn close(
+    comm: *mut c_void,
+    what: &'static str,
+    is: fn(&Comm) -> bool,
+) -> Outcome {
+    // SAFETY: as at the top.
+    unsafe {
+        if !is(at::<Comm>(comm, what)?) {
+            return Err(Failure::Argument(format!("the communicator is no {what}")));
+        }
+        take::<Comm>(comm, what).map(drop)
+    }
+}
+
+pub(crate) unsafe fn finalize(context: *mut c_void) -> Outcome {
+    // SAFETY: as at the top.
+    unsafe { take::<Context>(context, "ctx").map(drop) }
+}
+
+pub(crate) unsafe fn attributes(context: *mut c_void, given: *mut NetAttributes) -> Outcome {
+    // SAFETY: as at the top; NCCL's structure.
+    let (context, given) = unsafe { (at::<Context>(context, "ctx")?, given.as_ref()) };
+    let send = given.ok_or(Failure::Null("netAttr"))?.send;
+    let known = |number: i32| u32::try_from(number).unwrap_or(0);
+    context.0.hint(Hint {
+        peers: (known(send.min_concurrent_peers), known(send.max_concurrent_peers)),
+        flows_per_peer: (known(send.min_flows_per_peer), known(send.max_flows_per_peer)),
+    });
+    Ok(())
+}
+
+fn fits(data: *mut c_void, size: usize) -> Outcome {
+    if data.is_null() && size > 0 {
+        return Err(Failure::Null("data"));
+    }
+    // Version 8 has no way to be told.
+    if size > LARGEST {
+        return Err(Failure::Argument(format!("{size} bytes: a message has at most {LARGEST}")));
+    }
+    Ok(())
+}
+
+/// The memory behind a handle, if there is one: of TCP there need not be.
+unsafe fn region<'a>(memory: *mut c_void) -> Option<&'a Region> {
+    // SAFETY: it came from `register` and is not deregistered while something is under way.
+    unsafe { at::<Memory>(memory, "mhandle") }.ok().map(|memory| &memory.0)
+}

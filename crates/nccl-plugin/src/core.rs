@@ -1,0 +1,182 @@
+//! What a process has once, however many communicators NCCL makes: its NICs.
+
+use crate::boundary::Failure;
+use crate::logger;
+use crate::watch::Watch;
+use std::collections::HashMap;
+use std::ffi::{CStr, CString, c_void};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use weft_comm::{Backend, Connecting, Endpoint, Handle, Hint};
+use weft_deploy::{Deployment, Device};
+
+/// NICs and whoever watches them. It goes when the last communicator does.
+pub(crate) struct Core {
+    nics: Vec<Arc<Nic>>,
+    connecting: Mutex<HashMap<Key, Connecting>>,
+    hint: Mutex<Option<Hint>>,
+    _watch: Watch,
+}
+
+/// One NIC.
+pub(crate) struct Nic {
+    pub(crate) device: Device,
+    endpoint: OnceLock<Arc<Endpoint>>,
+    opening: Mutex<()>,
+}
+
+/// Which attempt to connect: NCCL asks again with the same handle at the same place.
+#[derive(PartialEq, Eq, Hash)]
+struct Key {
+    place: usize,
+    device: usize,
+    bytes: Vec<u8>,
+}
+
+static CURRENT: Mutex<Weak<Core>> = Mutex::new(Weak::new());
+/// Versions 8 to 10 have no `finalize`: theirs stays.
+static FOREVER: OnceLock<Arc<Core>> = OnceLock::new();
+
+impl Core {
+    /// That of this process, made by the environment if there is none.
+    pub(crate) fn acquire() -> Result<Arc<Core>, Failure> {
+        let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(core) = current.upgrade() {
+            return Ok(core);
+        }
+        let deployment = weft_deploy::from_environment(&|name| std::env::var(name).ok())
+            .map_err(|error| Failure::Setup(error.to_string()))?;
+        let core = Arc::new(Core::new(deployment)?);
+        *current = Arc::downgrade(&core);
+        Ok(core)
+    }
+
+    /// For versions without contexts: acquired by `init`, never let go.
+    pub(crate) fn acquire_forever() -> Result<(), Failure> {
+        let core = Core::acquire()?;
+        FOREVER.get_or_init(|| core);
+        Ok(())
+    }
+
+    /// That of this process, after some `init`.
+    pub(crate) fn current() -> Result<Arc<Core>, Failure> {
+        let current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
+        current.ok_or_else(|| Failure::Usage("init has not been called".into()))
+    }
+
+    fn new(deployment: Deployment) -> Result<Core, Failure> {
+        let Deployment { devices, scheme, stats, prometheus, log, warnings } = deployment;
+        logger::alone(log);
+        warnings.iter().for_each(|warning| logger::warn(warning));
+        let nics: Vec<_> = devices.into_iter().map(|device| Arc::new(Nic::new(device))).collect();
+        for nic in &nics {
+            logger::info(&nic.describe(&scheme));
+        }
+        let watch = Watch::start(stats, prometheus, nics.clone())?;
+        let (connecting, hint) = Default::default();
+        Ok(Core { nics, connecting, hint, _watch: watch })
+    }
+
+    pub(crate) fn devices(&self) -> usize {
+        self.nics.len()
+    }
+
+    /// A NIC by NCCL's number.
+    pub(crate) fn nic(&self, device: i32) -> Result<&Arc<Nic>, Failure> {
+        usize::try_from(device).ok().and_then(|at| self.nics.get(at)).ok_or_else(|| {
+            Failure::Argument(format!("device {device}: there are {}", self.nics.len()))
+        })
+    }
+
+    /// The endpoint of a NIC, opened if need be.
+    pub(crate) fn endpoint(&self, device: i32) -> Result<Arc<Endpoint>, Failure> {
+        let nic = self.nic(device)?;
+        if let Some(endpoint) = nic.opened() {
+            return Ok(endpoint.clone());
+        }
+        let endpoint = nic.open()?;
+        if let Some(hint) = *self.hint.lock().unwrap_or_else(PoisonError::into_inner) {
+            endpoint.hint(hint);
+        }
+        Ok(endpoint)
+    }
+
+    /// Tells all NICs what traffic is to come, those too that are opened later.
+    pub(crate) fn hint(&self, hint: Hint) {
+        *self.hint.lock().unwrap_or_else(PoisonError::into_inner) = Some(hint);
+        self.nics.iter().filter_map(|nic| nic.opened()).for_each(|endpoint| endpoint.hint(hint));
+    }
+
+    /// Begins to connect, or goes on with what was begun for this handle at this place.
+    pub(crate) fn connect(
+        &self,
+        device: i32,
+        place: *const c_void,
+        handle: Handle,
+    ) -> Result<Option<(weft_comm::SendChannel, Arc<Endpoint>)>, Failure> {
+        let endpoint = self.endpoint(device)?;
+        let key = Key {
+            place: place.addr(),
+            device: usize::try_from(device).unwrap_or_default(),
+            bytes: handle.0.to_vec(),
+        };
+        let mut all = self.connecting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut connecting = match all.remove(&key) {
+            Some(begun) => begun,
+            None => endpoint.connect(&handle)?,
+        };
+        match connecting.try_finish()? {
+            Some(channel) => Ok(Some((channel, endpoint))),
+            None => {
+                all.insert(key, connecting);
+                Ok(None)
+            }
+        }
+    }
+}
+
+impl Nic {
+    fn new(device: Device) -> Nic {
+        Nic { device, endpoint: OnceLock::new(), opening: Mutex::new(()) }
+    }
+
+    /// What NCCL's log says of it.
+    fn describe(&self, scheme: &str) -> String {
+        let Device { name, interface, endpoint, speed_mbps, .. } = &self.device;
+        let carrier = match &endpoint.backend {
+            Backend::Tcp => "TCP".to_owned(),
+            Backend::Roce { device, or_tcp: false, .. } => format!("RoCE on {device}"),
+            Backend::Roce { device, .. } => format!("RoCE on {device}, else TCP"),
+        };
+        let address = endpoint.address;
+        format!("{name}: {interface}, {address}, {speed_mbps} Mbit/s, {carrier}, scheme {scheme}")
+    }
+
+    /// Opens it. Whoever is first to need it does: processes of a server with many NICs use one or
+    /// two each.
+    fn open(&self) -> Result<Arc<Endpoint>, Failure> {
+        let _one_at_a_time = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(endpoint) = self.endpoint.get() {
+            return Ok(endpoint.clone());
+        }
+        let endpoint = Arc::new(Endpoint::open(self.device.endpoint.clone())?);
+        Ok(self.endpoint.get_or_init(|| endpoint).clone())
+    }
+
+    /// Its endpoint, if anybody has needed it.
+    pub(crate) fn opened(&self) -> Option<&Arc<Endpoint>> {
+        self.endpoint.get()
+    }
+}
+
+/// Text that stays until the process ends, as NCCL wants names; each is kept once.
+pub(crate) fn forever(text: &str) -> &'static CStr {
+    static KEPT: Mutex<Vec<&'static CStr>> = Mutex::new(Vec::new());
+    let text = CString::new(text.replace('\0', " ")).unwrap_or_default();
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(same) = kept.iter().find(|one| **one == text.as_c_str()) {
+        return same;
+    }
+    let text: &'static CStr = Box::leak(text.into_boxed_c_str());
+    kept.push(text);
+    text
+}

@@ -1,0 +1,147 @@
+//! What NCCL keeps as pointers: communicators, memory, requests.
+//!
+//! Each is a box that a pointer stands for until it is closed. Requests are slots of their
+//! communicator, so that none outlives it, whatever NCCL left under way.
+
+#![expect(unsafe_code, reason = "pointers that NCCL keeps become references again")]
+
+use crate::boundary::Failure;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use weft_comm::{
+    Endpoint, Listener, MOST_BUFFERS, MOST_REQUESTS, RecvChannel, Region, Request, SendChannel,
+    Sizes,
+};
+
+/// `listenComm`, `sendComm` and `recvComm`. Fields are dropped in their order.
+pub(crate) enum Comm {
+    Listen(Listener, Arc<Endpoint>),
+    Send(Half<SendChannel>),
+    Receive(Half<RecvChannel>),
+}
+
+/// One half of a channel.
+pub(crate) struct Half<C> {
+    slots: Box<[Slot]>,
+    next: AtomicUsize,
+    pub(crate) channel: C,
+    pub(crate) endpoint: Arc<Endpoint>,
+}
+
+/// `mhandle`.
+pub(crate) struct Memory(pub(crate) Region);
+
+/// `request`: a place for one under way.
+#[derive(Default)]
+pub(crate) struct Slot(Mutex<Option<Request>>);
+
+impl<C> Half<C> {
+    fn new(channel: C, endpoint: Arc<Endpoint>, requests: usize) -> Half<C> {
+        let slots = (0..requests).map(|_| Slot::default()).collect();
+        Half { slots, next: AtomicUsize::new(0), channel, endpoint }
+    }
+
+    /// Posts into a free slot, if there is one and the channel takes more. The pointer is the request.
+    pub(crate) fn post(
+        &self,
+        post: impl FnOnce(&C) -> Result<Option<Request>, Failure>,
+    ) -> Result<*const Slot, Failure> {
+        let first = self.next.load(Ordering::Relaxed);
+        for step in 0..self.slots.len() {
+            let at = (first + step) % self.slots.len();
+            let slot = &self.slots[at];
+            let mut place = slot.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if place.is_none() {
+                *place = post(&self.channel)?;
+                if place.is_none() {
+                    break;
+                }
+                self.next.store(at + 1, Ordering::Relaxed);
+                return Ok(slot);
+            }
+        }
+        Ok(std::ptr::null())
+    }
+}
+
+impl Slot {
+    /// The sizes if it is done; then the slot is free again.
+    pub(crate) fn test(&self) -> Result<Option<Sizes>, Failure> {
+        let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(request) = place.as_ref() else {
+            return Err(Failure::Argument("the request is over".into()));
+        };
+        let sizes = request.test()?;
+        if sizes.is_some() {
+            *place = None;
+        }
+        Ok(sizes)
+    }
+}
+
+impl Comm {
+    pub(crate) fn sending(channel: SendChannel, endpoint: Arc<Endpoint>) -> Comm {
+        Comm::Send(Half::new(channel, endpoint, MOST_REQUESTS * MOST_BUFFERS))
+    }
+
+    pub(crate) fn receiving(channel: RecvChannel, endpoint: Arc<Endpoint>) -> Comm {
+        Comm::Receive(Half::new(channel, endpoint, MOST_REQUESTS))
+    }
+
+    pub(crate) fn as_listener(&self) -> Result<(&Listener, &Arc<Endpoint>), Failure> {
+        match self {
+            Comm::Listen(listener, endpoint) => Ok((listener, endpoint)),
+            _ => Err(Failure::Argument("the communicator does not listen".into())),
+        }
+    }
+
+    pub(crate) fn as_sender(&self) -> Result<&Half<SendChannel>, Failure> {
+        match self {
+            Comm::Send(half) => Ok(half),
+            _ => Err(Failure::Argument("the communicator does not send".into())),
+        }
+    }
+
+    pub(crate) fn as_receiver(&self) -> Result<&Half<RecvChannel>, Failure> {
+        match self {
+            Comm::Receive(half) => Ok(half),
+            _ => Err(Failure::Argument("the communicator does not receive".into())),
+        }
+    }
+
+    pub(crate) fn endpoint(&self) -> &Arc<Endpoint> {
+        match self {
+            Comm::Listen(_, endpoint) => endpoint,
+            Comm::Send(half) => &half.endpoint,
+            Comm::Receive(half) => &half.endpoint,
+        }
+    }
+}
+
+/// Hands a box to NCCL.
+pub(crate) fn give<T>(object: T) -> *mut c_void {
+    Box::into_raw(Box::new(object)).cast()
+}
+
+/// What NCCL's pointer stands for.
+///
+/// # Safety
+/// It is null, or came from [`give`] of the same type and was not taken back, as long as the reference
+/// lives.
+pub(crate) unsafe fn at<'a, T>(pointer: *mut c_void, what: &'static str) -> Result<&'a T, Failure> {
+    // SAFETY: by the contract.
+    unsafe { pointer.cast::<T>().as_ref() }.ok_or(Failure::Null(what))
+}
+
+/// Takes a box back from NCCL, to drop it.
+///
+/// # Safety
+/// As [`at`]; nobody else has a reference, and nobody asks again.
+pub(crate) unsafe fn take<T>(pointer: *mut c_void, what: &'static str) -> Result<Box<T>, Failure> {
+    if pointer.is_null() {
+        return Err(Failure::Null(what));
+    }
+    // SAFETY: by the contract.
+    Ok(unsafe { Box::from_raw(pointer.cast()) })
+}

@@ -1,0 +1,165 @@
+//! Statistics to whoever asked for them: a file, written anew every second and at the end; a port
+//! where Prometheus may ask. One thread, and only if one of the two is wanted.
+
+use crate::boundary::Failure;
+use crate::core::Nic;
+use crate::{http, logger};
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use weft_comm::Statistics;
+
+/// How often the port is looked at.
+const LOOK: Duration = Duration::from_millis(50);
+/// How often the file is written.
+const WRITE: Duration = Duration::from_secs(1);
+/// Processes of a server that ask for one port each get one of so many.
+const PORTS: u16 = 64;
+
+/// The thread; it ends with this.
+pub(crate) struct Watch {
+    /// Dropped, it tells the thread to stop.
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Statistics of all NICs that have been used.
+fn each(nics: &[Arc<Nic>]) -> impl Iterator<Item = Statistics> {
+    nics.iter().filter_map(|nic| nic.opened()).map(|endpoint| endpoint.statistics())
+}
+
+fn json(nics: &[Arc<Nic>]) -> String {
+    let all: Vec<_> = each(nics).map(|one| one.json()).collect();
+    format!("[{}]\n", all.join(",\n"))
+}
+
+/// A metric may be described once, so samples of all NICs go under the description of the first.
+fn prometheus(nics: &[Arc<Nic>]) -> String {
+    let texts: Vec<String> = each(nics).map(|one| one.prometheus()).collect();
+    let mut metrics: Vec<(&str, String)> = Vec::new();
+    for line in texts.iter().flat_map(|text| text.lines()) {
+        let name = line.trim_start_matches("# HELP ").trim_start_matches("# TYPE ");
+        let name = &name[..name.find([' ', '{']).unwrap_or(name.len())];
+        let place = match metrics.iter().position(|(known, _)| *known == name) {
+            Some(known) => known,
+            None => {
+                metrics.push((name, String::new()));
+                metrics.len() - 1
+            }
+        };
+        let text = &mut metrics[place].1;
+        if !(line.starts_with('#') && text.contains(line)) {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    metrics.into_iter().map(|(_, text)| text).collect()
+}
+
+struct Task {
+    file: Option<PathBuf>,
+    port: Option<TcpListener>,
+    nics: Vec<Arc<Nic>>,
+}
+
+impl Watch {
+    /// Starts the thread, if a file or an address is given.
+    pub(crate) fn start(
+        file: Option<PathBuf>,
+        address: Option<SocketAddr>,
+        nics: Vec<Arc<Nic>>,
+    ) -> Result<Watch, Failure> {
+        let port = address.map(listen).transpose()?;
+        let file = file.map(|file| of_process(&file));
+        if let Some(file) = &file {
+            // What cannot be written is said now, not at the end of the job.
+            write(file, &json(&nics))?;
+        }
+        if file.is_none() && port.is_none() {
+            return Ok(Watch { stop: None, thread: None });
+        }
+        let task = Task { file, port, nics };
+        let (stop, stopped) = channel();
+        let thread = std::thread::Builder::new()
+            .name("weft-statistics".into())
+            .spawn(move || task.run(&stopped))
+            .map_err(|error| Failure::Setup(format!("statistics: no thread: {error}")))?;
+        Ok(Watch { stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread has been reported by then, and costs statistics only.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Task {
+    fn run(self, stopped: &Receiver<()>) {
+        let mut written = Instant::now();
+        let wait = if self.port.is_some() { LOOK } else { WRITE };
+        loop {
+            let over = stopped.recv_timeout(wait) != Err(RecvTimeoutError::Timeout);
+            if let Some(file) = &self.file
+                && (over || written.elapsed() >= WRITE)
+            {
+                written = Instant::now();
+                if let Err(failure) = write(file, &json(&self.nics)) {
+                    failure.say("statistics");
+                }
+            }
+            if over {
+                return;
+            }
+            if let Some(port) = &self.port {
+                http::answer(port, &|| prometheus(&self.nics));
+            }
+        }
+    }
+}
+
+/// Takes the port, or if another process of this server has it, one of the next.
+fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
+    let mut tried = address;
+    loop {
+        match TcpListener::bind(tried) {
+            Ok(port) => {
+                let broken = |error| Failure::Setup(format!("WEFT_PROMETHEUS: {tried}: {error}"));
+                port.set_nonblocking(true).map_err(broken)?;
+                logger::info(&format!("statistics at http://{tried}/metrics"));
+                return Ok(port);
+            }
+            Err(error) => {
+                let next = tried.port().checked_add(1);
+                match next.filter(|port| port - address.port() < PORTS) {
+                    Some(port) => tried.set_port(port),
+                    None => {
+                        return Err(Failure::Setup(format!("WEFT_PROMETHEUS: {address}: {error}")));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// `%p` in the name is the number of the process: several of a server share their environment.
+fn of_process(file: &Path) -> PathBuf {
+    PathBuf::from(file.to_string_lossy().replace("%p", &std::process::id().to_string()))
+}
+
+/// Whole or not at all: readers never see a half.
+fn write(file: &Path, text: &str) -> Result<(), Failure> {
+    let broken = |error| Failure::Setup(format!("WEFT_STATS: {}: {error}", file.display()));
+    let mut beside = file.as_os_str().to_owned();
+    beside.push(format!(".{}", std::process::id()));
+    let beside = PathBuf::from(beside);
+    std::fs::write(&beside, text).map_err(broken)?;
+    std::fs::rename(&beside, file).map_err(broken)
+}

@@ -1,0 +1,311 @@
+//! Each version driven through its table as NCCL's proxy drives it.
+
+#![expect(unsafe_code, reason = "drives C functions")]
+
+mod common;
+
+use common::{Pair, fill, is_filled, net};
+use weft_nccl_abi::{CommAttributes, HANDLE_BYTES, NcclResult, NetAttributes, Version};
+use weft_net_bench::BenchError;
+
+#[test]
+fn properties_are_what_nccl_needs() {
+    for version in Version::ALL {
+        let net = net(version);
+        assert_eq!(net.devices().expect("it counts"), 1);
+        let properties = net.properties(0).expect("it has properties");
+        assert_eq!(properties.name, "lo");
+        assert_eq!(properties.pointer_support, weft_nccl_abi::POINTER_HOST);
+        assert_eq!(properties.max_receives, 8);
+        assert!(properties.speed > 0 && properties.max_comms > 0);
+        let largest = (version > Version::V8).then_some(1 << 30);
+        assert_eq!(properties.max_bytes, largest, "{version:?}");
+        net.properties(1).expect_err("there is no second");
+        net.properties(-1).expect_err("nor one before the first");
+        net.finalize().expect("it ends");
+    }
+}
+
+#[test]
+fn connections_are_pending_and_never_block() {
+    for version in Version::ALL {
+        let net = net(version);
+        // It asks the listener before anybody connects, and then both in turn.
+        Pair::new(&net, 16).close();
+        // The handle of one that is gone.
+        let (mut handle, listener) = net.listen(0).expect("it listens");
+        // SAFETY: it is open.
+        unsafe { net.close_listen(listener).expect("it closes") };
+        let begun = std::time::Instant::now();
+        let first = net.connect(0, &mut handle);
+        assert!(begun.elapsed() < std::time::Duration::from_secs(1), "{version:?}: it blocks");
+        let mut ask = || net.connect(0, &mut handle).err();
+        let error = first.err().unwrap_or_else(|| common::until("the error", &mut ask));
+        let BenchError::Plugin { result, .. } = error else { panic!("{error}") };
+        assert_eq!(result, NcclResult::REMOTE_ERROR);
+        net.finalize().expect("it ends");
+    }
+}
+
+#[test]
+fn messages_of_all_sizes_come_whole() {
+    for version in Version::ALL {
+        let net = net(version);
+        let mut pair = Pair::new(&net, 4 << 20);
+        for (message, len) in [0, 1, 3, 4095, 65_536, 300_001, 4 << 20].into_iter().enumerate() {
+            for optional in [false, true] {
+                fill(&mut pair.out[..len], message);
+                pair.into.fill(0);
+                let receive = common::until("irecv", || pair.try_receive(&[(0, len, 0)], optional));
+                let send = pair.send(0, len, 0);
+                assert_eq!(pair.wait(send)[0], len as i32, "{version:?}");
+                assert_eq!(pair.wait(receive)[0], len as i32, "{version:?}");
+                assert!(is_filled(&pair.into[..len], message), "{version:?}: {len} bytes");
+            }
+        }
+        pair.close();
+        net.finalize().expect("it ends");
+    }
+}
+
+#[test]
+fn a_receive_may_be_larger_than_its_send() {
+    for version in Version::ALL {
+        let net = net(version);
+        let mut pair = Pair::new(&net, 1 << 20);
+        for len in [0, 1, 1000, 500_000] {
+            fill(&mut pair.out[..len], len);
+            pair.into.fill(0xEE);
+            let receive = pair.receive(&[(0, 1 << 20, 0)]);
+            let send = pair.send(0, len, 0);
+            pair.wait(send);
+            assert_eq!(pair.wait(receive)[0], len as i32);
+            assert!(is_filled(&pair.into[..len], len));
+            assert!(
+                pair.into[len..].iter().all(|byte| *byte == 0xEE),
+                "nothing beyond the message"
+            );
+        }
+        pair.close();
+        net.finalize().expect("it ends");
+    }
+}
+
+#[test]
+fn thirty_two_receives_of_eight_are_under_way_at_once() {
+    const SIZE: usize = 500;
+    for version in Version::ALL {
+        let net = net(version);
+        let mut pair = Pair::new(&net, 33 * 8 * SIZE);
+        let parts = |receive: usize| -> Vec<(usize, usize, i32)> {
+            (0..8).map(|part| ((receive * 8 + part) * SIZE, SIZE, part as i32)).collect()
+        };
+        let receives: Vec<_> = (0..32).map(|receive| pair.receive(&parts(receive))).collect();
+        // NCCL asks for no more; who does gets null, which is no error.
+        assert!(pair.try_receive(&parts(32), false).is_none(), "{version:?}");
+        let mut sends = Vec::new();
+        for receive in 0..32 {
+            for part in [5, 2, 7, 0, 1, 6, 4, 3] {
+                let (from, len) = ((receive * 8 + part) * SIZE, SIZE - part - receive);
+                fill(&mut pair.out[from..from + len], receive * 8 + part);
+                sends.push(pair.send(from, len, part as i32));
+            }
+        }
+        sends.into_iter().rev().for_each(|send| {
+            pair.wait(send);
+        });
+        for (receive, request) in receives.into_iter().enumerate().rev() {
+            let sizes = pair.wait(request);
+            for (part, size) in sizes.into_iter().enumerate() {
+                let (from, len) = ((receive * 8 + part) * SIZE, SIZE - part - receive);
+                assert_eq!(size, len as i32, "{version:?}");
+                assert!(is_filled(&pair.into[from..from + len], receive * 8 + part));
+            }
+        }
+        pair.close();
+        net.finalize().expect("it ends");
+    }
+}
+
+#[test]
+fn sends_wait_for_their_receives() {
+    for version in Version::ALL {
+        let net = net(version);
+        let mut pair = Pair::new(&net, 8 * 1000);
+        let sends: Vec<_> = (0..8)
+            .map(|message| {
+                fill(&mut pair.out[message * 1000..(message + 1) * 1000], message);
+                pair.send(message * 1000, 1000, 0)
+            })
+            .collect();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        assert!(sends.iter().all(|send| pair.test(*send).is_none()), "there is no place for them");
+        for message in 0..8 {
+            let receive = pair.receive(&[(message * 1000, 1000, 0)]);
+            pair.wait(receive);
+            assert!(is_filled(&pair.into[message * 1000..(message + 1) * 1000], message));
+        }
+        sends.into_iter().for_each(|send| {
+            pair.wait(send);
+        });
+        pair.close();
+        net.finalize().expect("it ends");
+    }
+}
+
+#[test]
+fn sends_are_refused_kindly_when_too_many_wait() {
+    let net = net(Version::V12);
+    let mut pair = Pair::new(&net, 64);
+    let mut sends = Vec::new();
+    while let Some(send) = pair.try_send(0, 8, 0) {
+        sends.push(send);
+        assert!(sends.len() <= 4096, "there is no end to what is taken");
+    }
+    assert!(sends.len() >= 32 * 8, "NCCL posts as many as 32 receives of 8 take: {}", sends.len());
+    for _ in 0..sends.len() {
+        let receive = pair.receive(&[(0, 8, 0)]);
+        pair.wait(receive);
+    }
+    sends.into_iter().for_each(|send| {
+        pair.wait(send);
+    });
+    pair.close();
+    net.finalize().expect("it ends");
+}
+
+#[test]
+fn a_channel_may_be_closed_with_requests_under_way() {
+    for version in Version::ALL {
+        let net = net(version);
+        let mut pair = Pair::new(&net, 1 << 20);
+        // NCCL does so when a job is aborted.
+        pair.receive(&[(0, 100, 0)]);
+        pair.receive(&[(100, 1 << 19, 0)]);
+        pair.send(0, 50, 0);
+        pair.send(0, 1 << 19, 0);
+        pair.send(0, 1 << 19, 0);
+        pair.close();
+        let mut pair = Pair::new(&net, 100);
+        let receive = pair.receive(&[(0, 100, 0)]);
+        let send = pair.send(0, 100, 0);
+        pair.wait(send);
+        pair.wait(receive);
+        pair.close();
+        net.finalize().expect("it ends");
+    }
+}
+
+#[test]
+fn a_message_longer_than_its_receive_is_an_error_on_both_sides_or_one() {
+    let net = net(Version::V12);
+    let mut pair = Pair::new(&net, 1000);
+    let receive = pair.receive(&[(0, 10, 0)]);
+    let send = pair.send(0, 1000, 0);
+    let mut sizes = [0; 8];
+    // SAFETY: requests that are not over.
+    let failed = common::until("the error", || unsafe {
+        let one = net.test(receive, &mut sizes).err();
+        one.or_else(|| net.test(send, &mut sizes).err())
+    });
+    assert!(matches!(failed, BenchError::Plugin { call: "test", .. }), "{failed}");
+    assert!(pair.into[10..].iter().all(|byte| *byte == 0), "nothing was written beyond it");
+    pair.close();
+    net.finalize().expect("it ends");
+}
+
+#[test]
+fn garbage_handles_are_refused_at_once() {
+    for version in Version::ALL {
+        let net = net(version);
+        for seed in 0..50_u8 {
+            let mut handle = [0; HANDLE_BYTES];
+            for (at, byte) in handle.iter_mut().enumerate() {
+                *byte = seed.wrapping_mul(7).wrapping_add((at as u8).wrapping_mul(13));
+            }
+            let error = net.connect(0, &mut handle).expect_err("it is none of ours");
+            let BenchError::Plugin { result, .. } = error else { panic!("{error}") };
+            assert_eq!(result, NcclResult::INVALID_ARGUMENT);
+        }
+        // One bit of a real one.
+        let (real, listener) = net.listen(0).expect("it listens");
+        for bit in (0..real.len() * 8).step_by(37) {
+            let mut handle = real;
+            handle[bit / 8] ^= 1 << (bit % 8);
+            if let Ok(comm) = net.connect(0, &mut handle) {
+                // Bytes that mean nothing may differ.
+                assert!(comm.is_null() || bit / 8 > 48, "bit {bit}");
+            }
+        }
+        // SAFETY: it is open.
+        unsafe { net.close_listen(listener).expect("it closes") };
+        net.finalize().expect("it ends");
+    }
+}
+
+#[test]
+fn whoever_is_gone_is_an_error_in_time() {
+    let net = net(Version::V12);
+    let mut pair = Pair::new(&net, 100);
+    let receive = pair.receive(&[(0, 100, 0)]);
+    // SAFETY: it is open, and closed here only.
+    unsafe { net.close_send(pair.send).expect("it closes") };
+    let mut sizes = [0; 8];
+    // SAFETY: the request is not over.
+    let error = common::until("the error", || unsafe { net.test(receive, &mut sizes).err() });
+    let BenchError::Plugin { result, .. } = error else { panic!("{error}") };
+    assert_eq!(result, NcclResult::REMOTE_ERROR);
+    // SAFETY: as above.
+    unsafe { net.close_recv(pair.receive).expect("it closes") };
+    net.finalize().expect("it ends");
+}
+
+#[test]
+fn many_threads_may_drive_channels_of_their_own() {
+    struct Shared(weft_net_bench::table::Net);
+    // SAFETY: the interface may be called from several threads, for different communicators.
+    unsafe impl Sync for Shared {}
+    let shared = Shared(net(Version::V12));
+    std::thread::scope(|scope| {
+        for thread in 0..6 {
+            let shared = &shared;
+            scope.spawn(move || {
+                let mut pair = Pair::new(&shared.0, 100_000);
+                for message in 0..50 {
+                    let len = (message * 1999 + thread * 77) % 100_000;
+                    fill(&mut pair.out[..len], message + thread);
+                    let receive = pair.receive(&[(0, len, 3)]);
+                    let send = pair.send(0, len, 3);
+                    pair.wait(send);
+                    pair.wait(receive);
+                    assert!(is_filled(&pair.into[..len], message + thread));
+                }
+                pair.close();
+            });
+        }
+    });
+    shared.0.finalize().expect("it ends");
+}
+
+#[test]
+fn attributes_are_taken() {
+    let net = net(Version::V12);
+    let unknown = CommAttributes {
+        max_concurrent_peers: -1,
+        min_concurrent_peers: -1,
+        max_flows_per_peer: -1,
+        min_flows_per_peer: -1,
+    };
+    let given = NetAttributes {
+        send: CommAttributes { max_concurrent_peers: 3, max_flows_per_peer: 8, ..unknown },
+        receive: unknown,
+        operation: 1 << 4,
+        algorithm: 1 << 1,
+        protocol: u32::MAX,
+    };
+    net.attributes(given).expect("it takes them");
+    let pair = Pair::new(&net, 10);
+    net.attributes(given).expect("also when a NIC is open");
+    pair.close();
+    net.finalize().expect("it ends");
+}

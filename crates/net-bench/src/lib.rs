@@ -1,0 +1,114 @@
+//! Drives networks as NCCL's proxy does, and measures collectives over them: NCCL network plugins
+//! of versions 8 to 12, loaded from a file, and plain sockets beside them.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`table`] | a plugin's table of functions, whatever its version |
+//! | [`network`] | what a collective needs: `ncclNet`'s calls |
+//! | [`plugin`], [`sockets`] | the two that there are |
+//! | [`operation`] | collectives as lists of sends and receives |
+//! | [`progress`] | runs one: posts, asks, adds |
+//! | [`meet`] | how ranks find each other |
+//! | [`bench`](mod@bench) | sizes, iterations, times |
+//! | [`data`] | contents that can be checked |
+
+pub mod bench;
+pub mod data;
+mod error;
+pub mod log;
+pub mod meet;
+pub mod network;
+pub mod operation;
+pub mod plugin;
+pub mod progress;
+pub mod sockets;
+mod stream;
+pub mod table;
+
+pub use bench::{Plan, Row};
+pub use error::BenchError;
+pub use operation::Operation;
+
+use meet::Meeting;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+use weft_nccl_abi::Version;
+
+/// What is measured over.
+#[derive(Clone, Debug)]
+pub enum Over {
+    /// A network plugin.
+    Plugin {
+        /// Its library.
+        file: PathBuf,
+        /// Which of its tables.
+        version: Version,
+        /// Which NIC.
+        device: i32,
+    },
+    /// Plain sockets.
+    Sockets {
+        /// Connections of a channel.
+        connections: usize,
+        /// Where to listen; `None`: the address from which this rank meets the others.
+        address: Option<IpAddr>,
+    },
+}
+
+/// A rank of a benchmark.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Which.
+    pub rank: usize,
+    /// Of how many.
+    pub ranks: usize,
+    /// Where rank 0 waits for the others: `HOST:PORT`.
+    pub meet: String,
+    /// How long it does.
+    pub patience: Duration,
+    /// What is measured over.
+    pub over: Over,
+    /// What is measured.
+    pub plan: Plan,
+}
+
+/// Runs one rank. `begin` is told what is measured; `row` each size when it is done; `check` is asked
+/// ten times a second whether to go on.
+///
+/// # Errors
+/// Bad input, a network that fails, another rank that is gone.
+pub fn run_rank(
+    config: &Config,
+    begin: &mut dyn FnMut(&str) -> Result<(), BenchError>,
+    row: &mut dyn FnMut(Row) -> Result<(), BenchError>,
+    check: &dyn Fn() -> Result<(), BenchError>,
+) -> Result<(), BenchError> {
+    let (rank, ranks, plan) = (config.rank, config.ranks, &config.plan);
+    if ranks < 2 {
+        return Err(BenchError::input(format!("--ranks {ranks}: use 2 or more")));
+    }
+    if rank >= ranks {
+        return Err(BenchError::input(format!(
+            "--rank {rank}: with --ranks {ranks} use 0 to {}",
+            ranks - 1
+        )));
+    }
+    match &config.over {
+        Over::Plugin { file, version, device } => {
+            let network =
+                plugin::PluginNetwork::open(table::Plugin::load(file, *version)?, *device)?;
+            let mut meeting = Meeting::join(&config.meet, rank, ranks, config.patience)?;
+            begin(&network::Network::describe(&network))?;
+            bench::measure(&network, &mut meeting, (rank, ranks), plan, row, check)?;
+            network.finalize()
+        }
+        Over::Sockets { connections, address } => {
+            let mut meeting = Meeting::join(&config.meet, rank, ranks, config.patience)?;
+            let address = address.unwrap_or_else(|| meeting.address());
+            let network = sockets::Sockets::new(address, *connections);
+            begin(&network::Network::describe(&network))?;
+            bench::measure(&network, &mut meeting, (rank, ranks), plan, row, check)
+        }
+    }
+}

@@ -1,0 +1,463 @@
+//! A plugin's table of functions of whichever version, behind one set of calls.
+
+#![expect(unsafe_code, reason = "calls C functions through pointers")]
+
+use crate::BenchError;
+use libloading::Library;
+use std::ffi::{CStr, c_int, c_void};
+use std::path::Path;
+use std::ptr::{null, null_mut};
+use weft_nccl_abi::{
+    CommConfig, HANDLE_BYTES, Logger, NcclResult, NetAttributes, NetV8, NetV9, NetV10, NetV11,
+    NetV12, TRAFFIC_CLASS_UNDEFINED, Version,
+};
+
+#[derive(Clone, Copy)]
+enum Table {
+    V8(&'static NetV8),
+    V9(&'static NetV9),
+    V10(&'static NetV10),
+    V11(&'static NetV11),
+    V12(&'static NetV12),
+}
+
+/// Evaluates one expression with `t` bound to the table, whichever it is.
+macro_rules! any {
+    ($table:expr, $t:ident => $call:expr) => {
+        match $table {
+            Table::V8($t) => $call,
+            Table::V9($t) => $call,
+            Table::V10($t) => $call,
+            Table::V11($t) => $call,
+            Table::V12($t) => $call,
+        }
+    };
+}
+
+/// A plugin that was loaded. It stays so until the process ends, as its threads may.
+#[derive(Clone, Copy)]
+pub struct Plugin {
+    table: Table,
+    version: Version,
+}
+
+impl std::fmt::Debug for Plugin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.name(), self.version.name())
+    }
+}
+
+/// What all versions say of a NIC.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Properties {
+    /// Its name.
+    pub name: String,
+    /// Its PCI device under `/sys`.
+    pub pci_path: Option<String>,
+    /// The same for all functions of one NIC.
+    pub guid: u64,
+    /// Bits of the memory that it can send from.
+    pub pointer_support: i32,
+    /// Mbit/s.
+    pub speed: i32,
+    /// Communicators that it can hold.
+    pub max_comms: i32,
+    /// Buffers of one receive.
+    pub max_receives: i32,
+    /// Most bytes of a message, where the version says so.
+    pub max_bytes: Option<usize>,
+}
+
+/// One buffer of a receive.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// Where.
+    pub start: *mut u8,
+    /// Bytes.
+    pub len: usize,
+    /// Sends with this tag go into it.
+    pub tag: i32,
+    /// What `register` gave.
+    pub memory: *mut c_void,
+}
+
+impl Plugin {
+    /// Loads `path` and looks up one version.
+    ///
+    /// # Errors
+    /// If the file is no library, or does not have that version.
+    pub fn load(path: &Path, version: Version) -> Result<Plugin, BenchError> {
+        // SAFETY: the user asked to run this library; its initialisers are trusted as NCCL trusts them.
+        let library = unsafe { Library::new(path) }.map_err(|error| {
+            BenchError::input(format!("--plugin {}: {}", path.display(), one_line(&error)))
+        })?;
+        // It is never unloaded: the tables below are used until the process ends.
+        let library: &'static Library = Box::leak(Box::new(library));
+        fn table<T>(library: &'static Library, version: Version) -> Option<&'static T> {
+            // SAFETY: the symbol of that name is a table of that type by NCCL's contract.
+            unsafe { library.get::<*const T>(version.symbol().as_bytes()).ok()?.as_ref() }
+        }
+        let found = match version {
+            Version::V8 => table(library, version).map(Table::V8),
+            Version::V9 => table(library, version).map(Table::V9),
+            Version::V10 => table(library, version).map(Table::V10),
+            Version::V11 => table(library, version).map(Table::V11),
+            Version::V12 => table(library, version).map(Table::V12),
+        };
+        let table = found.ok_or_else(|| {
+            BenchError::input(format!(
+                "--plugin {}: it does not export {}; try another --abi",
+                path.display(),
+                version.symbol()
+            ))
+        })?;
+        Ok(Plugin { table, version })
+    }
+
+    /// What it calls itself.
+    #[must_use]
+    pub fn name(&self) -> String {
+        text(any!(self.table, t => t.name)).unwrap_or_default()
+    }
+
+    /// The version that was asked for.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// Calls `init`: once a communicator from version 11 on, and once a process before.
+    ///
+    /// # Errors
+    /// What it returned.
+    pub fn init(&self, logger: Option<Logger>) -> Result<Net, BenchError> {
+        let mut context = null_mut();
+        let mut config = CommConfig { traffic_class: TRAFFIC_CLASS_UNDEFINED };
+        // SAFETY: arguments are as the version has them, and outlive the call.
+        let result = unsafe {
+            match self.table {
+                Table::V8(t) => (t.init)(logger),
+                Table::V9(t) => (t.init)(logger),
+                Table::V10(t) => (t.init)(logger, None),
+                Table::V11(t) => (t.init)(&raw mut context, 1, &raw mut config, logger, None),
+                Table::V12(t) => (t.init)(&raw mut context, 1, &raw mut config, logger, None),
+            }
+        };
+        checked("init", result)?;
+        Ok(Net { plugin: *self, context })
+    }
+}
+
+/// A plugin after `init`, with the context that it gave.
+///
+/// Pointers that go in come from the same `Net` and are not used after they were closed: that is the
+/// caller's to see to, which is why most calls are unsafe.
+#[derive(Debug)]
+pub struct Net {
+    plugin: Plugin,
+    context: *mut c_void,
+}
+
+#[expect(clippy::missing_safety_doc, reason = "said at the type, once for all")]
+impl Net {
+    /// How many NICs there are.
+    ///
+    /// # Errors
+    /// What it returned.
+    pub fn devices(&self) -> Result<i32, BenchError> {
+        let mut count = 0;
+        // SAFETY: writes one number.
+        let result = unsafe { any!(self.plugin.table, t => (t.devices)(&raw mut count)) };
+        checked("devices", result).map(|()| count)
+    }
+
+    /// What a NIC is.
+    ///
+    /// # Errors
+    /// What it returned.
+    pub fn properties(&self, device: i32) -> Result<Properties, BenchError> {
+        macro_rules! ask {
+            ($t:ident, $p:ident => $($base:ident).+, $max:expr) => {{
+                // SAFETY: numbers and pointers, all of which may be zero.
+                let mut $p = unsafe { std::mem::zeroed() };
+                // SAFETY: it fills in the structure of its version.
+                checked("getProperties", unsafe { ($t.get_properties)(device, &raw mut $p) })?;
+                Properties {
+                    name: text($($base).+.name).unwrap_or_default(),
+                    pci_path: text($($base).+.pci_path),
+                    guid: $($base).+.guid,
+                    pointer_support: $($base).+.pointer_support,
+                    speed: $($base).+.speed,
+                    max_comms: $($base).+.max_comms,
+                    max_receives: $($base).+.max_receives,
+                    max_bytes: $max,
+                }
+            }};
+        }
+        Ok(match self.plugin.table {
+            Table::V8(t) => ask!(t, p => p, None),
+            Table::V9(t) => ask!(t, p => p, Some(p.max_p2p_bytes)),
+            Table::V10(t) => ask!(t, p => p, Some(p.max_p2p_bytes)),
+            Table::V11(t) => ask!(t, p => p.base, Some(p.base.max_p2p_bytes)),
+            Table::V12(t) => ask!(t, p => p, Some(p.max_p2p_bytes)),
+        })
+    }
+
+    /// Listens: handle and listener.
+    ///
+    /// # Errors
+    /// What it returned.
+    pub fn listen(&self, device: i32) -> Result<([u8; HANDLE_BYTES], *mut c_void), BenchError> {
+        let mut bytes = [0; HANDLE_BYTES];
+        let handle = bytes.as_mut_ptr().cast();
+        let mut listener = null_mut();
+        // SAFETY: it writes at most the bytes of a handle, and one pointer.
+        let result = unsafe {
+            match self.plugin.table {
+                Table::V8(t) => (t.listen)(device, handle, &raw mut listener),
+                Table::V9(t) => (t.listen)(device, handle, &raw mut listener),
+                Table::V10(t) => (t.listen)(device, handle, &raw mut listener),
+                Table::V11(t) => (t.listen)(self.context, device, handle, &raw mut listener),
+                Table::V12(t) => (t.listen)(self.context, device, handle, &raw mut listener),
+            }
+        };
+        checked("listen", result).map(|()| (bytes, listener))
+    }
+
+    /// Connects, or goes on to: null while it is under way. The handle stays in its place meanwhile:
+    /// plugins may know it by its address, or keep notes in it.
+    ///
+    /// # Errors
+    /// What it returned.
+    pub fn connect(
+        &self,
+        device: i32,
+        handle: &mut [u8; HANDLE_BYTES],
+    ) -> Result<*mut c_void, BenchError> {
+        let mut config = CommConfig { traffic_class: TRAFFIC_CLASS_UNDEFINED };
+        let (config, handle) = (&raw mut config, handle.as_mut_ptr().cast());
+        let (mut comm, mut offload) = (null_mut(), null_mut());
+        let (out, offload) = (&raw mut comm, &raw mut offload);
+        // SAFETY: the handle has its bytes, the rest is ours.
+        let result = unsafe {
+            match self.plugin.table {
+                Table::V8(t) => (t.connect)(device, handle, out, offload),
+                Table::V9(t) => (t.connect)(device, handle, out, offload),
+                Table::V10(t) => (t.connect)(device, config, handle, out, offload),
+                Table::V11(t) => (t.connect)(self.context, device, handle, out, offload),
+                Table::V12(t) => (t.connect)(self.context, device, handle, out, offload),
+            }
+        };
+        checked("connect", result).map(|()| comm)
+    }
+
+    /// The receiving half, or null while there is none.
+    ///
+    /// # Errors
+    /// What it returned.
+    pub unsafe fn accept(&self, listener: *mut c_void) -> Result<*mut c_void, BenchError> {
+        let (mut comm, mut offload) = (null_mut(), null_mut());
+        // SAFETY: by the contract of the type.
+        let result = unsafe {
+            any!(self.plugin.table, t => (t.accept)(listener, &raw mut comm, &raw mut offload))
+        };
+        checked("accept", result).map(|()| comm)
+    }
+
+    /// Makes host memory known.
+    ///
+    /// # Errors
+    /// What it returned.
+    pub unsafe fn register(
+        &self,
+        comm: *mut c_void,
+        start: *mut u8,
+        len: usize,
+    ) -> Result<*mut c_void, BenchError> {
+        let mut memory = null_mut();
+        let (start, kind) = (start.cast(), weft_nccl_abi::POINTER_HOST);
+        // SAFETY: by the contract of the type; the memory is the caller's.
+        let result = unsafe {
+            any!(self.plugin.table, t => (t.reg_mr)(comm, start, len, kind, &raw mut memory))
+        };
+        checked("regMr", result).map(|()| memory)
+    }
+
+    /// Forgets it.
+    ///
+    /// # Errors
+    /// What it returned.
+    pub unsafe fn deregister(
+        &self,
+        comm: *mut c_void,
+        memory: *mut c_void,
+    ) -> Result<(), BenchError> {
+        // SAFETY: by the contract of the type.
+        checked("deregMr", unsafe { any!(self.plugin.table, t => (t.dereg_mr)(comm, memory)) })
+    }
+
+    /// Sends; a null request: ask again.
+    ///
+    /// # Errors
+    /// What it returned; a size that version 8 cannot express.
+    pub unsafe fn isend(
+        &self,
+        comm: *mut c_void,
+        start: *const u8,
+        len: usize,
+        tag: i32,
+        memory: *mut c_void,
+    ) -> Result<*mut c_void, BenchError> {
+        let data = start.cast_mut().cast();
+        let mut request = null_mut();
+        let out = &raw mut request;
+        // SAFETY: by the contract of the type; the memory is the caller's until the request is over.
+        let result = unsafe {
+            match self.plugin.table {
+                Table::V8(t) => (t.isend)(comm, data, int(len)?, tag, memory, out),
+                Table::V9(t) => (t.isend)(comm, data, len, tag, memory, out),
+                Table::V10(t) => (t.isend)(comm, data, len, tag, memory, null_mut(), out),
+                Table::V11(t) => (t.isend)(comm, data, len, tag, memory, null_mut(), out),
+                Table::V12(t) => (t.isend)(comm, data, len, tag, memory, null_mut(), out),
+            }
+        };
+        checked("isend", result).map(|()| request)
+    }
+
+    /// Receives into several buffers; a null request: ask again. `optional`: as NCCL asks where it
+    /// does not need to know when it is done.
+    ///
+    /// # Errors
+    /// What it returned; a size that version 8 cannot express.
+    pub unsafe fn irecv(
+        &self,
+        comm: *mut c_void,
+        parts: &[Part],
+        optional: bool,
+    ) -> Result<*mut c_void, BenchError> {
+        let mut starts: Vec<*mut c_void> = parts.iter().map(|part| part.start.cast()).collect();
+        let mut sizes: Vec<usize> = parts.iter().map(|part| part.len).collect();
+        let mut tags: Vec<c_int> = parts.iter().map(|part| part.tag).collect();
+        let mut memory: Vec<*mut c_void> = parts.iter().map(|part| part.memory).collect();
+        let mut profile = vec![null_mut(); parts.len()];
+        let count = int(parts.len())?;
+        let wanted = if optional { weft_nccl_abi::OPTIONAL_COMPLETION } else { 0 };
+        let mut request = std::ptr::without_provenance_mut(wanted);
+        let out = &raw mut request;
+        let (data, lens) = (starts.as_mut_ptr(), sizes.as_mut_ptr());
+        let (tags, keys) = (tags.as_mut_ptr(), memory.as_mut_ptr());
+        let handles = profile.as_mut_ptr();
+        // SAFETY: by the contract of the type; all arrays have `count` entries.
+        let result = unsafe {
+            match self.plugin.table {
+                Table::V8(t) => {
+                    let mut lens: Vec<c_int> =
+                        sizes.iter().map(|len| int(*len)).collect::<Result<_, _>>()?;
+                    (t.irecv)(comm, count, data, lens.as_mut_ptr(), tags, keys, out)
+                }
+                Table::V9(t) => (t.irecv)(comm, count, data, lens, tags, keys, out),
+                Table::V10(t) => (t.irecv)(comm, count, data, lens, tags, keys, handles, out),
+                Table::V11(t) => (t.irecv)(comm, count, data, lens, tags, keys, handles, out),
+                Table::V12(t) => (t.irecv)(comm, count, data, lens, tags, keys, handles, out),
+            }
+        };
+        checked("irecv", result).map(|()| request)
+    }
+
+    /// Whether a request is done; then it is over, and `sizes` are filled in.
+    ///
+    /// # Errors
+    /// What it returned.
+    pub unsafe fn test(
+        &self,
+        request: *mut c_void,
+        sizes: &mut [c_int; 8],
+    ) -> Result<bool, BenchError> {
+        let mut done = 0;
+        // SAFETY: by the contract of the type; a receive has no more than 8 buffers.
+        let result = unsafe {
+            any!(self.plugin.table, t => (t.test)(request, &raw mut done, sizes.as_mut_ptr()))
+        };
+        checked("test", result).map(|()| done != 0)
+    }
+
+    /// Closes the sending half.
+    ///
+    /// # Errors
+    /// What it returned.
+    pub unsafe fn close_send(&self, comm: *mut c_void) -> Result<(), BenchError> {
+        // SAFETY: by the contract of the type.
+        checked("closeSend", unsafe { any!(self.plugin.table, t => (t.close_send)(comm)) })
+    }
+
+    /// Closes the receiving half.
+    ///
+    /// # Errors
+    /// What it returned.
+    pub unsafe fn close_recv(&self, comm: *mut c_void) -> Result<(), BenchError> {
+        // SAFETY: by the contract of the type.
+        checked("closeRecv", unsafe { any!(self.plugin.table, t => (t.close_recv)(comm)) })
+    }
+
+    /// Closes a listener.
+    ///
+    /// # Errors
+    /// What it returned.
+    pub unsafe fn close_listen(&self, listener: *mut c_void) -> Result<(), BenchError> {
+        // SAFETY: by the contract of the type.
+        checked("closeListen", unsafe { any!(self.plugin.table, t => (t.close_listen)(listener)) })
+    }
+
+    /// Says what traffic is to come, where the version and the plugin take it.
+    ///
+    /// # Errors
+    /// What it returned.
+    pub fn attributes(&self, mut attributes: NetAttributes) -> Result<(), BenchError> {
+        let call = match self.plugin.table {
+            Table::V11(t) => t.set_net_attr,
+            Table::V12(t) => t.set_net_attr,
+            _ => None,
+        };
+        let Some(call) = call else { return Ok(()) };
+        // SAFETY: the context is that of `init`.
+        checked("setNetAttr", unsafe { call(self.context, &raw mut attributes) })
+    }
+
+    /// Ends it, where the version knows how to.
+    ///
+    /// # Errors
+    /// What it returned.
+    pub fn finalize(self) -> Result<(), BenchError> {
+        // SAFETY: the context is that of `init`, and it is used no more.
+        let result = unsafe {
+            match self.plugin.table {
+                Table::V11(t) => (t.finalize)(self.context),
+                Table::V12(t) => (t.finalize)(self.context),
+                _ => NcclResult::SUCCESS,
+            }
+        };
+        checked("finalize", result)
+    }
+}
+
+fn checked(call: &'static str, result: NcclResult) -> Result<(), BenchError> {
+    if result.is_success() { Ok(()) } else { Err(BenchError::Plugin { call, result }) }
+}
+
+fn int(number: usize) -> Result<c_int, BenchError> {
+    let wrong = |_| BenchError::input(format!("{number} bytes are too many for this version"));
+    c_int::try_from(number).map_err(wrong)
+}
+
+fn text(pointer: *const std::ffi::c_char) -> Option<String> {
+    if std::ptr::eq(pointer, null()) {
+        return None;
+    }
+    // SAFETY: names and paths of a plugin are C strings that stay.
+    let text = unsafe { CStr::from_ptr(pointer) };
+    Some(text.to_string_lossy().into_owned())
+}
+
+fn one_line(error: &libloading::Error) -> String {
+    error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
+}

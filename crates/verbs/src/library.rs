@@ -1,0 +1,152 @@
+//! The libraries, and their functions by name.
+#![expect(unsafe_code, reason = "a foreign library's functions")]
+
+use crate::VerbsError;
+use crate::abi::{
+    CompChannel, Context, Cq, Device, GidEntry, Mr, Pd, PortAttr, Qp, QpAttr, QpInitAttr,
+};
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::sync::Arc;
+
+const IBVERBS: &str = "libibverbs.so.1";
+const MLX5: &str = "libmlx5.so.1";
+
+/// Declares the table of functions and how it is filled.
+macro_rules! functions {
+    ($($field:ident = $symbol:literal: fn($($argument:ty),*) $(-> $result:ty)?;)*) => {
+        /// Functions of `libibverbs.so.1`.
+        #[derive(Clone, Copy)]
+        pub(crate) struct Functions {
+            $(pub(crate) $field: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
+        }
+
+        impl Functions {
+            fn of(library: &Library) -> Result<Functions, libloading::Error> {
+                // SAFETY: names and types are those of the library's header, ABI version 1.1 and later,
+                // which the library promises to keep.
+                unsafe { Ok(Functions { $($field: *library.get($symbol)?,)* }) }
+            }
+        }
+    };
+}
+
+functions! {
+    get_device_list = b"ibv_get_device_list\0": fn(*mut c_int) -> *mut *mut Device;
+    free_device_list = b"ibv_free_device_list\0": fn(*mut *mut Device);
+    get_device_name = b"ibv_get_device_name\0": fn(*mut Device) -> *const c_char;
+    open_device = b"ibv_open_device\0": fn(*mut Device) -> *mut Context;
+    close_device = b"ibv_close_device\0": fn(*mut Context) -> c_int;
+    query_port = b"ibv_query_port\0": fn(*mut Context, u8, *mut PortAttr) -> c_int;
+    query_gid_ex = b"_ibv_query_gid_ex\0":
+        fn(*mut Context, u32, u32, *mut GidEntry, u32, usize) -> c_int;
+    alloc_pd = b"ibv_alloc_pd\0": fn(*mut Context) -> *mut Pd;
+    dealloc_pd = b"ibv_dealloc_pd\0": fn(*mut Pd) -> c_int;
+    reg_mr = b"ibv_reg_mr\0": fn(*mut Pd, *mut c_void, usize, c_int) -> *mut Mr;
+    dereg_mr = b"ibv_dereg_mr\0": fn(*mut Mr) -> c_int;
+    create_comp_channel = b"ibv_create_comp_channel\0": fn(*mut Context) -> *mut CompChannel;
+    destroy_comp_channel = b"ibv_destroy_comp_channel\0": fn(*mut CompChannel) -> c_int;
+    create_cq = b"ibv_create_cq\0":
+        fn(*mut Context, c_int, *mut c_void, *mut CompChannel, c_int) -> *mut Cq;
+    destroy_cq = b"ibv_destroy_cq\0": fn(*mut Cq) -> c_int;
+    get_cq_event = b"ibv_get_cq_event\0":
+        fn(*mut CompChannel, *mut *mut Cq, *mut *mut c_void) -> c_int;
+    ack_cq_events = b"ibv_ack_cq_events\0": fn(*mut Cq, c_uint);
+    create_qp = b"ibv_create_qp\0": fn(*mut Pd, *mut QpInitAttr) -> *mut Qp;
+    modify_qp = b"ibv_modify_qp\0": fn(*mut Qp, *mut QpAttr, c_int) -> c_int;
+    destroy_qp = b"ibv_destroy_qp\0": fn(*mut Qp) -> c_int;
+    wc_status_str = b"ibv_wc_status_str\0": fn(c_uint) -> *const c_char;
+}
+
+/// `mlx5dv_modify_qp_udp_sport`.
+pub(crate) type ModifySourcePort = unsafe extern "C" fn(*mut Qp, u16) -> c_int;
+
+/// The library, loaded.
+pub struct Verbs {
+    pub(crate) call: Functions,
+    pub(crate) modify_source_port: Option<ModifySourcePort>,
+    // Functions above are theirs: they are never unloaded before.
+    _ibverbs: Library,
+    _mlx5: Option<Library>,
+}
+
+impl std::fmt::Debug for Verbs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Verbs")
+    }
+}
+
+impl Verbs {
+    /// Loads `libibverbs.so.1`, and `libmlx5.so.1` if it is there.
+    ///
+    /// # Errors
+    /// If the first is not there or lacks a function, as before rdma-core 32.
+    pub fn load() -> Result<Arc<Verbs>, VerbsError> {
+        let refused = |error: libloading::Error| VerbsError::Library {
+            library: IBVERBS,
+            why: error.to_string(),
+        };
+        let ibverbs = open(IBVERBS).map_err(refused)?;
+        let call = Functions::of(&ibverbs).map_err(refused)?;
+        let mlx5 = open(MLX5).ok();
+        let modify_source_port = mlx5.as_ref().and_then(|library| {
+            // SAFETY: the type is that of the header. Libraries before rdma-core 34 do not have it.
+            unsafe { library.get(b"mlx5dv_modify_qp_udp_sport\0") }.ok().map(|found| *found)
+        });
+        Ok(Arc::new(Verbs { call, modify_source_port, _ibverbs: ibverbs, _mlx5: mlx5 }))
+    }
+
+    /// The names of all devices. None is no error.
+    ///
+    /// # Errors
+    /// If the library cannot tell, as without the kernel's part of it.
+    pub fn devices(&self) -> Result<Vec<String>, VerbsError> {
+        self.with_devices(|list| list.iter().map(|&device| self.name(device)).collect())
+    }
+
+    /// Calls `f` with all devices, which exist until it returns or for as long as they are open.
+    pub(crate) fn with_devices<T>(
+        &self,
+        f: impl FnOnce(&[*mut Device]) -> T,
+    ) -> Result<T, VerbsError> {
+        let mut count = 0;
+        // SAFETY: `count` is written; the list is ours until it is freed below.
+        let list = unsafe { (self.call.get_device_list)(&mut count) };
+        if list.is_null() {
+            return Err(VerbsError::last("looking for RDMA devices"));
+        }
+        // SAFETY: the library says that it has `count` entries.
+        let devices = unsafe { std::slice::from_raw_parts(list, count.max(0) as usize) };
+        let result = f(devices);
+        // SAFETY: `devices` is not used any more.
+        unsafe { (self.call.free_device_list)(list) };
+        Ok(result)
+    }
+
+    /// The name of a device of the list.
+    pub(crate) fn name(&self, device: *mut Device) -> String {
+        // SAFETY: the device is of a list that is not freed yet; its name is a C string inside it.
+        let name = unsafe { (self.call.get_device_name)(device) };
+        text(name)
+    }
+
+    /// What a status is called.
+    pub(crate) fn status(&self, status: u32) -> String {
+        // SAFETY: takes any number; gives a constant.
+        text(unsafe { (self.call.wc_status_str)(status) })
+    }
+}
+
+/// A C string of the library as one of ours; null is empty.
+fn text(start: *const c_char) -> String {
+    if start.is_null() {
+        return String::new();
+    }
+    // SAFETY: callers pass what the library calls a string, alive during this call.
+    unsafe { CStr::from_ptr(start) }.to_string_lossy().into_owned()
+}
+
+fn open(name: &str) -> Result<Library, libloading::Error> {
+    // SAFETY: what these libraries do when they are loaded is sound: they look at the environment.
+    unsafe { Library::open(Some(name), RTLD_NOW | RTLD_LOCAL) }
+}

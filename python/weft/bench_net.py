@@ -1,0 +1,214 @@
+"""`weft bench-net`: collectives over NCCL's network plugins, and over plain sockets beside them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from weft import _native
+from weft.errors import ExperimentError
+
+PLUGIN = Path(__file__).parent / "libnccl-net-weft.so"
+"""Where `make plugin` puts ours."""
+
+_LARGEST = 1 << 34
+"""Bytes of a collective: more is a slip of the finger."""
+_LARGEST_CHUNK = 1 << 30
+"""Bytes of a message: what version 8 can express."""
+
+_REDUCING = {"all-reduce", "reduce-scatter"}
+_COLUMNS = "#{:>12} {:>13} {:>7} {:>7} {:>7} {:>9} {:>7} {:>7} {:>7}"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is measured, as the command line has it."""
+
+    operation: str
+    first: str
+    last: str
+    factor: int
+    iterations: int
+    warm_up: int
+    checks: int
+    channels: int
+    chunk: str
+    ranks: int
+    plugin: Path | None
+    abi: str
+    device: int
+    sockets: bool
+    connections: int
+    address: str | None
+    patience_s: float
+    verbose: bool
+    json: bool
+
+
+def parse_size(option: str, text: str) -> int:
+    """Read bytes as nccl-tests does: K, M and G are powers of 1024."""
+    found = re.fullmatch(r"(\d+)([KMG]?)(iB|B)?", text.strip(), re.IGNORECASE)
+    if found is None:
+        raise ExperimentError(f"{option} {text}: use bytes as 8, 64K, 1M or 1G")
+    number = int(found[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[found[2].upper()]
+    if number > _LARGEST:
+        raise ExperimentError(f"{option} {text}: use at most {_LARGEST >> 30}G")
+    return number
+
+
+def sizes(first: str, last: str, factor: int) -> list[int]:
+    """All sizes from `first` to `last`, each `factor` times the one before."""
+    least, most = parse_size("-b", first), parse_size("-e", last)
+    if least > most:
+        raise ExperimentError(f"-b {first}: more than -e {last}")
+    found = [least]
+    while found[-1] * factor <= most and factor > 1 and found[-1] > 0:
+        found.append(found[-1] * factor)
+    return found
+
+
+def run(options: Options, rank: int | None, meet: str | None) -> int:
+    """Measure as one rank, or as all of them on this machine."""
+    if rank is None and meet is not None:
+        raise ExperimentError("--meet: give this process a --rank too")
+    if rank is not None and meet is None:
+        raise ExperimentError("--rank: say with --meet where rank 0 waits, as 10.0.0.1:29500")
+    measured = sizes(options.first, options.last, options.factor)
+    chunk = parse_size("--chunk", options.chunk)
+    if not 4 <= chunk <= _LARGEST_CHUNK:
+        raise ExperimentError(f"--chunk {options.chunk}: use 4 to {_LARGEST_CHUNK >> 30}G")
+    plugin = None if options.sockets else (options.plugin or PLUGIN)
+    if plugin is not None and not plugin.is_file():
+        hint = "give --plugin FILE" if options.plugin else "`make plugin` builds ours"
+        raise ExperimentError(f"--plugin {plugin}: there is no such file; {hint}")
+    if rank is not None and meet is not None:
+        return _one(options, rank, meet, plugin, measured, chunk)
+    return _all_here(options, plugin, measured, chunk)
+
+
+def _all_here(options: Options, plugin: Path | None, measured: list[int], chunk: int) -> int:
+    """Ranks as processes of this machine, of which this one is rank 0."""
+    if not {"WEFT_CONFIG", "WEFT_IFNAME"} & set(os.environ):
+        os.environ["WEFT_IFNAME"] = "=lo"
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        meet = f"127.0.0.1:{found.getsockname()[1]}"
+    arguments = [sys.executable, "-m", "weft", "bench-net", *sys.argv[2:], "--meet", meet]
+    others = [
+        subprocess.Popen(  # noqa: S603
+            [*arguments, "--rank", str(rank)], stdout=subprocess.DEVNULL
+        )
+        for rank in range(1, options.ranks)
+    ]
+    try:
+        status = _one(options, 0, meet, plugin, measured, chunk)
+        return max([status, *(other.wait(options.patience_s) for other in others)])
+    finally:
+        for other in others:
+            if other.poll() is None:
+                other.terminate()
+                other.wait()
+
+
+@dataclass
+class _Report:
+    """What rank 0 shows."""
+
+    options: Options
+    shown: bool
+    about: str = ""
+    rows: list[dict[str, Any]] = field(default_factory=list)
+
+    def begin(self, about: str) -> None:
+        self.about = about
+        if not self.shown or self.options.json:
+            return
+        options = self.options
+        print(f"# {options.operation} over {options.ranks} ranks: {about}")
+        print(
+            f"# {options.warm_up} warm-up runs, {options.iterations} iterations, {options.checks} "
+            f"checked, {options.channels} channels to a peer, messages of up to {options.chunk}"
+        )
+        names = "size count type redop root time algbw busbw #wrong"
+        print(_COLUMNS.format(*names.split()))
+        print(_COLUMNS.format("(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", ""))
+
+    def row(self, row: dict[str, Any]) -> None:
+        self.rows.append(row)
+        if not self.shown or self.options.json:
+            return
+        wrong = "N/A" if row["wrong"] is None else row["wrong"]
+        redop = "sum" if self.options.operation in _REDUCING else "none"
+        line = _COLUMNS.format(
+            row["size_bytes"],
+            row["count"],
+            "float",
+            redop,
+            -1,
+            f"{row['time_s'] * 1e6:.1f}",
+            f"{row['algorithm_bytes_per_s'] / 1e9:.3f}",
+            f"{row['bus_bytes_per_s'] / 1e9:.3f}",
+            wrong,
+        )
+        print(line.replace("#", " ", 1), flush=True)
+
+    def end(self) -> int:
+        wrong = sum(row["wrong"] or 0 for row in self.rows)
+        bus = [row["bus_bytes_per_s"] for row in self.rows]
+        mean = sum(bus) / len(bus)
+        if self.shown and self.options.json:
+            result = {
+                "network": self.about,
+                "operation": self.options.operation,
+                "ranks": self.options.ranks,
+                "mean_bus_bytes_per_s": mean,
+                "wrong": wrong,
+                "rows": self.rows,
+            }
+            print(json.dumps(result, indent=1))
+        elif self.shown:
+            print(f"# Out of bounds values : {wrong} {'FAILED' if wrong else 'OK'}")
+            print(f"# Avg bus bandwidth    : {mean / 1e9:.4f}")
+        return 1 if wrong else 0
+
+
+def _one(
+    options: Options,
+    rank: int,
+    meet: str,
+    plugin: Path | None,
+    measured: list[int],
+    chunk: int,
+) -> int:
+    report = _Report(options, rank == 0)
+    try:
+        _native.bench_net(
+            rank=rank,
+            ranks=options.ranks,
+            meet=meet,
+            patience_s=options.patience_s,
+            operation=options.operation,
+            sizes=measured,
+            iterations=options.iterations,
+            warm_up=options.warm_up,
+            checks=options.checks,
+            channels=options.channels,
+            chunk=chunk,
+            plugin=(plugin, options.abi, options.device) if plugin else None,
+            connections=options.connections,
+            address=options.address,
+            verbose=options.verbose,
+            begin=report.begin,
+            row=report.row,
+        )
+    except RuntimeError as error:
+        print(f"error: rank {rank}: {error}", file=sys.stderr)
+        return 1
+    return report.end()

@@ -1,0 +1,129 @@
+"""The options of `weft bench-net`; `weft.bench_net` does the work, imported when it runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+_SIZE = "BYTES"
+_MOST_RANKS = 1024
+
+
+def add(app: typer.Typer) -> None:
+    """Make it a command of `app`."""
+    app.command("bench-net")(bench_net)
+
+
+def bench_net(
+    op: Annotated[
+        Literal["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "sendrecv"],
+        typer.Option(help="The collective."),
+    ] = "all-reduce",
+    ranks: Annotated[
+        int, typer.Option(min=2, max=_MOST_RANKS, metavar="N", help="How many ranks there are.")
+    ] = 2,
+    rank: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="R",
+            help="Which of them this process is. Without it all run here, over loopback unless "
+            "WEFT_CONFIG or WEFT_IFNAME says otherwise.",
+        ),
+    ] = None,
+    meet: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="With --rank: where rank 0 waits for the others."),
+    ] = None,
+    first: Annotated[
+        str, typer.Option("-b", metavar=_SIZE, help="The first size, as 8, 64K, 1M, 1G.")
+    ] = "1M",
+    last: Annotated[str, typer.Option("-e", metavar=_SIZE, help="The last size.")] = "16M",
+    factor: Annotated[
+        int, typer.Option("-f", min=2, metavar="N", help="Each is so many times the one before.")
+    ] = 2,
+    iterations: Annotated[
+        int, typer.Option("-n", min=1, metavar="N", help="Runs that are timed.")
+    ] = 20,
+    warm_up: Annotated[
+        int, typer.Option("-w", min=0, metavar="N", help="Runs before that are not.")
+    ] = 2,
+    checks: Annotated[
+        int, typer.Option("-c", min=0, metavar="N", help="Runs after whose results are checked.")
+    ] = 1,
+    channels: Annotated[
+        int, typer.Option(min=1, max=64, metavar="N", help="Channels to a peer, as NCCL's.")
+    ] = 2,
+    chunk: Annotated[
+        str, typer.Option(metavar=_SIZE, help="The largest message; NCCL's has 512K.")
+    ] = "512K",
+    plugin: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Any NCCL network plugin. Default: Weft's."),
+    ] = None,
+    abi: Annotated[
+        Literal["v8", "v9", "v10", "v11", "v12"],
+        typer.Option(help="Which version of NCCL's interface to drive it by."),
+    ] = "v12",
+    device: Annotated[int, typer.Option(min=0, metavar="N", help="Which NIC of the plugin.")] = 0,
+    over: Annotated[
+        Literal["plugin", "sockets"],
+        typer.Option(help="sockets: plain ones with ports of the kernel, as a baseline."),
+    ] = "plugin",
+    connections: Annotated[
+        int, typer.Option(min=1, max=64, metavar="N", help="Sockets of a channel.")
+    ] = 4,
+    address: Annotated[
+        str | None,
+        typer.Option(metavar="IP", help="Where sockets listen. Default: as towards --meet."),
+    ] = None,
+    wait: Annotated[
+        float, typer.Option(min=0.1, max=3600, metavar="S", help="Seconds to wait for all ranks.")
+    ] = 60,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show the plugin's news, not only warnings.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> int:
+    """Measure a network plugin of NCCL as NCCL uses it, without NCCL or a GPU.
+
+    Columns and bus bandwidth are those of nccl-tests; numbers are float, and their sums are checked.
+
+    \b
+    Examples:
+      weft bench-net --ranks 4                               on this machine, over loopback
+      weft bench-net --ranks 4 --op all-to-all -b 1M -e 64M
+      weft bench-net --ranks 4 --over sockets                plain sockets beside it
+      weft bench-net --ranks 2 --rank 0 --meet 10.0.0.1:29500          on the first host
+      weft bench-net --ranks 2 --rank 1 --meet 10.0.0.1:29500          on the second
+      weft bench-net --plugin /usr/lib/libnccl-net-ofi.so --abi v8
+
+    \b
+    Exit status: 0 measured and right, 1 the network failed or a sum was wrong, 2 bad input.
+    """
+    from weft import bench_net as work
+
+    options = work.Options(
+        operation=op,
+        first=first,
+        last=last,
+        factor=factor,
+        iterations=iterations,
+        warm_up=warm_up,
+        checks=checks,
+        channels=channels,
+        chunk=chunk,
+        ranks=ranks,
+        plugin=plugin,
+        abi=abi,
+        device=device,
+        sockets=over == "sockets",
+        connections=connections,
+        address=address,
+        patience_s=wait,
+        verbose=verbose,
+        json=json,
+    )
+    return work.run(options, rank, meet)

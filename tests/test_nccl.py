@@ -1,0 +1,123 @@
+"""NCCL's plugin as users get it: driven from C, and measured by `weft bench-net`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conftest import Weft
+
+PLUGIN = Path(__file__).parents[1] / "python/weft/libnccl-net-weft.so"
+DRIVER = Path(__file__).parent / "nccl/driver.c"
+OPERATIONS = ["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "sendrecv"]
+SMALL = ["-b", "8", "-e", "32K", "-f", "64", "-n", "2", "-w", "1", "--chunk", "4K"]
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The driver, compiled as C users do."""
+    made = tmp_path_factory.mktemp("nccl") / "driver"
+    flags = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O1"]
+    subprocess.run(["cc", *flags, DRIVER, "-o", made, "-ldl"], check=True)
+    return made
+
+
+def test_a_c_program_drives_every_version(driver: Path) -> None:
+    """Loads the file, looks up every version, and transfers."""
+    done = subprocess.run(
+        [driver, PLUGIN],
+        env={**os.environ, "WEFT_IFNAME": "=lo"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n")[:5] == [f"v{version} ok" for version in (12, 11, 10, 9, 8)]
+
+
+def test_the_driver_notices_what_is_no_plugin(driver: Path, tmp_path: Path) -> None:
+    """A library without tables is none."""
+    source, library = tmp_path / "none.c", tmp_path / "none.so"
+    source.write_text("int nothing;\n")
+    subprocess.run(["cc", "-shared", "-fPIC", source, "-o", library], check=True)
+    done = subprocess.run([driver, library], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "there is no ncclNetPlugin_v12" in done.stderr
+
+
+def test_only_tables_are_exported() -> None:
+    """Other symbols might hide somebody else's."""
+    listed = subprocess.run(
+        ["nm", "-D", "--defined-only", PLUGIN], capture_output=True, text=True, check=True
+    )
+    names = {line.split()[-1] for line in listed.stdout.splitlines()}
+    assert names == {f"ncclNetPlugin_v{version}" for version in range(8, 13)}
+
+
+@pytest.mark.parametrize("over", ["plugin", "sockets"])
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_every_collective_is_right(weft: Weft, operation: str, over: str) -> None:
+    """Three ranks on this machine, all sums checked."""
+    done = weft("bench-net", "--ranks", "3", "--op", operation, "--over", over, "--json", *SMALL)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["operation"] == operation
+    assert result["wrong"] == 0
+    assert [row["wrong"] for row in result["rows"]] == [0, 0, 0]
+    factor = {"all-reduce": 4 / 3, "sendrecv": 1}.get(operation, 2 / 3)
+    for row in result["rows"]:
+        assert row["bus_bytes_per_s"] == pytest.approx(factor * row["algorithm_bytes_per_s"])
+        assert row["algorithm_bytes_per_s"] == pytest.approx(row["size_bytes"] / row["time_s"])
+        assert row["slowest_s"] >= row["time_s"]
+
+
+@pytest.mark.parametrize("abi", ["v8", "v9", "v10", "v11", "v12"])
+def test_every_version_is_driven(weft: Weft, abi: str) -> None:
+    """The columns are those of nccl-tests."""
+    done = weft("bench-net", "--abi", abi, *SMALL)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert f"Weft {abi} on lo" in lines[0]
+    assert lines[2].split()[1:] == "size count type redop root time algbw busbw #wrong".split()
+    first = lines[4].split()
+    assert first[:5] == ["8", "2", "float", "sum", "-1"]
+    assert first[-1] == "0"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["-b", "many"], "-b many: use bytes as 8, 64K, 1M or 1G"),
+        (["-b", "2M", "-e", "1M"], "-b 2M: more than -e 1M"),
+        (["-e", "100G"], "-e 100G: use at most 16G"),
+        (["--chunk", "2G"], "--chunk 2G: use 4 to 1G"),
+        (["--rank", "0"], "--rank: say with --meet where rank 0 waits"),
+        (["--meet", "here:1"], "--meet: give this process a --rank too"),
+        (["--rank", "2", "--meet", "127.0.0.1:1"], "--rank 2: with --ranks 2 use 0 to 1"),
+        (["--rank", "0", "--meet", "nowhere"], "--meet nowhere: use HOST:PORT"),
+        (["--plugin", "none.so"], "--plugin none.so: there is no such file"),
+        (["--over", "sockets", "--address", "x"], "--address x: use an address"),
+        (["--device", "7"], "--device 7: the plugin has 1"),
+    ],
+)
+def test_bad_input_takes_one_line(weft: Weft, arguments: list[str], complaint: str) -> None:
+    """What, where, and the mend."""
+    done = weft("bench-net", *arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    (line, *more) = done.stderr.splitlines()
+    assert line.startswith(f"error: {complaint}")
+    assert not more
+
+
+def test_a_rank_that_does_not_come_is_an_error(weft: Weft) -> None:
+    """Named, in time, and no trace."""
+    meeting = ["--rank", "0", "--ranks", "3", "--meet", "127.0.0.1:29473", "--wait", "0.3"]
+    done = weft("bench-net", "--over", "sockets", *meeting)
+    assert done.returncode == 1
+    assert done.stderr.strip().endswith("ranks 1, 2 have not come")
