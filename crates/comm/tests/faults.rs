@@ -155,7 +155,8 @@ fn a_connection_that_swallows_everything_is_replaced() {
     });
     let start = Instant::now();
     many(&sending, &receiving, 100);
-    assert!(start.elapsed() < Duration::from_secs(20));
+    let took = start.elapsed();
+    assert!(took < Duration::from_secs(20), "{took:?} {:?}", a.statistics());
     let late: u64 = a.statistics().paths.iter().map(|path| path.counts.time_outs).sum();
     assert!(late > 0);
 }

@@ -30,7 +30,7 @@ pub(super) struct Connection {
     pub(super) inflow: Inflow,
     /// When something was last heard, or something was written after silence.
     pub(super) heard: Instant,
-    /// When its peer last said something, or nothing was wanted of it.
+    /// When its peer last acknowledged something, or nothing was wanted of it.
     pub(super) spoke: Instant,
 }
 

@@ -256,7 +256,10 @@ impl Engine {
             return Err(WireError::Nonsense("an answer out of order"));
         }
         if let Some(connection) = this.token.and_then(|token| self.connections.get_mut(&token)) {
-            (connection.heard, connection.spoke) = (self.now, self.now);
+            connection.heard = self.now;
+            if matches!(header.kind, Kind::Welcome | Kind::Ack) {
+                connection.spoke = self.now;
+            }
         }
         let mut settled = Settled::default();
         match header.kind {
