@@ -12,15 +12,9 @@ from packages import Missing
 
 HERE = Path(__file__).parent
 # In the order in which they need each other.
-MODULES = (
-    "crc32_generic udp_tunnel ip6_udp_tunnel ib_core ib_uverbs rdma_rxe veth configfs"
-    " ib_cm iw_cm rdma_cm rdma_ucm sch_tbf sch_ingress cls_u32 act_gact"
-).split()
+MODULES = ["crc32_generic", "udp_tunnel", "ip6_udp_tunnel", "ib_core", "ib_uverbs", "rdma_rxe", "veth", "configfs", "ib_cm", "iw_cm", "rdma_cm", "rdma_ucm", "sch_tbf", "sch_ingress", "cls_u32", "act_gact"]
 _QEMU = "qemu-system-x86_64"
-_APPLETS = (
-    "awk cat chmod cut dmesg echo env expr grep head ifconfig insmod kill killall ln ls mkdir mount ping"
-    " poweroff ps rm sed seq sh sleep sort sysctl tail time timeout touch tr uniq wc"
-).split()
+_APPLETS = ["awk", "cat", "chmod", "cut", "dmesg", "echo", "env", "expr", "grep", "head", "ifconfig", "insmod", "kill", "killall", "ln", "ls", "mkdir", "mount", "ping", "poweroff", "ps", "rm", "sed", "seq", "sh", "sleep", "sort", "sysctl", "tail", "time", "timeout", "touch", "tr", "uniq", "wc"]
 _TOOLS = ("bin/ip", "sbin/tc", "usr/bin/rdma", "usr/bin/ibv_devices", "usr/bin/ibv_rc_pingpong")
 
 

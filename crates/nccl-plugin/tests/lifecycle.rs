@@ -30,9 +30,8 @@ fn set_up() {
 /// Threads of this process that are Weft's.
 fn threads() -> usize {
     let all = std::fs::read_dir("/proc/self/task").expect("Linux");
-    let names = all.flatten().filter_map(|task| {
-        std::fs::read_to_string(task.path().join("comm")).ok()
-    });
+    let names =
+        all.flatten().filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
     names.filter(|name| name.starts_with("weft")).count()
 }
 

@@ -27,9 +27,8 @@ fn a_gibibyte_in_one_message() {
         println!("{}: 1 GiB in {seconds:.2} s, {rate:.2} GB/s", version.name());
         let over = (1 << 30) + 1;
         // SAFETY: refused before the memory is looked at.
-        let refused = unsafe {
-            net.isend(pair.send, pair.out.as_ptr(), over, 0, std::ptr::null_mut())
-        };
+        let refused =
+            unsafe { net.isend(pair.send, pair.out.as_ptr(), over, 0, std::ptr::null_mut()) };
         refused.expect_err("a message has at most 1 GiB");
         pair.close();
         net.finalize().expect("it ends");
@@ -93,7 +92,9 @@ fn many(messages: usize, largest: usize) {
     }
     let seconds = begun.elapsed().as_secs_f64();
     let (rate, goodput) = (messages as f64 / seconds, bytes as f64 / seconds / 1e9);
-    println!("{messages} messages, {bytes} bytes in {seconds:.1} s: {rate:.0}/s, {goodput:.2} GB/s");
+    println!(
+        "{messages} messages, {bytes} bytes in {seconds:.1} s: {rate:.0}/s, {goodput:.2} GB/s"
+    );
     pair.close();
     net.finalize().expect("it ends");
 }

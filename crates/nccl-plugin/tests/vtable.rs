@@ -71,7 +71,10 @@ fn a_receive_may_be_larger_than_its_send() {
             pair.wait(send);
             assert_eq!(pair.wait(receive)[0], len as i32);
             assert!(is_filled(&pair.into[..len], len));
-            assert!(pair.into[len..].iter().all(|byte| *byte == 0xEE), "nothing beyond the message");
+            assert!(
+                pair.into[len..].iter().all(|byte| *byte == 0xEE),
+                "nothing beyond the message"
+            );
         }
         pair.close();
         net.finalize().expect("it ends");

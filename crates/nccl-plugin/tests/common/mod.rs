@@ -15,7 +15,8 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The library that cargo built beside the tests.
 pub fn library() -> PathBuf {
-    let name = format!("{}nccl_net_weft{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+    let name =
+        format!("{}nccl_net_weft{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
     let test = std::env::current_exe().expect("a path");
     let found = test.ancestors().skip(1).take(2).map(|folder| folder.join(&name));
     found.into_iter().find(|path| path.is_file()).expect("cargo builds the library for its tests")
@@ -107,7 +108,11 @@ impl<'a> Pair<'a> {
     }
 
     /// Tries to receive into parts of `into`: from, bytes, tag.
-    pub fn try_receive(&mut self, parts: &[(usize, usize, i32)], optional: bool) -> Option<*mut c_void> {
+    pub fn try_receive(
+        &mut self,
+        parts: &[(usize, usize, i32)],
+        optional: bool,
+    ) -> Option<*mut c_void> {
         let start = self.into.as_mut_ptr();
         let part = |(from, len, tag): &(usize, usize, i32)| {
             assert!(from + len <= self.into.len());
