@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+TORCH  := .venv-torch
 WEFT   := $(BIN)/weft
 NATIVE := python/weft/_native.abi3.so
 PLUGIN := python/weft/libnccl-net-weft.so
@@ -15,8 +16,8 @@ PAPER  := experiments/ethereal-2024
 
 .PHONY: help demo all-schemes paper-000 paper-000-as-coded paper-001 paper-001-single-link \
 	paper-002 paper-002-as-coded paper-002-quick paper-003 paper-004 \
-	test check bench bench-large build plugin nccl-volume nccl-valgrind nccl-asan fuzz lint unit \
-	system-packages clean
+	test check bench bench-large build plugin nccl-volume nccl-valgrind nccl-asan fuzz roce-test \
+	gpu-test torch-test lint unit system-packages clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -73,6 +74,15 @@ unit: build plugin
 	cargo test --workspace --quiet
 	$(BIN)/pytest -q tests -m 'not slow'
 
+torch-test: build $(TORCH)/ready  ## PyTorch over weft and over Gloo: operations, and training on a test bed (root; 1.3 GB)
+	$(TORCH)/bin/python -m pytest -q tests/pytorch
+	$(TORCH)/bin/python bench/ddp.py --keep
+
+$(TORCH)/ready: tests/pytorch/environment.py $(VENV)/ready
+	@echo "setting up PyTorch in $(TORCH) (some 600 MB to download) ..."
+	$(BIN)/python tests/pytorch/environment.py $(TORCH) $$($(BIN)/python -c 'import site; print(site.getsitepackages()[0])')
+	@touch $@
+
 bench:  ## packet-hops per second on one core and two (4 minutes); the record goes to bench/records
 	$(PYTHON) bench/record.py --keep
 
@@ -88,7 +98,7 @@ $(PLUGIN): $(shell find crates Cargo.toml Cargo.lock -not -name '.*')
 	@cp $(TARGET)/release/libnccl_net_weft.so $@.new && mv $@.new $@
 
 nccl-volume:  ## the plugin: 1 GiB in one message, a million messages of random sizes (some minutes)
-	cargo test --release -p weft-nccl-plugin --test volume -- --ignored --nocapture --test-threads 1
+	cargo test -p weft-nccl-plugin --test volume -- --ignored --nocapture --test-threads 1
 
 $(TARGET)/nccl-driver: tests/nccl/driver.c
 	@mkdir -p $(TARGET)
@@ -97,6 +107,21 @@ $(TARGET)/nccl-driver: tests/nccl/driver.c
 nccl-valgrind: plugin $(TARGET)/nccl-driver  ## the plugin, driven from C, under valgrind (some minutes)
 	WEFT_IFNAME==lo valgrind --error-exitcode=1 --leak-check=full --errors-for-leak-kinds=definite \
 		$(TARGET)/nccl-driver $(PLUGIN) 1048576
+
+gpu-test: plugin  ## real NCCL, two ranks on one GPU through the plugin (needs a GPU, PyTorch in python3)
+	$(PYTHON) tests/gpu/two_ranks.py $(PLUGIN)
+
+roce-test:  ## the RoCE back end over Soft-RoCE in an emulated machine (under a minute; needs QEMU)
+	$(PYTHON) tests/roce/run.py
+
+nccl-asan:  ## the plugin's tests with the address sanitizer (nightly compiler)
+	RUSTFLAGS=-Zsanitizer=address cargo +nightly test --target x86_64-unknown-linux-gnu \
+		-p weft-nccl-plugin
+
+fuzz:  ## ten minutes for each fuzz target (nightly compiler, cargo-fuzz)
+	for target in handle wire peer connect stranger; do \
+		cargo +nightly fuzz run $$target -- -max_total_time=600 -print_final_stats=1 || exit 1; \
+	done
 
 build: $(NATIVE)  ## the virtual environment with the native core in it
 
@@ -116,8 +141,9 @@ $(VENV)/ready: pyproject.toml
 	@rm -f $(WEFT)
 	@touch $@
 
-system-packages:  ## installs what some tests need (Debian): Chromium, iproute2, nftables, FRR; asks for root
+system-packages:  ## installs what some tests need (Debian): Chromium, iproute2, nftables, FRR, QEMU; asks for root
 	apt-get update -qq && apt-get install -y -qq chromium iproute2 nftables frr
+	apt-get install -y -qq --no-install-recommends qemu-system-x86 libibverbs-dev
 
 clean:  ## forgets everything that was built
-	rm -rf $(VENV) $(NATIVE) $(PLUGIN) target out
+	rm -rf $(VENV) $(TORCH) $(NATIVE) $(PLUGIN) target out

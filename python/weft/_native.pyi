@@ -195,7 +195,77 @@ def cores() -> int:
     """Count the cores that this process may use, with affinity and quotas in mind."""
 
 def catalogue(kind: str) -> str:
-    """List ``schemes``, ``transports``, ``workloads`` or ``topologies``, as JSON."""
+    """List ``schemes``, ``transports``, ``workloads``, ``topologies`` or ``variables``, as JSON."""
 
 def shorthand(kind: str, text: str) -> str:
     """Expand a short form of a ``fabric`` or ``workload`` to its table, as JSON."""
+
+class GroupError(RuntimeError):
+    """An operation of a group that did not come to its end, in one line."""
+
+class Nic:
+    """A NIC of this process, as ``WEFT_*`` variables and the machine say: a socket, a thread."""
+
+    name: str
+    """Of its interface, or of its host of the fabric."""
+    scheme: str
+    stats: str | None
+    """The file that statistics go to in the end."""
+    warnings: list[str]
+
+    def __init__(self, index: int) -> None:
+        """Open the NIC number ``index``, counted round."""
+
+    def listen(self) -> Rank:
+        """Begin to listen, as a rank of a group to be."""
+
+    def statistics(self) -> str:
+        """Count bytes, time-outs and re-routes by peer and path, as JSON."""
+
+class Rank:
+    """A rank that listens, and does not know the others yet."""
+
+    def handle(self) -> bytes:
+        """Return what the others need to connect. It holds a secret."""
+
+    def join(self, handles: list[bytes], rank: int, limit_s: float) -> Joined:
+        """Join the ranks with these handles, by number. No operation may take longer than this."""
+
+class Joined:
+    """A rank of a group."""
+
+    def submit(
+        self,
+        operation: str,
+        element: str,
+        reduction: str,
+        inputs: list[tuple[int, int]],
+        outputs: list[tuple[int, int]],
+        keep: object,
+        peer: int = 0,
+        tag: int = 0,
+    ) -> Pending:
+        """Begin an operation on memory, by address and bytes: ``crates/group/src/call.rs``.
+
+        ``keep`` holds the memory and is kept until the operation is over. Until then nobody writes
+        what is read, nor touches what is written. ``peer`` is the root, or the other end.
+        """
+
+    def close(self) -> None:
+        """Close all channels; what is under way fails."""
+
+class Pending:
+    """An operation under way."""
+
+    def wait(self, limit_s: float | None = None) -> bool:
+        """Wait, at most for so many seconds; tell whether it is over.
+
+        Raises:
+            GroupError: It failed.
+        """
+
+    def is_over(self) -> bool:
+        """Tell whether it is over, well or not."""
+
+    def error(self) -> str | None:
+        """Say why it failed, if it did."""

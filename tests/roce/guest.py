@@ -1,4 +1,4 @@
-"""A Linux machine with Soft-RoCE inside QEMU, which emulates every instruction: no KVM is needed."""
+"""A Linux machine with Soft-RoCE inside QEMU, which emulates all of it: no KVM is needed."""
 
 from __future__ import annotations
 
@@ -12,21 +12,27 @@ from packages import Missing
 
 HERE = Path(__file__).parent
 # In the order in which they need each other.
-MODULES = ["crc32_generic", "udp_tunnel", "ip6_udp_tunnel", "ib_core", "ib_uverbs", "rdma_rxe", "veth", "configfs", "ib_cm", "iw_cm", "rdma_cm", "rdma_ucm", "sch_tbf", "sch_ingress", "cls_u32", "act_gact"]
+MODULES = """
+    crc32_generic udp_tunnel ip6_udp_tunnel ib_core ib_uverbs rdma_rxe veth configfs
+    ib_cm iw_cm rdma_cm rdma_ucm sch_tbf sch_ingress cls_u32 act_gact
+"""
 _QEMU = "qemu-system-x86_64"
-_APPLETS = ["awk", "cat", "chmod", "cut", "dmesg", "echo", "env", "expr", "grep", "head", "ifconfig", "insmod", "kill", "killall", "ln", "ls", "mkdir", "mount", "ping", "poweroff", "ps", "rm", "sed", "seq", "sh", "sleep", "sort", "sysctl", "tail", "time", "timeout", "touch", "tr", "uniq", "wc"]
+_APPLETS = """
+    awk cat chmod cut dmesg echo env expr grep head insmod kill killall ln ls mkdir mount ping
+    poweroff ps rm sed seq sh sleep sort sysctl tail time timeout touch tr uniq wc
+"""
 _TOOLS = ("bin/ip", "sbin/tc", "usr/bin/rdma", "usr/bin/ibv_devices", "usr/bin/ibv_rc_pingpong")
 
 
 def build(root: Path, programs: list[Path], libraries: list[Path], out: Path) -> None:
-    """Write the initramfs: unpacked packages of `root`, our programs, `init.sh` as the first process."""
+    """Write the initramfs: packages of `root`, our programs, the scripts of this folder."""
     libs = "usr/lib/x86_64-linux-gnu"
     image = Image([root / "lib/x86_64-linux-gnu", root / libs])
     for folder in ("proc", "sys", "dev", "tmp", "run/netns", "var", "root", "sbin", "usr/sbin"):
         image.folder(folder)
     image.link("var/run", "/run")
     image.file("bin/busybox", root / "bin/busybox")
-    for applet in _APPLETS:
+    for applet in _APPLETS.split():
         image.link(f"bin/{applet}", "busybox")
     for tool in _TOOLS:
         image.file(f"bin/{Path(tool).name}", root / tool)
@@ -36,7 +42,7 @@ def build(root: Path, programs: list[Path], libraries: list[Path], out: Path) ->
     for library in ("libibverbs.so.1", "libmlx5.so.1", "libgcc_s.so.1"):
         image.library(library)
     modules = {path.stem: path for path in (root / "lib/modules").rglob("*.ko")}
-    for number, name in enumerate(MODULES):
+    for number, name in enumerate(MODULES.split()):
         image.file(f"modules/{number:02}-{name}.ko", modules[name])
     for program in programs:
         image.file(f"bin/{program.name}", program)

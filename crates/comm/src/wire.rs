@@ -156,7 +156,7 @@ pub enum Kind {
     Clear = 4,
     /// The receiver has all frames of the lane below `frame`.
     Ack = 5,
-    /// Nothing; only to see whether it arrives.
+    /// Nothing; only to see whether it arrives. Where `slot` is one the peer answers with another.
     Ping = 6,
     /// The channel is over: `slot` says why ([`Reason`]). Of [`Reason::TooLarge`] `offset` is the room
     /// and `total` the size.

@@ -27,12 +27,22 @@ fn properties_are_what_nccl_needs() {
 }
 
 #[test]
-fn connections_are_pending_first() {
+fn connections_are_pending_and_never_block() {
     for version in Version::ALL {
         let net = net(version);
-        let pair = Pair::new(&net, 16);
-        assert!(pair.pending > 0, "{version:?}: no round trip takes no time");
-        pair.close();
+        // It asks the listener before anybody connects, and then both in turn.
+        Pair::new(&net, 16).close();
+        // The handle of one that is gone.
+        let (mut handle, listener) = net.listen(0).expect("it listens");
+        // SAFETY: it is open.
+        unsafe { net.close_listen(listener).expect("it closes") };
+        let begun = std::time::Instant::now();
+        let first = net.connect(0, &mut handle);
+        assert!(begun.elapsed() < std::time::Duration::from_secs(1), "{version:?}: it blocks");
+        let mut ask = || net.connect(0, &mut handle).err();
+        let error = first.err().unwrap_or_else(|| common::until("the error", &mut ask));
+        let BenchError::Plugin { result, .. } = error else { panic!("{error}") };
+        assert_eq!(result, NcclResult::REMOTE_ERROR);
         net.finalize().expect("it ends");
     }
 }
@@ -106,9 +116,9 @@ fn thirty_two_receives_of_eight_are_under_way_at_once() {
         });
         for (receive, request) in receives.into_iter().enumerate().rev() {
             let sizes = pair.wait(request);
-            for part in 0..8 {
+            for (part, size) in sizes.into_iter().enumerate() {
                 let (from, len) = ((receive * 8 + part) * SIZE, SIZE - part - receive);
-                assert_eq!(sizes[part], len as i32, "{version:?}");
+                assert_eq!(size, len as i32, "{version:?}");
                 assert!(is_filled(&pair.into[from..from + len], receive * 8 + part));
             }
         }

@@ -4,6 +4,7 @@
 
 mod bench;
 mod convert;
+mod group;
 mod net;
 mod planning;
 
@@ -18,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weft_experiment::value::Value;
 use weft_experiment::{
-    CODE_VERSION, Catalogue, Format, Request, RunError, ShortKind, Threads, Wanted, plan,
+    CODE_VERSION, Catalogue, Entry, Format, Request, RunError, ShortKind, Threads, Wanted, plan,
 };
 
 create_exception!(
@@ -241,13 +242,19 @@ fn cores() -> u32 {
     weft_experiment::cores()
 }
 
+/// The list that is `weft-deploy`'s; the others are `weft-experiment`'s.
+const VARIABLES: &str = "variables";
+
 /// What there is to choose from, as JSON.
 #[pyfunction]
 fn catalogue(kind: &str) -> PyResult<String> {
+    if kind == VARIABLES {
+        return Ok(Entry::list_to_json(&weft_deploy::catalogue()));
+    }
     let found = Catalogue::NAMES.iter().find(|(name, _)| *name == kind);
     let (_, list) = found.ok_or_else(|| {
-        let names: Vec<_> = Catalogue::NAMES.iter().map(|(name, _)| *name).collect();
-        not_one_of("kind", kind, &names)
+        let names = Catalogue::NAMES.iter().map(|(name, _)| *name);
+        not_one_of("kind", kind, &names.chain([VARIABLES]).collect::<Vec<_>>())
     })?;
     Ok(list.to_json())
 }
@@ -273,7 +280,12 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("StallError", py.get_type::<StallError>())?;
     module.add("Cancelled", py.get_type::<Cancelled>())?;
     module.add("code_version", CODE_VERSION)?;
+    module.add("GroupError", py.get_type::<group::GroupError>())?;
     module.add_class::<Cancel>()?;
+    module.add_class::<group::Nic>()?;
+    module.add_class::<group::Rank>()?;
+    module.add_class::<group::Joined>()?;
+    module.add_class::<group::Pending>()?;
     module.add_function(wrap_pyfunction!(expand, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(capacity, module)?)?;

@@ -1,8 +1,8 @@
 //! What is late: lanes on which nothing comes back, peers that are gone, strangers that say nothing.
 
-use super::Engine;
 use super::connection::{Broken, Connection, Role};
 use super::lanes::Phase;
+use super::{Engine, rdma};
 use crate::statistics::Statistics;
 use crate::wire::{Header, Kind};
 use crate::{CommError, tcp};
@@ -41,7 +41,7 @@ impl Engine {
         if sending.over {
             return;
         }
-        let mut wanting = false;
+        let (mut wanting, mut silent) = (false, false);
         for lane in 0..sending.lanes.len() as u16 {
             let Some(sending) = self.sending.get_mut(number) else { return };
             let this = &sending.lanes[usize::from(lane)];
@@ -60,7 +60,20 @@ impl Engine {
                 (Phase::Live, Some(token)) => {
                     let waits = sending.half.waits();
                     let Some(connection) = self.connections.get_mut(&token) else { continue };
-                    match quiet(connection, self.now, time_out, busy || waits) {
+                    // The system over there takes what is sent, and the process hears none of it,
+                    // though it hears what comes over other lanes.
+                    let silence = self.now.duration_since(connection.spoke);
+                    silent |= busy && silence >= self.config.give_up / 8;
+                    let swallows = busy
+                        && silence >= self.config.give_up / 4
+                        && self.now.duration_since(sending.spoke) < time_out;
+                    let verdict = match rdma::is_late(connection, self.now, time_out) {
+                        Some(true) => Quiet::Late,
+                        Some(false) => Quiet::Fine,
+                        None => quiet(connection, self.now, time_out, busy || waits),
+                    };
+                    match verdict {
+                        _ if swallows => self.time_out(number, lane),
                         Quiet::Fine => {}
                         Quiet::Answers => sending.alive = self.now,
                         Quiet::Ask if waits && !busy => {
@@ -75,19 +88,44 @@ impl Engine {
                 _ => {}
             }
         }
+        if silent {
+            self.ask(number);
+        }
         let Some(sending) = self.sending.get_mut(number) else { return };
+        if sending.leaves.is_some_and(|since| self.now.duration_since(since) >= time_out) {
+            return self.fail_closed(number);
+        }
         if !wanting {
             sending.alive = self.now;
         } else if self.now.duration_since(sending.alive) >= self.config.give_up && !sending.over {
             let (peer, give_up) = (sending.to.address, self.config.give_up);
-            let error =
-                CommError::Remote(format!("{peer}: no path has worked for {give_up:?}; gave up"));
+            let why = sending.trouble.1.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+            let error = CommError::Remote(format!(
+                "{peer}: no path has worked for {give_up:?}{why}; gave up"
+            ));
             self.fail_sending(number, error, None);
         }
     }
 
+    /// Asks the peer for a word over the lanes that carry nothing.
+    fn ask(&mut self, number: u32) {
+        let Some(sending) = self.sending.get(number) else { return };
+        let mut asked = Vec::new();
+        for (lane, this) in sending.lanes.iter().enumerate() {
+            if this.phase == Phase::Live
+                && !sending.half.is_busy(lane as u16)
+                && let Some(token) = this.token
+                && let Some(connection) = self.connections.get_mut(&token)
+            {
+                connection.out.push_header(&Header { slot: 1, ..Header::new(Kind::Ping) });
+                asked.push(token);
+            }
+        }
+        asked.into_iter().for_each(|token| self.line_up(token));
+    }
+
     /// Nothing comes back over `lane`: another route, and another connection.
-    fn time_out(&mut self, number: u32, lane: u16) {
+    pub(super) fn time_out(&mut self, number: u32, lane: u16) {
         let Some(sending) = self.sending.get_mut(number) else { return };
         let place = sending.place(lane);
         self.counts.at(place, sending.to.host).time_outs += 1;
@@ -154,7 +192,7 @@ enum Quiet {
 /// How a connection is that something is `wanted` of.
 fn quiet(connection: &mut Connection, now: Instant, time_out: Duration, wanted: bool) -> Quiet {
     if !wanted {
-        connection.heard = now;
+        (connection.heard, connection.spoke) = (now, now);
         return Quiet::Fine;
     }
     if now.duration_since(connection.heard) < time_out {

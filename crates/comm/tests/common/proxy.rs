@@ -1,0 +1,112 @@
+//! A proxy between two endpoints that does to connections what bad networks do.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use weft_comm::Handle;
+use weft_comm::handle::Parts;
+
+/// What befalls a connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Fault {
+    /// Nothing.
+    None,
+    /// After so many bytes either way it is closed.
+    Cut(u64),
+    /// After so many bytes it is reset: what was not delivered is lost.
+    Reset(u64),
+    /// After so many bytes one bit is the wrong one.
+    Flip(u64),
+    /// After so many bytes nothing comes for a while.
+    Stall(u64, Duration),
+}
+
+/// A proxy, as long as the process lives.
+#[derive(Clone, Debug)]
+pub(crate) struct Proxy {
+    /// Connections taken, and faults done.
+    pub(crate) taken: Arc<AtomicU64>,
+    pub(crate) done: Arc<AtomicU64>,
+}
+
+impl Proxy {
+    /// To where `handle` leads; `fault` says what befalls the n-th connection. Returns a handle
+    /// that leads to the proxy.
+    pub(crate) fn before(
+        handle: &Handle,
+        fault: impl Fn(u64) -> Fault + Send + 'static,
+    ) -> (Proxy, Handle) {
+        let parts = Parts::decode(handle).expect("a handle");
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let SocketAddr::V4(address) = listener.local_addr().expect("bound") else {
+            panic!("IPv4 was asked for");
+        };
+        let proxy = Proxy { taken: Arc::default(), done: Arc::default() };
+        let Proxy { taken, done } = proxy.clone();
+        std::thread::spawn(move || {
+            for near in listener.incoming().flatten() {
+                let fault = fault(taken.fetch_add(1, Ordering::SeqCst));
+                let Ok(far) = TcpStream::connect(parts.address) else { continue };
+                let there = (near.try_clone().expect("cloned"), far.try_clone().expect("cloned"));
+                let done = done.clone();
+                let done_too = done.clone();
+                std::thread::spawn(move || carry(there.0, there.1, fault, &done));
+                // Answers are few: faults come early, or never.
+                let back = match fault {
+                    Fault::Cut(at) => Fault::Cut(at / 20),
+                    Fault::Flip(at) => Fault::Flip(at / 20),
+                    _ => Fault::None,
+                };
+                std::thread::spawn(move || carry(far, near, back, &done_too));
+            }
+        });
+        (proxy, Parts { address, ..parts }.encode())
+    }
+}
+
+fn carry(mut from: TcpStream, mut to: TcpStream, mut fault: Fault, done: &AtomicU64) {
+    let mut buffer = vec![0; 64 << 10];
+    let mut all = 0;
+    loop {
+        let Ok(count @ 1..) = from.read(&mut buffer) else { break };
+        let (mut start, end) = (0, count);
+        let within = |at: u64| (all..all + count as u64).contains(&at).then(|| (at - all) as usize);
+        match fault {
+            Fault::Cut(at) | Fault::Reset(at) if within(at).is_some() => {
+                let keep = within(at).expect("just seen");
+                let _ = to.write_all(&buffer[..keep]);
+                done.fetch_add(1, Ordering::SeqCst);
+                if matches!(fault, Fault::Reset(_)) {
+                    for stream in [&from, &to] {
+                        let _ = socket2::SockRef::from(stream).set_linger(Some(Duration::ZERO));
+                    }
+                }
+                break;
+            }
+            Fault::Flip(at) => {
+                if let Some(place) = within(at) {
+                    buffer[place] ^= 1 << (at % 8);
+                    done.fetch_add(1, Ordering::SeqCst);
+                }
+            }
+            Fault::Stall(at, time) => {
+                if let Some(place) = within(at) {
+                    let _ = to.write_all(&buffer[..place]);
+                    start = place;
+                    done.fetch_add(1, Ordering::SeqCst);
+                    std::thread::sleep(time);
+                    fault = Fault::None;
+                }
+            }
+            _ => {}
+        }
+        if to.write_all(&buffer[start..end]).is_err() {
+            break;
+        }
+        all += count as u64;
+    }
+    let _ = from.shutdown(Shutdown::Both);
+    let _ = to.shutdown(Shutdown::Both);
+}

@@ -1,0 +1,310 @@
+//! Channels that everything happens to: every byte comes once, or there is a clear error.
+
+mod common;
+#[path = "common/proxy.rs"]
+mod proxy;
+
+use common::*;
+use proxy::{Fault, Proxy};
+use std::collections::VecDeque;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use weft_comm::handle::Parts;
+use weft_comm::{CommError, Endpoint, EndpointConfig, Handle, RecvChannel, SendChannel};
+
+/// A channel whose connections go through a proxy.
+fn through(
+    config_of: impl Fn(u8) -> EndpointConfig,
+    fault: impl Fn(u64) -> Fault + Send + 'static,
+) -> (Endpoint, Endpoint, SendChannel, RecvChannel, Proxy) {
+    let a = Endpoint::open(config_of(1)).expect("opens");
+    let b = Endpoint::open(config_of(2)).expect("opens");
+    let (listener, handle) = b.listen().expect("listens");
+    let (proxy, handle) = Proxy::before(&handle, fault);
+    let (sending, receiving) = connect(&a, &listener, &handle);
+    // Reconnecting does not need it.
+    drop(listener);
+    (a, b, sending, receiving, proxy)
+}
+
+fn connect(
+    a: &Endpoint,
+    listener: &weft_comm::Listener,
+    handle: &Handle,
+) -> (SendChannel, RecvChannel) {
+    let mut connecting = a.connect(handle).expect("begins");
+    let end = Instant::now() + LIMIT;
+    let (mut sending, mut receiving) = (None, None);
+    while sending.is_none() || receiving.is_none() {
+        if sending.is_none() {
+            sending = connecting.try_finish().expect("connects");
+        }
+        if receiving.is_none() {
+            receiving = listener.try_accept().expect("accepts");
+        }
+        assert!(Instant::now() < end, "no channel");
+        std::thread::sleep(Duration::from_micros(100));
+    }
+    (sending.expect("there"), receiving.expect("there"))
+}
+
+/// Sends messages of all sizes, many at a time, and compares them.
+fn many(sending: &SendChannel, receiving: &RecvChannel, messages: u64) {
+    let content = |number: u64| {
+        let len = match number % 5 {
+            0 => 0,
+            1 => number as usize % 100,
+            2 => 5_000,
+            3 => 200_000 + number as usize,
+            _ => 700_001,
+        };
+        pattern(number, len)
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut out = VecDeque::new();
+            for number in 0..messages {
+                let bytes = content(number);
+                out.push_back((take(|| send(sending, &bytes, 0)), bytes));
+                if out.len() > 40 {
+                    wait(&out.pop_front().expect("some").0).expect("sent");
+                }
+            }
+            for (request, _) in &out {
+                wait(request).expect("sent");
+            }
+        });
+        let mut posted = VecDeque::new();
+        for number in 0..messages {
+            let mut buffer = vec![0; 800_000];
+            posted.push_back((take(|| receive(receiving, &mut [(&mut buffer, 0)])), buffer));
+            if posted.len() == 16 || number + 1 == messages {
+                while posted.len() > 8 || number + 1 == messages && !posted.is_empty() {
+                    let at = number + 1 - posted.len() as u64;
+                    let (request, buffer) = posted.pop_front().expect("some");
+                    let len = wait(&request).expect("received").sizes[0];
+                    assert!(buffer[..len] == content(at)[..], "message {at} is another one");
+                }
+            }
+        }
+    });
+}
+
+fn draw(number: u64, below: u64) -> u64 {
+    (number + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23) % below
+}
+
+#[test]
+fn connections_are_cut_again_and_again() {
+    let (a, _b, sending, receiving, proxy) =
+        through(config, |number| Fault::Cut(100 + draw(number, 900_000)));
+    many(&sending, &receiving, 200);
+    assert!(proxy.done.load(Ordering::SeqCst) > 20, "{proxy:?}");
+    let lost: u64 = a.statistics().paths.iter().map(|path| path.counts.reconnects).sum();
+    assert!(lost > 20, "{lost}");
+}
+
+#[test]
+fn connections_are_reset_again_and_again() {
+    let (_a, _b, sending, receiving, proxy) =
+        through(config, |number| Fault::Reset(1 + draw(number, 1_500_000)));
+    many(&sending, &receiving, 200);
+    assert!(proxy.done.load(Ordering::SeqCst) > 20, "{proxy:?}");
+}
+
+#[test]
+fn bits_are_flipped() {
+    let checked = |last| EndpointConfig { checksum: true, ..config(last) };
+    // Not in the hello: that is a stranger's.
+    let (a, b, sending, receiving, proxy) =
+        through(checked, |number| Fault::Flip(96 * 20 + draw(number, 900_000)));
+    many(&sending, &receiving, 200);
+    assert!(proxy.done.load(Ordering::SeqCst) > 20, "{proxy:?}");
+    let damaged = a.statistics().damaged + b.statistics().damaged;
+    assert!(damaged > 20, "{damaged}");
+}
+
+#[test]
+fn hellos_are_damaged() {
+    let (_a, b, sending, receiving, _proxy) = through(config, |number| match number % 3 {
+        0 => Fault::Flip(draw(number, 96)),
+        1 => Fault::Cut(draw(number, 96)),
+        _ => Fault::Reset(300_000),
+    });
+    many(&sending, &receiving, 30);
+    assert!(b.statistics().strangers > 0);
+}
+
+#[test]
+fn connections_stall_for_a_while() {
+    let (_a, _b, sending, receiving, proxy) =
+        through(config, |number| Fault::Stall(draw(number, 900_000), Duration::from_millis(600)));
+    many(&sending, &receiving, 100);
+    assert!(proxy.done.load(Ordering::SeqCst) > 0, "{proxy:?}");
+}
+
+/// A connection that takes bytes and does nothing with them, beside others that work.
+#[test]
+fn a_connection_that_swallows_everything_is_replaced() {
+    let impatient = |last| EndpointConfig { give_up: Duration::from_secs(2), ..config(last) };
+    let (a, _b, sending, receiving, _proxy) = through(impatient, |number| match number {
+        2 => Fault::Stall(200_000, Duration::from_secs(3_600)),
+        _ => Fault::None,
+    });
+    let start = Instant::now();
+    many(&sending, &receiving, 100);
+    let took = start.elapsed();
+    assert!(took < Duration::from_secs(20), "{took:?} {:?}", a.statistics());
+    let late: u64 = a.statistics().paths.iter().map(|path| path.counts.time_outs).sum();
+    assert!(late > 0);
+}
+
+#[test]
+fn strangers_are_turned_away_and_disturb_nobody() {
+    let (a, b) = (open(1), open(2));
+    let (listener, handle) = b.listen().unwrap();
+    let parts = Parts::decode(&handle).unwrap();
+    let mut silent = TcpStream::connect(parts.address).unwrap();
+    for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0; 200], b"weftlane", b"\x16\x03\x01"] {
+        let mut stream = TcpStream::connect(parts.address).unwrap();
+        stream.write_all(bytes).unwrap();
+        if bytes.len() > 8 {
+            let mut answer = [0; 1];
+            // Closed or reset, and nothing is said.
+            assert!(!matches!(stream.read(&mut answer), Ok(1..)));
+        }
+    }
+    // The wrong secret.
+    let wrong = Parts { secret: [7; 16], ..parts }.encode();
+    let mut connecting = a.connect(&wrong).unwrap();
+    let start = Instant::now();
+    let error = loop {
+        match connecting.try_finish() {
+            Ok(None) => std::thread::sleep(Duration::from_millis(1)),
+            Ok(Some(_)) => panic!("it was let in"),
+            Err(error) => break error,
+        }
+        assert!(start.elapsed() < Duration::from_secs(5), "no error");
+    };
+    assert!(matches!(error, CommError::Remote(_)), "{error}");
+    assert!(listener.try_accept().unwrap().is_none());
+    // The right one.
+    let (sending, receiving) = connect(&a, &listener, &handle);
+    exchange(&sending, &receiving, &pattern(1, 100_000), 100_000);
+    assert!(b.statistics().strangers >= 5, "{:?}", b.statistics());
+    silent.write_all(b"?").unwrap();
+}
+
+#[test]
+fn a_listener_that_is_gone_refuses() {
+    let (a, b) = (open(1), open(2));
+    let (listener, handle) = b.listen().unwrap();
+    drop(listener);
+    let mut connecting = a.connect(&handle).unwrap();
+    let start = Instant::now();
+    while connecting.try_finish().is_ok_and(|channel| channel.is_none()) {
+        assert!(start.elapsed() < Duration::from_secs(2), "no error");
+    }
+    assert!(connecting.try_finish().is_err());
+}
+
+#[test]
+fn closing_is_noticed_by_the_other_side() {
+    let (_a, _b, sending, receiving) = pair();
+    let mut buffer = [0; 8];
+    let received = take(|| receive(&receiving, &mut [(&mut buffer, 0)]));
+    drop(sending);
+    let error = wait(&received).unwrap_err();
+    assert!(error.to_string().contains("closed"), "{error}");
+    let (_c, _d, sending, receiving) = pair();
+    let sent = take(|| send(&sending, b"hello", 0));
+    drop(receiving);
+    let error = wait(&sent).unwrap_err();
+    assert!(error.to_string().contains("closed"), "{error}");
+}
+
+/// What was received stays received, whatever the receiver does next.
+#[test]
+fn a_receiver_that_leaves_at_once_has_acknowledged() {
+    for _ in 0..20 {
+        let (_a, b, sending, receiving) = pair();
+        let bytes = pattern(1, 300_000);
+        let mut buffer = vec![0; 300_000];
+        let received = take(|| receive(&receiving, &mut [(&mut buffer, 0)]));
+        let sent = take(|| send(&sending, &bytes, 0));
+        wait(&received).unwrap();
+        drop(receiving);
+        drop(b);
+        wait(&sent).expect("it has come");
+    }
+}
+
+#[test]
+fn an_endpoint_that_is_dropped_ends_its_channels() {
+    let (a, b, sending, receiving) = pair();
+    let sent = take(|| send(&sending, b"hello", 0));
+    drop(b);
+    wait(&sent).unwrap_err();
+    let mut buffer = [0; 8];
+    assert!(receive(&receiving, &mut [(&mut buffer, 0)]).is_err());
+    drop(receiving);
+    drop(a);
+    assert!(send(&sending, b"hello", 0).is_err());
+}
+
+/// This test starts itself again as the peer, and kills it.
+#[test]
+fn a_peer_that_is_killed_is_noticed_in_time() {
+    const CHILD: &str = "WEFT_TEST_CHILD";
+    if let Ok(handle) = std::env::var(CHILD) {
+        let bytes: Vec<u8> = (0..handle.len() / 2)
+            .map(|at| u8::from_str_radix(&handle[2 * at..2 * at + 2], 16).unwrap())
+            .collect();
+        let a = open(1);
+        let mut connecting = a.connect(&Handle(bytes.try_into().unwrap())).unwrap();
+        let sending = loop {
+            if let Some(sending) = connecting.try_finish().unwrap() {
+                break sending;
+            }
+        };
+        let content = vec![1; 1 << 20];
+        loop {
+            let sent = take(|| send(&sending, &content, 0));
+            wait(&sent).unwrap();
+        }
+    }
+    let b = open(2);
+    let (listener, handle) = b.listen().unwrap();
+    let hex: String = handle.0.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["a_peer_that_is_killed_is_noticed_in_time", "--exact"])
+        .env(CHILD, hex)
+        .spawn()
+        .unwrap();
+    let receiving = loop {
+        if let Some(receiving) = listener.try_accept().unwrap() {
+            break receiving;
+        }
+    };
+    let mut buffer = vec![0; 1 << 20];
+    for _ in 0..20 {
+        let received = take(|| receive(&receiving, &mut [(&mut buffer, 0)]));
+        wait(&received).unwrap();
+    }
+    let received = take(|| receive(&receiving, &mut [(&mut buffer, 0)]));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let start = Instant::now();
+    loop {
+        // Some more may have been under way.
+        let received = take(|| receive(&receiving, &mut [(&mut buffer, 0)]));
+        if let Err(error) = wait(&received) {
+            assert!(matches!(error, CommError::Remote(_)), "{error}");
+            break;
+        }
+    }
+    drop(received);
+    assert!(start.elapsed() < Duration::from_secs(6), "{:?}", start.elapsed());
+}

@@ -1,0 +1,441 @@
+//! Both halves of a channel with a network in between that does anything: connections die with what
+//! is in them at any byte, lanes come back in any order, parts move from lane to lane. At the end every
+//! message has come once, and every request is over once.
+
+#![expect(unsafe_code, reason = "buffers live as long as the channel")]
+
+use proptest::prelude::*;
+use std::collections::VecDeque;
+use weft_comm::half::receiver::RecvHalf;
+use weft_comm::half::sender::{Part, SendHalf, Settled};
+use weft_comm::stream::inflow::{Inflow, Sink};
+use weft_comm::stream::outflow::{MOST_SLICES, Outflow};
+use weft_comm::wire::{Header, Kind, Slot, Slots, WireError};
+use weft_comm::{Sizes, Span};
+
+const LANES: usize = 3;
+
+/// One of so many messages, and what it is sent and received with.
+#[derive(Clone, Debug)]
+struct Message {
+    len: usize,
+    room: usize,
+    tag: i32,
+}
+
+/// What happens next.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Send,
+    Receive,
+    /// Of a lane: so many bytes leave; arrive; so many bytes of answers leave; arrive.
+    Write(usize),
+    Arrive(usize, usize),
+    Answer(usize),
+    Hear(usize, usize),
+    /// Its connection dies; comes back.
+    Die(usize),
+    Connect(usize),
+    /// What it has not begun goes to another.
+    Move(usize, usize),
+    /// Announcements are said again.
+    Forget,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let lane = 0..LANES;
+    let some = prop_oneof![1..100usize, 1..20_000usize, Just(1 << 20)];
+    let step = prop_oneof![
+        4 => Just(Step::Send),
+        4 => Just(Step::Receive),
+        6 => lane.clone().prop_map(Step::Write),
+        6 => (lane.clone(), some.clone()).prop_map(|(lane, bytes)| Step::Arrive(lane, bytes)),
+        4 => lane.clone().prop_map(Step::Answer),
+        4 => (lane.clone(), some).prop_map(|(lane, bytes)| Step::Hear(lane, bytes)),
+        1 => lane.clone().prop_map(Step::Die),
+        3 => lane.clone().prop_map(Step::Connect),
+        1 => (lane.clone(), lane).prop_map(|(from, to)| Step::Move(from, to)),
+        1 => Just(Step::Forget),
+    ];
+    prop::collection::vec(step, 0..400)
+}
+
+/// Groups of receives, and the order in which their messages are sent.
+fn groups() -> impl Strategy<Value = (Vec<Vec<Message>>, Vec<usize>)> {
+    let message =
+        (prop_oneof![Just(0usize), 1..50usize, 50..3_000usize, Just(300_000)], 0..20usize);
+    let group = prop::collection::vec(message, 1..=8).prop_map(|group| {
+        let tagged = (0i32..).zip(group);
+        tagged.map(|(tag, (len, more))| Message { len, room: len + more, tag }).collect::<Vec<_>>()
+    });
+    prop::collection::vec(group, 1..12).prop_flat_map(|groups| {
+        // Inside a group sends come in any order; groups come in theirs.
+        let orders: Vec<_> = groups
+            .iter()
+            .map(|group| Just((0..group.len()).collect::<Vec<_>>()).prop_shuffle())
+            .collect();
+        (Just(groups), orders).prop_map(|(groups, orders)| {
+            let mut first = 0;
+            let mut order = Vec::new();
+            for (group, within) in groups.iter().zip(orders) {
+                order.extend(within.into_iter().map(|place| first + place));
+                first += group.len();
+            }
+            (groups, order)
+        })
+    })
+}
+
+/// One connection: bytes that have left each side.
+#[derive(Default)]
+struct Connection {
+    out: Outflow,
+    there: VecDeque<u8>,
+    inflow: Inflow,
+    back: VecDeque<u8>,
+    answers: Inflow,
+    told: u64,
+}
+
+struct Channel {
+    groups: Vec<Vec<Message>>,
+    order: Vec<usize>,
+    contents: Vec<Vec<u8>>,
+    buffers: Vec<Vec<u8>>,
+    sender: SendHalf<usize>,
+    receiver: RecvHalf<usize>,
+    connections: [Option<Connection>; LANES],
+    epochs: [u32; LANES],
+    posted: usize,
+    received: usize,
+    sent: Vec<u32>,
+    come: Vec<u32>,
+    cuts: u32,
+}
+
+struct Taking<'a> {
+    half: &'a mut RecvHalf<usize>,
+    lane: u16,
+    over: Vec<(usize, Sizes)>,
+}
+
+impl Sink for Taking<'_> {
+    fn begin(&mut self, header: &Header) -> Result<Span, WireError> {
+        self.half.handle_data(self.lane, header)
+    }
+    fn end(&mut self, header: &Header, _: &[u8]) -> Result<(), WireError> {
+        assert_eq!(header.kind, Kind::Data);
+        self.over.extend(self.half.handle_body(self.lane, header));
+        Ok(())
+    }
+}
+
+struct Hearing(Vec<(Header, Slots)>);
+
+impl Sink for Hearing {
+    fn begin(&mut self, _: &Header) -> Result<Span, WireError> {
+        unreachable!("receivers send no data")
+    }
+    fn end(&mut self, header: &Header, body: &[u8]) -> Result<(), WireError> {
+        self.0.push((*header, Slots::decode(body)));
+        Ok(())
+    }
+}
+
+/// Puts `from` into `inflow`, some bytes at a time.
+fn feed(inflow: &mut Inflow, from: &mut VecDeque<u8>, most: usize, sink: &mut impl Sink) {
+    let mut left = most.min(from.len());
+    while left > 0 {
+        let (first, then) = inflow.room();
+        let direct = first.len().min(left);
+        let staged = then.len().min(left - direct);
+        let bytes: Vec<u8> = from.drain(..direct + staged).collect();
+        // SAFETY: buffers live as long as the channel, and `first` has so much room.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), first.start(), direct) };
+        then[..staged].copy_from_slice(&bytes[direct..]);
+        // SAFETY: as above.
+        unsafe { inflow.advance(bytes.len(), sink) }.expect("nothing is damaged");
+        left -= bytes.len();
+    }
+}
+
+impl Channel {
+    fn new(groups: Vec<Vec<Message>>, order: Vec<usize>) -> Channel {
+        let all: Vec<&Message> = groups.iter().flatten().collect();
+        let content = |(number, it): (usize, &&Message)| {
+            (0..it.len).map(|at| (at * 7 + number * 31) as u8).collect()
+        };
+        let contents = all.iter().enumerate().map(content).collect();
+        let buffers = all.iter().map(|it| vec![0xEE; it.room]).collect();
+        let mut sender = SendHalf::new(true);
+        for lane in 0..LANES {
+            assert_eq!(usize::from(sender.open_lane()), lane);
+        }
+        Channel {
+            sent: vec![0; all.len()],
+            come: vec![0; groups.len()],
+            contents,
+            buffers,
+            groups,
+            order,
+            sender,
+            receiver: RecvHalf::default(),
+            connections: Default::default(),
+            epochs: [0; LANES],
+            posted: 0,
+            received: 0,
+            cuts: 0,
+        }
+    }
+
+    fn send(&mut self) {
+        let Some(&number) = self.order.get(self.posted) else { return };
+        self.posted += 1;
+        let tag = self.groups.iter().flatten().nth(number).expect("there").tag;
+        let content = &mut self.contents[number];
+        let span = Span::new(content.as_mut_ptr(), content.len());
+        self.sender.post(span, tag, number).expect("it fits");
+        self.assign();
+    }
+
+    fn receive(&mut self) {
+        let Some(group) = self.groups.get(self.received) else { return };
+        let first: usize = self.groups[..self.received].iter().map(Vec::len).sum();
+        let buffers: Vec<_> = group
+            .iter()
+            .zip(&mut self.buffers[first..])
+            .map(|(it, buffer)| {
+                let size = it.room as u64;
+                let span = Span::new(buffer.as_mut_ptr(), buffer.len());
+                (span, Slot { tag: it.tag, size, ..Slot::default() })
+            })
+            .collect();
+        assert!(self.receiver.post(&buffers, self.received));
+        self.received += 1;
+    }
+
+    /// Cuts what has a buffer into up to three parts, for lanes in turn.
+    fn assign(&mut self) {
+        while let Some((send, bytes)) = self.sender.poll_matched() {
+            let parts = u64::from(self.cuts % 3 + 1).min(bytes).max(1);
+            for part in 0..parts {
+                self.cuts = self.cuts.wrapping_mul(5).wrapping_add(1);
+                let (start, end) = (bytes * part / parts, bytes * (part + 1) / parts);
+                let lane = (self.cuts % LANES as u32) as u16;
+                self.sender.assign(lane, Part { send, piece: 0, start, end });
+            }
+        }
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Send => self.send(),
+            Step::Receive => self.receive(),
+            Step::Write(lane) => self.write(lane),
+            Step::Arrive(lane, most) => self.arrive(lane, most),
+            Step::Answer(lane) => self.answer(lane),
+            Step::Hear(lane, most) => self.hear(lane, most),
+            Step::Die(lane) => {
+                self.connections[lane] = None;
+                self.receiver.forget_told();
+            }
+            Step::Connect(lane) => self.connect(lane),
+            Step::Move(from, to) => {
+                for part in self.sender.take_rest(from as u16) {
+                    self.sender.assign(to as u16, part);
+                }
+            }
+            Step::Forget => self.receiver.forget_told(),
+        }
+    }
+
+    fn connect(&mut self, lane: usize) {
+        self.epochs[lane] += 1;
+        let (number, epoch) = (lane as u16, self.epochs[lane]);
+        let next_group = self.sender.next_group();
+        let next = self.receiver.hello(number, epoch, next_group).expect("groups that are there");
+        let next = next.expect("newer than all");
+        // Late ones are turned away.
+        assert_eq!(self.receiver.hello(number, epoch, next_group), Ok(None));
+        self.receiver.forget_told();
+        let mut settled = Settled::default();
+        self.sender.resume(number, next, &mut settled).expect("frames that were sent");
+        self.settle(settled);
+        self.connections[lane] = Some(Connection { told: next, ..Connection::default() });
+    }
+
+    fn settle(&mut self, settled: Settled<usize>) {
+        for (number, bytes) in settled.sends {
+            self.sent[number] += 1;
+            assert_eq!(bytes, self.contents[number].len() as u64);
+        }
+    }
+
+    /// Some frames leave, and perhaps a part of one.
+    fn write(&mut self, lane: usize) {
+        let Some(connection) = &mut self.connections[lane] else { return };
+        for _ in 0..3 {
+            if let Some(frame) = self.sender.poll_frame(lane as u16) {
+                connection.out.push(&frame);
+            }
+        }
+        let mut slices = [std::io::IoSlice::new(&[]); MOST_SLICES];
+        // SAFETY: contents live as long as the channel.
+        let count = unsafe { connection.out.slices(&mut slices) };
+        let bytes: Vec<u8> = slices[..count].iter().flat_map(|one| one.iter().copied()).collect();
+        // All but a little: frames are cut anywhere.
+        let some = bytes.len() - bytes.len() / 3;
+        connection.there.extend(&bytes[..some]);
+        let sender = &mut self.sender;
+        connection.out.advance(some, |number| {
+            sender.handle_written(lane as u16, number);
+        });
+    }
+
+    fn arrive(&mut self, lane: usize, most: usize) {
+        let Some(connection) = &mut self.connections[lane] else { return };
+        let half = &mut self.receiver;
+        let mut taking = Taking { half, lane: lane as u16, over: Vec::new() };
+        feed(&mut connection.inflow, &mut connection.there, most, &mut taking);
+        for (group, sizes) in taking.over {
+            self.come[group] += 1;
+            let expected: Vec<usize> = self.groups[group].iter().map(|it| it.len).collect();
+            assert_eq!(sizes.sizes[..sizes.count], expected);
+        }
+    }
+
+    fn answer(&mut self, lane: usize) {
+        let Some(connection) = &mut self.connections[lane] else { return };
+        let mut out = Vec::new();
+        while let Some((group, slots)) = self.receiver.poll_clear() {
+            slots.encode(group, &mut out);
+        }
+        let next = self.receiver.next_frame(lane as u16);
+        if next > connection.told {
+            connection.told = next;
+            out.extend(Header { frame: next, ..Header::new(Kind::Ack) }.encode());
+        }
+        connection.back.extend(out);
+    }
+
+    fn hear(&mut self, lane: usize, most: usize) {
+        let Some(connection) = &mut self.connections[lane] else { return };
+        let mut hearing = Hearing(Vec::new());
+        feed(&mut connection.answers, &mut connection.back, most, &mut hearing);
+        for (header, slots) in hearing.0 {
+            let mut settled = Settled::default();
+            match header.kind {
+                Kind::Clear => {
+                    let fits = self.sender.handle_clear(header.group, slots).expect("in window");
+                    fits.expect("it fits");
+                }
+                _ => {
+                    let sane = self.sender.handle_ack(lane as u16, header.frame, &mut settled);
+                    sane.expect("frames that were sent");
+                }
+            }
+            self.settle(settled);
+            self.assign();
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.sent.iter().all(|count| *count > 0) && self.come.iter().all(|count| *count > 0)
+    }
+
+    /// From now on the network is good.
+    fn finish(&mut self) {
+        for _ in 0..2_000 {
+            if self.is_over() {
+                return;
+            }
+            self.send();
+            self.receive();
+            for lane in 0..LANES {
+                if self.connections[lane].is_none() {
+                    self.connect(lane);
+                }
+                self.write(lane);
+                self.arrive(lane, usize::MAX);
+                self.answer(lane);
+                self.hear(lane, usize::MAX);
+            }
+        }
+        panic!("it does not end: sent {:?}, come {:?}", self.sent, self.come);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_message_comes_once((groups, order) in groups(), steps in steps()) {
+        let mut channel = Channel::new(groups, order);
+        for step in steps {
+            channel.step(step);
+        }
+        channel.finish();
+        prop_assert!(channel.sent.iter().all(|count| *count == 1), "{:?}", channel.sent);
+        prop_assert!(channel.come.iter().all(|count| *count == 1), "{:?}", channel.come);
+        for (buffer, content) in channel.buffers.iter().zip(&channel.contents) {
+            prop_assert!(buffer[..content.len()] == content[..], "other bytes");
+            prop_assert!(buffer[content.len()..].iter().all(|byte| *byte == 0xEE), "more bytes");
+        }
+        prop_assert!(channel.sender.is_idle() && channel.receiver.is_empty());
+    }
+
+    /// Whatever a peer says, nothing panics, and nothing is written outside the buffer.
+    #[test]
+    fn hostile_frames_are_refused_or_harmless(
+        frames in prop::collection::vec(
+            (0..3u64, 0..3u8, 0..60u64, 0..60u64, 0..60u32, any::<bool>()), 1..40,
+        ),
+    ) {
+        let mut half: RecvHalf<()> = RecvHalf::default();
+        let mut memory = vec![0xEE_u8; 3 * 40];
+        let span = Span::new(memory.as_mut_ptr().wrapping_add(40), 40);
+        let slot = Slot { size: 40, ..Slot::default() };
+        let taken = half.post(&[(span, slot)], ());
+        prop_assert!(taken);
+        prop_assert_eq!(half.hello(0, 1, 0), Ok(Some(0)));
+        prop_assert_eq!(half.hello(1, 1, 0), Ok(Some(0)));
+        for (group, slot, offset, total, len, first) in frames {
+            let lane = u16::from(!first);
+            let header = Header {
+                group, slot, offset, total, len, frame: half.next_frame(lane),
+                ..Header::new(Kind::Data)
+            };
+            if let Ok(place) = half.handle_data(lane, &header) {
+                let start = place.start() as usize;
+                let base = span.start() as usize;
+                prop_assert!(place.is_empty() || start >= base);
+                prop_assert!(place.is_empty() || start + place.len() <= base + 40);
+                half.handle_body(lane, &header);
+            }
+        }
+    }
+
+    #[test]
+    fn slots_survive_the_wire(
+        slots in prop::collection::vec((any::<i32>(), any::<u64>(), any::<u64>(), any::<u32>()), 1..=8),
+        group in any::<u64>(),
+    ) {
+        let slot = |(tag, size, address, rkey)| Slot { tag, size, address, rkey };
+        let slots = Slots::new(slots.into_iter().map(slot));
+        let mut bytes = Vec::new();
+        slots.encode(group, &mut bytes);
+        let header = Header::decode(bytes[..48].try_into().expect("48")).expect("a header");
+        prop_assert_eq!((header.kind, header.group), (Kind::Clear, group));
+        prop_assert_eq!(header.len as usize, bytes.len() - 48);
+        prop_assert_eq!(Slots::decode(&bytes[48..]), slots);
+    }
+
+    #[test]
+    fn any_bit_of_a_header_counts(frame in any::<u64>(), offset in any::<u64>(), bit in 0..384usize) {
+        let header = Header { frame, offset, ..Header::new(Kind::Data) };
+        let mut bytes = header.encode();
+        prop_assert_eq!(Header::decode(&bytes), Ok(header));
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        prop_assert!(Header::decode(&bytes).is_err());
+    }
+}

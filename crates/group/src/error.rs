@@ -1,0 +1,66 @@
+//! What can go wrong.
+
+use crate::call::Operation;
+
+/// Why an operation did not come to its end, in one line.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+pub enum GroupError {
+    /// The call makes no sense.
+    #[error("weft: {0}")]
+    Invalid(String),
+    /// The channel to or from a peer has failed. The group is over.
+    #[error("weft: {operation}: rank {peer}: {why}")]
+    Peer {
+        /// What was under way.
+        operation: &'static str,
+        /// With whom.
+        peer: u32,
+        /// What its channel says.
+        why: String,
+    },
+    /// It took longer than it may. The group is over.
+    #[error(
+        "weft: {operation}: nothing from {peers} within {seconds} s; is it still running, and at the same operation?"
+    )]
+    TimeOut {
+        /// What was under way.
+        operation: &'static str,
+        /// Who has not done its part, as "rank 2 and rank 3".
+        peers: String,
+        /// The limit.
+        seconds: u64,
+    },
+    /// The group was closed, or an operation before this one has failed.
+    #[error("weft: {operation}: {why}")]
+    Over {
+        /// What was asked for.
+        operation: &'static str,
+        /// Why the group is over.
+        why: String,
+    },
+}
+
+impl GroupError {
+    /// The same, said of an operation that was under way with it.
+    pub(crate) fn at(&self, operation: Operation) -> GroupError {
+        match self {
+            GroupError::Over { why, .. } => {
+                GroupError::Over { operation: operation.name(), why: why.clone() }
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// The same, told to an operation that comes after it.
+    pub(crate) fn told(&self, to: Operation) -> GroupError {
+        let operation = to.name();
+        let why = match self {
+            GroupError::Over { why, .. } => why.clone(),
+            first => {
+                let text = first.to_string();
+                format!("the group is over since {}", text.trim_start_matches("weft: "))
+            }
+        };
+        GroupError::Over { operation, why }
+    }
+}

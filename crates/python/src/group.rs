@@ -1,0 +1,230 @@
+//! A rank of a group of processes, for `weft.torch`.
+
+use crate::wrong;
+use pyo3::create_exception;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use weft_comm::{Endpoint, HANDLE, Handle};
+use weft_group::{Call, Element, Group, Operation, Reduction, Seat, Segment, Ticket, Tuning};
+
+create_exception!(
+    _native,
+    GroupError,
+    PyRuntimeError,
+    "An operation of a group that did not come to its end, in one line."
+);
+
+fn failed(error: impl std::fmt::Display) -> PyErr {
+    GroupError::new_err(error.to_string())
+}
+
+/// A NIC of this process, as the environment says.
+#[pyclass(frozen, module = "weft._native")]
+pub(crate) struct Nic {
+    endpoint: Arc<Endpoint>,
+    /// Of its interface or host, and of the scheme.
+    #[pyo3(get)]
+    name: String,
+    #[pyo3(get)]
+    scheme: String,
+    /// Where statistics go in the end.
+    #[pyo3(get)]
+    stats: Option<String>,
+    #[pyo3(get)]
+    warnings: Vec<String>,
+}
+
+#[pymethods]
+impl Nic {
+    /// The NIC number `index`, counted round.
+    #[new]
+    fn new(py: Python<'_>, index: usize) -> PyResult<Nic> {
+        let deployment = weft_deploy::from_environment(&|name| std::env::var(name).ok());
+        let mut deployment = deployment.map_err(wrong)?;
+        let index = index % deployment.devices.len();
+        let device = deployment.devices.swap_remove(index);
+        let endpoint = py.detach(|| Endpoint::open(device.endpoint)).map_err(failed)?;
+        Ok(Nic {
+            endpoint: Arc::new(endpoint),
+            name: device.name,
+            scheme: deployment.scheme,
+            stats: deployment.stats.map(|path| path.display().to_string()),
+            warnings: deployment.warnings,
+        })
+    }
+
+    /// Begins to listen, as a rank of a group to be.
+    fn listen(&self) -> PyResult<Rank> {
+        let seat = Seat::take(self.endpoint.clone()).map_err(failed)?;
+        Ok(Rank { seat: Mutex::new(Some(seat)) })
+    }
+
+    /// Bytes, time-outs and re-routes by peer and path, as JSON.
+    fn statistics(&self) -> String {
+        self.endpoint.statistics().json()
+    }
+}
+
+/// A rank that listens, and does not know the others yet.
+#[pyclass(frozen, module = "weft._native")]
+pub(crate) struct Rank {
+    seat: Mutex<Option<Seat>>,
+}
+
+#[pymethods]
+impl Rank {
+    /// What the others need. It holds a secret.
+    fn handle(&self) -> PyResult<Vec<u8>> {
+        let seat = self.seat.lock().unwrap_or_else(PoisonError::into_inner);
+        let seat = seat.as_ref().ok_or_else(|| failed("weft: this rank has joined a group"))?;
+        Ok(seat.handle.0.to_vec())
+    }
+
+    /// Joins the ranks with these handles, by number. No operation may take longer than `limit_s`.
+    fn join(&self, handles: Vec<Vec<u8>>, rank: u32, limit_s: f64) -> PyResult<Joined> {
+        let each = handles.into_iter().map(|bytes| {
+            let bytes: Result<[u8; HANDLE], _> = bytes.try_into();
+            bytes.map(Handle).map_err(|_| failed("weft: a rank's handle has not its length"))
+        });
+        let handles = each.collect::<PyResult<Vec<_>>>()?;
+        let seat = self.seat.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let seat = seat.ok_or_else(|| failed("weft: this rank has joined a group"))?;
+        let limit = Duration::try_from_secs_f64(limit_s).unwrap_or(Duration::MAX);
+        let group = seat.join(handles, rank, Tuning::default(), limit).map_err(failed)?;
+        Ok(Joined { group: Mutex::new(Some(group)), kept: Mutex::default() })
+    }
+}
+
+/// A rank of a group.
+#[pyclass(frozen, module = "weft._native")]
+pub(crate) struct Joined {
+    group: Mutex<Option<Group>>,
+    /// Whose memory is in use, by operation. Dropped after the group.
+    kept: Mutex<VecDeque<(Ticket, Py<PyAny>)>>,
+}
+
+/// A buffer: address and bytes.
+type Span = (usize, usize);
+
+#[pymethods]
+impl Joined {
+    /// Begins an operation on memory that belongs to `keep`, which is kept until it is over.
+    ///
+    /// The caller vouches for addresses: see `weft_group::Group::submit`.
+    #[pyo3(signature = (operation, element, reduction, inputs, outputs, keep, peer=0, tag=0))]
+    #[expect(clippy::too_many_arguments, reason = "an operation has as many parts")]
+    fn submit(
+        &self,
+        operation: &str,
+        element: &str,
+        reduction: &str,
+        inputs: Vec<Span>,
+        outputs: Vec<Span>,
+        keep: Py<PyAny>,
+        peer: u32,
+        tag: u32,
+    ) -> PyResult<Pending> {
+        let call = Call {
+            operation: operation_named(operation, peer, tag)?,
+            element: named("type", element, Element::ALL, Element::name)?,
+            reduction: named("reduction", reduction, Reduction::ALL, Reduction::name)?,
+            inputs: inputs.into_iter().map(segment).collect(),
+            outputs: outputs.into_iter().map(segment).collect(),
+        };
+        let group = self.group.lock().unwrap_or_else(PoisonError::into_inner);
+        let group = group.as_ref().ok_or_else(|| failed("weft: the group was closed"))?;
+        #[expect(unsafe_code, reason = "Python code hands over addresses of tensors")]
+        // SAFETY: `weft.torch` passes addresses and lengths of tensors that `keep` holds, and `kept`
+        // holds that until the ticket is done or the group gone.
+        let ticket = unsafe { group.submit(call) }.map_err(failed)?;
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|(ticket, _)| ticket.outcome().is_none());
+        kept.push_back((ticket.clone(), keep));
+        Ok(Pending(ticket))
+    }
+
+    /// Closes all channels; what is under way fails.
+    fn close(&self, py: Python<'_>) {
+        let group = self.group.lock().unwrap_or_else(PoisonError::into_inner).take();
+        py.detach(|| drop(group));
+        let kept = std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(kept);
+    }
+}
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        // Before what is kept goes. Nobody needs Python for it: the thread knows no Python.
+        drop(self.group.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+}
+
+/// An operation under way.
+#[pyclass(frozen, module = "weft._native")]
+pub(crate) struct Pending(Ticket);
+
+#[pymethods]
+impl Pending {
+    /// Waits, at most for so many seconds if that is given; whether it is over.
+    #[pyo3(signature = (limit_s=None))]
+    fn wait(&self, py: Python<'_>, limit_s: Option<f64>) -> PyResult<bool> {
+        // In bits, so that Ctrl-C is heard.
+        const BIT: Duration = Duration::from_millis(200);
+        let mut left = limit_s.map(|limit| Duration::try_from_secs_f64(limit).unwrap_or_default());
+        loop {
+            let bit = left.map_or(BIT, |left| left.min(BIT));
+            match py.detach(|| self.0.wait(Some(bit))) {
+                Some(outcome) => return outcome.map(|()| true).map_err(failed),
+                None => py.check_signals()?,
+            }
+            left = left.map(|left| left.saturating_sub(bit));
+            if left.is_some_and(|left| left.is_zero()) {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Whether it is over, well or not.
+    fn is_over(&self) -> bool {
+        self.0.outcome().is_some()
+    }
+
+    /// Why it failed, if it did.
+    fn error(&self) -> Option<String> {
+        self.0.outcome().and_then(Result::err).map(|error| error.to_string())
+    }
+}
+
+fn segment((start, len): Span) -> Segment {
+    Segment { start: std::ptr::with_exposed_provenance_mut(start), len }
+}
+
+fn named<T: Copy, const N: usize>(
+    what: &str,
+    given: &str,
+    all: [T; N],
+    name: impl Fn(T) -> &'static str,
+) -> PyResult<T> {
+    let found = all.into_iter().find(|one| name(*one) == given);
+    found.ok_or_else(|| crate::not_one_of(what, given, &all.map(&name)))
+}
+
+fn operation_named(name: &str, peer: u32, tag: u32) -> PyResult<Operation> {
+    let all = [
+        Operation::AllReduce,
+        Operation::AllGather,
+        Operation::ReduceScatter,
+        Operation::AllToAll,
+        Operation::Broadcast { root: peer },
+        Operation::Reduce { root: peer },
+        Operation::Gather { root: peer },
+        Operation::Scatter { root: peer },
+        Operation::Barrier,
+        Operation::Send { to: peer, tag },
+        Operation::Receive { from: peer, tag },
+    ];
+    named("operation", name, all, Operation::name)
+}

@@ -1,0 +1,117 @@
+"""Tensors as addresses, for the native core.
+
+The contract with it: an address and a number of bytes are given for every tensor or part of one,
+and whatever holds the memory goes along and is kept until the operation is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+Span = tuple[int, int]
+"""Address and bytes."""
+
+_ELEMENTS = {
+    torch.float32: "float32",
+    torch.float64: "float64",
+    torch.float16: "float16",
+    torch.bfloat16: "bfloat16",
+    torch.int8: "int8",
+    torch.uint8: "uint8",
+    torch.int16: "int16",
+    torch.int32: "int32",
+    torch.int64: "int64",
+    torch.bool: "bool",
+}
+
+BYTES = "uint8"
+"""What is only moved has no type."""
+
+
+def element(tensor: Any) -> str:
+    """Name the type of what is reduced.
+
+    Raises:
+        TypeError: There is no arithmetic on it here.
+    """
+    name = _ELEMENTS.get(tensor.dtype)
+    if name is None:
+        known = ", ".join(_ELEMENTS.values())
+        raise TypeError(f"weft: {tensor.dtype} cannot be reduced; use one of {known}")
+    return name
+
+
+class Tensors:
+    """The tensors of one operation."""
+
+    def __init__(self) -> None:
+        self.kept: list[Any] = []
+        self.finish: list[Callable[[], object]] = []
+        """What is to be done with what came: copies to where it belongs."""
+
+    def read(self, tensor: Any) -> Span:
+        """Take a tensor that is read."""
+        dense = _checked(tensor).contiguous()
+        self.kept.append(dense)
+        return _span(dense)
+
+    def write(self, tensor: Any, *, also_read: bool = False) -> Span:
+        """Take a tensor that is written; of one that is read first, say so."""
+        if _checked(tensor).is_contiguous():
+            self.kept.append(tensor)
+            return _span(tensor)
+        keep = torch.preserve_format if also_read else None
+        dense = tensor.contiguous() if keep else torch.empty(tensor.shape, dtype=tensor.dtype)
+        self.kept.append(dense)
+        self.finish.append(lambda: tensor.copy_(dense))
+        return _span(dense)
+
+
+def parts(span: Span, ranks: int, what: str) -> list[Span]:
+    """Cut memory into as many equal parts.
+
+    Raises:
+        ValueError: It does not divide.
+    """
+    start, size = span
+    each, rest = divmod(size, ranks)
+    if rest:
+        raise ValueError(f"weft: {what}: {size} bytes do not divide by {ranks} ranks")
+    return [(start + rank * each, each) for rank in range(ranks)]
+
+
+def rows(span: Span, tensor: Any, sizes: Sequence[int], ranks: int, what: str) -> list[Span]:
+    """Cut memory along the first dimension of its tensor; without sizes into equal parts.
+
+    Raises:
+        ValueError: Sizes are not what the tensor has.
+    """
+    length = tensor.shape[0] if tensor.dim() else 0
+    if not sizes:
+        if length % ranks:
+            raise ValueError(f"weft: {what}: {length} rows do not divide by {ranks} ranks")
+        sizes = [length // ranks] * ranks
+    if len(sizes) != ranks or sum(sizes) != length:
+        raise ValueError(f"weft: {what}: {list(sizes)} are not {ranks} sizes that add to {length}")
+    start, size = span
+    row = size // length if length else 0
+    found = []
+    for count in sizes:
+        found.append((start, count * row))
+        start += count * row
+    return found
+
+
+def _span(tensor: Any) -> Span:
+    return tensor.data_ptr(), tensor.numel() * tensor.element_size()
+
+
+def _checked(tensor: Any) -> Any:
+    if tensor.device.type != "cpu" or tensor.layout != torch.strided:
+        raise TypeError(
+            f"weft: tensors are to be dense and on the cpu, not {tensor.layout} on {tensor.device}"
+        )
+    return tensor

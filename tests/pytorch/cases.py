@@ -1,0 +1,368 @@
+"""A rank that does every operation over weft and over Gloo, and says where they differ.
+
+Usage: python cases.py RANK RANKS MEETING; the last line that it prints is JSON, by case: "ok" or
+what went wrong.
+"""
+
+import json
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import torch
+from torch import distributed as dist
+
+
+@dataclass(frozen=True)
+class World:
+    """What a case gets: its rank, how many there are, and a Gloo group beside the default one."""
+
+    rank: int
+    size: int
+    gloo: Any
+
+
+CASES: dict[str, Callable[[World], None]] = {}
+FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
+WHOLE = [torch.uint8, torch.int8, torch.int32, torch.int64]
+
+
+def case(of: Callable[[World], None]) -> Callable[[World], None]:
+    """Note a case."""
+    CASES[of.__name__] = of
+    return of
+
+
+def draw(seed: int, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    """The same tensor wherever it is drawn."""
+    generator = torch.Generator().manual_seed(seed)
+    if dtype.is_floating_point:
+        return torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype)
+    if dtype == torch.bool:
+        return torch.randint(0, 2, shape, generator=generator).bool()
+    return torch.randint(0, 100, shape, generator=generator).to(dtype)
+
+
+def same(ours: Any, theirs: Any, exact: bool = True) -> None:
+    """Compare tensors, or lists of them."""
+    how = {"rtol": 0, "atol": 0} if exact else {}
+    torch.testing.assert_close(ours, theirs, equal_nan=True, **how)
+
+
+@case
+def all_reduce(world: World) -> None:
+    """Sums, products and extremes of all types and sizes."""
+    for length in [0, 1, 7, 1000, 300_001]:
+        for dtype in FLOATS + WHOLE:
+            for op in [
+                dist.ReduceOp.SUM,
+                dist.ReduceOp.MIN,
+                dist.ReduceOp.MAX,
+                dist.ReduceOp.PRODUCT,
+            ]:
+                ours = draw(world.rank + 1, (length,), dtype)
+                theirs = ours.clone()
+                dist.all_reduce(ours, op)
+                if length:
+                    dist.all_reduce(theirs, op, group=world.gloo)
+                # Rounding depends on the order of sums; in halves it is coarse.
+                exact = not dtype.is_floating_point or op in (dist.ReduceOp.MIN, dist.ReduceOp.MAX)
+                if exact or dtype in (torch.float32, torch.float64):
+                    same(ours, theirs, exact)
+                else:
+                    wide = draw(world.rank + 1, (length,), dtype).double()
+                    dist.all_reduce(wide, op)
+                    torch.testing.assert_close(ours.double(), wide, rtol=0.04, atol=0.04)
+
+
+@case
+def all_reduce_of_bits_truths_and_averages(world: World) -> None:
+    """What Gloo has not, against the definition."""
+    for op in [dist.ReduceOp.BAND, dist.ReduceOp.BOR, dist.ReduceOp.BXOR]:
+        for dtype in [torch.uint8, torch.int32, torch.int64]:
+            ours = draw(world.rank, (100,), dtype)
+            theirs = ours.clone()
+            dist.all_reduce(ours, op)
+            dist.all_reduce(theirs, op, group=world.gloo)
+            same(ours, theirs)
+    truths = torch.stack([draw(other, (50,), torch.bool) for other in range(world.size)])
+    for op, wanted in [
+        (dist.ReduceOp.SUM, truths.any(0)),
+        (dist.ReduceOp.PRODUCT, truths.all(0)),
+        (dist.ReduceOp.MAX, truths.any(0)),
+    ]:
+        ours = truths[world.rank].clone()
+        dist.all_reduce(ours, op)
+        same(ours, wanted)
+    for dtype in [torch.float32, torch.bfloat16]:
+        all_of = torch.stack([draw(other, (50,), dtype).double() for other in range(world.size)])
+        ours = draw(world.rank, (50,), dtype)
+        dist.all_reduce(ours, dist.ReduceOp.AVG)
+        torch.testing.assert_close(ours.double(), all_of.mean(0), rtol=0.02, atol=0.02)
+
+
+@case
+def all_ranks_end_with_the_same_bits(world: World) -> None:
+    """Rounding is the same everywhere."""
+    for length in [100, 100_000]:
+        ours = draw(world.rank, (length,), torch.float32)
+        dist.all_reduce(ours)
+        all_of = [torch.empty_like(ours) for _ in range(world.size)]
+        dist.all_gather(all_of, ours, group=world.gloo)
+        for other in all_of:
+            assert torch.equal(ours, other)
+
+
+@case
+def broadcast_and_reduce(world: World) -> None:
+    """From and to every root; who is no root keeps its own."""
+    for root in range(world.size):
+        for dtype in [torch.float32, torch.bool, torch.complex64]:
+            shape = (3, 1000)
+            ours = draw(world.rank, shape, torch.float32).to(dtype)
+            theirs = ours.clone()
+            dist.broadcast(ours, root)
+            dist.broadcast(theirs, root, group=world.gloo)
+            same(ours, theirs)
+        ours = draw(world.rank, (40_000,), torch.int64)
+        given, theirs = ours.clone(), ours.clone()
+        dist.reduce(ours, root)
+        dist.reduce(theirs, root, group=world.gloo)
+        same(ours, theirs if world.rank == root else given)
+
+
+@case
+def all_gather(world: World) -> None:
+    """Lists, one tensor, and objects."""
+    for shape in [(1,), (2, 3), (50_000,)]:
+        given = draw(world.rank, shape, torch.float32)
+        ours = [torch.empty_like(given) for _ in range(world.size)]
+        theirs = [torch.empty_like(given) for _ in range(world.size)]
+        dist.all_gather(ours, given)
+        dist.all_gather(theirs, given, group=world.gloo)
+        same(ours, theirs)
+        whole = torch.empty(world.size * given.numel())
+        dist.all_gather_into_tensor(whole, given.flatten())
+        same(whole, torch.cat([one.flatten() for one in theirs]))
+    found: list[Any] = [None] * world.size
+    dist.all_gather_object(found, {"rank": world.rank, "text": "x" * (10 * world.rank)})
+    assert [one["rank"] for one in found] == list(range(world.size))
+
+
+@case
+def reduce_scatter(world: World) -> None:
+    """Lists, one tensor, and in place."""
+    for length in [1, 1000, 40_000]:
+        rows = torch.stack(
+            [draw(other, (world.size, length), torch.int64) for other in range(world.size)]
+        )
+        wanted = rows.sum(0)[world.rank]
+        whole, out = rows[world.rank].clone(), torch.empty(length, dtype=torch.int64)
+        dist.reduce_scatter_tensor(out, whole.flatten())
+        same(out, wanted)
+        same(whole, rows[world.rank])
+        out = torch.empty(length, dtype=torch.int64)
+        dist.reduce_scatter(out, list(whole))
+        same(out, wanted)
+        # In place, as sharded training does it.
+        dist.reduce_scatter_tensor(whole[world.rank], whole.flatten())
+        same(whole[world.rank], wanted)
+
+
+@case
+def all_to_all(world: World) -> None:
+    """Equal and uneven sizes, and lists."""
+    whole = draw(world.rank, (world.size * 4, 3), torch.float32)
+    ours, theirs = torch.empty_like(whole), torch.empty_like(whole)
+    dist.all_to_all_single(ours, whole)
+    dist.all_to_all_single(theirs, whole, group=world.gloo)
+    same(ours, theirs)
+    # Uneven, with nothing for some.
+    give = [(world.rank * other) % 5 for other in range(world.size)]
+    take = [(world.rank * other) % 5 for other in range(world.size)]
+    whole = draw(world.rank, (sum(give), 7), torch.float64)
+    ours, theirs = torch.empty(sum(take), 7).double(), torch.empty(sum(take), 7).double()
+    dist.all_to_all_single(ours, whole, take, give)
+    dist.all_to_all_single(theirs, whole, take, give, group=world.gloo)
+    same(ours, theirs)
+    outputs = [torch.empty(world.rank + other + 1) for other in range(world.size)]
+    inputs = [
+        torch.full((world.rank + other + 1,), float(10 * world.rank + other))
+        for other in range(world.size)
+    ]
+    dist.all_to_all(outputs, inputs)
+    same(
+        outputs,
+        [torch.full((world.rank + o + 1,), float(10 * o + world.rank)) for o in range(world.size)],
+    )
+
+
+@case
+def gather_and_scatter(world: World) -> None:
+    """From and to every root."""
+    for root in range(world.size):
+        given = draw(world.rank, (100,), torch.float32)
+        out = [torch.empty(100) for _ in range(world.size)] if world.rank == root else None
+        dist.gather(given, out, root)
+        if out is not None:
+            same(out, [draw(other, (100,), torch.float32) for other in range(world.size)])
+        rows = [draw(100 + other, (20,), torch.float32) for other in range(world.size)]
+        got = torch.empty(20)
+        dist.scatter(got, rows if world.rank == root else None, root)
+        same(got, rows[world.rank])
+
+
+@case
+def send_and_receive(world: World) -> None:
+    """Round a ring; tags that cross."""
+    after, before = (world.rank + 1) % world.size, (world.rank - 1) % world.size
+    for length in [0, 1, 200_000]:
+        given, got = draw(world.rank, (length,), torch.float32), torch.empty(length)
+        for one in dist.batch_isend_irecv(
+            [dist.P2POp(dist.isend, given, after), dist.P2POp(dist.irecv, got, before)]
+        ):
+            one.wait()
+        same(got, draw(before, (length,), torch.float32))
+    # Everybody sends first, with tags that are received the other way round.
+    works = [dist.isend(torch.full((3,), float(tag)), after, tag=tag) for tag in (1, 2)]
+    for tag in (2, 1):
+        got = torch.empty(3)
+        dist.recv(got, before, tag=tag)
+        same(got, torch.full((3,), float(tag)))
+    for work in works:
+        work.wait()
+
+
+@case
+def barriers(_: World) -> None:
+    """One behind the other."""
+    for _ in range(20):
+        dist.barrier()
+
+
+@case
+def many_at_once(world: World) -> None:
+    """Futures of operations that are under way together."""
+    tensors = [torch.full((1000 * number + 1,), float(world.rank)) for number in range(20)]
+    works = [dist.all_reduce(tensor, async_op=True) for tensor in tensors]
+    futures = [work.get_future() for work in works if work is not None]
+    for tensor, future in zip(tensors, futures, strict=True):
+        (value,) = future.wait()
+        same(value, torch.full_like(tensor, float(sum(range(world.size)))))
+    assert all(work.is_completed() for work in works if work is not None)
+
+
+@case
+def nobody_waits(world: World) -> None:
+    """Tensors that are dropped while they are under way stay where they are."""
+    for _ in range(20):
+        dist.all_reduce(torch.ones(100_000), async_op=True)
+    last = torch.ones(10)
+    dist.all_reduce(last)
+    same(last, torch.full((10,), float(world.size)))
+
+
+@case
+def tensors_that_are_not_dense(world: World) -> None:
+    """A column of a matrix."""
+    whole = torch.zeros(50, 8)
+    part = whole[:, ::2]
+    part.fill_(world.rank + 1)
+    dist.all_reduce(part)
+    same(part, torch.full((50, 4), float(world.size * (world.size + 1) // 2)))
+    same(whole[:, 1::2], torch.zeros(50, 4))
+
+
+@case
+def coalesced(world: World) -> None:
+    """Several tensors in one go."""
+    tensors = [torch.full((n,), float(world.rank)) for n in (1, 100, 5000)]
+    with dist._coalescing_manager():  # As functional and sharded code does.
+        for tensor in tensors:
+            dist.all_reduce(tensor)
+    for tensor in tensors:
+        same(tensor, torch.full_like(tensor, float(sum(range(world.size)))))
+
+
+@case
+def groups_within(world: World) -> None:
+    """A group of some ranks."""
+    members = list(range(0, world.size, 2))
+    inner = dist.new_group(members, backend="weft")
+    if world.rank in members:
+        tensor = torch.tensor([float(world.rank)])
+        dist.all_reduce(tensor, group=inner)
+        same(tensor, torch.tensor([float(sum(members))]))
+
+
+@case
+def mistakes(world: World) -> None:
+    """One line each, and the group is as good as before."""
+    for wrong, text in [
+        (lambda: dist.all_reduce(torch.ones(1), dist.ReduceOp.BAND), "float32 has no and"),
+        (lambda: dist.all_reduce(torch.ones(1).to(torch.float8_e5m2)), "cannot be reduced"),
+        (lambda: dist.recv(torch.ones(1)), "give src"),
+        (lambda: dist.all_reduce(torch.ones(1, device="meta")), "on the cpu"),
+    ]:
+        with pytest.raises((TypeError, ValueError, NotImplementedError, RuntimeError)) as caught:
+            wrong()
+        assert text in str(caught.value)
+        assert "\n" not in str(caught.value)
+    # The group is as good as before.
+    tensor = torch.ones(1)
+    dist.all_reduce(tensor)
+    same(tensor, torch.tensor([float(world.size)]))
+
+
+@case
+def distributed_data_parallel(world: World) -> None:
+    """Gradients are those of one process that sees all samples."""
+    torch.manual_seed(0)
+    make = lambda: torch.nn.Sequential(  # noqa: E731
+        torch.nn.Linear(20, 300), torch.nn.ReLU(), torch.nn.Linear(300, 1)
+    )
+    model, alone = make(), make()
+    alone.load_state_dict(model.state_dict())
+    shared = torch.nn.parallel.DistributedDataParallel(model, bucket_cap_mb=0.01)
+    samples = draw(5, (world.size * 8, 20), torch.float32)
+    optimisers = [torch.optim.SGD(one.parameters(), lr=0.1) for one in (shared, alone)]
+    for _ in range(3):
+        for optimiser in optimisers:
+            optimiser.zero_grad()
+        shared(samples[world.rank * 8 : world.rank * 8 + 8]).square().mean().backward()
+        alone(samples).square().mean().backward()
+        for optimiser in optimisers:
+            optimiser.step()
+    for ours, theirs in zip(model.parameters(), alone.parameters(), strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
+def main(rank: int, size: int, meeting: str) -> None:
+    """Do all cases in turn."""
+    dist.init_process_group(
+        "weft",
+        init_method=f"file://{meeting}",
+        rank=rank,
+        world_size=size,
+        timeout=timedelta(seconds=60),
+    )
+    gloo = dist.new_group(backend="gloo")
+    world = World(rank, size, gloo)
+    found = {}
+    for name, one in CASES.items():
+        try:
+            one(world)
+            found[name] = "ok"
+        except Exception:  # noqa: BLE001 - it goes into the report.
+            found[name] = traceback.format_exc()
+        dist.barrier(gloo)
+    print(json.dumps(found))
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
