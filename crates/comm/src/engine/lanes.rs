@@ -19,6 +19,8 @@ const FIRST_WAIT: Duration = Duration::from_millis(2);
 const LONGEST_WAIT: Duration = Duration::from_millis(250);
 /// Refusals before a peer is taken for gone, if they have lasted for a part of the time that it gets.
 const REFUSALS: u32 = 3;
+/// Failures of the device in a row before it is believed: a path that is dead is none.
+const TROUBLES: u32 = 8;
 
 /// A lane of a sending half.
 pub(super) struct Lane {
@@ -156,10 +158,11 @@ impl Engine {
         }
         let host = self.config.plan.as_ref().map_or(u32::MAX, |plan| plan.host.0);
         let known = sending.fate.is_open();
+        let roce = sending.roce;
         let this = &mut sending.lanes[usize::from(lane)];
         (this.again_at, this.since) = (None, self.now);
         this.epoch += 1;
-        let hello = Hello {
+        let mut hello = Hello {
             lane,
             epoch: this.epoch,
             listener: sending.to.listener,
@@ -194,7 +197,19 @@ impl Engine {
             Ok(both) => both,
             Err(error) => return self.try_later(number, lane, &error),
         };
+        let port = match roce.then(|| self.new_link(port)) {
+            None => port,
+            Some(Ok(link)) => {
+                let greeting = link.greeting();
+                (hello.roce, hello.extra) = (true, greeting.encode());
+                connection.link = Some(link);
+                greeting.source_port
+            }
+            Some(Err(error)) => return self.try_later(number, lane, &io::Error::other(error)),
+        };
         connection.small.extend_from_slice(&hello.encode());
+        let Some(sending) = self.sending.get_mut(number) else { return };
+        let this = &mut sending.lanes[usize::from(lane)];
         (this.port, this.phase) = (port, Phase::Greeting);
         let token = match self.add(connection) {
             Ok(token) => token,
@@ -257,6 +272,16 @@ impl Engine {
         if let Broken::Wire(error @ WireError::Nonsense(_)) = why {
             let error = CommError::Remote(format!("{}: {error}", sending.to.address));
             return self.fail_sending(number, error, None);
+        }
+        if let Broken::Rdma(why) = why {
+            let (count, last) = &mut sending.trouble;
+            *count += 1;
+            if *count >= TROUBLES {
+                let error = CommError::System(format!("{}: RDMA: {why}", self.config.name));
+                return self.fail_sending(number, error, None);
+            }
+            *last = Some(why.clone());
+            return self.reopen(number, lane, false);
         }
         if !welcomed && (why.is_refused() || matches!(why, Broken::Closed)) {
             let (count, since) = sending.refused.unwrap_or((0, self.now));
