@@ -47,6 +47,7 @@ impl Nic {
         let index = index % deployment.devices.len();
         let device = deployment.devices.swap_remove(index);
         let endpoint = py.detach(|| Endpoint::open(device.endpoint)).map_err(failed)?;
+        deployment.warnings.extend(endpoint.notice().map(str::to_owned));
         Ok(Nic {
             endpoint: Arc::new(endpoint),
             name: device.name,
