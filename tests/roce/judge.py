@@ -14,7 +14,7 @@ GOOD = {
     "pairs": r"^ok \d+ bytes",
     "channel": r"^ok \d+ bytes",
 }
-PLUGIN = ("plugin", "old", "fault")
+PLUGIN = ("plugin", "old", "fault", "cable")
 
 
 def judge(said: str) -> list[str]:

@@ -75,3 +75,21 @@ capture
 pids=$!
 ranks fault v11 all-reduce 3 4000000
 captured fault
+for leaf in leaf1 leaf2; do
+	ip netns exec $leaf sysctl -q -w net.ipv4.conf.p2.forwarding=1
+done
+
+echo "== cable"
+capture
+# The only cable of a host is pulled for three seconds: no path is left, and then all are.
+(
+	sleep 4
+	echo "cable: h2 has no carrier"
+	ip -n leaf2 link set south down
+	sleep 3
+	ip -n leaf2 link set south up
+	echo "cable: h2 is back"
+) &
+pids=$!
+ranks cable v10 all-reduce 3 4000000
+captured cable
