@@ -275,7 +275,7 @@ pub(super) fn take(
         let mut body = Span::EMPTY;
         let mut words = &[][..];
         if header.kind == Kind::Data {
-            // Soft-RoCE may lose a message when it repeats packets; the lane goes on with a new link.
+            // A device that loses a message has failed: the lane goes on with another link.
             if next.is_some_and(|next| header.frame != next) {
                 return Err(Broken::Rdma(format!("the device has lost frame {next:?}")));
             }
