@@ -37,8 +37,10 @@ impl Flight {
     pub(super) fn settled(&self) -> u64 {
         self.done.min(self.acknowledged)
     }
-    /// The receiver has all frames below.
-    pub(super) fn acknowledged(&self) -> u64 {
+    /// The device is done with all of them, whether they arrived or not. The receiver has those below
+    /// what is returned.
+    pub(super) fn end(&mut self) -> u64 {
+        self.done = self.posted;
         self.acknowledged
     }
 
@@ -97,6 +99,15 @@ mod tests {
         assert!(!flight.is_out() && flight.settled() == 6);
         assert_eq!((flight.count(), flight.count()), (Some(5), None));
         assert!(flight.handle_ack(7).is_err());
+    }
+
+    #[test]
+    fn in_the_end_all_has_left_our_memory() {
+        let mut flight = Flight::begin(5);
+        (5..9).for_each(|number| flight.handle_posted(number));
+        flight.handle_ack(7).unwrap();
+        assert_eq!((flight.settled(), flight.end()), (5, 7));
+        assert_eq!(std::iter::from_fn(|| flight.count()).collect::<Vec<_>>(), [5, 6, 7, 8]);
     }
 
     proptest! {

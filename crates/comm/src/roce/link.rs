@@ -127,9 +127,16 @@ impl Link {
         self.flight.settled()
     }
 
-    /// Ends it. The receiver has all frames below what is returned.
-    pub(crate) fn end(self) -> u64 {
-        self.flight.acknowledged()
+    /// Ends it. Calls `left` with each frame that was not counted and is free now; the receiver has all
+    /// frames below what is returned.
+    pub(crate) fn end(self, mut left: impl FnMut(u64)) -> u64 {
+        let mut flight = self.flight;
+        drop(self);
+        let acknowledged = flight.end();
+        while let Some(frame) = flight.count() {
+            left(frame);
+        }
+        acknowledged
     }
 
     /// The receiver has all frames below `next`; frames below which are settled.
