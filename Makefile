@@ -98,7 +98,7 @@ $(PLUGIN): $(shell find crates Cargo.toml Cargo.lock -not -name '.*')
 	@cp $(TARGET)/release/libnccl_net_weft.so $@.new && mv $@.new $@
 
 nccl-volume:  ## the plugin: 1 GiB in one message, a million messages of random sizes (some minutes)
-	cargo test --release -p weft-nccl-plugin --test volume -- --ignored --nocapture --test-threads 1
+	cargo test -p weft-nccl-plugin --test volume -- --ignored --nocapture --test-threads 1
 
 $(TARGET)/nccl-driver: tests/nccl/driver.c
 	@mkdir -p $(TARGET)
@@ -111,8 +111,17 @@ nccl-valgrind: plugin $(TARGET)/nccl-driver  ## the plugin, driven from C, under
 gpu-test: plugin  ## real NCCL, two ranks on one GPU through the plugin (needs a GPU, PyTorch in python3)
 	$(PYTHON) tests/gpu/two_ranks.py $(PLUGIN)
 
-roce-test:  ## the RoCE back end over Soft-RoCE in an emulated machine (under a minute; needs QEMU)
+roce-test:  ## the RoCE back end over Soft-RoCE in an emulated machine (some minutes; needs QEMU)
 	$(PYTHON) tests/roce/run.py
+
+nccl-asan:  ## the plugin's tests with the address sanitizer (nightly compiler)
+	RUSTFLAGS=-Zsanitizer=address cargo +nightly test --target x86_64-unknown-linux-gnu \
+		-p weft-nccl-plugin
+
+fuzz:  ## ten minutes for each fuzz target (nightly compiler, cargo-fuzz)
+	for target in handle wire peer connect stranger; do \
+		cargo +nightly fuzz run $$target -- -max_total_time=600 -print_final_stats=1 || exit 1; \
+	done
 
 build: $(NATIVE)  ## the virtual environment with the native core in it
 

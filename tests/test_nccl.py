@@ -83,7 +83,8 @@ def test_every_version_is_driven(weft: Weft, abi: str) -> None:
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert f"Weft {abi} on lo" in lines[0]
-    assert lines[2].split()[1:] == "size count type redop root time algbw busbw #wrong".split()
+    columns = ["size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong"]
+    assert lines[2].split()[1:] == columns
     first = lines[4].split()
     assert first[:5] == ["8", "2", "float", "sum", "-1"]
     assert first[-1] == "0"

@@ -137,8 +137,9 @@ class _Report:
             f"checked, {options.channels} channels to a peer, messages of up to {options.chunk}"
         )
         names = "size count type redop root time algbw busbw #wrong"
+        units = ("(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "")
         print(_COLUMNS.format(*names.split()))
-        print(_COLUMNS.format("(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", ""))
+        print(_COLUMNS.format(*units).rstrip())
 
     def row(self, row: dict[str, Any]) -> None:
         self.rows.append(row)

@@ -89,7 +89,7 @@ def bench_net(
 ) -> int:
     """Measure a network plugin of NCCL as NCCL uses it, without NCCL or a GPU.
 
-    Columns and bus bandwidth are those of nccl-tests; numbers are float, and their sums are checked.
+    Columns and bus bandwidth are those of nccl-tests; all results are checked.
 
     \b
     Examples:

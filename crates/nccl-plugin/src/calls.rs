@@ -21,6 +21,11 @@ pub(crate) const LARGEST: usize = 1 << 30;
 /// A context of versions 11 and 12: it keeps the core alive.
 pub(crate) struct Context(pub(crate) Arc<Core>);
 
+const _: () = {
+    const fn any_thread<T: Send + Sync>() {}
+    any_thread::<Context>();
+};
+
 /// What all versions say of a NIC.
 pub(crate) struct About {
     pub(crate) name: &'static std::ffi::CStr,

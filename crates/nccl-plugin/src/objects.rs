@@ -36,6 +36,14 @@ pub(crate) struct Memory(pub(crate) Region);
 #[derive(Default)]
 pub(crate) struct Slot(Mutex<Option<Request>>);
 
+/// NCCL may call from several threads, and close from another than it opened.
+const _: () = {
+    const fn any_thread<T: Send + Sync>() {}
+    any_thread::<Comm>();
+    any_thread::<Memory>();
+    any_thread::<Slot>();
+};
+
 impl<C> Half<C> {
     fn new(channel: C, endpoint: Arc<Endpoint>, requests: usize) -> Half<C> {
         let slots = (0..requests).map(|_| Slot::default()).collect();

@@ -1,8 +1,9 @@
-//! Statistics to whoever asked for them: a file, written anew every second and at the end; a port
-//! where Prometheus may ask. One thread, and only if one of the two is wanted.
+//! One thread that looks at statistics once a second: what changed goes to NCCL's log; all of it to a
+//! file, at the end too, and to Prometheus at a port, where somebody asked for that.
 
 use crate::boundary::Failure;
 use crate::core::Nic;
+use crate::news::News;
 use crate::{http, logger};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use weft_comm::Statistics;
 
 /// How often the port is looked at.
 const LOOK: Duration = Duration::from_millis(50);
-/// How often the file is written.
+/// How often there is news, and the file is written.
 const WRITE: Duration = Duration::from_secs(1);
 /// Processes of a server that ask for one port each get one of so many.
 const PORTS: u16 = 64;
@@ -66,7 +67,7 @@ struct Task {
 }
 
 impl Watch {
-    /// Starts the thread, if a file or an address is given.
+    /// Starts the thread.
     pub(crate) fn start(
         file: Option<PathBuf>,
         address: Option<SocketAddr>,
@@ -77,9 +78,6 @@ impl Watch {
         if let Some(file) = &file {
             // What cannot be written is said now, not at the end of the job.
             write(file, &json(&nics))?;
-        }
-        if file.is_none() && port.is_none() {
-            return Ok(Watch { stop: None, thread: None });
         }
         let task = Task { file, port, nics };
         let (stop, stopped) = channel();
@@ -103,17 +101,14 @@ impl Drop for Watch {
 
 impl Task {
     fn run(self, stopped: &Receiver<()>) {
-        let mut written = Instant::now();
+        let mut looked = Instant::now();
+        let mut news: Vec<News> = self.nics.iter().map(|_| News::default()).collect();
         let wait = if self.port.is_some() { LOOK } else { WRITE };
         loop {
             let over = stopped.recv_timeout(wait) != Err(RecvTimeoutError::Timeout);
-            if let Some(file) = &self.file
-                && (over || written.elapsed() >= WRITE)
-            {
-                written = Instant::now();
-                if let Err(failure) = write(file, &json(&self.nics)) {
-                    failure.say("statistics");
-                }
+            if over || looked.elapsed() >= WRITE {
+                looked = Instant::now();
+                self.look(&mut news);
             }
             if over {
                 return;
@@ -121,6 +116,20 @@ impl Task {
             if let Some(port) = &self.port {
                 http::answer(port, &|| prometheus(&self.nics));
             }
+        }
+    }
+
+    fn look(&self, news: &mut [News]) {
+        for (nic, news) in self.nics.iter().zip(news) {
+            if let Some(endpoint) = nic.opened() {
+                let lines = news.lines(&endpoint.statistics());
+                lines.iter().for_each(|line| logger::info(line));
+            }
+        }
+        if let Some(file) = &self.file
+            && let Err(failure) = write(file, &json(&self.nics))
+        {
+            failure.say("statistics");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Much at once, and for long. `make nccl-volume` runs these, in release.
+//! Much at once, and for long. `make nccl-volume` runs what is ignored here.
 
 #![expect(unsafe_code, reason = "drives C functions")]
 

@@ -73,9 +73,8 @@ impl<'a> Pair<'a> {
     pub fn new(net: &'a Net, room: usize) -> Pair<'a> {
         let (mut handle, listener) = net.listen(0).expect("it listens");
         let mut send: *mut c_void = std::ptr::null_mut();
-        let mut receive: *mut c_void = std::ptr::null_mut();
         // SAFETY: the listener is open.
-        receive = unsafe { net.accept(listener).expect("it accepts") };
+        let mut receive = unsafe { net.accept(listener).expect("it accepts") };
         assert!(receive.is_null(), "nobody has connected yet");
         until("connecting", || {
             if send.is_null() {
@@ -83,7 +82,7 @@ impl<'a> Pair<'a> {
             }
             if receive.is_null() {
                 // SAFETY: the listener is open.
-                receive = unsafe { net.accept(listener).expect("it accepts") };
+                let mut receive = unsafe { net.accept(listener).expect("it accepts") };
             }
             (!send.is_null() && !receive.is_null()).then_some(())
         });
