@@ -92,7 +92,9 @@ fn throughput(connections: u32, checksum: bool, len: usize) -> Result<(), CommEr
     sent.iter().chain(&received).for_each(wait);
     let took = start.elapsed().as_secs_f64();
     let rate = (count * len) as f64 / took / 1e9;
-    println!("{connections} connections, messages of {len} B, check sums {checksum}: {rate:.2} GB/s");
+    println!(
+        "{connections} connections, messages of {len} B, check sums {checksum}: {rate:.2} GB/s"
+    );
     Ok(())
 }
 
