@@ -145,11 +145,12 @@ fn what_the_file_says_of_failures_planners_know() {
         let mut pieces = Vec::new();
         planner.post(weft_units::Time::ZERO, post, &plan.fabric, &mut pieces);
         planner.flush(weft_units::Time::secs(1), &plan.fabric, &mut pieces);
+        // A source port of the path's segment.
         let uplink = |route| match route {
-            Route::Pinned(path) => path.first(),
-            Route::Hashed(_) => panic!("ethereal pins"),
+            Route::Hashed(port) => (port - 49_152) / 4_096,
+            Route::Pinned(_) => panic!("switches know source ports only"),
         };
-        let mut used: Vec<u8> = pieces.iter().map(|piece| uplink(piece.route)).collect();
+        let mut used: Vec<u16> = pieces.iter().map(|piece| uplink(piece.route)).collect();
         used.sort_unstable();
         used
     };
