@@ -52,7 +52,8 @@ def _nic() -> _native.Nic:
 
 def _leave_statistics(nic: _native.Nic) -> None:
     if nic.stats:
-        Path(nic.stats.replace("%p", str(os.getpid()))).write_text(nic.statistics())
+        # A list, as the NCCL plugin leaves it, which may have several.
+        Path(nic.stats.replace("%p", str(os.getpid()))).write_text(f"[{nic.statistics()}]\n")
 
 
 def statistics() -> str:
