@@ -1,7 +1,7 @@
 //! How fast a channel is over loopback: `cargo run --release -p weft-comm --example speed`.
 //!
 //! Bytes per second with large messages, the time of a small message there and back, and small messages
-//! per second. Both endpoints are in this process, so it takes four cores to be fast.
+//! per second; one of `bytes`, `latency` and `messages` asks for that alone. Both endpoints are in this process, so it takes four cores to be fast.
 
 #![expect(unsafe_code, reason = "buffers outlive their requests")]
 
@@ -92,7 +92,9 @@ fn throughput(connections: u32, checksum: bool, len: usize) -> Result<(), CommEr
     sent.iter().chain(&received).for_each(wait);
     let took = start.elapsed().as_secs_f64();
     let rate = (count * len) as f64 / took / 1e9;
-    println!("{connections} connections, messages of {len} B, check sums {checksum}: {rate:.2} GB/s");
+    println!(
+        "{connections} connections, messages of {len} B, check sums {checksum}: {rate:.2} GB/s"
+    );
     Ok(())
 }
 
@@ -153,11 +155,20 @@ fn rate() -> Result<(), CommError> {
 }
 
 fn main() -> Result<(), CommError> {
-    for connections in [1, 4] {
-        throughput(connections, false, 64 << 20)?;
-        throughput(connections, true, 64 << 20)?;
+    let part = std::env::args().nth(1);
+    let wanted = |name: &str| part.as_ref().is_none_or(|part| part == name);
+    if wanted("bytes") {
+        for connections in [1, 4] {
+            throughput(connections, false, 64 << 20)?;
+            throughput(connections, true, 64 << 20)?;
+        }
+        throughput(4, false, 1 << 20)?;
     }
-    throughput(4, false, 1 << 20)?;
-    latency()?;
-    rate()
+    if wanted("latency") {
+        latency()?;
+    }
+    if wanted("messages") {
+        rate()?;
+    }
+    Ok(())
 }

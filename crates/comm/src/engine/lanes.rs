@@ -27,8 +27,8 @@ pub(super) struct Lane {
     pub(super) way: Way,
     /// Which port of the way.
     pub(super) spare: u32,
-    /// The port in use, or last in use.
-    pub(super) port: u16,
+    /// Where to count what it does: path and port of its connection, or of the last one.
+    place: Place,
     pub(super) phase: Phase,
     pub(super) token: Option<usize>,
     pub(super) epoch: u32,
@@ -54,8 +54,7 @@ pub(super) enum Phase {
 impl Sending {
     /// Where to count what `lane` does.
     pub(super) fn place(&self, lane: u16) -> Place {
-        let lane = &self.lanes[usize::from(lane)];
-        (*self.to.address.ip(), lane.way.path, lane.port)
+        self.lanes[usize::from(lane)].place
     }
 }
 
@@ -73,7 +72,7 @@ impl Engine {
         sending.lanes.push(Lane {
             way: *way,
             spare,
-            port: 0,
+            place: (*sending.to.address.ip(), way.path, 0),
             phase: Phase::Closed,
             token: None,
             epoch: 0,
@@ -210,7 +209,8 @@ impl Engine {
         connection.small.extend_from_slice(&hello.encode());
         let Some(sending) = self.sending.get_mut(number) else { return };
         let this = &mut sending.lanes[usize::from(lane)];
-        (this.port, this.phase) = (port, Phase::Greeting);
+        this.place = (*to.ip(), this.way.path, port);
+        this.phase = Phase::Greeting;
         let token = match self.add(connection) {
             Ok(token) => token,
             Err(error) => return self.try_later(number, lane, &error),
@@ -245,6 +245,7 @@ impl Engine {
         match connection.role {
             Role::Send { channel, lane } => {
                 tcp::drop_now(connection.stream);
+                self.settle_link(channel, lane, connection.link);
                 self.lose_send(channel, lane, why);
             }
             Role::Receive { channel, lane, .. } => {
