@@ -51,6 +51,7 @@ impl Nic {
             deployment.warnings.push(text.into());
         }
         let endpoint = py.detach(|| Endpoint::open(device.endpoint)).map_err(failed)?;
+        deployment.warnings.extend(endpoint.notice().map(str::to_owned));
         Ok(Nic {
             endpoint: Arc::new(endpoint),
             name: device.name,
