@@ -76,7 +76,7 @@ unit: build plugin
 
 torch-test: build $(TORCH)/ready  ## PyTorch over weft and over Gloo: operations, and training on a test bed (root; 1.3 GB)
 	$(TORCH)/bin/python -m pytest -q tests/pytorch
-	$(TORCH)/bin/python bench/ddp/run.py --keep
+	$(TORCH)/bin/python bench/ddp.py --keep
 
 $(TORCH)/ready: tests/pytorch/environment.py $(VENV)/ready
 	@echo "setting up PyTorch in $(TORCH) (some 600 MB to download) ..."

@@ -101,6 +101,16 @@ def test_three_tiers() -> None:
     assert core.racks == tuple(f"10.{leaf}.0.0/16" for leaf in range(4))
 
 
+def test_sockets_have_more_ports_to_listen_at() -> None:
+    """Unless the file says how many; plans of older versions are of UDP."""
+    assert (of(SMALL).protocol, of(SMALL).ports) == ("udp", 1)
+    assert of(SMALL, cluster={"protocol": "tcp"}).ports == 64
+    assert of(SMALL, cluster={"protocol": "tcp", "ports": 8}).ports == 8
+    written = cluster.as_json(of(SMALL))
+    older = {key: written[key] for key in written if key not in ("protocol", "ports")}
+    assert cluster.from_json(json.loads(json.dumps(older))) == of(SMALL)
+
+
 def test_failures_at_the_start() -> None:
     """Down, degraded, and what begins later."""
     found = of(
@@ -175,6 +185,9 @@ NCCL_DEBUG = "INFO"
 MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"hots": "h"}, r"mine: cluster.hots: unknown key; did you mean 'host'\?"),
     ({"dscp": 64}, "mine: cluster.dscp: 64 is out of range; use 0 to 63"),
+    ({"protocol": "sctp"}, 'cluster.protocol: \'sctp\' is not known; use "udp" or "tcp"'),
+    ({"ports": 0}, "cluster.ports: 0 is out of range; use 1 to 4096"),
+    ({"ports": 9, "port": 65530}, "cluster.ports: 9 from 65530 on end above 65535; use 6 at"),
     ({"dscp": True}, "cluster.dscp: not a whole number; use 0 to 63"),
     ({"host": "h"}, "cluster.host: host-1 has the name h, and so has host-0; make"),
     ({"host": "h{hots}"}, "cluster.host: .* uses 'hots'; the names here are host, leaf"),

@@ -40,6 +40,7 @@ CASES: list[tuple[str, Scheme, str]] = [
     ("three-tier", "ethereal", "leaf-1"),
     ("three-tier", "ethereal", "agg-0"),
     ("multi-rail", "dnlb", "rail2"),
+    ("sockets", "dnlb", "leaf-1"),
 ]
 
 

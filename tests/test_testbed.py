@@ -18,10 +18,10 @@ import pytest
 import weft
 from conftest import Weft, command
 from weft import cluster as clusters
+from weft.cluster import Protocol
 from weft.errors import ExperimentError
 from weft.switches import config as switchconfig
 from weft.switches import segments
-from weft.switches.steering import Protocol
 from weft.testbed import bed, commands, failures, layout, measure, system
 from weft.testbed.rules import RULES, Rules
 
@@ -102,14 +102,17 @@ def simulated(path: Path, scheme: str, workload: str, seed: int) -> dict[tuple[s
 
 @pytest.mark.parametrize("protocol", ["udp", "tcp"])
 def test_rules_are_the_switch_configurations(small: Path, protocol: Protocol) -> None:
-    """The same files; with TCP they say so, and nothing else is different."""
+    """The same files; with TCP they say so and have more destination ports, and that is all."""
     cluster = clusters.read(small)
     cut = segments.of(cluster, "dnlb")
     for platform in RULES:
-        made, _ = switchconfig.files(cluster, cut, platform, protocol=protocol)
+        made, _ = switchconfig.files(clusters.for_protocol(cluster, protocol), cut, platform)
         usual, _ = switchconfig.files(cluster, cut, platform)
         text, expected = ("".join(file.text for file in one) for one in (made, usual))
-        assert text == expected.replace("udp", protocol).replace("UDP", protocol.upper())
+        if protocol == "tcp":
+            expected = expected.replace("udp", "tcp").replace("UDP to port ", "TCP to ports ")
+            expected = expected.replace("4791", "4791-4854")
+        assert text == expected
         assert protocol in text
 
 

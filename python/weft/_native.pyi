@@ -92,12 +92,15 @@ def topology_info(path: str) -> str:
 def cluster(text: str, format: str, source: str, seed: int = 1) -> str:
     """Read a cluster, as JSON: what stands under ``cluster`` in a plan file.
 
-    ``format`` is ``"toml"`` or ``"json"``; ``source`` is the file that errors name, and beside which
-    topology files are looked for. ``seed`` draws failures that are random.
+    ``format`` is ``"toml"`` or ``"json"``; ``source`` is the file that errors name, and beside
+    which topology files are looked for. ``seed`` draws failures that are random.
     """
 
 def cluster_keys() -> list[str]:
     """List all keys of ``[cluster]``."""
+
+def cluster_ports(protocol: str) -> int:
+    """Count the destination ports of ``udp`` or ``tcp`` where ``[cluster]`` does not say."""
 
 def net_host(
     experiment_json: str,

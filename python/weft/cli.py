@@ -530,12 +530,19 @@ def switch_config(
             "(ethereal)."
         ),
     ] = None,
+    protocol: Annotated[
+        Literal["udp", "tcp"] | None,
+        typer.Option(
+            help="Of the traffic that is steered: udp is RoCEv2, tcp sockets. Without it what the "
+            "cluster says, which is udp unless it says otherwise."
+        ),
+    ] = None,
     quiet: Quiet = False,
 ) -> int:
     """Write the configuration of every switch that steers by source port.
 
     Traffic with the DSCP of the cluster that comes in from hosts goes over the uplink whose segment
-    its UDP source port is in; what stays in the rack is left alone, and where an uplink dies its
+    its source port is in; what stays in the rack is left alone, and where an uplink dies its
     traffic is hashed as ever. What a platform cannot do is said on standard error.
 
     \b
@@ -548,7 +555,7 @@ def switch_config(
     """
     from weft.switches import config
 
-    return config.command(plan, format_, output, switch, scheme, quiet)
+    return config.command(plan, format_, output, switch, scheme, protocol, quiet)
 
 
 trace = typer.Typer(no_args_is_help=True, help="Look at traces of real jobs.")

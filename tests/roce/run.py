@@ -29,7 +29,7 @@ def main() -> int:
     CACHE.mkdir(parents=True, exist_ok=True)
     try:
         root = packages.unpack(CACHE)
-        tools = programs.build("-p", "weft-verbs", "--examples")
+        tools = programs.build("-p", "weft-verbs", "-p", "weft-comm", "--examples")
         guest.build(root, tools, [], CACHE / "initramfs")
         built = time.monotonic()
         said = guest.boot(root, CACHE / "initramfs", OUT / "guest.log", MOST_SECONDS)

@@ -28,3 +28,8 @@ echo "== pairs"
 capture
 timeout 60 roce_pairs 10.0.1.2 10.0.2.2 1000000 49152 49999 53248 60000 65534
 captured pairs
+
+echo "== channel"
+capture
+timeout 60 roce_channel 10.0.1.2 10.0.2.2 4 8 3000001
+captured channel

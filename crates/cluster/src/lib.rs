@@ -145,6 +145,20 @@ pub enum Protocol {
     Tcp,
 }
 
+impl Protocol {
+    /// Both, as `[cluster]` calls them.
+    pub const NAMED: [(&str, Protocol); 2] = [("udp", Protocol::Udp), ("tcp", Protocol::Tcp)];
+
+    /// Destination ports unless `[cluster]` says otherwise. Of TCP as many processes may listen at a
+    /// host; RoCEv2 has one port for all.
+    pub fn ports(self) -> u16 {
+        match self {
+            Protocol::Udp => 1,
+            Protocol::Tcp => 64,
+        }
+    }
+}
+
 /// How a link stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -15,15 +15,12 @@ pub const FIRST_PORT: u16 = 0xC000;
 /// What protocol the traffic that is steered has.
 const PROTOCOL: &str = "protocol";
 
-/// Destination ports of TCP: as many processes may listen at a host.
-const TCP_PORTS: u16 = 64;
-
 /// Key, default, least and most.
 const NUMBERS: [(&str, u16, u16, u16); 5] = [
     ("dscp", 26, 0, 63),
     ("port", 4791, 1, u16::MAX),
-    // Under TCP, TCP_PORTS.
-    ("ports", 1, 1, 4_096),
+    // The default is the protocol's.
+    ("ports", 0, 1, 4_096),
     ("first_port", FIRST_PORT, 1, u16::MAX),
     ("last_port", u16::MAX, 1, u16::MAX),
 ];
@@ -190,23 +187,20 @@ impl<'a> Names<'a> {
 
     /// The protocol.
     pub(crate) fn protocol(&self) -> Result<Protocol, ExperimentError> {
-        match self.section.get(PROTOCOL).map(|item| &item.value) {
-            None => Ok(Protocol::Udp),
-            Some(Value::Text(text)) if text == "udp" => Ok(Protocol::Udp),
-            Some(Value::Text(text)) if text == "tcp" => Ok(Protocol::Tcp),
-            Some(other) => {
-                let other = quoted(&other.to_label());
-                Err(self.wrong(PROTOCOL, format!("{other} is not known; use \"udp\" or \"tcp\"")))
-            }
-        }
+        let Some(item) = self.section.get(PROTOCOL) else { return Ok(Protocol::default()) };
+        let text = item.value.to_label();
+        let found = Protocol::NAMED.iter().find(|(name, _)| *name == text);
+        found.map(|(_, protocol)| *protocol).ok_or_else(|| {
+            let what = format!("{} is not known; use \"udp\" or \"tcp\"", quoted(&text));
+            self.wrong(PROTOCOL, what)
+        })
     }
 
     /// How many destination ports there are from `port` on.
     pub(crate) fn ports(&self, protocol: Protocol, port: u16) -> Result<u16, ExperimentError> {
-        let given = self.section.get("ports").is_some();
-        let ports = match protocol {
-            Protocol::Tcp if !given => TCP_PORTS,
-            _ => self.number("ports")?,
+        let ports = match self.section.get("ports") {
+            None => protocol.ports(),
+            Some(_) => self.number("ports")?,
         };
         if port.checked_add(ports - 1).is_none() {
             let most = u16::MAX - port + 1;

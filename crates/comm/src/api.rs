@@ -62,7 +62,9 @@ struct Half {
 
 /// Memory that the NIC may read and write. Of TCP there is nothing to it.
 #[derive(Clone, Debug)]
-pub struct Region {}
+pub struct Region {
+    _held: Option<Arc<weft_verbs::Region>>,
+}
 
 /// A send or receive under way. Dropping it does not end it.
 #[derive(Debug)]
@@ -143,8 +145,18 @@ impl Endpoint {
     /// # Errors
     /// If the NIC refuses.
     pub unsafe fn register(&self, start: *mut u8, len: usize) -> Result<Region, CommError> {
-        let _ = (start, len);
-        Ok(Region {})
+        let Some(memory) = self.shared.memory.as_ref().filter(|_| len > 0) else {
+            return Ok(Region { _held: None });
+        };
+        // SAFETY: as the caller says.
+        let held = unsafe { memory.hold(Span::new(start, len)) };
+        let held = held.map_err(|error| CommError::System(error.to_string()))?;
+        Ok(Region { _held: Some(held) })
+    }
+
+    /// Why it does without RDMA although it was to have it: a line for the log.
+    pub fn notice(&self) -> Option<&str> {
+        self.shared.notice.as_deref()
     }
 
     /// What was counted so far. It waits for the engine, which is not long.

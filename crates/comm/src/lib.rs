@@ -11,11 +11,9 @@
 //! | [`handle`], [`wire`] | handles, hellos and frames as bytes |
 //! | [`half`] | both halves of a channel: what matches what, which frames are out, what has come |
 //! | [`stream`] | frames as the bytes of a connection |
+//! | `roce` | frames over queue pairs, where there are RDMA NICs |
 //! | `engine` | the thread of an endpoint: sockets, lanes that die and come back, the planner |
 //! | [`statistics`] | what was counted, by peer and path |
-//!
-//! A second back end: `roce` says what the engine wants of RDMA. The halves know nothing of
-//! connections, and frame numbers are the same, so a lane may be resumed over either.
 //!
 //! `half`, `stream` and `wire` have no clock and no sockets. Payload is copied by the system alone:
 //! it is written from where the sender has it, and read to where the receiver wants it.
@@ -29,7 +27,6 @@ pub mod handle;
 mod memory;
 mod queue;
 mod request;
-#[expect(dead_code, reason = "the engine has no use for it before there is one")]
 mod roce;
 mod slab;
 pub mod statistics;

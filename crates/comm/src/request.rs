@@ -71,6 +71,10 @@ impl Status {
     pub(crate) fn fail(&self) {
         self.state.store(FAILED, Ordering::Release);
     }
+    /// Whether it is done, or has failed.
+    pub(crate) fn is_over(&self) -> bool {
+        self.state.load(Ordering::Acquire) != PENDING
+    }
     pub(crate) fn test(&self) -> Result<Option<Sizes>, CommError> {
         match self.state.load(Ordering::Acquire) {
             DONE => {

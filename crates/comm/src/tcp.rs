@@ -154,7 +154,10 @@ pub(crate) fn life(stream: &TcpStream) -> Option<Life> {
         )
     };
     let silent = Duration::from_millis(u64::from(info.tcpi_last_ack_recv));
-    (result == 0).then_some(Life { unanswered: info.tcpi_unacked > 0, silent })
+    // What the system cannot even send counts as well: then it probes, and nobody answers. A peer
+    // that only has no room answers probes.
+    let stuck = info.tcpi_notsent_bytes > 0 && info.tcpi_probes > 0;
+    (result == 0).then_some(Life { unanswered: info.tcpi_unacked > 0 || stuck, silent })
 }
 
 #[expect(unsafe_code, reason = "socket2 has no SO_MAX_PACING_RATE")]

@@ -415,6 +415,47 @@ proptest! {
         }
     }
 
+    /// Nobody acknowledges what is still to be read from the memory of its sender.
+    #[test]
+    fn frames_that_are_not_written_are_not_acknowledged(
+        steps in prop::collection::vec((0..4u8, 0..12u64), 1..60),
+    ) {
+        let content = vec![0_u8; 3 << 20];
+        let mut half = SendHalf::new(false);
+        let lane = half.open_lane();
+        let span = Span::new(content.as_ptr().cast_mut(), content.len());
+        prop_assert_eq!(half.post(span, 0, ()), Ok(()));
+        let slot = Slot { size: content.len() as u64, ..Slot::default() };
+        prop_assert_eq!(half.handle_clear(0, Slots::new([slot])), Ok(Ok(())));
+        let (send, end) = half.poll_matched().expect("it has a buffer");
+        half.assign(lane, Part { send, piece: 0, start: 0, end });
+        // What the connection has been given, has written, and what has ever been written.
+        let (mut given, mut written, mut ever, mut acknowledged) = (0, 0, 0, 0);
+        let mut settled = Settled::default();
+        for (step, number) in steps {
+            match step {
+                0 => given += u64::from(half.poll_frame(lane).is_some()),
+                1 if written < given => {
+                    half.handle_written(lane, written);
+                    written += 1;
+                    ever = written.max(ever);
+                }
+                2 => {
+                    let sane = number <= written.max(acknowledged);
+                    prop_assert_eq!(half.handle_ack(lane, number, &mut settled).is_ok(), sane);
+                    if sane {
+                        acknowledged = number.max(acknowledged);
+                    }
+                }
+                3 if number <= ever && number >= acknowledged => {
+                    prop_assert_eq!(half.resume(lane, number, &mut settled), Ok(()));
+                    (given, written, acknowledged) = (number, number, number);
+                }
+                _ => {}
+            }
+        }
+    }
+
     #[test]
     fn slots_survive_the_wire(
         slots in prop::collection::vec((any::<i32>(), any::<u64>(), any::<u64>(), any::<u32>()), 1..=8),

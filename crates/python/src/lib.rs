@@ -185,6 +185,14 @@ fn cluster_keys() -> Vec<&'static str> {
     weft_cluster::naming::keys()
 }
 
+/// How many destination ports a protocol has unless `[cluster]` says otherwise.
+#[pyfunction]
+fn cluster_ports(protocol: &str) -> PyResult<u16> {
+    let found = weft_cluster::Protocol::NAMED.iter().find(|(name, _)| *name == protocol);
+    let names = weft_cluster::Protocol::NAMED.map(|(name, _)| name);
+    found.map(|(_, one)| one.ports()).ok_or_else(|| not_one_of("protocol", protocol, &names))
+}
+
 /// Equation 1 of paper 004.
 #[pyfunction]
 fn paralet_slowdown(queue_pairs: u32, ports: u64) -> PyResult<f64> {
@@ -280,6 +288,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(topology_info, module)?)?;
     module.add_function(wrap_pyfunction!(cluster, module)?)?;
     module.add_function(wrap_pyfunction!(cluster_keys, module)?)?;
+    module.add_function(wrap_pyfunction!(cluster_ports, module)?)?;
     module.add_function(wrap_pyfunction!(paralet_slowdown, module)?)?;
     module.add_function(wrap_pyfunction!(paralet_queue_pairs, module)?)?;
     module.add_function(wrap_pyfunction!(paralet_ports, module)?)?;

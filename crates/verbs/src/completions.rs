@@ -73,6 +73,11 @@ impl CompletionQueue {
         if channel.is_null() {
             return Err(VerbsError::last(format!("a channel of {}", device.name())));
         }
+        // SAFETY: the channel was just made; this changes a flag of its file.
+        unsafe {
+            let file = (*channel).fd;
+            libc::fcntl(file, libc::F_SETFL, libc::fcntl(file, libc::F_GETFL) | libc::O_NONBLOCK);
+        }
         let count = i32::try_from(entries).unwrap_or(i32::MAX);
         // SAFETY: the channel was just made, and lives as long as the queue.
         let cq =
@@ -124,20 +129,19 @@ impl CompletionQueue {
         VerbsError::check(code, || format!("events of {}", self.device.name()))
     }
 
-    /// Takes the event that made the file readable. Blocks, if there is none and the file does.
-    ///
-    /// # Errors
-    /// If there is none and the file does not block.
-    pub fn take_event(&self) -> Result<(), VerbsError> {
+    /// Takes all events that made the file readable; it does not block. Whether there were any.
+    pub fn take_events(&self) -> bool {
+        let call = &self.device.verbs.call;
         let mut cq = std::ptr::null_mut();
         let mut context = std::ptr::null_mut();
+        let mut count = 0;
         // SAFETY: the channel is alive, and has no queue but ours.
-        let code =
-            unsafe { (self.device.verbs.call.get_cq_event)(self.channel, &mut cq, &mut context) };
-        VerbsError::check(code, || format!("an event of {}", self.device.name()))?;
-        // SAFETY: one event was taken.
-        unsafe { (self.device.verbs.call.ack_cq_events)(self.cq, 1) };
-        Ok(())
+        while unsafe { (call.get_cq_event)(self.channel, &mut cq, &mut context) } == 0 {
+            count += 1;
+        }
+        // SAFETY: so many were taken.
+        unsafe { (call.ack_cq_events)(self.cq, count) };
+        count > 0
     }
 
     /// The library's words for an outcome.

@@ -2,7 +2,7 @@
 
 A `CLUSTER.toml` has a `[fabric]` and perhaps `[failures]`, as experiments have them, and a
 `[cluster]` that says how things are called. Everything in there has a default, so that `[fabric]`
-alone will do. All of it is read by `crates/cluster`, as hosts read it too; here it becomes Python's.
+alone will do. `crates/cluster` reads all of it, for hosts too; here it becomes Python's.
 """
 
 from __future__ import annotations
@@ -158,6 +158,14 @@ def read(path: Path, seed: int = 1) -> Cluster:
 def from_dict(table: Mapping[str, Any], source: str = "cluster", seed: int = 1) -> Cluster:
     """The cluster in a dict of the same shape as a file."""
     return from_json(json.loads(_native.cluster(json.dumps(table), "json", source, seed)))
+
+
+def for_protocol(cluster: Cluster, protocol: Protocol) -> Cluster:
+    """The same for another protocol, with as many destination ports as that has by default."""
+    if cluster.protocol == protocol:
+        return cluster
+    ports = _native.cluster_ports(protocol)
+    return dataclasses.replace(cluster, protocol=protocol, ports=ports)
 
 
 def as_json(cluster: Cluster) -> dict[str, Any]:

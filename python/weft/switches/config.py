@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weft import cluster as clusters
-from weft.cluster import Cluster
+from weft.cluster import Cluster, Protocol
 from weft.errors import ExperimentError
 from weft.switches import segments
 from weft.switches import steering as steerings
 from weft.switches.platforms import PLATFORMS, Platform
 from weft.switches.segments import Range, Scheme, Segments
-from weft.switches.steering import Protocol, Steering
+from weft.switches.steering import Steering
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -61,14 +61,10 @@ def files(
     found: Segments,
     platform: str,
     switch: str | None = None,
-    protocol: Protocol = "udp",
 ) -> tuple[list[File], list[str]]:
-    """The files of all switches that steer, or of one (by name or node), and remarks.
-
-    `protocol` is for `linux` and `nftables`; the others write UDP.
-    """
+    """The files of all switches that steer, or of one (by name or node), and remarks."""
     chosen = PLATFORMS[platform]
-    everyone = steering = steerings.of(cluster, found, protocol)
+    everyone = steering = steerings.of(cluster, found)
     if switch is not None:
         steering = [one for one in everyone if switch in (one.name, one.node)]
         if not steering:
@@ -153,10 +149,13 @@ def command(
     output: Path | None,
     switch: str | None,
     scheme: Scheme | None,
+    protocol: Protocol | None,
     quiet: bool,
 ) -> int:
     """`weft switch-config`; returns the exit status."""
     cluster, found = of_file(path, scheme)
+    if protocol is not None:
+        cluster = clusters.for_protocol(cluster, protocol)
     made, remarks = files(cluster, found, platform, switch)
     if output is None:
         print(printed(made), end="")

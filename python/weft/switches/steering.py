@@ -11,13 +11,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Literal
 
-from weft.cluster import Cluster, Link, Switch
+from weft.cluster import Cluster, Link, Protocol, Switch
 from weft.switches.segments import Range, Segments
-
-Protocol = Literal["udp", "tcp"]
-"""RoCEv2 is UDP; the test bed sends TCP as well."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +64,12 @@ class Steering:
     what: str
     """`leaf`, `spine`, `aggregation switch` or `core`."""
     dscp: int
-    port: int
     protocol: Protocol
     """Of the traffic that is steered."""
+    port: int
+    """The first of its destination ports."""
+    ports: int
+    """How many there are."""
     inputs: Sequence[str]
     """Ports whose traffic is steered."""
     local: Sequence[str]
@@ -80,6 +79,21 @@ class Steering:
     """Members of bundles down, those to one switch side by side."""
     spare: Sequence[Range] = field(default=())
     """Ports in the range of the cluster that no segment has."""
+
+    @property
+    def last_to_port(self) -> int:
+        """The last destination port."""
+        return self.port + self.ports - 1
+
+    @property
+    def to_ports(self) -> str:
+        """The destination ports: one, or first and last with a dash between."""
+        return f"{self.port}-{self.last_to_port}" if self.ports > 1 else str(self.port)
+
+    @property
+    def protocol_number(self) -> int:
+        """As IPv4 has it."""
+        return {"udp": 17, "tcp": 6}[self.protocol]
 
     @property
     def ways(self) -> list[Way]:
@@ -108,9 +122,9 @@ class Steering:
         return [(prefixes, list(ways)) for prefixes, ways in grouped]
 
 
-def of(cluster: Cluster, found: Segments, protocol: Protocol = "udp") -> list[Steering]:
+def of(cluster: Cluster, found: Segments) -> list[Steering]:
     """Of every switch that steers."""
-    return [_steering(cluster, found, switch, protocol) for switch in _switches(cluster, found)]
+    return [_steering(cluster, found, switch) for switch in _switches(cluster, found)]
 
 
 def _switches(cluster: Cluster, found: Segments) -> list[Switch]:
@@ -129,7 +143,7 @@ def _bundled(cluster: Cluster, found: Segments, switch: Switch) -> list[Link]:
     return [link for link in links if members[link.lower] > 1]
 
 
-def _steering(cluster: Cluster, found: Segments, switch: Switch, protocol: Protocol) -> Steering:
+def _steering(cluster: Cluster, found: Segments, switch: Switch) -> Steering:
     up = cluster.uplinks.get(switch.node, ()) if switch.node in found else ()
     bundled = _bundled(cluster, found, switch)
     ports = [link.upper_port for link in cluster.downlinks[switch.node]]
@@ -142,8 +156,9 @@ def _steering(cluster: Cluster, found: Segments, switch: Switch, protocol: Proto
         node=switch.node,
         what=_what(cluster, switch),
         dscp=cluster.dscp,
+        protocol=cluster.protocol,
         port=cluster.port,
-        protocol=protocol,
+        ports=cluster.ports,
         inputs=ports,
         local=switch.racks if up else (),
         uplinks=[_uplink(cluster, found, index, link) for index, link in enumerate(up)],

@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from weft import cluster as clusters
-from weft.cluster import Cluster
+from weft.cluster import Cluster, Protocol
 from weft.errors import ExperimentError
-from weft.switches.steering import Protocol
 from weft.testbed import failures, layout, rules, system
 from weft.testbed.failures import Failure, Step
 from weft.testbed.rules import Rules

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, get_args
 
-from weft.cluster import Cluster, Switch
+from weft import cluster as clusters
+from weft.cluster import Cluster, Protocol, Switch
 from weft.switches import config, segments
-from weft.switches.steering import Protocol
 from weft.testbed import system
 
 Rules = Literal["linux", "nftables"]
@@ -23,7 +23,8 @@ RULES: tuple[str, ...] = get_args(Rules)
 
 def load(cluster: Cluster, prefix: str, folder: Path, rules: Rules, protocol: Protocol) -> None:
     """Write the files into a folder and run them: at leaves, and at spines of bundles."""
-    made, _ = config.files(cluster, segments.of(cluster, "dnlb"), rules, protocol=protocol)
+    cluster = clusters.for_protocol(cluster, protocol)
+    made, _ = config.files(cluster, segments.of(cluster, "dnlb"), rules)
     config.write(made, folder)
     for switch, script in _scripts(cluster, folder, "sh"):
         system.run_script(prefix + switch.node, script)

@@ -1,5 +1,6 @@
 //! One socket of an endpoint.
 
+use crate::roce::Link;
 use crate::stream::inflow::{Inflow, Sink};
 use crate::stream::outflow::{MOST_SLICES, Outflow};
 use crate::tcp;
@@ -28,6 +29,8 @@ pub(super) struct Connection {
     pub(super) small: Vec<u8>,
     pub(super) out: Outflow,
     pub(super) inflow: Inflow,
+    /// Data goes by it, if it is there, and only the rest by `stream`.
+    pub(super) link: Option<Link>,
     /// When something was last heard, or something was written after silence.
     pub(super) heard: Instant,
     /// When its peer last acknowledged something, or nothing was wanted of it.
@@ -56,6 +59,8 @@ pub(super) enum Broken {
     System(io::Error),
     /// The peer says what it must not.
     Wire(WireError),
+    /// The device says so.
+    Rdma(String),
 }
 
 impl From<WireError> for Broken {
@@ -83,6 +88,7 @@ impl Connection {
             small: Vec::new(),
             out: Outflow::default(),
             inflow: Inflow::default(),
+            link: None,
             heard: now,
             spoke: now,
         }

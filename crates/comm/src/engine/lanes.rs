@@ -19,14 +19,16 @@ const FIRST_WAIT: Duration = Duration::from_millis(2);
 const LONGEST_WAIT: Duration = Duration::from_millis(250);
 /// Refusals before a peer is taken for gone, if they have lasted for a part of the time that it gets.
 const REFUSALS: u32 = 3;
+/// Failures of the device in a row before it is believed: a path that is dead is none.
+const TROUBLES: u32 = 8;
 
 /// A lane of a sending half.
 pub(super) struct Lane {
     pub(super) way: Way,
     /// Which port of the way.
     pub(super) spare: u32,
-    /// The port in use, or last in use.
-    pub(super) port: u16,
+    /// Where to count what it does: path and port of its connection, or of the last one.
+    place: Place,
     pub(super) phase: Phase,
     pub(super) token: Option<usize>,
     pub(super) epoch: u32,
@@ -52,8 +54,7 @@ pub(super) enum Phase {
 impl Sending {
     /// Where to count what `lane` does.
     pub(super) fn place(&self, lane: u16) -> Place {
-        let lane = &self.lanes[usize::from(lane)];
-        (*self.to.address.ip(), lane.way.path, lane.port)
+        self.lanes[usize::from(lane)].place
     }
 }
 
@@ -71,7 +72,7 @@ impl Engine {
         sending.lanes.push(Lane {
             way: *way,
             spare,
-            port: 0,
+            place: (*sending.to.address.ip(), way.path, 0),
             phase: Phase::Closed,
             token: None,
             epoch: 0,
@@ -156,10 +157,11 @@ impl Engine {
         }
         let host = self.config.plan.as_ref().map_or(u32::MAX, |plan| plan.host.0);
         let known = sending.fate.is_open();
+        let roce = sending.roce;
         let this = &mut sending.lanes[usize::from(lane)];
         (this.again_at, this.since) = (None, self.now);
         this.epoch += 1;
-        let hello = Hello {
+        let mut hello = Hello {
             lane,
             epoch: this.epoch,
             listener: sending.to.listener,
@@ -194,8 +196,21 @@ impl Engine {
             Ok(both) => both,
             Err(error) => return self.try_later(number, lane, &error),
         };
+        let port = match roce.then(|| self.new_link(port)) {
+            None => port,
+            Some(Ok(link)) => {
+                let greeting = link.greeting();
+                (hello.roce, hello.extra) = (true, greeting.encode());
+                connection.link = Some(link);
+                greeting.source_port
+            }
+            Some(Err(error)) => return self.try_later(number, lane, &io::Error::other(error)),
+        };
         connection.small.extend_from_slice(&hello.encode());
-        (this.port, this.phase) = (port, Phase::Greeting);
+        let Some(sending) = self.sending.get_mut(number) else { return };
+        let this = &mut sending.lanes[usize::from(lane)];
+        this.place = (*to.ip(), this.way.path, port);
+        this.phase = Phase::Greeting;
         let token = match self.add(connection) {
             Ok(token) => token,
             Err(error) => return self.try_later(number, lane, &error),
@@ -257,6 +272,16 @@ impl Engine {
         if let Broken::Wire(error @ WireError::Nonsense(_)) = why {
             let error = CommError::Remote(format!("{}: {error}", sending.to.address));
             return self.fail_sending(number, error, None);
+        }
+        if let Broken::Rdma(why) = why {
+            let (count, last) = &mut sending.trouble;
+            *count += 1;
+            if *count >= TROUBLES {
+                let error = CommError::System(format!("{}: RDMA: {why}", self.config.name));
+                return self.fail_sending(number, error, None);
+            }
+            *last = Some(why.clone());
+            return self.reopen(number, lane, false);
         }
         if !welcomed && (why.is_refused() || matches!(why, Broken::Closed)) {
             let (count, since) = sending.refused.unwrap_or((0, self.now));

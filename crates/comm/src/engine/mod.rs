@@ -9,6 +9,7 @@
 //! | [`spread`] | messages cut evenly, where nobody plans |
 //! | [`planning`] | the planner: messages to parts, time-outs to other routes |
 //! | [`routes`] | which lane a piece goes over, and from which ports a lane connects |
+//! | [`rdma`] | lanes that have a queue pair beside their connection |
 //! | [`times`] | what is late |
 //!
 //! Orders come from any thread through a queue, and what comes of them is left in atomics that the
@@ -18,6 +19,7 @@
 mod connection;
 mod lanes;
 mod planning;
+mod rdma;
 mod receiving;
 mod routes;
 mod sending;
@@ -29,11 +31,12 @@ use crate::handle::{Parts, SECRET};
 use crate::memory::Span;
 use crate::queue::Queue;
 use crate::request::{Fate, Status};
+use crate::roce::{Memory, Nic};
 use crate::slab::Slab;
 use crate::statistics::{Counts, Statistics};
 use crate::stream::inflow::Sink;
 use crate::wire::Slot;
-use crate::{Backend, CommError, EndpointConfig, Hint, tcp};
+use crate::{CommError, EndpointConfig, Hint, tcp};
 use connection::{Broken, Connection, Role};
 use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Token, Waker};
@@ -52,6 +55,8 @@ use std::time::{Duration, Instant};
 
 const WAKER: Token = Token(0);
 const LISTENER: Token = Token(1);
+/// The first of the device's queues; the others have tokens below.
+const QUEUES: usize = usize::MAX - 1;
 /// Tokens of connections begin here, and none is given twice.
 const FIRST: usize = 2;
 /// Turns of connections before orders and events are looked at.
@@ -108,6 +113,10 @@ pub(crate) struct Shared {
     pub(crate) numbers: AtomicU64,
     /// Address and host of the endpoint, without listener and secret.
     pub(crate) parts: Parts,
+    /// What the device knows of memory, where there is one.
+    pub(crate) memory: Option<Arc<Memory>>,
+    /// Why there is none, where one was wanted.
+    pub(crate) notice: Option<String>,
 }
 
 impl Shared {
@@ -133,16 +142,12 @@ pub(crate) fn random<const N: usize>() -> Result<[u8; N], CommError> {
 
 /// Opens the sockets of an endpoint and starts its thread.
 pub(crate) fn start(config: EndpointConfig) -> Result<(Arc<Shared>, JoinHandle<()>), CommError> {
-    let EndpointConfig { name, address, listen, dscp, backend, .. } = &config;
-    if let Backend::Roce { device, or_tcp: false, .. } = backend {
-        return Err(CommError::System(format!(
-            "{name}: {device}: no RoCE in this build; allow TCP instead"
-        )));
-    }
+    let EndpointConfig { name, address, listen, dscp, .. } = &config;
     if *dscp > 63 {
         return Err(CommError::Invalid(format!("{name}: DSCP {dscp}; it is 0 to 63")));
     }
     let (spread, planning) = (Spread::new(&config)?, Planning::new(&config)?);
+    let (nic, notice) = rdma::open(&config)?;
     let system =
         |what: String| move |error: io::Error| CommError::System(format!("{what}: {error}"));
     let place = format!("{name}: {address}, TCP ports {} to {}", listen.start(), listen.end());
@@ -157,17 +162,20 @@ pub(crate) fn start(config: EndpointConfig) -> Result<(Arc<Shared>, JoinHandle<(
     let (poll, waker, local) = set_up(&mut listener).map_err(open)?;
     let here = SocketAddrV4::new(*address, local.port());
     let host = config.plan.as_ref().map(|plan| plan.host.0);
-    let parts = Parts { address: here, listener: 0, host, secret: [0; SECRET], roce: false };
+    let parts =
+        Parts { address: here, listener: 0, host, secret: [0; SECRET], roce: nic.is_some() };
     let shared = Arc::new(Shared {
         orders: Queue::default(),
         waker,
         dead: AtomicBool::new(false),
         numbers: AtomicU64::new(0),
         parts,
+        memory: nic.as_ref().map(|nic| nic.memory().clone()),
+        notice,
     });
     let now = Instant::now();
     let counts = Counts::new(config.name.clone(), here);
-    let engine = Engine {
+    let mut engine = Engine {
         shared: shared.clone(),
         spread,
         planning,
@@ -189,7 +197,10 @@ pub(crate) fn start(config: EndpointConfig) -> Result<(Arc<Shared>, JoinHandle<(
         next_look: now,
         counts,
         config,
+        nic,
+        queues_watched: 0,
     };
+    engine.watch_queues();
     let builder = std::thread::Builder::new().name(format!("weft-{}", engine.config.name));
     let spawned = builder.spawn(move || engine.run());
     let thread = spawned.map_err(system("cannot start a thread".into()))?;
@@ -225,6 +236,9 @@ pub(crate) struct Engine {
     /// When [`Engine::look_at_times`] is due.
     next_look: Instant,
     counts: Counts,
+    /// The device of lanes over RDMA, and how many of its queues wake this thread.
+    nic: Option<Nic>,
+    queues_watched: usize,
 }
 
 impl Engine {
@@ -243,6 +257,7 @@ impl Engine {
                     self.leave_all();
                 }
             }
+            busy |= self.poll_links();
             self.match_and_tell();
             self.plan();
             for _ in 0..TURNS {
@@ -264,7 +279,7 @@ impl Engine {
             let batch = self.planning.as_ref().and_then(Planning::deadline);
             let soon = batch.is_some_and(|at| at < self.now + SHORTEST_SLEEP);
             let idle = self.ready.is_empty() && self.now >= busy_until && !soon;
-            let wait = match idle && self.shared.orders.fall_asleep() {
+            let wait = match idle && self.links_may_sleep() && self.shared.orders.fall_asleep() {
                 true => batch
                     .map_or(self.next_look, |at| at.min(self.next_look))
                     .saturating_duration_since(self.now),
@@ -306,7 +321,7 @@ impl Engine {
             }
             Order::Connect { channel, to, fate } => self.connect(channel, &to, fate),
             Order::Send { channel, body, tag, status } => self.send(channel, body, tag, status),
-            Order::Receive { channel, buffers, status } => self.receive(channel, &buffers, status),
+            Order::Receive { channel, buffers, status } => self.receive(channel, buffers, status),
             Order::Close { channel, sends, done } => {
                 if sends {
                     self.close_sending(channel);

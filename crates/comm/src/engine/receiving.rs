@@ -1,7 +1,7 @@
 //! Strangers that knock, and receiving halves: frames in, "clear to send" and acknowledgements out.
 
 use super::connection::{Broken, Connection, Role};
-use super::{Engine, read};
+use super::{Engine, rdma, read};
 use crate::api::Inbox;
 use crate::half::receiver::RecvHalf;
 use crate::handle::SECRET;
@@ -202,15 +202,27 @@ impl Engine {
         if let Some(old) = receiving.lanes.insert(lane, token)
             && let Some(old) = self.connections.remove(&old)
         {
+            // Its link ends here too: nothing late is written once the new one is welcome.
             tcp::drop_now(old.stream);
         }
         receiving.half.forget_told();
         (receiving.control, receiving.alive) = (lane, self.now);
+        let link = match self.answer_link(token, hello) {
+            Ok(link) => link,
+            Err(broken) => return self.lose(token, &broken),
+        };
         let Some(connection) = self.connections.get_mut(&token) else { return };
+        let greeting = link.as_ref().map(|link| link.greeting().encode());
+        connection.link = link;
         connection.role = Role::Receive { channel: number, lane, told: next };
         connection.heard = self.now;
-        let welcome = Header { frame: next, ..Header::new(Kind::Welcome) };
+        let body = greeting.as_ref().map_or(&[][..], |greeting| greeting);
+        let check = crc32c::crc32c(body);
+        let len = body.len() as u32;
+        let welcome =
+            Header { frame: next, checked: true, len, check, ..Header::new(Kind::Welcome) };
         connection.small.extend_from_slice(&welcome.encode());
+        connection.small.extend_from_slice(body);
         self.line_up(token);
         self.list_receiving(number);
     }
@@ -221,7 +233,12 @@ impl Engine {
         self.leave(token);
     }
 
-    pub(super) fn receive(&mut self, channel: u64, buffers: &[(Span, Slot)], status: Arc<Status>) {
+    pub(super) fn receive(
+        &mut self,
+        channel: u64,
+        mut buffers: Vec<(Span, Slot)>,
+        status: Arc<Status>,
+    ) {
         let number = self.receivers.get(&channel).copied();
         let Some((number, receiving)) =
             number.and_then(|number| Some((number, self.receiving.get_mut(number)?)))
@@ -232,11 +249,16 @@ impl Engine {
             receiving.fate.end(1);
             return status.fail();
         }
+        if let Err(error) = rdma::lend_receive(self.nic.as_ref(), &mut buffers, &status) {
+            receiving.fate.end(1);
+            self.fail_receiving(number, error);
+            return status.fail();
+        }
         if receiving.half.is_empty() {
             receiving.alive = self.now;
         }
         // `Fate::begin` has counted it, so there is room.
-        let taken = receiving.half.post(buffers, status);
+        let taken = receiving.half.post(&buffers, status);
         debug_assert!(taken);
         self.list_receiving(number);
     }
@@ -282,7 +304,8 @@ impl Engine {
         let Some(receiving) = self.receiving.get_mut(number) else { return };
         let Receiving { half, fate, .. } = receiving;
         let mut taking = Taking { half, fate, lane, bytes: 0, bye: None, asks: false };
-        let mut result = read(connection, &mut taking);
+        let mut result = rdma::take(connection, &mut taking)
+            .and_then(|came| Ok(came + read(connection, &mut taking)?));
         let Taking { bytes, bye, asks, .. } = taking;
         if bytes > 0 {
             *self.counts.received.entry(receiving.from).or_default() += bytes;
@@ -342,6 +365,12 @@ impl Engine {
     pub(super) fn end_receiving(&mut self, number: u32, bye: Option<Header>) {
         let Some(receiving) = self.receiving.get_mut(number) else { return };
         receiving.over = true;
+        // Before any status says that memory is free again.
+        for token in receiving.lanes.values() {
+            if let Some(connection) = self.connections.get_mut(token) {
+                connection.link = None;
+            }
+        }
         receiving.fail_all();
         for token in std::mem::take(&mut receiving.lanes).into_values() {
             let Some(connection) = self.connections.get_mut(&token) else { continue };

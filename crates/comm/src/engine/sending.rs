@@ -4,13 +4,15 @@ use super::connection::{Broken, Connection, Role, TURN};
 use super::lanes::{Lane, Phase};
 use super::planning::Cut;
 use super::routes::{Key, Way};
-use super::{Engine, read};
+use super::{Engine, rdma, read};
 use crate::CommError;
 use crate::Sizes;
 use crate::half::sender::{Part, SendHalf, Settled, TooLarge};
 use crate::handle::Parts;
 use crate::memory::Span;
 use crate::request::{Fate, Status};
+use crate::roce::Link;
+use crate::roce::greeting::GREETING;
 use crate::stream::inflow::Sink;
 use crate::wire::{Header, Kind, Reason, Slots, WireError};
 use rustc_hash::FxHashMap;
@@ -29,6 +31,8 @@ pub(super) struct Sending {
     pub(super) dst: Option<HostId>,
     pub(super) fate: Arc<Fate>,
     pub(super) half: SendHalf<Arc<Status>>,
+    /// Whether data goes by RDMA.
+    pub(super) roce: bool,
     pub(super) lanes: Vec<Lane>,
     pub(super) by_key: FxHashMap<Key, u16>,
     /// Whose turn it is among even lanes.
@@ -39,6 +43,8 @@ pub(super) struct Sending {
     pub(super) spoke: Instant,
     /// How often the peer has refused, and since when.
     pub(super) refused: Option<(u32, Instant)>,
+    /// How often the device has failed since something went well, and why the last time.
+    pub(super) trouble: (u32, Option<String>),
     /// It waits to be matched.
     listed: bool,
     /// The receiver has said goodbye over some lane: the others may still have acknowledgements.
@@ -56,7 +62,12 @@ impl Sending {
 }
 
 /// What a receiver has said.
-struct Heard(Vec<(Header, Slots)>);
+#[derive(Default)]
+struct Heard {
+    frames: Vec<(Header, Slots)>,
+    /// What came with a welcome.
+    greeting: Option<[u8; GREETING]>,
+}
 
 impl Sink for Heard {
     fn begin(&mut self, _: &Header) -> Result<Span, WireError> {
@@ -67,7 +78,10 @@ impl Sink for Heard {
             Kind::Clear => Slots::decode(body),
             _ => Slots::default(),
         };
-        self.0.push((*header, slots));
+        if header.kind == Kind::Welcome {
+            self.greeting = body.try_into().ok();
+        }
+        self.frames.push((*header, slots));
         Ok(())
     }
 }
@@ -86,18 +100,23 @@ impl Engine {
             dst,
             fate,
             half: SendHalf::new(self.config.checksum),
+            roce: self.nic.is_some() && to.roce,
             lanes: Vec::new(),
             by_key: FxHashMap::default(),
             turn: 0,
             alive: self.now,
             spoke: self.now,
             refused: None,
+            trouble: (0, None),
             listed: false,
             leaves: None,
             over: false,
         };
         let number = self.sending.insert(sending);
         self.senders.insert(channel, number);
+        if let Err(error) = self.check_roce(to) {
+            return self.fail_sending(number, error, None);
+        }
         let lane = self.lane(number, key, &way);
         self.wake_lane(number, lane);
     }
@@ -111,6 +130,12 @@ impl Engine {
         };
         if sending.over {
             sending.fate.end(1);
+            return status.fail();
+        }
+        let lent = rdma::lend_send(self.nic.as_ref().filter(|_| sending.roce), body, &status);
+        if let Err(error) = lent {
+            sending.fate.end(1);
+            self.fail_sending(number, error, None);
             return status.fail();
         }
         match sending.half.post(body, tag, status) {
@@ -182,15 +207,23 @@ impl Engine {
 
     /// Writes and reads for a while.
     pub(super) fn turn_send(&mut self, token: usize, number: u32, lane: u16) {
-        let mut heard = Heard(Vec::new());
+        if !self.turn_send_link(token, number, lane) {
+            return;
+        }
+        let mut heard = Heard::default();
         let result = self.try_turn_send(token, (number, lane), &mut heard);
-        for (header, slots) in heard.0 {
+        for (header, slots) in heard.frames {
             let Some(connection) = self.connections.get(&token) else { return };
             if !matches!(connection.role, Role::Send { .. }) {
                 return;
             }
-            if let Err(error) = self.hear(number, lane, &header, slots) {
-                return self.lose(token, &Broken::Wire(error));
+            let heard = match header.kind {
+                Kind::Welcome => self.connect_link(token, header.frame, heard.greeting.as_ref()),
+                _ => Ok(()),
+            };
+            let heard = heard.and_then(|()| Ok(self.hear(number, lane, &header, slots)?));
+            if let Err(broken) = heard {
+                return self.lose(token, &broken);
             }
         }
         match result {
@@ -214,7 +247,10 @@ impl Engine {
         let place = sending.place(lane);
         let mut all = 0;
         while live && connection.writable && connection.small.is_empty() && all < TURN {
-            fill(connection, &mut sending.half, lane);
+            match &mut connection.link {
+                Some(link) => rdma::post(link, &mut sending.half, lane, self.now)?,
+                None => fill(connection, &mut sending.half, lane),
+            }
             if connection.out.is_empty() {
                 break;
             }
@@ -236,7 +272,8 @@ impl Engine {
             all += wrote;
         }
         read(connection, heard)?;
-        let more = live && (!connection.out.is_empty() || sending.half.has_frame(lane));
+        let room = connection.link.as_ref().is_none_or(Link::has_room);
+        let more = live && (!connection.out.is_empty() || room && sending.half.has_frame(lane));
         Ok(connection.readable || connection.writable && more)
     }
 
@@ -279,7 +316,14 @@ impl Engine {
                 }
                 self.list_sending(number);
             }
-            Kind::Ack => sending.half.handle_ack(lane, header.frame, &mut settled)?,
+            Kind::Ack => {
+                let connection = this.token.and_then(|token| self.connections.get_mut(&token));
+                let next = match connection.and_then(|connection| connection.link.as_mut()) {
+                    Some(link) => link.handle_ack(header.frame, self.now)?,
+                    None => header.frame,
+                };
+                sending.half.handle_ack(lane, next, &mut settled)?;
+            }
             Kind::Ping => {}
             Kind::Refused | Kind::Bye if header.reason() == Reason::Broken => {
                 let what = "the peer did not understand what was sent";
@@ -321,8 +365,11 @@ impl Engine {
         self.fail_sending(number, error, None);
     }
 
-    fn settle(&mut self, number: u32, settled: Settled<Arc<Status>>) {
+    pub(super) fn settle(&mut self, number: u32, settled: Settled<Arc<Status>>) {
         let Some(sending) = self.sending.get_mut(number) else { return };
+        if !settled.pieces.is_empty() {
+            sending.trouble = (0, None);
+        }
         if let Some(planning) = &mut self.planning {
             for (piece, bytes) in settled.pieces {
                 planning.acknowledged(self.now, piece, bytes);
@@ -380,6 +427,8 @@ impl Engine {
                 self.connections.remove(&token);
                 continue;
             }
+            // Before any status says that memory is free again.
+            connection.link = None;
             #[expect(unsafe_code, reason = "the rest of a frame is copied")]
             // SAFETY: the caller of this has not let go of the memory yet.
             let rest = unsafe { connection.out.detach() };

@@ -1,8 +1,8 @@
 //! What is late: lanes on which nothing comes back, peers that are gone, strangers that say nothing.
 
-use super::Engine;
 use super::connection::{Broken, Connection, Role};
 use super::lanes::Phase;
+use super::{Engine, rdma};
 use crate::statistics::Statistics;
 use crate::wire::{Header, Kind};
 use crate::{CommError, tcp};
@@ -67,7 +67,12 @@ impl Engine {
                     let swallows = busy
                         && silence >= self.config.give_up / 4
                         && self.now.duration_since(sending.spoke) < time_out;
-                    match quiet(connection, self.now, time_out, busy || waits) {
+                    let verdict = match rdma::is_late(connection, self.now, time_out) {
+                        Some(true) => Quiet::Late,
+                        Some(false) => Quiet::Fine,
+                        None => quiet(connection, self.now, time_out, busy || waits),
+                    };
+                    match verdict {
                         _ if swallows => self.time_out(number, lane),
                         Quiet::Fine => {}
                         Quiet::Answers => sending.alive = self.now,
@@ -94,8 +99,10 @@ impl Engine {
             sending.alive = self.now;
         } else if self.now.duration_since(sending.alive) >= self.config.give_up && !sending.over {
             let (peer, give_up) = (sending.to.address, self.config.give_up);
-            let error =
-                CommError::Remote(format!("{peer}: no path has worked for {give_up:?}; gave up"));
+            let why = sending.trouble.1.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+            let error = CommError::Remote(format!(
+                "{peer}: no path has worked for {give_up:?}{why}; gave up"
+            ));
             self.fail_sending(number, error, None);
         }
     }
@@ -118,7 +125,7 @@ impl Engine {
     }
 
     /// Nothing comes back over `lane`: another route, and another connection.
-    fn time_out(&mut self, number: u32, lane: u16) {
+    pub(super) fn time_out(&mut self, number: u32, lane: u16) {
         let Some(sending) = self.sending.get_mut(number) else { return };
         let place = sending.place(lane);
         self.counts.at(place, sending.to.host).time_outs += 1;

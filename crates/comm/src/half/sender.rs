@@ -96,8 +96,9 @@ struct Lane {
     frames: VecDeque<Frame>,
     /// The number of the first of them.
     first: u64,
-    /// How many of them have left over the connection of now.
+    /// How many of them the connection of now has been given, and has written to the end.
     left: usize,
+    gone: u64,
     /// Frames below have been written to the end, over some connection.
     written: u64,
 }
@@ -286,11 +287,13 @@ impl<T> SendHalf<T> {
     /// the first time.
     pub fn handle_written(&mut self, lane: u16, number: u64) -> Option<(u32, u64)> {
         let lane = &mut self.lanes[usize::from(lane)];
-        if number < lane.written || number < lane.first {
+        let place = number.checked_sub(lane.first)?;
+        lane.gone = lane.gone.max(place + 1).min(lane.left as u64);
+        if number < lane.written {
             return None;
         }
         lane.written = number + 1;
-        let part = lane.frames.get((number - lane.first) as usize)?.part;
+        let part = lane.frames.get(place as usize)?.part;
         Some((part.piece, part.end - part.start))
     }
 
@@ -299,18 +302,20 @@ impl<T> SendHalf<T> {
     /// # Errors
     /// If it cannot have them.
     pub fn resume(&mut self, lane: u16, next: u64, out: &mut Settled<T>) -> Result<(), WireError> {
-        let all = &mut self.lanes[usize::from(lane)];
-        // What an old connection still delivered counts as well.
-        all.left = all.frames.len();
+        let this = &mut self.lanes[usize::from(lane)];
+        // What old connections have written may have come.
+        this.gone = this.written.saturating_sub(this.first);
+        this.left = this.frames.len();
         self.handle_ack(lane, next, out)?;
-        self.lanes[usize::from(lane)].left = 0;
+        let this = &mut self.lanes[usize::from(lane)];
+        (this.left, this.gone) = (0, 0);
         Ok(())
     }
 
     /// The receiver has all frames of `lane` below `next`.
     ///
     /// # Errors
-    /// If they have not been sent.
+    /// If they have not been written to the end.
     pub fn handle_ack(
         &mut self,
         lane: u16,
@@ -319,7 +324,8 @@ impl<T> SendHalf<T> {
     ) -> Result<(), WireError> {
         let lane = &mut self.lanes[usize::from(lane)];
         let more = next.saturating_sub(lane.first);
-        if more > lane.left as u64 {
+        // The connection may still be reading what it has not written: that must not be given back.
+        if more > lane.gone {
             return Err(WireError::Nonsense("an acknowledgement of what was not sent"));
         }
         for Frame { part, .. } in lane.frames.drain(..more as usize) {
@@ -335,6 +341,7 @@ impl<T> SendHalf<T> {
             }
         }
         lane.left -= more as usize;
+        lane.gone -= more;
         lane.first += more;
         Ok(())
     }

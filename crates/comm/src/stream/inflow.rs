@@ -141,6 +141,7 @@ impl Inflow {
     }
 }
 
-fn check(header: &Header, body: &[u8]) -> bool {
+/// Whether a body has the check sum that its header says.
+pub(crate) fn check(header: &Header, body: &[u8]) -> bool {
     crc32c::crc32c(body) == header.check
 }

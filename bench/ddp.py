@@ -1,0 +1,249 @@
+"""Stock PyTorch trains a model on a test bed: over Weft, and over Gloo and ECMP.
+
+Two leaves, four spines, four hosts, 100 Mbit/s a link between leaves and spines, made of network
+name spaces (`docs/testbed.md`). Each way to talk has four processes, which wait while it is not
+their turn: `gloo` is PyTorch's own back end, `weft ecmp` has four connections a pair from ports
+that the kernel picks, and switches hash both; `weft ethereal` plans, and leaves follow its source
+ports. In every round the switches hash under another seed, and each way trains for as many
+iterations. In the end all have seen the same samples, so parameters can be compared.
+
+Needs root, PyTorch and iproute2: `make torch-test`. One record in bench/records/ddp.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import record
+
+from weft import cluster as clusters
+from weft.cluster import Cluster
+from weft.testbed import counters, layout, system
+from weft.testbed.bed import Bed
+
+RECORDS = Path(__file__).parent / "records" / "ddp"
+UPLINK_BPS, SPINES, HOSTS = 100e6, 4, 4
+CLUSTER = f"""
+[fabric]
+topology = "leaf-spine"
+leaves = 2
+spines = {SPINES}
+hosts_per_leaf = {HOSTS // 2}
+link = "10Gbps"
+uplink = "100Mbps"
+delay = "5us"
+[fabric.nic]
+mtu = "4096B"
+[cluster]
+protocol = "tcp"
+"""
+WIDTH = 1024
+SAMPLES = 8
+WARM_UP = 2
+
+
+@dataclass
+class Way:
+    """A way to talk, and what it was measured to be."""
+
+    name: str
+    backend: str
+    follows_ports: bool = False
+    variables: dict[str, str] = field(default_factory=dict)
+    processes: list[subprocess.Popen[str]] = field(default_factory=list)
+    rounds: list[dict[str, Any]] = field(default_factory=list)
+
+
+WAYS = [
+    Way("gloo", "gloo"),
+    Way("weft ecmp", "weft", variables={"WEFT_SCHEME": "ecmp", "WEFT_CONNECTIONS": "4"}),
+    Way("weft ethereal", "weft", True, {"WEFT_SCHEME": "ethereal"}),
+]
+
+
+def main() -> int:
+    """Measure, print, and keep a record if asked; returns the exit status."""
+    options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    options.add_argument("--rounds", type=int, default=6, help="hash seeds")
+    options.add_argument("--iterations", type=int, default=6, help="of each way in each round")
+    options.add_argument("--keep", action="store_true", help="keep the record in bench/records")
+    arguments = options.parse_args()
+    lacks = system.missing()
+    if lacks:
+        print(f"error: ddp: {lacks}", file=sys.stderr)
+        return 2
+    words = ["--rounds", str(arguments.rounds), "--iterations", str(arguments.iterations)]
+    origin = record.origin_of(["bench/ddp.py", *words])
+    measured = measure(arguments.rounds, arguments.iterations)
+    show(measured)
+    if arguments.keep:
+        RECORDS.mkdir(parents=True, exist_ok=True)
+        path = RECORDS / f"{origin['date']}-{origin['commit'][:10]}.json"
+        path.write_text(json.dumps(origin | measured, indent=1) + "\n")
+        print(f"kept as {path}")
+    return 0 if measured["agree"] and measured["faster"] else 1
+
+
+def measure(rounds: int, iterations: int) -> dict[str, Any]:
+    """All rounds of all ways on one bed."""
+    # From here on names of name spaces are this process's and its children's own.
+    system.hide_names()
+    folder = Path(tempfile.mkdtemp(dir="/run"))
+    file = folder / "cluster.toml"
+    file.write_text(CLUSTER)
+    cluster = clusters.read(file)
+    bed = Bed(cluster)
+    bed.build(1)
+    try:
+        gradient = 0
+        for way in WAYS:
+            bed.follow_ports("tcp")
+            gradient = begin(way, cluster, folder)
+        for number in range(rounds):
+            for way in WAYS:
+                way.rounds.append(one_round(way, bed, number + 1, iterations))
+                seconds = statistics.fmean(way.rounds[-1]["seconds"])
+                print(f"seed {number + 1}: {way.name:<14} {seconds:.3f} s", flush=True)
+        return compare(folder, gradient)
+    finally:
+        for process in (one for way in WAYS for one in way.processes):
+            process.kill()
+
+
+def begin(way: Way, cluster: Cluster, folder: Path) -> int:
+    """Start the ranks of a way and wait until they have met; bytes of gradients."""
+    ports = layout.ports(cluster)
+    for rank, host in enumerate(cluster.hosts):
+        job = {
+            "backend": way.backend,
+            "namespace": host.node,
+            "rank": rank,
+            "ranks": HOSTS,
+            "meeting": str(folder / way.name.replace(" ", "-")),
+            "width": WIDTH,
+            "samples": SAMPLES,
+            "variables": {
+                "GLOO_SOCKET_IFNAME": ports[host.node][0].name,
+                "WEFT_CONFIG": str(folder / "cluster.toml"),
+                **way.variables,
+            },
+        }
+        command = [sys.executable, str(Path(__file__).parent / "ddp_rank.py")]
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
+        way.processes.append(process)
+        tell(process, json.dumps(job))
+    return int(answers(way)[0]["gradient_bytes"])
+
+
+def one_round(way: Way, bed: Bed, seed: int, iterations: int) -> dict[str, Any]:
+    """Train for as many iterations while switches hash under a seed."""
+    bed.reseed(seed)
+    if way.follows_ports:
+        bed.follow_ports("tcp")
+    else:
+        bed.hash_all()
+    for process in way.processes:
+        tell(process, f"train {WARM_UP}")
+    answers(way)
+    before = counters.read(bed.cluster, bed.prefix)
+    for process in way.processes:
+        tell(process, f"train {iterations}")
+    # An iteration is over when its last rank is.
+    seconds = [max(each) for each in zip(*(one["seconds"] for one in answers(way)), strict=True)]
+    time.sleep(0.2)
+    links = counters.between(before, counters.read(bed.cluster, bed.prefix))
+    up = [asdict(link) for link in links]
+    return {"seed": seed, "seconds": seconds, "links": up}
+
+
+def compare(folder: Path, gradient: int) -> dict[str, Any]:
+    """Times and parameters of all ways, side by side."""
+    import torch
+
+    last, found = {}, {}
+    for way in WAYS:
+        file = folder / f"{way.name}.pt".replace(" ", "-")
+        for process in way.processes:
+            tell(process, f"save {file}")
+        differ = [one["differ"] for one in answers(way)]
+        last[way.name] = torch.load(file)
+        seconds = [one for each in way.rounds for one in each["seconds"]]
+        found[way.name] = {
+            "mean_s": statistics.fmean(seconds),
+            "median_s": statistics.median(seconds),
+            "best_s": min(seconds),
+            "worst_s": max(seconds),
+            "ranks_differ_in": max(differ),
+            "rounds": way.rounds,
+        }
+    reference = last["gloo"]
+    for name, parameters in last.items():
+        found[name] |= {
+            "differs_from_gloo_in": int((parameters != reference).sum()),
+            "most_from_gloo": float((parameters - reference).abs().max()),
+        }
+    # A ring of four sends each byte of three quarters of it twice, over all links between leaves.
+    bound = 2 * (HOSTS - 1) / HOSTS * gradient * 8 / (UPLINK_BPS * SPINES)
+    same = torch.equal(last["weft ecmp"], last["weft ethereal"])
+    close = all(torch.allclose(one, reference, rtol=1e-4, atol=1e-5) for one in last.values())
+    weft, gloo = found["weft ethereal"]["mean_s"], found["gloo"]["mean_s"]
+    return {
+        "torch": torch.__version__,
+        "cluster": CLUSTER,
+        "gradient_bytes": gradient,
+        "parameters": reference.numel(),
+        "bound_s": bound,
+        "ways": found,
+        "schemes_of_weft_agree_bitwise": same,
+        "agree": same and close and not any(one["ranks_differ_in"] for one in found.values()),
+        "gloo_over_weft": gloo / weft,
+        "faster": weft < gloo,
+    }
+
+
+def show(measured: dict[str, Any]) -> None:
+    """The result, for people."""
+    print(
+        f"{measured['gradient_bytes'] / 1e6:.1f} MB of gradients, {HOSTS} ranks; a ring takes "
+        f"{measured['bound_s']:.3f} s if all uplinks are full"
+    )
+    print(f"{'':<14} {'mean':>8} {'median':>8} {'best':>8} {'worst':>8}   from gloo's parameters")
+    for name, way in measured["ways"].items():
+        times = " ".join(f"{way[key]:8.3f}" for key in ("mean_s", "median_s", "best_s", "worst_s"))
+        where = f"{way['differs_from_gloo_in']} differ, at most {way['most_from_gloo']:.1e}"
+        print(f"{name:<14} {times}   {where}")
+    print(f"weft ethereal is {measured['gloo_over_weft']:.2f} times as fast as gloo")
+    print(f"parameters agree: {measured['agree']}")
+
+
+def tell(process: subprocess.Popen[str], line: str) -> None:
+    """Send a line to a rank."""
+    assert process.stdin is not None
+    process.stdin.write(line + "\n")
+    process.stdin.flush()
+
+
+def answers(way: Way) -> list[dict[str, Any]]:
+    """A line of each rank."""
+    found = []
+    for rank, process in enumerate(way.processes):
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        if not line:
+            raise SystemExit(f"error: ddp: {way.name}: rank {rank} has ended; see above")
+        found.append(json.loads(line))
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,282 @@
+//! Lanes that have a queue pair beside their connection.
+
+use super::connection::{Broken, Connection, Role};
+use super::lanes::Phase;
+use super::{Engine, QUEUES};
+use crate::half::sender::{SendHalf, Settled};
+use crate::handle::Parts;
+use crate::memory::Span;
+use crate::request::Status;
+use crate::roce::greeting::{GREETING, Greeting};
+use crate::roce::link::Trouble;
+use crate::roce::{Link, Nic};
+use crate::stream::inflow::{Sink, check};
+use crate::wire::{Header, Hello, Kind, Slot, WireError};
+use crate::{Backend, CommError, EndpointConfig};
+use mio::unix::SourceFd;
+use mio::{Interest, Token};
+use std::io;
+use std::sync::Arc;
+use std::time::Instant;
+use weft_verbs::VerbsError;
+
+impl From<VerbsError> for Broken {
+    fn from(error: VerbsError) -> Broken {
+        Broken::Rdma(error.to_string())
+    }
+}
+
+/// The device, if the configuration wants one; and if it wants one, there is none and TCP will do, why.
+///
+/// # Errors
+/// If there is none and TCP will not do.
+pub(super) fn open(config: &EndpointConfig) -> Result<(Option<Nic>, Option<String>), CommError> {
+    let Backend::Roce { device, port, gid_index, or_tcp } = &config.backend else {
+        return Ok((None, None));
+    };
+    let error = match Nic::open(config, (device, *port, *gid_index), super::random()?) {
+        Ok(nic) => return Ok((Some(nic), None)),
+        Err(error) => error,
+    };
+    let name = &config.name;
+    match or_tcp {
+        true => Ok((None, Some(format!("{name}: {error}; using TCP")))),
+        false => Err(CommError::System(format!("{name}: {error}; allow TCP to do without RoCE"))),
+    }
+}
+
+/// Makes the memory of a send known, if it goes by a device.
+pub(super) fn lend_send(
+    nic: Option<&Nic>,
+    body: Span,
+    status: &Arc<Status>,
+) -> Result<(), CommError> {
+    match nic {
+        Some(nic) if !body.is_empty() => lend(nic, body, status).map(drop),
+        _ => Ok(()),
+    }
+}
+
+/// Makes the memory of a receive known, if it comes by a device, and writes into its slots where it is.
+pub(super) fn lend_receive(
+    nic: Option<&Nic>,
+    buffers: &mut [(Span, Slot)],
+    status: &Arc<Status>,
+) -> Result<(), CommError> {
+    let Some(nic) = nic else { return Ok(()) };
+    for (span, slot) in buffers.iter_mut().filter(|(span, _)| !span.is_empty()) {
+        (slot.address, slot.rkey) = (span.start() as u64, lend(nic, *span, status)?);
+    }
+    Ok(())
+}
+
+impl Engine {
+    /// Whether there is a way to the peer's memory, or TCP will do.
+    pub(super) fn check_roce(&self, to: &Parts) -> Result<(), CommError> {
+        match &self.config.backend {
+            Backend::Roce { or_tcp: false, .. } if !to.roce => Err(CommError::Remote(format!(
+                "{} has no RoCE; allow TCP, or see what its log says about its RDMA device",
+                to.address
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// A link for the connection that will be added next and leaves from `port`. Where that is none of
+    /// RoCE's, since the system has picked it, its packets leave from the one that has its last bits.
+    pub(super) fn new_link(&mut self, port: u16) -> Result<Link, VerbsError> {
+        let (token, now) = (self.next_token as u32, self.now);
+        let none = || VerbsError::Device("the RDMA device has failed".into());
+        let link = self.nic.as_mut().ok_or_else(none)?.link(token, port | 0xC000, now)?;
+        self.watch_queues();
+        Ok(link)
+    }
+
+    /// The receiver has answered: connects the link of the connection, if it has one. From now on
+    /// frames below `next` are settled.
+    pub(super) fn connect_link(
+        &mut self,
+        token: usize,
+        next: u64,
+        answer: Option<&[u8; GREETING]>,
+    ) -> Result<(), Broken> {
+        let Some(connection) = self.connections.get_mut(&token) else { return Ok(()) };
+        let (Some(link), Some(nic)) = (&mut connection.link, &self.nic) else { return Ok(()) };
+        let Some(answer) = answer else {
+            return Err(WireError::Nonsense("an answer without a queue pair").into());
+        };
+        nic.connect(link, &Greeting::decode(answer)?)?;
+        link.begin(next, self.now);
+        Ok(())
+    }
+
+    /// The receiving end of what `hello` tells of, if it tells of a queue pair.
+    pub(super) fn answer_link(
+        &mut self,
+        token: usize,
+        hello: &Hello,
+    ) -> Result<Option<Link>, Broken> {
+        if !hello.roce {
+            return Ok(None);
+        }
+        let Some(nic) = &mut self.nic else {
+            return Err(WireError::Nonsense("a queue pair, where there is no device").into());
+        };
+        let link = nic.answer(token as u32, &Greeting::decode(&hello.extra)?, self.now)?;
+        self.watch_queues();
+        Ok(Some(link))
+    }
+
+    /// Looks at what has ended; connections of such links get a turn. Whether there were any.
+    pub(super) fn poll_links(&mut self) -> bool {
+        let Some(nic) = &self.nic else { return false };
+        let (connections, now) = (&mut self.connections, self.now);
+        let mut woken = Vec::new();
+        let polled = nic.poll(|tag, end, queue| {
+            let token = tag as usize;
+            let link = connections.get_mut(&token).and_then(|one| one.link.as_mut());
+            if let Some(link) = link {
+                link.handle_end(end, queue, now);
+                if woken.last() != Some(&token) {
+                    woken.push(token);
+                }
+            }
+        });
+        if let Err(error) = polled {
+            self.lose_device(&error);
+            return true;
+        }
+        let some = !woken.is_empty();
+        woken.into_iter().for_each(|token| self.line_up(token));
+        some
+    }
+
+    /// Asks to be woken when something ends. Whether nothing has until now.
+    pub(super) fn links_may_sleep(&mut self) -> bool {
+        match self.nic.as_ref().map(Nic::arm) {
+            None => true,
+            Some(Ok(())) => !self.poll_links(),
+            Some(Err(error)) => {
+                self.lose_device(&error);
+                false
+            }
+        }
+    }
+
+    /// Without its device an endpoint is of no use: all its channels fail.
+    fn lose_device(&mut self, error: &VerbsError) {
+        let error = CommError::System(format!("{}: {error}", self.config.name));
+        self.nic = None;
+        for number in self.sending.numbers() {
+            self.fail_sending(number, error.clone(), None);
+        }
+        for number in self.receiving.numbers() {
+            self.fail_receiving(number, error.clone());
+        }
+    }
+
+    pub(super) fn watch_queues(&mut self) {
+        let Some(nic) = &self.nic else { return };
+        for (index, file) in nic.files().enumerate().skip(self.queues_watched) {
+            let token = Token(QUEUES - index);
+            // Without it the engine looks again when something is late.
+            let _ = self.poll.registry().register(&mut SourceFd(&file), token, Interest::READABLE);
+            self.queues_watched = index + 1;
+        }
+    }
+
+    /// What the link of a sending lane has done since the last turn. Whether it is still there.
+    pub(super) fn turn_send_link(&mut self, token: usize, number: u32, lane: u16) -> bool {
+        let Some(connection) = self.connections.get_mut(&token) else { return false };
+        let Some(link) = &mut connection.link else { return true };
+        let Some(sending) = self.sending.get_mut(number) else { return true };
+        if sending.lanes[usize::from(lane)].phase != Phase::Live {
+            return true;
+        }
+        let place = sending.place(lane);
+        let counts = self.counts.at(place, sending.to.host);
+        while let Some(frame) = link.count() {
+            let Some((piece, bytes)) = sending.half.handle_written(lane, frame) else { continue };
+            counts.bytes += bytes;
+            if let Some(planning) = &mut self.planning {
+                planning.written(self.now, piece, bytes);
+            }
+        }
+        let mut settled = Settled::default();
+        let heard = sending.half.handle_ack(lane, link.settled(), &mut settled);
+        let trouble = link.broken.clone();
+        self.settle(number, settled);
+        match (heard, trouble) {
+            (Err(error), _) => self.lose(token, &error.into()),
+            (Ok(()), Some(Trouble::NoAnswer)) => self.time_out(number, lane),
+            (Ok(()), Some(Trouble::Failed(why))) => self.lose(token, &Broken::Rdma(why)),
+            (Ok(()), None) => return true,
+        }
+        false
+    }
+}
+
+/// Posts what `lane` has to send, as far as there is room.
+pub(super) fn post(
+    link: &mut Link,
+    half: &mut SendHalf<Arc<Status>>,
+    lane: u16,
+    now: Instant,
+) -> Result<(), Broken> {
+    while link.has_room()
+        && let Some(frame) = half.poll_frame(lane)
+    {
+        #[expect(unsafe_code, reason = "payload is sent from where it is")]
+        // SAFETY: frames are of sends under way, whose memory stays by the contract of `isend` until they
+        // are settled, which is when the link has (`turn_send_link`); a channel that is closed or fails
+        // drops its links first.
+        unsafe { link.post(&frame, now) }?;
+    }
+    Ok(())
+}
+
+/// Takes the frames that came by the link of a receiving lane; bytes taken.
+pub(super) fn take(connection: &mut Connection, sink: &mut impl Sink) -> Result<usize, Broken> {
+    let Some(link) = &mut connection.link else { return Ok(0) };
+    let mut all = 0;
+    while let Some(bytes) = link.take()? {
+        let header = Header::decode(&bytes)?;
+        if header.kind != Kind::Data {
+            return Err(WireError::Nonsense("only data comes by a queue pair").into());
+        }
+        let body = sink.begin(&header)?;
+        #[expect(unsafe_code, reason = "reads what came")]
+        // SAFETY: it belongs to a receive under way, whose memory stays by the contract of `irecv`, and
+        // the device has written all of it before the header.
+        let good = !header.checked || check(&header, unsafe { body.bytes() });
+        if !good {
+            return Err(WireError::Damaged.into());
+        }
+        sink.end(&header, &[])?;
+        all += bytes.len() + body.len();
+    }
+    match &link.broken {
+        None => Ok(all),
+        Some(Trouble::NoAnswer) => Err(Broken::System(io::ErrorKind::TimedOut.into())),
+        Some(Trouble::Failed(why)) => Err(Broken::Rdma(why.clone())),
+    }
+}
+
+/// Whether nothing has come back for what the link of a sending lane has out, for `time_out`;
+/// `None` if it has nothing out.
+pub(super) fn is_late(
+    connection: &Connection,
+    now: Instant,
+    time_out: std::time::Duration,
+) -> Option<bool> {
+    let link = connection.link.as_ref().filter(|link| link.is_out())?;
+    debug_assert!(matches!(connection.role, Role::Send { .. }));
+    Some(now.duration_since(link.alive.max(connection.heard)) >= time_out)
+}
+
+fn lend(nic: &Nic, span: Span, status: &Arc<Status>) -> Result<u32, CommError> {
+    #[expect(unsafe_code, reason = "memory of the application")]
+    // SAFETY: mapped while the request is under way, by the contracts of `isend` and `irecv`.
+    let lent = unsafe { nic.memory().lend(span, status) };
+    lent.map_err(|error| CommError::System(error.to_string()))
+}

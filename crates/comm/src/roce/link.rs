@@ -1,0 +1,228 @@
+//! A queue pair of a lane: frames posted at one end, headers of frames come at the other.
+
+#![expect(unsafe_code, reason = "the device reads and writes memory in place")]
+
+use super::greeting::Greeting;
+use super::memory::Memory;
+use crate::half::sender::Outgoing;
+use crate::wire::{HEADER, WireError};
+use std::cell::UnsafeCell;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+use weft_verbs::{
+    Completion, CompletionQueue, Device, Outcome, Piece, QueuePair, Region, VerbsError, Work,
+};
+
+/// Frames that may be out at a time: so many buffers for headers the receiver has.
+pub(crate) const RING: u32 = 64;
+/// Posts of a sender: a body and a header each.
+pub(crate) const POSTS: u32 = 2 * RING;
+/// Room for a header.
+const SLOT: usize = 64;
+
+/// One end of a queue pair. Dropping it ends it: afterwards the device touches no memory for it.
+#[derive(Debug)]
+pub(crate) struct Link {
+    // Dropped first: memory goes after whoever writes it.
+    pair: QueuePair,
+    ring: Option<Ring>,
+    /// What its posts are known by, beside the number of a frame or buffer.
+    tag: u32,
+    pub(super) own: Greeting,
+    memory: Arc<Memory>,
+    /// Frames below have been posted; have left our memory for good; are with the receiver's engine;
+    /// have been counted.
+    posted: u64,
+    done: u64,
+    acknowledged: u64,
+    counted: u64,
+    /// Buffers with headers that came, in order.
+    came: VecDeque<u32>,
+    /// When something last ended or came, or was posted after silence.
+    pub(crate) alive: Instant,
+    /// Why it is of no more use.
+    pub(crate) broken: Option<Trouble>,
+}
+
+/// Why a link is of no more use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// Nobody answered over this path.
+    NoAnswer,
+    /// Anything else, in words.
+    Failed(String),
+}
+
+/// Buffers for headers.
+struct Ring {
+    region: Region,
+    slots: Box<[UnsafeCell<[u8; SLOT]>]>,
+}
+
+impl std::fmt::Debug for Ring {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} slots", self.slots.len())
+    }
+}
+
+impl Link {
+    pub(super) fn new(
+        pair: QueuePair,
+        tag: u32,
+        own: Greeting,
+        memory: Arc<Memory>,
+        now: Instant,
+    ) -> Link {
+        Link {
+            pair,
+            ring: None,
+            tag,
+            own,
+            memory,
+            posted: 0,
+            done: 0,
+            acknowledged: 0,
+            counted: 0,
+            came: VecDeque::new(),
+            alive: now,
+            broken: None,
+        }
+    }
+
+    /// What the other end must know.
+    pub(crate) fn greeting(&self) -> Greeting {
+        self.own
+    }
+
+    pub(super) fn pair(&self) -> &QueuePair {
+        &self.pair
+    }
+
+    /// Buffers for all headers that may be out. The receiving end wants them before it answers.
+    pub(super) fn post_ring(&mut self, device: &Arc<Device>) -> Result<(), VerbsError> {
+        let slots: Box<[_]> = (0..RING).map(|_| UnsafeCell::new([0; SLOT])).collect();
+        let start = slots.as_ptr().cast_mut().cast();
+        // SAFETY: the boxed slots stay where they are, and go after the region.
+        let region = unsafe { Region::new(device, start, slots.len() * SLOT) }?;
+        let ring = self.ring.insert(Ring { region, slots });
+        for slot in 0..RING {
+            ring.post(&self.pair, self.tag, slot)?;
+        }
+        Ok(())
+    }
+
+    /// The queue pair is connected, and the receiver has all frames below `next`.
+    pub(crate) fn begin(&mut self, next: u64, now: Instant) {
+        (self.posted, self.done, self.acknowledged) = (next, next, next);
+        (self.counted, self.alive) = (next, now);
+    }
+
+    /// Whether one more frame may be posted.
+    pub(crate) fn has_room(&self) -> bool {
+        self.posted - self.settled() < u64::from(RING)
+    }
+    /// Whether anything posted has not been answered.
+    pub(crate) fn is_out(&self) -> bool {
+        self.posted > self.settled()
+    }
+    /// Frames below have reached the receiver, and have left our memory for good.
+    pub(crate) fn settled(&self) -> u64 {
+        self.done.min(self.acknowledged)
+    }
+
+    /// The receiver has all frames below `next`; frames below which are settled.
+    ///
+    /// # Errors
+    /// If they have not been posted.
+    pub(crate) fn handle_ack(&mut self, next: u64, now: Instant) -> Result<u64, WireError> {
+        if next > self.posted {
+            return Err(WireError::Nonsense("an acknowledgement of what was not sent"));
+        }
+        self.acknowledged = self.acknowledged.max(next);
+        self.alive = now;
+        Ok(self.settled())
+    }
+
+    /// Something posted has ended.
+    pub(crate) fn handle_end(&mut self, end: &Completion, queue: &CompletionQueue, now: Instant) {
+        self.alive = now;
+        let low = end.id as u32;
+        match (end.outcome, end.work) {
+            (Outcome::Done, Work::Send) => {
+                let more = low.wrapping_sub(self.done as u32).wrapping_add(1);
+                self.done = self.posted.min(self.done + u64::from(more));
+            }
+            (Outcome::Done, Work::Receive) => self.came.push_back(low),
+            (Outcome::Done, _) => {}
+            // The first reason counts; the rest is flushed behind it.
+            _ if self.broken.is_some() => {}
+            (Outcome::NoAnswer, _) => self.broken = Some(Trouble::NoAnswer),
+            (outcome, _) => self.broken = Some(Trouble::Failed(queue.words(outcome))),
+        }
+    }
+
+    /// The next frame that has left our memory and was not counted.
+    pub(crate) fn count(&mut self) -> Option<u64> {
+        let next = self.counted;
+        (next < self.done).then(|| {
+            self.counted += 1;
+            next
+        })
+    }
+
+    /// Posts a frame: its body into the peer's memory, its header behind it.
+    ///
+    /// # Safety
+    /// The body is lent to a request under way ([`Memory::lend`]), and stays as it is until the frame is
+    /// settled or the link is dropped.
+    ///
+    /// # Errors
+    /// If the device refuses. The link is of no more use then.
+    pub(crate) unsafe fn post(&mut self, frame: &Outgoing, now: Instant) -> Result<(), VerbsError> {
+        let Outgoing { header, body, remote } = frame;
+        if !self.is_out() {
+            self.alive = now;
+        }
+        let id = u64::from(self.tag) << 32 | u64::from(header.frame as u32);
+        if !body.is_empty() {
+            let Some(key) = self.memory.local_key(*body) else {
+                return Err(VerbsError::Device("memory of a send is not registered".into()));
+            };
+            let piece = Piece { start: body.start() as u64, len: body.len() as u32, key };
+            // SAFETY: as the caller says; the header's completion comes later than the body's.
+            unsafe { self.pair.write(id, piece, remote.0, remote.1, None, false) }?;
+        }
+        self.pair.send(id, &header.encode(), true)?;
+        self.posted = header.frame + 1;
+        Ok(())
+    }
+
+    /// The next header that came. Its body is in place.
+    ///
+    /// # Errors
+    /// If the device refuses to take the buffer back. The link is of no more use then.
+    pub(crate) fn take(&mut self) -> Result<Option<[u8; HEADER]>, VerbsError> {
+        let Some(ring) = &self.ring else { return Ok(None) };
+        let Some(slot) = self.came.pop_front() else { return Ok(None) };
+        let header = ring.read(slot);
+        ring.post(&self.pair, self.tag, slot)?;
+        Ok(Some(header))
+    }
+}
+
+impl Ring {
+    fn post(&self, pair: &QueuePair, tag: u32, slot: u32) -> Result<(), VerbsError> {
+        let start = self.slots[slot as usize].get() as u64;
+        let piece = Piece { start, len: SLOT as u32, key: self.region.local_key() };
+        // SAFETY: the slot is read only after its completion and before it is posted again; the queue
+        // pair is dropped before the ring.
+        unsafe { pair.receive(u64::from(tag) << 32 | u64::from(slot), piece) }
+    }
+
+    fn read(&self, slot: u32) -> [u8; HEADER] {
+        // SAFETY: its completion has come, so the device has no more business with it.
+        let bytes = unsafe { *self.slots[slot as usize].get() };
+        *bytes.first_chunk().expect("a header fits into a slot")
+    }
+}

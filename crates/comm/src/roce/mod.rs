@@ -1,0 +1,29 @@
+//! Payload by RDMA: what a lane has beside its connection where both sides have RoCE.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`greeting`] | what the two ends of a queue pair must know of each other, as bytes |
+//! | [`memory`] | memory that is registered with the device, found again by address |
+//! | [`nic`] | the device: opened, its completions, new links |
+//! | [`link`] | a queue pair: frames posted, frames come |
+//!
+//! A lane over RoCE still has its connection. It carries the hello, whose answer connects the queue
+//! pair, and all that receivers say. A data frame goes by the queue pair: its body is written into the
+//! buffer that "clear to send" told of, and its header follows as a message. A queue pair keeps order,
+//! so who has the header has the body.
+//!
+//! A queue pair lives and dies with the connection of its lane. When either fails, both are replaced
+//! and the lane goes on with the frame that the receiver says it lacks. The receiver ends the old queue
+//! pair before it says so: nothing late can be written into memory that is somebody else's by then.
+//!
+//! The UDP source port, which is the path, is in the flow label with which both ends are connected, so
+//! that acknowledgements go back the way that packets came.
+
+pub(crate) mod greeting;
+pub(crate) mod link;
+pub(crate) mod memory;
+pub(crate) mod nic;
+
+pub(crate) use link::Link;
+pub(crate) use memory::Memory;
+pub(crate) use nic::Nic;

@@ -1,0 +1,219 @@
+//! A device: opened, its completions, new links.
+
+use super::greeting::Greeting;
+use super::link::{Link, POSTS, RING};
+use super::memory::Memory;
+use crate::EndpointConfig;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Instant;
+use weft_balance::enforce::label::label_of_port;
+use weft_verbs::{
+    Address, Capacity, Completion, CompletionQueue, Device, Peer, QueuePair, Route, Timing, Verbs,
+    VerbsError,
+};
+
+/// Links that share a queue of completions, which must hold all that they may have out.
+const LINKS: usize = 64;
+/// Most completions of one link: of the flushed posts of a sender, or buffers of a receiver.
+const ENDS: u32 = POSTS + RING;
+/// How often a packet is sent again, within the time-out of a path.
+const RETRIES: u8 = 7;
+const HOPS: u8 = 64;
+/// A header goes without registered memory.
+const INLINE: u32 = 64;
+
+/// A port of a device.
+#[derive(Debug)]
+pub(crate) struct Nic {
+    device: Arc<Device>,
+    port: u8,
+    address: Address,
+    mtu: u16,
+    timing: Timing,
+    traffic_class: u8,
+    memory: Arc<Memory>,
+    queues: Vec<Arc<CompletionQueue>>,
+    first_packet: u32,
+}
+
+impl Nic {
+    /// Opens what `backend` of the configuration names; with an empty name, the device that has the
+    /// endpoint's address.
+    ///
+    /// # Errors
+    /// If there is no library, device or address, or its link is down.
+    pub(crate) fn open(
+        config: &EndpointConfig,
+        (device, port, gid_index): (&str, u8, Option<u8>),
+        seed: [u8; 4],
+    ) -> Result<Nic, VerbsError> {
+        if let Some(plan) = &config.plan {
+            // As `label_of_port` has it.
+            flow_label(*plan.source_ports.start())?;
+        }
+        let verbs = Verbs::load()?;
+        let (device, port, address) = match (device, gid_index) {
+            ("", _) => Device::find(&verbs, config.address)?,
+            (name, index) => {
+                let device = Device::open(&verbs, name)?;
+                let address = address(&device, port, index, config.address)?;
+                (device, port, address)
+            }
+        };
+        let state = device.port(port)?;
+        if !state.active {
+            let what = format!("port {port} of {} is down", device.name());
+            return Err(VerbsError::Device(what));
+        }
+        let memory = Arc::new(Memory::new(device.clone()));
+        let mut nic = Nic {
+            device,
+            port,
+            address,
+            mtu: state.mtu as u16,
+            timing: Timing::within(config.path_time_out, RETRIES),
+            traffic_class: config.dscp << 2,
+            memory,
+            queues: Vec::new(),
+            first_packet: u32::from_ne_bytes(seed),
+        };
+        nic.add_queue()?;
+        Ok(nic)
+    }
+
+    /// What it knows of memory.
+    pub(crate) fn memory(&self) -> &Arc<Memory> {
+        &self.memory
+    }
+
+    /// Files that become readable when something ends, after [`Nic::arm`]. New ones come behind.
+    pub(crate) fn files(&self) -> impl Iterator<Item = i32> {
+        self.queues.iter().map(|queue| queue.file())
+    }
+
+    /// The sending end of a link, whose packets will leave from `source_port`, or from any where it is
+    /// zero. [`Nic::connect`] it when the answer is there. What ends will bear `tag`.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub(crate) fn link(
+        &mut self,
+        tag: u32,
+        source_port: u16,
+        now: Instant,
+    ) -> Result<Link, VerbsError> {
+        // Queue pairs hold their queue.
+        let has_room = |queue: &&Arc<CompletionQueue>| Arc::strong_count(queue) <= LINKS;
+        let queue = match self.queues.iter().find(has_room) {
+            Some(queue) => queue.clone(),
+            None => self.add_queue()?,
+        };
+        let capacity = Capacity { sends: POSTS, receives: RING, inline: INLINE };
+        let pair = QueuePair::new(&queue, self.port, capacity)?;
+        // Packets of an earlier connection between the same queue pairs should look foreign.
+        self.first_packet = self.first_packet.wrapping_mul(0x9E37_79B1).wrapping_add(1);
+        let own = Greeting {
+            gid: self.address.gid,
+            number: pair.number(),
+            first_packet: self.first_packet >> 8,
+            mtu: self.mtu,
+            source_port,
+        };
+        Ok(Link::new(pair, tag, own, self.memory.clone(), now))
+    }
+
+    /// The receiving end of a link, connected to the one that `peer` tells of.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub(crate) fn answer(
+        &mut self,
+        tag: u32,
+        peer: &Greeting,
+        now: Instant,
+    ) -> Result<Link, VerbsError> {
+        let mut link = self.link(tag, peer.source_port, now)?;
+        link.post_ring(&self.device)?;
+        self.connect(&link, peer)?;
+        Ok(link)
+    }
+
+    /// Connects a link to the end that `peer` tells of.
+    ///
+    /// # Errors
+    /// If the system refuses: there is no way to the address, or the port stands for no flow label.
+    pub(crate) fn connect(&self, link: &Link, peer: &Greeting) -> Result<(), VerbsError> {
+        let own = &link.own;
+        let route = Route {
+            address: self.address.index,
+            flow_label: flow_label(own.source_port)?,
+            traffic_class: self.traffic_class,
+            hop_limit: HOPS,
+        };
+        let Greeting { gid, number, first_packet, .. } = *peer;
+        let peer_end = Peer { gid, number, first_packet };
+        let mtu = u32::from(own.mtu.min(peer.mtu));
+        link.pair().connect(peer_end, own.first_packet, route, mtu, self.timing)
+    }
+
+    /// Hands what has ended to `end`: the tag of its link, itself, and who knows its words. Of links that
+    /// are gone something may still come.
+    ///
+    /// # Errors
+    /// If the device is broken.
+    pub(crate) fn poll(
+        &self,
+        mut end: impl FnMut(u32, &Completion, &CompletionQueue),
+    ) -> Result<(), VerbsError> {
+        let mut found = Vec::new();
+        for queue in &self.queues {
+            while queue.poll(&mut found)? > 0 {
+                found.drain(..).for_each(|one| end((one.id >> 32) as u32, &one, queue));
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for an event when something ends. What ended before the call must be looked for once more.
+    ///
+    /// # Errors
+    /// If the device is broken.
+    pub(crate) fn arm(&self) -> Result<(), VerbsError> {
+        self.queues.iter().try_for_each(|queue| {
+            queue.take_events();
+            queue.arm()
+        })
+    }
+
+    fn add_queue(&mut self) -> Result<Arc<CompletionQueue>, VerbsError> {
+        let queue = Arc::new(CompletionQueue::new(&self.device, LINKS as u32 * ENDS)?);
+        self.queues.push(queue.clone());
+        Ok(queue)
+    }
+}
+
+/// What makes packets leave from a port; of zero, any.
+fn flow_label(port: u16) -> Result<u32, VerbsError> {
+    let label = if port == 0 { Some(0) } else { label_of_port(port) };
+    label.ok_or_else(|| {
+        VerbsError::Device(format!(
+            "source port {port}: RoCE sends from 49152 to 65535; give the cluster such ports"
+        ))
+    })
+}
+
+fn address(
+    device: &Device,
+    port: u8,
+    index: Option<u8>,
+    address: Ipv4Addr,
+) -> Result<Address, VerbsError> {
+    let Some(index) = index else { return device.address(port, address) };
+    device.address_at(port, index).ok_or_else(|| {
+        VerbsError::Device(format!(
+            "GID {index} of port {port} of {} is none of RoCEv2; leave WEFT_GID_INDEX out",
+            device.name()
+        ))
+    })
+}

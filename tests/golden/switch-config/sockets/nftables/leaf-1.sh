@@ -1,0 +1,50 @@
+#!/bin/sh
+# Weft: leaf leaf-1 of sockets.
+# TCP to ports 7000-7015 with DSCP 26 takes the uplink of its source port. All else is routed
+# as without this, and so is what goes to 10.1.0.0/16.
+#   49152-54612 over eth3 to spine-0
+#   54613-60073 over eth4 to spine-1
+#   60074-65534 over eth5 to spine-2
+#   65535-65535 hashed: this is left over
+# Needs:
+#   routes to all racks over all links in table main (ECMP),
+#   net.ipv4.fib_multipath_hash_policy=1, rp_filter 0 or 2; rule 1000, marks 1 to 3 and
+#   tables 1001 to 1003 that nobody else has
+# Load:
+#   sh leaf-1.sh          (as root, beside leaf-1.nft; as often as you like)
+#   sh leaf-1.sh routes   (after a link came back: the kernel has dropped its route)
+# Take back:
+#   sh leaf-1.rollback
+# When a link dies:
+#   the kernel drops the route in its table, and its ports are hashed among the others;
+#   with the sysctl below also where only the carrier is lost. To follow links by itself:
+#   ip monitor link | while read -r _; do sh leaf-1.sh routes; done
+# Watch:
+#   ip -s link show dev PORT: bytes equal on all links above
+#   nft list table ip weft: packets that were steered, and that stayed below
+
+over() {
+	ip route replace default via "$2" dev "$1" table "$3" ||
+		echo "leaf-1: $1 is down; its source ports are hashed" >&2
+	linkdown="/proc/sys/net/ipv4/conf/$1/ignore_routes_with_linkdown"
+	[ ! -e "$linkdown" ] || echo 1 > "$linkdown"
+}
+
+routes() {
+	over eth3 100.64.0.7 1001
+	over eth4 100.64.0.9 1002
+	over eth5 100.64.0.11 1003
+}
+
+if [ "$1" = routes ]; then
+	routes
+	exit
+fi
+
+while ip rule del pref 1000 2>/dev/null; do :; done
+routes
+set -e
+ip rule add pref 1000 fwmark 1 lookup 1001
+ip rule add pref 1000 fwmark 2 lookup 1002
+ip rule add pref 1000 fwmark 3 lookup 1003
+nft -f "$(dirname "$0")/leaf-1.nft"
