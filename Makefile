@@ -111,7 +111,7 @@ nccl-valgrind: plugin $(TARGET)/nccl-driver  ## the plugin, driven from C, under
 gpu-test: plugin  ## real NCCL, two ranks on one GPU through the plugin (needs a GPU, PyTorch in python3)
 	$(PYTHON) tests/gpu/two_ranks.py $(PLUGIN)
 
-roce-test:  ## the RoCE back end over Soft-RoCE in an emulated machine (under a minute; needs QEMU)
+roce-test:  ## the RoCE back end over Soft-RoCE in an emulated machine (some minutes; needs QEMU)
 	$(PYTHON) tests/roce/run.py
 
 nccl-asan:  ## the plugin's tests with the address sanitizer (nightly compiler)

@@ -195,7 +195,7 @@ def cores() -> int:
     """Count the cores that this process may use, with affinity and quotas in mind."""
 
 def catalogue(kind: str) -> str:
-    """List ``schemes``, ``transports``, ``workloads`` or ``topologies``, as JSON."""
+    """List ``schemes``, ``transports``, ``workloads``, ``topologies`` or ``variables``, as JSON."""
 
 def shorthand(kind: str, text: str) -> str:
     """Expand a short form of a ``fabric`` or ``workload`` to its table, as JSON."""

@@ -158,6 +158,11 @@ def topologies() -> list[CatalogueEntry]:
     return _catalogue("topologies")
 
 
+def variables() -> list[CatalogueEntry]:
+    """What hosts of a cluster read: variables, and options of schemes that differ there."""
+    return _catalogue("variables")
+
+
 def _count(name: str, value: int | None, least: int = 1) -> int | None:
     """A count that a caller gave, as an `int` from `least`."""
     if value is None:

@@ -463,14 +463,15 @@ def plan(
 @app.command(name="list")
 def list_(
     kind: Annotated[
-        Literal["schemes", "transports", "workloads", "topologies"],
+        Literal["schemes", "transports", "workloads", "topologies", "variables"],
         typer.Argument(help="What to list.", show_default=False),
     ],
     json: Annotated[bool, typer.Option("--json", help="Print a JSON array.")] = False,
 ) -> int:
     """Show what there is, what it can be told, and where it comes from.
 
-    The keys are those of an experiment file; weft compare takes the same ones.
+    The keys are those of an experiment file; weft compare takes the same ones. Variables are
+    those of the NCCL plugin and the PyTorch back end.
     """
     from weft import commands
 

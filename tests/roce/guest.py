@@ -24,7 +24,7 @@ _APPLETS = """
 _TOOLS = ("bin/ip", "sbin/tc", "usr/bin/rdma", "usr/bin/ibv_devices", "usr/bin/ibv_rc_pingpong")
 
 
-def build(root: Path, programs: list[Path], libraries: list[Path], out: Path) -> None:
+def build(root: Path, programs: list[Path], out: Path) -> None:
     """Write the initramfs: packages of `root`, our programs, the scripts of this folder."""
     libs = "usr/lib/x86_64-linux-gnu"
     image = Image([root / "lib/x86_64-linux-gnu", root / libs])
@@ -45,11 +45,10 @@ def build(root: Path, programs: list[Path], libraries: list[Path], out: Path) ->
     for number, name in enumerate(MODULES.split()):
         image.file(f"modules/{number:02}-{name}.ko", modules[name])
     for program in programs:
-        image.file(f"bin/{program.name}", program)
-    for library in libraries:
-        image.file(f"lib/{library.name}", library)
+        image.file(f"{'lib' if program.suffix else 'bin'}/{program.name}", program)
     for script in HERE.glob("*.sh"):
         image.text("init" if script.name == "init.sh" else script.name, script.read_text())
+    image.text("cluster.toml", (HERE / "cluster.toml").read_text(), 0o644)
     image.write(out)
 
 

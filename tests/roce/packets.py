@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 FIRST_PORT = 49_152
 SEGMENT = 4_096
+LINKS = 4
 
 
 @dataclass(frozen=True)

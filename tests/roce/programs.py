@@ -11,10 +11,16 @@ TOP = Path(__file__).parents[2]
 
 
 def build(*what: str) -> list[Path]:
-    """Where cargo put the programs of these packages and targets, built if need be.
+    """Where cargo put the programs and plugins of these packages and targets, built if need be.
 
     With the profile of the tests: emulated processors are slow enough.
     """
     command = ["cargo", "build", "--profile", "test", "--message-format", "json", *what]
-    messages = (json.loads(line) for line in run(command, cwd=TOP).splitlines())
-    return [Path(message["executable"]) for message in messages if message.get("executable")]
+    found = []
+    for line in run(command, cwd=TOP).splitlines():
+        message = json.loads(line)
+        if message.get("executable"):
+            found.append(Path(message["executable"]))
+        elif "cdylib" in message.get("target", {}).get("crate_types", ()):
+            found += [Path(name) for name in message["filenames"] if name.endswith(".so")]
+    return found

@@ -31,5 +31,47 @@ captured pairs
 
 echo "== channel"
 capture
-timeout 60 roce_channel 10.0.1.2 10.0.2.2 4 8 3000001
+timeout 60 roce_channel 10.0.1.2 10.0.2.2 4 4 1000001
 captured channel
+
+# ranks STAGE ABI OPERATION ITERATIONS SIZE...: two processes, each with the plugin and a NIC.
+export WEFT_CONFIG=/cluster.toml WEFT_BACKEND=roce WEFT_SCHEME=ethereal WEFT_PATH_TIMEOUT=4s WEFT_LOG=info
+ranks() {
+	stage=$1
+	shift
+	for rank in 1 0; do
+		WEFT_HOST=h$((rank + 1)) WEFT_STATS=/tmp/stats$rank timeout 60 \
+			rank $rank 2 127.0.0.1:7000 /lib/libnccl_net_weft.so "$@" >/tmp/rank$rank 2>&1 &
+		pids="$pids $!"
+	done
+	wait $pids
+	pids=
+	for rank in 0 1; do
+		sed "s/^/$stage rank $rank: /" /tmp/rank$rank
+		echo "stats $stage $rank $(cat /tmp/stats$rank)"
+	done
+}
+
+echo "== plugin"
+capture
+ranks plugin v12 all-reduce 2 0 4 100000 4000000
+captured plugin
+
+echo "== old"
+capture
+ranks old v8 all-to-all 1 3000000
+captured old
+
+echo "== fault"
+capture
+# Under way the second link loses everything, and no carrier is lost: nobody but the ends can tell.
+(
+	sleep 4
+	echo "fault: p2 forwards nothing any more"
+	for leaf in leaf1 leaf2; do
+		ip netns exec $leaf sysctl -q -w net.ipv4.conf.p2.forwarding=0
+	done
+) &
+pids=$!
+ranks fault v11 all-reduce 3 4000000
+captured fault

@@ -10,6 +10,7 @@
 //! | `rdma` | the RDMA device of an interface |
 //! | `endpoint` | all of it put together |
 
+mod catalogue;
 mod endpoint;
 mod interfaces;
 mod rdma;
@@ -17,6 +18,7 @@ mod scheme;
 mod source;
 pub mod variables;
 
+pub use catalogue::catalogue;
 pub use interfaces::Interface;
 pub use scheme::DIFFERENT;
 pub use variables::{Log, VARIABLES, Variable};

@@ -71,12 +71,16 @@ impl Catalogue {
     /// The list in JSON: `[{key, name, summary, source, options}]`, where an option is
     /// `{key, default, words, meaning}`.
     pub fn to_json(self) -> String {
-        let entries = self.entries().into_iter().map(|entry| entry.to_value());
-        Value::from(entries.collect::<Vec<_>>()).to_json()
+        Entry::list_to_json(&self.entries())
     }
 }
 
 impl Entry {
+    /// A list in JSON, as [`Catalogue::to_json`] has it.
+    pub fn list_to_json(entries: &[Entry]) -> String {
+        let entries = entries.iter().map(Entry::to_value);
+        Value::from(entries.collect::<Vec<_>>()).to_json()
+    }
     fn to_value(&self) -> Value {
         let options = self.options.iter().map(|option| {
             let mut table = Table::new();

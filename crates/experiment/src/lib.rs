@@ -66,7 +66,7 @@ pub mod value;
 
 pub use bound::bound;
 pub use capacity::{Capacity, capacity};
-pub use catalogue::Catalogue;
+pub use catalogue::{Catalogue, Entry, OptionEntry};
 pub use columns::{Cell, Column, Columns, Row};
 pub use error::{ExperimentError, Origin};
 pub use expand::{Expansion, Request, expand, expand_quick, read_run};

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weft_experiment::value::Value;
 use weft_experiment::{
-    CODE_VERSION, Catalogue, Format, Request, RunError, ShortKind, Threads, Wanted, plan,
+    CODE_VERSION, Catalogue, Entry, Format, Request, RunError, ShortKind, Threads, Wanted, plan,
 };
 
 create_exception!(
@@ -242,13 +242,19 @@ fn cores() -> u32 {
     weft_experiment::cores()
 }
 
+/// The list that is `weft-deploy`'s; the others are `weft-experiment`'s.
+const VARIABLES: &str = "variables";
+
 /// What there is to choose from, as JSON.
 #[pyfunction]
 fn catalogue(kind: &str) -> PyResult<String> {
+    if kind == VARIABLES {
+        return Ok(Entry::list_to_json(&weft_deploy::catalogue()));
+    }
     let found = Catalogue::NAMES.iter().find(|(name, _)| *name == kind);
     let (_, list) = found.ok_or_else(|| {
-        let names: Vec<_> = Catalogue::NAMES.iter().map(|(name, _)| *name).collect();
-        not_one_of("kind", kind, &names)
+        let names = Catalogue::NAMES.iter().map(|(name, _)| *name);
+        not_one_of("kind", kind, &names.chain([VARIABLES]).collect::<Vec<_>>())
     })?;
     Ok(list.to_json())
 }

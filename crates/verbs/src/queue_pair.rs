@@ -257,6 +257,18 @@ impl QueuePair {
         self.post(id, piece, send::SEND, flags, 0, 0, 0)
     }
 
+    /// Sends a message from where it is.
+    ///
+    /// # Safety
+    /// The piece lies in a region with its key, and stays readable and unchanged until its completion, or
+    /// until the queue pair is dropped.
+    ///
+    /// # Errors
+    /// If too much is posted.
+    pub unsafe fn send_piece(&self, id: u64, piece: Piece) -> Result<(), VerbsError> {
+        self.post(id, piece, send::SEND, send::SIGNALED, 0, 0, 0)
+    }
+
     /// Lends a piece of memory to the next message that comes.
     ///
     /// # Safety

@@ -84,7 +84,10 @@ class Bed:
 
     def _carry_out(self, steps: Iterable[Step]) -> None:
         for step in steps:
-            system.batch(step.tool, step.lines, self.prefix + step.node)
+            if step.tool == "nft":
+                system.nft(step.lines, self.prefix + step.node)
+            else:
+                system.batch(step.tool, step.lines, self.prefix + step.node)
 
     def remove(self) -> None:
         """Take all of it down, whatever of it is there."""

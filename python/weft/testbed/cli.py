@@ -33,6 +33,15 @@ How = Annotated[
 ]
 
 
+AnyHow = Annotated[
+    Literal["admin", "carrier", "remote", "corrupt", "reset"],
+    typer.Option(
+        help="As with run; corrupt: the spine changes bytes of some packets. reset: it answers "
+        "some with a TCP reset. Both need nft."
+    ),
+]
+
+
 @app.command("up")
 def up(file: ClusterFile, seed: Seed = 1, rules: Rules = None) -> int:
     """Build a leaf-spine of network name spaces and let it stand."""
@@ -104,3 +113,107 @@ def run(
     return commands.run_and_show(
         file, scheme, workload, plan, seed, over, fail, how, limit, tcp, rules, json
     )
+
+
+@app.command("bench")
+def bench(
+    file: ClusterFile,
+    op: Annotated[
+        Literal["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "sendrecv"],
+        typer.Option(help="The collective; all but all-to-all are rings."),
+    ] = "all-to-all",
+    size: Annotated[str, typer.Option(metavar="BYTES", help="As 64K or 8M; of each rank.")] = "8M",
+    schemes: Annotated[
+        str, typer.Option(metavar="LIST", help="Load balancers; sockets are plain ones.")
+    ] = "ethereal,dnlb,ecmp,sockets",
+    seeds: Annotated[
+        int,
+        typer.Option(min=1, max=1000, metavar="N", help="Seeds of the switches' hashes: 1 to N."),
+    ] = 10,
+    ranks: Annotated[int, typer.Option(min=2, metavar="N", help="Hosts that take part.")] = 4,
+    iterations: Annotated[int, typer.Option("-n", min=1, metavar="N", help="Timed runs.")] = 5,
+    warm_up: Annotated[int, typer.Option("-w", min=0, metavar="N", help="Runs before.")] = 1,
+    checks: Annotated[int, typer.Option("-c", min=0, metavar="N", help="Checked runs after.")] = 1,
+    channels: Annotated[
+        int, typer.Option(min=1, max=64, metavar="N", help="Channels to a peer, as NCCL's.")
+    ] = 1,
+    chunk: Annotated[str, typer.Option(metavar="BYTES", help="The largest message.")] = "512K",
+    connections: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=64,
+            metavar="N",
+            help="Of a channel under ecmp and sockets; else the uplinks.",
+        ),
+    ] = None,
+    env: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="A variable on all hosts, as WEFT_CHECKSUM=1."),
+    ] = None,
+    fail: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LEAF:SPINE@N%", help="Fail this link when N percent have left its leaf."
+        ),
+    ] = None,
+    how: AnyHow = "admin",
+    kill: Annotated[
+        str | None,
+        typer.Option(metavar="RANK@N%", help="End this rank's process, likewise."),
+    ] = None,
+    rules: Annotated[
+        Literal["linux", "nftables"],
+        typer.Option(help="How leaves follow source ports under schemes that choose them."),
+    ] = "linux",
+    limit: Annotated[
+        float, typer.Option(min=1, metavar="SECONDS", help="End a run after this.")
+    ] = 60,
+    plugin: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Another NCCL network plugin.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="DIR", help="Keep all rows in testbed-bench.json."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
+) -> int:
+    """Measure collectives over the NCCL plugin between hosts of a bed, scheme beside scheme.
+
+    Each rank is a process in a name space of its own; leaves follow source ports where a scheme
+    chooses them, and hash elsewhere. The bed is for this command alone.
+
+    \b
+    Examples:
+      weft testbed bench cluster.toml
+      weft testbed bench cluster.toml --op all-reduce --size 16M --seeds 3 -o out
+      weft testbed bench cluster.toml --fail leaf-0:spine-1@50% --how remote
+
+    \b
+    Exit status: 0 all measured and right, 1 some run failed or was wrong, 2 it cannot run.
+    """
+    from weft.testbed import bench as work
+
+    given = work.Options(
+        operation=op,
+        size=size,
+        schemes=schemes,
+        seeds=seeds,
+        ranks=ranks,
+        iterations=iterations,
+        warm_up=warm_up,
+        checks=checks,
+        channels=channels,
+        chunk=chunk,
+        connections=connections,
+        environment=tuple(env or ()),
+        fail=fail,
+        how=how,
+        kill=kill,
+        rules=rules,
+        limit=limit,
+        plugin=plugin,
+        output=output,
+        json=json,
+    )
+    return work.run(file, given)

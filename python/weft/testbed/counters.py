@@ -64,6 +64,13 @@ def read(cluster: Cluster, prefix: str) -> list[Counted]:
     return found
 
 
+def sent_up(cluster: Cluster, prefix: str, leaf: str) -> int:
+    """Bytes that the uplinks of a leaf have sent so far: quick to ask for."""
+    stats = _by_name(system.ask("ip", "-s", "-j", "link", namespace=prefix + leaf), "ifname")
+    names = [port.name for port in layout.ports(cluster)[leaf] if port.is_lower]
+    return sum(int(stats[name]["stats64"]["tx"]["bytes"]) for name in names)
+
+
 def between(before: Sequence[Counted], after: Sequence[Counted]) -> list[Counted]:
     """What came in between."""
     return [late.since(early) for early, late in zip(before, after, strict=True)]

@@ -1,9 +1,12 @@
-"""How a leaf-spine link of a bed dies, and how it comes back, as lines for `ip` and `tc`.
+"""How a leaf-spine link of a bed fails, and how it comes back, as lines for `ip`, `tc` and `nft`.
 
 admin: it is set down at the leaf, which routes around it at once.
 carrier: its spine's end goes down; the leaf loses the carrier and routes around it.
 remote: the spine's port to the leaf swallows what it should send. Nobody gets a signal: other
 leaves go on sending that way until their hosts' time-outs.
+corrupt: some of the packets that come down over it have four other bytes in their payload. No check
+sum of TCP or UDP notices: between veths the kernel computes none.
+reset: some of the TCP packets that come down over it are answered with a reset instead.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from weft.errors import ExperimentError
 from weft.testbed import layout
 from weft.testbed.layout import Port
 
-How = Literal["admin", "carrier", "remote"]
+How = Literal["admin", "carrier", "remote", "corrupt", "reset"]
 HOWS: tuple[str, ...] = get_args(How)
 
 _LINK = re.compile(r"(?P<leaf>leaf-\d+):(?P<spine>spine-\d+)(#(?P<member>\d+))?(@(?P<at>\d+)%)?")
@@ -34,11 +37,18 @@ class Failure:
     how: How
 
 
+NFT: tuple[str, ...] = ("corrupt", "reset")
+"""Those that nftables does."""
+_TABLE = "weft_failure"
+_A_SECOND = 5
+"""So many packets suffer."""
+
+
 @dataclass(frozen=True)
 class Step:
     """Lines for one tool in one node."""
 
-    tool: Literal["ip", "tc"]
+    tool: Literal["ip", "tc", "nft"]
     node: str
     lines: tuple[str, ...]
 
@@ -81,6 +91,22 @@ def breaking(cluster: Cluster, failure: Failure) -> list[Step]:
         case "remote":
             swallow = f"qdisc replace dev {link.upper_port} root pfifo limit 0"
             return [Step("tc", link.upper, (swallow,))]
+        case "corrupt":
+            # 200 bytes behind the ports, of packets that have so many.
+            return [_harm(link, "meta length > 1000", "@th,1600,32 set 0xdeadbeef")]
+        case "reset":
+            return [_harm(link, "meta l4proto tcp", "reject with tcp reset")]
+
+
+def _harm(link: Link, which: str, what: str) -> Step:
+    """Does something to a few packets that a spine sends down a link."""
+    lines = (
+        f"table ip {_TABLE} {{ chain down {{ type filter hook forward priority 0;",
+        f'oifname "{link.upper_port}" {which} limit rate {_A_SECOND}/second burst 1 packets {what}',
+        "}",
+        "}",
+    )
+    return Step("nft", link.upper, lines)
 
 
 def mending(cluster: Cluster, failure: Failure) -> list[Step]:
@@ -91,6 +117,8 @@ def mending(cluster: Cluster, failure: Failure) -> list[Step]:
     def port(node: str) -> Port:
         return next(one for one in ports[node] if one.peer is link)
 
+    if failure.how in NFT:
+        return [Step("nft", link.upper, (f"delete table ip {_TABLE}",))]
     if failure.how == "remote":
         return [Step("tc", link.upper, (layout.shape(port(link.upper), "replace"),))]
     node = link.lower if failure.how == "admin" else link.upper

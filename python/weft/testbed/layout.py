@@ -26,6 +26,8 @@ DATA_HEADER = 48
 ANSWER = 36
 """As in crates/net/src/wire.rs."""
 
+_FIVE_TUPLE = 0x37
+"""Source and destination address, protocol, source and destination port."""
 _INTERFACE = re.compile(r"[^/:\s]{1,15}")
 _MOST_NODES = 400
 """What a machine carries with some patience."""
@@ -182,8 +184,13 @@ def kernel(seed: int, number: int, is_switch: bool) -> dict[str, Any]:
 
 
 def hashing(seed: int, number: int) -> dict[str, Any]:
-    """How a switch hashes: addresses and ports, under a seed that repeats."""
+    """How a switch hashes: addresses, protocol and ports, under a seed that repeats.
+
+    Fields are named one by one, though policy 1 has the same: that takes the hash which a packet
+    of TCP has from its socket, as random as the socket drew it, and asks neither ports nor seed.
+    """
     return {
-        "net/ipv4/fib_multipath_hash_policy": 1,
+        "net/ipv4/fib_multipath_hash_policy": 3,
+        "net/ipv4/fib_multipath_hash_fields": _FIVE_TUPLE,
         "net/ipv4/fib_multipath_hash_seed": (seed * 4099 + number) % 0xFFFF_FFFF + 1,
     }

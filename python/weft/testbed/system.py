@@ -66,6 +66,19 @@ def batch(tool: str, lines: Iterable[str], namespace: str | None = None) -> None
         raise ExperimentError(f"testbed: {tool} in {namespace or 'this name space'}: {why}")
 
 
+def nft(lines: Iterable[str], namespace: str) -> None:
+    """Have `nft` carry out lines in a name space.
+
+    Raises:
+        ExperimentError: It refused them; why.
+    """
+    command = ["ip", "netns", "exec", namespace, "nft", "-f", "-"]
+    text = "\n".join(lines) + "\n"
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode != 0:
+        raise ExperimentError(f"testbed: nft in {namespace}: {' '.join(done.stderr.split())}")
+
+
 def run_script(namespace: str, script: Path, *words: str) -> None:
     """Have `sh` run a script in a name space.
 

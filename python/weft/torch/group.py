@@ -16,7 +16,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import distributed
 from torch.distributed import ProcessGroup
 
@@ -89,10 +88,6 @@ class Group(ProcessGroup):
     def name(self) -> str:
         """Return the same."""
         return "weft"
-
-    @property
-    def _device_types(self) -> list[Any]:
-        return [torch.device("cpu")]
 
     def _get_backend(self, device: Any) -> Group:
         return self

@@ -1,5 +1,6 @@
 //! One socket of an endpoint.
 
+use super::rdma;
 use crate::roce::Link;
 use crate::stream::inflow::{Inflow, Sink};
 use crate::stream::outflow::{MOST_SLICES, Outflow};
@@ -31,6 +32,8 @@ pub(super) struct Connection {
     pub(super) inflow: Inflow,
     /// Data goes by it, if it is there, and only the rest by `stream`.
     pub(super) link: Option<Link>,
+    /// What still has to go by it besides.
+    pub(super) said: Vec<u8>,
     /// When something was last heard, or something was written after silence.
     pub(super) heard: Instant,
     /// When its peer last acknowledged something, or nothing was wanted of it.
@@ -89,13 +92,23 @@ impl Connection {
             out: Outflow::default(),
             inflow: Inflow::default(),
             link: None,
+            said: Vec::new(),
             heard: now,
             spoke: now,
         }
     }
 
-    /// Writes `small` as far as it goes.
+    /// Where a receiver puts what it has to say: it goes by the link as soon as the sender listens there.
+    pub(super) fn voice(&mut self) -> &mut Vec<u8> {
+        match self.link.as_ref().is_some_and(Link::is_heard) {
+            true => &mut self.said,
+            false => &mut self.small,
+        }
+    }
+
+    /// Writes `small` as far as it goes, and what was said.
     pub(super) fn write_small(&mut self) -> Result<(), Broken> {
+        rdma::say(&mut self.link, &mut self.said)?;
         while self.writable && !self.small.is_empty() {
             match tcp::write(&self.stream, &[IoSlice::new(&self.small)]) {
                 Ok(count) => drop(self.small.drain(..count)),

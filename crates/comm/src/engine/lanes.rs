@@ -245,6 +245,7 @@ impl Engine {
         match connection.role {
             Role::Send { channel, lane } => {
                 tcp::drop_now(connection.stream);
+                self.settle_link(channel, lane, connection.link);
                 self.lose_send(channel, lane, why);
             }
             Role::Receive { channel, lane, .. } => {

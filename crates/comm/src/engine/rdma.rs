@@ -11,7 +11,7 @@ use crate::roce::greeting::{GREETING, Greeting};
 use crate::roce::link::Trouble;
 use crate::roce::{Link, Nic};
 use crate::stream::inflow::{Sink, check};
-use crate::wire::{Header, Hello, Kind, Slot, WireError};
+use crate::wire::{HEADER, Header, Hello, Kind, Slot, WireError};
 use crate::{Backend, CommError, EndpointConfig};
 use mio::unix::SourceFd;
 use mio::{Interest, Token};
@@ -151,6 +151,17 @@ impl Engine {
         some
     }
 
+    /// Ends the link of a sending lane. What the receiver has is settled now: it cannot leave our memory
+    /// any more.
+    pub(super) fn settle_link(&mut self, number: u32, lane: u16, link: Option<Link>) {
+        let Some(acknowledged) = link.map(Link::end) else { return };
+        let Some(sending) = self.sending.get_mut(number) else { return };
+        let mut settled = Settled::default();
+        if sending.half.handle_ack(lane, acknowledged, &mut settled).is_ok() {
+            self.settle(number, settled);
+        }
+    }
+
     /// Asks to be woken when something ends. Whether nothing has until now.
     pub(super) fn links_may_sleep(&mut self) -> bool {
         match self.nic.as_ref().map(Nic::arm) {
@@ -235,25 +246,55 @@ pub(super) fn post(
     Ok(())
 }
 
-/// Takes the frames that came by the link of a receiving lane; bytes taken.
-pub(super) fn take(connection: &mut Connection, sink: &mut impl Sink) -> Result<usize, Broken> {
+/// Says by the link what waits, as far as there is room.
+pub(super) fn say(link: &mut Option<Link>, frames: &mut Vec<u8>) -> Result<(), Broken> {
+    let Some(link) = link else { return Ok(()) };
+    let mut done = 0;
+    while let Some(header) = frames[done..].first_chunk() {
+        let end = done + HEADER + Header::decode(header)?.len as usize;
+        if !link.say(&frames[done..end])? {
+            break;
+        }
+        done = end;
+    }
+    frames.drain(..done);
+    Ok(())
+}
+
+/// Takes the frames that came by the link of a lane, data from frame `next` on; bytes taken.
+pub(super) fn take(
+    connection: &mut Connection,
+    sink: &mut impl Sink,
+    mut next: Option<u64>,
+) -> Result<usize, Broken> {
     let Some(link) = &mut connection.link else { return Ok(0) };
     let mut all = 0;
-    while let Some(bytes) = link.take()? {
-        let header = Header::decode(&bytes)?;
-        if header.kind != Kind::Data {
-            return Err(WireError::Nonsense("only data comes by a queue pair").into());
+    while let Some(frame) = link.take()? {
+        let (bytes, rest) = frame.split_first_chunk().expect("room for a header");
+        let header = Header::decode(bytes)?;
+        let mut body = Span::EMPTY;
+        let mut words = &[][..];
+        if header.kind == Kind::Data {
+            // Soft-RoCE may lose a message when it repeats packets; the lane goes on with a new link.
+            if next.is_some_and(|next| header.frame != next) {
+                return Err(Broken::Rdma(format!("the device has lost frame {next:?}")));
+            }
+            next = next.map(|next| next + 1);
+            body = sink.begin(&header)?;
+            #[expect(unsafe_code, reason = "reads what came")]
+            // SAFETY: it belongs to a receive under way, whose memory stays by the contract of `irecv`,
+            // and the device has written all of it before the header.
+            unsafe {
+                words = body.bytes();
+            }
+        } else if let Some(some) = rest.get(..header.len as usize) {
+            words = some;
         }
-        let body = sink.begin(&header)?;
-        #[expect(unsafe_code, reason = "reads what came")]
-        // SAFETY: it belongs to a receive under way, whose memory stays by the contract of `irecv`, and
-        // the device has written all of it before the header.
-        let good = !header.checked || check(&header, unsafe { body.bytes() });
-        if !good {
+        if header.checked && !check(&header, words) {
             return Err(WireError::Damaged.into());
         }
-        sink.end(&header, &[])?;
-        all += bytes.len() + body.len();
+        sink.end(&header, if header.kind == Kind::Data { &[] } else { words })?;
+        all += HEADER + body.len();
     }
     match &link.broken {
         None => Ok(all),

@@ -282,10 +282,10 @@ impl Engine {
             return;
         };
         let mut some = false;
-        while connection.small.len() < MOST_TO_SAY
+        while connection.voice().len() < MOST_TO_SAY
             && let Some((group, slots)) = receiving.half.poll_clear()
         {
-            slots.encode(group, &mut connection.small);
+            slots.encode(group, connection.voice());
             some = true;
         }
         if !some {
@@ -303,8 +303,9 @@ impl Engine {
         let Some(connection) = self.connections.get_mut(&token) else { return };
         let Some(receiving) = self.receiving.get_mut(number) else { return };
         let Receiving { half, fate, .. } = receiving;
+        let expected = half.next_frame(lane);
         let mut taking = Taking { half, fate, lane, bytes: 0, bye: None, asks: false };
-        let mut result = rdma::take(connection, &mut taking)
+        let mut result = rdma::take(connection, &mut taking, Some(expected))
             .and_then(|came| Ok(came + read(connection, &mut taking)?));
         let Taking { bytes, bye, asks, .. } = taking;
         if bytes > 0 {
@@ -315,16 +316,17 @@ impl Engine {
             connection.heard = self.now;
         }
         let next = receiving.half.next_frame(lane);
+        let room = connection.voice().len() < MOST_TO_SAY;
         if let Role::Receive { told, .. } = &mut connection.role
             && next > *told
-            && connection.small.len() < MOST_TO_SAY
+            && room
         {
             *told = next;
             let ack = Header { frame: next, ..Header::new(Kind::Ack) };
-            connection.small.extend_from_slice(&ack.encode());
+            connection.voice().extend_from_slice(&ack.encode());
         }
-        if asks && connection.small.len() < MOST_TO_SAY {
-            connection.small.extend_from_slice(&Header::new(Kind::Ping).encode());
+        if asks && room {
+            connection.voice().extend_from_slice(&Header::new(Kind::Ping).encode());
         }
         if let Err(broken) = connection.write_small() {
             result = Err(broken);
@@ -372,9 +374,14 @@ impl Engine {
             }
         }
         receiving.fail_all();
-        for token in std::mem::take(&mut receiving.lanes).into_values() {
+        let lanes = std::mem::take(&mut receiving.lanes);
+        let lanes = lanes.into_iter().map(|(lane, token)| (receiving.half.next_frame(lane), token));
+        for (next, token) in lanes.collect::<Vec<_>>() {
             let Some(connection) = self.connections.get_mut(&token) else { continue };
+            // The last one may have been said by a link.
+            let ack = Header { frame: next, ..Header::new(Kind::Ack) };
             let bye = bye.unwrap_or(Header::new(Kind::Bye));
+            connection.small.extend_from_slice(&ack.encode());
             connection.small.extend_from_slice(&bye.encode());
             self.leave(token);
         }

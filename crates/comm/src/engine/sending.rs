@@ -271,6 +271,7 @@ impl Engine {
             }?;
             all += wrote;
         }
+        rdma::take(connection, heard, None)?;
         read(connection, heard)?;
         let room = connection.link.as_ref().is_none_or(Link::has_room);
         let more = live && (!connection.out.is_empty() || room && sending.half.has_frame(lane));
@@ -336,9 +337,10 @@ impl Engine {
                 let this = &mut sending.lanes[usize::from(lane)];
                 this.phase = Phase::Closed;
                 if let Some(token) = this.token.take() {
-                    self.connections.remove(&token);
+                    let gone = self.connections.remove(&token);
                     let place = sending.place(lane);
                     self.counts.at(place, sending.to.host).open -= 1;
+                    self.settle_link(number, lane, gone.and_then(|gone| gone.link));
                 }
                 self.check_leaving(number);
                 return Ok(());

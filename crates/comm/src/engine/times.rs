@@ -154,7 +154,7 @@ impl Engine {
                 Quiet::Answers => receiving.alive = self.now,
                 Quiet::Ask => {
                     receiving.alive = self.now;
-                    connection.small.extend_from_slice(&Header::new(Kind::Ping).encode());
+                    connection.voice().extend_from_slice(&Header::new(Kind::Ping).encode());
                     if let Err(broken) = connection.write_small() {
                         self.lose(token, &broken);
                     }

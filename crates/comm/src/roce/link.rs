@@ -5,7 +5,7 @@
 use super::greeting::Greeting;
 use super::memory::Memory;
 use crate::half::sender::Outgoing;
-use crate::wire::{HEADER, WireError};
+use crate::wire::{HEADER, MOST_BODY, WireError};
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,15 +18,20 @@ use weft_verbs::{
 pub(crate) const RING: u32 = 64;
 /// Posts of a sender: a body and a header each.
 pub(crate) const POSTS: u32 = 2 * RING;
-/// Room for a header.
-const SLOT: usize = 64;
+/// Frames that a receiver says may be out at a time.
+pub(crate) const SAYS: u32 = 16;
+/// Room for a frame without payload.
+const SLOT: usize = 256;
+const _: () = assert!(HEADER + MOST_BODY <= SLOT);
+/// Marks posts of what is said, beside those of data.
+const SAID: u32 = 1 << 31;
 
 /// One end of a queue pair. Dropping it ends it: afterwards the device touches no memory for it.
 #[derive(Debug)]
 pub(crate) struct Link {
     // Dropped first: memory goes after whoever writes it.
     pair: QueuePair,
-    ring: Option<Ring>,
+    ring: Ring,
     /// What its posts are known by, beside the number of a frame or buffer.
     tag: u32,
     pub(super) own: Greeting,
@@ -37,8 +42,13 @@ pub(crate) struct Link {
     done: u64,
     acknowledged: u64,
     counted: u64,
-    /// Buffers with headers that came, in order.
+    /// Buffers with frames that came, in order.
     came: VecDeque<u32>,
+    /// Whether anything has come: the other end is connected then.
+    heard: bool,
+    /// Frames that were said, and of how many the posts have ended.
+    said: u32,
+    said_done: u32,
     /// When something last ended or came, or was posted after silence.
     pub(crate) alive: Instant,
     /// Why it is of no more use.
@@ -54,7 +64,7 @@ pub(crate) enum Trouble {
     Failed(String),
 }
 
-/// Buffers for headers.
+/// Buffers: [`RING`] for frames that come, [`SAYS`] for frames that leave.
 struct Ring {
     region: Region,
     slots: Box<[UnsafeCell<[u8; SLOT]>]>,
@@ -73,10 +83,14 @@ impl Link {
         own: Greeting,
         memory: Arc<Memory>,
         now: Instant,
-    ) -> Link {
-        Link {
+    ) -> Result<Link, VerbsError> {
+        let ring = Ring::new(memory.device())?;
+        for slot in 0..RING {
+            ring.post(&pair, tag, slot)?;
+        }
+        Ok(Link {
             pair,
-            ring: None,
+            ring,
             tag,
             own,
             memory,
@@ -85,9 +99,12 @@ impl Link {
             acknowledged: 0,
             counted: 0,
             came: VecDeque::new(),
+            heard: false,
+            said: 0,
+            said_done: 0,
             alive: now,
             broken: None,
-        }
+        })
     }
 
     /// What the other end must know.
@@ -97,19 +114,6 @@ impl Link {
 
     pub(super) fn pair(&self) -> &QueuePair {
         &self.pair
-    }
-
-    /// Buffers for all headers that may be out. The receiving end wants them before it answers.
-    pub(super) fn post_ring(&mut self, device: &Arc<Device>) -> Result<(), VerbsError> {
-        let slots: Box<[_]> = (0..RING).map(|_| UnsafeCell::new([0; SLOT])).collect();
-        let start = slots.as_ptr().cast_mut().cast();
-        // SAFETY: the boxed slots stay where they are, and go after the region.
-        let region = unsafe { Region::new(device, start, slots.len() * SLOT) }?;
-        let ring = self.ring.insert(Ring { region, slots });
-        for slot in 0..RING {
-            ring.post(&self.pair, self.tag, slot)?;
-        }
-        Ok(())
     }
 
     /// The queue pair is connected, and the receiver has all frames below `next`.
@@ -131,6 +135,11 @@ impl Link {
         self.done.min(self.acknowledged)
     }
 
+    /// Ends it. The receiver has all frames below what is returned.
+    pub(crate) fn end(self) -> u64 {
+        self.acknowledged
+    }
+
     /// The receiver has all frames below `next`; frames below which are settled.
     ///
     /// # Errors
@@ -149,11 +158,17 @@ impl Link {
         self.alive = now;
         let low = end.id as u32;
         match (end.outcome, end.work) {
+            (Outcome::Done, Work::Send) if low & SAID > 0 => {
+                self.said_done = self.said_done.wrapping_add(1)
+            }
             (Outcome::Done, Work::Send) => {
-                let more = low.wrapping_sub(self.done as u32).wrapping_add(1);
+                let more = low.wrapping_sub(self.done as u32) % SAID + 1;
                 self.done = self.posted.min(self.done + u64::from(more));
             }
-            (Outcome::Done, Work::Receive) => self.came.push_back(low),
+            (Outcome::Done, Work::Receive) => {
+                self.heard = true;
+                self.came.push_back(low);
+            }
             (Outcome::Done, _) => {}
             // The first reason counts; the rest is flushed behind it.
             _ if self.broken.is_some() => {}
@@ -184,7 +199,7 @@ impl Link {
         if !self.is_out() {
             self.alive = now;
         }
-        let id = u64::from(self.tag) << 32 | u64::from(header.frame as u32);
+        let id = (u64::from(self.tag) << 32) | (header.frame % u64::from(SAID));
         if !body.is_empty() {
             let Some(key) = self.memory.local_key(*body) else {
                 return Err(VerbsError::Device("memory of a send is not registered".into()));
@@ -198,31 +213,68 @@ impl Link {
         Ok(())
     }
 
-    /// The next header that came. Its body is in place.
+    /// Whether the other end is known to listen.
+    pub(crate) fn is_heard(&self) -> bool {
+        self.heard
+    }
+
+    /// Sends a frame without payload, header and body. Whether there was room for it.
+    ///
+    /// # Errors
+    /// If the device refuses. The link is of no more use then.
+    pub(crate) fn say(&mut self, frame: &[u8]) -> Result<bool, VerbsError> {
+        if self.said.wrapping_sub(self.said_done) >= SAYS {
+            return Ok(false);
+        }
+        self.ring.say(&self.pair, self.tag, RING + self.said % SAYS, frame)?;
+        self.said = self.said.wrapping_add(1);
+        Ok(true)
+    }
+
+    /// The next frame that came, a header and perhaps a body. If it is data, its payload is in place.
     ///
     /// # Errors
     /// If the device refuses to take the buffer back. The link is of no more use then.
-    pub(crate) fn take(&mut self) -> Result<Option<[u8; HEADER]>, VerbsError> {
-        let Some(ring) = &self.ring else { return Ok(None) };
+    pub(crate) fn take(&mut self) -> Result<Option<[u8; SLOT]>, VerbsError> {
         let Some(slot) = self.came.pop_front() else { return Ok(None) };
-        let header = ring.read(slot);
-        ring.post(&self.pair, self.tag, slot)?;
-        Ok(Some(header))
+        let frame = self.ring.read(slot);
+        self.ring.post(&self.pair, self.tag, slot)?;
+        Ok(Some(frame))
     }
 }
 
 impl Ring {
-    fn post(&self, pair: &QueuePair, tag: u32, slot: u32) -> Result<(), VerbsError> {
-        let start = self.slots[slot as usize].get() as u64;
-        let piece = Piece { start, len: SLOT as u32, key: self.region.local_key() };
-        // SAFETY: the slot is read only after its completion and before it is posted again; the queue
-        // pair is dropped before the ring.
-        unsafe { pair.receive(u64::from(tag) << 32 | u64::from(slot), piece) }
+    fn new(device: &Arc<Device>) -> Result<Ring, VerbsError> {
+        let slots: Box<[_]> = (0..RING + SAYS).map(|_| UnsafeCell::new([0; SLOT])).collect();
+        let start = slots.as_ptr().cast_mut().cast();
+        // SAFETY: the boxed slots stay where they are, and go after the region.
+        let region = unsafe { Region::new(device, start, slots.len() * SLOT) }?;
+        Ok(Ring { region, slots })
     }
 
-    fn read(&self, slot: u32) -> [u8; HEADER] {
+    fn piece(&self, slot: u32, len: usize) -> Piece {
+        let start = self.slots[slot as usize].get() as u64;
+        Piece { start, len: len as u32, key: self.region.local_key() }
+    }
+
+    fn post(&self, pair: &QueuePair, tag: u32, slot: u32) -> Result<(), VerbsError> {
+        // SAFETY: the slot is read only after its completion and before it is posted again; the queue
+        // pair is dropped before the ring.
+        unsafe { pair.receive(u64::from(tag) << 32 | u64::from(slot), self.piece(slot, SLOT)) }
+    }
+
+    fn read(&self, slot: u32) -> [u8; SLOT] {
         // SAFETY: its completion has come, so the device has no more business with it.
-        let bytes = unsafe { *self.slots[slot as usize].get() };
-        *bytes.first_chunk().expect("a header fits into a slot")
+        unsafe { *self.slots[slot as usize].get() }
+    }
+
+    fn say(&self, pair: &QueuePair, tag: u32, slot: u32, frame: &[u8]) -> Result<(), VerbsError> {
+        // SAFETY: what was said from this slot before has left (`Link::say` counts), and only the engine's
+        // thread is here.
+        let room = unsafe { &mut *self.slots[slot as usize].get() };
+        room[..frame.len()].copy_from_slice(frame);
+        let id = u64::from(tag) << 32 | u64::from(SAID | slot);
+        // SAFETY: the slot is not touched before its completion; the queue pair is dropped before the ring.
+        unsafe { pair.send_piece(id, self.piece(slot, frame.len())) }
     }
 }

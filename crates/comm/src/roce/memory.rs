@@ -51,6 +51,11 @@ impl Memory {
         Memory { device, tables: Mutex::default() }
     }
 
+    /// Whose memory it is.
+    pub(super) fn device(&self) -> &Arc<Device> {
+        &self.device
+    }
+
     /// Registers memory for as long as what is returned is held. Pages that are registered already
     /// are shared.
     ///

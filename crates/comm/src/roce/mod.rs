@@ -8,9 +8,10 @@
 //! | [`link`] | a queue pair: frames posted, frames come |
 //!
 //! A lane over RoCE still has its connection. It carries the hello, whose answer connects the queue
-//! pair, and all that receivers say. A data frame goes by the queue pair: its body is written into the
-//! buffer that "clear to send" told of, and its header follows as a message. A queue pair keeps order,
-//! so who has the header has the body.
+//! pair, and what is said until both sides know that they are. A data frame goes by the queue pair: its
+//! body is written into the buffer that "clear to send" told of, and its header follows as a message. A
+//! queue pair keeps order, so who has the header has the body. Since what receivers say is about frames
+//! and groups by number, it may overtake on either way.
 //!
 //! A queue pair lives and dies with the connection of its lane. When either fails, both are replaced
 //! and the lane goes on with the frame that the receiver says it lacks. The receiver ends the old queue

@@ -1,7 +1,7 @@
 //! A device: opened, its completions, new links.
 
 use super::greeting::Greeting;
-use super::link::{Link, POSTS, RING};
+use super::link::{Link, POSTS, RING, SAYS};
 use super::memory::Memory;
 use crate::EndpointConfig;
 use std::net::Ipv4Addr;
@@ -15,8 +15,8 @@ use weft_verbs::{
 
 /// Links that share a queue of completions, which must hold all that they may have out.
 const LINKS: usize = 64;
-/// Most completions of one link: of the flushed posts of a sender, or buffers of a receiver.
-const ENDS: u32 = POSTS + RING;
+/// Most completions of one link.
+const ENDS: u32 = POSTS + RING + SAYS;
 /// How often a packet is sent again, within the time-out of a path.
 const RETRIES: u8 = 7;
 const HOPS: u8 = 64;
@@ -120,7 +120,7 @@ impl Nic {
             mtu: self.mtu,
             source_port,
         };
-        Ok(Link::new(pair, tag, own, self.memory.clone(), now))
+        Link::new(pair, tag, own, self.memory.clone(), now)
     }
 
     /// The receiving end of a link, connected to the one that `peer` tells of.
@@ -133,8 +133,7 @@ impl Nic {
         peer: &Greeting,
         now: Instant,
     ) -> Result<Link, VerbsError> {
-        let mut link = self.link(tag, peer.source_port, now)?;
-        link.post_ring(&self.device)?;
+        let link = self.link(tag, peer.source_port, now)?;
         self.connect(&link, peer)?;
         Ok(link)
     }

@@ -37,6 +37,8 @@ impl Default for Tuning {
     }
 }
 
+/// Chunks are whole multiples of this, whatever their elements.
+const WORD: usize = 64;
 /// Receives that have room at a time, where what comes in is reduced.
 const SLOTS: usize = 16;
 
@@ -95,7 +97,7 @@ impl Builder {
             slots: 0,
             rank,
             ranks,
-            chunk: tuning.chunk.min(largest.next_multiple_of(64)),
+            chunk: tuning.chunk.min(largest.next_multiple_of(WORD)),
             inputs: call.inputs.len(),
             lens,
             element: call.element.bytes(),
@@ -173,11 +175,13 @@ impl Builder {
     }
 }
 
-/// A span in chunks: at most so many bytes each.
+/// A span in chunks of at most so many bytes, as equal as whole words allow.
 fn chunks(of: Span, chunk: usize) -> impl Iterator<Item = Span> {
-    (0..of.len).step_by(chunk.max(1)).map(move |at| Span {
+    let count = of.len.div_ceil(chunk.max(1)).max(1);
+    let each = of.len.div_ceil(count).next_multiple_of(WORD).min(chunk);
+    (0..of.len).step_by(each.max(1)).map(move |at| Span {
         start: of.start + at,
-        len: chunk.min(of.len - at),
+        len: each.min(of.len - at),
         ..of
     })
 }

@@ -1,0 +1,335 @@
+"""`weft testbed bench`: collectives over the NCCL plugin between hosts of a bed, scheme by scheme.
+
+Ranks are processes in name spaces that drive the plugin as NCCL's proxy does (`weft bench-net`).
+All schemes run over the same bed, seed by seed: switches hash under another seed each time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from weft import _native, bench_net
+from weft import cluster as clusters
+from weft.cluster import Cluster, Host
+from weft.errors import ExperimentError, writing
+from weft.testbed import failures, layout, measure, ranks, system
+from weft.testbed.rules import Rules
+
+SOCKETS = "sockets"
+"""What stands for plain sockets beside the schemes."""
+BASELINE = "ecmp"
+"""What others are compared with."""
+
+_TCP = 14 + 20 + 32
+"""On every packet: Ethernet, IPv4, TCP with time stamps."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is measured, as the command line has it."""
+
+    operation: str
+    size: str
+    schemes: str
+    seeds: int
+    ranks: int
+    iterations: int
+    warm_up: int
+    checks: int
+    channels: int
+    chunk: str
+    connections: int | None
+    environment: Sequence[str]
+    fail: str | None
+    how: str
+    kill: str | None
+    rules: Rules
+    limit: float
+    plugin: Path | None
+    output: Path | None
+    json: bool
+
+
+def run(path: Path, options: Options) -> int:
+    """Measure, and show it; returns the exit status: 1 if something failed or was wrong."""
+    cluster = clusters.read(path)
+    layout.check(cluster)
+    job = _job(cluster, options)
+    system.require("nftables" if options.how in failures.NFT else options.rules)
+    rows = [_row(cluster, job, found) for found in _ask_session(job)]
+    found = {
+        "operation": options.operation,
+        "size_bytes": job["measurement"]["size"],
+        "ranks": options.ranks,
+        "connections": job["measurement"]["connections"],
+        "channels": options.channels,
+        "bound_s": rows[0]["bound_s"],
+        "bound_bus_bytes_per_s": rows[0]["bound_bus_bytes_per_s"],
+        "schemes": list(_by_scheme(rows)),
+        "runs": rows,
+    }
+    if options.output is not None:
+        _write(found, options.output)
+    print(json.dumps(found, indent=2) if options.json else _text(path, found))
+    return 1 if any(row["error"] or row["wrong"] for row in rows) else 0
+
+
+def _job(cluster: Cluster, options: Options) -> dict[str, Any]:
+    hosts = ranks.placed(cluster, options.ranks)
+    size = bench_net.parse_size("--size", options.size)
+    plugin = options.plugin or bench_net.PLUGIN
+    if not plugin.is_file():
+        mend = "name another" if options.plugin else "`make plugin` builds it"
+        raise ExperimentError(f"--plugin: {plugin}: there is no such file; {mend}")
+    uplinks = max(len(cluster.uplinks.get(f"leaf-{host.leaf}", ())) for host in hosts)
+    failure = failures.read(options.fail, options.how, cluster) if options.fail else None
+    kill, kill_percent = _kill(options)
+    measurement = {
+        "operation": options.operation,
+        "size": size,
+        "iterations": options.iterations,
+        "warm_up": options.warm_up,
+        "checks": options.checks,
+        "channels": options.channels,
+        "chunk": bench_net.parse_size("--chunk", options.chunk),
+        "connections": options.connections or max(uplinks, 1),
+    }
+    runs = options.iterations + options.warm_up + options.checks
+    out = _out(hosts, options.operation, size)
+    return {
+        "cluster": clusters.as_json(cluster),
+        "rules": options.rules,
+        "ranks": options.ranks,
+        "seeds": list(range(1, options.seeds + 1)),
+        "schemes": list(_schemes(options.schemes)),
+        "measurement": measurement,
+        "environment": dict(_variables(options.environment)),
+        "plugin": str(plugin.resolve()),
+        "failure": asdict(failure) if failure else None,
+        "kill": kill,
+        "kill_percent": kill_percent,
+        "bytes_up": runs * max(out.values(), default=0),
+        "limit": options.limit,
+    }
+
+
+def _variables(given: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name.startswith("WEFT_"):
+            raise ExperimentError(f"--env: {text!r}: write a variable as WEFT_CHECKSUM=1")
+        yield name, value
+
+
+def _kill(options: Options) -> tuple[int | None, int]:
+    """The rank that is to be ended, and when."""
+    if options.kill is None:
+        return None, 0
+    found = re.fullmatch(r"(\d+)(?:@(\d{1,2})%)?", options.kill)
+    if found is None or int(found[1]) >= options.ranks:
+        raise ExperimentError(
+            f"--kill: {options.kill!r}: write a rank below {options.ranks} as 2@50%"
+        )
+    return int(found[1]), int(found[2] or 0)
+
+
+def _schemes(text: str) -> Iterator[dict[str, Any]]:
+    known = {row["name"].removesuffix("-N") for row in json.loads(_native.catalogue("schemes"))}
+    for name in filter(None, (part.strip() for part in text.split(","))):
+        plain = name.rstrip("0123456789").rstrip("-")
+        if name != SOCKETS and name not in known and plain not in known:
+            raise ExperimentError(
+                f"--schemes: {name}: no such scheme; weft list schemes has them all, and {SOCKETS} "
+                "are plain ones"
+            )
+        follows = plain.partition("-")[0] in ("ethereal", "dnlb", "hpn")
+        yield {"name": name, "config": name != SOCKETS, "follows_ports": follows}
+
+
+def _demands(operation: str, count: int, size: int) -> Iterator[tuple[int, int, float]]:
+    """Ranks, and bytes from the one to the other in one run."""
+    for rank in range(count):
+        if operation == "all-to-all":
+            yield from ((rank, to, size / count) for to in range(count) if to != rank)
+            continue
+        steps = {"all-reduce": 2 * (count - 1), "sendrecv": count}.get(operation, count - 1)
+        yield rank, (rank + 1) % count, size * steps / count
+
+
+def _out(hosts: Sequence[Host], operation: str, size: int) -> dict[tuple[int, str], float]:
+    """Bytes that leave each leaf upwards, and that come down to it, in one run."""
+    crossing: dict[tuple[int, str], float] = defaultdict(float)
+    for src, dst, payload in _demands(operation, len(hosts), size):
+        if hosts[src].leaf != hosts[dst].leaf:
+            crossing[hosts[src].leaf, "up"] += payload
+            crossing[hosts[dst].leaf, "down"] += payload
+    return crossing
+
+
+def lower_bound(cluster: Cluster, hosts: Sequence[Host], what: Mapping[str, Any]) -> float:
+    """Seconds of one run that no scheme can beat: what crosses the uplinks of a leaf, with headers.
+
+    A link that was idle sends a burst for nothing, once for all runs. Acknowledgements are not
+    counted.
+    """
+    full = cluster.mtu + layout.DATA_HEADER + layout.HEADERS - 14
+    share = 1 + _TCP / (max(full, 1500) + 14 - _TCP)
+    bound = 0.0
+    for (leaf, _), payload in _out(hosts, what["operation"], what["size"]).items():
+        links = [one for one in cluster.uplinks[f"leaf-{leaf}"] if one.state != "down"]
+        rate = sum(one.rate_bps for one in links)
+        burst = layout.BURST * len(links) / what["iterations"]
+        bound = max(bound, (payload * share - burst) * 8 / rate if rate else 0.0)
+    return bound
+
+
+def _ask_session(job: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    with subprocess.Popen(  # noqa: S603
+        [sys.executable, "-m", "weft.testbed.bench_session", str(os.getpid())],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as session:
+        if session.stdin is None or session.stdout is None or session.stderr is None:
+            raise AssertionError
+        try:
+            with session.stdin as stdin:
+                json.dump(job, stdin)
+            for line in session.stdout:
+                found = json.loads(line)
+                if sys.stderr.isatty():
+                    print(f"\r{found['scheme']}, seed {found['seed']}   ", end="", file=sys.stderr)
+                yield found
+            said = session.stderr.read().strip().splitlines()
+            if session.wait() != 0:
+                raise ExperimentError(said[-1] if said else "testbed: the session ended early")
+        finally:
+            session.kill()
+
+
+def _row(cluster: Cluster, job: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
+    """What is said of one measurement."""
+    hosts, what = ranks.placed(cluster, job["ranks"]), job["measurement"]
+    errors = [f"rank {one['rank']}: {one['error']}" for one in found["ranks"] if "error" in one]
+    missing = job["ranks"] - len(found["ranks"])
+    if missing and not found.get("error"):
+        errors.append(f"{missing} ranks ended without a report")
+    error = "; ".join(filter(None, [found.get("error"), *errors])) or None
+    rows = [row for one in found["ranks"] if one["rank"] == 0 for row in one["rows"]]
+    bound = lower_bound(cluster, hosts, what)
+    row: dict[str, Any] = {
+        "scheme": found["scheme"],
+        "seed": found["seed"],
+        "error": error,
+        "bound_s": bound,
+        "wall_s": found["wall_s"],
+        "failed_at_s": found["failed_at_s"],
+        "wrong": sum(one["wrong"] or 0 for one in rows),
+        **_counted(found["ranks"]),
+        "links": found["links"],
+    }
+    if rows:
+        # All ranks are done when the slowest is.
+        seconds = rows[0]["slowest_s"]
+        factor = rows[0]["bus_bytes_per_s"] * rows[0]["time_s"]
+        row |= {
+            "time_s": seconds,
+            "bus_bytes_per_s": factor / seconds,
+            "of_bound": bound / seconds,
+            "bound_bus_bytes_per_s": factor / bound if bound else None,
+        }
+    else:
+        row |= dict.fromkeys(("time_s", "bus_bytes_per_s", "of_bound", "bound_bus_bytes_per_s"))
+    up = [{**link, "leaf": link["sender"]} for link in found["links"] if link["up"]]
+    row["hottest_uplink"] = measure.hottest(up)
+    return row
+
+
+def _counted(reports: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Sums over all paths of all ranks."""
+    keys = ("time_outs", "re_routes", "reconnects")
+    paths = [
+        path
+        for report in reports
+        for device in report.get("statistics") or ()
+        for path in device["paths"]
+    ]
+    return {key: sum(path[key] for path in paths) for key in keys} | {"paths": len(paths)}
+
+
+def _by_scheme(rows: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """A summary of each scheme over its seeds."""
+    by_name: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        by_name[row["scheme"]].append(row)
+    mean = {
+        name: statistics.fmean(one["of_bound"] for one in done)
+        for name, found in by_name.items()
+        if (done := [one for one in found if one["of_bound"]])
+    }
+    for name, found in by_name.items():
+        of_bound = [one["of_bound"] for one in found if one["of_bound"]]
+        bus = [one["bus_bytes_per_s"] for one in found if one["bus_bytes_per_s"]]
+        yield {
+            "scheme": name,
+            "runs": len(found),
+            "failed": sum(one["error"] is not None for one in found),
+            "of_bound_mean": mean.get(name),
+            "of_bound_min": min(of_bound, default=None),
+            "of_bound_max": max(of_bound, default=None),
+            "bus_bytes_per_s_mean": statistics.fmean(bus) if bus else None,
+            "over_ecmp": mean[name] / mean[BASELINE] if {name, BASELINE} <= set(mean) else None,
+            "hottest_uplink_mean": statistics.fmean(one["hottest_uplink"] for one in found),
+            "time_outs": sum(one["time_outs"] for one in found),
+            "re_routes": sum(one["re_routes"] for one in found),
+        }
+
+
+def _text(path: Path, found: Mapping[str, Any]) -> str:
+    """A table for people."""
+    lines = [
+        f"{found['operation']} of {found['size_bytes'] / 1e6:.2f} MB, {found['ranks']} ranks, "
+        f"{found['channels']} channel(s) to a peer: {path}",
+        f"bound {found['bound_s']:.4f} s a run; ecmp and sockets have {found['connections']} "
+        "connections a channel",
+        "",
+        f"{'scheme':18} {'runs':>4} {'failed':>6} {'of the bound':>12} {'min':>6} {'max':>6} "
+        f"{'busbw Mbit/s':>12} {'x ecmp':>6} {'hottest':>7} {'time-outs':>9}",
+    ]
+    for one in found["schemes"]:
+        shown = [_of(one[f"of_bound_{key}"], "6.3f") for key in ("mean", "min", "max")]
+        bus = one["bus_bytes_per_s_mean"]
+        lines.append(
+            f"{one['scheme']:18} {one['runs']:4} {one['failed']:6} {shown[0]:>12} {shown[1]:>6} "
+            f"{shown[2]:>6} {_of(bus and bus * 8 / 1e6, '.1f'):>12} "
+            f"{_of(one['over_ecmp'], '.2f'):>6} {one['hottest_uplink_mean']:7.3f} "
+            f"{one['time_outs']:9}"
+        )
+    for row in found["runs"]:
+        if row["error"] or row["wrong"]:
+            what = row["error"] or f"{row['wrong']} wrong elements"
+            lines.append(f"{row['scheme']}, seed {row['seed']}: {what}")
+    return "\n".join(lines)
+
+
+def _of(value: float | None, form: str) -> str:
+    return "-" if value is None else format(value, form)
+
+
+def _write(found: Mapping[str, Any], folder: Path) -> None:
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "testbed-bench.json"
+    with writing(path):
+        path.write_text(json.dumps(found, indent=1) + "\n")

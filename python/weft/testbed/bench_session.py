@@ -1,0 +1,160 @@
+"""All measurements of `weft testbed bench`, in a process of its own that dies with whoever asked.
+
+Run as a module with the process that it dies with. The job comes on standard input; a line of JSON
+for each measurement goes to standard output. The bed is for this run alone, as in `session`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from weft import cluster as clusters
+from weft.cluster import Cluster, Host
+from weft.errors import ExperimentError
+from weft.plans import file as plans
+from weft.testbed import counters, ranks, system
+from weft.testbed.bed import Bed
+from weft.testbed.failures import Failure
+from weft.testbed.ranks import Measurement, Ranks
+
+_AHEAD = -15
+"""As a session of other runs."""
+_LOOK = 0.02
+"""Seconds between looks at the ranks, and at the link that is to fail."""
+
+
+def main() -> int:
+    """Do what the job says; returns the exit status."""
+    system.die_with(int(sys.argv[1]))
+    os.nice(_AHEAD)
+    job = json.load(sys.stdin)
+    try:
+        for row in _all(job):
+            print(json.dumps(row), flush=True)
+    except ExperimentError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _all(job: dict[str, Any]) -> Any:
+    cluster = clusters.for_protocol(clusters.from_json(job["cluster"]), "tcp")
+    hosts = ranks.placed(cluster, job["ranks"])
+    system.hide_names()
+    bed = Bed(cluster, rules=job["rules"])
+    bed.build(job["seeds"][0])
+    ranks.connect(hosts, "")
+    follows = None
+    for seed in job["seeds"]:
+        bed.reseed(seed)
+        for scheme in job["schemes"]:
+            if follows != scheme["follows_ports"]:
+                follows = scheme["follows_ports"]
+                if follows:
+                    bed.follow_ports("tcp")
+                else:
+                    bed.hash_all()
+            yield {
+                "scheme": scheme["name"],
+                "seed": seed,
+                **_One(job, cluster, hosts, bed, scheme, seed).run(),
+            }
+
+
+class _One:
+    """One measurement."""
+
+    def __init__(
+        self,
+        job: dict[str, Any],
+        cluster: Cluster,
+        hosts: list[Host],
+        bed: Bed,
+        scheme: dict[str, Any],
+        seed: int,
+    ) -> None:
+        self._job, self._cluster, self._hosts, self._bed = job, cluster, hosts, bed
+        self._folder = Path(tempfile.mkdtemp(dir="/run"))
+        self._what = Measurement(
+            **job["measurement"],
+            plugin=job["plugin"] if scheme["config"] else None,
+            environment=self._environment(scheme, seed),
+        )
+        self._failure = Failure(**job["failure"]) if job["failure"] else None
+        self._failed_at: float | None = None
+        self._kill = job["kill"]
+        self._start = time.monotonic()
+
+    def _environment(self, scheme: dict[str, Any], seed: int) -> dict[str, str]:
+        """Hosts read what a plan says of its cluster, and nothing of its steps."""
+        if not scheme["config"]:
+            return {}
+        config = self._folder / plans.NAME
+        plan = {"scheme": scheme["name"], "options": {}, "seed": seed}
+        plan |= {"format": plans.FORMAT, "version": plans.VERSION}
+        config.write_text(json.dumps(plan | {"cluster": clusters.as_json(self._cluster)}))
+        return {
+            "WEFT_CONFIG": str(config),
+            "WEFT_BACKEND": "tcp",
+            "WEFT_CONNECTIONS": str(self._job["measurement"]["connections"]),
+            **self._job["environment"],
+        }
+
+    def run(self) -> dict[str, Any]:
+        before = counters.read(self._cluster, self._bed.prefix)
+        self._start = time.monotonic()
+        processes = Ranks(self._hosts, self._bed.prefix, self._what, self._folder)
+        late = False
+        try:
+            while not processes.gone():
+                if time.monotonic() - self._start > self._job["limit"]:
+                    late = True
+                    processes.kill()
+                self._harm_if_due(before, processes)
+                time.sleep(_LOOK)
+        finally:
+            if self._failed_at is not None and self._failure:
+                self._bed.mend(self._failure)
+        seconds = time.monotonic() - self._start
+        after = counters.read(self._cluster, self._bed.prefix)
+        found: dict[str, Any] = {
+            "wall_s": seconds,
+            "failed_at_s": self._failed_at,
+            "links": [asdict(link) for link in counters.between(before, after)],
+            "ranks": list(processes.reports()),
+        }
+        if late:
+            found["error"] = f"not done after {self._job['limit']:g} s"
+        return found
+
+    def _harm_if_due(self, before: list[counters.Counted], processes: Ranks) -> None:
+        """By what the uplinks of a leaf have sent of what they will send in all."""
+        failure, kill = self._failure, self._kill
+        if failure is not None and self._failed_at is None:
+            due = self._is_sent(before, failure.leaf, failure.at_percent)
+            if due:
+                self._bed.fail(failure)
+                self._failed_at = time.monotonic() - self._start
+        if kill is not None:
+            due = self._is_sent(before, f"leaf-{self._hosts[kill].leaf}", self._job["kill_percent"])
+            if due:
+                processes.kill(kill)
+                self._kill = None
+
+    def _is_sent(self, before: list[counters.Counted], leaf: str, percent: int) -> bool:
+        now = counters.sent_up(self._cluster, self._bed.prefix, leaf)
+        then = sum(one.bytes for one in before if one.up and one.sender == leaf)
+        return bool((now - then) * 100 >= percent * self._job["bytes_up"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
