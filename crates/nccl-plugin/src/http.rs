@@ -1,29 +1,62 @@
 //! As much of HTTP as Prometheus needs: one short request, one answer, and the connection is closed.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Longer requests are refused: Prometheus sends a few hundred bytes.
 const LONGEST: usize = 8192;
-/// Nobody gets longer than this to say or take something.
+/// Nobody gets longer than this to ask and to take the answer: the end of a job may wait for it.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// Callers served at a time; others wait in the queue of the system.
 const AT_ONCE: usize = 4;
 
-/// Answers whoever has called.
+/// Answers whoever has called. It takes no more than twice [`PATIENCE`].
 pub(crate) fn answer(port: &TcpListener, metrics: &dyn Fn() -> String) {
+    let begun = Instant::now();
     for _ in 0..AT_ONCE {
+        if begun.elapsed() >= PATIENCE {
+            return;
+        }
         let Ok((caller, _)) = port.accept() else { return };
         // Callers that hang up hurt nobody.
         let _ = serve(caller, metrics);
     }
 }
 
-fn serve(mut caller: TcpStream, metrics: &dyn Fn() -> String) -> std::io::Result<()> {
-    caller.set_nonblocking(false)?;
-    caller.set_read_timeout(Some(PATIENCE))?;
-    caller.set_write_timeout(Some(PATIENCE))?;
+/// A caller who must be done by some time.
+struct Caller {
+    socket: TcpStream,
+    until: Instant,
+}
+
+impl Caller {
+    fn left(&self) -> std::io::Result<Option<Duration>> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(Some(left)) }
+    }
+}
+
+impl Read for Caller {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        self.socket.set_read_timeout(self.left()?)?;
+        self.socket.read(into)
+    }
+}
+
+impl Write for Caller {
+    fn write(&mut self, from: &[u8]) -> std::io::Result<usize> {
+        self.socket.set_write_timeout(self.left()?)?;
+        self.socket.write(from)
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn serve(socket: TcpStream, metrics: &dyn Fn() -> String) -> std::io::Result<()> {
+    socket.set_nonblocking(false)?;
+    let mut caller = Caller { socket, until: Instant::now() + PATIENCE };
     let mut request = Vec::new();
     let mut part = [0; 1024];
     while !request.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -39,11 +72,66 @@ fn serve(mut caller: TcpStream, metrics: &dyn Fn() -> String) -> std::io::Result
     }
 }
 
-fn reply(caller: &mut TcpStream, status: &str, text: &str) -> std::io::Result<()> {
+fn reply(caller: &mut Caller, status: &str, text: &str) -> std::io::Result<()> {
     let kind = "text/plain; version=0.0.4; charset=utf-8";
     let length = text.len();
-    write!(
-        caller,
+    let answer = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{text}"
-    )
+    );
+    caller.write_all(answer.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::SocketAddr;
+
+    /// More than any answer may take.
+    const LATE: Duration = Duration::from_secs(2);
+
+    fn port() -> (TcpListener, SocketAddr) {
+        let port = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = port.local_addr().expect("it has one");
+        (port, address)
+    }
+
+    /// How long it takes to answer somebody who does `call` every 50 ms until they are shut out.
+    fn time(
+        text: String,
+        mut call: impl FnMut(&mut TcpStream) -> std::io::Result<()> + Send + 'static,
+    ) -> Duration {
+        let (port, address) = port();
+        let mut caller = TcpStream::connect(address).expect("it listens");
+        port.set_nonblocking(true).expect("it can be");
+        let slow = std::thread::spawn(move || {
+            let begun = Instant::now();
+            while begun.elapsed() < 2 * LATE && call(&mut caller).is_ok() {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        });
+        let begun = Instant::now();
+        answer(&port, &|| text.clone());
+        let taken = begun.elapsed();
+        slow.join().expect("no panic");
+        taken
+    }
+
+    #[test]
+    fn who_asks_slowly_is_left() {
+        let taken = time(String::new(), |caller| caller.write_all(b"x"));
+        assert!(taken < LATE, "{taken:?}");
+    }
+
+    #[test]
+    fn who_takes_the_answer_slowly_is_left() {
+        let mut asked = false;
+        let taken = time("x".repeat(64 << 20), move |caller| {
+            if !asked {
+                asked = true;
+                caller.write_all(b"GET / HTTP/1.1\r\n\r\n")?;
+            }
+            caller.read_exact(&mut [0; 100_000])
+        });
+        assert!(taken < LATE, "{taken:?}");
+    }
 }
