@@ -63,7 +63,7 @@ fn unplanned(
     let mut devices = Vec::new();
     for one in chosen(interfaces, given.ifname.as_deref())? {
         let speed = one.speed_mbps.unwrap_or(SPEED);
-        let backend = backend(given, one, false)?;
+        let backend = backend(given, one, false, warnings)?;
         let endpoint = EndpointConfig {
             name: one.name.clone(),
             address: one.addresses[0],
@@ -102,7 +102,7 @@ fn planned(
         // The links of hosts come first, by host.
         let line = cluster.links[host.number as usize].line_bps;
         let speed = one.speed_mbps.unwrap_or((line / 1_000_000) as u32).max(1);
-        let backend = backend(given, one, cluster.protocol == Protocol::Udp)?;
+        let backend = backend(given, one, cluster.protocol == Protocol::Udp, warnings)?;
         let is_tcp = backend == Backend::Tcp;
         let line_bps = u64::from(speed) * 1_000_000;
         let balance = scheme::read(given, source, uplinks, line_bps)?;
@@ -225,7 +225,12 @@ fn address(host: &Host, one: &Interface) -> Ipv4Addr {
 
 /// What carries the bytes of an interface; under `auto` verbs only where `steered`: where switches
 /// steer them, or nothing says that they do not.
-fn backend(given: &Given, one: &Interface, steered: bool) -> Result<Backend, DeployError> {
+fn backend(
+    given: &Given,
+    one: &Interface,
+    steered: bool,
+    warnings: &mut Vec<String>,
+) -> Result<Backend, DeployError> {
     let found = || match &given.rdma_device {
         Some(named) => Some(named.clone()),
         None => rdma::device_of(&one.name, Path::new(rdma::SYS)),
@@ -242,7 +247,14 @@ fn backend(given: &Given, one: &Interface, steered: bool) -> Result<Backend, Dep
         Wanted::Auto => Ok(found().map_or(Backend::Tcp, |device| roce(device, true))),
         Wanted::Roce => match found() {
             Some(device) => Ok(roce(device, false)),
-            None if given.allow_tcp == Some(true) => Ok(Backend::Tcp),
+            None if given.allow_tcp == Some(true) => {
+                warnings.push(format!(
+                    "WEFT_BACKEND: roce, but {} has no RDMA device, so TCP is used; set \
+                     WEFT_RDMA_DEVICE if it has one",
+                    one.name
+                ));
+                Ok(Backend::Tcp)
+            }
             None => Err(DeployError(format!(
                 "WEFT_BACKEND: roce, but {} has no RDMA device; set WEFT_RDMA_DEVICE, or \
                  WEFT_ALLOW_TCP=1",
