@@ -66,6 +66,19 @@ pub struct Device {
     pub guid: u64,
 }
 
+/// The deployment that the environment of this process asks for, on this machine. Variables that are
+/// misspelt are among its warnings.
+///
+/// # Errors
+/// As [`from_environment`].
+pub fn of_this_process() -> Result<Deployment, DeployError> {
+    let mut deployment = from_environment(&|name| std::env::var(name).ok())?;
+    let names: Vec<String> =
+        std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect();
+    deployment.warnings.extend(variables::unknown(names.iter().map(String::as_str)));
+    Ok(deployment)
+}
+
 /// The deployment that the environment asks for, on this machine. `get` gives the value of a variable.
 ///
 /// # Errors

@@ -255,6 +255,16 @@ fn mistakes_are_told_in_one_line() {
 }
 
 #[test]
+fn tcp_in_the_place_of_verbs_is_told() {
+    let here = [interface("weft-none0", "10.1.0.3")];
+    let wanted = [("WEFT_BACKEND", "roce"), ("WEFT_ALLOW_TCP", "1")];
+    let found = deployed(&wanted, &here).unwrap();
+    assert_eq!(found.devices[0].endpoint.backend, Backend::Tcp);
+    assert_eq!(found.warnings.len(), 1, "{:?}", found.warnings);
+    assert!(found.warnings[0].contains("weft-none0 has no RDMA device, so TCP is used"));
+}
+
+#[test]
 fn variables_that_there_are_not_are_told() {
     let names = ["WEFT_CONFIG", "PATH", "WEFT_CONFG", "WEFT_UTTERLY_ELSE"];
     let lines = weft_deploy::variables::unknown(names.into_iter());

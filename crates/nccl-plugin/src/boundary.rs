@@ -40,12 +40,12 @@ impl Failure {
     /// Tells NCCL's log.
     pub(crate) fn say(&self, call: &'static str) {
         match self {
-            Failure::Null(what) => logger::warn(&format!("{call}: {what} is null")),
+            Failure::Null(what) => logger::error(&format!("{call}: {what} is null")),
             Failure::Argument(text) | Failure::Usage(text) => {
-                logger::warn(&format!("{call}: {text}"));
+                logger::error(&format!("{call}: {text}"));
             }
-            Failure::Setup(text) => logger::warn(text),
-            Failure::Comm(error) => logger::warn(&format!("{call}: {error}")),
+            Failure::Setup(text) => logger::error(text),
+            Failure::Comm(error) => logger::error(&format!("{call}: {error}")),
         }
     }
 }
@@ -67,7 +67,7 @@ pub(crate) fn enter(call: &'static str, work: impl FnOnce() -> Result<(), Failur
             let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no reason given");
             // The line may panic no more than the work.
             let line = format!("{call}: a bug in Weft, please report it: {text}");
-            let _ = catch_unwind(|| logger::warn(&line));
+            let _ = catch_unwind(|| logger::error(&line));
             NcclResult::INTERNAL_ERROR
         }
     }

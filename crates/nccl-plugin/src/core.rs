@@ -43,8 +43,8 @@ impl Core {
         if let Some(core) = current.upgrade() {
             return Ok(core);
         }
-        let deployment = weft_deploy::from_environment(&|name| std::env::var(name).ok())
-            .map_err(|error| Failure::Setup(error.to_string()))?;
+        let deployment =
+            weft_deploy::of_this_process().map_err(|error| Failure::Setup(error.to_string()))?;
         let core = Arc::new(Core::new(deployment)?);
         *current = Arc::downgrade(&core);
         Ok(core)

@@ -30,31 +30,42 @@ pub(crate) fn alone(log: Log) {
     STATE.lock().unwrap_or_else(PoisonError::into_inner).alone = log;
 }
 
-/// What a user should see; the same twice in a row is said once.
+/// Why a call has failed; the same twice in a row is said once.
+pub(crate) fn error(text: &str) {
+    once(Log::Error, text);
+}
+
+/// What a user should mend, though it works; the same twice in a row is said once.
 pub(crate) fn warn(text: &str) {
+    once(Log::Warn, text);
+}
+
+/// What a user sees who asks with `NCCL_DEBUG=INFO`.
+pub(crate) fn info(text: &str) {
+    write(STATE.lock().unwrap_or_else(PoisonError::into_inner), Log::Info, text);
+}
+
+fn once(log: Log, text: &str) {
     let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
     if state.warned == text {
         return;
     }
     text.clone_into(&mut state.warned);
-    write(state, Level::Warn, text);
+    write(state, log, text);
 }
 
-/// What a user sees who asks with `NCCL_DEBUG=INFO`.
-pub(crate) fn info(text: &str) {
-    write(STATE.lock().unwrap_or_else(PoisonError::into_inner), Level::Info, text);
-}
-
-fn write(state: MutexGuard<'_, State>, level: Level, text: &str) {
+fn write(state: MutexGuard<'_, State>, log: Log, text: &str) {
     let (logger, alone) = (state.logger, state.alone);
     // The logger may take its time, or lead back here.
     drop(state);
     let Some(logger) = logger else {
-        if level == Level::Warn || alone >= Log::Info {
+        if alone >= log {
             eprintln!("Weft: {text}");
         }
         return;
     };
+    // NCCL has no level between.
+    let level = if log <= Log::Warn { Level::Warn } else { Level::Info };
     let line = CString::new(format!("NET/Weft: {}", text.replace('\0', " "))).unwrap_or_default();
     let flags = subsystem::INIT | subsystem::NET;
     // SAFETY: NCCL's logger takes a format and what it asks for; all three texts end in zero.

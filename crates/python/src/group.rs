@@ -42,8 +42,7 @@ impl Nic {
     /// The NIC number `index`, counted round.
     #[new]
     fn new(py: Python<'_>, index: usize) -> PyResult<Nic> {
-        let deployment = weft_deploy::from_environment(&|name| std::env::var(name).ok());
-        let mut deployment = deployment.map_err(wrong)?;
+        let mut deployment = weft_deploy::of_this_process().map_err(wrong)?;
         let index = index % deployment.devices.len();
         let device = deployment.devices.swap_remove(index);
         if deployment.prometheus.is_some() {
