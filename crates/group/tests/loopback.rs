@@ -166,3 +166,28 @@ fn calls_that_make_no_sense_are_refused() {
         assert!(error.contains(wanted), "{error}");
     }
 }
+
+/// Tags in any order, both ways, and more of them than a process may have open files.
+#[test]
+fn tags_come_in_any_order() {
+    const TAGS: u32 = 1500;
+    let groups = groups(2, SOON);
+    let mut given: Vec<Vec<f32>> = (0..TAGS).map(|tag| vec![tag as f32; 50]).collect();
+    let mut taken = vec![vec![vec![0.0f32; 50]; TAGS as usize]; 2];
+    let mut tickets = Vec::new();
+    for (rank, taken) in taken.iter_mut().enumerate() {
+        let peer = 1 - rank as u32;
+        for (tag, buffer) in (0..TAGS).zip(&mut given) {
+            let call = Operation::Send { to: peer, tag };
+            tickets
+                .push(submit(&groups[rank], call, vec![segment(buffer)], vec![]).expect("sense"));
+        }
+        for (tag, buffer) in (0..TAGS).zip(taken).rev() {
+            let call = Operation::Receive { from: peer, tag };
+            tickets
+                .push(submit(&groups[rank], call, vec![], vec![segment(buffer)]).expect("sense"));
+        }
+    }
+    finish(tickets);
+    assert!(taken.iter().all(|all| *all == given));
+}
