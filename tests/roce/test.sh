@@ -54,6 +54,15 @@ ranks() {
 	done
 }
 
+# underway: waits until the first size is through: all paths have been used, and the next size is long.
+underway() {
+	tries=0
+	until grep -qs "^row" /tmp/rank0 || [ $tries = 300 ]; do
+		tries=$((tries + 1))
+		sleep 0.1
+	done
+}
+
 echo "== plugin"
 capture
 ranks plugin v12 all-reduce 2 0 4 100000 4000000
@@ -68,15 +77,16 @@ export WEFT_PATH_TIMEOUT=4s
 echo "== fault"
 capture
 # Under way the second link loses everything, and no carrier is lost: nobody but the ends can tell.
+rm -f /tmp/rank0
 (
-	sleep 4
+	underway
 	echo "fault: p2 forwards nothing any more"
 	for leaf in leaf1 leaf2; do
 		ip netns exec $leaf sysctl -q -w net.ipv4.conf.p2.forwarding=0
 	done
 ) &
 pids=$!
-ranks fault v11 all-reduce 3 4000000
+ranks fault v11 all-reduce 3 1000000 4000000
 captured fault
 for leaf in leaf1 leaf2; do
 	ip netns exec $leaf sysctl -q -w net.ipv4.conf.p2.forwarding=1
@@ -85,8 +95,9 @@ done
 echo "== cable"
 capture
 # The only cable of a host is pulled for three seconds: no path is left, and then all are.
+rm -f /tmp/rank0
 (
-	sleep 4
+	underway
 	echo "cable: h2 has no carrier"
 	ip -n leaf2 link set south down
 	sleep 3
@@ -94,5 +105,5 @@ capture
 	echo "cable: h2 is back"
 ) &
 pids=$!
-ranks cable v10 all-reduce 3 4000000
+ranks cable v10 all-reduce 3 1000000 4000000
 captured cable
