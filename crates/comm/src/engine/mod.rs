@@ -55,7 +55,7 @@ use spread::Spread;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 const WAKER: Token = Token(0);
@@ -250,7 +250,11 @@ impl Engine {
                 self.listeners.insert(number, Listening { secret, inbox });
             }
             Order::Unlisten(number) => {
-                self.listeners.remove(&number);
+                let gone = self.listeners.remove(&number);
+                // Nobody will accept those who wait.
+                for (channel, _) in gone.iter().flat_map(|one| lock(&one.inbox).split_off(0)) {
+                    self.close_receiving(channel);
+                }
             }
             Order::Connect { channel, to, fate } => self.connect(channel, &to, fate),
             Order::Send { channel, body, tag, status } => self.send(channel, body, tag, status),
@@ -327,6 +331,10 @@ impl Engine {
             self.end_receiving(number, None);
         }
     }
+}
+
+fn lock(inbox: &Inbox) -> MutexGuard<'_, VecDeque<(u64, Arc<Fate>)>> {
+    inbox.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Reads until nothing is there or the turn is over; bytes read.

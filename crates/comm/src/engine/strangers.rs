@@ -1,8 +1,8 @@
 //! Strangers that knock: who knows the secret gets a lane.
 
-use super::Engine;
 use super::connection::{Broken, Connection, Role};
 use super::receiving::Receiving;
+use super::{Engine, lock};
 use crate::half::receiver::RecvHalf;
 use crate::handle::SECRET;
 use crate::request::Fate;
@@ -103,8 +103,7 @@ impl Engine {
                     over: false,
                 });
                 self.receivers.insert(hello.channel, number);
-                let mut inbox = inbox.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                inbox.push_back((hello.channel, fate));
+                lock(&inbox).push_back((hello.channel, fate));
                 number
             }
             _ => return self.refuse(token),
