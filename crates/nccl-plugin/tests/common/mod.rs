@@ -82,7 +82,7 @@ impl<'a> Pair<'a> {
             }
             if receive.is_null() {
                 // SAFETY: the listener is open.
-                let mut receive = unsafe { net.accept(listener).expect("it accepts") };
+                receive = unsafe { net.accept(listener).expect("it accepts") };
             }
             (!send.is_null() && !receive.is_null()).then_some(())
         });
