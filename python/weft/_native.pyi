@@ -203,6 +203,7 @@ def shorthand(kind: str, text: str) -> str:
 class GroupError(RuntimeError):
     """An operation of a group that did not come to its end, in one line."""
 
+@final
 class Nic:
     """A NIC of this process, as ``WEFT_*`` variables and the machine say: a socket, a thread."""
 
@@ -213,7 +214,7 @@ class Nic:
     """The file that statistics go to in the end."""
     warnings: list[str]
 
-    def __init__(self, index: int) -> None:
+    def __new__(cls, index: int) -> Nic:
         """Open the NIC number ``index``, counted round."""
 
     def listen(self) -> Rank:
@@ -222,6 +223,7 @@ class Nic:
     def statistics(self) -> str:
         """Count bytes, time-outs and re-routes by peer and path, as JSON."""
 
+@final
 class Rank:
     """A rank that listens, and does not know the others yet."""
 
@@ -231,6 +233,7 @@ class Rank:
     def join(self, handles: list[bytes], rank: int, limit_s: float) -> Joined:
         """Join the ranks with these handles, by number. No operation may take longer than this."""
 
+@final
 class Joined:
     """A rank of a group."""
 
@@ -254,6 +257,7 @@ class Joined:
     def close(self) -> None:
         """Close all channels; what is under way fails."""
 
+@final
 class Pending:
     """An operation under way."""
 

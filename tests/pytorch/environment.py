@@ -47,14 +47,17 @@ def missing(libraries: Path) -> list[str]:
 
 def stand_in(libraries: Path, folder: Path) -> None:
     """Make libraries with the names that are asked for. Whoever calls one of them is stopped."""
+    absent = missing(libraries)
     text = "".join(run("nm", "-D", "--undefined-only", one) for one in libraries.glob("*.so"))
     names = sorted({name for name in re.findall(r"U (\w+)", text) if NAMES.fullmatch(name)})
     functions = "".join(f"void {name}(void) {{ __builtin_trap(); }}\n" for name in names)
-    for number, library in enumerate(missing(libraries)):
-        # All names in one of them: the loader looks through all.
-        source = functions if number == 0 else ""
-        how = ["cc", "-shared", "-fPIC", "-w", "-fno-builtin", "-xc", "-", f"-Wl,-soname,{library}"]
-        run(*how, "-o", folder / library, given=source)
+    compiler = ["cc", "-shared", "-fPIC", "-w", "-fno-builtin", "-xc", "-"]
+    # In one of its own: of a library that is asked for by name the loader wants versions, too.
+    all_names = folder / "libcuda-stand-in.so"
+    run(*compiler, f"-Wl,-soname,{all_names.name}", "-o", all_names, given=functions)
+    for library in absent:
+        link = ["-Wl,--no-as-needed", "-xnone", all_names, "-Wl,-rpath,$ORIGIN"]
+        run(*compiler, f"-Wl,-soname,{library}", "-o", folder / library, *link)
 
 
 def run(*command: object, given: str = "") -> str:

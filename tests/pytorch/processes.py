@@ -52,11 +52,11 @@ def outcome(
 
 
 @cache
-def cases_of(count: int, folder: str) -> list[dict[str, Any]]:
+def cases_of(count: int, folder: str, backend: str) -> list[dict[str, Any]]:
     """What each of so many ranks says of all cases."""
     reports = []
-    meeting = Path(folder) / f"store-{count}"
-    for status, out, err in outcome(ranks("cases.py", count, str(meeting))):
+    meeting = Path(folder) / f"store-{count}-{backend}"
+    for status, out, err in outcome(ranks("cases.py", count, str(meeting), backend)):
         assert status == 0, err
         reports.append(json.loads(out.splitlines()[-1]))
     return reports

@@ -19,9 +19,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(tmp_path_factory.mktemp("meeting"))
 
 
-@pytest.mark.parametrize("count", [2, 3, 4])
+@pytest.mark.parametrize(
+    ("count", "backend"), [(2, "weft"), (3, "weft"), (4, "weft"), (2, "weft-whole")]
+)
 @pytest.mark.parametrize("name", list(CASES))
-def test_as_gloo_does(name: str, count: int, folder: str) -> None:
+def test_as_gloo_does(name: str, count: int, backend: str, folder: str) -> None:
     """All ranks say so."""
-    for rank, report in enumerate(cases_of(count, folder)):
+    for rank, report in enumerate(cases_of(count, folder, backend)):
         assert report[name] == "ok", f"rank {rank}: {report[name]}"

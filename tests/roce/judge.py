@@ -14,7 +14,7 @@ GOOD = {
     "pairs": r"^ok \d+ bytes",
     "channel": r"^ok \d+ bytes",
 }
-PLUGIN = ("plugin", "old", "fault")
+PLUGIN = ("plugin", "old", "fault", "cable")
 
 
 def judge(said: str) -> list[str]:
@@ -70,7 +70,7 @@ def _plugin(stage: str, said: str, seen: list[packets.Packets]) -> list[str]:
             wrong.append(f"rank {rank}: nobody planned {sorted(stray)}")
         by_link = _by_link(paths)
         moved += sum(path["re_routes"] for path in paths)
-        if stage != "fault" and not _even(by_link):
+        if stage == "plugin" and not _even(by_link):
             wrong.append(f"rank {rank}: bytes by link {by_link}, not evenly over four")
     if stage == "fault" and not moved:
         wrong.append("a link died, and nobody took another route")

@@ -35,7 +35,9 @@ timeout 60 roce_channel 10.0.1.2 10.0.2.2 4 4 1000001
 captured channel
 
 # ranks STAGE ABI OPERATION ITERATIONS SIZE...: two processes, each with the plugin and a NIC.
-export WEFT_CONFIG=/cluster.toml WEFT_BACKEND=roce WEFT_SCHEME=ethereal WEFT_PATH_TIMEOUT=4s WEFT_LOG=info
+export WEFT_CONFIG=/cluster.toml WEFT_BACKEND=roce WEFT_SCHEME=ethereal WEFT_LOG=info
+# Nothing dies at first, and a path is not to be blamed for a machine that is busy.
+export WEFT_PATH_TIMEOUT=20s WEFT_GIVE_UP=50s
 ranks() {
 	stage=$1
 	shift
@@ -52,6 +54,15 @@ ranks() {
 	done
 }
 
+# underway: waits until the first size is through: all paths have been used, and the next size is long.
+underway() {
+	tries=0
+	until grep -qs "^row" /tmp/rank0 || [ $tries = 300 ]; do
+		tries=$((tries + 1))
+		sleep 0.1
+	done
+}
+
 echo "== plugin"
 capture
 ranks plugin v12 all-reduce 2 0 4 100000 4000000
@@ -62,16 +73,37 @@ capture
 ranks old v8 all-to-all 1 3000000
 captured old
 
+export WEFT_PATH_TIMEOUT=4s
 echo "== fault"
 capture
 # Under way the second link loses everything, and no carrier is lost: nobody but the ends can tell.
+rm -f /tmp/rank0
 (
-	sleep 4
+	underway
 	echo "fault: p2 forwards nothing any more"
 	for leaf in leaf1 leaf2; do
 		ip netns exec $leaf sysctl -q -w net.ipv4.conf.p2.forwarding=0
 	done
 ) &
 pids=$!
-ranks fault v11 all-reduce 3 4000000
+ranks fault v11 all-reduce 3 1000000 4000000
 captured fault
+for leaf in leaf1 leaf2; do
+	ip netns exec $leaf sysctl -q -w net.ipv4.conf.p2.forwarding=1
+done
+
+echo "== cable"
+capture
+# The only cable of a host is pulled for three seconds: no path is left, and then all are.
+rm -f /tmp/rank0
+(
+	underway
+	echo "cable: h2 has no carrier"
+	ip -n leaf2 link set south down
+	sleep 3
+	ip -n leaf2 link set south up
+	echo "cable: h2 is back"
+) &
+pids=$!
+ranks cable v10 all-reduce 3 1000000 4000000
+captured cable

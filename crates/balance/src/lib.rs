@@ -9,6 +9,8 @@
 //! | in a switch | [`forward`]; most schemes leave it to the [`hash`] or a path id | once a packet |
 //! | in leaves that hold, tag and tell | [`tor`]; few schemes | once a packet, letter and timer |
 //!
+//! [`known`] is what planners are told of failures before they begin.
+//!
 //! [`enforce`] is what schemes share that pin paths: how packets are made to take them on switches
 //! that route by path id, by policy or by a known hash.
 //!
@@ -19,6 +21,7 @@
 pub mod enforce;
 pub mod forward;
 pub mod hash;
+pub mod known;
 pub mod plan;
 mod registry;
 pub mod scheme;

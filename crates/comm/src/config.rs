@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
+use weft_balance::known::Known;
 use weft_balance::scheme::BalanceConfig;
 use weft_fabric::Fabric;
 use weft_units::HostId;
@@ -56,8 +57,10 @@ pub enum Backend {
 /// Who chooses paths, and what makes packets take them.
 #[derive(Clone, Debug)]
 pub struct PathPlan {
-    /// The fabric, with failures that are known.
+    /// The fabric.
     pub fabric: Arc<Fabric>,
+    /// What is known of its failures.
+    pub known: Arc<Known>,
     /// The scheme and its options.
     pub balance: BalanceConfig,
     /// All its randomness follows from it.

@@ -32,6 +32,7 @@ mod slab;
 pub mod statistics;
 pub mod stream;
 mod tcp;
+mod threads;
 pub mod wire;
 
 pub use api::{

@@ -1,7 +1,8 @@
 //! Orders to the engine: handed over without waiting, and without waking an engine that is awake.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use crate::threads::{AtomicUsize, Mutex, MutexGuard};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 
 /// What wakes an engine that sleeps.
 pub(crate) trait Wake {
@@ -18,65 +19,146 @@ impl Wake for mio::Waker {
 /// Orders from any thread to one.
 #[derive(Debug)]
 pub(crate) struct Queue<T> {
-    /// `None`: nobody takes orders any more.
-    orders: Mutex<Option<Vec<T>>>,
-    /// How many, to be looked at without the lock.
+    inner: Mutex<Inner<T>>,
+    /// How many orders, to be looked at without the lock.
     count: AtomicUsize,
-    sleeps: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Inner<T> {
+    orders: Vec<T>,
+    /// Nobody takes orders any more.
+    closed: bool,
+    /// Whoever brings an order wakes the engine.
+    sleeps: bool,
 }
 
 impl<T> Default for Queue<T> {
     fn default() -> Self {
-        let (count, sleeps) = (AtomicUsize::new(0), AtomicBool::new(false));
-        Queue { orders: Mutex::new(Some(Vec::new())), count, sleeps }
+        let inner = Inner { orders: Vec::new(), closed: false, sleeps: false };
+        Queue { inner: Mutex::new(inner), count: AtomicUsize::new(0) }
     }
 }
 
 impl<T> Queue<T> {
     /// Hands over `order`, and wakes the engine if it sleeps. Of an engine that is gone nobody hears.
     pub(crate) fn push(&self, order: T, waker: &impl Wake) {
-        let mut open = self.orders.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let Some(orders) = open.as_mut() else { return };
-        orders.push(order);
-        self.count.store(orders.len(), Ordering::Release);
-        drop(open);
-        // Between the order and the look at `sleeps`, and the other way round in `fall_asleep`: one
-        // of the two sees the other.
-        fence(Ordering::SeqCst);
-        if self.sleeps.swap(false, Ordering::AcqRel) {
+        let mut inner = self.lock();
+        if inner.closed {
+            return;
+        }
+        inner.orders.push(order);
+        self.count.store(inner.orders.len(), Ordering::Release);
+        let sleeps = std::mem::take(&mut inner.sleeps);
+        drop(inner);
+        if sleeps {
             waker.wake();
         }
     }
 
-    /// Takes all orders into `out`, which is empty.
+    /// Takes all orders into `out`, which is empty. One that is just coming may be left for later.
     pub(crate) fn take(&self, out: &mut Vec<T>) {
         if self.count.load(Ordering::Acquire) == 0 {
             return;
         }
-        let mut orders = self.orders.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(orders) = orders.as_mut() {
-            std::mem::swap(orders, out);
-        }
+        let mut inner = self.lock();
+        std::mem::swap(&mut inner.orders, out);
         self.count.store(0, Ordering::Release);
     }
 
     /// No more orders: those that wait are dropped, and all that come.
     pub(crate) fn close(&self) {
-        *self.orders.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
+        let orders = {
+            let mut inner = self.lock();
+            inner.closed = true;
+            std::mem::take(&mut inner.orders)
+        };
+        drop(orders);
     }
 
     /// The engine is about to sleep. Whether it may: else there are orders.
     pub(crate) fn fall_asleep(&self) -> bool {
-        self.sleeps.store(true, Ordering::Release);
-        fence(Ordering::SeqCst);
-        let may = self.count.load(Ordering::Acquire) == 0;
-        if !may {
-            self.sleeps.store(false, Ordering::Release);
-        }
-        may
+        let mut inner = self.lock();
+        inner.sleeps = inner.orders.is_empty();
+        inner.sleeps
     }
-    /// It is awake.
+    /// It is awake, after it was allowed to sleep.
     pub(crate) fn wake_up(&self) {
-        self.sleeps.store(false, Ordering::Release);
+        self.lock().sleeps = false;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner<T>> {
+        // Nothing in here panics half way.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use loom::sync::{Arc, Condvar};
+
+    /// A pipe that wakes, as far as it matters: a wake that comes first is not lost.
+    #[derive(Default)]
+    struct Bell {
+        rung: Mutex<bool>,
+        changed: Condvar,
+    }
+
+    impl Wake for Bell {
+        fn wake(&self) {
+            *self.rung.lock().unwrap() = true;
+            self.changed.notify_one();
+        }
+    }
+
+    impl Bell {
+        fn sleep(&self) {
+            let mut rung = self.rung.lock().unwrap();
+            while !*rung {
+                rung = self.changed.wait(rung).unwrap();
+            }
+            *rung = false;
+        }
+    }
+
+    fn engine(queue: &Queue<u32>, bell: &Bell, count: usize) -> Vec<u32> {
+        let (mut all, mut some) = (Vec::new(), Vec::new());
+        while all.len() < count {
+            queue.take(&mut some);
+            all.append(&mut some);
+            if all.len() < count && queue.fall_asleep() {
+                bell.sleep();
+                queue.wake_up();
+            }
+        }
+        all
+    }
+
+    /// Every order comes once, in the order of each thread, and none is slept through: that would be
+    /// a deadlock.
+    #[test]
+    fn loom_no_order_is_slept_through() {
+        let mut model = loom::model::Builder::new();
+        // All orders of so many switches take minutes with more.
+        model.preemption_bound = Some(3);
+        model.check(|| {
+            let shared = Arc::new((Queue::default(), Bell::default()));
+            let pusher = |first: u32, count: u32| {
+                let shared = shared.clone();
+                move || {
+                    for number in first..first + count {
+                        shared.0.push(number, &shared.1);
+                    }
+                }
+            };
+            let one = loom::thread::spawn(pusher(0, 2));
+            let other = loom::thread::spawn(pusher(10, 1));
+            let all = engine(&shared.0, &shared.1, 3);
+            one.join().unwrap();
+            other.join().unwrap();
+            let (small, large): (Vec<u32>, Vec<u32>) = all.into_iter().partition(|it| *it < 10);
+            assert_eq!((small, large), (vec![0, 1], vec![10]));
+        });
     }
 }

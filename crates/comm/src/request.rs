@@ -1,7 +1,8 @@
 //! A send or receive, as the application sees it and as the engine does.
 
+use crate::threads::{AtomicBool, AtomicU8, AtomicUsize};
 use crate::{CommError, MOST_BUFFERS, Sizes};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
 const PENDING: u8 = 0;
@@ -91,5 +92,55 @@ impl Status {
             }
             _ => Ok(None),
         }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+
+    /// Whoever sees that a request is over sees its sizes, and that there is room for another.
+    #[test]
+    fn loom_sizes_come_before_the_state() {
+        loom::model(|| {
+            let fate = Arc::new(Fate::default());
+            assert!(fate.begin(1));
+            let status = Status::new(fate.clone());
+            let engine = {
+                let (fate, status) = (fate.clone(), status.clone());
+                loom::thread::spawn(move || {
+                    let mut sizes = Sizes { count: 2, ..Sizes::default() };
+                    (sizes.sizes[0], sizes.sizes[1]) = (5, 7);
+                    fate.end(1);
+                    status.finish(&sizes);
+                })
+            };
+            if let Ok(Some(sizes)) = status.test() {
+                assert_eq!((sizes.count, sizes.sizes[0], sizes.sizes[1]), (2, 5, 7));
+                assert!(fate.begin(1));
+            }
+            engine.join().unwrap();
+            assert!(status.test().unwrap().is_some());
+        });
+    }
+
+    /// Whoever sees that a request has failed sees why.
+    #[test]
+    fn loom_the_reason_comes_before_the_state() {
+        loom::model(|| {
+            let fate = Arc::new(Fate::default());
+            let status = Status::new(fate.clone());
+            let engine = {
+                let status = status.clone();
+                loom::thread::spawn(move || {
+                    fate.fail(CommError::Remote("gone".into()));
+                    status.fail();
+                })
+            };
+            if let Err(error) = status.test() {
+                assert_eq!(error, CommError::Remote("gone".into()));
+            }
+            engine.join().unwrap();
+        });
     }
 }

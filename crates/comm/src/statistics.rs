@@ -195,3 +195,60 @@ fn label(name: &str) -> String {
         .replace('\\', "\\\\")
         .replace('"', "\\\"")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn statistics() -> Statistics {
+        let address = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 4_791);
+        let peer = Ipv4Addr::new(10, 0, 0, 2);
+        let mut counts = Counts::new("a \"NIC\"".into(), address);
+        let path = counts.at((peer, Some(PathId::new(3, 0)), 61_440), Some(7));
+        *path =
+            PathCounts { bytes: 5, pieces: 4, time_outs: 3, re_routes: 2, reconnects: 1, open: 9 };
+        counts.at((peer, None, 40_000), None).bytes = 6;
+        counts.received.insert(peer, 8);
+        counts.strangers = 11;
+        counts.snapshot()
+    }
+
+    #[test]
+    fn prometheus_has_a_line_for_every_number() {
+        let text = statistics().prometheus();
+        let labels = r#"device="a \"NIC\"",peer="10.0.0.2",host="7",path="3.0",port="61440""#;
+        for (name, value) in [
+            ("sent_bytes_total", 5),
+            ("pieces_total", 4),
+            ("time_outs_total", 3),
+            ("re_routes_total", 2),
+            ("reconnects_total", 1),
+            ("connections", 9),
+        ] {
+            let line = format!("weft_{name}{{{labels}}} {value}");
+            assert!(text.lines().any(|one| one == line), "{line}\n{text}");
+            let named = |one: &&str| one.starts_with(&format!("# TYPE weft_{name} "));
+            assert_eq!(text.lines().filter(named).count(), 1, "{text}");
+        }
+        assert!(
+            text.contains(
+                "weft_received_bytes_total{device=\"a \\\"NIC\\\"\",peer=\"10.0.0.2\"} 8"
+            )
+        );
+        assert!(text.contains("weft_strangers_total{device=\"a \\\"NIC\\\"\"} 11"));
+        assert!(text.contains("host=\"\",path=\"\",port=\"40000\"} 6"));
+    }
+
+    #[test]
+    fn json_says_the_same() {
+        let text = statistics().json();
+        let first = r#"{"device":"a \"NIC\"","address":"10.0.0.1:4791","paths":["#;
+        assert!(text.starts_with(first), "{text}");
+        let path = r#"{"peer":"10.0.0.2","host":7,"path":"3.0","port":61440,"bytes":5,"pieces":4,"time_outs":3,"re_routes":2,"reconnects":1,"open":9}"#;
+        assert!(text.contains(path), "{text}");
+        assert!(text.contains(r#""host":null,"path":null,"port":40000,"bytes":6"#), "{text}");
+        assert!(text.ends_with(
+            r#""received":[{"peer":"10.0.0.2","bytes":8}],"strangers":11,"damaged":0}"#
+        ));
+    }
+}

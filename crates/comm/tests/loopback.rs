@@ -116,6 +116,65 @@ fn a_message_that_does_not_fit_is_an_error_at_both_ends() {
     assert!(receive(&receiving, &mut [(&mut buffer, 0)]).is_err());
 }
 
+#[test]
+fn an_endpoint_may_talk_to_itself() {
+    let a = open(1);
+    let (sending, receiving) = channel(&a, &a);
+    exchange(&sending, &receiving, &pattern(1, 1_000_000), 1_000_000);
+}
+
+#[test]
+fn many_channels_of_many_endpoints() {
+    let endpoints: Vec<_> = (1..=4).map(open).collect();
+    let mut channels = Vec::new();
+    for from in &endpoints {
+        for to in &endpoints {
+            channels.extend((0..3).map(|_| channel(from, to)));
+        }
+    }
+    std::thread::scope(|scope| {
+        for (number, (sending, receiving)) in channels.iter().enumerate() {
+            scope.spawn(move || {
+                for round in 0..5 {
+                    let bytes = pattern(number as u64, 1_000 * number + round);
+                    exchange(sending, receiving, &bytes, bytes.len());
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn several_peers_come_to_one_listener() {
+    let (a, b, c) = (open(1), open(2), open(3));
+    let (listener, handle) = c.listen().unwrap();
+    let mut connecting = [a.connect(&handle).unwrap(), b.connect(&handle).unwrap()];
+    let (mut sending, mut receiving) = (Vec::new(), Vec::new());
+    let end = Instant::now() + LIMIT;
+    while sending.len() < 2 || receiving.len() < 2 {
+        for one in &mut connecting {
+            // What is finished says that it is over.
+            if let Ok(Some(channel)) = one.try_finish() {
+                sending.push(channel);
+            }
+        }
+        receiving.extend(listener.try_accept().unwrap());
+        assert!(Instant::now() < end);
+    }
+    // Which is which shows when something comes.
+    let mut buffers = [[0; 2]; 2];
+    let received: Vec<_> = receiving
+        .iter()
+        .zip(&mut buffers)
+        .map(|(one, buffer)| take(|| receive(one, &mut [(buffer, 0)])))
+        .collect();
+    let sent = take(|| send(&sending[0], b"hi", 0));
+    wait(&sent).unwrap();
+    let done = received.iter().filter(|one| one.test().unwrap().is_some()).count();
+    assert_eq!(done, 1);
+    drop(receiving);
+}
+
 /// 32 receives are always posted, and sends as many as go.
 fn flood(messages: u64, most: usize) {
     let (_a, _b, sending, receiving) = pair();

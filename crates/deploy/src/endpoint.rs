@@ -8,9 +8,10 @@ use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
+use weft_balance::known::Known;
 use weft_cluster::{Cluster, Host, Protocol};
 use weft_comm::{Backend, EndpointConfig, PathPlan};
-use weft_units::HostId;
+use weft_units::{HostId, Time};
 
 /// Connections to a peer where nobody says how many paths there are.
 const CONNECTIONS: u32 = 4;
@@ -90,6 +91,7 @@ fn planned(
 ) -> Result<(String, Vec<Device>), DeployError> {
     let Source { cluster, links, .. } = source;
     let fabric = Arc::new(links.fabric.clone());
+    let rates = weft_capacity::capacities(&fabric, &links.failures, Time::ZERO);
     let addresses: Arc<[Ipv4Addr]> = cluster.hosts.iter().map(|host| host.address).collect();
     let seed = given.seed.or(source.plan.as_ref().map(|plan| plan.seed)).unwrap_or(1);
     let mut devices = Vec::new();
@@ -119,8 +121,10 @@ fn planned(
                 source.file
             ));
         }
+        let known = Known::new(&fabric, &balance.scheme, |port| rates[port]);
         let plan = PathPlan {
             fabric: fabric.clone(),
+            known: Arc::new(known),
             balance,
             seed,
             host: number,

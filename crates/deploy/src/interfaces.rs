@@ -153,3 +153,40 @@ pub(crate) fn chosen<'a>(
     }
     Ok(found)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::sysfs;
+
+    #[test]
+    fn the_pci_device_is_the_last_one_of_the_path() {
+        let bridge = "/sys/devices/pci0000:00/0000:00:01.0/0000:3b:00.1";
+        assert_eq!(pci_device(&format!("{bridge}/virtio2")), Some(bridge));
+        assert_eq!(pci_device(bridge), Some(bridge));
+        assert_eq!(pci_device("/sys/devices/virtual/net/lo"), None);
+        assert_eq!(pci_device("/sys/devices/pci0000:00/usb1"), None);
+    }
+
+    #[test]
+    fn sysfs_of_another_name_space_is_not_believed() {
+        let sys =
+            sysfs(&[("net/eth0/address", "02:00:00:00:00:09\n"), ("net/eth0/speed", "400000\n")]);
+        let mac = [2, 0, 0, 0, 0, 9];
+        let mut ours = Interface { name: "eth0".into(), mac, ..Interface::default() };
+        look_up(&mut ours, &sys.join("net"));
+        assert_eq!(ours.speed_mbps, Some(400_000));
+        let mut other = Interface { name: "eth0".into(), ..Interface::default() };
+        look_up(&mut other, &sys.join("net"));
+        assert_eq!(other.speed_mbps, None);
+    }
+
+    #[test]
+    fn guids_are_macs_or_addresses() {
+        let mut one = Interface { mac: [0, 0, 0, 0, 1, 2], ..Interface::default() };
+        assert_eq!(one.guid(), 0x102);
+        one.mac = [0; 6];
+        one.addresses = vec![Ipv4Addr::new(127, 0, 0, 1)];
+        assert_eq!(one.guid(), 0x7f00_0001);
+    }
+}

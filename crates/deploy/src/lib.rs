@@ -84,3 +84,38 @@ pub fn on_machine(
 ) -> Result<Deployment, DeployError> {
     endpoint::deployment(&variables::read(get)?, interfaces)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    /// A folder for one test, which goes with it.
+    pub(crate) struct Folder(PathBuf);
+
+    impl Folder {
+        pub(crate) fn join(&self, name: &str) -> PathBuf {
+            self.0.join(name)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    /// A folder with these files.
+    pub(crate) fn sysfs(files: &[(&str, &str)]) -> Folder {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("weft-deploy-{}-{number}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        for (path, text) in files {
+            let path = folder.join(path);
+            std::fs::create_dir_all(path.parent().expect("files are in folders")).expect("made");
+            std::fs::write(path, text).expect("written");
+        }
+        Folder(folder)
+    }
+}

@@ -31,3 +31,24 @@ fn names(folder: &Path) -> Vec<String> {
     names.sort();
     names
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::sysfs;
+
+    #[test]
+    fn a_device_is_known_by_the_interface_of_its_gids() {
+        let sys = sysfs(&[
+            ("rdma/mlx5_0/ports/1/gid_attrs/ndevs/0", "eth0\n"),
+            ("rdma/mlx5_1/ports/1/gid_attrs/ndevs/0", "eth1\n"),
+            ("rdma/mlx5_1/ports/2/gid_attrs/ndevs/0", "eth2\n"),
+            ("rdma/mlx5_1/ports/2/gid_attrs/ndevs/1", "eth2\n"),
+        ]);
+        let of = |name| device_of(name, &sys.join("rdma"));
+        assert_eq!(of("eth0"), Some(("mlx5_0".to_owned(), 1)));
+        assert_eq!(of("eth2"), Some(("mlx5_1".to_owned(), 2)));
+        assert_eq!(of("eth3"), None);
+        assert_eq!(device_of("eth0", Path::new("/nowhere")), None);
+    }
+}

@@ -42,11 +42,17 @@ pub const DIFFERENT: &[Different] = &[
                  time-out (1s); 100ms is for failures within a run of milliseconds",
     },
     Different { key: "dead_for", default: "30s", reason: "as bad_for" },
+    Different {
+        key: OF_DNLB,
+        default: "uplinks of the leaf",
+        reason: "of dnlb: the fewest that are in balance whichever NICs are busy (equation 4 of \
+                 paper 003, and what it leaves out)",
+    },
 ];
 
-/// `queue_pairs` of DNLB on hosts: one for each uplink of the leaf, the fewest that are in balance
-/// whichever NICs are busy (equation 4 of paper 003, and what it leaves out).
 const DNLB: &str = "dnlb";
+/// Other schemes have an option of that name too.
+const OF_DNLB: &str = "queue_pairs";
 
 /// How long a round trip over an idle network takes, for the bandwidth-delay product that ParaLet's
 /// flowlets are measured in: some switches and two kernels.
@@ -109,11 +115,11 @@ fn usual(info: &SchemeInfo, name: &str, uplinks: u32) -> Vec<(String, String)> {
     let has = |key: &str| info.options.iter().any(|option| option.key == key);
     let mut options: Vec<(String, String)> = DIFFERENT
         .iter()
-        .filter(|one| has(one.key))
+        .filter(|one| one.key != OF_DNLB && has(one.key))
         .map(|one| (one.key.to_owned(), one.default.to_owned()))
         .collect();
     if name == DNLB && uplinks > 0 {
-        options.push(("queue_pairs".to_owned(), uplinks.min(128).to_string()));
+        options.push((OF_DNLB.to_owned(), uplinks.min(128).to_string()));
     }
     options
 }

@@ -129,6 +129,36 @@ fn a_plan_brings_scheme_options_and_seed() {
 }
 
 #[test]
+fn what_the_file_says_of_failures_planners_know() {
+    use weft_balance::plan::{Planner, Post, Route};
+    let dead =
+        format!("{CLUSTER}[failures.a]\nlinks = [\"leaf-1 <-> spine-2\"]\nkind = \"down\"\n");
+    let uplinks = |text: &str| {
+        let path = file("dead/cluster.toml", text);
+        let here = [interface("eth0", "10.0.0.2")];
+        let found = deployed(&[("WEFT_CONFIG", path.to_str().unwrap())], &here).unwrap();
+        let plan = found.devices[0].endpoint.plan.clone().unwrap();
+        let mut planner = Planner::new(&plan.balance, plan.host, plan.seed, plan.quantum);
+        plan.known.tell(&mut planner, plan.host, &plan.fabric);
+        let (message, dst) = (weft_units::MessageId(0), weft_units::HostId(2));
+        let post = Post { message, dst, bytes: 1 << 20, job: 0, ranks: (0, 0), tag: 0 };
+        let mut pieces = Vec::new();
+        planner.post(weft_units::Time::ZERO, post, &plan.fabric, &mut pieces);
+        planner.flush(weft_units::Time::secs(1), &plan.fabric, &mut pieces);
+        // A source port of the path's segment.
+        let uplink = |route| match route {
+            Route::Hashed(port) => (port - 49_152) / 4_096,
+            Route::Pinned(_) => panic!("switches know source ports only"),
+        };
+        let mut used: Vec<u16> = pieces.iter().map(|piece| uplink(piece.route)).collect();
+        used.sort_unstable();
+        used
+    };
+    assert_eq!(uplinks(CLUSTER), [0, 1, 2, 3]);
+    assert_eq!(uplinks(&dead), [0, 1, 3]);
+}
+
+#[test]
 fn rocev2_falls_back_with_a_word() {
     let udp = CLUSTER.replace("protocol = \"tcp\"", "");
     let path = file("udp/cluster.toml", &udp);

@@ -159,6 +159,9 @@ impl Nic {
             return Ok(endpoint.clone());
         }
         let endpoint = Arc::new(Endpoint::open(self.device.endpoint.clone())?);
+        if let Some(notice) = endpoint.notice() {
+            logger::warn(notice);
+        }
         Ok(self.endpoint.get_or_init(|| endpoint).clone())
     }
 

@@ -3,11 +3,10 @@
 use crate::network::{Hashes, Network, Way};
 use crate::spread::Spread;
 use crate::steps::Transfer;
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use weft_balance::plan::{Carrier, Piece, Planner, Post, QueuePairId, Route, Trouble, Underway};
+use weft_balance::known::Known;
+use weft_balance::plan::{Carrier, Piece, Planner, Post, QueuePairId, Route};
 use weft_balance::scheme::BalanceConfig;
-use weft_fabric::{LinkShares, PathId, PathView, PathWeights};
+use weft_fabric::{LinkShares, PathWeights};
 use weft_units::{Draw, HostId, MessageId, PortId, Time};
 
 /// A piece of a message, and its way.
@@ -46,80 +45,36 @@ pub struct Hosts {
     balance: BalanceConfig,
     hashes: Hashes,
     mtu: u32,
-    /// What they are told of links, where the scheme asks.
-    view: Option<Arc<PathView>>,
-    /// By the leaves at both ends: paths that are dead, which all take for bad.
-    dead: BTreeMap<(u32, u32), Vec<PathId>>,
+    /// What they are told of links.
+    known: Known,
 }
 
 impl Hosts {
     /// Of `network`, under `balance`; `mtu` is the payload of a full packet, in bytes.
     pub fn new(network: &Network<'_>, balance: &BalanceConfig, hashes: Hashes, mtu: u32) -> Hosts {
-        let fabric = network.fabric;
         let rates = |port: PortId| network.capacities[port];
-        let view = || balance.scheme.view(fabric, LinkShares::new(fabric, rates));
-        let view = balance.scheme.info().informed.then(|| Arc::new(view()));
-        let by_path = balance.scheme.enforce().is_some() && view.is_none();
-        let dead = if by_path { dead_paths(network) } else { BTreeMap::new() };
-        Hosts { balance: balance.clone(), hashes, mtu, view, dead }
+        let known = Known::new(network.fabric, &balance.scheme, rates);
+        Hosts { balance: balance.clone(), hashes, mtu, known }
     }
 
     /// The same with the shares that `spread` gives to paths, if hosts are told of links at all.
     #[must_use]
     pub fn knowing(mut self, spread: &Spread) -> Hosts {
-        if let Some(view) = &mut self.view {
-            let view = Arc::make_mut(view);
-            for (leaves, shares) in &spread.pairs {
-                let weight = |share: f64| (share * LinkShares::WHOLE as f64) as u64;
-                let weights = shares.iter().map(|(path, share)| (*path, weight(*share)));
-                view.give(*leaves, PathWeights::new(weights));
-            }
+        for (leaves, shares) in &spread.pairs {
+            let weight = |share: f64| (share * LinkShares::WHOLE as f64) as u64;
+            let weights = || shares.iter().map(|(path, share)| (*path, weight(*share)));
+            self.known.give(*leaves, || PathWeights::new(weights()));
         }
         self
     }
 
     fn planner(&self, host: HostId, network: &Network<'_>) -> Planner {
-        let fabric = network.fabric;
         let Hashes { seed, .. } = self.hashes;
-        let known = self.hashes.known();
-        let mut planner = Planner::knowing(known, &self.balance, host, seed, self.mtu);
-        if let Some(view) = &self.view {
-            planner.learn(Time::ZERO, view, fabric);
-        }
-        let leaf = fabric.leaf_of(host);
-        for ((_, to), paths) in self.dead.range((leaf, 0)..=(leaf, u32::MAX)) {
-            let dst = HostId(to * fabric.clos().hosts_per_leaf);
-            for path in paths {
-                let route = Route::Pinned(*path);
-                let flow = Underway { dst, route, bytes: 0, queue_pair: None };
-                let _ = planner.trouble(Time::ZERO, &flow, Trouble::TimeOut, fabric);
-            }
-        }
+        let hashing = self.hashes.known();
+        let mut planner = Planner::knowing(hashing, &self.balance, host, seed, self.mtu);
+        self.known.tell(&mut planner, host, network.fabric);
         planner
     }
-}
-
-/// The paths that some dead link is on.
-fn dead_paths(network: &Network<'_>) -> BTreeMap<(u32, u32), Vec<PathId>> {
-    let mut dead: BTreeMap<(u32, u32), Vec<PathId>> = BTreeMap::new();
-    let fabric = network.fabric;
-    if network.capacities.iter().all(|capacity| *capacity > 0) {
-        return dead;
-    }
-    let host = |leaf: u32| HostId(leaf * fabric.clos().hosts_per_leaf);
-    for from in 0..fabric.leaves() {
-        for to in (0..fabric.leaves()).filter(|to| *to != from) {
-            let set = fabric.path_set(host(from), host(to));
-            for path in (0..set.len()).map(|index| set.get(index)) {
-                let ports = fabric.trace(host(from), host(to), path);
-                let between = &ports[1..ports.len() - 1];
-                if between.iter().any(|port| network.capacities[*port] == 0) {
-                    dead.entry((from, to)).or_default().push(path);
-                }
-            }
-        }
-    }
-    dead
 }
 
 /// Plans messages of a step, which stand by sender: each host posts its own at one instant. They

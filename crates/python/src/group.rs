@@ -46,7 +46,12 @@ impl Nic {
         let mut deployment = deployment.map_err(wrong)?;
         let index = index % deployment.devices.len();
         let device = deployment.devices.swap_remove(index);
+        if deployment.prometheus.is_some() {
+            let text = "WEFT_PROMETHEUS: PyTorch's back end serves nothing; use WEFT_STATS";
+            deployment.warnings.push(text.into());
+        }
         let endpoint = py.detach(|| Endpoint::open(device.endpoint)).map_err(failed)?;
+        deployment.warnings.extend(endpoint.notice().map(str::to_owned));
         Ok(Nic {
             endpoint: Arc::new(endpoint),
             name: device.name,

@@ -50,7 +50,7 @@ impl End {
             hop_limit: 64,
         };
         let peer = Peer { gid: other.address.gid, number: peer.number(), first_packet: 7 };
-        let timing = Timing::within(Duration::from_secs(2), 7);
+        let timing = Timing::within(Duration::from_secs(60), 7);
         Ok(own.connect(peer, 7, route, self.device.port(self.port)?.mtu, timing)?)
     }
 }

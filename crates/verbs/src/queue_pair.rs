@@ -344,3 +344,25 @@ impl Drop for QueuePair {
         unsafe { (self.device().verbs.call.destroy_qp)(self.qp) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tries_end_within_the_time() {
+        for millis in [20, 100, 1_000, 4_000, 60_000] {
+            let total = Duration::from_millis(millis);
+            let Timing { exponent, retries } = Timing::within(total, 7);
+            let wait = Duration::from_nanos(4_096 << exponent);
+            let all = wait * (u32::from(retries) + 1);
+            assert!(all <= total && 2 * all > total, "{millis} ms: {wait:?}");
+        }
+    }
+
+    #[test]
+    fn no_wait_is_shorter_than_a_millisecond_and_none_longer_than_there_is() {
+        assert_eq!(Timing::within(Duration::ZERO, 7).exponent, 8);
+        assert_eq!(Timing::within(Duration::from_secs(1 << 40), 0).exponent, 31);
+    }
+}

@@ -27,7 +27,7 @@ from weft.testbed.rules import Rules
 
 SOCKETS = "sockets"
 """What stands for plain sockets beside the schemes."""
-BASELINE = "ecmp"
+BASELINES = ("ecmp", SOCKETS)
 """What others are compared with."""
 
 _TCP = 14 + 20 + 32
@@ -289,7 +289,10 @@ def _by_scheme(rows: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
             "of_bound_min": min(of_bound, default=None),
             "of_bound_max": max(of_bound, default=None),
             "bus_bytes_per_s_mean": statistics.fmean(bus) if bus else None,
-            "over_ecmp": mean[name] / mean[BASELINE] if {name, BASELINE} <= set(mean) else None,
+            **{
+                f"over_{one}": mean[name] / mean[one] if {name, one} <= set(mean) else None
+                for one in BASELINES
+            },
             "hottest_uplink_mean": statistics.fmean(one["hottest_uplink"] for one in found),
             "time_outs": sum(one["time_outs"] for one in found),
             "re_routes": sum(one["re_routes"] for one in found),
@@ -305,7 +308,7 @@ def _text(path: Path, found: Mapping[str, Any]) -> str:
         "connections a channel",
         "",
         f"{'scheme':18} {'runs':>4} {'failed':>6} {'of the bound':>12} {'min':>6} {'max':>6} "
-        f"{'busbw Mbit/s':>12} {'x ecmp':>6} {'hottest':>7} {'time-outs':>9}",
+        f"{'busbw Mbit/s':>12} {'x ecmp':>6} {'x sockets':>9} {'hottest':>7} {'time-outs':>9}",
     ]
     for one in found["schemes"]:
         shown = [_of(one[f"of_bound_{key}"], "6.3f") for key in ("mean", "min", "max")]
@@ -313,7 +316,8 @@ def _text(path: Path, found: Mapping[str, Any]) -> str:
         lines.append(
             f"{one['scheme']:18} {one['runs']:4} {one['failed']:6} {shown[0]:>12} {shown[1]:>6} "
             f"{shown[2]:>6} {_of(bus and bus * 8 / 1e6, '.1f'):>12} "
-            f"{_of(one['over_ecmp'], '.2f'):>6} {one['hottest_uplink_mean']:7.3f} "
+            f"{_of(one['over_ecmp'], '.2f'):>6} {_of(one['over_sockets'], '.2f'):>9} "
+            f"{one['hottest_uplink_mean']:7.3f} "
             f"{one['time_outs']:9}"
         )
     for row in found["runs"]:

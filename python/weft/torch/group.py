@@ -16,7 +16,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import distributed
+from torch._C._distributed_c10d import Backend
 from torch.distributed import ProcessGroup
 
 from weft import _native
@@ -52,7 +54,8 @@ def _nic() -> _native.Nic:
 
 def _leave_statistics(nic: _native.Nic) -> None:
     if nic.stats:
-        Path(nic.stats.replace("%p", str(os.getpid()))).write_text(nic.statistics())
+        # A list, as the NCCL plugin leaves it, which may have several.
+        Path(nic.stats.replace("%p", str(os.getpid()))).write_text(f"[{nic.statistics()}]\n")
 
 
 def statistics() -> str:
@@ -68,18 +71,22 @@ def _reduction(wanted: Any) -> str:
     raise ValueError(f"weft: this reduction is not there; use one of {known}")
 
 
-class Group(ProcessGroup):
-    """The ranks of a group, as one of them sees it."""
+class Operations:
+    """What a rank of a group does, whatever PyTorch takes it for."""
 
-    def __init__(self, store: Any, rank: int, size: int, timeout: timedelta) -> None:
-        super().__init__(rank, size)
-        self._size = size
+    _size: int
+    _rank: int
+    _joined: _native.Joined
+
+    def _meet(self, store: Any, rank: int, size: int, timeout: timedelta) -> None:
+        """Find the other ranks."""
+        self._rank, self._size = rank, size
         own = _nic().listen()
         store.set(f"weft/{rank}", own.handle().hex())
         handles = [bytes.fromhex(store.get(f"weft/{other}").decode()) for other in range(size)]
         self._joined = own.join(handles, rank, timeout.total_seconds())
-
-    # What PyTorch asks a group about itself.
+        # PyTorch holds the half of it that is C++, and calls the other.
+        _here.add(self)
 
     def getBackendName(self) -> str:  # noqa: N802 - PyTorch's name.
         """Return the name of the back end."""
@@ -89,16 +96,14 @@ class Group(ProcessGroup):
         """Return the same."""
         return "weft"
 
-    def _get_backend(self, device: Any) -> Group:
-        return self
-
     def shutdown(self) -> None:
         """Close all channels; what is under way fails."""
         self._joined.close()
+        _here.discard(self)
 
     def abort(self) -> None:
         """Do the same."""
-        self._joined.close()
+        self.shutdown()
 
     # Operations. Signatures are PyTorch's.
 
@@ -218,7 +223,7 @@ class Group(ProcessGroup):
         """Give the root the tensors of all."""
         use = Tensors()
         given = use.read(_single(input_tensors))
-        outputs = output_tensors[0] if self.rank() == opts.rootRank else []
+        outputs = output_tensors[0] if self._rank == opts.rootRank else []
         taken = [use.write(tensor) for tensor in outputs]
         call = self._call("gather", use, [given], taken, peer=opts.rootRank)
         return _work([call], [outputs])
@@ -226,14 +231,14 @@ class Group(ProcessGroup):
     def gather_single(self, output: Any, input: Any, opts: Any) -> Work:
         """Give the root the tensors of all, one behind the other."""
         use = Tensors()
-        given, is_root = use.read(input), self.rank() == opts.rootRank
+        given, is_root = use.read(input), self._rank == opts.rootRank
         taken = parts(use.write(output), self._size, "gather") if is_root else []
         return _work([self._call("gather", use, [given], taken, peer=opts.rootRank)], [output])
 
     def scatter(self, output_tensors: list[Any], input_tensors: list[list[Any]], opts: Any) -> Work:
         """Give each rank its tensor of the root's."""
         use = Tensors()
-        inputs = input_tensors[0] if self.rank() == opts.rootRank else []
+        inputs = input_tensors[0] if self._rank == opts.rootRank else []
         given = [use.read(tensor) for tensor in inputs]
         taken = use.write(_single(output_tensors))
         call = self._call("scatter", use, given, [taken], peer=opts.rootRank)
@@ -285,6 +290,53 @@ class Group(ProcessGroup):
         except _native.GroupError as error:
             raise distributed.DistBackendError(str(error)) from None
         return pending, use
+
+
+class Group(Operations, ProcessGroup):
+    """A rank of a group, for the tensors of a processor.
+
+    A whole group and not a `Backend` of one, since PyTorch tells nobody when the work of a back end
+    written in Python is over (`Work.is_completed`).
+    """
+
+    def __init__(
+        self, store: Any, rank: int, size: int, timeout: timedelta, *, named: bool = True
+    ) -> None:
+        ProcessGroup.__init__(self, rank, size)
+        self._meet(store, rank, size, timeout)
+        self._part = _Part.of(self) if named else None
+        if self._part is not None:
+            kind = ProcessGroup.BackendType.CUSTOM
+            self._set_default_backend(kind)
+            self._register_backend(torch.device("cpu"), kind, self._part)
+
+    def _get_backend(self, device: Any) -> Any:
+        return self._part or self
+
+
+class _Part(Operations, Backend):
+    """The group as a back end of itself: what PyTorch keeps the group's name in.
+
+    With a name functional collectives find it, and what is built on them: `DeviceMesh`,
+    `fully_shard`. Older versions of PyTorch (before 2.15, or so) have no back ends in Python.
+    """
+
+    supports_coalescing = False
+    supports_splitting = False
+
+    @classmethod
+    def of(cls, group: Group) -> _Part | None:
+        """Make it, if this version has such a thing."""
+        try:
+            part = cls(group._rank, group._size)
+        except TypeError:
+            return None
+        part._rank, part._size, part._joined = group._rank, group._size, group._joined
+        return part
+
+
+_here: set[Operations] = set()
+"""All that have not been shut down."""
 
 
 def _work(calls: list[tuple[_native.Pending, Tensors]], result: list[Any]) -> Work:

@@ -279,14 +279,17 @@ impl Engine {
             let batch = self.planning.as_ref().and_then(Planning::deadline);
             let soon = batch.is_some_and(|at| at < self.now + SHORTEST_SLEEP);
             let idle = self.ready.is_empty() && self.now >= busy_until && !soon;
-            let wait = match idle && self.links_may_sleep() && self.shared.orders.fall_asleep() {
+            let sleeps = idle && self.links_may_sleep() && self.shared.orders.fall_asleep();
+            let wait = match sleeps {
                 true => batch
                     .map_or(self.next_look, |at| at.min(self.next_look))
                     .saturating_duration_since(self.now),
                 false => Duration::ZERO,
             };
             let polled = self.poll.poll(&mut events, Some(wait));
-            self.shared.orders.wake_up();
+            if sleeps {
+                self.shared.orders.wake_up();
+            }
             if let Err(error) = polled
                 && error.kind() != io::ErrorKind::Interrupted
             {

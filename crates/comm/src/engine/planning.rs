@@ -77,7 +77,8 @@ impl Planning {
     pub(super) fn new(config: &EndpointConfig) -> Result<Option<Planning>, CommError> {
         let Some(plan) = &config.plan else { return Ok(None) };
         let routes = Routes::new(config, plan)?;
-        let planner = Planner::new(&plan.balance, plan.host, plan.seed, plan.quantum);
+        let mut planner = Planner::new(&plan.balance, plan.host, plan.seed, plan.quantum);
+        plan.known.tell(&mut planner, plan.host, &plan.fabric);
         Ok(Some(Planning {
             routes,
             fabric: plan.fabric.clone(),

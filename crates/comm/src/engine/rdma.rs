@@ -151,10 +151,22 @@ impl Engine {
         some
     }
 
+    /// A frame has left our memory.
+    fn handle_written(&mut self, number: u32, lane: u16, frame: u64) {
+        let Some(sending) = self.sending.get_mut(number) else { return };
+        let Some((piece, bytes)) = sending.half.handle_written(lane, frame) else { return };
+        self.counts.at(sending.place(lane), sending.to.host).bytes += bytes;
+        if let Some(planning) = &mut self.planning {
+            planning.written(self.now, piece, bytes);
+        }
+    }
+
     /// Ends the link of a sending lane. What the receiver has is settled now: it cannot leave our memory
     /// any more.
     pub(super) fn settle_link(&mut self, number: u32, lane: u16, link: Option<Link>) {
-        let Some(acknowledged) = link.map(Link::end) else { return };
+        let Some(link) = link else { return };
+        // What it had posted may have arrived, or may not: the receiver will say.
+        let acknowledged = link.end(|frame| self.handle_written(number, lane, frame));
         let Some(sending) = self.sending.get_mut(number) else { return };
         let mut settled = Settled::default();
         if sending.half.handle_ack(lane, acknowledged, &mut settled).is_ok() {
@@ -200,22 +212,16 @@ impl Engine {
     pub(super) fn turn_send_link(&mut self, token: usize, number: u32, lane: u16) -> bool {
         let Some(connection) = self.connections.get_mut(&token) else { return false };
         let Some(link) = &mut connection.link else { return true };
-        let Some(sending) = self.sending.get_mut(number) else { return true };
+        let Some(sending) = self.sending.get(number) else { return true };
         if sending.lanes[usize::from(lane)].phase != Phase::Live {
             return true;
         }
-        let place = sending.place(lane);
-        let counts = self.counts.at(place, sending.to.host);
-        while let Some(frame) = link.count() {
-            let Some((piece, bytes)) = sending.half.handle_written(lane, frame) else { continue };
-            counts.bytes += bytes;
-            if let Some(planning) = &mut self.planning {
-                planning.written(self.now, piece, bytes);
-            }
-        }
+        let (next, trouble) = (link.settled(), link.broken.clone());
+        let written: Vec<u64> = std::iter::from_fn(|| link.count()).collect();
+        written.into_iter().for_each(|frame| self.handle_written(number, lane, frame));
+        let Some(sending) = self.sending.get_mut(number) else { return true };
         let mut settled = Settled::default();
-        let heard = sending.half.handle_ack(lane, link.settled(), &mut settled);
-        let trouble = link.broken.clone();
+        let heard = sending.half.handle_ack(lane, next, &mut settled);
         self.settle(number, settled);
         match (heard, trouble) {
             (Err(error), _) => self.lose(token, &error.into()),
@@ -275,7 +281,7 @@ pub(super) fn take(
         let mut body = Span::EMPTY;
         let mut words = &[][..];
         if header.kind == Kind::Data {
-            // Soft-RoCE may lose a message when it repeats packets; the lane goes on with a new link.
+            // A device that loses a message has failed: the lane goes on with another link.
             if next.is_some_and(|next| header.frame != next) {
                 return Err(Broken::Rdma(format!("the device has lost frame {next:?}")));
             }

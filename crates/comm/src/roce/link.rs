@@ -2,6 +2,7 @@
 
 #![expect(unsafe_code, reason = "the device reads and writes memory in place")]
 
+use super::flight::{BITS, Flight};
 use super::greeting::Greeting;
 use super::memory::Memory;
 use crate::half::sender::Outgoing;
@@ -24,7 +25,7 @@ pub(crate) const SAYS: u32 = 16;
 const SLOT: usize = 256;
 const _: () = assert!(HEADER + MOST_BODY <= SLOT);
 /// Marks posts of what is said, beside those of data.
-const SAID: u32 = 1 << 31;
+const SAID: u32 = 1 << BITS;
 
 /// One end of a queue pair. Dropping it ends it: afterwards the device touches no memory for it.
 #[derive(Debug)]
@@ -36,12 +37,7 @@ pub(crate) struct Link {
     tag: u32,
     pub(super) own: Greeting,
     memory: Arc<Memory>,
-    /// Frames below have been posted; have left our memory for good; are with the receiver's engine;
-    /// have been counted.
-    posted: u64,
-    done: u64,
-    acknowledged: u64,
-    counted: u64,
+    flight: Flight,
     /// Buffers with frames that came, in order.
     came: VecDeque<u32>,
     /// Whether anything has come: the other end is connected then.
@@ -94,10 +90,7 @@ impl Link {
             tag,
             own,
             memory,
-            posted: 0,
-            done: 0,
-            acknowledged: 0,
-            counted: 0,
+            flight: Flight::default(),
             came: VecDeque::new(),
             heard: false,
             said: 0,
@@ -118,26 +111,32 @@ impl Link {
 
     /// The queue pair is connected, and the receiver has all frames below `next`.
     pub(crate) fn begin(&mut self, next: u64, now: Instant) {
-        (self.posted, self.done, self.acknowledged) = (next, next, next);
-        (self.counted, self.alive) = (next, now);
+        (self.flight, self.alive) = (Flight::begin(next), now);
     }
 
     /// Whether one more frame may be posted.
     pub(crate) fn has_room(&self) -> bool {
-        self.posted - self.settled() < u64::from(RING)
+        self.flight.has_room()
     }
     /// Whether anything posted has not been answered.
     pub(crate) fn is_out(&self) -> bool {
-        self.posted > self.settled()
+        self.flight.is_out()
     }
     /// Frames below have reached the receiver, and have left our memory for good.
     pub(crate) fn settled(&self) -> u64 {
-        self.done.min(self.acknowledged)
+        self.flight.settled()
     }
 
-    /// Ends it. The receiver has all frames below what is returned.
-    pub(crate) fn end(self) -> u64 {
-        self.acknowledged
+    /// Ends it. Calls `left` with each frame that was not counted and is free now; the receiver has all
+    /// frames below what is returned.
+    pub(crate) fn end(self, mut left: impl FnMut(u64)) -> u64 {
+        let mut flight = self.flight;
+        drop(self);
+        let acknowledged = flight.end();
+        while let Some(frame) = flight.count() {
+            left(frame);
+        }
+        acknowledged
     }
 
     /// The receiver has all frames below `next`; frames below which are settled.
@@ -145,10 +144,7 @@ impl Link {
     /// # Errors
     /// If they have not been posted.
     pub(crate) fn handle_ack(&mut self, next: u64, now: Instant) -> Result<u64, WireError> {
-        if next > self.posted {
-            return Err(WireError::Nonsense("an acknowledgement of what was not sent"));
-        }
-        self.acknowledged = self.acknowledged.max(next);
+        self.flight.handle_ack(next)?;
         self.alive = now;
         Ok(self.settled())
     }
@@ -161,10 +157,7 @@ impl Link {
             (Outcome::Done, Work::Send) if low & SAID > 0 => {
                 self.said_done = self.said_done.wrapping_add(1)
             }
-            (Outcome::Done, Work::Send) => {
-                let more = low.wrapping_sub(self.done as u32) % SAID + 1;
-                self.done = self.posted.min(self.done + u64::from(more));
-            }
+            (Outcome::Done, Work::Send) => self.flight.handle_done(low),
             (Outcome::Done, Work::Receive) => {
                 self.heard = true;
                 self.came.push_back(low);
@@ -179,11 +172,7 @@ impl Link {
 
     /// The next frame that has left our memory and was not counted.
     pub(crate) fn count(&mut self) -> Option<u64> {
-        let next = self.counted;
-        (next < self.done).then(|| {
-            self.counted += 1;
-            next
-        })
+        self.flight.count()
     }
 
     /// Posts a frame: its body into the peer's memory, its header behind it.
@@ -209,7 +198,7 @@ impl Link {
             unsafe { self.pair.write(id, piece, remote.0, remote.1, None, false) }?;
         }
         self.pair.send(id, &header.encode(), true)?;
-        self.posted = header.frame + 1;
+        self.flight.handle_posted(header.frame);
         Ok(())
     }
 

@@ -6,6 +6,7 @@
 //! | [`memory`] | memory that is registered with the device, found again by address |
 //! | [`nic`] | the device: opened, its completions, new links |
 //! | [`link`] | a queue pair: frames posted, frames come |
+//! | [`flight`] | which frames of it are where |
 //!
 //! A lane over RoCE still has its connection. It carries the hello, whose answer connects the queue
 //! pair, and what is said until both sides know that they are. A data frame goes by the queue pair: its
@@ -20,6 +21,7 @@
 //! The UDP source port, which is the path, is in the flow label with which both ends are connected, so
 //! that acknowledgements go back the way that packets came.
 
+mod flight;
 pub(crate) mod greeting;
 pub(crate) mod link;
 pub(crate) mod memory;

@@ -153,7 +153,12 @@ impl Nic {
         let Greeting { gid, number, first_packet, .. } = *peer;
         let peer_end = Peer { gid, number, first_packet };
         let mtu = u32::from(own.mtu.min(peer.mtu));
-        link.pair().connect(peer_end, own.first_packet, route, mtu, self.timing)
+        link.pair().connect(peer_end, own.first_packet, route, mtu, self.timing)?;
+        if own.source_port > 0 && self.device.moves_queue_pairs() {
+            // Some kernels make no port of the label; where this does not work either, the label has to do.
+            let _ = link.pair().set_source_port(own.source_port);
+        }
+        Ok(())
     }
 
     /// Hands what has ended to `end`: the tag of its link, itself, and who knows its words. Of links that

@@ -50,6 +50,7 @@ pub(crate) fn planned(last: u8, scheme: &str, options: &[(&str, &str)]) -> Endpo
     };
     let plan = PathPlan {
         fabric: Arc::new(fabric()),
+        known: Arc::default(),
         balance,
         seed: 1,
         host: HostId(u32::from(last) - 1),

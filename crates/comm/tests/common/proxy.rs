@@ -69,8 +69,7 @@ impl Proxy {
 fn carry(mut from: TcpStream, mut to: TcpStream, mut fault: Fault, done: &AtomicU64) {
     let mut buffer = vec![0; 64 << 10];
     let mut all = 0;
-    loop {
-        let Ok(count @ 1..) = from.read(&mut buffer) else { break };
+    while let Ok(count @ 1..) = from.read(&mut buffer) {
         let (mut start, end) = (0, count);
         let within = |at: u64| (all..all + count as u64).contains(&at).then(|| (at - all) as usize);
         match fault {

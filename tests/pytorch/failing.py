@@ -1,0 +1,52 @@
+"""A rank of a group in which rank 1 goes wrong, and what the others hear of it.
+
+Usage: python failing.py RANK RANKS MEETING killed|idle|gone; prints JSON: the error, how long it
+took to come, and the error of the operation after it.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from datetime import timedelta
+
+import torch
+from torch import distributed as dist
+
+
+def error_of_all_reduce() -> str:
+    """Reduce some megabytes; the error that comes of it."""
+    try:
+        dist.all_reduce(torch.ones(4_000_000))
+    except dist.DistBackendError as error:
+        return str(error)
+    return "none"
+
+
+def main(rank: int, size: int, meeting: str, how: str) -> None:
+    """Go wrong, or hear of it."""
+    dist.init_process_group(
+        "weft",
+        init_method=f"file://{meeting}",
+        rank=rank,
+        world_size=size,
+        timeout=timedelta(seconds=4),
+    )
+    dist.barrier()
+    if rank == 1:
+        if how == "killed":
+            work = dist.all_reduce(torch.ones(4_000_000), async_op=True)
+            os.kill(os.getpid(), signal.SIGKILL)
+            del work
+        elif how == "idle":
+            time.sleep(8)
+        return
+    begun = time.monotonic()
+    first = error_of_all_reduce()
+    after = time.monotonic() - begun
+    print(json.dumps({"error": first, "after_s": after, "then": error_of_all_reduce()}))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4])
