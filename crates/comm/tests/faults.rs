@@ -211,6 +211,24 @@ fn a_listener_that_is_gone_refuses() {
 }
 
 #[test]
+fn whoever_waits_at_a_listener_that_closes_is_told() {
+    let (a, b) = (open(1), open(2));
+    let (listener, handle) = b.listen().unwrap();
+    let mut connecting = a.connect(&handle).unwrap();
+    let start = Instant::now();
+    let sending = loop {
+        if let Some(sending) = connecting.try_finish().unwrap() {
+            break sending;
+        }
+        assert!(start.elapsed() < LIMIT);
+    };
+    drop(listener);
+    while send(&sending, b"x", 0).is_ok() {
+        assert!(start.elapsed() < LIMIT, "it was not told");
+    }
+}
+
+#[test]
 fn closing_is_noticed_by_the_other_side() {
     let (_a, _b, sending, receiving) = pair();
     let mut buffer = [0; 8];

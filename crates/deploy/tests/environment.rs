@@ -231,6 +231,7 @@ fn mistakes_are_told_in_one_line() {
         (&[config, ("WEFT_SCHEME", "etherial")], "WEFT_SCHEME: "),
         (&[config, ("WEFT_SCHEME", "spray")], "WEFT_SCHEME: spray needs"),
         (&[config, ("WEFT_SCHEME", "drill")], "WEFT_SCHEME: drill needs"),
+        (&[config, ("WEFT_SCHEME", "conweave")], "WEFT_SCHEME: conweave needs"),
         (&[config, ("WEFT_OPTIONS", "batch")], "WEFT_OPTIONS: \"batch\": is no list"),
         (&[config, ("WEFT_OPTIONS", "bach=1us")], "WEFT_OPTIONS: bach: unknown option"),
         (&[config, ("WEFT_OPTIONS", "batch=soon")], "WEFT_OPTIONS: batch: "),

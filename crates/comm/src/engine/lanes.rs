@@ -34,6 +34,8 @@ pub(super) struct Lane {
     pub(super) epoch: u32,
     /// Connections in a row that were not welcomed.
     pub(super) failures: u32,
+    /// Since when it has had no connection that was welcomed, if it had something to carry.
+    pub(super) lacks: Option<Instant>,
     /// When it connects again.
     pub(super) again_at: Option<Instant>,
     /// When its phase began.
@@ -77,6 +79,7 @@ impl Engine {
             token: None,
             epoch: 0,
             failures: 0,
+            lacks: None,
             again_at: None,
             since: self.now,
         });

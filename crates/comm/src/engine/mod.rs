@@ -3,8 +3,10 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`connection`] | a socket: what it carries, whether it may read and write |
-//! | [`sending`] | sending halves of channels, and their lanes |
-//! | [`receiving`] | strangers that knock, and receiving halves |
+//! | [`start`] | the sockets and the thread |
+//! | [`sending`], [`hearing`] | sending halves of channels: what they write, and what they hear |
+//! | [`strangers`] | whoever knocks: who knows the secret gets a lane |
+//! | [`receiving`] | receiving halves |
 //! | [`lanes`] | connections of lanes: opened, lost, opened again |
 //! | [`spread`] | messages cut evenly, where nobody plans |
 //! | [`planning`] | the planner: messages to parts, time-outs to other routes |
@@ -17,6 +19,7 @@
 //! `ready`; each gets a turn of bounded length.
 
 mod connection;
+mod hearing;
 mod lanes;
 mod planning;
 mod rdma;
@@ -24,7 +27,11 @@ mod receiving;
 mod routes;
 mod sending;
 mod spread;
+mod start;
+mod strangers;
 mod times;
+
+pub(crate) use start::{random, start};
 
 use crate::api::Inbox;
 use crate::handle::{Parts, SECRET};
@@ -36,7 +43,7 @@ use crate::slab::Slab;
 use crate::statistics::{Counts, Statistics};
 use crate::stream::inflow::Sink;
 use crate::wire::Slot;
-use crate::{CommError, EndpointConfig, Hint, tcp};
+use crate::{CommError, EndpointConfig, Hint};
 use connection::{Broken, Connection, Role};
 use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Token, Waker};
@@ -46,11 +53,9 @@ use rustc_hash::FxHashMap;
 use sending::Sending;
 use spread::Spread;
 use std::collections::VecDeque;
-use std::io::{self, Read};
-use std::net::SocketAddrV4;
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, mpsc};
-use std::thread::JoinHandle;
+use std::sync::{Arc, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 const WAKER: Token = Token(0);
@@ -130,81 +135,6 @@ impl Shared {
         }
         Ok(())
     }
-}
-
-/// Bytes that nobody foresees.
-pub(crate) fn random<const N: usize>() -> Result<[u8; N], CommError> {
-    let mut out = [0; N];
-    let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut out));
-    read.map_err(|error| CommError::System(format!("/dev/urandom: {error}")))?;
-    Ok(out)
-}
-
-/// Opens the sockets of an endpoint and starts its thread.
-pub(crate) fn start(config: EndpointConfig) -> Result<(Arc<Shared>, JoinHandle<()>), CommError> {
-    let EndpointConfig { name, address, listen, dscp, .. } = &config;
-    if *dscp > 63 {
-        return Err(CommError::Invalid(format!("{name}: DSCP {dscp}; it is 0 to 63")));
-    }
-    let (spread, planning) = (Spread::new(&config)?, Planning::new(&config)?);
-    let (nic, notice) = rdma::open(&config)?;
-    let system =
-        |what: String| move |error: io::Error| CommError::System(format!("{what}: {error}"));
-    let place = format!("{name}: {address}, TCP ports {} to {}", listen.start(), listen.end());
-    let mut listener = tcp::listen(*address, listen, *dscp).map_err(system(place))?;
-    let open = system(format!("{name}: epoll"));
-    let set_up = |listener: &mut TcpListener| {
-        let poll = Poll::new()?;
-        poll.registry().register(listener, LISTENER, Interest::READABLE)?;
-        let waker = Waker::new(poll.registry(), WAKER)?;
-        Ok((poll, waker, listener.local_addr()?))
-    };
-    let (poll, waker, local) = set_up(&mut listener).map_err(open)?;
-    let here = SocketAddrV4::new(*address, local.port());
-    let host = config.plan.as_ref().map(|plan| plan.host.0);
-    let parts =
-        Parts { address: here, listener: 0, host, secret: [0; SECRET], roce: nic.is_some() };
-    let shared = Arc::new(Shared {
-        orders: Queue::default(),
-        waker,
-        dead: AtomicBool::new(false),
-        numbers: AtomicU64::new(0),
-        parts,
-        memory: nic.as_ref().map(|nic| nic.memory().clone()),
-        notice,
-    });
-    let now = Instant::now();
-    let counts = Counts::new(config.name.clone(), here);
-    let mut engine = Engine {
-        shared: shared.clone(),
-        spread,
-        planning,
-        poll,
-        listener,
-        listeners: FxHashMap::default(),
-        sending: Slab::default(),
-        receiving: Slab::default(),
-        senders: FxHashMap::default(),
-        receivers: FxHashMap::default(),
-        closed: VecDeque::new(),
-        connections: FxHashMap::default(),
-        next_token: FIRST,
-        ready: VecDeque::new(),
-        to_match: Vec::new(),
-        cuts: VecDeque::new(),
-        to_tell: Vec::new(),
-        now,
-        next_look: now,
-        counts,
-        config,
-        nic,
-        queues_watched: 0,
-    };
-    engine.watch_queues();
-    let builder = std::thread::Builder::new().name(format!("weft-{}", engine.config.name));
-    let spawned = builder.spawn(move || engine.run());
-    let thread = spawned.map_err(system("cannot start a thread".into()))?;
-    Ok((shared, thread))
 }
 
 pub(crate) struct Engine {
@@ -320,7 +250,11 @@ impl Engine {
                 self.listeners.insert(number, Listening { secret, inbox });
             }
             Order::Unlisten(number) => {
-                self.listeners.remove(&number);
+                let gone = self.listeners.remove(&number);
+                // Nobody will accept those who wait.
+                for (channel, _) in gone.iter().flat_map(|one| lock(&one.inbox).split_off(0)) {
+                    self.close_receiving(channel);
+                }
             }
             Order::Connect { channel, to, fate } => self.connect(channel, &to, fate),
             Order::Send { channel, body, tag, status } => self.send(channel, body, tag, status),
@@ -397,6 +331,10 @@ impl Engine {
             self.end_receiving(number, None);
         }
     }
+}
+
+fn lock(inbox: &Inbox) -> MutexGuard<'_, VecDeque<(u64, Arc<Fate>)>> {
+    inbox.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Reads until nothing is there or the turn is over; bytes read.

@@ -47,6 +47,19 @@ impl Engine {
             let this = &sending.lanes[usize::from(lane)];
             let busy = sending.half.is_busy(lane);
             wanting |= busy || lane == 0 && this.phase != Phase::Live;
+            let this = &mut sending.lanes[usize::from(lane)];
+            match this.phase == Phase::Live || !busy {
+                true => this.lacks = None,
+                false => drop(this.lacks.get_or_insert(self.now)),
+            }
+            let lacks = this.lacks.map_or(Duration::ZERO, |since| self.now.duration_since(since));
+            if lacks >= self.config.give_up {
+                let (peer, give_up) = (sending.to.address, self.config.give_up);
+                let error = CommError::Remote(format!(
+                    "{peer}: some connections work, but one has not come back for {give_up:?}; gave up"
+                ));
+                return self.fail_sending(number, error, None);
+            }
             let age = self.now.duration_since(this.since);
             match (this.phase, this.token) {
                 (Phase::Closed, _) if this.again_at.is_some_and(|at| at <= self.now) => {
