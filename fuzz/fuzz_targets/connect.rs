@@ -18,6 +18,8 @@ struct Honest {
     send: *mut c_void,
     receive: *mut c_void,
     tried: u64,
+    /// Open to the end; here so that it is no leak.
+    _listener: *mut c_void,
 }
 
 thread_local! {
@@ -46,7 +48,7 @@ fn begin() -> Honest {
                 assert!((NET.accept)(listener, &raw mut receive, null_mut()).is_success());
             }
         }
-        Honest { context, handle, send, receive, tried: 0 }
+        Honest { context, handle, send, receive, tried: 0, _listener: listener }
     }
 }
 

@@ -13,7 +13,7 @@ pub enum Kind {
     Welcome = 2,
     /// The receiver will not have the lane: `slot` says why ([`Reason`]).
     Refused = 3,
-    /// Clear to send: `group` has `slot` buffers. The body is a [`Slot`] each.
+    /// Clear to send: `group` has `slot` buffers. The body is a [`Slot`](super::Slot) each.
     Clear = 4,
     /// The receiver has all frames of the lane below `frame`.
     Ack = 5,
