@@ -41,7 +41,12 @@ impl Engine {
                 self.wake_lane(number, lane);
             }
             Kind::Clear => {
+                let before = sending.half.next_group();
                 let matched = sending.half.handle_clear(header.group, slots)?;
+                // What was said before is no progress.
+                if sending.half.next_group() > before {
+                    (this.losses, this.lacks) = (0, None);
+                }
                 if let Err(too_large) = matched {
                     self.fail_too_large(number, too_large);
                     return Ok(());
@@ -70,15 +75,16 @@ impl Engine {
                 if let Some(token) = this.token.take() {
                     let gone = self.connections.remove(&token);
                     let place = sending.place(lane);
-                    self.counts.at(place, sending.to.host).open -= 1;
-                    self.settle_link(number, lane, gone.and_then(|gone| gone.link));
+                    self.counts.close(place, sending.to.host);
+                    let link = gone.and_then(|mut gone| gone.link.take());
+                    self.settle_link(number, lane, link);
                 }
                 self.check_leaving(number);
                 return Ok(());
             }
             Kind::Data => return Err(WireError::Nonsense("data from a receiver")),
         }
-        self.settle(number, settled);
+        self.settle(number, lane, settled);
         Ok(())
     }
 
@@ -98,8 +104,12 @@ impl Engine {
         self.fail_sending(number, error, None);
     }
 
-    pub(super) fn settle(&mut self, number: u32, settled: Settled<Arc<Status>>) {
+    pub(super) fn settle(&mut self, number: u32, lane: u16, settled: Settled<Arc<Status>>) {
         let Some(sending) = self.sending.get_mut(number) else { return };
+        if !settled.pieces.is_empty() {
+            let this = &mut sending.lanes[usize::from(lane)];
+            (this.losses, this.lacks) = (0, None);
+        }
         if !settled.pieces.is_empty() {
             sending.trouble = (0, None);
         }
@@ -154,7 +164,7 @@ impl Engine {
             let live = this.phase == Phase::Live;
             this.phase = Phase::Closed;
             let Some(token) = this.token.take() else { continue };
-            self.counts.at(place, sending.to.host).open -= 1;
+            self.counts.close(place, sending.to.host);
             let Some(connection) = self.connections.get_mut(&token) else { continue };
             if !live {
                 self.connections.remove(&token);

@@ -42,8 +42,9 @@ use crate::roce::{Memory, Nic};
 use crate::slab::Slab;
 use crate::statistics::{Counts, Statistics};
 use crate::stream::inflow::Sink;
+use crate::threads::AtomicBool;
 use crate::wire::Slot;
-use crate::{CommError, EndpointConfig, Hint};
+use crate::{CommError, EndpointConfig, Hint, tcp};
 use connection::{Broken, Connection, Role};
 use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Token, Waker};
@@ -54,7 +55,7 @@ use sending::Sending;
 use spread::Spread;
 use std::collections::VecDeque;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
@@ -114,7 +115,7 @@ pub(crate) enum Order {
 pub(crate) struct Shared {
     orders: Queue<Order>,
     waker: Waker,
-    dead: AtomicBool,
+    dead: Arc<AtomicBool>,
     pub(crate) numbers: AtomicU64,
     /// Address and host of the endpoint, without listener and secret.
     pub(crate) parts: Parts,
@@ -127,6 +128,10 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn order(&self, order: Order) {
         self.orders.push(order, &self.waker);
+    }
+    /// The fate of a new channel.
+    pub(crate) fn fate(&self) -> Arc<Fate> {
+        Arc::new(Fate::new(self.dead.clone()))
     }
     /// Whether the engine runs.
     pub(crate) fn check(&self) -> Result<(), CommError> {
@@ -153,6 +158,10 @@ pub(crate) struct Engine {
     /// Channels whose receiving halves were closed, the last ones.
     closed: VecDeque<u64>,
     connections: FxHashMap<usize, Connection>,
+    /// Connections that have not said who they are, or are refused, the oldest first.
+    strangers: VecDeque<usize>,
+    /// Somebody may wait to be taken in.
+    knocking: bool,
     next_token: usize,
     ready: VecDeque<usize>,
     /// Sending halves that may have matched something, and receiving halves that have something to
@@ -208,7 +217,8 @@ impl Engine {
             }
             let batch = self.planning.as_ref().and_then(Planning::deadline);
             let soon = batch.is_some_and(|at| at < self.now + SHORTEST_SLEEP);
-            let idle = self.ready.is_empty() && self.now >= busy_until && !soon;
+            let nothing = self.ready.is_empty() && self.cuts.is_empty() && !self.knocking;
+            let idle = nothing && self.now >= busy_until && !soon;
             let sleeps = idle && self.links_may_sleep() && self.shared.orders.fall_asleep();
             let wait = match sleeps {
                 true => batch
@@ -230,7 +240,7 @@ impl Engine {
                 busy_until = self.now + SPIN;
                 match event.token() {
                     WAKER => {}
-                    LISTENER => self.take_in(),
+                    LISTENER => self.knocking = true,
                     Token(token) => {
                         let Some(connection) = self.connections.get_mut(&token) else { continue };
                         connection.readable |= event.is_readable() || event.is_error();
@@ -239,6 +249,11 @@ impl Engine {
                         self.line_up(token);
                     }
                 }
+            }
+            // Last in a round: before anybody is heard, orders are taken, and with them the listener that
+            // was there before its handle was given away.
+            if self.knocking {
+                self.take_in();
             }
         }
     }
@@ -350,6 +365,10 @@ fn read(connection: &mut Connection, sink: &mut impl Sink) -> Result<usize, Brok
 
 impl Drop for Engine {
     fn drop(&mut self) {
+        // First nobody touches memory of the application any more.
+        tcp::close_listener(&self.listener);
+        self.connections.clear();
+        self.nic = None;
         // After this nobody waits for anything, also where the engine has panicked.
         self.shared.dead.store(true, Ordering::Release);
         self.shared.orders.close();

@@ -36,6 +36,8 @@ pub(super) struct Receiving {
     pub(super) lanes: BTreeMap<u16, usize>,
     /// The lane that was heard of last.
     pub(super) control: u16,
+    /// Whether data comes by RDMA.
+    pub(super) roce: bool,
     /// It waits to be told.
     pub(super) listed: bool,
     /// When the peer was last known to live, or was first waited for.
@@ -104,7 +106,8 @@ impl Engine {
             receiving.fate.end(1);
             return status.fail();
         }
-        if let Err(error) = rdma::lend_receive(self.nic.as_ref(), &mut buffers, &status) {
+        let nic = self.nic.as_ref().filter(|_| receiving.roce);
+        if let Err(error) = rdma::lend_receive(nic, &mut buffers, &status) {
             receiving.fate.end(1);
             self.fail_receiving(number, error);
             return status.fail();

@@ -180,6 +180,9 @@ impl Engine {
 
     /// Gives lanes what the planner has cut.
     pub(super) fn plan(&mut self) {
+        while let Some(cut) = self.cuts.pop_front() {
+            self.assign(&cut);
+        }
         let Some(planning) = &mut self.planning else { return };
         planning.flush(self.now);
         while let Some(planning) = &mut self.planning

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::net::SocketAddrV4;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicU64;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -54,7 +54,7 @@ pub(crate) fn start(config: EndpointConfig) -> Result<(Arc<Shared>, JoinHandle<(
     let shared = Arc::new(Shared {
         orders: Queue::default(),
         waker,
-        dead: AtomicBool::new(false),
+        dead: Arc::default(),
         numbers: AtomicU64::new(0),
         parts,
         memory: nic.as_ref().map(|nic| nic.memory().clone()),
@@ -75,6 +75,8 @@ pub(crate) fn start(config: EndpointConfig) -> Result<(Arc<Shared>, JoinHandle<(
         receivers: FxHashMap::default(),
         closed: VecDeque::new(),
         connections: FxHashMap::default(),
+        strangers: VecDeque::new(),
+        knocking: false,
         next_token: FIRST,
         ready: VecDeque::new(),
         to_match: Vec::new(),

@@ -5,46 +5,56 @@ use super::receiving::Receiving;
 use super::{Engine, lock};
 use crate::half::receiver::RecvHalf;
 use crate::handle::SECRET;
-use crate::request::Fate;
 use crate::tcp;
 use crate::wire::{HELLO, Header, Hello, Kind, MAGIC, WireError};
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::Arc;
 
 /// Connections that may be about to say who they are.
 const MOST_STRANGERS: usize = 256;
+/// So many are taken in before others have their turn.
+const AT_ONCE: usize = 16;
 
 impl Engine {
-    /// Takes in whoever has connected.
+    /// Takes in some of those who have connected.
     pub(super) fn take_in(&mut self) {
-        let mut strangers = self.strangers();
-        loop {
+        for _ in 0..AT_ONCE {
             let (stream, from) = match self.listener.accept() {
                 Ok(both) => both,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // Whoever it was is gone; or there are no descriptors, and an event comes with the next.
+                // Whoever it was is gone.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
-                Err(_) => return,
+                // Nobody is there; or there are no descriptors, and it is tried again by and by.
+                Err(_) => {
+                    self.knocking = false;
+                    return;
+                }
             };
             let IpAddr::V4(from) = from.ip() else { continue };
-            if strangers >= MOST_STRANGERS || tcp::tune(&stream).is_err() {
+            let role = Role::Stranger { hello: [0; HELLO], have: 0, since: self.now, from };
+            let token =
+                tcp::tune(&stream).and_then(|()| self.add(Connection::new(stream, role, self.now)));
+            let Ok(token) = token else {
                 self.counts.strangers += 1;
                 continue;
-            }
-            strangers += 1;
-            let role = Role::Stranger { hello: [0; HELLO], have: 0, since: self.now, from };
-            match self.add(Connection::new(stream, role, self.now)) {
-                Ok(token) => self.line_up(token),
-                Err(_) => self.counts.strangers += 1,
-            }
+            };
+            self.strangers.push_back(token);
+            self.line_up(token);
+            self.turn_out_strangers();
         }
     }
 
-    fn strangers(&self) -> usize {
-        let is_stranger = |one: &&Connection| matches!(one.role, Role::Stranger { .. });
-        self.connections.values().filter(is_stranger).count()
+    /// Where there are too many strangers, those go that have been silent for longest: an honest one
+    /// speaks at once.
+    fn turn_out_strangers(&mut self) {
+        while self.strangers.len() > MOST_STRANGERS
+            && let Some(token) = self.strangers.pop_front()
+        {
+            let role = self.connections.get(&token).map(|one| &one.role);
+            if matches!(role, Some(Role::Stranger { .. } | Role::Leaving { .. })) {
+                self.lose(token, &Broken::Closed);
+            }
+        }
     }
 
     /// Hears who it is.
@@ -89,7 +99,7 @@ impl Engine {
         let number = match (known, listening) {
             (Some(number), _) => number,
             (None, Some(listening)) if !hello.known && !self.closed.contains(&hello.channel) => {
-                let fate = Arc::new(Fate::default());
+                let fate = self.shared.fate();
                 let inbox = listening.inbox.clone();
                 let number = self.receiving.insert(Receiving {
                     from,
@@ -98,6 +108,7 @@ impl Engine {
                     half: RecvHalf::default(),
                     lanes: BTreeMap::new(),
                     control: 0,
+                    roce: hello.roce,
                     listed: false,
                     alive: self.now,
                     over: false,
@@ -124,18 +135,21 @@ impl Engine {
             Err(error) => return self.lose(token, &Broken::Wire(error)),
         };
         // What the old connection still holds comes again over the new one.
-        if let Some(old) = receiving.lanes.insert(lane, token)
+        if let Some(old) = receiving.lanes.remove(&lane)
             && let Some(old) = self.connections.remove(&old)
         {
             // Its link ends here too: nothing late is written once the new one is welcome.
-            tcp::drop_now(old.stream);
+            tcp::reset(&old.stream);
         }
         receiving.half.forget_told();
-        (receiving.control, receiving.alive) = (lane, self.now);
         let link = match self.answer_link(token, hello) {
             Ok(link) => link,
             Err(broken) => return self.lose(token, &broken),
         };
+        self.strangers.retain(|one| *one != token);
+        let Some(receiving) = self.receiving.get_mut(number) else { return };
+        receiving.lanes.insert(lane, token);
+        (receiving.control, receiving.alive) = (lane, self.now);
         let Some(connection) = self.connections.get_mut(&token) else { return };
         let greeting = link.as_ref().map(|link| link.greeting().encode());
         connection.link = link;
