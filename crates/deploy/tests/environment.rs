@@ -168,6 +168,14 @@ fn rocev2_falls_back_with_a_word() {
     let endpoint = &found.devices[0].endpoint;
     assert_eq!((endpoint.backend.clone(), endpoint.listen.clone()), (Backend::Tcp, 0..=0));
     assert!(found.warnings[0].contains("cluster.protocol: udp"), "{:?}", found.warnings);
+    let tcp = file("tcp/cluster.toml", CLUSTER);
+    let roce = [
+        ("WEFT_CONFIG", tcp.to_str().unwrap()),
+        ("WEFT_BACKEND", "roce"),
+        ("WEFT_RDMA_DEVICE", "mlx5_0"),
+    ];
+    let found = deployed(&roce, &here).unwrap();
+    assert!(found.warnings[0].contains("hash the udp"), "{:?}", found.warnings);
     let forced = [config, ("WEFT_BACKEND", "roce")];
     let error = deployed(&forced, &here).unwrap_err();
     assert!(error.contains("none-such has no RDMA device; set"), "{error}");
