@@ -1,24 +1,40 @@
 //! Sends and receives of single messages: each as soon as it is asked for, whatever else is under
 //! way, those of one peer, tag and direction in order.
+//!
+//! Messages of tag 0, which is what most programs use, have a channel of their own, where they go
+//! without any agreement. All other tags share two ([`crate::tagged`]).
 
 use crate::call::{Call, Operation};
 use crate::error::GroupError;
 use crate::links::Links;
 use crate::memory::Segment;
+use crate::tagged::{Incoming, Outgoing};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 
-/// By peer, tag and whether it sends to us.
-type Key = (u32, u32, bool);
+/// The stream of messages of tag 0.
+const PLAIN: u64 = 1;
 
 /// A message that somebody waits for.
 #[derive(Debug)]
-struct Item<T> {
-    segment: Segment,
-    since: Instant,
-    ticket: T,
+pub(crate) struct Item<T> {
+    pub(crate) segment: Segment,
+    pub(crate) since: Instant,
+    pub(crate) ticket: T,
 }
 
+impl<T> Item<T> {
+    /// Refuses a message of another length.
+    pub(crate) fn expects(&self, bytes: usize) -> Result<(), String> {
+        let due = self.segment.len;
+        if bytes == due {
+            return Ok(());
+        }
+        Err(format!("a message of {bytes} bytes where {due} were due"))
+    }
+}
+
+/// Messages of tag 0, to a peer or from one.
 #[derive(Debug)]
 struct Queue<R, T> {
     waiting: VecDeque<Item<T>>,
@@ -27,35 +43,91 @@ struct Queue<R, T> {
 
 /// All of them.
 #[derive(Debug)]
-pub(crate) struct Exchange<R, T>(BTreeMap<Key, Queue<R, T>>);
-
-/// The stream of a tag: all but that of collectives.
-fn stream(tag: u32) -> u64 {
-    1 + u64::from(tag)
+pub(crate) struct Exchange<R, T> {
+    /// By peer and whether it sends to us.
+    plain: BTreeMap<(u32, bool), Queue<R, T>>,
+    incoming: BTreeMap<u32, Incoming<R, T>>,
+    outgoing: BTreeMap<u32, Outgoing<R, T>>,
 }
 
-fn operation((peer, tag, comes): Key) -> Operation {
+fn operation(peer: u32, comes: bool, tag: u32) -> Operation {
     match comes {
         true => Operation::Receive { from: peer, tag },
         false => Operation::Send { to: peer, tag },
     }
 }
 
+impl<R, T> Queue<R, T> {
+    fn new() -> Queue<R, T> {
+        Queue { waiting: VecDeque::new(), posted: VecDeque::new() }
+    }
+
+    fn advance(
+        &mut self,
+        (peer, comes): (u32, bool),
+        links: &mut impl Links<Request = R>,
+        done: &mut impl FnMut(T),
+    ) -> Result<bool, String> {
+        let mut moved = false;
+        // In order: messages of one channel are over in the order in which they were posted.
+        while let Some((item, request)) = self.posted.front() {
+            let Some(bytes) = links.test(request)? else { break };
+            item.expects(bytes)?;
+            if let Some((item, _)) = self.posted.pop_front() {
+                done(item.ticket);
+            }
+            moved = true;
+        }
+        while let Some(Item { segment, .. }) = self.waiting.front() {
+            let (start, len) = (segment.start, segment.len);
+            #[expect(unsafe_code, reason = "the memory is the caller's")]
+            // SAFETY: whoever submitted the call keeps the memory until its ticket is done,
+            // which is when the request is over or the links are closed.
+            let request = unsafe {
+                match comes {
+                    true => links.receive(peer, PLAIN, start, len),
+                    false => links.send(peer, PLAIN, start, len),
+                }
+            };
+            let Some(request) = request? else { break };
+            if let Some(item) = self.waiting.pop_front() {
+                self.posted.push_back((item, request));
+            }
+            moved = true;
+        }
+        Ok(moved)
+    }
+
+    fn items(&self) -> impl Iterator<Item = &Item<T>> {
+        self.posted.iter().map(|(item, _)| item).chain(&self.waiting)
+    }
+    fn into_items(self) -> impl Iterator<Item = Item<T>> {
+        self.posted.into_iter().map(|(item, _)| item).chain(self.waiting)
+    }
+}
+
 impl<R, T> Exchange<R, T> {
     pub(crate) fn new() -> Exchange<R, T> {
-        Exchange(BTreeMap::new())
+        let (plain, incoming, outgoing) = Default::default();
+        Exchange { plain, incoming, outgoing }
     }
 
     /// Takes a call, if it is one of these.
     pub(crate) fn take(&mut self, call: &Call, ticket: T, since: Instant) -> Result<(), T> {
-        let (key, segment) = match call.operation {
-            Operation::Send { to, tag } => ((to, tag, false), call.inputs[0]),
-            Operation::Receive { from, tag } => ((from, tag, true), call.outputs[0]),
+        let (peer, tag, comes, segment) = match call.operation {
+            Operation::Send { to, tag } => (to, tag, false, call.inputs[0]),
+            Operation::Receive { from, tag } => (from, tag, true, call.outputs[0]),
             _ => return Err(ticket),
         };
-        let empty = || Queue { waiting: VecDeque::new(), posted: VecDeque::new() };
-        let queue = self.0.entry(key).or_insert_with(empty);
-        queue.waiting.push_back(Item { segment, since, ticket });
+        let item = Item { segment, since, ticket };
+        match (tag, comes) {
+            (0, _) => {
+                let queue = self.plain.entry((peer, comes)).or_insert_with(Queue::new);
+                queue.waiting.push_back(item);
+            }
+            (_, true) => self.incoming.entry(peer).or_default().take(tag, item),
+            (_, false) => self.outgoing.entry(peer).or_default().take(tag, item),
+        }
         Ok(())
     }
 
@@ -68,64 +140,63 @@ impl<R, T> Exchange<R, T> {
         links: &mut impl Links<Request = R>,
         mut done: impl FnMut(T),
     ) -> Result<bool, GroupError> {
+        let failed = |peer: u32, comes| {
+            let operation = operation(peer, comes, 0).name();
+            move |why| GroupError::Peer { operation, peer, why }
+        };
         let mut moved = false;
-        for (key, queue) in &mut self.0 {
-            let name = operation(*key).name();
-            let failed = |why| GroupError::Peer { operation: name, peer: key.0, why };
-            // In order: messages of one channel are over in the order in which they were posted.
-            while let Some((item, request)) = queue.posted.front() {
-                let Some(bytes) = links.test(request).map_err(failed)? else { break };
-                if bytes != item.segment.len {
-                    let due = item.segment.len;
-                    return Err(failed(format!("a message of {bytes} bytes where {due} were due")));
-                }
-                if let Some((item, _)) = queue.posted.pop_front() {
-                    done(item.ticket);
-                }
-                moved = true;
-            }
-            while let Some(Item { segment, .. }) = queue.waiting.front() {
-                let (peer, tag, comes) = *key;
-                let (start, len) = (segment.start, segment.len);
-                #[expect(unsafe_code, reason = "the memory is the caller's")]
-                // SAFETY: whoever submitted the call keeps the memory until its ticket is done,
-                // which is when the request is over or the links are closed.
-                let request = unsafe {
-                    match comes {
-                        true => links.receive(peer, stream(tag), start, len),
-                        false => links.send(peer, stream(tag), start, len),
-                    }
-                };
-                let Some(request) = request.map_err(failed)? else { break };
-                if let Some(item) = queue.waiting.pop_front() {
-                    queue.posted.push_back((item, request));
-                }
-                moved = true;
-            }
+        for (key, queue) in &mut self.plain {
+            let (peer, comes) = *key;
+            moved |= queue.advance(*key, links, &mut done).map_err(failed(peer, comes))?;
         }
-        self.0.retain(|_, queue| !queue.waiting.is_empty() || !queue.posted.is_empty());
+        for (peer, all) in &mut self.incoming {
+            moved |= all.advance(*peer, links, &mut done).map_err(failed(*peer, true))?;
+        }
+        for (peer, all) in &mut self.outgoing {
+            moved |= all.advance(*peer, links, &mut done).map_err(failed(*peer, false))?;
+        }
+        self.plain.retain(|_, queue| queue.items().next().is_some());
+        self.incoming.retain(|_, all| !all.is_over());
+        self.outgoing.retain(|_, all| !all.is_over());
         Ok(moved)
+    }
+
+    /// All that is under way.
+    fn items(&self) -> impl Iterator<Item = (Operation, &Item<T>)> {
+        let plain = self.plain.iter().flat_map(|((peer, comes), queue)| {
+            queue.items().map(|item| (operation(*peer, *comes, 0), item))
+        });
+        let incoming = self.incoming.iter().flat_map(|(peer, all)| {
+            all.items().map(|(tag, item)| (operation(*peer, true, tag), item))
+        });
+        let outgoing = self.outgoing.iter().flat_map(|(peer, all)| {
+            all.items().map(|(tag, item)| (operation(*peer, false, tag), item))
+        });
+        plain.chain(incoming).chain(outgoing)
     }
 
     /// The oldest of all that is under way.
     pub(crate) fn oldest(&self) -> Option<(Instant, Operation)> {
-        let firsts = self.0.iter().filter_map(|(key, queue)| {
-            let first = queue.posted.front().map(|(item, _)| item).or(queue.waiting.front())?;
-            Some((first.since, operation(*key)))
-        });
-        firsts.min_by_key(|(since, _)| *since)
+        let all = self.items().map(|(operation, item)| (item.since, operation));
+        all.min_by_key(|(since, _)| *since)
     }
 
     /// Everybody who waits.
     pub(crate) fn into_tickets(self) -> impl Iterator<Item = (Operation, T)> {
-        self.0.into_iter().flat_map(|(key, queue)| {
-            let posted = queue.posted.into_iter().map(|(item, _)| item);
-            posted.chain(queue.waiting).map(move |item| (operation(key), item.ticket))
-        })
+        let plain = self.plain.into_iter().flat_map(|((peer, comes), queue)| {
+            queue.into_items().map(move |item| (operation(peer, comes, 0), item.ticket))
+        });
+        let incoming = self.incoming.into_iter().flat_map(|(peer, all)| {
+            all.into_items().map(move |(tag, item)| (operation(peer, true, tag), item.ticket))
+        });
+        let outgoing = self.outgoing.into_iter().flat_map(|(peer, all)| {
+            all.into_items().map(move |(tag, item)| (operation(peer, false, tag), item.ticket))
+        });
+        plain.chain(incoming).chain(outgoing)
     }
 
     /// Whether nothing is under way.
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.items().next().is_none()
     }
 }

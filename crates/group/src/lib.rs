@@ -8,7 +8,7 @@
 //! | `links` | what these need of a network |
 //! | `memory`, `combine` | buffers, and arithmetic on them |
 //! | `mesh` | links over the channels of `weft_comm`, made when first used |
-//! | `exchange` | single messages, beside the rest |
+//! | `exchange`, `tagged` | single messages, beside the rest; those with tags |
 //! | `worker` | the thread: operations one after the other |
 //!
 //! All but the last two lines' clock and thread is sans-IO, and tested over a network in memory.
@@ -27,6 +27,7 @@ mod memory;
 mod mesh;
 mod programme;
 mod run;
+mod tagged;
 #[cfg(test)]
 mod tests;
 mod ticket;

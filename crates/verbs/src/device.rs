@@ -12,7 +12,7 @@ pub struct Device {
     pub(crate) verbs: Arc<Verbs>,
     pub(crate) context: *mut Context,
     pub(crate) pd: *mut Pd,
-    name: String,
+    pub(crate) name: String,
 }
 
 // SAFETY: the library allows calls about a context or domain from all threads.

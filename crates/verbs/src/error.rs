@@ -27,8 +27,12 @@ pub enum VerbsError {
 impl VerbsError {
     /// A call that returned null or -1 and left its reason in `errno`.
     pub(crate) fn last(call: impl Into<String>) -> VerbsError {
-        let why = std::io::Error::last_os_error().to_string();
-        VerbsError::Call { call: call.into(), why }
+        VerbsError::of(call, &std::io::Error::last_os_error())
+    }
+
+    /// A call that failed for this reason.
+    pub(crate) fn of(call: impl Into<String>, why: &std::io::Error) -> VerbsError {
+        VerbsError::Call { call: call.into(), why: why.to_string() }
     }
 
     /// A call that returned its reason: 0 is success; -1 stands for `errno`.
@@ -36,10 +40,7 @@ impl VerbsError {
         match code {
             0 => Ok(()),
             ..0 => Err(VerbsError::last(call())),
-            _ => {
-                let why = std::io::Error::from_raw_os_error(code).to_string();
-                Err(VerbsError::Call { call: call(), why })
-            }
+            _ => Err(VerbsError::of(call(), &std::io::Error::from_raw_os_error(code))),
         }
     }
 }

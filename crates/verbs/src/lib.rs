@@ -23,6 +23,8 @@ pub mod abi;
 mod completions;
 mod device;
 mod error;
+#[cfg(test)]
+mod fake;
 mod library;
 mod memory;
 mod queue_pair;

@@ -27,6 +27,10 @@ macro_rules! functions {
                 // which the library promises to keep.
                 unsafe { Ok(Functions { $($field: *library.get($symbol)?,)* }) }
             }
+
+            /// What a library must have, each ended by zero.
+            #[cfg(test)]
+            pub(crate) const NAMES: &'static [&'static [u8]] = &[$($symbol),*];
         }
     };
 }
@@ -58,6 +62,9 @@ functions! {
     wc_status_str = b"ibv_wc_status_str\0": fn(c_uint) -> *const c_char;
 }
 
+/// `ibv_fork_init`.
+type ForkInit = unsafe extern "C" fn() -> c_int;
+
 /// `mlx5dv_modify_qp_udp_sport`.
 pub(crate) type ModifySourcePort = unsafe extern "C" fn(*mut Qp, u16) -> c_int;
 
@@ -87,8 +94,23 @@ impl Verbs {
             why: error.to_string(),
         };
         let ibverbs = open(IBVERBS).map_err(refused)?;
-        let call = Functions::of(&ibverbs).map_err(refused)?;
-        let mlx5 = open(MLX5).ok();
+        Verbs::of(ibverbs, open(MLX5).ok()).map_err(refused)
+    }
+
+    /// Prepares the libraries for use.
+    pub(crate) fn of(
+        ibverbs: Library,
+        mlx5: Option<Library>,
+    ) -> Result<Arc<Verbs>, libloading::Error> {
+        let call = Functions::of(&ibverbs)?;
+        // After a fork the device must go on with the pages of the parent, whoever writes first: on
+        // kernels before 5.12 these are those of the child. It refuses if somebody else in this
+        // process has registered memory before, and then it is as they wanted it.
+        // SAFETY: the type is that of the header.
+        if let Ok(fork_init) = unsafe { ibverbs.get::<ForkInit>(b"ibv_fork_init\0") } {
+            // SAFETY: takes nothing, and may be called any number of times.
+            let _ = unsafe { fork_init() };
+        }
         let modify_source_port = mlx5.as_ref().and_then(|library| {
             // SAFETY: the type is that of the header. Libraries before rdma-core 34 do not have it.
             unsafe { library.get(b"mlx5dv_modify_qp_udp_sport\0") }.ok().map(|found| *found)
@@ -146,7 +168,35 @@ fn text(start: *const c_char) -> String {
     unsafe { CStr::from_ptr(start) }.to_string_lossy().into_owned()
 }
 
-fn open(name: &str) -> Result<Library, libloading::Error> {
+pub(crate) fn open(name: &str) -> Result<Library, libloading::Error> {
     // SAFETY: what these libraries do when they are loaded is sound: they look at the environment.
     unsafe { Library::open(Some(name), RTLD_NOW | RTLD_LOCAL) }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fake;
+
+    #[test]
+    fn forks_are_told_of_before_a_device_is_looked_for() {
+        let verbs = fake::library(
+            r#"
+            static int forks;
+            int ibv_fork_init(void) { return forks++, 0; }
+            void *ibv_get_device_list(int *count) {
+                errno = forks == 1 ? ENOSYS : EINVAL;
+                return 0;
+            }
+            "#,
+            &["ibv_get_device_list"],
+        );
+        let error = verbs.devices().expect_err("the fake has none").to_string();
+        assert!(error.contains("not implemented"), "{error}");
+    }
+
+    /// Libraries without it are older than the rest that is needed, or other people's.
+    #[test]
+    fn libraries_without_it_will_do() {
+        fake::library("", &[]);
+    }
 }

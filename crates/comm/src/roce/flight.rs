@@ -82,6 +82,9 @@ impl Flight {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::half::sender::{Part, SendHalf, Settled};
+    use crate::memory::Span;
+    use crate::wire::{MOST_PAYLOAD, Slot, Slots};
     use proptest::prelude::*;
 
     fn low(number: u64) -> u32 {
@@ -108,6 +111,39 @@ mod tests {
         flight.handle_ack(7).unwrap();
         assert_eq!((flight.settled(), flight.end()), (5, 7));
         assert_eq!(std::iter::from_fn(|| flight.count()).collect::<Vec<_>>(), [5, 6, 7, 8]);
+    }
+
+    /// A path that dies after frames arrived, before any post has ended; then the receiver welcomes the
+    /// next queue pair with what it has.
+    #[test]
+    fn frames_that_arrived_unnoticed_are_not_sent_again() {
+        let mut bytes = vec![5u8; 2 * MOST_PAYLOAD as usize + 10];
+        let len = bytes.len() as u64;
+        let (lane, mut half) = (0, SendHalf::new(true));
+        assert_eq!(half.open_lane(), lane);
+        half.post(Span::new(bytes.as_mut_ptr(), bytes.len()), 0, "message").unwrap();
+        let slots = Slots::new([Slot { size: len, ..Slot::default() }]);
+        half.handle_clear(0, slots).unwrap().unwrap();
+        let (send, end) = half.poll_matched().unwrap();
+        half.assign(lane, Part { send, piece: 3, start: 0, end });
+        let mut flight = Flight::begin(0);
+        while let Some(frame) = half.poll_frame(lane) {
+            flight.handle_posted(frame.header.frame);
+        }
+        assert_eq!((flight.posted, flight.count()), (3, None));
+        assert_eq!(flight.end(), 0);
+        let mut written = 0;
+        while let Some(frame) = flight.count() {
+            written += half.handle_written(lane, frame).map_or(0, |(_, bytes)| bytes);
+        }
+        assert_eq!(written, len);
+        let mut settled = Settled::default();
+        half.resume(lane, 2, &mut settled).expect("it has been posted");
+        let left = half.poll_frame(lane).unwrap();
+        assert_eq!((left.header.frame, left.header.len), (2, 10));
+        assert!(half.poll_frame(lane).is_none() && settled.sends.is_empty());
+        half.resume(lane, 3, &mut settled).expect("it has been posted");
+        assert_eq!(settled.sends, [("message", len)]);
     }
 
     proptest! {

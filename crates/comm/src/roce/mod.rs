@@ -3,7 +3,8 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`greeting`] | what the two ends of a queue pair must know of each other, as bytes |
-//! | [`memory`] | memory that is registered with the device, found again by address |
+//! | [`memory`] | memory that is registered with the device |
+//! | [`tables`] | which memory that is, by address |
 //! | [`nic`] | the device: opened, its completions, new links |
 //! | [`link`] | a queue pair: frames posted, frames come |
 //! | [`flight`] | which frames of it are where |
@@ -26,6 +27,7 @@ pub(crate) mod greeting;
 pub(crate) mod link;
 pub(crate) mod memory;
 pub(crate) mod nic;
+mod tables;
 
 pub(crate) use link::Link;
 pub(crate) use memory::Memory;

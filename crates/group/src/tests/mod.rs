@@ -1,6 +1,7 @@
 //! Operations over a network in memory, beside the definition of each; and beside the simulator's
 //! algorithms, message by message.
 
+mod exchanged;
 mod network;
 mod simulated;
 

@@ -54,6 +54,12 @@ impl Network {
         self.0.borrow().log.clone()
     }
 
+    /// Streams that were used from one rank to another.
+    pub(super) fn streams(&self, from: u32, to: u32) -> usize {
+        let state = self.0.borrow();
+        state.channels.keys().filter(|key| (key.0, key.1) == (from, to)).count()
+    }
+
     /// Delivers one message, if one can be.
     pub(super) fn deliver(&self, draw: &mut Draw) -> bool {
         let mut state = self.0.borrow_mut();

@@ -1,0 +1,234 @@
+//! Which memory is registered, by address; without a device.
+
+use crate::memory::Span;
+use crate::request::Status;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::{Arc, Weak};
+
+const PAGE: usize = 4_096;
+/// Lent memory is looked through for requests that are over when there is so much of it, or twice
+/// what was in use the last time.
+const SWEEP: usize = 64;
+
+/// Where pages begin, and how many bytes they are.
+pub(super) type Pages = (usize, usize);
+
+/// Registered memory, until it is dropped.
+pub(super) trait Known {
+    /// Whether all of `span` is of it.
+    fn covers(&self, span: Span) -> bool;
+    /// By which our own posts name it.
+    fn local_key(&self) -> u32;
+    /// By which peers name it.
+    fn remote_key(&self) -> u32;
+}
+
+/// Registered memory by address.
+///
+/// What the application has registered is found as long as it holds it, and no longer, whatever
+/// requests have used it: then it may be unmapped, and be other memory by the same address. What it
+/// has not is registered with a request and forgotten with it: nobody tells us when such memory is
+/// unmapped, so keeping it would be a guess.
+pub(super) struct Tables<R> {
+    held: BTreeMap<Pages, Weak<R>>,
+    lent: BTreeMap<Pages, Lent<R>>,
+    sweep_at: usize,
+}
+
+/// Memory of requests.
+struct Lent<R> {
+    region: R,
+    users: Vec<Arc<Status>>,
+}
+
+impl<R> Default for Tables<R> {
+    fn default() -> Self {
+        Tables { held: BTreeMap::new(), lent: BTreeMap::new(), sweep_at: 0 }
+    }
+}
+
+impl<R: Known> Tables<R> {
+    /// Memory that is held. Only the very same pages are shared: a part of somebody else's would keep the
+    /// rest of them alive.
+    pub(super) fn hold<E>(
+        &mut self,
+        span: Span,
+        register: impl FnOnce(Pages) -> Result<R, E>,
+    ) -> Result<Arc<R>, E> {
+        self.held.retain(|_, region| region.strong_count() > 0);
+        let pages = pages(span);
+        if let Some(region) = self.held.get(&pages).and_then(Weak::upgrade) {
+            return Ok(region);
+        }
+        let region = Arc::new(register(pages)?);
+        self.held.insert(pages, Arc::downgrade(&region));
+        Ok(region)
+    }
+
+    /// Memory of a request; the key by which peers name it.
+    pub(super) fn lend<E>(
+        &mut self,
+        span: Span,
+        user: &Arc<Status>,
+        register: impl FnOnce(Pages) -> Result<R, E>,
+    ) -> Result<u32, E> {
+        if let Some(region) = self.find_held(span) {
+            return Ok(region.remote_key());
+        }
+        if self.lent.len() >= self.sweep_at.max(SWEEP) {
+            self.lent.retain(|_, lent| lent.is_used());
+            self.sweep_at = 2 * self.lent.len();
+        }
+        let pages = pages(span);
+        if let Some(lent) = self.lent.get_mut(&pages).filter(|lent| lent.is_used()) {
+            lent.users.retain(|status| !status.is_over());
+            lent.users.push(user.clone());
+            return Ok(lent.region.remote_key());
+        }
+        let region = register(pages)?;
+        let key = region.remote_key();
+        self.lent.insert(pages, Lent { region, users: vec![user.clone()] });
+        Ok(key)
+    }
+
+    /// The key by which our own posts name memory of a request under way.
+    pub(super) fn local_key(&self, span: Span) -> Option<u32> {
+        if let Some(region) = self.find_held(span) {
+            return Some(region.local_key());
+        }
+        let mut before = self.lent.range(up_to(span)).rev();
+        // What nobody uses may have been unmapped since, and be other memory by now.
+        let (_, lent) = before.find(|(_, lent)| lent.region.covers(span) && lent.is_used())?;
+        Some(lent.region.local_key())
+    }
+
+    fn find_held(&self, span: Span) -> Option<Arc<R>> {
+        let mut live = self.held.range(up_to(span)).rev().filter_map(|(_, it)| it.upgrade());
+        live.find(|region| region.covers(span))
+    }
+}
+
+impl<R> Lent<R> {
+    fn is_used(&self) -> bool {
+        self.users.iter().any(|status| !status.is_over())
+    }
+}
+
+/// Pages that begin before the span does.
+fn up_to(span: Span) -> (Bound<Pages>, Bound<Pages>) {
+    (Bound::Unbounded, Bound::Included((span.start() as usize, usize::MAX)))
+}
+
+/// The pages that a span touches.
+fn pages(span: Span) -> Pages {
+    let start = span.start() as usize;
+    let first = start / PAGE * PAGE;
+    (first, (start + span.len()).next_multiple_of(PAGE) - first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Sizes;
+    use std::convert::Infallible;
+
+    /// Pages and a number.
+    struct Fake(Pages, u32);
+
+    impl Known for Fake {
+        fn covers(&self, span: Span) -> bool {
+            let (start, end) = (span.start() as usize, span.start() as usize + span.len());
+            start >= self.0.0 && end <= self.0.0 + self.0.1
+        }
+        fn local_key(&self) -> u32 {
+            self.1
+        }
+        fn remote_key(&self) -> u32 {
+            self.1
+        }
+    }
+
+    /// With the number of regions that were made.
+    #[derive(Default)]
+    struct Host(Tables<Fake>, u32);
+
+    impl Host {
+        fn hold(&mut self, start: usize, len: usize) -> Arc<Fake> {
+            let Host(tables, made) = self;
+            let Ok(region) = tables.hold(span(start, len), |pages| fake(pages, made));
+            region
+        }
+        fn lend(&mut self, start: usize, len: usize, user: &Arc<Status>) -> u32 {
+            let Host(tables, made) = self;
+            let Ok(key) = tables.lend(span(start, len), user, |pages| fake(pages, made));
+            key
+        }
+    }
+
+    fn fake(pages: Pages, made: &mut u32) -> Result<Fake, Infallible> {
+        *made += 1;
+        Ok(Fake(pages, *made))
+    }
+    fn span(start: usize, len: usize) -> Span {
+        Span::new(start as *mut u8, len)
+    }
+    fn request() -> Arc<Status> {
+        Status::new(Arc::default())
+    }
+    fn end(status: &Status) {
+        status.finish(&Sizes { count: 0, sizes: [0; crate::MOST_BUFFERS] });
+    }
+
+    /// New memory by the address of old: pages of old must not be written.
+    #[test]
+    fn what_was_let_go_is_not_found_again() {
+        let mut host = Host::default();
+        let held = host.hold(0x10_000, 0x4000);
+        let first = request();
+        assert_eq!(host.lend(0x11_000, 100, &first), 1, "within what is held");
+        assert_eq!(host.0.local_key(span(0x11_010, 20)), Some(1));
+        end(&first);
+        drop(held);
+        assert_eq!(host.0.local_key(span(0x11_010, 20)), None);
+        let second = request();
+        assert_eq!(host.lend(0x11_000, 100, &second), 2, "registered anew");
+        assert_eq!(host.hold(0x10_000, 0x4000).1, 3);
+    }
+
+    /// The same where another holds a part of it on.
+    #[test]
+    fn a_part_does_not_keep_the_whole() {
+        let mut host = Host::default();
+        let whole = host.hold(0x10_000, 0x4000);
+        let part = host.hold(0x12_000, 0x1000);
+        drop(whole);
+        assert_eq!(host.lend(0x10_000, 100, &request()), 3, "the old pages are gone");
+        assert_eq!(host.lend(0x12_100, 100, &request()), part.1);
+        assert!(Arc::ptr_eq(&part, &host.hold(0x12_100, 0x800)), "the same pages");
+    }
+
+    #[test]
+    fn requests_share_pages_while_one_is_under_way() {
+        let mut host = Host::default();
+        let (one, two, three) = (request(), request(), request());
+        assert_eq!(host.lend(0x1010, 100, &one), 1);
+        assert_eq!(host.lend(0x1800, 100, &two), 1);
+        end(&one);
+        assert_eq!(host.0.local_key(span(0x1800, 100)), Some(1));
+        end(&two);
+        assert_eq!(host.0.local_key(span(0x1800, 100)), None);
+        assert_eq!(host.lend(0x1800, 100, &three), 2);
+    }
+
+    #[test]
+    fn memory_of_requests_that_are_over_goes() {
+        let mut host = Host::default();
+        for page in 1..1000 {
+            let user = request();
+            host.lend(page * PAGE, 10, &user);
+            end(&user);
+        }
+        assert!(host.0.lent.len() <= SWEEP, "{}", host.0.lent.len());
+    }
+}

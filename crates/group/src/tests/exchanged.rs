@@ -1,0 +1,113 @@
+//! Single messages of many tags, in any order at either end.
+
+use super::network::{Draw, Network};
+use crate::call::{Call, Operation};
+use crate::element::{Element, Reduction};
+use crate::exchange::Exchange;
+use crate::memory::Segment;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+/// A message: from, to, tag, bytes.
+type Message = (u32, u32, u32, usize);
+
+fn call(operation: Operation, buffer: &mut [u8]) -> Call {
+    let segment = vec![Segment { start: buffer.as_mut_ptr(), len: buffer.len() }];
+    let (inputs, outputs) = match operation {
+        Operation::Send { .. } => (segment, vec![]),
+        _ => (vec![], segment),
+    };
+    let (element, reduction) = (Element::U8, Reduction::Sum);
+    Call { operation, element, reduction, inputs, outputs }
+}
+
+/// Mixes, but keeps what has the same peer and tag in order.
+fn mixed(messages: &[Message], draw: &mut Draw) -> Vec<usize> {
+    let mut left: BTreeMap<(u32, u32, u32), Vec<usize>> = BTreeMap::new();
+    for (number, (from, to, tag, _)) in messages.iter().enumerate().rev() {
+        left.entry((*from, *to, *tag)).or_default().push(number);
+    }
+    let mut order = Vec::new();
+    while !left.is_empty() {
+        let keys: Vec<_> = left.keys().copied().collect();
+        let key = keys[draw.below(keys.len())];
+        order.extend(left.get_mut(&key).and_then(Vec::pop));
+        left.retain(|_, numbers| !numbers.is_empty());
+    }
+    order
+}
+
+/// Exchanges them; sends and receives are posted in these orders, as time goes on.
+fn carry_out(messages: &[Message], sends: &[usize], receives: &[usize], draw: &mut Draw) {
+    const RANKS: u32 = 3;
+    let network = Network::default();
+    let most = 1 + draw.below(4);
+    let content = |number: usize, len| (0..len).map(move |at| (at * 7 + number * 31) as u8);
+    let of = |(number, message): (usize, &Message)| content(number, message.3).collect();
+    let mut out: Vec<Vec<u8>> = messages.iter().enumerate().map(of).collect();
+    let mut into: Vec<Vec<u8>> = messages.iter().map(|one| vec![0; one.3]).collect();
+    let mut all: Vec<_> =
+        (0..RANKS).map(|rank| (Exchange::new(), network.port(rank, most))).collect();
+    let (mut sends, mut receives) = (sends.iter(), receives.iter());
+    let (mut over, mut quiet, now) = (vec![0; 2 * messages.len()], 0, Instant::now());
+    while over.contains(&0) {
+        let mut moved = false;
+        if draw.below(2) == 0
+            && let Some(&number) = sends.next()
+        {
+            let (from, to, tag, _) = messages[number];
+            let call = call(Operation::Send { to, tag }, &mut out[number]);
+            all[from as usize].0.take(&call, 2 * number, now).expect("a send");
+            moved = true;
+        }
+        if draw.below(2) == 0
+            && let Some(&number) = receives.next()
+        {
+            let (from, to, tag, _) = messages[number];
+            let call = call(Operation::Receive { from, tag }, &mut into[number]);
+            all[to as usize].0.take(&call, 2 * number + 1, now).expect("a receive");
+            moved = true;
+        }
+        for (exchange, port) in &mut all {
+            let done = |ticket: usize| over[ticket] += 1;
+            moved |= exchange.advance(port, done).expect("no channel fails");
+        }
+        for _ in 0..draw.below(4) {
+            moved |= network.deliver(draw);
+        }
+        quiet = if moved { 0 } else { quiet + 1 };
+        assert!(quiet < 100, "it stands still: {messages:?}");
+    }
+    assert!(over.iter().all(|count| *count == 1), "{over:?}");
+    assert_eq!(out, into);
+    assert!(all.iter().all(|(exchange, _)| exchange.is_empty()));
+    for (from, to) in [(0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)] {
+        assert!(network.streams(from, to) <= 3, "however many tags there are");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn every_message_finds_its_receive(
+        seed: u64,
+        given in prop::collection::vec((0..3u32, 1..3u32, 0..12u32, 0..50usize), 1..60),
+    ) {
+        let message = |(from, more, tag, len)| (from, (from + more) % 3, tag, len);
+        let messages: Vec<Message> = given.into_iter().map(message).collect();
+        let mut draw = Draw(seed);
+        let (sends, receives) = (mixed(&messages, &mut draw), mixed(&messages, &mut draw));
+        carry_out(&messages, &sends, &receives, &mut draw);
+    }
+}
+
+/// More than any channel takes at a time, and the last that is sent is received first.
+#[test]
+fn tags_that_cross_do_not_wait_for_each_other() {
+    let messages: Vec<Message> = (1..200).map(|tag| (0, 1, tag, 10)).collect();
+    let sends: Vec<usize> = (0..messages.len()).collect();
+    let receives: Vec<usize> = sends.iter().rev().copied().collect();
+    carry_out(&messages, &sends, &receives, &mut Draw(1));
+}
