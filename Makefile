@@ -120,7 +120,7 @@ nccl-asan:  ## the plugin's tests with the address sanitizer (nightly compiler)
 
 fuzz:  ## ten minutes for each fuzz target (nightly compiler, cargo-fuzz)
 	for target in handle wire peer connect stranger; do \
-		cargo +nightly fuzz run $$target -- -max_total_time=600 -print_final_stats=1 || exit 1; \
+		cargo +nightly fuzz run --features plugin $$target -- -max_total_time=600 -print_final_stats=1 || exit 1; \
 	done
 
 build: $(NATIVE)  ## the virtual environment with the native core in it

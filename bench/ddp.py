@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -83,6 +84,8 @@ def main() -> int:
         return 2
     words = ["--rounds", str(arguments.rounds), "--iterations", str(arguments.iterations)]
     origin = record.origin_of(["bench/ddp.py", *words])
+    # Ranks go ahead of other work, but what there is of it shows in the times.
+    origin["load_before"] = os.getloadavg()[0]
     measured = measure(arguments.rounds, arguments.iterations)
     show(measured)
     if arguments.keep:

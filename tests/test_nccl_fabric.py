@@ -96,10 +96,15 @@ def test_what_cannot_be_is_refused_in_one_line(
 
 @needs_bed
 @pytest.mark.slow
-@pytest.mark.parametrize("operation", ["all-to-all", "all-reduce"])
-def test_planned_paths_load_uplinks_alike(weft: Weft, bed: Path, operation: str) -> None:
+@pytest.mark.parametrize(
+    ("operation", "rules"), [("all-to-all", "linux"), ("all-reduce", "nftables")]
+)
+def test_planned_paths_load_uplinks_alike(
+    weft: Weft, bed: Path, operation: str, rules: str
+) -> None:
     """Whatever switches hash under; and hashes do not, with as many connections."""
     words = ("--op", operation, "--schemes", "ethereal,dnlb,ecmp", "--seeds", "3")
+    words = (*words, "--rules", rules)
     found = {one["scheme"]: one for one in measured(weft, bed, *words)["schemes"]}
     for scheme in ("ethereal", "dnlb"):
         # Acknowledgements are hashed, and are some hundredths of the bytes.

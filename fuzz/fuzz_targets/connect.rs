@@ -18,6 +18,8 @@ struct Honest {
     send: *mut c_void,
     receive: *mut c_void,
     tried: u64,
+    /// Open to the end; here so that it is no leak.
+    _listener: *mut c_void,
 }
 
 thread_local! {
@@ -31,10 +33,12 @@ fn begin() -> Honest {
         std::env::set_var("WEFT_GIVE_UP", "2s");
         let (mut context, mut config) = (null_mut(), CommConfig { traffic_class: -1 });
         assert!((NET.init)(&raw mut context, 1, &raw mut config, None, None).is_success());
-        let (mut handle, mut listener) = ([0_u8; HANDLE_BYTES], null_mut());
+        let mut handle = [0_u8; HANDLE_BYTES];
+        let mut listener: *mut c_void = null_mut();
         let place = handle.as_mut_ptr().cast();
         assert!((NET.listen)(context, 0, place, &raw mut listener).is_success());
-        let (mut send, mut receive) = (null_mut(), null_mut());
+        let mut send: *mut c_void = null_mut();
+        let mut receive: *mut c_void = null_mut();
         while send.is_null() || receive.is_null() {
             if send.is_null() {
                 let result = (NET.connect)(context, 0, place, &raw mut send, null_mut());
@@ -44,7 +48,7 @@ fn begin() -> Honest {
                 assert!((NET.accept)(listener, &raw mut receive, null_mut()).is_success());
             }
         }
-        Honest { context, handle, send, receive, tried: 0 }
+        Honest { context, handle, send, receive, tried: 0, _listener: listener }
     }
 }
 
@@ -53,7 +57,8 @@ impl Honest {
         let mut out = [9_u8; 300];
         let mut into = [0_u8; 300];
         let (mut start, mut size, mut tag) = (into.as_mut_ptr().cast(), into.len(), 0);
-        let (mut key, mut send, mut receive) = (null_mut(), null_mut(), null_mut());
+        let mut key: *mut c_void = null_mut();
+        let (mut send, mut receive) = (null_mut(), null_mut());
         // SAFETY: as the interface has it; both requests are done before the buffers go.
         unsafe {
             let (s, z, t, k) = (&raw mut start, &raw mut size, &raw mut tag, &raw mut key);
@@ -95,7 +100,7 @@ fuzz_target!(|data: &[u8]| {
         } else if bytes == honest.handle {
             return;
         }
-        let mut comm = null_mut();
+        let mut comm: *mut c_void = null_mut();
         for _ in 0..3 {
             let place = bytes.as_mut_ptr().cast();
             // SAFETY: as the interface has it.

@@ -60,15 +60,8 @@ fn number(data: &mut &[u8]) -> u64 {
 
 /// A header of small numbers, now and then with a huge one, as it would come from a peer.
 fn header(data: &mut &[u8]) -> Header {
-    const KINDS: [Kind; 7] = [
-        Kind::Data,
-        Kind::Data,
-        Kind::Data,
-        Kind::Clear,
-        Kind::Ack,
-        Kind::Ping,
-        Kind::Bye,
-    ];
+    const KINDS: [Kind; 7] =
+        [Kind::Data, Kind::Data, Kind::Data, Kind::Clear, Kind::Ack, Kind::Ping, Kind::Bye];
     let mut header = Header::new(KINDS[number(data) as usize % KINDS.len()]);
     let wild = number(data);
     let mut value = |bit: u64, scale: u64| {

@@ -69,9 +69,8 @@ impl Honest {
         let mut into = [0_u8; 3000];
         let buffer = Buffer { start: into.as_mut_ptr(), len: into.len(), tag: 0, region: None };
         // SAFETY: both are done before the buffers go.
-        let (one, two) = unsafe {
-            (receive.irecv(&[buffer]), send.isend(out.as_ptr(), out.len(), 0, None))
-        };
+        let (one, two) =
+            unsafe { (receive.irecv(&[buffer]), send.isend(out.as_ptr(), out.len(), 0, None)) };
         for request in [one, two] {
             let request = request.expect("it is taken").expect("there is room");
             while request.test().expect("it goes well").is_none() {

@@ -4,7 +4,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weft_comm::wire::{HEADER, HELLO, Header, Hello, Kind, MOST_BODY, MOST_PAYLOAD, SLOT, Slot, Slots};
+use weft_comm::wire::{
+    HEADER, HELLO, Header, Hello, Kind, MOST_BODY, MOST_PAYLOAD, SLOT, Slot, Slots,
+};
 
 /// The first bytes of `data`, zeros behind; twice: as they are, and with their check sum right.
 fn cut<const N: usize>(data: &[u8]) -> [[u8; N]; 2] {

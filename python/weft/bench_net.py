@@ -8,6 +8,7 @@ import re
 import socket
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -101,20 +102,28 @@ def _all_here(options: Options, plugin: Path | None, measured: list[int], chunk:
         found.bind(("127.0.0.1", 0))
         meet = f"127.0.0.1:{found.getsockname()[1]}"
     arguments = [sys.executable, "-m", "weft", "bench-net", *sys.argv[2:], "--meet", meet]
-    others = [
-        subprocess.Popen(  # noqa: S603
-            [*arguments, "--rank", str(rank)], stdout=subprocess.DEVNULL
-        )
-        for rank in range(1, options.ranks)
-    ]
-    try:
-        status = _one(options, 0, meet, plugin, measured, chunk)
-        return max([status, *(other.wait(options.patience_s) for other in others)])
-    finally:
-        for other in others:
-            if other.poll() is None:
-                other.terminate()
-                other.wait()
+    with tempfile.TemporaryFile() as said:
+        others = [
+            subprocess.Popen(  # noqa: S603
+                [*arguments, "--rank", str(rank)], stdout=subprocess.DEVNULL, stderr=said
+            )
+            for rank in range(1, options.ranks)
+        ]
+        try:
+            status = _one(options, 0, meet, plugin, measured, chunk)
+            status = max([status, *(other.wait(options.patience_s) for other in others)])
+        except subprocess.TimeoutExpired:
+            print("error: a rank does not end", file=sys.stderr)
+            status = 1
+        finally:
+            for other in others:
+                if other.poll() is None:
+                    other.terminate()
+                    other.wait()
+        # What is wrong with the input all ranks say: then this one's line was enough.
+        said.seek(0)
+        sys.stderr.write(said.read().decode(errors="replace"))
+        return status
 
 
 @dataclass

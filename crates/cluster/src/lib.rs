@@ -146,8 +146,16 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// Both, as `[cluster]` calls them.
-    pub const NAMED: [(&str, Protocol); 2] = [("udp", Protocol::Udp), ("tcp", Protocol::Tcp)];
+    /// Both.
+    pub const ALL: [Protocol; 2] = [Protocol::Udp, Protocol::Tcp];
+
+    /// As `[cluster]` calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::Udp => "udp",
+            Protocol::Tcp => "tcp",
+        }
+    }
 
     /// Destination ports unless `[cluster]` says otherwise. Of TCP as many processes may listen at a
     /// host; RoCEv2 has one port for all.

@@ -189,8 +189,8 @@ impl<'a> Names<'a> {
     pub(crate) fn protocol(&self) -> Result<Protocol, ExperimentError> {
         let Some(item) = self.section.get(PROTOCOL) else { return Ok(Protocol::default()) };
         let text = item.value.to_label();
-        let found = Protocol::NAMED.iter().find(|(name, _)| *name == text);
-        found.map(|(_, protocol)| *protocol).ok_or_else(|| {
+        let found = Protocol::ALL.into_iter().find(|one| one.name() == text);
+        found.ok_or_else(|| {
             let what = format!("{} is not known; use \"udp\" or \"tcp\"", quoted(&text));
             self.wrong(PROTOCOL, what)
         })

@@ -126,7 +126,7 @@ impl Endpoint {
         self.shared.check()?;
         let to = Parts::decode(handle)?;
         let channel = u64::from_ne_bytes(engine::random()?);
-        let fate = Arc::new(Fate::default());
+        let fate = self.shared.fate();
         self.shared.order(Order::Connect { channel, to, fate: fate.clone() });
         let half = Half { shared: self.shared.clone(), channel, fate, sends: true };
         Ok(Connecting { half: Some(half) })

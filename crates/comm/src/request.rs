@@ -28,9 +28,15 @@ pub(crate) struct Fate {
     pub(crate) under_way: AtomicUsize,
     /// Both sides know of it.
     open: AtomicBool,
+    /// The engine is gone, and touches nothing.
+    dead: Arc<AtomicBool>,
 }
 
 impl Fate {
+    /// Of a channel of an engine that says by `dead` that it is gone.
+    pub(crate) fn new(dead: Arc<AtomicBool>) -> Fate {
+        Fate { dead, ..Fate::default() }
+    }
     /// It has failed; the first reason stays.
     pub(crate) fn fail(&self, error: CommError) {
         let _ = self.error.set(error);
@@ -89,6 +95,13 @@ impl Status {
             FAILED => {
                 let unknown = || CommError::System("the channel has failed".into());
                 Err(self.fate.error().cloned().unwrap_or_else(unknown))
+            }
+            // An order that the engine has never seen.
+            _ if self.fate.dead.load(Ordering::Acquire)
+                && self.state.load(Ordering::Acquire) == PENDING =>
+            {
+                let error = self.fate.error().cloned();
+                Err(error.unwrap_or_else(|| CommError::System("the endpoint is closed".into())))
             }
             _ => Ok(None),
         }

@@ -31,7 +31,7 @@ pub struct PathStatistics {
     pub host: Option<u32>,
     /// The path, if it was chosen.
     pub path: Option<PathId>,
-    /// The source port.
+    /// The source port; zero for all that are no longer in use, where nobody chose them.
     pub port: u16,
     /// What was counted.
     pub counts: PathCounts,
@@ -75,6 +75,30 @@ impl Counts {
     }
     pub(crate) fn at(&mut self, place: Place, host: Option<u32>) -> &mut PathCounts {
         &mut self.paths.entry(place).or_insert((host, PathCounts::default())).1
+    }
+    /// A connection there is closed.
+    pub(crate) fn close(&mut self, place: Place, host: Option<u32>) {
+        let counts = self.at(place, host);
+        counts.open = counts.open.saturating_sub(1);
+        self.fold(place, host);
+    }
+    /// Ports that nobody chose are forgotten when nothing is open there: they would become ever more.
+    /// What was counted goes to port zero.
+    pub(crate) fn fold(&mut self, place: Place, host: Option<u32>) {
+        let (peer, path, port) = place;
+        let closed = self.paths.get(&place).is_some_and(|(_, counts)| counts.open == 0);
+        if path.is_none()
+            && port > 0
+            && closed
+            && let Some((_, old)) = self.paths.remove(&place)
+        {
+            let all = self.at((peer, None, 0), host);
+            all.bytes += old.bytes;
+            all.pieces += old.pieces;
+            all.time_outs += old.time_outs;
+            all.re_routes += old.re_routes;
+            all.reconnects += old.reconnects;
+        }
     }
     pub(crate) fn snapshot(&self) -> Statistics {
         let path = |((peer, path, port), (host, counts)): (&Place, &(Option<u32>, PathCounts))| {

@@ -76,10 +76,16 @@ pub(crate) fn tune(stream: &TcpStream) -> io::Result<()> {
     socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(every).with_interval(every))
 }
 
-/// Closes without further ado: what is not sent is thrown away.
-pub(crate) fn drop_now(stream: TcpStream) {
+/// What is not sent when it is closed is thrown away.
+pub(crate) fn reset(stream: &TcpStream) {
     // If that does not work, closing is slower.
-    let _ = SockRef::from(&stream).set_linger(Some(Duration::ZERO));
+    let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
+}
+
+/// No more connections, also where a child of this process has the socket as well.
+pub(crate) fn close_listener(listener: &TcpListener) {
+    // It is dropped next; this is for whoever else has it.
+    let _ = SockRef::from(listener).shutdown(std::net::Shutdown::Both);
 }
 
 /// Whether somebody else has the port.

@@ -210,6 +210,86 @@ fn a_listener_that_is_gone_refuses() {
     assert!(connecting.try_finish().is_err());
 }
 
+/// Every connection is welcomed and dies before a frame is through: no progress is no life.
+#[test]
+fn a_transfer_that_never_gets_on_is_given_up() {
+    let checked = |last| EndpointConfig {
+        checksum: true,
+        give_up: Duration::from_secs(2),
+        connections: 1,
+        ..config(last)
+    };
+    // The first announcement of every connection is damaged; the first frame.
+    for at in [2_000, 100_000] {
+        let (a, b, sending, receiving, _proxy) = through(checked, move |_| Fault::Flip(at));
+        let bytes = pattern(1, 1 << 20);
+        let mut buffer = vec![0; 1 << 20];
+        let _received = take(|| receive(&receiving, &mut [(&mut buffer, 0)]));
+        let sent = take(|| send(&sending, &bytes, 0));
+        let start = Instant::now();
+        let error = wait(&sent).unwrap_err();
+        assert!(matches!(error, CommError::Remote(_)), "{error}");
+        assert!((2..6).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
+        assert!(a.statistics().damaged + b.statistics().damaged > 3);
+        drop((sending, receiving));
+    }
+}
+
+/// Hundreds that say nothing are outlived by whoever speaks.
+#[test]
+fn silent_strangers_do_not_keep_others_out() {
+    let (a, b) = (open(1), open(2));
+    let (listener, handle) = b.listen().unwrap();
+    let address = Parts::decode(&handle).unwrap().address;
+    let silent: Vec<_> = (0..400).filter_map(|_| TcpStream::connect(address).ok()).collect();
+    assert!(silent.len() > 300);
+    let start = Instant::now();
+    let (sending, receiving) = connect(&a, &listener, &handle);
+    exchange(&sending, &receiving, &pattern(1, 1_000), 1_000);
+    assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+}
+
+/// Requests that the engine has never seen are over as well.
+#[test]
+fn nothing_waits_for_an_endpoint_that_is_gone() {
+    for round in 0..30 {
+        let (a, _b, sending, _receiving) = pair();
+        let bytes = [0; 100];
+        std::thread::scope(|scope| {
+            let posted = scope.spawn(|| {
+                let mut all = Vec::new();
+                while let Ok(request) = send(&sending, &bytes, 0) {
+                    all.extend(request);
+                }
+                all
+            });
+            std::thread::sleep(Duration::from_micros(100 * round));
+            drop(a);
+            for request in posted.join().unwrap() {
+                wait(&request).unwrap_err();
+            }
+        });
+    }
+}
+
+#[test]
+fn whoever_waits_at_a_listener_that_closes_is_told() {
+    let (a, b) = (open(1), open(2));
+    let (listener, handle) = b.listen().unwrap();
+    let mut connecting = a.connect(&handle).unwrap();
+    let start = Instant::now();
+    let sending = loop {
+        if let Some(sending) = connecting.try_finish().unwrap() {
+            break sending;
+        }
+        assert!(start.elapsed() < LIMIT);
+    };
+    drop(listener);
+    while send(&sending, b"x", 0).is_ok() {
+        assert!(start.elapsed() < LIMIT, "it was not told");
+    }
+}
+
 #[test]
 fn closing_is_noticed_by_the_other_side() {
     let (_a, _b, sending, receiving) = pair();

@@ -114,10 +114,12 @@ fn planned(
             ))
         })?;
         name = balance.scheme.name();
-        if is_tcp && cluster.protocol == Protocol::Udp && name != scheme::UNPLANNED {
+        let carries = if is_tcp { Protocol::Tcp } else { Protocol::Udp };
+        if carries != cluster.protocol && name != scheme::UNPLANNED {
+            let [steered, carries] = [cluster.protocol, carries].map(Protocol::name);
             warnings.push(format!(
-                "{}: cluster.protocol: udp, so switches hash the TCP that carries the bytes here; \
-                 write protocol = \"tcp\" and configure switches again",
+                "{}: cluster.protocol: {steered}, so switches hash the {carries} that carries the \
+                 bytes here; write protocol = \"{carries}\" and configure switches again",
                 source.file
             ));
         }

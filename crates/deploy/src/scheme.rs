@@ -107,7 +107,8 @@ pub(crate) fn read(
 
 /// Whether hosts with sockets or queue pairs, and switches that hash or map source ports, do it.
 fn runs(info: &SchemeInfo) -> bool {
-    (!info.in_switch || info.name == DNLB || info.path_ids) && !info.multipath && !info.weighted
+    let acts_at_hosts = !info.in_switch || info.name == DNLB || info.path_ids;
+    acts_at_hosts && info.tor.is_none() && !info.multipath && !info.weighted
 }
 
 /// The defaults on hosts that differ from the scheme's own.

@@ -168,6 +168,14 @@ fn rocev2_falls_back_with_a_word() {
     let endpoint = &found.devices[0].endpoint;
     assert_eq!((endpoint.backend.clone(), endpoint.listen.clone()), (Backend::Tcp, 0..=0));
     assert!(found.warnings[0].contains("cluster.protocol: udp"), "{:?}", found.warnings);
+    let tcp = file("tcp/cluster.toml", CLUSTER);
+    let roce = [
+        ("WEFT_CONFIG", tcp.to_str().unwrap()),
+        ("WEFT_BACKEND", "roce"),
+        ("WEFT_RDMA_DEVICE", "mlx5_0"),
+    ];
+    let found = deployed(&roce, &here).unwrap();
+    assert!(found.warnings[0].contains("hash the udp"), "{:?}", found.warnings);
     let forced = [config, ("WEFT_BACKEND", "roce")];
     let error = deployed(&forced, &here).unwrap_err();
     assert!(error.contains("none-such has no RDMA device; set"), "{error}");
@@ -231,6 +239,7 @@ fn mistakes_are_told_in_one_line() {
         (&[config, ("WEFT_SCHEME", "etherial")], "WEFT_SCHEME: "),
         (&[config, ("WEFT_SCHEME", "spray")], "WEFT_SCHEME: spray needs"),
         (&[config, ("WEFT_SCHEME", "drill")], "WEFT_SCHEME: drill needs"),
+        (&[config, ("WEFT_SCHEME", "conweave")], "WEFT_SCHEME: conweave needs"),
         (&[config, ("WEFT_OPTIONS", "batch")], "WEFT_OPTIONS: \"batch\": is no list"),
         (&[config, ("WEFT_OPTIONS", "bach=1us")], "WEFT_OPTIONS: bach: unknown option"),
         (&[config, ("WEFT_OPTIONS", "batch=soon")], "WEFT_OPTIONS: batch: "),

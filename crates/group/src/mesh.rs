@@ -4,14 +4,21 @@
 //! and for what stream; then the channel is known at both ends.
 
 use crate::links::Links;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use weft_comm::{
     Buffer, Connecting, Endpoint, Handle, Listener, RecvChannel, Request, SendChannel, Sizes,
 };
 
 /// Says who connects: rank and stream, little-endian.
 const GREETING: usize = 12;
+
+/// Instead of a stream: who connects has given up, and this is all that it says.
+const OVER: u64 = u64::MAX;
+/// How long it tries to say so. Peers that are alive hear it at once.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+const NAP: Duration = Duration::from_millis(1);
 
 /// What is sent first. On the heap, where it stays.
 type Greeting = Box<[u8; GREETING]>;
@@ -63,11 +70,11 @@ impl Mesh {
         }
     }
 
-    /// Lets channels come into being.
+    /// Lets channels come into being. Returns a peer that has given up, if one has.
     ///
     /// # Errors
     /// If the endpoint has failed, with what it says.
-    pub(crate) fn poll(&mut self) -> Result<(), String> {
+    pub(crate) fn poll(&mut self) -> Result<Option<u32>, String> {
         while let Some(channel) = self.listener.try_accept().map_err(|e| e.to_string())? {
             let greeting = Box::new([0; GREETING]);
             self.strangers.push(Stranger { channel, request: None, greeting });
@@ -84,11 +91,43 @@ impl Mesh {
                     let rank = u32::from_le_bytes(rank.try_into().unwrap_or_default());
                     let stream = u64::from_le_bytes(stream.try_into().unwrap_or_default());
                     // Who holds the handle's secret is one of us. The first word counts.
+                    if stream == OVER {
+                        return Ok(Some(rank));
+                    }
                     self.incoming.entry((rank, stream)).or_insert(channel);
                 }
             }
         }
-        Ok(())
+        Ok(None)
+    }
+
+    /// Closes all channels. Returns the peers that had one.
+    pub(crate) fn close(&mut self) -> BTreeSet<u32> {
+        let peers = self.outgoing.keys().chain(self.incoming.keys()).map(|(peer, _)| *peer);
+        let peers = peers.collect();
+        self.outgoing.clear();
+        self.incoming.clear();
+        self.strangers.clear();
+        peers
+    }
+
+    /// Tells `peers` that this rank has given up: some of them may have nothing under way with it
+    /// that would fail, and wait for others that wait for it.
+    pub(crate) fn give_up(&mut self, mut peers: BTreeSet<u32>) {
+        let end = Instant::now() + LAST_WORDS;
+        loop {
+            peers.retain(|peer| match self.opened(*peer, OVER) {
+                Ok(_) => {
+                    !matches!(self.outgoing.get(&(*peer, OVER)), Some(Outgoing::Open(_, None)))
+                }
+                // It is gone itself.
+                Err(_) => false,
+            });
+            if peers.is_empty() || Instant::now() > end {
+                return;
+            }
+            std::thread::sleep(NAP);
+        }
     }
 
     fn opened(&mut self, to: u32, stream: u64) -> Result<Option<&SendChannel>, String> {

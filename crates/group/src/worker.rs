@@ -82,8 +82,8 @@ pub(crate) fn work(
     let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work.go(shared)));
     let error =
         ended.unwrap_or_else(|_| GroupError::Invalid("the group's thread has failed".into()));
-    let Work { mesh, current, calls, exchange, .. } = work;
-    drop(mesh);
+    let Work { mut mesh, current, calls, exchange, .. } = work;
+    let peers = mesh.close();
     let mut inbox = shared.inbox();
     inbox.over = Some(error.clone());
     if let Some((run, ticket, _, operation)) = current {
@@ -95,6 +95,11 @@ pub(crate) fn work(
     }
     for (call, ticket) in calls.into_iter().chain(inbox.calls.drain(..)) {
         ticket.end(Err(error.told(call.operation)));
+    }
+    let is_closed = inbox.closing;
+    drop(inbox);
+    if !is_closed {
+        mesh.give_up(peers);
     }
 }
 
@@ -137,7 +142,10 @@ impl Work {
 
     fn advance(&mut self, now: Instant) -> Result<bool, GroupError> {
         let operation = self.current.as_ref().map_or("group", |(.., operation)| operation.name());
-        self.mesh.poll().map_err(|why| GroupError::Over { operation, why })?;
+        if let Some(peer) = self.mesh.poll().map_err(|why| GroupError::Over { operation, why })? {
+            let why = "it has given up, and says why itself".to_owned();
+            return Err(GroupError::Peer { operation, peer, why });
+        }
         let mut moved = self.exchange.advance(&mut self.mesh, |ticket| ticket.end(Ok(())))?;
         if self.current.is_none()
             && let Some((call, ticket)) = self.calls.pop_front()

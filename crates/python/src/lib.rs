@@ -188,9 +188,10 @@ fn cluster_keys() -> Vec<&'static str> {
 /// How many destination ports a protocol has unless `[cluster]` says otherwise.
 #[pyfunction]
 fn cluster_ports(protocol: &str) -> PyResult<u16> {
-    let found = weft_cluster::Protocol::NAMED.iter().find(|(name, _)| *name == protocol);
-    let names = weft_cluster::Protocol::NAMED.map(|(name, _)| name);
-    found.map(|(_, one)| one.ports()).ok_or_else(|| not_one_of("protocol", protocol, &names))
+    let all = weft_cluster::Protocol::ALL;
+    let found = all.into_iter().find(|one| one.name() == protocol);
+    let names = all.map(weft_cluster::Protocol::name);
+    found.map(|one| one.ports()).ok_or_else(|| not_one_of("protocol", protocol, &names))
 }
 
 /// Equation 1 of paper 004.

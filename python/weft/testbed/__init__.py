@@ -5,5 +5,8 @@ makes leaves follow source ports, `bed` makes all that so. `session` runs a work
 through it: `agents` are its hosts, whose sockets are `crates/net`'s, `counters` what its links
 carried, `measure` what to say about it.
 
+`bench` measures collectives over the NCCL plugin on a bed of its own: `bench_session` conducts,
+`ranks` are its processes.
+
 Nothing outside the name spaces is touched. Linux, root and iproute2 are needed.
 """

@@ -8,7 +8,7 @@ use crate::tcp;
 use crate::wire::{HELLO, WireError};
 use mio::net::TcpStream;
 use std::io::{self, IoSlice, Read};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Shutdown};
 use std::time::Instant;
 
 /// A turn ends after about so many bytes.
@@ -76,6 +76,13 @@ impl Broken {
     /// Nobody listens at the other side.
     pub(super) fn is_refused(&self) -> bool {
         matches!(self, Broken::System(error) if error.kind() == io::ErrorKind::ConnectionRefused)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // Closing alone would leave it open where a child of this process has it as well.
+        let _ = self.stream.shutdown(Shutdown::Both);
     }
 }
 

@@ -34,6 +34,9 @@ pub(super) struct Lane {
     pub(super) epoch: u32,
     /// Connections in a row that were not welcomed.
     pub(super) failures: u32,
+    /// Connections lost since something was acknowledged, and when the first of them was.
+    pub(super) losses: u32,
+    pub(super) lacks: Option<Instant>,
     /// When it connects again.
     pub(super) again_at: Option<Instant>,
     /// When its phase began.
@@ -77,6 +80,8 @@ impl Engine {
             token: None,
             epoch: 0,
             failures: 0,
+            losses: 0,
+            lacks: None,
             again_at: None,
             since: self.now,
         });
@@ -96,7 +101,7 @@ impl Engine {
         (this.way, this.phase, this.again_at) = (*way, Phase::Closed, None);
         if let Some(token) = this.token.take() {
             self.connections.remove(&token);
-            self.counts.at(place, sending.to.host).open -= 1;
+            self.counts.close(place, sending.to.host);
         }
     }
 
@@ -209,7 +214,8 @@ impl Engine {
         connection.small.extend_from_slice(&hello.encode());
         let Some(sending) = self.sending.get_mut(number) else { return };
         let this = &mut sending.lanes[usize::from(lane)];
-        this.place = (*to.ip(), this.way.path, port);
+        let before = std::mem::replace(&mut this.place, (*to.ip(), this.way.path, port));
+        self.counts.fold(before, sending.to.host);
         this.phase = Phase::Greeting;
         let token = match self.add(connection) {
             Ok(token) => token,
@@ -223,10 +229,13 @@ impl Engine {
     }
 
     fn try_later(&mut self, number: u32, lane: u16, error: &io::Error) {
+        self.doubt(number, lane);
         let Some(sending) = self.sending.get_mut(number) else { return };
         let this = &mut sending.lanes[usize::from(lane)];
         this.phase = Phase::Closed;
         this.failures += 1;
+        this.losses += 1;
+        this.lacks.get_or_insert(self.now);
         this.spare = this.spare.wrapping_add(1);
         let wait = LONGEST_WAIT.min(FIRST_WAIT * (1 << this.failures.min(10)));
         this.again_at = Some(self.now + wait);
@@ -240,19 +249,26 @@ impl Engine {
 
     /// A connection is over.
     pub(super) fn lose(&mut self, token: usize, why: &Broken) {
-        let Some(connection) = self.connections.remove(&token) else { return };
+        let Some(mut connection) = self.connections.remove(&token) else { return };
         self.counts.damaged += u64::from(matches!(why, Broken::Wire(WireError::Damaged)));
         match connection.role {
             Role::Send { channel, lane } => {
-                tcp::drop_now(connection.stream);
-                self.settle_link(channel, lane, connection.link);
+                tcp::reset(&connection.stream);
+                let link = connection.link.take();
+                drop(connection);
+                self.settle_link(channel, lane, link);
                 self.lose_send(channel, lane, why);
             }
             Role::Receive { channel, lane, .. } => {
-                tcp::drop_now(connection.stream);
+                tcp::reset(&connection.stream);
+                // With its link: only then may memory be given back.
+                drop(connection);
                 self.lose_receive(channel, lane, token, why);
             }
-            Role::Stranger { .. } => self.counts.strangers += 1,
+            Role::Stranger { .. } => {
+                self.counts.strangers += 1;
+                self.strangers.retain(|one| *one != token);
+            }
             Role::Leaving { .. } => {}
         }
     }
@@ -260,11 +276,12 @@ impl Engine {
     fn lose_send(&mut self, number: u32, lane: u16, why: &Broken) {
         let Some(sending) = self.sending.get_mut(number) else { return };
         let place = sending.place(lane);
-        let counts = self.counts.at(place, sending.to.host);
-        counts.open -= 1;
-        counts.reconnects += 1;
+        self.counts.at(place, sending.to.host).reconnects += 1;
+        self.counts.close(place, sending.to.host);
         let this = &mut sending.lanes[usize::from(lane)];
         this.token = None;
+        this.losses += 1;
+        this.lacks.get_or_insert(self.now);
         let welcomed = this.phase == Phase::Live;
         this.phase = Phase::Closed;
         if sending.leaves.is_some() {
@@ -296,7 +313,19 @@ impl Engine {
                 return self.fail_sending(number, error, None);
             }
         }
+        let late = matches!(why, Broken::System(error) if error.kind() == io::ErrorKind::TimedOut);
+        if !welcomed && !late {
+            self.doubt(number, lane);
+        }
         self.reopen(number, lane, welcomed);
+    }
+
+    /// A connection of `lane` was not welcomed. Every second time the path is taken for the cause.
+    fn doubt(&mut self, number: u32, lane: u16) {
+        let Some(sending) = self.sending.get(number) else { return };
+        if sending.lanes[usize::from(lane)].failures % 2 == 1 {
+            self.move_away(number, lane);
+        }
     }
 
     /// Connects again: soon if the last connection was `good`, later if there have been others that
@@ -305,11 +334,12 @@ impl Engine {
         let Some(sending) = self.sending.get_mut(number) else { return };
         let this = &mut sending.lanes[usize::from(lane)];
         this.spare = this.spare.wrapping_add(1);
-        if good {
+        // Where nothing arrives between two losses, a welcome is worth little.
+        if good && this.losses < 2 {
             return self.open(number, lane);
         }
-        this.failures += 1;
-        let wait = LONGEST_WAIT.min(FIRST_WAIT * (1 << this.failures.min(10)));
+        this.failures += u32::from(!good);
+        let wait = LONGEST_WAIT.min(FIRST_WAIT * (1 << this.failures.max(this.losses).min(10)));
         this.again_at = Some(self.now + wait);
         self.next_look = self.next_look.min(self.now + wait);
     }

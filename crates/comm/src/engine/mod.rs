@@ -3,8 +3,10 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`connection`] | a socket: what it carries, whether it may read and write |
-//! | [`sending`] | sending halves of channels, and their lanes |
-//! | [`receiving`] | strangers that knock, and receiving halves |
+//! | [`start`] | the sockets and the thread |
+//! | [`sending`], [`hearing`] | sending halves of channels: what they write, and what they hear |
+//! | [`strangers`] | whoever knocks: who knows the secret gets a lane |
+//! | [`receiving`] | receiving halves |
 //! | [`lanes`] | connections of lanes: opened, lost, opened again |
 //! | [`spread`] | messages cut evenly, where nobody plans |
 //! | [`planning`] | the planner: messages to parts, time-outs to other routes |
@@ -17,6 +19,7 @@
 //! `ready`; each gets a turn of bounded length.
 
 mod connection;
+mod hearing;
 mod lanes;
 mod planning;
 mod rdma;
@@ -24,7 +27,11 @@ mod receiving;
 mod routes;
 mod sending;
 mod spread;
+mod start;
+mod strangers;
 mod times;
+
+pub(crate) use start::{random, start};
 
 use crate::api::Inbox;
 use crate::handle::{Parts, SECRET};
@@ -35,6 +42,7 @@ use crate::roce::{Memory, Nic};
 use crate::slab::Slab;
 use crate::statistics::{Counts, Statistics};
 use crate::stream::inflow::Sink;
+use crate::threads::AtomicBool;
 use crate::wire::Slot;
 use crate::{CommError, EndpointConfig, Hint, tcp};
 use connection::{Broken, Connection, Role};
@@ -46,11 +54,9 @@ use rustc_hash::FxHashMap;
 use sending::Sending;
 use spread::Spread;
 use std::collections::VecDeque;
-use std::io::{self, Read};
-use std::net::SocketAddrV4;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, mpsc};
-use std::thread::JoinHandle;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 const WAKER: Token = Token(0);
@@ -109,7 +115,7 @@ pub(crate) enum Order {
 pub(crate) struct Shared {
     orders: Queue<Order>,
     waker: Waker,
-    dead: AtomicBool,
+    dead: Arc<AtomicBool>,
     pub(crate) numbers: AtomicU64,
     /// Address and host of the endpoint, without listener and secret.
     pub(crate) parts: Parts,
@@ -123,6 +129,10 @@ impl Shared {
     pub(crate) fn order(&self, order: Order) {
         self.orders.push(order, &self.waker);
     }
+    /// The fate of a new channel.
+    pub(crate) fn fate(&self) -> Arc<Fate> {
+        Arc::new(Fate::new(self.dead.clone()))
+    }
     /// Whether the engine runs.
     pub(crate) fn check(&self) -> Result<(), CommError> {
         if self.dead.load(Ordering::Acquire) {
@@ -130,81 +140,6 @@ impl Shared {
         }
         Ok(())
     }
-}
-
-/// Bytes that nobody foresees.
-pub(crate) fn random<const N: usize>() -> Result<[u8; N], CommError> {
-    let mut out = [0; N];
-    let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut out));
-    read.map_err(|error| CommError::System(format!("/dev/urandom: {error}")))?;
-    Ok(out)
-}
-
-/// Opens the sockets of an endpoint and starts its thread.
-pub(crate) fn start(config: EndpointConfig) -> Result<(Arc<Shared>, JoinHandle<()>), CommError> {
-    let EndpointConfig { name, address, listen, dscp, .. } = &config;
-    if *dscp > 63 {
-        return Err(CommError::Invalid(format!("{name}: DSCP {dscp}; it is 0 to 63")));
-    }
-    let (spread, planning) = (Spread::new(&config)?, Planning::new(&config)?);
-    let (nic, notice) = rdma::open(&config)?;
-    let system =
-        |what: String| move |error: io::Error| CommError::System(format!("{what}: {error}"));
-    let place = format!("{name}: {address}, TCP ports {} to {}", listen.start(), listen.end());
-    let mut listener = tcp::listen(*address, listen, *dscp).map_err(system(place))?;
-    let open = system(format!("{name}: epoll"));
-    let set_up = |listener: &mut TcpListener| {
-        let poll = Poll::new()?;
-        poll.registry().register(listener, LISTENER, Interest::READABLE)?;
-        let waker = Waker::new(poll.registry(), WAKER)?;
-        Ok((poll, waker, listener.local_addr()?))
-    };
-    let (poll, waker, local) = set_up(&mut listener).map_err(open)?;
-    let here = SocketAddrV4::new(*address, local.port());
-    let host = config.plan.as_ref().map(|plan| plan.host.0);
-    let parts =
-        Parts { address: here, listener: 0, host, secret: [0; SECRET], roce: nic.is_some() };
-    let shared = Arc::new(Shared {
-        orders: Queue::default(),
-        waker,
-        dead: AtomicBool::new(false),
-        numbers: AtomicU64::new(0),
-        parts,
-        memory: nic.as_ref().map(|nic| nic.memory().clone()),
-        notice,
-    });
-    let now = Instant::now();
-    let counts = Counts::new(config.name.clone(), here);
-    let mut engine = Engine {
-        shared: shared.clone(),
-        spread,
-        planning,
-        poll,
-        listener,
-        listeners: FxHashMap::default(),
-        sending: Slab::default(),
-        receiving: Slab::default(),
-        senders: FxHashMap::default(),
-        receivers: FxHashMap::default(),
-        closed: VecDeque::new(),
-        connections: FxHashMap::default(),
-        next_token: FIRST,
-        ready: VecDeque::new(),
-        to_match: Vec::new(),
-        cuts: VecDeque::new(),
-        to_tell: Vec::new(),
-        now,
-        next_look: now,
-        counts,
-        config,
-        nic,
-        queues_watched: 0,
-    };
-    engine.watch_queues();
-    let builder = std::thread::Builder::new().name(format!("weft-{}", engine.config.name));
-    let spawned = builder.spawn(move || engine.run());
-    let thread = spawned.map_err(system("cannot start a thread".into()))?;
-    Ok((shared, thread))
 }
 
 pub(crate) struct Engine {
@@ -223,6 +158,10 @@ pub(crate) struct Engine {
     /// Channels whose receiving halves were closed, the last ones.
     closed: VecDeque<u64>,
     connections: FxHashMap<usize, Connection>,
+    /// Connections that have not said who they are, or are refused, the oldest first.
+    strangers: VecDeque<usize>,
+    /// Somebody may wait to be taken in.
+    knocking: bool,
     next_token: usize,
     ready: VecDeque<usize>,
     /// Sending halves that may have matched something, and receiving halves that have something to
@@ -278,7 +217,8 @@ impl Engine {
             }
             let batch = self.planning.as_ref().and_then(Planning::deadline);
             let soon = batch.is_some_and(|at| at < self.now + SHORTEST_SLEEP);
-            let idle = self.ready.is_empty() && self.now >= busy_until && !soon;
+            let nothing = self.ready.is_empty() && self.cuts.is_empty() && !self.knocking;
+            let idle = nothing && self.now >= busy_until && !soon;
             let sleeps = idle && self.links_may_sleep() && self.shared.orders.fall_asleep();
             let wait = match sleeps {
                 true => batch
@@ -300,7 +240,7 @@ impl Engine {
                 busy_until = self.now + SPIN;
                 match event.token() {
                     WAKER => {}
-                    LISTENER => self.take_in(),
+                    LISTENER => self.knocking = true,
                     Token(token) => {
                         let Some(connection) = self.connections.get_mut(&token) else { continue };
                         connection.readable |= event.is_readable() || event.is_error();
@@ -309,6 +249,11 @@ impl Engine {
                         self.line_up(token);
                     }
                 }
+            }
+            // Last in a round: before anybody is heard, orders are taken, and with them the listener that
+            // was there before its handle was given away.
+            if self.knocking {
+                self.take_in();
             }
         }
     }
@@ -320,7 +265,11 @@ impl Engine {
                 self.listeners.insert(number, Listening { secret, inbox });
             }
             Order::Unlisten(number) => {
-                self.listeners.remove(&number);
+                let gone = self.listeners.remove(&number);
+                // Nobody will accept those who wait.
+                for (channel, _) in gone.iter().flat_map(|one| lock(&one.inbox).split_off(0)) {
+                    self.close_receiving(channel);
+                }
             }
             Order::Connect { channel, to, fate } => self.connect(channel, &to, fate),
             Order::Send { channel, body, tag, status } => self.send(channel, body, tag, status),
@@ -399,6 +348,10 @@ impl Engine {
     }
 }
 
+fn lock(inbox: &Inbox) -> MutexGuard<'_, VecDeque<(u64, Arc<Fate>)>> {
+    inbox.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Reads until nothing is there or the turn is over; bytes read.
 fn read(connection: &mut Connection, sink: &mut impl Sink) -> Result<usize, Broken> {
     #[expect(unsafe_code, reason = "payload is read to where it belongs")]
@@ -412,6 +365,10 @@ fn read(connection: &mut Connection, sink: &mut impl Sink) -> Result<usize, Brok
 
 impl Drop for Engine {
     fn drop(&mut self) {
+        // First nobody touches memory of the application any more.
+        tcp::close_listener(&self.listener);
+        self.connections.clear();
+        self.nic = None;
         // After this nobody waits for anything, also where the engine has panicked.
         self.shared.dead.store(true, Ordering::Release);
         self.shared.orders.close();

@@ -170,7 +170,7 @@ impl Engine {
         let Some(sending) = self.sending.get_mut(number) else { return };
         let mut settled = Settled::default();
         if sending.half.handle_ack(lane, acknowledged, &mut settled).is_ok() {
-            self.settle(number, settled);
+            self.settle(number, lane, settled);
         }
     }
 
@@ -222,7 +222,7 @@ impl Engine {
         let Some(sending) = self.sending.get_mut(number) else { return true };
         let mut settled = Settled::default();
         let heard = sending.half.handle_ack(lane, next, &mut settled);
-        self.settle(number, settled);
+        self.settle(number, lane, settled);
         match (heard, trouble) {
             (Err(error), _) => self.lose(token, &error.into()),
             (Ok(()), Some(Trouble::NoAnswer)) => self.time_out(number, lane),

@@ -1,7 +1,7 @@
 //! What is late: lanes on which nothing comes back, peers that are gone, strangers that say nothing.
 
 use super::connection::{Broken, Connection, Role};
-use super::lanes::Phase;
+use super::lanes::{Lane, Phase};
 use super::{Engine, rdma};
 use crate::statistics::Statistics;
 use crate::wire::{Header, Kind};
@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 
 /// A stranger gets so long to say who it is.
 const STRANGER: Duration = Duration::from_secs(5);
+
+/// Losses in a row without a byte in between that are no accident.
+const HOPELESS: u32 = 3;
 
 impl Engine {
     /// Does what is due. The time-out of a path is noticed a quarter late at most.
@@ -30,6 +33,7 @@ impl Engine {
             Role::Leaving { until, .. } => now >= until,
             _ => false,
         };
+        self.knocking = true;
         let late: Vec<usize> =
             self.connections.iter().filter(|(_, one)| late(one)).map(|(token, _)| *token).collect();
         late.into_iter().for_each(|token| self.lose(token, &Broken::Closed));
@@ -47,6 +51,11 @@ impl Engine {
             let this = &sending.lanes[usize::from(lane)];
             let busy = sending.half.is_busy(lane);
             wanting |= busy || lane == 0 && this.phase != Phase::Live;
+            if self.is_hopeless(number, lane) {
+                return self.fail_hopeless(number, lane);
+            }
+            let Some(sending) = self.sending.get_mut(number) else { return };
+            let this = &sending.lanes[usize::from(lane)];
             let age = self.now.duration_since(this.since);
             match (this.phase, this.token) {
                 (Phase::Closed, _) if this.again_at.is_some_and(|at| at <= self.now) => {
@@ -105,6 +114,34 @@ impl Engine {
             ));
             self.fail_sending(number, error, None);
         }
+    }
+
+    /// Whether `lane` is lost again and again, with nothing arriving in between, and is needed.
+    fn is_hopeless(&mut self, number: u32, lane: u16) -> bool {
+        let Some(sending) = self.sending.get_mut(number) else { return false };
+        let is_fine = |lane: &Lane| lane.phase == Phase::Live && lane.losses == 0;
+        // Buffers are announced over any lane.
+        let deaf = sending.half.waits() && !sending.lanes.iter().any(is_fine);
+        let needed = sending.half.is_busy(lane) || deaf;
+        let this = &mut sending.lanes[usize::from(lane)];
+        if !needed && this.phase == Phase::Live {
+            (this.losses, this.lacks) = (0, None);
+        }
+        let Some(since) = this.lacks.filter(|_| needed) else { return false };
+        // Whoever is welcome and stays may be slow.
+        let hopeless = this.phase != Phase::Live || this.losses >= HOPELESS;
+        hopeless && self.now.duration_since(since) >= self.config.give_up
+    }
+
+    fn fail_hopeless(&mut self, number: u32, lane: u16) {
+        let Some(sending) = self.sending.get(number) else { return };
+        let (peer, give_up) = (sending.to.address, self.config.give_up);
+        let losses = sending.lanes[usize::from(lane)].losses;
+        let error = CommError::Remote(format!(
+            "{peer}: a connection was lost {losses} times in {give_up:?}, with nothing arriving in \
+             between; gave up"
+        ));
+        self.fail_sending(number, error, None);
     }
 
     /// Asks the peer for a word over the lanes that carry nothing.

@@ -155,6 +155,10 @@ impl<T> SendHalf<T> {
             self.groups.push_back(Group { number: self.next_group, slots, taken: 0 });
             self.next_group += 1;
         }
+        // So many receives are under way at most, and those without a send are among them.
+        if self.groups.len() as u64 > WINDOW {
+            return Err(WireError::Nonsense("too many buffers"));
+        }
         Ok(self.match_sends())
     }
 

@@ -1,0 +1,198 @@
+//! What receivers say, and how sending halves end.
+
+use super::Engine;
+use super::lanes::Phase;
+use crate::half::sender::{Settled, TooLarge};
+use crate::request::Status;
+use crate::wire::{Header, Kind, Reason, Slots, WireError};
+use crate::{CommError, Sizes};
+use std::sync::Arc;
+
+impl Engine {
+    /// What the receiver has said over `lane`.
+    pub(super) fn hear(
+        &mut self,
+        number: u32,
+        lane: u16,
+        header: &Header,
+        slots: Slots,
+    ) -> Result<(), WireError> {
+        let Some(sending) = self.sending.get_mut(number) else { return Ok(()) };
+        let this = &mut sending.lanes[usize::from(lane)];
+        (sending.alive, sending.spoke) = (self.now, self.now);
+        let greeting = this.phase == Phase::Greeting;
+        if greeting != matches!(header.kind, Kind::Welcome | Kind::Refused) {
+            return Err(WireError::Nonsense("an answer out of order"));
+        }
+        if let Some(connection) = this.token.and_then(|token| self.connections.get_mut(&token)) {
+            connection.heard = self.now;
+            if matches!(header.kind, Kind::Welcome | Kind::Ack) {
+                connection.spoke = self.now;
+            }
+        }
+        let mut settled = Settled::default();
+        match header.kind {
+            Kind::Welcome => {
+                (this.phase, this.failures) = (Phase::Live, 0);
+                sending.refused = None;
+                sending.half.resume(lane, header.frame, &mut settled)?;
+                sending.fate.open();
+                // What has waited for this can leave.
+                self.wake_lane(number, lane);
+            }
+            Kind::Clear => {
+                let before = sending.half.next_group();
+                let matched = sending.half.handle_clear(header.group, slots)?;
+                // What was said before is no progress.
+                if sending.half.next_group() > before {
+                    (this.losses, this.lacks) = (0, None);
+                }
+                if let Err(too_large) = matched {
+                    self.fail_too_large(number, too_large);
+                    return Ok(());
+                }
+                self.list_sending(number);
+            }
+            Kind::Ack => {
+                let connection = this.token.and_then(|token| self.connections.get_mut(&token));
+                let next = match connection.and_then(|connection| connection.link.as_mut()) {
+                    Some(link) => link.handle_ack(header.frame, self.now)?,
+                    None => header.frame,
+                };
+                sending.half.handle_ack(lane, next, &mut settled)?;
+            }
+            Kind::Ping => {}
+            Kind::Refused | Kind::Bye if header.reason() == Reason::Broken => {
+                let what = "the peer did not understand what was sent";
+                let error = CommError::Remote(format!("{}: {what}", sending.to.address));
+                self.fail_sending(number, error, None);
+                return Ok(());
+            }
+            Kind::Refused | Kind::Bye => {
+                sending.leaves.get_or_insert(self.now);
+                let this = &mut sending.lanes[usize::from(lane)];
+                this.phase = Phase::Closed;
+                if let Some(token) = this.token.take() {
+                    let gone = self.connections.remove(&token);
+                    let place = sending.place(lane);
+                    self.counts.close(place, sending.to.host);
+                    let link = gone.and_then(|mut gone| gone.link.take());
+                    self.settle_link(number, lane, link);
+                }
+                self.check_leaving(number);
+                return Ok(());
+            }
+            Kind::Data => return Err(WireError::Nonsense("data from a receiver")),
+        }
+        self.settle(number, lane, settled);
+        Ok(())
+    }
+
+    /// Fails a half whose receiver has left, if nothing more can come.
+    pub(super) fn check_leaving(&mut self, number: u32) {
+        let Some(sending) = self.sending.get(number) else { return };
+        let connected = sending.lanes.iter().any(|lane| lane.phase == Phase::Live);
+        if sending.leaves.is_some() && (!connected || sending.half.is_idle()) {
+            self.fail_closed(number);
+        }
+    }
+
+    pub(super) fn fail_closed(&mut self, number: u32) {
+        let Some(sending) = self.sending.get(number) else { return };
+        let peer = sending.to.address;
+        let error = CommError::Remote(format!("{peer}: the peer has closed the channel"));
+        self.fail_sending(number, error, None);
+    }
+
+    pub(super) fn settle(&mut self, number: u32, lane: u16, settled: Settled<Arc<Status>>) {
+        let Some(sending) = self.sending.get_mut(number) else { return };
+        if !settled.pieces.is_empty() {
+            let this = &mut sending.lanes[usize::from(lane)];
+            (this.losses, this.lacks) = (0, None);
+        }
+        if !settled.pieces.is_empty() {
+            sending.trouble = (0, None);
+        }
+        if let Some(planning) = &mut self.planning {
+            for (piece, bytes) in settled.pieces {
+                planning.acknowledged(self.now, piece, bytes);
+            }
+        }
+        // The application may go on as soon as it sees a status: first make room.
+        sending.fate.end(settled.sends.len());
+        for (status, bytes) in settled.sends {
+            let mut sizes = Sizes { count: 1, ..Sizes::default() };
+            sizes.sizes[0] = bytes as usize;
+            status.finish(&sizes);
+        }
+    }
+
+    pub(super) fn fail_too_large(&mut self, number: u32, too_large: TooLarge) {
+        let Some(sending) = self.sending.get(number) else { return };
+        let TooLarge { size, room } = too_large;
+        let peer = sending.to.address;
+        let error = CommError::Invalid(format!(
+            "{peer}: a message of {size} bytes, but the buffer that it is for has {room}; receive \
+             into a buffer as large as what is sent"
+        ));
+        let bye = Header {
+            slot: Reason::TooLarge as u8,
+            offset: room,
+            total: size,
+            ..Header::new(Kind::Bye)
+        };
+        self.fail_sending(number, error, Some(bye));
+    }
+
+    /// All its requests fail, and all to come.
+    pub(super) fn fail_sending(&mut self, number: u32, error: CommError, bye: Option<Header>) {
+        let Some(sending) = self.sending.get_mut(number) else { return };
+        sending.fate.fail(error);
+        self.end_sending(number, bye);
+    }
+
+    /// Says goodbye over its lanes, and does not touch its memory again.
+    pub(super) fn end_sending(&mut self, number: u32, bye: Option<Header>) {
+        let bye = bye.unwrap_or(Header::new(Kind::Bye));
+        let Some(sending) = self.sending.get_mut(number) else { return };
+        sending.over = true;
+        let mut leaving = Vec::new();
+        for lane in 0..sending.lanes.len() {
+            let place = sending.place(lane as u16);
+            let this = &mut sending.lanes[lane];
+            this.again_at = None;
+            let live = this.phase == Phase::Live;
+            this.phase = Phase::Closed;
+            let Some(token) = this.token.take() else { continue };
+            self.counts.close(place, sending.to.host);
+            let Some(connection) = self.connections.get_mut(&token) else { continue };
+            if !live {
+                self.connections.remove(&token);
+                continue;
+            }
+            // Before any status says that memory is free again.
+            connection.link = None;
+            #[expect(unsafe_code, reason = "the rest of a frame is copied")]
+            // SAFETY: the caller of this has not let go of the memory yet.
+            let rest = unsafe { connection.out.detach() };
+            connection.small.extend_from_slice(&rest);
+            connection.small.extend_from_slice(&bye.encode());
+            leaving.push(token);
+        }
+        sending.fail_all();
+        if let Some(planning) = &mut self.planning {
+            planning.forget(self.now, number);
+        }
+        leaving.into_iter().for_each(|token| self.leave(token));
+    }
+
+    pub(super) fn close_sending(&mut self, channel: u64) {
+        let Some(number) = self.senders.remove(&channel) else { return };
+        let over = self.sending.get(number).is_some_and(|sending| sending.over);
+        if !over {
+            let closed = CommError::Invalid("the channel is closed".into());
+            self.fail_sending(number, closed, None);
+        }
+        self.sending.remove(number);
+    }
+}

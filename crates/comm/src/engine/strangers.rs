@@ -1,0 +1,180 @@
+//! Strangers that knock: who knows the secret gets a lane.
+
+use super::connection::{Broken, Connection, Role};
+use super::receiving::Receiving;
+use super::{Engine, lock};
+use crate::half::receiver::RecvHalf;
+use crate::handle::SECRET;
+use crate::tcp;
+use crate::wire::{HELLO, Header, Hello, Kind, MAGIC, WireError};
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::net::{IpAddr, Ipv4Addr};
+
+/// Connections that may be about to say who they are.
+const MOST_STRANGERS: usize = 256;
+/// So many are taken in before others have their turn.
+const AT_ONCE: usize = 16;
+
+impl Engine {
+    /// Takes in some of those who have connected.
+    pub(super) fn take_in(&mut self) {
+        for _ in 0..AT_ONCE {
+            let (stream, from) = match self.listener.accept() {
+                Ok(both) => both,
+                // Whoever it was is gone.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+                // Nobody is there; or there are no descriptors, and it is tried again by and by.
+                Err(_) => {
+                    self.knocking = false;
+                    return;
+                }
+            };
+            let IpAddr::V4(from) = from.ip() else { continue };
+            let role = Role::Stranger { hello: [0; HELLO], have: 0, since: self.now, from };
+            let token =
+                tcp::tune(&stream).and_then(|()| self.add(Connection::new(stream, role, self.now)));
+            let Ok(token) = token else {
+                self.counts.strangers += 1;
+                continue;
+            };
+            self.strangers.push_back(token);
+            self.line_up(token);
+            self.turn_out_strangers();
+        }
+    }
+
+    /// Where there are too many strangers, those go that have been silent for longest: an honest one
+    /// speaks at once.
+    fn turn_out_strangers(&mut self) {
+        while self.strangers.len() > MOST_STRANGERS
+            && let Some(token) = self.strangers.pop_front()
+        {
+            let role = self.connections.get(&token).map(|one| &one.role);
+            if matches!(role, Some(Role::Stranger { .. } | Role::Leaving { .. })) {
+                self.lose(token, &Broken::Closed);
+            }
+        }
+    }
+
+    /// Hears who it is.
+    pub(super) fn greet(&mut self, token: usize) {
+        let Some(connection) = self.connections.get_mut(&token) else { return };
+        let Role::Stranger { hello, have, from, .. } = &mut connection.role else { return };
+        let from = *from;
+        while *have < HELLO {
+            match (&connection.stream).read(&mut hello[*have..]) {
+                Ok(0) => return self.lose(token, &Broken::Closed),
+                Ok(count) => *have += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    connection.readable = false;
+                    return;
+                }
+                Err(error) => return self.lose(token, &Broken::System(error)),
+            }
+            // Garbage is turned away before all of it is here.
+            if *have >= 8 && hello[..8] != MAGIC {
+                return self.lose(token, &Broken::Wire(WireError::NotWeft));
+            }
+        }
+        match Hello::decode(hello) {
+            Ok(hello) => self.admit(token, from, &hello),
+            Err(error) => self.lose(token, &Broken::Wire(error)),
+        }
+    }
+
+    /// Makes a lane of a connection that has said what it wants, if it knows the secret.
+    fn admit(&mut self, token: usize, from: Ipv4Addr, hello: &Hello) {
+        let known = self.receivers.get(&hello.channel).copied();
+        let listening = self.listeners.get(&hello.listener);
+        let secret = match (known.and_then(|number| self.receiving.get(number)), listening) {
+            (Some(receiving), _) => receiving.secret,
+            (None, Some(listening)) => listening.secret,
+            (None, None) => return self.refuse(token),
+        };
+        if !same(&secret, &hello.secret) {
+            return self.lose(token, &Broken::Wire(WireError::NotWeft));
+        }
+        let number = match (known, listening) {
+            (Some(number), _) => number,
+            (None, Some(listening)) if !hello.known && !self.closed.contains(&hello.channel) => {
+                let fate = self.shared.fate();
+                let inbox = listening.inbox.clone();
+                let number = self.receiving.insert(Receiving {
+                    from,
+                    secret,
+                    fate: fate.clone(),
+                    half: RecvHalf::default(),
+                    lanes: BTreeMap::new(),
+                    control: 0,
+                    roce: hello.roce,
+                    listed: false,
+                    alive: self.now,
+                    over: false,
+                });
+                self.receivers.insert(hello.channel, number);
+                lock(&inbox).push_back((hello.channel, fate));
+                number
+            }
+            _ => return self.refuse(token),
+        };
+        self.welcome(token, number, hello);
+    }
+
+    fn welcome(&mut self, token: usize, number: u32, hello: &Hello) {
+        let Some(receiving) = self.receiving.get_mut(number) else { return };
+        if receiving.over {
+            return self.refuse(token);
+        }
+        let lane = hello.lane;
+        let next = match receiving.half.hello(lane, hello.epoch, hello.next_group) {
+            Ok(Some(next)) => next,
+            // A connection that was late; a newer one is there.
+            Ok(None) => return drop(self.connections.remove(&token)),
+            Err(error) => return self.lose(token, &Broken::Wire(error)),
+        };
+        // What the old connection still holds comes again over the new one.
+        if let Some(old) = receiving.lanes.remove(&lane)
+            && let Some(old) = self.connections.remove(&old)
+        {
+            // Its link ends here too: nothing late is written once the new one is welcome.
+            tcp::reset(&old.stream);
+        }
+        receiving.half.forget_told();
+        let link = match self.answer_link(token, hello) {
+            Ok(link) => link,
+            Err(broken) => return self.lose(token, &broken),
+        };
+        self.strangers.retain(|one| *one != token);
+        let Some(receiving) = self.receiving.get_mut(number) else { return };
+        receiving.lanes.insert(lane, token);
+        (receiving.control, receiving.alive) = (lane, self.now);
+        let Some(connection) = self.connections.get_mut(&token) else { return };
+        let greeting = link.as_ref().map(|link| link.greeting().encode());
+        connection.link = link;
+        connection.role = Role::Receive { channel: number, lane, told: next };
+        connection.heard = self.now;
+        let body = greeting.as_ref().map_or(&[][..], |greeting| greeting);
+        let check = crc32c::crc32c(body);
+        let len = body.len() as u32;
+        let welcome =
+            Header { frame: next, checked: true, len, check, ..Header::new(Kind::Welcome) };
+        connection.small.extend_from_slice(&welcome.encode());
+        connection.small.extend_from_slice(body);
+        self.line_up(token);
+        self.list_receiving(number);
+    }
+
+    fn refuse(&mut self, token: usize) {
+        let Some(connection) = self.connections.get_mut(&token) else { return };
+        connection.small.extend_from_slice(&Header::new(Kind::Refused).encode());
+        self.leave(token);
+    }
+}
+
+/// Whether two secrets are the same, in a time that does not tell where they differ.
+fn same(one: &[u8; SECRET], other: &[u8; SECRET]) -> bool {
+    let differ = one.iter().zip(other).fold(0, |all, (one, other)| all | (one ^ other));
+    std::hint::black_box(differ) == 0
+}

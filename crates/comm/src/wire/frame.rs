@@ -1,0 +1,162 @@
+//! What frames begin with.
+
+use super::{HEADER, MOST_PAYLOAD, SLOT, WireError, long, word};
+use crate::MOST_BUFFERS;
+
+/// What a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// A part of a message: `frame`, `group`, `slot`, `offset`, `total`; the body is payload.
+    Data = 1,
+    /// The receiver has the lane, and all its frames below `frame`. The body is the back end's.
+    Welcome = 2,
+    /// The receiver will not have the lane: `slot` says why ([`Reason`]).
+    Refused = 3,
+    /// Clear to send: `group` has `slot` buffers. The body is a [`Slot`](super::Slot) each.
+    Clear = 4,
+    /// The receiver has all frames of the lane below `frame`.
+    Ack = 5,
+    /// Nothing; only to see whether it arrives. Where `slot` is one the peer answers with another.
+    Ping = 6,
+    /// The channel is over: `slot` says why ([`Reason`]). Of [`Reason::TooLarge`] `offset` is the room
+    /// and `total` the size.
+    Bye = 7,
+}
+
+/// Why a channel is over, or a lane refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Reason {
+    /// Somebody closed it.
+    Closed = 0,
+    /// A message does not fit into its buffer.
+    TooLarge = 1,
+    /// A peer said what it must not.
+    Broken = 2,
+}
+
+/// What begins a frame.
+///
+/// | bytes | what |
+/// |---|---|
+/// | 0 | [`Kind`] |
+/// | 1 | flags: 1 the payload has a check sum |
+/// | 2 | `slot` |
+/// | 3 | zero |
+/// | 4 to 8 | length of the body |
+/// | 8 to 16 | `frame` |
+/// | 16 to 24 | `group` |
+/// | 24 to 32 | `offset` |
+/// | 32 to 40 | `total` |
+/// | 40 to 44 | check sum of the body |
+/// | 44 to 48 | check sum of the header |
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// What it is.
+    pub kind: Kind,
+    /// Whether `check` counts.
+    pub checked: bool,
+    /// A buffer of the group, a number of them, or a reason.
+    pub slot: u8,
+    /// Bytes that follow.
+    pub len: u32,
+    /// The number of the frame on its lane, or how many are here.
+    pub frame: u64,
+    /// A receive, by its number on the channel.
+    pub group: u64,
+    /// Where in the message the body belongs.
+    pub offset: u64,
+    /// Bytes of all the message.
+    pub total: u64,
+    /// CRC32C of the body.
+    pub check: u32,
+}
+
+impl Header {
+    /// A frame of `kind` with nothing else in it.
+    pub fn new(kind: Kind) -> Header {
+        Header {
+            kind,
+            checked: false,
+            slot: 0,
+            len: 0,
+            frame: 0,
+            group: 0,
+            offset: 0,
+            total: 0,
+            check: 0,
+        }
+    }
+
+    /// As bytes.
+    pub fn encode(&self) -> [u8; HEADER] {
+        let mut out = [0; HEADER];
+        out[0] = self.kind as u8;
+        out[1] = u8::from(self.checked);
+        out[2] = self.slot;
+        out[4..8].copy_from_slice(&self.len.to_be_bytes());
+        out[8..16].copy_from_slice(&self.frame.to_be_bytes());
+        out[16..24].copy_from_slice(&self.group.to_be_bytes());
+        out[24..32].copy_from_slice(&self.offset.to_be_bytes());
+        out[32..40].copy_from_slice(&self.total.to_be_bytes());
+        out[40..44].copy_from_slice(&self.check.to_be_bytes());
+        let check = crc32c::crc32c(&out[..44]);
+        out[44..].copy_from_slice(&check.to_be_bytes());
+        out
+    }
+
+    /// From bytes. A body is never longer than its kind allows.
+    ///
+    /// # Errors
+    /// If they are none.
+    pub fn decode(bytes: &[u8; HEADER]) -> Result<Header, WireError> {
+        if crc32c::crc32c(&bytes[..44]) != word(bytes, 44) {
+            return Err(WireError::Damaged);
+        }
+        let kind = match bytes[0] {
+            1 => Kind::Data,
+            2 => Kind::Welcome,
+            3 => Kind::Refused,
+            4 => Kind::Clear,
+            5 => Kind::Ack,
+            6 => Kind::Ping,
+            7 => Kind::Bye,
+            _ => return Err(WireError::Nonsense("an unknown kind")),
+        };
+        let header = Header {
+            kind,
+            checked: bytes[1] == 1,
+            slot: bytes[2],
+            len: word(bytes, 4),
+            frame: long(bytes, 8),
+            group: long(bytes, 16),
+            offset: long(bytes, 24),
+            total: long(bytes, 32),
+            check: word(bytes, 40),
+        };
+        let fits = match kind {
+            Kind::Data => header.len <= MOST_PAYLOAD,
+            Kind::Welcome => header.len == 0 || header.len == 32,
+            Kind::Clear => {
+                (1..=MOST_BUFFERS).contains(&usize::from(header.slot))
+                    && header.len as usize == usize::from(header.slot) * SLOT
+                    && header.checked
+            }
+            _ => header.len == 0,
+        };
+        if bytes[1] > 1 || bytes[3] != 0 || !fits {
+            return Err(WireError::Nonsense("a length or flag that cannot be"));
+        }
+        Ok(header)
+    }
+
+    /// Why, of [`Kind::Bye`] and [`Kind::Refused`].
+    pub fn reason(&self) -> Reason {
+        match self.slot {
+            0 => Reason::Closed,
+            1 => Reason::TooLarge,
+            _ => Reason::Broken,
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What a lane begins with.
+
+use super::{HELLO, MOST_LANES, WireError, half, long, word};
+use crate::handle::{SECRET, VERSION};
+
+pub(crate) const MAGIC: [u8; 8] = *b"weftlane";
+const CHECK: usize = HELLO - 4;
+
+/// The first thing on every connection of a lane.
+///
+/// | bytes | what |
+/// |---|---|
+/// | 0 to 8 | `weftlane` |
+/// | 8 to 10 | version |
+/// | 10 to 12 | lane |
+/// | 12 to 16 | which connection of the lane, counting up |
+/// | 16 to 20 | number of the listener |
+/// | 20 to 24 | host of the sender, or all ones |
+/// | 24 to 32 | channel |
+/// | 32 to 48 | secret |
+/// | 48 to 56 | the first group that the sender was not told of |
+/// | 56 to 60 | flags: 1 RoCE, 2 the sender has been welcomed before |
+/// | 60 to 92 | what the back end has to say |
+/// | 92 to 96 | check sum |
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Hello {
+    /// Which lane of the channel, below [`MOST_LANES`].
+    pub lane: u16,
+    /// A newer connection of a lane replaces an older one.
+    pub epoch: u32,
+    /// The listener that the channel began at.
+    pub listener: u32,
+    /// The host of the sender, all ones if it knows none.
+    pub host: u32,
+    /// The channel, by a random number of the sender.
+    pub channel: u64,
+    /// That of the handle.
+    pub secret: [u8; SECRET],
+    /// The first group whose "clear to send" the sender lacks.
+    pub next_group: u64,
+    /// Whether data will come by RDMA.
+    pub roce: bool,
+    /// Whether the receiver has welcomed a lane of this channel before: it begins no new one.
+    pub known: bool,
+    /// Queue pair, address and so on of a lane over RDMA; zeros for TCP.
+    pub extra: [u8; 32],
+}
+
+impl std::fmt::Debug for Hello {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "lane {} of channel {:x}, connection {}", self.lane, self.channel, self.epoch)
+    }
+}
+
+impl Hello {
+    /// As bytes.
+    pub fn encode(&self) -> [u8; HELLO] {
+        let mut out = [0; HELLO];
+        out[..8].copy_from_slice(&MAGIC);
+        out[8..10].copy_from_slice(&VERSION.to_be_bytes());
+        out[10..12].copy_from_slice(&self.lane.to_be_bytes());
+        out[12..16].copy_from_slice(&self.epoch.to_be_bytes());
+        out[16..20].copy_from_slice(&self.listener.to_be_bytes());
+        out[20..24].copy_from_slice(&self.host.to_be_bytes());
+        out[24..32].copy_from_slice(&self.channel.to_be_bytes());
+        out[32..48].copy_from_slice(&self.secret);
+        out[48..56].copy_from_slice(&self.next_group.to_be_bytes());
+        let flags = u32::from(self.roce) | u32::from(self.known) << 1;
+        out[56..60].copy_from_slice(&flags.to_be_bytes());
+        out[60..CHECK].copy_from_slice(&self.extra);
+        let check = crc32c::crc32c(&out[..CHECK]);
+        out[CHECK..].copy_from_slice(&check.to_be_bytes());
+        out
+    }
+
+    /// From bytes.
+    ///
+    /// # Errors
+    /// If they are none.
+    pub fn decode(bytes: &[u8; HELLO]) -> Result<Hello, WireError> {
+        if bytes[..8] != MAGIC {
+            return Err(WireError::NotWeft);
+        }
+        if half(bytes, 8) != VERSION {
+            return Err(WireError::Version);
+        }
+        if crc32c::crc32c(&bytes[..CHECK]) != word(bytes, CHECK) {
+            return Err(WireError::Damaged);
+        }
+        let (lane, flags) = (half(bytes, 10), word(bytes, 56));
+        if lane >= MOST_LANES || flags > 3 {
+            return Err(WireError::Nonsense("a lane that cannot be"));
+        }
+        Ok(Hello {
+            lane,
+            epoch: word(bytes, 12),
+            listener: word(bytes, 16),
+            host: word(bytes, 20),
+            channel: long(bytes, 24),
+            secret: bytes[32..48].try_into().expect("sixteen"),
+            next_group: long(bytes, 48),
+            roce: flags & 1 != 0,
+            known: flags & 2 != 0,
+            extra: bytes[60..CHECK].try_into().expect("thirty-two"),
+        })
+    }
+}

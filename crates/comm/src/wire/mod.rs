@@ -1,0 +1,61 @@
+//! What goes over a lane, as bytes.
+//!
+//! A lane begins with a [`Hello`] of the sender, which the receiver answers with a
+//! [`Kind::Welcome`]. After that there are frames both ways, each a [`Header`] and a body: data from
+//! the sender; acknowledgements and "clear to send" from the receiver. Numbers are big-endian. Every
+//! header has a CRC32C of its own, so that a length is believed only when it was meant. No decoder
+//! allocates.
+
+mod frame;
+mod hello;
+mod slots;
+
+pub use frame::{Header, Kind, Reason};
+pub use hello::Hello;
+pub(crate) use hello::MAGIC;
+pub use slots::{Slot, Slots};
+
+use crate::{MOST_BUFFERS, MOST_REQUESTS};
+
+/// Bytes of a [`Hello`].
+pub const HELLO: usize = 96;
+/// Bytes of a [`Header`].
+pub const HEADER: usize = 48;
+/// Bytes of a [`Slot`].
+pub const SLOT: usize = 24;
+/// Most payload of a data frame.
+pub const MOST_PAYLOAD: u32 = 256 << 10;
+/// Most bytes of the body of any other frame.
+pub const MOST_BODY: usize = MOST_BUFFERS * SLOT;
+/// Lanes of a channel are numbered below this.
+pub const MOST_LANES: u16 = 4_096;
+
+/// Why bytes from a peer are not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WireError {
+    /// No hello of Weft.
+    #[error("not a lane of Weft")]
+    NotWeft,
+    /// Of another version.
+    #[error("a lane of another version of Weft; install the same on all hosts")]
+    Version,
+    /// Damaged on the way.
+    #[error("a check sum is wrong")]
+    Damaged,
+    /// Intact, but nothing that a peer may say.
+    #[error("a frame makes no sense: {0}")]
+    Nonsense(&'static str),
+}
+
+/// So many groups may be ahead of the oldest one that is not over.
+pub const WINDOW: u64 = MOST_REQUESTS as u64;
+
+fn half(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
+}
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four"))
+}
+fn long(bytes: &[u8], at: usize) -> u64 {
+    u64::from_be_bytes(bytes[at..at + 8].try_into().expect("eight"))
+}
