@@ -1,5 +1,4 @@
 //! A library in the place of libibverbs, for tests: C that is compiled on the spot.
-#![expect(unsafe_code, reason = "loads a library")]
 
 use crate::library::{Functions, open};
 use crate::{Device, Verbs};
