@@ -47,7 +47,7 @@ def bed(tmp_path: Path) -> Path:
 
 def measured(weft: Weft, bed: Path, *words: str, status: int = 0) -> dict[str, Any]:
     """What `weft testbed bench` finds."""
-    done = weft("testbed", "bench", bed, "--json", *words)
+    done = weft("testbed", "bench", bed, "--json", "-w", "1", *words)
     assert done.returncode == status, done.stdout + done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -103,7 +103,7 @@ def test_planned_paths_load_uplinks_alike(
     weft: Weft, bed: Path, operation: str, rules: str
 ) -> None:
     """Whatever switches hash under; and hashes do not, with as many connections."""
-    words = ("--op", operation, "--schemes", "ethereal,dnlb,ecmp", "--seeds", "3")
+    words = ("--op", operation, "--schemes", "ethereal,dnlb,ecmp", "--seeds", "3", "-n", "5")
     words = (*words, "--rules", rules)
     found = {one["scheme"]: one for one in measured(weft, bed, *words)["schemes"]}
     for scheme in ("ethereal", "dnlb"):
@@ -151,7 +151,7 @@ def test_corruption_is_real(weft: Weft, bed: Path) -> None:
 @pytest.mark.slow
 def test_a_killed_rank_ends_the_job_with_a_word(weft: Weft, bed: Path) -> None:
     """All others say so, long before the limit."""
-    words = ("--schemes", "ethereal", "--seeds", "1", "--kill", "2@30%", "--limit", "60")
+    words = ("--schemes", "ethereal", "--seeds", "1", "-n", "5", "--kill", "2@30%", "--limit", "60")
     (run,) = measured(weft, bed, *words, "--env", "WEFT_GIVE_UP=10s", status=1)["runs"]
     assert run["wall_s"] < 30
     for rank in (0, 1, 3):

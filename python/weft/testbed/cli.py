@@ -131,8 +131,11 @@ def bench(
         typer.Option(min=1, max=1000, metavar="N", help="Seeds of the switches' hashes: 1 to N."),
     ] = 10,
     ranks: Annotated[int, typer.Option(min=2, metavar="N", help="Hosts that take part.")] = 4,
-    iterations: Annotated[int, typer.Option("-n", min=1, metavar="N", help="Timed runs.")] = 5,
-    warm_up: Annotated[int, typer.Option("-w", min=0, metavar="N", help="Runs before.")] = 1,
+    iterations: Annotated[int, typer.Option("-n", min=1, metavar="N", help="Timed runs.")] = 20,
+    warm_up: Annotated[
+        int,
+        typer.Option("-w", min=0, metavar="N", help="Runs before, in which TCP opens its windows."),
+    ] = 5,
     checks: Annotated[int, typer.Option("-c", min=0, metavar="N", help="Checked runs after.")] = 1,
     channels: Annotated[
         int, typer.Option(min=1, max=64, metavar="N", help="Channels to a peer, as NCCL's.")
