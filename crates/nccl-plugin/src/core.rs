@@ -2,7 +2,7 @@
 
 use crate::boundary::Failure;
 use crate::logger;
-use crate::watch::Watch;
+use crate::watch::{self, Watch};
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_void};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -14,7 +14,7 @@ pub(crate) struct Core {
     nics: Vec<Arc<Nic>>,
     connecting: Mutex<HashMap<Key, Connecting>>,
     hint: Mutex<Option<Hint>>,
-    _watch: Watch,
+    watch: Watch,
 }
 
 /// One NIC.
@@ -47,6 +47,7 @@ impl Core {
             weft_deploy::of_this_process().map_err(|error| Failure::Setup(error.to_string()))?;
         let core = Arc::new(Core::new(deployment)?);
         *current = Arc::downgrade(&core);
+        watch::before_exit(Core::end_of_process);
         Ok(core)
     }
 
@@ -55,6 +56,15 @@ impl Core {
         let core = Core::acquire()?;
         FOREVER.get_or_init(|| core);
         Ok(())
+    }
+
+    /// Statistics of a job that ends without a word: versions 8 to 10 have none for it, and of the
+    /// others not all applications say it.
+    fn end_of_process() {
+        let core = CURRENT.try_lock().ok().and_then(|current| current.upgrade());
+        if let Some(core) = core {
+            core.watch.end();
+        }
     }
 
     /// That of this process, after some `init`.
@@ -73,7 +83,7 @@ impl Core {
         }
         let watch = Watch::start(stats, prometheus, nics.clone())?;
         let (connecting, hint) = Default::default();
-        Ok(Core { nics, connecting, hint, _watch: watch })
+        Ok(Core { nics, connecting, hint, watch })
     }
 
     pub(crate) fn devices(&self) -> usize {

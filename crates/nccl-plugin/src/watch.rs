@@ -7,8 +7,8 @@ use crate::news::News;
 use crate::{http, logger};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use weft_comm::Statistics;
@@ -22,9 +22,10 @@ const PORTS: u16 = 64;
 
 /// The thread; it ends with this.
 pub(crate) struct Watch {
-    /// Dropped, it tells the thread to stop.
-    stop: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    /// What tells the thread to stop when it is dropped, and the thread.
+    running: Mutex<Option<(Sender<()>, JoinHandle<()>)>>,
+    /// A child that was forked has no such thread.
+    process: u32,
 }
 
 /// Statistics of all NICs that have been used.
@@ -85,16 +86,46 @@ impl Watch {
             .name("weft-statistics".into())
             .spawn(move || task.run(&stopped))
             .map_err(|error| Failure::Setup(format!("statistics: no thread: {error}")))?;
-        Ok(Watch { stop: Some(stop), thread: Some(thread) })
+        Ok(Watch { running: Mutex::new(Some((stop, thread))), process: std::process::id() })
+    }
+
+    /// Looks a last time, and ends the thread.
+    pub(crate) fn end(&self) {
+        if self.process != std::process::id() {
+            return;
+        }
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((stop, thread)) = running {
+            drop(stop);
+            // A panic of the thread has been reported by then, and costs statistics only.
+            let _ = thread.join();
+        }
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            // A panic of the thread has been reported by then, and costs statistics only.
-            let _ = thread.join();
+        self.end();
+    }
+}
+
+/// What [`before_exit`] was given.
+static LAST: OnceLock<fn()> = OnceLock::new();
+
+/// Has `last` called when the process exits by itself. Of several the first counts.
+pub(crate) fn before_exit(last: fn()) {
+    extern "C" fn run() {
+        if let Some(last) = LAST.get() {
+            // It must not unwind into C.
+            let _ = std::panic::catch_unwind(last);
+        }
+    }
+    if LAST.set(last).is_ok() {
+        #[expect(unsafe_code, reason = "std has nothing for it")]
+        // SAFETY: `run` is there until the end: the library is never unloaded (`-z nodelete`). If there
+        // is no room for it statistics are as old as their last look.
+        unsafe {
+            libc::atexit(run);
         }
     }
 }

@@ -12,10 +12,10 @@ const CHILD: &str = "TOLD_BEGIN";
 /// In other processes: uses the plugin as far as a listener.
 #[test]
 fn begin() {
-    if std::env::var(CHILD).is_err() {
-        return;
-    }
-    let plugin = Plugin::load(&common::library(), Version::V12).expect("the version is there");
+    let Ok(name) = std::env::var(CHILD) else { return };
+    let version = Version::ALL.into_iter().find(|version| version.name() == name);
+    let version = version.expect("it is a version");
+    let plugin = Plugin::load(&common::library(), version).expect("the version is there");
     let Ok(net) = plugin.init(None) else { return };
     net.listen(0).expect("TCP is allowed");
 }
@@ -23,7 +23,7 @@ fn begin() {
 /// Lines of the plugin in a process with these variables.
 fn told(variables: &[(&str, &str)]) -> Vec<String> {
     let mut command = Command::new(std::env::current_exe().expect("a path"));
-    command.args(["--exact", "begin", "--nocapture"]).env(CHILD, "1").env("WEFT_IFNAME", "=lo");
+    command.args(["--exact", "begin", "--nocapture"]).env(CHILD, "v12").env("WEFT_IFNAME", "=lo");
     command.envs(variables.iter().copied());
     let output = command.output().expect("it starts");
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -56,4 +56,18 @@ fn who_asks_for_errors_gets_no_warnings() {
     // But errors.
     let lines = told(&[("WEFT_LOG", "error"), ("WEFT_SEED", "-1")]);
     assert!(lines.len() == 1 && lines[0].contains("WEFT_SEED"), "{lines:?}");
+}
+
+/// Versions 8 to 10 are not told that it is over, nor are others by every application; and all may
+/// have been used for less than a second.
+#[test]
+fn statistics_are_written_whatever_the_version() {
+    for version in Version::ALL {
+        let name = format!("weft-told-{}-{}.json", std::process::id(), version.name());
+        let file = std::env::temp_dir().join(name);
+        told(&[(CHILD, version.name()), ("WEFT_STATS", file.to_str().expect("text"))]);
+        let text = std::fs::read_to_string(&file).expect("it is there");
+        std::fs::remove_file(&file).expect("it is ours");
+        assert!(text.contains("\"device\":\"lo\""), "{}: {text}", version.name());
+    }
 }
