@@ -1,26 +1,27 @@
 #!/bin/sh
 # What runs in the test's machine. `run.py` judges by what it prints.
+cd "$(mktemp -d)" || exit
 # Not the shell's own, which knows little.
 ip() { /bin/ip "$@"; }
 
 # capture: begins to count packets that come to the leaves; captured NAME ends it.
 capture() {
-	rm -f /tmp/stop
+	rm -f stop
 	for leaf in leaf1 leaf2; do
-		ip netns exec $leaf roce_capture /tmp/stop 100 >/tmp/$leaf &
+		ip netns exec $leaf roce_capture stop 100 >$leaf &
 	done
 	sleep 1
 }
 captured() {
-	touch /tmp/stop
+	touch stop
 	wait
 	for leaf in leaf1 leaf2; do
-		sed "s/^packets/packets $1 $leaf/" /tmp/$leaf
+		sed "s/^packets/packets $1 $leaf/" $leaf
 	done
 }
 
 echo "== pingpong"
-ibv_rc_pingpong -d rxe_h1 -g 1 -n 100 >/tmp/server &
+ibv_rc_pingpong -d rxe_h1 -g 1 -n 100 >server &
 sleep 1
 timeout 20 ibv_rc_pingpong -d rxe_h2 -g 1 -n 100 127.0.0.1
 
@@ -42,22 +43,22 @@ ranks() {
 	stage=$1
 	shift
 	for rank in 1 0; do
-		WEFT_HOST=h$((rank + 1)) WEFT_STATS=/tmp/stats$rank timeout 60 \
-			rank $rank 2 127.0.0.1:7000 /lib/libnccl_net_weft.so "$@" >/tmp/rank$rank 2>&1 &
+		WEFT_HOST=h$((rank + 1)) WEFT_STATS=stats$rank timeout 60 \
+			rank $rank 2 127.0.0.1:7000 /lib/libnccl_net_weft.so "$@" >rank$rank 2>&1 &
 		pids="$pids $!"
 	done
 	wait $pids
 	pids=
 	for rank in 0 1; do
-		sed "s/^/$stage rank $rank: /" /tmp/rank$rank
-		echo "stats $stage $rank $(cat /tmp/stats$rank)"
+		sed "s/^/$stage rank $rank: /" rank$rank
+		echo "stats $stage $rank $(cat stats$rank)"
 	done
 }
 
 # underway: waits until the first size is through: all paths have been used, and the next size is long.
 underway() {
 	tries=0
-	until grep -qs "^row" /tmp/rank0 || [ $tries = 300 ]; do
+	until grep -qs "^row" rank0 || [ $tries = 300 ]; do
 		tries=$((tries + 1))
 		sleep 0.1
 	done
@@ -77,7 +78,7 @@ export WEFT_PATH_TIMEOUT=4s
 echo "== fault"
 capture
 # Under way the second link loses everything, and no carrier is lost: nobody but the ends can tell.
-rm -f /tmp/rank0
+rm -f rank0
 (
 	underway
 	echo "fault: p2 forwards nothing any more"
@@ -95,7 +96,7 @@ done
 echo "== cable"
 capture
 # The only cable of a host is pulled for three seconds: no path is left, and then all are.
-rm -f /tmp/rank0
+rm -f rank0
 (
 	underway
 	echo "cable: h2 has no carrier"

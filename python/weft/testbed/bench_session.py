@@ -7,7 +7,6 @@ for each measurement goes to standard output. The bed is for this run alone, as 
 from __future__ import annotations
 
 import json
-import os
 import sys
 import tempfile
 import time
@@ -17,33 +16,19 @@ from typing import Any
 
 from weft import cluster as clusters
 from weft.cluster import Cluster, Host
-from weft.errors import ExperimentError
 from weft.plans import file as plans
 from weft.testbed import counters, ranks, system
 from weft.testbed.bed import Bed
 from weft.testbed.failures import Failure
 from weft.testbed.ranks import Measurement, Ranks
 
-_AHEAD = -15
-"""As a session of other runs."""
 _LOOK = 0.02
 """Seconds between looks at the ranks, and at the link that is to fail."""
 
 
 def main() -> int:
     """Do what the job says; returns the exit status."""
-    system.die_with(int(sys.argv[1]))
-    os.nice(_AHEAD)
-    job = json.load(sys.stdin)
-    try:
-        for row in _all(job):
-            print(json.dumps(row), flush=True)
-    except ExperimentError as error:
-        print(error, file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
-    return 0
+    return system.serve(_all)
 
 
 def _all(job: dict[str, Any]) -> Any:

@@ -27,8 +27,6 @@ from weft.testbed import counters, system
 from weft.testbed.bed import Bed
 from weft.testbed.failures import Failure
 
-_AHEAD = -15
-"""Of the hosts, which are ahead of other work themselves."""
 _READY_WITHIN = 60.0
 """Seconds until all hosts are there."""
 _HEAD_START = 0.1
@@ -39,18 +37,7 @@ _SETTLE = 0.1
 
 def main() -> int:
     """Do what the job says; returns the exit status."""
-    system.die_with(int(sys.argv[1]))
-    # A failure shall come when it is meant to, however busy the hosts keep this machine.
-    os.nice(_AHEAD)
-    job = json.load(sys.stdin)
-    try:
-        json.dump(_run(job), sys.stdout)
-    except ExperimentError as error:
-        print(error, file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
-    return 0
+    return system.serve(lambda job: [_run(job)])
 
 
 def _run(job: dict[str, Any]) -> dict[str, Any]:

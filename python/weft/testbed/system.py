@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from weft.errors import ExperimentError
 
+_AHEAD = -15
+"""Of sessions: ahead of hosts, which are ahead of other work themselves."""
 NAMES = Path("/run/netns")
 """Where `ip netns` keeps its names."""
 
@@ -119,6 +123,25 @@ def die_with(parent: int) -> None:
     if os.getppid() != parent:
         # It went before it could be watched.
         os._exit(1)
+
+
+def serve(work: Callable[[Any], Iterable[Any]]) -> int:
+    """Be a session: a job as JSON comes in, a line of JSON for each result goes out.
+
+    Dies with the process that the command line names. Returns the exit status.
+    """
+    die_with(int(sys.argv[1]))
+    # A failure shall come when it is meant to, however busy hosts keep this machine.
+    os.nice(_AHEAD)
+    try:
+        for result in work(json.load(sys.stdin)):
+            print(json.dumps(result), flush=True)
+    except ExperimentError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return 0
 
 
 def hide_names() -> None:

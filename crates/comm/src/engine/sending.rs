@@ -173,21 +173,24 @@ impl Engine {
                 }
             }
         }
-        while let Some(cut) = self.cuts.pop_front() {
-            self.assign(&cut);
-        }
+        self.give_out();
     }
 
     /// Gives lanes what the planner has cut.
     pub(super) fn plan(&mut self) {
-        while let Some(cut) = self.cuts.pop_front() {
-            self.assign(&cut);
-        }
+        self.give_out();
         let Some(planning) = &mut self.planning else { return };
         planning.flush(self.now);
         while let Some(planning) = &mut self.planning
             && let Some(cut) = planning.poll(self.now)
         {
+            self.assign(&cut);
+        }
+    }
+
+    /// Gives lanes the parts that are theirs.
+    pub(super) fn give_out(&mut self) {
+        while let Some(cut) = self.cuts.pop_front() {
             self.assign(&cut);
         }
     }

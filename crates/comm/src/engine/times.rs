@@ -171,9 +171,7 @@ impl Engine {
         if let Some(token) = token {
             self.lose(token, &Broken::System(io::ErrorKind::TimedOut.into()));
         }
-        while let Some(cut) = self.cuts.pop_front() {
-            self.assign(&cut);
-        }
+        self.give_out();
     }
 
     fn look_at_receiving(&mut self, number: u32) {
