@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -165,8 +165,8 @@ def one_round(way: Way, bed: Bed, seed: int, iterations: int) -> dict[str, Any]:
     seconds = [max(each) for each in zip(*(one["seconds"] for one in answers(way)), strict=True)]
     time.sleep(0.2)
     links = counters.between(before, counters.read(bed.cluster, bed.prefix))
-    up = [asdict(link) for link in links]
-    return {"seed": seed, "seconds": seconds, "links": up}
+    up = {f"{link.sender} {link.receiver}": link.bytes for link in links if link.up}
+    return {"seed": seed, "seconds": seconds, "uplink_bytes": up}
 
 
 def compare(folder: Path, gradient: int) -> dict[str, Any]:

@@ -263,6 +263,27 @@ mod tests {
         assert!(text.contains("host=\"\",path=\"\",port=\"40000\"} 6"));
     }
 
+    /// Reconnecting for weeks from ports that the kernel picks must not fill memory.
+    #[test]
+    fn closed_ports_that_nobody_chose_are_counted_together() {
+        let address = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 4_791);
+        let peer = Ipv4Addr::new(10, 0, 0, 2);
+        let mut counts = Counts::new("nic".into(), address);
+        let planned = (peer, Some(PathId::new(3, 0)), 61_440);
+        let places = (40_000..41_000).map(|port| (peer, None, port)).chain([planned]);
+        for place in places {
+            let one = counts.at(place, Some(7));
+            (one.open, one.bytes, one.reconnects) = (1, 5, 2);
+            counts.close(place, Some(7));
+        }
+        counts.at((peer, None, 50_000), Some(7)).open = 1;
+        counts.fold((peer, None, 50_000), Some(7));
+        let found = counts.snapshot().paths;
+        let rows: Vec<_> = found.iter().map(|it| (it.path, it.port, it.counts.bytes)).collect();
+        assert_eq!(rows, [(None, 0, 5_000), (None, 50_000, 0), (planned.1, 61_440, 5)]);
+        assert_eq!((found[0].host, found[0].counts.reconnects), (Some(7), 2_000));
+    }
+
     #[test]
     fn json_says_the_same() {
         let text = statistics().json();

@@ -7,11 +7,8 @@ mod proxy;
 use common::*;
 use proxy::{Fault, Proxy};
 use std::collections::VecDeque;
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use weft_comm::handle::Parts;
 use weft_comm::{CommError, Endpoint, EndpointConfig, Handle, RecvChannel, SendChannel};
 
 /// A channel whose connections go through a proxy.
@@ -27,27 +24,6 @@ fn through(
     // Reconnecting does not need it.
     drop(listener);
     (a, b, sending, receiving, proxy)
-}
-
-fn connect(
-    a: &Endpoint,
-    listener: &weft_comm::Listener,
-    handle: &Handle,
-) -> (SendChannel, RecvChannel) {
-    let mut connecting = a.connect(handle).expect("begins");
-    let end = Instant::now() + LIMIT;
-    let (mut sending, mut receiving) = (None, None);
-    while sending.is_none() || receiving.is_none() {
-        if sending.is_none() {
-            sending = connecting.try_finish().expect("connects");
-        }
-        if receiving.is_none() {
-            receiving = listener.try_accept().expect("accepts");
-        }
-        assert!(Instant::now() < end, "no channel");
-        std::thread::sleep(Duration::from_micros(100));
-    }
-    (sending.expect("there"), receiving.expect("there"))
 }
 
 /// Sends messages of all sizes, many at a time, and compares them.
@@ -162,42 +138,6 @@ fn a_connection_that_swallows_everything_is_replaced() {
 }
 
 #[test]
-fn strangers_are_turned_away_and_disturb_nobody() {
-    let (a, b) = (open(1), open(2));
-    let (listener, handle) = b.listen().unwrap();
-    let parts = Parts::decode(&handle).unwrap();
-    let mut silent = TcpStream::connect(parts.address).unwrap();
-    for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0; 200], b"weftlane", b"\x16\x03\x01"] {
-        let mut stream = TcpStream::connect(parts.address).unwrap();
-        stream.write_all(bytes).unwrap();
-        if bytes.len() > 8 {
-            let mut answer = [0; 1];
-            // Closed or reset, and nothing is said.
-            assert!(!matches!(stream.read(&mut answer), Ok(1..)));
-        }
-    }
-    // The wrong secret.
-    let wrong = Parts { secret: [7; 16], ..parts }.encode();
-    let mut connecting = a.connect(&wrong).unwrap();
-    let start = Instant::now();
-    let error = loop {
-        match connecting.try_finish() {
-            Ok(None) => std::thread::sleep(Duration::from_millis(1)),
-            Ok(Some(_)) => panic!("it was let in"),
-            Err(error) => break error,
-        }
-        assert!(start.elapsed() < Duration::from_secs(5), "no error");
-    };
-    assert!(matches!(error, CommError::Remote(_)), "{error}");
-    assert!(listener.try_accept().unwrap().is_none());
-    // The right one.
-    let (sending, receiving) = connect(&a, &listener, &handle);
-    exchange(&sending, &receiving, &pattern(1, 100_000), 100_000);
-    assert!(b.statistics().strangers >= 5, "{:?}", b.statistics());
-    silent.write_all(b"?").unwrap();
-}
-
-#[test]
 fn a_listener_that_is_gone_refuses() {
     let (a, b) = (open(1), open(2));
     let (listener, handle) = b.listen().unwrap();
@@ -233,20 +173,6 @@ fn a_transfer_that_never_gets_on_is_given_up() {
         assert!(a.statistics().damaged + b.statistics().damaged > 3);
         drop((sending, receiving));
     }
-}
-
-/// Hundreds that say nothing are outlived by whoever speaks.
-#[test]
-fn silent_strangers_do_not_keep_others_out() {
-    let (a, b) = (open(1), open(2));
-    let (listener, handle) = b.listen().unwrap();
-    let address = Parts::decode(&handle).unwrap().address;
-    let silent: Vec<_> = (0..400).filter_map(|_| TcpStream::connect(address).ok()).collect();
-    assert!(silent.len() > 300);
-    let start = Instant::now();
-    let (sending, receiving) = connect(&a, &listener, &handle);
-    exchange(&sending, &receiving, &pattern(1, 1_000), 1_000);
-    assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
 }
 
 /// Requests that the engine has never seen are over as well.

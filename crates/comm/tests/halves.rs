@@ -10,7 +10,7 @@ use weft_comm::half::receiver::RecvHalf;
 use weft_comm::half::sender::{Part, SendHalf, Settled};
 use weft_comm::stream::inflow::{Inflow, Sink};
 use weft_comm::stream::outflow::{MOST_SLICES, Outflow};
-use weft_comm::wire::{Header, Kind, Slot, Slots, WireError};
+use weft_comm::wire::{Header, Kind, Slot, Slots, WINDOW, WireError};
 use weft_comm::{Sizes, Span};
 
 const LANES: usize = 3;
@@ -479,4 +479,13 @@ proptest! {
         bytes[bit / 8] ^= 1 << (bit % 8);
         prop_assert!(Header::decode(&bytes).is_err());
     }
+}
+
+/// No receiver has more receives under way than the window: one that says so would fill our memory.
+#[test]
+fn announcements_without_end_are_refused() {
+    let mut half: SendHalf<()> = SendHalf::new(false);
+    let slots = Slots::new([Slot::default()]);
+    let refused = (0..10 * WINDOW).find(|group| half.handle_clear(*group, slots).is_err());
+    assert_eq!(refused, Some(WINDOW));
 }

@@ -10,6 +10,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 use weft_nccl_abi::Version;
 
 /// Tests of this file count threads and look at files: one after the other.
@@ -35,11 +36,13 @@ fn threads() -> usize {
     names.filter(|name| name.starts_with("weft")).count()
 }
 
-fn transfer(pair: &mut Pair<'_>, len: usize) {
-    let receive = pair.receive(&[(0, len, 0)]);
-    let send = pair.send(0, len, 0);
-    pair.wait(send);
-    assert_eq!(pair.wait(receive)[0], len as i32);
+/// The same, once none is left: the kernel lists a thread for a moment after somebody has joined it.
+fn threads_in_the_end() -> usize {
+    let begun = Instant::now();
+    while threads() > 0 && begun.elapsed() < Duration::from_secs(5) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    threads()
 }
 
 #[test]
@@ -47,19 +50,19 @@ fn it_ends_with_the_last_communicator_and_begins_anew() {
     let _alone = ALONE.lock();
     set_up();
     for round in 0..5 {
-        assert_eq!(threads(), 0, "round {round}");
+        assert_eq!(threads_in_the_end(), 0, "round {round}");
         let (one, two) = (net(Version::V12), net(Version::V11));
         let mut pair = Pair::new(&two, 1000);
-        transfer(&mut pair, 1000);
+        pair.transfer(1000);
         let running = threads();
         assert!(running > 0);
         one.finalize().expect("it ends");
         assert_eq!(threads(), running, "another communicator is there");
-        transfer(&mut pair, 500);
+        pair.transfer(500);
         pair.close();
         two.finalize().expect("it ends");
     }
-    assert_eq!(threads(), 0);
+    assert_eq!(threads_in_the_end(), 0);
 }
 
 #[test]
@@ -68,7 +71,7 @@ fn statistics_are_written_and_served() {
     set_up();
     let net = net(Version::V12);
     let mut pair = Pair::new(&net, 1 << 20);
-    transfer(&mut pair, 1 << 20);
+    pair.transfer(1 << 20);
     let ask = |request: &str| {
         let mut socket = TcpStream::connect("127.0.0.1:29471").expect("it listens");
         socket.write_all(request.as_bytes()).expect("it takes it");
@@ -109,5 +112,5 @@ fn connects_that_never_end_are_given_up_with_the_core() {
     // SAFETY: it is open.
     unsafe { net.close_listen(listener).expect("it closes") };
     net.finalize().expect("it ends");
-    assert_eq!(threads(), 0);
+    assert_eq!(threads_in_the_end(), 0);
 }

@@ -253,6 +253,9 @@ impl Engine {
         self.counts.damaged += u64::from(matches!(why, Broken::Wire(WireError::Damaged)));
         match connection.role {
             Role::Send { channel, lane } => {
+                if self.is_late(&connection, channel, lane, why) {
+                    self.blame(channel, lane);
+                }
                 tcp::reset(&connection.stream);
                 let link = connection.link.take();
                 drop(connection);
@@ -271,6 +274,22 @@ impl Engine {
             }
             Role::Leaving { .. } => {}
         }
+    }
+
+    /// Whether the peer has given up a connection on which nothing came through: it has noticed before
+    /// us that the path is dead.
+    fn is_late(&self, connection: &Connection, number: u32, lane: u16, why: &Broken) -> bool {
+        use io::ErrorKind::{BrokenPipe, ConnectionReset};
+        let by_peer = match why {
+            Broken::Closed => true,
+            Broken::System(error) => matches!(error.kind(), BrokenPipe | ConnectionReset),
+            _ => false,
+        };
+        let Some(sending) = self.sending.get(number).filter(|_| by_peer) else { return false };
+        let silence = self.now.duration_since(connection.heard);
+        sending.half.is_busy(lane)
+            && sending.lanes[usize::from(lane)].phase == Phase::Live
+            && silence >= self.config.path_time_out / 2
     }
 
     fn lose_send(&mut self, number: u32, lane: u16, why: &Broken) {

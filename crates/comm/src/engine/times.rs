@@ -33,6 +33,7 @@ impl Engine {
             Role::Leaving { until, .. } => now >= until,
             _ => false,
         };
+        // Where there were no descriptors for somebody there may be some now.
         self.knocking = true;
         let late: Vec<usize> =
             self.connections.iter().filter(|(_, one)| late(one)).map(|(token, _)| *token).collect();
@@ -163,15 +164,20 @@ impl Engine {
 
     /// Nothing comes back over `lane`: another route, and another connection.
     pub(super) fn time_out(&mut self, number: u32, lane: u16) {
-        let Some(sending) = self.sending.get_mut(number) else { return };
-        let place = sending.place(lane);
-        self.counts.at(place, sending.to.host).time_outs += 1;
+        let Some(sending) = self.sending.get(number) else { return };
         let token = sending.lanes[usize::from(lane)].token;
-        self.move_away(number, lane);
+        self.blame(number, lane);
         if let Some(token) = token {
             self.lose(token, &Broken::System(io::ErrorKind::TimedOut.into()));
         }
         self.give_out();
+    }
+
+    /// The path of `lane` is taken for dead.
+    pub(super) fn blame(&mut self, number: u32, lane: u16) {
+        let Some(sending) = self.sending.get(number) else { return };
+        self.counts.at(sending.place(lane), sending.to.host).time_outs += 1;
+        self.move_away(number, lane);
     }
 
     fn look_at_receiving(&mut self, number: u32) {

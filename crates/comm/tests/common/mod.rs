@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weft_balance::scheme::{BalanceConfig, SchemeConfig};
 use weft_comm::{
-    Backend, Buffer, CommError, Endpoint, EndpointConfig, PathPlan, RecvChannel, Request,
-    SendChannel, Sizes,
+    Backend, Buffer, CommError, Endpoint, EndpointConfig, Handle, Listener, PathPlan, RecvChannel,
+    Request, SendChannel, Sizes,
 };
 use weft_fabric::{Clos, Fabric, Link};
 use weft_units::{HostId, Rate, Time};
@@ -68,7 +68,16 @@ pub(crate) fn open(last: u8) -> Endpoint {
 /// A channel from `from` to `to`.
 pub(crate) fn channel(from: &Endpoint, to: &Endpoint) -> (SendChannel, RecvChannel) {
     let (listener, handle) = to.listen().expect("listens");
-    let mut connecting = from.connect(&handle).expect("begins to connect");
+    connect(from, &listener, &handle)
+}
+
+/// A channel from `from` to where `handle` leads, which is `listener`, perhaps by a detour.
+pub(crate) fn connect(
+    from: &Endpoint,
+    listener: &Listener,
+    handle: &Handle,
+) -> (SendChannel, RecvChannel) {
+    let mut connecting = from.connect(handle).expect("begins to connect");
     let end = Instant::now() + LIMIT;
     let (mut sending, mut receiving) = (None, None);
     while sending.is_none() || receiving.is_none() {

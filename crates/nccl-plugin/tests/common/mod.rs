@@ -71,14 +71,19 @@ pub fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
 impl<'a> Pair<'a> {
     /// Connects, with so many bytes of buffer.
     pub fn new(net: &'a Net, room: usize) -> Pair<'a> {
-        let (mut handle, listener) = net.listen(0).expect("it listens");
+        Pair::between(net, (0, 0), room)
+    }
+
+    /// The same from one NIC to another.
+    pub fn between(net: &'a Net, (from, to): (i32, i32), room: usize) -> Pair<'a> {
+        let (mut handle, listener) = net.listen(to).expect("it listens");
         let mut send: *mut c_void = std::ptr::null_mut();
         // SAFETY: the listener is open.
         let mut receive = unsafe { net.accept(listener).expect("it accepts") };
         assert!(receive.is_null(), "nobody has connected yet");
         until("connecting", || {
             if send.is_null() {
-                send = net.connect(0, &mut handle).expect("it connects");
+                send = net.connect(from, &mut handle).expect("it connects");
             }
             if receive.is_null() {
                 // SAFETY: the listener is open.
@@ -151,6 +156,14 @@ impl<'a> Pair<'a> {
     /// Waits until it is done.
     pub fn wait(&self, request: *mut c_void) -> [c_int; 8] {
         until("a request", || self.test(request))
+    }
+
+    /// A message, and waits for its end.
+    pub fn transfer(&mut self, len: usize) {
+        let receive = self.receive(&[(0, len, 0)]);
+        let send = self.send(0, len, 0);
+        self.wait(send);
+        assert_eq!(self.wait(receive)[0], len as c_int);
     }
 
     /// Closes both ends.

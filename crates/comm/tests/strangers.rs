@@ -1,0 +1,151 @@
+//! Whoever reaches the port of an endpoint: strangers, and somebody who knows the secret and errs.
+
+mod common;
+
+use common::*;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+use weft_comm::CommError;
+use weft_comm::handle::Parts;
+use weft_comm::wire::{HEADER, Header, Hello, Kind};
+
+/// A hello for a new channel at the listener of a handle.
+fn hello(parts: &Parts, lane: u16, roce: bool) -> Hello {
+    Hello {
+        lane,
+        epoch: 1,
+        listener: parts.listener,
+        host: u32::MAX,
+        channel: 77,
+        secret: parts.secret,
+        next_group: 0,
+        roce,
+        known: false,
+        extra: [0; 32],
+    }
+}
+
+/// A connection that has said hello.
+fn knock(parts: &Parts, hello: &Hello) -> TcpStream {
+    let mut stream = TcpStream::connect(parts.address).expect("it listens");
+    stream.set_read_timeout(Some(Duration::from_secs(5))).expect("it can");
+    stream.write_all(&hello.encode()).expect("it takes it");
+    stream
+}
+
+/// What is said next.
+fn hear(stream: &mut TcpStream) -> Header {
+    let mut bytes = [0; HEADER];
+    stream.read_exact(&mut bytes).expect("something is said");
+    let header = Header::decode(&bytes).expect("a header");
+    std::io::copy(&mut stream.take(u64::from(header.len)), &mut std::io::sink()).expect("a body");
+    header
+}
+
+/// Closed or reset, and nothing is said.
+fn is_turned_away(stream: &mut TcpStream) -> bool {
+    !matches!(stream.read(&mut [0]), Ok(1..))
+}
+
+#[test]
+fn strangers_are_turned_away_and_disturb_nobody() {
+    let (a, b) = (open(1), open(2));
+    let (listener, handle) = b.listen().unwrap();
+    let parts = Parts::decode(&handle).unwrap();
+    let mut silent = TcpStream::connect(parts.address).unwrap();
+    for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0; 200], b"weftlane", b"\x16\x03\x01"] {
+        let mut stream = TcpStream::connect(parts.address).unwrap();
+        stream.write_all(bytes).unwrap();
+        if bytes.len() > 8 {
+            assert!(is_turned_away(&mut stream));
+        }
+    }
+    // The wrong secret.
+    let wrong = Parts { secret: [7; 16], ..parts }.encode();
+    let mut connecting = a.connect(&wrong).unwrap();
+    let start = Instant::now();
+    let error = loop {
+        match connecting.try_finish() {
+            Ok(None) => std::thread::sleep(Duration::from_millis(1)),
+            Ok(Some(_)) => panic!("it was let in"),
+            Err(error) => break error,
+        }
+        assert!(start.elapsed() < Duration::from_secs(5), "no error");
+    };
+    assert!(matches!(error, CommError::Remote(_)), "{error}");
+    assert!(listener.try_accept().unwrap().is_none());
+    // The right one.
+    let (sending, receiving) = connect(&a, &listener, &handle);
+    exchange(&sending, &receiving, &pattern(1, 100_000), 100_000);
+    assert!(b.statistics().strangers >= 5, "{:?}", b.statistics());
+    silent.write_all(b"?").unwrap();
+}
+
+/// Hundreds that say nothing are outlived by whoever speaks.
+#[test]
+fn silent_strangers_do_not_keep_others_out() {
+    let (a, b) = (open(1), open(2));
+    let (listener, handle) = b.listen().unwrap();
+    let address = Parts::decode(&handle).unwrap().address;
+    let silent: Vec<_> = (0..400).filter_map(|_| TcpStream::connect(address).ok()).collect();
+    assert!(silent.len() > 300);
+    let start = Instant::now();
+    let (sending, receiving) = connect(&a, &listener, &handle);
+    exchange(&sending, &receiving, &pattern(1, 1_000), 1_000);
+    assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+}
+
+/// A lane that cannot be, beside one that can: buffers are announced over the one that can.
+#[test]
+fn a_lane_that_fails_as_it_begins_leaves_the_others_alone() {
+    let b = open(2);
+    let (listener, handle) = b.listen().unwrap();
+    let parts = Parts::decode(&handle).unwrap();
+    let mut good = knock(&parts, &hello(&parts, 0, false));
+    assert_eq!(hear(&mut good).kind, Kind::Welcome);
+    // A queue pair, where there is no RDMA device.
+    let mut bad = knock(&parts, &hello(&parts, 1, true));
+    assert!(is_turned_away(&mut bad));
+    let receiving = listener.try_accept().unwrap().expect("the first lane has made it");
+    let mut buffer = [0; 8];
+    let _received = take(|| receive(&receiving, &mut [(&mut buffer, 0)]));
+    let said = std::iter::repeat_with(|| hear(&mut good).kind);
+    assert!(said.take(10).any(|kind| kind == Kind::Clear), "no buffer is announced");
+}
+
+/// A child that was forked has all sockets too, and knows nothing of it: what is closed here is closed
+/// for others all the same.
+#[test]
+#[expect(unsafe_code, reason = "forks, for want of anything that does so in std")]
+fn a_forked_child_keeps_nothing_open() {
+    let b = open(2);
+    let (_listener, handle) = b.listen().unwrap();
+    let address = Parts::decode(&handle).unwrap().address;
+    let mut stranger = TcpStream::connect(address).unwrap();
+    stranger.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
+    // Until it is taken in.
+    std::thread::sleep(Duration::from_millis(200));
+    // SAFETY: the child waits for its end, and does nothing else.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        loop {
+            // SAFETY: it takes nothing.
+            unsafe { libc::pause() };
+        }
+    }
+    stranger.write_all(&[0; 200]).unwrap();
+    let away = match stranger.read(&mut [0]) {
+        Ok(count) => count == 0,
+        Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
+    };
+    drop(b);
+    let shut = TcpStream::connect(address).is_err();
+    // SAFETY: the child is this test's.
+    unsafe {
+        libc::kill(child, libc::SIGKILL);
+        libc::waitpid(child, std::ptr::null_mut(), 0);
+    }
+    assert!(away, "the stranger still waits");
+    assert!(shut, "the port is still open");
+}
