@@ -116,6 +116,27 @@ def test_bad_input_takes_one_line(weft: Weft, arguments: list[str], complaint: s
     assert not more
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "complaint"),
+    [
+        ("WEFT_CONFIG", "/none/c.toml", "WEFT_CONFIG: /none/c.toml: No such file"),
+        ("WEFT_SCHEME", "ethereal", "WEFT_SCHEME: ethereal needs to know the fabric"),
+        ("WEFT_CHECKSUM", "maybe", 'WEFT_CHECKSUM: "maybe": is not known; use one of 0, 1'),
+        ("WEFT_BACKEND", "roce", "WEFT_BACKEND: roce, but lo has no RDMA device"),
+    ],
+)
+def test_bad_variables_take_one_line(
+    weft: Weft, monkeypatch: pytest.MonkeyPatch, name: str, value: str, complaint: str
+) -> None:
+    """Before any rank is started."""
+    monkeypatch.setenv(name, value)
+    done = weft("bench-net", "--ranks", "3", *SMALL)
+    assert done.returncode == 2
+    (line, *more) = done.stderr.splitlines()
+    assert line.startswith(f"error: {complaint}")
+    assert not more
+
+
 def test_a_rank_that_does_not_come_is_an_error(weft: Weft) -> None:
     """Named, in time, and no trace."""
     meeting = ["--rank", "0", "--ranks", "3", "--meet", "127.0.0.1:29473", "--wait", "0.3"]

@@ -152,6 +152,12 @@ def bench_net(
     or a rank that is gone, raises RuntimeError.
     """
 
+def check_environment() -> None:
+    """Refuse what this process's ``WEFT_*`` variables ask for, if it cannot be.
+
+    Raises ExperimentError: variable, or file and key, and the mend.
+    """
+
 def paralet_slowdown(queue_pairs: int, ports: int) -> float:
     """Evaluate equation 1 of paper 004."""
 

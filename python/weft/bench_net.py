@@ -89,15 +89,23 @@ def run(options: Options, rank: int | None, meet: str | None) -> int:
     if plugin is not None and not plugin.is_file():
         hint = "give --plugin FILE" if options.plugin else "`make plugin` builds ours"
         raise ExperimentError(f"--plugin {plugin}: there is no such file; {hint}")
+    if rank is None:
+        _stay_here()
+    if plugin == PLUGIN:
+        _native.check_environment()
     if rank is not None and meet is not None:
         return _one(options, rank, meet, plugin, measured, chunk)
     return _all_here(options, plugin, measured, chunk)
 
 
-def _all_here(options: Options, plugin: Path | None, measured: list[int], chunk: int) -> int:
-    """Ranks as processes of this machine, of which this one is rank 0."""
+def _stay_here() -> None:
+    """Use loopback, unless the environment says what to use."""
     if not {"WEFT_CONFIG", "WEFT_IFNAME"} & set(os.environ):
         os.environ["WEFT_IFNAME"] = "=lo"
+
+
+def _all_here(options: Options, plugin: Path | None, measured: list[int], chunk: int) -> int:
+    """Ranks as processes of this machine, of which this one is rank 0."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         meet = f"127.0.0.1:{found.getsockname()[1]}"

@@ -78,6 +78,12 @@ pub(crate) fn bench_net(
     }
 }
 
+/// Refuses what the variables of this process ask for, if it cannot be, as the plugin would.
+#[pyfunction]
+pub(crate) fn check_environment() -> PyResult<()> {
+    weft_deploy::of_this_process().map(drop).map_err(wrong)
+}
+
 fn version(name: &str) -> PyResult<Version> {
     let found = Version::ALL.into_iter().find(|version| version.name() == name);
     found.ok_or_else(|| not_one_of("--abi", name, &Version::ALL.map(Version::name)))

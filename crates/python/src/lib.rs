@@ -302,6 +302,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(paralet_tuning, module)?)?;
     module.add_function(wrap_pyfunction!(net::net_host, module)?)?;
     module.add_function(wrap_pyfunction!(bench::bench_net, module)?)?;
+    module.add_function(wrap_pyfunction!(bench::check_environment, module)?)?;
     module.add_function(wrap_pyfunction!(planning::plan_job, module)?)?;
     module.add_function(wrap_pyfunction!(planning::plan_pieces, module)?)?;
     module.add_function(wrap_pyfunction!(planning::plan_given, module)?)?;
