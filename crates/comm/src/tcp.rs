@@ -4,6 +4,7 @@ use crate::memory::Span;
 use mio::net::{TcpListener, TcpStream};
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 use std::io::{self, IoSlice};
+use std::mem::offset_of;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::ops::RangeInclusive;
 use std::os::fd::AsRawFd;
@@ -141,6 +142,9 @@ pub(crate) struct Life {
     pub(crate) unanswered: bool,
     /// Since the last acknowledgement of anything.
     pub(crate) silent: Duration,
+    /// Bytes that were acknowledged, and segments beyond them: it grows where packets get through.
+    /// `None`: the system is too old to tell.
+    pub(crate) taken: Option<(u64, u32)>,
 }
 
 /// What the system knows. `None` if it does not tell.
@@ -163,7 +167,9 @@ pub(crate) fn life(stream: &TcpStream) -> Option<Life> {
     // What the system cannot even send counts as well: then it probes, and nobody answers. A peer
     // that only has no room answers probes.
     let stuck = info.tcpi_notsent_bytes > 0 && info.tcpi_probes > 0;
-    (result == 0).then_some(Life { unanswered: info.tcpi_unacked > 0 || stuck, silent })
+    let told = offset_of!(libc::tcp_info, tcpi_bytes_acked) + size_of::<u64>() <= len as usize;
+    let taken = told.then_some((info.tcpi_bytes_acked, info.tcpi_sacked));
+    (result == 0).then_some(Life { unanswered: info.tcpi_unacked > 0 || stuck, silent, taken })
 }
 
 #[expect(unsafe_code, reason = "socket2 has no SO_MAX_PACING_RATE")]

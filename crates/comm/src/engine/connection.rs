@@ -38,6 +38,9 @@ pub(super) struct Connection {
     pub(super) heard: Instant,
     /// When its peer last acknowledged something, or nothing was wanted of it.
     pub(super) spoke: Instant,
+    /// What the peer's system has taken, and when that last grew or nothing was out.
+    pub(super) taken: Option<(u64, u32)>,
+    pub(super) grew: Instant,
 }
 
 /// What it is for.
@@ -102,6 +105,8 @@ impl Connection {
             said: Vec::new(),
             heard: now,
             spoke: now,
+            taken: None,
+            grew: now,
         }
     }
 

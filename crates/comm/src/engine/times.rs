@@ -80,6 +80,7 @@ impl Engine {
                     let verdict = match rdma::is_late(connection, self.now, time_out) {
                         Some(true) => Quiet::Late,
                         Some(false) => Quiet::Fine,
+                        None if is_stuck(connection, self.now, time_out, busy) => Quiet::Late,
                         None => quiet(connection, self.now, time_out, busy || waits),
                     };
                     match verdict {
@@ -228,6 +229,21 @@ enum Quiet {
     Ask,
     /// What is on the way is not answered.
     Late,
+}
+
+/// Whether nothing of what a sending connection has out gets through. The peer may be heard all the
+/// while: what it says takes its own path.
+fn is_stuck(connection: &mut Connection, now: Instant, time_out: Duration, busy: bool) -> bool {
+    let life = if busy { tcp::life(&connection.stream) } else { None };
+    match life {
+        Some(life) if life.unanswered && life.taken == connection.taken && life.taken.is_some() => {
+            now.duration_since(connection.grew) >= time_out
+        }
+        life => {
+            (connection.taken, connection.grew) = (life.and_then(|life| life.taken), now);
+            false
+        }
+    }
 }
 
 /// How a connection is that something is `wanted` of.
