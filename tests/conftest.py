@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,33 @@ def weft(tmp_path: Path) -> Weft:
         )
 
     return run
+
+
+def processes_of(token: str) -> list[str]:
+    """Processes that have a word in their environment."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "environ").read_bytes()
+        except OSError:
+            continue
+        if token.encode() in words:
+            found.append(process.name)
+    return found
+
+
+def left_by(look: Callable[[], list[str]]) -> list[str]:
+    """What is left when nothing more goes: empty once nothing has been seen for a second.
+
+    A process that becomes another program is not to be seen for a moment.
+    """
+    end, quiet = time.monotonic() + 20, 0
+    found = look()
+    while quiet < 10 and time.monotonic() < end:
+        time.sleep(0.1)
+        found = look()
+        quiet = 0 if found else quiet + 1
+    return found
 
 
 def rows(weft: Weft, *words: str | Path) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from conftest import Weft, command
+from conftest import Weft, command, left_by, processes_of
 from weft import bench_net
 from weft import cluster as clusters
 from weft.errors import ExperimentError
@@ -167,15 +167,6 @@ def test_killed_in_the_middle_nothing_stays(bed: Path) -> None:
     token = f"weft-bench-{os.getpid()}"
     before = set(system.NAMES.glob("*"))
 
-    def processes() -> list[str]:
-        found = []
-        for process in Path("/proc").glob("[0-9]*"):
-            try:
-                found += [process.name] * (token.encode() in (process / "environ").read_bytes())
-            except OSError:
-                continue
-        return found
-
     run = subprocess.Popen(
         command("testbed", "bench", bed, "--size", "64M", "--schemes", "ethereal"),
         env=os.environ | {"TOKEN": token},
@@ -184,13 +175,10 @@ def test_killed_in_the_middle_nothing_stays(bed: Path) -> None:
     )
     end = time.monotonic() + 30
     # The command, its session and four ranks.
-    while len(processes()) < 6 and time.monotonic() < end:
+    while len(processes_of(token)) < 6 and time.monotonic() < end:
         time.sleep(0.05)
-    assert len(processes()) >= 6
+    assert len(processes_of(token)) >= 6
     run.send_signal(signal.SIGKILL)
     run.wait()
-    end = time.monotonic() + 10
-    while time.monotonic() < end and processes():
-        time.sleep(0.1)
-    assert processes() == []
+    assert left_by(lambda: processes_of(token)) == []
     assert set(system.NAMES.glob("*")) == before

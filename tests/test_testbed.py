@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import weft
-from conftest import Weft, command
+from conftest import Weft, command, left_by, processes_of
 from weft import cluster as clusters
 from weft.cluster import Protocol
 from weft.errors import ExperimentError
@@ -279,19 +279,6 @@ def test_a_bed_stands_runs_fails_and_goes(small: Path, weft: Weft, rules: Rules)
     assert bed.standing(small) is None
 
 
-def _traces(token: str) -> list[str]:
-    """Processes of a run, and name spaces that anybody has by name."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (process / "environ").read_bytes()
-        except OSError:
-            continue
-        if token.encode() in words:
-            found.append(process.name)
-    return found
-
-
 def _name_spaces() -> set[str]:
     found = set()
     for link in Path("/proc").glob("[0-9]*/ns/net"):
@@ -319,21 +306,14 @@ def test_killed_in_the_middle_nothing_stays(small: Path, processes: int) -> None
         )
     try:
         end = time.monotonic() + 30
-        while len(_traces(token)) < processes:
+        while len(processes_of(token)) < processes:
             assert time.monotonic() < end
             assert run.poll() is None, said.read_text()
             time.sleep(0.01)
     finally:
         run.send_signal(signal.SIGKILL)
         run.wait()
-    end = time.monotonic() + 20
-    gone, left = 0, ["not looked yet"]
-    # A process that becomes another program is not to be seen for a moment.
-    while time.monotonic() < end and gone < 10:
-        left = _traces(token) or sorted(_name_spaces() - before)
-        gone = 0 if left else gone + 1
-        time.sleep(0.1)
-    assert gone == 10, left
+    assert left_by(lambda: processes_of(token) + sorted(_name_spaces() - before)) == []
 
 
 @needs_bed
