@@ -42,7 +42,8 @@ def main() -> int:
     wrong = judge(said)
     for line in wrong:
         print(f"wrong: {line}")
-    print(f"built in {built - start:.0f} s, ran in {end - built:.0f} s; log: {OUT / 'guest.log'}")
+    log = (OUT / "guest.log").relative_to(programs.TOP)
+    print(f"built in {built - start:.0f} s, ran in {end - built:.0f} s; log: {log}")
     print("RoCE: " + ("not as it should be" if wrong else "all is well"))
     return 1 if wrong else 0
 
