@@ -84,13 +84,12 @@ def left_by(look: Callable[[], list[str]]) -> list[str]:
 
     A process that becomes another program is not to be seen for a moment.
     """
-    end, quiet = time.monotonic() + 20, 0
-    found = look()
+    end, quiet, last = time.monotonic() + 20, 0, look()
     while quiet < 10 and time.monotonic() < end:
         time.sleep(0.1)
         found = look()
-        quiet = 0 if found else quiet + 1
-    return found
+        quiet, last = (0, found) if found else (quiet + 1, last)
+    return [] if quiet == 10 else last
 
 
 def rows(weft: Weft, *words: str | Path) -> list[dict[str, Any]]:

@@ -109,8 +109,6 @@ impl Engine {
         if !settled.pieces.is_empty() {
             let this = &mut sending.lanes[usize::from(lane)];
             (this.losses, this.lacks) = (0, None);
-        }
-        if !settled.pieces.is_empty() {
             sending.trouble = (0, None);
         }
         if let Some(planning) = &mut self.planning {

@@ -253,7 +253,7 @@ impl Engine {
         self.counts.damaged += u64::from(matches!(why, Broken::Wire(WireError::Damaged)));
         match connection.role {
             Role::Send { channel, lane } => {
-                if self.is_late(&connection, channel, lane, why) {
+                if self.was_given_up(&connection, channel, lane, why) {
                     self.blame(channel, lane);
                 }
                 tcp::reset(&connection.stream);
@@ -278,7 +278,7 @@ impl Engine {
 
     /// Whether the peer has given up a connection on which nothing came through: it has noticed before
     /// us that the path is dead.
-    fn is_late(&self, connection: &Connection, number: u32, lane: u16, why: &Broken) -> bool {
+    fn was_given_up(&self, connection: &Connection, number: u32, lane: u16, why: &Broken) -> bool {
         use io::ErrorKind::{BrokenPipe, ConnectionReset};
         let by_peer = match why {
             Broken::Closed => true,
