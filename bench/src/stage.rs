@@ -58,6 +58,7 @@ impl Stage {
             probes: ProbeConfig::default(),
             seed: 1,
             stall_after: Time::secs(1),
+            stall_packets: u64::MAX,
             force_queues: false,
             audit: false,
         }

@@ -50,6 +50,8 @@ pub struct Resolved {
     pub completion: Completion,
     /// Give up after this much simulated time without progress.
     pub stall_after: Time,
+    /// As [`weft_sim::RunConfig::stall_packets`].
+    pub stall_packets: u64,
     /// What the user should know; one line each.
     pub warnings: Vec<String>,
     pub(crate) workload: WorkloadSource,
@@ -159,7 +161,8 @@ fn read_sections(root: &mut Reader<'_>, folder: &Path) -> Result<Resolved, Exper
     let switch = network.switch.resolve(&transport.recovery)?;
     balance::check_hash(&balance.scheme, &fabric, &switch)?;
     let probes = root.section(on_probe.0, on_probe.1, |r| probe::read(r, &fabric))?;
-    let limits = root.section(on_run.0, on_run.1, |r| run::read(r, transport.rto))?;
+    let in_vain = packets_in_vain(&fabric, &packet, bdp);
+    let limits = root.section(on_run.0, on_run.1, |r| run::read(r, transport.rto, in_vain))?;
     let idle =
         (workload.is_of_messages() && servers != Servers::USUAL).then(|| SERVERS_IDLE.into());
     Ok(Resolved {
@@ -176,6 +179,7 @@ fn read_sections(root: &mut Reader<'_>, folder: &Path) -> Result<Resolved, Exper
         timeline: probes.timeline,
         completion: limits.completion,
         stall_after: limits.stall_after,
+        stall_packets: limits.stall_packets,
         warnings: network.warning.into_iter().chain(warning).chain(idle).collect(),
         workload,
         table: Table::new(),
@@ -191,6 +195,15 @@ const SERVERS_IDLE: &str = "fabric.server has no effect on patterns and files of
 fn bdp(fabric: &Fabric, packet: &PacketConfig) -> u64 {
     let round_trip = round_trip(fabric, packet);
     fabric.clos().host_link.rate.bytes_in(round_trip).max(u64::from(packet.mtu))
+}
+
+/// Data packets after which a run without progress is given up: a million, and of each host as many
+/// as fill some round trips.
+fn packets_in_vain(fabric: &Fabric, packet: &PacketConfig, bdp: u64) -> u64 {
+    const ROUND_TRIPS: u64 = 8;
+    const LEAST: u64 = 4096;
+    let of_host = (ROUND_TRIPS * bdp / u64::from(packet.mtu)).max(LEAST);
+    (1 << 20) + u64::from(fabric.hosts()) * of_host
 }
 
 /// Of a lone full packet and its acknowledgement over the longest path.

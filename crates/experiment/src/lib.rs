@@ -42,6 +42,7 @@ pub mod experiment;
 mod extends;
 mod fabric_links;
 pub mod fair;
+mod hints;
 pub mod kind;
 mod leaves;
 pub mod measure;

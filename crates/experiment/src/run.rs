@@ -5,6 +5,7 @@ use crate::collectives;
 use crate::columns::{Columns, Row};
 use crate::error::{ExperimentError, Origin};
 use crate::experiment::Resolved;
+use crate::hints;
 use crate::measure;
 use crate::segments;
 use crate::threads::Threads;
@@ -13,7 +14,6 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use weft_fabric::{Failures, Node};
 use weft_sim::{Halt, Outcome, RunConfig, Simulation};
-use weft_transport::RecoveryConfig;
 use weft_units::Time;
 
 /// Why there is no result.
@@ -22,7 +22,7 @@ pub enum RunError {
     /// The experiment is wrong.
     #[error(transparent)]
     Experiment(#[from] ExperimentError),
-    /// Nothing made progress any more.
+    /// Nothing made progress any more: since when, who waits for what, which key would help.
     #[error("the run stalled: {0}")]
     Stalled(String),
     /// Somebody asked for it.
@@ -104,14 +104,14 @@ pub fn run(
     let threads = threads.of(&config);
     let simulation = Simulation::on_threads(&config, threads);
     let looping = Instant::now();
-    let outcome = simulation.run(cancel).map_err(halted)?;
+    let outcome = simulation.run(cancel).map_err(|halt| halted(experiment, halt))?;
     let timing = Timing {
         wall_s: looping.elapsed().as_secs_f64(),
         build_s: seconds(started, looping),
         events: outcome.totals.events,
         threads,
     };
-    let hints = hint(experiment, &outcome);
+    let hints = hints::of_result(experiment, &outcome);
     let said = experiment.warnings.iter().cloned();
     let unbalanced = segments::warnings(&experiment.balance.scheme, fabric, &traffic);
     let warnings = said.chain(remarks(&traffic)).chain(unbalanced).chain(hints).collect();
@@ -130,10 +130,12 @@ pub fn run(
 }
 
 /// What an early end means to who asked for the run.
-fn halted(halt: Halt) -> RunError {
+fn halted(experiment: &Resolved, halt: Halt) -> RunError {
     match halt {
         Halt::Cancelled => RunError::Cancelled,
-        Halt::Stalled(who) => RunError::Stalled(who),
+        Halt::Stalled(stall) => {
+            RunError::Stalled(format!("{stall}; {}", hints::of_stall(experiment, &stall)))
+        }
         Halt::TooManySamples => {
             let what = format!("leads to {halt}; sample less often, or fewer ports");
             ExperimentError::new("probe.interval", Origin::Unknown, what).into()
@@ -152,26 +154,6 @@ fn remarks(traffic: &Traffic) -> Vec<String> {
         trace.remarks.iter().map(|remark| format!("{}: {}", trace.name, remark.what))
     });
     remarks.collect()
-}
-
-/// More than one packet in so many sent again for nothing is worth a word.
-const SPURIOUS_SHARE: u64 = 100;
-
-/// What the result itself says about the experiment.
-fn hint(experiment: &Resolved, outcome: &Outcome) -> Option<String> {
-    let rto = experiment.transport.rto;
-    let selective = experiment.transport.recovery == RecoveryConfig::SELECTIVE_REPEAT;
-    // Where packets overtake each other under go-back-N, the time-out is not to blame.
-    let timed = selective || !experiment.balance.scheme.is_multipath();
-    // A failed link that loses acknowledgements makes senders repeat what has arrived, too.
-    let queued = timed && outcome.totals.wire_drops == 0;
-    (queued && outcome.totals.spurious > outcome.totals.packets / SPURIOUS_SHARE).then(|| {
-        format!(
-            "{}: over 1 % of all packets were sent again although they had arrived: they queued \
-             for longer than transport.rto ({rto}); raise it",
-            experiment.balance.scheme.name()
-        )
-    })
 }
 
 fn seconds(from: Instant, to: Instant) -> f64 {
@@ -201,6 +183,7 @@ impl Resolved {
             probes: self.probes.clone(),
             seed,
             stall_after: self.stall_after,
+            stall_packets: self.stall_packets,
             force_queues: false,
             audit: false,
         }

@@ -36,9 +36,13 @@ pub struct RunConfig<'a> {
     pub probes: ProbeConfig,
     /// All randomness follows from it.
     pub seed: u64,
-    /// Give up when this much simulated time has passed without any message posted or new byte
-    /// delivered. Choose it above the time-out of the transport: a loss costs that much.
+    /// Give up when queue pairs have waited for so long, in simulated time, without any message
+    /// posted or new byte delivered. Choose it above the time-out of the transport: a loss costs
+    /// that much.
     pub stall_after: Time,
+    /// Give up when so many data packets have been sent, by all hosts together, without any message
+    /// posted or new byte delivered, and the fabric will not change any more.
+    pub stall_packets: u64,
     /// Ports as queues even where plain FIFO ports would do (to test one against the other).
     pub force_queues: bool,
     /// Count again at the far end of every link, to check conservation. Costs speed.

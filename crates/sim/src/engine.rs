@@ -11,13 +11,13 @@ use crate::event::{Class, Event, Packet};
 use crate::faults::Faults;
 use crate::forward::{Link, Routing, Switch};
 use crate::jobs::Jobs;
-use crate::life::Life;
 use crate::losses::Losses;
 use crate::mail::Mail;
 use crate::nic::{Host, ReceiveFlow, SendFlow};
 use crate::outcome::Totals;
 use crate::ports::Ports;
 use crate::probes::Probes;
+use crate::progress::Progress;
 use crate::queue::EventQueue;
 use crate::ranks::Ranks;
 use crate::simulation::Halt;
@@ -64,9 +64,7 @@ pub(crate) struct Engine<'a, Q, P> {
     pub(crate) has_slots: bool,
     /// Scratch for planners.
     pub(crate) pieces: Vec<Piece>,
-    pub(crate) life: Life,
-    /// When a timer found no sign of life for so long that the run may have stalled.
-    pub(crate) suspect: Option<Time>,
+    pub(crate) progress: Progress,
     pub(crate) totals: Totals,
     /// What links that had failed lost, by queue pair.
     pub(crate) losses: Losses,
@@ -129,9 +127,8 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             jobs,
             ranks: Ranks::new(world, own),
             pieces: Vec::new(),
-            life: Life::START,
+            progress: Progress::START,
             has_slots: config.job.as_ref().is_some_and(|job| job.pcie.is_some()),
-            suspect: None,
             totals: Totals::default(),
             losses: Losses::new(config.tags()),
             delivered: Delivered::default(),
@@ -163,13 +160,10 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
     /// Handles all events before `end`.
     ///
     /// # Errors
-    /// What ends the run. If the run may have stalled, it returns early, with
-    /// `suspect` set, and goes no further until that is settled.
+    /// What ends the run.
     pub(crate) fn run_before(&mut self, end: Time, cancel: &AtomicBool) -> Result<(), Ending> {
         let mut last = None;
-        while self.suspect.is_none()
-            && let Some(event) = self.agenda.pop_before(end)
-        {
+        while let Some(event) = self.agenda.pop_before(end) {
             debug_assert!(last < Some(event.key()), "{event:?} is not after {last:?}");
             last = Some(event.key());
             self.now = event.time;

@@ -12,7 +12,8 @@ use crate::ranks::Ranks;
 use crate::records;
 use crate::simulation::Halt;
 use crate::spread::Spread;
-use crate::stall;
+use crate::progress::Progress;
+use crate::stall::{self, Silence};
 use crate::tor::{Tags, Tors};
 use crate::world::World;
 use weft_balance::tor::LETTER_BYTES;
@@ -31,7 +32,8 @@ pub(crate) fn outcome<Q, P: Ports>(
 ) -> Result<Outcome, Halt> {
     let end = engines.iter().map(|engine| engine.now).max().unwrap_or(Time::ZERO);
     if engines.iter().any(Engine::is_unfinished) {
-        return Err(Halt::Stalled(stall::diagnose(world, &engines, end)));
+        let since = Progress::of_all(engines.iter().map(|engine| engine.progress)).last;
+        return Err(stalled(world, &engines, Silence { since, now: end, packets: None }));
     }
     let ports = port_results(world, &engines, end);
     let messages = messages(world, &engines);
@@ -49,6 +51,16 @@ pub(crate) fn outcome<Q, P: Ports>(
     let last = last.unwrap_or(Time::ZERO).max(totals.cct);
     let series = series(world, &mut engines, last);
     Ok(Outcome { messages, nodes, rank_messages, durations, ports, series, totals })
+}
+
+/// A run that ended because nothing got on.
+pub(crate) fn stalled<Q, P: Ports>(
+    world: &World,
+    engines: &[Engine<Q, P>],
+    silence: Silence,
+) -> Halt {
+    let totals = totals(engines, &port_results(world, engines, silence.now));
+    Halt::Stalled(Box::new(stall::diagnose(world, engines, silence, totals)))
 }
 
 /// In the order of the fabric's ports.

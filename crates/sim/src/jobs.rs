@@ -134,6 +134,10 @@ impl Jobs {
     pub(crate) fn sending(&self, message: SendingId) -> &Sending {
         &self.sending[message]
     }
+    /// Those of its hosts' messages that are not acknowledged to the end.
+    pub(crate) fn open(&self) -> impl Iterator<Item = (SendingId, &Sending)> {
+        self.sending.enumerate().filter(|(_, sending)| sending.bytes_open > 0)
+    }
     pub(crate) fn receiving(&self, message: ReceivingId) -> &Receiving {
         &self.receiving[message.domain()][message.number()]
     }
@@ -167,6 +171,10 @@ impl Sending {
 }
 
 impl Sending {
+    /// How many dependencies it waits for.
+    pub(crate) fn unmet(&self) -> u32 {
+        self.unmet
+    }
     /// What its sender knows of it.
     pub(crate) fn result(&self) -> MessageResult {
         let Sending { posted, sent, pieces, retransmits, .. } = *self;
@@ -178,6 +186,10 @@ impl Receiving {
     pub(crate) fn new(message: MessageId, bytes: u64, posted: Time) -> Receiving {
         let (received, reordering) = (Time::ZERO, Reordering::default());
         Receiving { message, bytes_missing: bytes, spurious: 0, posted, received, reordering }
+    }
+    /// Payload of it that is not here; queue pairs that have a part of theirs count as without any.
+    pub(crate) fn bytes_missing(&self) -> u64 {
+        self.bytes_missing
     }
 }
 
@@ -209,7 +221,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let sending = self.world.sending[id];
         self.jobs.sending[sending].posted = self.now;
         // A pause in the workload is no stall: from now on something can be delivered.
-        self.life.sign(self.now);
+        self.progress.make(self.now);
         let (dst, bytes, tag) = (message.dst, message.bytes, sending.0);
         let post = Post { message: id, dst, bytes, job: 0, ranks: (0, 0), tag };
         self.plan(self.world.cut.hosts[message.src].own, post);
@@ -315,41 +327,4 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             self.agenda.push(Event::new(at, Class::Post, id.0));
         }
     }
-}
-
-/// Which messages of a run that stalled are not done, and what they wait for; the first few.
-pub(crate) fn open_messages<Q, P>(world: &World, domains: &[Engine<Q, P>]) -> Vec<String> {
-    const SHOWN: usize = 4;
-    let messages = world.config.workload.messages();
-    let sending = |id: MessageId| {
-        let domain = world.cut.hosts[messages[id].src].domain;
-        &domains[usize::from(domain)].jobs.sending[world.sending[id]]
-    };
-    let about = |id: MessageId| {
-        let (src, dst) = (messages[id].src.0, messages[id].dst.0);
-        let state = match sending(id).unmet {
-            0 => missing(world, domains, id),
-            unmet => format!("waits for {unmet} dependencies"),
-        };
-        format!("message {} (host-{src} -> host-{dst}) {state}", id.0)
-    };
-    let open: Vec<_> = messages.ids().filter(|id| sending(*id).bytes_open > 0).collect();
-    let mut lines: Vec<_> = open.iter().take(SHOWN).map(|id| about(*id)).collect();
-    let rest = open.len().saturating_sub(SHOWN);
-    lines.extend((rest > 0).then(|| format!("and {rest} more")));
-    lines
-}
-
-/// How much of a posted message has not arrived.
-fn missing<Q, P>(world: &World, domains: &[Engine<Q, P>], id: MessageId) -> String {
-    let message = &world.config.workload.messages()[id];
-    let at = |host| &domains[usize::from(world.cut.hosts[host].domain)];
-    let (sender, receiver) = (at(message.src), at(message.dst));
-    let (sending, receiving) = (world.sending[id], world.receiving[id]);
-    let stuck = sender.senders.iter().filter(|flow| flow.message == sending && !flow.is_done());
-    let mtu = world.config.packet.mtu;
-    let halves = receiver.receivers.iter().flatten().filter(|flow| flow.message == receiving);
-    let here: u64 = halves.map(|flow| flow.bytes_of_open_piece(mtu)).sum();
-    let missing = receiver.jobs.receiving(receiving).bytes_missing - here;
-    format!("misses {missing} of {} bytes on {} queue pairs", message.bytes, stuck.count())
 }

@@ -23,7 +23,7 @@
 //! | `nic` | queue pairs: opening, sending, receiving, timers |
 //! | `jobs` | messages and their dependencies |
 //! | `losses` | which queue pairs lost packets |
-//! | `life`, `stall` | signs of life, to notice a stall, and what is told of one |
+//! | `progress`, `stall` | messages that get nearer to their ends, and what is told of a run that stalled |
 //! | `probes` | samples of queues |
 //! | `audit` | an independent count of what arrived, for tests |
 //! | `gather`, [`outcome`] | [`Outcome`]: what a run leaves behind |
@@ -47,13 +47,13 @@ mod forward;
 mod gather;
 mod hops;
 mod jobs;
-mod life;
 mod losses;
 mod mail;
 mod nic;
 pub mod outcome;
 pub mod ports;
 mod probes;
+mod progress;
 pub mod queue;
 mod ranks;
 mod records;
@@ -69,3 +69,4 @@ pub use cut::InLink;
 pub use outcome::*;
 pub use simulation::{Halt, Simulation, useful_threads};
 pub use spread::Spread;
+pub use stall::Stall;

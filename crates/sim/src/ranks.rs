@@ -130,6 +130,11 @@ impl<'a> Ranks<'a> {
     pub(crate) fn nodes(&self) -> &[NodeResult] {
         &self.nodes
     }
+    /// From which rank to which a message is.
+    pub(crate) fn ends(&self, id: SendingId) -> (u32, u32) {
+        let Owner { src, dst, .. } = self.owners[id.0 as usize];
+        (src, dst)
+    }
     /// The ranks that wait for others, and what each waits for; peers are numbered through all
     /// jobs, as ranks are.
     pub(crate) fn waits(&self) -> impl Iterator<Item = (u32, Vec<Wait>)> + '_ {
@@ -226,7 +231,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
     /// Rank `src` posts a message to rank `dst`.
     fn post_for(&mut self, src: u32, dst: u32, bytes: u64, sent: Sent, receipt: Receipt) {
         let ranks = self.ranks.as_mut().expect("a job");
-        self.life.sign(self.now);
+        self.progress.make(self.now);
         let servers = &ranks.config.servers;
         if servers[src as usize] == servers[dst as usize] {
             return self.scale_up((src, dst), bytes, sent, receipt);

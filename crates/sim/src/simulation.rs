@@ -12,7 +12,7 @@ use crate::outcome::Outcome;
 use crate::ports::{FifoPorts, Ports, QueuePorts};
 use crate::probes::MOST_SAMPLES;
 use crate::queue::{EventQueue, Heap, Wheel};
-use crate::stall;
+use crate::stall::Stall;
 use crate::windows::{self, Ending};
 use crate::world::World;
 use std::fmt;
@@ -26,8 +26,8 @@ use weft_units::Time;
 pub enum Halt {
     /// Somebody asked for it.
     Cancelled,
-    /// Nothing can make progress any more: which messages wait for what.
-    Stalled(String),
+    /// No message gets nearer to its end any more: which ones wait for what.
+    Stalled(Box<Stall>),
     /// The probes have taken more samples than a result can reasonably hold.
     TooManySamples,
 }
@@ -36,7 +36,7 @@ impl fmt::Display for Halt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Halt::Cancelled => write!(f, "cancelled"),
-            Halt::Stalled(who) => write!(f, "the run stalled: {who}"),
+            Halt::Stalled(stall) => write!(f, "the run stalled: {stall}"),
             Halt::TooManySamples => write!(f, "more than {MOST_SAMPLES} samples of queues"),
         }
     }
@@ -239,7 +239,7 @@ where
     let (engines, ending) = windows::run(engines, world, threads, cancel);
     match ending {
         Ending::Done => Ok(gather::outcome(world, engines)),
-        Ending::Stalled(now) => Ok(Err(Halt::Stalled(stall::diagnose(world, &engines, now)))),
+        Ending::Stalled(silence) => Ok(Err(gather::stalled(world, &engines, silence))),
         Ending::Halted(halt) => Ok(Err(halt)),
         Ending::Overflowed => Err(Overflowed),
     }

@@ -1,25 +1,148 @@
-//! A run that stalled, in words: since when, which links are down, and who waits for what.
+//! A run that stalled, in words: since when, which links are down, which messages are not done and
+//! how often their bytes were sent, and who waits for what.
 //!
 //! Invariant: what is told depends on the run alone, and not on how it is cut.
 
 use crate::config::JobConfig;
 use crate::engine::Engine;
-use crate::jobs;
+use crate::jobs::SendingId;
+use crate::outcome::Totals;
 use crate::world::World;
-use weft_units::{Time, about_bytes, about_time};
+use std::fmt;
+use weft_units::{MessageId, Time, about_bytes, about_time};
 use weft_workload::job::{Awaited, Wait};
 
-/// Which messages or ranks of a run that stalled at `now` are not done, and what they wait for;
-/// the first few.
-pub(crate) fn diagnose<Q, P>(world: &World, domains: &[Engine<Q, P>], now: Time) -> String {
-    let progress = domains.iter().map(|domain| domain.life.last_until(now)).max();
-    let (progress, at) = (about_time(progress.unwrap_or(Time::ZERO)), about_time(now));
-    let mut lines = jobs::open_messages(world, domains);
-    if let Some(job) = &world.config.job {
-        lines.extend(waiting_ranks(job, domains));
+/// A run that was given up because it made no progress.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stall {
+    /// Since when, and what waits for what.
+    pub text: String,
+    /// What the run had counted until then; [`Totals::events`] is left out.
+    pub totals: Totals,
+}
+
+impl fmt::Display for Stall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
     }
+}
+
+/// No message got nearer to its end for too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Silence {
+    /// The last progress.
+    pub(crate) since: Time,
+    /// When the run was given up.
+    pub(crate) now: Time,
+    /// So many data packets were sent in vain, if that was why.
+    pub(crate) packets: Option<u64>,
+}
+
+/// Which messages or ranks of a run that stalled are not done, and what they wait for; the
+/// first few.
+pub(crate) fn diagnose<Q, P>(
+    world: &World,
+    domains: &[Engine<Q, P>],
+    silence: Silence,
+    totals: Totals,
+) -> Stall {
+    let Silence { since, now, packets } = silence;
+    let (since, at) = (about_time(since), about_time(now));
+    let what = match packets {
+        None => format!("nothing delivered since {since} (now {at})"),
+        Some(packets) => format!(
+            "no message has got nearer to its end since {since}, while {packets} data packets were \
+             sent (now {at})"
+        ),
+    };
+    let job = world.config.job.as_ref();
+    let mut lines = job.map(|job| waiting_ranks(job, domains)).unwrap_or_default();
+    lines.extend(open_messages(world, domains));
     let down = down_links(world, now).map(|links| format!("; {links}")).unwrap_or_default();
-    format!("nothing delivered since {progress} (now {at}){down}: {}", lines.join("; "))
+    let text = format!("{what}{down}: {}", lines.join("; "));
+    Stall { text, totals: Totals { events: 0, ..totals } }
+}
+
+/// A message that is not done.
+struct Open<'e, 'a, Q, P> {
+    /// The domain of its sender.
+    domain: &'e Engine<'a, Q, P>,
+    id: SendingId,
+    message: MessageId,
+}
+
+/// Messages that are not done, in words: of patterns the first few; of ranks those of which most
+/// was sent again.
+fn open_messages<Q, P>(world: &World, domains: &[Engine<Q, P>]) -> Vec<String> {
+    const SHOWN: usize = 4;
+    let mut open = Vec::new();
+    for domain in domains {
+        let messages = domain.jobs.open();
+        open.extend(messages.map(|(id, sending)| Open { domain, id, message: sending.message }));
+    }
+    let first = |open: &Open<Q, P>| match world.config.job.is_some() {
+        true => (u32::MAX - open.sent_again(), open.message),
+        false => (0, open.message),
+    };
+    open.sort_by_key(first);
+    let mut lines: Vec<_> = open.iter().take(SHOWN).map(|one| one.tell(world, domains)).collect();
+    let rest = open.len().saturating_sub(SHOWN);
+    lines.extend((rest > 0).then(|| format!("and {rest} more")));
+    lines
+}
+
+impl<Q, P> Open<'_, '_, Q, P> {
+    /// Data packets of it that left more than once.
+    fn sent_again(&self) -> u32 {
+        self.domain.jobs.sending(self.id).result().retransmits
+    }
+
+    fn tell(&self, world: &World, domains: &[Engine<Q, P>]) -> String {
+        let (config, message) = (world.config, self.message);
+        let (name, dst) = match (&config.job, &self.domain.ranks) {
+            (Some(job), Some(ranks)) => {
+                let (src, dst) = ranks.ends(self.id);
+                let name = format!("message {} -> {}", rank_name(job, src), rank_name(job, dst));
+                (name, job.hosts[dst as usize])
+            }
+            _ => {
+                let one = &config.workload.messages()[message];
+                let name = format!("message {} (host-{} -> host-{})", message.0, one.src.0, one.dst.0);
+                (name, one.dst)
+            }
+        };
+        let receiver = &domains[usize::from(world.cut.hosts[dst].domain)];
+        match self.domain.jobs.sending(self.id).unmet() {
+            0 => format!("{name} {}", self.missing(receiver, config.packet.mtu)),
+            unmet => format!("{name} waits for {unmet} dependencies"),
+        }
+    }
+
+    /// How much of it has not arrived, and how much of it was sent again.
+    fn missing(&self, receiver: &Engine<Q, P>, mtu: u32) -> String {
+        let sending = self.domain.jobs.sending(self.id);
+        let stuck = self.domain.senders.iter().filter(|flow| flow.is_open_of(self.id));
+        let halves = receiver.receivers.iter().flatten();
+        let halves = halves.filter(|flow| flow.message == sending.receiving);
+        let here: u64 = halves.map(|flow| flow.bytes_of_open_piece(mtu)).sum();
+        let missing = receiver.jobs.receiving(sending.receiving).bytes_missing() - here;
+        let again = u64::from(self.sent_again());
+        let symbols = stuck.clone().map(|flow| flow.symbols_beyond()).sum::<u64>();
+        let times = |packets: u64| 1.0 + (packets * u64::from(mtu)) as f64 / sending.bytes as f64;
+        let sent = match (again, symbols) {
+            (0, 0) => String::new(),
+            (0, more) => format!(", {more} symbols sent beyond those that it needs"),
+            (again, _) => {
+                format!(", {again} packets sent again ({:.1} times its bytes in all)", times(again))
+            }
+        };
+        let bytes = sending.bytes;
+        format!("misses {missing} of {bytes} bytes on {} queue pairs{sent}", stuck.count())
+    }
+}
+
+fn rank_name(job: &JobConfig, rank: u32) -> String {
+    format!("rank {rank} (host-{})", job.hosts[rank as usize].0)
 }
 
 /// The links that are down at `now`; the first few.
@@ -51,7 +174,7 @@ fn waiting_ranks<Q, P>(job: &JobConfig, domains: &[Engine<Q, P>]) -> Vec<String>
 /// One rank and what it waits for; the first few things.
 fn waiting(job: &JobConfig, rank: u32, waits: &[Wait]) -> String {
     const SHOWN: usize = 2;
-    let name = |rank: u32| format!("rank {rank} (host-{})", job.hosts[rank as usize].0);
+    let name = |rank: u32| rank_name(job, rank);
     let one = |Wait { within, peer, what }: &Wait| {
         let peer = name(*peer);
         match what {

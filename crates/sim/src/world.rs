@@ -1,7 +1,7 @@
 //! What all domains of a run read and none changes.
 
 use crate::config::RunConfig;
-use crate::cut::{Cut, lookahead};
+use crate::cut::Cut;
 use crate::event::ReceivingId;
 use crate::jobs::SendingId;
 use std::collections::BTreeMap;
@@ -25,6 +25,8 @@ pub(crate) struct World<'a> {
     pub(crate) receiving: IdVec<MessageId, ReceivingId>,
     /// What links that fail change besides what they lose, in the order of time.
     pub(crate) faults: Vec<(Time, Fault)>,
+    /// From then on the fabric stays as it is.
+    pub(crate) last_change: Time,
 }
 
 /// Something that changes at some time.
@@ -77,8 +79,6 @@ impl Routes {
 impl<'a> World<'a> {
     /// For a run in `domains` domains, or as many as its fabric can be cut into.
     pub(crate) fn new(config: &'a RunConfig<'a>, domains: u32) -> World<'a> {
-        // A window without a sign of life must not be a stall.
-        let domains = if config.stall_after < lookahead(config) { 1 } else { domains };
         // A switch that returns a header must know its sender, whose domain may be another.
         let returns = config.switch.trim.is_some_and(|trim| trim.return_to_sender);
         // A rank that learns of an acknowledgement at another host does so at once.
@@ -103,7 +103,8 @@ impl<'a> World<'a> {
         let news_delay = config.fabric.min_delay();
         let dependents = config.workload.dependents();
         let faults = faults(config);
-        World { config, cut, news_delay, dependents, sending, receiving, faults }
+        let last_change = last_change(config, &faults);
+        World { config, cut, news_delay, dependents, sending, receiving, faults, last_change }
     }
 }
 
@@ -116,6 +117,13 @@ fn splits_server(config: &RunConfig, cut: &Cut) -> bool {
         let domain = cut.hosts[*host].domain;
         *homes[*server as usize].get_or_insert(domain) != domain
     })
+}
+
+/// When a link fails, comes back or is learnt of for the last time, or changes its rate.
+fn last_change(config: &RunConfig, faults: &[(Time, Fault)]) -> Time {
+    let failures = &config.failures;
+    let turns = failures.ports().flat_map(|port| failures.turning_points(port));
+    turns.chain(faults.iter().map(|(at, _)| *at)).max().unwrap_or(Time::ZERO)
 }
 
 /// All that changes after the start, and what routing learns, then or at the start.

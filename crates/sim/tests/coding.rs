@@ -106,6 +106,7 @@ fn a_stall_short_of_symbols() {
     // Twelve of 13 get through, with ten packets of payload.
     let mut setup = dead(coded(9_500, 0.25, 0).window(1), (THERE + BACK) * 12, Time::MAX);
     setup.stall_after = Time::ms(20);
-    let Err(Halt::Stalled(text)) = setup.try_run() else { panic!("it must stall") };
+    let Err(Halt::Stalled(stall)) = setup.try_run() else { panic!("it must stall") };
+    let text = stall.text;
     assert!(text.contains("misses 0 of 9500 bytes on 1 queue pairs"), "{text}");
 }

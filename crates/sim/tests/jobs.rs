@@ -107,10 +107,11 @@ fn a_lost_tail_without_a_timer_is_diagnosed() {
     let mut setup = Setup::new(clos, incast(&clos, 6 * 960)).port_buffer(6_000);
     setup.transport.rto = Time::secs(1000);
     setup.transport.recovery = weft_transport::RecoveryConfig::SELECTIVE_REPEAT;
-    let Err(Halt::Stalled(text)) = setup.try_run() else { panic!("it must stall") };
+    let Err(Halt::Stalled(stall)) = setup.try_run() else { panic!("it must stall") };
+    let text = stall.text.clone();
     let first = "message 1 (host-2 -> host-0) misses 2880 of 5760 bytes on 1 queue pairs";
     assert!(text.contains(first) && text.ends_with("; and 1 more"), "{text}");
-    assert!(Halt::Stalled(text).to_string().starts_with("the run stalled: "));
+    assert!(Halt::Stalled(stall).to_string().starts_with("the run stalled: "));
 }
 
 #[test]
@@ -123,7 +124,8 @@ fn who_waits_for_a_stuck_message_is_named_too() {
     workload.push(message(0, 5, 960), &[received(0), received(1), received(2)]);
     let mut setup = Setup::new(clos, workload).port_buffer(5_000);
     setup.transport.rto = Time::secs(1000);
-    let Err(Halt::Stalled(text)) = setup.try_run() else { panic!("it must stall") };
+    let Err(Halt::Stalled(stall)) = setup.try_run() else { panic!("it must stall") };
+    let text = stall.text.clone();
     let waits = (1..=3).any(|count| {
         text.contains(&format!("message 3 (host-0 -> host-5) waits for {count} dependencies"))
     });

@@ -172,9 +172,10 @@ fn a_dead_host_is_no_hang() {
                 let links = LinkChoice::Named(vec![link.into()]);
                 let kind = FailureKind::Down { detect: Some(Time::us(1)) };
                 setup.failures = vec![Failure { links, kind, start: Time::ZERO, end: Time::MAX }];
-                let Err(Halt::Stalled(text)) = setup.try_run() else {
+                let Err(Halt::Stalled(stall)) = setup.try_run() else {
                     panic!("{recovery:?} {link} {full:?} must stall")
                 };
+                let text = stall.text;
                 assert!(now(&text) < Time::secs(1).0, "{text}");
                 assert!(text.contains("message 1 (host-5 -> host-2) misses"), "{text}");
                 assert!(text.contains("message 2 (host-7 -> host-5) misses"), "{text}");

@@ -303,7 +303,8 @@ fn a_stall_tells_which_ranks_wait_and_which_link_is_down() {
         let failures = Failures::new(&setup.fabric, std::slice::from_ref(&down), 1).expect("it");
         let config = RunConfig { job: Some(on(job, hosts, true)), failures, ..setup.config() };
         let ended = Simulation::in_domains(&config, domains, 1).run(&AtomicBool::new(false));
-        let Err(Halt::Stalled(text)) = ended else { panic!("{ended:?}") };
+        let Err(Halt::Stalled(stall)) = ended else { panic!("{ended:?}") };
+        let text = stall.text;
         assert!(text.starts_with("nothing delivered since "), "{text}");
         assert!(text.contains("ms); link host-5 <-> leaf-1 is down: rank "), "{text}");
         text

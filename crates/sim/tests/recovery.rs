@@ -190,7 +190,8 @@ mod switches {
 fn nothing_is_left() {
     let spines = (0..4).map(|spine| format!("spine-{spine}")).collect();
     let setup = for_ever(leaf_spine(), ethereal(), LinkChoice::Switches(spines));
-    let Err(Halt::Stalled(why)) = setup.try_run() else { panic!("it ended") };
+    let Err(Halt::Stalled(stall)) = setup.try_run() else { panic!("it ended") };
+    let why = stall.text;
     assert!(why.contains("host-0"), "{why}");
 }
 

@@ -1,7 +1,7 @@
 //! `[run]`: when a run is over.
 
 use crate::error::ExperimentError;
-use crate::kind::{OneOf, Span};
+use crate::kind::{OneOf, Span, Whole};
 use crate::measure::Completion;
 use crate::reader::Reader;
 use weft_units::Time;
@@ -11,10 +11,15 @@ use weft_units::Time;
 pub(crate) struct RunSection {
     pub(crate) completion: Completion,
     pub(crate) stall_after: Time,
+    pub(crate) stall_packets: u64,
 }
 
-/// Reads `[run]` for a transport with time-out `rto`.
-pub(crate) fn read(r: &mut Reader<'_>, rto: Time) -> Result<RunSection, ExperimentError> {
+/// Reads `[run]` for a transport with time-out `rto`; by default `packets` may be sent in vain.
+pub(crate) fn read(
+    r: &mut Reader<'_>,
+    rto: Time,
+    packets: u64,
+) -> Result<RunSection, ExperimentError> {
     let meaning = "give up after this much simulated time without a new byte";
     let usual = Time::ms(900).max(rto * 4);
     let stall_after = r.get("stall_after", Span::SOME, Some(usual), meaning)?;
@@ -25,10 +30,13 @@ pub(crate) fn read(r: &mut Reader<'_>, rto: Time) -> Result<RunSection, Experime
         );
         return Err(r.wrong("stall_after", what));
     }
+    let meaning = "give up after so many data packets, of all hosts together, without a new byte";
+    let usual = u32::try_from(packets).unwrap_or(u32::MAX).min(i32::MAX as u32);
+    let stall_packets = u64::from(r.get("stall_packets", Whole::from(1), Some(usual), meaning)?);
     let words = ["received", "acknowledged"];
     let meaning = "a message is complete when its receiver has the last byte, or when its sender \
                    has the last acknowledgement";
     let completion = r.get("completion", OneOf(&words), Some(0), meaning)?;
     let completion = [Completion::Received, Completion::Acknowledged][completion];
-    Ok(RunSection { completion, stall_after })
+    Ok(RunSection { completion, stall_after, stall_packets })
 }

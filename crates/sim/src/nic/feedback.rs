@@ -53,7 +53,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
         let (arrival, done) = flow.receiver.on_data_done(self.now, packet.seq);
         if arrival.accepted {
-            self.life.sign(self.now);
+            self.progress.make(self.now);
             self.accepted.add(&packet);
             if done {
                 let bytes = flow.bytes;
@@ -217,9 +217,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             flow.steering.on_time_out(TimeOut { now: self.now, after: rto });
             self.reroute(host, id, Trouble::TimeOut);
         }
-        if self.life.silence(self.now) > self.config.stall_after {
-            self.suspect = Some(self.now);
-        }
+        self.progress.wait(self.now);
         let flow = &mut self.senders[id as usize];
         // A queue pair without anything out still needs its timer: it may be held back for
         // good (a paused NIC), and only timers notice a stall.

@@ -156,6 +156,14 @@ impl SendFlow {
     pub(crate) fn is_done(&self) -> bool {
         self.stage == Stage::Done
     }
+    /// Whether it carries part of `message`, and is not done.
+    pub(crate) fn is_open_of(&self, message: SendingId) -> bool {
+        self.message == message && !self.is_done()
+    }
+    /// Symbols of a code that have left beyond as many as would do if none were lost.
+    pub(crate) fn symbols_beyond(&self) -> u64 {
+        u64::from(self.sender.beyond())
+    }
     /// Whether nothing in the network or the round names it any more, so that another may have its
     /// place. A timer that is under way will be the other one's: it comes no later than that one
     /// could need it.

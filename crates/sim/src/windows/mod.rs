@@ -10,17 +10,20 @@
 //! a domain is claimed by one thread, and mail lies in one of two halves that take turns.
 
 mod gate;
+mod watch;
 
 use crate::engine::Engine;
 use crate::mail::Mail;
 use crate::ports::Ports;
 use crate::queue::EventQueue;
 use crate::simulation::Halt;
+use crate::stall::Silence;
 use crate::world::World;
 use gate::{Alarm, Gate};
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
+use watch::Watch;
 use weft_units::Time;
 
 /// How a run ended.
@@ -28,8 +31,8 @@ use weft_units::Time;
 pub(crate) enum Ending {
     /// There are no events left.
     Done,
-    /// At this time nothing had been delivered for too long.
-    Stalled(Time),
+    /// No message had got nearer to its end for too long.
+    Stalled(Silence),
     /// Its ports cannot express what happened.
     Overflowed,
     /// Something else stopped it.
@@ -81,15 +84,14 @@ struct Crew<'c, 'a, Q, P> {
     /// A domain's share of each thread, and how much of it is claimed.
     shares: Vec<Share>,
     window: Window,
-    /// Some domain suspects a stall.
-    suspicion: AtomicBool,
+    watch: Mutex<Watch>,
     ending: Mutex<Option<Ending>>,
     gate: Gate,
 }
 
 /// The present window.
 struct Window {
-    /// Where it ends; [`NEVER`] if there is only one domain.
+    /// Where it ends.
     end: AtomicU64,
     /// Which half of the mail is read in it.
     read: AtomicUsize,
@@ -149,7 +151,7 @@ where
                 over: AtomicBool::new(false),
                 handled: AtomicU64::new(0),
             },
-            suspicion: AtomicBool::new(false),
+            watch: Mutex::new(Watch::new(world.config)),
             ending: Mutex::new(None),
             gate: Gate::new(threads),
         }
@@ -180,15 +182,11 @@ where
         }
         let mut engine = lock(&self.engines[domain]);
         let before = engine.totals.events;
-        engine.life.begin_window();
         for sender in bits(from) {
             engine.take_in(sender, &mut self.mail[read].bag(sender, domain));
         }
         if let Err(ending) = engine.run_before(Time(end), self.cancel) {
             *lock(&self.ending) = Some(ending);
-        }
-        if engine.suspect.is_some() {
-            self.suspicion.store(true, Ordering::Relaxed);
         }
         self.mail[1 - read].collect(domain, &mut engine);
         self.window.handled.fetch_add(engine.totals.events - before, Ordering::Relaxed);
@@ -212,9 +210,6 @@ where
     /// Decides which time the next window covers.
     fn plan_window(&self) {
         let mut ending = lock(&self.ending);
-        if self.suspicion.swap(false, Ordering::Relaxed) && ending.is_none() {
-            *ending = self.settle_suspicion();
-        }
         if self.world.config.probes.interval.is_some() {
             self.tell_unfinished();
         }
@@ -222,40 +217,24 @@ where
         let mail = self.mail[written].first.swap(NEVER, Ordering::Relaxed);
         let next = self.next.iter().map(|next| next.load(Ordering::Relaxed));
         let start = next.fold(mail, u64::min);
+        let mut watch = lock(&self.watch);
+        if ending.is_none() && start != NEVER && watch.is_due(start) {
+            let engines: Vec<_> = self.engines.iter().map(lock).collect();
+            *ending = watch.look(self.world, engines.iter().map(|engine| &**engine));
+        }
         if ending.is_none() && start == NEVER {
             *ending = Some(Ending::Done);
         } else if ending.is_none() && self.cancel.load(Ordering::Relaxed) {
             *ending = Some(Ending::Halted(Halt::Cancelled));
         }
         let end = match self.engines.len() {
-            1 => NEVER,
-            _ => start.saturating_add(self.world.cut.lookahead.0),
+            1 => watch.next_after(start),
+            _ => watch.next_after(start).min(start.saturating_add(self.world.cut.lookahead.0)),
         };
         self.window.end.store(end, Ordering::Relaxed);
         self.window.read.store(written, Ordering::Relaxed);
         self.window.over.store(ending.is_some(), Ordering::Relaxed);
         self.shares.iter().for_each(|share| share.claimed.store(0, Ordering::Relaxed));
-    }
-
-    /// Judges the first suspicion of a stall, now that all domains have come as far: a stall,
-    /// unless there was a sign of life elsewhere.
-    fn settle_suspicion(&self) -> Option<Ending> {
-        let mut engines: Vec<_> = self.engines.iter().map(lock).collect();
-        let lives: Vec<_> = engines.iter().map(|engine| engine.life).collect();
-        for (own, engine) in engines.iter_mut().enumerate() {
-            if let Some(time) = engine.suspect {
-                let others = lives.iter().enumerate().filter(|(other, _)| *other != own);
-                let signs = others.map(|(_, life)| life.last_until(time));
-                engine.life.hear(signs.max().unwrap_or(Time::ZERO));
-            }
-        }
-        let suspects = || engines.iter().filter_map(|engine| engine.suspect);
-        self.suspicion.store(suspects().count() > 1, Ordering::Relaxed);
-        let time = suspects().min()?;
-        let first = engines.iter_mut().find(|engine| engine.suspect == Some(time))?;
-        first.suspect = None;
-        let stalled = first.life.silence(time) > self.world.config.stall_after;
-        stalled.then_some(Ending::Stalled(time))
     }
 
     /// Tells every domain whether others have something left to do.

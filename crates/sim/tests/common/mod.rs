@@ -41,6 +41,7 @@ pub struct Setup {
     pub probes: ProbeConfig,
     pub seed: u64,
     pub stall_after: Time,
+    pub stall_packets: u64,
 }
 
 impl Setup {
@@ -79,6 +80,7 @@ impl Setup {
             probes: ProbeConfig::default(),
             seed: 1,
             stall_after: Time::secs(1),
+            stall_packets: 1 << 20,
         }
     }
     /// The same under `scheme`, with selective repeat if it is multipath.
@@ -122,6 +124,7 @@ impl Setup {
             probes: self.probes.clone(),
             seed: self.seed,
             stall_after: self.stall_after,
+            stall_packets: self.stall_packets,
             force_queues: false,
             audit: true,
         }

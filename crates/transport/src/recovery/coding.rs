@@ -103,6 +103,9 @@ impl SendHalf for CodingSender {
     fn arrived(&self) -> u32 {
         self.here
     }
+    fn beyond(&self) -> u32 {
+        self.next.saturating_sub(self.needed)
+    }
     #[inline(always)]
     fn is_done(&self) -> bool {
         self.here >= self.needed

@@ -72,6 +72,10 @@ pub trait SendHalf: Clone + Debug {
     fn arrived(&self) -> u32 {
         0
     }
+    /// How many symbols of a rateless code have left beyond as many as would do if none were lost.
+    fn beyond(&self) -> u32 {
+        0
+    }
     /// Everything is acknowledged.
     fn is_done(&self) -> bool;
     /// Takes the next packet to send. Called only if there is work.
@@ -106,6 +110,9 @@ impl<S: SendHalf> SendHalf for Box<S> {
     }
     fn arrived(&self) -> u32 {
         S::arrived(self)
+    }
+    fn beyond(&self) -> u32 {
+        S::beyond(self)
     }
     #[inline(always)]
     fn is_done(&self) -> bool {

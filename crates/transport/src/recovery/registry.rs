@@ -88,6 +88,10 @@ macro_rules! recoveries {
             pub fn arrived(&self) -> u32 {
                 match self { $(Sender::$Recovery(half) => half.arrived()),* }
             }
+            /// As [`SendHalf::beyond`].
+            pub fn beyond(&self) -> u32 {
+                match self { $(Sender::$Recovery(half) => half.beyond()),* }
+            }
             /// Whether there is something to send that a window of so many packets lets out.
             #[inline(always)]
             pub fn has_work_below(&self, window: u32) -> bool {

@@ -1,0 +1,77 @@
+//! What a result, or a run that stalled, says about its experiment: which key would help.
+
+use crate::experiment::Resolved;
+use weft_sim::{Buffer, Outcome, Stall};
+use weft_transport::{RecoveryConfig, Rewind};
+
+/// More than one packet in so many sent again for nothing is worth a word.
+const SPURIOUS_SHARE: u64 = 100;
+
+/// What the result itself says about the experiment.
+pub(crate) fn of_result(experiment: &Resolved, outcome: &Outcome) -> Option<String> {
+    let rto = experiment.transport.rto;
+    let selective = experiment.transport.recovery == RecoveryConfig::SELECTIVE_REPEAT;
+    // Where packets overtake each other under go-back-N, the time-out is not to blame.
+    let timed = selective || !experiment.balance.scheme.is_multipath();
+    // A failed link that loses acknowledgements makes senders repeat what has arrived, too.
+    let queued = timed && outcome.totals.wire_drops == 0;
+    (queued && outcome.totals.spurious > outcome.totals.packets / SPURIOUS_SHARE).then(|| {
+        format!(
+            "{}: over 1 % of all packets were sent again although they had arrived: they queued \
+             for longer than transport.rto ({rto}); raise it",
+            experiment.balance.scheme.name()
+        )
+    })
+}
+
+/// What most probably keeps a run from its end, and the key that would help.
+pub(crate) fn of_stall(experiment: &Resolved, stall: &Stall) -> String {
+    let (totals, packet) = (&stall.totals, experiment.packet.largest());
+    let transport = &experiment.transport;
+    let begins_anew = matches!(&transport.recovery, RecoveryConfig::GoBackN(config)
+        if config.rewind == Rewind::Message);
+    let unordered =
+        !transport.recovery.info().keeps_order && experiment.balance.scheme.is_multipath();
+    match experiment.switch.buffer {
+        Buffer::PerPort { bytes } | Buffer::Shared { bytes, .. } if bytes < packet => {
+            return format!("fabric.switch.buffer ({bytes}B) has no room for a packet of {packet}B; raise it");
+        }
+        _ => {}
+    }
+    if totals.wire_drops > 0 {
+        return format!(
+            "links that failed lost {} packets: have routing learn of it (failures.*.detect), end \
+             the failure (failures.*.duration), or use a scheme that leaves dead paths",
+            totals.wire_drops
+        );
+    }
+    if begins_anew && totals.drops > 0 {
+        return "a message that loses a packet begins anew, and loses one again: set \
+                transport.nack_rewind = \"gap\""
+            .into();
+    }
+    if unordered {
+        return "packets that overtake each other look lost to this recovery: set \
+                transport.recovery = \"selective-repeat\""
+            .into();
+    }
+    if totals.spurious > totals.retransmits / 2 {
+        return format!(
+            "most of what was sent again had arrived and was only late: raise transport.rto ({})",
+            transport.rto
+        );
+    }
+    if totals.drops + totals.trims > 0 {
+        return format!(
+            "full queues dropped or trimmed {} packets: raise fabric.switch.buffer, turn PFC on \
+             (fabric.switch.pfc = true), or use a transport.congestion that slows down",
+            totals.drops + totals.trims
+        );
+    }
+    if totals.pauses > 0 {
+        return "ports wait for each other's pauses to end: set fabric.switch.pfc = false, or \
+                raise fabric.switch.buffer"
+            .into();
+    }
+    "to wait for longer, raise run.stall_after or run.stall_packets".into()
+}
