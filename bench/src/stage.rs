@@ -46,6 +46,7 @@ impl Stage {
                 congestion: self.congestion(&case.network),
                 recovery: case.network.recovery,
                 rto: Time::ms(1),
+                backs_off: false,
             },
             balance: BalanceConfig {
                 scheme: SchemeConfig::read(case.network.scheme, &[]).expect("the cases are sound"),

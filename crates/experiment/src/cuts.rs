@@ -56,19 +56,27 @@ impl Cut {
         }
     }
 
-    /// The summed rate of the links of one cut, in bits per second.
-    pub(crate) fn rate(self, clos: &Clos) -> u128 {
-        let leaf_links = u128::from(clos.mids_per_pod()) * u128::from(clos.leaf_bundle.members);
-        let pod_links = u128::from(clos.cores()) * u128::from(clos.agg_bundle.members);
+    /// How many links one cut has.
+    pub(crate) fn links(self, clos: &Clos) -> u64 {
         match self {
-            Cut::HostOut | Cut::HostIn => u128::from(clos.host_link.rate.as_bps()),
+            Cut::HostOut | Cut::HostIn => 1,
             Cut::LeafUp | Cut::LeafDown => {
-                leaf_links * u128::from(clos.leaf_bundle.link.rate.as_bps())
+                u64::from(clos.mids_per_pod()) * u64::from(clos.leaf_bundle.members)
             }
             // Not asked for with two tiers; one link then, so that nothing divides by zero.
             Cut::PodUp | Cut::PodDown => {
-                pod_links.max(1) * u128::from(clos.agg_bundle.link.rate.as_bps())
+                (u64::from(clos.cores()) * u64::from(clos.agg_bundle.members)).max(1)
             }
         }
+    }
+
+    /// The summed rate of the links of one cut, in bits per second.
+    pub(crate) fn rate(self, clos: &Clos) -> u128 {
+        let link = match self {
+            Cut::HostOut | Cut::HostIn => clos.host_link,
+            Cut::LeafUp | Cut::LeafDown => clos.leaf_bundle.link,
+            Cut::PodUp | Cut::PodDown => clos.agg_bundle.link,
+        };
+        u128::from(self.links(clos)) * u128::from(link.rate.as_bps())
     }
 }

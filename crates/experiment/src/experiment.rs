@@ -5,6 +5,7 @@ use crate::measure::Completion;
 use crate::pace::PaceConfig;
 use crate::reader::Reader;
 use crate::section::server::Servers;
+pub use crate::section::transport::Transport;
 use crate::section::transport::TransportSection;
 use crate::section::workload::WorkloadSource;
 use crate::section::{balance, fabric, failures, probe, run, transport, workload};
@@ -15,7 +16,6 @@ use std::path::Path;
 use weft_balance::scheme::BalanceConfig;
 use weft_fabric::{Fabric, Failure, Failures};
 use weft_sim::{Buffer, PacketConfig, ProbeConfig, Service, SwitchConfig};
-use weft_transport::TransportConfig;
 use weft_units::Time;
 
 /// Version of this crate and a hash of all native sources: part of the key of a result.
@@ -37,7 +37,7 @@ pub struct Resolved {
     /// Whose turn it is at a NIC.
     pub service: Service,
     /// Congestion control and loss recovery.
-    pub transport: TransportConfig,
+    pub transport: Transport,
     /// The load balancer.
     pub balance: BalanceConfig,
     /// How queue pairs that send at a rate do so.
@@ -49,7 +49,7 @@ pub struct Resolved {
     /// When a message counts as complete.
     pub completion: Completion,
     /// Give up after this much simulated time without progress.
-    pub stall_after: Time,
+    pub stall_after: Option<Time>,
     /// As [`weft_sim::RunConfig::stall_packets`].
     pub stall_packets: u64,
     /// What the user should know; one line each.

@@ -3,13 +3,13 @@
 use crate::experiment::Resolved;
 use weft_sim::{Buffer, Outcome, Stall};
 use weft_transport::{RecoveryConfig, Rewind};
+use weft_units::Time;
 
 /// More than one packet in so many sent again for nothing is worth a word.
 const SPURIOUS_SHARE: u64 = 100;
 
-/// What the result itself says about the experiment.
-pub(crate) fn of_result(experiment: &Resolved, outcome: &Outcome) -> Option<String> {
-    let rto = experiment.transport.rto;
+/// What the result of a run with time-out `rto` says about the experiment.
+pub(crate) fn of_result(experiment: &Resolved, rto: Time, outcome: &Outcome) -> Option<String> {
     let selective = experiment.transport.recovery == RecoveryConfig::SELECTIVE_REPEAT;
     // Where packets overtake each other under go-back-N, the time-out is not to blame.
     let timed = selective || !experiment.balance.scheme.is_multipath();
@@ -25,7 +25,7 @@ pub(crate) fn of_result(experiment: &Resolved, outcome: &Outcome) -> Option<Stri
 }
 
 /// What most probably keeps a run from its end, and the key that would help.
-pub(crate) fn of_stall(experiment: &Resolved, stall: &Stall) -> String {
+pub(crate) fn of_stall(experiment: &Resolved, rto: Time, stall: &Stall) -> String {
     let (totals, packet) = (&stall.totals, experiment.packet.largest());
     let transport = &experiment.transport;
     let begins_anew = matches!(&transport.recovery, RecoveryConfig::GoBackN(config)
@@ -34,7 +34,9 @@ pub(crate) fn of_stall(experiment: &Resolved, stall: &Stall) -> String {
         !transport.recovery.info().keeps_order && experiment.balance.scheme.is_multipath();
     match experiment.switch.buffer {
         Buffer::PerPort { bytes } | Buffer::Shared { bytes, .. } if bytes < packet => {
-            return format!("fabric.switch.buffer ({bytes}B) has no room for a packet of {packet}B; raise it");
+            return format!(
+                "fabric.switch.buffer ({bytes}B) has no room for a packet of {packet}B; raise it"
+            );
         }
         _ => {}
     }
@@ -57,8 +59,7 @@ pub(crate) fn of_stall(experiment: &Resolved, stall: &Stall) -> String {
     }
     if totals.spurious > totals.retransmits / 2 {
         return format!(
-            "most of what was sent again had arrived and was only late: raise transport.rto ({})",
-            transport.rto
+            "most of what was sent again had arrived and was only late: raise transport.rto ({rto})"
         );
     }
     if totals.drops + totals.trims > 0 {

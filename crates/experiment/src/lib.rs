@@ -58,6 +58,7 @@ mod section;
 mod segments;
 pub mod sweep;
 pub mod threads;
+mod time_out;
 mod topology_info;
 mod trace_info;
 pub mod traffic;

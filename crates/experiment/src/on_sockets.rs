@@ -3,8 +3,10 @@
 
 use crate::error::{ExperimentError, Origin};
 use crate::experiment::Resolved;
+use crate::time_out;
 use std::sync::Arc;
 use weft_balance::scheme::{SCHEMES, SchemeConfig, SchemeInfo};
+use weft_fabric::Failures;
 use weft_net::flow::FlowConfig;
 use weft_net::script::{Need, Task};
 use weft_net::sender::SenderConfig;
@@ -48,12 +50,14 @@ pub fn on_sockets(
         return Err(wrong("workload", what.into()));
     }
     let workload = &traffic.workload;
+    let suited = || time_out::suited(experiment, &traffic, &Failures::default());
+    let rto = experiment.transport.rto.unwrap_or_else(suited);
     let sender = SenderConfig {
         host,
         fabric: Arc::new(experiment.fabric.clone()),
         balance: experiment.balance.clone(),
         seed,
-        flow: FlowConfig { mtu: experiment.packet.mtu, rto: experiment.transport.rto, ..flow },
+        flow: FlowConfig { mtu: experiment.packet.mtu, rto, ..flow },
     };
     let into = workload.messages().iter().filter(|message| message.dst == host);
     let expected = into.map(|message| message.bytes).sum();

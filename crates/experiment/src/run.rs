@@ -7,13 +7,16 @@ use crate::error::{ExperimentError, Origin};
 use crate::experiment::Resolved;
 use crate::hints;
 use crate::measure;
+use crate::section::run::patience;
 use crate::segments;
 use crate::threads::Threads;
+use crate::time_out;
 use crate::traffic::Traffic;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use weft_fabric::{Failures, Node};
 use weft_sim::{Halt, Outcome, RunConfig, Simulation};
+use weft_transport::MOST_BACKED_OFF;
 use weft_units::Time;
 
 /// Why there is no result.
@@ -104,14 +107,15 @@ pub fn run(
     let threads = threads.of(&config);
     let simulation = Simulation::on_threads(&config, threads);
     let looping = Instant::now();
-    let outcome = simulation.run(cancel).map_err(|halt| halted(experiment, halt))?;
+    let outcome =
+        simulation.run(cancel).map_err(|halt| halted(experiment, config.transport.rto, halt))?;
     let timing = Timing {
         wall_s: looping.elapsed().as_secs_f64(),
         build_s: seconds(started, looping),
         events: outcome.totals.events,
         threads,
     };
-    let hints = hints::of_result(experiment, &outcome);
+    let hints = hints::of_result(experiment, config.transport.rto, &outcome);
     let said = experiment.warnings.iter().cloned();
     let unbalanced = segments::warnings(&experiment.balance.scheme, fabric, &traffic);
     let warnings = said.chain(remarks(&traffic)).chain(unbalanced).chain(hints).collect();
@@ -130,11 +134,11 @@ pub fn run(
 }
 
 /// What an early end means to who asked for the run.
-fn halted(experiment: &Resolved, halt: Halt) -> RunError {
+fn halted(experiment: &Resolved, rto: Time, halt: Halt) -> RunError {
     match halt {
         Halt::Cancelled => RunError::Cancelled,
         Halt::Stalled(stall) => {
-            RunError::Stalled(format!("{stall}; {}", hints::of_stall(experiment, &stall)))
+            RunError::Stalled(format!("{stall}; {}", hints::of_stall(experiment, rto, &stall)))
         }
         Halt::TooManySamples => {
             let what = format!("leads to {halt}; sample less often, or fewer ports");
@@ -168,6 +172,9 @@ impl Resolved {
         failures: Failures,
         seed: u64,
     ) -> RunConfig<'a> {
+        let transport = self.transport.with(time_out::suited(self, traffic, &failures));
+        let growth = if transport.backs_off { MOST_BACKED_OFF } else { 1 };
+        let stall_after = self.stall_after.unwrap_or_else(|| patience(transport.rto, growth));
         let pacing = self.pace.pacing(&self.fabric, &traffic.workload, &self.packet, &self.switch);
         RunConfig {
             fabric: &self.fabric,
@@ -176,13 +183,13 @@ impl Resolved {
             switch: self.switch,
             packet: self.packet,
             service: self.service,
-            transport: self.transport,
+            transport,
             pacing,
             balance: self.balance.clone(),
             failures,
             probes: self.probes.clone(),
             seed,
-            stall_after: self.stall_after,
+            stall_after,
             stall_packets: self.stall_packets,
             force_queues: false,
             audit: false,

@@ -167,13 +167,13 @@ fn defaults_are_the_documented_ones() {
         ("balance.random_position", "false"),
         ("transport.congestion", "dctcp"),
         ("transport.recovery", "go-back-n"),
-        ("transport.rto", "1ms"),
+        ("transport.rto", "auto"),
         ("transport.dctcp_gain", "0.0625"),
         ("transport.dctcp_initial_alpha", "0.0"),
         ("transport.dctcp_initial_window", "1bdp"),
         ("transport.dctcp_max_window", "8bdp"),
         ("probe.interval", "1us"),
-        ("run.stall_after", "900ms"),
+        ("run.stall_after", "auto"),
     ];
     for (key, value) in expected {
         assert_eq!(at(&all, 0, key), value, "{key}");

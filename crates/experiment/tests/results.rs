@@ -230,8 +230,9 @@ fn a_stall_says_who_waits() {
         "switch = { buffer_kind = \"per-port\", buffer = \"5KB\" }\n[workload]",
     );
     let mut impatient = resolved(&lossy);
-    impatient.transport.rto = Time::ms(100);
-    impatient.stall_after = Time::ms(1);
+    impatient.transport.rto = Some(Time::MAX);
+    impatient.probes.interval = None;
+    impatient.stall_after = Some(Time::ms(1));
     match run(&impatient, 1, Threads::ONE, &AtomicBool::new(false)) {
         Err(RunError::Stalled(who)) => {
             assert!(who.contains("host") && !who.contains('\n'), "{who}")

@@ -83,7 +83,8 @@ const DEFAULTS: &[(Set<'_>, &[(&str, &str)])] = &[
             ("fabric.switch.trim_return_to_sender", "false"),
             ("fabric.switch.trim_victim", "either"),
             ("run.completion", "received"),
-            ("run.stall_after", "900ms"),
+            ("transport.rto", "auto"),
+            ("run.stall_after", "auto"),
         ],
     ),
     (
@@ -195,6 +196,8 @@ fn every_key_counts() {
         (&[PER_PORT], "fabric.switch.trim_victim", "tail"),
         (&[], "run.completion", "acknowledged"),
         (&[], "run.stall_after", "2s"),
+        (&[], "run.stall_packets", "100000"),
+        (&[], "transport.rto", "2ms"),
     ];
     for (given, dotted, other) in cases {
         let all = [given, &[(*dotted, *other)][..]].concat();

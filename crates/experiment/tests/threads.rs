@@ -93,8 +93,8 @@ fn more_threads_than_leaves_are_no_harm() {
 #[test]
 fn a_stall_is_told_in_the_same_words() {
     let mut impatient = experiment(LOSSY, INCAST, "ecmp");
-    impatient.transport.rto = Time::ms(100);
-    impatient.stall_after = Time::ms(1);
+    impatient.transport.rto = Some(Time::ms(100));
+    impatient.stall_after = Some(Time::ms(1));
     impatient.probes.interval = None;
     let told = |threads| match on(threads, &impatient) {
         Err(RunError::Stalled(who)) => who,

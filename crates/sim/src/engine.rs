@@ -13,7 +13,7 @@ use crate::forward::{Link, Routing, Switch};
 use crate::jobs::Jobs;
 use crate::losses::Losses;
 use crate::mail::Mail;
-use crate::nic::{Host, ReceiveFlow, SendFlow};
+use crate::nic::{BackOffs, Host, ReceiveFlow, SendFlow};
 use crate::outcome::Totals;
 use crate::ports::Ports;
 use crate::probes::Probes;
@@ -51,6 +51,7 @@ pub(crate) struct Engine<'a, Q, P> {
     pub(crate) senders: Vec<SendFlow>,
     /// Which queue pair of its host each of them is, if that decides whose turn it is.
     pub(crate) births: Vec<u32>,
+    pub(crate) back_offs: BackOffs,
     /// Receiving halves, by the domain of the sender.
     pub(crate) receivers: Vec<Vec<ReceiveFlow>>,
     /// How many receiving halves the queue pairs to hosts of each domain take, and which of their
@@ -121,6 +122,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             hosts: Host::all(config, territory),
             senders: Vec::new(),
             births: Vec::new(),
+            back_offs: BackOffs::default(),
             receivers: (0..domains).map(|_| Vec::new()).collect(),
             opened: vec![0; domains],
             free_receivers: vec![Vec::new(); domains],

@@ -107,7 +107,8 @@ impl<Q, P> Open<'_, '_, Q, P> {
             }
             _ => {
                 let one = &config.workload.messages()[message];
-                let name = format!("message {} (host-{} -> host-{})", message.0, one.src.0, one.dst.0);
+                let name =
+                    format!("message {} (host-{} -> host-{})", message.0, one.src.0, one.dst.0);
                 (name, one.dst)
             }
         };

@@ -7,11 +7,11 @@ use common::compare::{confirmed, equals};
 use common::domains::{drafted, drafts, fabrics, loaded, most_domains, watched};
 use common::random::{Kind, must_finish, setup_on, wide_clos};
 use common::{LINK, Setup, all_to_all, dctcp, message, permutation, received, sent};
-use proptest::prelude::*;
 use std::sync::atomic::AtomicBool;
 use weft_balance::scheme::SchemeConfig;
 use weft_fabric::{Bundle, Clos, Link, Tiers};
 use weft_sim::{Outcome, Rates, Simulation};
+use weft_trial::prelude::*;
 use weft_units::{MessageId, Rate, Time};
 use weft_workload::{Message, Workload};
 
@@ -83,13 +83,10 @@ fn switches_that_trim() {
     every_scheme_and_cut(Kind::Trim);
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 80, failure_persistence: None, ..ProptestConfig::default()
-    })]
+trials! {
+    #![cases(80)]
 
     /// Any traffic that follows a pattern.
-    #[test]
     fn random_runs(
         (setup, domains, threads) in (setup_on(wide_clos(), KINDS), 2..10u32, 1..4u32)
     ) {
@@ -100,7 +97,6 @@ proptest! {
     }
 
     /// Messages that wait for each other, here and there.
-    #[test]
     fn random_dependencies(
         (setup, drafts, domains, threads) in
             (setup_on(wide_clos(), KINDS), drafts(), 2..10u32, 1..4u32)

@@ -6,18 +6,14 @@ mod common;
 use common::Setup;
 use common::compare::{but_events, difference};
 use common::random::{Kind, must_finish, setup};
-use proptest::prelude::*;
 use weft_fabric::FailureKind;
 use weft_sim::{Outcome, PortResult};
 use weft_transport::RecoveryConfig;
+use weft_trial::prelude::*;
 use weft_units::Time;
 
 const CASES: u32 = 256;
 const ANY: &[Kind] = Kind::ALL;
-
-fn cases(cases: u32) -> ProptestConfig {
-    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
-}
 /// What must hold for every run that comes to its end. The audit inside the run has compared
 /// bytes at both ends of every link and at every switch, and the order on every path.
 fn check_conservation(setup: &Setup, outcome: &Outcome) {
@@ -107,16 +103,14 @@ fn check_switches(setup: &Setup, outcome: &Outcome) {
     }
 }
 
-proptest! {
-    #![proptest_config(cases(CASES))]
+trials! {
+    #![cases(CASES)]
 
-    #[test]
     fn wheel_equals_heap(setup in setup(ANY)) {
         let (wheel, heap) = (setup.run_queued(), setup.run_oracle());
         prop_assert_eq!(difference(&wheel, &heap), None);
     }
 
-    #[test]
     fn domains_and_threads_equal_one(
         (setup, domains, threads) in (setup(ANY), 2..9u32, 1..4u32)
     ) {
@@ -125,13 +119,11 @@ proptest! {
         prop_assert_eq!(difference(&one, &many), None);
     }
 
-    #[test]
     fn fifo_ports_equal_queues(setup in setup(ANY)) {
         let (fifo, queues) = (setup.try_run().map(but_events), setup.run_queued().map(but_events));
         prop_assert_eq!(difference(&fifo, &queues), None);
     }
 
-    #[test]
     fn everything_is_conserved_and_repeatable(setup in setup(ANY)) {
         let outcome = setup.try_run();
         match &outcome {

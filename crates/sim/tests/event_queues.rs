@@ -3,7 +3,7 @@
 mod common;
 
 use common::both::Both;
-use proptest::prelude::*;
+use weft_trial::prelude::*;
 use weft_units::Time;
 
 /// One step of a test: pushes at these distances from now, then this many pops.
@@ -31,10 +31,7 @@ fn steps(slot: u64) -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..80)
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
+trials! {
     fn wheel_equals_heap((slot, steps) in prop::sample::select(&[2u64, 128, 4096, 16_384])
         .prop_flat_map(|slot| (Just(slot), steps(slot))))
     {

@@ -5,10 +5,10 @@ mod common;
 
 use common::compare::{confirmed, equals};
 use common::{LINK, Setup, all_to_all, dctcp, incast, message, messages, permutation};
-use proptest::prelude::*;
 use weft_balance::scheme::SchemeConfig;
 use weft_fabric::{Clos, Failure, FailureKind, LinkChoice, Node};
 use weft_sim::{Buffer, EcnConfig, Outcome, PfcConfig, TorCounts};
+use weft_trial::prelude::*;
 use weft_units::{PortId, SwitchId, Time};
 use weft_workload::{Message, Workload};
 
@@ -42,14 +42,9 @@ fn fabrics() -> impl Strategy<Value = Clos> {
     prop_oneof![3 => two, 1 => Just(Clos::fat_tree(4, LINK))]
 }
 
-fn cases(cases: u32) -> ProptestConfig {
-    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
-}
+trials! {
+    #![cases(96)]
 
-proptest! {
-    #![proptest_config(cases(96))]
-
-    #[test]
     fn go_back_n_never_fires_without_loss(
         (clos, kind, bytes) in (fabrics(), 0u32..3, 1_000u64..2_000_000),
         marks in prop::option::of(5_000u64..50_000),
@@ -65,7 +60,6 @@ proptest! {
     }
 
     /// With the timers as they are: less than 300 us of traffic is under way at any time.
-    #[test]
     fn disorder_means_that_a_timer_was_too_short(
         (clos, kind, bytes) in (fabrics(), 0u32..3, 1_000u64..150_000),
         marks in prop::option::of(5_000u64..50_000), seed in any::<u64>(),

@@ -5,10 +5,10 @@ mod common;
 
 use common::random::{clos, packet};
 use common::{LINK, Setup, dctcp, incast, messages, pattern};
-use proptest::prelude::*;
 use weft_fabric::{Clos, Failures};
 use weft_sim::ports::pfc_set_aside;
 use weft_sim::{Buffer, PfcConfig, ProbeConfig};
+use weft_trial::prelude::*;
 use weft_units::{HostId, PortId, SwitchId, Time};
 use weft_workload::pattern::{AllToAll, Incast, Launch, Pattern};
 
@@ -28,11 +28,8 @@ fn fifteen_to_one() -> Setup {
     Setup::new(clos, incast(&clos, 96_000))
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
+trials! {
     /// Buffers down to nothing but headroom: then every packet pauses its sender.
-    #[test]
     fn nothing_is_lost(
         clos in clos(),
         packet in packet(),
@@ -42,7 +39,7 @@ proptest! {
         alpha in 0.05f64..8.0,
         reserve in prop_oneof![Just(0), 0u64..5000],
         resume_offset in 0u64..10_000,
-        blast: bool,
+        blast in any::<bool>(),
     ) {
         let traffic = match senders {
             Some(n) => {

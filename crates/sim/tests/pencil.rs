@@ -4,9 +4,9 @@ mod common;
 
 use common::random::{clos, packet};
 use common::{LINK, PACKET, Setup, messages};
-use proptest::prelude::*;
 use weft_fabric::{Bundle, Clos, Fabric, Link};
 use weft_sim::{Outcome, PacketConfig, Service};
+use weft_trial::prelude::*;
 use weft_units::{HostId, MessageId, Rate, Time, Wire};
 
 /// The only message's (received, sent), alike on both kinds of port.
@@ -255,14 +255,11 @@ fn recurrence(
     (received, acked[count - 1])
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
+trials! {
     /// Any fabric, pair, size and window, odd rates included.
-    #[test]
     fn a_lone_flow_follows_the_recurrence(
         clos in clos(),
-        pair: (u32, u32),
+        pair in any::<(u32, u32)>(),
         bytes in 1u64..60_000,
         packet in packet(),
         window in prop_oneof![1u32..6, 1u32..100],

@@ -4,7 +4,7 @@
 mod common;
 
 use common::both::Both;
-use proptest::prelude::*;
+use weft_trial::prelude::*;
 use weft_units::Time;
 
 /// Slot lengths (the last one is cut to the longest there is) and numbers of slots.
@@ -52,11 +52,8 @@ fn handle(both: &mut Both, end: Time, caused: &[u64]) {
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
+trials! {
     /// Windows begin where the queues say, as they do in a run, or later.
-    #[test]
     fn windows_equal_the_heap(
         (slot, slots) in queues(), windows in prop::collection::vec(window(), 1..60)
     ) {
@@ -75,12 +72,11 @@ proptest! {
 
     /// However short the lookahead and however far the next event, a few windows get there: one
     /// to enter a lap, one to find the slot, and one for the event.
-    #[test]
     fn a_few_empty_windows_lead_to_the_next_event(
         (slot, slots) in queues(),
         lookahead in prop::sample::select(&[1u64, 10, 5000, 500_000]),
         events in prop::collection::vec(distance(), 1..40),
-        chained: bool,
+        chained in any::<bool>(),
     ) {
         let mut both = Both::with_slots(slot, slots);
         let mut events = events.into_iter();

@@ -5,11 +5,11 @@ mod common;
 use common::compare::difference;
 use common::random::{Kind, setup};
 use common::{LINK, Setup, messages};
-use proptest::prelude::*;
 use weft_balance::scheme::{Ecmp, SchemeConfig};
 use weft_fabric::{Clos, Failure, FailureKind, LinkChoice};
 use weft_sim::Outcome;
 use weft_transport::RecoveryConfig;
+use weft_trial::prelude::*;
 use weft_units::{PortId, SwitchId, Time};
 
 fn wcmp() -> SchemeConfig {
@@ -26,11 +26,10 @@ fn up(setup: &Setup, outcome: &Outcome) -> Vec<u64> {
     (0..4).map(|spine| outcome.ports[PortId(first + spine)].packets).collect()
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..Default::default() })]
+trials! {
+    #![cases(64)]
 
     /// Nor do failures matter that routing does not know of and that leave the rates alone.
-    #[test]
     fn without_known_failures_it_is_ecmp(mut setup in setup(Kind::ALL)) {
         setup.failures.retain(|failure| match failure.kind {
             FailureKind::Degraded { .. } => false,

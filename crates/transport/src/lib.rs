@@ -44,7 +44,13 @@ pub struct TransportConfig {
     /// Time without progress after which a queue pair (go-back-N) or a packet (selective
     /// repeat) is taken for lost; where TCP's adaptive time-out starts.
     pub rto: Time,
+    /// A queue pair that times out again without progress in between waits twice as long, up to
+    /// [`MOST_BACKED_OFF`] times `rto` (RFC 6298, section 5.5); else always for `rto`.
+    pub backs_off: bool,
 }
+
+/// How much longer than at first a queue pair that backs off may wait.
+pub const MOST_BACKED_OFF: u64 = 16;
 
 /// Congestion control.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,6 +73,18 @@ pub enum CongestionConfig {
 }
 
 impl CongestionConfig {
+    /// Most payload that a queue pair has under way before it has learnt anything, where that is
+    /// bounded.
+    pub fn initial_window(&self) -> Option<u64> {
+        match self {
+            CongestionConfig::FixedRate { .. }
+            | CongestionConfig::DctcpRate(_)
+            | CongestionConfig::Dcqcn(_) => None,
+            CongestionConfig::Dctcp(config) => Some(config.initial_window),
+            CongestionConfig::Swift(config) => Some(config.initial_window),
+            CongestionConfig::MpRdma(config) => Some(config.initial_window),
+        }
+    }
     /// Whether it says how fast a queue pair sends, rather than how much it may have out.
     pub fn sets_rate(&self) -> bool {
         match self {

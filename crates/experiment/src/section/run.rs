@@ -1,7 +1,7 @@
 //! `[run]`: when a run is over.
 
 use crate::error::ExperimentError;
-use crate::kind::{OneOf, Span, Whole};
+use crate::kind::{OneOf, Or, Span, Whole};
 use crate::measure::Completion;
 use crate::reader::Reader;
 use weft_units::Time;
@@ -10,20 +10,29 @@ use weft_units::Time;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunSection {
     pub(crate) completion: Completion,
-    pub(crate) stall_after: Time,
+    pub(crate) stall_after: Option<Time>,
     pub(crate) stall_packets: u64,
 }
 
-/// Reads `[run]` for a transport with time-out `rto`; by default `packets` may be sent in vain.
+/// For how long a run may stand still whose time-outs are `rto`, and grow to so many times that.
+pub(crate) fn patience(rto: Time, growth: u64) -> Time {
+    Time::ms(900).max(Time(rto.0.saturating_mul(4 * growth)))
+}
+
+/// Reads `[run]` for a transport with time-out `rto`, if it is fixed; by default `packets` may be
+/// sent in vain.
 pub(crate) fn read(
     r: &mut Reader<'_>,
-    rto: Time,
+    rto: Option<Time>,
     packets: u64,
 ) -> Result<RunSection, ExperimentError> {
-    let meaning = "give up after this much simulated time without a new byte";
-    let usual = Time::ms(900).max(rto * 4);
-    let stall_after = r.get("stall_after", Span::SOME, Some(usual), meaning)?;
-    if stall_after <= rto {
+    let meaning = "give up after this much simulated time without a new byte; \"auto\": 900ms, or \
+                   some time-outs where these are long";
+    let usual = rto.map(|rto| patience(rto, 1));
+    let stall_after = r.get("stall_after", Or(Span::SOME, "auto"), Some(usual), meaning)?;
+    if let (Some(stall_after), Some(rto)) = (stall_after, rto)
+        && stall_after <= rto
+    {
         let what = format!(
             "{stall_after} is not above transport.rto ({rto}), so that any loss would count as a \
              stall; raise it"

@@ -24,10 +24,31 @@ pub(crate) struct Context {
     pub(crate) line: Rate,
 }
 
+/// Both axes, and the time-out, if the experiment names one; else it follows from the run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Transport {
+    /// How much and how fast a queue pair sends.
+    pub congestion: CongestionConfig,
+    /// How it recovers from loss.
+    pub recovery: RecoveryConfig,
+    /// As [`TransportConfig::rto`].
+    pub rto: Option<Time>,
+}
+
+impl Transport {
+    /// For a run that `suited` would suit.
+    pub(crate) fn with(&self, suited: Time) -> TransportConfig {
+        let Transport { congestion, recovery, rto } = *self;
+        // TCP does that by itself.
+        let backs_off = rto.is_none() && !matches!(recovery, RecoveryConfig::Tcp(_));
+        TransportConfig { congestion, recovery, rto: rto.unwrap_or(suited), backs_off }
+    }
+}
+
 /// What `[transport]` says.
 #[derive(Clone, Debug)]
 pub(crate) struct TransportSection {
-    pub(crate) transport: TransportConfig,
+    pub(crate) transport: Transport,
     pub(crate) pace: PaceConfig,
     /// What to warn of.
     pub(crate) warning: Option<String>,
@@ -45,7 +66,7 @@ pub(crate) const SPRAY_OVER_GO_BACK_N: &str = "spray over go-back-N without a re
      every packet that overtakes another triggers a NACK and a rewind; expect many packets to \
      be sent again";
 
-const LONGEST_RTO: Time = Time::secs(100);
+pub(crate) const LONGEST_RTO: Time = Time::secs(100);
 
 /// Reads `[transport]` for `scheme`.
 pub(crate) fn read(
@@ -64,10 +85,14 @@ pub(crate) fn read(
     pace.subflows = read_subflows(r, &recovery)?;
     check_standing(r, scheme, &congestion, pace.subflows)?;
     let rto = read_rto(r)?;
-    if rto > LONGEST_RTO {
+    if let Some(rto) = rto
+        && rto > LONGEST_RTO
+    {
         return Err(r.wrong("rto", format!("{rto} is beyond patience; use at most {LONGEST_RTO}")));
     }
-    if rto < context.round_trip {
+    if let Some(rto) = rto
+        && rto < context.round_trip
+    {
         let what = format!(
             "{rto} is below the round trip of an idle path ({}), so that every packet would time \
              out; raise it",
@@ -77,7 +102,7 @@ pub(crate) fn read(
     }
     let rewinds = !recovery.info().keeps_order && scheme.is_multipath();
     let warning = rewinds.then(|| format!("{}: {SPRAY_OVER_GO_BACK_N}", scheme.name()));
-    let transport = TransportConfig { congestion, recovery, rto };
+    let transport = Transport { congestion, recovery, rto };
     Ok(TransportSection { transport, pace, warning })
 }
 
@@ -144,10 +169,11 @@ fn read_subflows(r: &mut Reader<'_>, recovery: &RecoveryConfig) -> Result<Subflo
     })
 }
 
-fn read_rto(r: &mut Reader<'_>) -> Result<Time> {
+fn read_rto(r: &mut Reader<'_>) -> Result<Option<Time>> {
     let meaning = "time without progress after which a flow, or a packet, counts as lost; where \
-                   an adaptive time-out starts";
-    r.get("rto", Span::SOME, Some(Time::ms(1)), meaning)
+                   TCP's adaptive time-out starts; \"auto\": longer than packets can queue, from \
+                   fabric, buffers and messages, and doubled while nothing gets through";
+    r.get("rto", Or(Span::SOME, "auto"), Some(None), meaning)
 }
 
 /// The keys of a loss recovery; `None`: of all.

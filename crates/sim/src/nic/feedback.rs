@@ -8,7 +8,7 @@ use crate::ports::Ports;
 use crate::queue::EventQueue;
 use weft_balance::plan::{Route, Trouble};
 use weft_balance::steer::{Feedback, Steering, TimeOut};
-use weft_transport::{AckInfo, Acknowledged, Loss, Reply, Sender};
+use weft_transport::{AckInfo, Acknowledged, Loss, Reply, Sender, TransportConfig};
 use weft_units::prefetch::prefetch;
 use weft_units::{HostId, Time};
 
@@ -205,16 +205,20 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
 
     /// A `Timer` event: resends what timed out, and sleeps until the next deadline.
     pub(crate) fn flow_timer(&mut self, id: u32) {
-        let rto = self.config.transport.rto;
+        let TransportConfig { rto, backs_off, .. } = self.config.transport;
         let flow = &mut self.senders[id as usize];
         if flow.is_done() {
             flow.timed = false;
             return;
         }
         let host = flow.src;
-        if flow.sender.on_timer(self.now, rto) > 0 {
+        let after = self.back_offs.of(id, rto);
+        if flow.sender.on_timer(self.now, after) > 0 {
+            if backs_off {
+                self.back_offs.timed_out(id, flow.sender.arrived());
+            }
             flow.congestion.on_loss(self.now, Loss::TimeOut);
-            flow.steering.on_time_out(TimeOut { now: self.now, after: rto });
+            flow.steering.on_time_out(TimeOut { now: self.now, after });
             self.reroute(host, id, Trouble::TimeOut);
         }
         self.progress.wait(self.now);
@@ -222,7 +226,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         // A queue pair without anything out still needs its timer: it may be held back for
         // good (a paused NIC), and only timers notice a stall.
         let again = self.now.saturating_add(flow.sender.longest_sleep(rto));
-        let at = flow.sender.deadline(rto).map_or(again, |at| at.min(again));
+        let at = flow.sender.deadline(self.back_offs.of(id, rto)).map_or(again, |at| at.min(again));
         let at = at.max(Time(self.now.0 + 1));
         self.agenda.push(Event::new(at, Class::Timer, id));
         self.rejoin(id);
@@ -251,6 +255,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         flow.departures = None;
         let (message, bytes) = (flow.message, flow.bytes);
         let underway = flow.underway();
+        self.back_offs.forget(id);
         self.hosts[host].close_queue_pair(underway.queue_pair);
         self.hosts[host].planner.sent(&underway, self.config.fabric);
         if is_awaited {

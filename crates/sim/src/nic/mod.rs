@@ -14,7 +14,9 @@
 //! | `slots` | the way from a GPU to its NIC, where it is slower than that |
 //! | `settle` | flows under way that get other routes |
 //! | `feedback` | receiving and answering, acknowledgements, timers |
+//! | `back_off` | time-outs that double while nothing gets through |
 
+mod back_off;
 mod feedback;
 mod flow;
 mod open;
@@ -22,6 +24,7 @@ mod settle;
 mod slots;
 mod standing;
 
+pub(crate) use back_off::BackOffs;
 pub(crate) use flow::{ReceiveFlow, Reordering, SendFlow};
 
 use crate::config::{Pacing, RunConfig, Service};

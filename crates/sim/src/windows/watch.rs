@@ -25,7 +25,8 @@ const LOOKS: u64 = 16;
 
 impl Watch {
     pub(super) fn new(config: &RunConfig) -> Watch {
-        let every = (config.stall_after.0 / LOOKS).min(time_for(config, config.stall_packets / LOOKS));
+        let every =
+            (config.stall_after.0 / LOOKS).min(time_for(config, config.stall_packets / LOOKS));
         Watch { every: Time(every.max(1)), next: Time(every.max(1)), packets: 0 }
     }
 

@@ -3,13 +3,13 @@
 
 use super::random::Kind;
 use super::{LINK, PACKET, Setup, dctcp, message};
-use proptest::prelude::*;
 use weft_fabric::{
     Bundle, Clos, Direction, Failure, FailureKind, Failures, Groups, Link, LinkChoice, Pick, Tier,
     Tiers,
 };
 use weft_sim::ports::pfc_set_aside;
 use weft_sim::{Buffer, EcnConfig, PfcConfig, ProbeConfig, TrimConfig, Victim};
+use weft_trial::prelude::*;
 use weft_units::{HostId, MessageId, PortId, Rate, SwitchId, Time};
 use weft_workload::{Dependency, Message, When, Workload};
 

@@ -68,6 +68,7 @@ impl Setup {
                 congestion: CongestionConfig::FixedRate { rate: None },
                 recovery: RecoveryConfig::GO_BACK_N,
                 rto: Time::ms(1),
+                backs_off: false,
             },
             balance: BalanceConfig {
                 scheme: Ecmp.into(),

@@ -5,11 +5,11 @@ pub mod memory;
 pub mod sending;
 
 use super::{LINK, Setup, dctcp, pattern};
-use proptest::prelude::*;
 use weft_balance::scheme::{BalanceConfig, Ecmp, SchemeConfig};
 use weft_fabric::{Bundle, Clos, FailureKind, Link, Tiers};
 use weft_sim::{Buffer, PacketConfig, ProbeConfig, Service};
 use weft_transport::{CongestionConfig, RecoveryConfig, Rewind, TransportConfig};
+use weft_trial::prelude::*;
 use weft_units::{PortId, Rate, SwitchId, Time};
 use weft_workload::pattern::{AllToAll, Incast, Launch, Pattern, Permutation, Ring};
 
@@ -97,6 +97,8 @@ fn assemble(
         true if is_tcp => Time::ms(40),
         true => Time::ms(10),
     };
+    // As many packets as take a second here, all runs of a case together.
+    setup.stall_packets = if must_finish(&setup) { 200_000 } else { 5_000 };
     setup.probes = ProbeConfig {
         interval: Some(Time::us(3)),
         ports: vec![PortId(0), PortId(setup.fabric.hosts())],

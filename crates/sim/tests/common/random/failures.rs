@@ -1,7 +1,7 @@
 //! Random failures: of any link and all kinds, for ever, for a while, or again and again.
 
-use proptest::prelude::*;
 use weft_fabric::{Direction, Fabric, Failure, FailureKind, Groups, LinkChoice, Pick, Tier};
+use weft_trial::prelude::*;
 use weft_units::{PortId, Time};
 
 /// Random numbers for a failure of links that are not known yet.

@@ -1,13 +1,13 @@
 //! Random switches: memory that drops, trims or pauses, marks, and who goes first.
 
 use super::Setup;
-use proptest::prelude::*;
 use weft_balance::enforce::{Enforce, HashFunction};
 use weft_balance::scheme::SchemeConfig;
 use weft_fabric::Failures;
 use weft_sim::ports::pfc_set_aside;
 use weft_sim::{Buffer, EcnConfig, PfcConfig, SwitchConfig, TrimConfig, Victim};
 use weft_transport::RecoveryConfig;
+use weft_trial::prelude::*;
 
 /// What the switches of a random run do when they are full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,21 +1,21 @@
 //! Random ways to send: congestion control, loss recovery, pacing, sub-flows.
 
 use super::super::dctcp;
-use proptest::prelude::*;
 use weft_sim::{Pacing, Rates};
 use weft_transport::{
     Coding, CongestionConfig, DcqcnConfig, DctcpRateConfig, GoBackN, MpRdmaConfig, RecoveryConfig,
     Rewind, SelectiveRepeat, SwiftConfig, Tcp, TransportConfig, Trim,
 };
+use weft_trial::prelude::*;
 use weft_units::{Rate, Time};
 
 pub fn transport() -> impl Strategy<Value = TransportConfig> {
-    let rto = prop_oneof![20u64..300, Just(1000)];
-    (congestion(), recovery(), rto).prop_map(|(congestion, recovery, rto)| {
-        // An adaptive time-out doubles.
+    let rto = (prop_oneof![20u64..300, Just(1000)], any::<bool>());
+    (congestion(), recovery(), rto).prop_map(|(congestion, recovery, (rto, backs_off))| {
+        // Time-outs that double.
         let is_tcp = matches!(recovery, RecoveryConfig::Tcp(_));
-        let rto = Time::us(if is_tcp { rto.min(100) } else { rto });
-        TransportConfig { congestion, recovery, rto }
+        let rto = Time::us(if is_tcp || backs_off { rto.min(100) } else { rto });
+        TransportConfig { congestion, recovery, rto, backs_off }
     })
 }
 
