@@ -16,7 +16,7 @@ PAPER  := experiments/ethereal-2024
 
 .PHONY: help demo all-schemes paper-000 paper-000-as-coded paper-001 paper-001-single-link \
 	paper-002 paper-002-as-coded paper-002-quick paper-003 paper-004 \
-	test check bench bench-large build plugin nccl-volume nccl-valgrind nccl-asan fuzz roce-test \
+	test check soak bench bench-large build plugin nccl-volume nccl-valgrind nccl-asan fuzz roce-test \
 	gpu-test torch-test lint unit system-packages clean
 
 help:  ## what can be made
@@ -58,7 +58,7 @@ paper-004: build  ## paper 004's figures 4 and 5 and its equation 1 (some 8 minu
 	$(WEFT) run experiments/paralet-2024 -o out/paper-004
 
 test: check  ## all tests
-	$(BIN)/pytest -q tests -m slow
+	$(BIN)/pytest -q tests -m slow --durations 10
 
 check: build lint unit  ## the quick part: format, lints, unit tests
 
@@ -71,8 +71,15 @@ lint: build
 	$(BIN)/mypy python
 
 unit: build plugin
-	cargo test --workspace --quiet
-	$(BIN)/pytest -q tests -m 'not slow'
+	$(BIN)/python tests/rust.py
+	$(BIN)/pytest -q tests -m 'not slow' --durations 10
+
+# How many seconds each random test goes on for, and which cases it draws.
+SOAK ?= 20
+SEED ?= $(shell date +%s)
+soak: build plugin  ## random tests for $(SOAK) s each, other cases every time (an hour); SOAK=, SEED=
+	@echo "SEED=$(SEED): the same number draws the same cases"
+	WEFT_SOAK=$(SOAK) WEFT_SEED=$(SEED) $(BIN)/python tests/rust.py
 
 torch-test: build $(TORCH)/ready  ## PyTorch over weft and over Gloo: operations, and training on a test bed (root; 1.3 GB)
 	$(TORCH)/bin/python -m pytest -q tests/pytorch
