@@ -5,8 +5,8 @@ use std::time::Instant;
 use weft_balance::scheme::{BalanceConfig, SchemeConfig};
 use weft_fabric::{Fabric, Failures};
 use weft_sim::{
-    Buffer, EcnConfig, Pacing, PacketConfig, PfcConfig, ProbeConfig, Rates, RunConfig, Service,
-    SwitchConfig, TrimConfig, Victim,
+    Buffer, EcnConfig, MarkAt, Pacing, PacketConfig, PfcConfig, ProbeConfig, Rates, RunConfig,
+    Service, SwitchConfig, TrimConfig, Victim,
 };
 use weft_transport::{CongestionConfig, DctcpConfig, TransportConfig};
 use weft_units::{HostId, Rate, Time};
@@ -107,6 +107,7 @@ impl Stage {
                 _ => Buffer::PerPort { bytes: shallow },
             },
             ecn: Some(EcnConfig { kmin: threshold, kmax: threshold, pmax: 1.0 }),
+            mark: MarkAt::Enqueue,
             trim: (network.memory == Memory::ShallowTrimmed).then_some(TrimConfig {
                 size: Some(64),
                 queue: shallow,

@@ -109,7 +109,7 @@ fn failures_at_different_cores_add_up() {
     }
     let down = |name: &str| Failure {
         links: LinkChoice::Named(vec![name.into()]),
-        kind: FailureKind::Down { detect: None },
+        kind: FailureKind::down(None),
         start: Time::ZERO,
         end: Time::MAX,
     };
@@ -136,7 +136,7 @@ fn a_leaf_that_is_cut_off_gets_nothing() {
             pick: Pick::First,
             direction: Direction::Down,
         },
-        kind: FailureKind::Down { detect: None },
+        kind: FailureKind::down(None),
         start: Time::ZERO,
         end: Time::us(1),
     };

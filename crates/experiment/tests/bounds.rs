@@ -143,7 +143,7 @@ fn nothing_takes_no_time() {
 }
 
 const DEGRADED: FailureKind = FailureKind::Degraded { lost: 0.9 };
-const DOWN: FailureKind = FailureKind::Down { detect: None };
+const DOWN: FailureKind = FailureKind::down(None);
 
 #[test]
 fn a_degraded_link_counts_for_as_long_as_it_is() {

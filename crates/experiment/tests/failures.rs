@@ -4,7 +4,9 @@ mod common;
 
 use common::{GOOD, expanded, find, mistake, settled};
 use weft_experiment::value::Value;
-use weft_fabric::{Direction, Failure, FailureKind, Failures, Groups, LinkChoice, Pick, Tier};
+use weft_fabric::{
+    Direction, Failure, FailureKind, Failures, Groups, LinkChoice, Pick, Queued, Tier,
+};
 use weft_units::Time;
 
 fn with(failure: &str) -> String {
@@ -53,8 +55,8 @@ fn every_kind_with_its_defaults() {
         ),
         (
             "kind = \"down\"",
-            FailureKind::Down { detect: Some(Time::ms(100)) },
-            r#""kind":"down","detect":"100ms","#,
+            FailureKind::down(Some(Time::ms(100))),
+            r#""kind":"down","detect":"100ms","queued":"drains","#,
         ),
     ];
     for (text, kind, shown) in cases {
@@ -82,9 +84,12 @@ fn everything_that_can_be_said() {
     let expected = Failure { links, kind, start: Time::us(20), end: Time::us(320) };
     assert_eq!(only(&text), expected);
     let never = with("tier = \"leaf-up\"\nkind = \"down\"\ndetect = \"never\"\ndirection = \"up\"");
-    assert_eq!(only(&never).kind, FailureKind::Down { detect: None });
+    assert_eq!(only(&never).kind, FailureKind::down(None));
     let at_once = with("tier = \"leaf-up\"\nkind = \"down\"\ndetect = \"0s\"");
-    assert_eq!(only(&at_once).kind, FailureKind::Down { detect: Some(Time::ZERO) });
+    assert_eq!(only(&at_once).kind, FailureKind::down(Some(Time::ZERO)));
+    let lost = with("tier = \"leaf-up\"\nkind = \"down\"\nqueued = \"lost\"");
+    let (detect, queued) = (Some(Time::ms(100)), Queued::Lost);
+    assert_eq!(only(&lost).kind, FailureKind::Down { detect, queued });
 }
 
 #[test]
@@ -159,7 +164,7 @@ fn several_stand_side_by_side_in_the_order_of_the_file() {
     );
     let resolved = settled(&text, &[]);
     assert_eq!(resolved.failures.len(), 2);
-    assert_eq!(resolved.failures[1].kind, FailureKind::Down { detect: Some(Time::ms(100)) });
+    assert_eq!(resolved.failures[1].kind, FailureKind::down(Some(Time::ms(100))));
     let failures = Failures::new(&resolved.fabric, &resolved.failures, 7).unwrap();
     // Two links of each of four pods and one more, both ways.
     assert_eq!(failures.ports().count(), 2 * (2 * 4 + 1));
@@ -293,6 +298,15 @@ fn each_mistake_names_the_failure_and_the_mend() {
             "tier = \"leaf-up\"\nkind = \"down\"\ndetect = \"soon\"",
             "fig.toml: failures.x.detect (line 15): \"soon\" is not a time; write one such as \
              \"500ns\", or \"never\"",
+        ),
+        (
+            "tier = \"leaf-up\"\nkind = \"down\"\nqueued = \"flushed\"",
+            "fig.toml: failures.x.queued (line 15): \"flushed\" is not known; use one of drains, lost",
+        ),
+        (
+            "tier = \"leaf-up\"\nkind = \"degraded\"\nlost = 0.5\nqueued = \"lost\"",
+            "fig.toml: failures.x.queued (line 16): belongs to kind = \"down\", not \"degraded\"; \
+             remove it",
         ),
         (
             "tier = \"leaf-up\"\nkind = \"down\"\nduration = \"0us\"",

@@ -6,7 +6,7 @@ mod common;
 use common::{GOOD, expanded, find, mistake, settled};
 use weft_balance::scheme::SCHEMES;
 use weft_experiment::measure::Completion;
-use weft_sim::{Buffer, TrimConfig, Victim};
+use weft_sim::{Buffer, MarkAt, TrimConfig, Victim};
 use weft_transport::{
     Coding, CongestionConfig, DcqcnConfig, GoBackN, MpRdmaConfig, RECOVERIES, RecoveryConfig,
     Rewind, SwiftConfig, Tcp,
@@ -75,6 +75,7 @@ const DEFAULTS: &[(Set<'_>, &[(&str, &str)])] = &[
             ("transport.nack_repeat", "false"),
             ("transport.nack_quiet", "0ns"),
             ("transport.subflows", "1"),
+            ("fabric.switch.mark", "enqueue"),
             ("fabric.switch.mark_control", "false"),
             ("fabric.switch.pfc_threshold", "dynamic"),
             ("fabric.switch.trim", "auto"),
@@ -185,6 +186,7 @@ fn every_key_counts() {
         (&[TCP], "transport.min_rto", "1ms"),
         (&[CODING], "transport.coding_overhead", "0.05"),
         (&[CODING], "transport.coding_extra", "25"),
+        (&[], "fabric.switch.mark", "dequeue"),
         (&[], "fabric.switch.mark_control", "true"),
         (&[], "fabric.switch.pfc_threshold", "48KB"),
         (&[PER_PORT], "fabric.switch.pfc", "true"),
@@ -249,6 +251,9 @@ fn what_the_simulator_is_told() {
     assert_eq!(completion(&[("run.completion", "acknowledged")]), Completion::Acknowledged);
     let switch = settled(GOOD, &[("fabric.switch.mark_control", "true")]).switch;
     assert!(switch.mark_control && !settled(GOOD, &[]).switch.mark_control);
+    let mark = |set: Set<'_>| settled(GOOD, set).switch.mark;
+    let leaving = [("fabric.switch.mark", "dequeue")];
+    assert_eq!([mark(&[]), mark(&leaving)], [MarkAt::Enqueue, MarkAt::Dequeue]);
 }
 
 #[test]

@@ -47,7 +47,20 @@ pub enum FailureKind {
         /// outage that is shorter goes unnoticed. Until then switches go on sending into it
         /// (paper 000, section 4: 100 ms). `None`: routing never learns of it.
         detect: Option<Time>,
+        /// What becomes of what switches have for the link.
+        queued: Queued,
     },
+}
+
+/// What becomes of the packets that a switch has for a dead link. NICs keep their pace either way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Queued {
+    /// The port goes on at its rate: they hold memory until they leave, and are lost on the wire.
+    #[default]
+    Drains,
+    /// The port throws away what waits when the link dies, and all that comes while it is dead
+    /// (paper 000's code).
+    Lost,
 }
 
 /// Some links, what is wrong with them, and when.
@@ -121,6 +134,18 @@ pub struct RateChange {
     pub port: PortId,
     /// Its rate from then on.
     pub rate: Rate,
+}
+
+/// At some time a switch throws away what waits at one of its ports, and takes nothing for it
+/// until later: its link is dead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Flush {
+    /// When.
+    pub at: Time,
+    /// Which link.
+    pub port: PortId,
+    /// Until, not including, this time.
+    pub until: Time,
 }
 
 /// From some time on routing knows that these links, and no others, are dead.
@@ -285,6 +310,21 @@ impl Failures {
         changes
     }
 
+    /// When queues are thrown away ([`Queued::Lost`]), sorted by time, then port.
+    pub fn flushes(&self, fabric: &Fabric) -> Vec<Flush> {
+        let all = self.ports.iter().flat_map(|(&port, entries)| {
+            let of_switch = matches!(fabric.ports()[port].owner, Node::Switch(_));
+            let lost = move |entry: &&Entry| {
+                of_switch && matches!(entry.kind, FailureKind::Down { queued: Queued::Lost, .. })
+            };
+            let flush = move |entry: &Entry| Flush { at: entry.start, port, until: entry.end };
+            entries.iter().filter(lost).map(flush)
+        });
+        let mut all: Vec<Flush> = all.collect();
+        all.sort_unstable();
+        all
+    }
+
     /// When routing's knowledge of dead links changes, sorted by time, each with all links
     /// that are known to be dead from then on.
     pub fn detected(&self) -> Vec<Detected> {
@@ -316,13 +356,17 @@ impl Failures {
 impl Entry {
     /// From when until when routing takes the link for dead.
     fn known(&self) -> Option<Window> {
-        let FailureKind::Down { detect: Some(detect) } = self.kind else { return None };
+        let FailureKind::Down { detect: Some(detect), .. } = self.kind else { return None };
         let known = self.start.saturating_add(detect);
         (known < self.end).then(|| (known, self.end.saturating_add(detect)))
     }
 }
 
 impl FailureKind {
+    /// A dead link, of which routing learns after `detect`, if ever; queues drain into it.
+    pub const fn down(detect: Option<Time>) -> FailureKind {
+        FailureKind::Down { detect, queued: Queued::Drains }
+    }
     /// What is left of `rate`.
     fn left_of(self, rate: Rate) -> Rate {
         let FailureKind::Degraded { lost } = self else { return rate };

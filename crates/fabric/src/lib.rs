@@ -34,8 +34,8 @@ pub mod weights;
 pub use clos::{Bundle, Clos, FabricError, Link, Tiers};
 pub use detour::Detours;
 pub use failure::{
-    Detected, Direction, Failure, FailureKind, Failures, Groups, LinkChoice, Losses, Pick,
-    RateChange, Tier,
+    Detected, Direction, Failure, FailureKind, Failures, Flush, Groups, LinkChoice, Losses, Pick,
+    Queued, RateChange, Tier,
 };
 pub use graph::{Fabric, Node, Port, PortGroup};
 pub use path::{PathId, PathSet};

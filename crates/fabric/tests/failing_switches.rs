@@ -8,7 +8,7 @@ use weft_fabric::{
 use weft_units::{HostId, PortId, Rate, SwitchId, Time};
 
 const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::us(1) };
-const DOWN: FailureKind = FailureKind::Down { detect: Some(Time::ms(100)) };
+const DOWN: FailureKind = FailureKind::down(Some(Time::ms(100)));
 
 fn leaf_spine() -> Fabric {
     Fabric::build(&Clos::leaf_spine(3, 2, 2, LINK)).unwrap()

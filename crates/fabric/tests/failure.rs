@@ -187,7 +187,7 @@ fn what_routing_knows() {
     let fabric = Fabric::build(&Clos::leaf_spine(2, 2, 1, LINK)).unwrap();
     let down = |name: &str, detect: Option<u64>, start, end| {
         let detect = detect.map(Time::us);
-        failure(named(&[name]), FailureKind::Down { detect }, Time::us(start), end)
+        failure(named(&[name]), FailureKind::down(detect), Time::us(start), end)
     };
     let list = [
         down("leaf-0 -> spine-0", Some(5), 10, Time::us(40)),
@@ -212,7 +212,7 @@ fn what_routing_knows() {
 
 #[test]
 fn a_dead_link_loses_what_touches_its_dead_time() {
-    let kind = FailureKind::Down { detect: None };
+    let kind = FailureKind::down(None);
     let (_, failures, port) = one_link(kind, Time::us(10), Time::us(20));
     let lost = |from, to| failures.losses(port).unwrap().is_lost(Time::ns(from), Time::ns(to));
     assert!(!lost(9_000, 10_000), "the last bit has left");
@@ -310,7 +310,7 @@ proptest! {
             failure(link(), kind, Time::ns(100), Time::ns(3_000)),
             failure(
                 link(),
-                FailureKind::Down { detect: None },
+                FailureKind::down(None),
                 Time::ns(dead.0),
                 Time::ns(dead.0 + dead.1),
             ),
@@ -352,7 +352,7 @@ proptest! {
 #[test]
 fn links_that_are_down_have_names_while_they_are() {
     let fabric = Fabric::build(&Clos::leaf_spine(2, 2, 1, LINK)).unwrap();
-    let down = FailureKind::Down { detect: None };
+    let down = FailureKind::down(None);
     let both = failure(named(&["spine-1 <-> leaf-0"]), down, Time::us(1), Time::us(5));
     let one = failure(named(&["leaf-1 -> host-1"]), down, Time::us(2), Time::MAX);
     let slow = failure(named(&["leaf-1 <-> spine-0"]), FLAKY, Time::ZERO, Time::MAX);

@@ -229,7 +229,7 @@ pub enum Buffer {
     },
 }
 
-/// Explicit congestion notification: marked at enqueue, by the queue found.
+/// Explicit congestion notification: by which queues packets are marked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EcnConfig {
     /// Never mark below this many queued bytes.
@@ -238,6 +238,17 @@ pub struct EcnConfig {
     pub kmax: u64,
     /// Probability of a mark just below `kmax`.
     pub pmax: f64,
+}
+
+/// When a switch marks a packet, and by which queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MarkAt {
+    /// On arrival, by the queue that it finds.
+    #[default]
+    Enqueue,
+    /// When its first bit leaves, by what still waits behind it at its port, itself not counted
+    /// (`SwitchNode::SwitchNotifyDequeue` of the ns-3 model of RDMA).
+    Dequeue,
 }
 
 /// Priority flow control.
@@ -291,6 +302,8 @@ pub struct SwitchConfig {
     pub buffer: Buffer,
     /// Marking; `None`: never.
     pub ecn: Option<EcnConfig>,
+    /// When it marks.
+    pub mark: MarkAt,
     /// Trimming; `None`: a full queue drops. Needs per-port buffers without PFC.
     pub trim: Option<TrimConfig>,
     /// Pausing; `None`: lossy. With it no queue drops by its own length.

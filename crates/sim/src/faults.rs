@@ -2,7 +2,8 @@
 //!
 //! All of it is known before the run (`weft_fabric::Failures`), so that every domain sees to its
 //! own part by its own clock. A dead or flaky link takes what its port puts on it and delivers
-//! nothing; PFC frames are spared, which keeps a lost resume from holding a port for ever.
+//! nothing; PFC frames are spared, which keeps a lost resume from holding a port for ever. Where
+//! the switch throws its queue away instead, the port does so.
 
 use crate::config::RunConfig;
 use crate::cut::{InLink, OutPort, Territory};
@@ -13,7 +14,7 @@ use crate::queue::EventQueue;
 use crate::world::{Fault, Routes};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use weft_fabric::{Losses, Port};
+use weft_fabric::{Flush, Losses, Port, RateChange};
 use weft_units::{Time, Wire};
 
 /// The links that end in a domain and may lose packets.
@@ -61,7 +62,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let world = Arc::clone(&self.world);
         for (number, (at, fault)) in world.faults.iter().enumerate() {
             let is_ours = match fault {
-                Fault::Rate(change) => world.cut.ports[change.port].domain == self.own,
+                Fault::Rate(RateChange { port, .. }) | Fault::Flush(Flush { port, .. }) => {
+                    world.cut.ports[*port].domain == self.own
+                }
                 Fault::Routes(_) => true,
             };
             // What is known from the start, hosts know before they post the first message.
@@ -85,6 +88,10 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 let port: OutPort = world.cut.ports[change.port].own;
                 self.ports.set_rate(self.now, port, change.rate);
                 self.tell_rate(change.port, change.rate);
+            }
+            Fault::Flush(flush) => {
+                let port = world.cut.ports[flush.port].own;
+                self.ports.flush(self.now, port, flush.until, &mut self.agenda);
             }
             Fault::Routes(routes) => {
                 self.routing.learn(routes);

@@ -85,7 +85,7 @@ pub struct PortResult {
     pub bytes: u64,
     /// Packets sent, control included, pause frames not.
     pub packets: u64,
-    /// Packets dropped instead of queued.
+    /// Packets dropped instead of queued, or with the queue of a dead link.
     pub drops: u64,
     /// Bytes of those.
     pub dropped_bytes: u64,

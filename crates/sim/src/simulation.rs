@@ -2,7 +2,7 @@
 //!
 //! [`Simulation`] picks the kind of ports and of event queue that a run needs.
 
-use crate::config::{JobConfig, RunConfig};
+use crate::config::{JobConfig, MarkAt, RunConfig};
 use crate::cut::{Cut, Territory};
 use crate::engine::Engine;
 use crate::event::Target;
@@ -198,12 +198,15 @@ fn queued<'a>(world: &Arc<World<'a>>) -> Vec<Engine<'a, Wheel, QueuePorts>> {
     engines(world, wheel, QueuePorts::new)
 }
 
-/// Whether the departure of a packet may depend on what comes after it, pauses apart.
+/// Whether the departure of a packet, or its mark, may depend on what comes after it, pauses apart.
 fn needs_queues(config: &RunConfig) -> bool {
     let changes = config.failures.rate_changes(config.fabric);
+    let marks_later = config.switch.mark == MarkAt::Dequeue && config.switch.ecn.is_some();
     config.force_queues
+        || marks_later
         || config.switch.control_priority
         || config.switch.trim.is_some()
+        || !config.failures.flushes(config.fabric).is_empty()
         || changes.iter().any(|change| change.at > Time::ZERO)
 }
 

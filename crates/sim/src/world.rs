@@ -6,7 +6,7 @@ use crate::event::ReceivingId;
 use crate::jobs::SendingId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use weft_fabric::{Detours, LinkShares, PathView, RateChange, Weights};
+use weft_fabric::{Detours, Flush, LinkShares, PathView, RateChange, Weights};
 use weft_units::{HostId, IdVec, MessageId, PortId, SwitchId, Time};
 use weft_workload::Dependents;
 
@@ -34,6 +34,8 @@ pub(crate) struct World<'a> {
 pub(crate) enum Fault {
     /// The rate of a port.
     Rate(RateChange),
+    /// The queue of a port is thrown away.
+    Flush(Flush),
     /// What routing knows.
     Routes(Arc<Routes>),
 }
@@ -131,6 +133,8 @@ fn faults(config: &RunConfig) -> Vec<(Time, Fault)> {
     let changes = config.failures.rate_changes(config.fabric);
     let rates = changes.iter().filter(|change| change.at > Time::ZERO);
     let rates = rates.map(|change| (change.at, Fault::Rate(*change)));
+    let flushes = config.failures.flushes(config.fabric);
+    let flushes = flushes.into_iter().map(|flush| (flush.at, Fault::Flush(flush)));
     let mut known: BTreeMap<Time, Vec<PortId>> = config
         .failures
         .detected()
@@ -147,7 +151,7 @@ fn faults(config: &RunConfig) -> Vec<(Time, Fault)> {
     let routes = known
         .into_iter()
         .map(|(at, dead)| (at, Fault::Routes(Arc::new(Routes::new(config, at, &dead)))));
-    let mut all: Vec<_> = rates.chain(routes).collect();
+    let mut all: Vec<_> = rates.chain(flushes).chain(routes).collect();
     all.sort_by_key(|(at, _)| *at);
     all
 }

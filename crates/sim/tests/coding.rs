@@ -23,7 +23,7 @@ fn coded(bytes: u64, overhead: f64, extra: u32) -> Setup {
 fn dead(mut setup: Setup, start: Time, end: Time) -> Setup {
     setup.failures = vec![Failure {
         links: LinkChoice::Named(vec!["host-0 -> leaf-0".into()]),
-        kind: FailureKind::Down { detect: None },
+        kind: FailureKind::down(None),
         start,
         end,
     }];

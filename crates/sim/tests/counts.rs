@@ -127,7 +127,7 @@ mod reordering {
         let clos = Clos::leaf_spine(2, 1, 1, LINK);
         let mut setup = Setup::new(clos, messages(2, &[(0, 1, 10 * 960)]));
         setup.transport.recovery = RecoveryConfig::SELECTIVE_REPEAT;
-        let dead = FailureKind::Down { detect: None };
+        let dead = FailureKind::down(None);
         let setup = failing(setup, "host-0 -> leaf-0", dead, Time::ns(160), Time::ns(240));
         let outcome = setup.run();
         assert_eq!(outcome.totals.retransmits, 1);

@@ -84,7 +84,7 @@ fn acknowledgements_clock_packets_away_from_a_slow_path() {
 /// A dead link that nobody detects: whoever remembers what timed out loses little there.
 #[test]
 fn what_times_out_is_left_alone() {
-    let setup = troubled(8_000, FailureKind::Down { detect: None });
+    let setup = troubled(8_000, FailureKind::down(None));
     let lost = |name| setup.clone().under(named(name, &[])).run().totals.retransmits;
     // A quarter of all that leaves, what is sent again included.
     let blind = lost("spray-counter");

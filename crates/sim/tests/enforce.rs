@@ -155,7 +155,7 @@ fn flows_leave_dead_uplinks() {
 
 fn dead_link(link: &str, detect: Time) -> Failure {
     let links = LinkChoice::Named(vec![link.into()]);
-    let kind = FailureKind::Down { detect: Some(detect) };
+    let kind = FailureKind::down(Some(detect));
     Failure { links, kind, start: Time::ZERO, end: Time::MAX }
 }
 

@@ -56,7 +56,7 @@ fn hosts_know_when_routing_does() {
             workload.push(weft_workload::Message { start, ..*message }, &[]);
         }
         setup.workload = workload;
-        failing(setup, "leaf-0 -> spine-2", FailureKind::Down { detect }, Time::us(5))
+        failing(setup, "leaf-0 -> spine-2", FailureKind::down(detect), Time::us(5))
     };
     let setup = died(Some(Time::us(10)));
     assert_eq!(up(&setup, &setup.run()), [800_000, 800_000, 0, 800_000]);
@@ -96,7 +96,7 @@ fn cuts_do_not_matter() {
             base.transport.congestion = dctcp(30_000, 200_000);
             base.transport.rto = Time::us(50);
             let base = failing(base, slow, QUARTER, Time::us(15));
-            let base = failing(base, dead, FailureKind::Down { detect }, Time::us(10));
+            let base = failing(base, dead, FailureKind::down(detect), Time::us(10));
             let setup = base.clone().under(scheme(&[("redistribute", "true")]));
             let one = confirmed(&setup);
             for (domains, threads) in [(2, 1), (3, 2), (4, 4)] {

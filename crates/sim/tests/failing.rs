@@ -12,7 +12,7 @@ use weft_transport::{CongestionConfig, RecoveryConfig};
 use weft_units::{HostId, MessageId, PortId, Rate, SwitchId, Time};
 
 const SLOW: FailureKind = FailureKind::Degraded { lost: 0.9 };
-const DEAD: FailureKind = FailureKind::Down { detect: None };
+const DEAD: FailureKind = FailureKind::down(None);
 
 /// `packets` from one rack to the other over a single spine.
 fn line(packets: u64) -> Setup {
@@ -239,7 +239,7 @@ mod detected {
         let (mine, other) = (PortId(first.0 + mine), PortId(first.0 + other));
         assert_eq!(usual.ports[other].packets, 0);
         let link = setup.fabric.port_name(mine);
-        let kind = FailureKind::Down { detect };
+        let kind = FailureKind::down(detect);
         (failing(setup, &link, kind, Time::us(5), end), mine, other)
     }
     fn packets(outcome: &Outcome, port: PortId) -> u64 {
@@ -299,7 +299,7 @@ mod detected {
     /// packets until routing knows of the end, at 2 us.
     #[test]
     fn no_way_is_left() {
-        let kind = FailureKind::Down { detect: Some(Time::us(1)) };
+        let kind = FailureKind::down(Some(Time::us(1)));
         let setup = failing(line(10), UP, kind, Time::ZERO, Time::us(1) + Time::ps(1));
         let outcome = run(&setup);
         // Those of 580, 660, .. 980 ns meet the dead link, the others no way.
@@ -316,7 +316,7 @@ mod detected {
         let pairs = (0..4).flat_map(|host| [(host, 7 - host, 9600), (host + 4, host, 960)]);
         let setup = Setup::new(clos, messages(12, &pairs.collect::<Vec<_>>()));
         let usual = run(&setup);
-        let kind = FailureKind::Down { detect: Some(Time::ZERO) };
+        let kind = FailureKind::down(Some(Time::ZERO));
         let setup = failing(setup, "leaf-2 <-> spine-1", kind, Time::ZERO, Time::MAX);
         assert_eq!(run(&setup).ports, usual.ports);
     }

@@ -33,7 +33,7 @@ type Trouble = Option<(FailureKind, Time, Time)>;
 fn kinds() -> Vec<(&'static str, Trouble)> {
     let slow = FailureKind::Degraded { lost: 0.9 };
     let flaky = |regular| FailureKind::Flaky { every: Time::us(10), length: Time::us(1), regular };
-    let down = |detect| FailureKind::Down { detect };
+    let down = |detect| FailureKind::down(detect);
     let (early, late) = (Time::us(2), Time::us(200));
     vec![
         ("no failure", None),
@@ -170,7 +170,7 @@ fn a_dead_host_is_no_hang() {
                 setup.stall_after = Time::ms(500);
                 let mut setup = with_switches(setup, full, 3);
                 let links = LinkChoice::Named(vec![link.into()]);
-                let kind = FailureKind::Down { detect: Some(Time::us(1)) };
+                let kind = FailureKind::down(Some(Time::us(1)));
                 setup.failures = vec![Failure { links, kind, start: Time::ZERO, end: Time::MAX }];
                 let Err(Halt::Stalled(stall)) = setup.try_run() else {
                     panic!("{recovery:?} {link} {full:?} must stall")

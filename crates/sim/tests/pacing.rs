@@ -82,7 +82,7 @@ fn first_is_lost(packets: u64) -> Setup {
     let mut setup = rack(&[(0, 1, packets * 960)], 10);
     setup.failures = vec![Failure {
         links: LinkChoice::Named(vec!["host-0 -> leaf-0".into()]),
-        kind: FailureKind::Down { detect: None },
+        kind: FailureKind::down(None),
         start: Time::ZERO,
         end: Time::ns(1),
     }];

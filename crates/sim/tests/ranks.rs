@@ -295,7 +295,7 @@ fn a_stall_tells_which_ranks_wait_and_which_link_is_down() {
     let setup = Setup { stall_after: Time::ms(20), ..setup() };
     let down = Failure {
         links: LinkChoice::Named(vec!["host-5 <-> leaf-1".to_owned()]),
-        kind: FailureKind::Down { detect: None },
+        kind: FailureKind::down(None),
         start: Time::us(5),
         end: Time::MAX,
     };

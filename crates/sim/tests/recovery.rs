@@ -40,7 +40,7 @@ fn switch(name: &str) -> LinkChoice {
 fn all_to_all_over(clos: Clos, scheme: SchemeConfig, links: LinkChoice, end: Time) -> Setup {
     let mut setup = Setup::new(clos, all_to_all(&clos, 48_000)).under(scheme);
     setup.transport.congestion = dctcp(100_000, 1 << 30);
-    let kind = FailureKind::Down { detect: Some(DETECT) };
+    let kind = FailureKind::down(Some(DETECT));
     setup.failures.push(Failure { links, kind, start: DEATH, end });
     setup
 }
@@ -55,7 +55,7 @@ fn finds_its_own_way(links: LinkChoice, clos: Clos) -> Outcome {
     let cct = outcome.totals.cct;
     assert!(outcome.totals.wire_drops > 0, "{links:?}");
     assert!((Time::ms(1)..Time::ms(4)).contains(&cct), "{links:?}: {cct}");
-    setup.failures[0].kind = FailureKind::Down { detect: None };
+    setup.failures[0].kind = FailureKind::down(None);
     assert!(setup.run().messages == outcome.messages, "{links:?}: routing had a part in it");
     outcome
 }
@@ -229,7 +229,7 @@ mod coming_back {
     fn after_routing_knows() {
         let at = |start| {
             let mut setup = all_to_all_over(leaf_spine(), ecmp(), link("leaf-1 <-> spine-2"), BACK);
-            setup.failures[0].kind = FailureKind::Down { detect: Some(Time::ms(2)) };
+            setup.failures[0].kind = FailureKind::down(Some(Time::ms(2)));
             let all = setup.workload.messages().iter();
             let later: Vec<Message> = all.map(|one| Message { start, ..*one }).collect();
             setup.workload = Workload::new(16);
@@ -291,7 +291,7 @@ mod waiting_at_a_dead_port {
     fn two_into_one(end: Time) -> Setup {
         let pairs = [(0, 2, 20 * 960), (1, 3, 20 * 960)];
         let mut setup = Setup::new(Clos::leaf_spine(2, 1, 2, LINK), messages(4, &pairs));
-        let kind = FailureKind::Down { detect: Some(DETECT) };
+        let kind = FailureKind::down(Some(DETECT));
         let links = link("leaf-0 <-> spine-0");
         setup.failures.push(Failure { links, kind, start: DEATH, end });
         setup.transport.recovery = RecoveryConfig::SELECTIVE_REPEAT;

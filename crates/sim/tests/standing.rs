@@ -60,7 +60,7 @@ fn dnlb_moves_to_live_queue_pairs() {
     setup.transport.rto = Time::us(300);
     let start = Time::us(20);
     let links = LinkChoice::Named(vec!["leaf-0 <-> spine-1".into()]);
-    let kind = FailureKind::Down { detect: None };
+    let kind = FailureKind::down(None);
     setup.failures.push(Failure { links, kind, start, end: Time::MAX });
     let outcome = setup.run();
     assert!(outcome.messages.iter().all(|message| message.received > Time::ZERO));

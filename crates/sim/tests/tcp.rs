@@ -33,7 +33,7 @@ fn ten(tcp: Tcp, dead: &[(Time, Time)]) -> MessageResult {
     setup.transport.recovery = tcp.into();
     setup.failures.extend(dead.iter().map(|(start, end)| Failure {
         links: LinkChoice::Named(vec!["host-0 -> leaf-0".into()]),
-        kind: FailureKind::Down { detect: None },
+        kind: FailureKind::down(None),
         start: *start,
         end: *end,
     }));

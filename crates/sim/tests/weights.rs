@@ -34,7 +34,7 @@ trials! {
         setup.failures.retain(|failure| match failure.kind {
             FailureKind::Degraded { .. } => false,
             FailureKind::Flaky { .. } => true,
-            FailureKind::Down { detect } => detect.is_none(),
+            FailureKind::Down { detect, .. } => detect.is_none(),
         });
         setup.balance.scheme = Ecmp.into();
         let ecmp = setup.try_run();
@@ -80,7 +80,7 @@ fn slow_links_carry_less_from_when_they_are_slow() {
 
 #[test]
 fn two_failures_at_once() {
-    let dead = FailureKind::Down { detect: Some(Time::ZERO) };
+    let dead = FailureKind::down(Some(Time::ZERO));
     let slow = FailureKind::Degraded { lost: 0.5 };
     let setup = failing(stream(), "leaf-0 -> spine-2", slow, Time::ZERO);
     let setup = failing(setup, "spine-0 -> leaf-1", dead, Time::ZERO);

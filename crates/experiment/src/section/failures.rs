@@ -5,7 +5,7 @@ use crate::error::ExperimentError;
 use crate::kind::{Flag, Number, OneOf, Or, Span, Texts, Whole, Wholes};
 use crate::reader::{Choice, Reader};
 use weft_fabric::{
-    Direction, Fabric, Failure, FailureKind, Failures, Groups, LinkChoice, Pick, Tier,
+    Direction, Fabric, Failure, FailureKind, Failures, Groups, LinkChoice, Pick, Queued, Tier,
 };
 use weft_units::Time;
 
@@ -177,5 +177,9 @@ fn down(r: &mut Reader<'_>, _: &()) -> Result<FailureKind> {
         Some(Some(Time::ms(100))),
         "routing learns of it, and of the end, after this time",
     )?;
-    Ok(FailureKind::Down { detect })
+    let words = [("drains", Queued::Drains), ("lost", Queued::Lost)];
+    let meaning = "what waits at a switch for the link \"drains\" into it at its rate, or is \"lost\" \
+                   at once, with all that comes while it is dead";
+    let queued = read_word(r, "queued", &words, Some(0), meaning)?;
+    Ok(FailureKind::Down { detect, queued })
 }

@@ -4,7 +4,9 @@ use crate::error::{ExperimentError, Origin};
 use crate::kind::{Flag, Number, OneOf, Or, Size, Span};
 use crate::reader::Reader;
 use weft_balance::enforce::HashFunction;
-use weft_sim::{Buffer, EcnConfig, PacketConfig, PfcConfig, SwitchConfig, TrimConfig, Victim};
+use weft_sim::{
+    Buffer, EcnConfig, MarkAt, PacketConfig, PfcConfig, SwitchConfig, TrimConfig, Victim,
+};
 use weft_transport::RecoveryConfig;
 use weft_units::{Rate, Time};
 
@@ -51,6 +53,15 @@ pub(crate) fn read(
     )?;
     let buffer = read_buffer(r, kind, usual)?;
     let ecn = read_ecn(r, rate)?;
+    const MARKS: [&str; 2] = ["enqueue", "dequeue"];
+    let mark = r.get(
+        "mark",
+        OneOf(&MARKS),
+        Some(0),
+        "a packet is marked on arrival (\"enqueue\"), by the queue that it finds, or when its first \
+         bit leaves (\"dequeue\"), by what waits behind it",
+    )?;
+    let mark = [MarkAt::Enqueue, MarkAt::Dequeue][mark];
     let whole_packets = r.get(
         "whole_packets",
         Flag,
@@ -85,6 +96,7 @@ pub(crate) fn read(
     let switch = SwitchConfig {
         buffer,
         ecn,
+        mark,
         trim: None,
         pfc,
         whole_packets,

@@ -268,6 +268,10 @@ impl Ports for FifoPorts {
         unreachable!("{port:?} changes its rate, but FIFO ports have promised departures")
     }
 
+    fn flush<Q: EventQueue>(&mut self, _: Time, port: OutPort, _: Time, _: &mut Agenda<Q>) {
+        unreachable!("{port:?} is flushed, but FIFO ports have promised departures")
+    }
+
     fn queued_bytes(&self, now: Time, port: OutPort) -> u64 {
         self.records[port].bytes_of(match &self.whole {
             None => self.ports[port].backlog(now),

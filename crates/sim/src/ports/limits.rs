@@ -55,6 +55,10 @@ impl Limits {
         Limits { kmin: time(ecn.kmin), kmax: time(ecn.kmax), pmax: ecn.pmax, capacity }
     }
 
+    /// Of a port that takes nothing.
+    pub(super) const SHUT: Limits =
+        Limits { kmin: Time::MAX, kmax: Time::MAX, pmax: 0.0, capacity: Time::ZERO };
+
     /// For a NIC, which neither marks nor drops.
     fn of_nic() -> Limits {
         Limits { kmin: Time::MAX, kmax: Time::MAX, pmax: 0.0, capacity: Time::MAX }

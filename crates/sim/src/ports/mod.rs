@@ -72,6 +72,15 @@ pub trait Ports {
     }
     /// From now on `port` sends at another rate. A packet in service keeps the old one.
     fn set_rate(&mut self, now: Time, port: OutPort, rate: Rate);
+    /// The link of a switch's `port` is dead until, not including, `until`: drops what waits there,
+    /// and all that comes in the meantime. A packet in service stays in service.
+    fn flush<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        port: OutPort,
+        until: Time,
+        agenda: &mut Agenda<Q>,
+    );
     /// Asks whether the NIC `port` can take a data packet; if not, arranges to be told.
     fn ready<Q: EventQueue>(&mut self, now: Time, port: OutPort, agenda: &mut Agenda<Q>) -> Ready;
     /// Puts a data packet on the wire of the NIC `port`, which is ready. `more`: there is

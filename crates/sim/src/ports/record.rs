@@ -16,6 +16,11 @@ pub(super) struct Record {
     drops: u64,
     dropped_bytes: u64,
     header_drops: u64,
+    /// Of the drops those that had been queued, and their bytes.
+    flushed: u64,
+    flushed_bytes: u64,
+    /// Random numbers that were drawn for marks of packets that leave.
+    draws: u64,
     trims: u64,
     trimmed_bytes: u64,
     marks: u64,
@@ -40,6 +45,9 @@ impl Record {
             drops: 0,
             dropped_bytes: 0,
             header_drops: 0,
+            flushed: 0,
+            flushed_bytes: 0,
+            draws: 0,
             trims: 0,
             trimmed_bytes: 0,
             marks: 0,
@@ -58,6 +66,20 @@ impl Record {
         self.drops += 1;
         self.dropped_bytes += u64::from(packet.size);
         self.header_drops += u64::from(packet.is(flag::TRIMMED));
+    }
+    /// As `drop`, of a packet that was queued.
+    pub(super) fn flush(&mut self, packet: Remains) {
+        self.drop(packet);
+        self.flushed += 1;
+        self.flushed_bytes += u64::from(packet.size);
+    }
+    /// The number of the next random number.
+    pub(super) fn draw(&mut self) -> u64 {
+        self.draws += 1;
+        self.draws
+    }
+    pub(super) fn rate(&self) -> Rate {
+        self.rate
     }
     /// All but `left` bytes of `packet` have been cut off.
     pub(super) fn trim(&mut self, packet: &Packet, left: u16) {
@@ -84,13 +106,13 @@ impl Record {
         }
         self.paused_at = paused.then_some(now);
     }
-    /// The result of a port at the `end` that sent `packets` of `bytes` and had backlogs up to
+    /// The result of a port at the `end` that queued `packets` of `bytes` and had backlogs up to
     /// `peak`.
     pub(super) fn result(&self, end: Time, bytes: u64, packets: u64, peak: Time) -> PortResult {
         let open = self.paused_at.map_or(Time::ZERO, |since| end - since);
         PortResult {
-            bytes,
-            packets,
+            bytes: bytes - self.flushed_bytes,
+            packets: packets - self.flushed,
             drops: self.drops,
             dropped_bytes: self.dropped_bytes,
             header_drops: self.header_drops,

@@ -131,7 +131,7 @@ fn failures() -> Vec<Failure> {
     };
     let (every, length) = (Time::us(5), Time::ns(300));
     vec![
-        failure(FailureKind::Down { detect: Some(Time::us(1)) }, 2, 8),
+        failure(FailureKind::down(Some(Time::us(1))), 2, 8),
         failure(FailureKind::Degraded { lost: 0.5 }, 3, 20),
         failure(FailureKind::Flaky { every, length, regular: false }, 0, 40),
     ]

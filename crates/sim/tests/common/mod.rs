@@ -13,8 +13,8 @@ use std::sync::atomic::AtomicBool;
 use weft_balance::scheme::{BalanceConfig, Ecmp, SchemeConfig};
 use weft_fabric::{Clos, Fabric, Failure, Failures, Link};
 use weft_sim::{
-    Buffer, Halt, Outcome, Pacing, PacketConfig, ProbeConfig, RunConfig, Service, Simulation,
-    SwitchConfig,
+    Buffer, Halt, MarkAt, Outcome, Pacing, PacketConfig, ProbeConfig, RunConfig, Service,
+    Simulation, SwitchConfig,
 };
 use weft_transport::{CongestionConfig, DctcpConfig, RecoveryConfig, TransportConfig};
 use weft_units::{HostId, MessageId, Rate, Time};
@@ -54,6 +54,7 @@ impl Setup {
             switch: SwitchConfig {
                 buffer: Buffer::PerPort { bytes: 1 << 30 },
                 ecn: None,
+                mark: MarkAt::Enqueue,
                 trim: None,
                 pfc: None,
                 whole_packets: false,

@@ -5,15 +5,17 @@
 
 mod lane;
 mod leaving;
+mod marking;
 mod pausing;
+mod shut;
 mod trim;
 
-use super::limits::{Limits, Line, mark_bits, unmarked};
+use super::limits::{Limits, Line, unmarked};
 use super::record::Record;
 use super::shared::{Admission, Ingress, Memory, Rules, headroom, set_aside};
 use super::{Ports, Ready};
 use crate::agenda::Agenda;
-use crate::config::{PacketConfig, RunConfig, SwitchConfig};
+use crate::config::{MarkAt, PacketConfig, RunConfig, SwitchConfig};
 use crate::cut::{Cut, Exit, OutPort, OwnSwitch, Territory};
 use crate::event::{Class, Event, Packet, Remains, flag};
 use crate::losses::Losses;
@@ -21,6 +23,7 @@ use crate::outcome::PortResult;
 use crate::queue::EventQueue;
 use lane::{Entry, Lane, Waiting};
 use leaving::Leaving;
+use rustc_hash::FxHashMap;
 use trim::Trimming;
 use weft_fabric::Node;
 use weft_units::{Draw, IdVec, PortId, Rate, Time, Wire};
@@ -35,12 +38,17 @@ pub struct QueuePorts {
     rules: Rules,
     control_priority: bool,
     trimming: Option<Trimming>,
+    /// Ports that take nothing, since their links are dead, and until when.
+    shut: FxHashMap<OutPort, Time>,
     /// Where a packet counts in full until it has left: how long the last one that each port put
     /// on the wire takes.
     in_service: Option<IdVec<OutPort, Time>>,
     records: IdVec<OutPort, Record>,
     losses: Losses,
     marks: Draw,
+    mark_at: MarkAt,
+    /// Somebody asks more of a packet that leaves a queue than how long it takes.
+    watches_leaving: bool,
     /// Kinds of packet that are never marked.
     unmarked: u32,
     pauses_sent: u64,
@@ -196,6 +204,8 @@ impl QueuePorts {
             let most_leaving = 2 * fabric.ports_of(*switch).count as usize;
             Shared { memory, leaving: Vec::new(), most_leaving, pausing: 0 }
         });
+        let SwitchConfig { ecn, mark, trim, whole_packets, .. } = config.switch;
+        let marks_leaving = mark == MarkAt::Dequeue && ecn.is_some();
         QueuePorts {
             ports: ports.collect(),
             waiting: Waiting::new(),
@@ -204,13 +214,13 @@ impl QueuePorts {
             rules: Rules::new(&config.switch),
             control_priority: config.switch.control_priority,
             trimming: Trimming::new(config, territory.ports.len()),
-            in_service: config
-                .switch
-                .whole_packets
-                .then(|| territory.ports.iter().map(|_| Time::ZERO).collect()),
+            shut: FxHashMap::default(),
+            in_service: whole_packets.then(|| territory.ports.iter().map(|_| Time::ZERO).collect()),
             records: Record::all(config, territory),
             losses: Losses::new(config.tags()),
             marks: Draw::new(config.seed, "ecn-mark"),
+            mark_at: mark,
+            watches_leaving: whole_packets || trim.is_some() || marks_leaving,
             unmarked: unmarked(&config.switch),
             pauses_sent: 0,
             switch: config.switch,
@@ -284,31 +294,17 @@ impl QueuePorts {
             false => &mut queue.data,
             true => &mut queue.control,
         };
-        let Some(entry) = self.waiting.pop(lane) else {
+        let Some(mut entry) = self.waiting.pop(lane) else {
             return queue.switch == NIC;
         };
         let time = queue.line.wire.time(u32::from(entry.packet().size));
         queue.waiting -= time;
-        if let Some(in_service) = &mut self.in_service {
-            in_service[port] = time;
+        if self.watches_leaving {
+            entry = self.watched(port, entry, time, first);
         }
-        if first && let Some(trimming) = &mut self.trimming {
-            trimming.leave(port, time);
-        }
+        let queue = &mut self.ports[port];
         queue.serve(now, port, entry, &mut self.switches, agenda);
         false
-    }
-
-    /// Marks `packet`, which is to be queued at `port`, by the queue that it finds.
-    #[inline(always)]
-    fn mark(&mut self, now: Time, port: OutPort, packet: &mut Packet) {
-        let queue = &self.ports[port];
-        let limits = &self.limits[usize::from(queue.limits)];
-        let bits = || mark_bits(self.marks, self.records[port].id, queue.packets);
-        if !packet.is(self.unmarked) && limits.marks(self.standing(now, port), bits) {
-            packet.to |= flag::MARKED;
-            self.records[port].mark();
-        }
     }
 
     /// Takes `packet`, which came by `ingress`, into the memory of the switch of `port`, or
@@ -324,9 +320,11 @@ impl QueuePorts {
     ) -> Option<OutPort> {
         let queue = &self.ports[port];
         let (switch, size) = (OwnSwitch(queue.switch), u64::from(packet.size));
-        let shared = &mut self.switches[switch];
         if self.control_priority && self.rules.is_lossless() && packet.is(flag::CONTROL) {
-            shared.memory.total += size;
+            if self.is_shut(now, port) {
+                return None;
+            }
+            self.switches[switch].memory.total += size;
             return Some(SPARED);
         }
         let backlog = self.standing(now, port);
@@ -423,6 +421,9 @@ impl Ports for QueuePorts {
         mut packet: Packet,
         agenda: &mut Agenda<Q>,
     ) {
+        if self.is_shut(now, port) {
+            return self.drop(port, packet.remains());
+        }
         self.mark(now, port, &mut packet);
         self.account(port, packet.size);
         let first = self.control_priority && packet.is(flag::CONTROL);
@@ -508,7 +509,7 @@ impl Ports for QueuePorts {
         let queue = &mut self.ports[port];
         self.records[port].set_rate(rate, queue.peak);
         queue.line.wire = Wire::new(rate);
-        if queue.switch != NIC {
+        if queue.switch != NIC && !self.shut.contains_key(&port) {
             let limits = Limits::of_switch(&self.switch, &self.packet, rate);
             queue.limits = narrow(limits.index_in(&mut self.limits));
         }
@@ -523,6 +524,16 @@ impl Ports for QueuePorts {
         if let Some(trimming) = &mut self.trimming {
             trimming.set_waiting(port, control);
         }
+    }
+
+    fn flush<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        port: OutPort,
+        until: Time,
+        agenda: &mut Agenda<Q>,
+    ) {
+        self.shut_until(now, port, until, agenda);
     }
 
     fn queued_bytes(&self, now: Time, port: OutPort) -> u64 {

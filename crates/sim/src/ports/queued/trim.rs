@@ -9,6 +9,7 @@ use crate::agenda::Agenda;
 use crate::config::{RunConfig, TrimConfig, Victim};
 use crate::cut::OutPort;
 use crate::event::{Packet, flag};
+use crate::ports::Ports;
 use crate::ports::limits::{Limits, Line};
 use crate::queue::EventQueue;
 use weft_units::{Draw, IdVec, PortId, Time};
@@ -90,6 +91,12 @@ impl QueuePorts {
         packet: Packet,
         agenda: &mut Agenda<Q>,
     ) {
+        if self.shut.contains_key(&port) {
+            return match self.is_shut(now, port) {
+                true => self.drop(port, packet.remains()),
+                false => self.forward(now, port, ingress, packet, agenda),
+            };
+        }
         if self.trimming.is_some() && !packet.is(flag::CONTROL) {
             self.trim(now, port, Entry::new(packet, ingress), agenda);
         } else {
@@ -145,7 +152,8 @@ impl QueuePorts {
         agenda: &mut Agenda<Q>,
     ) {
         let trimming = self.trimming.as_ref().expect("switches trim");
-        if !trimming.fits(port, &self.ports[port].line, packet.size) {
+        let fits = trimming.fits(port, &self.ports[port].line, packet.size);
+        if !fits || self.is_shut(now, port) {
             return self.drop(port, packet.remains());
         }
         self.account(port, packet.size);

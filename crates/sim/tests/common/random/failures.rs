@@ -1,6 +1,8 @@
 //! Random failures: of any link and all kinds, for ever, for a while, or again and again.
 
-use weft_fabric::{Direction, Fabric, Failure, FailureKind, Groups, LinkChoice, Pick, Tier};
+use weft_fabric::{
+    Direction, Fabric, Failure, FailureKind, Groups, LinkChoice, Pick, Queued, Tier,
+};
 use weft_trial::prelude::*;
 use weft_units::{PortId, Time};
 
@@ -75,12 +77,15 @@ fn draft() -> impl Strategy<Value = Draft> {
 
 fn kind() -> impl Strategy<Value = FailureKind> {
     let detect = prop::option::of(prop_oneof![Just(0), 0u64..80_000]);
+    let queued = prop::sample::select(&[Queued::Drains, Queued::Lost]);
     prop_oneof![
         prop::sample::select(&[0.2, 0.6, 0.9, 0.95])
             .prop_map(|lost| FailureKind::Degraded { lost }),
         (1u64..100_000, 1u64..20_000, any::<bool>()).prop_map(|(every, length, regular)| {
             FailureKind::Flaky { every: Time::ns(every), length: Time::ns(length), regular }
         }),
-        detect.prop_map(|detect| FailureKind::Down { detect: detect.map(Time::ns) }),
+        (detect, queued).prop_map(|(detect, queued)| {
+            FailureKind::Down { detect: detect.map(Time::ns), queued }
+        }),
     ]
 }

@@ -5,7 +5,7 @@ use weft_balance::enforce::{Enforce, HashFunction};
 use weft_balance::scheme::SchemeConfig;
 use weft_fabric::Failures;
 use weft_sim::ports::pfc_set_aside;
-use weft_sim::{Buffer, EcnConfig, PfcConfig, SwitchConfig, TrimConfig, Victim};
+use weft_sim::{Buffer, EcnConfig, MarkAt, PfcConfig, SwitchConfig, TrimConfig, Victim};
 use weft_transport::RecoveryConfig;
 use weft_trial::prelude::*;
 
@@ -43,6 +43,7 @@ pub struct Memory {
     trim: TrimConfig,
     control_priority: bool,
     mark_control: bool,
+    mark: MarkAt,
     whole_packets: bool,
     same_salt: bool,
     hash: Option<HashFunction>,
@@ -79,6 +80,7 @@ impl Memory {
         SwitchConfig {
             buffer,
             ecn: self.ecn,
+            mark: self.mark,
             trim: (kind == Kind::Trim).then_some(self.trim),
             pfc: pauses.then_some(pfc),
             whole_packets: self.whole_packets,
@@ -112,9 +114,17 @@ pub fn switch() -> impl Strategy<Value = Memory> {
     let pfc = (0u64..6000, 0u64..9000);
     let flags: [bool; 4] = [false; 4];
     let hash = prop::sample::select(&HashFunction::NAMED).prop_map(|(_, function)| function);
-    let flags = (flags.map(|_| any::<bool>()), prop::option::weighted(0.2, hash));
+    let mark = prop_oneof![3 => Just(MarkAt::Enqueue), 1 => Just(MarkAt::Dequeue)];
+    let flags = (flags.map(|_| any::<bool>()), mark, prop::option::weighted(0.2, hash));
     (packets, alphas, ecn, pfc, trim(), flags).prop_map(
-        |(packets, (alpha, pfc_alpha), ecn, (reserve, resume_offset), trim, (flags, hash))| {
+        |(
+            packets,
+            (alpha, pfc_alpha),
+            ecn,
+            (reserve, resume_offset),
+            trim,
+            (flags, mark, hash),
+        )| {
             let [control_priority, mark_control, same_salt, whole_packets] = flags;
             Memory {
                 packets,
@@ -126,6 +136,7 @@ pub fn switch() -> impl Strategy<Value = Memory> {
                 trim,
                 control_priority,
                 mark_control,
+                mark,
                 whole_packets,
                 same_salt,
                 hash,

@@ -1,0 +1,70 @@
+//! Which packets ports with queues mark: on arrival by the queue that a packet finds, or when its
+//! first bit leaves by what waits behind it.
+//!
+//! What waits behind is all that is queued at the port then, without the packet itself; nothing else
+//! is in service. Where control goes ahead of data, only data waits behind data. A packet that finds
+//! its port free is never marked. What arrives at the very instant at which a busy port becomes free
+//! has come before.
+
+use super::QueuePorts;
+use super::lane::Entry;
+use crate::config::MarkAt;
+use crate::cut::OutPort;
+use crate::event::{Packet, flag};
+use crate::ports::limits::mark_bits;
+use weft_units::Time;
+
+impl QueuePorts {
+    /// Marks `packet`, which is to be queued at `port`, by the queue that it finds, if that is how
+    /// it is done.
+    #[inline(always)]
+    pub(super) fn mark(&mut self, now: Time, port: OutPort, packet: &mut Packet) {
+        let queue = &self.ports[port];
+        let limits = &self.limits[usize::from(queue.limits)];
+        let bits = || mark_bits(self.marks, self.records[port].id, queue.packets);
+        if !packet.is(self.unmarked)
+            && limits.marks(self.standing(now, port), bits)
+            && self.mark_at == MarkAt::Enqueue
+        {
+            packet.to |= flag::MARKED;
+            self.records[port].mark();
+        }
+    }
+
+    /// What is to be done about `entry`, which takes `time` and has left a lane of `port` for the
+    /// wire, the one ahead of data if it is `first`. Returns it as it leaves.
+    pub(super) fn watched(
+        &mut self,
+        port: OutPort,
+        entry: Entry,
+        time: Time,
+        first: bool,
+    ) -> Entry {
+        if let Some(in_service) = &mut self.in_service {
+            in_service[port] = time;
+        }
+        if first && let Some(trimming) = &mut self.trimming {
+            trimming.leave(port, time);
+        }
+        // Headers are not marked, nor what goes with them.
+        match self.mark_at == MarkAt::Dequeue && !(first && self.trimming.is_some()) {
+            true => self.mark_leaving(port, entry),
+            false => entry,
+        }
+    }
+
+    /// `entry`, which leaves `port` now, marked if so much waits behind it.
+    fn mark_leaving(&mut self, port: OutPort, entry: Entry) -> Entry {
+        let mut packet = entry.packet();
+        let queue = &self.ports[port];
+        let limits = &self.limits[usize::from(queue.limits)];
+        let record = &mut self.records[port];
+        let bits = || mark_bits(self.marks, record.id, record.draw());
+        if packet.is(self.unmarked) || !limits.marks(queue.waiting, bits) {
+            return entry;
+        }
+        packet.to |= flag::MARKED;
+        self.records[port].mark();
+        Entry::new(packet, entry.ingress())
+    }
+}
