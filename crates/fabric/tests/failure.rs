@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use weft_fabric::{
     Bundle, Clos, Direction, Fabric, Failure, FailureKind, Failures, Groups, Link, LinkChoice,
-    Pick, Tier,
+    Pick, Queued, Tier,
 };
 use weft_units::{PortId, Rate, Time};
 
@@ -208,6 +208,23 @@ fn what_routing_knows() {
             (Time::us(65), vec![second]),
         ]
     );
+}
+
+/// Switches throw queues away; NICs do not, nor who drains.
+#[test]
+fn queues_that_are_thrown_away() {
+    let fabric = Fabric::build(&Clos::leaf_spine(2, 2, 1, LINK)).unwrap();
+    let lost = FailureKind::Down { detect: None, queued: Queued::Lost };
+    let list = [
+        failure(named(&["leaf-0 <-> host-0"]), lost, Time::us(30), Time::us(60)),
+        failure(named(&["leaf-1 -> spine-0"]), lost, Time::us(10), Time::MAX),
+        failure(named(&["leaf-0 -> spine-1"]), FailureKind::down(None), Time::us(5), Time::MAX),
+    ];
+    let flushes = Failures::new(&fabric, &list, 1).unwrap().flushes(&fabric);
+    let told: Vec<_> = flushes.iter().map(|f| (f.at, fabric.port_name(f.port), f.until)).collect();
+    let [first, second] = ["leaf-1 -> spine-0", "leaf-0 -> host-0"].map(str::to_owned);
+    let expected = [(Time::us(10), first, Time::MAX), (Time::us(30), second, Time::us(60))];
+    assert_eq!(told, expected);
 }
 
 #[test]
