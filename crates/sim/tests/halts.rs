@@ -285,7 +285,7 @@ fn a_livelock_ends_after_so_many_packets() {
     let clos = clos();
     let dead = |end| Failure {
         links: LinkChoice::Named(vec!["leaf-0 <-> host-0".into()]),
-        kind: FailureKind::Down { detect: None },
+        kind: FailureKind::down(None),
         start: Time::ZERO,
         end,
     };
