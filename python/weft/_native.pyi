@@ -1,6 +1,6 @@
 """The native half of Weft: experiments to runs to columns (crates/python)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, final
 
@@ -68,13 +68,20 @@ def capacity(experiment_json: str, seed: int) -> Capacity:
     each), and ``inequality`` (``with_part_lost``, ``with_part_kept``) where it applies.
     """
 
-def trace_info(path: str, process_groups: str | None = None, ranks: int | None = None) -> str:
-    """Describe a trace, as JSON; ``ranks`` settles a number that it leaves open.
+def trace_info(
+    path: str,
+    options: Sequence[tuple[str, str]] = (),
+    folder: str = "",
+    ranks: int | None = None,
+) -> str:
+    """Describe a trace in ``folder``, as JSON; ``ranks`` settles a number that it leaves open.
 
-    It holds ``name``, ``ranks`` (false if open), ``programmes``, ``nodes``, ``kinds``,
-    ``dependencies``, ``depth``, ``compute_s``, ``host_compute_s``, ``operations``,
-    ``collectives``, ``sends``, ``receives``, ``unsupported``, ``remarks``, ``problems``,
-    ``more_problems`` and ``stuck``.
+    ``options`` are keys of ``[workload]`` with values as ``--set`` takes them. It holds ``name``,
+    ``ranks`` (false if open), ``programmes``, ``nodes``, ``kinds``, ``dependencies``, ``depth``,
+    ``compute_s``, ``host_compute_s``, ``operations``, ``collectives``, ``sends``, ``receives``,
+    ``process_groups`` (the file, or false), ``unsupported``, ``remarks``, ``problems``,
+    ``more_problems``, ``stuck`` and ``runs_on_data`` (whether control dependencies alone are the
+    problem).
     """
 
 def workload_key(path: str) -> str | None:

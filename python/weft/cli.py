@@ -15,6 +15,7 @@ from typing import Annotated, Literal
 import typer
 
 from weft import bench_net_cli as bench_net
+from weft import trace_options
 from weft.testbed.cli import app as testbed
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
@@ -178,6 +179,11 @@ def run(
         ),
     ] = None,
     quick: Quick = False,
+    process_groups: trace_options.ProcessGroups = None,
+    bytes_per_element: trace_options.BytesPerElement = None,
+    dependencies: trace_options.Dependencies = None,
+    peak_tflops: trace_options.PeakTflops = None,
+    memory_gb_s: trace_options.MemoryGbS = None,
     json: Json = False,
     summary: Summary = False,
     no_report: NoReport = False,
@@ -208,6 +214,9 @@ def run(
 
     _choose(json, summary)
     _needs_output(timeline, output)
+    of_trace = trace_options.told(
+        process_groups, bytes_per_element, dependencies, peak_tflops, memory_gb_s
+    )
     options = commands.Options(output, jobs, threads, json, not no_report, quiet, summary, timeline)
     return commands.run(
         files,
@@ -217,6 +226,7 @@ def run(
         fabric,
         commands.names("--schemes", schemes),
         quick,
+        of_trace,
     )
 
 
@@ -258,6 +268,11 @@ def compare(
     jobs: Jobs = None,
     threads: Threads = None,
     set_: Set = None,
+    process_groups: trace_options.ProcessGroups = None,
+    bytes_per_element: trace_options.BytesPerElement = None,
+    dependencies: trace_options.Dependencies = None,
+    peak_tflops: trace_options.PeakTflops = None,
+    memory_gb_s: trace_options.MemoryGbS = None,
     json: Json = False,
     summary: Summary = False,
     no_report: NoReport = False,
@@ -281,6 +296,9 @@ def compare(
 
     _choose(json, summary)
     _needs_output(timeline, output)
+    of_trace = trace_options.told(
+        process_groups, bytes_per_element, dependencies, peak_tflops, memory_gb_s
+    )
     options = commands.Options(output, jobs, threads, json, not no_report, quiet, summary, timeline)
     return commands.compare(
         fabric,
@@ -290,6 +308,7 @@ def compare(
         options,
         seeds,
         commands.overrides(set_ or []),
+        of_trace,
     )
 
 
@@ -574,10 +593,11 @@ def info(
             show_default=False,
         ),
     ],
-    process_groups: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Chakra: the JSON file of process groups."),
-    ] = None,
+    process_groups: trace_options.ProcessGroups = None,
+    bytes_per_element: trace_options.BytesPerElement = None,
+    dependencies: trace_options.Dependencies = None,
+    peak_tflops: trace_options.PeakTflops = None,
+    memory_gb_s: trace_options.MemoryGbS = None,
     ranks: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="Ranks, for a trace that any number can run."),
@@ -594,7 +614,10 @@ def info(
     """
     from weft import commands
 
-    return commands.trace_info(file, process_groups, ranks, json)
+    of_trace = trace_options.told(
+        process_groups, bytes_per_element, dependencies, peak_tflops, memory_gb_s
+    )
+    return commands.trace_info(file, of_trace, ranks, json)
 
 
 topology = typer.Typer(no_args_is_help=True, help="Look at topology files of other tools.")

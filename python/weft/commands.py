@@ -50,12 +50,19 @@ def run(
     fabric: str | None,
     schemes: Sequence[str] | None,
     quick: bool = False,
+    of_trace: Overrides = (),
 ) -> int:
     """`weft run`; returns the exit status."""
-    changes = options.over(changes)
+    changes = options.over([*changes, *_in_workload(of_trace)])
     experiments = []
     for path in (path for file in files for path in inputs.files_of(Path(file))):
-        if inputs.workload_key(path):
+        key = inputs.workload_key(path)
+        if of_trace and key != "trace":
+            option = "--" + of_trace[0][0].replace("_", "-")
+            raise ExperimentError(
+                f"{path}: {option} is for traces; --set changes keys of experiments"
+            )
+        if key:
             experiment, chosen = inputs.from_workload(path, fabric, schemes, changes, seeds)
             if chosen and not options.quiet:
                 _note(chosen)
@@ -79,6 +86,7 @@ def compare(
     options: Options,
     seeds: int | None,
     changes: Overrides,
+    of_trace: Overrides = (),
 ) -> int:
     """`weft compare`; returns the exit status."""
     experiment: dict[str, Any] = {
@@ -88,7 +96,8 @@ def compare(
         "sweep": {"balance.scheme": list(schemes)},
     }
     told = [(f"transport.{key}", value) for key, value in _transport(transport)]
-    checked = inputs.from_dict(experiment, "command line", [*told, *options.over(changes)], seeds)
+    told += options.over([*changes, *_in_workload(of_trace)])
+    checked = inputs.from_dict(experiment, "command line", told, seeds)
     return _carry_out([replace(checked, name="compare")], options)
 
 
@@ -170,11 +179,11 @@ def plan_verify(path: Path, as_json: bool) -> int:
     return 0
 
 
-def trace_info(path: Path, process_groups: Path | None, ranks: int | None, as_json: bool) -> int:
+def trace_info(path: Path, options: Overrides, ranks: int | None, as_json: bool) -> int:
     """`weft trace info`; returns the exit status."""
     from weft import traces
 
-    found = traces.info(path, process_groups, ranks)
+    found = traces.info(path, options, ranks)
     print(json.dumps(found, indent=1) if as_json else traces.text(found))
     return 1 if found["problems"] else 0
 
@@ -221,6 +230,10 @@ def names(option: str, text: str | None) -> list[str] | None:
     if twice is not None:
         raise ExperimentError(f"{option} {text}: {twice} is there twice; name each once")
     return parts or None
+
+
+def _in_workload(options: Overrides) -> Overrides:
+    return [(f"workload.{key}", value) for key, value in options]
 
 
 def _split(text: str | None) -> list[str]:

@@ -6,6 +6,7 @@ import csv
 import json
 import math
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +52,13 @@ def for_messages(path: Path) -> dict[str, Any]:
     return fabric(hosts)
 
 
-def for_trace(path: Path) -> dict[str, Any]:
-    """The fabric for a trace: a host for each rank, of which it has to tell the number."""
-    ranks = json.loads(_native.trace_info(str(path)))["ranks"]
+def for_trace(path: Path, options: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
+    """The fabric for a trace: a host for each rank, of which it has to tell the number.
+
+    `options` are keys of `[workload]`, with files relative to the trace.
+    """
+    folder = "" if path.parent == Path() else str(path.parent)
+    ranks = json.loads(_native.trace_info(path.name, list(options), folder))["ranks"]
     if not ranks:
         raise ExperimentError(
             f"{path}: tells no number of ranks; give --fabric, every host of which is then one"

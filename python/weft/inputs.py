@@ -102,8 +102,12 @@ def from_workload(
     key = workload_key(path)
     if key is None or (key == "file" and not path.is_file()):
         raise ExperimentError(f"{path}: no such file; check the path")
-    fit = fitting.for_trace if key == "trace" else fitting.for_messages
-    table = table_of("fabric", fabric) if fabric else fit(path)
+    if fabric:
+        table = table_of("fabric", fabric)
+    elif key == "trace":
+        table = fitting.for_trace(path, _of_workload(overrides))
+    else:
+        table = fitting.for_messages(path)
     experiment = {
         "title": f"{path.name} on a {_describe(table)}",
         "fabric": table,
@@ -116,6 +120,16 @@ def from_workload(
         experiment["fabric"] = {**table, "file": str(Path(table["file"]).absolute())}
     chosen = "" if fabric else f"{path}: no --fabric given, so on a {_describe(table)}"
     return from_dict(experiment, str(path), overrides, seeds), chosen
+
+
+def _of_workload(overrides: Overrides) -> list[tuple[str, str]]:
+    """The keys of `[workload]` that are given one value, which a trace is read with."""
+    section = "workload."
+    return [
+        (key.removeprefix(section), value)
+        for key, value in overrides
+        if key.startswith(section) and not value.startswith("[")
+    ]
 
 
 def workload_key(path: Path) -> str | None:

@@ -164,7 +164,7 @@ def _levels(column: str) -> Callable[[Row], float] | None:
     if column == "cct_s":
         return lambda row: float(row["bound_s"])
     if column == "normalised":
-        return lambda row: float(row["normalised"] * row["bound_s"] / row["cct_s"])
+        return lambda row: float(row["normalised"] * row["bound_s"] / (row["cct_s"] or 1.0))
     return None
 
 

@@ -8,16 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from weft import _native
+from weft.inputs import Overrides
 from weft.quantities import format_bytes, format_time
 
 _MOST_ROWS = 40
 """Collectives that are shown; a trace may have hundreds of sizes."""
 
 
-def info(path: Path, process_groups: Path | None, ranks: int | None) -> dict[str, Any]:
-    """The description of a trace; `ranks` settles a number that it leaves open."""
-    groups = None if process_groups is None else str(process_groups)
-    found: dict[str, Any] = json.loads(_native.trace_info(str(path), groups, ranks))
+def info(path: Path, options: Overrides = (), ranks: int | None = None) -> dict[str, Any]:
+    """The description of a trace read as `options`, keys of `[workload]`, say.
+
+    `ranks` settles a number that it leaves open.
+    """
+    found: dict[str, Any] = json.loads(_native.trace_info(str(path), list(options), ranks=ranks))
     return found
 
 
@@ -40,6 +43,8 @@ def text(found: dict[str, Any]) -> str:
         for way in ("sends", "receives")
         if found[way]["count"]
     ]
+    if found["process_groups"]:
+        lines.append(f"groups        {found['process_groups']}")
     lines += _collectives(found["collectives"])
     for title, key in (("not supported", "unsupported"), ("remarks", "remarks")):
         if found[key]:
@@ -77,4 +82,9 @@ def _verdict(found: dict[str, Any]) -> list[str]:
     stuck = f"; {found['stuck']} nodes would wait for ever" if found["stuck"] else ""
     more = [f"  ... and {found['more_problems']} more"] if found["more_problems"] else []
     what = f"It cannot run, for {count} reason{'s' * (count > 1)}{stuck}:"
-    return [what, *(f"  {problem}" for problem in found["problems"]), *more]
+    mend = [
+        "It can run without control dependencies, which Chakra's feeder does not follow either: "
+        "--dependencies data."
+    ]
+    problems = [f"  {problem}" for problem in found["problems"]]
+    return [what, *problems, *more, *(mend if found["runs_on_data"] else [])]

@@ -64,7 +64,8 @@ def _completion(rows: Sequence[Row], _: Sequence[Row]) -> Cell:
 
 def _against(rows: Sequence[Row], base: Sequence[Row]) -> Cell:
     """Paired by seed: the same seed gives every scheme the same workload and hash salts."""
-    by_seed = {row["seed"]: row["cct_s"] for row in base}
+    # Nothing can be said beside a run that took no time.
+    by_seed = {row["seed"]: row["cct_s"] for row in base if row["cct_s"]}
     changes = [
         100 * (row["cct_s"] / by_seed[row["seed"]] - 1) for row in rows if row["seed"] in by_seed
     ]

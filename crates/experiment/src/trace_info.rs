@@ -2,35 +2,69 @@
 
 use crate::error::{ExperimentError, Origin};
 use crate::experiment::most_payload;
+use crate::parse::parse_bare;
+use crate::reader::Reader;
 use crate::section::fabric::USUAL_MTU;
-use crate::section::workload::TraceFiles;
-use crate::value::{Table, Value};
+use crate::section::workload::{self, JobSource, TraceFiles, What, WorkloadSource};
+use crate::value::{Item, Table, Value};
 use std::ops::ControlFlow;
 use std::path::Path;
 use weft_workload::job::{Algorithms, Job};
 use weft_workload::trace::{CollectiveRow, Remark, Size, Trace, Work, check, summarise};
 
-/// Describes the trace at `path` in JSON: `name`, `ranks`, `programmes`, `nodes`, `kinds`,
+/// Describes the trace at `path` in `folder`, read as the keys of `[workload]` in `options` say, each
+/// with a value in TOML or a bare word. In JSON: `name`, `ranks`, `programmes`, `nodes`, `kinds`,
 /// `dependencies`, `depth`, `compute_s`, `host_compute_s`, `operations`, `collectives`, `sends`,
-/// `receives`, `unsupported`, `remarks`, `problems`, `more_problems`, `stuck`. A trace that
-/// leaves the number of ranks open is settled on `ranks`, if that is given.
+/// `receives`, `process_groups`, `unsupported`, `remarks`, `problems`, `more_problems`, `stuck`,
+/// `runs_on_data`. A trace that leaves the number of ranks open is settled on `ranks`, or on those
+/// that the options say.
 ///
 /// # Errors
-/// If a file cannot be read or understood, or does not fit so many ranks.
+/// If a key is not known, a file cannot be read or understood, or does not fit so many ranks.
 pub fn trace_info(
     path: &Path,
-    process_groups: Option<&Path>,
+    options: &[(String, String)],
+    folder: &Path,
     ranks: Option<u32>,
 ) -> Result<String, ExperimentError> {
-    let files = TraceFiles::at(path, process_groups);
+    let job = source(path, options, folder).map_err(|error| match error.key() {
+        // Their errors name the file.
+        "trace" | "process_groups" => ExperimentError::new("", Origin::Unknown, error.what()),
+        _ => error,
+    })?;
+    let What::Trace(files) = &job.what else { unreachable!("it has the key of a trace") };
     let trace =
         files.load().map_err(|fault| ExperimentError::new("", Origin::Unknown, fault.what))?;
-    let trace = match ranks {
+    let trace = match ranks.or(job.ranks) {
         None => trace,
         Some(ranks) => trace
             .for_ranks(ranks)
             .map_err(|error| ExperimentError::new("ranks", Origin::Unknown, error.0))?,
     };
+    Ok(described(files, trace).to_json())
+}
+
+/// The job whose section has these keys.
+fn source(
+    path: &Path,
+    options: &[(String, String)],
+    folder: &Path,
+) -> Result<JobSource, ExperimentError> {
+    let mut section = Table::new();
+    section.put("trace", path.to_string_lossy().into_owned());
+    for (key, text) in options {
+        section.set(key, Item::new(parse_bare(text)));
+    }
+    let mut reader = Reader::root(&section);
+    let found = workload::read(&mut reader, folder)?;
+    reader.finish()?;
+    match found {
+        WorkloadSource::Jobs { jobs, .. } => Ok(jobs.into_iter().next().expect("one was given")),
+        _ => unreachable!("a trace is a job"),
+    }
+}
+
+fn described(files: &TraceFiles, trace: Trace) -> Value {
     let summary = summarise(&trace);
     let mut findings = check(&trace);
     let mut table = Table::new();
@@ -55,16 +89,20 @@ pub fn trace_info(
         pair.put("bytes", count(bytes));
         table.put(key, pair);
     }
+    let groups = files.groups().map(|path| path.to_string_lossy().into_owned());
+    table.put("process_groups", groups.map_or(Value::Bool(false), Value::from));
     table.put("unsupported", remarks(&summary.unsupported));
     table.put("remarks", remarks(&summary.remarks));
     if findings.is_clean() && trace.ranks.is_some() {
         findings.problems.extend(refusal(trace));
     }
+    let runs_on_data = !findings.is_clean() && files.runs_on_data();
     let problems = findings.problems.iter().map(|problem| Value::from(problem.as_str()));
     table.put("problems", problems.collect::<Vec<_>>());
     table.put("more_problems", count(findings.more));
     table.put("stuck", count(findings.stuck));
-    Ok(Value::Table(table).to_json())
+    table.put("runs_on_data", Value::Bool(runs_on_data));
+    Value::Table(table)
 }
 
 /// What a run with usual algorithms and packets would say of a trace that can finish.

@@ -147,15 +147,15 @@ fn capacity<'py>(
 
 /// What is in a trace, and whether it can run, as JSON.
 #[pyfunction]
-#[pyo3(signature = (path, process_groups=None, ranks=None))]
+#[pyo3(signature = (path, options=Vec::new(), folder=PathBuf::new(), ranks=None))]
 fn trace_info(
     py: Python<'_>,
     path: PathBuf,
-    process_groups: Option<PathBuf>,
+    options: Vec<(String, String)>,
+    folder: PathBuf,
     ranks: Option<u32>,
 ) -> PyResult<String> {
-    py.detach(|| weft_experiment::trace_info(&path, process_groups.as_deref(), ranks))
-        .map_err(wrong)
+    py.detach(|| weft_experiment::trace_info(&path, &options, &folder, ranks)).map_err(wrong)
 }
 
 /// Under which key of `[workload]` a file goes: `trace`, `file` or none.

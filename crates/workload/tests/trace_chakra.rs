@@ -217,7 +217,8 @@ fn process_groups_from_a_file() {
         assert_eq!(trace.groups.len(), 1);
     }
     let line = refusal(&bytes("7"));
-    assert!(line.contains("process group \"7\" is not known"), "{line}");
+    assert!(line.contains("process group \"7\" is not known (no process-group file was"), "{line}");
+    assert!(line.contains("--process-groups"), "{line}");
 }
 
 #[test]

@@ -316,15 +316,50 @@ fn a_list_of_communications_by_hand() {
 }
 
 #[test]
+fn lists_without_groups_or_their_sizes() {
+    let text = "[rank0 ~ rank7]\n\
+        comm_type,comm_group,comm_group_size,msg_size,stage,dst,src,additional,_elapsed_time\n\
+        CommType.all_reduce,None,None,64,init,None,None,,None\n\
+        CommType.barrier,None,None,None,init,None,None,,None\n\
+        CommType.computation,None,None,((2, 3), (3, 4)),fwd,None,None,,1500\n\
+        CommType.computation,None,None,0,fwd,None,None,,None\n\
+        CommType.all_reduce,CommGroup.tp_group,None,32,fwd,None,None,,None\n\
+        CommType.all_reduce,CommGroup.tp_group,2,32,fwd,None,None,,None\n\
+        CommType.all_reduce,CommGroup.dp_group,None,16,step,None,None,,None\n";
+    let trace = read_comm_log("l.csv", text).unwrap();
+    assert_eq!(trace.degrees, Degrees { tensor: 2, expert: 1, pipeline: 1 });
+    assert!(check(&trace).is_clean());
+    let summary = summarise(&trace);
+    let sizes: Vec<_> = summary.collectives.iter().map(|row| (row.bytes, row.ranks)).collect();
+    assert_eq!(
+        sizes,
+        [(Some(32), Some(2)), (Some(64), Some(8)), (Some(16), Some(4)), (Some(0), Some(8))]
+    );
+    assert_eq!(summary.compute, Time::ns(1500));
+    let [remark] = &summary.remarks[..] else { panic!("{:?}", summary.remarks) };
+    assert_eq!((remark.what.contains("no _elapsed_time"), remark.count), (true, 1));
+    // The first specification has no column for sizes.
+    let first = "comm_type,comm_group,msg_size\nCommType.all_reduce,CommGroup.dp_group,4096\n";
+    let trace = read_comm_log("l.csv", first).unwrap();
+    assert_eq!(trace.ranks, None);
+    assert_eq!(trace.for_ranks(8).unwrap().members(1, 5).unwrap().len(), 8);
+}
+
+#[test]
 fn lists_of_communications_that_are_none() {
     let head = "comm_type,comm_group,comm_group_size,msg_size\n";
     for (text, expected) in [
         ("[x]\n".to_string(), "l.csv:1: not the ranks of a list"),
-        ("comm_type,comm_group\n".into(), "l.csv:1: there is no column \"comm_group_size\""),
+        ("comm_type,comm_group\n".into(), "l.csv:1: there is no column \"msg_size\""),
         (head.into(), "l.csv:1: no communication follows"),
-        (format!("{head}all_reduce,tp_group"), "l.csv:2: the row ends before comm_group_size"),
+        (format!("{head}all_reduce,tp_group"), "l.csv:2: the row ends before msg_size"),
         (format!("{head}all_reduce,tp_group,2,x"), "l.csv:2: msg_size must be a whole number"),
         (format!("{head}all_reduce,tp_group,0,8"), "l.csv:2: comm_group_size: a group cannot"),
+        (
+            format!("{head}all_reduce,None,None,8\nall_reduce,tp_group,None,8"),
+            "l.csv:3: no row says how many ranks the tensor group has; give it as comm_group_size",
+        ),
+        ("[ pp_stage0: [rank0, rank1] ]\n".into(), "l.csv:1: the list of one pipeline stage"),
         (
             format!("[rank0 ~ rank7]\n{head}barrier,tp_group,2,8\nbarrier,tp_group,4,8"),
             "l.csv:4: the tensor group has 4 ranks here but 2 on line 3",

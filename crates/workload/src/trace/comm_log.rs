@@ -8,14 +8,15 @@
 //!
 //! The sizes of the groups give the degrees of parallelism, and each step waits for the one
 //! before it. Sizes count the larger buffer, all-gathers included; a computation takes its
-//! elapsed time in nanoseconds; a broadcast comes from the first rank of its group. Source:
-//! AICB's `workload_applyer.py`. Other columns are not read.
+//! elapsed time in nanoseconds; a broadcast comes from the first rank of its group; without a group
+//! (`None`) all ranks take part. Source: AICB's `workload_applyer.py`. Other columns are not read.
 //!
 //! What it does not do: messages between pipeline stages (`isend`, `irecv`), whose ranks do
 //! different things; they are kept as unsupported.
 
 use super::{
-    Action, Collective, Compute, Degrees, Group, Membership, Node, Programme, Size, Trace, Work,
+    Action, Collective, Compute, Degrees, Group, Membership, Node, Programme, Remark, Size, Trace,
+    Work,
 };
 use crate::WorkloadError;
 use crate::collective::Operation;
@@ -26,6 +27,12 @@ use weft_units::options::quoted;
 
 const COLUMNS: [&str; 6] =
     ["comm_type", "comm_group", "comm_group_size", "msg_size", "stage", "_elapsed_time"];
+
+/// Those that there have to be, among `COLUMNS`; the first specification has no sizes of groups.
+const NEEDED: [usize; 3] = [0, 1, 3];
+
+/// What Python writes for nothing.
+const NOTHING: &str = "None";
 
 /// Whether a text is such a list.
 pub fn is_comm_log(text: &str) -> bool {
@@ -44,11 +51,11 @@ pub fn read_comm_log(name: &str, text: &str) -> Result<Trace, WorkloadError> {
     let mut reader =
         ReaderBuilder::new().trim(Trim::All).flexible(true).from_reader(table.as_bytes());
     let header = reader.headers().map_err(|csv| log.error(skipped + 1, &csv.to_string()))?;
-    let columns = log.columns(header, skipped + 1)?;
+    let (columns, header_len) = (log.columns(header, skipped + 1)?, header.len());
     for row in reader.into_records() {
         let row = row.map_err(|csv| log.error(skipped + 1, &csv.to_string()))?;
         log.line = skipped + row.position().map_or(0, |position| position.line());
-        log.add(&row, &columns).map_err(|what| log.error(log.line, &what))?;
+        log.add(&row, &columns, header_len).map_err(|what| log.error(log.line, &what))?;
     }
     if log.programme.nodes().is_empty() {
         return Err(log.error(skipped + 1, "no communication follows; the file is cut off"));
@@ -63,6 +70,10 @@ struct Log<'a> {
     groups: Vec<Group>,
     /// How many ranks each kind of group has, and the line that says so.
     sizes: BTreeMap<Membership, (u32, u64)>,
+    /// The first line of each kind of group that does not say it.
+    unsaid: BTreeMap<Membership, u64>,
+    /// Computations without a time.
+    untimed: u64,
 }
 
 /// Where the columns of `COLUMNS` stand; `None`: nowhere.
@@ -71,7 +82,15 @@ type Places = [Option<usize>; COLUMNS.len()];
 impl<'a> Log<'a> {
     fn new(name: &'a str) -> Log<'a> {
         let groups = vec![Group::of(Membership::World)];
-        Log { name, line: 0, programme: Programme::new(name), groups, sizes: BTreeMap::new() }
+        Log {
+            name,
+            line: 0,
+            programme: Programme::new(name),
+            groups,
+            sizes: BTreeMap::new(),
+            unsaid: BTreeMap::new(),
+            untimed: 0,
+        }
     }
 
     fn error(&self, line: u64, what: &str) -> WorkloadError {
@@ -83,6 +102,11 @@ impl<'a> Log<'a> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let Some(range) = text.strip_prefix('[') else { return Ok((None, 0, text)) };
         let (first, rest) = range.split_once('\n').unwrap_or((range, ""));
+        if first.contains("pp_stage") {
+            let what = "the list of one pipeline stage of several, which is not read; give a list \
+                        of a job without pipeline (pp1)";
+            return Err(self.error(1, what));
+        }
         let last = first.trim().strip_suffix(']').and_then(|range| range.rsplit_once("rank"));
         let last: Option<u32> = last.and_then(|(_, last)| last.trim().parse().ok());
         match last.and_then(|last| last.checked_add(1)) {
@@ -93,7 +117,7 @@ impl<'a> Log<'a> {
 
     fn columns(&self, header: &StringRecord, line: u64) -> Result<Places, WorkloadError> {
         let places = COLUMNS.map(|column| header.iter().position(|name| name == column));
-        match places[..4].iter().position(Option::is_none) {
+        match NEEDED.into_iter().find(|column| places[*column].is_none()) {
             None => Ok(places),
             Some(missing) => {
                 let what = format!("there is no column {:?}; add it", COLUMNS[missing]);
@@ -102,13 +126,22 @@ impl<'a> Log<'a> {
         }
     }
 
-    fn add(&mut self, row: &StringRecord, columns: &Places) -> Result<(), String> {
+    fn add(
+        &mut self,
+        row: &StringRecord,
+        columns: &Places,
+        header_len: usize,
+    ) -> Result<(), String> {
         let cell = |column: usize| columns[column].and_then(|at| row.get(at));
         let kind = cell(0).and_then(|kind| kind.rsplit('.').next()).unwrap_or_default();
         let work = match kind {
             "epoch_end" => Work::Nothing,
             "computation" => {
-                let nanos = cell(5).and_then(|time| time.split('.').next()?.parse::<u64>().ok());
+                // The size is a pair of shapes, with commas of its own: the time counts from the end.
+                let from_end = columns[5].map(|at| header_len - at);
+                let time = from_end.and_then(|back| row.get(row.len().checked_sub(back)?));
+                let nanos = time.and_then(|time| time.split('.').next()?.parse::<u64>().ok());
+                self.untimed += u64::from(nanos.is_none());
                 let time = nanos.unwrap_or(0).checked_mul(1_000).map(Time::ps);
                 let time = time.ok_or("_elapsed_time is longer than 213 days; correct it")?;
                 Work::Compute(Compute { time, ..Compute::default() })
@@ -129,10 +162,15 @@ impl<'a> Log<'a> {
             let missing = || format!("the row ends before {}; complete it", COLUMNS[cell + 1]);
             cells[cell].ok_or_else(missing)
         };
-        let (group, size, bytes) = (needed(0)?, needed(1)?, needed(2)?);
+        let (group, bytes) = (needed(0)?, needed(2)?);
+        let size = cells[1].filter(|size| !matches!(*size, "" | NOTHING));
         Ok(match (action(kind), membership(group)) {
             (Some(action), Some(members)) => {
-                let bytes = Size::Whole(whole(bytes, COLUMNS[3])?);
+                let bytes = match action {
+                    Action::Barrier => 0,
+                    _ => whole(bytes, COLUMNS[3])?,
+                };
+                let bytes = Size::Whole(bytes);
                 let group = self.group(members, size)?;
                 Work::Collective(Collective { action, size: bytes, group, root: 0, turn: 0 })
             }
@@ -142,16 +180,12 @@ impl<'a> Log<'a> {
     }
 
     /// The index of a group, its size noted.
-    fn group(&mut self, members: Membership, size: &str) -> Result<u32, String> {
-        let ranks = whole(size, COLUMNS[2])?;
-        let ranks = u32::try_from(ranks).ok().filter(|ranks| *ranks > 0);
-        let ranks = ranks.ok_or(format!("{}: a group cannot have {size} ranks", COLUMNS[2]))?;
-        let (known, line) = *self.sizes.entry(members.clone()).or_insert((ranks, self.line));
-        if known != ranks {
-            return Err(format!(
-                "the {} group has {ranks} ranks here but {known} on line {line}; correct one",
-                members.name()
-            ));
+    fn group(&mut self, members: Membership, size: Option<&str>) -> Result<u32, String> {
+        match size {
+            Some(size) => self.note_size(&members, size)?,
+            None => {
+                self.unsaid.entry(members.clone()).or_insert(self.line);
+            }
         }
         let index = self.groups.iter().position(|group| group.members == members);
         if index.is_none() {
@@ -160,8 +194,46 @@ impl<'a> Log<'a> {
         Ok(index.unwrap_or(self.groups.len() - 1) as u32)
     }
 
+    fn note_size(&mut self, members: &Membership, size: &str) -> Result<(), String> {
+        let ranks = whole(size, COLUMNS[2])?;
+        let ranks = u32::try_from(ranks).ok().filter(|ranks| *ranks > 0);
+        let ranks =
+            ranks.ok_or(format!("{}: a group cannot have {size} ranks; correct it", COLUMNS[2]))?;
+        let (known, line) = *self.sizes.entry(members.clone()).or_insert((ranks, self.line));
+        match known == ranks {
+            true => Ok(()),
+            false => Err(format!(
+                "the {} group has {ranks} ranks here but {known} on line {line}; correct one",
+                members.name()
+            )),
+        }
+    }
+
+    /// A group whose size nothing tells: all ranks are as many as there are, and data-parallel ones
+    /// those that the others leave.
+    fn check_sizes(&self) -> Result<(), WorkloadError> {
+        let follows = |members: &Membership| {
+            matches!(members, Membership::World | Membership::Data | Membership::ExpertData)
+                || self.sizes.contains_key(members)
+        };
+        match self.unsaid.iter().find(|(members, _)| !follows(members)) {
+            None => Ok(()),
+            Some((members, line)) => {
+                let what = format!(
+                    "no row says how many ranks the {} group has; give it as {}",
+                    members.name(),
+                    COLUMNS[2]
+                );
+                Err(self.error(*line, &what))
+            }
+        }
+    }
+
     fn finish(mut self, ranks: Option<u32>) -> Result<Trace, WorkloadError> {
+        self.check_sizes()?;
         self.programme.number_turns();
+        let what = "computations have no _elapsed_time, and take none".to_owned();
+        let untimed = Remark { what, count: self.untimed };
         let size = |members| self.sizes.get(&members).map(|(ranks, _)| *ranks);
         let tensor = size(Membership::Tensor).unwrap_or(1);
         let ranks = ranks.or(size(Membership::World));
@@ -179,7 +251,7 @@ impl<'a> Log<'a> {
             shared: true,
             groups: self.groups,
             degrees: Degrees { tensor, expert, pipeline },
-            remarks: Vec::new(),
+            remarks: (self.untimed > 0).then_some(untimed).into_iter().collect(),
         };
         match ranks {
             Some(ranks) => trace.for_ranks(ranks),
@@ -207,7 +279,7 @@ fn action(kind: &str) -> Option<Action> {
 
 fn membership(group: &str) -> Option<Membership> {
     Some(match group.rsplit('.').next().unwrap_or_default() {
-        "all" => Membership::World,
+        "all" | NOTHING => Membership::World,
         "tp_group" => Membership::Tensor,
         "dp_group" => Membership::Data,
         "ep_group" => Membership::Expert,

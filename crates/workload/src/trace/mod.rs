@@ -7,6 +7,8 @@
 //! | [`chakra`] | MLCommons Chakra execution traces, one `.et` file a rank |
 //! | [`text`] | text workloads of ASTRA-sim and of AICB/SimAI, one programme for all ranks |
 //! | [`comm_log`] | AICB's lists of communications (CSV), one programme for all ranks |
+//! | [`foreign`](mod@foreign) | what people take for traces, told apart and named |
+//! | [`roofline`] | how long operations and bytes take that a trace only counts |
 //! | [`check`](mod@check) | what keeps a trace from ever finishing, with the nodes that wait |
 //! | [`summary`] | what is in a trace, counted |
 //!
@@ -23,18 +25,22 @@
 pub mod chakra;
 pub mod check;
 pub mod comm_log;
+pub mod foreign;
 pub mod groups;
 pub mod programme;
+pub mod roofline;
 pub mod summary;
 pub mod text;
 
-pub use chakra::{ChakraOptions, ChakraReader, rank_of_file};
+pub use chakra::{ChakraOptions, ChakraReader, Dependencies, rank_of_file};
 pub use check::{Findings, check};
 pub use comm_log::{is_comm_log, read_comm_log};
+pub use foreign::foreign;
 pub use groups::{Degrees, Group, Members, Membership};
 pub use programme::{
     Action, Collective, Compute, Memory, Node, Peer, Programme, Size, Transfer, Work,
 };
+pub use roofline::Roofline;
 pub use summary::{CollectiveRow, Summary, summarise};
 pub use text::{Dialect, TextOptions, is_text_workload, read_text};
 

@@ -232,8 +232,20 @@ impl JobSource {
                 algorithms = algorithms.with(operation, algorithm);
             }
         }
-        let job = Job::new(trace, algorithms).map_err(Fault::of_node)?;
+        let job =
+            Job::new(trace, algorithms).map_err(|error| self.explained(Fault::of_node(error)))?;
         Ok(job.in_chunks(self.splits).awaiting_sends(self.await_sends))
+    }
+
+    /// Of a trace that waits for ever only because of control dependencies, says so.
+    fn explained(&self, mut fault: Fault) -> Fault {
+        if let What::Trace(files) = &self.what
+            && files.runs_on_data()
+        {
+            fault.what += "; without control dependencies, which Chakra's feeder does not follow, \
+                           it can run: dependencies = \"data\" (--dependencies data)";
+        }
+        fault
     }
 
     fn trace(&self, free: u32) -> std::result::Result<Trace, Fault> {

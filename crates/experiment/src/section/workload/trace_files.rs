@@ -3,12 +3,13 @@
 use super::fault::Fault;
 use crate::error::ExperimentError;
 use crate::experiment::digest;
-use crate::kind::{Flag, OneOf, Or, Span, Text, Whole};
+use crate::kind::{Flag, Number, OneOf, Or, Span, Text, Whole};
 use crate::reader::Reader;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use weft_workload::trace::{
-    self, ChakraOptions, ChakraReader, Degrees, Gathered, TextOptions, Trace,
+    self, ChakraOptions, ChakraReader, Degrees, Dependencies, Gathered, Roofline, TextOptions, Trace,
 };
 
 type Result<T> = std::result::Result<T, ExperimentError>;
@@ -30,10 +31,25 @@ const CHAKRA: [&str; 2] = [".et", ".et.gz"];
 /// Whether `text` names a trace: by its end, or by what is on disk where other files end alike.
 pub(super) fn is_named(text: &str) -> bool {
     let is_log = || fs::read_to_string(text).is_ok_and(|text| trace::is_comm_log(&text));
+    // No trace that can be read, but that is for the reader of traces to say.
+    let is_foreign = || head_of(Path::new(text)).is_some_and(|head| trace::foreign(&head).is_some());
     let is_first = |end: &&str| Path::new(&format!("{text}.0{end}")).is_file();
     CHAKRA.iter().chain(&[".txt"]).any(|end| text.ends_with(end))
         || text.ends_with(".csv") && is_log()
         || CHAKRA.iter().any(is_first)
+        || !NO_TRACES.iter().any(|end| text.ends_with(end)) && is_foreign()
+}
+
+/// Whose files end like this is known.
+const NO_TRACES: [&str; 3] = [".toml", ".cm", ".csv"];
+
+/// How a file begins.
+fn head_of(path: &Path) -> Option<Vec<u8>> {
+    const HEAD: u64 = 1 << 16;
+    let mut head = Vec::new();
+    let file = fs::File::open(path).ok().filter(|_| path.is_file())?;
+    file.take(HEAD).read_to_end(&mut head).ok()?;
+    Some(head)
 }
 
 /// Reads the keys of a trace; files are looked for in `folder`.
@@ -47,6 +63,9 @@ pub(super) fn read(r: &mut Reader<'_>, folder: &Path) -> Result<TraceFiles> {
     let text = read_text(r, gathered)?;
     let mut files = TraceFiles { path, process_groups, chakra, text, digest: String::new() };
     if !r.is_rehearsal() {
+        if let (None, Some(found)) = (&files.process_groups, files.groups_beside()) {
+            r.settle("process_groups", found.to_string_lossy().into_owned());
+        }
         files.digest = files.hash().map_err(|Fault { key, what }| r.wrong(&key, what))?;
     }
     Ok(files)
@@ -74,12 +93,34 @@ pub(super) fn read_chakra(
         None => r.omit("process_groups"),
     }
     let element = Whole { min: 1, max: 16 };
-    let bytes = r.get("bytes_per_element", element, Some(1), "Chakra: what 1 of comm_size is")?;
+    let meaning = "Chakra: what 1 of comm_size and tensor_size is";
+    let bytes = r.get("bytes_per_element", element, Some(1), meaning)?;
     let meaning = "Chakra: whether nodes start no sooner than the trace says";
     let start_times = r.get("start_times", Flag, Some(false), meaning)?;
-    let gathered = gathered.unwrap_or(Gathered::Shard);
-    let bytes_per_element = u64::from(bytes);
-    Ok((process_groups, ChakraOptions { bytes_per_element, gathered, start_times }))
+    let meaning = "Chakra: what nodes wait for; data: not for control dependencies, as in its feeder";
+    let dependencies = r.get("dependencies", OneOf(&["all", "data"]), Some(0), meaning)?;
+    let chakra = ChakraOptions {
+        bytes_per_element: u64::from(bytes),
+        gathered: gathered.unwrap_or(Gathered::Shard),
+        start_times,
+        dependencies: [Dependencies::All, Dependencies::Data][dependencies],
+        roofline: read_roofline(r)?,
+    };
+    Ok((process_groups, chakra))
+}
+
+/// What accelerators do in a second, for computations that a trace only counts.
+fn read_roofline(r: &mut Reader<'_>) -> Result<Roofline> {
+    let mut per_second = |key, unit: f64, meaning| {
+        let number = Or(Number { min: 0.001, max: 1e6 }, "none");
+        let given = r.get(key, number, Some(None), meaning)?;
+        Ok(given.map(|number| (number * unit) as u64))
+    };
+    let meaning = "Chakra: 10^12 operations a second; computations take num_ops over it, or longer";
+    let operations = per_second("peak_tflops", 1e12, meaning)?;
+    let meaning = "Chakra: 10^9 bytes a second; computations take tensor_size over it, or longer";
+    let bytes = per_second("memory_gb_s", 1e9, meaning)?;
+    Ok(Roofline { operations, bytes })
 }
 
 /// What text workloads leave open.
@@ -113,17 +154,6 @@ impl TraceFiles {
         self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
-    /// The trace at `path`, read with what its format says.
-    pub(crate) fn at(path: &Path, process_groups: Option<&Path>) -> TraceFiles {
-        TraceFiles {
-            path: path.to_owned(),
-            process_groups: process_groups.map(Path::to_owned),
-            chakra: ChakraOptions::default(),
-            text: TextOptions::default(),
-            digest: String::new(),
-        }
-    }
-
     /// The trace.
     ///
     /// # Errors
@@ -138,20 +168,57 @@ impl TraceFiles {
             };
         }
         let mut reader = ChakraReader::new(self.chakra);
-        if let Some(path) = &self.process_groups {
-            let wrong = |what: String| Fault::at("process_groups", what);
-            let text = String::from_utf8(bytes_of("process_groups", path)?).map_err(|_| {
-                let shown = path.display();
-                wrong(format!("{shown} is not text; give the JSON file of process groups"))
-            })?;
-            let read = reader.read_groups(&path.display().to_string(), &text);
-            read.map_err(|error| wrong(error.0))?;
+        let beside = self.beside();
+        match (&self.process_groups, self.groups_beside()) {
+            (Some(given), _) => read_groups(&mut reader, given)?,
+            (None, Some(found)) => read_groups(&mut reader, &found)?,
+            (None, None) if beside.is_file() => {
+                reader.lacks_groups(format!("{} is no process-group file", beside.display()));
+            }
+            (None, None) => {
+                let shown = beside.display();
+                reader.lacks_groups(format!("there is no {shown} beside the trace"));
+            }
         }
         for (rank, path) in self.ranks()? {
             let bytes = bytes_of("trace", &path)?;
             reader.read_rank(rank, &path.display().to_string(), &bytes).map_err(fault)?;
         }
         reader.finish().map_err(fault)
+    }
+
+    /// The process-group file beside the trace, if there is one: of `NAME.0.et`, `NAME.json`.
+    fn groups_beside(&self) -> Option<PathBuf> {
+        let path = self.beside();
+        let mut reader = ChakraReader::new(self.chakra);
+        (path.is_file() && read_groups(&mut reader, &path).is_ok()).then_some(path)
+    }
+
+    /// Where the process-group file of a Chakra trace is looked for.
+    fn beside(&self) -> PathBuf {
+        let name = self.name();
+        let stem = trace::rank_of_file(&name).map_or(&*name, |(prefix, _)| prefix);
+        let stem = CHAKRA.iter().find_map(|end| stem.strip_suffix(end)).unwrap_or(stem);
+        self.path.with_file_name(format!("{stem}.json"))
+    }
+
+    /// The process-group file that is used.
+    pub(crate) fn groups(&self) -> Option<PathBuf> {
+        match self.text() {
+            Ok(None) => self.process_groups.clone().or_else(|| self.groups_beside()),
+            _ => None,
+        }
+    }
+
+    /// Whether the trace can run if nobody waits for control dependencies, as those do who read
+    /// with Chakra's feeder.
+    pub(crate) fn runs_on_data(&self) -> bool {
+        let chakra = ChakraOptions { dependencies: Dependencies::Data, ..self.chakra };
+        let waits_for_all = self.chakra.dependencies == Dependencies::All;
+        let on_data = || TraceFiles { chakra, ..self.clone() }.load();
+        waits_for_all
+            && self.text().is_ok_and(|text| text.is_none())
+            && on_data().is_ok_and(|trace| trace::check(&trace).is_clean())
     }
 
     /// The text, unless it is a trace of Chakra's.
@@ -161,7 +228,11 @@ impl TraceFiles {
             return Ok(None);
         }
         let shown = self.path.display();
-        match String::from_utf8(bytes_of("trace", &self.path)?) {
+        let bytes = bytes_of("trace", &self.path)?;
+        if let Some(what) = trace::foreign(&bytes) {
+            return Err(Fault::at("trace", format!("{shown} {what}")));
+        }
+        match String::from_utf8(bytes) {
             Ok(text) if trace::is_comm_log(&text) || trace::is_text_workload(&text) => {
                 Ok(Some(text))
             }
@@ -222,8 +293,8 @@ impl TraceFiles {
         for (rank, path) in traces {
             all.extend(format!("{rank} {}\n", digest(&bytes_of("trace", &path)?)).into_bytes());
         }
-        if let Some(path) = &self.process_groups {
-            all.extend(digest(&bytes_of("process_groups", path)?).into_bytes());
+        if let Some(path) = self.groups() {
+            all.extend(digest(&bytes_of("process_groups", &path)?).into_bytes());
         }
         Ok(digest(&all))
     }
@@ -239,6 +310,16 @@ fn traces_in(folder: &Path) -> Vec<(String, u32, PathBuf)> {
         Some((prefix.to_owned(), rank, entry.path()))
     });
     traces.collect()
+}
+
+fn read_groups(reader: &mut ChakraReader, path: &Path) -> std::result::Result<(), Fault> {
+    let wrong = |what: String| Fault::at("process_groups", what);
+    let text = String::from_utf8(bytes_of("process_groups", path)?).map_err(|_| {
+        let shown = path.display();
+        wrong(format!("{shown} is not text; give the JSON file of process groups"))
+    })?;
+    let read = reader.read_groups(&path.display().to_string(), &text);
+    read.map_err(|error| wrong(error.0))
 }
 
 fn bytes_of(key: &'static str, path: &Path) -> std::result::Result<Vec<u8>, Fault> {

@@ -2,9 +2,11 @@
 //!
 //! Invariant: positions in errors count bytes of the unpacked file.
 
+use super::Dependencies;
 use super::message::{RawNode, is_first_schema, is_metadata};
 use super::wire::varint;
 use crate::WorkloadError;
+use crate::trace::foreign;
 use flate2::bufread::MultiGzDecoder;
 use std::borrow::Cow;
 use std::io::Read;
@@ -48,7 +50,11 @@ pub(super) struct Message<'a> {
 
 impl<'a> Message<'a> {
     /// The node; `name` is what errors call the file.
-    pub(super) fn decode(&self, name: &str) -> Result<RawNode<'a>, WorkloadError> {
+    pub(super) fn decode(
+        &self,
+        name: &str,
+        dependencies: Dependencies,
+    ) -> Result<RawNode<'a>, WorkloadError> {
         let Message { bytes, begins, number } = *self;
         let error = |what: &str| {
             Err(WorkloadError(format!("{name}: byte {begins} (message {number}): {what}")))
@@ -59,27 +65,31 @@ impl<'a> Message<'a> {
                  Chakra 0.0.4 or later",
             );
         }
-        RawNode::decode(bytes).or_else(|wire| {
+        RawNode::decode(bytes, dependencies).or_else(|wire| {
             let mend = "the file is damaged, or no Chakra trace (.et): write it again";
             error(&format!("{}; {mend}", wire.0))
         })
     }
 }
 
-/// All nodes of a file, not yet decoded.
-pub(super) fn node_messages<'a>(
+/// The metadata of a file, empty if there is none, and all its nodes, not yet decoded.
+pub(super) fn messages<'a>(
     name: &str,
     bytes: &'a [u8],
-) -> Result<Vec<Message<'a>>, WorkloadError> {
+) -> Result<(&'a [u8], Vec<Message<'a>>), WorkloadError> {
+    if let Some(what) = foreign(bytes) {
+        return Err(WorkloadError(format!("{name}: {what}")));
+    }
     if bytes.starts_with(b"{") && serde_json::from_slice::<serde_json::Value>(bytes).is_ok() {
         let what = "a trace in JSON; convert it with chakra_converter to .et";
         return Err(WorkloadError(format!("{name}: {what}")));
     }
+    let mut metadata: &[u8] = &[];
     let mut messages: Vec<Message<'a>> = Vec::new();
     for (number, frame) in Frames::of(name, bytes).enumerate() {
         let (begins, bytes) = frame.map_err(|error| match messages.last() {
             // What was read last helps to find the place in the program that wrote the file.
-            Some(last) => match last.decode(name) {
+            Some(last) => match last.decode(name, Dependencies::All) {
                 Ok(node) => {
                     let name = quoted(&node.name);
                     WorkloadError(format!("{error}; the last whole node is {} ({name})", node.id))
@@ -88,11 +98,12 @@ pub(super) fn node_messages<'a>(
             },
             None => error,
         })?;
-        if number > 0 || !is_metadata(bytes) {
-            messages.push(Message { bytes, begins, number });
+        match number == 0 && is_metadata(bytes) {
+            true => metadata = bytes,
+            false => messages.push(Message { bytes, begins, number }),
         }
     }
-    Ok(messages)
+    Ok((metadata, messages))
 }
 
 /// The messages of a file, each with the position where its content begins.

@@ -1,6 +1,7 @@
 //! The messages of a Chakra file: which is which, and the fields of a node that matter.
 
 use super::attribute::Attribute;
+use super::Dependencies;
 use super::wire::{Fields, Value, WireError, numbers};
 use std::borrow::Cow;
 
@@ -10,7 +11,7 @@ pub(super) struct RawNode<'a> {
     pub(super) id: u64,
     pub(super) name: String,
     pub(super) kind: u64,
-    /// Ids that it waits for, data and control together, ascending, each once.
+    /// Ids that it waits for, ascending, each once.
     pub(super) waits: Vec<u64>,
     pub(super) start_micros: u64,
     pub(super) duration_micros: u64,
@@ -41,6 +42,22 @@ pub(super) fn is_metadata(message: &[u8]) -> bool {
         .any(|field| matches!(field, Ok((1 | 3 | 7, Value::Varint(_)) | (10, Value::Bytes(_)))))
 }
 
+/// Whether the metadata says that the symbolic tensor graph generator wrote the file, which counts
+/// elements.
+pub(super) fn is_of_tensor_graph(metadata: &[u8]) -> bool {
+    Fields::of(metadata).any(|field| match field {
+        Ok((2, Value::Bytes(attribute))) => {
+            Attribute::name(attribute) == Ok(b"schema")
+                && Attribute::value(attribute)
+                    .is_ok_and(|value| value == Some(Attribute::Text(TENSOR_GRAPH.into())))
+        }
+        _ => false,
+    })
+}
+
+/// What that generator calls its schema.
+const TENSOR_GRAPH: &str = "symbolic_tensor_network";
+
 /// Whether a node is of Chakra's first schema (2023), which numbers fields and types otherwise:
 /// it has attributes, told by the number of their type, where later nodes have none.
 pub(super) fn is_first_schema(message: &[u8]) -> bool {
@@ -53,14 +70,19 @@ pub(super) fn is_first_schema(message: &[u8]) -> bool {
 }
 
 impl<'a> RawNode<'a> {
-    /// Decodes a node; fields that are not known are skipped.
-    pub(super) fn decode(message: &'a [u8]) -> Result<RawNode<'a>, WireError> {
+    /// Decodes a node with those of its dependencies that count; fields that are not known are
+    /// skipped.
+    pub(super) fn decode(
+        message: &'a [u8],
+        dependencies: Dependencies,
+    ) -> Result<RawNode<'a>, WireError> {
         let mut node = RawNode::default();
         for field in Fields::of(message) {
             match field? {
                 (1, Value::Varint(id)) => node.id = id,
                 (2, Value::Bytes(name)) => node.name = String::from_utf8_lossy(name).into_owned(),
                 (3, Value::Varint(kind)) => node.kind = kind,
+                (4, _) if dependencies == Dependencies::Data => {}
                 (4 | 5, value) => numbers(value, &mut node.waits)?,
                 (6, Value::Varint(micros)) => node.start_micros = micros,
                 (7, Value::Varint(micros)) => node.duration_micros = micros,
@@ -72,6 +94,17 @@ impl<'a> RawNode<'a> {
         node.waits.sort_unstable();
         node.waits.dedup();
         Ok(node)
+    }
+
+    /// Whether it only moves data within its rank: told by name or `comm_type`, since the schema
+    /// has no number for it. What has the number of a collective is one.
+    pub(super) fn reorders(&self) -> bool {
+        const REORDERS: &str = "DATA_REORDER";
+        match &self.attributes.comm_type {
+            Some(Attribute::Text(kind)) if kind == REORDERS => true,
+            Some(kind) if matches!(kind.number(), Some(0..=9)) => false,
+            _ => self.name.contains(REORDERS),
+        }
     }
 
     /// The values of its inputs, where PyTorch's process-group metadata is.

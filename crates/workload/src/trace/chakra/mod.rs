@@ -8,11 +8,13 @@
 //!
 //! Writers differ, so attributes are taken whatever type they have; what is not known is
 //! skipped. Of the metadata nothing is needed. Start times are ignored unless asked for: in
-//! recorded traces they are what the trace is replayed to find.
+//! recorded traces they are what the trace is replayed to find. Data that a node moves within its
+//! rank (`DATA_REORDER`) takes time and no network.
 //!
 //! What it does not do: simulate the CPU. Its side of a communication does nothing here.
 
 mod attribute;
+mod elements;
 mod file;
 mod message;
 mod process_groups;
@@ -20,34 +22,66 @@ mod wire;
 
 use super::{
     Action, Collective, Compute, Degrees, Gathered, Group, Membership, Memory, Node, Peer,
-    Programme, Remark, Size, Trace, Transfer, Work,
+    Programme, Remark, Roofline, Size, Trace, Transfer, Work,
 };
 use crate::WorkloadError;
 use crate::collective::Operation;
 use attribute::Attribute;
-use file::{Message, node_messages, unpacked};
-use message::RawNode;
+use elements::counts_elements;
+use file::{Message, messages, unpacked};
+use message::{RawNode, is_of_tensor_graph};
 use process_groups::Groups;
 use std::collections::BTreeMap;
 use weft_units::Time;
 use weft_units::options::quoted;
 
+/// What nodes wait for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dependencies {
+    /// All that the trace says.
+    #[default]
+    All,
+    /// Data only, as Chakra's feeder has it: control dependencies of recorded traces are the
+    /// order of calls on the CPU, and may form circles with data.
+    Data,
+}
+
 /// How to read what the format leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChakraOptions {
-    /// What one of `comm_size` counts, in bytes: 1, or more where sizes are elements.
+    /// What one of `comm_size` and `tensor_size` counts, in bytes: 1, or more where sizes are
+    /// elements.
     pub bytes_per_element: u64,
     /// What `comm_size` of an all-gather counts.
     pub gathered: Gathered,
     /// Whether nodes start no sooner than the trace says, counted from the first of all.
     pub start_times: bool,
+    /// What nodes wait for.
+    pub dependencies: Dependencies,
+    /// What accelerators do in a second: how long computations take, in place of what was
+    /// recorded, where nodes count what is stated here.
+    pub roofline: Roofline,
 }
 
 impl Default for ChakraOptions {
     fn default() -> ChakraOptions {
-        ChakraOptions { bytes_per_element: 1, gathered: Gathered::Shard, start_times: false }
+        ChakraOptions {
+            bytes_per_element: 1,
+            gathered: Gathered::Shard,
+            start_times: false,
+            dependencies: Dependencies::All,
+            roofline: Roofline::default(),
+        }
     }
 }
+
+/// Computations that would take time if it were known what accelerators do.
+const UNTIMED: &str = "computations count operations or bytes but no time, and take none; give \
+                       peak_tflops and memory_gb_s (--peak-tflops, --memory-gb-s)";
+
+/// Sizes that would be larger if it were known what elements are.
+const ELEMENTS: &str = "sizes look like numbers of elements and are taken for bytes; give \
+                        bytes_per_element (--bytes-per-element): 2 for bf16, 4 for fp32";
 
 /// Puts a trace together, file by file.
 ///
@@ -57,6 +91,8 @@ impl Default for ChakraOptions {
 pub struct ChakraReader {
     options: ChakraOptions,
     file_groups: Groups,
+    /// Where groups come from, in words.
+    groups_from: String,
     groups: Vec<Group>,
     group_ids: BTreeMap<(String, Membership), u32>,
     programmes: BTreeMap<u32, Programme>,
@@ -79,6 +115,7 @@ impl ChakraReader {
         ChakraReader {
             options,
             file_groups: Groups::new(),
+            groups_from: "no process-group file was given".into(),
             groups: vec![Group::of(Membership::World)],
             group_ids: BTreeMap::new(),
             programmes: BTreeMap::new(),
@@ -92,7 +129,13 @@ impl ChakraReader {
     /// If it is not one, or a group is empty or names a rank twice.
     pub fn read_groups(&mut self, name: &str, text: &str) -> Result<(), WorkloadError> {
         self.file_groups.extend(process_groups::from_file(name, text)?);
+        self.groups_from = format!("{name} has none of this name");
         Ok(())
+    }
+
+    /// Says why there is no process-group file, for whoever misses a group.
+    pub fn lacks_groups(&mut self, why: String) {
+        self.groups_from = why;
     }
 
     /// Reads the trace of `rank`; `name` is what errors call the file.
@@ -107,7 +150,10 @@ impl ChakraReader {
             return Err(WorkloadError(what));
         }
         let bytes = unpacked(name, bytes)?;
-        let messages = node_messages(name, &bytes)?;
+        let (metadata, messages) = messages(name, &bytes)?;
+        if self.options.bytes_per_element == 1 && is_of_tensor_graph(metadata) {
+            self.remark(ELEMENTS);
+        }
         let mut file = File { reader: self, name, rank, own_groups: Groups::new() };
         let programme = file.lower(&messages)?;
         self.programmes.insert(rank, programme);
@@ -213,7 +259,7 @@ impl File<'_> {
     fn lower(&mut self, messages: &[Message<'_>]) -> Result<Programme, WorkloadError> {
         let mut indices = BTreeMap::new();
         for (index, message) in (0u32..).zip(messages) {
-            let node = message.decode(self.name)?;
+            let node = message.decode(self.name, self.reader.options.dependencies)?;
             if indices.insert(node.id, index).is_some() {
                 return Err(self.error(&node, "another node has this id; give each its own"));
             }
@@ -222,7 +268,7 @@ impl File<'_> {
         let mut programme = Programme::new(self.name);
         let mut waits = Vec::new();
         for (index, message) in (0u32..).zip(messages) {
-            let node = message.decode(self.name)?;
+            let node = message.decode(self.name, self.reader.options.dependencies)?;
             waits.clear();
             for id in &node.waits {
                 match indices.get(id) {
@@ -256,23 +302,52 @@ impl File<'_> {
 
     fn work(&mut self, node: &RawNode<'_>) -> Result<Work, WorkloadError> {
         Ok(match node.kind {
+            0 | 7.. if node.reorders() => self.reordering(node)?,
             0 | 1 => Work::Nothing,
             2 | 3 => Work::Memory(Memory {
-                bytes: self.count(node, &node.attributes.tensor_size, "tensor_size")?.unwrap_or(0),
+                bytes: self.tensor(node)?,
                 time: self.micros(node, node.duration_micros)?,
                 store: node.kind == 3,
             }),
-            4 => Work::Compute(Compute {
-                time: self.micros(node, node.duration_micros)?,
-                operations: self.count(node, &node.attributes.num_ops, "num_ops")?.unwrap_or(0),
-                bytes: self.count(node, &node.attributes.tensor_size, "tensor_size")?.unwrap_or(0),
-                on_host: on_host(node),
-            }),
+            4 => self.computation(node)?,
             5 | 6 => self.transfer(node)?,
             7 => self.collective(node)?,
             8 => Work::Unsupported("storage node (type 8)".into()),
+            9 => Work::Unsupported("batch node (type 9)".into()),
+            10 => Work::Unsupported("checkpoint node (type 10)".into()),
             other => Work::Unsupported(format!("node of type {other}").into()),
         })
+    }
+
+    fn computation(&mut self, node: &RawNode<'_>) -> Result<Work, WorkloadError> {
+        let on_host = on_host(node);
+        let recorded = self.micros(node, node.duration_micros)?;
+        let operations = self.count(node, &node.attributes.num_ops, "num_ops")?.unwrap_or(0);
+        let bytes = self.tensor(node)?;
+        let modelled = match on_host {
+            true => None,
+            false => self.reader.options.roofline.time(operations, bytes),
+        };
+        let counts = operations > 0 || bytes > 0;
+        if counts && !on_host && modelled.is_none() && recorded == Time::ZERO {
+            self.reader.remark(UNTIMED);
+        }
+        let time = modelled.unwrap_or(recorded);
+        Ok(Work::Compute(Compute { time, operations, bytes, on_host }))
+    }
+
+    /// Data that moves within the rank's memory.
+    fn reordering(&mut self, node: &RawNode<'_>) -> Result<Work, WorkloadError> {
+        let bytes = match self.tensor(node)? {
+            0 => self.bytes(node)?.unwrap_or(0),
+            bytes => bytes,
+        };
+        let recorded = self.micros(node, node.duration_micros)?;
+        let modelled = self.reader.options.roofline.time(0, bytes);
+        if bytes > 0 && modelled.is_none() && recorded == Time::ZERO {
+            self.reader.remark(UNTIMED);
+        }
+        Ok(Work::Memory(Memory { bytes, time: modelled.unwrap_or(recorded), store: false }))
     }
 
     fn transfer(&mut self, node: &RawNode<'_>) -> Result<Work, WorkloadError> {
@@ -332,6 +407,9 @@ impl File<'_> {
             (Action::Operation(Operation::AllGather), Gathered::Shard) => Size::Shard(bytes),
             _ => Size::Whole(bytes),
         };
+        if self.reader.options.bytes_per_element == 1 && counts_elements(node, bytes) {
+            self.reader.remark(ELEMENTS);
+        }
         let group = self.group(node)?;
         Ok(Work::Collective(Collective { action, size, group, root: 0, turn: 0 }))
     }
@@ -347,9 +425,11 @@ impl File<'_> {
             Some(members) => Ok(self.reader.group(&name, members)),
             None => {
                 let name = quoted(&name);
+                let from = &self.reader.groups_from;
                 let what = format!(
-                    "process group {name} is not known; give the process-group file (JSON) that \
-                     belongs to the trace"
+                    "process group {name} is not known ({from}); give the JSON file of process \
+                     groups that belongs to the trace: --process-groups, or process_groups in an \
+                     experiment"
                 );
                 Err(self.error(node, &what))
             }
@@ -358,12 +438,27 @@ impl File<'_> {
 
     /// `comm_size` in bytes.
     fn bytes(&self, node: &RawNode<'_>) -> Result<Option<u64>, WorkloadError> {
-        let Some(count) = self.count(node, &node.attributes.comm_size, "comm_size")? else {
-            return Ok(None);
-        };
+        self.size(node, &node.attributes.comm_size, "comm_size")
+    }
+
+    /// `tensor_size` in bytes; 0 if there is none.
+    fn tensor(&self, node: &RawNode<'_>) -> Result<u64, WorkloadError> {
+        Ok(self.size(node, &node.attributes.tensor_size, "tensor_size")?.unwrap_or(0))
+    }
+
+    /// An attribute that counts bytes or elements, in bytes.
+    fn size(
+        &self,
+        node: &RawNode<'_>,
+        value: &Option<Attribute>,
+        key: &str,
+    ) -> Result<Option<u64>, WorkloadError> {
+        let Some(count) = self.count(node, value, key)? else { return Ok(None) };
         match count.checked_mul(self.reader.options.bytes_per_element) {
             Some(bytes) => Ok(Some(bytes)),
-            None => Err(self.error(node, "comm_size exceeds 2^64 bytes; make it smaller")),
+            None => {
+                Err(self.error(node, &format!("{key} exceeds 2^64 bytes; make it smaller")))
+            }
         }
     }
 
