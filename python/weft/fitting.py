@@ -61,7 +61,8 @@ def for_trace(path: Path, options: Sequence[tuple[str, str]] = ()) -> dict[str, 
     ranks = json.loads(_native.trace_info(path.name, list(options), folder))["ranks"]
     if not ranks:
         raise ExperimentError(
-            f"{path}: tells no number of ranks; give --fabric, every host of which is then one"
+            f"{path}: tells no number of ranks; give --fabric, every host of which is then one, or "
+            "--set workload.ranks=N"
         )
     if ranks > LARGEST:
         raise ExperimentError(

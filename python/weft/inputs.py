@@ -55,7 +55,13 @@ def from_file(
     path: Path, overrides: Overrides = (), seeds: int | None = None, quick: bool = False
 ) -> Experiment:
     """The experiment in a TOML file; if `quick`, as short as its `[quick]` makes it."""
-    return _expand(read_text(path), "toml", str(path), overrides, seeds, quick)
+    try:
+        return _expand(read_text(path), "toml", str(path), overrides, seeds, quick)
+    except ExperimentError as error:
+        if path.suffix == ".toml" or ": not TOML: " not in str(error):
+            raise
+        others = "or name an experiment (.toml) or a workload (.cm, .csv, .et, .txt)"
+        raise ExperimentError(f"{error}, {others}") from None
 
 
 def files_of(path: Path) -> list[Path]:

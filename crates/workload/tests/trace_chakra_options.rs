@@ -153,6 +153,9 @@ fn what_is_no_trace_is_named() {
         ("{\"workload_graph\": []}", "a Chakra trace in JSON"),
         ("{\n \"schemaVersion\": 1, \"traceEvents\": []}", "a Kineto trace"),
         ("{\"schema\": \"1.0.1\", \"nodes\": [{\"rf_id\": 0}]}", "an execution trace of PyTorch"),
+        ("Nodes 2\nConnections 1\n0->1 id 1 start 0 size 1\n", "a connection matrix"),
+        ("Nodes 4\nTiers 2\nTier 0\n", "a topology"),
+        ("{\"preferred-dataset-splits\": 4}", "a system file of ASTRA-sim"),
         ("<algo name=\"a\" nchannels=\"1\">", "a schedule for MSCCL"),
     ] {
         let found = foreign(text.as_bytes()).unwrap_or_else(|| panic!("{text:?}"));

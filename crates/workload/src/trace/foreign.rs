@@ -24,6 +24,11 @@ const PYTORCH: &str = "is an execution trace of PyTorch, which is not read; link
                        chakra_converter to .et";
 const MSCCL: &str = "is a schedule for MSCCL (XML), which is not read; give the .et files that were \
                      made from it";
+const MATRIX: &str = "is a connection matrix, and no trace; weft run and weft compare read it if its \
+                      name ends in .cm";
+const TOPOLOGY: &str = "is a topology, and no trace; weft topology info reads it, and --fabric takes it";
+const SYSTEM: &str = "is a system file of ASTRA-sim, and no trace; name the trace, and give what the \
+                      file says as keys of an experiment";
 
 /// What the file is that begins like this, and what to do; `None` if it is nothing that is known here.
 pub fn foreign(bytes: &[u8]) -> Option<&'static str> {
@@ -35,9 +40,16 @@ pub fn foreign(bytes: &[u8]) -> Option<&'static str> {
         return Some(ARCHIVE);
     }
     let text = String::from_utf8_lossy(&bytes);
-    let text = text.trim_start_matches('\u{feff}').trim_start();
+    let mut text = text.trim_start_matches('\u{feff}').trim_start();
+    while let Some(comment) = text.strip_prefix('#') {
+        text = comment.split_once('\n').map_or("", |(_, rest)| rest.trim_start());
+    }
     let has = |key: &str| text.contains(key);
+    let begins = |word: &str| text.starts_with(word);
     match text.chars().next()? {
+        'N' if begins("Nodes") && has("\nConnections") => Some(MATRIX),
+        'N' if begins("Nodes") && has("\nTier") => Some(TOPOLOGY),
+        '{' if has("\"preferred-dataset-splits\"") => Some(SYSTEM),
         '{' if has("\"workload_graph\"") => Some(CHAKRA_JSON),
         '{' if has("\"traceEvents\"") || has("\"schemaVersion\"") => Some(KINETO),
         '{' if has("\"nodes\"") && has("\"rf_id\"") => Some(PYTORCH),
