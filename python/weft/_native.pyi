@@ -70,8 +70,8 @@ def capacity(experiment_json: str, seed: int) -> Capacity:
 
 def trace_info(
     path: str,
-    options: Sequence[tuple[str, str]] = (),
-    folder: str = "",
+    options: Sequence[tuple[str, str]],
+    folder: str | None = None,
     ranks: int | None = None,
 ) -> str:
     """Describe a trace in ``folder``, as JSON; ``ranks`` settles a number that it leaves open.

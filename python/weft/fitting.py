@@ -57,7 +57,7 @@ def for_trace(path: Path, options: Sequence[tuple[str, str]] = ()) -> dict[str, 
 
     `options` are keys of `[workload]`, with files relative to the trace.
     """
-    folder = "" if path.parent == Path() else str(path.parent)
+    folder = None if path.parent == Path() else str(path.parent)
     ranks = json.loads(_native.trace_info(path.name, list(options), folder))["ranks"]
     if not ranks:
         raise ExperimentError(

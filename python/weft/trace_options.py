@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -62,13 +61,17 @@ def told(
     memory_gb_s: float | None = None,
 ) -> list[tuple[str, str]]:
     """The keys of `[workload]` that were given, with values as `--set` takes them."""
-    # The core looks for files beside the experiment.
-    groups = None if process_groups is None else json.dumps(str(process_groups.absolute()))
     given = {
-        "process_groups": groups,
+        "process_groups": None if process_groups is None else _quoted(process_groups),
         "bytes_per_element": bytes_per_element,
         "dependencies": dependencies,
         "peak_tflops": peak_tflops,
         "memory_gb_s": memory_gb_s,
     }
     return [(key, str(value)) for key, value in given.items() if value is not None]
+
+
+def _quoted(path: Path) -> str:
+    """As TOML, and from the root: the core looks for files beside the experiment."""
+    text = str(path.absolute()).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'

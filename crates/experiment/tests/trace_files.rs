@@ -25,7 +25,8 @@ fn folder(name: &str, files: &[(&str, &[u8])]) -> PathBuf {
 
 /// What would keep the trace from running.
 fn problems(path: &Path) -> Vec<String> {
-    let found = trace_info(path, &[], Path::new(""), None).unwrap_or_else(|error| panic!("{error}"));
+    let found =
+        trace_info(path, &[], Path::new(""), None).unwrap_or_else(|error| panic!("{error}"));
     let (_, list) = found.split_once("\"problems\":[").expect("there is a list");
     let list = list.split_once("],\"more_problems\"").expect("it ends").0;
     list.split("\",\"").map(str::to_owned).filter(|line| !line.is_empty()).collect()
@@ -71,7 +72,8 @@ fn packed_files_are_files() {
     let packed = packed.finish().expect("bytes");
     let here = folder("packed", &[("t.0.et.gz", &packed), ("t.1.et", &bytes), ("t.1.et.gz", b"")]);
     for name in ["t.0.et.gz", "t.1.et", "t"] {
-        let found = trace_info(&here.join(name), &[], Path::new(""), None).unwrap_or_else(|e| panic!("{e}"));
+        let found = trace_info(&here.join(name), &[], Path::new(""), None)
+            .unwrap_or_else(|e| panic!("{e}"));
         assert!(found.contains("\"ranks\":2"), "{found}");
     }
     fs::remove_dir_all(here).expect("it is there");
@@ -80,7 +82,8 @@ fn packed_files_are_files() {
 #[test]
 fn files_that_are_none_are_told_apart() {
     let here = folder("none", &[("b.0.et", b""), ("a.0.et", b""), ("empty.txt", b"\n")]);
-    let of = |path: &Path| trace_info(path, &[], Path::new(""), None).expect_err("none").to_string();
+    let of =
+        |path: &Path| trace_info(path, &[], Path::new(""), None).expect_err("none").to_string();
     let shown = here.display();
     let line = format!("{shown} is a directory; name a trace in it, for example {shown}/a.0.et");
     assert_eq!(of(&here), line);

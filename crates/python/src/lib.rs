@@ -147,14 +147,15 @@ fn capacity<'py>(
 
 /// What is in a trace, and whether it can run, as JSON.
 #[pyfunction]
-#[pyo3(signature = (path, options=Vec::new(), folder=PathBuf::new(), ranks=None))]
+#[pyo3(signature = (path, options, folder=None, ranks=None))]
 fn trace_info(
     py: Python<'_>,
     path: PathBuf,
     options: Vec<(String, String)>,
-    folder: PathBuf,
+    folder: Option<PathBuf>,
     ranks: Option<u32>,
 ) -> PyResult<String> {
+    let folder = folder.unwrap_or_default();
     py.detach(|| weft_experiment::trace_info(&path, &options, &folder, ranks)).map_err(wrong)
 }
 

@@ -35,7 +35,10 @@ fn the_roofline_is_that_of_astra_sim() {
             let (peak, bandwidth) = (peak as f64 * 1e12, bandwidth as f64 * 1e9);
             let theirs = astra_sim(ops as f64, bytes as f64, peak, bandwidth);
             let ours = time.0 as f64 / 1000.0;
-            assert!((ours - theirs).abs() <= 0.001 + theirs * 1e-12, "{ours} ns, {theirs} ns there");
+            assert!(
+                (ours - theirs).abs() <= 0.001 + theirs * 1e-12,
+                "{ours} ns, {theirs} ns there"
+            );
         }
     }
     assert_eq!(roofline(1, 1).time(0, 0), None);
@@ -45,10 +48,12 @@ fn the_roofline_is_that_of_astra_sim() {
 
 #[test]
 fn computations_take_what_rates_say() {
-    let counted = |id, duration, host: bool| Node { duration, ..Node::new(id, "c", 4, &[]) }
-        .with("num_ops", Value::Uint64(2_000_000))
-        .with("tensor_size", Value::Uint64(1_000))
-        .with("is_cpu_op", Value::Bool(host));
+    let counted = |id, duration, host: bool| {
+        Node { duration, ..Node::new(id, "c", 4, &[]) }
+            .with("num_ops", Value::Uint64(2_000_000))
+            .with("tensor_size", Value::Uint64(1_000))
+            .with("is_cpu_op", Value::Bool(host))
+    };
     let nodes = [
         counted(1, 0, false),
         counted(2, 9, false),
@@ -63,7 +68,10 @@ fn computations_take_what_rates_say() {
             Work::Compute(one) => one.time,
             other => panic!("{other:?}"),
         };
-        (nodes.iter().map(|node| time(&node.work)).collect::<Vec<_>>(), remarks(&trace, "peak_tflops"))
+        (
+            nodes.iter().map(|node| time(&node.work)).collect::<Vec<_>>(),
+            remarks(&trace, "peak_tflops"),
+        )
     };
     let usual = ChakraOptions::default();
     let us = |all: [u64; 4]| all.map(Time::us).to_vec();
@@ -121,8 +129,10 @@ fn control_dependencies_can_be_ignored() {
 
 #[test]
 fn reordered_data_stays_at_its_rank() {
-    let named = |id, kind| Node { duration: 3, ..Node::new(id, "DATA_REORDER_1", kind, &[]) }
-        .with("tensor_size", Value::Uint64(1000));
+    let named = |id, kind| {
+        Node { duration: 3, ..Node::new(id, "DATA_REORDER_1", kind, &[]) }
+            .with("tensor_size", Value::Uint64(1000))
+    };
     let typed = Node { duration: 3, ..Node::new(4, "x", 7, &[]) }
         .with("comm_type", Value::Text("DATA_REORDER".into()))
         .with("comm_size", Value::Int64(1000));

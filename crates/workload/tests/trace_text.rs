@@ -279,7 +279,7 @@ fn files_that_are_none() {
         ),
         (
             "HYBRID_TRANSFORMER model_parallel_NPU_group:\n1\n",
-            "w.txt:1: model_parallel_NPU_group:: a number must follow",
+            "w.txt:1: model_parallel_NPU_group: a number must follow",
         ),
         (
             "DATA\n1\na -1 99999999999999999 NONE 0 1 NONE 0 1 NONE 0 1",

@@ -261,7 +261,8 @@ impl<'a> Log<'a> {
 }
 
 fn whole(word: &str, column: &str) -> Result<u64, String> {
-    word.parse().map_err(|_| format!("{column} must be a whole number, not {}", quoted(word)))
+    word.parse()
+        .map_err(|_| format!("{column} must be a whole number, not {}; correct it", quoted(word)))
 }
 
 fn action(kind: &str) -> Option<Action> {

@@ -26,7 +26,8 @@ const MSCCL: &str = "is a schedule for MSCCL (XML), which is not read; give the 
                      made from it";
 const MATRIX: &str = "is a connection matrix, and no trace; weft run and weft compare read it if its \
                       name ends in .cm";
-const TOPOLOGY: &str = "is a topology, and no trace; weft topology info reads it, and --fabric takes it";
+const TOPOLOGY: &str =
+    "is a topology, and no trace; weft topology info reads it, and --fabric takes it";
 const SYSTEM: &str = "is a system file of ASTRA-sim, and no trace; name the trace, and give what the \
                       file says as keys of an experiment";
 

@@ -9,7 +9,8 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use weft_workload::trace::{
-    self, ChakraOptions, ChakraReader, Degrees, Dependencies, Gathered, Roofline, TextOptions, Trace,
+    self, ChakraOptions, ChakraReader, Degrees, Dependencies, Gathered, Roofline, TextOptions,
+    Trace,
 };
 
 type Result<T> = std::result::Result<T, ExperimentError>;
@@ -32,7 +33,8 @@ const CHAKRA: [&str; 2] = [".et", ".et.gz"];
 pub(super) fn is_named(text: &str) -> bool {
     let is_log = || fs::read_to_string(text).is_ok_and(|text| trace::is_comm_log(&text));
     // No trace that can be read, but that is for the reader of traces to say.
-    let is_foreign = || head_of(Path::new(text)).is_some_and(|head| trace::foreign(&head).is_some());
+    let is_foreign =
+        || head_of(Path::new(text)).is_some_and(|head| trace::foreign(&head).is_some());
     let is_first = |end: &&str| Path::new(&format!("{text}.0{end}")).is_file();
     CHAKRA.iter().chain(&[".txt"]).any(|end| text.ends_with(end))
         || text.ends_with(".csv") && is_log()
@@ -97,7 +99,8 @@ pub(super) fn read_chakra(
     let bytes = r.get("bytes_per_element", element, Some(1), meaning)?;
     let meaning = "Chakra: whether nodes start no sooner than the trace says";
     let start_times = r.get("start_times", Flag, Some(false), meaning)?;
-    let meaning = "Chakra: what nodes wait for; data: not for control dependencies, as in its feeder";
+    let meaning =
+        "Chakra: what nodes wait for; data: not for control dependencies, as in its feeder";
     let dependencies = r.get("dependencies", OneOf(&["all", "data"]), Some(0), meaning)?;
     let chakra = ChakraOptions {
         bytes_per_element: u64::from(bytes),

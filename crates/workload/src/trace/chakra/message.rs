@@ -1,7 +1,7 @@
 //! The messages of a Chakra file: which is which, and the fields of a node that matter.
 
-use super::attribute::Attribute;
 use super::Dependencies;
+use super::attribute::Attribute;
 use super::wire::{Fields, Value, WireError, numbers};
 use std::borrow::Cow;
 

@@ -456,9 +456,7 @@ impl File<'_> {
         let Some(count) = self.count(node, value, key)? else { return Ok(None) };
         match count.checked_mul(self.reader.options.bytes_per_element) {
             Some(bytes) => Ok(Some(bytes)),
-            None => {
-                Err(self.error(node, &format!("{key} exceeds 2^64 bytes; make it smaller")))
-            }
+            None => Err(self.error(node, &format!("{key} exceeds 2^64 bytes; make it smaller"))),
         }
     }
 

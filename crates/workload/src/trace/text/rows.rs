@@ -126,20 +126,21 @@ pub(super) fn parse(name: &str, text: &str) -> Result<(Header, Vec<Layer>), Work
 }
 
 fn whole(word: &str, what: &str) -> Result<u64, String> {
-    word.parse().map_err(|_| format!("{what} must be a whole number, not {}", quoted(word)))
+    word.parse()
+        .map_err(|_| format!("{what} must be a whole number, not {}; correct it", quoted(word)))
 }
 
 /// The degree, size or layer that follows a key.
 fn value<T: TryFrom<u64>>(words: &[&str], at: usize) -> Result<T, String> {
-    let key = words[at - 1];
-    let word = words.get(at).ok_or(format!("{key}: a number must follow"))?;
-    T::try_from(whole(word, key)?).map_err(|_| format!("{key}: {word} is too large"))
+    let key = words[at - 1].trim_end_matches(':');
+    let word = words.get(at).ok_or(format!("{key}: a number must follow; add it"))?;
+    T::try_from(whole(word, key)?).map_err(|_| format!("{key}: {word} is too large; correct it"))
 }
 
 /// A count, and as many numbers of layers, after the key at `at - 1`.
 fn list(words: &[&str], at: usize) -> Result<Vec<usize>, String> {
     let count: usize = value(words, at)?;
-    let key = words[at - 1];
+    let key = words[at - 1].trim_end_matches(':');
     let given = words.len() - at - 1;
     if given < count {
         return Err(format!("{key} announces {count} layers, but only {given} follow; list all"));
@@ -148,7 +149,7 @@ fn list(words: &[&str], at: usize) -> Result<Vec<usize>, String> {
         .iter()
         .map(|word| {
             let layer = whole(word, key)?;
-            usize::try_from(layer).map_err(|_| format!("{key} {layer} is too large"))
+            usize::try_from(layer).map_err(|_| format!("{key} {layer} is too large; correct it"))
         })
         .collect()
 }
