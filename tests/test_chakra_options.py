@@ -97,6 +97,8 @@ def test_operations_take_time_at_stated_rates(typed: Typed, tmp_path: Path) -> N
         assert found["compute_s"] == pytest.approx(seconds)
         (row,) = json.loads(typed(*COMPARE, path, *options)[1])
         assert row["cct_s"] == pytest.approx(seconds)
+    error = typed("run", path, "--set", "workload.peak_tflops=fast")[2]
+    assert error.startswith(f"error: {path}: workload.peak_tflops: ")
     assert "--peak-tflops is for traces" in typed("run", tmp_path / "x.toml", *options)[2]
 
 

@@ -58,7 +58,12 @@ def for_trace(path: Path, options: Sequence[tuple[str, str]] = ()) -> dict[str, 
     `options` are keys of `[workload]`, with files relative to the trace.
     """
     folder = None if path.parent == Path() else str(path.parent)
-    ranks = json.loads(_native.trace_info(path.name, list(options), folder))["ranks"]
+    try:
+        ranks = json.loads(_native.trace_info(path.name, list(options), folder))["ranks"]
+    except ExperimentError as error:
+        if str(error).partition(": ")[0] not in dict(options):
+            raise
+        raise ExperimentError(f"{path}: workload.{error}") from None
     if not ranks:
         raise ExperimentError(
             f"{path}: tells no number of ranks; give --fabric, every host of which is then one, or "
