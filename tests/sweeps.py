@@ -28,7 +28,9 @@ def specs(swept: Swept, seeds: int = 3, **resolved: Any) -> list[RunSpec]:
 def row_of(spec: RunSpec, **columns: float) -> Row:
     """What a run might leave."""
     scheme = spec["swept"].get("balance.scheme", "ecmp")
-    usual = {"cct_s": 2e-5, "bound_s": 1e-5, "slowdown": 2.0, "normalised": 2.0, "drops": 0}
+    times = columns.get("normalised", 2.0)
+    usual = {"cct_s": times * 1e-5, "bound_s": 1e-5, "slowdown": times, "normalised": times}
+    usual |= {"drops": 0}
     who = {"scheme": scheme, "seed": spec["seed"], "hosts": 4, "swept": spec["swept"]}
     return who | usual | columns
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from weft import stats
+from weft import averages
 from weft._types import Row, RunSpec
 from weft.quantities import magnitude
 from weft.settings import Best
@@ -56,18 +56,19 @@ def choose(rows: Sequence[Row], best: Best) -> Choice:
     The first of equals. Where runs stalled, values with more seeds go before those with fewer.
     """
     seeds = _search_seeds([row["seed"] for row in rows], best)
-    samples: dict[str, dict[str, list[float]]] = {}
+    samples: dict[str, dict[str, list[Row]]] = {}
     values: dict[str, Any] = {}
     for row in rows:
         if row["seed"] in seeds and best.over in row["swept"]:
             value = row["swept"][best.over]
             values.setdefault(text_of(value), value)
             cells = samples.setdefault(combination(row["swept"], best.over), {})
-            cells.setdefault(text_of(value), []).append(row[best.of])
+            cells.setdefault(text_of(value), []).append(row)
     choice = {}
     for key, cells in samples.items():
         most = max(map(len, cells.values()))
-        means = {name: stats.mean(cell).value for name, cell in cells.items() if len(cell) == most}
+        whole = {name: cell for name, cell in cells.items() if len(cell) == most}
+        means = {name: averages.of(best.of, cell).value for name, cell in whole.items()}
         choice[key] = values[min(means, key=lambda name: means[name])]
     return choice
 

@@ -1,17 +1,17 @@
 """Measured against printed: what a paper says beside what came out, in numbers and in words.
 
-Nothing here fails because of a disagreement. Ratios, differences and orders are paired: seed by
-seed, since the same seed gives every scheme the same traffic.
+Nothing here fails because of a disagreement. Ratios are of the means that are shown, and as
+differences and doubts about an order they are paired seed by seed (`weft.averages`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
-from weft import best, measures, stats
+from weft import averages, best, measures, stats
 from weft._types import Row
 from weft.printed import Selection, Statement
 from weft.settings import Settings
@@ -75,12 +75,12 @@ def compared(settings: Settings, rows: Sequence[Row], choice: best.Choice) -> li
     `choice` are the best values of the key that is searched, if one is.
     """
 
-    def samples(selection: Selection, column: str) -> dict[int, float]:
-        return {
-            row["seed"]: row[column] for row in rows if _is_of(row, selection, settings, choice)
-        }
+    def of(selection: Selection) -> list[Row]:
+        return [row for row in rows if _is_of(row, selection, settings, choice)]
 
-    return [_compare(one, samples) for one in settings.printed]
+    return [
+        _compare(one, [of(selection) for selection in one.selections]) for one in settings.printed
+    ]
 
 
 def _is_of(row: Row, selection: Selection, settings: Settings, choice: best.Choice) -> bool:
@@ -90,27 +90,18 @@ def _is_of(row: Row, selection: Selection, settings: Settings, choice: best.Choi
     return mine and best.is_best(row["swept"], choice, settings.best)
 
 
-Samples = Callable[[Selection, str], dict[int, float]]
-"""Of a selection the values of a column, by seed."""
-
-
-def _compare(one: Statement, samples: Samples) -> Comparison:
+def _compare(one: Statement, cells: Sequence[Sequence[Row]]) -> Comparison:
+    """`cells` are the rows of each of its selections."""
     if one.kind == "order":
-        return _ordered(one, [samples(selection, one.column) for selection in one.selections])
+        return _ordered(one, cells)
     what, names = labels(one)
-    first = samples(one.selections[0], one.column)
     if one.kind == "value":
-        values = list(first.values())
-    else:
-        sign = "÷" if one.kind == "ratio" else "\N{MINUS SIGN}"
-        what = ", ".join(part for part in (f"{names[0]} {sign} {names[1]}", what) if part)
-        second = samples(one.selections[1], one.column)
-        both = [(first[seed], second[seed]) for seed in first if seed in second]
-        if one.kind == "ratio":
-            values = [over / under for over, under in both if under]
-        else:
-            values = [left - right for left, right in both]
-    return _against(one, what, stats.mean(values) if values else None)
+        return _against(one, what, averages.of(one.column, cells[0]) if cells[0] else None)
+    is_ratio = one.kind == "ratio"
+    sign = "÷" if is_ratio else "\N{MINUS SIGN}"
+    what = ", ".join(part for part in (f"{names[0]} {sign} {names[1]}", what) if part)
+    compared = averages.ratio if is_ratio else averages.difference
+    return _against(one, what, compared(one.column, cells[0], cells[1]))
 
 
 def labels(one: Statement) -> tuple[str, list[str]]:
@@ -167,10 +158,10 @@ def _word(agrees: bool) -> str:
     return "agrees" if agrees else "differs"
 
 
-def _ordered(one: Statement, samples: Sequence[dict[int, float]]) -> Comparison:
+def _ordered(one: Statement, cells: Sequence[Sequence[Row]]) -> Comparison:
     """Every two of different levels: whether the one that comes first is the better one."""
     what, names = labels(one)
-    means = tuple(stats.mean(list(values.values())).value if values else None for values in samples)
+    means = tuple(averages.of(one.column, rows).value if rows else None for rows in cells)
     wrong, pairs = [], 0
     for left, right in combinations(range(len(names)), 2):
         before, after = means[left], means[right]
@@ -179,7 +170,7 @@ def _ordered(one: Statement, samples: Sequence[dict[int, float]]) -> Comparison:
         pairs += 1
         lead = before - after if one.falling else after - before
         if lead < -(one.within or 0.0) - _SLACK:
-            doubt = _in_doubt(samples[left], samples[right])
+            doubt = _in_doubt(averages.difference(one.column, cells[left], cells[right]))
             wrong.append(f"{names[right]} before {names[left]}{doubt}")
     printed = _printed_order(one, names)
     if not pairs or None in means:
@@ -190,12 +181,10 @@ def _ordered(one: Statement, samples: Sequence[dict[int, float]]) -> Comparison:
     return Comparison(one, what, printed, None, None, not wrong, words, means)
 
 
-def _in_doubt(first: dict[int, float], second: dict[int, float]) -> str:
+def _in_doubt(gap: stats.Mean | None) -> str:
     """A remark if the seeds leave open which of two is the smaller one."""
-    both = [first[seed] - second[seed] for seed in first if seed in second]
-    gap = stats.mean(both) if both else None
-    unsure = gap is None or gap.half is None or abs(gap.value) <= gap.half
-    return ", within the confidence interval" if unsure and len(both) > 1 else ""
+    unsure = gap is not None and gap.is_within_noise_of(0.0)
+    return ", within the confidence interval" if unsure else ""
 
 
 def _printed_order(one: Statement, names: Sequence[str]) -> str:

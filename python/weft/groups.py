@@ -49,6 +49,11 @@ class Grouping:
     series_name: str = "scheme"
     """What the series are."""
 
+    @property
+    def reference(self) -> str:
+        """The series that others are compared with."""
+        return "ecmp" if "ecmp" in self.series else self.series[0]
+
     def rows(self, category: Category, series: str) -> list[Row]:
         """The rows of a cell, empty if none finished."""
         return self.cells.get((category, series), [])

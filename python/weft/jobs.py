@@ -90,7 +90,10 @@ def _bars(
     for series, ones in found.items():
         if ones:
             mean = stats.mean([time / scale for time, _, _ in ones])
-            busbw = stats.mean([bus for _, bus, _ in ones]).value
+            # All bytes over all times, as in the table.
+            busbw = sum(bus * time for time, bus, _ in ones) / (
+                sum(time for time, _, _ in ones) or 1.0
+            )
             note = f"busbw {busbw:.4g} GB/s, {ones[0][2]} in a run"
             look, value, half = (styles[series],), (mean.value,), (mean.half,)
             bars.append(BarSeries(series, look, value, half, notes=(note,)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from weft import best, jobs, measures, palette, stats
+from weft import averages, best, jobs, measures, palette, stats
 from weft._types import Row
 from weft.axes import fit, wide
 from weft.charts import Axis, Bars, BarSeries, Curve, Figure, Lines, Mark, Panel, Spot
@@ -34,8 +34,8 @@ class _Measure:
 
     def mean(self, rows: Sequence[Row]) -> stats.Mean | None:
         """Over seeds, in the unit of the axis; None without rows."""
-        values = [row[self.column] for row in rows if row[self.column] is not None]
-        return stats.mean([value / self.scale for value in values]) if values else None
+        known = [row for row in rows if row[self.column] is not None]
+        return averages.of(self.column, known).over(self.scale) if known else None
 
     def bound(self, grouping: Grouping, category: Category) -> float | None:
         """The bound of a category: that of the first series that finished there."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from weft import measures, stats, tables
+from weft import averages, measures, tables
 from weft._types import Row
 from weft.charts import Axis, Figure, HeatMap, Panel
 from weft.groups import Category, Grouping
@@ -91,7 +91,7 @@ def _column(view: View) -> str:
 
 def _means(grouping: Grouping, series: str, column: str) -> list[float | None]:
     cells = (grouping.rows(category, series) for category in grouping.categories)
-    return [stats.mean([row[column] for row in rows]).value if rows else None for rows in cells]
+    return [averages.of(column, rows).value if rows else None for rows in cells]
 
 
 def _geometric(means: Sequence[float | None]) -> float | None:

@@ -41,13 +41,27 @@ class Mean:
     sd: float | None = None
     """Of the samples, as an estimate for all there could be (n - 1)."""
 
+    def over(self, scale: float) -> Mean:
+        """The same in another unit."""
+        half, sd = (None if own is None else own / scale for own in (self.half, self.sd))
+        return Mean(self.value / scale, half, self.samples, sd)
+
+    def is_within_noise_of(self, value: float) -> bool:
+        """Whether the difference to a value may be chance; of a single sample nobody can tell."""
+        return bool(self.half) and abs(self.value - value) <= (self.half or 0.0)
+
 
 def mean(samples: Sequence[float]) -> Mean:
     """The mean over seeds of at least one sample."""
     count = len(samples)
     value = math.fsum(samples) / count
+    return around(value, [sample - value for sample in samples])
+
+
+def around(value: float, deviations: Sequence[float]) -> Mean:
+    """A value from which each sample deviates by so much."""
+    count = len(deviations)
     if count < 2:
         return Mean(value, None, count)
-    variance = math.fsum((sample - value) ** 2 for sample in samples) / (count - 1)
-    half = student_t95(count - 1) * math.sqrt(variance / count)
-    return Mean(value, half, count, math.sqrt(variance))
+    sd = math.sqrt(math.fsum(one**2 for one in deviations) / (count - 1))
+    return Mean(value, student_t95(count - 1) * sd / math.sqrt(count), count, sd)

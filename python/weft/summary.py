@@ -12,9 +12,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from weft import stats
+from weft import averages
 from weft._types import Row
 from weft.errors import writing
+from weft.groups import Category, Grouping
 from weft.inputs import Experiment
 from weft.views import View
 
@@ -31,7 +32,10 @@ def of(experiment: Experiment, view: View, runs: int) -> dict[str, Any]:
         "title": experiment.title,
         "runs": runs,
         "wanted": len(experiment.runs),
-        "statistics": [_statistics(rows, columns) for rows in whole.cells.values()],
+        "statistics": [
+            _statistics(rows, columns) | _against(whole, cell, rows)
+            for cell, rows in whole.cells.items()
+        ],
     }
     if settings.best is not None:
         best = settings.best
@@ -67,10 +71,29 @@ def save(summaries: Iterable[dict[str, Any]], directory: Path) -> None:
             draft.unlink(missing_ok=True)
 
 
+def _against(grouping: Grouping, cell: tuple[Category, str], rows: Sequence[Row]) -> dict[str, Any]:
+    """The completion time over that of the series that tables compare with."""
+    category, series = cell
+    base = grouping.rows(category, grouping.reference)
+    found = averages.ratio("cct_s", rows, base) if averages.same_seeds(rows, base) else None
+    if found is None or series == grouping.reference:
+        return {}
+    surely = None if found.half is None else not found.is_within_noise_of(1.0)
+    return {
+        "against": {
+            "reference": grouping.reference,
+            "column": "cct_s",
+            "ratio": found.value,
+            "half_95": found.half,
+            "significant": surely,
+        }
+    }
+
+
 def _statistics(rows: Sequence[Row], columns: Sequence[str]) -> dict[str, Any]:
     found: dict[str, Any] = {"swept": rows[0]["swept"], "scheme": rows[0]["scheme"]}
     found["seeds"] = [row["seed"] for row in rows]
-    means = {column: stats.mean([row[column] for row in rows]) for column in columns}
+    means = {column: averages.of(column, rows) for column in columns}
     return found | {
         column: {"mean": mean.value, "sd": mean.sd, "half_95": mean.half}
         for column, mean in means.items()

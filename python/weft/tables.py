@@ -5,16 +5,17 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from weft import measures, stats
+from weft import averages, measures, stats
 from weft._types import Row
 from weft.groups import Category, Grouping, group, key_name
 from weft.quantities import format_time, magnitude
 from weft.store import text_of
-from weft.usual import Cell, columns_of
+from weft.usual import NOT_SURE, Cell, columns_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -71,6 +72,9 @@ class Table:
         sure = f"mean of {stats.counted(fewest, most)}, ± 95 % confidence" if most > 1 else "1 seed"
         if self.runs < self.wanted:
             sure += f"; only {self.runs} of {self.wanted} runs"
+        cells = [cell for section in self.sections for line in section.lines for cell in line.cells]
+        if any(cell.unsure for cell in cells):
+            sure += f"; {NOT_SURE}: not significant"
         return sure
 
     @property
@@ -106,7 +110,7 @@ def summarise(
     titles = _titles(grouping, columns)
     everything = [row for cell in grouping.cells.values() for row in cell]
     usual = [] if titles else columns_of(everything)
-    reference = "ecmp" if "ecmp" in grouping.series else grouping.series[0]
+    reference = grouping.reference
     sections = []
     for category in grouping.categories:
         present = [series for series in grouping.series if grouping.rows(category, series)]
@@ -160,7 +164,7 @@ def _titles(grouping: Grouping, columns: Sequence[str]) -> list[Title]:
 def _chosen(rows: Sequence[Row], titles: Sequence[Title]) -> list[Cell]:
     cells = []
     for column, title, _ in titles:
-        mean = stats.mean([row[column] for row in rows])
+        mean = averages.of(column, rows)
         if title != _SD:
             cells.append(Cell(measures.shown(column, mean.value, mean.half), mean.value))
         elif mean.sd is None:
@@ -198,7 +202,7 @@ def text(table: Table, title: str, width: int) -> str:
     for section in table.sections:
         drawn += [rule, *_above(table, section)]
         drawn += [row(next(rows)) for _ in section.lines]
-    return "\n".join([*drawn, rule, _below(table)])
+    return "\n".join([*drawn, rule, *textwrap.wrap(_below(table), width)])
 
 
 Heads = list[tuple[str, str]]

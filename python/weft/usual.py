@@ -6,15 +6,21 @@ what of the time is not computation.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from weft import jobs, measures, stats
+from weft import averages, jobs, measures
 from weft._types import Row
 from weft.quantities import format_bytes, format_count, format_time, significant, time_unit
 
-_ZERO = 0.05  # Prints as 0.0.
 MINUS = "\N{MINUS SIGN}"
+NOT_SURE = "n.s."
+"""Behind a difference that may be chance: not significant."""
+OTHER_SEEDS = "other seeds"
+"""In place of a comparison with what ran under other seeds."""
+_SMALLEST = 0.005
+"""Percent: less is not worth a third place."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +29,8 @@ class Cell:
 
     text: str
     value: float
+    unsure: bool = False
+    """Whether it is a difference that may be chance."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +62,7 @@ def columns_of(rows: Sequence[Row]) -> list[Column]:
 
 
 def _completion(rows: Sequence[Row], _: Sequence[Row]) -> Cell:
-    mean = stats.mean([row["cct_s"] for row in rows])
+    mean = averages.of("cct_s", rows)
     if mean.half is None:
         return Cell(format_time(mean.value), mean.value)
     scale, unit = time_unit([mean.value])
@@ -63,17 +71,25 @@ def _completion(rows: Sequence[Row], _: Sequence[Row]) -> Cell:
 
 
 def _against(rows: Sequence[Row], base: Sequence[Row]) -> Cell:
-    """Paired by seed: the same seed gives every scheme the same workload and hash salts."""
-    # Nothing can be said beside a run that took no time.
-    by_seed = {row["seed"]: row["cct_s"] for row in base if row["cct_s"]}
-    changes = [
-        100 * (row["cct_s"] / by_seed[row["seed"]] - 1) for row in rows if row["seed"] in by_seed
-    ]
-    if not changes:
+    """The mean of one over the mean of the other, which stand in the table, less one."""
+    # Nothing can be said beside runs that took no time.
+    if not any(row["cct_s"] for row in base):
         return Cell("", 0.0)
-    change = stats.mean(changes).value
-    sign = "" if abs(change) < _ZERO else "+" if change > 0 else MINUS
-    return Cell(f"{sign}{abs(change):.1f} %", change)
+    found = averages.ratio("cct_s", rows, base) if averages.same_seeds(rows, base) else None
+    if found is None:
+        return Cell(OTHER_SEEDS, math.inf)
+    unsure = found.is_within_noise_of(1.0)
+    text = _percent(100 * (found.value - 1), None if found.half is None else 100 * found.half)
+    return Cell(f"{text} {NOT_SURE}" if unsure else text, 100 * (found.value - 1), unsure)
+
+
+def _percent(change: float, half: float | None) -> str:
+    """Signed, with two digits of what it may be off by."""
+    off = half if half and half >= _SMALLEST else None
+    places = 1 if off is None else min(2, max(0, 1 - math.floor(math.log10(off))))
+    size = f"{abs(change):.{places}f}"
+    sign = "" if not float(size) else "+" if change > 0 else MINUS
+    return f"{sign}{size} %" if off is None else f"{sign}{size} ± {off:.{places}f} %"
 
 
 def _mean(column: str, show: Callable[[float], str]) -> Callable[[Sequence[Row], object], Cell]:
@@ -87,7 +103,7 @@ def _mean(column: str, show: Callable[[float], str]) -> Callable[[Sequence[Row],
 
 
 def _average(rows: Sequence[Row], column: str) -> float:
-    return stats.mean([row[column] for row in rows]).value
+    return averages.of(column, rows).value
 
 
 def _resent(rows: Sequence[Row], _: Sequence[Row]) -> Cell:
@@ -118,12 +134,13 @@ _ITERATION = Column(
 )
 _SLOWDOWN = Column(
     "÷ bound",
-    "Completion time over the lower bound that capacity and path delays set",
+    "Mean completion time over the mean lower bound, which capacity and path delays set",
     _mean("slowdown", "{:.3f}".format),
 )
 _AGAINST = Column(
     "vs {reference}",
-    "Completion time against {reference}: mean of the paired differences",
+    "Mean completion time against that of {reference}, with the 95 % confidence interval of paired "
+    f"seeds; {NOT_SURE}: not significant, the interval includes no difference",
     _against,
 )
 _BUSBW = Column(
@@ -149,10 +166,12 @@ _LOSSES = (
         "max QPs",
         "Most queue pairs active at once at one NIC",
         _mean("max_qps", format_count),
+        spare=True,
     ),
     Column(
         "peak queue",
         "Most bytes that ever stood in one port's queue",
         _mean("peak_queue_bytes", format_bytes),
+        spare=True,
     ),
 )
