@@ -93,10 +93,13 @@ def test_every_version_is_driven(weft: Weft, abi: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["-b", "many"], "-b many: use bytes as 8, 64K, 1M or 1G"),
+        (
+            ["-b", "many"],
+            '-b: size "many" is not a size: write one such as "64MB"; or as nccl-tests',
+        ),
         (["-b", "2M", "-e", "1M"], "-b 2M: more than -e 1M"),
         (["-e", "100G"], "-e 100G: use at most 16G"),
-        (["--chunk", "2G"], "--chunk 2G: use 4 to 1G"),
+        (["--chunk", "2G"], "--chunk 2G: use 4B to 1GiB"),
         (["--rank", "0"], "--rank: say with --meet where rank 0 waits"),
         (["--meet", "here:1"], "--meet: give this process a --rank too"),
         (["--rank", "2", "--meet", "127.0.0.1:1"], "--rank 2: with --ranks 2 use 0 to 1"),

@@ -42,6 +42,15 @@ def expand(
     ``runs`` (``experiment``, ``seed``, ``key``, ``swept``, ``label``) and ``warnings``.
     """
 
+def quantity(text: str) -> tuple[float, str] | None:
+    """Read seconds (``"time"``), ``"bytes"`` or bits per second (``"rate"``): a number with a unit.
+
+    None for anything else.
+    """
+
+def nccl_size(text: str) -> int:
+    """Read bytes: a number with a unit, or as nccl-tests writes it (8, 64K, 1M, 1G)."""
+
 def run(
     experiment_json: str,
     seed: int,

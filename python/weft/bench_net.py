@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import socket
 import subprocess
 import sys
@@ -54,13 +53,13 @@ class Options:
 
 
 def parse_size(option: str, text: str) -> int:
-    """Read bytes as nccl-tests does: K, M and G are powers of 1024."""
-    found = re.fullmatch(r"(\d+)([KMG]?)(iB|B)?", text.strip(), re.IGNORECASE)
-    if found is None:
-        raise ExperimentError(f"{option} {text}: use bytes as 8, 64K, 1M or 1G")
-    number = int(found[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[found[2].upper()]
+    """Read a size, which may be written as nccl-tests writes it, too."""
+    try:
+        number = _native.nccl_size(text)
+    except ExperimentError as error:
+        raise ExperimentError(f"{option}: {error}") from None
     if number > _LARGEST:
-        raise ExperimentError(f"{option} {text}: use at most {_LARGEST >> 30}G")
+        raise ExperimentError(f"{option} {text}: use at most {_LARGEST >> 30}GiB")
     return number
 
 
@@ -84,7 +83,7 @@ def run(options: Options, rank: int | None, meet: str | None) -> int:
     measured = sizes(options.first, options.last, options.factor)
     chunk = parse_size("--chunk", options.chunk)
     if not 4 <= chunk <= _LARGEST_CHUNK:
-        raise ExperimentError(f"--chunk {options.chunk}: use 4 to {_LARGEST_CHUNK >> 30}G")
+        raise ExperimentError(f"--chunk {options.chunk}: use 4B to {_LARGEST_CHUNK >> 30}GiB")
     plugin = None if options.sockets else (options.plugin or PLUGIN)
     if plugin is not None and not plugin.is_file():
         hint = "give --plugin FILE" if options.plugin else "`make plugin` builds ours"

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-_SIZE = "BYTES"
+_SIZE = "SIZE"
 _MOST_RANKS = 1024
 
 
@@ -38,9 +38,12 @@ def bench_net(
         typer.Option(metavar="HOST:PORT", help="With --rank: where rank 0 waits for the others."),
     ] = None,
     first: Annotated[
-        str, typer.Option("-b", metavar=_SIZE, help="The first size, as 8, 64K, 1M, 1G.")
-    ] = "1M",
-    last: Annotated[str, typer.Option("-e", metavar=_SIZE, help="The last size.")] = "16M",
+        str,
+        typer.Option(
+            "-b", metavar=_SIZE, help="The first size: 1MiB, 2MB; also as 8, 64K, 1M, 1G."
+        ),
+    ] = "1MiB",
+    last: Annotated[str, typer.Option("-e", metavar=_SIZE, help="The last size.")] = "16MiB",
     factor: Annotated[
         int, typer.Option("-f", min=2, metavar="N", help="Each is so many times the one before.")
     ] = 2,
@@ -57,8 +60,8 @@ def bench_net(
         int, typer.Option(min=1, max=64, metavar="N", help="Channels to a peer, as NCCL's.")
     ] = 2,
     chunk: Annotated[
-        str, typer.Option(metavar=_SIZE, help="The largest message; NCCL's has 512K.")
-    ] = "512K",
+        str, typer.Option(metavar=_SIZE, help="The largest message; NCCL's has 512KiB.")
+    ] = "512KiB",
     plugin: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Any NCCL network plugin. Default: Weft's."),
@@ -89,12 +92,14 @@ def bench_net(
 ) -> int:
     """Measure a network plugin of NCCL as NCCL uses it, without NCCL or a GPU.
 
-    Columns and bus bandwidth are those of nccl-tests; all results are checked.
+    Columns and bus bandwidth are those of nccl-tests; all results are checked. Sizes have units as
+    everywhere (2MB is 2,000,000 bytes, 2MiB 2,097,152); written as nccl-tests does, a number alone
+    is bytes, and K, M and G alone are powers of 1024.
 
     \b
     Examples:
       weft bench-net --ranks 4                               on this machine, over loopback
-      weft bench-net --ranks 4 --op all-to-all -b 1M -e 64M
+      weft bench-net --ranks 4 --op all-to-all -b 1MiB -e 64MiB
       weft bench-net --ranks 4 --over sockets                plain sockets beside it
       weft bench-net --ranks 2 --rank 0 --meet 10.0.0.1:29500          on the first host
       weft bench-net --ranks 2 --rank 1 --meet 10.0.0.1:29500          on the second

@@ -8,28 +8,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from weft import _native
+
 _TIME = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")]
 _BYTES = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "KB"), (1.0, "B")]
 _RATE = [(1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")]
-_PARSE = {
-    "time": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "ps": 1e-12},
-    "bytes": {"B": 1.0, "KB": 1e3, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
-    | {"KiB": 1024.0, "MiB": 1024.0**2, "GiB": 1024.0**3},
-    "rate": {"bps": 1.0, "Kbps": 1e3, "Mbps": 1e6, "Gbps": 1e9, "Tbps": 1e12},
-}
 _NUMBER = re.compile(r"\s*-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?\s*")
-_QUANTITY = re.compile(r"\s*([0-9][0-9_]*(?:\.[0-9]+)?)\s*([A-Za-zµ]+)\s*")
 
 
 def parse(text: str) -> tuple[float, str] | None:
     """`("16KB")` is `(16000.0, "bytes")`; None for what is not a number with a known unit."""
-    match = _QUANTITY.fullmatch(text)
-    if match is None:
-        return None
-    for dimension, units in _PARSE.items():
-        if match[2] in units:
-            return float(match[1].replace("_", "")) * units[match[2]], dimension
-    return None
+    return _native.quantity(text)
 
 
 def magnitude(value: object) -> float | None:

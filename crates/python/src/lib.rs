@@ -7,6 +7,7 @@ mod convert;
 mod group;
 mod net;
 mod planning;
+mod quantity;
 
 use convert::{columns, row};
 use pyo3::create_exception;
@@ -307,6 +308,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(planning::plan_job, module)?)?;
     module.add_function(wrap_pyfunction!(planning::plan_pieces, module)?)?;
     module.add_function(wrap_pyfunction!(planning::plan_given, module)?)?;
+    module.add_function(wrap_pyfunction!(quantity::quantity, module)?)?;
+    module.add_function(wrap_pyfunction!(quantity::nccl_size, module)?)?;
     module.add_function(wrap_pyfunction!(cores, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(shorthand, module)?)?;

@@ -1,7 +1,8 @@
 //! Numbers with units, as people write them: `"400Gbps"`, `"500ns"`, `"64MB"`, `"1.5us"`.
 //!
 //! Sizes are decimal (`KB` = 1000 bytes) unless they say binary (`KiB` = 1024 bytes), as in
-//! the papers. Arithmetic is exact: `"0.1us"` is 100,000 ps, with no binary fraction between.
+//! the papers, whoever reads them. Only where nccl-tests' options are taken over may they also be
+//! written as there ([`parse_nccl_size`]). Arithmetic is exact: `"0.1us"` is 100,000 ps, with no binary fraction between.
 
 use crate::{Rate, Time};
 use std::fmt;
@@ -34,6 +35,7 @@ const TIME: Kind = Kind {
         ("ps", 1),
         ("ns", 1_000),
         ("us", 1_000_000),
+        ("µs", 1_000_000),
         ("ms", 1_000_000_000),
         ("s", 1_000_000_000_000),
     ],
@@ -88,6 +90,25 @@ pub fn parse_size(text: &str) -> Result<u64, UnitError> {
     parse(text, &SIZE)
 }
 
+/// What nccl-tests' sizes may end in, in either case: nothing is bytes.
+const NCCL_UNITS: [(&str, u64); 4] = [("", 1), ("K", 1 << 10), ("M", 1 << 20), ("G", 1 << 30)];
+
+/// A number of bytes as [`parse_size`] has it, or as nccl-tests writes it: `"8"`, `"64K"`, `"1M"`,
+/// `"1G"`, whose letters are powers of 1024.
+///
+/// # Errors
+/// As [`parse_size`].
+pub fn parse_nccl_size(text: &str) -> Result<u64, UnitError> {
+    let (number, unit) = split(text);
+    let known = NCCL_UNITS.iter().find(|(known, _)| unit.eq_ignore_ascii_case(known));
+    match known {
+        Some((_, scale)) if !number.is_empty() => scaled(text, number, *scale, &SIZE),
+        _ => parse_size(text).map_err(|UnitError(what)| {
+            UnitError(format!("{what}; or as nccl-tests does 8, 64K, 1M, 1G (powers of 1024)"))
+        }),
+    }
+}
+
 /// A link rate, such as `"400Gbps"`.
 ///
 /// # Errors
@@ -101,9 +122,7 @@ pub fn parse_rate(text: &str) -> Result<Rate, UnitError> {
 
 fn parse(text: &str, kind: &Kind) -> Result<u64, UnitError> {
     let Kind { name, example, usual, units } = kind;
-    let trimmed = text.trim();
-    let split = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(trimmed.len());
-    let (number, unit) = (&trimmed[..split], trimmed[split..].trim_start());
+    let (number, unit) = split(text);
     if number.is_empty() {
         return Err(UnitError(format!("{text:?} is not a {name}: write one such as {example:?}")));
     }
@@ -117,7 +136,19 @@ fn parse(text: &str, kind: &Kind) -> Result<u64, UnitError> {
             known.join(", ")
         )));
     };
-    scale_decimal(number, *scale)
+    scaled(text, number, *scale, kind)
+}
+
+/// The number at the beginning of `text`, and the unit behind it.
+fn split(text: &str) -> (&str, &str) {
+    let trimmed = text.trim();
+    let end = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(trimmed.len());
+    (&trimmed[..end], trimmed[end..].trim_start())
+}
+
+fn scaled(text: &str, number: &str, scale: u64, kind: &Kind) -> Result<u64, UnitError> {
+    let Kind { name, example, .. } = kind;
+    scale_decimal(number, scale)
         .map_err(|why| UnitError(format!("{name} {text:?} {why}: write one such as {example:?}")))
 }
 

@@ -32,6 +32,29 @@ fn decimal_and_binary_sizes_differ() {
 }
 
 #[test]
+fn sizes_of_nccl_tests_are_sizes_with_letters_of_their_own() {
+    for (text, bytes) in [
+        ("8", 8),
+        ("64K", 65_536),
+        ("2m", 2_097_152),
+        ("1G", 1 << 30),
+        (" 1.5 M ", 1_572_864),
+        ("2MB", 2_000_000),
+        ("2MiB", 2_097_152),
+        ("4B", 4),
+    ] {
+        assert_eq!(parse_nccl_size(text), Ok(bytes), "{text}");
+    }
+    assert!(parse_size("2M").is_err() && parse_size("8").is_err());
+    for wrong in ["2mb", "M", "", "-1", "2Q"] {
+        let said = parse_nccl_size(wrong).unwrap_err().to_string();
+        assert!(said.ends_with("or as nccl-tests does 8, 64K, 1M, 1G (powers of 1024)"), "{said}");
+    }
+    let said = parse_nccl_size("0.5").unwrap_err().to_string();
+    assert_eq!(said, "size \"0.5\" is finer than the smallest unit: write one such as \"64MB\"");
+}
+
+#[test]
 fn four_digits_are_enough_for_a_reader() {
     assert_eq!(about_time(Time::ZERO), "0ns");
     assert_eq!(about_time(Time::ps(87_016_856)), "87.01us");

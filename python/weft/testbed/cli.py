@@ -122,7 +122,12 @@ def bench(
         Literal["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "sendrecv"],
         typer.Option(help="The collective; all but all-to-all are rings."),
     ] = "all-to-all",
-    size: Annotated[str, typer.Option(metavar="BYTES", help="As 64K or 8M; of each rank.")] = "8M",
+    size: Annotated[
+        str,
+        typer.Option(
+            metavar="SIZE", help="Of each rank: 8MiB, 2MB; or as in nccl-tests 64K, 8M (of 1024)."
+        ),
+    ] = "8MiB",
     schemes: Annotated[
         str, typer.Option(metavar="LIST", help="Load balancers; sockets are plain ones.")
     ] = "ethereal,dnlb,ecmp,sockets",
@@ -140,7 +145,9 @@ def bench(
     channels: Annotated[
         int, typer.Option(min=1, max=64, metavar="N", help="Channels to a peer, as NCCL's.")
     ] = 1,
-    chunk: Annotated[str, typer.Option(metavar="BYTES", help="The largest message.")] = "512K",
+    chunk: Annotated[
+        str, typer.Option(metavar="SIZE", help="The largest message, likewise.")
+    ] = "512KiB",
     connections: Annotated[
         int | None,
         typer.Option(
@@ -189,7 +196,7 @@ def bench(
     \b
     Examples:
       weft testbed bench cluster.toml
-      weft testbed bench cluster.toml --op all-reduce --size 16M --seeds 3 -o out
+      weft testbed bench cluster.toml --op all-reduce --size 16MiB --seeds 3 -o out
       weft testbed bench cluster.toml --fail leaf-0:spine-1@50% --how remote
 
     \b
