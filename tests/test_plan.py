@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import random
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,10 @@ import polars as pl
 import pytest
 
 from conftest import Weft, command
-from weft import _native
+from weft import _native, simulate
 from weft.errors import ExperimentError
-from weft.plans import file, hosts, make, network, optimum, verify
+from weft.plans import file, hosts, make, network, optimum, show, verify
+from weft.quantities import format_time
 
 LEAF_SPINE = {
     "fabric": {
@@ -101,6 +103,54 @@ def test_links_that_are_down_carry_nothing() -> None:
     best = weighted["steps"][0]
     assert even["seconds"] > 1.2 * weighted["seconds"]
     assert best["congestion"]["seconds"] <= best["bound_s"] * 1.001
+
+
+JOBS: list[dict[str, Any]] = [
+    {"pattern": "all-to-all", "size": "40KB"},
+    {"pattern": "permutation", "size": "300KB", "count": 2},
+    {"collective": "all-reduce", "algorithm": "ring", "size": "200KB"},
+    {"collective": "all-gather", "algorithm": "direct", "size": "200KB"},
+    {
+        **{"model": "gpt2-small", "layers": 4, "hidden": 64, "heads": 4, "kv_heads": 4},
+        **{"feed_forward": 128, "sequence": 32, "vocabulary": 512, "positions": 0},
+        **{"pipeline": 4, "global_batch": 24, "forward": "0ns", "backward": "0ns"},
+    },
+]
+
+
+@pytest.mark.parametrize("place", [LEAF_SPINE, LEAF_SPINE | SLOW, FAT_TREE])
+@pytest.mark.parametrize("workload", JOBS)
+def test_the_bound_of_a_plan_is_that_of_its_runs(
+    place: dict[str, Any], workload: dict[str, Any]
+) -> None:
+    """No scheme is simulated to be faster, and `weft compare` has the same."""
+    seed = random.Random(str(place) + str(workload)).randrange(1, 1000)
+    sparse = {"ranks": 8} if "model" in workload else {}
+    job = {"workload": workload | sparse, "transport": {"rto": "20ms"}}
+    plan = make.of(place, job, "ethereal", seed=seed)
+    swept = {"balance.scheme": ["ethereal", "ecmp", "spray"], "seeds": [seed]}
+    for row in simulate({**place, **job, "sweep": swept}).runs.iter_rows(named=True):
+        assert row["bound_s"] == plan["bound_s"], f"seed {seed}"
+        assert row["cct_s"] >= plan["bound_s"], f"seed {seed}"
+    verify.verify(plan)
+
+
+def test_a_sum_of_steps_is_called_that() -> None:
+    """Steps of a pipeline overlap, so that runs are shorter than the sum of its steps."""
+    wide = {**JOBS[-1], "hidden": 256, "feed_forward": 1024, "sequence": 128, "ranks": 8}
+    plan = make.of(FAT_TREE, {"workload": wide}, "ethereal")
+    sweep = {"balance.scheme": ["ethereal"]}
+    cct = simulate({**FAT_TREE, "workload": wide, "sweep": sweep}).runs["cct_s"].item()
+    assert plan["bound_s"] <= cct < plan["steps_bound_s"] <= plan["seconds"]
+    sums, least = (show.text(plan).splitlines()[at] for at in (-4, -1))
+    assert sums.startswith("sum of steps: ")
+    assert format_time(plan["steps_bound_s"]) in sums
+    assert least.startswith(
+        f"the whole job: at least {format_time(plan['bound_s'])}, whoever plans"
+    )
+    for key, said in (("bound_s", "the job takes at least"), ("steps_bound_s", "steps add up")):
+        with pytest.raises(ExperimentError, match=f"plan: {key}: {said}"):
+            verify.verify(plan | {key: plan[key] * 0.9})
 
 
 def test_a_plan_without_pieces_is_planned_again_where_asked() -> None:
@@ -263,7 +313,7 @@ def test_a_plan_of_something_else_is_found_out(plan: dict[str, Any], what: str, 
         step["messages"] -= 2
     elif what == "smaller":
         pieces["bytes"] = [size // 2 for size in pieces["bytes"]]
-        step["bound_s"] = lie["bound_s"] = step["bound_s"] / 2
+        step["bound_s"] = lie["steps_bound_s"] = step["bound_s"] / 2
     elif what == "moved":
         pieces["bytes"][0] += 10
         pieces["bytes"][1] -= 10
@@ -274,7 +324,7 @@ def test_a_plan_of_something_else_is_found_out(plan: dict[str, Any], what: str, 
         step["certificate"]["capacity_bps"] = [
             2 * one for one in step["certificate"]["capacity_bps"]
         ]
-        step["bound_s"] = lie["bound_s"] = step["bound_s"] / 2
+        step["bound_s"] = lie["steps_bound_s"] = step["bound_s"] / 2
     elif what == "cluster":
         lie["cluster"]["links"][0]["rate_bps"] *= 2
     elif what == "experiment":

@@ -458,8 +458,9 @@ def plan(
     """Plan which path every piece of a job takes, and prove how good that is.
 
     Steps of the job one by one: what is sent side by side, which messages are cut, what each link
-    carries, how long the busiest one takes, and how long it takes at least, whoever plans, with
-    the links that force that. Links that are down or slow are as [failures] says.
+    carries, how long the busiest one takes, and how long that takes at least, with the links that
+    force it. Of the whole job the lower bound that weft compare has: steps may overlap, so a sum of
+    them is none. Links that are down or slow are as [failures] says.
 
     \b
     Examples:

@@ -2,9 +2,12 @@
 //! that anybody could.
 //!
 //! Links are as they are at time zero of the experiment, failures included, and everybody knows.
+//! Steps are planned and bounded one by one; what the whole job takes at the least is
+//! [`crate::bound`]'s to say, since steps may overlap.
 //! Hosts run the planners that they run in simulations, each step by itself: a host posts its
 //! messages of a step at one instant.
 
+use crate::bound::bound;
 use crate::columns::{Column, Columns};
 use crate::error::{ExperimentError, Origin};
 use crate::experiment::Resolved;
@@ -35,6 +38,8 @@ pub struct Planned {
     pub steps: Vec<PlannedStep>,
     /// Every link: its name as failures have it, its rate and what is left of that.
     pub links: Columns,
+    /// The least that the job can take, whoever plans: the bound of its runs.
+    pub bound: Time,
 }
 
 /// What is sent side by side.
@@ -72,9 +77,9 @@ pub struct PlannedStep {
 /// not fit.
 pub fn plan(experiment: &Resolved, seed: u64, most: u64) -> Result<Planned> {
     let mut network = network(experiment, seed)?;
-    let steps = steps_of(experiment, seed)?;
+    let (steps, bound) = job(experiment, seed)?;
     let planned = steps.iter().map(|step| plan_step(experiment, seed, most, &mut network, step));
-    Ok(Planned { steps: planned.collect::<Result<_>>()?, links: links(&network) })
+    Ok(Planned { steps: planned.collect::<Result<_>>()?, links: links(&network), bound })
 }
 
 /// The pieces of the step `step` that hosts from `first` to before `end` send.
@@ -83,7 +88,7 @@ pub fn plan(experiment: &Resolved, seed: u64, most: u64) -> Result<Planned> {
 /// As [`plan`]; and if there is no such step.
 pub fn pieces(experiment: &Resolved, seed: u64, step: usize, hosts: (u32, u32)) -> Result<Columns> {
     let mut network = network(experiment, seed)?;
-    let steps = steps_of(experiment, seed)?;
+    let steps = steps_of(&experiment.traffic(seed)?);
     let Some(step) = steps.get(step) else {
         return Err(wrong("step", format!("there are {}, numbered from 0", steps.len())));
     };
@@ -107,10 +112,13 @@ fn network(experiment: &Resolved, seed: u64) -> Result<Network<'_>> {
         // go down by the member of a bundle that they came up by.
         fabric.check_path_ids().map_err(|error| wrong("fabric", error.0))?;
     }
-    let failures = Failures::new(fabric, &experiment.failures, seed)
-        .map_err(|error| wrong("failures", error.0))?;
-    let capacities = capacities(fabric, &failures, Time::ZERO);
+    let capacities = capacities(fabric, &failures(experiment, seed)?, Time::ZERO);
     Ok(Network::new(fabric, capacities, &experiment.balance, hashes(experiment, seed)))
+}
+
+fn failures(experiment: &Resolved, seed: u64) -> Result<Failures> {
+    Failures::new(&experiment.fabric, &experiment.failures, seed)
+        .map_err(|error| wrong("failures", error.0))
 }
 
 fn hashes(experiment: &Resolved, seed: u64) -> Hashes {
@@ -137,15 +145,22 @@ fn can_be_planned(info: &SchemeInfo) -> bool {
     !info.multipath && !in_switch && info.tor == Keepers::None
 }
 
-fn steps_of(experiment: &Resolved, seed: u64) -> Result<Vec<Step>> {
-    let Traffic { workload, ranks, .. } = &experiment.traffic(seed)?;
-    Ok(match ranks {
-        None => steps::of_messages(workload),
+/// The steps of the job, and the least that all of it can take.
+fn job(experiment: &Resolved, seed: u64) -> Result<(Vec<Step>, Time)> {
+    let traffic = experiment.traffic(seed)?;
+    let failures = failures(experiment, seed)?;
+    let least = bound(&experiment.fabric, &failures, &traffic, &experiment.packet);
+    Ok((steps_of(&traffic), least))
+}
+
+fn steps_of(traffic: &Traffic) -> Vec<Step> {
+    match &traffic.ranks {
+        None => steps::of_messages(&traffic.workload),
         Some(ranks) => {
             let (jobs, hosts, servers) = (&ranks.jobs[..], &ranks.hosts[..], &ranks.servers[..]);
             steps::of_ranks(&Ranks { jobs, hosts, servers })
         }
-    })
+    }
 }
 
 /// The hosts of a step: those that are told of links know what each path should carry of this very

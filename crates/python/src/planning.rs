@@ -32,6 +32,7 @@ pub(crate) fn plan_job<'py>(
     out.set_item("scheme", experiment.balance.scheme.name())?;
     out.set_item("steps", steps)?;
     out.set_item("links", columns(py, planned.links)?)?;
+    out.set_item("bound_s", planned.bound.as_secs_f64())?;
     Ok(out)
 }
 
@@ -77,6 +78,7 @@ pub(crate) fn plan_given<'py>(
     }
     let out = PyDict::new(py);
     out.set_item("links", columns(py, found.links)?)?;
+    out.set_item("bound_s", found.bound.as_secs_f64())?;
     out.set_item("steps", steps)?;
     Ok(out)
 }

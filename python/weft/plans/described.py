@@ -65,6 +65,15 @@ def same(where: str, what: str, found: Any, said: Any) -> None:
         raise ExperimentError(f"{where}: has {found} {what}, not {said}; {REMAKE}")
 
 
+def least(plan: Plan, found: Given) -> None:
+    """Whether the lower bound is the job's."""
+    is_so, said = found["bound_s"], plan["bound_s"]
+    if not abs(is_so - said) <= ROUNDING * is_so:
+        raise ExperimentError(
+            f"plan: bound_s: the job takes at least {is_so:.9g} s, not {said:.9g}; {REMAKE}"
+        )
+
+
 def messages(where: str, step: Given, pieces: dict[str, Numbers]) -> None:
     """Whether pieces that the file holds are all of the messages of the step, and no more."""
     if (pieces["bytes"] <= 0).any():

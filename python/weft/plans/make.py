@@ -88,7 +88,8 @@ def of(
         "segments": _segments(described, scheme) if enforce == "segments" else {},
         "links": links,
         "seconds": sum(step["times"] * step["congestion"]["seconds"] for step in steps),
-        "bound_s": sum(step["times"] * step["bound_s"] for step in steps),
+        "steps_bound_s": sum(step["times"] * step["bound_s"] for step in steps),
+        "bound_s": found["bound_s"],
         "steps": steps,
         "hosts": hosts.tables(described, steps),
     }

@@ -12,7 +12,8 @@ steps and messages. Then of every step:
   its shortest paths, and these links have only so much capacity (theorem 1 of paper 000 for links
   that are alike, linear programming duality for others).
 
-At last the sums over all steps, and the queue pairs of every host.
+At last the sums over all steps, the lower bound of the job, which the core computes again, and the
+queue pairs of every host.
 
 Pieces that the file does not hold are planned again by the core, from the experiment in the file;
 their ways, loads and bounds are then checked as all others are.
@@ -81,7 +82,8 @@ def _verify(plan: Plan) -> list[Checked]:
     times = [step["times"] for step in plan["steps"]]
     _agree("plan: seconds", sum(map(_product, times, (one.seconds for one in found))), plan)
     bounds = (step["bound_s"] for step in plan["steps"])
-    _agree("plan: bound_s", sum(map(_product, times, bounds)), plan)
+    _agree("plan: steps_bound_s", sum(map(_product, times, bounds)), plan)
+    described.least(plan, given)
     described.queue_pairs(plan, cluster)
     return found
 

@@ -1,8 +1,9 @@
 //! What a plan is made of, before anything is planned: links as they are now, and messages. Plans
 //! are held against it.
 
-use super::{Columns, Result, Step, links, network, steps_of};
+use super::{Columns, Result, Step, job, links, network};
 use crate::{Column, Resolved};
+use weft_units::Time;
 
 /// What a plan is made of.
 #[derive(Clone, Debug)]
@@ -11,6 +12,8 @@ pub struct Given {
     pub links: Columns,
     /// The steps of the job, equal ones once.
     pub steps: Vec<GivenStep>,
+    /// As [`super::Planned::bound`].
+    pub bound: Time,
 }
 
 /// What a step sends.
@@ -35,8 +38,8 @@ pub struct GivenStep {
 /// As [`super::plan`], where a fabric, a scheme or a job cannot be planned.
 pub fn given(experiment: &Resolved, seed: u64, most: u64) -> Result<Given> {
     let links = links(&network(experiment, seed)?);
-    let steps = steps_of(experiment, seed)?.into_iter().map(|step| of_step(step, most)).collect();
-    Ok(Given { links, steps })
+    let (steps, bound) = job(experiment, seed)?;
+    Ok(Given { links, steps: steps.into_iter().map(|step| of_step(step, most)).collect(), bound })
 }
 
 fn of_step(step: Step, most: u64) -> GivenStep {
