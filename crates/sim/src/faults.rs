@@ -120,6 +120,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         if let Some(audit) = &mut self.audit {
             audit.lost(reverse, packet);
         }
+        self.totals.end = self.now;
         self.totals.wire_drops += 1;
         self.totals.wire_dropped_bytes += u64::from(packet.size);
         self.losses.add(packet);

@@ -126,7 +126,8 @@ impl Series {
 pub struct Totals {
     /// Collective completion time: when the last message was received.
     pub cct: Time,
-    /// When the last packet of any kind reached its host.
+    /// When the last packet of any kind reached its host or leaf, or was lost on a failed link: by
+    /// then all that ports have sent is through.
     pub end: Time,
     /// Data packets that left a host, retransmissions included.
     pub packets: u64,

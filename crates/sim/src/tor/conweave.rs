@@ -152,6 +152,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         if let Some(audit) = &mut self.audit {
             audit.lost(ingress, packet.remains());
         }
+        self.totals.end = self.now;
         let Packet { flow, seq, aux, .. } = packet;
         let dst = HostId(seq & flag::HOST);
         let news = match seq & !flag::HOST {
