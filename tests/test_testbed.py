@@ -22,7 +22,7 @@ from weft.cluster import Protocol
 from weft.errors import ExperimentError
 from weft.switches import config as switchconfig
 from weft.switches import segments
-from weft.testbed import bed, commands, failures, layout, measure, system
+from weft.testbed import bed, commands, failures, layout, measure, options, system
 from weft.testbed.rules import RULES, Rules
 
 MISSING = system.missing()
@@ -114,6 +114,62 @@ def test_rules_are_the_switch_configurations(small: Path, protocol: Protocol) ->
             expected = expected.replace("4791", "4791-4854")
         assert text == expected
         assert protocol in text
+
+
+def test_utilisation_is_of_what_a_link_can_carry(small: Path) -> None:
+    """Its rate until the last packet had come, and a burst: full is 100 %, whatever came late."""
+    burst, rate = layout.BURST, 50_000_000
+    sent = burst + rate // 8 * 2
+    link = {"sender": "leaf-0", "receiver": "spine-0", "member": 0, "up": True, "rate_bps": rate}
+    link |= {"bytes": sent, "packets": 0, "drops": 0}
+    quiet = {"host": 0, "ports": [], "answers": {}, "heard_s": 2.0}
+    found = {"links": [link], "hosts": [quiet, quiet | {"host": 1, "heard_s": 1.5}]}
+    (row,) = measure.loads(clusters.read(small), found)
+    assert row["utilisation_pct"] == pytest.approx(100.0)
+
+
+SLOW = '[failures.slow]\nkind = "degraded"\nlost = 0.5\nlinks = ["leaf-0 <-> spine-1"]\n'
+DEAD = '[failures.dead]\nkind = "down"\nlinks = ["leaf-0 <-> spine-1"]\n'
+
+
+@needs_bed
+@pytest.mark.parametrize("tcp", [False, True])
+def test_hosts_are_told_of_links_with_a_plan_and_without(
+    tmp_path: Path, weft: Weft, tcp: bool
+) -> None:
+    """A slow uplink gets half of what the others get: the file says so to all commands."""
+    (tmp_path / "slow.toml").write_text(LARGE.replace("hosts_per_leaf = 16", "hosts_per_leaf = 4"))
+    with (tmp_path / "slow.toml").open("a") as file:
+        file.write(SLOW)
+    (tmp_path / "job.toml").write_text('[workload]\npattern = "all-to-all"\nsize = "256KB"\n')
+    scheme, options = ("--scheme", "ethereal-weighted"), ("--tcp",) if tcp else ()
+    assert weft("plan", "slow.toml", "--job", "job.toml", *scheme, "-o", ".").returncode == 0
+    for words in ((*scheme, "--workload", "all-to-all:size=256KB"), ("--plan", "plan.json")):
+        done = weft("testbed", "run", "slow.toml", *words, *options, "--json")
+        assert done.returncode == 0, done.stderr
+        row = json.loads(done.stdout)
+        ups = {one["spine"]: one for one in row["uplinks"] if one["leaf"] == "leaf-0"}
+        most = max(ups[spine]["bytes"] for spine in ("spine-0", "spine-2", "spine-3"))
+        assert 0.45 < ups["spine-1"]["bytes"] / most < 0.6, (words, ups)
+        assert all(0 < one["utilisation_pct"] <= 100 for one in row["uplinks"])
+
+
+@needs_bed
+def test_paths_that_the_file_says_are_dead_are_left_out(tmp_path: Path) -> None:
+    """From the start, without a time-out."""
+    path = tmp_path / "dead.toml"
+    path.write_text(SMALL + DEAD)
+    row = measured(path, "ethereal")
+    assert row["time_outs"] == row["remaps"] == 0
+
+
+def test_what_a_plan_writes_out_is_no_choice() -> None:
+    """Hosts of a bed leave dead paths for as long as real ones, unless somebody says otherwise."""
+    assert options.of("ethereal") == {"bad_for": "30s"}
+    assert options.of("dnlb-8") == {"dead_for": "30s"}
+    assert options.of("ecmp") == {}
+    assert options.chosen("ethereal", {"bad_for": "100ms", "unit": "byte"}) == {"unit": "byte"}
+    assert options.chosen("ethereal", {"bad_for": "1s"}) == {"bad_for": "1s"}
 
 
 def test_a_link_that_is_down_is_not_built(tmp_path: Path) -> None:

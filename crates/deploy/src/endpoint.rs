@@ -8,10 +8,9 @@ use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
-use weft_balance::known::Known;
 use weft_cluster::{Cluster, Host, Protocol};
 use weft_comm::{Backend, EndpointConfig, PathPlan};
-use weft_units::{HostId, Time};
+use weft_units::HostId;
 
 /// Connections to a peer where nobody says how many paths there are.
 const CONNECTIONS: u32 = 4;
@@ -91,7 +90,6 @@ fn planned(
 ) -> Result<(String, Vec<Device>), DeployError> {
     let Source { cluster, links, .. } = source;
     let fabric = Arc::new(links.fabric.clone());
-    let rates = weft_capacity::capacities(&fabric, &links.failures, Time::ZERO);
     let addresses: Arc<[Ipv4Addr]> = cluster.hosts.iter().map(|host| host.address).collect();
     let seed = given.seed.or(source.plan.as_ref().map(|plan| plan.seed)).unwrap_or(1);
     let mut devices = Vec::new();
@@ -123,7 +121,7 @@ fn planned(
                 source.file
             ));
         }
-        let known = Known::new(&fabric, &balance.scheme, |port| rates[port]);
+        let known = weft_experiment::known_at_start(&fabric, &links.failures, &balance.scheme);
         let plan = PathPlan {
             fabric: fabric.clone(),
             known: Arc::new(known),

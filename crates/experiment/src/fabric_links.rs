@@ -9,6 +9,9 @@ use crate::expand::folder_of;
 use crate::reader::Reader;
 use crate::section::{fabric, failures};
 use crate::value::Table;
+use weft_balance::known::Known;
+use weft_balance::scheme::SchemeConfig;
+use weft_capacity::capacities;
 use weft_fabric::{Fabric, Failures, Node};
 use weft_units::{HostId, PortId, SwitchId, Time};
 
@@ -73,6 +76,13 @@ pub enum LinkState {
     Degraded,
     /// Dead in a direction.
     Down,
+}
+
+/// What hosts of `scheme` are told of links before they begin: how these stand at the start, by
+/// the file. The same for all that run on real networks.
+pub fn known_at_start(fabric: &Fabric, failures: &Failures, scheme: &SchemeConfig) -> Known {
+    let rates = capacities(fabric, failures, Time::ZERO);
+    Known::new(fabric, scheme, |port| rates[port])
 }
 
 /// The fabric of `whole`, of which only `[fabric]` and `[failures]` are read. Topology files are looked

@@ -3,6 +3,7 @@
 
 use crate::error::{ExperimentError, Origin};
 use crate::experiment::Resolved;
+use crate::fabric_links::known_at_start;
 use crate::time_out;
 use std::sync::Arc;
 use weft_balance::scheme::{SCHEMES, SchemeConfig, SchemeInfo};
@@ -24,7 +25,8 @@ pub struct HostJob {
     pub expected: u64,
 }
 
-/// What `host` does in `experiment` under `seed`. `flow` says how flows behave; packets and the least
+/// What `host` does in `experiment` under `seed`, told of links as failures have them at the start.
+/// `flow` says how flows behave; packets and the least
 /// time-out are the experiment's.
 ///
 /// # Errors
@@ -52,9 +54,12 @@ pub fn on_sockets(
     let workload = &traffic.workload;
     let suited = || time_out::suited(experiment, &traffic, &Failures::default());
     let rto = experiment.transport.rto.unwrap_or_else(suited);
+    let failures = Failures::new(&experiment.fabric, &experiment.failures, seed)
+        .map_err(|error| wrong("failures", error.0))?;
     let sender = SenderConfig {
         host,
         fabric: Arc::new(experiment.fabric.clone()),
+        known: Arc::new(known_at_start(&experiment.fabric, &failures, scheme)),
         balance: experiment.balance.clone(),
         seed,
         flow: FlowConfig { mtu: experiment.packet.mtu, rto, ..flow },

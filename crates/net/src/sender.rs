@@ -16,6 +16,7 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
+use weft_balance::known::Known;
 use weft_balance::plan::{Carrier, Piece, Planner, Post, Route, Trouble};
 use weft_balance::scheme::BalanceConfig;
 use weft_balance::steer::{Departure, Feedback, Steering, TimeOut};
@@ -35,12 +36,23 @@ pub struct SenderConfig {
     pub host: HostId,
     /// The network as the planner knows it.
     pub fabric: Arc<Fabric>,
+    /// What it is told of links before it begins.
+    pub known: Arc<Known>,
     /// The scheme.
     pub balance: BalanceConfig,
     /// All randomness of the scheme follows from it.
     pub seed: u64,
     /// Packets, time-outs and windows. `multipath` is the scheme's and set by [`Sender::new`].
     pub flow: FlowConfig,
+}
+
+impl SenderConfig {
+    /// The planner of the host, which has heard what is known.
+    pub fn planner(&self) -> Planner {
+        let mut planner = Planner::new(&self.balance, self.host, self.seed, self.flow.mtu);
+        self.known.tell(&mut planner, self.host, &self.fabric);
+        planner
+    }
 }
 
 /// A datagram that is to leave.
@@ -97,11 +109,10 @@ pub struct Sender {
 impl Sender {
     /// A sender with nothing to send.
     pub fn new(mut config: SenderConfig) -> Sender {
-        let SenderConfig { host, seed, .. } = config;
         config.flow.multipath = config.balance.scheme.is_multipath();
         Sender {
-            ports: Ports::new(config.fabric.uplinks_of(host)),
-            planner: Planner::new(&config.balance, host, seed, config.flow.mtu),
+            ports: Ports::new(config.fabric.uplinks_of(config.host)),
+            planner: config.planner(),
             config,
             messages: Messages::default(),
             flows: Vec::new(),

@@ -35,7 +35,8 @@ fn sender(scheme: &str, options: &[(&str, &str)], host: u32, seed: u64) -> Sende
     };
     let window = WindowConfig::default();
     let flow = FlowConfig { mtu: MTU, rto: Time::ms(50), window, multipath: false };
-    Sender::new(SenderConfig { host: HostId(host), fabric: fabric(), balance, seed, flow })
+    let known = Arc::default();
+    Sender::new(SenderConfig { host: HostId(host), fabric: fabric(), known, balance, seed, flow })
 }
 
 /// How bad the network is.

@@ -111,6 +111,7 @@ fn as_dict<'py>(
     dict.set_item("unsent", report.remaining.0)?;
     dict.set_item("missing_bytes", report.remaining.1)?;
     dict.set_item("done_s", report.done.map(Time::as_secs_f64))?;
+    dict.set_item("heard_s", report.heard.as_secs_f64())?;
     dict.set_item("wrong_bytes", report.wrong)?;
     dict.set_item("refused", report.refused)?;
     sent(&dict, &report.sent, ports)?;

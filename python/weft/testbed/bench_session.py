@@ -84,11 +84,13 @@ class _One:
         if not scheme["config"]:
             return {}
         config = self._folder / plans.NAME
-        plan = {"scheme": scheme["name"], "options": {}, "seed": seed}
+        # Its seed draws failures: those of the bed.
+        plan = {"scheme": scheme["name"], "options": {}, "seed": self._job["cluster_seed"]}
         plan |= {"format": plans.FORMAT, "version": plans.VERSION}
         config.write_text(json.dumps(plan | {"cluster": clusters.as_json(self._cluster)}))
         return {
             "WEFT_CONFIG": str(config),
+            "WEFT_SEED": str(seed),
             "WEFT_BACKEND": "tcp",
             "WEFT_CONNECTIONS": str(self._job["measurement"]["connections"]),
             **self._job["environment"],

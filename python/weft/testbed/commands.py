@@ -15,7 +15,7 @@ from weft import cluster as clusters
 from weft import inputs
 from weft.cluster import Cluster
 from weft.errors import ExperimentError
-from weft.testbed import bed, failures, layout, measure, plans, system
+from weft.testbed import bed, failures, layout, measure, options, plans, system
 from weft.testbed.failures import Failure
 from weft.testbed.rules import Rules
 
@@ -28,7 +28,7 @@ QUEUE = 0.06
 
 def up(path: Path, seed: int, rules: Rules = "linux") -> int:
     """Build the bed of a cluster and let it stand. Its leaves follow source ports."""
-    cluster = clusters.read(path)
+    cluster = clusters.read(path, seed)
     layout.check(cluster)
     system.require(rules)
     if bed.standing(path):
@@ -103,7 +103,7 @@ def experiment(
         "workload": inputs.table_of("workload", workload),
         # The simulator's 1 ms is below a round trip at 100 Mbit/s.
         "transport": {"rto": f"{ANSWERED_AFTER}s"},
-        "balance": {"scheme": scheme},
+        "balance": {"scheme": scheme, **options.of(scheme)},
         "sweep": {"seeds": [seed]},
     }
     found = inputs.from_dict(table, "testbed", changes)
@@ -138,7 +138,8 @@ def run(path: Path, order: Order) -> dict[str, Any]:
 
     Returns what `session` found; `measure.summary` makes a row of it.
     """
-    cluster = clusters.read(path)
+    # Links that fail at random are those that hosts are told of.
+    cluster = clusters.read(path, order.seed)
     layout.check(cluster)
     found = bed.standing(path)
     rules = order.rules or (found[0].rules if found else "linux")
@@ -161,7 +162,10 @@ def run(path: Path, order: Order) -> dict[str, Any]:
     if found:
         standing, state = found
         if state["cluster"] != json.loads(json.dumps(job["cluster"])):
-            raise ExperimentError(f"testbed: {path}: has changed since weft testbed up; down first")
+            raise ExperimentError(
+                f"testbed: {path}: has changed since weft testbed up, or --seed draws other "
+                "failures; down first"
+            )
         folder = bed.folder_of(path)
         folder.mkdir(parents=True, exist_ok=True)
         job |= {"prefix": standing.prefix, "folder": str(folder)}
@@ -197,13 +201,13 @@ def run_and_show(
     as_json: bool,
 ) -> int:
     """`weft testbed run`; returns the exit status: 1 if not all has arrived."""
-    cluster = clusters.read(path)
-    failure = failures.read(fail_at, how, cluster) if fail_at else None
     planned = None
     if plan is not None:
-        read = plans.read(plan, cluster)
+        read = plans.read(plan, path)
         scheme, seed, planned = read.scheme, read.seed, read.planned
         workload, changes = plans.STAND_IN, [*read.changes, *changes]
+    cluster = clusters.read(path, seed)
+    failure = failures.read(fail_at, how, cluster) if fail_at else None
     table = experiment(cluster, scheme, workload, seed, changes)
     found = run(path, Order(table, seed, failure, limit, tcp, rules, planned))
     row = {

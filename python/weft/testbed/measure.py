@@ -21,7 +21,7 @@ def summary(cluster: Cluster, found: Mapping[str, Any]) -> dict[str, Any]:
     times = sorted(came[src, one["message"]]["received_s"] - one["posted_s"] for src, one in sent)
     completion = max((one["received_s"] for one in came.values()), default=0.0)
     bound = lower_bound(cluster, sent)
-    uplinks = loads(cluster, found, completion)
+    uplinks = loads(cluster, found)
     again = sum(port["again_packets"] for host in hosts for port in _ports(host))
     return {
         "complete": found["complete"],
@@ -84,8 +84,10 @@ def lower_bound(cluster: Cluster, sent: Sequence[tuple[int, Report]]) -> float:
     return bound
 
 
-def loads(cluster: Cluster, found: Mapping[str, Any], completion: float) -> list[dict[str, Any]]:
+def loads(cluster: Cluster, found: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The uplinks of leaves: what the kernel counted, and what hosts sent into their segments."""
+    # All that was counted had come by then, answers and what came twice included.
+    end = max((host["heard_s"] for host in found["hosts"]), default=0.0)
     payload: dict[tuple[str, int], int] = defaultdict(int)
     first: dict[tuple[str, int], int] = defaultdict(int)
     wire: dict[tuple[str, int], int] = defaultdict(int)
@@ -119,7 +121,7 @@ def loads(cluster: Cluster, found: Mapping[str, Any], completion: float) -> list
                 "bytes": link["bytes"],
                 "packets": link["packets"],
                 "drops": link["drops"],
-                "utilisation_pct": _percent(link, completion),
+                "utilisation_pct": _percent(link, end),
                 "segment_payload_bytes": payload[key],
                 "segment_packets": first[key],
                 "segment_bytes": wire[key],
@@ -129,7 +131,14 @@ def loads(cluster: Cluster, found: Mapping[str, Any], completion: float) -> list
 
 
 def _percent(link: Mapping[str, Any], seconds: float) -> float:
-    return link["bytes"] * 8 / (link["rate_bps"] * seconds) * 100 if seconds else 0.0
+    """Of what a link can carry in this time: its rate, and once the burst of one that was idle.
+
+    The kernel counts what a packet takes in whole nanoseconds, rounded down.
+    """
+    if not seconds:
+        return 0.0
+    carried = link["rate_bps"] / 8 * (seconds + link["packets"] * 1e-9) + BURST
+    return float(link["bytes"] / carried * 100)
 
 
 def _by_leaf(uplinks: Sequence[Report], key: str) -> list[list[float]]:

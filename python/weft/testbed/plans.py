@@ -13,9 +13,9 @@ from typing import Any
 
 from weft import cluster as clusters
 from weft._types import Planned as Message
-from weft.cluster import Cluster
 from weft.errors import ExperimentError
 from weft.plans import file
+from weft.testbed import options
 
 Planned = tuple[list[Message], int]
 """What a host sends, and payload that it will receive."""
@@ -35,20 +35,22 @@ class Plan:
     planned: list[Planned]
 
 
-def read(path: Path, cluster: Cluster) -> Plan:
-    """Read a plan for `cluster`.
+def read(path: Path, cluster_path: Path) -> Plan:
+    """Read a plan for the cluster in a file.
 
     Raises:
         ExperimentError: It is no plan, one for another cluster, or one without its pieces.
     """
     table = file.read(path, keys=("scheme", "options", "seed", "cluster", "steps"))
     try:
+        cluster = clusters.read(cluster_path, int(table["seed"]))
         mine = json.loads(json.dumps(clusters.as_json(cluster)))
         if table["cluster"] != mine:
             raise ExperimentError(f"{path}: cluster: for another cluster; make the plan again")
-        options = {f"balance.{key}": _text(value) for key, value in table["options"].items()}
+        scheme, chosen = table["scheme"], options.chosen(table["scheme"], table["options"])
+        changes = [(f"balance.{key}", _text(value)) for key, value in chosen.items()]
         planned = _by_host(table["steps"], len(cluster.hosts), path)
-        return Plan(table["scheme"], list(options.items()), int(table["seed"]), planned)
+        return Plan(scheme, changes, int(table["seed"]), planned)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, ExperimentError):
             raise

@@ -54,6 +54,8 @@ pub struct HostReport {
     pub remaining: (usize, u64),
     /// When this host had sent and received all that it was to.
     pub done: Option<Time>,
+    /// When the last thing came in from another host.
+    pub heard: Time,
     /// Payload that was not what the sender had meant.
     pub wrong: u64,
     /// Datagrams that the system did not take.

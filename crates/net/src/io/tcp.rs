@@ -74,6 +74,7 @@ struct Host {
     opened: u32,
     refused: u64,
     done: Option<Time>,
+    heard: Time,
     told: u64,
 }
 
@@ -92,7 +93,7 @@ pub fn run(config: HostConfig) -> io::Result<HostReport> {
     let mut control = Control::connect(&config.control, &poll, CONTROL)?;
     let sender = &config.sender;
     let mut this = Host {
-        planner: Planner::new(&sender.balance, host, sender.seed, sender.flow.mtu),
+        planner: sender.planner(),
         ports: Ports::new(sender.fabric.uplinks_of(host)),
         messages: Messages::default(),
         script: Script::new(config.tasks.clone(), config.expected),
@@ -108,6 +109,7 @@ pub fn run(config: HostConfig) -> io::Result<HostReport> {
         opened: 0,
         refused: 0,
         done: None,
+        heard: Time::ZERO,
         told: 0,
         config,
     };
@@ -137,6 +139,9 @@ impl Host {
             }
             for event in &events {
                 let now = clock.now();
+                if event.token() != CONTROL {
+                    self.heard = now;
+                }
                 match event.token() {
                     CONTROL if control.order() == Some(Order::Stop) => return Ok(()),
                     CONTROL => {}
@@ -383,6 +388,7 @@ impl Host {
             complete: self.script.is_done(),
             remaining: self.script.remaining(),
             done: self.done,
+            heard: self.heard,
             wrong: self.checked.wrong,
             refused: self.refused,
             sent: self.sent,

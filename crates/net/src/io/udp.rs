@@ -33,6 +33,7 @@ struct Host {
     buffer: Vec<u8>,
     refused: u64,
     done: Option<Time>,
+    heard: Time,
     /// Progress that was told.
     told: u64,
 }
@@ -57,6 +58,7 @@ pub fn run(config: HostConfig) -> io::Result<HostReport> {
         buffer: vec![0; room],
         refused: 0,
         done: None,
+        heard: Time::ZERO,
         told: 0,
         config,
     };
@@ -119,6 +121,7 @@ impl Host {
                 break;
             };
             let now = clock.now();
+            self.heard = now;
             match Datagram::decode(&self.buffer[..len]) {
                 Ok(Datagram::Data(data, payload)) if self.is_host(data.src) => {
                     self.receiver.handle_data(now, port, &data, payload, &mut self.checked);
@@ -196,6 +199,7 @@ impl Host {
             complete: self.script.is_done(),
             remaining: self.script.remaining(),
             done: self.done,
+            heard: self.heard,
             wrong: self.checked.wrong,
             refused: self.refused,
             sent: self.sender.sent,
