@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from weft import averages, stats, tables
 from weft.groups import group
+from weft.testbed import bench
 
 
 def row(scheme: str, seed: int, cct: float, bound: float = 1.0, **more: Any) -> dict[str, Any]:
@@ -133,3 +135,35 @@ def test_intervals_cover_what_they_should() -> None:
         assert found is not None
         hits += found.is_within_noise_of(0.9)
     assert 0.92 <= hits / 400 <= 0.98
+
+
+def test_beds_compare_in_the_same_way() -> None:
+    """All bytes over all time, the ratio of these, its interval; failed seeds are not compared."""
+    times = {"ecmp": [4.0, 6.0, 5.0], "ethereal": [2.0, 3.2, 2.3], "sockets": [4.1, 5.8, None]}
+    rows = [
+        {
+            "scheme": scheme,
+            "seed": seed,
+            "error": None if time else "lost",
+            "wrong": 0,
+            "of_bound": time and 2.0 / time,
+            "bus_bytes_per_s": time and 1e9 / time,
+            "hottest_uplink": 1.0,
+            "time_outs": 0,
+            "re_routes": 0,
+        }
+        for scheme, own in times.items()
+        for seed, time in enumerate(own, start=1)
+    ]
+    found = {one["scheme"]: one for one in bench.by_scheme(rows)}
+    assert found["ecmp"]["of_bound_mean"] == pytest.approx(2.0 / 5.0)
+    assert found["ecmp"]["bus_bytes_per_s_mean"] == pytest.approx(1e9 / 5.0)
+    fast = found["ethereal"]
+    assert fast["over_ecmp"] == pytest.approx(5.0 / 2.5)
+    assert fast["over_ecmp"] == pytest.approx(fast["of_bound_mean"] / 0.4)
+    assert (fast["over_ecmp_significant"], found["sockets"]["over_ecmp"]) == (True, None)
+    shown = {"operation": "all-to-all", "size_bytes": 8, "ranks": 2, "channels": 1}
+    shown |= {"bound_s": 2.0, "connections": 2, "schemes": list(found.values()), "runs": rows}
+    text = bench.text(Path("lab.toml"), shown)
+    assert f"2.00 ± {fast['over_ecmp_half_95']:.2f}" in text
+    assert "n.s." in text

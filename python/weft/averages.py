@@ -22,8 +22,8 @@ from weft._types import Row
 
 _OVER_OWN = ("slowdown", "normalised")
 """Completion times over a time that the run has of its own."""
-_RATES = ("busbw_gb_s", "algbw_gb_s")
-"""The same bytes over a time."""
+_RATES = ("busbw_gb_s", "algbw_gb_s", "bus_bytes_per_s", "of_bound")
+"""The same bytes, or the same bound, over a time."""
 
 
 @dataclass(frozen=True)

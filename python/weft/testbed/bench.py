@@ -18,18 +18,22 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from weft import _native, bench_net
+from weft import _native, averages, bench_net
 from weft import cluster as clusters
+from weft._types import Row
 from weft.cluster import Cluster, Host
 from weft.errors import ExperimentError, writing
 from weft.testbed import failures, layout, measure, ranks, system
 from weft.testbed.rules import Rules
+from weft.usual import NOT_SURE
 
 SOCKETS = "sockets"
 """What stands for plain sockets beside the schemes."""
 BASELINES = ("ecmp", SOCKETS)
 """What others are compared with."""
 
+_CLUSTER_SEED = 1
+"""Draws failures that are random: one bed for all seeds."""
 _TCP = 14 + 20 + 32
 """On every packet: Ethernet, IPv4, TCP with time stamps."""
 
@@ -62,7 +66,7 @@ class Options:
 
 def run(path: Path, options: Options) -> int:
     """Measure, and show it; returns the exit status: 1 if something failed or was wrong."""
-    cluster = clusters.read(path)
+    cluster = clusters.read(path, _CLUSTER_SEED)
     layout.check(cluster)
     job = _job(cluster, options)
     system.require("nftables" if options.how in failures.NFT else options.rules)
@@ -75,12 +79,12 @@ def run(path: Path, options: Options) -> int:
         "channels": options.channels,
         "bound_s": rows[0]["bound_s"],
         "bound_bus_bytes_per_s": rows[0]["bound_bus_bytes_per_s"],
-        "schemes": list(_by_scheme(rows)),
+        "schemes": list(by_scheme(rows)),
         "runs": rows,
     }
     if options.output is not None:
         _write(found, options.output)
-    print(json.dumps(found, indent=2) if options.json else _text(path, found))
+    print(json.dumps(found, indent=2) if options.json else text(path, found))
     return 1 if any(row["error"] or row["wrong"] for row in rows) else 0
 
 
@@ -108,6 +112,7 @@ def _job(cluster: Cluster, options: Options) -> dict[str, Any]:
     out = _out(hosts, options.operation, size)
     return {
         "cluster": clusters.as_json(cluster),
+        "cluster_seed": _CLUSTER_SEED,
         "rules": options.rules,
         "ranks": options.ranks,
         "seeds": list(range(1, options.seeds + 1)),
@@ -268,38 +273,48 @@ def _counted(reports: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     return {key: sum(path[key] for path in paths) for key in keys} | {"paths": len(paths)}
 
 
-def _by_scheme(rows: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+def by_scheme(rows: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     """A summary of each scheme over its seeds."""
-    by_name: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    by_name: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
-        by_name[row["scheme"]].append(row)
-    mean = {
-        name: statistics.fmean(one["of_bound"] for one in done)
-        for name, found in by_name.items()
-        if (done := [one for one in found if one["of_bound"]])
-    }
+        by_name[row["scheme"]].append(dict(row))
+    done = {name: [one for one in found if one["of_bound"]] for name, found in by_name.items()}
     for name, found in by_name.items():
-        of_bound = [one["of_bound"] for one in found if one["of_bound"]]
-        bus = [one["bus_bytes_per_s"] for one in found if one["bus_bytes_per_s"]]
+        of_bound = [one["of_bound"] for one in done[name]]
+        compared = (_over(base, done[name], done.get(base, [])) for base in BASELINES)
         yield {
             "scheme": name,
             "runs": len(found),
             "failed": sum(one["error"] is not None for one in found),
-            "of_bound_mean": mean.get(name),
+            "of_bound_mean": _mean("of_bound", done[name]),
             "of_bound_min": min(of_bound, default=None),
             "of_bound_max": max(of_bound, default=None),
-            "bus_bytes_per_s_mean": statistics.fmean(bus) if bus else None,
-            **{
-                f"over_{one}": mean[name] / mean[one] if {name, one} <= set(mean) else None
-                for one in BASELINES
-            },
+            "bus_bytes_per_s_mean": _mean("bus_bytes_per_s", done[name]),
+            **{key: value for part in compared for key, value in part.items()},
             "hottest_uplink_mean": statistics.fmean(one["hottest_uplink"] for one in found),
             "time_outs": sum(one["time_outs"] for one in found),
             "re_routes": sum(one["re_routes"] for one in found),
         }
 
 
-def _text(path: Path, found: Mapping[str, Any]) -> str:
+def _mean(column: str, rows: Sequence[Row]) -> float | None:
+    return averages.of(column, rows).value if rows else None
+
+
+def _over(base: str, rows: Sequence[Row], others: Sequence[Row]) -> dict[str, Any]:
+    """How many times as fast as a baseline, where both have the same seeds."""
+    found = None
+    if rows and averages.same_seeds(rows, others):
+        found = averages.ratio("of_bound", rows, others)
+    known = found is not None and found.half is not None
+    return {
+        f"over_{base}": found and found.value,
+        f"over_{base}_half_95": found and found.half,
+        f"over_{base}_significant": not found.is_within_noise_of(1.0) if found and known else None,
+    }
+
+
+def text(path: Path, found: Mapping[str, Any]) -> str:
     """A table for people."""
     lines = [
         f"{found['operation']} of {found['size_bytes'] / 1e6:.2f} MB, {found['ranks']} ranks, "
@@ -308,7 +323,7 @@ def _text(path: Path, found: Mapping[str, Any]) -> str:
         "connections a channel",
         "",
         f"{'scheme':18} {'runs':>4} {'failed':>6} {'of the bound':>12} {'min':>6} {'max':>6} "
-        f"{'busbw Mbit/s':>12} {'x ecmp':>6} {'x sockets':>9} {'hottest':>7} {'time-outs':>9}",
+        f"{'busbw Mbit/s':>12} {'x ecmp':>16} {'x sockets':>16} {'hottest':>7} {'time-outs':>9}",
     ]
     for one in found["schemes"]:
         shown = [_of(one[f"of_bound_{key}"], "6.3f") for key in ("mean", "min", "max")]
@@ -316,15 +331,26 @@ def _text(path: Path, found: Mapping[str, Any]) -> str:
         lines.append(
             f"{one['scheme']:18} {one['runs']:4} {one['failed']:6} {shown[0]:>12} {shown[1]:>6} "
             f"{shown[2]:>6} {_of(bus and bus * 8 / 1e6, '.1f'):>12} "
-            f"{_of(one['over_ecmp'], '.2f'):>6} {_of(one['over_sockets'], '.2f'):>9} "
+            f"{_times(one, 'ecmp'):>16} {_times(one, 'sockets'):>16} "
             f"{one['hottest_uplink_mean']:7.3f} "
             f"{one['time_outs']:9}"
         )
+    if max(one["runs"] for one in found["schemes"]) > 1:
+        lines.append(f"± 95 % confidence over seeds; {NOT_SURE}: not significant")
     for row in found["runs"]:
         if row["error"] or row["wrong"]:
             what = row["error"] or f"{row['wrong']} wrong elements"
             lines.append(f"{row['scheme']}, seed {row['seed']}: {what}")
     return "\n".join(lines)
+
+
+def _times(one: Mapping[str, Any], base: str) -> str:
+    """With what it may be off by; of the baseline itself there is nothing to say."""
+    value, half = one[f"over_{base}"], one[f"over_{base}_half_95"]
+    if value is None or one["scheme"] == base:
+        return _of(value, ".2f")
+    unsure = f" {NOT_SURE}" if one[f"over_{base}_significant"] is False else ""
+    return f"{value:.2f}" + (f" ± {half:.2f}" if half is not None else "") + unsure
 
 
 def _of(value: float | None, form: str) -> str:
