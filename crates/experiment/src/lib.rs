@@ -73,9 +73,7 @@ pub use columns::{Cell, Column, Columns, Row};
 pub use error::{ExperimentError, Origin};
 pub use expand::{Expansion, Request, expand, expand_quick, read_run};
 pub use experiment::{CODE_VERSION, Resolved};
-pub use fabric_links::{
-    FabricLinks, LinkRow, LinkState, SwitchRow, fabric_links, known_at_start,
-};
+pub use fabric_links::{FabricLinks, LinkRow, LinkState, SwitchRow, fabric_links, known_at_start};
 pub use on_sockets::{HostJob, on_sockets};
 pub use overrides::{ShortKind, shorthand, workload_key};
 pub use parse::Format;
