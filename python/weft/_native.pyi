@@ -26,6 +26,15 @@ class Cancel:
 code_version: str
 """Version and hash of all native sources; part of the key of every result."""
 
+def hold_panics() -> None:
+    """Keep panics of all threads for :func:`held_panics`, instead of having Rust print them."""
+
+def held_panics() -> list[str]:
+    """Give the panics held so far, as ``message (file:line)``, and forget them."""
+
+def panic_for_tests(message: str, alone: bool = False) -> None:
+    """Panic, on a thread of its own if ``alone``: so that tests see what becomes of it."""
+
 def expand(
     text: str,
     format: str,

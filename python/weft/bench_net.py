@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from weft import _native
+from weft import _native, unexpected
 from weft.errors import ExperimentError
 
 PLUGIN = Path(__file__).parent / "libnccl-net-weft.so"
@@ -108,7 +108,8 @@ def _all_here(options: Options, plugin: Path | None, measured: list[int], chunk:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         meet = f"127.0.0.1:{found.getsockname()[1]}"
-    arguments = [sys.executable, "-m", "weft", "bench-net", *sys.argv[2:], "--meet", meet]
+    debug = [unexpected.OPTION] * unexpected.NET.debug
+    arguments = [sys.executable, "-m", "weft", *debug, *sys.argv[1:], "--meet", meet]
     with tempfile.TemporaryFile() as said:
         others = [
             subprocess.Popen(  # noqa: S603

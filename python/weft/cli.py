@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 import typer
 
 from weft import bench_net_cli as bench_net
-from weft import trace_options
+from weft import trace_options, unexpected
 from weft.testbed.cli import app as testbed
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
@@ -128,9 +128,17 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def weft(
-    version: Annotated[
+    _shown: Annotated[
         bool,
         typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+    _debug: Annotated[
+        bool,
+        typer.Option(
+            unexpected.OPTION,
+            help="Show the traceback of a fault of Weft's, which ends a command with exit status "
+            "70. May stand behind the command, too.",
+        ),
     ] = False,
 ) -> None:
     """Balance the traffic of AI training jobs over a data-centre fabric.
@@ -145,6 +153,8 @@ def weft(
                    --workload all-to-all:size=64KB --schemes ecmp,spray,ethereal --seeds 3
       weft run experiment.toml -o out/     (then open out/report.html)
     """
+    if not {"-h", "--help"} & set(sys.argv):
+        unexpected.NET.spread()
 
 
 @app.command()
@@ -208,7 +218,7 @@ def run(
 
     \b
     Exit status: 0 all runs finished, 1 some stalled or the disk is full (finished runs are
-    kept), 2 bad input, 130 interrupted.
+    kept), 2 bad input, 70 a fault of Weft's, 130 interrupted.
     """
     from weft import commands
 
@@ -671,7 +681,8 @@ def _choose(json: bool, summary: bool) -> None:
 
 def main() -> None:
     """Run the command line and exit with its status."""
-    sys.exit(_status(sys.argv[1:]))
+    words = sys.argv[1:] = unexpected.NET.take(sys.argv[1:])
+    sys.exit(unexpected.NET.status(_status(words)))
 
 
 def _status(arguments: list[str]) -> int:
@@ -681,32 +692,40 @@ def _status(arguments: list[str]) -> int:
         # Not at exit, where trouble with it would no longer be ours to tell.
         sys.stdout.flush()
         return status
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:
-        # The reader of our output has gone (`| head`): nothing to say, nobody to say it to.
-        _drop_output()
-        return 141
-    except OSError as error:
-        return _disk_trouble(error)
-    except ValueError as error:
-        from weft import ExperimentError
+    except SystemExit:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a panic of the native core is no Exception.
+        return _trouble(error)
 
-        if not isinstance(error, ExperimentError):
-            raise
-        return _complain(str(error))
-    except Exception as error:
-        # Wrong usage, or an interrupt inside the option parser. The parser's classes have
-        # moved between Typer's versions, so they are told by what they can do.
-        if type(error).__name__ == "Abort":
+
+def _trouble(error: BaseException) -> int:
+    """Say what ended a command; the exit status."""
+    match error:
+        case KeyboardInterrupt():
             return 130
-        if type(error).__name__ == "NoArgsIsHelpError":
-            print(error, file=sys.stderr)
-            return 2
-        if not hasattr(error, "format_message"):
-            raise
-        command = getattr(getattr(error, "ctx", None), "command_path", None) or "weft"
-        return _complain(f"{error.format_message().rstrip('.')}; see {command} --help")
+        case BrokenPipeError():
+            # The reader of our output has gone (`| head`): nothing to say, nobody to say it to.
+            _drop_output()
+            return 141
+        case OSError():
+            return _disk_trouble(error)
+        case MemoryError():
+            return _complain("there is no memory left; use fewer --jobs, or a smaller case", 1)
+    from weft import ExperimentError
+
+    if isinstance(error, ExperimentError):
+        return _complain(str(error))
+    # Wrong usage, or an interrupt inside the option parser. The parser's classes have
+    # moved between Typer's versions, so they are told by what they can do.
+    if type(error).__name__ == "Abort":
+        return 130
+    if type(error).__name__ == "NoArgsIsHelpError":
+        print(error, file=sys.stderr)
+        return 2
+    if not hasattr(error, "format_message"):
+        return unexpected.NET.tell(error)
+    command = getattr(getattr(error, "ctx", None), "command_path", None) or "weft"
+    return _complain(f"{error.format_message().rstrip('.')}; see {command} --help")
 
 
 def _disk_trouble(error: OSError) -> int:

@@ -260,10 +260,17 @@ def _carry_out(experiments: Sequence[Experiment], options: Options) -> int:
     try:
         return _results(whole, kept, options, told)
     except DiskError as error:
-        wanted = {spec["key"] for spec in whole.runs()}
-        done = sum(kept.has(key) for key in wanted)
-        remark = f"{done} of {len(wanted)} runs had finished and are kept"
-        raise error.adding(remark) from error
+        raise error.adding(_finished(whole, kept)) from error
+    except BaseException as error:
+        if options.output is not None:
+            error.add_note(_finished(whole, kept))
+        raise
+
+
+def _finished(whole: study.Study, kept: store.Store) -> str:
+    wanted = {spec["key"] for spec in whole.runs()}
+    done = sum(kept.has(key) for key in wanted)
+    return f"{done} of {len(wanted)} runs had finished and are kept"
 
 
 def _store(whole: study.Study, options: Options) -> store.Store:

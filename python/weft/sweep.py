@@ -196,3 +196,7 @@ def _finish(
     except ExperimentError as error:
         # What only a run can tell: say which one.
         raise ExperimentError(f"{called}: {error}") from None
+    except BaseException as error:
+        if not isinstance(error, KeyboardInterrupt):
+            error.add_note(f"in {called}")
+        raise

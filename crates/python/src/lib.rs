@@ -6,6 +6,7 @@ mod bench;
 mod convert;
 mod group;
 mod net;
+mod panics;
 mod planning;
 mod quantity;
 
@@ -310,6 +311,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(planning::plan_given, module)?)?;
     module.add_function(wrap_pyfunction!(quantity::quantity, module)?)?;
     module.add_function(wrap_pyfunction!(quantity::nccl_size, module)?)?;
+    module.add_function(wrap_pyfunction!(panics::hold_panics, module)?)?;
+    module.add_function(wrap_pyfunction!(panics::held_panics, module)?)?;
+    module.add_function(wrap_pyfunction!(panics::panic_for_tests, module)?)?;
     module.add_function(wrap_pyfunction!(cores, module)?)?;
     module.add_function(wrap_pyfunction!(catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(shorthand, module)?)?;

@@ -13,8 +13,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from weft import _native
+from weft import _native, unexpected
 from weft._types import Planned
+from weft.errors import ExperimentError
 from weft.testbed import system
 
 _AHEAD = 5
@@ -53,8 +54,10 @@ def _host(job: dict[str, Any], number: int, namespace: str) -> int:
             planned=_planned(job["planned"][number]) if job["planned"] else None,
             **job["options"],
         )
-    except Exception as error:  # noqa: BLE001 - a child: whatever it is, its parent shall say it.
+    except (ExperimentError, OSError, RuntimeError) as error:
         report = {"host": number, "error": str(error)}
+    except BaseException as error:  # noqa: BLE001 - a child: its parent shall say it.
+        report = {"host": number, "error": unexpected.what(error), "fault": True}
     # In one go, so that nobody reads half of it.
     draft = Path(job["folder"], f"{number}.draft")
     draft.write_text(json.dumps(report))

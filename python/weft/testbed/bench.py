@@ -216,9 +216,9 @@ def _ask_session(job: dict[str, Any]) -> Iterator[dict[str, Any]]:
                 if sys.stderr.isatty():
                     print(f"\r{found['scheme']}, seed {found['seed']}   ", end="", file=sys.stderr)
                 yield found
-            said = session.stderr.read().strip().splitlines()
+            said = session.stderr.read()
             if session.wait() != 0:
-                raise ExperimentError(said[-1] if said else "testbed: the session ended early")
+                raise system.wrong(session.returncode, said)
         finally:
             session.kill()
 

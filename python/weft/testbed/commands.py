@@ -181,8 +181,7 @@ def _ask_session(job: dict[str, Any]) -> dict[str, Any]:
         check=False,
     )
     if done.returncode != 0:
-        lines = done.stderr.strip().splitlines() or [f"ended with status {done.returncode}"]
-        raise ExperimentError(lines[-1])
+        raise system.wrong(done.returncode, done.stderr)
     return dict(json.loads(done.stdout))
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from weft import _native
+from weft import _native, unexpected
 from weft.cluster import Cluster, Host
 from weft.errors import ExperimentError
 from weft.testbed import system
@@ -152,6 +152,8 @@ def _rank(
         )
     except (RuntimeError, ExperimentError) as error:
         report["error"] = str(error)
+    except BaseException as error:  # noqa: BLE001 - a child: its parent shall say it.
+        report["error"] = f"unexpected {unexpected.what(error)}"
     if statistics.exists():
         report["statistics"] = json.loads(statistics.read_text())
     draft = folder / f"{rank}.draft"

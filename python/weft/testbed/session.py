@@ -148,6 +148,8 @@ class _Session:
         for number in range(self._hosts):
             path = self._folder / f"{number}.json"
             report = json.loads(path.read_text()) if path.exists() else {"error": "no report"}
+            if "fault" in report:
+                raise RuntimeError(f"host-{number}: {report['error']}")
             if "error" in report:
                 raise ExperimentError(f"testbed: host-{number}: {report['error']}")
             reports.append(report)

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from weft import unexpected
 from weft.errors import ExperimentError
 
 _AHEAD = -15
@@ -141,7 +142,18 @@ def serve(work: Callable[[Any], Iterable[Any]]) -> int:
         return 2
     except KeyboardInterrupt:
         return 130
+    except BaseException as error:  # noqa: BLE001 - whoever asked tells it to the user.
+        unexpected.NET.debug = True
+        return unexpected.NET.tell(error)
     return 0
+
+
+def wrong(status: int, said: str) -> Exception:
+    """What a session that ended with `status` said on standard error, as an exception here."""
+    if status == unexpected.STATUS:
+        return unexpected.ChildFault(said)
+    lines = said.strip().splitlines() or [f"testbed: the session ended early (status {status})"]
+    return ExperimentError(lines[-1])
 
 
 def hide_names() -> None:

@@ -1,0 +1,119 @@
+"""What nobody foresaw is one line and exit status 70; finished runs stay; `--debug` shows more."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import Weft
+from weft import unexpected
+
+_BROKEN = """
+import sys, threading
+import weft.api
+from weft import _native, commands
+def fault(*_, **__):
+    {fault}
+    return 0
+
+{where} = fault
+sys.argv = ["weft", *{words!r}]
+from weft.cli import main
+main()
+"""
+
+FAULTS = {
+    "{}['a key']": "KeyError: 'a key'",
+    "_native.panic_for_tests('a panic')": "panic: a panic (crates/python/src/panics.rs:",
+    "_native.panic_for_tests('a panic', alone=True)": "panic: a panic (crates/python/src/panics.rs",
+    "_t = threading.Thread(target=lambda: 1 / 0); _t.start(); _t.join()": "ZeroDivisionError",
+}
+"""What happens, and what is said of it."""
+
+
+def _run(
+    fault: str, *words: str, where: str = "commands.catalogue", cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    code = _BROKEN.format(fault=fault, where=where, words=words)
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_of_ours_is_one_line_that_says_how_to_report_it(fault: str) -> None:
+    """Exceptions and panics alike, of the main thread and of others."""
+    done = _run(fault, "list", "schemes")
+    assert (done.returncode, done.stdout) == (unexpected.STATUS, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith(f"error: unexpected {FAULTS[fault]}")
+    for word in ("please report", "CONTRIBUTING.md", "--debug", "a fault of Weft 0."):
+        assert word in done.stderr
+
+
+@pytest.mark.parametrize("words", [["--debug", "list", "schemes"], ["list", "--debug", "schemes"]])
+def test_debug_shows_the_traceback_before_the_line(words: list[str]) -> None:
+    """It stands where it likes."""
+    done = _run("{}['a key']", *words)
+    assert done.returncode == unexpected.STATUS
+    first, *_, last = done.stderr.splitlines()
+    assert first == "Traceback (most recent call last):"
+    assert last.startswith("error: unexpected KeyError: 'a key'")
+    panicked = _run("_native.panic_for_tests('a panic')", *words)
+    assert "panicked at crates/python/src/panics.rs" in panicked.stderr
+
+
+def test_debug_changes_nothing_else(weft: Weft) -> None:
+    """Mistakes of users have no traceback."""
+    done = weft("run", "nothing.toml", "--debug")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: nothing.toml: no such file")
+    assert weft("--debug", "list", "schemes").stdout == weft("list", "schemes", "--debug").stdout
+    assert "--debug" in weft("--help").stdout
+
+
+def test_finished_runs_stay_when_one_meets_a_fault(weft: Weft, small: Path, tmp_path: Path) -> None:
+    """The line says which run it was and what is kept; the same command goes on there."""
+    fault = (
+        "simulated.append(_)\n"
+        "    if len(simulated) == 3: _native.panic_for_tests('in the core')\n"
+        "    return native(*_, **__)"
+    )
+    where = "simulated, native = [], _native.run\n_native.run"
+    words = ("run", str(small), "-o", "out", "--jobs", "1")
+    done = _run(fault, *words, where=where, cwd=tmp_path)
+    assert done.returncode == unexpected.STATUS
+    line = done.stderr.splitlines()[-1]
+    assert "unexpected panic: in the core" in line
+    assert "in small ethereal seed 1, 2 of 6 runs had finished and are kept" in line
+    again = weft("run", small, "-o", "out", "--no-report", "--json")
+    assert again.returncode == 0
+    assert again.stderr.startswith("2 of 6 runs are there already")
+    assert len(json.loads(again.stdout)) == 6
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="sessions of a test bed need root")
+def test_a_child_of_a_test_bed_tells_its_parent() -> None:
+    """The line goes on to the user, with status 70; the traceback only under `--debug`."""
+    code = (
+        "import os, sys\n"
+        "sys.argv = ['session', str(os.getppid())]\n"
+        "from weft.testbed import system\n"
+        "sys.exit(system.serve(lambda job: [job['missing']]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], input="{}", capture_output=True, text=True, check=False
+    )
+    assert done.returncode == unexpected.STATUS
+    from weft.testbed import system
+
+    error = system.wrong(done.returncode, done.stderr)
+    assert isinstance(error, unexpected.ChildFault)
+    assert error.line.startswith("error: unexpected KeyError: 'missing'")
+    assert error.before.startswith("Traceback")
+    assert type(system.wrong(2, "first\nlast")).__name__ == "ExperimentError"
