@@ -23,6 +23,17 @@ class Cancel:
     def cancel(self) -> None:
         """End the runs that were given this flag, soon."""
 
+@final
+class Progress:
+    """What is known of one run while it goes on."""
+
+    def __new__(cls) -> Progress: ...
+    def state(self) -> tuple[int, float, float] | None:
+        """Give packet-hops at least, the share of packets that have arrived, and seconds.
+
+        Seconds count from the begin of the simulation, before which there is nothing.
+        """
+
 code_version: str
 """Version and hash of all native sources; part of the key of every result."""
 
@@ -31,6 +42,9 @@ def hold_panics() -> None:
 
 def held_panics() -> list[str]:
     """Give the panics held so far, as ``message (file:line)``, and forget them."""
+
+def work(experiment_json: str, seed: int) -> tuple[int, int]:
+    """Give the data packets and packet-hops that one experiment takes at least under one seed."""
 
 def panic_for_tests(message: str, alone: bool = False) -> None:
     """Panic, on a thread of its own if ``alone``: so that tests see what becomes of it."""
@@ -67,6 +81,7 @@ def run(
     *,
     threads: int | None = None,
     share: int = 1,
+    progress: Progress | None = None,
 ) -> Outcome:
     """Simulate one experiment of :func:`expand`; the GIL is released meanwhile.
 

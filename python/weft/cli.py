@@ -613,6 +613,14 @@ def info(
         int | None,
         typer.Option(min=1, metavar="N", help="Ranks, for a trace that any number can run."),
     ] = None,
+    fabric: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHORTHAND|FILE",
+            help="Say how much work it is on this fabric, as in weft compare, and how long a run "
+            "takes here.",
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
 ) -> int:
     """Say what is in a trace, and whether it can run.
@@ -628,7 +636,7 @@ def info(
     of_trace = trace_options.told(
         process_groups, bytes_per_element, dependencies, peak_tflops, memory_gb_s
     )
-    return commands.trace_info(file, of_trace, ranks, json)
+    return commands.trace_info(file, of_trace, ranks, fabric, json)
 
 
 topology = typer.Typer(no_args_is_help=True, help="Look at topology files of other tools.")

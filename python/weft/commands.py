@@ -179,11 +179,15 @@ def plan_verify(path: Path, as_json: bool) -> int:
     return 0
 
 
-def trace_info(path: Path, options: Overrides, ranks: int | None, as_json: bool) -> int:
+def trace_info(
+    path: Path, options: Overrides, ranks: int | None, fabric: str | None, as_json: bool
+) -> int:
     """`weft trace info`; returns the exit status."""
     from weft import traces
 
     found = traces.info(path, options, ranks)
+    if fabric is not None and not found["problems"]:
+        found["work"] = traces.work(path, options, ranks, fabric)
     print(json.dumps(found, indent=1) if as_json else traces.text(found))
     return 1 if found["problems"] else 0
 

@@ -8,9 +8,10 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from weft._types import Row
-from weft.quantities import format_time
+from weft.quantities import format_duration, format_time
 
 _NAME = 40  # Columns.
+_MINUTE = 60.0  # Seconds.
 
 
 class Watcher(Protocol):
@@ -21,6 +22,12 @@ class Watcher(Protocol):
 
     def expect(self, seconds: float | None) -> None:
         """So much time is left after the run that is told next; None if that is unknown."""
+
+    def announce(self, line: str) -> None:
+        """There is something to know beforehand: how much work there is."""
+
+    def under_way(self, share: float) -> None:
+        """Of all runs that have begun and not ended, so much is done: 1.5 is one run and a half."""
 
     def finished(self, name: str, row: Row | None) -> None:
         """A run ended; `row` is None if it stalled."""
@@ -43,6 +50,12 @@ class Silent:
     def expect(self, seconds: float | None) -> None:
         """Nothing to say."""
 
+    def announce(self, line: str) -> None:
+        """Nothing to say."""
+
+    def under_way(self, share: float) -> None:
+        """Nothing to say."""
+
     def finished(self, name: str, row: Row | None) -> None:
         """Nothing to say."""
 
@@ -54,11 +67,12 @@ class Silent:
 
 
 class Lines(Silent):
-    """One line a run: for logs and pipes."""
+    """One line a run, and one a minute of a long one: for logs and pipes."""
 
     def __init__(self) -> None:
         self._total = self._done = 0
-        self._began = time.monotonic()
+        self._began = self._said = time.monotonic()
+        self._left: float | None = None
 
     def start(self, total: int, kept: int) -> None:
         """Says how much there is to do."""
@@ -66,9 +80,28 @@ class Lines(Silent):
         if kept:
             print(f"{kept} of {total} runs are there already", file=sys.stderr)
 
+    def expect(self, seconds: float | None) -> None:
+        """Keeps it for the next line of a minute."""
+        self._left = seconds
+
+    def announce(self, line: str) -> None:
+        """Says it."""
+        print(line, file=sys.stderr, flush=True)
+
+    def under_way(self, share: float) -> None:
+        """Says how far it all is, once a minute."""
+        now = time.monotonic()
+        if now - self._said < _MINUTE or self._left is None:
+            return
+        done = 100 * (self._done + share) / self._total
+        line = f"[{self._done}/{self._total}] {done:.0f} % of the work ({now - self._began:.0f} s)"
+        print(f"{line}, some {format_duration(self._left)} left", file=sys.stderr, flush=True)
+        self._said = now
+
     def finished(self, name: str, row: Row | None) -> None:
         """Says what came out, and the time since the start."""
         self._done += 1
+        self._said = time.monotonic()
         result = f"CCT {format_time(row['cct_s'])}" if row else "stalled"
         took = time.monotonic() - self._began
         line = f"[{self._done}/{self._total}] {name}: {result} ({took:.1f} s)"
@@ -94,6 +127,7 @@ class Bar(Silent):
             transient=True,
         )
         self._task = self._bar.add_task("simulating", total=None, left="?")
+        self._done = 0
 
     def start(self, total: int, kept: int) -> None:
         """Draws the bar, what is kept counted as done."""
@@ -101,16 +135,26 @@ class Bar(Silent):
         # Kept runs must not make the remaining ones look fast: restart the clock behind them.
         self._bar.update(self._task, completed=kept)
         self._bar.reset(self._task, completed=kept, total=total)
+        self._done = kept
 
     def expect(self, seconds: float | None) -> None:
         """Shows the time left."""
         self._bar.update(self._task, left="?" if seconds is None else clock(seconds))
 
+    def announce(self, line: str) -> None:
+        """Says it above the bar."""
+        self._bar.console.print(line, highlight=False, soft_wrap=True)
+
+    def under_way(self, share: float) -> None:
+        """Moves the bar by what is done of runs that go on."""
+        self._bar.update(self._task, completed=self._done + share)
+
     def finished(self, name: str, row: Row | None) -> None:
         """Moves the bar."""
+        self._done += 1
         # The end of a long name tells runs apart better than its beginning.
         shown = name if len(name) <= _NAME else f"\N{HORIZONTAL ELLIPSIS}{name[1 - _NAME :]}"
-        self._bar.update(self._task, advance=1, description=f"{shown:{_NAME}s}")
+        self._bar.update(self._task, completed=self._done, description=f"{shown:{_NAME}s}")
 
     def __enter__(self) -> Self:
         self._bar.start()

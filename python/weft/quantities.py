@@ -50,6 +50,14 @@ def format_time(seconds: float) -> str:
     return _format(seconds, _TIME)
 
 
+def format_duration(seconds: float) -> str:
+    """How long a person waits: `40 s`, `4 minutes`, `1.5 hours`, `3 days`."""
+    units = ((86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes"))
+    scale, name = next((one for one in units if seconds >= 1.5 * one[0]), (1.0, "s"))
+    count = seconds / scale
+    return f"{count:.0f} {name}" if count >= 9.95 or scale <= 60 else f"{count:.2g} {name}"
+
+
 def format_bytes(count: float) -> str:
     """Bytes for a reader: `1.25 MB`."""
     return _format(count, _BYTES)

@@ -9,16 +9,21 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
 from weft import _native
 from weft._types import Row, RunSpec
 from weft.errors import ExperimentError, StallError
-from weft.forecast import Forecast
+from weft.forecast import Forecast, UnderWay, kind_of
 from weft.progress import Watcher
 from weft.store import Store
+
+_LOOK = 0.25
+"""Seconds between looks at runs under way."""
+_TRIAL = 0.5
+"""Seconds of a run after which it has told how fast it is."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +113,7 @@ class _Sweep:
         self._wanted: dict[str, RunSpec] = {}
         self._stalls: dict[str, str] = {}
         self._cores = _native.cores()
+        self._workers = self._used = 1
         self._forecast: Forecast | None = None
         self.interrupted = False
 
@@ -118,7 +124,7 @@ class _Sweep:
         missing = self._missing()
         if not missing:
             return
-        workers = self._crew.side_by_side(len(missing), self._cores)
+        self._workers = workers = self._crew.side_by_side(len(missing), self._cores)
         first, self._forecast = self._forecast is None, self._forecast or Forecast(workers)
         self._forecast.add(missing, expected)
         cancel = _native.Cancel()
@@ -150,11 +156,30 @@ class _Sweep:
         self, missing: Sequence[RunSpec], pool: ThreadPoolExecutor, cancel: _native.Cancel
     ) -> None:
         share, threads = self._crew.share(len(missing), self._cores), self._crew.threads
-        futures: dict[Future[tuple[Row, float]], RunSpec] = {}
+        self._used = min(self._cores, (threads or share) * min(len(missing), self._workers))
+        left: dict[Future[tuple[Row, float]], tuple[RunSpec, _native.Progress]] = {}
         for spec in missing:
-            futures[pool.submit(_one, spec, self._store, cancel, threads, share)] = spec
-        for future in as_completed(futures):
-            self._ended(future, futures[future])
+            progress = _native.Progress()
+            future = pool.submit(_one, spec, self._store, cancel, threads, share, progress)
+            left[future] = spec, progress
+        while left:
+            done, _ = wait(left, _LOOK, FIRST_COMPLETED)
+            for future in [future for future in left if future in done]:
+                self._ended(future, left.pop(future)[0])
+            self._look(left.values())
+
+    def _look(self, left: Iterable[tuple[RunSpec, _native.Progress]]) -> None:
+        """Tell the watcher how far the runs are that have begun."""
+        if self._forecast is None:
+            return
+        states = [(spec, progress.state()) for spec, progress in left]
+        begun = [UnderWay(kind_of(spec), *state) for spec, state in states if state is not None]
+        self._forecast.look(begun)
+        line = self._forecast.announcement(self._used)
+        if line is not None:
+            self._watcher.announce(line)
+        self._watcher.expect(self._forecast.left())
+        self._watcher.under_way(sum(run.share for run in begun))
 
     def _ended(self, future: Future[tuple[Row, float]], spec: RunSpec) -> None:
         called = self._name(spec)
@@ -173,13 +198,37 @@ class _Sweep:
         return Tally(len(self._wanted), done, stalls, self.interrupted)
 
 
+def trial(spec: RunSpec) -> float | None:
+    """Seconds that a run takes on one core, told from its beginning; None if that tells nothing."""
+    progress, cancel = _native.Progress(), _native.Cancel()
+    experiment = json.dumps(spec["experiment"])
+    with ThreadPoolExecutor(1) as pool:
+        run = pool.submit(
+            _native.run, experiment, spec["seed"], cancel, threads=1, progress=progress
+        )
+        try:
+            while not run.done():
+                wait([run], _LOOK)
+                state = progress.state()
+                if state is not None and state[2] >= _TRIAL:
+                    return UnderWay("", *state).whole()
+        finally:
+            cancel.cancel()
+        return run.result()["timing"]["wall_s"]
+
+
 def _one(
-    spec: RunSpec, store: Store, cancel: _native.Cancel, threads: int | None, share: int
+    spec: RunSpec,
+    store: Store,
+    cancel: _native.Cancel,
+    threads: int | None,
+    share: int,
+    progress: _native.Progress,
 ) -> tuple[Row, float]:
     """Simulate and store one run; its row, and the seconds that it took."""
     began = time.monotonic()
     experiment, seed = json.dumps(spec["experiment"]), spec["seed"]
-    outcome = _native.run(experiment, seed, cancel, threads=threads, share=share)
+    outcome = _native.run(experiment, seed, cancel, threads=threads, share=share, progress=progress)
     store.put(spec, outcome)
     return outcome["row"], time.monotonic() - began
 

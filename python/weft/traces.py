@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from weft import _native
+from weft import _native, inputs, sweep
+from weft.forecast import format_hops
 from weft.inputs import Overrides
-from weft.quantities import format_bytes, format_time
+from weft.quantities import format_bytes, format_duration, format_time
 
 _MOST_ROWS = 40
 """Collectives that are shown; a trace may have hundreds of sizes."""
@@ -22,6 +23,29 @@ def info(path: Path, options: Overrides = (), ranks: int | None = None) -> dict[
     """
     found: dict[str, Any] = json.loads(_native.trace_info(str(path), list(options), ranks=ranks))
     return found
+
+
+def work(path: Path, options: Overrides, ranks: int | None, fabric: str) -> dict[str, Any]:
+    """How much there is to do on a fabric, and how long it takes here under ECMP on one core.
+
+    `estimated_s` is told from the first half second of a run, which is then ended; it may be None.
+    """
+    workload: dict[str, Any] = {"trace": path.name}
+    if ranks is not None:
+        workload["ranks"] = ranks
+    table = inputs.table_of("fabric", fabric)
+    if "file" in table:
+        table = {**table, "file": str(Path(table["file"]).absolute())}
+    experiment = {"fabric": table, "workload": workload, "balance": {"scheme": "ecmp"}}
+    told = [(f"workload.{key}", value) for key, value in options]
+    spec = inputs.from_dict(experiment, str(path), told).runs[0]
+    packets, hops = _native.work(json.dumps(spec["experiment"]), spec["seed"])
+    return {
+        "fabric": fabric,
+        "packets": packets,
+        "packet_hops": hops,
+        "estimated_s": sweep.trial(spec),
+    }
 
 
 def text(found: dict[str, Any]) -> str:
@@ -45,6 +69,11 @@ def text(found: dict[str, Any]) -> str:
     ]
     if found["process_groups"]:
         lines.append(f"groups        {found['process_groups']}")
+    if "work" in found:
+        one = found["work"]
+        took = one["estimated_s"]
+        takes = "" if took is None else f", some {format_duration(took)} here on one core"
+        lines.append(f"work          {format_hops(one['packet_hops'])} on {one['fabric']}{takes}")
     lines += _collectives(found["collectives"])
     for title, key in (("not supported", "unsupported"), ("remarks", "remarks")):
         if found[key]:

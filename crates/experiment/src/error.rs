@@ -40,6 +40,8 @@ pub struct ExperimentError {
     origin: Origin,
     what: String,
     missing: bool,
+    /// Other keys that may have caused it.
+    causes: &'static [&'static str],
 }
 
 impl ExperimentError {
@@ -47,7 +49,8 @@ impl ExperimentError {
     /// mend, after a semicolon.
     pub fn new(key: impl Into<String>, origin: Origin, what: impl Into<String>) -> Self {
         let what = what.into();
-        ExperimentError { source: None, key: key.into(), origin, what, missing: false }
+        let (key, causes) = (key.into(), &[][..]);
+        ExperimentError { source: None, key, origin, what, missing: false, causes }
     }
     /// A key that has to be there and is not.
     pub(crate) fn missing(key: String, what: String) -> Self {
@@ -57,6 +60,11 @@ impl ExperimentError {
     pub(crate) fn is_missing(&self) -> bool {
         self.missing
     }
+    /// Says which other keys (dotted) may have caused it: where the experiment does not give the key
+    /// itself, the first of these that it does give is blamed, those of a `--set` before others.
+    pub(crate) fn caused_by(self, causes: &'static [&'static str]) -> Self {
+        ExperimentError { causes, ..self }
+    }
     /// Names the file (or other source), unless one is named already.
     pub fn in_source(mut self, source: &str) -> Self {
         self.source.get_or_insert_with(|| source.to_owned());
@@ -64,6 +72,14 @@ impl ExperimentError {
     }
     /// Says where the key was written, if that is not known and `table` knows.
     pub fn located_in(mut self, table: &Table) -> Self {
+        if table.origin_of(&self.key) == Origin::Unknown {
+            let origin = |cause: &&&str| table.origin_of(cause);
+            let changed = self.causes.iter().find(|cause| origin(cause) == Origin::Set);
+            let given = || self.causes.iter().find(|cause| origin(cause) != Origin::Unknown);
+            if let Some(cause) = changed.or_else(given) {
+                self.key = (*cause).to_owned();
+            }
+        }
         if self.origin == Origin::Unknown {
             self.origin = table.origin_of(&self.key);
         }

@@ -101,17 +101,20 @@ fn expand_unnamed(request: &Request<'_>, quick: bool) -> Result<Expansion, Exper
         Some(seeds) => sweep.seeds = (1..=seeds).collect(),
     }
     let x = read_report(&report, &sweep, &ended)?;
-    let (runs, warnings) = (Vec::new(), Vec::new());
+    let near = sweep.needs(request.seeds.is_some()).check()?;
+    let (runs, warnings) = (Vec::new(), near.into_iter().collect());
     let mut expansion = Expansion { title, notes, x, ended, shown, runs, warnings };
     let (mut warned, mut traffic) = (BTreeSet::new(), BTreeSet::new());
     for combination in sweep.combinations(&table)? {
         let resolved = Resolved::read(&combination.table, &folder)?;
+        let mut near = Vec::new();
         // Generating messages takes a while: each kind once, under one seed.
         if traffic.insert(resolved.traffic_key()) {
             let checked = resolved.traffic(sweep.seeds[0]);
-            checked.map_err(|error| error.located_in(&combination.table))?;
+            let checked = checked.map_err(|error| error.located_in(&combination.table))?;
+            near = checked.warnings;
         }
-        for warning in &resolved.warnings {
+        for warning in resolved.warnings.iter().chain(&near) {
             if warned.insert(warning.clone()) {
                 expansion.warnings.push(warning.clone());
             }

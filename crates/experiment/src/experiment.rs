@@ -180,7 +180,7 @@ fn read_sections(root: &mut Reader<'_>, folder: &Path) -> Result<Resolved, Exper
         completion: limits.completion,
         stall_after: limits.stall_after,
         stall_packets: limits.stall_packets,
-        warnings: network.warning.into_iter().chain(warning).chain(idle).collect(),
+        warnings: network.warnings.into_iter().chain(warning).chain(idle).collect(),
         workload,
         table: Table::new(),
     })
@@ -264,7 +264,8 @@ fn check_memory(resolved: &Resolved) -> Result<(), ExperimentError> {
     if room < largest {
         let what = format!("leaves a queue {room} bytes, less than a packet of {largest}; enlarge");
         let what = what + " buffer, or raise buffer_alpha, or lower fabric.nic.mtu";
-        return Err(ExperimentError::new("fabric.switch.buffer", Origin::Unknown, what));
+        let error = ExperimentError::new("fabric.switch.buffer", Origin::Unknown, what);
+        return Err(error.caused_by(&["fabric.switch.buffer_alpha", "fabric.nic.mtu"]));
     }
     let (Buffer::Shared { bytes, .. }, Some(pfc)) = (buffer, pfc) else { return Ok(()) };
     let Resolved { fabric, packet, failures, .. } = resolved;
@@ -275,8 +276,25 @@ fn check_memory(resolved: &Resolved) -> Result<(), ExperimentError> {
         return Ok(());
     }
     let what = format!(
-        "{bytes} bytes, but reserves and headroom of the largest switch alone take {taken}; \
-         enlarge buffer, or lower pfc_headroom or pfc_reserve, or set pfc = false"
+        "a buffer of {bytes} bytes, of which reserves and headroom of the largest switch alone take \
+         {taken}; \
+         enlarge fabric.switch.buffer, or lower pfc_headroom or pfc_reserve, or what makes links \
+         hold much, or set pfc = false"
     );
-    Err(ExperimentError::new("fabric.switch.buffer", Origin::Unknown, what))
+    let error = ExperimentError::new("fabric.switch.buffer", Origin::Unknown, what);
+    Err(error.caused_by(HEADROOM))
 }
+
+/// What headroom follows from.
+const HEADROOM: &[&str] = &[
+    "fabric.switch.pfc_headroom",
+    "fabric.switch.pfc_reserve",
+    "fabric.delay",
+    "fabric.uplink_delay",
+    "fabric.core_delay",
+    "fabric.switch.latency",
+    "fabric.link",
+    "fabric.uplink",
+    "fabric.core_link",
+    "fabric.nic.mtu",
+];

@@ -15,7 +15,9 @@
 //! | [`mod@capacity`] | whether the fabric carries the workload, failures and all |
 //! | [`mod@run`] | builds, simulates, times |
 //! | [`mod@on_sockets`] | the same experiment for hosts with real sockets |
+//! | [`memory`] | what a run takes of it, beside what there is |
 //! | [`threads`] | on how many threads |
+//! | [`progress`] | how far a run is |
 //! | `segments` | whether DNLB can balance the workload |
 //! | `measure`, `uplinks`, [`columns`] | the result columns |
 //! | [`planning`] | a job's pieces, their ways, loads and bounds |
@@ -46,11 +48,13 @@ mod hints;
 pub mod kind;
 mod leaves;
 pub mod measure;
+pub mod memory;
 pub mod on_sockets;
 pub mod overrides;
 pub mod pace;
 pub mod parse;
 pub mod planning;
+pub mod progress;
 mod quick;
 pub mod reader;
 pub mod run;
@@ -77,7 +81,8 @@ pub use fabric_links::{FabricLinks, LinkRow, LinkState, SwitchRow, fabric_links,
 pub use on_sockets::{HostJob, on_sockets};
 pub use overrides::{ShortKind, shorthand, workload_key};
 pub use parse::Format;
-pub use run::{RunError, RunResult, Series, Timing, run};
+pub use progress::Progress;
+pub use run::{RunError, RunResult, Series, Timing, run, run_watched, work};
 pub use threads::{Threads, cores};
 pub use topology_info::topology_info;
 pub use trace_info::trace_info;

@@ -92,6 +92,21 @@ impl<'a> Reader<'a> {
     pub fn path(&self) -> &str {
         &self.path
     }
+    /// Of keys with whole numbers the one to blame for their being too large together: what a `--set`
+    /// or a sweep gave, or else the largest. Dotted; the section itself if none is there.
+    pub fn largest(&self, keys: &[&str]) -> String {
+        let given = keys.iter().filter_map(|key| Some((key, self.table.get(key)?)));
+        let weight = |(_, item): &(&&str, &Item)| {
+            let changed = matches!(item.origin, Origin::Set | Origin::Sweep(_));
+            let number = match item.value {
+                Value::Int(number) => number,
+                _ => 0,
+            };
+            (changed, number)
+        };
+        let key = given.max_by_key(weight);
+        key.map_or_else(|| self.path.clone(), |(key, _)| self.dotted(key))
+    }
     /// What was asked for so far.
     pub fn asked(&self) -> &[Asked] {
         &self.asked

@@ -7,6 +7,8 @@ use crate::error::{ExperimentError, Origin};
 use crate::experiment::Resolved;
 use crate::hints;
 use crate::measure;
+use crate::memory::{self, Need};
+use crate::progress::Progress;
 use crate::section::run::patience;
 use crate::segments;
 use crate::threads::Threads;
@@ -15,7 +17,7 @@ use crate::traffic::Traffic;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use weft_fabric::{Failures, Node};
-use weft_sim::{Halt, Outcome, RunConfig, Simulation};
+use weft_sim::{Halt, MOST_SAMPLES, Outcome, ProbeConfig, RunConfig, Simulation, Work, least_work};
 use weft_transport::MOST_BACKED_OFF;
 use weft_units::Time;
 
@@ -93,19 +95,51 @@ pub fn run(
     threads: Threads,
     cancel: &AtomicBool,
 ) -> Result<RunResult, RunError> {
+    run_watched(experiment, seed, threads, cancel, None)
+}
+
+/// What `experiment` takes at least under `seed`; it is not run.
+///
+/// # Errors
+/// If the workload cannot be built.
+pub fn work(experiment: &Resolved, seed: u64) -> Result<Work, ExperimentError> {
+    let traffic = experiment.traffic(seed).map_err(|error| error.in_source("experiment"))?;
+    let failures = failures(experiment, seed)?;
+    Ok(least_work(&experiment.run_config(&traffic, failures, seed), u64::MAX))
+}
+
+fn failures(experiment: &Resolved, seed: u64) -> Result<Failures, ExperimentError> {
+    Failures::new(&experiment.fabric, &experiment.failures, seed)
+        .map_err(|error| ExperimentError::new("failures", Origin::Unknown, error.0))
+}
+
+/// As [`run`]; what is known of it while it goes on is told to `progress`.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_watched(
+    experiment: &Resolved,
+    seed: u64,
+    threads: Threads,
+    cancel: &AtomicBool,
+    progress: Option<&Progress>,
+) -> Result<RunResult, RunError> {
     let started = Instant::now();
     let fabric = &experiment.fabric;
     let traffic = experiment.traffic(seed).map_err(|error| error.in_source("experiment"))?;
-    let failures = Failures::new(fabric, &experiment.failures, seed)
-        .map_err(|error| ExperimentError::new("failures", Origin::Unknown, error.0))?;
+    let failures = failures(experiment, seed)?;
     let bound = bound(fabric, &failures, &traffic, &experiment.packet);
     if bound > LONGEST_RUN {
         let what = format!("the run takes {} s at least; shorten it", bound.as_secs_f64());
         return Err(ExperimentError::new("workload", Origin::Unknown, what).into());
     }
+    samples(&experiment.probes, bound)?;
     let config = experiment.run_config(&traffic, failures, seed);
     let threads = threads.of(&config);
     let simulation = Simulation::on_threads(&config, threads);
+    if let Some(progress) = progress {
+        progress.begin(least_work(&config, u64::MAX), simulation.accepted());
+    }
     let looping = Instant::now();
     let outcome =
         simulation.run(cancel).map_err(|halt| halted(experiment, config.transport.rto, halt))?;
@@ -133,6 +167,23 @@ pub fn run(
     })
 }
 
+/// Refuses probes that would take more memory than there is, as far as the bound tells.
+fn samples(probes: &ProbeConfig, bound: Time) -> Result<(), ExperimentError> {
+    let Some(interval) = probes.interval else { return Ok(()) };
+    let series = probes.ports.len() + probes.switches.len() + usize::from(probes.goodput);
+    let count = (bound.0 / interval.0).saturating_mul(series as u64);
+    if count > MOST_SAMPLES as u64 {
+        let what = format!("more than {MOST_SAMPLES} samples of queues (at least {count})");
+        return Err(too_many_samples(&what));
+    }
+    Need::of("probe.interval", count, "samples", memory::SAMPLE).check().map(drop)
+}
+
+fn too_many_samples(how_many: &str) -> ExperimentError {
+    let what = format!("leads to {how_many}; sample less often, or fewer ports");
+    ExperimentError::new("probe.interval", Origin::Unknown, what)
+}
+
 /// What an early end means to who asked for the run.
 fn halted(experiment: &Resolved, rto: Time, halt: Halt) -> RunError {
     match halt {
@@ -140,10 +191,7 @@ fn halted(experiment: &Resolved, rto: Time, halt: Halt) -> RunError {
         Halt::Stalled(stall) => {
             RunError::Stalled(format!("{stall}; {}", hints::of_stall(experiment, rto, &stall)))
         }
-        Halt::TooManySamples => {
-            let what = format!("leads to {halt}; sample less often, or fewer ports");
-            ExperimentError::new("probe.interval", Origin::Unknown, what).into()
-        }
+        Halt::TooManySamples => too_many_samples(&halt.to_string()).into(),
     }
 }
 

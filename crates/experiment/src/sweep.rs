@@ -6,6 +6,7 @@
 
 use crate::error::{ExperimentError, Origin};
 use crate::kind::{Kind, Whole};
+use crate::memory::{self, Need};
 use crate::overrides::set;
 use crate::parse::parse_path;
 use crate::value::{Item, Table, Value};
@@ -76,6 +77,19 @@ impl Sweep {
     /// The varied keys.
     pub fn keys(&self) -> impl Iterator<Item = &str> + Clone {
         self.axes.iter().map(|axis| axis.key.as_str())
+    }
+
+    /// What listing its runs takes; `seeds`: an option said how many.
+    pub(crate) fn needs(&self, seeds: bool) -> Need {
+        let all = self.axes.iter().map(|axis| axis.values.len() as u64);
+        let runs = all.fold(self.seeds.len() as u64, u64::saturating_mul);
+        let longest = self.axes.iter().max_by_key(|axis| axis.values.len());
+        let key = match longest {
+            Some(axis) if axis.values.len() > self.seeds.len() => format!("sweep.{}", axis.key),
+            _ if seeds => "seeds".to_owned(),
+            _ => "sweep.seeds".to_owned(),
+        };
+        Need::of(key, runs, "runs", memory::RUN)
     }
 
     /// Every combination, written into copies of `base`.

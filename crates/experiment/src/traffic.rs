@@ -14,6 +14,8 @@ pub struct Traffic {
     pub workload: Workload,
     /// Ranks at work.
     pub ranks: Option<Ranks>,
+    /// What the user should know of its size.
+    pub warnings: Vec<String>,
     volume: Volume,
 }
 
@@ -75,7 +77,8 @@ impl Traffic {
         Traffic::new(Workload::new(hosts), Some(ranks))
     }
     fn new(workload: Workload, ranks: Option<Ranks>) -> Traffic {
-        let mut traffic = Traffic { workload, ranks, volume: Volume::default() };
+        let warnings = Vec::new();
+        let mut traffic = Traffic { workload, ranks, warnings, volume: Volume::default() };
         let mut volume = Volume::default();
         traffic.streams(|Stream { bytes, times, .. }| {
             volume.messages += times;
@@ -84,6 +87,11 @@ impl Traffic {
         });
         traffic.volume = volume;
         traffic
+    }
+
+    /// The same with something to know of its size.
+    pub(crate) fn warning_of(self, warnings: impl IntoIterator<Item = String>) -> Traffic {
+        Traffic { warnings: warnings.into_iter().collect(), ..self }
     }
 
     /// How much it is in all.

@@ -50,6 +50,24 @@ impl Cancel {
     }
 }
 
+/// What is known of one run while it goes on.
+#[pyclass(frozen, module = "weft._native")]
+#[derive(Default)]
+struct Progress(weft_experiment::Progress);
+
+#[pymethods]
+impl Progress {
+    #[new]
+    fn new() -> Progress {
+        Progress::default()
+    }
+    /// Packet-hops at least, the share of packets that have arrived, seconds since it began; none
+    /// before that.
+    fn state(&self) -> Option<(u64, f64, f64)> {
+        self.0.state().map(|state| (state.hops, state.share, state.seconds))
+    }
+}
+
 fn wrong(error: impl std::fmt::Display) -> PyErr {
     ExperimentError::new_err(error.to_string())
 }
@@ -92,7 +110,7 @@ fn expand(
 
 /// Runs one experiment of `expand` under one seed.
 #[pyfunction]
-#[pyo3(signature = (experiment_json, seed, cancel=None, *, threads=None, share=1))]
+#[pyo3(signature = (experiment_json, seed, cancel=None, *, threads=None, share=1, progress=None))]
 fn run<'py>(
     py: Python<'py>,
     experiment_json: &str,
@@ -100,7 +118,9 @@ fn run<'py>(
     cancel: Option<&Cancel>,
     threads: Option<u32>,
     share: u32,
+    progress: Option<&Progress>,
 ) -> PyResult<Bound<'py, PyDict>> {
+    let progress = progress.map(|progress| &progress.0);
     let flag = cancel.map(|cancel| cancel.0.clone()).unwrap_or_default();
     let threads = match threads {
         Some(threads) => Threads::Exactly(positive("threads", threads)?),
@@ -108,7 +128,7 @@ fn run<'py>(
     };
     let result = py.detach(|| {
         let experiment = weft_experiment::read_run(experiment_json)?;
-        weft_experiment::run(&experiment, seed, threads, &flag)
+        weft_experiment::run_watched(&experiment, seed, threads, &flag, progress)
     });
     let result = result.map_err(|error| match error {
         RunError::Experiment(error) => wrong(error),
@@ -131,6 +151,16 @@ fn run<'py>(
     out.set_item("series", convert::series(py, result.series)?)?;
     out.set_item("warnings", result.warnings)?;
     Ok(out)
+}
+
+/// Data packets and packet-hops that one experiment of `expand` takes at least under one seed.
+#[pyfunction]
+fn work(py: Python<'_>, experiment_json: &str, seed: u64) -> PyResult<(u64, u64)> {
+    let found = py.detach(|| {
+        let experiment = weft_experiment::read_run(experiment_json)?;
+        weft_experiment::work(&experiment, seed)
+    });
+    found.map(|work| (work.packets, work.hops)).map_err(wrong)
 }
 
 /// Whether one experiment of `expand` has enough capacity under one seed.
@@ -286,12 +316,14 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("code_version", CODE_VERSION)?;
     module.add("GroupError", py.get_type::<group::GroupError>())?;
     module.add_class::<Cancel>()?;
+    module.add_class::<Progress>()?;
     module.add_class::<group::Nic>()?;
     module.add_class::<group::Rank>()?;
     module.add_class::<group::Joined>()?;
     module.add_class::<group::Pending>()?;
     module.add_function(wrap_pyfunction!(expand, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(work, module)?)?;
     module.add_function(wrap_pyfunction!(capacity, module)?)?;
     module.add_function(wrap_pyfunction!(trace_info, module)?)?;
     module.add_function(wrap_pyfunction!(workload_key, module)?)?;

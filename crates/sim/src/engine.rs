@@ -73,6 +73,8 @@ pub(crate) struct Engine<'a, Q, P> {
     pub(crate) delivered: Delivered,
     /// Of that, data that its receiver did not have yet.
     pub(crate) accepted: Delivered,
+    /// How many of those the world has heard of.
+    told: u64,
     pub(crate) audit: Option<Audit>,
     pub(crate) probes: Probes,
     /// Some other domain has messages that are not acknowledged to the end.
@@ -135,6 +137,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             losses: Losses::new(config.tags()),
             delivered: Delivered::default(),
             accepted: Delivered::default(),
+            told: 0,
             audit: config.audit.then(|| Audit::new(config, territory)),
             probes: Probes::new(config, &world.cut, own),
             others_unfinished: domains > 1,
@@ -173,6 +176,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             self.handle(event);
             if self.totals.events.is_multiple_of(CANCEL_EVERY) {
                 self.look_up()?;
+                self.tell_accepted();
                 if cancel.load(Ordering::Relaxed) {
                     return Err(Ending::Halted(Halt::Cancelled));
                 }
@@ -191,6 +195,14 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             return Err(Ending::Halted(Halt::TooManySamples));
         }
         Ok(())
+    }
+
+    /// Lets whoever watches the run know how far it is.
+    #[cold]
+    fn tell_accepted(&mut self) {
+        let new = self.accepted.packets - self.told;
+        self.world.accepted.fetch_add(new, Ordering::Relaxed);
+        self.told = self.accepted.packets;
     }
 
     /// Nearly all events are arrivals, and most of the others tell of a transmission.

@@ -67,6 +67,7 @@ mod world;
 pub use config::*;
 pub use cut::InLink;
 pub use outcome::*;
-pub use simulation::{Halt, Simulation, useful_threads};
+pub use probes::MOST_SAMPLES;
+pub use simulation::{Halt, Simulation, Work, least_work, useful_threads};
 pub use spread::Spread;
 pub use stall::Stall;

@@ -31,7 +31,7 @@ enum Probe {
 }
 
 /// Half a gigabyte of samples, in all domains.
-pub(crate) const MOST_SAMPLES: usize = 1 << 26;
+pub const MOST_SAMPLES: usize = 1 << 26;
 
 impl Probes {
     /// Those of `config` that look at domain `own`.

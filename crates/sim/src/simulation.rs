@@ -18,8 +18,8 @@ use crate::world::World;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use weft_units::Time;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use weft_units::{HostId, Time};
 
 /// Why a run ended without a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,6 +103,13 @@ impl<'a> Simulation<'a> {
         Simulation { world, engines: Engines::Oracle(engines), threads: 1 }
     }
 
+    /// How many data packets have been new to their receivers, for another thread to look at while
+    /// the run goes on: it is brought up to date every few thousand events. [`least_work`] says
+    /// how many there will be.
+    pub fn accepted(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.world.accepted)
+    }
+
     /// Runs to the end. `cancel` is looked at every few thousand events.
     ///
     /// # Errors
@@ -116,6 +123,7 @@ impl<'a> Simulation<'a> {
         };
         // PFC that never pauses is no more than an account; else start over with real queues.
         outcome.unwrap_or_else(|Overflowed| {
+            world.accepted.store(0, Ordering::Relaxed);
             let outcome = run(world, queued(world), threads, cancel);
             outcome.unwrap_or_else(|Overflowed| unreachable!("queues can be paused"))
         })
@@ -128,7 +136,7 @@ struct Overflowed;
 /// The most threads that are worth while for a run: one where it is short, or too small for
 /// its parts to be kept busy until they must wait for each other.
 pub fn useful_threads(config: &RunConfig) -> u32 {
-    match least_hops(config) < WORTH_A_THREAD {
+    match least_work(config, WORTH_A_THREAD).hops < WORTH_A_THREAD {
         true => 1,
         false => Cut::busy_domains(config),
     }
@@ -138,33 +146,47 @@ pub fn useful_threads(config: &RunConfig) -> u32 {
 /// threads should have a core each.
 const WORTH_A_THREAD: u64 = 3_000_000;
 
-/// Packet-hops if every packet leaves once, the least that the run takes; of jobs no more than it
-/// takes to know that threads are worth while.
-fn least_hops(config: &RunConfig) -> u64 {
-    let hops = |src, dst, bytes: u64| {
-        let packets = bytes.div_ceil(u64::from(config.packet.mtu));
-        packets.saturating_mul(2 * u64::from(config.fabric.hops(src, dst)))
-    };
-    let messages = config.workload.messages().iter();
-    let known = messages.map(|message| hops(message.src, message.dst, message.bytes));
-    let mut sum = known.fold(0, u64::saturating_add);
-    let Some(JobConfig { jobs, hosts, servers, .. }) = &config.job else { return sum };
+/// How much there is to do in a run, if every packet leaves once: the least that it takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Data packets.
+    pub packets: u64,
+    /// Links that they and their acknowledgements cross.
+    pub hops: u64,
+}
+
+impl Work {
+    fn add(&mut self, config: &RunConfig, src: HostId, dst: HostId, bytes: u64, times: u64) {
+        let packets = bytes.div_ceil(u64::from(config.packet.mtu)).saturating_mul(times);
+        let hops = packets.saturating_mul(2 * u64::from(config.fabric.hops(src, dst)));
+        self.packets = self.packets.saturating_add(packets);
+        self.hops = self.hops.saturating_add(hops);
+    }
+}
+
+/// What `config` takes at least. Of jobs, which are long to count, only as much as it takes to see
+/// that it is `enough` packet-hops.
+pub fn least_work(config: &RunConfig, enough: u64) -> Work {
+    let mut work = Work::default();
+    for message in config.workload.messages().iter() {
+        work.add(config, message.src, message.dst, message.bytes, 1);
+    }
+    let Some(JobConfig { jobs, hosts, servers, .. }) = &config.job else { return work };
     let mut first = 0;
     for job in *jobs {
         let _ = job.traffic(|one| {
             let [src, dst] = [one.src, one.dst].map(|rank| (first + rank) as usize);
             if servers[src] != servers[dst] {
-                let more = hops(hosts[src], hosts[dst], one.bytes).saturating_mul(one.times);
-                sum = sum.saturating_add(more);
+                work.add(config, hosts[src], hosts[dst], one.bytes, one.times);
             }
-            match sum < WORTH_A_THREAD {
+            match work.hops < enough {
                 true => ControlFlow::Continue(()),
                 false => ControlFlow::Break(()),
             }
         });
         first += job.ranks();
     }
-    sum
+    work
 }
 
 fn world<'a>(config: &'a RunConfig<'a>, domains: u32) -> Arc<World<'a>> {

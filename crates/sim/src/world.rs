@@ -6,6 +6,7 @@ use crate::event::ReceivingId;
 use crate::jobs::SendingId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use weft_fabric::{Detours, Flush, LinkShares, PathView, RateChange, Weights};
 use weft_units::{HostId, IdVec, MessageId, PortId, SwitchId, Time};
 use weft_workload::Dependents;
@@ -27,6 +28,9 @@ pub(crate) struct World<'a> {
     pub(crate) faults: Vec<(Time, Fault)>,
     /// From then on the fabric stays as it is.
     pub(crate) last_change: Time,
+    /// Data packets that were new to their receivers, as of the last looks of all domains; for
+    /// whoever wants to know how far the run is. No domain reads it.
+    pub(crate) accepted: Arc<AtomicU64>,
 }
 
 /// Something that changes at some time.
@@ -106,7 +110,18 @@ impl<'a> World<'a> {
         let dependents = config.workload.dependents();
         let faults = faults(config);
         let last_change = last_change(config, &faults);
-        World { config, cut, news_delay, dependents, sending, receiving, faults, last_change }
+        let accepted = Arc::default();
+        World {
+            config,
+            cut,
+            news_delay,
+            dependents,
+            sending,
+            receiving,
+            faults,
+            last_change,
+            accepted,
+        }
     }
 }
 

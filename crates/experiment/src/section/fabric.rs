@@ -3,8 +3,9 @@
 use super::server::{self, Servers};
 use super::switch::{self, SwitchSection, Usual};
 use super::topology_file::{self, FromFile};
-use crate::error::ExperimentError;
+use crate::error::{ExperimentError, Origin};
 use crate::kind::{OneOf, Size, Span, Speed, Whole};
+use crate::memory::{self, Need};
 use crate::reader::{Choice, Reader, keys_of};
 use crate::value::Table;
 use std::path::Path;
@@ -23,7 +24,7 @@ pub(crate) struct FabricSection {
     pub(crate) service: Service,
     pub(crate) servers: Servers,
     /// What the user should know.
-    pub(crate) warning: Option<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// How many of anything: enough for any fabric, few enough that products stay countable.
@@ -84,15 +85,21 @@ pub(crate) fn read(r: &mut Reader<'_>, folder: &Path) -> Result<FabricSection> {
         switch::read(r, slowest, &packet, &usual)
     })?;
     clos.switch_latency = switch.latency;
+    let need = Need::of(r.largest(&COUNTS), links(&clos), "links", memory::LINK);
+    let near = need.check()?;
     let fabric =
         Fabric::build(&clos).map_err(|e| r.wrong_here(format!("{e}; correct the counts")))?;
-    Ok(FabricSection { fabric, switch, packet, service, servers, warning })
+    let warnings = warning.into_iter().chain(near).collect();
+    Ok(FabricSection { fabric, switch, packet, service, servers, warnings })
 }
 
 /// The topology that the keys describe.
 fn read_topology(r: &mut Reader<'_>) -> Result<FromFile> {
     let clos = r.choose("topology", None, "kind of fabric", TOPOLOGIES, &())?;
-    check_links(&clos).map_err(|what| r.wrong_here(format!("{what}; use smaller counts")))?;
+    check_links(&clos).map_err(|what| {
+        let what = format!("{what}; use smaller counts");
+        ExperimentError::new(r.largest(&COUNTS), Origin::Unknown, what)
+    })?;
     Ok(FromFile { clos, usual: Usual::default(), warning: None })
 }
 
@@ -221,16 +228,35 @@ fn clos_pods(r: &mut Reader<'_>, leaves_per_pod: u32, below: Link) -> Result<(Ti
     Ok((Tiers::Three { pods, leaves_per_pod, aggs_per_pod, cores }, bundle))
 }
 
-/// Whether there are few enough links.
-pub(super) fn check_links(clos: &Clos) -> std::result::Result<(), String> {
+/// The keys that make a fabric large.
+const COUNTS: [&str; 10] = [
+    "leaves",
+    "spines",
+    "hosts_per_leaf",
+    "links_per_pair",
+    "k",
+    "oversubscription",
+    "pods",
+    "aggs",
+    "cores",
+    "core_links_per_pair",
+];
+
+/// How many links there are.
+fn links(clos: &Clos) -> u64 {
     let wide = |n: u32| u64::from(n);
     let leaves = wide(clos.pods()) * wide(clos.leaves_per_pod());
     let mids = wide(clos.pods()) * wide(clos.mids_per_pod());
     let up = wide(clos.mids_per_pod()).saturating_mul(wide(clos.leaf_bundle.members));
     let core = wide(clos.cores_per_plane()).saturating_mul(wide(clos.agg_bundle.members));
-    let links = leaves
+    leaves
         .saturating_mul(up.saturating_add(wide(clos.hosts_per_leaf)))
-        .saturating_add(mids.saturating_mul(core));
+        .saturating_add(mids.saturating_mul(core))
+}
+
+/// Whether there are few enough links.
+pub(super) fn check_links(clos: &Clos) -> std::result::Result<(), String> {
+    let links = links(clos);
     if links <= MAX_LINKS {
         return Ok(());
     }

@@ -166,6 +166,24 @@ impl Job {
         all.max().unwrap_or(Time::ZERO)
     }
 
+    /// What a run keeps of the job at once, at most: nodes that ranks have before them, and messages
+    /// that are under way in the collective of each rank that has most of them.
+    pub fn extent(&self) -> (u64, u64) {
+        let block = self.trace.block().max(1);
+        let (mut nodes, mut messages) = (0_u64, 0_u64);
+        for (place, programme) in (0..).zip(&self.trace.programmes) {
+            let ranks = u64::from(block);
+            nodes = nodes.saturating_add(programme.nodes().len() as u64 * ranks);
+            let rank = block.saturating_mul(place);
+            let most = programme.nodes().iter().map(|node| match &node.work {
+                Work::Collective(one) => self.role(rank, one).map_or(0, |role| role.at_once()),
+                _ => 1,
+            });
+            messages = messages.saturating_add(most.max().unwrap_or(0).saturating_mul(ranks));
+        }
+        (nodes, messages)
+    }
+
     /// Whether the algorithms can do all collectives: those of a programme's first rank speak for
     /// the others.
     fn check_calls(&self) -> Result<(), WorkloadError> {

@@ -24,6 +24,15 @@ impl Role {
         Call { bytes, ..self.call }
     }
 
+    /// How many messages the rank has under way at most: one a strand, or all of a chunk.
+    pub(super) fn at_once(&self) -> u64 {
+        let call = self.chunk(0);
+        match self.algorithm.is_at_once() {
+            true => u64::from(call.ranks.saturating_sub(1)),
+            false => u64::from(self.algorithm.strands(&call)),
+        }
+    }
+
     /// Every step of it, chunk by chunk and strand by strand.
     pub(super) fn steps(&self) -> impl Iterator<Item = Step> + '_ {
         (0..self.chunks).flat_map(|chunk| {

@@ -60,13 +60,19 @@ impl AllToAll {
         Ok(AllToAll { launch, skew: Skew::read(options)? })
     }
 
+    /// How many messages there are at most on `scope`, and the option that makes them many.
+    pub(super) fn messages(&self, scope: &Scope) -> (u64, &'static str) {
+        let hosts = u64::from(scope.hosts);
+        (hosts * hosts.saturating_sub(1), "pattern")
+    }
+
     /// The messages, source by source, each source's in the order in which it posts them.
     ///
     /// # Errors
     /// If the first receiver is not a host, or the scope holds fewer than two hosts or no bytes.
     pub fn generate(&self, scope: &Scope) -> Result<Workload, WorkloadError> {
         let hosts = scope.hosts;
-        let mut workload = scope.workload(u64::from(hosts) * u64::from(hosts.saturating_sub(1)))?;
+        let mut workload = scope.workload(self.messages(scope))?;
         if let Launch::SameRank { start } = self.launch
             && start >= hosts
         {

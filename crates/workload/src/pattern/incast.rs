@@ -33,6 +33,11 @@ impl Incast {
         Ok(Incast { senders: options.number_if_given("senders", ..)?, receiver })
     }
 
+    /// How many messages there are at most on `scope`, and the option that makes them many.
+    pub(super) fn messages(&self, scope: &Scope) -> (u64, &'static str) {
+        (u64::from(self.senders.unwrap_or(scope.hosts.saturating_sub(1))), "senders")
+    }
+
     /// The messages, from `receiver + 1` on, counting on from host zero at the end.
     ///
     /// # Errors
@@ -41,7 +46,7 @@ impl Incast {
     pub fn generate(&self, scope: &Scope) -> Result<Workload, WorkloadError> {
         let others = scope.hosts.saturating_sub(1);
         let senders = self.senders.unwrap_or(others);
-        let mut workload = scope.workload(u64::from(senders))?;
+        let mut workload = scope.workload(self.messages(scope))?;
         if self.receiver >= scope.hosts {
             return Err(WorkloadError(format!(
                 "receiver: host {} does not exist; hosts are 0 to {others}",

@@ -67,6 +67,10 @@ macro_rules! patterns {
             pub fn info(&self) -> &'static PatternInfo {
                 match self { $(Pattern::$Pattern(_) => const { &$module::INFO }),* }
             }
+            /// How many messages it has at most on `scope`, and the key that makes them many.
+            pub fn messages(&self, scope: &Scope) -> (u64, &'static str) {
+                match self { $(Pattern::$Pattern(pattern) => pattern.messages(scope)),* }
+            }
             /// Its messages on `scope`.
             ///
             /// # Errors
@@ -120,11 +124,11 @@ impl Pattern {
 }
 
 impl Scope {
-    /// Where `messages` messages of this scope will go.
+    /// Where so many messages of this scope will go, of which the key given makes many.
     ///
     /// # Errors
     /// If there is nobody to send to, nothing to send, or more than can be counted.
-    fn workload(&self, messages: u64) -> Result<Workload, WorkloadError> {
+    fn workload(&self, (messages, key): (u64, &str)) -> Result<Workload, WorkloadError> {
         let error = |text: String| Err(WorkloadError(text));
         if self.hosts < 2 {
             return error(format!(
@@ -135,10 +139,15 @@ impl Scope {
         if self.bytes == 0 {
             return error("size: 0 bytes are nothing to send; use at least 1".into());
         }
-        if messages > MOST_MESSAGES || messages.checked_mul(self.bytes).is_none() {
+        if messages > MOST_MESSAGES {
             return error(format!(
-                "size: {messages} messages of {} bytes are too many; use fewer hosts or smaller \
-                 messages",
+                "{key}: {messages} messages are too many, more than {MOST_MESSAGES}; use less, or \
+                 fewer hosts"
+            ));
+        }
+        if messages.checked_mul(self.bytes).is_none() {
+            return error(format!(
+                "size: {messages} messages of {} bytes are too many; use smaller messages, or fewer",
                 self.bytes
             ));
         }

@@ -31,6 +31,11 @@ impl Permutation {
         Ok(Permutation { count: options.number("count", ..)? })
     }
 
+    /// How many messages there are at most on `scope`, and the option that makes them many.
+    pub(super) fn messages(&self, scope: &Scope) -> (u64, &'static str) {
+        (u64::from(self.count) * u64::from(scope.hosts), "count")
+    }
+
     /// The messages. Permutation `i` depends on the hosts, the seed and `i` alone: a larger
     /// `count` adds to the same ones.
     ///
@@ -40,7 +45,7 @@ impl Permutation {
         if self.count == 0 {
             return Err(WorkloadError("count: 0 permutations send nothing; use at least 1".into()));
         }
-        let mut workload = scope.workload(u64::from(self.count) * u64::from(scope.hosts))?;
+        let mut workload = scope.workload(self.messages(scope))?;
         let draw = Draw::new(scope.seed, "permutation");
         for index in 0..self.count {
             let receivers = derangement(scope.hosts, &mut draw.stream(u64::from(index)));

@@ -38,6 +38,11 @@ impl Ring {
         Ok(Ring { channels, cross_rack: options.flag("cross_rack")? })
     }
 
+    /// How many messages there are at most on `scope`, and the option that makes them many.
+    pub(super) fn messages(&self, scope: &Scope) -> (u64, &'static str) {
+        (u64::from(self.channels) * u64::from(scope.hosts), "channels")
+    }
+
     /// The messages, source by source.
     ///
     /// # Errors
@@ -47,7 +52,7 @@ impl Ring {
         if self.channels == 0 {
             return Err(WorkloadError("channels: 0 channels send nothing; use at least 1".into()));
         }
-        let mut workload = scope.workload(u64::from(self.channels) * u64::from(scope.hosts))?;
+        let mut workload = scope.workload(self.messages(scope))?;
         let distance = if self.cross_rack { scope.full_leaf()? } else { 1 };
         for src in 0..scope.hosts {
             for _ in 0..self.channels {

@@ -53,13 +53,18 @@ impl Tree {
         Ok(Tree { way: options.choice("way", &ways)?, cross_rack: options.flag("cross_rack")? })
     }
 
+    /// How many messages there are at most on `scope`, and the option that makes them many.
+    pub(super) fn messages(&self, scope: &Scope) -> (u64, &'static str) {
+        (4 * u64::from(scope.hosts), "pattern")
+    }
+
     /// The messages, rank by rank: up before down, the first tree before the second.
     ///
     /// # Errors
     /// If the hosts do not fill their leaves (across racks), or the scope holds fewer than two hosts
     /// or no bytes.
     pub fn generate(&self, scope: &Scope) -> Result<Workload, WorkloadError> {
-        let mut workload = scope.workload(4 * u64::from(scope.hosts))?;
+        let mut workload = scope.workload(self.messages(scope))?;
         let per_rack = if self.cross_rack { scope.full_leaf()? } else { 1 };
         let racks = scope.hosts / per_rack;
         let host = |rank: u32| match self.cross_rack {

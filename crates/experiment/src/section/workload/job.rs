@@ -5,6 +5,7 @@ use super::fault::Fault;
 use super::trace_files::{self, TraceFiles};
 use crate::error::{ExperimentError, Origin};
 use crate::kind::{OneOf, Or, Span, Whole};
+use crate::memory::{self, Need};
 use crate::reader::Reader;
 use crate::section::options;
 use std::path::Path;
@@ -246,6 +247,28 @@ impl JobSource {
                            it can run: dependencies = \"data\" (--dependencies data)";
         }
         fault
+    }
+
+    /// What to warn of where it is nearly too large for this machine.
+    ///
+    /// # Errors
+    /// If it is.
+    pub(super) fn needs(&self, job: &Job) -> Result<Vec<String>> {
+        let (nodes, messages) = job.extent();
+        let section = |key: &str| format!("{}.{key}", self.section);
+        let (many, ways) = match &self.what {
+            What::Collective(_) => ("times", "algorithm"),
+            What::Trace(_) => ("trace", "algorithm"),
+            What::Model(_) => ("global_batch", "algorithm"),
+        };
+        let ranks = job.ranks();
+        let held = format!("nodes of {ranks} ranks");
+        let flying = format!("messages of {ranks} ranks at once");
+        let needs = [
+            Need::of(section(many), nodes, &held, memory::NODE),
+            Need::of(section(ways), messages, &flying, memory::UNDER_WAY),
+        ];
+        needs.iter().filter_map(|need| need.check().transpose()).collect()
     }
 
     fn trace(&self, free: u32) -> std::result::Result<Trace, Fault> {

@@ -18,6 +18,7 @@ use super::{options, read_text};
 use crate::error::{ExperimentError, Origin};
 use crate::experiment::digest;
 use crate::kind::{OneOf, Size, Span, Text};
+use crate::memory::{self, Need};
 use crate::reader::Reader;
 use crate::section::server::Servers;
 use crate::traffic::{Ranks, Traffic};
@@ -227,34 +228,47 @@ impl WorkloadSource {
     pub(crate) fn build(&self, fabric: &Fabric, servers: &Servers, seed: u64) -> Result<Traffic> {
         match self {
             WorkloadSource::Jobs { jobs, placement } => {
-                let ranks = place(jobs, placement, fabric, servers, seed)?;
-                Ok(Traffic::of_ranks(ranks, fabric.hosts()))
+                let (ranks, warnings) = place(jobs, placement, fabric, servers, seed)?;
+                Ok(Traffic::of_ranks(ranks, fabric.hosts()).warning_of(warnings))
             }
-            _ => self.messages(fabric, seed).map(Traffic::from),
+            _ => {
+                let (workload, near) = self.messages(fabric, seed)?;
+                Ok(Traffic::from(workload).warning_of(near))
+            }
         }
     }
 
-    fn messages(&self, fabric: &Fabric, seed: u64) -> Result<Workload> {
+    /// The messages, and what to warn of.
+    fn messages(&self, fabric: &Fabric, seed: u64) -> Result<(Workload, Option<String>)> {
+        let room = |count: u64, key: &str| {
+            Need::of(format!("workload.{key}"), count, "messages", memory::MESSAGE).check()
+        };
         let hosts = fabric.hosts();
         match self {
             WorkloadSource::Jobs { .. } => unreachable!("jobs make their messages as they go"),
             WorkloadSource::Pattern { pattern, bytes, start } => {
                 let hosts_per_leaf = fabric.clos().hosts_per_leaf;
                 let scope = Scope { hosts, hosts_per_leaf, bytes: *bytes, start: *start, seed };
-                pattern.generate(&scope).map_err(|error| match error.0.split_once(": ") {
-                    Some((key, what)) => wrong(&format!("workload.{key}"), what),
-                    None => wrong("workload", &error.0),
-                })
+                let (count, key) = pattern.messages(&scope);
+                let near = room(count, key)?;
+                let made =
+                    pattern.generate(&scope).map_err(|error| match error.0.split_once(": ") {
+                        Some((key, what)) => wrong(&format!("workload.{key}"), what),
+                        None => wrong("workload", &error.0),
+                    });
+                Ok((made?, near))
             }
             WorkloadSource::File { path, .. } => {
                 let text = read_text(path).map_err(|what| wrong("workload.file", &what))?;
                 let name = self.name();
+                let near = room(text.lines().count() as u64, "file")?;
                 let read = match path.extension().is_some_and(|extension| extension == "cm") {
                     true => weft_workload::read_cm(&name, &text),
                     false => weft_workload::read_csv(&name, &text),
                 };
                 let read = read.and_then(|workload| workload.on_fabric_of(hosts));
-                read.map_err(|error| wrong("workload.file", &error.0))
+                let read = read.map_err(|error| wrong("workload.file", &error.0))?;
+                Ok((read, near))
             }
         }
     }
@@ -280,9 +294,9 @@ fn place(
     fabric: &Fabric,
     servers: &Servers,
     seed: u64,
-) -> Result<Ranks> {
+) -> Result<(Ranks, Vec<String>)> {
     let order = placement.order(fabric, servers, seed)?;
-    let (mut jobs, mut taken) = (Vec::new(), 0);
+    let (mut jobs, mut taken, mut warnings) = (Vec::new(), 0, Vec::new());
     for source in sources {
         let job = source.build(order.len() as u32 - taken, seed)?.handled_by(servers.endpoint);
         // Ranks on GPUs that a file names, or that begin within a server, fill no servers.
@@ -291,13 +305,14 @@ fn place(
             true => job.on_servers(Block { ranks: servers.gpus, nics: servers.nics }),
             false => job,
         };
+        warnings.extend(source.needs(&job)?);
         taken += job.ranks();
         jobs.push(job);
     }
     let (hosts, servers_of) = placement::homes(fabric, servers, &order[..taken as usize]);
     let names = sources.iter().map(|source| source.label().to_owned()).collect();
     let Servers { scale_up, pcie, .. } = *servers;
-    Ok(Ranks { jobs, names, hosts, servers: servers_of, scale_up, pcie })
+    Ok((Ranks { jobs, names, hosts, servers: servers_of, scale_up, pcie }, warnings))
 }
 
 fn wrong(key: &str, what: &str) -> ExperimentError {
