@@ -289,6 +289,7 @@ fn check_memory(resolved: &Resolved) -> Result<(), ExperimentError> {
 const HEADROOM: &[&str] = &[
     "fabric.switch.pfc_headroom",
     "fabric.switch.pfc_reserve",
+    "fabric.switch.pfc_threshold",
     "fabric.delay",
     "fabric.uplink_delay",
     "fabric.core_delay",

@@ -87,8 +87,14 @@ pub(crate) fn read(r: &mut Reader<'_>, folder: &Path) -> Result<FabricSection> {
     clos.switch_latency = switch.latency;
     let need = Need::of(r.largest(&COUNTS), links(&clos), "links", memory::LINK);
     let near = need.check()?;
-    let fabric =
-        Fabric::build(&clos).map_err(|e| r.wrong_here(format!("{e}; correct the counts")))?;
+    let fabric = Fabric::build(&clos).map_err(|error| {
+        let what = format!("{error}; correct the counts");
+        // Of the counts only this one has to suit others.
+        match r.has("cores") && what.contains("cores") {
+            true => r.wrong("cores", what),
+            false => r.wrong_here(what),
+        }
+    })?;
     let warnings = warning.into_iter().chain(near).collect();
     Ok(FabricSection { fabric, switch, packet, service, servers, warnings })
 }

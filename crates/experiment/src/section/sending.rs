@@ -102,7 +102,10 @@ impl Edges {
         )?;
         let (initial, max) = (first.bytes(context.bdp), most.bytes(context.bdp));
         if max < initial {
-            return Err(r.wrong(self.most, format!("is below {key}; raise it or lower that")));
+            return Err(match r.has(self.most) {
+                true => r.wrong(self.most, format!("is below {key}; raise it or lower that")),
+                false => r.wrong(key, format!("is above {}; lower it or raise that", self.most)),
+            });
         }
         Ok((initial, max))
     }

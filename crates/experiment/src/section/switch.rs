@@ -191,9 +191,16 @@ fn read_trim(r: &mut Reader<'_>, buffer: &Buffer) -> Result<(Option<bool>, TrimC
         "who is trimmed: the \"arriving\" packet, the last of the queue, or one by a coin",
     )?;
     let victim = [Victim::Either, Victim::Arriving, Victim::Tail][victim];
-    if let Some(size) = size.filter(|size| *size > queue) {
-        let what = format!("holds no trimmed packet; use trim_size, {size} bytes, or more");
-        return Err(r.wrong("trim_queue", what));
+    // A buffer that is too small for anything is to be blamed for that.
+    let given = ["trim_queue", "trim_size"].into_iter().find(|key| r.has(key));
+    if let (Some(size), Some(key)) = (size.filter(|size| *size > queue), given) {
+        let what = match key {
+            "trim_queue" => {
+                format!("holds no trimmed packet; use trim_size, {size} bytes, or more")
+            }
+            _ => format!("is more than trim_queue holds, {queue} bytes; use less, or enlarge that"),
+        };
+        return Err(r.wrong(key, what));
     }
     let size = size.map(|size| size as u16);
     Ok((trims, TrimConfig { size, queue, return_to_sender, victim }))

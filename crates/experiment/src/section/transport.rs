@@ -100,6 +100,14 @@ pub(crate) fn read(
         );
         return Err(r.wrong("rto", what));
     }
+    if let RecoveryConfig::Tcp(tcp) = &recovery
+        && r.has("min_rto")
+        && tcp.min_rto < context.round_trip
+    {
+        let round_trip = context.round_trip;
+        let what = format!("is below the round trip of an idle path ({round_trip}); raise it");
+        return Err(r.wrong("min_rto", what));
+    }
     let rewinds = !recovery.info().keeps_order && scheme.is_multipath();
     let warning = rewinds.then(|| format!("{}: {SPRAY_OVER_GO_BACK_N}", scheme.name()));
     let transport = Transport { congestion, recovery, rto };
