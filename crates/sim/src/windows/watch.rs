@@ -33,7 +33,7 @@ impl Watch {
     /// Where a window that begins at `start` must end at the latest: at the next look.
     pub(super) fn next_after(&mut self, start: u64) -> u64 {
         let every = self.every.0;
-        self.next = Time((start / every + 1).saturating_mul(every));
+        self.next = Time((start / every).saturating_add(1).saturating_mul(every));
         self.next.0
     }
 
