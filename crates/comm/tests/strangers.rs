@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 use weft_comm::CommError;
 use weft_comm::handle::Parts;
-use weft_comm::wire::{HEADER, Header, Hello, Kind};
+use weft_comm::wire::{HEADER, Header, Hello, Home, Kind};
 
 /// A hello for a new channel at the listener of a handle.
 fn hello(parts: &Parts, lane: u16, roce: bool) -> Hello {
@@ -22,7 +22,9 @@ fn hello(parts: &Parts, lane: u16, roce: bool) -> Hello {
         next_group: 0,
         roce,
         known: false,
+        asks: false,
         extra: [0; 32],
+        home: Home { life: 5, address: parts.address },
     }
 }
 

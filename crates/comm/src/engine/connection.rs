@@ -5,7 +5,7 @@ use crate::roce::Link;
 use crate::stream::inflow::{Inflow, Sink};
 use crate::stream::outflow::{MOST_SLICES, Outflow};
 use crate::tcp;
-use crate::wire::{HELLO, WireError};
+use crate::wire::{HELLO, Home, WireError};
 use mio::net::TcpStream;
 use std::io::{self, IoSlice, Read};
 use std::net::{Ipv4Addr, Shutdown};
@@ -54,6 +54,8 @@ pub(super) enum Role {
     Receive { channel: u32, lane: u16, told: u64 },
     /// What is written is still to leave. Then the other side closes.
     Leaving { until: Instant, shut: bool },
+    /// Asks whether an endpoint lives.
+    Asks { home: Home },
 }
 
 /// Why a connection is over.

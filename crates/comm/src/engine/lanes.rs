@@ -1,10 +1,12 @@
 //! Connections of lanes: opened when there is something to carry, lost, and opened again.
 
 use super::Engine;
+use super::absent::{REFUSALS, REFUSED_FOR, gone};
 use super::connection::{Broken, Connection, Role};
 use super::planning::Cut;
 use super::routes::{Key, Way};
 use super::sending::Sending;
+use crate::handle::SECRET;
 use crate::statistics::Place;
 use crate::wire::{Hello, WireError};
 use crate::{CommError, tcp};
@@ -17,8 +19,6 @@ const TRIES: u32 = 16;
 /// The first wait before a lane connects again, and the longest.
 const FIRST_WAIT: Duration = Duration::from_millis(2);
 const LONGEST_WAIT: Duration = Duration::from_millis(250);
-/// Refusals before a peer is taken for gone, if they have lasted for a part of the time that it gets.
-const REFUSALS: u32 = 3;
 /// Failures of the device in a row before it is believed: a path that is dead is none.
 const TROUBLES: u32 = 8;
 
@@ -154,13 +154,32 @@ impl Engine {
         }
     }
 
+    /// A hello of this endpoint that asks for nothing yet.
+    pub(super) fn hello(&self) -> Hello {
+        Hello {
+            lane: 0,
+            epoch: 0,
+            listener: 0,
+            host: self.config.plan.as_ref().map_or(u32::MAX, |plan| plan.host.0),
+            channel: 0,
+            secret: [0; SECRET],
+            next_group: 0,
+            roce: false,
+            known: false,
+            asks: false,
+            extra: [0; 32],
+            home: self.shared.home(),
+        }
+    }
+
     /// Opens a connection for `lane`.
     pub(super) fn open(&mut self, number: u32, lane: u16) {
-        let Some(sending) = self.sending.get_mut(number) else { return };
+        let Some(sending) = self.sending.get(number) else { return };
         if sending.over || sending.leaves.is_some() {
             return;
         }
-        let host = self.config.plan.as_ref().map_or(u32::MAX, |plan| plan.host.0);
+        let plain = self.hello();
+        let Some(sending) = self.sending.get_mut(number) else { return };
         let known = sending.fate.is_open();
         let roce = sending.roce;
         let this = &mut sending.lanes[usize::from(lane)];
@@ -170,13 +189,11 @@ impl Engine {
             lane,
             epoch: this.epoch,
             listener: sending.to.listener,
-            host,
             channel: sending.channel,
             secret: sending.to.secret,
             next_group: sending.half.next_group(),
-            roce: false,
             known,
-            extra: [0; 32],
+            ..plain
         };
         let to = sending.to.address;
         let (address, dscp) = (self.config.address, self.config.dscp);
@@ -272,6 +289,7 @@ impl Engine {
                 self.counts.strangers += 1;
                 self.strangers.retain(|one| *one != token);
             }
+            Role::Asks { home } => self.heard_nothing(home, why),
             Role::Leaving { .. } => {}
         }
     }
@@ -323,12 +341,15 @@ impl Engine {
         if !welcomed && (why.is_refused() || matches!(why, Broken::Closed)) {
             let (count, since) = sending.refused.unwrap_or((0, self.now));
             sending.refused = Some((count + 1, since));
-            let patience = self.config.give_up / 4;
+            // Of a process that is dead no connection is left, and its system refuses. Where somebody
+            // takes connections and closes them there may be a proxy in between.
+            let alone = !sending.lanes.iter().any(|lane| lane.phase == Phase::Live);
+            let patience = match why.is_refused() && alone {
+                true => REFUSED_FOR.min(self.config.give_up / 4),
+                false => self.config.give_up / 4,
+            };
             if count + 1 >= REFUSALS && self.now.duration_since(since) >= patience {
-                let error = CommError::Remote(format!(
-                    "{} refuses connections: the process there is gone",
-                    sending.to.address
-                ));
+                let error = gone(sending.to.address, "it refuses connections");
                 return self.fail_sending(number, error, None);
             }
         }

@@ -7,6 +7,7 @@
 //! | [`sending`], [`hearing`] | sending halves of channels: what they write, and what they hear |
 //! | [`strangers`] | whoever knocks: who knows the secret gets a lane |
 //! | [`receiving`] | receiving halves |
+//! | [`absent`] | senders without a connection: whether their processes live |
 //! | [`lanes`] | connections of lanes: opened, lost, opened again |
 //! | [`spread`] | messages cut evenly, where nobody plans |
 //! | [`planning`] | the planner: messages to parts, time-outs to other routes |
@@ -18,6 +19,7 @@
 //! application looks at ([`crate::request`]). A connection that has something to do is in
 //! `ready`; each gets a turn of bounded length.
 
+mod absent;
 mod connection;
 mod hearing;
 mod lanes;
@@ -43,8 +45,9 @@ use crate::slab::Slab;
 use crate::statistics::{Counts, Statistics};
 use crate::stream::inflow::Sink;
 use crate::threads::AtomicBool;
-use crate::wire::Slot;
+use crate::wire::{Home, Slot};
 use crate::{CommError, EndpointConfig, Hint, tcp};
+use absent::Absent;
 use connection::{Broken, Connection, Role};
 use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Token, Waker};
@@ -119,6 +122,8 @@ pub(crate) struct Shared {
     pub(crate) numbers: AtomicU64,
     /// Address and host of the endpoint, without listener and secret.
     pub(crate) parts: Parts,
+    /// What tells it apart from others at the same port.
+    life: u64,
     /// What the device knows of memory, where there is one.
     pub(crate) memory: Option<Arc<Memory>>,
     /// Why there is none, where one was wanted.
@@ -132,6 +137,10 @@ impl Shared {
     /// The fate of a new channel.
     pub(crate) fn fate(&self) -> Arc<Fate> {
         Arc::new(Fate::new(self.dead.clone()))
+    }
+    /// Which endpoint this is.
+    fn home(&self) -> Home {
+        Home { life: self.life, address: self.parts.address }
     }
     /// Whether the engine runs.
     pub(crate) fn check(&self) -> Result<(), CommError> {
@@ -158,6 +167,8 @@ pub(crate) struct Engine {
     /// Channels whose receiving halves were closed, the last ones.
     closed: VecDeque<u64>,
     connections: FxHashMap<usize, Connection>,
+    /// Endpoints that some receiving half has no connection from.
+    absent: FxHashMap<Home, Absent>,
     /// Connections that have not said who they are, or are refused, the oldest first.
     strangers: VecDeque<usize>,
     /// Somebody may wait to be taken in.
@@ -315,6 +326,7 @@ impl Engine {
             Role::Send { channel, lane } => self.turn_send(token, channel, lane),
             Role::Receive { channel, lane, .. } => self.turn_receive(token, channel, lane),
             Role::Leaving { .. } => self.turn_leaving(token),
+            Role::Asks { home } => self.turn_asking(token, home),
         }
     }
 

@@ -8,7 +8,7 @@ use crate::handle::SECRET;
 use crate::memory::Span;
 use crate::request::{Fate, Status};
 use crate::stream::inflow::Sink;
-use crate::wire::{Header, Kind, Reason, Slot, WireError};
+use crate::wire::{Header, Home, Kind, Reason, Slot, WireError};
 use crate::{CommError, Sizes};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -29,6 +29,8 @@ pub(super) struct Listening {
 /// A receiving half.
 pub(super) struct Receiving {
     pub(super) from: Ipv4Addr,
+    /// The endpoint of the sender.
+    pub(super) home: Home,
     pub(super) secret: [u8; SECRET],
     pub(super) fate: Arc<Fate>,
     pub(super) half: RecvHalf<Arc<Status>>,
@@ -47,6 +49,12 @@ pub(super) struct Receiving {
 }
 
 impl Receiving {
+    /// Whether its sender is this endpoint, and it has no connection from there. Who is known by another
+    /// address here than there cannot be asked.
+    pub(super) fn misses(&self, home: Home) -> bool {
+        let here = self.home == home && *home.address.ip() == self.from;
+        here && self.lanes.is_empty() && !self.over
+    }
     pub(super) fn fail_all(&mut self) {
         let (count, all) = (self.half.len(), self.half.take_all());
         self.fate.end(count);
@@ -210,6 +218,10 @@ impl Engine {
         if let Broken::Wire(error @ WireError::Nonsense(_)) = why {
             let error = CommError::Remote(format!("{}: {error}", receiving.from));
             return self.fail_receiving(number, error);
+        }
+        let home = receiving.home;
+        if receiving.misses(home) {
+            self.miss(home);
         }
         self.list_receiving(number);
     }

@@ -57,6 +57,7 @@ pub(crate) fn start(config: EndpointConfig) -> Result<(Arc<Shared>, JoinHandle<(
         dead: Arc::default(),
         numbers: AtomicU64::new(0),
         parts,
+        life: u64::from_ne_bytes(random()?),
         memory: nic.as_ref().map(|nic| nic.memory().clone()),
         notice,
     });
@@ -75,6 +76,7 @@ pub(crate) fn start(config: EndpointConfig) -> Result<(Arc<Shared>, JoinHandle<(
         receivers: FxHashMap::default(),
         closed: VecDeque::new(),
         connections: FxHashMap::default(),
+        absent: FxHashMap::default(),
         strangers: VecDeque::new(),
         knocking: false,
         next_token: FIRST,

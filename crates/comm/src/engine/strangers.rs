@@ -86,6 +86,10 @@ impl Engine {
 
     /// Makes a lane of a connection that has said what it wants, if it knows the secret.
     fn admit(&mut self, token: usize, from: Ipv4Addr, hello: &Hello) {
+        if hello.asks {
+            let kind = if hello.home == self.shared.home() { Kind::Welcome } else { Kind::Refused };
+            return self.answer(token, kind);
+        }
         let known = self.receivers.get(&hello.channel).copied();
         let listening = self.listeners.get(&hello.listener);
         let secret = match (known.and_then(|number| self.receiving.get(number)), listening) {
@@ -103,6 +107,7 @@ impl Engine {
                 let inbox = listening.inbox.clone();
                 let number = self.receiving.insert(Receiving {
                     from,
+                    home: hello.home,
                     secret,
                     fate: fate.clone(),
                     half: RecvHalf::default(),
@@ -167,8 +172,13 @@ impl Engine {
     }
 
     fn refuse(&mut self, token: usize) {
+        self.answer(token, Kind::Refused);
+    }
+
+    /// Says one thing, the last.
+    fn answer(&mut self, token: usize, kind: Kind) {
         let Some(connection) = self.connections.get_mut(&token) else { return };
-        connection.small.extend_from_slice(&Header::new(Kind::Refused).encode());
+        connection.small.extend_from_slice(&Header::new(kind).encode());
         self.leave(token);
     }
 }

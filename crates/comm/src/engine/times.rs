@@ -27,6 +27,7 @@ impl Engine {
         for number in self.receiving.numbers() {
             self.look_at_receiving(number);
         }
+        self.look_at_absent();
         let now = self.now;
         let late = |one: &Connection| match one.role {
             Role::Stranger { since, .. } => now.duration_since(since) >= STRANGER,

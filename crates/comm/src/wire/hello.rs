@@ -2,6 +2,7 @@
 
 use super::{HELLO, MOST_LANES, WireError, half, long, word};
 use crate::handle::{SECRET, VERSION};
+use std::net::{Ipv4Addr, SocketAddrV4};
 
 pub(crate) const MAGIC: [u8; 8] = *b"weftlane";
 const CHECK: usize = HELLO - 4;
@@ -19,9 +20,12 @@ const CHECK: usize = HELLO - 4;
 /// | 24 to 32 | channel |
 /// | 32 to 48 | secret |
 /// | 48 to 56 | the first group that the sender was not told of |
-/// | 56 to 60 | flags: 1 RoCE, 2 the sender has been welcomed before |
+/// | 56 to 60 | flags: 1 RoCE, 2 the sender has been welcomed before, 4 it only asks whether somebody lives |
 /// | 60 to 92 | what the back end has to say |
-/// | 92 to 96 | check sum |
+/// | 92 to 100 | which endpoint, by a random number |
+/// | 100 to 106 | address and port at which it listens |
+/// | 106 to 108 | zero |
+/// | 108 to 112 | check sum |
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Hello {
     /// Which lane of the channel, below [`MOST_LANES`].
@@ -42,8 +46,22 @@ pub struct Hello {
     pub roce: bool,
     /// Whether the receiver has welcomed a lane of this channel before: it begins no new one.
     pub known: bool,
+    /// Whether this begins no lane: it is welcome where `home` is the endpoint that hears it, and
+    /// refused by any other that listens there now.
+    pub asks: bool,
     /// Queue pair, address and so on of a lane over RDMA; zeros for TCP.
     pub extra: [u8; 32],
+    /// The endpoint of the sender; where it asks, that which it asks for.
+    pub home: Home,
+}
+
+/// One endpoint of one process, told apart from others that listen at its port before and after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Home {
+    /// A random number.
+    pub life: u64,
+    /// Where it listens.
+    pub address: SocketAddrV4,
 }
 
 impl std::fmt::Debug for Hello {
@@ -65,9 +83,12 @@ impl Hello {
         out[24..32].copy_from_slice(&self.channel.to_be_bytes());
         out[32..48].copy_from_slice(&self.secret);
         out[48..56].copy_from_slice(&self.next_group.to_be_bytes());
-        let flags = u32::from(self.roce) | u32::from(self.known) << 1;
+        let flags = u32::from(self.roce) | u32::from(self.known) << 1 | u32::from(self.asks) << 2;
         out[56..60].copy_from_slice(&flags.to_be_bytes());
-        out[60..CHECK].copy_from_slice(&self.extra);
+        out[60..92].copy_from_slice(&self.extra);
+        out[92..100].copy_from_slice(&self.home.life.to_be_bytes());
+        out[100..104].copy_from_slice(&self.home.address.ip().octets());
+        out[104..106].copy_from_slice(&self.home.address.port().to_be_bytes());
         let check = crc32c::crc32c(&out[..CHECK]);
         out[CHECK..].copy_from_slice(&check.to_be_bytes());
         out
@@ -88,7 +109,7 @@ impl Hello {
             return Err(WireError::Damaged);
         }
         let (lane, flags) = (half(bytes, 10), word(bytes, 56));
-        if lane >= MOST_LANES || flags > 3 {
+        if lane >= MOST_LANES || flags > 7 {
             return Err(WireError::Nonsense("a lane that cannot be"));
         }
         Ok(Hello {
@@ -101,7 +122,12 @@ impl Hello {
             next_group: long(bytes, 48),
             roce: flags & 1 != 0,
             known: flags & 2 != 0,
-            extra: bytes[60..CHECK].try_into().expect("thirty-two"),
+            asks: flags & 4 != 0,
+            extra: bytes[60..92].try_into().expect("thirty-two"),
+            home: Home {
+                life: long(bytes, 92),
+                address: SocketAddrV4::new(Ipv4Addr::from(word(bytes, 100)), half(bytes, 104)),
+            },
         })
     }
 }

@@ -11,14 +11,14 @@ mod hello;
 mod slots;
 
 pub use frame::{Header, Kind, Reason};
-pub use hello::Hello;
 pub(crate) use hello::MAGIC;
+pub use hello::{Hello, Home};
 pub use slots::{Slot, Slots};
 
 use crate::{MOST_BUFFERS, MOST_REQUESTS};
 
 /// Bytes of a [`Hello`].
-pub const HELLO: usize = 96;
+pub const HELLO: usize = 112;
 /// Bytes of a [`Header`].
 pub const HEADER: usize = 48;
 /// Bytes of a [`Slot`].
