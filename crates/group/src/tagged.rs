@@ -8,6 +8,8 @@
 use crate::exchange::Item;
 use crate::links::Links;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The streams of questions, from who receives to who sends, and of answers.
 const QUESTIONS: u64 = 2;
@@ -15,12 +17,13 @@ const ANSWERS: u64 = 3;
 /// Questions that may come at a time.
 const AT_ONCE: usize = 8;
 /// Bytes of a tag.
-const WORD: usize = 4;
+const WORD: usize = size_of::<u32>();
 
-/// A tag on its way, little-endian. On the heap, where it stays.
+/// A tag on its way, little-endian. Shared with the network by pointer while this moves about: a box
+/// would be its owner's alone, and an atomic is nobody's.
 #[derive(Debug)]
 struct Word<R> {
-    bytes: Box<[u8; WORD]>,
+    tag: Arc<AtomicU32>,
     request: R,
 }
 
@@ -30,29 +33,29 @@ impl<R> Word<R> {
         (to, stream): (u32, u64),
         tag: u32,
     ) -> Result<Option<Word<R>>, String> {
-        let bytes = Box::new(tag.to_le_bytes());
+        let tag = Arc::new(AtomicU32::new(tag.to_le()));
         #[expect(unsafe_code, reason = "the tag is kept until it is sent")]
         // SAFETY: kept on the heap until the request is over or the links are closed.
-        let request = unsafe { links.send(to, stream, bytes.as_ptr(), WORD) }?;
-        Ok(request.map(|request| Word { bytes, request }))
+        let request = unsafe { links.send(to, stream, tag.as_ptr().cast(), WORD) }?;
+        Ok(request.map(|request| Word { tag, request }))
     }
 
     fn hear(
         links: &mut impl Links<Request = R>,
         (from, stream): (u32, u64),
     ) -> Result<Option<Word<R>>, String> {
-        let mut bytes = Box::new([0; WORD]);
+        let tag = Arc::new(AtomicU32::default());
         #[expect(unsafe_code, reason = "the tag is kept until it has come")]
         // SAFETY: as above.
-        let request = unsafe { links.receive(from, stream, bytes.as_mut_ptr(), WORD) }?;
-        Ok(request.map(|request| Word { bytes, request }))
+        let request = unsafe { links.receive(from, stream, tag.as_ptr().cast(), WORD) }?;
+        Ok(request.map(|request| Word { tag, request }))
     }
 
     /// The tag, if it is there.
     fn test(&self, links: &mut impl Links<Request = R>) -> Result<Option<u32>, String> {
         match links.test(&self.request)? {
             None => Ok(None),
-            Some(WORD) => Ok(Some(u32::from_le_bytes(*self.bytes))),
+            Some(WORD) => Ok(Some(u32::from_le(self.tag.load(Ordering::Relaxed)))),
             Some(bytes) => Err(format!("a tag of {bytes} bytes")),
         }
     }

@@ -4,6 +4,7 @@ use crate::network::{Handle, Network, Span};
 use crate::operation::{Channel, Operation};
 use crate::progress::{Buffers, IN_FLIGHT, Strand, run};
 use crate::{BenchError, data, meet::Meeting};
+use std::mem::ManuallyDrop;
 use std::time::{Duration, Instant};
 
 /// What is measured.
@@ -63,16 +64,12 @@ pub fn measure<N: Network>(
     let peers = i32::try_from(operation.peers(ranks)).unwrap_or(i32::MAX);
     let flows = i32::try_from(plan.channels * IN_FLIGHT).unwrap_or(i32::MAX);
     network.expect(peers, flows)?;
-    let mut buffers = Buffers::new(largest, shape.len() * IN_FLIGHT, chunk);
-    let result =
-        connect(network, meeting, rank, &shape, &buffers.spans(), check).and_then(|strands| {
-            each_size(network, meeting, (rank, ranks), plan, strands, &mut buffers, row, check)
-        });
-    if result.is_err() {
-        // The network may still write into them.
-        std::mem::forget(buffers);
-    }
-    result
+    // After an error or a panic the network may still write into them: then they stay.
+    let mut buffers = ManuallyDrop::new(Buffers::new(largest, shape.len() * IN_FLIGHT, chunk));
+    let strands = connect(network, meeting, rank, &shape, &buffers.spans(), check)?;
+    each_size(network, meeting, (rank, ranks), plan, strands, &mut buffers, row, check)?;
+    drop(ManuallyDrop::into_inner(buffers));
+    Ok(())
 }
 
 /// Elements of a message at most.
@@ -99,7 +96,12 @@ fn each_size<N: Network>(
         }
         let channels = operation.channels(rank, ranks, count, plan.channels, chunk);
         let mut one = |buffers: &mut Buffers| {
-            run(network, &mut strands, &channels, buffers, operation.in_place(), chunk, check)
+            let in_place = operation.in_place();
+            #[expect(unsafe_code, reason = "the network has the buffers meanwhile")]
+            // SAFETY: after an error they are left alone for good (`measure`).
+            unsafe {
+                run(network, &mut strands, &channels, buffers, in_place, chunk, check)
+            }
         };
         for _ in 0..plan.warm_up {
             one(buffers)?;

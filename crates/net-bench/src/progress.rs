@@ -120,10 +120,13 @@ impl Place {
 
 /// Runs a collective to its end. `check` is asked now and then whether to go on.
 ///
+/// # Safety
+/// Unless it returns `Ok`, the network may still read and write the buffers: they stay, and nobody
+/// touches them, until the channels are closed.
+///
 /// # Errors
-/// If the network fails, or nothing happens for two minutes, or `check` says so. The network may then
-/// still be at the buffers until its channels are closed.
-pub fn run<N: Network>(
+/// If the network fails, or nothing happens for two minutes, or `check` says so.
+pub unsafe fn run<N: Network>(
     network: &N,
     strands: &mut [Strand<N>],
     channels: &[Channel],
@@ -194,7 +197,8 @@ fn post_receives<N: Network>(
     {
         let index = progress.receives_posted;
         let (span, part) = place.target(at, index, &next.into, next.add);
-        // SAFETY: the buffers outlive the channels; schedules let no two use one place at a time.
+        // SAFETY: the buffers stay by the contract of `run`; schedules let no two use one place at a
+        // time.
         let request = unsafe { network.irecv(&mut strand.receiver, span, part, 0)? };
         let Some(request) = request else { break };
         strand.receiving.push_back((index, request));

@@ -236,7 +236,8 @@ impl QueuePair {
         let opcode = if number.is_some() { send::RDMA_WRITE_WITH_IMM } else { send::RDMA_WRITE };
         let flags = if signaled { send::SIGNALED } else { 0 };
         let imm_data = number.unwrap_or(0).to_be();
-        self.post(id, piece, opcode, flags, imm_data, to, remote_key)
+        // SAFETY: as the caller says.
+        unsafe { self.post(id, piece, opcode, flags, imm_data, to, remote_key) }
     }
 
     /// Sends a message of at most [`Capacity::inline`] bytes, which are copied at once.
@@ -254,7 +255,8 @@ impl QueuePair {
         }
         let flags = send::INLINE | if signaled { send::SIGNALED } else { 0 };
         let piece = Piece { start: message.as_ptr() as u64, len: message.len() as u32, key: 0 };
-        self.post(id, piece, send::SEND, flags, 0, 0, 0)
+        // SAFETY: the message is there during the call, which copies it.
+        unsafe { self.post(id, piece, send::SEND, flags, 0, 0, 0) }
     }
 
     /// Sends a message from where it is.
@@ -266,7 +268,8 @@ impl QueuePair {
     /// # Errors
     /// If too much is posted.
     pub unsafe fn send_piece(&self, id: u64, piece: Piece) -> Result<(), VerbsError> {
-        self.post(id, piece, send::SEND, send::SIGNALED, 0, 0, 0)
+        // SAFETY: as the caller says.
+        unsafe { self.post(id, piece, send::SEND, send::SIGNALED, 0, 0, 0) }
     }
 
     /// Lends a piece of memory to the next message that comes.
@@ -291,8 +294,11 @@ impl QueuePair {
         VerbsError::check(code, || format!("a buffer for queue pair {}", self.number))
     }
 
+    /// # Safety
+    /// The piece stays readable and unchanged: during the call where it is inline, else until its
+    /// completion, or until the queue pair is dropped.
     #[expect(clippy::too_many_arguments, reason = "the fields of a work request")]
-    fn post(
+    unsafe fn post(
         &self,
         wr_id: u64,
         piece: Piece,
@@ -317,7 +323,7 @@ impl QueuePair {
         };
         let mut bad = std::ptr::null_mut();
         // SAFETY: queue pair and context are alive; the request is read during the call only, and what it
-        // points to is inline (`send`) or vouched for by the caller (`write`).
+        // points to is vouched for by the caller.
         let code = unsafe {
             let post = (*(*self.qp).context).ops.post_send;
             post.map_or(-1, |post| post(self.qp, &mut request, &mut bad))

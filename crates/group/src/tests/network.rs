@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 #[derive(Clone, Copy, Debug)]
 struct Posted {
-    start: usize,
+    start: *mut u8,
     len: usize,
     number: usize,
 }
@@ -77,7 +77,7 @@ impl Network {
         #[expect(unsafe_code, reason = "plays the network card")]
         // SAFETY: both ends' memory belongs to runs that are still there.
         unsafe {
-            std::ptr::copy_nonoverlapping(sent.start as *const u8, taken.start as *mut u8, bytes);
+            std::ptr::copy_nonoverlapping(sent.start, taken.start, bytes);
         }
         state.done[sent.number] = Some(sent.len);
         state.done[taken.number] = Some(sent.len);
@@ -91,7 +91,7 @@ impl Port {
         &mut self,
         key: (u32, u32, u64),
         end: usize,
-        start: usize,
+        start: *mut u8,
         len: usize,
     ) -> Option<usize> {
         let mut state = self.network.0.borrow_mut();
@@ -117,7 +117,7 @@ impl Links for Port {
         start: *const u8,
         len: usize,
     ) -> Result<Option<usize>, String> {
-        Ok(self.post((self.rank, to, stream), 0, start.expose_provenance(), len))
+        Ok(self.post((self.rank, to, stream), 0, start.cast_mut(), len))
     }
     unsafe fn receive(
         &mut self,
@@ -126,7 +126,7 @@ impl Links for Port {
         start: *mut u8,
         len: usize,
     ) -> Result<Option<usize>, String> {
-        Ok(self.post((from, self.rank, stream), 1, start.expose_provenance(), len))
+        Ok(self.post((from, self.rank, stream), 1, start, len))
     }
     fn test(&mut self, request: &usize) -> Result<Option<usize>, String> {
         Ok(self.network.0.borrow().done[*request])
