@@ -16,8 +16,8 @@ PAPER  := experiments/ethereal-2024
 
 .PHONY: help demo all-schemes paper-000 paper-000-as-coded paper-001 paper-001-single-link \
 	paper-002 paper-002-as-coded paper-002-quick paper-003 paper-004 \
-	test check soak bench bench-large build plugin nccl-volume nccl-valgrind nccl-asan fuzz roce-test \
-	gpu-test torch-test lint unit system-packages clean
+	test check soak bench bench-large build plugin nccl-volume nccl-valgrind nccl-asan nccl-miri fuzz \
+	roce-test gpu-test torch-test lint unit system-packages clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -126,6 +126,11 @@ nccl-asan:  ## tests of lanes, groups and plugin with the address sanitizer (nig
 	RUSTFLAGS="-Zsanitizer=address -Clink-arg=-rdynamic" ASAN_OPTIONS=detect_leaks=0 \
 		cargo +nightly test --quiet --target x86_64-unknown-linux-gnu --tests \
 		-p weft-comm -p weft-group -p weft-nccl-plugin
+
+# Files are for proptest, which notes there what failed.
+nccl-miri:  ## halves of channels, and groups over them, under Miri (nightly compiler with miri; minutes)
+	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --quiet -p weft-comm --test halves
+	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --quiet -p weft-group --lib exchanged
 
 fuzz:  ## ten minutes for each fuzz target (nightly compiler, cargo-fuzz)
 	for target in handle wire peer connect stranger; do \

@@ -71,6 +71,11 @@ def test_lanes_leave_paths_that_die() -> None:
     cargo("weft-comm", "dead_paths")
 
 
+def test_ports_are_short_for_each_peer_alone() -> None:
+    """More connections than ports, if no two peers' shared one; then none is left, and it says so."""
+    cargo("weft-comm", "short_of")
+
+
 def test_the_plugin_uses_every_nic(tmp_path: Path) -> None:
     """Two servers of two NICs, here: each NIC carries its channel's bytes, on all paths."""
     config = tmp_path / "cluster.toml"

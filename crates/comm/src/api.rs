@@ -8,7 +8,9 @@ use crate::handle::Parts;
 use crate::memory::Span;
 use crate::request::{Fate, Status};
 use crate::wire::Slot;
-use crate::{CommError, EndpointConfig, Handle, Hint, MOST_BUFFERS, MOST_REQUESTS, Statistics};
+use crate::{
+    CommError, EndpointConfig, Handle, Hint, MOST_BUFFERS, MOST_REQUESTS, Process, Statistics,
+};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, mpsc};
@@ -30,8 +32,11 @@ pub struct Listener {
     inbox: Arc<Inbox>,
 }
 
-/// Channels that peers have opened and nobody has accepted: their numbers and fates.
-pub(crate) type Inbox = Mutex<VecDeque<(u64, Arc<Fate>)>>;
+/// A channel that a peer has opened, its number and fate; or why one could not be opened.
+pub(crate) type Arrival = Result<(u64, Arc<Fate>), CommError>;
+
+/// Those that nobody has accepted.
+pub(crate) type Inbox = Mutex<VecDeque<Arrival>>;
 
 /// The sending half of a channel that is not there yet.
 #[derive(Debug)]
@@ -63,7 +68,17 @@ struct Half {
 /// Memory that the NIC may read and write. Of TCP there is nothing to it.
 #[derive(Clone, Debug)]
 pub struct Region {
-    _held: Option<Arc<weft_verbs::Region>>,
+    held: Option<Arc<weft_verbs::Region>>,
+    process: Process,
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        if !self.process.is_current() {
+            // The parent's device still uses it.
+            std::mem::forget(self.held.take());
+        }
+    }
 }
 
 /// A send or receive under way. Dropping it does not end it.
@@ -145,13 +160,15 @@ impl Endpoint {
     /// # Errors
     /// If the NIC refuses.
     pub unsafe fn register(&self, start: *mut u8, len: usize) -> Result<Region, CommError> {
+        self.shared.check()?;
+        let process = self.shared.process;
         let Some(memory) = self.shared.memory.as_ref().filter(|_| len > 0) else {
-            return Ok(Region { _held: None });
+            return Ok(Region { held: None, process });
         };
         // SAFETY: as the caller says.
         let held = unsafe { memory.hold(Span::new(start, len)) };
         let held = held.map_err(|error| CommError::System(error.to_string()))?;
-        Ok(Region { _held: Some(held) })
+        Ok(Region { held: Some(held), process })
     }
 
     /// Why it does without RDMA although it was to have it: a line for the log.
@@ -159,8 +176,12 @@ impl Endpoint {
         self.shared.notice.as_deref()
     }
 
-    /// What was counted so far. It waits for the engine, which is not long.
+    /// What was counted so far; nothing in a child that was forked. It waits for the engine, which is
+    /// not long.
     pub fn statistics(&self) -> Statistics {
+        if !self.shared.process.is_current() {
+            return Statistics::default();
+        }
         let (to, from) = mpsc::sync_channel(1);
         self.shared.order(Order::Statistics(to));
         from.recv_timeout(Duration::from_secs(1)).unwrap_or_default()
@@ -170,7 +191,11 @@ impl Endpoint {
 impl Drop for Endpoint {
     fn drop(&mut self) {
         self.shared.order(Order::Stop);
-        if let Some(thread) = self.thread.take() {
+        let Some(thread) = self.thread.take() else { return };
+        if !self.shared.process.is_current() {
+            // A child that was forked has no such thread to wait for.
+            std::mem::forget(thread);
+        } else {
             // Its panic has been told on standard error.
             let _ = thread.join();
         }
@@ -181,13 +206,17 @@ impl Listener {
     /// The next peer that has connected, if one has.
     ///
     /// # Errors
-    /// If the endpoint has failed.
+    /// If the endpoint has failed, or this host has no room for the connection of a peer.
     pub fn try_accept(&self) -> Result<Option<RecvChannel>, CommError> {
+        if !self.shared.process.is_current() {
+            return Err(CommError::forked());
+        }
         let mut inbox = self.inbox.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let Some((channel, fate)) = inbox.pop_front() else {
+        let Some(arrival) = inbox.pop_front() else {
             self.shared.check()?;
             return Ok(None);
         };
+        let (channel, fate) = arrival?;
         let half = Half { shared: self.shared.clone(), channel, fate, sends: false };
         Ok(Some(RecvChannel { half }))
     }
@@ -286,14 +315,17 @@ impl RecvChannel {
 impl Half {
     fn check(&self) -> Result<(), CommError> {
         match self.fate.error() {
-            Some(error) => Err(error.clone()),
-            None => self.shared.check(),
+            Some(error) if self.fate.is_here() => Err(error.clone()),
+            _ => self.shared.check(),
         }
     }
 }
 
 impl Drop for Half {
     fn drop(&mut self) {
+        if !self.fate.is_here() {
+            return;
+        }
         let (to, from) = mpsc::sync_channel(1);
         // The engine may be at work in memory that the caller is about to free.
         let wait = self.fate.under_way.load(Ordering::Acquire) > 0;

@@ -35,6 +35,7 @@ impl std::fmt::Debug for Handle {
 /// | 16 to 20 | host of the fabric, or all ones |
 /// | 20 to 36 | secret |
 /// | 36 to 37 | one: speaks RoCE |
+/// | 116 to 124 | zero: whoever connects may note something here meanwhile |
 /// | 124 to 128 | check sum |
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Parts {

@@ -25,6 +25,7 @@ mod error;
 pub mod half;
 pub mod handle;
 mod memory;
+mod process;
 mod queue;
 mod request;
 mod roce;
@@ -42,6 +43,7 @@ pub use config::{Backend, EndpointConfig, Hint, PathPlan};
 pub use error::CommError;
 pub use handle::{HANDLE, Handle};
 pub use memory::Span;
+pub use process::Process;
 pub use statistics::Statistics;
 
 /// Most buffers of one receive.

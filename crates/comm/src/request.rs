@@ -1,7 +1,7 @@
 //! A send or receive, as the application sees it and as the engine does.
 
 use crate::threads::{AtomicBool, AtomicU8, AtomicUsize};
-use crate::{CommError, MOST_BUFFERS, Sizes};
+use crate::{CommError, MOST_BUFFERS, Process, Sizes};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
@@ -30,12 +30,18 @@ pub(crate) struct Fate {
     open: AtomicBool,
     /// The engine is gone, and touches nothing.
     dead: Arc<AtomicBool>,
+    /// Whose engine it is.
+    process: Process,
 }
 
 impl Fate {
     /// Of a channel of an engine that says by `dead` that it is gone.
-    pub(crate) fn new(dead: Arc<AtomicBool>) -> Fate {
-        Fate { dead, ..Fate::default() }
+    pub(crate) fn new(dead: Arc<AtomicBool>, process: Process) -> Fate {
+        Fate { dead, process, ..Fate::default() }
+    }
+    /// Whether this process has the engine, and is no child of the one that has.
+    pub(crate) fn is_here(&self) -> bool {
+        self.process.is_current()
     }
     /// It has failed; the first reason stays.
     pub(crate) fn fail(&self, error: CommError) {
@@ -83,6 +89,9 @@ impl Status {
         self.state.load(Ordering::Acquire) != PENDING
     }
     pub(crate) fn test(&self) -> Result<Option<Sizes>, CommError> {
+        if !self.fate.is_here() {
+            return Err(CommError::forked());
+        }
         match self.state.load(Ordering::Acquire) {
             DONE => {
                 let mut out =

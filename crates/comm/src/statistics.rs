@@ -20,6 +20,10 @@ pub struct Statistics {
     pub strangers: u64,
     /// Frames whose check sum was wrong.
     pub damaged: u64,
+    /// Connections that this host had no room for, and why the last of them.
+    pub starved: u64,
+    /// Empty where there were none.
+    pub starved_why: String,
 }
 
 /// What went one way.
@@ -66,12 +70,18 @@ pub(crate) struct Counts {
     pub(crate) received: BTreeMap<Ipv4Addr, u64>,
     pub(crate) strangers: u64,
     pub(crate) damaged: u64,
+    starved: (u64, String),
 }
 
 impl Counts {
     pub(crate) fn new(name: String, address: SocketAddrV4) -> Counts {
         let (paths, received) = (BTreeMap::new(), BTreeMap::new());
-        Counts { name, address, paths, received, strangers: 0, damaged: 0 }
+        let (strangers, damaged, starved) = Default::default();
+        Counts { name, address, paths, received, strangers, damaged, starved }
+    }
+    /// This host had no room for a connection.
+    pub(crate) fn starve(&mut self, why: String) {
+        self.starved = (self.starved.0 + 1, why);
     }
     pub(crate) fn at(&mut self, place: Place, host: Option<u32>) -> &mut PathCounts {
         &mut self.paths.entry(place).or_insert((host, PathCounts::default())).1
@@ -112,6 +122,8 @@ impl Counts {
             received: self.received.iter().map(|(peer, bytes)| (*peer, *bytes)).collect(),
             strangers: self.strangers,
             damaged: self.damaged,
+            starved: self.starved.0,
+            starved_why: self.starved.1.clone(),
         }
     }
 }
@@ -150,6 +162,7 @@ impl Statistics {
         let rest = [
             ("strangers_total", "connections that were turned away", self.strangers),
             ("damaged_total", "frames with a wrong check sum", self.damaged),
+            ("starved_total", "connections that this host had no room for", self.starved),
         ];
         for (name, meaning, value) in rest {
             head(&mut out, name, meaning, "counter");
@@ -188,12 +201,14 @@ impl Statistics {
         let address = self.address.map_or("null".into(), |address| format!("\"{address}\""));
         format!(
             "{{\"device\":\"{}\",\"address\":{address},\"paths\":[{}],\"received\":[{}],\
-             \"strangers\":{},\"damaged\":{}}}",
+             \"strangers\":{},\"damaged\":{},\"starved\":{},\"starved_why\":\"{}\"}}",
             label(&self.name),
             paths.join(","),
             received.join(","),
             self.strangers,
-            self.damaged
+            self.damaged,
+            self.starved,
+            label(&self.starved_why)
         )
     }
 }
@@ -234,6 +249,8 @@ mod tests {
         counts.at((peer, None, 40_000), None).bytes = 6;
         counts.received.insert(peer, 8);
         counts.strangers = 11;
+        counts.starve("ENFILE".into());
+        counts.starve("EMFILE".into());
         counts.snapshot()
     }
 
@@ -260,6 +277,7 @@ mod tests {
             )
         );
         assert!(text.contains("weft_strangers_total{device=\"a \\\"NIC\\\"\"} 11"));
+        assert!(text.contains("weft_starved_total{device=\"a \\\"NIC\\\"\"} 2"), "{text}");
         assert!(text.contains("host=\"\",path=\"\",port=\"40000\"} 6"));
     }
 
@@ -293,7 +311,7 @@ mod tests {
         assert!(text.contains(path), "{text}");
         assert!(text.contains(r#""host":null,"path":null,"port":40000,"bytes":6"#), "{text}");
         assert!(text.ends_with(
-            r#""received":[{"peer":"10.0.0.2","bytes":8}],"strangers":11,"damaged":0}"#
+            r#""received":[{"peer":"10.0.0.2","bytes":8}],"strangers":11,"damaged":0,"starved":2,"starved_why":"EMFILE"}"#
         ));
     }
 }

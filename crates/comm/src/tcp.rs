@@ -54,7 +54,12 @@ pub(crate) fn connect(
     socket.set_reuse_address(true)?;
     socket.set_tos_v4(u32::from(dscp) << 2)?;
     if let Some(bytes) = pace {
-        set_pace(&socket, bytes)?;
+        set_option(&socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, bytes)?;
+    }
+    if port == 0 {
+        // Else the kernel picks a port that nobody has, whoever the peer is, and a host has some
+        // 28,000: picked when it connects, one of another peer will do.
+        set_option(&socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)?;
     }
     socket.bind(&SocketAddr::from((address, port)).into())?;
     match socket.connect(&SocketAddr::from(to).into()) {
@@ -87,6 +92,14 @@ pub(crate) fn reset(stream: &TcpStream) {
 pub(crate) fn close_listener(listener: &TcpListener) {
     // It is dropped next; this is for whoever else has it.
     let _ = SockRef::from(listener).shutdown(std::net::Shutdown::Both);
+}
+
+/// Whether somebody waits to be taken in.
+#[expect(unsafe_code, reason = "std has no poll")]
+pub(crate) fn is_knocked_at(listener: &TcpListener) -> bool {
+    let mut one = libc::pollfd { fd: listener.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: the place is one structure, and it waits for nothing.
+    unsafe { libc::poll(&mut one, 1, 0) == 1 }
 }
 
 /// Whether somebody else has the port.
@@ -172,16 +185,27 @@ pub(crate) fn life(stream: &TcpStream) -> Option<Life> {
     (result == 0).then_some(Life { unanswered: info.tcpi_unacked > 0 || stuck, silent, taken })
 }
 
-#[expect(unsafe_code, reason = "socket2 has no SO_MAX_PACING_RATE")]
-fn set_pace(socket: &Socket, bytes: u64) -> io::Result<()> {
+/// What options may be.
+trait Number: Copy {}
+impl Number for libc::c_int {}
+impl Number for u64 {}
+
+#[expect(unsafe_code, reason = "socket2 has no such options")]
+/// `value` is a number, as wide as the system wants it.
+fn set_option<T: Number>(
+    socket: &Socket,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: T,
+) -> io::Result<()> {
     // SAFETY: the value is a number of the length given.
     let result = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_MAX_PACING_RATE,
-            (&raw const bytes).cast(),
-            size_of::<u64>() as libc::socklen_t,
+            level,
+            name,
+            (&raw const value).cast(),
+            size_of::<T>() as libc::socklen_t,
         )
     };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }

@@ -23,6 +23,7 @@ fn hello(parts: &Parts, lane: u16, roce: bool) -> Hello {
         roce,
         known: false,
         asks: false,
+        over: false,
         extra: [0; 32],
         home: Home { life: 5, address: parts.address },
     }

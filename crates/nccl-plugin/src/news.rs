@@ -14,6 +14,7 @@ pub(crate) struct News {
     paths: BTreeMap<(Ipv4Addr, Option<u16>, u16), PathCounts>,
     strangers: u64,
     damaged: u64,
+    starved: u64,
 }
 
 impl News {
@@ -38,6 +39,15 @@ impl News {
             lines.push(format!("{name}: {damaged} frames came damaged and were sent again"));
         }
         lines
+    }
+
+    /// What the user of this host should mend, if it is new.
+    pub(crate) fn warning(&mut self, now: &Statistics) -> Option<String> {
+        let before = std::mem::replace(&mut self.starved, now.starved);
+        let starved = now.starved.saturating_sub(before);
+        let Statistics { name, starved_why: why, .. } = now;
+        let line = format!("{name}: {starved} connections could not be opened: {why}");
+        (starved > 0).then_some(line)
     }
 
     fn path(&mut self, name: &str, path: &PathStatistics) -> Option<String> {
@@ -87,6 +97,16 @@ mod tests {
         let strangers = Statistics { strangers: 3, damaged: 1, ..statistics(&[0, 2]) };
         assert_eq!(news.lines(&strangers).len(), 2);
         assert!(news.lines(&strangers).is_empty());
+    }
+
+    #[test]
+    fn what_is_to_be_mended_is_said_once() {
+        let mut news = News::default();
+        assert_eq!(news.warning(&statistics(&[0])), None);
+        let starved = Statistics { starved: 2, starved_why: "EMFILE".into(), ..statistics(&[0]) };
+        let line = news.warning(&starved).unwrap();
+        assert_eq!(line, "eth0: 2 connections could not be opened: EMFILE");
+        assert_eq!(news.warning(&starved), None);
     }
 
     #[test]

@@ -153,8 +153,9 @@ impl Task {
     fn look(&self, news: &mut [News]) {
         for (nic, news) in self.nics.iter().zip(news) {
             if let Some(endpoint) = nic.opened() {
-                let lines = news.lines(&endpoint.statistics());
-                lines.iter().for_each(|line| logger::info(line));
+                let now = endpoint.statistics();
+                news.lines(&now).iter().for_each(|line| logger::info(line));
+                news.warning(&now).iter().for_each(|line| logger::warn(line));
             }
         }
         if let Some(file) = &self.file

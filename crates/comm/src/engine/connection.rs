@@ -69,6 +69,8 @@ pub(super) enum Broken {
     Wire(WireError),
     /// The device says so.
     Rdma(String),
+    /// The receiver has no room for it.
+    Full,
 }
 
 impl From<WireError> for Broken {

@@ -1,6 +1,7 @@
 //! What receivers say, and how sending halves end.
 
 use super::Engine;
+use super::connection::Broken;
 use super::lanes::Phase;
 use crate::half::sender::{Settled, TooLarge};
 use crate::request::Status;
@@ -33,7 +34,7 @@ impl Engine {
         let mut settled = Settled::default();
         match header.kind {
             Kind::Welcome => {
-                (this.phase, this.failures) = (Phase::Live, 0);
+                (this.phase, this.failures, this.shut) = (Phase::Live, 0, false);
                 sending.refused = None;
                 sending.half.resume(lane, header.frame, &mut settled)?;
                 sending.fate.open();
@@ -66,6 +67,11 @@ impl Engine {
                 let what = "the peer did not understand what was sent";
                 let error = CommError::Remote(format!("{}: {what}", sending.to.address));
                 self.fail_sending(number, error, None);
+                return Ok(());
+            }
+            Kind::Refused if header.reason() == Reason::Full => {
+                let token = this.token;
+                token.into_iter().for_each(|token| self.lose(token, &Broken::Full));
                 return Ok(());
             }
             Kind::Refused | Kind::Bye => {

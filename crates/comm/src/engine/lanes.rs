@@ -4,8 +4,10 @@ use super::Engine;
 use super::absent::{REFUSALS, REFUSED_FOR, gone};
 use super::connection::{Broken, Connection, Role};
 use super::planning::Cut;
+use super::room::is_fault;
 use super::routes::{Key, Way};
 use super::sending::Sending;
+use crate::error::{explain, is_local};
 use crate::handle::SECRET;
 use crate::statistics::Place;
 use crate::wire::{Hello, WireError};
@@ -14,7 +16,7 @@ use std::io;
 use std::net::Shutdown;
 use std::time::{Duration, Instant};
 
-/// Ports that are tried for a connection before its lane waits.
+/// Ports that are tried for a connection that could not be made before.
 const TRIES: u32 = 16;
 /// The first wait before a lane connects again, and the longest.
 const FIRST_WAIT: Duration = Duration::from_millis(2);
@@ -37,6 +39,8 @@ pub(super) struct Lane {
     /// Connections lost since something was acknowledged, and when the first of them was.
     pub(super) losses: u32,
     pub(super) lacks: Option<Instant>,
+    /// There was no room for a connection.
+    pub(super) shut: bool,
     /// When it connects again.
     pub(super) again_at: Option<Instant>,
     /// When its phase began.
@@ -58,6 +62,13 @@ impl Sending {
     /// Where to count what `lane` does.
     pub(super) fn place(&self, lane: u16) -> Place {
         self.lanes[usize::from(lane)].place
+    }
+
+    /// A lane that has a connection, or is about to.
+    pub(super) fn open_lane(&self) -> Option<u16> {
+        let live = self.lanes.iter().position(|lane| lane.phase == Phase::Live);
+        let any = || self.lanes.iter().position(|lane| lane.token.is_some());
+        live.or_else(any).map(|lane| lane as u16)
     }
 }
 
@@ -82,6 +93,7 @@ impl Engine {
             failures: 0,
             losses: 0,
             lacks: None,
+            shut: false,
             again_at: None,
             since: self.now,
         });
@@ -167,6 +179,7 @@ impl Engine {
             roce: false,
             known: false,
             asks: false,
+            over: false,
             extra: [0; 32],
             home: self.shared.home(),
         }
@@ -197,11 +210,13 @@ impl Engine {
         };
         let to = sending.to.address;
         let (address, dscp) = (self.config.address, self.config.dscp);
+        // All of them, before it is said that none is free; later on a few.
+        let most = if this.failures == 0 { this.way.count() } else { TRIES };
         let mut tries = 0;
         let stream = loop {
             let port = this.way.port(this.spare);
             match tcp::connect((address, port), to, dscp, this.way.pace) {
-                Err(error) if tcp::is_taken(&error) && port > 0 && tries < TRIES => {
+                Err(error) if tcp::is_taken(&error) && port > 0 && tries < most => {
                     tries += 1;
                     this.spare = this.spare.wrapping_add(1);
                 }
@@ -246,17 +261,22 @@ impl Engine {
     }
 
     fn try_later(&mut self, number: u32, lane: u16, error: &io::Error) {
-        self.doubt(number, lane);
+        if !is_local(error) {
+            self.doubt(number, lane);
+        }
         let Some(sending) = self.sending.get_mut(number) else { return };
         let this = &mut sending.lanes[usize::from(lane)];
         this.phase = Phase::Closed;
-        this.failures += 1;
         this.losses += 1;
         this.lacks.get_or_insert(self.now);
-        this.spare = this.spare.wrapping_add(1);
-        let wait = LONGEST_WAIT.min(FIRST_WAIT * (1 << this.failures.min(10)));
-        this.again_at = Some(self.now + wait);
-        self.next_look = self.next_look.min(self.now + wait);
+        self.reopen(number, lane, false);
+        let Some(sending) = self.sending.get_mut(number) else { return };
+        if is_local(error) {
+            let (name, peer) = (&self.config.name, sending.to.address);
+            let what = format!("{name}: no connection to {peer} can be opened");
+            self.counts.starve(explain(error));
+            return self.has_no_room(number, lane, CommError::system(what, error));
+        }
         if self.now.duration_since(sending.alive) >= self.config.give_up {
             let peer = sending.to.address;
             let error = CommError::Remote(format!("{peer} cannot be reached: {error}"));
@@ -324,40 +344,74 @@ impl Engine {
         if sending.leaves.is_some() {
             return self.check_leaving(number);
         }
-        if let Broken::Wire(error @ WireError::Nonsense(_)) = why {
-            let error = CommError::Remote(format!("{}: {error}", sending.to.address));
-            return self.fail_sending(number, error, None);
-        }
-        if let Broken::Rdma(why) = why {
-            let (count, last) = &mut sending.trouble;
-            *count += 1;
-            if *count >= TROUBLES {
-                let error = CommError::System(format!("{}: RDMA: {why}", self.config.name));
-                return self.fail_sending(number, error, None);
-            }
-            *last = Some(why.clone());
-            return self.reopen(number, lane, false);
-        }
-        if !welcomed && (why.is_refused() || matches!(why, Broken::Closed)) {
-            let (count, since) = sending.refused.unwrap_or((0, self.now));
-            sending.refused = Some((count + 1, since));
-            // Of a process that is dead no connection is left, and its system refuses. Where somebody
-            // takes connections and closes them there may be a proxy in between.
-            let alone = !sending.lanes.iter().any(|lane| lane.phase == Phase::Live);
-            let patience = match why.is_refused() && alone {
-                true => REFUSED_FOR.min(self.config.give_up / 4),
-                false => self.config.give_up / 4,
-            };
-            if count + 1 >= REFUSALS && self.now.duration_since(since) >= patience {
-                let error = gone(sending.to.address, "it refuses connections");
-                return self.fail_sending(number, error, None);
-            }
+        if self.is_no_path(number, lane, why) || !welcomed && self.is_refused(number, why) {
+            return;
         }
         let late = matches!(why, Broken::System(error) if error.kind() == io::ErrorKind::TimedOut);
         if !welcomed && !late {
             self.doubt(number, lane);
         }
+        // Lanes that nobody plans are alike.
+        if !welcomed && self.sending.get(number).is_some_and(|one| one.dst.is_none()) {
+            self.pass_on(number, lane);
+        }
         self.reopen(number, lane, welcomed);
+    }
+
+    /// Deals with what no other path would help against. Whether it was that.
+    fn is_no_path(&mut self, number: u32, lane: u16, why: &Broken) -> bool {
+        let Some(sending) = self.sending.get_mut(number) else { return true };
+        let peer = sending.to.address;
+        match why {
+            Broken::Wire(error @ WireError::Nonsense(_)) => {
+                let error = CommError::Remote(format!("{peer}: {error}"));
+                self.fail_sending(number, error, None);
+            }
+            Broken::System(error) if is_fault(error) => self.fail_unreadable(number, error),
+            Broken::Full => {
+                self.reopen(number, lane, false);
+                let error = CommError::Remote(format!(
+                    "{peer}: the process there has no descriptor left for a connection: raise its \
+                     limit there (ulimit -n), or use fewer channels or connections"
+                ));
+                self.has_no_room(number, lane, error);
+            }
+            Broken::Rdma(why) => {
+                let (count, last) = &mut sending.trouble;
+                (*count, *last) = (*count + 1, Some(why.clone()));
+                if *count < TROUBLES {
+                    self.reopen(number, lane, false);
+                } else {
+                    let error = CommError::System(format!("{}: RDMA: {why}", self.config.name));
+                    self.fail_sending(number, error, None);
+                }
+            }
+            Broken::Closed | Broken::System(_) | Broken::Wire(_) => return false,
+        }
+        true
+    }
+
+    /// A connection was not welcomed. Whether the peer has refused so often that it is taken for gone.
+    fn is_refused(&mut self, number: u32, why: &Broken) -> bool {
+        let Some(sending) = self.sending.get_mut(number) else { return true };
+        if !why.is_refused() && !matches!(why, Broken::Closed) {
+            return false;
+        }
+        let (count, since) = sending.refused.unwrap_or((0, self.now));
+        sending.refused = Some((count + 1, since));
+        // Of a process that is dead no connection is left, and its system refuses. Where somebody takes
+        // connections and closes them there may be a proxy in between.
+        let alone = !sending.lanes.iter().any(|lane| lane.phase == Phase::Live);
+        let patience = match why.is_refused() && alone {
+            true => REFUSED_FOR.min(self.config.give_up / 4),
+            false => self.config.give_up / 4,
+        };
+        let gone_for_good = count + 1 >= REFUSALS && self.now.duration_since(since) >= patience;
+        if gone_for_good {
+            let error = gone(sending.to.address, "it refuses connections");
+            self.fail_sending(number, error, None);
+        }
+        gone_for_good
     }
 
     /// A connection of `lane` was not welcomed. Every second time the path is taken for the cause.

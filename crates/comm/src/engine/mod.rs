@@ -9,6 +9,7 @@
 //! | [`receiving`] | receiving halves |
 //! | [`absent`] | senders without a connection: whether their processes live |
 //! | [`lanes`] | connections of lanes: opened, lost, opened again |
+//! | [`room`] | connections that a host has no room for |
 //! | [`spread`] | messages cut evenly, where nobody plans |
 //! | [`planning`] | the planner: messages to parts, time-outs to other routes |
 //! | [`routes`] | which lane a piece goes over, and from which ports a lane connects |
@@ -26,6 +27,7 @@ mod lanes;
 mod planning;
 mod rdma;
 mod receiving;
+mod room;
 mod routes;
 mod sending;
 mod spread;
@@ -35,7 +37,7 @@ mod times;
 
 pub(crate) use start::{random, start};
 
-use crate::api::Inbox;
+use crate::api::{Arrival, Inbox};
 use crate::handle::{Parts, SECRET};
 use crate::memory::Span;
 use crate::queue::Queue;
@@ -46,13 +48,14 @@ use crate::statistics::{Counts, Statistics};
 use crate::stream::inflow::Sink;
 use crate::threads::AtomicBool;
 use crate::wire::{Home, Slot};
-use crate::{CommError, EndpointConfig, Hint, tcp};
+use crate::{CommError, EndpointConfig, Hint, Process, tcp};
 use absent::Absent;
 use connection::{Broken, Connection, Role};
 use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Token, Waker};
 use planning::{Cut, Planning};
 use receiving::{Listening, Receiving};
+use room::Spare;
 use rustc_hash::FxHashMap;
 use sending::Sending;
 use spread::Spread;
@@ -122,6 +125,8 @@ pub(crate) struct Shared {
     pub(crate) numbers: AtomicU64,
     /// Address and host of the endpoint, without listener and secret.
     pub(crate) parts: Parts,
+    /// The process that has its thread.
+    pub(crate) process: Process,
     /// What tells it apart from others at the same port.
     life: u64,
     /// What the device knows of memory, where there is one.
@@ -131,19 +136,25 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// Hands over an order. Nobody hears those of a child that was forked.
     pub(crate) fn order(&self, order: Order) {
-        self.orders.push(order, &self.waker);
+        if self.process.is_current() {
+            self.orders.push(order, &self.waker);
+        }
     }
     /// The fate of a new channel.
     pub(crate) fn fate(&self) -> Arc<Fate> {
-        Arc::new(Fate::new(self.dead.clone()))
+        Arc::new(Fate::new(self.dead.clone(), self.process))
     }
     /// Which endpoint this is.
     fn home(&self) -> Home {
         Home { life: self.life, address: self.parts.address }
     }
-    /// Whether the engine runs.
+    /// Whether the engine runs, and in this process.
     pub(crate) fn check(&self) -> Result<(), CommError> {
+        if !self.process.is_current() {
+            return Err(CommError::forked());
+        }
         if self.dead.load(Ordering::Acquire) {
             return Err(CommError::System("the endpoint is closed".into()));
         }
@@ -171,6 +182,8 @@ pub(crate) struct Engine {
     absent: FxHashMap<Home, Absent>,
     /// Connections that have not said who they are, or are refused, the oldest first.
     strangers: VecDeque<usize>,
+    /// For whoever comes when there are no descriptors.
+    spare: Spare,
     /// Somebody may wait to be taken in.
     knocking: bool,
     next_token: usize,
@@ -278,7 +291,8 @@ impl Engine {
             Order::Unlisten(number) => {
                 let gone = self.listeners.remove(&number);
                 // Nobody will accept those who wait.
-                for (channel, _) in gone.iter().flat_map(|one| lock(&one.inbox).split_off(0)) {
+                let waiting = gone.iter().flat_map(|one| lock(&one.inbox).split_off(0));
+                for (channel, _) in waiting.flatten() {
                     self.close_receiving(channel);
                 }
             }
@@ -328,6 +342,9 @@ impl Engine {
             Role::Leaving { .. } => self.turn_leaving(token),
             Role::Asks { home } => self.turn_asking(token, home),
         }
+        if self.has_last(token) {
+            self.keep_spare();
+        }
     }
 
     /// Gives a connection a turn.
@@ -360,7 +377,7 @@ impl Engine {
     }
 }
 
-fn lock(inbox: &Inbox) -> MutexGuard<'_, VecDeque<(u64, Arc<Fate>)>> {
+fn lock(inbox: &Inbox) -> MutexGuard<'_, VecDeque<Arrival>> {
     inbox.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -1,6 +1,7 @@
 //! Receiving halves: frames in, "clear to send" and acknowledgements out.
 
 use super::connection::{Broken, Role};
+use super::room::is_fault;
 use super::{Engine, rdma, read};
 use crate::api::Inbox;
 use crate::half::receiver::RecvHalf;
@@ -219,6 +220,12 @@ impl Engine {
             let error = CommError::Remote(format!("{}: {error}", receiving.from));
             return self.fail_receiving(number, error);
         }
+        if let Broken::System(error) = why
+            && is_fault(error)
+        {
+            let what = format!("{}: receiving from {}", self.config.name, receiving.from);
+            return self.fail_receiving(number, CommError::system(what, error));
+        }
         let home = receiving.home;
         if receiving.misses(home) {
             self.miss(home);
@@ -274,7 +281,9 @@ impl Engine {
 
 fn said_bye(peer: Ipv4Addr, bye: &Header) -> CommError {
     match bye.reason() {
-        Reason::Closed => CommError::Remote(format!("{peer}: the peer has closed the channel")),
+        Reason::Closed | Reason::Full => {
+            CommError::Remote(format!("{peer}: the peer has closed the channel"))
+        }
         Reason::TooLarge => {
             let Header { offset: room, total: size, .. } = bye;
             CommError::Invalid(format!(

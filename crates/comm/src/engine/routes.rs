@@ -50,9 +50,13 @@ impl Way {
     /// The `spare`-th port, going round.
     pub(super) fn port(&self, spare: u32) -> u16 {
         let Some(ports) = self.ports else { return 0 };
-        let count = u32::from(ports.last.min(LAST_PORT).saturating_sub(ports.first)) + 1;
         let place = self.first.wrapping_add(spare.wrapping_mul(self.step));
-        ports.first + (place % count) as u16
+        ports.first + (place % self.count()) as u16
+    }
+    /// How many ports there are to try.
+    pub(super) fn count(&self) -> u32 {
+        let last = |ports: PortRange| ports.last.min(LAST_PORT);
+        self.ports.map_or(1, |ports| u32::from(last(ports).saturating_sub(ports.first)) + 1)
     }
     /// Whether packets go where those of `other` do, as far as anybody knows.
     pub(super) fn is_like(&self, other: &Way) -> bool {

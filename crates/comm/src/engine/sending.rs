@@ -136,7 +136,11 @@ impl Engine {
             self.fail_sending(number, error, None);
             return status.fail();
         }
-        match sending.half.post(body, tag, status) {
+        #[expect(unsafe_code, reason = "what is sent is read later")]
+        // SAFETY: the memory stays until the request is done or the channel is closed, by the contract
+        // of `isend`; a channel that fails takes all from its half before it says so.
+        let posted = unsafe { sending.half.post(body, tag, status) };
+        match posted {
             Ok(()) => self.list_sending(number),
             Err(too_large) => self.fail_too_large(number, too_large),
         }
@@ -201,6 +205,8 @@ impl Engine {
         let lane = self.lane(owner, key, &way);
         self.return_home(owner, lane, &way);
         let Some(sending) = self.sending.get_mut(owner) else { return };
+        let other = sending.open_lane().filter(|_| sending.lanes[usize::from(lane)].shut);
+        let lane = other.unwrap_or(lane);
         sending.half.assign(lane, part);
         self.wake_lane(owner, lane);
         // Now it has a port.

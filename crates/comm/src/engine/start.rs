@@ -1,18 +1,19 @@
 //! The sockets and the thread of an endpoint.
 
 use super::planning::Planning;
+use super::room::Spare;
 use super::spread::Spread;
 use super::{Engine, FIRST, LISTENER, Shared, WAKER, rdma};
 use crate::handle::{Parts, SECRET};
 use crate::queue::Queue;
 use crate::slab::Slab;
 use crate::statistics::Counts;
-use crate::{CommError, EndpointConfig, tcp};
+use crate::{CommError, EndpointConfig, Process, tcp};
 use mio::net::TcpListener;
 use mio::{Interest, Poll, Waker};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
-use std::io::{self, Read};
+use std::io;
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -21,10 +22,15 @@ use std::time::Instant;
 
 /// Bytes that nobody foresees.
 pub(crate) fn random<const N: usize>() -> Result<[u8; N], CommError> {
-    let mut out = [0; N];
-    let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut out));
-    read.map_err(|error| CommError::System(format!("/dev/urandom: {error}")))?;
-    Ok(out)
+    let mut out = [0_u8; N];
+    #[expect(unsafe_code, reason = "a file of the same would need a descriptor")]
+    // SAFETY: `out` has so many bytes.
+    let count = unsafe { libc::getrandom(out.as_mut_ptr().cast(), N, 0) };
+    // Up to 256 bytes come at once.
+    if usize::try_from(count) == Ok(N) {
+        return Ok(out);
+    }
+    Err(CommError::system("random numbers", &io::Error::last_os_error()))
 }
 
 /// Opens the sockets of an endpoint and starts its thread.
@@ -35,8 +41,7 @@ pub(crate) fn start(config: EndpointConfig) -> Result<(Arc<Shared>, JoinHandle<(
     }
     let (spread, planning) = (Spread::new(&config)?, Planning::new(&config)?);
     let (nic, notice) = rdma::open(&config)?;
-    let system =
-        |what: String| move |error: io::Error| CommError::System(format!("{what}: {error}"));
+    let system = |what: String| move |error: io::Error| CommError::system(&what, &error);
     let place = format!("{name}: {address}, TCP ports {} to {}", listen.start(), listen.end());
     let mut listener = tcp::listen(*address, listen, *dscp).map_err(system(place))?;
     let open = system(format!("{name}: epoll"));
@@ -57,6 +62,7 @@ pub(crate) fn start(config: EndpointConfig) -> Result<(Arc<Shared>, JoinHandle<(
         dead: Arc::default(),
         numbers: AtomicU64::new(0),
         parts,
+        process: Process::current(),
         life: u64::from_ne_bytes(random()?),
         memory: nic.as_ref().map(|nic| nic.memory().clone()),
         notice,
@@ -78,6 +84,7 @@ pub(crate) fn start(config: EndpointConfig) -> Result<(Arc<Shared>, JoinHandle<(
         connections: FxHashMap::default(),
         absent: FxHashMap::default(),
         strangers: VecDeque::new(),
+        spare: Spare::default(),
         knocking: false,
         next_token: FIRST,
         ready: VecDeque::new(),
@@ -92,6 +99,7 @@ pub(crate) fn start(config: EndpointConfig) -> Result<(Arc<Shared>, JoinHandle<(
         queues_watched: 0,
     };
     engine.watch_queues();
+    engine.keep_spare();
     let builder = std::thread::Builder::new().name(format!("weft-{}", engine.config.name));
     let spawned = builder.spawn(move || engine.run());
     let thread = spawned.map_err(system("cannot start a thread".into()))?;

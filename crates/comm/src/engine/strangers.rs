@@ -3,10 +3,11 @@
 use super::connection::{Broken, Connection, Role};
 use super::receiving::Receiving;
 use super::{Engine, lock};
+use crate::error::is_local;
 use crate::half::receiver::RecvHalf;
 use crate::handle::SECRET;
-use crate::tcp;
 use crate::wire::{HELLO, Header, Hello, Kind, MAGIC, WireError};
+use crate::{CommError, tcp};
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr};
@@ -20,7 +21,11 @@ impl Engine {
     /// Takes in some of those who have connected.
     pub(super) fn take_in(&mut self) {
         for _ in 0..AT_ONCE {
-            let (stream, from) = match self.listener.accept() {
+            let accepted = match self.listener.accept() {
+                Err(error) if is_local(&error) => self.take_in_last(&error),
+                other => other,
+            };
+            let (stream, from) = match accepted {
                 Ok(both) => both,
                 // Whoever it was is gone.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
@@ -88,7 +93,7 @@ impl Engine {
     fn admit(&mut self, token: usize, from: Ipv4Addr, hello: &Hello) {
         if hello.asks {
             let kind = if hello.home == self.shared.home() { Kind::Welcome } else { Kind::Refused };
-            return self.answer(token, kind);
+            return self.answer(token, &Header::new(kind));
         }
         let known = self.receivers.get(&hello.channel).copied();
         let listening = self.listeners.get(&hello.listener);
@@ -99,6 +104,14 @@ impl Engine {
         };
         if !same(&secret, &hello.secret) {
             return self.lose(token, &Broken::Wire(WireError::NotWeft));
+        }
+        if hello.over {
+            self.connections.remove(&token);
+            let error = CommError::Remote(format!("{from}: the peer has failed"));
+            return known.into_iter().for_each(|number| self.fail_receiving(number, error.clone()));
+        }
+        if self.has_last(token) {
+            return self.turn_away(token, from, hello);
         }
         let number = match (known, listening) {
             (Some(number), _) => number,
@@ -119,7 +132,7 @@ impl Engine {
                     over: false,
                 });
                 self.receivers.insert(hello.channel, number);
-                lock(&inbox).push_back((hello.channel, fate));
+                lock(&inbox).push_back(Ok((hello.channel, fate)));
                 number
             }
             _ => return self.refuse(token),
@@ -172,13 +185,13 @@ impl Engine {
     }
 
     fn refuse(&mut self, token: usize) {
-        self.answer(token, Kind::Refused);
+        self.answer(token, &Header::new(Kind::Refused));
     }
 
     /// Says one thing, the last.
-    fn answer(&mut self, token: usize, kind: Kind) {
+    pub(super) fn answer(&mut self, token: usize, answer: &Header) {
         let Some(connection) = self.connections.get_mut(&token) else { return };
-        connection.small.extend_from_slice(&Header::new(kind).encode());
+        connection.small.extend_from_slice(&answer.encode());
         self.leave(token);
     }
 }

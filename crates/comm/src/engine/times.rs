@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 /// A stranger gets so long to say who it is.
 const STRANGER: Duration = Duration::from_secs(5);
+/// The same where it has the last descriptor.
+const LAST_STRANGER: Duration = Duration::from_millis(500);
 
 /// Losses in a row without a byte in between that are no accident.
 const HOPELESS: u32 = 3;
@@ -29,15 +31,17 @@ impl Engine {
         }
         self.look_at_absent();
         let now = self.now;
-        let late = |one: &Connection| match one.role {
+        self.keep_spare();
+        // Where there were no descriptors for somebody there may be some now.
+        self.knocking = true;
+        let late = |(token, one): &(&usize, &Connection)| match one.role {
+            Role::Stranger { since, .. } if self.has_last(**token) => now - since >= LAST_STRANGER,
             Role::Stranger { since, .. } => now.duration_since(since) >= STRANGER,
             Role::Leaving { until, .. } => now >= until,
             _ => false,
         };
-        // Where there were no descriptors for somebody there may be some now.
-        self.knocking = true;
         let late: Vec<usize> =
-            self.connections.iter().filter(|(_, one)| late(one)).map(|(token, _)| *token).collect();
+            self.connections.iter().filter(late).map(|(token, _)| *token).collect();
         late.into_iter().for_each(|token| self.lose(token, &Broken::Closed));
     }
 

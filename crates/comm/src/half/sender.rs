@@ -126,9 +126,14 @@ impl<T> SendHalf<T> {
 
     /// Takes a message.
     ///
+    /// # Safety
+    /// The memory of `body` is there, and nobody writes it, until its token is given back
+    /// ([`Settled::sends`], [`SendHalf::take_all`]) or the half is dropped: check sums are made of it.
+    ///
     /// # Errors
     /// If it does not fit into the buffer that is next. The channel is of no use then.
-    pub fn post(&mut self, body: Span, tag: i32, token: T) -> Result<(), TooLarge> {
+    #[expect(unsafe_code, reason = "what is sent is read later")]
+    pub unsafe fn post(&mut self, body: Span, tag: i32, token: T) -> Result<(), TooLarge> {
         let (place, slot) = ((0, 0), Slot::default());
         let send = Send { token, body, tag, place, slot, acknowledged: 0 };
         self.waiting.push_back(self.sends.insert(send));
@@ -368,6 +373,6 @@ fn body<T>(send: &Send<T>, part: &Part) -> Span {
 
 #[expect(unsafe_code, reason = "reads what is sent")]
 fn check_sum(body: Span) -> u32 {
-    // SAFETY: the send is under way, so its memory is there and nobody writes it (`isend`).
+    // SAFETY: the send is under way, so its memory is there and nobody writes it (`SendHalf::post`).
     crc32c::crc32c(unsafe { body.bytes() })
 }

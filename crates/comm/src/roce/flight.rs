@@ -121,7 +121,9 @@ mod tests {
         let len = bytes.len() as u64;
         let (lane, mut half) = (0, SendHalf::new(true));
         assert_eq!(half.open_lane(), lane);
-        half.post(Span::new(bytes.as_mut_ptr(), bytes.len()), 0, "message").unwrap();
+        #[expect(unsafe_code, reason = "what is sent is read later")]
+        // SAFETY: the bytes outlive the half.
+        unsafe { half.post(Span::new(bytes.as_mut_ptr(), bytes.len()), 0, "message") }.unwrap();
         let slots = Slots::new([Slot { size: len, ..Slot::default() }]);
         half.handle_clear(0, slots).unwrap().unwrap();
         let (send, end) = half.poll_matched().unwrap();

@@ -34,6 +34,8 @@ pub enum Reason {
     TooLarge = 1,
     /// A peer said what it must not.
     Broken = 2,
+    /// The receiver has no descriptor for a connection more.
+    Full = 3,
 }
 
 /// What begins a frame.
@@ -156,6 +158,7 @@ impl Header {
         match self.slot {
             0 => Reason::Closed,
             1 => Reason::TooLarge,
+            3 => Reason::Full,
             _ => Reason::Broken,
         }
     }

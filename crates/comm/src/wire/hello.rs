@@ -20,7 +20,7 @@ const CHECK: usize = HELLO - 4;
 /// | 24 to 32 | channel |
 /// | 32 to 48 | secret |
 /// | 48 to 56 | the first group that the sender was not told of |
-/// | 56 to 60 | flags: 1 RoCE, 2 the sender has been welcomed before, 4 it only asks whether somebody lives |
+/// | 56 to 60 | flags: 1 RoCE, 2 the sender has been welcomed before, 4 it only asks whether somebody lives, 8 the channel is over |
 /// | 60 to 92 | what the back end has to say |
 /// | 92 to 100 | which endpoint, by a random number |
 /// | 100 to 106 | address and port at which it listens |
@@ -49,6 +49,8 @@ pub struct Hello {
     /// Whether this begins no lane: it is welcome where `home` is the endpoint that hears it, and
     /// refused by any other that listens there now.
     pub asks: bool,
+    /// Whether this begins no lane: the channel is over, and no lane is left that could say so.
+    pub over: bool,
     /// Queue pair, address and so on of a lane over RDMA; zeros for TCP.
     pub extra: [u8; 32],
     /// The endpoint of the sender; where it asks, that which it asks for.
@@ -83,7 +85,10 @@ impl Hello {
         out[24..32].copy_from_slice(&self.channel.to_be_bytes());
         out[32..48].copy_from_slice(&self.secret);
         out[48..56].copy_from_slice(&self.next_group.to_be_bytes());
-        let flags = u32::from(self.roce) | u32::from(self.known) << 1 | u32::from(self.asks) << 2;
+        let flags = u32::from(self.roce)
+            | u32::from(self.known) << 1
+            | u32::from(self.asks) << 2
+            | u32::from(self.over) << 3;
         out[56..60].copy_from_slice(&flags.to_be_bytes());
         out[60..92].copy_from_slice(&self.extra);
         out[92..100].copy_from_slice(&self.home.life.to_be_bytes());
@@ -109,7 +114,7 @@ impl Hello {
             return Err(WireError::Damaged);
         }
         let (lane, flags) = (half(bytes, 10), word(bytes, 56));
-        if lane >= MOST_LANES || flags > 7 {
+        if lane >= MOST_LANES || flags > 15 {
             return Err(WireError::Nonsense("a lane that cannot be"));
         }
         Ok(Hello {
@@ -123,6 +128,7 @@ impl Hello {
             roce: flags & 1 != 0,
             known: flags & 2 != 0,
             asks: flags & 4 != 0,
+            over: flags & 8 != 0,
             extra: bytes[60..92].try_into().expect("thirty-two"),
             home: Home {
                 life: long(bytes, 92),
