@@ -1,5 +1,6 @@
 //! From Rust to C: no panic gets through, and every error leaves one line in NCCL's log.
 
+use crate::core::Core;
 use crate::logger;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use weft_comm::CommError;
@@ -16,6 +17,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// The environment asks for what cannot be.
     Setup(String),
+    /// A child that was forked from the process that called `init`.
+    Forked,
     /// Channels failed.
     Comm(CommError),
 }
@@ -31,7 +34,7 @@ impl Failure {
         match self {
             Failure::Null(_) | Failure::Argument(_) => NcclResult::INVALID_ARGUMENT,
             Failure::Comm(CommError::Invalid(_)) => NcclResult::INVALID_ARGUMENT,
-            Failure::Usage(_) => NcclResult::INVALID_USAGE,
+            Failure::Usage(_) | Failure::Forked => NcclResult::INVALID_USAGE,
             Failure::Setup(_) | Failure::Comm(CommError::System(_)) => NcclResult::SYSTEM_ERROR,
             Failure::Comm(CommError::Remote(_)) => NcclResult::REMOTE_ERROR,
         }
@@ -45,6 +48,7 @@ impl Failure {
                 logger::error(&format!("{call}: {text}"));
             }
             Failure::Setup(text) => logger::error(text),
+            Failure::Forked => logger::forked(call),
             Failure::Comm(error) => logger::error(&format!("{call}: {error}")),
         }
     }
@@ -54,7 +58,8 @@ impl Failure {
 pub(crate) fn enter(call: &'static str, work: impl FnOnce() -> Result<(), Failure>) -> NcclResult {
     // Whatever a panic left half done is seen to be broken by the next call: locks are poisoned.
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        work().map_err(|failure| {
+        let here = Core::may_be_called().then_some(()).ok_or(Failure::Forked);
+        here.and_then(|()| work()).map_err(|failure| {
             failure.say(call);
             failure.result()
         })

@@ -89,8 +89,11 @@ pub(crate) unsafe fn connect(
     let comm = unsafe { comm.as_mut() }.ok_or(Failure::Null("sendComm"))?;
     *comm = std::ptr::null_mut();
     // SAFETY: NCCL's handles have so many bytes.
-    let bytes = unsafe { handle.cast::<[u8; HANDLE]>().read_unaligned() };
-    if let Some((channel, endpoint)) = core.connect(device, handle, Handle(bytes))? {
+    let mut bytes = Handle(unsafe { handle.cast::<[u8; HANDLE]>().read_unaligned() });
+    let outcome = core.connect(device, &mut bytes);
+    // SAFETY: as above; NCCL gives the same bytes again, and lets plugins keep their state in them.
+    unsafe { handle.cast::<[u8; HANDLE]>().write_unaligned(bytes.0) };
+    if let Some((channel, endpoint)) = outcome? {
         *comm = give(Comm::sending(channel, endpoint));
     }
     Ok(())

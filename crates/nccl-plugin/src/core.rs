@@ -4,15 +4,19 @@ use crate::boundary::Failure;
 use crate::logger;
 use crate::watch::{self, Watch};
 use std::collections::HashMap;
-use std::ffi::{CStr, CString, c_void};
+use std::ffi::{CStr, CString};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
-use weft_comm::{Backend, Connecting, Endpoint, Handle, Hint};
+use weft_comm::{Backend, Connecting, Endpoint, HANDLE, Handle, Hint, Process};
 use weft_deploy::{Deployment, Device};
 
 /// NICs and whoever watches them. It goes when the last communicator does.
 pub(crate) struct Core {
     nics: Vec<Arc<Nic>>,
     connecting: Mutex<HashMap<Key, Connecting>>,
+    /// Attempts to connect that were begun and not over at once.
+    attempts: AtomicU64,
     hint: Mutex<Option<Hint>>,
     watch: Watch,
 }
@@ -24,13 +28,27 @@ pub(crate) struct Nic {
     opening: Mutex<()>,
 }
 
-/// Which attempt to connect: NCCL asks again with the same handle at the same place.
+/// Which attempt to connect: NCCL asks again with the handle as it was left, wherever that is by then.
 #[derive(PartialEq, Eq, Hash)]
 struct Key {
-    place: usize,
-    device: usize,
-    bytes: Vec<u8>,
+    attempt: u64,
+    device: i32,
+    handle: [u8; HANDLE],
 }
+
+/// Where an attempt notes in the handle which one it is: bytes that are zero in a handle that is sent.
+const NOTE: Range<usize> = 116..124;
+
+/// Takes the note out of a handle; zero: there is none.
+fn take_note(handle: &mut Handle) -> u64 {
+    let note = handle.0[NOTE].try_into().expect("eight");
+    handle.0[NOTE].fill(0);
+    u64::from_ne_bytes(note)
+}
+
+/// How many cores there are, and the process that has them. A child that is forked has copies of all.
+static CORES: AtomicU32 = AtomicU32::new(0);
+static OWNER: AtomicU32 = AtomicU32::new(0);
 
 static CURRENT: Mutex<Weak<Core>> = Mutex::new(Weak::new());
 /// Versions 8 to 10 have no `finalize`: theirs stays.
@@ -82,8 +100,16 @@ impl Core {
             logger::info(&nic.describe(&scheme));
         }
         let watch = Watch::start(stats, prometheus, nics.clone())?;
-        let (connecting, hint) = Default::default();
-        Ok(Core { nics, connecting, hint, watch })
+        let (connecting, attempts, hint) = Default::default();
+        OWNER.store(Process::current().forks(), Ordering::Relaxed);
+        CORES.fetch_add(1, Ordering::Relaxed);
+        Ok(Core { nics, connecting, attempts, hint, watch })
+    }
+
+    /// Whether this process may call: it is no child of one that has a core. Takes no lock.
+    pub(crate) fn may_be_called() -> bool {
+        CORES.load(Ordering::Relaxed) == 0
+            || OWNER.load(Ordering::Relaxed) == Process::current().forks()
     }
 
     pub(crate) fn devices(&self) -> usize {
@@ -116,31 +142,38 @@ impl Core {
         self.nics.iter().filter_map(|nic| nic.opened()).for_each(|endpoint| endpoint.hint(hint));
     }
 
-    /// Begins to connect, or goes on with what was begun for this handle at this place.
+    /// Begins to connect, or goes on with what was begun with this handle, which is left as it is to be
+    /// given next time.
     pub(crate) fn connect(
         &self,
         device: i32,
-        place: *const c_void,
-        handle: Handle,
+        handle: &mut Handle,
     ) -> Result<Option<(weft_comm::SendChannel, Arc<Endpoint>)>, Failure> {
+        let attempt = take_note(handle);
         let endpoint = self.endpoint(device)?;
-        let key = Key {
-            place: place.addr(),
-            device: usize::try_from(device).unwrap_or_default(),
-            bytes: handle.0.to_vec(),
-        };
+        let mut key = Key { attempt, device, handle: handle.0 };
         let mut all = self.connecting.lock().unwrap_or_else(PoisonError::into_inner);
         let mut connecting = match all.remove(&key) {
             Some(begun) => begun,
-            None => endpoint.connect(&handle)?,
+            None => {
+                key.attempt = 1 + self.attempts.fetch_add(1, Ordering::Relaxed);
+                endpoint.connect(handle)?
+            }
         };
         match connecting.try_finish()? {
             Some(channel) => Ok(Some((channel, endpoint))),
             None => {
+                handle.0[NOTE].copy_from_slice(&key.attempt.to_ne_bytes());
                 all.insert(key, connecting);
                 Ok(None)
             }
         }
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        CORES.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -1,8 +1,9 @@
 //! NCCL's logger, as the last `init` gave it.
 
-#![expect(unsafe_code, reason = "the logger is a C function")]
+#![expect(unsafe_code, reason = "the logger is a C function, and so is `write`")]
 
 use std::ffi::CString;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use weft_deploy::Log;
 use weft_nccl_abi::{Level, Logger, subsystem};
@@ -43,6 +44,21 @@ pub(crate) fn warn(text: &str) {
 /// What a user sees who asks with `NCCL_DEBUG=INFO`.
 pub(crate) fn info(text: &str) {
     write(STATE.lock().unwrap_or_else(PoisonError::into_inner), Log::Info, text);
+}
+
+/// That `call` does not work in a child that was forked, once. No lock is taken, here or in NCCL's logger:
+/// a thread that the child does not have may hold it.
+pub(crate) fn forked(call: &str) {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    if SAID.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let line = format!(
+        "Weft: {call}: this process was forked from one that had called init, whose threads it does not \
+         have; fork before that, or start processes anew (spawn)\n"
+    );
+    // SAFETY: the line is there during the call. Where it cannot be said the result still says it.
+    unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
 }
 
 fn once(log: Log, text: &str) {
