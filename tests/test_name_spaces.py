@@ -72,7 +72,7 @@ def test_lanes_leave_paths_that_die() -> None:
 
 
 def test_ports_are_short_for_each_peer_alone() -> None:
-    """More connections than ports, if no two peers' shared one; then none is left, and it says so."""
+    """More connections than ports, as if no two peers shared one; then none is left, by name."""
     cargo("weft-comm", "short_of")
 
 

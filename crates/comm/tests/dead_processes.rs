@@ -1,6 +1,8 @@
 //! Peers that are killed: every channel to and from them fails within a second, whatever it is doing, and
 //! none fails whose peer lives.
 
+#![expect(unsafe_code, reason = "forks, for want of anything that does so in std")]
+
 mod common;
 #[path = "common/proxy.rs"]
 #[allow(dead_code, reason = "faults that nothing here needs")]
@@ -19,6 +21,7 @@ use weft_comm::{
 };
 
 const CHILD: &str = "WEFT_TEST_CHILD";
+const FORKS: &str = "WEFT_TEST_FORKS";
 const IN_TIME: Duration = Duration::from_secs(1);
 
 /// Time-outs as they are by default: what is in time here owes nothing to them.
@@ -69,12 +72,18 @@ impl Drop for Peer {
 
 /// Starts `test` again as the peer.
 fn peer(test: &str) -> Peer {
+    peer_with(test, &[])
+}
+
+/// The same with more variables.
+fn peer_with(test: &str, variables: &[(&str, &str)]) -> Peer {
     let here = Endpoint::open(patient(2)).unwrap();
     let (listener, handle) = here.listen().unwrap();
     let hex: String = handle.0.iter().map(|byte| format!("{byte:02x}")).collect();
     let process = Command::new(std::env::current_exe().unwrap())
         .args([test, "--exact"])
         .env(CHILD, hex)
+        .envs(variables.iter().copied())
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
@@ -96,6 +105,19 @@ fn be_the_peer() {
     let (listener, own) = here.listen().unwrap();
     wait(&take(|| send(&sending, &own.0, 0))).unwrap();
     let receiving = receiver(&listener);
+    if std::env::var(FORKS).is_ok() {
+        // SAFETY: the child waits for its end, and does nothing else.
+        if unsafe { libc::fork() } == 0 {
+            // SAFETY: they take numbers, or nothing.
+            unsafe {
+                libc::alarm(10);
+                loop {
+                    libc::pause();
+                }
+            }
+        }
+        wait(&take(|| send(&sending, b"forked", 0))).unwrap();
+    }
     let mut buffer = vec![0; 1 << 20];
     // The first message that comes asks for a stream of messages.
     let received = take(|| receive(&receiving, &mut [(&mut buffer, 0)]));
@@ -178,6 +200,19 @@ fn channels_that_do_nothing_notice() {
     // Nothing under way before: each is asked for once a while.
     std::thread::sleep(Duration::from_millis(700));
     noticed_in_time("receive", killed, || receive(&peer.from, &mut [(&mut buffer, 0)]).map(drop));
+    noticed_in_time("send", killed, || send(&peer.to, b"hello", 0).map(drop));
+}
+
+/// As workers that load data are: they outlive the rank, and have had its sockets.
+#[test]
+fn its_children_do_not_hide_its_death() {
+    be_the_peer();
+    let mut peer = peer_with("its_children_do_not_hide_its_death", &[(FORKS, "1")]);
+    let mut buffer = [0; 8];
+    wait(&take(|| receive(&peer.from, &mut [(&mut buffer, 0)]))).unwrap();
+    let received = take(|| receive(&peer.from, &mut [(&mut buffer, 0)]));
+    let killed = kill(&mut peer);
+    noticed_in_time("receive", killed, || received.test().map(drop));
     noticed_in_time("send", killed, || send(&peer.to, b"hello", 0).map(drop));
 }
 

@@ -4,11 +4,12 @@ use super::rdma;
 use crate::roce::Link;
 use crate::stream::inflow::{Inflow, Sink};
 use crate::stream::outflow::{MOST_SLICES, Outflow};
-use crate::tcp;
 use crate::wire::{HELLO, Home, WireError};
+use crate::{process, tcp};
 use mio::net::TcpStream;
 use std::io::{self, IoSlice, Read};
 use std::net::{Ipv4Addr, Shutdown};
+use std::os::fd::AsRawFd;
 use std::time::Instant;
 
 /// A turn ends after about so many bytes.
@@ -88,6 +89,7 @@ impl Broken {
 
 impl Drop for Connection {
     fn drop(&mut self) {
+        process::forget(self.stream.as_raw_fd());
         // Closing alone would leave it open where a child of this process has it as well.
         let _ = self.stream.shutdown(Shutdown::Both);
     }
@@ -95,6 +97,7 @@ impl Drop for Connection {
 
 impl Connection {
     pub(super) fn new(stream: TcpStream, role: Role, now: Instant) -> Connection {
+        process::keep_from_children(stream.as_raw_fd());
         Connection {
             stream,
             role,

@@ -48,7 +48,7 @@ use crate::statistics::{Counts, Statistics};
 use crate::stream::inflow::Sink;
 use crate::threads::AtomicBool;
 use crate::wire::{Home, Slot};
-use crate::{CommError, EndpointConfig, Hint, Process, tcp};
+use crate::{CommError, EndpointConfig, Hint, Process, process, tcp};
 use absent::Absent;
 use connection::{Broken, Connection, Role};
 use mio::net::TcpListener;
@@ -61,6 +61,7 @@ use sending::Sending;
 use spread::Spread;
 use std::collections::VecDeque;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
@@ -396,6 +397,7 @@ impl Drop for Engine {
     fn drop(&mut self) {
         // First nobody touches memory of the application any more.
         tcp::close_listener(&self.listener);
+        process::forget(self.listener.as_raw_fd());
         self.connections.clear();
         self.nic = None;
         // After this nobody waits for anything, also where the engine has panicked.

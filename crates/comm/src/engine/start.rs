@@ -8,13 +8,14 @@ use crate::handle::{Parts, SECRET};
 use crate::queue::Queue;
 use crate::slab::Slab;
 use crate::statistics::Counts;
-use crate::{CommError, EndpointConfig, Process, tcp};
+use crate::{CommError, EndpointConfig, Process, process, tcp};
 use mio::net::TcpListener;
 use mio::{Interest, Poll, Waker};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddrV4;
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::thread::JoinHandle;
@@ -67,6 +68,7 @@ pub(crate) fn start(config: EndpointConfig) -> Result<(Arc<Shared>, JoinHandle<(
         memory: nic.as_ref().map(|nic| nic.memory().clone()),
         notice,
     });
+    process::keep_from_children(listener.as_raw_fd());
     let now = Instant::now();
     let counts = Counts::new(config.name.clone(), here);
     let mut engine = Engine {
