@@ -52,6 +52,11 @@ pub enum Operation {
         /// As above.
         tag: u32,
     },
+    /// `outputs[0]` comes from whoever sends first.
+    ReceiveAny {
+        /// As above.
+        tag: u32,
+    },
 }
 
 /// An operation with its buffers.
@@ -83,7 +88,7 @@ impl Operation {
             Operation::Scatter { .. } => "scatter",
             Operation::Barrier => "barrier",
             Operation::Send { .. } => "send",
-            Operation::Receive { .. } => "receive",
+            Operation::Receive { .. } | Operation::ReceiveAny { .. } => "receive",
         }
     }
     fn reduces(self) -> bool {
@@ -133,7 +138,7 @@ impl Call {
             Operation::Scatter { root } => (if root == rank { all } else { 0 }, 1),
             Operation::Barrier => (0, 0),
             Operation::Send { .. } => (1, 0),
-            Operation::Receive { .. } => (0, 1),
+            Operation::Receive { .. } | Operation::ReceiveAny { .. } => (0, 1),
         };
         for (what, given, wanted) in
             [("inputs", self.inputs.len(), inputs), ("outputs", self.outputs.len(), outputs)]

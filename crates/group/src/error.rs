@@ -1,6 +1,7 @@
 //! What can go wrong.
 
 use crate::call::Operation;
+use std::time::Duration;
 
 /// Why an operation did not come to its end, in one line.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
@@ -20,15 +21,15 @@ pub enum GroupError {
     },
     /// It took longer than it may. The group is over.
     #[error(
-        "weft: {operation}: nothing from {peers} within {seconds} s; is it still running, and at the same operation?"
+        "weft: {operation}: timed out: nothing from {peers} within the timeout of {limit:?}; is it still running, and at the same operation?"
     )]
     TimeOut {
         /// What was under way.
         operation: &'static str,
         /// Who has not done its part, as "rank 2 and rank 3".
         peers: String,
-        /// The limit.
-        seconds: u64,
+        /// What it was allowed.
+        limit: Duration,
     },
     /// The group was closed, or an operation before this one has failed.
     #[error("weft: {operation}: {why}")]

@@ -2,24 +2,44 @@
 //! way, those of one peer, tag and direction in order.
 //!
 //! Messages of tag 0, which is what most programs use, have a channel of their own, where they go
-//! without any agreement. All other tags share two ([`crate::tagged`]).
+//! without any agreement. All other tags share two ([`crate::tagged`]). Receives from anybody wait
+//! until somebody is known to send ([`crate::anyone`]), and then are like all others.
 
+use crate::anyone::{Anyone, Told};
 use crate::call::{Call, Operation};
 use crate::error::GroupError;
 use crate::links::Links;
 use crate::memory::Segment;
 use crate::tagged::{Incoming, Outgoing};
 use std::collections::{BTreeMap, VecDeque};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The stream of messages of tag 0.
 const PLAIN: u64 = 1;
+
+/// Since when something is under way, and how long it may be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timer {
+    pub(crate) since: Instant,
+    pub(crate) limit: Duration,
+}
+
+impl Timer {
+    /// How long it has been under way.
+    pub(crate) fn age(self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.since)
+    }
+    /// Whether that is too long.
+    pub(crate) fn is_late(self, now: Instant) -> bool {
+        self.age(now) > self.limit
+    }
+}
 
 /// A message that somebody waits for.
 #[derive(Debug)]
 pub(crate) struct Item<T> {
     pub(crate) segment: Segment,
-    pub(crate) since: Instant,
+    pub(crate) timer: Timer,
     pub(crate) ticket: T,
 }
 
@@ -48,6 +68,8 @@ pub(crate) struct Exchange<R, T> {
     plain: BTreeMap<(u32, bool), Queue<R, T>>,
     incoming: BTreeMap<u32, Incoming<R, T>>,
     outgoing: BTreeMap<u32, Outgoing<R, T>>,
+    anyone: Anyone<R, T>,
+    told: Told<R>,
 }
 
 fn operation(peer: u32, comes: bool, tag: u32) -> Operation {
@@ -107,19 +129,38 @@ impl<R, T> Queue<R, T> {
 }
 
 impl<R, T> Exchange<R, T> {
-    pub(crate) fn new() -> Exchange<R, T> {
+    /// Of `rank` of `ranks`.
+    pub(crate) fn new(rank: u32, ranks: u32) -> Exchange<R, T> {
         let (plain, incoming, outgoing) = Default::default();
-        Exchange { plain, incoming, outgoing }
+        let (anyone, told) = (Anyone::new(rank, ranks), Told::default());
+        Exchange { plain, incoming, outgoing, anyone, told }
     }
 
     /// Takes a call, if it is one of these.
-    pub(crate) fn take(&mut self, call: &Call, ticket: T, since: Instant) -> Result<(), T> {
-        let (peer, tag, comes, segment) = match call.operation {
-            Operation::Send { to, tag } => (to, tag, false, call.inputs[0]),
-            Operation::Receive { from, tag } => (from, tag, true, call.outputs[0]),
+    pub(crate) fn take(&mut self, call: &Call, ticket: T, timer: Timer) -> Result<(), T> {
+        match call.operation {
+            Operation::Send { to, tag } => {
+                self.told.count(to, tag);
+                self.put(to, false, tag, Item { segment: call.inputs[0], timer, ticket });
+            }
+            Operation::Receive { from, tag } => {
+                let item = Item { segment: call.outputs[0], timer, ticket };
+                self.receive(from, tag, item);
+            }
+            Operation::ReceiveAny { tag } => {
+                self.anyone.take(tag, Item { segment: call.outputs[0], timer, ticket });
+            }
             _ => return Err(ticket),
-        };
-        let item = Item { segment, since, ticket };
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, from: u32, tag: u32, item: Item<T>) {
+        self.anyone.count(from, tag);
+        self.put(from, true, tag, item);
+    }
+
+    fn put(&mut self, peer: u32, comes: bool, tag: u32, item: Item<T>) {
         match (tag, comes) {
             (0, _) => {
                 let queue = self.plain.entry((peer, comes)).or_insert_with(Queue::new);
@@ -128,37 +169,54 @@ impl<R, T> Exchange<R, T> {
             (_, true) => self.incoming.entry(peer).or_default().take(tag, item),
             (_, false) => self.outgoing.entry(peer).or_default().take(tag, item),
         }
-        Ok(())
     }
 
-    /// Posts and notes; tickets of messages that are over go to `done`. Whether there was anything.
+    /// Posts and notes; tickets of messages that are over go to `done`, with their peers. Whether
+    /// there was anything.
     ///
     /// # Errors
     /// If a channel has failed, or a message has another length than was to come.
     pub(crate) fn advance(
         &mut self,
         links: &mut impl Links<Request = R>,
-        mut done: impl FnMut(T),
+        mut done: impl FnMut(T, u32),
     ) -> Result<bool, GroupError> {
         let failed = |peer: u32, comes| {
             let operation = operation(peer, comes, 0).name();
             move |why| GroupError::Peer { operation, peer, why }
         };
         let mut moved = false;
+        for peer in self.sends_to() {
+            moved |= self.told.advance(peer, links).map_err(failed(peer, false))?;
+        }
+        moved |= self.anyone.advance(links).map_err(|(peer, why)| failed(peer, true)(why))?;
+        while let Some((peer, tag, item)) = self.anyone.next() {
+            self.receive(peer, tag, item);
+            moved = true;
+        }
         for (key, queue) in &mut self.plain {
             let (peer, comes) = *key;
-            moved |= queue.advance(*key, links, &mut done).map_err(failed(peer, comes))?;
+            let done = &mut |ticket| done(ticket, peer);
+            moved |= queue.advance(*key, links, done).map_err(failed(peer, comes))?;
         }
         for (peer, all) in &mut self.incoming {
-            moved |= all.advance(*peer, links, &mut done).map_err(failed(*peer, true))?;
+            let done = &mut |ticket| done(ticket, *peer);
+            moved |= all.advance(*peer, links, done).map_err(failed(*peer, true))?;
         }
         for (peer, all) in &mut self.outgoing {
-            moved |= all.advance(*peer, links, &mut done).map_err(failed(*peer, false))?;
+            let done = &mut |ticket| done(ticket, *peer);
+            moved |= all.advance(*peer, links, done).map_err(failed(*peer, false))?;
         }
         self.plain.retain(|_, queue| queue.items().next().is_some());
         self.incoming.retain(|_, all| !all.is_over());
         self.outgoing.retain(|_, all| !all.is_over());
         Ok(moved)
+    }
+
+    /// Peers that messages are under way to.
+    fn sends_to(&self) -> Vec<u32> {
+        let plain = self.plain.keys().filter(|(_, comes)| !comes).map(|(peer, _)| *peer);
+        plain.chain(self.outgoing.keys().copied()).collect()
     }
 
     /// All that is under way.
@@ -172,13 +230,13 @@ impl<R, T> Exchange<R, T> {
         let outgoing = self.outgoing.iter().flat_map(|(peer, all)| {
             all.items().map(|(tag, item)| (operation(*peer, false, tag), item))
         });
-        plain.chain(incoming).chain(outgoing)
+        let anyone = self.anyone.items().map(|(tag, item)| (Operation::ReceiveAny { tag }, item));
+        plain.chain(incoming).chain(outgoing).chain(anyone)
     }
 
-    /// The oldest of all that is under way.
-    pub(crate) fn oldest(&self) -> Option<(Instant, Operation)> {
-        let all = self.items().map(|(operation, item)| (item.since, operation));
-        all.min_by_key(|(since, _)| *since)
+    /// All that is under way, with its time.
+    pub(crate) fn timers(&self) -> impl Iterator<Item = (Operation, Timer)> {
+        self.items().map(|(operation, item)| (operation, item.timer))
     }
 
     /// Everybody who waits.
@@ -192,7 +250,9 @@ impl<R, T> Exchange<R, T> {
         let outgoing = self.outgoing.into_iter().flat_map(|(peer, all)| {
             all.into_items().map(move |(tag, item)| (operation(peer, false, tag), item.ticket))
         });
-        plain.chain(incoming).chain(outgoing)
+        let anyone = self.anyone.into_items();
+        let anyone = anyone.map(|(tag, item)| (Operation::ReceiveAny { tag }, item.ticket));
+        plain.chain(incoming).chain(outgoing).chain(anyone)
     }
 
     /// Whether nothing is under way.

@@ -8,7 +8,7 @@
 //! | `links` | what these need of a network |
 //! | `memory`, `combine` | buffers, and arithmetic on them |
 //! | `mesh` | links over the channels of `weft_comm`, made when first used |
-//! | `exchange`, `tagged` | single messages, beside the rest; those with tags |
+//! | `exchange`, `tagged`, `anyone` | single messages, beside the rest; those with tags; from whoever sends |
 //! | `worker` | the thread: operations one after the other |
 //!
 //! All but the last two lines' clock and thread is sans-IO, and tested over a network in memory.
@@ -17,6 +17,7 @@
 //! all-reduce end with the same bits. An operation that fails ends the group, since nobody knows
 //! what the others have got; so does one that takes longer than it may.
 
+mod anyone;
 pub mod call;
 mod combine;
 mod element;
@@ -76,7 +77,7 @@ impl Seat {
     }
 
     /// Makes the group of the ranks that have these handles, by number; `rank` is this one.
-    /// No operation may take longer than `limit`.
+    /// No operation may take longer than `limit`, unless it is submitted with a limit of its own.
     ///
     /// # Errors
     /// If there is no such rank, or no thread.
@@ -92,11 +93,11 @@ impl Seat {
             let text = format!("rank {rank} of {ranks}: use 0 to {}", ranks.saturating_sub(1));
             return Err(GroupError::Invalid(text));
         }
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Shared::new(limit));
         let mesh = Mesh::new(self.endpoint, self.listener, handles, rank);
         let own = shared.clone();
         let name = format!("weft-group-{rank}");
-        let run = move || worker::work(&own, mesh, (rank, ranks), tuning, limit);
+        let run = move || worker::work(&own, mesh, (rank, ranks), tuning);
         let thread = std::thread::Builder::new().name(name).spawn(run);
         let thread = thread.map_err(|error| GroupError::Invalid(format!("no thread: {error}")))?;
         Ok(Group { shared, thread: Some(thread), rank, ranks })
@@ -114,7 +115,8 @@ impl Group {
     }
 
     /// Begins an operation. Collectives are done one after the other in the order of submission,
-    /// which must be the same at all ranks; sends and receives at once.
+    /// which must be the same at all ranks; sends and receives at once. It may take `limit`, if that is
+    /// given, from when it is its turn.
     ///
     /// # Safety
     /// Until the ticket is done the buffers stay mapped, aligned for their elements; nobody writes
@@ -124,9 +126,14 @@ impl Group {
     /// # Errors
     /// If the call makes no sense.
     #[expect(unsafe_code, reason = "the memory is the caller's")]
-    pub unsafe fn submit(&self, call: Call) -> Result<Ticket, GroupError> {
+    pub unsafe fn submit(&self, call: Call, limit: Option<Duration>) -> Result<Ticket, GroupError> {
         call.check(self.rank, self.ranks)?;
-        Ok(self.shared.submit(call))
+        Ok(self.shared.submit(call, limit))
+    }
+
+    /// How long operations that are submitted from now on may take.
+    pub fn set_limit(&self, limit: Duration) {
+        self.shared.set_limit(limit);
     }
 
     /// Closes all channels; what is under way fails.

@@ -16,9 +16,14 @@ const GREETING: usize = 12;
 
 /// Instead of a stream: who connects has given up, and this is all that it says.
 const OVER: u64 = u64::MAX;
+/// Instead of a stream: who connects wants to hear when this process is gone, and says nothing.
+const WATCH: u64 = u64::MAX - 1;
 /// How long it tries to say so. Peers that are alive hear it at once.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 const NAP: Duration = Duration::from_millis(1);
+
+/// What a peer that is watched never receives.
+static WORD: [u8; 1] = [0];
 
 /// What is sent first. On the heap, where it stays.
 type Greeting = Box<[u8; GREETING]>;
@@ -45,6 +50,8 @@ pub(crate) struct Mesh {
     outgoing: BTreeMap<(u32, u64), Outgoing>,
     incoming: BTreeMap<(u32, u64), RecvChannel>,
     strangers: Vec<Stranger>,
+    /// Messages that nobody receives, and that fail with their channel.
+    watching: BTreeMap<u32, Request>,
     listener: Listener,
     endpoint: Arc<Endpoint>,
     handles: Vec<Handle>,
@@ -63,6 +70,7 @@ impl Mesh {
             outgoing: BTreeMap::new(),
             incoming: BTreeMap::new(),
             strangers: Vec::new(),
+            watching: BTreeMap::new(),
             listener,
             endpoint,
             handles,
@@ -109,6 +117,24 @@ impl Mesh {
         self.incoming.clear();
         self.strangers.clear();
         peers
+    }
+
+    /// Looks whether a peer is there, though there may be no message between the two: of a channel
+    /// that nothing is under way on nobody hears that it is broken, and of none at all neither.
+    ///
+    /// # Errors
+    /// If it is gone, with what its channel says.
+    pub(crate) fn watch(&mut self, peer: u32) -> Result<(), String> {
+        let text = |error: weft_comm::CommError| error.to_string();
+        if let Some(request) = self.watching.get(&peer) {
+            return request.test().map(drop).map_err(text);
+        }
+        let Some(channel) = self.opened(peer, WATCH)? else { return Ok(()) };
+        #[expect(unsafe_code, reason = "the byte is a constant")]
+        // SAFETY: a constant is always there.
+        let request = unsafe { channel.isend(WORD.as_ptr(), WORD.len(), 0, None) };
+        self.watching.extend(request.map_err(text)?.map(|request| (peer, request)));
+        Ok(())
     }
 
     /// Tells `peers` that this rank has given up: some of them may have nothing under way with it

@@ -9,54 +9,60 @@ use crate::exchange::Item;
 use crate::links::Links;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 /// The streams of questions, from who receives to who sends, and of answers.
 const QUESTIONS: u64 = 2;
 const ANSWERS: u64 = 3;
 /// Questions that may come at a time.
 const AT_ONCE: usize = 8;
-/// Bytes of a tag.
-const WORD: usize = size_of::<u32>();
 
-/// A tag on its way, little-endian. Shared with the network by pointer while this moves about: a box
-/// would be its owner's alone, and an atomic is nobody's.
+/// A tag on its way, little-endian.
+type Word<R> = Note<R, 4>;
+
+/// A few bytes on their way. Shared with the network by pointer while this moves about: a box would
+/// be its owner's alone, and atomics are nobody's.
 #[derive(Debug)]
-struct Word<R> {
-    tag: Arc<AtomicU32>,
+pub(crate) struct Note<R, const N: usize> {
+    bytes: Arc<[AtomicU8; N]>,
     request: R,
 }
 
-impl<R> Word<R> {
-    fn say(
+impl<R, const N: usize> Note<R, N> {
+    pub(crate) fn say(
         links: &mut impl Links<Request = R>,
         (to, stream): (u32, u64),
-        tag: u32,
-    ) -> Result<Option<Word<R>>, String> {
-        let tag = Arc::new(AtomicU32::new(tag.to_le()));
-        #[expect(unsafe_code, reason = "the tag is kept until it is sent")]
+        text: [u8; N],
+    ) -> Result<Option<Note<R, N>>, String> {
+        let bytes = Arc::new(text.map(AtomicU8::new));
+        #[expect(unsafe_code, reason = "the bytes are kept until they are sent")]
         // SAFETY: kept on the heap until the request is over or the links are closed.
-        let request = unsafe { links.send(to, stream, tag.as_ptr().cast(), WORD) }?;
-        Ok(request.map(|request| Word { tag, request }))
+        let request = unsafe { links.send(to, stream, bytes.as_ptr().cast(), N) }?;
+        Ok(request.map(|request| Note { bytes, request }))
     }
 
-    fn hear(
+    pub(crate) fn hear(
         links: &mut impl Links<Request = R>,
         (from, stream): (u32, u64),
-    ) -> Result<Option<Word<R>>, String> {
-        let tag = Arc::new(AtomicU32::default());
-        #[expect(unsafe_code, reason = "the tag is kept until it has come")]
+    ) -> Result<Option<Note<R, N>>, String> {
+        let bytes: Arc<[AtomicU8; N]> = Arc::new([const { AtomicU8::new(0) }; N]);
+        #[expect(unsafe_code, reason = "the bytes are kept until they have come")]
         // SAFETY: as above.
-        let request = unsafe { links.receive(from, stream, tag.as_ptr().cast(), WORD) }?;
-        Ok(request.map(|request| Word { tag, request }))
+        let request = unsafe { links.receive(from, stream, bytes.as_ptr().cast_mut().cast(), N) }?;
+        Ok(request.map(|request| Note { bytes, request }))
     }
 
-    /// The tag, if it is there.
-    fn test(&self, links: &mut impl Links<Request = R>) -> Result<Option<u32>, String> {
+    /// What it says, if that is there.
+    pub(crate) fn test(
+        &self,
+        links: &mut impl Links<Request = R>,
+    ) -> Result<Option<[u8; N]>, String> {
         match links.test(&self.request)? {
             None => Ok(None),
-            Some(WORD) => Ok(Some(u32::from_le(self.tag.load(Ordering::Relaxed)))),
-            Some(bytes) => Err(format!("a tag of {bytes} bytes")),
+            Some(bytes) if bytes == N => {
+                Ok(Some(self.bytes.each_ref().map(|byte| byte.load(Ordering::Relaxed))))
+            }
+            Some(bytes) => Err(format!("a note of {bytes} bytes where {N} were due")),
         }
     }
 }
@@ -116,7 +122,9 @@ impl<R, T> Incoming<R, T> {
             moved = true;
         }
         while let Some((tag, _)) = self.waiting.get(self.asked) {
-            let Some(question) = Word::say(links, (from, QUESTIONS), *tag)? else { break };
+            let Some(question) = Word::say(links, (from, QUESTIONS), tag.to_le_bytes())? else {
+                break;
+            };
             self.questions.push_back(question);
             self.asked += 1;
             moved = true;
@@ -145,7 +153,7 @@ impl<R, T> Incoming<R, T> {
             return Ok(true);
         }
         if let Some(head) = &self.head {
-            let Some(tag) = head.test(links)? else { return Ok(false) };
+            let Some(tag) = head.test(links)?.map(u32::from_le_bytes) else { return Ok(false) };
             self.head = None;
             let mut asked = self.waiting.iter().take(self.asked);
             let Some(place) = asked.position(|(of, _)| *of == tag) else {
@@ -232,7 +240,7 @@ impl<R, T> Outgoing<R, T> {
         }
         loop {
             while let Some(question) = self.questions.front() {
-                let Some(tag) = question.test(links)? else { break };
+                let Some(tag) = question.test(links)?.map(u32::from_le_bytes) else { break };
                 self.questions.pop_front();
                 moved = true;
                 match self.waiting.iter().position(|(of, _)| *of == tag) {
@@ -249,7 +257,7 @@ impl<R, T> Outgoing<R, T> {
         }
         while let Some((tag, item)) = self.leaving.front() {
             if self.head.is_none() {
-                self.head = Word::say(links, (to, ANSWERS), *tag)?;
+                self.head = Word::say(links, (to, ANSWERS), tag.to_le_bytes())?;
             }
             if self.head.is_none() {
                 break;

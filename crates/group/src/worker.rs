@@ -2,13 +2,13 @@
 
 use crate::call::{Call, Operation};
 use crate::error::GroupError;
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, Timer};
 use crate::links::Links;
 use crate::mesh::Mesh;
 use crate::programme::Tuning;
 use crate::run::Run;
 use crate::ticket::Ticket;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,35 +18,48 @@ const RESTLESS: u32 = 64;
 const NAP: Duration = Duration::from_micros(50);
 /// And where there is nothing to do but to let peers in.
 const REST: Duration = Duration::from_millis(50);
+/// What has been under way for so long has its peers looked after, so often.
+const PATIENCE: Duration = Duration::from_millis(20);
 
 /// What callers and the thread share.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Shared {
     inbox: Mutex<Inbox>,
     word: Condvar,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Inbox {
-    calls: VecDeque<(Call, Ticket)>,
+    calls: VecDeque<(Call, Ticket, Duration)>,
+    /// How long an operation may take.
+    limit: Duration,
     closing: bool,
     over: Option<GroupError>,
 }
 
 impl Shared {
+    pub(crate) fn new(limit: Duration) -> Shared {
+        let inbox = Inbox { calls: VecDeque::new(), limit, closing: false, over: None };
+        Shared { inbox: Mutex::new(inbox), word: Condvar::new() }
+    }
     fn inbox(&self) -> MutexGuard<'_, Inbox> {
         self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
     /// Hands over a call that has been checked.
-    pub(crate) fn submit(&self, call: Call) -> Ticket {
+    pub(crate) fn submit(&self, call: Call, limit: Option<Duration>) -> Ticket {
         let ticket = Ticket::default();
         let mut inbox = self.inbox();
+        let limit = limit.unwrap_or(inbox.limit);
         match &inbox.over {
             Some(error) => ticket.end(Err(error.told(call.operation))),
-            None => inbox.calls.push_back((call, ticket.clone())),
+            None => inbox.calls.push_back((call, ticket.clone(), limit)),
         }
         self.word.notify_one();
         ticket
+    }
+    /// How long calls from now on may take.
+    pub(crate) fn set_limit(&self, limit: Duration) {
+        self.inbox().limit = limit;
     }
     /// Tells the thread to end.
     pub(crate) fn close(&self) {
@@ -55,29 +68,34 @@ impl Shared {
     }
 }
 
+/// The collective that is under way.
+#[derive(Debug)]
+struct Current {
+    run: Run<<Mesh as Links>::Request>,
+    ticket: Ticket,
+    timer: Timer,
+    operation: Operation,
+}
+
 /// What is under way. Links are closed before anything else goes: they use the memory of the rest.
 #[derive(Debug)]
 struct Work {
     mesh: Mesh,
-    current: Option<(Run<<Mesh as Links>::Request>, Ticket, Instant, Operation)>,
-    calls: VecDeque<(Call, Ticket)>,
+    current: Option<Current>,
+    calls: VecDeque<(Call, Ticket, Duration)>,
     exchange: Exchange<<Mesh as Links>::Request, Ticket>,
     rank: u32,
     ranks: u32,
     tuning: Tuning,
-    limit: Duration,
+    /// When peers are looked after next.
+    look: Instant,
 }
 
 /// Works until it is told to end, or an operation fails.
-pub(crate) fn work(
-    shared: &Arc<Shared>,
-    mesh: Mesh,
-    (rank, ranks): (u32, u32),
-    tuning: Tuning,
-    limit: Duration,
-) {
-    let (calls, exchange) = (VecDeque::new(), Exchange::new());
-    let mut work = Work { mesh, current: None, calls, exchange, rank, ranks, tuning, limit };
+pub(crate) fn work(shared: &Arc<Shared>, mesh: Mesh, (rank, ranks): (u32, u32), tuning: Tuning) {
+    let (calls, exchange) = (VecDeque::new(), Exchange::new(rank, ranks));
+    let look = Instant::now();
+    let mut work = Work { mesh, current: None, calls, exchange, rank, ranks, tuning, look };
     // Whoever waits must hear of it, even if this is a mistake of ours.
     let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work.go(shared)));
     let error =
@@ -86,18 +104,18 @@ pub(crate) fn work(
     let peers = mesh.close();
     let mut inbox = shared.inbox();
     inbox.over = Some(error.clone());
-    if let Some((run, ticket, _, operation)) = current {
+    let (is_closed, late) = (inbox.closing, std::mem::take(&mut inbox.calls));
+    drop(inbox);
+    if let Some(Current { run, ticket, operation, .. }) = current {
         drop(run);
         ticket.end(Err(error.at(operation)));
     }
     for (operation, ticket) in exchange.into_tickets() {
         ticket.end(Err(error.at(operation)));
     }
-    for (call, ticket) in calls.into_iter().chain(inbox.calls.drain(..)) {
+    for (call, ticket, _) in calls.into_iter().chain(late) {
         ticket.end(Err(error.told(call.operation)));
     }
-    let is_closed = inbox.closing;
-    drop(inbox);
     if !is_closed {
         mesh.give_up(peers);
     }
@@ -118,10 +136,11 @@ impl Work {
                 return GroupError::Over { operation: "group", why };
             }
             let now = Instant::now();
-            while let Some((call, ticket)) = inbox.calls.pop_front() {
+            while let Some((call, ticket, limit)) = inbox.calls.pop_front() {
                 quiet = 0;
-                if let Err(ticket) = self.exchange.take(&call, ticket, now) {
-                    self.calls.push_back((call, ticket));
+                let timer = Timer { since: now, limit };
+                if let Err(ticket) = self.exchange.take(&call, ticket, timer) {
+                    self.calls.push_back((call, ticket, limit));
                 }
             }
             drop(inbox);
@@ -141,51 +160,69 @@ impl Work {
     }
 
     fn advance(&mut self, now: Instant) -> Result<bool, GroupError> {
-        let operation = self.current.as_ref().map_or("group", |(.., operation)| operation.name());
+        let operation = self.current.as_ref().map_or("group", |one| one.operation.name());
         if let Some(peer) = self.mesh.poll().map_err(|why| GroupError::Over { operation, why })? {
             let why = "it has given up, and says why itself".to_owned();
             return Err(GroupError::Peer { operation, peer, why });
         }
-        let mut moved = self.exchange.advance(&mut self.mesh, |ticket| ticket.end(Ok(())))?;
+        let mut moved = self.exchange.advance(&mut self.mesh, |one, peer| one.end_with(peer))?;
         if self.current.is_none()
-            && let Some((call, ticket)) = self.calls.pop_front()
+            && let Some((call, ticket, limit)) = self.calls.pop_front()
         {
             #[expect(unsafe_code, reason = "the memory is the caller's")]
             // SAFETY: `Group::submit`'s contract; links are closed before a run is dropped undone.
             let run = unsafe { Run::new(&call, self.rank, self.ranks, self.tuning) };
-            self.current = Some((run, ticket, now, call.operation));
+            let (timer, operation) = (Timer { since: now, limit }, call.operation);
+            self.current = Some(Current { run, ticket, timer, operation });
         }
-        if let Some((run, ..)) = &mut self.current {
-            moved |= run.advance(&mut self.mesh)?;
+        if let Some(current) = &mut self.current {
+            moved |= current.run.advance(&mut self.mesh)?;
         }
-        if let Some((_, ticket, ..)) = self.current.take_if(|(run, ..)| run.is_done()) {
-            ticket.end(Ok(()));
+        if let Some(current) = self.current.take_if(|current| current.run.is_done()) {
+            current.ticket.end(Ok(()));
             return Ok(true);
         }
-        if !moved {
-            self.keep_time(now)?;
+        if now >= self.look {
+            self.look = now + PATIENCE;
+            self.look_after_peers(now)?;
         }
         Ok(moved)
     }
 
-    fn keep_time(&self, now: Instant) -> Result<(), GroupError> {
-        let late = |since: Instant| now.saturating_duration_since(since) > self.limit;
-        let seconds = self.limit.as_secs();
-        if let Some((run, _, since, operation)) = &self.current
-            && late(*since)
-        {
-            let peers: Vec<String> =
-                run.owing().iter().map(|peer| format!("rank {peer}")).collect();
-            let (operation, peers) = (operation.name(), peers.join(" and "));
-            return Err(GroupError::TimeOut { operation, peers, seconds });
+    /// Sees to it that no operation takes longer than it may, and that none waits for a peer that is
+    /// gone.
+    fn look_after_peers(&mut self, now: Instant) -> Result<(), GroupError> {
+        let mut watched = BTreeSet::new();
+        if let Some(Current { run, timer, operation, .. }) = &self.current {
+            let owing = run.owing();
+            if timer.is_late(now) {
+                return Err(time_out(*operation, &owing, timer.limit));
+            }
+            if timer.age(now) > PATIENCE {
+                watched.extend(owing.into_iter().map(|peer| (peer, operation.name())));
+            }
         }
-        if let Some((since, operation)) = self.exchange.oldest()
-            && late(since)
-            && let Some(peer) = operation.names()
-        {
-            let (operation, peers) = (operation.name(), format!("rank {peer}"));
-            return Err(GroupError::TimeOut { operation, peers, seconds });
+        for (operation, timer) in self.exchange.timers() {
+            let peers = match operation.names() {
+                Some(peer) => vec![peer],
+                None => (0..self.ranks).filter(|peer| *peer != self.rank).collect(),
+            };
+            if timer.is_late(now) {
+                return Err(time_out(operation, &peers, timer.limit));
+            }
+            if timer.age(now) > PATIENCE {
+                watched.extend(peers.into_iter().map(|peer| (peer, operation.name())));
+            }
+        }
+        for (peer, operation) in watched {
+            let failed = |why| GroupError::Peer { operation, peer, why };
+            self.mesh.watch(peer).map_err(failed)?;
         }
         Ok(())
     }
+}
+
+fn time_out(operation: Operation, peers: &[u32], limit: Duration) -> GroupError {
+    let peers: Vec<String> = peers.iter().map(|peer| format!("rank {peer}")).collect();
+    GroupError::TimeOut { operation: operation.name(), peers: peers.join(" and "), limit }
 }

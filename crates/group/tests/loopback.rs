@@ -50,7 +50,7 @@ fn submit(
 ) -> Result<Ticket, GroupError> {
     let (element, reduction) = (Element::F32, Reduction::Sum);
     // SAFETY: every test waits for its tickets, or drops its groups, before its buffers go.
-    unsafe { group.submit(Call { operation, element, reduction, inputs, outputs }) }
+    unsafe { group.submit(Call { operation, element, reduction, inputs, outputs }, None) }
 }
 
 fn finish(tickets: Vec<Ticket>) {
@@ -144,7 +144,7 @@ fn a_peer_that_does_nothing_is_named_too() {
     let text = outcome.expect_err("rank 1 did nothing").to_string();
     assert_eq!(
         text,
-        "weft: all-reduce: nothing from rank 1 within 1 s; is it still running, and at the same \
+        "weft: all-reduce: timed out: nothing from rank 1 within the timeout of 1s; is it still running, and at the same \
          operation?"
     );
 }

@@ -5,7 +5,8 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 use weft_comm::{Endpoint, HANDLE, Handle};
 use weft_group::{Call, Element, Group, Operation, Reduction, Seat, Segment, Ticket, Tuning};
@@ -96,7 +97,7 @@ impl Rank {
         let handles = each.collect::<PyResult<Vec<_>>>()?;
         let seat = self.seat.lock().unwrap_or_else(PoisonError::into_inner).take();
         let seat = seat.ok_or_else(|| failed("weft: this rank has joined a group"))?;
-        let limit = Duration::try_from_secs_f64(limit_s).unwrap_or(Duration::MAX);
+        let limit = duration(limit_s);
         let group = seat.join(handles, rank, Tuning::default(), limit).map_err(failed)?;
         Ok(Joined { group: Mutex::new(Some(group)), kept: Mutex::default() })
     }
@@ -115,10 +116,11 @@ type Span = (usize, usize);
 
 #[pymethods]
 impl Joined {
-    /// Begins an operation on memory that belongs to `keep`, which is kept until it is over.
+    /// Begins an operation on memory that belongs to `keep`, which is kept until it is over. It may
+    /// take `limit_s`; if that is not given, what the group has for all.
     ///
     /// The caller vouches for addresses: see `weft_group::Group::submit`.
-    #[pyo3(signature = (operation, element, reduction, inputs, outputs, keep, peer=0, tag=0))]
+    #[pyo3(signature = (operation, element, reduction, inputs, outputs, keep, peer=None, tag=0, limit_s=None))]
     #[expect(clippy::too_many_arguments, reason = "an operation has as many parts")]
     fn submit(
         &self,
@@ -128,8 +130,9 @@ impl Joined {
         inputs: Vec<Span>,
         outputs: Vec<Span>,
         keep: Py<PyAny>,
-        peer: u32,
+        peer: Option<u32>,
         tag: u32,
+        limit_s: Option<f64>,
     ) -> PyResult<Pending> {
         let call = Call {
             operation: operation_named(operation, peer, tag)?,
@@ -143,11 +146,19 @@ impl Joined {
         #[expect(unsafe_code, reason = "Python code hands over addresses of tensors")]
         // SAFETY: `weft.torch` passes addresses and lengths of tensors that `keep` holds, and `kept`
         // holds that until the ticket is done or the group gone.
-        let ticket = unsafe { group.submit(call) }.map_err(failed)?;
+        let ticket = unsafe { group.submit(call, limit_s.map(duration)) }.map_err(failed)?;
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|(ticket, _)| ticket.outcome().is_none());
         kept.push_back((ticket.clone(), keep));
         Ok(Pending(ticket))
+    }
+
+    /// How long operations that are submitted from now on may take.
+    fn set_limit(&self, limit_s: f64) {
+        let group = self.group.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(group) = group.as_ref() {
+            group.set_limit(duration(limit_s));
+        }
     }
 
     /// Closes all channels; what is under way fails.
@@ -200,6 +211,69 @@ impl Pending {
     fn error(&self) -> Option<String> {
         self.0.outcome().and_then(Result::err).map(|error| error.to_string())
     }
+
+    /// Of a receive that is over: the rank that has sent.
+    fn source(&self) -> Option<u32> {
+        self.0.source()
+    }
+}
+
+/// Operations that somebody is to be told of when they are over.
+#[pyclass(frozen, module = "weft._native")]
+pub(crate) struct Vigil(Arc<(Mutex<Ended>, Condvar)>);
+
+#[derive(Default)]
+struct Ended {
+    /// In the order in which they ended.
+    numbers: VecDeque<u64>,
+    closed: bool,
+}
+
+#[pymethods]
+impl Vigil {
+    #[new]
+    fn new() -> Vigil {
+        Vigil(Arc::default())
+    }
+
+    /// Has `number` told when all of these are over.
+    fn add(&self, pending: Vec<PyRef<'_, Pending>>, number: u64) {
+        let left = Arc::new(AtomicUsize::new(pending.len().max(1)));
+        let tell = move |left: &AtomicUsize, to: &(Mutex<Ended>, Condvar)| {
+            if left.fetch_sub(1, Ordering::AcqRel) == 1 {
+                to.0.lock().unwrap_or_else(PoisonError::into_inner).numbers.push_back(number);
+                to.1.notify_one();
+            }
+        };
+        if pending.is_empty() {
+            tell(&left, &self.0);
+        }
+        for one in pending {
+            let (left, to) = (left.clone(), self.0.clone());
+            one.0.then(move || tell(&left, &to));
+        }
+    }
+
+    /// Waits for the next; none if it was closed.
+    fn next(&self, py: Python<'_>) -> Option<u64> {
+        py.detach(|| {
+            let ended = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let quiet = |ended: &mut Ended| ended.numbers.is_empty() && !ended.closed;
+            let waited = self.0.1.wait_while(ended, quiet);
+            waited.unwrap_or_else(PoisonError::into_inner).numbers.pop_front()
+        })
+    }
+
+    /// Ends the waiting, when all that are over have been told.
+    fn close(&self) {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
+        self.0.1.notify_all();
+    }
+}
+
+/// Python's seconds; what is beyond all bounds is no bound.
+fn duration(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
 }
 
 fn segment((start, len): Span) -> Segment {
@@ -216,19 +290,21 @@ fn named<T: Copy, const N: usize>(
     found.ok_or_else(|| crate::not_one_of(what, given, &all.map(&name)))
 }
 
-fn operation_named(name: &str, peer: u32, tag: u32) -> PyResult<Operation> {
+/// Without a peer a receive is from whoever sends.
+fn operation_named(name: &str, peer: Option<u32>, tag: u32) -> PyResult<Operation> {
+    let root = peer.unwrap_or(0);
     let all = [
         Operation::AllReduce,
         Operation::AllGather,
         Operation::ReduceScatter,
         Operation::AllToAll,
-        Operation::Broadcast { root: peer },
-        Operation::Reduce { root: peer },
-        Operation::Gather { root: peer },
-        Operation::Scatter { root: peer },
+        Operation::Broadcast { root },
+        Operation::Reduce { root },
+        Operation::Gather { root },
+        Operation::Scatter { root },
         Operation::Barrier,
-        Operation::Send { to: peer, tag },
-        Operation::Receive { from: peer, tag },
+        Operation::Send { to: root, tag },
+        peer.map_or(Operation::ReceiveAny { tag }, |from| Operation::Receive { from, tag }),
     ];
     named("operation", name, all, Operation::name)
 }

@@ -321,6 +321,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<group::Rank>()?;
     module.add_class::<group::Joined>()?;
     module.add_class::<group::Pending>()?;
+    module.add_class::<group::Vigil>()?;
     module.add_function(wrap_pyfunction!(expand, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(work, module)?)?;

@@ -207,7 +207,7 @@ pub(crate) fn of(call: &Call, rank: u32, ranks: u32, tuning: Tuning) -> Programm
         Operation::Gather { root } => direct::gather(&mut builder, root),
         Operation::Scatter { root } => direct::scatter(&mut builder, root),
         Operation::Barrier => direct::barrier(&mut builder),
-        Operation::Send { .. } | Operation::Receive { .. } => {}
+        Operation::Send { .. } | Operation::Receive { .. } | Operation::ReceiveAny { .. } => {}
     }
     builder.programme
 }

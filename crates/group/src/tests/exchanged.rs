@@ -3,11 +3,11 @@
 use super::network::{Draw, Network};
 use crate::call::{Call, Operation};
 use crate::element::{Element, Reduction};
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, Timer};
 use crate::memory::Segment;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A message: from, to, tag, bytes.
 type Message = (u32, u32, u32, usize);
@@ -48,9 +48,10 @@ fn carry_out(messages: &[Message], sends: &[usize], receives: &[usize], draw: &m
     let mut out: Vec<Vec<u8>> = messages.iter().enumerate().map(of).collect();
     let mut into: Vec<Vec<u8>> = messages.iter().map(|one| vec![0; one.3]).collect();
     let mut all: Vec<_> =
-        (0..RANKS).map(|rank| (Exchange::new(), network.port(rank, most))).collect();
+        (0..RANKS).map(|rank| (Exchange::new(rank, RANKS), network.port(rank, most))).collect();
     let (mut sends, mut receives) = (sends.iter(), receives.iter());
-    let (mut over, mut quiet, now) = (vec![0; 2 * messages.len()], 0, Instant::now());
+    let (mut over, mut quiet) = (vec![0; 2 * messages.len()], 0);
+    let timer = Timer { since: Instant::now(), limit: Duration::MAX };
     while over.contains(&0) {
         let mut moved = false;
         if draw.below(2) == 0
@@ -58,7 +59,7 @@ fn carry_out(messages: &[Message], sends: &[usize], receives: &[usize], draw: &m
         {
             let (from, to, tag, _) = messages[number];
             let call = call(Operation::Send { to, tag }, &mut out[number]);
-            all[from as usize].0.take(&call, 2 * number, now).expect("a send");
+            all[from as usize].0.take(&call, 2 * number, timer).expect("a send");
             moved = true;
         }
         if draw.below(2) == 0
@@ -66,11 +67,11 @@ fn carry_out(messages: &[Message], sends: &[usize], receives: &[usize], draw: &m
         {
             let (from, to, tag, _) = messages[number];
             let call = call(Operation::Receive { from, tag }, &mut into[number]);
-            all[to as usize].0.take(&call, 2 * number + 1, now).expect("a receive");
+            all[to as usize].0.take(&call, 2 * number + 1, timer).expect("a receive");
             moved = true;
         }
         for (exchange, port) in &mut all {
-            let done = |ticket: usize| over[ticket] += 1;
+            let done = |ticket: usize, _| over[ticket] += 1;
             moved |= exchange.advance(port, done).expect("no channel fails");
         }
         for _ in 0..draw.below(4) {
@@ -83,7 +84,8 @@ fn carry_out(messages: &[Message], sends: &[usize], receives: &[usize], draw: &m
     assert_eq!(out, into);
     assert!(all.iter().all(|(exchange, _)| exchange.is_empty()));
     for (from, to) in [(0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)] {
-        assert!(network.streams(from, to) <= 3, "however many tags there are");
+        // Three, and one where questions from anybody would come.
+        assert!(network.streams(from, to) <= 4, "however many tags there are");
     }
 }
 
@@ -112,4 +114,74 @@ fn tags_that_cross_do_not_wait_for_each_other() {
     let sends: Vec<usize> = (0..messages.len()).collect();
     let receives: Vec<usize> = sends.iter().rev().copied().collect();
     carry_out(&messages, &sends, &receives, &mut Draw(1));
+}
+
+/// Sends to rank 0, and as many receives of it from anybody; the first number of a message says who
+/// has sent it.
+fn from_anybody(sends: &[(u32, u32)], named: &[bool], draw: &mut Draw) {
+    const RANKS: u32 = 3;
+    let network = Network::default();
+    let most = 1 + draw.below(4);
+    let mut out: Vec<[u8; 2]> =
+        sends.iter().enumerate().map(|(at, (from, _))| [*from as u8, at as u8]).collect();
+    let mut into = vec![[0u8; 2]; sends.len()];
+    let mut all: Vec<_> =
+        (0..RANKS).map(|rank| (Exchange::new(rank, RANKS), network.port(rank, most))).collect();
+    let timer = Timer { since: Instant::now(), limit: Duration::MAX };
+    let mut sources = vec![None; sends.len()];
+    let (mut sent, mut asked, mut quiet) = (0, 0, 0);
+    while sources.contains(&None) {
+        let mut moved = false;
+        if draw.below(2) == 0 && sent < sends.len() {
+            let (from, tag) = sends[sent];
+            let call = call(Operation::Send { to: 0, tag }, &mut out[sent]);
+            all[from as usize].0.take(&call, usize::MAX, timer).expect("a send");
+            (sent, moved) = (sent + 1, true);
+        }
+        if draw.below(2) == 0 && asked < sends.len() {
+            let (from, tag) = sends[asked];
+            let operation = match named[asked % named.len()] {
+                true => Operation::Receive { from, tag },
+                false => Operation::ReceiveAny { tag },
+            };
+            let call = call(operation, &mut into[asked]);
+            all[0].0.take(&call, asked, timer).expect("a receive");
+            (asked, moved) = (asked + 1, true);
+        }
+        for (exchange, port) in &mut all {
+            let done = |ticket: usize, peer| {
+                if let Some(source) = sources.get_mut(ticket) {
+                    assert_eq!(source.replace(peer), None);
+                }
+            };
+            moved |= exchange.advance(port, done).expect("no channel fails");
+        }
+        for _ in 0..draw.below(4) {
+            moved |= network.deliver(draw);
+        }
+        quiet = if moved { 0 } else { quiet + 1 };
+        assert!(quiet < 100, "it stands still: {sends:?}");
+    }
+    for (content, source) in into.iter().zip(&sources) {
+        assert_eq!(Some(u32::from(content[0])), *source);
+    }
+    // Each message once.
+    for (from, tag) in [(1, 0), (1, 5), (2, 0), (2, 5)] {
+        let of = |at: &&[u8; 2]| sends[usize::from(at[1])] == (from, tag);
+        let numbers: Vec<u8> = into.iter().filter(of).map(|one| one[1]).collect();
+        let count = sends.iter().filter(|one| **one == (from, tag)).count();
+        assert_eq!(numbers.len(), count, "{into:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn whoever_sends_is_received_from(
+        seed: u64,
+        sends in prop::collection::vec((1..3u32, prop::sample::select(vec![0u32, 5])), 1..40),
+    ) {
+        from_anybody(&sends, &[false], &mut Draw(seed));
+    }
 }
