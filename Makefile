@@ -81,8 +81,9 @@ soak: build plugin  ## random tests for $(SOAK) s each, other cases every time (
 	@echo "SEED=$(SEED): the same number draws the same cases"
 	WEFT_SOAK=$(SOAK) WEFT_SEED=$(SEED) $(BIN)/python tests/rust.py
 
-torch-test: build $(TORCH)/ready  ## PyTorch over weft and over Gloo: operations, and training on a test bed (root; 1.3 GB)
+torch-test: build $(TORCH)/ready  ## PyTorch over weft and over Gloo: operations, PyTorch's own tests, training on a test bed (root; 1.3 GB)
 	$(TORCH)/bin/python -m pytest -q tests/pytorch
+	$(TORCH)/bin/python bench/torch_suite.py --keep
 	$(TORCH)/bin/python bench/ddp.py --keep
 
 $(TORCH)/ready: tests/pytorch/environment.py $(VENV)/ready

@@ -18,6 +18,8 @@ TORCH = "torch==2.15.0"
 """Another version as well: the back end needs 2.1 or later."""
 CUDA = ["nvidia-cuda-runtime==13.2.*", "nvidia-cuda-cupti==13.2.*"]
 PLAIN = ["typing-extensions", "filelock", "sympy", "networkx", "jinja2", "fsspec", "setuptools>=77"]
+SUITE = ["expecttest"]
+"""What PyTorch's own tests need."""
 NAMES = re.compile(r"(nvshmem|nccl|cudnn|cublas|cusparse|cufft|cufile|cuFile|nvrtc)\w*")
 """Functions of the libraries that are left out."""
 
@@ -26,7 +28,7 @@ def main(folder: Path, site: Path) -> None:
     """Make it, from nothing."""
     venv.create(folder, with_pip=True, clear=True)
     pip = [folder / "bin/pip", "install", "--quiet", "--disable-pip-version-check"]
-    run(*pip, *PLAIN)
+    run(*pip, *PLAIN, *SUITE)
     run(*pip, "--no-deps", TORCH)
     packages = next(folder.glob("lib/python*/site-packages"))
     (packages / "weft.pth").write_text(f"import site; site.addsitedir({str(site)!r})\n")

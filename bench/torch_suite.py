@@ -1,0 +1,94 @@
+"""PyTorch's own tests of back ends over Weft, with Gloo as control: a table, test by test.
+
+Tests are those of the PyTorch that is installed (`tests/pytorch/suite.py`). What they skip for a
+back end that is not called "gloo" is done over weft under that name. Fails if weft fails a test
+that Gloo passes.
+
+Needs `make torch-test`'s environment. One record in bench/records/torch-suite.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import record
+
+SUITE = Path(__file__).parents[1] / "tests/pytorch/suite.py"
+RECORDS = Path(__file__).parent / "records" / "torch-suite"
+WAYS = {"gloo": ["gloo"], "weft": ["weft"], "weft as gloo": ["weft", "--as", "gloo"]}
+
+Table = dict[str, dict[str, str]]
+"""By test and way: how it went."""
+
+
+def main() -> int:
+    """Measure, show, keep."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--ranks", type=int, nargs="+", default=[2, 4])
+    options.add_argument("--keep", action="store_true", help="keep the record in bench/records")
+    options.add_argument("tests", nargs="*", help="all, if none is named")
+    asked = options.parse_args()
+    origin = record.origin_of(["bench/torch_suite.py", *sys.argv[1:]])
+    tables = {str(ranks): table(ranks, asked.tests) for ranks in asked.ranks}
+    behind = [one for ranks in tables for one in show(ranks, tables[ranks])]
+    if asked.keep:
+        RECORDS.mkdir(parents=True, exist_ok=True)
+        path = RECORDS / f"{origin['date']}-{origin['commit'][:10]}.json"
+        path.write_text(json.dumps(origin | {"by_ranks": tables}, indent=1) + "\n")
+        print(f"kept as {path.relative_to(RECORDS.parents[2])}")
+    return 1 if behind else 0
+
+
+def table(ranks: int, tests: list[str]) -> Table:
+    """Do the tests in every way that says something new."""
+    found: Table = {}
+    for way, words in WAYS.items():
+        # Under another name only what the name keeps from being done.
+        left = [
+            test for test, by in found.items() if by["gloo"] == "ok" and by["weft"] == "skipped"
+        ]
+        asked = left if way == "weft as gloo" else tests
+        if way == "weft as gloo" and not left:
+            continue
+        for test, how in run([words[0], str(ranks), *words[1:], *asked]):
+            found.setdefault(test, {})[way] = how
+    return found
+
+
+def run(words: list[str]) -> list[tuple[str, str]]:
+    """Test and how it went, as they are done."""
+    interfaces = {"WEFT_IFNAME": "lo", "GLOO_SOCKET_IFNAME": "lo"}
+    command = [sys.executable, str(SUITE), *words]
+    found = []
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=os.environ | interfaces
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            test, how, *why = line.rstrip("\n").split("\t")
+            found.append((test, how))
+            if how == "failed":
+                print(f"{' '.join(words[:4])}: {test}: {' '.join(why)}", flush=True)
+    return found
+
+
+def show(ranks: str, tests: Table) -> list[str]:
+    """Print how many went how; what Gloo passes and weft does not."""
+    of_weft = {test: by.get("weft as gloo", by["weft"]) for test, by in tests.items()}
+    gloo, weft = Counter(by["gloo"] for by in tests.values()), Counter(of_weft.values())
+    behind = [test for test, by in tests.items() if by["gloo"] == "ok" and of_weft[test] != "ok"]
+    alone = [test for test, by in tests.items() if by["gloo"] != "ok" and of_weft[test] == "ok"]
+    print(f"{ranks} ranks: gloo passes {gloo['ok']}, weft {weft['ok']} of {len(tests)}")
+    print(f"  gloo alone: {', '.join(behind) or 'none'}")
+    print(f"  weft alone: {', '.join(alone) or 'none'}")
+    return behind
+
+
+if __name__ == "__main__":
+    sys.exit(main())
