@@ -291,14 +291,20 @@ class Joined:
         inputs: list[tuple[int, int]],
         outputs: list[tuple[int, int]],
         keep: object,
-        peer: int = 0,
+        peer: int | None = None,
         tag: int = 0,
+        limit_s: float | None = None,
     ) -> Pending:
         """Begin an operation on memory, by address and bytes: ``crates/group/src/call.rs``.
 
         ``keep`` holds the memory and is kept until the operation is over. Until then nobody writes
-        what is read, nor touches what is written. ``peer`` is the root, or the other end.
+        what is read, nor touches what is written. ``peer`` is the root, or the other end; without
+        one a receive is from whoever sends. The operation may take ``limit_s``; if that is not
+        given, what the group has for all.
         """
+
+    def set_limit(self, limit_s: float) -> None:
+        """Set how long operations that are submitted from now on may take."""
 
     def close(self) -> None:
         """Close all channels; what is under way fails."""
@@ -319,3 +325,19 @@ class Pending:
 
     def error(self) -> str | None:
         """Say why it failed, if it did."""
+
+    def source(self) -> int | None:
+        """Of a receive that is over, return the rank that has sent."""
+
+@final
+class Vigil:
+    """Operations that somebody is to be told of when they are over."""
+
+    def add(self, pending: list[Pending], number: int) -> None:
+        """Have ``number`` told when all of these are over."""
+
+    def next(self) -> int | None:
+        """Wait for the next number; none if it was closed."""
+
+    def close(self) -> None:
+        """End the waiting, when all that are over have been told."""

@@ -1,16 +1,18 @@
 """A rank that does every operation over weft and over Gloo, and says where they differ.
 
-Usage: python cases.py RANK RANKS MEETING weft|weft-whole; the last line that it prints is JSON, by
-case: "ok" or what went wrong. `weft-whole` is the back end as older versions of PyTorch have it.
+Usage: python cases.py RANK RANKS MEETING weft|weft-whole [CASE ...]; the last line that it prints
+is JSON, by case: "ok" or what went wrong. `weft-whole` is the back end as older versions of PyTorch
+have it.
 """
 
+import faulthandler
 import json
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 import pytest
@@ -19,7 +21,7 @@ from torch import distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
-from weft.torch.group import Group
+from weft.torch.group import Whole, make
 
 
 @dataclass(frozen=True)
@@ -308,10 +310,15 @@ def groups_within(world: World) -> None:
 @case
 def mistakes(world: World) -> None:
     """One line each, and the group is as good as before."""
+    wide = torch.ones(world.size, dtype=torch.float64)
     for wrong, text in [
         (lambda: dist.all_reduce(torch.ones(1), dist.ReduceOp.BAND), "float32 has no and"),
         (lambda: dist.all_reduce(torch.ones(1).to(torch.float8_e5m2)), "cannot be reduced"),
-        (lambda: dist.recv(torch.ones(1)), "give src"),
+        (
+            lambda: dist.all_gather_into_tensor(wide, torch.ones(1)),
+            "of one type, not torch.float32",
+        ),
+        (lambda: dist.reduce_scatter_tensor(torch.ones(1), wide), "of one type, not torch.float64"),
     ]:
         with pytest.raises((TypeError, ValueError, NotImplementedError, RuntimeError)) as caught:
             wrong()
@@ -366,11 +373,225 @@ def sharded_training(world: World) -> None:
         torch.testing.assert_close(ours.full_tensor(), theirs)
 
 
-def main(rank: int, size: int, meeting: str, backend: str) -> None:
-    """Do all cases in turn."""
+@case
+def calls_without_options(world: World) -> None:
+    """As communication hooks make them: of the group itself, with options one by one or none."""
+    group, ranks, last = dist.group.WORLD, range(world.size), world.size - 1
+    own, total = torch.full((3,), float(world.rank)), torch.full((3,), float(sum(ranks)))
+    expected = [torch.full((3,), float(rank)) for rank in ranks]
+    tensor = own.clone()
+    group.allreduce([tensor]).wait()
+    same(tensor, total)
+    tensor = own.clone()
+    group.allreduce(tensor, op=dist.ReduceOp.MAX).wait()
+    same(tensor, expected[last])
+    tensor = own.clone()
+    group.broadcast(tensor, root=last).wait()
+    same(tensor, expected[last])
+    tensor = own.clone()
+    group.reduce(tensor, root=last).wait()
+    same(tensor, total if world.rank == last else own)
+    outputs = [torch.empty(3) for _ in ranks]
+    group.allgather(outputs, own).wait()
+    same(outputs, expected)
+    outputs = [torch.empty(3) for _ in ranks] if world.rank == last else []
+    group.gather(outputs, own, root=last).wait()
+    same(outputs, expected if world.rank == last else [])
+    tensor = torch.empty(3)
+    group.scatter(tensor, expected if world.rank == last else [], root=last).wait()
+    same(tensor, own)
+    group.reduce_scatter(tensor, [own.clone() for _ in ranks]).wait()
+    same(tensor, total)
+    group.barrier().wait()
+
+
+@case
+def all_gather_coalesced(world: World) -> None:
+    """Several tensors of different shapes, by rank."""
+    shapes = [(2, 3), (5,)]
+    of = [
+        [torch.full(shape, float(10 * rank + shape[0])) for shape in shapes]
+        for rank in range(world.size)
+    ]
+    outputs = [[torch.empty(shape) for shape in shapes] for _ in range(world.size)]
+    dist.all_gather_coalesced(outputs, of[world.rank])
+    same(outputs, of)
+
+
+@case
+def from_anybody(world: World) -> None:
+    """Each message once, with its sender; beside receives that name one."""
+    for tag in (0, 7):
+        if world.rank:
+            for part in range(4):
+                dist.send(torch.tensor([float(world.rank), float(part)]), 0, tag=tag)
+            continue
+        heard = []
+        for turn in range(4 * (world.size - 1)):
+            tensor = torch.empty(2)
+            if turn % 3 == 1:
+                work = dist.irecv(tensor, tag=tag)
+                work.wait()
+                source = work.source_rank()
+            else:
+                source = dist.recv(tensor, tag=tag)
+            assert tensor[0] == source
+            heard.append((source, int(tensor[1])))
+        for rank in range(1, world.size):
+            assert [part for source, part in heard if source == rank] == [0, 1, 2, 3], heard
+
+
+@case
+def sparse_sums(world: World) -> None:
+    """Ranks with different entries, and one with none."""
+    for columns in (0, 2):
+        shape = (6, columns) if columns else (6,)
+        rows = torch.arange(world.rank)  # Rank 0 has none.
+        values = torch.ones((world.rank, columns) if columns else (world.rank,))
+        ours = torch.sparse_coo_tensor(rows.unsqueeze(0), values, shape)
+        theirs = ours.clone()
+        dist.all_reduce(ours)
+        dist.all_reduce(theirs, group=world.gloo)
+        same(ours.to_dense(), theirs.to_dense())
+
+
+@case
+def inputs_that_end_early(world: World) -> None:
+    """Ranks with fewer samples join the others, and gradients are of those that are left."""
+    model = torch.nn.Linear(4, 1, bias=False)
+    torch.nn.init.ones_(model.weight)
+    shared = torch.nn.parallel.DistributedDataParallel(model)
+    for divides in (True, False):
+        with shared.join(divide_by_initial_world_size=divides):
+            for _ in range(3 + world.rank):
+                shared(torch.ones(2, 4)).sum().backward()
+    dist.barrier()
+
+
+@case
+def compiled_training(world: World) -> None:
+    """Dynamo goes through DDP, and stops at nothing of ours."""
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(
+        torch.nn.Linear(4, 8), torch.nn.BatchNorm1d(8), torch.nn.Linear(8, 1)
+    )
+    plain = torch.nn.Sequential(
+        torch.nn.Linear(4, 8), torch.nn.BatchNorm1d(8), torch.nn.Linear(8, 1)
+    )
+    plain.load_state_dict(model.state_dict())
+    shared = torch.nn.parallel.DistributedDataParallel(model)
+    control = torch.nn.parallel.DistributedDataParallel(plain, process_group=world.gloo)
+    compiled = torch.compile(shared, backend="eager")
+    for step in range(2):
+        sample = draw(step + world.rank, (8, 4), torch.float32)
+        compiled(sample).sum().backward()
+        control(sample).sum().backward()
+    for ours, theirs in zip(model.parameters(), plain.parameters(), strict=True):
+        same(ours.grad, theirs.grad, exact=False)
+
+
+@case
+def what_a_profiler_sees(_: World) -> None:
+    """An event for each operation, which lasts until it is over."""
+    with torch.autograd.profiler.profile(record_shapes=True) as profile:
+        dist.all_reduce(torch.ones(3, 2))
+        dist.all_reduce(torch.ones(5), async_op=True).wait()
+        dist.barrier()
+    of = [event for event in profile.function_events if event.name.startswith("weft:")]
+    assert [event.name for event in of] == ["weft:all_reduce", "weft:all_reduce", "weft:barrier"]
+    assert all(event.is_async for event in of), of
+
+
+@case
+def numbers_of_operations(world: World) -> None:
+    """Collectives are counted, at all ranks alike."""
+    group = dist.new_group(backend=world.backend)
+    assert group._get_sequence_number_for_group() == 0
+    for number in range(1, 4):
+        work = dist.all_reduce(torch.ones(1), group=group, async_op=True)
+        work.wait()
+        assert group._get_sequence_number_for_group() == number
+        assert work._get_sequence_number() == number
+
+
+@case
+def barriers_that_name_who_is_missing(world: World) -> None:
+    """Rank 0 names them; the group is as good as before."""
+    if world.backend != "weft":
+        return
+    limit = timedelta(seconds=20)
+    dist.monitored_barrier(timeout=limit)
+    inner = dist.new_group(backend=world.backend)
+    if world.rank == 0:
+        with pytest.raises(dist.DistBackendError) as caught:
+            dist.monitored_barrier(inner, timedelta(seconds=0.2), wait_all_ranks=True)
+        missing = ", ".join(map(str, range(1, world.size)))
+        assert f"{missing} failed to pass monitoredBarrier in 200 ms" in str(caught.value)
+    dist.barrier(inner)
+
+
+@case
+def limits_of_time(world: World) -> None:
+    """Of a group, set later, and of a single operation; whoever waits too long is told so."""
+    for own in (False, True):
+        group = dist.new_group(backend=world.backend)
+        dist.barrier(group)
+        if not own:
+            dist.distributed_c10d._set_pg_timeout(timedelta(seconds=0.3), group)
+        if world.rank == 0:
+            begun = time.monotonic()
+            limit = {"timeout": timedelta(seconds=0.3)} if own else {}
+            text = "weft: barrier: timed out: nothing from rank"
+            with pytest.raises(dist.DistBackendError, match=text):
+                group.barrier(**limit).wait()
+            assert 0.3 <= time.monotonic() - begun < 2
+    dist.barrier(world.gloo)
+    if world.rank == 0:
+        work = dist.irecv(torch.ones(1), 1, tag=9)
+        with pytest.raises(dist.DistBackendError, match=r"timed out: not over within 0\.1 s"):
+            work.wait(timedelta(seconds=0.1))
+        assert not work.is_completed()
+    dist.barrier(world.gloo)
+    if world.rank == 1:
+        dist.send(torch.ones(1), 0, tag=9)
+    if world.rank == 0:
+        work.wait()
+        assert work.is_completed()
+
+
+@case
+def groups_that_split(world: World) -> None:
+    """From a parent that is split."""
+    if world.backend != "weft":
+        return
+    halves = [list(range(0, world.size, 2)), list(range(1, world.size, 2))]
+    mine = halves[world.rank % 2]
+    group = dist.split_group(split_ranks=halves)
+    assert dist.get_process_group_ranks(group) == mine
+    tensor = torch.tensor([world.rank])
+    dist.all_reduce(tensor, group=group, async_op=True).wait()
+    same(tensor, torch.tensor([sum(mine)]))
+
+
+@case
+def one_store_twice(world: World) -> None:
+    """What an earlier group left in a store does not mislead a later one."""
+    store = dist.PrefixStore("twice", dist.distributed_c10d._get_default_store())
+    for _ in range(2):
+        group = make(store, world.rank, world.size, timedelta(seconds=30))
+        tensor = torch.ones(1)
+        group.allreduce([tensor]).wait()
+        same(tensor, torch.tensor([float(world.size)]))
+        group.barrier().wait()
+        group.shutdown()
+
+
+def main(rank: int, size: int, meeting: str, backend: str, names: list[str]) -> None:
+    """Do cases in turn; all, if none is named."""
+    # A case that stands still says where, before its ranks are ended.
+    faulthandler.dump_traceback_later(100)
     if backend != "weft":
-        whole = partial(Group, named=False)
-        dist.Backend.register_backend(backend, whole, devices=["cpu"])
+        dist.Backend.register_backend(backend, Whole, devices=["cpu"])
     dist.init_process_group(
         backend,
         init_method=f"file://{meeting}",
@@ -381,16 +602,17 @@ def main(rank: int, size: int, meeting: str, backend: str) -> None:
     gloo = dist.new_group(backend="gloo")
     world = World(rank, size, gloo, backend)
     found = {}
-    for name, one in CASES.items():
+    for name in names or CASES:
         try:
-            one(world)
+            CASES[name](world)
             found[name] = "ok"
-        except Exception:  # noqa: BLE001 - it goes into the report.
+        except (Exception, pytest.fail.Exception):  # noqa: BLE001 - it goes into the report.
             found[name] = traceback.format_exc()
+        print(f"{name}: {found[name]}", file=sys.stderr)
         dist.barrier(gloo)
     print(json.dumps(found))
     dist.destroy_process_group()
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4])
+    main(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:5], sys.argv[5:])

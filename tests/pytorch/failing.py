@@ -1,7 +1,7 @@
 """A rank of a group in which rank 1 goes wrong, and what the others hear of it.
 
-Usage: python failing.py RANK RANKS MEETING killed|idle|gone; prints JSON: the error, how long it
-took to come, and the error of the operation after it.
+Usage: python failing.py RANK RANKS MEETING killed|idle|gone|mismatch; prints JSON: the error, how
+long it took to come, and the error of the operation after it.
 """
 
 import json
@@ -15,11 +15,11 @@ import torch
 from torch import distributed as dist
 
 
-def error_of_all_reduce() -> str:
+def error_of_all_reduce(elements: int = 4_000_000) -> str:
     """Reduce some megabytes; the error that comes of it."""
     try:
-        dist.all_reduce(torch.ones(4_000_000))
-    except dist.DistBackendError as error:
+        dist.all_reduce(torch.ones(elements))
+    except RuntimeError as error:
         return str(error)
     return "none"
 
@@ -34,6 +34,9 @@ def main(rank: int, size: int, meeting: str, how: str) -> None:
         timeout=timedelta(seconds=4),
     )
     dist.barrier()
+    if how == "mismatch":
+        print(json.dumps({"error": error_of_all_reduce(3 + rank)}))
+        return
     if rank == 1:
         if how == "killed":
             work = dist.all_reduce(torch.ones(4_000_000), async_op=True)

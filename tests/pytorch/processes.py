@@ -15,6 +15,12 @@ LIMIT = 240
 
 def ranks(script: str, count: int, *words: str, **variables: str) -> list[subprocess.Popen[str]]:
     """Start so many ranks of a script on this machine."""
+    of = [(str(rank), str(count), *words) for rank in range(count)]
+    return [alone(script, *one, LOCAL_RANK=one[0], **variables) for one in of]
+
+
+def alone(script: str, *words: str, **variables: str) -> subprocess.Popen[str]:
+    """Start a script."""
     environment = os.environ | {
         "WEFT_IFNAME": "lo",
         "GLOO_SOCKET_IFNAME": "lo",
@@ -24,16 +30,13 @@ def ranks(script: str, count: int, *words: str, **variables: str) -> list[subpro
     for name in ("WEFT_CONFIG", "WEFT_SCHEME"):
         if name not in variables:
             environment.pop(name, None)
-    return [
-        subprocess.Popen(
-            [sys.executable, HERE / script, str(rank), str(count), *words],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment | {"LOCAL_RANK": str(rank)},
-        )
-        for rank in range(count)
-    ]
+    return subprocess.Popen(
+        [sys.executable, HERE / script, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
 
 
 def outcome(

@@ -6,13 +6,16 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("torch")
 
-from processes import outcome, ranks
+from killed import OPERATIONS
+from processes import alone, outcome, ranks
 
 SOON = 12.0
 """Seconds: more than the group's limit of 4 and a path's time to be given up together."""
@@ -31,6 +34,41 @@ def test_who_goes_wrong_is_named(how: str, tmp_path: Path) -> None:
     assert all(report["after_s"] < SOON for report in reports), reports
     for report in reports:
         assert report["then"].startswith("weft: all-reduce: the group is over since"), report
+
+
+@cache
+def deaths(folder: str) -> dict[str, list[dict[str, Any]]]:
+    """What each rank that lives says of each operation in which one is killed."""
+    ((status, out, err),) = outcome([alone("killed.py", "3", folder)], 200)
+    assert status == 0, err
+    found = map(json.loads, out.splitlines())
+    return {one["operation"]: one["reports"] for one in found}
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Where ranks meet."""
+    return str(tmp_path_factory.mktemp("killed"))
+
+
+@pytest.mark.parametrize("name", list(OPERATIONS))
+def test_who_is_killed_is_missed_at_once(name: str, folder: str) -> None:
+    """In every operation, though the two may never have talked; the limit is 20 s."""
+    heard = [one for one in deaths(folder)[name] if one["error"] != "none"]
+    # A rank that only gives the root something has done its part.
+    assert len(heard) == (1 if name == "gather" else 2), heard
+    assert any("rank 1" in one["error"] for one in heard), heard
+    # It takes 0.3 s where a core is free.
+    assert all(one["after_s"] < 3 for one in heard), heard
+
+
+def test_what_ranks_do_differently_is_told_where_it_is_asked_for(tmp_path: Path) -> None:
+    """Sizes that differ, on every rank."""
+    detail = {"TORCH_DISTRIBUTED_DEBUG": "DETAIL"}
+    started = ranks("failing.py", 2, str(tmp_path / "store"), "mismatch", **detail)
+    for status, out, err in outcome(started, 90):
+        assert status == 0, err
+        assert "Detected mismatch between collectives on ranks" in json.loads(out)["error"]
 
 
 def test_the_back_end_is_known_without_an_import() -> None:

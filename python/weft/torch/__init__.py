@@ -3,8 +3,8 @@
 Importing it makes ``torch.distributed.init_process_group("weft")`` work, for tensors in the
 memory of the processor. Where ``weft`` is installed, PyTorch imports it by itself. Which scheme on
 which fabric is told by the variables ``WEFT_CONFIG``, ``WEFT_SCHEME`` and so on; without them
-connections are hashed as those of any other program. ``group`` is the process group, ``work`` what
-an operation returns, ``memory`` turns tensors into addresses.
+connections are hashed as those of any other program. ``group`` is the process group, ``operations``
+what it does, ``work`` what an operation returns, ``memory`` turns tensors into addresses.
 """
 
 from __future__ import annotations

@@ -21,6 +21,6 @@ def register() -> None:
 
 
 def _create(store: Any, rank: int, size: int, timeout: timedelta) -> Any:
-    from weft.torch.group import Group
+    from weft.torch.group import make
 
-    return Group(store, rank, size, timeout)
+    return make(store, rank, size, timeout)

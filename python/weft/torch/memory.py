@@ -49,18 +49,19 @@ class Tensors:
 
     def __init__(self) -> None:
         self.kept: list[Any] = []
+        self._dtype: Any = None
         self.finish: list[Callable[[], object]] = []
         """What is to be done with what came: copies to where it belongs."""
 
     def read(self, tensor: Any) -> Span:
         """Take a tensor that is read."""
-        dense = _checked(tensor).contiguous()
+        dense = self._checked(tensor).contiguous()
         self.kept.append(dense)
         return _span(dense)
 
     def write(self, tensor: Any, *, also_read: bool = False) -> Span:
         """Take a tensor that is written; of one that is read first, say so."""
-        if _checked(tensor).is_contiguous():
+        if self._checked(tensor).is_contiguous():
             self.kept.append(tensor)
             return _span(tensor)
         keep = torch.preserve_format if also_read else None
@@ -68,6 +69,16 @@ class Tensors:
         self.kept.append(dense)
         self.finish.append(lambda: tensor.copy_(dense))
         return _span(dense)
+
+    def _checked(self, tensor: Any) -> Any:
+        if tensor.device.type != "cpu" or tensor.layout != torch.strided:
+            where = f"{tensor.layout} on {tensor.device}"
+            raise TypeError(f"weft: tensors are to be dense and on the cpu, not {where}")
+        if self._dtype not in (None, tensor.dtype):
+            both = f"{self._dtype} and {tensor.dtype}"
+            raise TypeError(f"weft: tensors of one operation are to be of one type, not {both}")
+        self._dtype = tensor.dtype
+        return tensor
 
 
 def parts(span: Span, ranks: int, what: str) -> list[Span]:
@@ -107,11 +118,3 @@ def rows(span: Span, tensor: Any, sizes: Sequence[int], ranks: int, what: str) -
 
 def _span(tensor: Any) -> Span:
     return tensor.data_ptr(), tensor.numel() * tensor.element_size()
-
-
-def _checked(tensor: Any) -> Any:
-    if tensor.device.type != "cpu" or tensor.layout != torch.strided:
-        raise TypeError(
-            f"weft: tensors are to be dense and on the cpu, not {tensor.layout} on {tensor.device}"
-        )
-    return tensor
