@@ -162,7 +162,12 @@ impl Work {
     fn advance(&mut self, now: Instant) -> Result<bool, GroupError> {
         let operation = self.current.as_ref().map_or("group", |one| one.operation.name());
         if let Some(peer) = self.mesh.poll().map_err(|why| GroupError::Over { operation, why })? {
-            let why = "it has given up, and says why itself".to_owned();
+            let owing = self.current.as_ref().map(|one| one.run.owing()).unwrap_or_default();
+            let mut why = "it has given up, and says why itself".to_owned();
+            // Perhaps it waits for this rank, which waits in turn.
+            if owing.iter().any(|one| *one != peer) {
+                why += &format!("; this rank was waiting for {}", named(&owing));
+            }
             return Err(GroupError::Peer { operation, peer, why });
         }
         let mut moved = self.exchange.advance(&mut self.mesh, |one, peer| one.end_with(peer))?;
@@ -223,6 +228,11 @@ impl Work {
 }
 
 fn time_out(operation: Operation, peers: &[u32], limit: Duration) -> GroupError {
+    GroupError::TimeOut { operation: operation.name(), peers: named(peers), limit }
+}
+
+/// As in messages.
+fn named(peers: &[u32]) -> String {
     let peers: Vec<String> = peers.iter().map(|peer| format!("rank {peer}")).collect();
-    GroupError::TimeOut { operation: operation.name(), peers: peers.join(" and "), limit }
+    peers.join(" and ")
 }
