@@ -99,7 +99,7 @@ bench-large: build  ## jobs of thousands of ranks: time and memory (half an hour
 
 plugin: $(PLUGIN)  ## NCCL's network plugin: python/weft/libnccl-net-weft.so
 
-$(PLUGIN): $(shell find crates Cargo.toml Cargo.lock -not -name '.*')
+$(PLUGIN): $(shell find crates Cargo.toml Cargo.lock -not -name '.*' -not -path '*/tests/*')
 	@echo "building the NCCL plugin (a few minutes the first time) ..."
 	@cargo build --release --quiet -p weft-nccl-plugin
 	@# Another file, not other contents: somebody may be running the old one.
@@ -140,7 +140,7 @@ fuzz:  ## ten minutes for each fuzz target (nightly compiler, cargo-fuzz)
 
 build: $(NATIVE)  ## the virtual environment with the native core in it
 
-$(NATIVE): $(shell find crates Cargo.toml Cargo.lock -not -name '.*') $(VENV)/ready
+$(NATIVE): $(shell find crates Cargo.toml Cargo.lock -not -name '.*' -not -path '*/tests/*') $(VENV)/ready
 	@echo "building the native core (a few minutes the first time) ..."
 	@test -x $(WEFT) && how=--skip-install || how='--extras dev'; \
 	$(call quietly,$(BIN)/maturin develop --release $$how)
