@@ -4,13 +4,13 @@
 mod leaves;
 
 use leaves::{Paths, flow, leaf, letter, plain, run, steps};
-use proptest::prelude::*;
 use std::collections::BTreeSet;
 use weft_balance::scheme::SchemeConfig;
 use weft_balance::tor::conweave::rx::Came;
 use weft_balance::tor::conweave::{Leaf, News, Options, Part, Tag};
 use weft_balance::tor::{FlowId, Ways};
 use weft_fabric::PathId;
+use weft_trial::prelude::*;
 use weft_units::Time;
 
 /// As for a leaf-spine.
@@ -24,10 +24,6 @@ const OPTIONS: Options = Options {
 };
 /// A round trip between the leaves: two links each way of 1 us and 80 ns, or 5.12 ns for a letter.
 const ROUND_TRIP: Time = Time(4_170_240);
-
-fn cases(cases: u32) -> ProptestConfig {
-    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
-}
 
 #[test]
 fn defaults_go_by_the_tiers() {
@@ -243,12 +239,11 @@ fn what_is_held_for_too_long_is_let_go() {
     assert_eq!(receiver.leaf.deadline(), None);
 }
 
-proptest! {
-    #![proptest_config(cases(1024))]
+trials! {
+    #![cases(1024)]
 
     /// The guarantee: nothing is on its way for longer than a flow is known and than a tail may be
     /// late. Letters come when they like, or never.
-    #[test]
     fn packets_leave_in_order(steps in steps(400, 80_000, false)) {
         let options = Options { extra_flush: Time::us(100), ..OPTIONS };
         let outcome = run(&options, &steps);
@@ -259,7 +254,6 @@ proptest! {
     }
 
     /// With any timers: in order, or a queue was let go too early.
-    #[test]
     fn disorder_means_that_a_timer_was_too_short(
         steps in steps(400, 80_000, false), flush in 0u64..60, wait in 0u64..60
     ) {
@@ -272,7 +266,6 @@ proptest! {
     }
 
     /// Whatever is lost: what came leaves, once, and in time.
-    #[test]
     fn losses_hold_nothing_up(steps in steps(400, 80_000, true)) {
         let outcome = run(&OPTIONS, &steps);
         prop_assert_eq!(&sorted(&outcome.delivered), &sorted(&outcome.arrived));
@@ -295,8 +288,8 @@ fn sorted(
 /// That the properties above are about something.
 #[test]
 fn random_runs_move_hold_and_guess() {
-    use proptest::strategy::{Strategy, ValueTree};
-    use proptest::test_runner::TestRunner;
+    use weft_trial::proptest::strategy::ValueTree;
+    use weft_trial::proptest::test_runner::TestRunner;
     let mut runner = TestRunner::deterministic();
     let (mut rx, mut tx, mut disorders) = (None, None, 0);
     for _ in 0..50 {

@@ -1,7 +1,6 @@
 //! Source ports that stand for paths: hash functions against their published values, and packets
 //! that are followed from switch to switch by the port alone.
 
-use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use weft_balance::enforce::function::{CRC_16, CRC_16_CCITT, CRC_32, CRC_32C, toeplitz};
@@ -14,6 +13,7 @@ use weft_balance::forward::{Forward, Hops, Passing, SwitchContext};
 use weft_balance::scheme::SchemeConfig;
 use weft_balance::scheme::dnlb::segment;
 use weft_fabric::{Bundle, Clos, Fabric, Link, Node, PathId, Tiers};
+use weft_trial::prelude::*;
 use weft_units::{HostId, PortId, Rate, SwitchId, Time};
 
 const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::us(1) };
@@ -178,10 +178,9 @@ fn paths(fabric: &Fabric, ends: &Ends) -> Vec<PathId> {
     (0..set.len()).map(|index| set.get(index)).collect()
 }
 
-proptest! {
+trials! {
     /// Rules, and the tables that configure them, lead the ports of a path along it and no other.
-    #[test]
-    fn segments_lead_along_their_path(clos in clos(), src: u32, dst: u32, number in 0u32..40) {
+    fn segments_lead_along_their_path(clos in clos(), src in any::<u32>(), dst in any::<u32>(), number in 0u32..40) {
         let fabric = Fabric::build(&clos).unwrap();
         let ends = Ends::of(HostId(src % fabric.hosts()), HostId(dst % fabric.hosts()));
         prop_assume!(ends.src != ends.dst);
@@ -202,9 +201,8 @@ proptest! {
     }
 
     /// The same by a hash, wherever a port is found.
-    #[test]
     fn hashes_lead_along_the_path(
-        clos in clos(), src: u32, dst: u32, function in functions(), seed: u64, number in 0u32..5,
+        clos in clos(), src in any::<u32>(), dst in any::<u32>(), function in functions(), seed in any::<u64>(), number in 0u32..5,
     ) {
         let fabric = Fabric::build(&clos).unwrap();
         let ends = Ends::of(HostId(src % fabric.hosts()), HostId(dst % fabric.hosts()));
@@ -228,8 +226,7 @@ proptest! {
     }
 
     /// The leaves' rule is that of DNLB.
-    #[test]
-    fn leaves_follow_the_rule_of_dnlb(spines in 1u32..300, port: u16) {
+    fn leaves_follow_the_rule_of_dnlb(spines in 1u32..300, port in any::<u16>()) {
         let fabric = Fabric::build(&Clos::leaf_spine(2, spines, 1, LINK)).unwrap();
         let segments = Segments::new(&fabric, PortRange::ROCE).unwrap();
         let table = segments.table(&fabric, SwitchId(1));

@@ -1,11 +1,11 @@
 //! Ethereal where there are several paths of several kinds: three tiers, bundles of links, and
 //! paths that this host has marked bad.
 
-use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use weft_balance::plan::{Piece, Planner, Post, Route, Trouble, Underway};
 use weft_balance::scheme::{BalanceConfig, SchemeConfig};
 use weft_fabric::{Bundle, Clos, Fabric, Link, PathId, Tiers};
+use weft_trial::prelude::*;
 use weft_units::{HostId, MessageId, PortId, Rate, Time};
 
 const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::ns(500) };
@@ -225,14 +225,13 @@ fn fabrics() -> impl Strategy<Value = Fabric> {
     prop_oneof![two, three].prop_map(|clos| Fabric::build(&clos).unwrap())
 }
 
-proptest! {
+trials! {
     /// Over any fabric and with any paths marked bad: those that are left carry the same, to the
     /// byte, the others nothing; the number of parts is what the theorem says of the paths that
     /// are left.
-    #[test]
     fn good_paths_carry_all_alike(
-        fabric in fabrics(), bad in proptest::collection::vec(any::<u32>(), 0..20),
-        flows in 1u32..60, bytes in 300u64..100_000, to: u32, seed: u64,
+        fabric in fabrics(), bad in prop::collection::vec(any::<u32>(), 0..20),
+        flows in 1u32..60, bytes in 300u64..100_000, to in any::<u32>(), seed in any::<u64>(),
     ) {
         let dst = 2 + to % (fabric.hosts() - 2);
         let paths = fabric.path_set(HostId(0), HostId(dst));

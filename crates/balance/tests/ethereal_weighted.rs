@@ -1,6 +1,5 @@
 //! Weighted Ethereal: shares to the unit, few parts, what hosts learn, and flows spread anew.
 
-use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use weft_balance::plan::{Active, Piece, Planner, Post, Route, Trouble, Underway};
@@ -8,6 +7,7 @@ use weft_balance::scheme::ethereal::{Group, Share, split_and_assign};
 use weft_balance::scheme::ethereal_weighted::split_by_weight;
 use weft_balance::scheme::{BalanceConfig, SchemeConfig};
 use weft_fabric::{Clos, Fabric, Link, LinkShares, PathId, PathView, PathWeights};
+use weft_trial::prelude::*;
 use weft_units::{Draw, HostId, MessageId, PortId, Rate, SwitchId, Time};
 
 const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::ns(500) };
@@ -33,9 +33,8 @@ fn gcd(a: usize, b: usize) -> usize {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-proptest! {
+trials! {
     /// Every message whole, shares to the unit, one extra part less than there are paths.
-    #[test]
     fn shares_are_kept_to_the_unit(
         sizes in prop::collection::vec(prop_oneof![Just(0u64), 1u64..20, 1u64..1_000_000], 0..20),
         weights in prop::collection::vec(prop_oneof![Just(0u64), 1u64..5, 1u64..1 << 40], 1..20),
@@ -69,7 +68,6 @@ proptest! {
     }
 
     /// Equal sizes and weights: as even as theorem 1, with no more parts than it.
-    #[test]
     fn equal_weights_are_theorem_one(
         (messages, paths) in (1usize..40, 1usize..40),
         bytes in 1u64..100_000,

@@ -1,10 +1,10 @@
 //! Least outstanding bytes: which connection a message is posted to, and where connections lie.
 
-use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use weft_balance::plan::{Piece, Planner, Post, Route, Trouble, Underway};
 use weft_balance::scheme::{BalanceConfig, SchemeConfig};
 use weft_fabric::{Bundle, Clos, Fabric, Link, PathId};
+use weft_trial::prelude::*;
 use weft_units::{HostId, MessageId, PortId, Rate, Time};
 
 const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::ns(500) };
@@ -199,13 +199,12 @@ fn only_pinned_paths_need_ids() {
     assert!(needs(&[]) && needs(&[("paths", "pinned")]) && !needs(&[("paths", "hashed")]));
 }
 
-proptest! {
+trials! {
     /// Against counters kept by hand: every message to the least, for any order of posts and
     /// completions, and connections to one peer never differ by more than the largest message.
-    #[test]
     fn connections_are_the_least_loaded(
-        steps in proptest::collection::vec((any::<bool>(), 0u64..5_000, any::<usize>()), 1..100),
-        count in 1usize..9, seed: u64,
+        steps in prop::collection::vec((any::<bool>(), 0u64..5_000, any::<usize>()), 1..100),
+        count in 1usize..9, seed in any::<u64>(),
     ) {
         let fabric = fabric();
         let mut planner = planner(&[("connections", &count.to_string())], 0, seed);

@@ -272,8 +272,8 @@ mod path_pinning {
 
 mod wcmp {
     use super::*;
-    use proptest::prelude::*;
     use weft_balance::hash;
+    use weft_trial::prelude::*;
 
     /// Hops of these weights; `None`: four that are alike.
     struct Weighted(Option<Vec<u32>>);
@@ -330,9 +330,8 @@ mod wcmp {
         assert_eq!((choose(0, &hops), choose(u32::MAX, &hops)), (0, 65_535));
     }
 
-    proptest! {
-        #[test]
-        fn equal_weights_are_ecmp(hash: u32, weight in 1u32..=65_536, count in 1usize..500) {
+    trials! {
+        fn equal_weights_are_ecmp(hash in any::<u32>(), weight in 1u32..=65_536, count in 1usize..500) {
             let hops = Weighted(Some(vec![weight; count]));
             prop_assert_eq!(choose(hash, &hops), hash::below(hash, count as u32));
         }

@@ -4,12 +4,12 @@
 mod flow;
 
 use flow::Flow;
-use proptest::prelude::*;
 use std::collections::{BTreeSet, VecDeque};
 use weft_balance::plan::Route;
 use weft_balance::scheme::SchemeInfo;
 use weft_balance::steer::{Departure, Feedback, TimeOut};
 use weft_fabric::PathId;
+use weft_trial::prelude::*;
 use weft_units::Time;
 
 fn never_probing() -> Flow {
@@ -91,13 +91,12 @@ fn it_comes_with_its_own_congestion_control() {
     assert_eq!(SchemeInfo::find("subflows-4").unwrap().congestion, "dctcp");
 }
 
-proptest! {
+trials! {
     /// A window that is neither exceeded nor left open, whatever it does: packets and
     /// acknowledgements are paired in their order, and only what no acknowledgement accounts for
     /// takes a new path.
-    #[test]
     fn paths_pass_from_acknowledgements_to_packets(
-        steps in proptest::collection::vec((0u32..4, 0u32..3), 1..300),
+        steps in prop::collection::vec((0u32..4, 0u32..3), 1..300),
     ) {
         let mut flow = never_probing();
         let mut due = VecDeque::new();

@@ -1,12 +1,12 @@
 //! What a host does with its messages: batches, rack-local messages, trouble, random starts.
 
-use proptest::prelude::*;
 use std::collections::BTreeSet;
 use weft_balance::enforce::Enforce;
 use weft_balance::plan::{Carrier, Piece, Planner, Post, Route, Trouble, Underway};
 use weft_balance::scheme::ethereal::{Group, Nack, Unit};
 use weft_balance::scheme::{BalanceConfig, Ecmp, Ethereal, SCHEMES, SchemeConfig};
 use weft_fabric::{Clos, Fabric, Link, PathId};
+use weft_trial::prelude::*;
 use weft_units::{HostId, MessageId, Rate, Time};
 
 /// Payload of a packet.
@@ -391,12 +391,11 @@ fn wrong_options_are_refused_with_the_mend() {
     assert!(wrong("ecpm", &[]).starts_with("scheme: unknown value \"ecpm\"; use one of ecmp, "));
 }
 
-proptest! {
+trials! {
     /// The same calls under the same seed give the same pieces; another host's planner,
     /// running in between, changes nothing.
-    #[test]
     fn is_deterministic(
-        seed: u64, dsts in proptest::collection::vec((1u32..16, 1u64..9_000), 1..50),
+        seed in any::<u64>(), dsts in prop::collection::vec((1u32..16, 1u64..9_000), 1..50),
         scheme in 0..SCHEMES.len(),
     ) {
         let fabric = fabric();
@@ -420,9 +419,8 @@ proptest! {
 
     /// Whatever the scheme: the pieces of a message add up to it, are numbered from zero, go
     /// where it goes, and are empty only if it is.
-    #[test]
     fn cuts_messages_exactly(
-        seed: u64, dsts in proptest::collection::vec((1u32..16, 0u64..9_000), 1..50),
+        seed in any::<u64>(), dsts in prop::collection::vec((1u32..16, 0u64..9_000), 1..50),
         scheme in 0..SCHEMES.len(),
     ) {
         let fabric = fabric();

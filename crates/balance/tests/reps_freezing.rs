@@ -5,8 +5,8 @@
 mod flow;
 
 use flow::Flow;
-use proptest::prelude::*;
 use weft_balance::steer::TimeOut;
+use weft_trial::prelude::*;
 use weft_units::Time;
 
 /// What a flow draws, and the flow: a ring of four, frozen for 10 us, then three to explore.
@@ -165,10 +165,9 @@ impl Published {
     }
 }
 
-proptest! {
-    #[test]
+trials! {
     fn agrees_with_a_ring_of_flags(
-        steps in proptest::collection::vec((0u32..10, 0u64..4_000), 1..200), ring in 1u32..10,
+        steps in prop::collection::vec((0u32..10, 0u64..4_000), 1..200), ring in 1u32..10,
     ) {
         let size = ring.to_string();
         let options =

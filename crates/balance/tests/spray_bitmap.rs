@@ -4,9 +4,9 @@
 mod flow;
 
 use flow::Flow;
-use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use weft_balance::steer::{Feedback, TimeOut};
+use weft_trial::prelude::*;
 use weft_units::Time;
 
 fn bitmap(entropies: u32) -> Flow {
@@ -148,11 +148,10 @@ fn recycled_entropies_may_time_out() {
     assert_eq!(flow.sends(3), [walk[0], walk[1], walk[3]]);
 }
 
-proptest! {
+trials! {
     /// Against scores kept by hand, along the walk that the flow would have without feedback.
-    #[test]
     fn packets_pay_and_pass(
-        steps in proptest::collection::vec((0u32..12, any::<u16>()), 1..300), bits in 0u32..6,
+        steps in prop::collection::vec((0u32..12, any::<u16>()), 1..300), bits in 0u32..6,
         cap in 1u8..20, raise in (0u8..5, 0u8..9),
     ) {
         let entropies = 1usize << bits;
@@ -197,8 +196,7 @@ proptest! {
     }
 
     /// Marks on some of the entropies: as long as others are free of them, those alone are used.
-    #[test]
-    fn good_entropies_carry_all(bits in 1u32..7, bad in 1usize..64, seed: u16) {
+    fn good_entropies_carry_all(bits in 1u32..7, bad in 1usize..64, seed in any::<u16>()) {
         let entropies = 1usize << bits;
         let bad = bad.min(entropies - 1);
         let mut flow = bitmap(entropies as u32);

@@ -1,12 +1,12 @@
 //! Schemes whose queue pairs stand: ParaLet's flowlets, connections of several queue pairs, DNLB's
 //! source ports and segments.
 
-use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use weft_balance::plan::{Piece, Planner, Post, QueuePairId, Route, Trouble, Underway};
 use weft_balance::scheme::dnlb::{Condition, FIRST_PORT, Formula, PORTS, segment};
 use weft_balance::scheme::{BalanceConfig, Paralet, SchemeConfig};
 use weft_fabric::{Clos, Fabric, Link};
+use weft_trial::prelude::*;
 use weft_units::{HostId, MessageId, Rate, Time};
 
 const MTU: u32 = 1_000;
@@ -152,8 +152,7 @@ fn printed_ports_are_those_of_the_paper() {
     assert_eq!(segment(0xFFFF, 6), None);
 }
 
-proptest! {
-    #[test]
+trials! {
     fn repaired_ports_stay_in_their_segments_and_differ(uplinks in 1u32..=256, first in 0u32..4_000) {
         let all: Vec<u16> =
             (first..first + uplinks).map(|number| Formula::Repaired.port(number, uplinks)).collect();
@@ -168,7 +167,6 @@ proptest! {
     }
 
     /// Equation 4 and what it leaves out, against counting.
-    #[test]
     fn the_condition_tells_whether_uplinks_have_equally_many(nics in 1u32..20, qps in 1u32..20, uplinks in 1u32..20) {
         let mut counts = vec![0; uplinks as usize];
         for number in 0..nics * qps {

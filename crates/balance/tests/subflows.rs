@@ -1,11 +1,11 @@
 //! Parts of messages, and the numbers at the end of names.
 
-use proptest::prelude::*;
 use weft_balance::plan::{Piece, Planner, Post, Route};
 use weft_balance::scheme::{
     BalanceConfig, Ecmp, SCHEMES, SchemeConfig, SchemeInfo, Subflows, SubflowsAdaptive,
 };
 use weft_fabric::{Clos, Fabric, Link};
+use weft_trial::prelude::*;
 use weft_units::{HostId, MessageId, Rate, Time};
 
 const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::ns(500) };
@@ -127,8 +127,7 @@ fn wrong_numbers_are_refused_with_the_mend() {
     );
 }
 
-proptest! {
-    #[test]
+trials! {
     fn parts_add_up(count in 1u32..=1024, bytes in 0u64..3_000_000) {
         let sizes = sizes(count, bytes);
         prop_assert_eq!(sizes.iter().sum::<u64>(), bytes);

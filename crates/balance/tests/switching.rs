@@ -5,12 +5,12 @@ mod common;
 mod harness;
 
 use harness::{Queues, counts, empty, is_even, named, packet, queues, sorted, switch, take};
-use proptest::prelude::*;
 use std::collections::BTreeSet;
 use weft_balance::forward::flows::{FlowTable, IDLE};
 use weft_balance::forward::loads::{Gauge, Levels, Loads, least};
 use weft_balance::forward::{Hops, Passing};
 use weft_balance::scheme::{SCHEMES, SchemeConfig};
+use weft_trial::prelude::*;
 use weft_units::{Draw, HostId, Time};
 
 #[test]
@@ -391,16 +391,15 @@ fn schemes() -> Vec<SchemeConfig> {
 type Step = (u64, u64, u32, u32, u32, Vec<u64>);
 
 fn step() -> impl Strategy<Value = Step> {
-    let queued = proptest::collection::vec(0u64..400, 1..9);
+    let queued = prop::collection::vec(0u64..400, 1..9);
     (0u64..20_000, 0u64..4, 0u32..5, any::<u32>(), 0u32..3, queued)
 }
 
-proptest! {
+trials! {
     /// Whatever comes, and however the hops change: a choice is a hop, the same calls give the
     /// same choices, and packets with a single hop change nothing.
-    #[test]
     fn choices_are_hops_and_repeat(
-        steps in proptest::collection::vec(step(), 1..200), seed: u64,
+        steps in prop::collection::vec(step(), 1..200), seed in any::<u64>(),
         scheme in 0..schemes().len(),
     ) {
         let scheme = &schemes()[scheme];

@@ -1,12 +1,12 @@
 //! Theorem 1 of paper 000: pinned and minimally split flows load every uplink and downlink as
 //! ideal spraying does, for any demand of equal sizes per source and leaf.
 
-use proptest::prelude::*;
 use std::collections::BTreeMap;
 use weft_balance::plan::{Piece, Planner, Post, Route, Trouble, Underway};
 use weft_balance::scheme::ethereal::{Group, Share, split_and_assign};
 use weft_balance::scheme::{BalanceConfig, SchemeConfig};
 use weft_fabric::{Bundle, Clos, Fabric, Link, Node, PathId, Tiers};
+use weft_trial::prelude::*;
 use weft_units::random::below;
 use weft_units::{Draw, HostId, MessageId, PortId, Rate, Time};
 
@@ -167,13 +167,12 @@ fn sprayed(fabric: &Fabric, demands: &[Demand], lcm: u64) -> BTreeMap<PortId, Id
     ports
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+trials! {
+    #![cases(96)]
 
     /// The theorem: against ideal spraying, uplinks and downlinks, all sources together.
-    #[test]
     fn loads_every_link_as_ideal_spraying(
-        fabric in fabrics(), most in 1u32..40, sizes in 1u64..200_000, seed: u64,
+        fabric in fabrics(), most in 1u32..40, sizes in 1u64..200_000, seed in any::<u64>(),
     ) {
         let hosts: Vec<HostId> = (0..fabric.hosts()).map(HostId).collect();
         let demands: Vec<Demand> =
@@ -203,9 +202,8 @@ proptest! {
 
     /// Per source and leaf: any two paths differ by one byte at most, where the bound that
     /// rotation must keep is r/g, and the number of extra flows is at most r (s - g) / g.
-    #[test]
     fn is_exact_per_source_and_leaf(
-        fabric in fabrics(), most in 1u32..80, sizes in 1u64..100_000, seed: u64, host: u32,
+        fabric in fabrics(), most in 1u32..80, sizes in 1u64..100_000, seed in any::<u64>(), host in any::<u32>(),
     ) {
         let src = HostId(host % fabric.hosts());
         let demand = demand(&fabric, src, most, sizes, seed);
@@ -234,9 +232,8 @@ proptest! {
     }
 
     /// The same over the paths that are left when some are marked bad.
-    #[test]
     fn balances_over_the_good_paths(
-        spines in 2u32..17, bad in 1u32..16, flows in 1u32..60, bytes in 1u64..100_000, seed: u64,
+        spines in 2u32..17, bad in 1u32..16, flows in 1u32..60, bytes in 1u64..100_000, seed in any::<u64>(),
     ) {
         let fabric = Fabric::build(&Clos::leaf_spine(2, spines, 1, LINK)).unwrap();
         let (src, dst) = (HostId(0), HostId(1));
@@ -263,10 +260,9 @@ proptest! {
 
     /// Mixed sizes, which the theorem does not cover: every class of equal sizes is balanced
     /// by itself, and all together are.
-    #[test]
     fn balances_every_size_by_itself(
-        sizes in proptest::collection::vec(prop_oneof![0u64..5, Just(1000), 1u64..50_000], 0..60),
-        paths in 1u8..33, seed: u64,
+        sizes in prop::collection::vec(prop_oneof![0u64..5, Just(1000), 1u64..50_000], 0..60),
+        paths in 1u8..33, seed in any::<u64>(),
     ) {
         let (paths, shares) = split(&sizes, paths, Group::Size, seed);
         let spread = |shares: &[Share]| {
@@ -291,10 +287,9 @@ proptest! {
 
     /// As published, sizes do not matter to who is split: floor(n/s) whole messages a path, and
     /// r cut into s/g parts, r/g of them a path.
-    #[test]
     fn cuts_only_the_rest_of_a_batch(
-        sizes in proptest::collection::vec(prop_oneof![0u64..5, Just(1000), 1u64..50_000], 0..90),
-        paths in 1u8..33, seed: u64,
+        sizes in prop::collection::vec(prop_oneof![0u64..5, Just(1000), 1u64..50_000], 0..90),
+        paths in 1u8..33, seed in any::<u64>(),
     ) {
         let (paths, shares) = split(&sizes, paths, Group::Leaf, seed);
         check_shares(&sizes, &shares);
@@ -312,8 +307,7 @@ proptest! {
 
     /// In whole packets: no part is less, but for the end of a message, and paths have the same
     /// number of packets but for one.
-    #[test]
-    fn packets_stay_whole(n in 1usize..90, bytes in 1u64..40_000, paths in 1u8..33, seed: u64) {
+    fn packets_stay_whole(n in 1usize..90, bytes in 1u64..40_000, paths in 1u8..33, seed in any::<u64>()) {
         const PACKET: u64 = 1_000;
         let sizes = vec![bytes; n];
         let (paths, shares) = split_in(PACKET, &sizes, paths, Group::Leaf, seed);
@@ -334,8 +328,7 @@ proptest! {
     }
 
     /// With one size in the batch, both groupings are the same.
-    #[test]
-    fn groupings_agree_on_equal_sizes(n in 0usize..90, bytes in 0u64..9_000, paths in 1u8..33, seed: u64) {
+    fn groupings_agree_on_equal_sizes(n in 0usize..90, bytes in 0u64..9_000, paths in 1u8..33, seed in any::<u64>()) {
         let sizes = vec![bytes; n];
         let leaf = split(&sizes, paths, Group::Leaf, seed);
         prop_assert_eq!(leaf, split(&sizes, paths, Group::Size, seed));

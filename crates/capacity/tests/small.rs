@@ -1,10 +1,10 @@
 //! Small random fabrics against exhaustive search: all cuts for one pair of leaves, all whole
 //! assignments to paths and all small lengths for several.
 
-use proptest::prelude::*;
 use weft_capacity::flow::UNLIMITED;
 use weft_capacity::{Answer, Demands, FlowNetwork, carries};
 use weft_fabric::{Clos, Fabric, Link, Node, Tiers};
+use weft_trial::prelude::*;
 use weft_units::id::Id;
 use weft_units::{HostId, IdVec, PortId, Rate, Time};
 
@@ -120,11 +120,10 @@ fn best_whole(
     best
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+trials! {
+    #![cases(128)]
 
     /// For one demand the answer is the smallest of all cuts.
-    #[test]
     fn one_demand_is_limited_by_the_smallest_of_all_cuts(
         clos in prop_oneof![leaf_spine(), three_tiers(4)],
         units in prop::collection::vec(0u64..5, 37),
@@ -146,7 +145,6 @@ proptest! {
 
     /// Several demands: no whole assignment carries more than the limit, no lengths prove less
     /// than the factor. Where the two searches meet, the answer is known, and is theirs.
-    #[test]
     fn several_demands_lie_between_all_assignments_and_all_lengths(
         clos in prop_oneof![leaf_spine(), three_tiers(2)],
         units in prop::collection::vec(0u64..4, 37),
@@ -186,7 +184,6 @@ proptest! {
     }
 
     /// More capacity never carries less.
-    #[test]
     fn more_capacity_never_carries_less(
         units in prop::collection::vec(1u64..9, 67),
         more in any::<prop::sample::Index>(),
@@ -211,7 +208,6 @@ proptest! {
     }
 
     /// The maximum flow is the smallest of all cuts, and the cut told is one of them.
-    #[test]
     fn maximum_flow_is_minimum_cut(
         links in prop::collection::vec((0usize..6, 0usize..6, 0u64..9), 0..16),
     ) {

@@ -4,7 +4,6 @@
 
 #![expect(unsafe_code, reason = "buffers live as long as the channel")]
 
-use proptest::prelude::*;
 use std::collections::VecDeque;
 use weft_comm::half::receiver::RecvHalf;
 use weft_comm::half::sender::{Part, SendHalf, Settled};
@@ -12,6 +11,7 @@ use weft_comm::stream::inflow::{Inflow, Sink};
 use weft_comm::stream::outflow::{MOST_SLICES, Outflow};
 use weft_comm::wire::{Header, Kind, Slot, Slots, WINDOW, WireError};
 use weft_comm::{Sizes, Span};
+use weft_trial::prelude::*;
 
 const LANES: usize = 3;
 /// Under Miri each byte takes 50 us and more. Large messages are read to where they belong, others copied.
@@ -371,10 +371,9 @@ impl Channel {
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: CASES, ..ProptestConfig::default() })]
+trials! {
+    #![cases(CASES)]
 
-    #[test]
     fn every_message_comes_once((groups, order) in groups(), steps in steps()) {
         let mut channel = Channel::new(groups, order);
         for step in steps {
@@ -391,7 +390,6 @@ proptest! {
     }
 
     /// Whatever a peer says, nothing panics, and nothing is written outside the buffer.
-    #[test]
     fn hostile_frames_are_refused_or_harmless(
         frames in prop::collection::vec(
             (0..3u64, 0..3u8, 0..60u64, 0..60u64, 0..60u32, any::<bool>()), 1..40,
@@ -422,7 +420,6 @@ proptest! {
     }
 
     /// Nobody acknowledges what is still to be read from the memory of its sender.
-    #[test]
     fn frames_that_are_not_written_are_not_acknowledged(
         steps in prop::collection::vec((0..4u8, 0..12u64), 1..60),
     ) {
@@ -463,7 +460,6 @@ proptest! {
         }
     }
 
-    #[test]
     fn slots_survive_the_wire(
         slots in prop::collection::vec((any::<i32>(), any::<u64>(), any::<u64>(), any::<u32>()), 1..=8),
         group in any::<u64>(),
@@ -478,7 +474,6 @@ proptest! {
         prop_assert_eq!(Slots::decode(&bytes[48..]), slots);
     }
 
-    #[test]
     fn any_bit_of_a_header_counts(frame in any::<u64>(), offset in any::<u64>(), bit in 0..384usize) {
         let header = Header { frame, offset, ..Header::new(Kind::Data) };
         let mut bytes = header.encode();

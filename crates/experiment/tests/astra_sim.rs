@@ -3,9 +3,9 @@
 mod common;
 
 use common::{find, mistake, settled};
-use proptest::prelude::*;
 use std::sync::atomic::AtomicBool;
 use weft_experiment::{Cell, Resolved, Threads, run};
+use weft_trial::prelude::*;
 
 const REGRESSION: &str = include_str!("../../../experiments/astra-sim/regression.toml");
 
@@ -162,10 +162,9 @@ fn messages_over_the_fabric_are_handled_too() {
     near(takes("3us", "100Gbps") - plain, 7.0 * 3e-6);
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+trials! {
+    #![cases(200)]
 
-    #[test]
     fn it_follows_the_formula(
         ranks in 2u64..=24,
         splits in 1u64..=9,
@@ -182,7 +181,6 @@ proptest! {
         prop_assert!(bound <= took);
     }
 
-    #[test]
     fn nothing_beats_the_bound(
         gpus in prop::sample::select(vec![1u32, 2, 4]),
         endpoint in 0u64..=5_000,

@@ -1,11 +1,11 @@
 //! The lower bound against pencil and paper, and against the simulator.
 
-use proptest::prelude::*;
 use std::sync::atomic::AtomicBool;
 use weft_experiment::traffic::Traffic;
 use weft_experiment::{Cell, Format, Request, Threads, expand, read_run, run};
 use weft_fabric::{Bundle, Clos, Fabric, Failure, FailureKind, Failures, Link, LinkChoice, Tiers};
 use weft_sim::PacketConfig;
+use weft_trial::prelude::*;
 use weft_units::{HostId, MessageId, Rate, Time};
 use weft_workload::{Dependency, Message, When, Workload};
 
@@ -249,13 +249,13 @@ fn experiment() -> impl Strategy<Value = String> {
         Just("pattern = \"ring\"\nchannels = 3\ncross_rack = false"),
     ];
     let schemes = ["ecmp", "spray", "spray-counter", "reps", "reps-sticky", "ethereal"];
-    let scheme = proptest::sample::select(schemes.to_vec());
+    let scheme = prop::sample::select(schemes.to_vec());
     let links = "tier = \"leaf-up\"\ncount = 1\nstart = \"2us\"\nduration = \"30us\"";
     let failure = prop_oneof![
         2 => Just(String::new()),
         1 => Just(format!("[failures.slow]\n{links}\nkind = \"degraded\"\nlost = 0.95\n")),
         1 => Just(format!("[failures.dead]\n{links}\nkind = \"down\"\ndetect = \"1us\"\n")),
-        1 => proptest::sample::select(vec!["leaves", "spines"]).prop_map(|tier| {
+        1 => prop::sample::select(vec!["leaves", "spines"]).prop_map(|tier| {
             format!(
                 "[failures.dead]\ntier = \"{tier}\"\nstart = \"2us\"\nduration = \"30us\"\n\
                  kind = \"down\"\ndetect = \"1us\"\n"
@@ -274,10 +274,9 @@ fn experiment() -> impl Strategy<Value = String> {
     )
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+trials! {
+    #![cases(300)]
 
-    #[test]
     fn no_run_beats_its_bound(text in experiment(), seed in 1u64..1000) {
         let result = run(&resolved(&text), seed, Threads::ONE, &AtomicBool::new(false))
             .unwrap_or_else(|error| panic!("{error}\n{text}"));
@@ -341,13 +340,13 @@ fn bounded(text: &str, workload: &Workload) -> Time {
 /// Messages that wait for up to two earlier ones.
 fn dag() -> impl Strategy<Value = Workload> {
     let end = prop_oneof![Just(When::Sent), Just(When::Received)];
-    let wait = (any::<proptest::sample::Index>(), end);
+    let wait = (any::<prop::sample::Index>(), end);
     let one = (0u32..9, 1u32..9, 1u64..3_000, 0u64..3_000, prop::collection::vec(wait, 0..3));
     prop::collection::vec(one, 1..30).prop_map(|messages| {
         let mut workload = Workload::new(9);
         for (id, (src, ahead, bytes, start, waits)) in messages.into_iter().enumerate() {
             let waits = if id == 0 { Vec::new() } else { waits };
-            let on = |index: proptest::sample::Index| MessageId(index.index(id) as u32);
+            let on = |index: prop::sample::Index| MessageId(index.index(id) as u32);
             let waits: Vec<_> =
                 waits.into_iter().map(|(i, when)| Dependency { on: on(i), when }).collect();
             let dst = (src + ahead) % 9;
@@ -357,10 +356,9 @@ fn dag() -> impl Strategy<Value = Workload> {
     })
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+trials! {
+    #![cases(300)]
 
-    #[test]
     fn no_dependencies_beat_the_bound(workload in dag(), ethereal in any::<bool>()) {
         let scheme = if ethereal { "ethereal" } else { "spray" };
         let text = LEAF_SPINE.replace("\"ecmp\"", &format!("\"{scheme}\"\nstart_jitter = \"0ns\""));

@@ -3,10 +3,10 @@
 mod common;
 
 use common::settled;
-use proptest::prelude::*;
 use weft_experiment::fair::{fair_shares, most_concurrent};
 use weft_fabric::{Bundle, Clos, Fabric, Failures, Link, Tiers};
 use weft_sim::Rates;
+use weft_trial::prelude::*;
 use weft_units::{HostId, MessageId, Rate, Time};
 use weft_workload::{Dependency, Message, When, Workload};
 
@@ -202,12 +202,9 @@ fn any_clos() -> impl Strategy<Value = Clos> {
     })
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
+trials! {
     /// All of a step at once, nothing is overloaded, and every message has a cut that is shared
     /// out to the last bit: nobody could have more if all who cross it are to have the same.
-    #[test]
     fn cuts_carry_the_shares_and_one_of_them_is_full(
         clos in any_clos(),
         pairs in prop::collection::vec((any::<u32>(), any::<u32>(), any::<Option<u32>>()), 0..120),

@@ -3,10 +3,10 @@
 mod common;
 
 use common::{find, mistake, settled};
-use proptest::prelude::*;
 use std::sync::atomic::AtomicBool;
 use weft_experiment::traffic::Ranks;
 use weft_experiment::{Cell, Column, Resolved, RunResult, Threads, run};
+use weft_trial::prelude::*;
 
 const JOB: &str = r#"[fabric]
 topology = "leaf-spine"
@@ -250,9 +250,8 @@ fn job() -> impl Strategy<Value = Vec<(&'static str, String)>> {
     )
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
-    #[test]
+trials! {
+    #![cases(200)]
     fn no_job_beats_its_bound(changes in job()) {
         let changes: Vec<_> = changes.iter().map(|(key, value)| (*key, value.as_str())).collect();
         let result = result(&settled(JOB, &changes));

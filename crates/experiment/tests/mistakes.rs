@@ -3,9 +3,9 @@
 mod common;
 
 use common::GOOD;
-use proptest::prelude::*;
 use weft_balance::scheme::{SCHEMES, SchemeInfo};
 use weft_experiment::{Format, Request, ShortKind, expand, shorthand};
+use weft_trial::prelude::*;
 
 fn message(text: &str) -> String {
     message_with(text, &[])
@@ -568,11 +568,10 @@ x = "balance.scheme"
 completion = "acknowledged"
 "#;
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+trials! {
+    #![cases(2000)]
 
     /// Damaged text either still makes sense or gives one line; it never panics.
-    #[test]
     fn damage_gives_one_line(
         cuts in prop::collection::vec((any::<prop::sample::Index>(), 0usize..4, "[a-z0-9\"=.,#\\[\\]{}\n -]{0,3}"), 1..4),
     ) {

@@ -4,9 +4,9 @@
 mod common;
 
 use common::settled;
-use proptest::prelude::*;
 use std::sync::atomic::AtomicBool;
 use weft_experiment::{Cell, Column, Resolved, RunResult, Threads, planning, run};
+use weft_trial::prelude::*;
 
 fn fabric() -> impl Strategy<Value = String> {
     let shape = prop_oneof![
@@ -17,7 +17,7 @@ fn fabric() -> impl Strategy<Value = String> {
         ),
         Just("topology = \"fat-tree\"\nk = 4\ncore_delay = \"2us\""),
     ];
-    let link = proptest::sample::select(vec!["10Gbps", "100Gbps", "400Gbps"]);
+    let link = prop::sample::select(vec!["10Gbps", "100Gbps", "400Gbps"]);
     (shape, link, any::<bool>()).prop_map(|(shape, link, servers)| {
         let servers = if servers { "\nserver.gpus = 2\nserver.nics = 2" } else { "" };
         format!("[fabric]\n{shape}\nlink = \"{link}\"{servers}\n")
@@ -35,7 +35,7 @@ fn pattern() -> impl Strategy<Value = String> {
 }
 
 fn collective() -> impl Strategy<Value = String> {
-    let one = proptest::sample::select(vec![
+    let one = prop::sample::select(vec![
         ("all-reduce", "ring"),
         ("all-reduce", "direct"),
         ("all-reduce", "recursive-doubling"),
@@ -55,10 +55,10 @@ fn collective() -> impl Strategy<Value = String> {
 
 /// Small trainings, whose stages, groups and steps overlap.
 fn model() -> impl Strategy<Value = String> {
-    let degrees = proptest::sample::select(vec![(1, 4), (2, 2), (2, 4), (4, 4), (1, 1), (4, 1)]);
-    let schedule = proptest::sample::select(vec!["gpipe", "1f1b"]);
-    let zero = proptest::sample::select(vec![0, 2, 3]);
-    let batch = proptest::sample::select(vec![16, 32]);
+    let degrees = prop::sample::select(vec![(1, 4), (2, 2), (2, 4), (4, 4), (1, 1), (4, 1)]);
+    let schedule = prop::sample::select(vec!["gpipe", "1f1b"]);
+    let zero = prop::sample::select(vec![0, 2, 3]);
+    let batch = prop::sample::select(vec![16, 32]);
     (degrees, schedule, zero, any::<bool>(), 0u64..50, batch).prop_map(
         |((tensor, pipeline), schedule, zero, overlap, forward, batch)| {
             let overlap = overlap && zero < 3;
@@ -88,7 +88,7 @@ fn failure() -> impl Strategy<Value = String> {
 
 fn job() -> impl Strategy<Value = String> {
     let workload = prop_oneof![pattern(), collective(), model()];
-    let scheme = proptest::sample::select(vec!["ecmp", "wcmp", "ethereal", "ethereal-weighted"]);
+    let scheme = prop::sample::select(vec!["ecmp", "wcmp", "ethereal", "ethereal-weighted"]);
     (fabric(), workload, scheme, failure()).prop_map(|(fabric, workload, scheme, failure)| {
         format!(
             "{fabric}{workload}[balance]\nscheme = \"{scheme}\"\n[transport]\nrto = \"20ms\"\n\
@@ -117,10 +117,9 @@ fn fullest(result: &RunResult) -> f64 {
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+trials! {
+    #![cases(60)]
 
-    #[test]
     fn no_run_beats_the_bound_of_its_plan(text in job(), seed in 1u64..1000) {
         let experiment = settled(&text, &[]);
         let planned = planning::plan(&experiment, seed, 0)

@@ -4,7 +4,6 @@
 mod common;
 
 use common::{GOOD, find};
-use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use weft_experiment::value::Value;
@@ -14,6 +13,7 @@ use weft_experiment::{
 };
 use weft_fabric::{Bundle, Clos, Link, Tiers};
 use weft_sim::Buffer;
+use weft_trial::prelude::*;
 use weft_units::{Rate, Time};
 
 /// Two leaves of two hosts under two spines. The hosts of the second leaf come first, and nodes
@@ -465,9 +465,8 @@ fn described() -> impl Strategy<Value = (String, Clos)> {
     })
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
-    #[test]
+trials! {
+    #![cases(100)]
     fn what_is_described_is_what_runs((text, clos) in described()) {
         prop_assume!(clos.hosts() > 1);
         let folder = Folder::new("any", &[("x.topo", &text)]);

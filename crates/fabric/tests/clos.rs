@@ -1,8 +1,8 @@
 //! Random fabrics of two and three tiers hold the invariants of the crate.
 
-use proptest::prelude::*;
 use std::collections::BTreeSet;
 use weft_fabric::{Bundle, Clos, Fabric, Link, Node, PathId, Tiers};
+use weft_trial::prelude::*;
 use weft_units::{HostId, PortId, Rate, SwitchId, Time};
 
 const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::us(1) };
@@ -75,10 +75,9 @@ fn distances(fabric: &Fabric, from: Node, dst: HostId) -> (u32, u32) {
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+trials! {
+    #![cases(64)]
 
-    #[test]
     fn every_port_and_its_reverse_are_one_link(clos in any_clos()) {
         let fabric = build(&clos);
         for (id, port) in fabric.ports().enumerate() {
@@ -97,7 +96,6 @@ proptest! {
         }
     }
 
-    #[test]
     fn ports_stand_under_their_owners(clos in any_clos()) {
         let fabric = build(&clos);
         let mut owners = BTreeSet::new();
@@ -116,8 +114,7 @@ proptest! {
     }
 
     /// Whatever the choices, a packet arrives after exactly the links of a shortest path.
-    #[test]
-    fn next_hops_lead_to_the_host(clos in any_clos(), src: u32, dst: u32) {
+    fn next_hops_lead_to_the_host(clos in any_clos(), src in any::<u32>(), dst in any::<u32>()) {
         let fabric = build(&clos);
         let (src, dst) = (HostId(src % fabric.hosts()), HostId(dst % fabric.hosts()));
         let leaf = fabric.ports()[fabric.nic(src)].peer;
@@ -144,7 +141,6 @@ proptest! {
     /// All ids of a path set name different paths. Within a pod they share no link between
     /// switches; across pods each has a core of its own.
     /// Down to the hosts below, up to all others.
-    #[test]
     fn hosts_below_are_those_that_packets_go_down_to(clos in any_clos()) {
         let fabric = build(&clos);
         for switch in (0..fabric.switches()).map(SwitchId) {
@@ -160,8 +156,7 @@ proptest! {
         }
     }
 
-    #[test]
-    fn paths_of_a_set_are_disjoint(clos in with_path_ids(), src: u32, dst: u32) {
+    fn paths_of_a_set_are_disjoint(clos in with_path_ids(), src in any::<u32>(), dst in any::<u32>()) {
         let fabric = build(&clos);
         prop_assert!(fabric.check_path_ids().is_ok());
         let (src, dst) = (HostId(src % fabric.hosts()), HostId(dst % fabric.hosts()));
@@ -191,8 +186,7 @@ proptest! {
     }
 
     /// The receiver flips the id that arrives, and its acknowledgement retraces the packet.
-    #[test]
-    fn acknowledgements_retrace_the_path(clos in with_path_ids(), src: u32, dst: u32) {
+    fn acknowledgements_retrace_the_path(clos in with_path_ids(), src in any::<u32>(), dst in any::<u32>()) {
         let fabric = build(&clos);
         let (src, dst) = (HostId(src % fabric.hosts()), HostId(dst % fabric.hosts()));
         let paths = fabric.path_set(src, dst);
@@ -209,7 +203,6 @@ proptest! {
         }
     }
 
-    #[test]
     fn names_are_unique_and_found_again(clos in any_clos()) {
         let fabric = build(&clos);
         let mut names = BTreeSet::new();
@@ -226,7 +219,6 @@ proptest! {
     }
 
     /// Every bundle is there with all its members, in both directions.
-    #[test]
     fn links_are_as_many_as_the_description_says(clos in any_clos()) {
         let fabric = build(&clos);
         let leaves = fabric.leaves();
@@ -253,8 +245,7 @@ proptest! {
         prop_assert_eq!(between(1, 2, clos.agg_bundle.link.rate), core_links);
     }
 
-    #[test]
-    fn path_ids_swap_and_flip(first: u8, second: u8) {
+    fn path_ids_swap_and_flip(first in any::<u8>(), second in any::<u8>()) {
         let path = PathId::new(first, second);
         prop_assert_eq!((path.first(), path.second()), (first, second));
         prop_assert_eq!(path.swapped(), PathId::new(second, first));

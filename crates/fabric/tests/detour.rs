@@ -3,8 +3,8 @@
 mod common;
 
 use common::{LINK, any_clos};
-use proptest::prelude::*;
 use weft_fabric::{Clos, Detours, Fabric, LinkChoice, Node};
+use weft_trial::prelude::*;
 use weft_units::{HostId, PortId, SwitchId};
 
 /// Whether any path of next hops from `node` to `dst` has no dead link: every path is tried.
@@ -46,14 +46,13 @@ fn check(fabric: &Fabric, dead: &[PortId]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+trials! {
+    #![cases(256)]
 
-    #[test]
     fn detours_are_the_paths_that_live(
         clos in any_clos(),
         picks in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
-        all_but: bool,
+        all_but in any::<bool>(),
     ) {
         let fabric = Fabric::build(&clos).unwrap();
         let picked: Vec<PortId> =

@@ -1,10 +1,10 @@
 //! Whole switches that fail: all of their links, by name, by order and by lot.
 
-use proptest::prelude::*;
 use weft_fabric::{
     Bundle, Clos, Detours, Direction, Fabric, Failure, FailureKind, Failures, Groups, Link,
     LinkChoice, Node, Pick, Tier,
 };
+use weft_trial::prelude::*;
 use weft_units::{HostId, PortId, Rate, SwitchId, Time};
 
 const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::us(1) };
@@ -197,13 +197,12 @@ fn routing_goes_around_a_switch() {
     assert!(Detours::new(&fabric, &detected[1].dead).is_empty());
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+trials! {
+    #![cases(64)]
 
     /// As many switches as asked for, each as a whole, the same for the same seed; fewer are
     /// part of more, and pods do not depend on each other.
-    #[test]
-    fn random_switches(seed: u64, count in 1u32..8, tier in 0usize..3) {
+    fn random_switches(seed in any::<u64>(), count in 1u32..8, tier in 0usize..3) {
         let fabric = fat_tree(8);
         let (tier, groups, most, first) = [
             (Tier::Leaves, 8, 4, 0),

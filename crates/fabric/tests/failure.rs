@@ -1,10 +1,10 @@
 //! Failures resolved: which links, when they lose what, and what routing knows.
 
-use proptest::prelude::*;
 use weft_fabric::{
     Bundle, Clos, Direction, Fabric, Failure, FailureKind, Failures, Groups, Link, LinkChoice,
     Pick, Queued, Tier,
 };
+use weft_trial::prelude::*;
 use weft_units::{PortId, Rate, Time};
 
 const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::us(1) };
@@ -274,13 +274,12 @@ fn regular_bursts_start_exactly_every_so_often() {
     assert_ne!(firsts[0], firsts[1], "links do not fail in step");
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+trials! {
+    #![cases(64)]
 
     /// As many links as asked for, all of the right tier, the same for the same seed; fewer
     /// are part of more.
-    #[test]
-    fn random_links_of_every_group(seed: u64, count in 1u32..16, leaf: bool) {
+    fn random_links_of_every_group(seed in any::<u64>(), count in 1u32..16, leaf in any::<bool>()) {
         let fabric = fat_tree(8);
         let (tier, groups, most) = if leaf {
             (Tier::LeafUp, fabric.leaves(), 4)
@@ -310,12 +309,11 @@ proptest! {
     }
 
     /// The cursor says what a look at all windows says, bursts within bursts included.
-    #[test]
     fn the_cursor_agrees_with_all_windows(
-        seed: u64,
+        seed in any::<u64>(),
         every in 1u64..200,
         length in 1u64..400,
-        regular: bool,
+        regular in any::<bool>(),
         dead in (0u64..2_000, 1u64..2_000),
         mut spans in prop::collection::vec((0u64..4_000, 0u64..300), 1..60),
     ) {
@@ -349,8 +347,7 @@ proptest! {
     }
 
     /// The bursts of one link do not depend on what else fails.
-    #[test]
-    fn bursts_depend_on_nothing_else(seed: u64, more in 1u32..16) {
+    fn bursts_depend_on_nothing_else(seed in any::<u64>(), more in 1u32..16) {
         let fabric = fat_tree(8);
         let flaky = |links| failure(links, FLAKY, Time::ZERO, Time::MAX);
         let alone = flaky(named(&["pod-0-agg-0 -> core-0"]));

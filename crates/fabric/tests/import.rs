@@ -1,11 +1,11 @@
 //! Topology files of other simulators, all kinds: htsim's and the analytical ones by hand and
 //! refused, any text, and the real files. Those of ns-3 by hand: `import_ns3.rs`.
 
-use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use weft_fabric::import::{self, Analytical, Dimension, Htsim, Queues, Shape, Topology};
 use weft_fabric::{Bundle, Clos, Fabric, FabricError, Link, Node, Tiers};
+use weft_trial::prelude::*;
 use weft_units::{HostId, Rate, SwitchId, Time};
 
 fn link(gbps: u64, ns: u64) -> Link {
@@ -301,11 +301,10 @@ latency: [ 936.25, 1000 ]  # ns
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+trials! {
+    #![cases(256)]
 
 /// Whatever the text, there is an answer.
-    #[test]
     fn no_text_panics(text in "[0-9a-zA-Z_:#,.\\[\\]\\- \n]{0,200}") {
         let _ = import::read("x", &text);
         let _ = import::ns3::read("x", &text);
@@ -314,8 +313,7 @@ proptest! {
     }
 
     /// Nor with words that the grammars know and extreme numbers.
-    #[test]
-    fn no_words_panic(words in proptest::collection::vec(prop_oneof![
+    fn no_words_panic(words in prop::collection::vec(prop_oneof![
         Just("Nodes "), Just("Tiers "), Just("Podsize "), Just("\nTier "), Just("Radix_Down "),
         Just("Radix_Up "), Just("Bundle "), Just("Oversubscribed "), Just("Queue_up "),
         Just("Downlink_speed_Gbps "), Just("Downlink_Latency_ns "), Just("Switch_Latency_ns "),

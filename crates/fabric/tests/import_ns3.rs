@@ -1,9 +1,9 @@
 //! Topology files of ASTRA-sim's ns-3 backend: by hand, written from random fabrics and read
 //! back, and refused.
 
-use proptest::prelude::*;
 use weft_fabric::import::ns3::{self, Ns3};
 use weft_fabric::{Bundle, Clos, Fabric, Link, Node, Tiers};
+use weft_trial::prelude::*;
 use weft_units::{HostId, Rate, SwitchId, Time};
 
 fn link(gbps: u64, ns: u64) -> Link {
@@ -356,17 +356,16 @@ fn write(fabric: &Fabric, names: &[usize], order: &[u32]) -> String {
     text
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+trials! {
+    #![cases(256)]
 
     /// Under any numbering of the nodes and any order of the links the same fabric is found,
     /// and the nodes are placed so that every link of the file is one of the fabric.
-    #[test]
     fn written_and_read_back(
         clos in any_clos(),
-        keys in proptest::collection::vec(any::<u32>(), 200),
-        order in proptest::collection::vec(any::<u32>(), 1..40),
-        shuffled: bool,
+        keys in prop::collection::vec(any::<u32>(), 200),
+        order in prop::collection::vec(any::<u32>(), 1..40),
+        shuffled in any::<bool>(),
     ) {
         let fabric = Fabric::build(&clos).unwrap();
         let nodes = (fabric.hosts() + fabric.switches()) as usize;
@@ -409,8 +408,7 @@ proptest! {
     }
 
     /// A file with a link too few, too many or to elsewhere is no longer the same fabric.
-    #[test]
-    fn a_changed_link_is_noticed(clos in any_clos(), which: prop::sample::Index, to: u32) {
+    fn a_changed_link_is_noticed(clos in any_clos(), which in any::<prop::sample::Index>(), to in any::<u32>()) {
         let fabric = Fabric::build(&clos).unwrap();
         let all = links(&fabric);
         let names: Vec<usize> = (0..(fabric.hosts() + fabric.switches()) as usize).collect();

@@ -3,10 +3,10 @@
 mod common;
 
 use common::{LINK, any_clos};
-use proptest::prelude::*;
 use weft_fabric::{
     Bundle, Clos, Fabric, LinkChoice, LinkShares, PathId, PathView, PathWeights, Weights,
 };
+use weft_trial::prelude::*;
 use weft_units::{HostId, PortId, SwitchId};
 
 const ALL: u64 = LinkShares::WHOLE;
@@ -178,9 +178,8 @@ fn evened_weights_in_three_tiers() {
     assert!(fullest(&even, &fabric) < fullest(&view, &fabric));
 }
 
-proptest! {
+trials! {
     /// A path has a weight if all its links are alive, whichever way it is weighed.
-    #[test]
     fn dead_and_alive(
         clos in any_clos(),
         picks in prop::collection::vec((any::<prop::sample::Index>(), 0u64..3), 1..12),
@@ -213,7 +212,6 @@ proptest! {
     }
 
     /// In two tiers without bundles a path is a next hop, and has its weight.
-    #[test]
     fn in_two_tiers_they_are_those_of_next_hops(
         (leaves, spines) in (2u32..5, 1u32..6),
         picks in prop::collection::vec((any::<prop::sample::Index>(), 0u64..101), 0..8),

@@ -3,8 +3,8 @@
 mod common;
 
 use common::{LINK, any_clos};
-use proptest::prelude::*;
 use weft_fabric::{Bundle, Clos, Detours, Fabric, LinkChoice, Node, Weights};
+use weft_trial::prelude::*;
 use weft_units::{HostId, PortId, SwitchId};
 
 /// The weights where these links, by name, have so many Gb/s left.
@@ -105,9 +105,8 @@ fn planes_with_fewer_cores_carry_less() {
     assert_eq!(weighing.of("leaf-1", 0), Some(&[13_107, 65_536][..]));
 }
 
-proptest! {
+trials! {
     /// As many weights as there are usable hops, none of them zero, the largest 65536.
-    #[test]
     fn weights_fit_the_hops_that_are_left(
         clos in any_clos(),
         picks in prop::collection::vec((any::<prop::sample::Index>(), 0u64..120), 0..12),

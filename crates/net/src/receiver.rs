@@ -210,10 +210,9 @@ impl Stretches {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
+    use weft_trial::prelude::*;
 
-    proptest! {
-        #[test]
+    trials! {
         fn packets_are_new_once_in_any_order(seqs in prop::collection::vec(0u32..300, 1..600)) {
             let mut flow = Incoming::default();
             let mut seen = std::collections::BTreeSet::new();
@@ -228,7 +227,6 @@ mod tests {
             }
         }
 
-        #[test]
         fn stretches_count_each_byte_once(parts in prop::collection::vec((0u64..60, 1u64..9), 1..40)) {
             let mut stretches = Stretches::default();
             let mut have = [false; 80];

@@ -1,7 +1,6 @@
 //! Senders and receivers over a network in memory that delays, drops, repeats and reorders, and
 //! whose paths die: every byte arrives once, and trouble moves flows as the scheme says.
 
-use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use weft_balance::plan::Route;
@@ -14,6 +13,7 @@ use weft_net::receiver::Receiver;
 use weft_net::sender::{Given, Sender, SenderConfig};
 use weft_net::window::WindowConfig;
 use weft_net::wire::{DATA_HEADER, Datagram};
+use weft_trial::prelude::*;
 use weft_units::{Draw, HostId, MessageId, Rate, Stream, Time};
 
 const MTU: u32 = 1_000;
@@ -145,9 +145,8 @@ const SCHEMES: [(&str, &[(&str, &str)]); 5] = [
     ("spray", &[]),
 ];
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(120))]
-    #[test]
+trials! {
+    #![cases(120)]
     fn every_byte_arrives_once(
         scheme in 0..SCHEMES.len(),
         sizes in prop::collection::vec(1u64..40_000, 1..6),

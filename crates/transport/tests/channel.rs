@@ -5,9 +5,9 @@
 mod common;
 
 use common::{Channel, FAIR, Parcel, Weather};
-use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use weft_transport::{Receiver, RecoveryConfig, Reply, Sender, Trim};
+use weft_trial::prelude::*;
 use weft_units::Time;
 
 /// What an observer who sees every call knows.
@@ -245,10 +245,7 @@ impl World {
 const KINDS: [RecoveryConfig; 3] =
     [RecoveryConfig::GO_BACK_N, RecoveryConfig::SELECTIVE_REPEAT, RecoveryConfig::Trim(Trim)];
 
-proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
+trials! {
     fn everything_arrives_once_through_any_weather(
         kind in prop::sample::select(&KINDS),
         packets in 1u32..150,
@@ -259,7 +256,7 @@ proptest! {
         delay in 1u64..10,
         jitter in prop_oneof![Just(0), 0u64..20],
         rto in 3u64..100,
-        seed: u64,
+        seed in any::<u64>(),
     ) {
         let (delay, jitter, rto) = (Time::us(delay), Time::us(jitter), Time::us(rto));
         let weather = Weather { loss, twice, trims, delay, jitter, rto, window };

@@ -1,7 +1,7 @@
 //! DCQCN's rate against steps worked out by hand, and the laziness of its timers.
 
-use proptest::prelude::*;
 use weft_transport::{AckInfo, Congestion, CongestionConfig, DcqcnConfig, FlowPace, Loss};
+use weft_trial::prelude::*;
 use weft_units::{Rate, Time};
 
 /// So many times 2^30 b/s, which single precision halves and adds exactly.
@@ -199,9 +199,8 @@ fn configs() -> impl Strategy<Value = DcqcnConfig> {
     })
 }
 
-proptest! {
+trials! {
     /// Rates and alpha stay between their ends, and who looks more often sees the same.
-    #[test]
     fn timers_are_lazy_and_nobody_can_tell(
         config in configs(), steps in steps(), looks in prop::collection::vec(0u64..50, 400),
     ) {

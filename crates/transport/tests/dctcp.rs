@@ -1,7 +1,7 @@
 //! DCTCP against a sequence of windows worked out by hand.
 
-use proptest::prelude::*;
 use weft_transport::{AckInfo, Congestion, CongestionConfig, DctcpConfig, FlowPace, Loss};
+use weft_trial::prelude::*;
 use weft_units::Time;
 
 /// Windows of 8 packets at first and 16 at most; a large gain makes for round numbers.
@@ -121,10 +121,7 @@ fn extremes_are_reached() {
     assert!(alpha(&dctcp) < 0.001);
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
+trials! {
     fn windows_and_alpha_stay_in_bounds(
         steps in prop::collection::vec((0u8..10, 1u32..20, any::<bool>(), 0u32..40), 1..400),
         gain in 0.0f64..=1.0,

@@ -1,7 +1,7 @@
 //! DCTCP's rate against steps worked out by hand.
 
-use proptest::prelude::*;
 use weft_transport::{AckInfo, Congestion, CongestionConfig, DctcpRateConfig, FlowPace, Loss};
+use weft_trial::prelude::*;
 use weft_units::{Rate, Time};
 
 /// Gains of a quarter, so that steps are easy to follow.
@@ -52,8 +52,7 @@ fn rates_by_hand() {
     assert_eq!((rate(&sender), sender.pacing(1000)), (100.0, None));
 }
 
-proptest! {
-    #[test]
+trials! {
     fn a_rate_stays_between_its_ends(marks in prop::collection::vec(any::<bool>(), 1..300)) {
         let mut sender = new(CONFIG);
         for mark in marks {

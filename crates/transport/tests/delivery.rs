@@ -4,9 +4,9 @@
 mod common;
 
 use common::{Channel, FAIR, Parcel, Weather};
-use proptest::prelude::*;
 use std::collections::BTreeSet;
 use weft_transport::{Acknowledged, Arrival, RECOVERIES, Receiver, RecoveryConfig, Reply, Sender};
+use weft_trial::prelude::*;
 use weft_units::Time;
 
 type Told = (&'static str, &'static [(&'static str, &'static str)]);
@@ -261,19 +261,14 @@ fn weather() -> impl Strategy<Value = Weather> {
     )
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 1500,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+trials! {
+    #![cases(1500)]
 
-    #[test]
     fn everything_arrives_through_any_weather(
         told in prop::sample::select(&SETS),
         packets in 1u32..150,
         weather in weather(),
-        seed: u64,
+        seed in any::<u64>(),
     ) {
         World::new(recovery(told), packets, weather, seed).run();
     }

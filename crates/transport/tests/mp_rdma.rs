@@ -1,7 +1,7 @@
 //! MP-RDMA's window against steps worked out by hand.
 
-use proptest::prelude::*;
 use weft_transport::{AckInfo, Congestion, CongestionConfig, FlowPace, Loss, MpRdmaConfig};
+use weft_trial::prelude::*;
 use weft_units::Time;
 
 /// Windows of 4 packets at first and 100 at most.
@@ -86,12 +86,11 @@ fn a_loss_halves_the_window_once_for_all_that_was_out() {
     }
 }
 
-proptest! {
+trials! {
     /// However acknowledgements come, the window stays between its ends, marks never open it,
     /// and each takes no more than a packet and a half.
-    #[test]
     fn steps_are_bounded(
-        steps in proptest::collection::vec((0u32..300, any::<bool>(), 0u32..40), 1..300),
+        steps in prop::collection::vec((0u32..300, any::<bool>(), 0u32..40), 1..300),
         initial in 1u64..200_000, reordering in 1u32..64,
     ) {
         let config = MpRdmaConfig { initial_window: initial, reordering, ..CONFIG };

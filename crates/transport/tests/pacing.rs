@@ -1,9 +1,9 @@
 //! Fixed rates: whose rate counts, and the gaps that it makes.
 
-use proptest::prelude::*;
 use weft_transport::{
     AckInfo, Congestion, CongestionConfig, DctcpConfig, FlowPace, Loss, SwiftConfig,
 };
+use weft_trial::prelude::*;
 use weft_units::{Rate, Time};
 
 fn fixed(common: Option<Rate>, own: Option<Rate>) -> Congestion {
@@ -73,11 +73,8 @@ fn a_8191st_of_100_gbps_is_not_cut_short() {
     assert_eq!(congestion.pacing(4160), Some(Time::ps(2_725_964_923)));
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
+trials! {
     /// Never faster than the rate, and at most a picosecond a packet slower.
-    #[test]
     fn shares_are_right_to_a_picosecond(
         link in prop::sample::select(vec![25u64, 100, 400, 800]),
         flows in 1u64..=8191,

@@ -1,9 +1,9 @@
 //! Selective repeat against the plainest thing that could be right: a list with the state of
 //! every packet, searched from end to end in each call.
 
-use proptest::prelude::*;
 use std::collections::{BTreeSet, VecDeque};
 use weft_transport::{Acknowledged, Receiver, RecoveryConfig, Reply, Sender, Sent};
+use weft_trial::prelude::*;
 use weft_units::{Draw, Time};
 
 const KIND: RecoveryConfig = RecoveryConfig::SELECTIVE_REPEAT;
@@ -181,11 +181,8 @@ impl Pair {
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
+trials! {
     /// Whatever is called, in whatever order, with whatever numbers.
-    #[test]
     fn the_sender_is_the_plain_one(
         packets in prop_oneof![1u32..40, 1u32..2000],
         rto in prop_oneof![1u64..50, 1u64..100_000],
@@ -197,7 +194,6 @@ proptest! {
     }
 
     /// Packets that come again, late, and from far ahead.
-    #[test]
     fn the_receiver_keeps_a_set(
         packets in 1u32..1500,
         jumps in prop::collection::vec(prop_oneof![8 => 0u32..4, 2 => 0u32..90, 1 => 0u32..900], 1..600),

@@ -1,8 +1,8 @@
 //! The ring of departure times against a map.
 
-use proptest::prelude::*;
 use std::collections::BTreeMap;
 use weft_transport::SendTimes;
+use weft_trial::prelude::*;
 use weft_units::Time;
 
 #[test]
@@ -84,10 +84,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..300)
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
+trials! {
     fn the_ring_equals_a_map(steps in steps(), start in prop::sample::select(vec![0u32, 4_000_000_000])) {
         let mut times = SendTimes::default();
         times.forget_below(start);

@@ -1,8 +1,8 @@
 //! Swift against windows worked out by hand, and its bounds under anything.
 
-use proptest::prelude::*;
 use weft_transport::congestion::Swift;
 use weft_transport::{AckInfo, Congestion, CongestionConfig, FlowPace, Loss, SwiftConfig};
+use weft_trial::prelude::*;
 use weft_units::Time;
 
 /// Round numbers: 20 us for the path, 20 us / sqrt(cwnd) - 10 us for flow scaling, which is
@@ -239,10 +239,7 @@ fn configs() -> impl Strategy<Value = SwiftConfig> {
     })
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
+trials! {
     fn windows_stay_in_bounds_and_move_the_right_way(
         config in configs(),
         steps in prop::collection::vec((0u8..10, 0u64..60, 0u32..20, 1u64..200), 1..300),
@@ -287,7 +284,6 @@ proptest! {
 
     /// Several flows of any windows that see one delay, short of the target or beyond it, come
     /// to the bounds that they must come to.
-    #[test]
     fn extremes_are_reached(initial in 125u64..16_000) {
         let mut congestion = starting(initial);
         for round in 1..200 {

@@ -1,8 +1,8 @@
 //! TCP's recovery step by step: duplicates, holes, time-outs and what follows from round trips,
 //! each number worked out by hand.
 
-use proptest::prelude::*;
 use weft_transport::{Acknowledged, Receiver, RecoveryConfig, Reply, Sender, Sent};
+use weft_trial::prelude::*;
 use weft_units::{Draw, Time};
 
 #[path = "tcp/timing.rs"]
@@ -349,17 +349,14 @@ fn reordered(kind: &RecoveryConfig, late: &[u64]) -> usize {
     again
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
+trials! {
     /// A packet that fewer others overtake than the threshold says is never sent again: what
     /// cutting flows into units of accounting rests on.
-    #[test]
     fn small_displacements_look_like_no_loss(
         threshold in 1u32..40,
-        sack: bool,
+        sack in any::<bool>(),
         count in 1usize..400,
-        seed: u64,
+        seed in any::<u64>(),
     ) {
         let kind = tcp(&[("dup_acks", &threshold.to_string()), ("sack", &sack.to_string())]);
         let mut stream = Draw::new(seed, "late").stream(0);
@@ -369,10 +366,9 @@ proptest! {
 
     /// One that as many overtake is, once; and without selective acknowledgements so is all that
     /// was behind these: every arrival then looks like a partial acknowledgement.
-    #[test]
     fn a_displacement_as_far_as_the_threshold_is_a_loss(
         threshold in 1u32..40,
-        sack: bool,
+        sack in any::<bool>(),
         at in 0usize..100,
         more in 0usize..20,
     ) {

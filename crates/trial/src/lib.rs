@@ -33,6 +33,8 @@ use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseResult, TestError, TestRng, TestRunner};
 use std::time::{Duration, Instant};
 
+pub use proptest;
+
 /// What a file of random tests uses.
 pub mod prelude {
     pub use crate::trials;

@@ -1,6 +1,6 @@
 //! Exactness of times, rates, divisions and parsed quantities.
 
-use proptest::prelude::*;
+use weft_trial::prelude::*;
 use weft_units::*;
 
 #[test]
@@ -68,14 +68,12 @@ fn four_digits_are_enough_for_a_reader() {
     assert_eq!(about_bytes(1_048_576), "1.048MB");
 }
 
-proptest! {
-    #[test]
-    fn fast_division_is_division(n: u32, divisor in 1u32..) {
+trials! {
+    fn fast_division_is_division(n in any::<u32>(), divisor in 1u32..) {
         let fast = FastDiv::new(divisor);
         prop_assert_eq!(fast.div_rem(n), (n / divisor, n % divisor));
     }
 
-    #[test]
     fn the_wire_never_beats_the_rate(bits in 1_000_000u64..2_000_000_000_000, bytes in 0u32..65_536) {
         let rate = Rate::bps(bits);
         let exact = rate.serialize(u64::from(bytes));
@@ -83,20 +81,17 @@ proptest! {
         prop_assert!(fast >= exact && fast.0 - exact.0 <= 1, "{} against {}", fast, exact);
     }
 
-    #[test]
     fn slower_wires_are_not_faster(bits in 1u64..1_000_000, faster in 1u64..1_000, bytes in 0u32..65_536) {
         let (slow, fast) = (Rate::bps(bits), Rate::bps(bits * faster));
         prop_assert!(Wire::new(slow).time(bytes) >= Wire::new(fast).time(bytes));
     }
 
-    #[test]
-    fn times_and_rates_print_and_parse_back(n: u64, bits in 1u64..) {
+    fn times_and_rates_print_and_parse_back(n in any::<u64>(), bits in 1u64..) {
         prop_assert_eq!(parse_time(&Time(n).to_string()), Ok(Time(n)));
         prop_assert_eq!(parse_rate(&Rate::bps(bits).to_string()), Ok(Rate::bps(bits)));
     }
 
-    #[test]
-    fn streams_and_single_draws_agree(seed: u64, entity: u64) {
+    fn streams_and_single_draws_agree(seed in any::<u64>(), entity in any::<u64>()) {
         let draw = Draw::new(seed, "test");
         let mut stream = draw.stream(entity);
         for counter in 0..5 {

@@ -1,7 +1,7 @@
 //! Collectives against the tables of their sources, and against what they are for.
 
-use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use weft_trial::prelude::*;
 use weft_workload::collective::{ALGORITHMS, Algorithm, Call, Operation, Pieces, Servers, Step};
 
 fn algorithm(name: &str, options: &[(&str, &str)]) -> Algorithm {
@@ -321,7 +321,7 @@ fn a_ring_of_each_channel_leaves_servers_by_another_nic() {
 fn any_call() -> impl Strategy<Value = (Algorithm, Call)> {
     let ranks = 2u32..40;
     let index = 0..ALGORITHMS.len();
-    let operation = proptest::sample::select(Operation::ALL.to_vec());
+    let operation = prop::sample::select(Operation::ALL.to_vec());
     let options = (1u32..4, 1u32..5, 1u32..3, prop::option::of(1u32..6));
     let options = (options, (1u32..9, 1u32..9));
     (index, operation, ranks, 1u64..5_000, any::<u32>(), options).prop_filter_map(
@@ -355,11 +355,10 @@ fn any_call() -> impl Strategy<Value = (Algorithm, Call)> {
     )
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+trials! {
+    #![cases(400)]
 
-    #[test]
-    fn every_send_has_its_receipt_and_nothing_gets_stuck((algorithm, call) in any_call(), seed: u64) {
+    fn every_send_has_its_receipt_and_nothing_gets_stuck((algorithm, call) in any_call(), seed in any::<u64>()) {
         let mut state = seed | 1;
         let random = |count: usize| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -369,7 +368,6 @@ proptest! {
         prop_assert!(trace.messages > 0);
     }
 
-    #[test]
     fn volumes_are_those_of_the_formulas((algorithm, call) in any_call()) {
         let trace = in_order(&algorithm, &call);
         let (n, bytes) = (u64::from(call.ranks), call.bytes);
@@ -387,12 +385,11 @@ proptest! {
         prop_assert_eq!(total, expected, "{:?} {:?}", algorithm, call);
     }
 
-    #[test]
     fn a_skewed_buffer_is_sent_to_the_byte(
         ranks in 2u32..300,
         bytes in prop_oneof![0u64..5_000, any::<u64>().prop_map(|bytes| bytes >> 10)],
         thousandths in 1u32..=4_000,
-        seed: u64,
+        seed in any::<u64>(),
     ) {
         let exponent = (f64::from(thousandths) / 1_000.0).to_string();
         let skewed = algorithm("direct", &[("skew", &exponent)]).under(seed);

@@ -1,6 +1,6 @@
 //! Flow tables: what the columns mean, and where errors point.
 
-use proptest::prelude::*;
+use weft_trial::prelude::*;
 use weft_units::{HostId, MessageId, Time};
 use weft_workload::{Dependency, Message, When, Workload, read_csv};
 
@@ -103,9 +103,8 @@ fn flows_that_wait_in_a_circle_are_refused_by_line() {
     );
 }
 
-proptest! {
+trials! {
     /// A table written from flows reads back as these flows.
-    #[test]
     fn what_is_written_is_read(
         flows in prop::collection::vec((0u32..500, 1u32..500, 1u64..1 << 40, 0u64..1 << 40), 1..50),
     ) {
@@ -124,7 +123,6 @@ proptest! {
     }
 
     /// Whatever the text, both readers answer, in one line.
-    #[test]
     fn readers_never_panic(
         words in prop::collection::vec(
             prop::sample::select(vec![

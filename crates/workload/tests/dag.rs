@@ -1,6 +1,6 @@
 //! The message DAG: what is refused, and dependencies read from both ends.
 
-use proptest::prelude::*;
+use weft_trial::prelude::*;
 use weft_units::{HostId, MessageId, Time};
 use weft_workload::{Dependency, Message, When, Workload};
 
@@ -78,9 +78,8 @@ fn a_larger_fabric_is_fine_and_a_smaller_one_is_not() {
     assert_eq!(Workload::default().push(message(0, 1, 1), &[]), MessageId(0));
 }
 
-proptest! {
+trials! {
     /// Dependents are the dependencies turned round, no more and no less.
-    #[test]
     fn dependents_are_the_transpose(edges in prop::collection::vec((0u32..20, 0u32..20), 0..60)) {
         let workload = chain(20, &edges);
         let dependents = workload.dependents();
@@ -102,7 +101,6 @@ proptest! {
     }
 
     /// Edges to earlier messages never make a cycle; a reported cycle is one.
-    #[test]
     fn cycles_are_found_and_only_cycles(
         edges in prop::collection::vec((0u32..12, 0u32..12), 0..30),
     ) {

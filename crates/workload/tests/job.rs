@@ -4,8 +4,8 @@
 mod ideal;
 
 use ideal::{Ideal, run};
-use proptest::prelude::*;
 use std::ops::ControlFlow;
+use weft_trial::prelude::*;
 use weft_units::{Rate, Time};
 use weft_workload::collective::{Algorithm, Operation};
 use weft_workload::job::{Algorithms, AwaitSends, Endpoint, Job};
@@ -118,8 +118,7 @@ fn real_traces_run_to_their_end() {
     assert!(outcome.messages > 50 * 16 * 30);
 }
 
-proptest! {
-    #[test]
+trials! {
     fn chunked_jobs_send_what_they_said(
         ranks in 2u32..12,
         bytes in 1u64..400,
@@ -177,9 +176,8 @@ fn steps_are_what_ranks_in_lockstep_send_at_once() {
     assert_eq!((levels(&tree).len(), levels(&tree).iter().sum::<usize>()), (6, 14));
 }
 
-proptest! {
+trials! {
     /// Whatever the algorithm: the steps hold every message once.
-    #[test]
     fn steps_hold_all_messages(ranks in 2u32..12, bytes in 1u64..5_000, which in 0usize..4) {
         let name = ["ring", "recursive-doubling", "direct", "double-binary-tree"][which];
         let ranks = if which == 1 { ranks.next_power_of_two() } else { ranks };

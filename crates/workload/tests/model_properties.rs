@@ -4,8 +4,8 @@ mod ideal;
 mod training;
 
 use ideal::run;
-use proptest::prelude::*;
 use training::{FAST, FREE, busy, degrees, end, generate, gpt2, volume};
+use weft_trial::prelude::*;
 use weft_units::Time;
 use weft_workload::job::{Algorithms, Job};
 use weft_workload::model::{Experts, GPT2_SMALL, Model, Pace, Recompute, Schedule, Training, Zero};
@@ -108,8 +108,7 @@ fn reduced(trace: &Trace, training: &Training) -> u64 {
         .sum()
 }
 
-proptest! {
-    #[test]
+trials! {
     fn nothing_panics((training, ranks) in anything()) {
         if let Err(error) = training.generate(ranks) {
             let line = error.to_string();
@@ -117,7 +116,6 @@ proptest! {
         }
     }
 
-    #[test]
     fn nothing_panics_in_sound_jobs_with_one_odd_number(
         (training, ranks) in sound(),
         field in 0usize..14,
@@ -153,7 +151,6 @@ proptest! {
     }
 
     /// One rank speaks for its stage: whatever is wrong with a stage is found either way.
-    #[test]
     fn stages_are_judged_as_their_ranks_are(
         (training, ranks) in sound(),
         stage in any::<prop::sample::Index>(),
@@ -188,7 +185,6 @@ proptest! {
         prop_assert_eq!(one.stuck == 0, all.stuck == 0);
     }
 
-    #[test]
     fn sound_jobs_run_to_their_end((training, ranks) in sound()) {
         let trace = generate(&training, ranks);
         let findings = check(&trace);
@@ -212,7 +208,6 @@ proptest! {
     }
 
     /// Without tensor parallelism and copies of the embedding, what is reduced is the model.
-    #[test]
     fn gradients_are_reduced_to_the_byte((training, _) in sound(), stages in 1u32..3) {
         let mut training = training;
         training.model.layers = 2 * stages;

@@ -1,7 +1,7 @@
 //! Generators: who sends to whom, in which order, and what they refuse.
 
-use proptest::prelude::*;
 use std::collections::BTreeSet;
+use weft_trial::prelude::*;
 use weft_units::Time;
 use weft_workload::pattern::{AllToAll, Incast, Permutation, Ring, Tree, Way};
 use weft_workload::{Launch, PATTERNS, Pattern, Scope, Workload};
@@ -183,8 +183,7 @@ fn every_pattern_runs_with_its_defaults_and_knows_its_line_of_the_catalogue() {
     }
 }
 
-proptest! {
-    #[test]
+trials! {
     fn all_to_all_holds_every_ordered_pair_once(hosts in 2u32..40, rank in 0u32..40) {
         for launch in [Launch::Successor, Launch::SameRank { start: rank % hosts }] {
             let sent = all_to_all(hosts, launch);
@@ -194,7 +193,6 @@ proptest! {
     }
 
     /// No two hosts send to the same receiver at the same step.
-    #[test]
     fn successor_launch_makes_no_incast(hosts in 2u32..40) {
         let sent = all_to_all(hosts, Launch::Successor);
         for step in 0..hosts as usize - 1 {
@@ -203,9 +201,8 @@ proptest! {
         }
     }
 
-    #[test]
     fn derangements_are_permutations_without_fixed_point(
-        hosts in 2u32..200, count in 1u32..5, seed: u64,
+        hosts in 2u32..200, count in 1u32..5, seed in any::<u64>(),
     ) {
         let scope = Scope { seed, ..scope(hosts) };
         let sent = pairs(&Permutation { count }.generate(&scope).unwrap());

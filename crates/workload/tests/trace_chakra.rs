@@ -4,8 +4,8 @@ mod et;
 
 use et::{Node, Value, file, frame};
 use flate2::{Compression, write::GzEncoder};
-use proptest::prelude::*;
 use std::io::Write;
+use weft_trial::prelude::*;
 use weft_units::Time;
 use weft_workload::collective::Operation;
 use weft_workload::trace::{
@@ -430,8 +430,7 @@ fn nodes() -> impl Strategy<Value = Vec<Node>> {
     })
 }
 
-proptest! {
-    #[test]
+trials! {
     fn what_is_written_is_read(nodes in nodes()) {
         let trace = read(&[file(&nodes)]);
         let programme = &trace.programmes[0];
@@ -461,7 +460,6 @@ proptest! {
         }
     }
 
-    #[test]
     fn a_file_cut_anywhere_is_refused_or_shorter(nodes in nodes()) {
         let bytes = file(&nodes);
         for end in 0..bytes.len() {
@@ -475,7 +473,6 @@ proptest! {
         }
     }
 
-    #[test]
     fn no_bytes_make_it_panic(
         nodes in nodes(),
         extra in prop::collection::vec((key(), value()), 0..6),

@@ -3,7 +3,7 @@
 mod et;
 
 use et::{Node, Value, file};
-use proptest::prelude::*;
+use weft_trial::prelude::*;
 use weft_workload::trace::{ChakraOptions, ChakraReader, Findings, Trace, check, summarise};
 
 const GROUPS: &str = r#"{"1": [0, 1], "2": [1, 2], "9": [0, 5]}"#;
@@ -255,8 +255,7 @@ fn job() -> impl Strategy<Value = Vec<Vec<Node>>> {
     })
 }
 
-proptest! {
-    #[test]
+trials! {
     fn sound_jobs_finish_and_broken_ones_are_told(
         job in job(),
         at in any::<prop::sample::Index>(),

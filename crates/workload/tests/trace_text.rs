@@ -1,6 +1,6 @@
 //! Text workloads: each policy by hand, who wrote the file, and everything refused.
 
-use proptest::prelude::*;
+use weft_trial::prelude::*;
 use weft_units::Time;
 use weft_workload::trace::{
     Degrees, Dialect, Gathered, Size, TextOptions, Trace, Work, check, is_comm_log,
@@ -374,8 +374,7 @@ fn lists_of_communications_that_are_none() {
     }
 }
 
-proptest! {
-    #[test]
+trials! {
     fn no_text_makes_it_panic(
         header in prop::sample::select(vec![
             "DATA", "MODEL", "HYBRID_DLRM 3", "MICRO", "HYBRID_CUSTOMIZED",
@@ -395,7 +394,6 @@ proptest! {
         }
     }
 
-    #[test]
     fn no_list_makes_it_panic(
         noise in "[\\[a-z_,.0-9\"\n]{0,40}",
         end in any::<prop::sample::Index>(),
@@ -410,7 +408,6 @@ proptest! {
     }
 
     /// Instances of every group partition the ranks, and know their members' places.
-    #[test]
     fn groups_partition_the_ranks(
         tensor in 1u32..5, expert in 1u32..4, more in 1u32..4, pipeline in 1u32..4,
     ) {

@@ -1,11 +1,11 @@
 //! Two leaves under ConWeave, and between them paths with delays of their own.
 
-use proptest::prelude::*;
 use std::collections::BTreeMap;
 use weft_balance::tor::conweave::rx::Came;
 use weft_balance::tor::conweave::{Leaf, Letter, News, Options, Part, Tag};
 use weft_balance::tor::{FlowId, TorContext, TorCounts, Ways};
 use weft_fabric::{Clos, Fabric, Link, PathId};
+use weft_trial::prelude::*;
 use weft_units::{HostId, Rate, SwitchId, Time};
 
 /// So many paths.

@@ -169,10 +169,9 @@ impl Expression {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
+    use weft_trial::prelude::*;
 
-    proptest! {
-        #[test]
+    trials! {
         fn a_pattern_is_read_or_refused(text in "[h{}leaf+*/%()0-9:. -]{0,40}") {
             match filled(&text) {
                 Ok(name) => prop_assert_eq!(name.find(['{', '}']), None),

@@ -85,7 +85,7 @@ mod tests {
     use crate::half::sender::{Part, SendHalf, Settled};
     use crate::memory::Span;
     use crate::wire::{MOST_PAYLOAD, Slot, Slots};
-    use proptest::prelude::*;
+    use weft_trial::prelude::*;
 
     fn low(number: u64) -> u32 {
         (number % (1 << BITS)) as u32
@@ -148,13 +148,12 @@ mod tests {
         assert_eq!(settled.sends, [("message", len)]);
     }
 
-    proptest! {
+    trials! {
         /// Posts end in order, acknowledgements come late, early and twice, numbers pass the bits that
         /// posts have: as many frames are out as there are buffers, and each is counted once.
-        #[test]
         fn frames_are_counted_once(
             start in prop_oneof![Just(0), Just((1 << BITS) - 20), Just((1 << 32) - 20), 0..u64::MAX / 2],
-            steps in proptest::collection::vec((0..3u8, 0..8u64), 1..200),
+            steps in prop::collection::vec((0..3u8, 0..8u64), 1..200),
         ) {
             let mut flight = Flight::begin(start);
             let (mut posted, mut done, mut acknowledged) = (start, start, start);

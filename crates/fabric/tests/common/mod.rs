@@ -3,8 +3,8 @@
 // Every test binary is a crate of its own.
 #![allow(unreachable_pub)]
 
-use proptest::prelude::*;
 use weft_fabric::{Bundle, Clos, Link, Tiers};
+use weft_trial::prelude::*;
 use weft_units::{Rate, Time};
 
 pub const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::us(1) };

@@ -5,9 +5,9 @@ use crate::call::{Call, Operation};
 use crate::element::{Element, Reduction};
 use crate::exchange::{Exchange, Timer};
 use crate::memory::Segment;
-use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+use weft_trial::prelude::*;
 
 /// A message: from, to, tag, bytes.
 type Message = (u32, u32, u32, usize);
@@ -89,13 +89,12 @@ fn carry_out(messages: &[Message], sends: &[usize], receives: &[usize], draw: &m
     }
 }
 
-proptest! {
+trials! {
     // Under Miri each takes seconds.
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 200 }))]
+    #![cases(if cfg!(miri) { 4 } else { 200 })]
 
-    #[test]
     fn every_message_finds_its_receive(
-        seed: u64,
+        seed in any::<u64>(),
         given in prop::collection::vec((0..3u32, 1..3u32, 0..12u32, 0..50usize), 1..60),
     ) {
         let message = |(from, more, tag, len)| (from, (from + more) % 3, tag, len);
@@ -174,12 +173,11 @@ fn from_anybody(sends: &[(u32, u32)], named: &[bool], draw: &mut Draw) {
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+trials! {
+    #![cases(200)]
 
-    #[test]
     fn whoever_sends_is_received_from(
-        seed: u64,
+        seed in any::<u64>(),
         sends in prop::collection::vec((1..3u32, prop::sample::select(vec![0u32, 5])), 1..40),
     ) {
         from_anybody(&sends, &[false], &mut Draw(seed));

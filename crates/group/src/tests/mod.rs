@@ -11,7 +11,7 @@ use crate::memory::Segment;
 use crate::programme::Tuning;
 use crate::run::Run;
 use network::{Draw, Message, Network};
-use proptest::prelude::*;
+use weft_trial::prelude::*;
 
 /// Buffers of all ranks, by rank: inputs and outputs.
 type Buffers = Vec<(Vec<Vec<u8>>, Vec<Vec<u8>>)>;
@@ -112,10 +112,9 @@ prop_compose! {
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+trials! {
+    #![cases(200)]
 
-    #[test]
     fn all_reduce((ranks, seed, reduction, tuning) in setting(), count in 0usize..300) {
         let mut draw = Draw(seed);
         let mut buffers: Buffers =
@@ -128,7 +127,6 @@ proptest! {
         }
     }
 
-    #[test]
     fn reduce((ranks, seed, reduction, tuning) in setting(), count in 0usize..300) {
         let mut draw = Draw(seed);
         let root = draw.below(ranks as usize) as u32;
@@ -147,7 +145,6 @@ proptest! {
         }
     }
 
-    #[test]
     fn reduce_scatter((ranks, seed, reduction, tuning) in setting(), most in 0usize..400) {
         let mut draw = Draw(seed);
         let counts: Vec<usize> = (0..ranks).map(|_| draw.below(most + 1)).collect();
@@ -164,7 +161,6 @@ proptest! {
         }
     }
 
-    #[test]
     fn all_gather((ranks, seed, reduction, tuning) in setting(), most in 0usize..400) {
         let mut draw = Draw(seed);
         let counts: Vec<usize> = (0..ranks).map(|_| draw.below(most + 1)).collect();
@@ -179,7 +175,6 @@ proptest! {
         }
     }
 
-    #[test]
     fn all_to_all((ranks, seed, reduction, tuning) in setting(), most in 0usize..200) {
         let mut draw = Draw(seed);
         let ranks = ranks as usize;
@@ -197,7 +192,6 @@ proptest! {
         }
     }
 
-    #[test]
     fn from_and_to_a_root((ranks, seed, reduction, tuning) in setting(), count in 0usize..400) {
         let mut draw = Draw(seed);
         let ranks = ranks as usize;
