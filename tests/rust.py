@@ -35,7 +35,9 @@ def main(arguments: list[str]) -> int:
             errors="replace",
             check=False,
         )
-        tests = [(found[1], found[2], float(found[3] or 0)) for found in _TAKEN.finditer(run.stdout)]
+        tests = [
+            (found[1], found[2], float(found[3] or 0)) for found in _TAKEN.finditer(run.stdout)
+        ]
         times += [(taken, f"{name} {test}") for test, _, taken in tests]
         passed += sum(outcome == "ok" for _, outcome, _ in tests)
         bad = sum(outcome == "FAILED" for _, outcome, _ in tests) or int(run.returncode != 0)

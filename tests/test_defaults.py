@@ -1,5 +1,7 @@
-"""Somebody who compares schemes with defaults gets the ranking right: nobody sends again what is only
-late, and spraying is not behind ECMP where nothing fails."""
+"""Somebody who compares schemes with defaults gets the ranking right.
+
+Nobody sends again what is only late, and spraying is not behind ECMP where nothing fails.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+
 from conftest import Weft
 
 EXPERIMENT = Path(__file__).parents[1] / "experiments/defaults/defaults.toml"
@@ -17,6 +20,7 @@ SPRAYING = ["spray", "spray-counter", "spray-bitmap", "switch-spray", "switch-ro
 
 @pytest.mark.slow
 def test_no_default_misleads(tmp_path: Path, weft: Weft) -> None:
+    """The smaller form of the experiment."""
     out = tmp_path / "out"
     weft("run", EXPERIMENT, "--quick", "-q", "--no-report", "-o", out)
     runs = pl.read_parquet(out / "runs.parquet")

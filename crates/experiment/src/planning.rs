@@ -3,7 +3,7 @@
 //!
 //! Links are as they are at time zero of the experiment, failures included, and everybody knows.
 //! Steps are planned and bounded one by one; what the whole job takes at the least is
-//! [`crate::bound`]'s to say, since steps may overlap.
+//! [`mod@crate::bound`]'s to say, since steps may overlap.
 //! Hosts run the planners that they run in simulations, each step by itself: a host posts its
 //! messages of a step at one instant.
 

@@ -266,7 +266,7 @@ fn each_mistake_names_source_key_and_mend() {
         (
             "leaves = 4\nspines = 2",
             "leaves = 60000\nspines = 60000",
-            "fig.toml: fabric (line 2): 3600240000 links are more than 16777216; use smaller counts",
+            "fig.toml: fabric.spines (line 5): 3600240000 links are more than 16777216; use smaller counts",
         ),
         (
             "pattern = \"all-to-all\"",
@@ -473,9 +473,9 @@ fn a_buffer_that_is_all_headroom_is_refused_with_the_numbers() {
     // A leaf has 6 ports, each with 4096 bytes of reserve and 10 kB of headroom.
     let switch = "hosts_per_leaf = 4\n[fabric.switch]\nbuffer = \"84KB\"\npfc_headroom = \"10KB\"";
     let got = message(&GOOD.replace("hosts_per_leaf = 4", switch));
-    let expected = "fig.toml: fabric.switch.buffer (line 8): 84000 bytes, but reserves and headroom of the \
-         largest switch alone take 84576; enlarge buffer, or lower pfc_headroom or pfc_reserve, \
-         or set pfc = false";
+    let expected = "fig.toml: fabric.switch.buffer (line 8): a buffer of 84000 bytes, of which reserves and \
+         headroom of the largest switch alone take 84576; enlarge fabric.switch.buffer, or lower \
+         pfc_headroom or pfc_reserve, or what makes links hold much, or set pfc = false";
     assert_eq!(got, expected);
 }
 

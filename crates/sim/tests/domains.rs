@@ -93,7 +93,7 @@ trials! {
         let setup = watched(setup, Time::us(3));
         let one = confirmed(&setup);
         prop_assert_eq!(equals(&one, &setup, domains, threads), Ok(()));
-        prop_assert!(one.is_ok() || !must_finish(&setup));
+        prop_assert!(one.is_ok() || !must_finish(&setup), "{:?}", one.err());
     }
 
     /// Messages that wait for each other, here and there.
@@ -109,7 +109,7 @@ trials! {
         }
         let one = confirmed(&setup);
         prop_assert_eq!(equals(&one, &setup, domains, threads), Ok(()));
-        prop_assert!(one.is_ok() || !must_finish(&setup));
+        prop_assert!(one.is_ok() || !must_finish(&setup), "{:?}", one.err());
     }
 }
 

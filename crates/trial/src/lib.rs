@@ -123,6 +123,7 @@ fn run_case<S: Strategy>(
     let config = Config {
         cases: 1,
         failure_persistence: None,
+        max_shrink_iters: u32::MAX,
         max_shrink_time: SHRINKING.as_millis() as u32,
         ..Config::default()
     };

@@ -94,7 +94,7 @@ fn assemble(
     calm(&mut setup);
     setup.stall_after = match must_finish(&setup) {
         false => Time::ms(3),
-        true if is_tcp => Time::ms(40),
+        true if is_tcp => Time::ms(400),
         true => Time::ms(10),
     };
     // As many packets as take a second here, all runs of a case together.
