@@ -80,7 +80,7 @@ def test_the_bound_is_what_crosses_the_uplinks(bed: Path) -> None:
         (("--schemes", "ethereall"), "no such scheme"),
         (("--kill", "4@50%"), "write a rank below 4"),
         (("--env", "PATH=x"), "write a variable as"),
-        (("--size", "much"), "--size much"),
+        (("--size", "much"), '--size: "much"'),
         (("--fail", "leaf-0:spine-9@50%"), "there is no link"),
         (("--plugin", "none.so"), "there is no such file"),
     ],

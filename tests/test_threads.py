@@ -123,10 +123,10 @@ def test_every_run_is_told_its_share(
     """Those that are to be simulated count, not those that are there already."""
     real, told, lock = _native.run, [], threading.Lock()
 
-    def run(*arguments: Any, threads: int | None, share: int) -> Any:
+    def run(*arguments: Any, threads: int | None, share: int, **others: Any) -> Any:
         with lock:
             told.append((threads, share))
-        return real(*arguments, threads=threads, share=share)
+        return real(*arguments, threads=threads, share=share, **others)
 
     monkeypatch.setattr(_native, "run", run)
     monkeypatch.setattr(_native, "cores", lambda: 8)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -90,10 +91,12 @@ def test_finished_runs_stay_when_one_meets_a_fault(weft: Weft, small: Path, tmp_
     assert done.returncode == unexpected.STATUS
     line = done.stderr.splitlines()[-1]
     assert "unexpected panic: in the core" in line
-    assert "in small ethereal seed 1, 2 of 6 runs had finished and are kept" in line
+    # The next run may begin before the fault is seen.
+    kept = re.search(r"in small ethereal seed 1, ([23]) of 6 runs had finished and are kept", line)
+    assert kept, line
     again = weft("run", small, "-o", "out", "--no-report", "--json")
     assert again.returncode == 0
-    assert again.stderr.startswith("2 of 6 runs are there already")
+    assert again.stderr.startswith(f"{kept[1]} of 6 runs are there already")
     assert len(json.loads(again.stdout)) == 6
 
 

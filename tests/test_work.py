@@ -158,10 +158,8 @@ LARGE = {
     "workload.channels": ["--workload", "ring:size=1KB,channels=1000000"],
     "fabric.hosts_per_leaf": ["--set", "fabric.hosts_per_leaf=65536", "--set", "fabric.leaves=64"],
     "workload.pattern": [
-        "--workload",
-        "all-to-all:size=1KB",
-        "--set",
-        "fabric.hosts_per_leaf=4096",
+        *("--workload", "all-to-all:size=1KB"),
+        *("--set", "fabric.leaves=1000"),
     ],
     "workload.times": [
         "--workload",

@@ -66,6 +66,8 @@ pub(crate) const SPRAY_OVER_GO_BACK_N: &str = "spray over go-back-N without a re
      every packet that overtakes another triggers a NACK and a rewind; expect many packets to \
      be sent again";
 
+/// How often in a round trip a timer may run.
+const MOST_LOOKS: u64 = 16;
 pub(crate) const LONGEST_RTO: Time = Time::secs(100);
 
 /// Reads `[transport]` for `scheme`.
@@ -102,10 +104,13 @@ pub(crate) fn read(
     }
     if let RecoveryConfig::Tcp(tcp) = &recovery
         && r.has("min_rto")
-        && tcp.min_rto < context.round_trip
+        && tcp.min_rto.0 < context.round_trip.0 / MOST_LOOKS
     {
         let round_trip = context.round_trip;
-        let what = format!("is below the round trip of an idle path ({round_trip}); raise it");
+        let what = format!(
+            "is below a {MOST_LOOKS}th of the round trip of an idle path ({round_trip}), and timers \
+             run as often as that; raise it"
+        );
         return Err(r.wrong("min_rto", what));
     }
     let rewinds = !recovery.info().keeps_order && scheme.is_multipath();
