@@ -30,20 +30,28 @@ pub(super) fn fullest_of(
     carrying: &BTreeMap<(Cut, u32), Carrying>,
     traffic: &Traffic,
 ) -> Time {
-    /// What crosses a cut: the bytes, and the least way before and behind it.
+    /// What crosses a cut, by host, leaf or pod: the bytes, and the least way before and behind it.
     type Load = (u64, Time, Time);
-    let mut loads: BTreeMap<(Cut, u32), Load> = BTreeMap::new();
+    const NOTHING: Load = (0, Time::MAX, Time::MAX);
+    let mut loads = CUTS.map(|_| Vec::<Load>::new());
     traffic.streams(|Stream { src, dst, bytes, times, .. }| {
         let (wire, path) = (ground.wire_bytes(bytes) * times, ground.path(src, dst));
-        for cut in CUTS {
+        for (cut, loads) in CUTS.iter().zip(&mut loads) {
             let Some((link, place)) = cut.place(ground.fabric, src, dst) else { continue };
+            if loads.len() <= place as usize {
+                loads.resize(place as usize + 1, NOTHING);
+            }
+            let load = &mut loads[place as usize];
             let (before, after) = (path.before[link], path.after[link]);
-            let load = loads.entry((cut, place)).or_insert((0, before, after));
             *load = (load.0 + wire, load.1.min(before), load.2.min(after));
         }
     });
     let clos = ground.fabric.clos();
-    let times = loads.into_iter().map(|(cut, (bytes, before, after))| {
+    let all = CUTS.into_iter().zip(loads).flat_map(|(cut, loads)| {
+        let places = (0..).zip(loads).filter(|(_, load)| *load != NOTHING);
+        places.map(move |(place, load)| ((cut, place), load))
+    });
+    let times = all.map(|(cut, (bytes, before, after))| {
         let carried = carrying.get(&cut).and_then(|carrying| carrying.carried(before, bytes));
         carried.unwrap_or_else(|| before + drain(bytes, cut.0.rate(clos))) + after
     });
