@@ -1,5 +1,6 @@
 //! The cuts of a folded Clos that all of some messages must cross, and what they can carry.
 
+use crate::traffic::{Stream, Traffic};
 use weft_fabric::{Clos, Fabric, Node};
 use weft_units::{HostId, PortId};
 
@@ -22,6 +23,31 @@ pub(crate) enum Cut {
 
 pub(crate) const CUTS: [Cut; 6] =
     [Cut::HostOut, Cut::LeafUp, Cut::PodUp, Cut::PodDown, Cut::LeafDown, Cut::HostIn];
+
+/// What crosses each cut of each kind, by host, leaf or pod: `nothing`, and for every stream of
+/// `traffic` that crosses it, what `of` makes of the stream, added by `add`, with the link of the
+/// stream's way that crosses.
+pub(crate) fn crossing<T: Copy, U>(
+    fabric: &Fabric,
+    traffic: &Traffic,
+    nothing: T,
+    of: impl Fn(&Stream) -> U,
+    add: impl Fn(&mut T, &U, usize),
+) -> [Vec<T>; CUTS.len()] {
+    let mut all = CUTS.map(|_| Vec::new());
+    traffic.streams(|stream| {
+        let one = of(&stream);
+        for (cut, places) in CUTS.iter().zip(&mut all) {
+            let Some((link, place)) = cut.place(fabric, stream.src, stream.dst) else { continue };
+            let place = place as usize;
+            if places.len() <= place {
+                places.resize(place + 1, nothing);
+            }
+            add(&mut places[place], &one, link);
+        }
+    });
+    all
+}
 
 impl Cut {
     /// Which link of the way from `src` to `dst` crosses a cut of this kind, and which cut.

@@ -240,8 +240,12 @@ fn check_counts(traffic: &Traffic, packet: &PacketConfig) -> Result<(), Experime
         let count = messages.len();
         return wrong(format!("{count} messages are more than {MAX_MESSAGES}; use fewer hosts"));
     }
-    let largest = traffic.volume().largest;
-    let packets = largest.div_ceil(u64::from(packet.mtu));
+    let packets = |bytes: u64| bytes.div_ceil(u64::from(packet.mtu));
+    // The largest message takes going through all of them; no buffer is larger than allowed, mostly.
+    if packets(traffic.largest_buffer()) <= MAX_PACKETS {
+        return Ok(());
+    }
+    let packets = packets(traffic.volume().largest);
     if packets > MAX_PACKETS {
         return wrong(format!(
             "a message has {packets} packets, more than {MAX_PACKETS}; make it smaller or \
@@ -276,9 +280,8 @@ fn check_memory(resolved: &Resolved) -> Result<(), ExperimentError> {
         return Ok(());
     }
     let what = format!(
-        "a buffer of {bytes} bytes, of which reserves and headroom of the largest switch alone take \
-         {taken}; \
-         enlarge fabric.switch.buffer, or lower pfc_headroom or pfc_reserve, or what makes links \
+        "the buffer has {bytes} bytes, and reserves and headroom of the largest switch alone take \
+         {taken}; enlarge fabric.switch.buffer, or lower pfc_headroom or pfc_reserve, or what makes links \
          hold much, or set pfc = false"
     );
     let error = ExperimentError::new("fabric.switch.buffer", Origin::Unknown, what);

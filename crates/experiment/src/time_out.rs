@@ -7,7 +7,7 @@
 //! twice in a row without progress waits twice as long ([`weft_transport::TransportConfig::backs_off`]). TCP measures
 //! round trips (RFC 6298), and begins with this.
 
-use crate::cuts::{CUTS, Cut};
+use crate::cuts::{CUTS, Cut, crossing};
 use crate::experiment::{Resolved, round_trip};
 use crate::section::transport::LONGEST_RTO;
 use crate::traffic::{Stream, Traffic};
@@ -50,18 +50,12 @@ fn under_way(experiment: &Resolved, traffic: &Traffic) -> [u64; CUTS.len()] {
     let window = experiment.transport.congestion.initial_window().unwrap_or(u64::MAX);
     let window = window.saturating_mul(WINDOWS);
     let most_at_once = if traffic.ranks.is_some() { AT_ONCE } else { u64::MAX };
-    let mut sums: [Vec<u64>; CUTS.len()] = Default::default();
-    traffic.streams(|Stream { src, dst, bytes, times, .. }| {
+    let of = |&Stream { bytes, times, .. }: &Stream| {
         let headers = bytes.div_ceil(u64::from(packet.mtu)) * u64::from(packet.header);
-        let bytes = (bytes + headers).min(window).saturating_mul(times.min(most_at_once));
-        for (cut, sums) in CUTS.iter().zip(&mut sums) {
-            if let Some((_, number)) = cut.place(&experiment.fabric, src, dst) {
-                let number = number as usize;
-                sums.resize(sums.len().max(number + 1), 0);
-                sums[number] = sums[number].saturating_add(bytes);
-            }
-        }
-    });
+        (bytes + headers).min(window).saturating_mul(times.min(most_at_once))
+    };
+    let add = |sum: &mut u64, bytes: &u64, _| *sum = sum.saturating_add(*bytes);
+    let sums = crossing(&experiment.fabric, traffic, 0, of, add);
     sums.map(|sums| sums.into_iter().max().unwrap_or(0))
 }
 

@@ -2,6 +2,7 @@
 
 use crate::measure::Completion;
 use std::ops::ControlFlow;
+use std::sync::OnceLock;
 use weft_sim::{JobConfig, ScaleUp};
 use weft_units::{HostId, Rate};
 use weft_workload::Workload;
@@ -16,7 +17,7 @@ pub struct Traffic {
     pub ranks: Option<Ranks>,
     /// What the user should know of its size.
     pub warnings: Vec<String>,
-    volume: Volume,
+    volume: OnceLock<Volume>,
 }
 
 /// Jobs and where their ranks are, numbered through all jobs.
@@ -77,16 +78,7 @@ impl Traffic {
         Traffic::new(Workload::new(hosts), Some(ranks))
     }
     fn new(workload: Workload, ranks: Option<Ranks>) -> Traffic {
-        let warnings = Vec::new();
-        let mut traffic = Traffic { workload, ranks, warnings, volume: Volume::default() };
-        let mut volume = Volume::default();
-        traffic.streams(|Stream { bytes, times, .. }| {
-            volume.messages += times;
-            volume.bytes = volume.bytes.saturating_add(bytes.saturating_mul(times));
-            volume.largest = volume.largest.max(bytes);
-        });
-        traffic.volume = volume;
-        traffic
+        Traffic { workload, ranks, warnings: Vec::new(), volume: OnceLock::new() }
     }
 
     /// The same with something to know of its size.
@@ -96,7 +88,22 @@ impl Traffic {
 
     /// How much it is in all.
     pub fn volume(&self) -> Volume {
-        self.volume
+        *self.volume.get_or_init(|| {
+            let mut volume = Volume::default();
+            self.streams(|Stream { bytes, times, .. }| {
+                volume.messages += times;
+                volume.bytes = volume.bytes.saturating_add(bytes.saturating_mul(times));
+                volume.largest = volume.largest.max(bytes);
+            });
+            volume
+        })
+    }
+
+    /// A number of bytes that no message exceeds, without going through all that ranks send.
+    pub(crate) fn largest_buffer(&self) -> u64 {
+        let messages = self.workload.messages().iter().map(|message| message.bytes);
+        let jobs = self.ranks.iter().flat_map(|ranks| &ranks.jobs).map(Job::largest_buffer);
+        messages.chain(jobs).max().unwrap_or(0)
     }
 
     /// The ranks as the simulator takes them.
@@ -109,7 +116,7 @@ impl Traffic {
             scale_up: *scale_up,
             pcie: *pcie,
             at_acknowledgement: completion == Completion::Acknowledged,
-            each_message: self.volume.messages <= MOST_RECORDED,
+            each_message: self.volume().messages <= MOST_RECORDED,
         })
     }
 

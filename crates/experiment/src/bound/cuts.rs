@@ -7,7 +7,7 @@
 
 use super::carrying::Carrying;
 use super::{Ground, drain};
-use crate::cuts::{CUTS, Cut};
+use crate::cuts::{CUTS, Cut, crossing};
 use crate::traffic::{Stream, Traffic};
 use std::collections::BTreeMap;
 use weft_units::{IdVec, MessageId, Time};
@@ -33,18 +33,12 @@ pub(super) fn fullest_of(
     /// What crosses a cut, by host, leaf or pod: the bytes, and the least way before and behind it.
     type Load = (u64, Time, Time);
     const NOTHING: Load = (0, Time::MAX, Time::MAX);
-    let mut loads = CUTS.map(|_| Vec::<Load>::new());
-    traffic.streams(|Stream { src, dst, bytes, times, .. }| {
-        let (wire, path) = (ground.wire_bytes(bytes) * times, ground.path(src, dst));
-        for (cut, loads) in CUTS.iter().zip(&mut loads) {
-            let Some((link, place)) = cut.place(ground.fabric, src, dst) else { continue };
-            if loads.len() <= place as usize {
-                loads.resize(place as usize + 1, NOTHING);
-            }
-            let load = &mut loads[place as usize];
-            let (before, after) = (path.before[link], path.after[link]);
-            *load = (load.0 + wire, load.1.min(before), load.2.min(after));
-        }
+    let of = |stream: &Stream| {
+        (ground.wire_bytes(stream.bytes) * stream.times, ground.path(stream.src, stream.dst))
+    };
+    let loads = crossing(ground.fabric, traffic, NOTHING, of, |load, (wire, path), link| {
+        let (before, after) = (path.before[link], path.after[link]);
+        *load = (load.0 + wire, load.1.min(before), load.2.min(after));
     });
     let clos = ground.fabric.clos();
     let all = CUTS.into_iter().zip(loads).flat_map(|(cut, loads)| {

@@ -27,6 +27,7 @@ pub use tree::Tree;
 pub(crate) use tree::both as tree_places;
 
 use crate::WorkloadError;
+use std::ops::ControlFlow;
 use weft_units::options::Settled;
 use weft_units::{OptionError, OptionInfo, Options};
 
@@ -163,7 +164,10 @@ impl Call {
     }
     /// The rank `distance` after `rank`, counting on from zero at the end.
     fn ahead(&self, rank: u32, distance: u32) -> u32 {
-        ((u64::from(rank) + u64::from(distance)) % u64::from(self.ranks)) as u32
+        let (sum, ranks) = (u64::from(rank) + u64::from(distance), u64::from(self.ranks));
+        // Once round at most, for nearly all: dividing takes longer.
+        let once = if sum >= ranks { sum - ranks } else { sum };
+        (if once < ranks { once } else { once % ranks }) as u32
     }
     /// The rank `distance` before `rank`.
     fn behind(&self, rank: u32, distance: u32) -> u32 {
@@ -274,6 +278,20 @@ macro_rules! algorithms {
             #[inline]
             pub fn step(&self, call: &Call, rank: u32, strand: u32, at: u32) -> Option<Step> {
                 match self { $(Algorithm::$Algorithm(one) => one.step(call, rank, strand, at)),* }
+            }
+            /// All steps of a strand of `rank`, until `each` has enough.
+            pub(crate) fn walk(
+                &self,
+                call: &Call,
+                (rank, strand): (u32, u32),
+                each: &mut impl FnMut(Step) -> ControlFlow<()>,
+            ) -> ControlFlow<()> {
+                // One loop an algorithm: which it is, is not asked at every step.
+                match self {
+                    $(Algorithm::$Algorithm(one) => {
+                        (0..).map_while(|at| one.step(call, rank, strand, at)).try_for_each(each)
+                    }),*
+                }
             }
             fn adds(&self, call: &Call, strand: u32, receipt: u32) -> bool {
                 match self { $(Algorithm::$Algorithm(one) => one.adds(call, strand, receipt)),* }

@@ -17,7 +17,8 @@ impl Pieces {
     #[inline]
     pub fn len(&self, index: u64) -> u64 {
         let count = u64::from(self.count);
-        self.bytes / count + u64::from(index % count < self.bytes % count)
+        let index = if index < count { index } else { index % count };
+        self.bytes / count + u64::from(index < self.bytes % count)
     }
     /// Pieces `first`, `first + stride`, ..., of them `many`, all below `count`: their bytes.
     #[inline]

@@ -13,6 +13,7 @@ use crate::collective::Step;
 use crate::trace::{Collective, Work};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};
+use std::ops::ControlFlow;
 use weft_units::Time;
 
 /// What a message takes that has the network to itself. Ranks are numbered as in the job.
@@ -110,12 +111,14 @@ impl<N: Network> Intake<'_, N> {
         }
         let members = self.job.trace().members(one.group, rank).expect("it is a member");
         let (mut busy, mut slowest) = (Time::ZERO, Time::ZERO);
-        for step in role.steps() {
-            let Step::Receive { from, bytes: bytes @ 1.. } = step else { continue };
-            let src = members.rank(from);
-            busy = busy.saturating_add(self.network.intake(src, rank, bytes));
-            slowest = slowest.max(self.network.alone(src, rank, bytes).0);
-        }
+        let _ = role.steps(|step| {
+            if let Step::Receive { from, bytes: bytes @ 1.. } = step {
+                let src = members.rank(from);
+                busy = busy.saturating_add(self.network.intake(src, rank, bytes));
+                slowest = slowest.max(self.network.alone(src, rank, bytes).0);
+            }
+            ControlFlow::Continue(())
+        });
         // Nobody sends sooner than his own delay, and what has come still has to be handled.
         let delay = self.job.endpoint.delay;
         let time = busy.max(slowest).saturating_add(delay).saturating_add(delay);

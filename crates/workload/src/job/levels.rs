@@ -4,6 +4,7 @@ use super::runner::{Action, Receipt, Runner, Sent};
 use super::{Job, Role};
 use crate::collective::Step;
 use crate::trace::Work;
+use std::ops::ControlFlow;
 
 /// A message of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +94,7 @@ impl Job {
             }
             let members = self.trace.members(one.group, rank).expect("it is a member");
             let (mut phase, mut has_received) = (0, false);
-            for step in role.steps() {
+            let played = role.steps(|step| {
                 match step {
                     Step::Send { to, bytes, .. } => {
                         phase += usize::from(std::mem::take(&mut has_received));
@@ -104,8 +105,12 @@ impl Job {
                         }
                     }
                     Step::Receive { .. } => has_received = true,
-                    Step::Sent(_) => return None,
+                    Step::Sent(_) => return ControlFlow::Break(()),
                 }
+                ControlFlow::Continue(())
+            });
+            if played.is_break() {
+                return None;
             }
         }
         Some(phases)

@@ -2,6 +2,7 @@
 
 use super::AwaitSends;
 use crate::collective::{Algorithm, Call, Pieces, Step};
+use std::ops::ControlFlow;
 
 /// A rank's part in a collective: in how many chunks, one after the other, by what algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,13 +34,13 @@ impl Role {
         }
     }
 
-    /// Every step of it, chunk by chunk and strand by strand.
-    pub(super) fn steps(&self) -> impl Iterator<Item = Step> + '_ {
-        (0..self.chunks).flat_map(|chunk| {
-            let (Role { algorithm, place, .. }, call) = (*self, self.chunk(chunk));
-            (0..algorithm.strands(&call)).flat_map(move |strand| {
-                (0..).map_while(move |at| algorithm.step(&call, place, strand, at))
-            })
+    /// Every step of it, chunk by chunk and strand by strand, until `each` has enough.
+    pub(super) fn steps(&self, mut each: impl FnMut(Step) -> ControlFlow<()>) -> ControlFlow<()> {
+        (0..self.chunks).try_for_each(|chunk| {
+            let call = self.chunk(chunk);
+            let mut strands = 0..self.algorithm.strands(&call);
+            strands
+                .try_for_each(|strand| self.algorithm.walk(&call, (self.place, strand), &mut each))
         })
     }
 }

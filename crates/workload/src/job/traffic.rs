@@ -27,6 +27,19 @@ impl Job {
         (0..self.ranks()).try_for_each(|rank| self.traffic_of(rank, &mut each))
     }
 
+    /// The largest buffer that a rank sends of; no message is larger.
+    pub fn largest_buffer(&self) -> u64 {
+        let of_rank = |rank| {
+            let nodes = self.trace.programme(rank).nodes().iter();
+            nodes.map(move |node| match &node.work {
+                Work::Send(transfer) => transfer.bytes.max(1),
+                Work::Collective(one) => self.role(rank, one).map_or(0, |role| role.call.bytes),
+                _ => 0,
+            })
+        };
+        (0..self.ranks()).flat_map(of_rank).max().unwrap_or(0)
+    }
+
     fn traffic_of(
         &self,
         rank: u32,
@@ -56,20 +69,21 @@ impl Job {
             let members = self.trace.members(group, rank).expect("it is a member");
             for (role, times) in roles {
                 let mut alike: Option<Traffic> = None;
-                for step in role.steps() {
-                    let Step::Send { to, bytes: bytes @ 1.., .. } = step else { continue };
+                role.steps(|step| {
+                    let Step::Send { to, bytes: bytes @ 1.., .. } = step else {
+                        return ControlFlow::Continue(());
+                    };
                     let next = Traffic { src: rank, dst: members.rank(to), bytes, times };
                     match &mut alike {
                         Some(Traffic { dst, bytes, times: sum, .. })
                             if (*dst, *bytes) == (next.dst, next.bytes) =>
                         {
                             *sum += times;
+                            ControlFlow::Continue(())
                         }
-                        other => {
-                            other.replace(next).map_or(ControlFlow::Continue(()), &mut *each)?
-                        }
+                        other => other.replace(next).map_or(ControlFlow::Continue(()), &mut *each),
                     }
-                }
+                })?;
                 alike.map_or(ControlFlow::Continue(()), &mut *each)?;
             }
         }
