@@ -473,7 +473,7 @@ fn a_buffer_that_is_all_headroom_is_refused_with_the_numbers() {
     // A leaf has 6 ports, each with 4096 bytes of reserve and 10 kB of headroom.
     let switch = "hosts_per_leaf = 4\n[fabric.switch]\nbuffer = \"84KB\"\npfc_headroom = \"10KB\"";
     let got = message(&GOOD.replace("hosts_per_leaf = 4", switch));
-    let expected = "fig.toml: fabric.switch.buffer (line 8): a buffer of 84000 bytes, of which reserves and \
+    let expected = "fig.toml: fabric.switch.buffer (line 8): the buffer has 84000 bytes, and reserves and \
          headroom of the largest switch alone take 84576; enlarge fabric.switch.buffer, or lower \
          pfc_headroom or pfc_reserve, or what makes links hold much, or set pfc = false";
     assert_eq!(got, expected);
