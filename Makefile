@@ -80,6 +80,8 @@ SEED ?= $(shell date +%s)
 soak: build plugin  ## random tests for $(SOAK) s each, other cases every time (an hour); SOAK=, SEED=
 	@echo "SEED=$(SEED): the same number draws the same cases"
 	WEFT_SOAK=$(SOAK) WEFT_SEED=$(SEED) $(BIN)/python tests/rust.py
+	@if cargo +nightly miri --version > /dev/null 2>&1; then $(MAKE) --no-print-directory nccl-miri; \
+	else echo "Miri: skipped; rustup toolchain install nightly --component miri,rust-src"; fi
 
 torch-test: build $(TORCH)/ready  ## PyTorch over weft and over Gloo: operations, PyTorch's own tests, training on a test bed (root; 1.3 GB)
 	$(TORCH)/bin/python -m pytest -q tests/pytorch
