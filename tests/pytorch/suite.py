@@ -49,6 +49,7 @@ def suite(backend: str, name: str, ranks: int, folder: Path) -> type[Any]:
         "MASTER_ADDR": "127.0.0.1",
         "DISTRIBUTED_TESTS_DEFAULT_TIMEOUT": str(LIMIT),
         "OMP_NUM_THREADS": "1",
+        "PYTORCH_PRINT_REPRO_ON_FAILURE": "0",
     }
     from torch.distributed import Backend
     from torch.testing._internal.distributed import distributed_test as theirs
@@ -96,9 +97,9 @@ def outcome(test: Any) -> tuple[str, str]:
 
 
 def reason(text: str) -> str:
-    """The line of a traceback that says what happened."""
-    lines = [line for line in text.splitlines() if re.match(r"\w*(Error|Exception)\b", line)]
-    return (lines or text.splitlines() or [""])[-1][:300]
+    """What the end of a traceback says, in one line."""
+    *_, last = re.split(r"^(?=\w*(?:Error|Exception)\b)", text, flags=re.MULTILINE)
+    return " ".join(last.split())[:300]
 
 
 if __name__ == "__main__":
