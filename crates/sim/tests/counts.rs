@@ -5,16 +5,11 @@ mod common;
 
 use common::{LINK, Setup, dctcp, messages};
 use weft_balance::scheme::{SchemeConfig, SwitchRotation};
-use weft_fabric::{Clos, Failure, FailureKind, LinkChoice};
+use weft_fabric::{Clos, FailureKind};
 use weft_sim::{EcnConfig, MessageResult, Outcome, Rates, TrimConfig, Victim};
 use weft_transport::{CongestionConfig, RecoveryConfig, SwiftConfig, Trim};
 use weft_units::{MessageId, PortId, Rate, SwitchId, Time};
 
-fn failing(mut setup: Setup, link: &str, kind: FailureKind, start: Time, end: Time) -> Setup {
-    let links = LinkChoice::Named(vec![link.into()]);
-    setup.failures.push(Failure { links, kind, start, end });
-    setup
-}
 fn sum(outcome: &Outcome, of: impl Fn(&MessageResult) -> u32) -> u64 {
     outcome.messages.iter().map(|message| u64::from(of(message))).sum()
 }
@@ -45,7 +40,7 @@ mod lost {
     #[test]
     fn at_ports_and_on_links() {
         let kind = FailureKind::Flaky { every: Time::us(5), length: Time::us(1), regular: true };
-        let setup = failing(incast(), "leaf-0 -> host-0", kind, Time::ZERO, Time::ms(1));
+        let setup = incast().failing("leaf-0 -> host-0", kind, Time::ZERO, Time::ms(1));
         let outcome = setup.run();
         let totals = outcome.totals;
         assert!(totals.drops > 50 && totals.wire_drops > 5, "{totals:?}");
@@ -56,7 +51,7 @@ mod lost {
     #[test]
     fn in_other_domains() {
         let kind = FailureKind::Flaky { every: Time::us(5), length: Time::us(1), regular: true };
-        let setup = failing(incast(), "spine-0 -> leaf-0", kind, Time::ZERO, Time::ms(1));
+        let setup = incast().failing("spine-0 -> leaf-0", kind, Time::ZERO, Time::ms(1));
         let one = setup.run();
         assert!(one.totals.wire_drops > 0);
         assert_eq!(one.messages, setup.run_in(2, 2).unwrap().messages);
@@ -89,7 +84,7 @@ mod reordering {
         let setup = Setup::new(clos, messages(2, &[(0, 1, packets * 960)])).under(SwitchRotation);
         let kind = FailureKind::Degraded { lost: 0.91 };
         let link = format!("leaf-0 -> spine-{slow}");
-        failing(setup, &link, kind, Time::ZERO, Time::MAX).run()
+        setup.failing(&link, kind, Time::ZERO, Time::MAX).run()
     }
     fn counts(outcome: &Outcome) -> (u32, u32, u64) {
         let message = outcome.messages[MessageId(0)];
@@ -128,7 +123,7 @@ mod reordering {
         let mut setup = Setup::new(clos, messages(2, &[(0, 1, 10 * 960)]));
         setup.transport.recovery = RecoveryConfig::SELECTIVE_REPEAT;
         let dead = FailureKind::down(None);
-        let setup = failing(setup, "host-0 -> leaf-0", dead, Time::ns(160), Time::ns(240));
+        let setup = setup.failing("host-0 -> leaf-0", dead, Time::ns(160), Time::ns(240));
         let outcome = setup.run();
         assert_eq!(outcome.totals.retransmits, 1);
         assert_eq!(counts(&outcome), (0, 0, 0));

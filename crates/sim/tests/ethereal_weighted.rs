@@ -6,7 +6,7 @@ mod common;
 use common::compare::{confirmed, equals};
 use common::{LINK, Setup, all_to_all, dctcp, messages};
 use weft_balance::scheme::SchemeConfig;
-use weft_fabric::{Clos, Failure, FailureKind, LinkChoice};
+use weft_fabric::{Clos, FailureKind};
 use weft_sim::{Outcome, PacketConfig};
 use weft_units::{PortId, SwitchId, Time};
 
@@ -14,11 +14,6 @@ const QUARTER: FailureKind = FailureKind::Degraded { lost: 0.75 };
 
 fn scheme(options: &[(&str, &str)]) -> SchemeConfig {
     SchemeConfig::read("ethereal-weighted", options).unwrap()
-}
-fn failing(mut setup: Setup, link: &str, kind: FailureKind, start: Time) -> Setup {
-    let links = LinkChoice::Named(vec![link.into()]);
-    setup.failures.push(Failure { links, kind, start, end: Time::MAX });
-    setup
 }
 /// Payload up each link of leaf 0, which has two hosts, where there are no headers.
 fn up(setup: &Setup, outcome: &Outcome) -> Vec<u64> {
@@ -38,7 +33,7 @@ fn pair(bytes: u64) -> Setup {
 fn slow_links_carry_their_share() {
     for (link, batch) in [("leaf-0 -> spine-2", "100ns"), ("spine-2 -> leaf-1", "0s")] {
         let setup = pair(1_300_000).under(scheme(&[("batch", batch)]));
-        let setup = failing(setup, link, QUARTER, Time::ZERO);
+        let setup = setup.failing(link, QUARTER, Time::ZERO, Time::MAX);
         assert_eq!(up(&setup, &setup.run()), [800_000, 800_000, 200_000, 800_000], "{link}");
     }
     let setup = pair(1_300_000).under(scheme(&[]));
@@ -56,7 +51,7 @@ fn hosts_know_when_routing_does() {
             workload.push(weft_workload::Message { start, ..*message }, &[]);
         }
         setup.workload = workload;
-        failing(setup, "leaf-0 -> spine-2", FailureKind::down(detect), Time::us(5))
+        setup.failing("leaf-0 -> spine-2", FailureKind::down(detect), Time::us(5), Time::MAX)
     };
     let setup = died(Some(Time::us(10)));
     assert_eq!(up(&setup, &setup.run()), [800_000, 800_000, 0, 800_000]);
@@ -74,7 +69,7 @@ fn flows_under_way_leave_a_link_that_gets_slow() {
         let list: Vec<_> = (0..32).map(|n| (n % 2, 2 + n % 2, 200_000)).collect();
         let setup = Setup { workload: messages(4, &list), ..pair(1) };
         let setup = setup.under(scheme(&[("redistribute", redistribute)]));
-        failing(setup, "leaf-0 -> spine-1", QUARTER, Time::us(20)).run()
+        setup.failing("leaf-0 -> spine-1", QUARTER, Time::us(20), Time::MAX).run()
     };
     let (stays, moves) = (run("false"), run("true"));
     // 1.6 MB on each path at 200 Gb/s for all: a quarter is left to the slow one, 25 Gb/s.
@@ -95,8 +90,8 @@ fn cuts_do_not_matter() {
             let mut base = Setup::new(clos, all_to_all(&clos, 100_000));
             base.transport.congestion = dctcp(30_000, 200_000);
             base.transport.rto = Time::us(50);
-            let base = failing(base, slow, QUARTER, Time::us(15));
-            let base = failing(base, dead, FailureKind::down(detect), Time::us(10));
+            let base = base.failing(slow, QUARTER, Time::us(15), Time::MAX);
+            let base = base.failing(dead, FailureKind::down(detect), Time::us(10), Time::MAX);
             let setup = base.clone().under(scheme(&[("redistribute", "true")]));
             let one = confirmed(&setup);
             for (domains, threads) in [(2, 1), (3, 2), (4, 4)] {

@@ -6,7 +6,7 @@ mod common;
 
 use common::{LINK, Setup, messages};
 use weft_balance::scheme::SchemeConfig;
-use weft_fabric::{Clos, Failure, FailureKind, Failures, LinkChoice};
+use weft_fabric::{Clos, FailureKind, Failures};
 use weft_sim::{EcnConfig, Outcome, PortResult};
 use weft_transport::{CongestionConfig, RecoveryConfig};
 use weft_units::{HostId, MessageId, PortId, Rate, SwitchId, Time};
@@ -14,26 +14,8 @@ use weft_units::{HostId, MessageId, PortId, Rate, SwitchId, Time};
 const SLOW: FailureKind = FailureKind::Degraded { lost: 0.9 };
 const DEAD: FailureKind = FailureKind::down(None);
 
-/// `packets` from one rack to the other over a single spine.
-fn line(packets: u64) -> Setup {
-    let clos = Clos::leaf_spine(2, 1, 1, LINK);
-    let mut setup = Setup::new(clos, messages(2, &[(0, 1, packets * 960)]));
-    setup.transport.recovery = RecoveryConfig::SELECTIVE_REPEAT;
-    setup
-}
-fn failing(mut setup: Setup, link: &str, kind: FailureKind, start: Time, end: Time) -> Setup {
-    let links = LinkChoice::Named(vec![link.into()]);
-    setup.failures.push(Failure { links, kind, start, end });
-    setup
-}
-fn run(setup: &Setup) -> Outcome {
-    let outcome = setup.run();
-    let queued = setup.run_queued().unwrap();
-    assert_eq!((&outcome.messages, &outcome.ports), (&queued.messages, &queued.ports));
-    outcome
-}
 fn received(setup: &Setup) -> Time {
-    run(setup).messages[MessageId(0)].received
+    setup.run_both().messages[MessageId(0)].received
 }
 /// From the first leaf to the spine.
 fn uplink(setup: &Setup) -> PortId {
@@ -46,13 +28,13 @@ mod degraded {
 
     #[test]
     fn from_the_start() {
-        let setup = failing(line(10), UP, SLOW, Time::ZERO, Time::MAX);
+        let setup = Setup::line(10).failing(UP, SLOW, Time::ZERO, Time::MAX);
         assert_eq!(received(&setup), Time::ns(3 * 580 + 1300 + 9 * 800));
-        let setup = failing(line(10), "host-0 -> leaf-0", SLOW, Time::ZERO, Time::MAX);
+        let setup = Setup::line(10).failing("host-0 -> leaf-0", SLOW, Time::ZERO, Time::MAX);
         assert_eq!(received(&setup), Time::ns(3 * 580 + 1300 + 9 * 800));
         // The way back: an acknowledgement takes 40 ns there.
-        let setup = failing(line(1), "spine-0 -> leaf-0", SLOW, Time::ZERO, Time::MAX);
-        let message = run(&setup).messages[MessageId(0)];
+        let setup = Setup::line(1).failing("spine-0 -> leaf-0", SLOW, Time::ZERO, Time::MAX);
+        let message = setup.run_both().messages[MessageId(0)];
         assert_eq!(message.sent - message.received, Time::ns(4 * 504 + 36));
     }
 
@@ -60,8 +42,8 @@ mod degraded {
     #[test]
     fn twice() {
         let half = FailureKind::Degraded { lost: 0.5 };
-        let setup = failing(line(10), UP, half, Time::ZERO, Time::MAX);
-        let setup = failing(setup, UP, half, Time::ZERO, Time::MAX);
+        let setup = Setup::line(10).failing(UP, half, Time::ZERO, Time::MAX);
+        let setup = setup.failing(UP, half, Time::ZERO, Time::MAX);
         assert_eq!(received(&setup), Time::ns(3 * 580 + 820 + 9 * 320));
     }
 
@@ -71,14 +53,14 @@ mod degraded {
     fn buffers_and_marks_are_bytes() {
         // From the start, or from a moment later.
         for start in [Time::ZERO, Time::ns(1)] {
-            let mut setup = failing(line(5), UP, SLOW, start, Time::MAX).port_buffer(3_000);
+            let mut setup = Setup::line(5).failing(UP, SLOW, start, Time::MAX).port_buffer(3_000);
             setup.transport.rto = Time::us(100);
-            let outcome = run(&setup);
+            let outcome = setup.run_both();
             assert_eq!((outcome.ports[uplink(&setup)].drops, outcome.totals.drops), (2, 2));
             assert_eq!(outcome.ports[uplink(&setup)].peak_queue, 2_800);
-            let mut setup = failing(line(5), UP, SLOW, start, Time::MAX);
+            let mut setup = Setup::line(5).failing(UP, SLOW, start, Time::MAX);
             setup.switch.ecn = Some(EcnConfig { kmin: 2_000, kmax: 2_000, pmax: 1.0 });
-            assert_eq!(run(&setup).totals.marks, 2);
+            assert_eq!(setup.run_both().totals.marks, 2);
         }
     }
 
@@ -86,12 +68,12 @@ mod degraded {
     /// 980 ns, and the ninth, which began at 2660 ns and has left at 3460 ns. Then eleven more.
     #[test]
     fn for_a_while() {
-        let setup = failing(line(20), UP, SLOW, Time::ns(1000), Time::ns(3000));
+        let setup = Setup::line(20).failing(UP, SLOW, Time::ns(1000), Time::ns(3000));
         assert_eq!(received(&setup), Time::ns(3460 + 11 * 80 + 500 + 2 * 580));
         // For longer: the last comes at 2100 ns, where the eighth has 560 of 800 ns to go, before
         // twelve.
-        let setup = failing(line(20), UP, SLOW, Time::ns(1000), Time::us(100));
-        let outcome = run(&setup);
+        let setup = Setup::line(20).failing(UP, SLOW, Time::ns(1000), Time::us(100));
+        let outcome = setup.run_both();
         assert_eq!(outcome.ports[uplink(&setup)].peak_queue, 12_700);
         assert_eq!(outcome.totals.cct, Time::ns(1060 + 14 * 800 + 500 + 2 * 580));
     }
@@ -100,7 +82,7 @@ mod degraded {
     /// after two slow ones the tenth, at 3540 ns.
     #[test]
     fn at_the_very_instant() {
-        let setup = failing(line(20), UP, SLOW, Time::ns(1060), Time::ns(3540));
+        let setup = Setup::line(20).failing(UP, SLOW, Time::ns(1060), Time::ns(3540));
         // Slow: 1140 to 1940, 2740, 3540, and 4340; then nine.
         assert_eq!(received(&setup), Time::ns(4340 + 9 * 80 + 500 + 2 * 580));
     }
@@ -109,7 +91,7 @@ mod degraded {
     #[test]
     fn a_nic_for_a_while() {
         let link = "host-0 -> leaf-0";
-        let setup = failing(line(10), link, SLOW, Time::ns(100), Time::ns(900));
+        let setup = Setup::line(10).failing(link, SLOW, Time::ns(100), Time::ns(900));
         // Two at 80 ns; one from 160 to 960; seven.
         assert_eq!(received(&setup), Time::ns(960 + 7 * 80 + 500 + 3 * 580));
     }
@@ -121,8 +103,8 @@ mod degraded {
         let clos = Clos::leaf_spine(1, 1, 11, LINK);
         let list: Vec<_> = (1..11).map(|src| (src, 0, 960)).collect();
         let setup = Setup::new(clos, messages(11, &list));
-        let setup = failing(setup, "leaf-0 -> host-0", SLOW, Time::ns(700), Time::MAX);
-        let outcome = run(&setup);
+        let setup = setup.failing("leaf-0 -> host-0", SLOW, Time::ns(700), Time::MAX);
+        let outcome = setup.run_both();
         let down = setup.fabric.ports_of(SwitchId(0)).first;
         assert_eq!(outcome.ports[down].peak_queue, 10_000);
         // Two have begun by 700 ns.
@@ -137,8 +119,8 @@ mod dead {
     #[test]
     fn loses_what_is_on_the_wire() {
         let over = |start, end| {
-            let setup = failing(line(10), "host-0 -> leaf-0", DEAD, start, end);
-            let outcome = run(&setup);
+            let setup = Setup::line(10).failing("host-0 -> leaf-0", DEAD, start, end);
+            let outcome = setup.run_both();
             let message = outcome.messages[MessageId(0)];
             let totals = outcome.totals;
             let lost = u64::from(message.lost);
@@ -162,8 +144,9 @@ mod dead {
     #[test]
     fn acknowledgements_are_lost_too() {
         // They come to the spine every 80 ns from 3328 ns on, and take 4 ns: five of ten.
-        let setup = failing(line(10), "spine-0 -> leaf-0", DEAD, Time::ns(3331), Time::ns(3649));
-        let outcome = run(&setup);
+        let setup =
+            Setup::line(10).failing("spine-0 -> leaf-0", DEAD, Time::ns(3331), Time::ns(3649));
+        let outcome = setup.run_both();
         assert_eq!((outcome.totals.wire_drops, outcome.totals.wire_dropped_bytes), (5, 250));
         // The later ones say that all is here.
         let message = outcome.messages[MessageId(0)];
@@ -173,8 +156,8 @@ mod dead {
     /// A dead link is no slower for its port, and takes what the port gives it.
     #[test]
     fn ports_do_not_notice() {
-        let setup = failing(line(10), UP, DEAD, Time::ZERO, Time::us(100));
-        let outcome = run(&setup);
+        let setup = Setup::line(10).failing(UP, DEAD, Time::ZERO, Time::us(100));
+        let outcome = setup.run_both();
         assert_eq!(outcome.messages[MessageId(0)].lost, 10);
         let up = outcome.ports[uplink(&setup)];
         assert_eq!((up.packets, up.bytes), (20, 20_000));
@@ -184,9 +167,9 @@ mod dead {
     /// second packet is on it, 1380 to 2180 ns.
     #[test]
     fn slow_and_dead() {
-        let setup = failing(line(3), UP, SLOW, Time::ZERO, Time::MAX);
-        let setup = failing(setup, UP, DEAD, Time::ns(1400), Time::ns(1500));
-        assert_eq!(run(&setup).messages[MessageId(0)].lost, 1);
+        let setup = Setup::line(3).failing(UP, SLOW, Time::ZERO, Time::MAX);
+        let setup = setup.failing(UP, DEAD, Time::ns(1400), Time::ns(1500));
+        assert_eq!(setup.run_both().messages[MessageId(0)].lost, 1);
     }
 }
 
@@ -201,7 +184,7 @@ mod flaky {
         for (regular, seed) in [(false, 1), (false, 2), (true, 1), (true, 2)] {
             let kind = FailureKind::Flaky { every: Time::us(10), length: Time::us(1), regular };
             let end = Time::us(100);
-            let mut setup = failing(line(1000), "host-0 -> leaf-0", kind, Time::us(5), end);
+            let mut setup = Setup::line(1000).failing("host-0 -> leaf-0", kind, Time::us(5), end);
             setup.seed = seed;
             let failures = Failures::new(&setup.fabric, &setup.failures, seed).unwrap();
             let bursts: Vec<_> = failures.bursts(PortId(0)).flatten().collect();
@@ -210,7 +193,7 @@ mod flaky {
                 bursts.iter().any(|burst| burst.0 < to && burst.1 > from)
             };
             let expected = (0..1000).filter(meets).count();
-            let outcome = run(&setup);
+            let outcome = setup.run_both();
             assert_eq!(outcome.messages[MessageId(0)].lost, expected as u32, "{regular} {seed}");
             assert_eq!(outcome.totals.wire_drops, expected as u64);
             all += expected;
@@ -240,7 +223,7 @@ mod detected {
         assert_eq!(usual.ports[other].packets, 0);
         let link = setup.fabric.port_name(mine);
         let kind = FailureKind::down(detect);
-        (failing(setup, &link, kind, Time::us(5), end), mine, other)
+        (setup.failing(&link, kind, Time::us(5), end), mine, other)
     }
     fn packets(outcome: &Outcome, port: PortId) -> u64 {
         let PortResult { packets, .. } = outcome.ports[port];
@@ -252,15 +235,15 @@ mod detected {
     #[test]
     fn routing_goes_around() {
         let (setup, mine, other) = around(50, Some(Time::us(10)), Time::MAX);
-        let outcome = run(&setup);
+        let outcome = setup.run_both();
         assert_eq!(outcome.messages[MessageId(0)].lost, 13);
         assert_eq!((packets(&outcome, mine), packets(&outcome, other)), (19, 50 - 19 + 13));
         assert_eq!((outcome.totals.retransmits, outcome.totals.spurious), (13, 0));
         // A packet that comes at the very instant does not know yet.
         let (setup, mine, _) = around(50, Some(Time::ns(14_980 - 5_000)), Time::MAX);
-        assert_eq!(packets(&run(&setup), mine), 19);
+        assert_eq!(packets(&setup.run_both(), mine), 19);
         let (setup, mine, _) = around(50, Some(Time::ns(14_979 - 5_000)), Time::MAX);
-        assert_eq!(packets(&run(&setup), mine), 18);
+        assert_eq!(packets(&setup.run_both(), mine), 18);
     }
 
     /// Back at 20 us, known at 30 us: from the 20th packet (15,780 ns) to the 37th (29,380 ns)
@@ -268,7 +251,7 @@ mod detected {
     #[test]
     fn and_comes_back() {
         let (setup, mine, other) = around(50, Some(Time::us(10)), Time::us(20));
-        let outcome = run(&setup);
+        let outcome = setup.run_both();
         assert_eq!(outcome.messages[MessageId(0)].lost, 13);
         assert_eq!((packets(&outcome, mine), packets(&outcome, other)), (50 - 18 + 13, 18));
     }
@@ -278,7 +261,7 @@ mod detected {
     fn what_nobody_finds_out() {
         for detect in [None, Some(Time::us(15)), Some(Time::us(500))] {
             let (setup, mine, other) = around(50, detect, Time::us(20));
-            let outcome = run(&setup);
+            let outcome = setup.run_both();
             // The seventh to the 25th, 5,380 to 19,780 ns.
             assert_eq!(outcome.messages[MessageId(0)].lost, 19);
             assert_eq!((packets(&outcome, mine), packets(&outcome, other)), (50 + 19, 0));
@@ -290,7 +273,7 @@ mod detected {
     fn at_once() {
         let (mut setup, mine, other) = around(50, Some(Time::ZERO), Time::MAX);
         setup.failures[0].start = Time::ZERO;
-        let outcome = run(&setup);
+        let outcome = setup.run_both();
         assert_eq!(outcome.messages[MessageId(0)].lost, 0);
         assert_eq!((packets(&outcome, mine), packets(&outcome, other)), (0, 50));
     }
@@ -300,8 +283,8 @@ mod detected {
     #[test]
     fn no_way_is_left() {
         let kind = FailureKind::down(Some(Time::us(1)));
-        let setup = failing(line(10), UP, kind, Time::ZERO, Time::us(1) + Time::ps(1));
-        let outcome = run(&setup);
+        let setup = Setup::line(10).failing(UP, kind, Time::ZERO, Time::us(1) + Time::ps(1));
+        let outcome = setup.run_both();
         // Those of 580, 660, .. 980 ns meet the dead link, the others no way.
         assert_eq!(outcome.totals.wire_drops, 10);
         assert_eq!(outcome.messages[MessageId(0)].lost, 10);
@@ -315,10 +298,10 @@ mod detected {
         let clos = Clos::leaf_spine(3, 4, 4, LINK);
         let pairs = (0..4).flat_map(|host| [(host, 7 - host, 9600), (host + 4, host, 960)]);
         let setup = Setup::new(clos, messages(12, &pairs.collect::<Vec<_>>()));
-        let usual = run(&setup);
+        let usual = setup.run_both();
         let kind = FailureKind::down(Some(Time::ZERO));
-        let setup = failing(setup, "leaf-2 <-> spine-1", kind, Time::ZERO, Time::MAX);
-        assert_eq!(run(&setup).ports, usual.ports);
+        let setup = setup.failing("leaf-2 <-> spine-1", kind, Time::ZERO, Time::MAX);
+        assert_eq!(setup.run_both().ports, usual.ports);
     }
 
     /// Nobody finds out, but a scheme that moves after a time-out does.
@@ -338,8 +321,8 @@ mod detected {
             };
             assert_eq!(used(&usual).len(), 1);
             let link = setup.fabric.port_name(used(&usual)[0]);
-            let setup = failing(setup, &link, DEAD, Time::us(5), Time::us(20));
-            used(&run(&setup)).len()
+            let setup = setup.failing(&link, DEAD, Time::us(5), Time::us(20));
+            used(&setup.run_both()).len()
         };
         assert_eq!(uplinks("false"), 1);
         assert!(uplinks("true") > 1);

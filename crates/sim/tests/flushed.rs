@@ -3,48 +3,30 @@
 
 mod common;
 
-use common::{LINK, Setup, messages};
-use weft_fabric::{Clos, Failure, FailureKind, LinkChoice, Queued};
+use common::Setup;
+use weft_fabric::{FailureKind, Queued};
 use weft_sim::{Buffer, Outcome, PfcConfig, PortResult, TrimConfig, Victim};
-use weft_transport::{RecoveryConfig, Trim};
+use weft_transport::Trim;
 use weft_units::{HostId, MessageId, PortId, SwitchId, Time};
 
 const UP: &str = "leaf-0 -> spine-0";
 
-/// `packets` from one rack to the other; packet k is at the leaf at 580 ns + 80 k.
-fn line(packets: u64) -> Setup {
-    let clos = Clos::leaf_spine(2, 1, 1, LINK);
-    let mut setup = Setup::new(clos, messages(2, &[(0, 1, packets * 960)]));
-    setup.transport.recovery = RecoveryConfig::SELECTIVE_REPEAT;
-    setup
-}
-fn failing(mut setup: Setup, link: &str, kind: FailureKind, start: Time, end: Time) -> Setup {
-    let links = LinkChoice::Named(vec![link.into()]);
-    setup.failures.push(Failure { links, kind, start, end });
-    setup
-}
 /// The uplink lost nine tenths: packet k begins at 580 ns + 800 k.
 fn slow(packets: u64) -> Setup {
     let kind = FailureKind::Degraded { lost: 0.9 };
-    failing(line(packets), UP, kind, Time::ZERO, Time::MAX)
+    Setup::line(packets).failing(UP, kind, Time::ZERO, Time::MAX)
 }
 /// The uplink is dead from `start` to `end`, in ns.
 fn dead(setup: Setup, queued: Queued, start: u64, end: u64) -> Setup {
     let kind = FailureKind::Down { detect: None, queued };
-    failing(setup, UP, kind, Time::ns(start), Time::ns(end))
-}
-fn run(setup: &Setup) -> Outcome {
-    let outcome = setup.run();
-    let queued = setup.run_queued().unwrap();
-    assert_eq!((&outcome.messages, &outcome.ports), (&queued.messages, &queued.ports));
-    outcome
+    setup.failing(UP, kind, Time::ns(start), Time::ns(end))
 }
 fn uplink(setup: &Setup, outcome: &Outcome) -> PortResult {
     outcome.ports[PortId(setup.fabric.ports_of(SwitchId(0)).first.0 + 1)]
 }
 /// Packets that the uplink dropped, and that its wire lost.
 fn lost(setup: &Setup) -> (u64, u64) {
-    let outcome = run(setup);
+    let outcome = setup.run_both();
     let totals = outcome.totals;
     let port = uplink(setup, &outcome);
     assert_eq!((port.drops, port.dropped_bytes), (totals.drops, 1_000 * totals.drops));
@@ -58,7 +40,7 @@ fn lost(setup: &Setup) -> (u64, u64) {
 fn what_waits() {
     let setup = dead(slow(10), Queued::Lost, 3_000, 5_000);
     assert_eq!(lost(&setup), (6, 1));
-    let outcome = run(&setup);
+    let outcome = setup.run_both();
     // Seven come again a time-out after they left, the fourth first.
     let again = Time::ms(1) + Time::ns(3 * 80 + 580 + 7 * 800 + 500 + 2 * 580);
     assert_eq!(outcome.totals.cct, again);
@@ -88,25 +70,25 @@ fn what_comes_later() {
 #[test]
 fn at_the_very_instant() {
     // The seventh begins at 1060 ns.
-    assert_eq!(lost(&dead(line(20), Queued::Lost, 1_060, 1_061)), (0, 1));
+    assert_eq!(lost(&dead(Setup::line(20), Queued::Lost, 1_060, 1_061)), (0, 1));
     // The sixth is on the wire from 980 to 1060 ns.
-    assert_eq!(lost(&dead(line(20), Queued::Lost, 1_000, 1_060)), (0, 1));
-    assert_eq!(lost(&dead(line(20), Queued::Lost, 1_000, 1_061)), (1, 1));
+    assert_eq!(lost(&dead(Setup::line(20), Queued::Lost, 1_000, 1_060)), (0, 1));
+    assert_eq!(lost(&dead(Setup::line(20), Queued::Lost, 1_000, 1_061)), (1, 1));
 }
 
 /// A link that is slower when it is back: the new rate holds, and buffers in its bytes.
 #[test]
 fn the_rate_may_change_meanwhile() {
     let kind = FailureKind::Degraded { lost: 0.9 };
-    let setup = failing(line(20), UP, kind, Time::ns(1_500), Time::us(500));
+    let setup = Setup::line(20).failing(UP, kind, Time::ns(1_500), Time::us(500));
     // The 12th is on the wire at 1500 ns. The 13th to 17th come by 1860 ns; the three others from
     // 1940 ns on.
     let setup = dead(setup, Queued::Lost, 1_500, 1_861).port_buffer(2_800);
-    let outcome = run(&setup);
+    let outcome = setup.run_both();
     assert_eq!((outcome.totals.drops, outcome.totals.wire_drops), (5, 1));
     // They have just room: 800 bytes of the first are left when the last comes.
     assert_eq!(uplink(&setup, &outcome).peak_queue, 2_800);
-    assert_eq!(run(&setup.port_buffer(2_799)).totals.drops, 6);
+    assert_eq!(setup.port_buffer(2_799).run_both().totals.drops, 6);
 }
 
 /// Memory of the switch is free at once: 27 packets wait and one is on the wire, until 3780 ns.
@@ -116,12 +98,12 @@ fn shared_memory() {
     setup.switch.buffer = Buffer::Shared { bytes: 100_000, alpha: 1.0 };
     setup.probes.interval = Some(Time::ns(100));
     setup.probes.switches = vec![SwitchId(0)];
-    let outcome = run(&setup);
+    let outcome = setup.run_both();
     let bytes = &outcome.series.last().unwrap().bytes;
     assert_eq!(bytes[30..39], [28_000, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000, 0]);
     // Draining, what comes takes memory: 40 but for three that have left.
     setup.failures[1].kind = FailureKind::down(None);
-    let outcome = run(&setup);
+    let outcome = setup.run_both();
     let bytes = &outcome.series.last().unwrap().bytes;
     assert_eq!((bytes[31], bytes[37]), (29_000, 37_000));
 }
@@ -137,7 +119,7 @@ fn pauses_end() {
     setup.switch.pfc =
         Some(PfcConfig { threshold, alpha: 1.0, reserve: 0, headroom: None, resume_offset });
     assert_eq!(lost(&setup), (15, 1));
-    let outcome = run(&setup);
+    let outcome = setup.run_both();
     let nic = outcome.ports[setup.fabric.nic(HostId(0))];
     let (first, second) = (Time::ns(2_000 - 820), Time::ns(580 + 14 * 800 - 820));
     assert_eq!((nic.pauses, nic.paused), (2, first + second));
@@ -150,7 +132,7 @@ fn headers() {
     let (size, queue, victim) = (Some(64), 10_000, Victim::Arriving);
     setup.switch.trim = Some(TrimConfig { size, queue, return_to_sender: false, victim });
     setup.transport.recovery = Trim.into();
-    let outcome = run(&setup);
+    let outcome = setup.run_both();
     // By 1300 ns ten have come: one is on the wire, two wait, seven are trimmed. Two come later.
     let port = uplink(&setup, &outcome);
     assert_eq!((port.drops, port.header_drops, outcome.totals.wire_drops), (11, 7, 1));
@@ -162,7 +144,7 @@ fn a_nic_drains() {
     let link = "host-0 -> leaf-0";
     let over = |queued| {
         let kind = FailureKind::Down { detect: None, queued };
-        run(&failing(line(10), link, kind, Time::ns(200), Time::ns(400)))
+        Setup::line(10).failing(link, kind, Time::ns(200), Time::ns(400)).run_both()
     };
     assert_eq!(over(Queued::Lost), over(Queued::Drains));
 }

@@ -4,8 +4,8 @@
 mod common;
 
 use common::{LINK, Setup, message, messages};
-use weft_fabric::{Clos, Failure, FailureKind, LinkChoice};
-use weft_sim::{Buffer, EcnConfig, MarkAt, Outcome, PfcConfig, TrimConfig, Victim};
+use weft_fabric::{Clos, FailureKind};
+use weft_sim::{Buffer, EcnConfig, MarkAt, PfcConfig, TrimConfig, Victim};
 use weft_transport::Trim;
 use weft_units::{PortId, SwitchId, Time};
 use weft_workload::Message;
@@ -15,11 +15,9 @@ use weft_workload::Message;
 fn slow(racks: u32, hosts: u32, list: &[(u32, u32, u64)], slow: &str) -> Setup {
     let clos = Clos::leaf_spine(racks, 1, hosts, LINK);
     let list: Vec<_> = list.iter().map(|(src, dst, packets)| (*src, *dst, packets * 960)).collect();
-    let mut setup = Setup::new(clos, messages(racks * hosts, &list));
     let kind = FailureKind::Degraded { lost: 0.9 };
-    let links = LinkChoice::Named(vec![slow.into()]);
-    setup.failures = vec![Failure { links, kind, start: Time::ZERO, end: Time::MAX }];
-    setup
+    let setup = Setup::new(clos, messages(racks * hosts, &list));
+    setup.failing(slow, kind, Time::ZERO, Time::MAX)
 }
 /// The same, marked above `kmin` bytes.
 fn marked(mut setup: Setup, kmin: u64, mark: MarkAt) -> Setup {
@@ -27,14 +25,8 @@ fn marked(mut setup: Setup, kmin: u64, mark: MarkAt) -> Setup {
     setup.switch.mark = mark;
     setup
 }
-fn run(setup: &Setup) -> Outcome {
-    let outcome = setup.run();
-    let queued = setup.run_queued().unwrap();
-    assert_eq!((&outcome.messages, &outcome.ports), (&queued.messages, &queued.ports));
-    outcome
-}
 fn marks(setup: &Setup) -> u64 {
-    run(setup).totals.marks
+    setup.run_both().totals.marks
 }
 fn port(setup: &Setup, switch: u32, number: u32) -> PortId {
     PortId(setup.fabric.ports_of(SwitchId(switch)).first.0 + number)
@@ -96,7 +88,7 @@ fn what_a_pause_held() {
         resume_offset: 1_000,
     });
     let setup = marked(setup, 4_500, MarkAt::Dequeue);
-    let outcome = run(&setup);
+    let outcome = setup.run_both();
     let [leaf, spine] = [port(&setup, 0, 1), port(&setup, 2, 1)].map(|port| outcome.ports[port]);
     assert_eq!((leaf.pauses, leaf.marks, spine.marks), (2, 2, 11 + 2));
     assert_eq!((outcome.totals.marks, outcome.totals.drops), (15, 0));
@@ -133,6 +125,6 @@ fn headers_are_not() {
         victim: Victim::Arriving,
     });
     setup.transport.recovery = Trim.into();
-    let totals = run(&marked(setup, 999, MarkAt::Dequeue)).totals;
+    let totals = marked(setup, 999, MarkAt::Dequeue).run_both().totals;
     assert_eq!((totals.trims, totals.marks), (3, 2));
 }

@@ -34,9 +34,7 @@ fn slow(packets: u64, pfc: PfcConfig) -> Setup {
     setup
 }
 fn run(setup: &Setup) -> Outcome {
-    let outcome = setup.run();
-    let queued = setup.run_queued().unwrap();
-    assert_eq!((&outcome.messages, &outcome.ports), (&queued.messages, &queued.ports));
+    let outcome = setup.run_both();
     assert_eq!((outcome.totals.drops, outcome.totals.retransmits), (0, 0));
     outcome
 }

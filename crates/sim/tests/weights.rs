@@ -6,7 +6,7 @@ use common::compare::difference;
 use common::random::{Kind, setup};
 use common::{LINK, Setup, messages};
 use weft_balance::scheme::{Ecmp, SchemeConfig};
-use weft_fabric::{Clos, Failure, FailureKind, LinkChoice};
+use weft_fabric::{Clos, FailureKind};
 use weft_sim::Outcome;
 use weft_transport::RecoveryConfig;
 use weft_trial::prelude::*;
@@ -14,11 +14,6 @@ use weft_units::{PortId, SwitchId, Time};
 
 fn wcmp() -> SchemeConfig {
     SchemeConfig::read("wcmp", &[]).unwrap()
-}
-fn failing(mut setup: Setup, link: &str, kind: FailureKind, start: Time) -> Setup {
-    let links = LinkChoice::Named(vec![link.into()]);
-    setup.failures.push(Failure { links, kind, start, end: Time::MAX });
-    setup
 }
 /// Packets up each link of leaf 0, which has two hosts.
 fn up(setup: &Setup, outcome: &Outcome) -> Vec<u64> {
@@ -55,19 +50,19 @@ fn stream() -> Setup {
 fn slow_links_carry_less_from_when_they_are_slow() {
     let slow = FailureKind::Degraded { lost: 0.75 };
     for link in ["leaf-0 -> spine-2", "spine-2 -> leaf-1"] {
-        let setup = failing(stream(), link, slow, Time::ZERO);
+        let setup = stream().failing(link, slow, Time::ZERO, Time::MAX);
         let packets = up(&setup, &setup.run());
         // One in 13: 308 of 4000, with a standard deviation of 17.
         assert!(packets[2].abs_diff(308) < 75, "{packets:?}");
         let others = [0, 1, 3].map(|spine| packets[spine]);
         assert!(others.iter().all(|count| count.abs_diff(1_231) < 130), "{packets:?}");
         // Half of them before: 500 and 154.
-        let setup = failing(stream(), link, slow, Time::us(160));
+        let setup = stream().failing(link, slow, Time::us(160), Time::MAX);
         let packets = up(&setup, &setup.run());
         assert!(packets[2].abs_diff(654) < 100, "{packets:?}");
     }
     // Acknowledgements come from the other leaf, and go as ever.
-    let setup = failing(stream(), "leaf-0 -> spine-2", slow, Time::ZERO);
+    let setup = stream().failing("leaf-0 -> spine-2", slow, Time::ZERO, Time::MAX);
     let outcome = setup.run();
     let first = setup.fabric.ports_of(SwitchId(1)).first.0 + 2;
     let back = (0..4).map(|spine| outcome.ports[PortId(first + spine)].packets);
@@ -82,8 +77,8 @@ fn slow_links_carry_less_from_when_they_are_slow() {
 fn two_failures_at_once() {
     let dead = FailureKind::down(Some(Time::ZERO));
     let slow = FailureKind::Degraded { lost: 0.5 };
-    let setup = failing(stream(), "leaf-0 -> spine-2", slow, Time::ZERO);
-    let setup = failing(setup, "spine-0 -> leaf-1", dead, Time::ZERO);
+    let setup = stream().failing("leaf-0 -> spine-2", slow, Time::ZERO, Time::MAX);
+    let setup = setup.failing("spine-0 -> leaf-1", dead, Time::ZERO, Time::MAX);
     let packets = up(&setup, &setup.run());
     assert_eq!(packets[0], 0);
     // Two fifths, two fifths and one.

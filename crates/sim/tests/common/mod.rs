@@ -11,7 +11,7 @@ pub mod random;
 
 use std::sync::atomic::AtomicBool;
 use weft_balance::scheme::{BalanceConfig, Ecmp, SchemeConfig};
-use weft_fabric::{Clos, Fabric, Failure, Failures, Link};
+use weft_fabric::{Clos, Fabric, Failure, FailureKind, Failures, Link, LinkChoice};
 use weft_sim::{
     Buffer, Halt, MarkAt, Outcome, Pacing, PacketConfig, ProbeConfig, RunConfig, Service,
     Simulation, SwitchConfig,
@@ -85,6 +85,13 @@ impl Setup {
             stall_packets: 1 << 20,
         }
     }
+    /// `packets` from one rack to the other over a single spine, with selective repeat.
+    pub fn line(packets: u64) -> Setup {
+        let bytes = packets * u64::from(PACKET.mtu);
+        let mut setup = Setup::new(Clos::leaf_spine(2, 1, 1, LINK), messages(2, &[(0, 1, bytes)]));
+        setup.transport.recovery = RecoveryConfig::SELECTIVE_REPEAT;
+        setup
+    }
     /// The same under `scheme`, with selective repeat if it is multipath.
     pub fn under(mut self, scheme: impl Into<SchemeConfig>) -> Setup {
         let scheme = scheme.into();
@@ -108,6 +115,13 @@ impl Setup {
     /// The same with `bytes` of buffer at each port.
     pub fn port_buffer(mut self, bytes: u64) -> Setup {
         self.switch.buffer = Buffer::PerPort { bytes };
+        self
+    }
+
+    /// The same with a link that fails from `start` to `end`.
+    pub fn failing(mut self, link: &str, kind: FailureKind, start: Time, end: Time) -> Setup {
+        let links = LinkChoice::Named(vec![link.into()]);
+        self.failures.push(Failure { links, kind, start, end });
         self
     }
 
@@ -143,6 +157,13 @@ impl Setup {
     pub fn run_queued(&self) -> Result<Outcome, Halt> {
         let config = RunConfig { force_queues: true, ..self.config() };
         Simulation::new(&config).run(&AtomicBool::new(false))
+    }
+    /// Runs on the ports that it needs and on real queues: messages and ports are the same.
+    pub fn run_both(&self) -> Outcome {
+        let outcome = self.run();
+        let queued = self.run_queued().unwrap();
+        assert_eq!((&outcome.messages, &outcome.ports), (&queued.messages, &queued.ports));
+        outcome
     }
     /// Runs in `domains` domains, or as many as there can be, on `threads` threads.
     pub fn run_in(&self, domains: u32, threads: u32) -> Result<Outcome, Halt> {
