@@ -52,7 +52,7 @@ pub(crate) fn read(
         "\"shared\" by all ports of a switch, or \"per-port\"",
     )?;
     let buffer = read_buffer(r, kind, usual)?;
-    let ecn = read_ecn(r, rate)?;
+    let ecn = read_ecn(r, rate, packet)?;
     const MARKS: [&str; 2] = ["enqueue", "dequeue"];
     let mark = r.get(
         "mark",
@@ -126,19 +126,26 @@ fn read_buffer(r: &mut Reader<'_>, kind: usize, usual: &Usual) -> Result<Buffer>
     Ok(if kind == SHARED { Buffer::Shared { bytes, alpha } } else { Buffer::PerPort { bytes } })
 }
 
-/// 65 kB at 100 Gb/s, as the code behind paper 001 has it, in proportion to the rate.
-fn threshold(rate: Rate) -> u64 {
-    (u128::from(rate.as_bps()) * 65_000 / 100_000_000_000).max(1) as u64
+/// 65 kB at 100 Gb/s, as the code behind paper 001 has it, in proportion to the rate; but two full
+/// packets are no long queue, however slow the link.
+fn threshold(rate: Rate, packet: &PacketConfig) -> u64 {
+    let in_proportion = u128::from(rate.as_bps()) * 65_000 / 100_000_000_000;
+    (in_proportion as u64).max(two_packets(packet))
 }
 
-fn read_ecn(r: &mut Reader<'_>, rate: Rate) -> Result<Option<EcnConfig>> {
+fn two_packets(packet: &PacketConfig) -> u64 {
+    2 * u64::from(packet.mtu + packet.header)
+}
+
+fn read_ecn(r: &mut Reader<'_>, rate: Rate, packet: &PacketConfig) -> Result<Option<EcnConfig>> {
     let on = r.get("ecn", Flag, Some(true), "mark packets of long queues")?;
-    let usual = threshold(rate);
+    let usual = threshold(rate, packet);
     let kmin = r.get(
         "ecn_kmin",
         Size::ANY,
         Some(usual),
-        "no marks below this queue; 65KB for each 100Gbps of the slowest link",
+        "no marks below this queue; 65KB for each 100Gbps of the slowest link, and two full packets \
+         at least",
     )?;
     let kmax = r.get(
         "ecn_kmax",
@@ -268,11 +275,10 @@ fn read_pfc(
         Some(None),
         "bytes kept for what arrives after a pause; \"auto\": just enough to lose nothing",
     )?;
-    let two_packets = 2 * u64::from(packet.mtu + packet.header);
     let resume_offset = r.get(
         "pfc_resume_offset",
         Size::ANY,
-        Some(two_packets),
+        Some(two_packets(packet)),
         "resume this far below the pause threshold; two full packets",
     )?;
     Ok(on.then_some(PfcConfig { threshold, alpha, reserve, headroom, resume_offset }))
