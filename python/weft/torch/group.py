@@ -94,6 +94,10 @@ class Whole(_Member, ProcessGroup):
         return self
 
 
+for _name in NAMES:
+    setattr(Whole, _name, untraced(getattr(Whole, _name)))
+
+
 class _Latest(threading.local):
     """The work that a thread has handed out last."""
 

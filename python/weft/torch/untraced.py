@@ -28,8 +28,16 @@ def untraced(function: Callable[..., Any]) -> Any:
 
     # Its calls are not traced, and neither is it itself.
     called._torchdynamo_disable = True  # type: ignore[attr-defined]
+    _skip(called)
+    return called
+
+
+def _skip(function: Any) -> None:
+    """Have Dynamo leave the function's own lines alone, but not what it calls."""
     frames: Any = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
     if hasattr(frames, "skip_code"):
-        code: Any = called
-        frames.skip_code(code.__code__)
-    return called
+        frames.skip_code(function.__code__)
+    elif hasattr(frames, "set_code_exec_strategy"):  # From PyTorch 2.8 or so on.
+        do = frames._FrameAction
+        only_this = frames._FrameExecStrategy(do.SKIP, do.DEFAULT)
+        frames.set_code_exec_strategy(function.__code__, only_this)
