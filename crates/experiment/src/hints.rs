@@ -1,7 +1,8 @@
 //! What a result, or a run that stalled, says about its experiment: which key would help.
 
 use crate::experiment::Resolved;
-use weft_sim::{Buffer, Outcome, Stall};
+use weft_fabric::{Failure, FailureKind, Queued};
+use weft_sim::{Buffer, Outcome, Stall, Totals};
 use weft_transport::{RecoveryConfig, Rewind};
 use weft_units::Time;
 
@@ -10,18 +11,27 @@ const SPURIOUS_SHARE: u64 = 100;
 
 /// What the result of a run with time-out `rto` says about the experiment.
 pub(crate) fn of_result(experiment: &Resolved, rto: Time, outcome: &Outcome) -> Option<String> {
-    let selective = experiment.transport.recovery == RecoveryConfig::SELECTIVE_REPEAT;
-    // Where packets overtake each other under go-back-N, the time-out is not to blame.
-    let timed = selective || !experiment.balance.scheme.is_multipath();
+    let Totals { packets, spurious, reordered, .. } = outcome.totals;
     // A failed link that loses acknowledgements makes senders repeat what has arrived, too.
-    let queued = timed && outcome.totals.wire_drops == 0;
-    (queued && outcome.totals.spurious > outcome.totals.packets / SPURIOUS_SHARE).then(|| {
-        format!(
-            "{}: over 1 % of all packets were sent again although they had arrived: they queued \
-             for longer than transport.rto ({rto}); raise it",
-            experiment.balance.scheme.name()
-        )
-    })
+    let loses = |failure: &Failure| !matches!(failure.kind, FailureKind::Degraded { .. });
+    if spurious <= packets / SPURIOUS_SHARE || experiment.failures.iter().any(loses) {
+        return None;
+    }
+    let scheme = &experiment.balance.scheme;
+    let why = match experiment.transport.recovery.info().keeps_order {
+        // Of this all are warned before they run.
+        false if scheme.is_multipath() => return None,
+        false if reordered > 0 => {
+            "they came behind later ones, which this recovery takes for a loss; set \
+             transport.recovery = \"selective-repeat\""
+                .to_owned()
+        }
+        _ => format!("they queued for longer than transport.rto ({rto}); raise it"),
+    };
+    let name = scheme.name();
+    Some(format!(
+        "{name}: over 1 % of all packets were sent again although they had arrived: {why}"
+    ))
 }
 
 /// What most probably keeps a run from its end, and the key that would help.
@@ -40,11 +50,16 @@ pub(crate) fn of_stall(experiment: &Resolved, rto: Time, stall: &Stall) -> Strin
         }
         _ => {}
     }
-    if totals.wire_drops > 0 {
+    let throws_away =
+        |failure: &Failure| matches!(failure.kind, FailureKind::Down { queued: Queued::Lost, .. });
+    // Without PFC they may have found full queues.
+    let flushed = experiment.switch.pfc.is_some() && experiment.failures.iter().any(throws_away);
+    let at_ports = if flushed { totals.drops } else { 0 };
+    let by_links = totals.wire_drops + at_ports;
+    if by_links > 0 {
         return format!(
-            "links that failed lost {} packets: have routing learn of it (failures.*.detect), end \
-             the failure (failures.*.duration), or use a scheme that leaves dead paths",
-            totals.wire_drops
+            "links that failed lost {by_links} packets: have routing learn of it (failures.*.detect), end \
+             the failure (failures.*.duration), or use a scheme that leaves dead paths"
         );
     }
     if begins_anew && totals.drops > 0 {

@@ -300,6 +300,18 @@ fn lost_acknowledgements_are_not_taken_for_queues() {
     assert!(!is_hinted(&format!("{}{usual}{down}", small.replace("spray", "ecmp"))));
 }
 
+/// Nor are packets that came out of order after ConWeave's leaves had held them for long enough.
+#[test]
+fn packets_out_of_order_are_not_taken_for_queues() {
+    let text = "[fabric]\ntopology = \"leaf-spine\"\nleaves = 4\nspines = 4\nhosts_per_leaf = 4\n\
+                link = \"100Mbps\"\ndelay = \"1us\"\n[workload]\npattern = \"permutation\"\n\
+                size = \"256KB\"\n[balance]\nscheme = \"conweave\"\n";
+    let said = |text: &str| result(text).warnings.join("; ");
+    assert!(said(text).contains("they came behind later ones"), "{}", said(text));
+    let mended = format!("{text}[transport]\nrecovery = \"selective-repeat\"\n");
+    assert_eq!(said(&mended), "");
+}
+
 /// Whatever the registry lists can be named in an experiment, and runs to its end.
 #[test]
 fn every_registered_scheme_runs() {
