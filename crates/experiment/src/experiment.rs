@@ -301,4 +301,5 @@ const HEADROOM: &[&str] = &[
     "fabric.uplink",
     "fabric.core_link",
     "fabric.nic.mtu",
+    "fabric.nic.latency",
 ];

@@ -303,6 +303,11 @@ impl<'a> Reader<'a> {
         let origin = self.table.get(key).map_or(Origin::Unknown, |item| item.origin);
         self.wrong_at(key, origin, what.into())
     }
+    /// Which of `keys` a mistake of all of them is blamed on: what a `--set` changed, else the first.
+    pub fn changed<'k>(&self, keys: &[&'k str]) -> &'k str {
+        let is_set = |key: &&&str| self.table.get(key).is_some_and(|at| at.origin == Origin::Set);
+        keys.iter().find(is_set).unwrap_or(&keys[0])
+    }
     /// The mistake `what` (with its mend) in this section as a whole.
     pub fn wrong_here(&self, what: impl Into<String>) -> ExperimentError {
         ExperimentError::new(self.path.as_str(), Origin::Unknown, what)

@@ -392,6 +392,26 @@ fn overrides_are_blamed_as_such() {
 }
 
 #[test]
+fn bursts_with_nothing_between_them_are_refused() {
+    let text = format!(
+        "{GOOD}[failures.up]\ntier = \"leaf-up\"\ncount = 1\nkind = \"flaky\"\nevery = \"10us\"\n\
+         length = \"1us\"\n"
+    );
+    let blamed = |key, value| message_with(&text, &[(key, value)]);
+    assert_eq!(
+        blamed("failures.up.every", "100ns"),
+        "fig.toml: failures.up.every (--set): bursts of 1us every 100ns leave next to nothing between \
+         them; use kind = \"down\", or shorter ones"
+    );
+    assert!(
+        blamed("failures.up.length", "81us").starts_with("fig.toml: failures.up.length (--set): ")
+    );
+    let as_it_is = text.replace("1us", "200us");
+    assert!(message(&as_it_is).starts_with("fig.toml: failures.up.length (line "));
+    assert!(blamed("failures.up.every", "1ps").contains("is out of range"));
+}
+
+#[test]
 fn ethereal_is_refused_where_path_ids_cannot_name_the_links() {
     let clos = r#"
         balance.scheme = "ethereal"

@@ -157,9 +157,13 @@ fn degraded(r: &mut Reader<'_>, _: &()) -> Result<FailureKind> {
     Ok(FailureKind::Degraded { lost })
 }
 
+/// So many bursts at once in the mean: a link is free of them for a share of exp(-8), 0.03 %.
+const MOST_BURSTS: u64 = 8;
+
 fn flaky(r: &mut Reader<'_>, _: &()) -> Result<FailureKind> {
-    let every =
-        r.get("every", Span::SOME, None, "mean time from the start of a burst to the next")?;
+    // Each is drawn and simulated.
+    let some = Span { min: Time::ns(1), ..Span::ANY };
+    let every = r.get("every", some, None, "mean time from the start of a burst to the next")?;
     let length = r.get("length", Span::SOME, None, "mean length of a burst")?;
     let regular = r.get(
         "regular",
@@ -167,6 +171,13 @@ fn flaky(r: &mut Reader<'_>, _: &()) -> Result<FailureKind> {
         Some(false),
         "bursts start exactly so far apart instead of at random",
     )?;
+    if length > every * MOST_BURSTS && !r.is_rehearsal() {
+        let what = format!(
+            "bursts of {length} every {every} leave next to nothing between them; use kind = \
+             \"down\", or shorter ones"
+        );
+        return Err(r.wrong(r.changed(&["length", "every"]), what));
+    }
     Ok(FailureKind::Flaky { every, length, regular })
 }
 
