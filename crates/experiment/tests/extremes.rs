@@ -130,7 +130,6 @@ fn complaint(base: &str, set: &[(&str, &str)], key: &str, value: &str) -> Option
 }
 
 #[test]
-#[ignore = "some two thousand runs: half a minute and more where others use the machine"]
 fn each_key_at_its_extremes_works_or_is_named() {
     let mut wrong = Vec::new();
     let (mut asked, mut known) = (0, BTreeSet::new());
