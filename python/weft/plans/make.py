@@ -139,8 +139,7 @@ def _experiment(
     if scheme in _PINNED:
         # Switches as they are.
         balance.setdefault("enforce", "segments")
-    # Nothing is sent, so that no round trip is too long for it.
-    transport = job.get("transport", {"rto": "10s"})
+    transport = job.get("transport", {})
     title = job.get("title") or f"{Path(source).stem} on {place.get('title', 'a cluster')}"
     experiment = {
         "title": title,
