@@ -287,7 +287,7 @@ fn each_mistake_names_the_failure_and_the_mend() {
         ),
         (
             "tier = \"leaf-up\"\nkind = \"flaky\"\nevery = \"0s\"\nlength = \"1us\"",
-            "fig.toml: failures.x.every (line 15): \"0ns\" is out of range; use \"1ps\" to \"1000s\"",
+            "fig.toml: failures.x.every (line 15): \"0ns\" is out of range; use \"1ns\" to \"1000s\"",
         ),
         (
             "tier = \"leaf-up\"\nkind = \"down\"\nlost = 0.5",

@@ -51,43 +51,49 @@ fn connections_are_pending_and_never_block() {
 #[test]
 fn an_attempt_to_connect_goes_with_its_handle() {
     for version in Version::ALL {
-        let net = net(version);
-        let (handle, listener) = net.listen(0).expect("it listens");
-        // Two attempts, which take turns at the same places.
-        let mut places = [[0; HANDLE_BYTES]; 7];
-        let mut now = [handle; 2];
-        let mut channels: [*mut std::ffi::c_void; 2] = [std::ptr::null_mut(); 2];
-        let mut turn = 0;
-        common::until("both", || {
-            for (handle, channel) in now.iter_mut().zip(&mut channels) {
-                if channel.is_null() {
-                    let place = &mut places[turn % 7];
-                    *place = *handle;
-                    *channel = net.connect(0, place).expect("it connects");
-                    *handle = std::mem::replace(place, [0; HANDLE_BYTES]);
-                    turn += 1;
-                }
-            }
-            channels.iter().all(|channel| !channel.is_null()).then_some(())
-        });
-        assert!(turn > 2, "none was pending, so nothing was tried");
-        assert_eq!(now, [handle; 2], "{version:?}: when it is over the handle is as it was");
-        let mut accepted = Vec::new();
-        let begun = std::time::Instant::now();
-        while begun.elapsed() < std::time::Duration::from_millis(100) {
-            // SAFETY: the listener is open.
-            let one = unsafe { net.accept(listener).expect("it accepts") };
-            accepted.extend((!one.is_null()).then_some(one));
-        }
-        assert_eq!(accepted.len(), 2, "{version:?}: as many channels as were asked for");
-        // SAFETY: all are open, and closed here only.
-        unsafe {
-            accepted.into_iter().for_each(|one| net.close_recv(one).expect("it closes"));
-            channels.into_iter().for_each(|one| net.close_send(one).expect("it closes"));
-            net.close_listen(listener).expect("it closes");
-        }
-        net.finalize().expect("it ends");
+        // Where other work keeps the cores busy a connection may stand before anybody asks again.
+        let was_pending = (0..50).any(|_| two_that_take_turns(version) > 2);
+        assert!(was_pending, "{version:?}: none was pending, so nothing was tried");
     }
+}
+
+/// How often two attempts asked, which take turns at the same places, until both had a channel.
+fn two_that_take_turns(version: Version) -> usize {
+    let net = net(version);
+    let (handle, listener) = net.listen(0).expect("it listens");
+    let mut places = [[0; HANDLE_BYTES]; 7];
+    let mut now = [handle; 2];
+    let mut channels: [*mut std::ffi::c_void; 2] = [std::ptr::null_mut(); 2];
+    let mut turn = 0;
+    common::until("both", || {
+        for (handle, channel) in now.iter_mut().zip(&mut channels) {
+            if channel.is_null() {
+                let place = &mut places[turn % 7];
+                *place = *handle;
+                *channel = net.connect(0, place).expect("it connects");
+                *handle = std::mem::replace(place, [0; HANDLE_BYTES]);
+                turn += 1;
+            }
+        }
+        channels.iter().all(|channel| !channel.is_null()).then_some(())
+    });
+    assert_eq!(now, [handle; 2], "{version:?}: when it is over the handle is as it was");
+    let mut accepted = Vec::new();
+    let begun = std::time::Instant::now();
+    while begun.elapsed() < std::time::Duration::from_millis(100) {
+        // SAFETY: the listener is open.
+        let one = unsafe { net.accept(listener).expect("it accepts") };
+        accepted.extend((!one.is_null()).then_some(one));
+    }
+    assert_eq!(accepted.len(), 2, "{version:?}: as many channels as were asked for");
+    // SAFETY: all are open, and closed here only.
+    unsafe {
+        accepted.into_iter().for_each(|one| net.close_recv(one).expect("it closes"));
+        channels.into_iter().for_each(|one| net.close_send(one).expect("it closes"));
+        net.close_listen(listener).expect("it closes");
+    }
+    net.finalize().expect("it ends");
+    turn
 }
 
 #[test]

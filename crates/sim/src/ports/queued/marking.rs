@@ -33,6 +33,7 @@ impl QueuePorts {
 
     /// What is to be done about `entry`, which takes `time` and has left a lane of `port` for the
     /// wire, the one ahead of data if it is `first`. Returns it as it leaves.
+    #[inline(always)]
     pub(super) fn watched(
         &mut self,
         port: OutPort,
@@ -54,6 +55,7 @@ impl QueuePorts {
     }
 
     /// `entry`, which leaves `port` now, marked if so much waits behind it.
+    #[inline(never)]
     fn mark_leaving(&mut self, port: OutPort, entry: Entry) -> Entry {
         let mut packet = entry.packet();
         let queue = &self.ports[port];
