@@ -59,6 +59,7 @@ pub(crate) fn row(
         ("reordered", totals.reordered.into()),
         ("reorder_mean", ratio(totals.reorder_distance as f64, totals.reordered as f64).into()),
         ("reorder_max", most(traffic, outcome, |one| one.farthest).into()),
+        ("rto_s", config.transport.rto.as_secs_f64().into()),
         ("subflows", config.pacing.subflows.into()),
         ("max_qps", totals.max_qps.into()),
         ("established_qps", totals.established_qps.into()),

@@ -163,6 +163,27 @@ mod dead {
         assert_eq!((up.packets, up.bytes), (20, 20_000));
     }
 
+    /// Ten packets are lost together: that is one time-out. Two in a row without anything between
+    /// them, and the next one takes twice as long, for what is out as well; 16 times at most.
+    #[test]
+    fn time_outs_double_while_nothing_gets_through() {
+        let back = |backs_off, end| {
+            let mut setup = Setup::line(10).failing(UP, DEAD, Time::ZERO, Time::us(end));
+            setup.transport.backs_off = backs_off;
+            received(&setup)
+        };
+        let (first, last) = (Time::ns(2320), Time::ns(9 * 80 + 2320));
+        for backs_off in [false, true] {
+            assert_eq!(back(backs_off, 500), Time::ms(1) + last);
+        }
+        assert_eq!(back(false, 1_500), Time::ms(2) + last);
+        // The first one comes again after 2 ms, the others, sent at 1 ms, after 3.
+        assert_eq!(back(true, 1_500), Time::ms(3) + last);
+        // 1, 2, 4, 8, 16, 32 and 48 ms; the others 1, 3, 7, 15, 31 and 47.
+        assert_eq!(back(false, 33_000), Time::ms(33) + last);
+        assert_eq!(back(true, 33_000), Time::ms(48) + first);
+    }
+
     /// A slow link that dies: what is on its wire longer is lost longer. From 1400 to 1500 ns the
     /// second packet is on it, 1380 to 2180 ns.
     #[test]

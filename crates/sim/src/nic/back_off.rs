@@ -15,6 +15,8 @@ struct BackOff {
     doubled: u32,
     /// Packets that had arrived when it last ran out.
     arrived: u32,
+    /// When that was, as far as it counts.
+    at: Time,
 }
 
 impl BackOffs {
@@ -24,12 +26,18 @@ impl BackOffs {
         Time(rto.0.saturating_mul(1 << doubled))
     }
 
-    /// Queue pair `id` has timed out, and so many of its packets have arrived: none since the last
-    /// time, and it waits twice as long.
-    pub(super) fn timed_out(&mut self, id: u32, arrived: u32) {
-        let last = self.0.get(&id).filter(|last| last.arrived == arrived);
-        let doubled = last.map_or(0, |last| (last.doubled + 1).min(MOST_BACKED_OFF.ilog2()));
-        self.0.insert(id, BackOff { doubled, arrived });
+    /// Queue pair `id` has timed out now, after `after`, and so many of its packets have arrived:
+    /// none since the last time, and it waits twice as long. What was lost beside a packet times
+    /// out soon after it, which is the same time-out.
+    pub(super) fn timed_out(&mut self, id: u32, now: Time, after: Time, arrived: u32) {
+        let new = BackOff { doubled: 0, arrived, at: now };
+        let last = self.0.entry(id).or_insert(new);
+        if last.arrived != arrived {
+            *last = new;
+        } else if now >= last.at.saturating_add(after) {
+            let doubled = (last.doubled + 1).min(MOST_BACKED_OFF.ilog2());
+            *last = BackOff { doubled, ..new };
+        }
     }
 
     /// Queue pair `id` is over.

@@ -215,7 +215,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let after = self.back_offs.of(id, rto);
         if flow.sender.on_timer(self.now, after) > 0 {
             if backs_off {
-                self.back_offs.timed_out(id, flow.sender.arrived());
+                self.back_offs.timed_out(id, self.now, after, flow.sender.arrived());
             }
             flow.congestion.on_loss(self.now, Loss::TimeOut);
             flow.steering.on_time_out(TimeOut { now: self.now, after });
