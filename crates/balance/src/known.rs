@@ -4,7 +4,7 @@
 //! Planners of schemes that ask are told what every path can carry ([`crate::plan::Plan::learn`]);
 //! others that pin paths learn of dead ones as if something had timed out there.
 
-use crate::plan::{Planner, Route, Trouble, Underway};
+use crate::plan::{FlowInfo, LossSignal, Planner, Route};
 use crate::scheme::SchemeConfig;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -51,8 +51,8 @@ impl Known {
             let dst = first_below(fabric, *to);
             for path in paths {
                 let route = Route::Pinned(*path);
-                let flow = Underway { dst, route, bytes: 0, queue_pair: None };
-                let _ = planner.trouble(Time::ZERO, &flow, Trouble::TimeOut, fabric);
+                let flow = FlowInfo { dst, route, bytes: 0, queue_pair: None };
+                let _ = planner.on_loss(Time::ZERO, &flow, LossSignal::TimeOut, fabric);
             }
         }
     }

@@ -7,7 +7,7 @@
 //! | at the NIC, when messages are posted | [`plan`] | once a message or batch: split, pin, give entropy |
 //! | at the flow | [`steer`] | once a packet sent and once a feedback: which entropy or path |
 //! | in a switch | [`forward`]; most schemes leave it to the [`hash`] or a path id | once a packet |
-//! | in leaves that hold, tag and tell | [`tor`]; few schemes | once a packet, letter and timer |
+//! | in leaves that hold, tag and tell | [`tor`]; few schemes | once a packet, control packet and timer |
 //!
 //! [`known`] is what planners are told of failures before they begin.
 //!

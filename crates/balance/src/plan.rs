@@ -1,8 +1,8 @@
 //! What a scheme decides when a host posts messages: how to split them and how each part
 //! finds its way.
 //!
-//! One [`Planner`] per host, made of the scheme's own [`Plan`]. The pieces of a message add up
-//! to it exactly, and under one seed a piece starts out with the same delay under every
+//! One [`Planner`] per host, made of the scheme's own [`Plan`]. The subflows of a message add up
+//! to it exactly, and under one seed a subflow starts out with the same delay under every
 //! scheme. Random positions in the NIC's list of queue pairs are the NIC's work.
 
 pub use crate::scheme::Planner;
@@ -26,7 +26,7 @@ pub struct Post {
     pub job: u32,
     /// From which rank to which, numbered through all jobs; zeros where there are none.
     pub ranks: (u32, u32),
-    /// The caller's own number for it, which all its pieces carry back.
+    /// The caller's own number for it, which all its subflows carry back.
     pub tag: u32,
 }
 
@@ -40,48 +40,48 @@ pub enum Route {
 }
 
 id!(
-    /// A queue pair that carries one piece after the other, by the number that the planner of its
+    /// A queue pair that carries one subflow after the other, by the number that the planner of its
     /// host gave it: dense, from zero.
     pub struct QueuePairId
 );
 
-/// What carries a piece.
+/// What carries a subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
     /// A queue pair of its own.
     Own,
-    /// One that stands. It has room for one piece; [`Plan::next`] says when it has room again.
-    Standing {
+    /// A persistent one. It has room for one subflow; [`Plan::next`] says when it has room again.
+    Persistent {
         /// Which.
         queue_pair: QueuePairId,
         /// It sends at no more than line rate over this. Never zero.
         share: u32,
-        /// How many queue pairs carry pieces of a message side by side, the parts of its rate where
+        /// How many queue pairs carry subflows of a message side by side, the parts of its rate where
         /// a message has one. Never zero.
         beside: u32,
     },
 }
 
 impl Carrier {
-    /// The queue pair, if it stands.
-    pub fn standing(self) -> Option<QueuePairId> {
+    /// The queue pair, if it is persistent.
+    pub fn persistent(self) -> Option<QueuePairId> {
         match self {
             Carrier::Own => None,
-            Carrier::Standing { queue_pair, .. } => Some(queue_pair),
+            Carrier::Persistent { queue_pair, .. } => Some(queue_pair),
         }
     }
     /// How many times line rate is what it may send at.
     pub fn share(self) -> u32 {
         match self {
             Carrier::Own => 1,
-            Carrier::Standing { share, .. } => share,
+            Carrier::Persistent { share, .. } => share,
         }
     }
 }
 
 /// One part of a message, as a queue pair carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct Subflow {
     /// The message that it is a part of.
     pub message: MessageId,
     /// To whom.
@@ -100,71 +100,71 @@ pub struct Piece {
     pub carrier: Carrier,
 }
 
-/// A flow under way: a piece, or a part of it where accounting cuts pieces.
+/// A flow under way: a subflow, or a part of it where accounting cuts subflows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Underway {
+pub struct FlowInfo {
     /// To whom.
     pub dst: HostId,
     /// The way that its planner gave it last.
     pub route: Route,
     /// All its payload.
     pub bytes: u64,
-    /// The queue pair that it is on, if that one stands.
+    /// The persistent queue pair that it is on, if it is on one.
     pub queue_pair: Option<QueuePairId>,
 }
 
 /// A flow under way, and how much of it is still to come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Active {
+pub struct ActiveFlow {
     /// The flow.
-    pub flow: Underway,
+    pub flow: FlowInfo,
     /// Payload that its receiver is not known to have.
     pub left: u64,
 }
 
 /// Why a flow asks for a new route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum LossSignal {
     /// The receiver saw a gap.
     Nack,
     /// Nothing came back for a retransmission time-out.
     TimeOut,
 }
 
-/// The part of a scheme at the NIC of one host. Posts go in, pieces come out, some at once and
+/// The part of a scheme at the NIC of one host. Posts go in, subflows come out, some at once and
 /// some when the deadline has come. [`Whole`] is the plainest.
 pub trait Plan {
     /// Takes a message; appends to `out` what can leave at once.
-    fn post(&mut self, now: Time, post: Post, fabric: &Fabric, out: &mut Vec<Piece>);
+    fn post(&mut self, now: Time, post: Post, fabric: &Fabric, out: &mut Vec<Subflow>);
 
     /// When [`Plan::flush`] is due, if messages are waiting. It changes only in `post`, `flush`
-    /// and `trouble`.
+    /// and `on_loss`.
     fn deadline(&self) -> Option<Time> {
         None
     }
 
-    /// Ends the batch: appends to `out` the pieces of every waiting message, in the order in
+    /// Ends the batch: appends to `out` the subflows of every waiting message, in the order in
     /// which the messages were posted. Nothing if none waits.
-    fn flush(&mut self, now: Time, fabric: &Fabric, out: &mut Vec<Piece>) {
+    fn flush(&mut self, now: Time, fabric: &Fabric, out: &mut Vec<Subflow>) {
         let _ = (now, fabric, out);
     }
 
-    /// A standing queue pair has put the last packet of its piece on the wire and has room: the
-    /// next piece for it. After `None` it waits until some other call has a piece for it.
-    fn next(&mut self, now: Time, queue_pair: QueuePairId, fabric: &Fabric) -> Option<Piece> {
+    /// A persistent queue pair has put the last packet of its subflow on the wire and has room: the
+    /// next subflow for it. After `None` it waits until some other call has a subflow for it.
+    fn next(&mut self, now: Time, queue_pair: QueuePairId, fabric: &Fabric) -> Option<Subflow> {
         let _ = (now, queue_pair, fabric);
         None
     }
 
     /// `flow` is in trouble. Its new route; `None`: the old one.
-    fn trouble(
+    fn on_loss(
         &mut self,
         now: Time,
-        flow: &Underway,
-        trouble: Trouble,
+        flow: &FlowInfo,
+        signal: LossSignal,
         fabric: &Fabric,
     ) -> Option<Route> {
-        let _ = (now, flow, trouble, fabric);
+        let _ = (now, flow, signal, fabric);
         None
     }
 
@@ -173,18 +173,18 @@ pub trait Plan {
         let _ = (now, view, fabric);
     }
 
-    /// Whether flows under way are to be spread anew: [`Plan::settle`] is due, now. It changes
-    /// only in `learn`, `trouble` and `settle`.
-    fn is_unsettled(&self) -> bool {
+    /// Whether flows under way are to be spread anew: [`Plan::rebalance`] is due, now. It changes
+    /// only in `learn`, `on_loss` and `rebalance`.
+    fn wants_rebalance(&self) -> bool {
         false
     }
 
     /// `flows` are all that this host has under way, in an order that does not depend on other
     /// hosts. Appends to `out` those that shall take another route, by their index, with the route.
-    fn settle(
+    fn rebalance(
         &mut self,
         now: Time,
-        flows: &[Active],
+        flows: &[ActiveFlow],
         fabric: &Fabric,
         out: &mut Vec<(usize, Route)>,
     ) {
@@ -192,7 +192,7 @@ pub trait Plan {
     }
 
     /// The last acknowledgement of `flow` is in.
-    fn sent(&mut self, flow: &Underway, fabric: &Fabric) {
+    fn sent(&mut self, flow: &FlowInfo, fabric: &Fabric) {
         let _ = (flow, fabric);
     }
 }
@@ -206,7 +206,7 @@ pub struct HostContext {
     pub seed: u64,
     /// Payload of a full packet, in bytes.
     pub mtu: u32,
-    /// When pieces start.
+    /// When subflows start.
     pub starts: Starts,
     /// Bytes that a flow may have sent before feedback can be expected: a bandwidth-delay product.
     pub bdp: u64,
@@ -238,15 +238,15 @@ impl Planner {
 /// Every message leaves at once and whole, hashed under an entropy of its own: the planner of
 /// all schemes that do nothing at the NIC.
 #[derive(Clone, Debug)]
-pub struct Whole {
+pub struct Unsplit {
     entropy: Draw,
     starts: Starts,
 }
 
-impl Whole {
+impl Unsplit {
     /// For one host.
-    pub fn new(context: &HostContext) -> Whole {
-        Whole { entropy: Draw::new(context.seed, "entropy"), starts: context.starts }
+    pub fn new(context: &HostContext) -> Unsplit {
+        Unsplit { entropy: Draw::new(context.seed, "entropy"), starts: context.starts }
     }
     /// The entropy of `message`.
     #[inline]
@@ -255,12 +255,12 @@ impl Whole {
     }
 }
 
-impl Plan for Whole {
-    fn post(&mut self, _: Time, post: Post, _: &Fabric, out: &mut Vec<Piece>) {
+impl Plan for Unsplit {
+    fn post(&mut self, _: Time, post: Post, _: &Fabric, out: &mut Vec<Subflow>) {
         let Post { message, dst, bytes, tag, .. } = post;
         let (route, delay) = (Route::Hashed(self.entropy(message)), self.starts.delay(message, 0));
         let carrier = Carrier::Own;
-        out.push(Piece { message, dst, bytes, part: 0, route, delay, tag, carrier });
+        out.push(Subflow { message, dst, bytes, part: 0, route, delay, tag, carrier });
     }
 }
 
@@ -287,43 +287,43 @@ impl Starts {
 }
 
 impl<P: Plan> Plan for Box<P> {
-    fn post(&mut self, now: Time, post: Post, fabric: &Fabric, out: &mut Vec<Piece>) {
+    fn post(&mut self, now: Time, post: Post, fabric: &Fabric, out: &mut Vec<Subflow>) {
         P::post(self, now, post, fabric, out);
     }
     fn deadline(&self) -> Option<Time> {
         P::deadline(self)
     }
-    fn flush(&mut self, now: Time, fabric: &Fabric, out: &mut Vec<Piece>) {
+    fn flush(&mut self, now: Time, fabric: &Fabric, out: &mut Vec<Subflow>) {
         P::flush(self, now, fabric, out);
     }
-    fn next(&mut self, now: Time, queue_pair: QueuePairId, fabric: &Fabric) -> Option<Piece> {
+    fn next(&mut self, now: Time, queue_pair: QueuePairId, fabric: &Fabric) -> Option<Subflow> {
         P::next(self, now, queue_pair, fabric)
     }
-    fn trouble(
+    fn on_loss(
         &mut self,
         now: Time,
-        flow: &Underway,
-        trouble: Trouble,
+        flow: &FlowInfo,
+        signal: LossSignal,
         fabric: &Fabric,
     ) -> Option<Route> {
-        P::trouble(self, now, flow, trouble, fabric)
+        P::on_loss(self, now, flow, signal, fabric)
     }
     fn learn(&mut self, now: Time, view: &Arc<PathView>, fabric: &Fabric) {
         P::learn(self, now, view, fabric);
     }
-    fn is_unsettled(&self) -> bool {
-        P::is_unsettled(self)
+    fn wants_rebalance(&self) -> bool {
+        P::wants_rebalance(self)
     }
-    fn settle(
+    fn rebalance(
         &mut self,
         now: Time,
-        flows: &[Active],
+        flows: &[ActiveFlow],
         fabric: &Fabric,
         out: &mut Vec<(usize, Route)>,
     ) {
-        P::settle(self, now, flows, fabric, out);
+        P::rebalance(self, now, flows, fabric, out);
     }
-    fn sent(&mut self, flow: &Underway, fabric: &Fabric) {
+    fn sent(&mut self, flow: &FlowInfo, fabric: &Fabric) {
         P::sent(self, flow, fabric);
     }
 }

@@ -2,7 +2,7 @@
 //! for each place where schemes act, with a `match` behind every call; and how names are read.
 
 use crate::scheme::{SCHEMES, Scheme, SchemeConfig, SchemeInfo};
-use weft_units::options::Settled;
+use weft_units::options::ResolvedOptions;
 use weft_units::{OptionError, Options};
 
 /// Takes `module::Scheme` for every scheme; each implements [`crate::scheme::Scheme`]. A type
@@ -38,13 +38,13 @@ macro_rules! schemes {
             ///
             /// # Errors
             /// As [`SchemeConfig::read`].
-            pub fn settle(
+            pub fn resolve(
                 name: &str,
                 given: &[(&str, &str)],
-            ) -> Result<(SchemeConfig, Settled), OptionError> {
+            ) -> Result<(SchemeConfig, ResolvedOptions), OptionError> {
                 let spelling = Spelling::read(name)?;
                 $(if spelling.info.name == <$Scheme as Scheme>::INFO.name {
-                    return spelling.settle::<$Scheme>(given);
+                    return spelling.resolve::<$Scheme>(given);
                 })*
                 unreachable!("{:?} is in the registry", spelling.info)
             }
@@ -85,7 +85,7 @@ macro_rules! schemes {
             }
         }
 
-        /// What one host plans with. Posts go in, pieces come out, some at once and some when
+        /// What one host plans with. Posts go in, subflows come out, some at once and some when
         /// [`Planner::deadline`] has come. See [`Plan`] for the calls.
         #[derive(Clone, Debug)]
         pub enum Planner {
@@ -100,7 +100,7 @@ macro_rules! schemes {
                 }
             }
             /// As [`Plan::post`].
-            pub fn post(&mut self, now: Time, post: Post, fabric: &Fabric, out: &mut Vec<Piece>) {
+            pub fn post(&mut self, now: Time, post: Post, fabric: &Fabric, out: &mut Vec<Subflow>) {
                 match self { $(Planner::$Scheme(plan) => plan.post(now, post, fabric, out)),* }
             }
             /// As [`Plan::deadline`].
@@ -108,7 +108,7 @@ macro_rules! schemes {
                 match self { $(Planner::$Scheme(plan) => plan.deadline()),* }
             }
             /// As [`Plan::flush`].
-            pub fn flush(&mut self, now: Time, fabric: &Fabric, out: &mut Vec<Piece>) {
+            pub fn flush(&mut self, now: Time, fabric: &Fabric, out: &mut Vec<Subflow>) {
                 match self { $(Planner::$Scheme(plan) => plan.flush(now, fabric, out)),* }
             }
             /// As [`Plan::next`].
@@ -117,43 +117,43 @@ macro_rules! schemes {
                 now: Time,
                 queue_pair: QueuePairId,
                 fabric: &Fabric,
-            ) -> Option<Piece> {
+            ) -> Option<Subflow> {
                 match self { $(Planner::$Scheme(plan) => plan.next(now, queue_pair, fabric)),* }
             }
-            /// As [`Plan::trouble`].
-            pub fn trouble(
+            /// As [`Plan::on_loss`].
+            pub fn on_loss(
                 &mut self,
                 now: Time,
-                flow: &Underway,
-                trouble: Trouble,
+                flow: &FlowInfo,
+                signal: LossSignal,
                 fabric: &Fabric,
             ) -> Option<Route> {
                 match self {
-                    $(Planner::$Scheme(plan) => plan.trouble(now, flow, trouble, fabric)),*
+                    $(Planner::$Scheme(plan) => plan.on_loss(now, flow, signal, fabric)),*
                 }
             }
             /// As [`Plan::learn`].
             pub fn learn(&mut self, now: Time, view: &Arc<PathView>, fabric: &Fabric) {
                 match self { $(Planner::$Scheme(plan) => plan.learn(now, view, fabric)),* }
             }
-            /// As [`Plan::is_unsettled`].
-            pub fn is_unsettled(&self) -> bool {
-                match self { $(Planner::$Scheme(plan) => plan.is_unsettled()),* }
+            /// As [`Plan::wants_rebalance`].
+            pub fn wants_rebalance(&self) -> bool {
+                match self { $(Planner::$Scheme(plan) => plan.wants_rebalance()),* }
             }
-            /// As [`Plan::settle`].
-            pub fn settle(
+            /// As [`Plan::rebalance`].
+            pub fn rebalance(
                 &mut self,
                 now: Time,
-                flows: &[Active],
+                flows: &[ActiveFlow],
                 fabric: &Fabric,
                 out: &mut Vec<(usize, Route)>,
             ) {
                 match self {
-                    $(Planner::$Scheme(plan) => plan.settle(now, flows, fabric, out)),*
+                    $(Planner::$Scheme(plan) => plan.rebalance(now, flows, fabric, out)),*
                 }
             }
             /// As [`Plan::sent`].
-            pub fn sent(&mut self, flow: &Underway, fabric: &Fabric) {
+            pub fn sent(&mut self, flow: &FlowInfo, fabric: &Fabric) {
                 match self { $(Planner::$Scheme(plan) => plan.sent(flow, fabric)),* }
             }
         }
@@ -312,10 +312,10 @@ impl<'a> Spelling<'a> {
     }
 
     /// Reads the options of `S`, whose name this is: those given and that in the name.
-    pub(crate) fn settle<S: Scheme + Into<SchemeConfig>>(
+    pub(crate) fn resolve<S: Scheme + Into<SchemeConfig>>(
         self,
         given: &[(&str, &str)],
-    ) -> Result<(SchemeConfig, Settled), OptionError> {
+    ) -> Result<(SchemeConfig, ResolvedOptions), OptionError> {
         let in_name = S::INFO.numbered.zip(self.number);
         let mut all = given.to_vec();
         let again = in_name.is_some_and(|(key, _)| given.iter().any(|(other, _)| *other == key));
@@ -334,7 +334,7 @@ impl<'a> Spelling<'a> {
                 let what = format!("contradicts the name {:?}; remove one of them", self.name);
                 Err(OptionError::new(key, what))
             }
-            _ => Ok((config, options.settle()?)),
+            _ => Ok((config, options.resolve()?)),
         }
     }
 }

@@ -3,11 +3,11 @@
 #[path = "common/leaves.rs"]
 mod leaves;
 
-use leaves::{Paths, flow, leaf, letter, plain, run, steps};
+use leaves::{Paths, control_packet, flow, leaf, plain, run, steps};
 use std::collections::BTreeSet;
 use weft_balance::scheme::SchemeConfig;
 use weft_balance::tor::conweave::rx::Came;
-use weft_balance::tor::conweave::{Leaf, News, Options, Part, Tag};
+use weft_balance::tor::conweave::{ControlMessage, Leaf, Options, Part, Tag};
 use weft_balance::tor::{FlowId, Ways};
 use weft_fabric::PathId;
 use weft_trial::prelude::*;
@@ -22,7 +22,7 @@ const OPTIONS: Options = Options {
     expiry: Time::us(300),
     samples: 2,
 };
-/// A round trip between the leaves: two links each way of 1 us and 80 ns, or 5.12 ns for a letter.
+/// A round trip between the leaves: two links each way of 1 us and 80 ns, or 5.12 ns for a control packet.
 const ROUND_TRIP: Time = Time(4_170_240);
 
 #[test]
@@ -57,8 +57,8 @@ impl Sender {
     fn send(&mut self, after: Time) -> Tag {
         self.send_by(after, &Paths(4))
     }
-    fn hear(&mut self, news: News) {
-        self.leaf.hear(self.now, 1, &letter(flow(0), news));
+    fn hear(&mut self, message: ControlMessage) {
+        self.leaf.hear(self.now, 1, &control_packet(flow(0), message));
     }
 }
 
@@ -71,7 +71,7 @@ fn replies_in_time_keep_a_flow_on_its_path() {
         let init = sender.send(Time::ZERO);
         assert_eq!(plain(init), (first.path.0, Part::Old));
         sender.now += ROUND_TRIP;
-        sender.hear(News::Reply(init.epoch));
+        sender.hear(ControlMessage::Reply(init.epoch));
         let next = sender.send(Time::us(2));
         assert_eq!(plain(next), (first.path.0, Part::Init));
         assert_eq!(next.epoch, init.epoch + 1);
@@ -89,7 +89,7 @@ fn a_late_reply_moves_a_flow_once_until_it_is_clear() {
     let tail = sender.send(Time::us(9));
     assert_eq!((tail.part, tail.path, tail.epoch), (Part::Tail, init.path, init.epoch));
     assert_eq!(tail.tail, sender.now);
-    sender.hear(News::Reply(init.epoch));
+    sender.hear(ControlMessage::Reply(init.epoch));
     let behind = sender.send(Time::us(1));
     assert_eq!((behind.part, behind.epoch, behind.tail), (Part::New, init.epoch, tail.sent));
     // One move at a time: nothing but the other leaf's word ends it.
@@ -97,9 +97,9 @@ fn a_late_reply_moves_a_flow_once_until_it_is_clear() {
         let next = sender.send(Time::us(1));
         assert_eq!((next.part, next.path), (Part::New, behind.path));
     }
-    sender.hear(News::Clear(init.epoch - 1));
+    sender.hear(ControlMessage::Clear(init.epoch - 1));
     assert_eq!(sender.send(Time::ZERO).part, Part::New);
-    sender.hear(News::Clear(init.epoch));
+    sender.hear(ControlMessage::Clear(init.epoch));
     let next = sender.send(Time::us(200));
     assert_eq!((plain(next), next.epoch), ((behind.path.0, Part::Init), init.epoch + 1));
     // Silent for too long: it begins anew, as a later epoch.
@@ -112,7 +112,7 @@ fn a_late_reply_moves_a_flow_once_until_it_is_clear() {
 fn paths_that_met_congestion_are_left_alone() {
     let begin = |paused: &[u16], after: Time| {
         let mut sender = Sender::new();
-        paused.iter().for_each(|path| sender.hear(News::Notify(PathId(*path))));
+        paused.iter().for_each(|path| sender.hear(ControlMessage::Notify(PathId(*path))));
         let taken = |key| {
             let mut first = sender.leaf.clone();
             first.send(sender.now + after, flow(key), 1, &Paths(4)).unwrap();
@@ -138,7 +138,7 @@ fn without_a_good_path_a_flow_stays() {
     let mut sender = Sender::new();
     let init = sender.send(Time::ZERO);
     sender.now += Time::us(9);
-    (0..4).for_each(|path| sender.hear(News::Notify(PathId(path))));
+    (0..4).for_each(|path| sender.hear(ControlMessage::Notify(PathId(path))));
     assert_eq!(sender.send(Time::ZERO).part, Part::Tail);
     assert_eq!(plain(sender.send(Time::ZERO)), (init.path.0, Part::New));
     assert_eq!(sender.leaf.counts().reroutes, 0);
@@ -187,8 +187,8 @@ impl Receiver {
         let came = Came { flow: flow(0), tag, marked: false, bytes: 100, item: self.next };
         self.next += 1;
         let mut out = Vec::new();
-        let news = self.leaf.receive(Time::us(us), came, &mut out);
-        (out, news.iter().flatten().count())
+        let message = self.leaf.receive(Time::us(us), came, &mut out);
+        (out, message.iter().flatten().count())
     }
     fn wait(&mut self) -> (Time, Vec<u32>) {
         let (at, mut out) = (self.leaf.deadline().expect("something is held"), Vec::new());
@@ -243,7 +243,7 @@ trials! {
     #![cases(1024)]
 
     /// The guarantee: nothing is on its way for longer than a flow is known and than a tail may be
-    /// late. Letters come when they like, or never.
+    /// late. Control packets come when they like, or never.
     fn packets_leave_in_order(steps in steps(400, 80_000, false)) {
         let options = Options { extra_flush: Time::us(100), ..OPTIONS };
         let outcome = run(&options, &steps);
@@ -304,7 +304,7 @@ fn random_runs_move_hold_and_guess() {
         add(&mut tx, outcome.tx);
     }
     let (rx, tx) = (rx.unwrap(), tx.unwrap());
-    assert!(tx.reroutes > 200 && rx.letters > 500, "{tx:?} {rx:?}");
+    assert!(tx.reroutes > 200 && rx.control_packets > 500, "{tx:?} {rx:?}");
     assert!(rx.held > 200 && rx.queues == 3 && rx.premature > 10, "{rx:?}");
     assert!(disorders > 5, "{disorders}");
 }

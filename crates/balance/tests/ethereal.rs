@@ -2,7 +2,7 @@
 //! paths that this host has marked bad.
 
 use std::collections::{BTreeMap, BTreeSet};
-use weft_balance::plan::{Piece, Planner, Post, Route, Trouble, Underway};
+use weft_balance::plan::{FlowInfo, LossSignal, Planner, Post, Route, Subflow};
 use weft_balance::scheme::{BalanceConfig, SchemeConfig};
 use weft_fabric::{Bundle, Clos, Fabric, Link, PathId, Tiers};
 use weft_trial::prelude::*;
@@ -21,44 +21,44 @@ fn post(message: u32, dst: u32, bytes: u64) -> Post {
     Post { message: MessageId(message), dst: HostId(dst), bytes, job: 0, ranks: (0, 0), tag: 0 }
 }
 /// One batch, complete at `now`.
-fn plan(planner: &mut Planner, now: Time, posts: &[Post], fabric: &Fabric) -> Vec<Piece> {
+fn plan(planner: &mut Planner, now: Time, posts: &[Post], fabric: &Fabric) -> Vec<Subflow> {
     let mut out = Vec::new();
     posts.iter().for_each(|post| planner.post(now, *post, fabric, &mut out));
     planner.flush(now, fabric, &mut out);
     out
 }
-fn path(piece: &Piece) -> PathId {
-    let Route::Pinned(path) = piece.route else { panic!("{piece:?} is not pinned") };
+fn path(subflow: &Subflow) -> PathId {
+    let Route::Pinned(path) = subflow.route else { panic!("{subflow:?} is not pinned") };
     path
 }
-fn trouble(
+fn on_loss(
     planner: &mut Planner,
     now: Time,
     (dst, path): (u32, PathId),
-    trouble: Trouble,
+    signal: LossSignal,
     fabric: &Fabric,
 ) -> Option<PathId> {
     let flow =
-        Underway { dst: HostId(dst), route: Route::Pinned(path), bytes: 1_000, queue_pair: None };
-    match planner.trouble(now, &flow, trouble, fabric)? {
+        FlowInfo { dst: HostId(dst), route: Route::Pinned(path), bytes: 1_000, queue_pair: None };
+    match planner.on_loss(now, &flow, signal, fabric)? {
         Route::Pinned(path) => Some(path),
         hashed @ Route::Hashed(_) => panic!("{hashed:?}"),
     }
 }
-/// Payload on each port that `pieces` of `src` cross, its NIC and the hosts' ports included.
-fn loads(fabric: &Fabric, src: u32, pieces: &[Piece]) -> BTreeMap<PortId, u64> {
+/// Payload on each port that `subflows` of `src` cross, its NIC and the hosts' ports included.
+fn loads(fabric: &Fabric, src: u32, subflows: &[Subflow]) -> BTreeMap<PortId, u64> {
     let mut loads = BTreeMap::new();
-    for piece in pieces {
-        for port in fabric.trace(HostId(src), piece.dst, path(piece)) {
-            *loads.entry(port).or_default() += piece.bytes;
+    for subflow in subflows {
+        for port in fabric.trace(HostId(src), subflow.dst, path(subflow)) {
+            *loads.entry(port).or_default() += subflow.bytes;
         }
     }
     loads
 }
-fn on_paths(pieces: &[Piece]) -> BTreeMap<PathId, u64> {
+fn on_paths(subflows: &[Subflow]) -> BTreeMap<PathId, u64> {
     let mut loads = BTreeMap::new();
-    for piece in pieces {
-        *loads.entry(path(piece)).or_default() += piece.bytes;
+    for subflow in subflows {
+        *loads.entry(path(subflow)).or_default() += subflow.bytes;
     }
     loads
 }
@@ -80,17 +80,18 @@ fn three_tiers_by_hand() {
     posts.extend((6..9).map(|m| post(m, 2 + m % 2, 7)));
     posts.push(post(9, 1, 9));
     for seed in 0..50 {
-        let pieces = plan(&mut planner(&[], 0, seed), Time::ZERO, &posts, &fabric);
+        let subflows = plan(&mut planner(&[], 0, seed), Time::ZERO, &posts, &fabric);
         let sizes = |messages: std::ops::Range<u32>| {
-            let mine = pieces.iter().filter(|piece| messages.contains(&piece.message.0));
-            let mut sizes: Vec<u64> = mine.map(|piece| piece.bytes).collect();
+            let mine = subflows.iter().filter(|subflow| messages.contains(&subflow.message.0));
+            let mut sizes: Vec<u64> = mine.map(|subflow| subflow.bytes).collect();
             sizes.sort_unstable();
             sizes
         };
         assert_eq!(sizes(0..6), [5, 5, 5, 5, 10, 10, 10, 10]);
         assert_eq!(sizes(6..9), [3, 4, 7, 7]);
         assert_eq!(sizes(9..10), [9]);
-        let across: Vec<Piece> = pieces.iter().filter(|piece| piece.dst.0 >= 8).copied().collect();
+        let across: Vec<Subflow> =
+            subflows.iter().filter(|subflow| subflow.dst.0 >= 8).copied().collect();
         // 60 bytes: each core 15, and so every link of the second and the third pod up there.
         let cores = [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(up, core)| PathId::new(up, core));
         assert_eq!(on_paths(&across), cores.map(|core| (core, 15)).into());
@@ -102,7 +103,7 @@ fn three_tiers_by_hand() {
     }
 }
 
-/// The fat-tree of paper 000: 8 pods of 4 leaves, 4 aggregation switches a pod, 16 cores, 16 hosts
+/// The fat-tree of Ethereal (2025): 8 pods of 4 leaves, 4 aggregation switches a pod, 16 cores, 16 hosts
 /// a leaf. s is 16 across pods and 4 within.
 #[test]
 fn the_fat_tree_of_the_paper() {
@@ -111,14 +112,14 @@ fn the_fat_tree_of_the_paper() {
     assert_eq!((fabric.hosts(), fabric.leaves()), (512, 32));
     // All-to-all: 15 neighbours in the rack, 16 messages to each leaf: nothing is cut.
     let posts: Vec<Post> = (1..512).map(|dst| post(dst, dst, 1_000)).collect();
-    let pieces = plan(&mut planner(&[], 0, 1), Time::ZERO, &posts, &fabric);
-    assert_eq!(pieces.len(), 511);
+    let subflows = plan(&mut planner(&[], 0, 1), Time::ZERO, &posts, &fabric);
+    assert_eq!(subflows.len(), 511);
     // One message: 16 parts across pods, 4 within; 12: r = 12, g = 4, so each in 4 parts.
     for (dst, messages, expected) in [(511, 1, 16), (17, 1, 4), (511, 12, 48), (17, 12, 12)] {
         let posts: Vec<Post> = (0..messages).map(|m| post(m, dst, 32_000)).collect();
-        let pieces = plan(&mut planner(&[], 0, 1), Time::ZERO, &posts, &fabric);
-        assert_eq!(pieces.len(), expected);
-        let loads: BTreeSet<u64> = on_paths(&pieces).into_values().collect();
+        let subflows = plan(&mut planner(&[], 0, 1), Time::ZERO, &posts, &fabric);
+        assert_eq!(subflows.len(), expected);
+        let loads: BTreeSet<u64> = on_paths(&subflows).into_values().collect();
         assert_eq!(loads.len(), 1, "every path the same");
     }
 }
@@ -129,13 +130,13 @@ fn the_fat_tree_of_the_paper() {
 fn bad_paths_are_a_matter_of_host_leaf_and_time() {
     let fabric = Fabric::build(&Clos::fat_tree(4, LINK)).unwrap();
     let now = Time::us(10);
-    for reason in [Trouble::Nack, Trouble::TimeOut] {
+    for reason in [LossSignal::Nack, LossSignal::TimeOut] {
         let mut planner = planner(&[], 0, 1);
         let core = PathId::new(1, 0);
-        let new = trouble(&mut planner, now, (8, core), reason, &fabric).unwrap();
+        let new = on_loss(&mut planner, now, (8, core), reason, &fabric).unwrap();
         assert_ne!(new, core);
         let uplink = PathId::new(0, 0);
-        let other = trouble(&mut planner, now + Time::us(5), (3, uplink), reason, &fabric);
+        let other = on_loss(&mut planner, now + Time::us(5), (3, uplink), reason, &fabric);
         assert_eq!(other, Some(PathId::new(1, 0)), "the only other uplink");
         let later = now + BAD_FOR - Time::ps(1);
         let good = [PathId::new(0, 0), PathId::new(0, 1), PathId::new(1, 1)];
@@ -162,7 +163,7 @@ fn trouble_again_begins_the_time_anew() {
     let mut planner = planner(&[("bad_for", "10us")], 0, 1);
     let bad = PathId::new(2, 0);
     for at in [1, 8] {
-        trouble(&mut planner, Time::us(at), (2, bad), Trouble::TimeOut, &fabric);
+        on_loss(&mut planner, Time::us(at), (2, bad), LossSignal::TimeOut, &fabric);
     }
     assert_eq!(in_use(&mut planner, Time::us(17), 2, &fabric).len(), 3);
     assert_eq!(in_use(&mut planner, Time::us(18), 2, &fabric).len(), 4);
@@ -175,9 +176,9 @@ fn a_nack_moves_nobody_if_so_told() {
     let fabric = Fabric::build(&Clos::fat_tree(4, LINK)).unwrap();
     let core = PathId::new(1, 0);
     let mut planner = planner(&[("nack", "stay")], 0, 1);
-    assert_eq!(trouble(&mut planner, Time::us(1), (8, core), Trouble::Nack, &fabric), None);
+    assert_eq!(on_loss(&mut planner, Time::us(1), (8, core), LossSignal::Nack, &fabric), None);
     assert_eq!(in_use(&mut planner, Time::us(2), 8, &fabric).len(), 4);
-    assert!(trouble(&mut planner, Time::us(3), (8, core), Trouble::TimeOut, &fabric).is_some());
+    assert!(on_loss(&mut planner, Time::us(3), (8, core), LossSignal::TimeOut, &fabric).is_some());
     assert_eq!(in_use(&mut planner, Time::us(4), 8, &fabric).len(), 3);
 }
 
@@ -190,19 +191,19 @@ fn links_of_a_bundle_are_paths_of_their_own() {
     let mut planner = planner(&[], 0, 1);
     // By hand: 7 messages of 12 bytes over 6 paths: one in six parts of 2 bytes.
     let posts: Vec<Post> = (0..7).map(|m| post(m, 2, 12)).collect();
-    let pieces = plan(&mut planner, Time::ZERO, &posts, &fabric);
-    assert_eq!(pieces.len(), 12);
-    assert_eq!(on_paths(&pieces).into_values().collect::<Vec<_>>(), [14; 6]);
+    let subflows = plan(&mut planner, Time::ZERO, &posts, &fabric);
+    assert_eq!(subflows.len(), 12);
+    assert_eq!(on_paths(&subflows).into_values().collect::<Vec<_>>(), [14; 6]);
     // All twelve links between leaves and spines carry the same, and only the way there does.
-    let loads = loads(&fabric, 0, &pieces);
+    let loads = loads(&fabric, 0, &subflows);
     assert_eq!(loads.into_values().filter(|load| *load == 14).count(), 12);
     // The second link to the first spine is bad: 84 bytes over five paths, s = 5, r = 2, g = 1:
     // one whole message a path, two in five parts of 3, 3, 2, 2, 2 bytes, whose odd bytes do
     // not meet.
-    trouble(&mut planner, Time::us(1), (2, PathId::new(1, 1)), Trouble::TimeOut, &fabric);
-    let pieces = plan(&mut planner, Time::us(2), &posts, &fabric);
-    assert_eq!(pieces.len(), 15);
-    let loads = on_paths(&pieces);
+    on_loss(&mut planner, Time::us(1), (2, PathId::new(1, 1)), LossSignal::TimeOut, &fabric);
+    let subflows = plan(&mut planner, Time::us(2), &posts, &fabric);
+    assert_eq!(subflows.len(), 15);
+    let loads = on_paths(&subflows);
     assert!(!loads.contains_key(&PathId::new(1, 1)));
     let mut sorted: Vec<u64> = loads.into_values().collect();
     sorted.sort_unstable();
@@ -240,12 +241,12 @@ trials! {
             bad.iter().map(|index| all[*index as usize % all.len()]).take(all.len() - 1).collect();
         let mut planner = planner(&[], 0, seed);
         for path in &bad {
-            let new = trouble(&mut planner, Time::us(1), (dst, *path), Trouble::Nack, &fabric);
+            let new = on_loss(&mut planner, Time::us(1), (dst, *path), LossSignal::Nack, &fabric);
             prop_assert!(new.is_some_and(|new| new != *path && all.contains(&new)));
         }
         let posts: Vec<Post> = (0..flows).map(|m| post(m, dst, bytes)).collect();
-        let pieces = plan(&mut planner, Time::us(2), &posts, &fabric);
-        let loads = on_paths(&pieces);
+        let subflows = plan(&mut planner, Time::us(2), &posts, &fabric);
+        let loads = on_paths(&subflows);
         prop_assert!(loads.keys().all(|path| !bad.contains(path)));
         let s = all.len() - bad.len();
         prop_assert_eq!(loads.len(), s);
@@ -253,6 +254,6 @@ trials! {
         prop_assert!(most - least <= 1, "{:?}", loads);
         let r = flows as usize % s;
         let g = (1..=s).rev().find(|g| r.is_multiple_of(*g) && s.is_multiple_of(*g)).unwrap();
-        prop_assert_eq!(pieces.len(), flows as usize + r * (s - g) / g);
+        prop_assert_eq!(subflows.len(), flows as usize + r * (s - g) / g);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use weft_balance::plan::{Active, Piece, Planner, Post, Route, Trouble, Underway};
+use weft_balance::plan::{ActiveFlow, FlowInfo, LossSignal, Planner, Post, Route, Subflow};
 use weft_balance::scheme::ethereal::{Group, Share, split_and_assign};
 use weft_balance::scheme::ethereal_weighted::split_by_weight;
 use weft_balance::scheme::{BalanceConfig, SchemeConfig};
@@ -122,24 +122,24 @@ fn uplink(fabric: &Fabric, spine: u32, percent: u64) -> Arc<PathView> {
 fn post(message: u32, dst: u32, bytes: u64) -> Post {
     Post { message: MessageId(message), dst: HostId(dst), bytes, job: 0, ranks: (0, 0), tag: 0 }
 }
-fn plan(planner: &mut Planner, now: Time, posts: &[Post], fabric: &Fabric) -> Vec<Piece> {
+fn plan(planner: &mut Planner, now: Time, posts: &[Post], fabric: &Fabric) -> Vec<Subflow> {
     let mut out = Vec::new();
     posts.iter().for_each(|post| planner.post(now, *post, fabric, &mut out));
     planner.flush(now, fabric, &mut out);
     out
 }
 /// Bytes by uplink.
-fn by_uplink(pieces: &[Piece]) -> [u64; 4] {
+fn by_uplink(subflows: &[Subflow]) -> [u64; 4] {
     let mut bytes = [0; 4];
-    for piece in pieces {
-        let Route::Pinned(path) = piece.route else { panic!("{piece:?} is not pinned") };
-        bytes[usize::from(path.first())] += piece.bytes;
+    for subflow in subflows {
+        let Route::Pinned(path) = subflow.route else { panic!("{subflow:?} is not pinned") };
+        bytes[usize::from(path.first())] += subflow.bytes;
     }
     bytes
 }
-fn active(dst: u32, uplink: u8, left: u64) -> Active {
+fn active(dst: u32, uplink: u8, left: u64) -> ActiveFlow {
     let route = Route::Pinned(PathId::new(uplink, 0));
-    Active { flow: Underway { dst: HostId(dst), route, bytes: left, queue_pair: None }, left }
+    ActiveFlow { flow: FlowInfo { dst: HostId(dst), route, bytes: left, queue_pair: None }, left }
 }
 
 #[test]
@@ -147,18 +147,18 @@ fn hosts_weigh_what_they_have_learnt() {
     let fabric = fabric();
     let mut planner = planner(&[("unit", "byte")], 1);
     let posts = [post(0, 2, 13_000), post(1, 3, 13_000), post(2, 4, 13_000)];
-    let pieces = plan(&mut planner, Time::ZERO, &posts[..2], &fabric);
-    assert_eq!(by_uplink(&pieces), [6_500; 4]);
+    let subflows = plan(&mut planner, Time::ZERO, &posts[..2], &fabric);
+    assert_eq!(by_uplink(&subflows), [6_500; 4]);
     planner.learn(Time::us(1), &uplink(&fabric, 1, 25), &fabric);
-    let pieces = plan(&mut planner, Time::us(1), &posts[..2], &fabric);
-    assert_eq!(by_uplink(&pieces), [8_000, 2_000, 8_000, 8_000]);
+    let subflows = plan(&mut planner, Time::us(1), &posts[..2], &fabric);
+    assert_eq!(by_uplink(&subflows), [8_000, 2_000, 8_000, 8_000]);
     planner.learn(Time::us(2), &uplink(&fabric, 2, 0), &fabric);
     let bytes = by_uplink(&plan(&mut planner, Time::us(2), &posts, &fabric));
     assert_eq!((bytes[2], bytes.iter().sum::<u64>()), (0, 39_000));
     planner.learn(Time::us(3), &uplink(&fabric, 2, 100), &fabric);
-    let pieces = plan(&mut planner, Time::us(3), &posts[..2], &fabric);
-    assert_eq!(by_uplink(&pieces), [6_500; 4]);
-    assert!(!planner.is_unsettled(), "redistribution is off");
+    let subflows = plan(&mut planner, Time::us(3), &posts[..2], &fabric);
+    assert_eq!(by_uplink(&subflows), [6_500; 4]);
+    assert!(!planner.wants_rebalance(), "redistribution is off");
 }
 
 /// What this host found out by itself, and what routing told it, count both.
@@ -172,39 +172,40 @@ fn bad_paths_have_no_share() {
     for seed in 0..600 {
         let mut planner = self::planner(&[], seed);
         planner.learn(Time::ZERO, &uplink(&fabric, 1, 50), &fabric);
-        let route = planner.trouble(Time::us(1), &flow, Trouble::TimeOut, &fabric);
+        let route = planner.on_loss(Time::us(1), &flow, LossSignal::TimeOut, &fabric);
         let Some(Route::Pinned(path)) = route else { panic!("{route:?}") };
         counts[usize::from(path.first())] += 1;
     }
     // A new path by weight: two fifths, one, two.
     assert_eq!(counts[3], 0);
     assert!([240, 120, 240].iter().zip(counts).all(|(e, n)| n.abs_diff(*e) < 50), "{counts:?}");
-    planner.trouble(Time::us(1), &flow, Trouble::TimeOut, &fabric);
-    let pieces = plan(&mut planner, Time::us(2), &[post(0, 2, 10_000)], &fabric);
-    assert_eq!(by_uplink(&pieces), [4_000, 2_000, 4_000, 0]);
-    let pieces = plan(&mut planner, Time::us(2), &[post(0, 4, 14_000)], &fabric);
-    assert_eq!(by_uplink(&pieces), [4_000, 2_000, 4_000, 4_000], "another leaf");
+    planner.on_loss(Time::us(1), &flow, LossSignal::TimeOut, &fabric);
+    let subflows = plan(&mut planner, Time::us(2), &[post(0, 2, 10_000)], &fabric);
+    assert_eq!(by_uplink(&subflows), [4_000, 2_000, 4_000, 0]);
+    let subflows = plan(&mut planner, Time::us(2), &[post(0, 4, 14_000)], &fabric);
+    assert_eq!(by_uplink(&subflows), [4_000, 2_000, 4_000, 4_000], "another leaf");
 }
 
 #[test]
 fn flows_are_spread_anew_where_something_has_changed() {
     let fabric = fabric();
     let mut planner = planner(&[("redistribute", "true")], 1);
-    let settle = |planner: &mut Planner, flows: &[Active]| {
+    let rebalance = |planner: &mut Planner, flows: &[ActiveFlow]| {
         let mut out = Vec::new();
-        planner.settle(Time::us(2), flows, &fabric, &mut out);
+        planner.rebalance(Time::us(2), flows, &fabric, &mut out);
         out.sort_unstable_by_key(|(index, _)| *index);
         out
     };
     // To leaf 1 four flows on each of four paths, to leaf 2 one on each.
-    let mut flows: Vec<Active> = (0..16).map(|n| active(2 + n / 8, (n % 4) as u8, 1_000)).collect();
+    let mut flows: Vec<ActiveFlow> =
+        (0..16).map(|n| active(2 + n / 8, (n % 4) as u8, 1_000)).collect();
     flows.extend((0..4).map(|n| active(4, n, 1_000)));
     planner.learn(Time::us(1), &uplink(&fabric, 1, 100), &fabric);
-    assert!(!planner.is_unsettled(), "nothing is amiss");
+    assert!(!planner.wants_rebalance(), "nothing is amiss");
     planner.learn(Time::us(1), &uplink(&fabric, 1, 25), &fabric);
-    assert!(planner.is_unsettled());
-    let moved = settle(&mut planner, &flows);
-    assert!(!planner.is_unsettled());
+    assert!(planner.wants_rebalance());
+    let moved = rebalance(&mut planner, &flows);
+    assert!(!planner.wants_rebalance());
     // 16 flows in proportion 4 : 1 : 4 : 4 are 4.9 and 1.2: three leave the slow path. To the other
     // leaf 4 flows are 1.2 and 0.3: one leaves.
     assert_eq!(moved.len(), 4, "{moved:?}");
@@ -213,10 +214,10 @@ fn flows_are_spread_anew_where_something_has_changed() {
     assert_eq!(to, [0, 2, 3].into(), "one to each");
     // By a time-out of its own, to one leaf only.
     let mut planner = self::planner(&[("redistribute", "true")], 1);
-    assert_eq!(planner.trouble(Time::us(1), &flows[0].flow, Trouble::Nack, &fabric), None);
-    assert!(!planner.is_unsettled(), "NACKs come of moving");
-    planner.trouble(Time::us(1), &flows[0].flow, Trouble::TimeOut, &fabric);
-    let moved = settle(&mut planner, &flows);
+    assert_eq!(planner.on_loss(Time::us(1), &flows[0].flow, LossSignal::Nack, &fabric), None);
+    assert!(!planner.wants_rebalance(), "NACKs come of moving");
+    planner.on_loss(Time::us(1), &flows[0].flow, LossSignal::TimeOut, &fabric);
+    let moved = rebalance(&mut planner, &flows);
     let indices: Vec<usize> = moved.iter().map(|(index, _)| *index).collect();
     assert_eq!(indices, [0, 4, 8, 12], "all on the path, and no other");
     assert!(moved.iter().all(|(_, route)| uplink_of(*route) != 0));
@@ -235,8 +236,8 @@ fn weights_from_elsewhere_are_obeyed() {
     let given = given.map(|(index, weight)| (PathId::new(index as u8, 0), weight));
     view.give((0, 1), PathWeights::new(given));
     planner.learn(Time::ZERO, &Arc::new(view), &fabric);
-    let pieces = plan(&mut planner, Time::ZERO, &[post(0, 2, 600), post(1, 2, 400)], &fabric);
-    assert_eq!(by_uplink(&pieces), [500, 0, 300, 200]);
-    let pieces = plan(&mut planner, Time::ZERO, &[post(0, 4, 1_000)], &fabric);
-    assert_eq!(by_uplink(&pieces), [250; 4]);
+    let subflows = plan(&mut planner, Time::ZERO, &[post(0, 2, 600), post(1, 2, 400)], &fabric);
+    assert_eq!(by_uplink(&subflows), [500, 0, 300, 200]);
+    let subflows = plan(&mut planner, Time::ZERO, &[post(0, 4, 1_000)], &fabric);
+    assert_eq!(by_uplink(&subflows), [250; 4]);
 }

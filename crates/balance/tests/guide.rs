@@ -5,7 +5,7 @@ mod forward {
     pub(crate) use weft_balance::forward::{Forward, Hashed, Hops, Passing, SwitchContext};
 }
 mod plan {
-    pub(crate) use weft_balance::plan::{HostContext, Route, Whole};
+    pub(crate) use weft_balance::plan::{HostContext, Route, Unsplit};
 }
 mod steer {
     pub(crate) use weft_balance::steer::{Departure, Fixed, FlowContext, Steer};

@@ -1,7 +1,7 @@
 //! Least outstanding bytes: which connection a message is posted to, and where connections lie.
 
 use std::collections::{BTreeMap, BTreeSet};
-use weft_balance::plan::{Piece, Planner, Post, Route, Trouble, Underway};
+use weft_balance::plan::{FlowInfo, LossSignal, Planner, Post, Route, Subflow};
 use weft_balance::scheme::{BalanceConfig, SchemeConfig};
 use weft_fabric::{Bundle, Clos, Fabric, Link, PathId};
 use weft_trial::prelude::*;
@@ -24,7 +24,7 @@ fn post(planner: &mut Planner, dst: u32, bytes: u64, fabric: &Fabric) -> Route {
     let post =
         Post { message: MessageId(3), dst: HostId(dst), bytes, job: 0, ranks: (0, 0), tag: 8 };
     planner.post(Time::ZERO, post, fabric, &mut out);
-    let [Piece { part: 0, tag: 8, route, .. }] = out[..] else { panic!("{out:?}") };
+    let [Subflow { part: 0, tag: 8, route, .. }] = out[..] else { panic!("{out:?}") };
     assert_eq!((out[0].bytes, out[0].dst, out[0].message), (bytes, post.dst, post.message));
     assert_eq!(planner.deadline(), None);
     route
@@ -35,8 +35,8 @@ fn connections(planner: &mut Planner, dst: u32, count: usize, fabric: &Fabric) -
     routes.iter().for_each(|route| planner.sent(&to(dst, *route, 1 << 30), fabric));
     routes
 }
-fn to(dst: u32, route: Route, bytes: u64) -> Underway {
-    Underway { dst: HostId(dst), route, bytes, queue_pair: None }
+fn to(dst: u32, route: Route, bytes: u64) -> FlowInfo {
+    FlowInfo { dst: HostId(dst), route, bytes, queue_pair: None }
 }
 fn path(route: Route) -> PathId {
     let Route::Pinned(path) = route else { panic!("{route:?}") };
@@ -95,16 +95,16 @@ fn a_time_out_leaves_a_pinned_connection() {
     let fabric = fabric();
     let mut planner = planner(&[("connections", "3")], 0, 1);
     let [a, b, c] = connections(&mut planner, 5, 3, &fabric)[..] else { unreachable!() };
-    let trouble = |planner: &mut Planner, route, trouble| {
-        planner.trouble(Time::ZERO, &to(5, route, 100), trouble, &fabric)
+    let trouble = |planner: &mut Planner, route, signal| {
+        planner.on_loss(Time::ZERO, &to(5, route, 100), signal, &fabric)
     };
     // 100 bytes each, and 40 more on the first.
     assert_eq!(
         [100, 100, 100, 40].map(|bytes| post(&mut planner, 5, bytes, &fabric)),
         [a, b, c, a]
     );
-    assert_eq!(trouble(&mut planner, a, Trouble::Nack), None);
-    assert_eq!(trouble(&mut planner, a, Trouble::TimeOut), Some(b));
+    assert_eq!(trouble(&mut planner, a, LossSignal::Nack), None);
+    assert_eq!(trouble(&mut planner, a, LossSignal::TimeOut), Some(b));
     // 140, of which 100 have left; 200; 100.
     assert_eq!([30, 20].map(|bytes| post(&mut planner, 5, bytes, &fabric)), [c, c]);
     // 140, 100, 0.
@@ -124,7 +124,7 @@ fn nobody_leaves_without_another_connection() {
     for options in [("paths", "hashed"), ("connections", "1")] {
         let mut planner = planner(&[options], 0, 1);
         let flow = to(5, post(&mut planner, 5, 10, &fabric), 10);
-        assert_eq!(planner.trouble(Time::ZERO, &flow, Trouble::TimeOut, &fabric), None);
+        assert_eq!(planner.on_loss(Time::ZERO, &flow, LossSignal::TimeOut, &fabric), None);
         // Nor does it count twice.
         planner.sent(&flow, &fabric);
         assert_eq!(post(&mut planner, 5, 10, &fabric), flow.route);

@@ -1,4 +1,4 @@
-//! The schemes in switches that papers 003 and 004 compare with, step by step.
+//! The schemes in switches that CTCCL (2025) and ParaLet (2024) compare with, step by step.
 
 mod common;
 #[path = "common/switch.rs"]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use weft_balance::enforce::Enforce;
-use weft_balance::plan::{Carrier, Piece, Planner, Post, Route, Trouble, Underway};
+use weft_balance::plan::{Carrier, FlowInfo, LossSignal, Planner, Post, Route, Subflow};
 use weft_balance::scheme::ethereal::{Group, Nack, Unit};
 use weft_balance::scheme::{BalanceConfig, Ecmp, Ethereal, SCHEMES, SchemeConfig};
 use weft_fabric::{Clos, Fabric, Link, PathId};
@@ -23,11 +23,11 @@ fn ethereal() -> SchemeConfig {
     let enforce = Enforce::PathId;
     Ethereal { batch: BATCH, bad_for: BAD_FOR, group, nack, unit, enforce }.into()
 }
-fn to(dst: HostId, route: Route) -> Underway {
-    Underway { dst, route, bytes: 8_000, queue_pair: None }
+fn to(dst: HostId, route: Route) -> FlowInfo {
+    FlowInfo { dst, route, bytes: 8_000, queue_pair: None }
 }
 /// All that a planner gives out for `posts` at time zero, batches included.
-fn plan(planner: &mut Planner, posts: &[Post], fabric: &Fabric) -> Vec<Piece> {
+fn plan(planner: &mut Planner, posts: &[Post], fabric: &Fabric) -> Vec<Subflow> {
     let mut out = Vec::new();
     for post in posts {
         planner.post(Time::ZERO, *post, fabric, &mut out);
@@ -35,13 +35,13 @@ fn plan(planner: &mut Planner, posts: &[Post], fabric: &Fabric) -> Vec<Piece> {
     while let Some(deadline) = planner.deadline() {
         planner.flush(deadline, fabric, &mut out);
     }
-    // Queue pairs that stand take what waits for them.
-    let mut piece = 0;
-    while piece < out.len() {
-        if let Some(queue_pair) = out[piece].carrier.standing() {
+    // Persistent queue pairs take what waits for them.
+    let mut subflow = 0;
+    while subflow < out.len() {
+        if let Some(queue_pair) = out[subflow].carrier.persistent() {
             out.extend(planner.next(Time::ZERO, queue_pair, fabric));
         }
-        piece += 1;
+        subflow += 1;
     }
     out
 }
@@ -52,8 +52,8 @@ fn fabric() -> Fabric {
 fn post(message: u32, dst: u32, bytes: u64) -> Post {
     Post { message: MessageId(message), dst: HostId(dst), bytes, job: 0, ranks: (0, 0), tag: 0 }
 }
-fn pinned(piece: &Piece) -> PathId {
-    let Route::Pinned(path) = piece.route else { panic!("{piece:?} is not pinned") };
+fn pinned(subflow: &Subflow) -> PathId {
+    let Route::Pinned(path) = subflow.route else { panic!("{subflow:?} is not pinned") };
     path
 }
 
@@ -64,7 +64,7 @@ fn rack_local_messages_leave_at_once() {
     let mut out = Vec::new();
     planner.post(Time::us(3), post(0, 2, 1_000_000), &fabric, &mut out);
     assert_eq!(planner.deadline(), None);
-    let expected = Piece {
+    let expected = Subflow {
         message: MessageId(0),
         dst: HostId(2),
         bytes: 1_000_000,
@@ -98,11 +98,12 @@ fn the_first_post_of_a_batch_arms_the_timer() {
     planner.flush(Time::us(1) + BATCH, &fabric, &mut out);
     assert_eq!(planner.deadline(), None);
     // 4 flows to each of 2 leaves over 8 spines: each in 2 parts, in the order of posting.
-    let order: Vec<(u32, u32)> = out.iter().map(|piece| (piece.message.0, piece.part)).collect();
+    let order: Vec<(u32, u32)> =
+        out.iter().map(|subflow| (subflow.message.0, subflow.part)).collect();
     assert_eq!(order, dsts.into_iter().flat_map(|m| [(m, 0), (m, 1)]).collect::<Vec<_>>());
     for leaf in 1..3 {
         let paths: BTreeSet<PathId> =
-            out.iter().filter(|piece| piece.dst.0 / 4 == leaf).map(pinned).collect();
+            out.iter().filter(|subflow| subflow.dst.0 / 4 == leaf).map(pinned).collect();
         assert_eq!(paths.len(), 8);
     }
     // A new batch.
@@ -123,7 +124,8 @@ fn small_and_empty_messages_have_no_empty_parts() {
     planner.post(Time::ZERO, post(0, 4, 3), &fabric, &mut out);
     planner.post(Time::ZERO, post(1, 8, 0), &fabric, &mut out);
     planner.flush(BATCH, &fabric, &mut out);
-    let sizes: Vec<(u32, u64)> = out.iter().map(|piece| (piece.message.0, piece.bytes)).collect();
+    let sizes: Vec<(u32, u64)> =
+        out.iter().map(|subflow| (subflow.message.0, subflow.bytes)).collect();
     assert_eq!(sizes, [(0, 1), (0, 1), (0, 1), (1, 0)]);
 }
 
@@ -137,15 +139,15 @@ fn trouble_moves_the_flow_and_marks_the_path_for_a_while() {
         planner.flush(now, &fabric, &mut out);
         out.iter().map(pinned).collect::<BTreeSet<_>>()
     };
-    for trouble in [Trouble::Nack, Trouble::TimeOut] {
+    for signal in [LossSignal::Nack, LossSignal::TimeOut] {
         let mut planner = Planner::new(&config(ethereal(), Time::ZERO), HostId(0), 7, MTU);
         assert!(uses(&mut planner, Time::ZERO, 4).contains(&old));
         let now = Time::us(10);
-        let new = planner.trouble(now, &to(dst, Route::Pinned(old)), trouble, &fabric);
+        let new = planner.on_loss(now, &to(dst, Route::Pinned(old)), signal, &fabric);
         let Some(Route::Pinned(new)) = new else { panic!("{new:?}") };
         assert_ne!(new, old);
         let later = now + BAD_FOR - Time::ps(1);
-        assert!(!uses(&mut planner, later, 4).contains(&old), "{trouble:?}");
+        assert!(!uses(&mut planner, later, 4).contains(&old), "{signal:?}");
         assert_eq!(uses(&mut planner, later, 5).len(), 7, "one state a leaf");
         assert_eq!(uses(&mut planner, later, 8).len(), 8, "other leaves are unaffected");
         assert!(uses(&mut planner, now + BAD_FOR, 4).contains(&old), "for a while only");
@@ -160,14 +162,14 @@ fn trouble_avoids_bad_paths_until_all_are_bad() {
     let mut visited = BTreeSet::from([path]);
     for _ in 1..8 {
         let route = Route::Pinned(path);
-        let new = planner.trouble(Time::us(1), &to(HostId(4), route), Trouble::TimeOut, &fabric);
+        let new = planner.on_loss(Time::us(1), &to(HostId(4), route), LossSignal::TimeOut, &fabric);
         let Some(Route::Pinned(new)) = new else { panic!("{new:?}") };
         assert!(visited.insert(new), "{new:?} is marked bad");
         path = new;
     }
     // All eight were visited and seven are bad. Now the eighth is too: any other one.
     let route = Route::Pinned(path);
-    let new = planner.trouble(Time::us(1), &to(HostId(4), route), Trouble::TimeOut, &fabric);
+    let new = planner.on_loss(Time::us(1), &to(HostId(4), route), LossSignal::TimeOut, &fabric);
     assert!(new.is_some() && new != Some(route));
     // And batches use all.
     let mut out = Vec::new();
@@ -183,7 +185,7 @@ fn trouble_spreads_over_the_other_paths() {
     let new: BTreeSet<PathId> = (0..200)
         .map(|seed| {
             let mut planner = Planner::new(&config(ethereal(), Time::ZERO), HostId(0), seed, MTU);
-            match planner.trouble(Time::ZERO, &to(HostId(4), old), Trouble::Nack, &fabric) {
+            match planner.on_loss(Time::ZERO, &to(HostId(4), old), LossSignal::Nack, &fabric) {
                 Some(Route::Pinned(path)) => path,
                 other => panic!("{other:?}"),
             }
@@ -197,12 +199,16 @@ fn nobody_moves_without_another_path() {
     let single = Fabric::build(&Clos::leaf_spine(2, 1, 2, LINK)).unwrap();
     let route = Route::Pinned(PathId::new(0, 0));
     let mut planner = Planner::new(&config(ethereal(), Time::ZERO), HostId(0), 1, MTU);
-    assert_eq!(planner.trouble(Time::ZERO, &to(HostId(2), route), Trouble::Nack, &single), None);
-    assert_eq!(planner.trouble(Time::ZERO, &to(HostId(1), route), Trouble::Nack, &fabric()), None);
+    assert_eq!(planner.on_loss(Time::ZERO, &to(HostId(2), route), LossSignal::Nack, &single), None);
+    assert_eq!(
+        planner.on_loss(Time::ZERO, &to(HostId(1), route), LossSignal::Nack, &fabric()),
+        None
+    );
     for scheme in [ethereal(), Ecmp.into()] {
         let mut planner = Planner::new(&config(scheme, Time::ZERO), HostId(0), 1, MTU);
         let route = Route::Hashed(9);
-        let moved = planner.trouble(Time::ZERO, &to(HostId(4), route), Trouble::TimeOut, &fabric());
+        let moved =
+            planner.on_loss(Time::ZERO, &to(HostId(4), route), LossSignal::TimeOut, &fabric());
         assert_eq!(moved, None);
     }
 }
@@ -221,14 +227,14 @@ fn hashed_schemes_send_whole_messages_at_once_with_random_entropy() {
         assert_eq!(out.len(), 1000);
         let entropies: BTreeSet<u16> = out
             .iter()
-            .map(|piece| match piece.route {
+            .map(|subflow| match subflow.route {
                 Route::Hashed(entropy) => entropy,
-                Route::Pinned(_) => panic!("{piece:?} is pinned"),
+                Route::Pinned(_) => panic!("{subflow:?} is pinned"),
             })
             .collect();
         // 1000 draws of 65,536 collide about 8 times.
         assert!(entropies.len() > 970, "{}", entropies.len());
-        assert!(out.iter().all(|piece| piece.bytes == 5_000 && piece.delay == Time::ZERO));
+        assert!(out.iter().all(|subflow| subflow.bytes == 5_000 && subflow.delay == Time::ZERO));
     }
 }
 
@@ -242,8 +248,8 @@ fn starts_are_spread_and_the_same_for_all_schemes() {
         let out = plan(&mut planner, &posts, &fabric);
         let mut first: Vec<(u32, Time)> = out
             .iter()
-            .filter(|piece| piece.part == 0)
-            .map(|piece| (piece.message.0, piece.delay))
+            .filter(|subflow| subflow.part == 0)
+            .map(|subflow| (subflow.message.0, subflow.delay))
             .collect();
         first.sort_unstable();
         first
@@ -305,21 +311,23 @@ fn parts_begin_on_different_paths() {
 fn batches_are_grouped_as_told() {
     let fabric = fabric();
     let posts: Vec<Post> = (0..16).map(|m| post(m, 4, 9_000 + u64::from(m))).collect();
-    let pieces = |given: &[(&str, &str)]| {
+    let subflows = |given: &[(&str, &str)]| {
         let scheme = SchemeConfig::read("ethereal", given).unwrap();
         let mut planner = Planner::new(&config(scheme, Time::ZERO), HostId(0), 1, MTU);
         plan(&mut planner, &posts, &fabric)
     };
-    let on_path = |pieces: &[Piece]| {
+    let on_path = |subflows: &[Subflow]| {
         let mut load = [0u64; 8];
-        pieces.iter().for_each(|piece| load[usize::from(pinned(piece).first())] += piece.bytes);
+        subflows
+            .iter()
+            .for_each(|subflow| load[usize::from(pinned(subflow).first())] += subflow.bytes);
         load
     };
-    let leaf = pieces(&[]);
-    assert_eq!(leaf, pieces(&[("group", "leaf")]));
+    let leaf = subflows(&[]);
+    assert_eq!(leaf, subflows(&[("group", "leaf")]));
     assert_eq!(leaf.len(), 16);
     assert!(on_path(&leaf).iter().all(|bytes| (18_001..=18_029).contains(bytes)));
-    let size = pieces(&[("group", "size")]);
+    let size = subflows(&[("group", "size")]);
     assert_eq!(size.len(), 128);
     // 144,120 bytes over 8 paths.
     assert_eq!(on_path(&size), [18_015; 8]);
@@ -331,7 +339,7 @@ fn the_registry_says_what_each_scheme_reads() {
     assert_eq!(names.len(), SCHEMES.len(), "every name once: {names:?}");
     for info in SCHEMES {
         assert!(![info.name, info.summary, info.source].contains(&""), "{info:?}");
-        let (scheme, settled) = SchemeConfig::settle(info.name, &[]).unwrap();
+        let (scheme, settled) = SchemeConfig::resolve(info.name, &[]).unwrap();
         assert_eq!(scheme.info(), info);
         // What holds without being told is what is listed, in the same words.
         for (key, text) in &settled {
@@ -340,7 +348,7 @@ fn the_registry_says_what_each_scheme_reads() {
         }
         // And told the same, it is the same.
         let told: Vec<_> = settled.iter().map(|(key, text)| (*key, text.as_str())).collect();
-        assert_eq!(SchemeConfig::settle(info.name, &told), Ok((scheme, settled.clone())));
+        assert_eq!(SchemeConfig::resolve(info.name, &told), Ok((scheme, settled.clone())));
         for option in info.options {
             let wrong = SchemeConfig::read(info.name, &[(option.key, "\u{1}")]).unwrap_err();
             assert_eq!(wrong.key, option.key, "{}: {wrong}", info.name);
@@ -392,7 +400,7 @@ fn wrong_options_are_refused_with_the_mend() {
 }
 
 trials! {
-    /// The same calls under the same seed give the same pieces; another host's planner,
+    /// The same calls under the same seed give the same subflows; another host's planner,
     /// running in between, changes nothing.
     fn is_deterministic(
         seed in any::<u64>(), dsts in prop::collection::vec((1u32..16, 1u64..9_000), 1..50),
@@ -417,7 +425,7 @@ trials! {
         prop_assert_eq!(run(false), run(true));
     }
 
-    /// Whatever the scheme: the pieces of a message add up to it, are numbered from zero, go
+    /// Whatever the scheme: the subflows of a message add up to it, are numbered from zero, go
     /// where it goes, and are empty only if it is.
     fn cuts_messages_exactly(
         seed in any::<u64>(), dsts in prop::collection::vec((1u32..16, 0u64..9_000), 1..50),
@@ -428,14 +436,14 @@ trials! {
         let mut planner = Planner::new(&config, HostId(0), seed, MTU);
         let posts: Vec<Post> =
             (0..).zip(&dsts).map(|(id, (dst, bytes))| post(id, *dst, *bytes)).collect();
-        let pieces = plan(&mut planner, &posts, &fabric);
+        let subflows = plan(&mut planner, &posts, &fabric);
         for post in posts {
-            let mine = || pieces.iter().filter(|piece| piece.message == post.message);
-            prop_assert_eq!(mine().map(|piece| piece.bytes).sum::<u64>(), post.bytes);
-            let parts: BTreeSet<u32> = mine().map(|piece| piece.part).collect();
+            let mine = || subflows.iter().filter(|subflow| subflow.message == post.message);
+            prop_assert_eq!(mine().map(|subflow| subflow.bytes).sum::<u64>(), post.bytes);
+            let parts: BTreeSet<u32> = mine().map(|subflow| subflow.part).collect();
             prop_assert_eq!(parts, (0..mine().count() as u32).collect::<BTreeSet<_>>());
-            prop_assert!(mine().all(|piece| piece.dst == post.dst));
-            prop_assert!(mine().count() == 1 || mine().all(|piece| piece.bytes > 0));
+            prop_assert!(mine().all(|subflow| subflow.dst == post.dst));
+            prop_assert!(mine().count() == 1 || mine().all(|subflow| subflow.bytes > 0));
         }
     }
 }

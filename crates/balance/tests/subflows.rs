@@ -1,6 +1,6 @@
 //! Parts of messages, and the numbers at the end of names.
 
-use weft_balance::plan::{Piece, Planner, Post, Route};
+use weft_balance::plan::{Planner, Post, Route, Subflow};
 use weft_balance::scheme::{
     BalanceConfig, Ecmp, SCHEMES, SchemeConfig, SchemeInfo, Subflows, SubflowsAdaptive,
 };
@@ -11,7 +11,7 @@ use weft_units::{HostId, MessageId, Rate, Time};
 const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::ns(500) };
 const MTU: u32 = 1_000;
 
-fn pieces(scheme: &SchemeConfig, bytes: u64) -> Vec<Piece> {
+fn subflows(scheme: &SchemeConfig, bytes: u64) -> Vec<Subflow> {
     let fabric = Fabric::build(&Clos::leaf_spine(2, 2, 2, LINK)).unwrap();
     let (scheme, start_jitter) = (scheme.clone(), Time::us(1));
     let config = BalanceConfig { scheme, start_jitter, random_position: false, first_window: 1 };
@@ -20,15 +20,15 @@ fn pieces(scheme: &SchemeConfig, bytes: u64) -> Vec<Piece> {
     let post = Post { message: MessageId(4), dst: HostId(3), bytes, job: 0, ranks: (0, 0), tag: 0 };
     planner.post(Time::ZERO, post, &fabric, &mut out);
     assert_eq!(planner.deadline(), None);
-    assert!((0..).zip(&out).all(|(part, piece)| piece.part == part));
-    assert!(out.iter().all(|piece| (piece.message, piece.dst) == (post.message, post.dst)));
+    assert!((0..).zip(&out).all(|(part, subflow)| subflow.part == part));
+    assert!(out.iter().all(|subflow| (subflow.message, subflow.dst) == (post.message, post.dst)));
     out
 }
 fn sizes(count: u32, bytes: u64) -> Vec<u64> {
-    pieces(&Subflows { count }.into(), bytes).iter().map(|piece| piece.bytes).collect()
+    subflows(&Subflows { count }.into(), bytes).iter().map(|subflow| subflow.bytes).collect()
 }
-fn entropy(piece: &Piece) -> u16 {
-    let Route::Hashed(entropy) = piece.route else { panic!("{piece:?} is pinned") };
+fn entropy(subflow: &Subflow) -> u16 {
+    let Route::Hashed(entropy) = subflow.route else { panic!("{subflow:?} is pinned") };
     entropy
 }
 
@@ -47,9 +47,9 @@ fn parts_are_equal_and_no_more_than_packets() {
 
 #[test]
 fn parts_have_entropies_and_starts_of_their_own() {
-    let whole = pieces(&Ecmp.into(), 1_024_000);
+    let whole = subflows(&Ecmp.into(), 1_024_000);
     for name in ["subflows-1024", "subflows-adaptive-1024"] {
-        let parts = pieces(&SchemeConfig::read(name, &[]).unwrap(), 1_024_000);
+        let parts = subflows(&SchemeConfig::read(name, &[]).unwrap(), 1_024_000);
         assert_eq!(parts.len(), 1_024);
         // The first part starts where and when the whole message would.
         assert_eq!((parts[0].route, parts[0].delay), (whole[0].route, whole[0].delay));
@@ -57,7 +57,7 @@ fn parts_have_entropies_and_starts_of_their_own() {
         entropies.sort_unstable();
         entropies.dedup();
         assert_eq!(entropies.len(), 1_024, "all different");
-        let mean = parts.iter().map(|piece| piece.delay.0).sum::<u64>() / 1_024;
+        let mean = parts.iter().map(|subflow| subflow.delay.0).sum::<u64>() / 1_024;
         // A standard deviation of 1 us / sqrt(12 * 1024) = 9 ns.
         assert!(mean.abs_diff(500_000) < 40_000, "{mean} ps");
     }
@@ -72,7 +72,7 @@ fn numbers_in_names_are_options() {
     let adaptive = read("subflows-adaptive-3", &[("threshold", "0.5")]);
     assert_eq!(adaptive, SubflowsAdaptive { count: 3, threshold: 0.5 }.into());
     // Said twice alike is well said: that is how settled options read back.
-    let (eight, settled) = SchemeConfig::settle("subflows-8", &[]).unwrap();
+    let (eight, settled) = SchemeConfig::resolve("subflows-8", &[]).unwrap();
     assert_eq!(settled, [("count", "8".to_owned())]);
     assert_eq!(read("subflows-8", &[("count", "8")]), eight);
     for name in ["subflows-8", "subflows-1024", "subflows-adaptive-3", "subflows-1", "ecmp"] {

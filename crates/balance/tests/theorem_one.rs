@@ -1,8 +1,8 @@
-//! Theorem 1 of paper 000: pinned and minimally split flows load every uplink and downlink as
+//! Theorem 1 of Ethereal (2025): pinned and minimally split flows load every uplink and downlink as
 //! ideal spraying does, for any demand of equal sizes per source and leaf.
 
 use std::collections::BTreeMap;
-use weft_balance::plan::{Piece, Planner, Post, Route, Trouble, Underway};
+use weft_balance::plan::{FlowInfo, LossSignal, Planner, Post, Route, Subflow};
 use weft_balance::scheme::ethereal::{Group, Share, split_and_assign};
 use weft_balance::scheme::{BalanceConfig, SchemeConfig};
 use weft_fabric::{Bundle, Clos, Fabric, Link, Node, PathId, Tiers};
@@ -77,48 +77,48 @@ fn demand(fabric: &Fabric, src: HostId, most: u32, sizes: u64, seed: u64) -> Dem
     demand
 }
 
-fn plan(planner: &mut Planner, posts: &[Post], now: Time, fabric: &Fabric) -> Vec<Piece> {
-    let mut pieces = Vec::new();
+fn plan(planner: &mut Planner, posts: &[Post], now: Time, fabric: &Fabric) -> Vec<Subflow> {
+    let mut subflows = Vec::new();
     for post in posts {
-        planner.post(now, *post, fabric, &mut pieces);
+        planner.post(now, *post, fabric, &mut subflows);
     }
-    planner.flush(now + Time::ns(100), fabric, &mut pieces);
-    pieces
+    planner.flush(now + Time::ns(100), fabric, &mut subflows);
+    subflows
 }
 
-fn path_of(piece: &Piece) -> PathId {
-    match piece.route {
+fn path_of(subflow: &Subflow) -> PathId {
+    match subflow.route {
         Route::Pinned(path) => path,
-        Route::Hashed(_) => panic!("Ethereal pins every piece"),
+        Route::Hashed(_) => panic!("Ethereal pins every subflow"),
     }
 }
 
-/// Adds the payload of `pieces` to every port on their way.
-fn load(fabric: &Fabric, src: HostId, pieces: &[Piece], ports: &mut BTreeMap<PortId, u64>) {
-    for piece in pieces {
-        for port in fabric.trace(src, piece.dst, path_of(piece)) {
-            *ports.entry(port).or_default() += piece.bytes;
+/// Adds the payload of `subflows` to every port on their way.
+fn load(fabric: &Fabric, src: HostId, subflows: &[Subflow], ports: &mut BTreeMap<PortId, u64>) {
+    for subflow in subflows {
+        for port in fabric.trace(src, subflow.dst, path_of(subflow)) {
+            *ports.entry(port).or_default() += subflow.bytes;
         }
     }
 }
 
 /// The parts of every message add up to it, are numbered from zero and differ by one byte at
 /// most.
-fn check_parts(posts: &[Post], pieces: &[Piece]) {
-    let mut parts: BTreeMap<MessageId, Vec<&Piece>> = BTreeMap::new();
-    for piece in pieces {
-        parts.entry(piece.message).or_default().push(piece);
+fn check_parts(posts: &[Post], subflows: &[Subflow]) {
+    let mut parts: BTreeMap<MessageId, Vec<&Subflow>> = BTreeMap::new();
+    for subflow in subflows {
+        parts.entry(subflow.message).or_default().push(subflow);
     }
     assert_eq!(parts.len(), posts.len());
     for post in posts {
         let parts = &parts[&post.message];
-        assert_eq!(parts.iter().map(|piece| piece.bytes).sum::<u64>(), post.bytes);
-        let numbers: Vec<u32> = parts.iter().map(|piece| piece.part).collect();
+        assert_eq!(parts.iter().map(|subflow| subflow.bytes).sum::<u64>(), post.bytes);
+        let numbers: Vec<u32> = parts.iter().map(|subflow| subflow.part).collect();
         assert_eq!(numbers, (0..parts.len() as u32).collect::<Vec<_>>());
-        let sizes = || parts.iter().map(|piece| piece.bytes);
+        let sizes = || parts.iter().map(|subflow| subflow.bytes);
         assert!(sizes().max().unwrap() - sizes().min().unwrap() <= 1);
         assert!(sizes().min().unwrap() > 0);
-        assert!(parts.iter().all(|piece| piece.dst == post.dst));
+        assert!(parts.iter().all(|subflow| subflow.dst == post.dst));
     }
 }
 
@@ -180,9 +180,9 @@ trials! {
         let mut got = BTreeMap::new();
         for (src, demand) in hosts.iter().zip(&demands) {
             let mut planner = Planner::new(&ethereal(), *src, seed, MTU);
-            let pieces = plan(&mut planner, &demand.posts, Time::ZERO, &fabric);
-            check_parts(&demand.posts, &pieces);
-            load(&fabric, *src, &pieces, &mut got);
+            let subflows = plan(&mut planner, &demand.posts, Time::ZERO, &fabric);
+            check_parts(&demand.posts, &subflows);
+            load(&fabric, *src, &subflows, &mut got);
         }
         let clos = fabric.clos();
         let (within, across) =
@@ -208,7 +208,7 @@ trials! {
         let src = HostId(host % fabric.hosts());
         let demand = demand(&fabric, src, most, sizes, seed);
         let mut planner = Planner::new(&ethereal(), src, seed, MTU);
-        let pieces = plan(&mut planner, &demand.posts, Time::ZERO, &fabric);
+        let subflows = plan(&mut planner, &demand.posts, Time::ZERO, &fabric);
         for (leaf, (flows, bytes)) in &demand.leaves {
             let dst = HostId(leaf * fabric.clos().hosts_per_leaf);
             let paths = fabric.path_set(src, dst);
@@ -216,10 +216,10 @@ trials! {
             let (r, g) = (flows % s, gcd(flows % s, s));
             let mut load: BTreeMap<PathId, u64> =
                 (0..paths.len()).map(|index| (paths.get(index), 0)).collect();
-            let mine: Vec<&Piece> =
-                pieces.iter().filter(|piece| fabric.leaf_of(piece.dst) == *leaf).collect();
-            for piece in &mine {
-                *load.get_mut(&path_of(piece)).unwrap() += piece.bytes;
+            let mine: Vec<&Subflow> =
+                subflows.iter().filter(|subflow| fabric.leaf_of(subflow.dst) == *leaf).collect();
+            for subflow in &mine {
+                *load.get_mut(&path_of(subflow)).unwrap() += subflow.bytes;
             }
             let (least, most) = (load.values().min().unwrap(), load.values().max().unwrap());
             prop_assert!(most - least <= (r / g).min(1), "{load:?}");
@@ -242,17 +242,17 @@ trials! {
         let paths = fabric.path_set(src, dst);
         for index in 0..bad {
             let route = Route::Pinned(paths.get(index));
-            let flow = Underway { dst, route, bytes, queue_pair: None };
-            planner.trouble(Time::ZERO, &flow, Trouble::TimeOut, &fabric);
+            let flow = FlowInfo { dst, route, bytes, queue_pair: None };
+            planner.on_loss(Time::ZERO, &flow, LossSignal::TimeOut, &fabric);
         }
         let posts: Vec<Post> =
             (0..flows).map(|id| Post { message: MessageId(id), dst, bytes, job: 0, ranks: (0, 0), tag: 0 }).collect();
-        let pieces = plan(&mut planner, &posts, Time::us(1), &fabric);
-        check_parts(&posts, &pieces);
+        let subflows = plan(&mut planner, &posts, Time::us(1), &fabric);
+        check_parts(&posts, &subflows);
         let mut load: BTreeMap<PathId, u64> =
             (bad..spines).map(|index| (paths.get(index), 0)).collect();
-        for piece in &pieces {
-            *load.get_mut(&path_of(piece)).expect("bad paths stay empty") += piece.bytes;
+        for subflow in &subflows {
+            *load.get_mut(&path_of(subflow)).expect("bad paths stay empty") += subflow.bytes;
         }
         let (least, most) = (load.values().min().unwrap(), load.values().max().unwrap());
         prop_assert!(most - least <= 1, "{load:?}");

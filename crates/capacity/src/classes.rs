@@ -4,7 +4,7 @@
 //! the capacity. Likewise the cores of a plane with equal links to every pod.
 
 use crate::Demands;
-use crate::network::{Edge, Network};
+use crate::network::{CapacityGraph, Edge};
 
 /// Numbers put into classes.
 #[derive(Clone, Debug, Default)]
@@ -39,7 +39,7 @@ impl Classes {
     }
 
     /// Leaves by what they can and want to send and receive.
-    pub(crate) fn leaves(network: &Network, demands: &Demands) -> Classes {
+    pub(crate) fn leaves(network: &CapacityGraph, demands: &Demands) -> Classes {
         let shape = network.shape;
         let between = |src, dst| demands.between(src, dst);
         Classes::new(shape.leaves, |a, b| {
@@ -57,7 +57,7 @@ impl Classes {
     }
 
     /// Cores by their links to the pods.
-    pub(crate) fn cores(network: &Network) -> Classes {
+    pub(crate) fn cores(network: &CapacityGraph) -> Classes {
         let shape = network.shape;
         let per_plane = (shape.cores / shape.mids).max(1);
         Classes::new(shape.cores, |a, b| {

@@ -1,10 +1,10 @@
-//! Cuts that are worth a look before, and a name for, what the linear programme finds: every
+//! Cuts that are worth a look before, and a name for, what the linear program finds: every
 //! host, every leaf and every pod by itself, and minimum cuts from and to each leaf, each pod
 //! and between all pods.
 //!
 //! Every set of edges is a valid proof, whatever it separates; a good one is a short one.
 
-use crate::network::{Edge, Network, Proof, Shape, pairs};
+use crate::network::{CapacityGraph, Edge, Proof, Shape, pairs};
 use crate::{Demands, FlowNetwork, flow::UNLIMITED};
 use weft_units::HostId;
 use weft_units::id::Id;
@@ -14,47 +14,47 @@ const SEARCHED_LEAVES: usize = 256;
 
 /// Edges with their lengths, and what they prove.
 #[derive(Clone, Debug)]
-pub(crate) struct Cut {
+pub(crate) struct CutProof {
     pub(crate) lengths: Vec<u64>,
     pub(crate) proof: Proof,
 }
 
-impl Cut {
-    pub(crate) fn new(network: &Network, demands: &Demands, lengths: Vec<u64>) -> Cut {
+impl CutProof {
+    pub(crate) fn new(network: &CapacityGraph, demands: &Demands, lengths: Vec<u64>) -> CutProof {
         let proof = network.proof(demands, &lengths);
-        Cut { lengths, proof }
+        CutProof { lengths, proof }
     }
 
-    fn of(network: &Network, demands: &Demands, edges: &[usize]) -> Cut {
+    fn of(network: &CapacityGraph, demands: &Demands, edges: &[usize]) -> CutProof {
         let mut lengths = vec![0; network.shape.edges()];
         for edge in edges {
             lengths[*edge] = 1;
         }
-        Cut::new(network, demands, lengths)
+        CutProof::new(network, demands, lengths)
     }
 
     /// The one that proves more, the first of equals.
-    pub(crate) fn tighter(self, other: Cut) -> Cut {
+    pub(crate) fn tighter(self, other: CutProof) -> CutProof {
         if other.proof.limit() < self.proof.limit() { other } else { self }
     }
 }
 
 /// The tightest of all.
-pub(crate) fn tightest(network: &Network, demands: &Demands) -> Cut {
+pub(crate) fn tightest(network: &CapacityGraph, demands: &Demands) -> CutProof {
     let around = tightest_around(network, demands);
     let shape = network.shape;
-    let mut best = Cut::of(network, demands, &around);
+    let mut best = CutProof::of(network, demands, &around);
     if shape.leaves <= SEARCHED_LEAVES {
         for (from, to) in terminals(shape) {
             let edges = minimum(network, &from, &to);
-            best = best.tighter(Cut::of(network, demands, &edges));
+            best = best.tighter(CutProof::of(network, demands, &edges));
         }
     }
     best
 }
 
 /// The edges around one host, leaf or pod that are the scarcest.
-fn tightest_around(network: &Network, demands: &Demands) -> Vec<usize> {
+fn tightest_around(network: &CapacityGraph, demands: &Demands) -> Vec<usize> {
     let shape = network.shape;
     let mut best = (f64::INFINITY, Vec::new());
     let mut offer = |edges: Vec<usize>, demand: u128| {
@@ -144,7 +144,7 @@ impl Nodes {
 
 /// The edges of a minimum cut between the leaves `from` and the leaves `to`, which have none
 /// in common.
-fn minimum(network: &Network, from: &[usize], to: &[usize]) -> Vec<usize> {
+fn minimum(network: &CapacityGraph, from: &[usize], to: &[usize]) -> Vec<usize> {
     let shape = network.shape;
     let nodes = Nodes(shape);
     let (source, sink) = (nodes.source(), nodes.source() + 1);

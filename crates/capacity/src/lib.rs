@@ -1,5 +1,5 @@
 //! Whether a fabric can carry a traffic matrix, and if not, which links are too few: appendix A
-//! of paper 002, put right and for any fabric, failure and matrix.
+//! of McClure et al. (2025), put right and for any fabric, failure and matrix.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -10,7 +10,7 @@
 //! | `network` | the fabric with bundles as one link, distances, loads |
 //! | `cuts` | cuts that are worth a look |
 //! | `classes` | leaves and cores that are interchangeable |
-//! | `program` | the linear programme, whose solution is a routing and prices of edges |
+//! | `program` | the linear program, whose solution is a routing and prices of edges |
 //! | `routing` | a routing, and the loads that it puts on edges |
 //!
 //! What is exact. Demands are rates that may be split at will over all shortest up-down paths,
@@ -21,7 +21,7 @@
 //! upper end needs. The interior-point solver only finds them; both are evaluated apart from
 //! it, the upper end in integers. The ends lie within about one part in 10^7 of each other up
 //! to 128 hosts for any traffic (a tenth of a second) and 1024 for uniform traffic (a second);
-//! beyond that the programme is not solved, and cuts and a proportional routing leave a wider
+//! beyond that the program is not solved, and cuts and a proportional routing leave a wider
 //! interval, within which the answer is [`Answer::Borderline`].
 
 mod classes;

@@ -76,7 +76,7 @@ impl Shape {
 
 /// A fabric with capacities.
 #[derive(Clone, Debug)]
-pub(crate) struct Network {
+pub(crate) struct CapacityGraph {
     pub(crate) shape: Shape,
     /// Of each edge, in bits per second.
     pub(crate) capacity: Vec<u64>,
@@ -84,8 +84,8 @@ pub(crate) struct Network {
     pub(crate) ports: Vec<Vec<PortId>>,
 }
 
-impl Network {
-    pub(crate) fn new(fabric: &Fabric, capacities: &IdVec<PortId, u64>) -> Network {
+impl CapacityGraph {
+    pub(crate) fn new(fabric: &Fabric, capacities: &IdVec<PortId, u64>) -> CapacityGraph {
         let shape = Shape::new(fabric.clos());
         let mut capacity = vec![0; shape.edges()];
         let mut ports = vec![Vec::new(); shape.edges()];
@@ -94,7 +94,7 @@ impl Network {
             capacity[edge] += capacities[id];
             ports[edge].push(id);
         }
-        Network { shape, capacity, ports }
+        CapacityGraph { shape, capacity, ports }
     }
 
     pub(crate) fn capacity(&self, edge: Edge) -> u64 {

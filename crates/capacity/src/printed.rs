@@ -1,4 +1,4 @@
-//! The feasibility inequality of paper 002, appendix A, equation 2.
+//! The feasibility inequality of McClure et al. (2025), appendix A, equation 2.
 
 /// Whether an all-to-all in a fat-tree of switches with `k` ports remains limited by the hosts'
 /// links when `f` links between each pod and the cores fail, exactly as printed:

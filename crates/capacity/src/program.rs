@@ -1,4 +1,4 @@
-//! The linear programme: the largest share of all demands that can be routed at once.
+//! The linear program: the largest share of all demands that can be routed at once.
 //!
 //! Its variables are the share, how much each pair of leaf classes sends through each plane,
 //! and how much each pair of pods sends over each core class. That is all there is to choose:
@@ -10,7 +10,7 @@
 
 use crate::Demands;
 use crate::classes::Classes;
-use crate::network::{Edge, Network, Shape, all_pairs, pairs};
+use crate::network::{CapacityGraph, Edge, Shape, all_pairs, pairs};
 use crate::routing::Routing;
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::SupportedConeT::{NonnegativeConeT, ZeroConeT};
@@ -25,9 +25,9 @@ pub(crate) struct Found {
 /// With more edges, classes counted once, the solver would take minutes.
 const SOLVED_EDGES: usize = 3_000;
 
-/// Solves the programme. `limit` is some upper limit of the share, of its magnitude. In a
+/// Solves the program. `limit` is some upper limit of the share, of its magnitude. In a
 /// large fabric no price is found, and the routing is only a fair one.
-pub(crate) fn solve(network: &Network, demands: &Demands, limit: f64) -> Found {
+pub(crate) fn solve(network: &CapacityGraph, demands: &Demands, limit: f64) -> Found {
     let shape = network.shape;
     let leaves = Classes::leaves(network, demands);
     let cores = Classes::cores(network);
@@ -48,7 +48,7 @@ struct Program {
     split: Vec<Option<usize>>,
     over: Vec<Option<usize>>,
     variables: usize,
-    /// What one bit per second is in the programme.
+    /// What one bit per second is in the program.
     scale: f64,
     /// More capacity than all demands together could use.
     plenty: f64,
@@ -78,7 +78,7 @@ impl Triplets {
 
 impl Program {
     fn new(
-        network: &Network,
+        network: &CapacityGraph,
         demands: &Demands,
         leaves: Classes,
         cores: Classes,
@@ -137,7 +137,7 @@ impl Program {
     }
 
     /// Gives a variable to all that can carry something.
-    fn number(&mut self, network: &Network, amounts: &[f64]) {
+    fn number(&mut self, network: &CapacityGraph, amounts: &[f64]) {
         let shape = self.shape;
         let mut asked = vec![false; shape.pods * shape.pods];
         let mut next = self.variables;
@@ -219,7 +219,7 @@ impl Program {
         }
     }
 
-    fn leaf_rows(&mut self, network: &Network) {
+    fn leaf_rows(&mut self, network: &CapacityGraph) {
         let (shape, count) = (self.shape, self.leaves.len());
         for (class, mid) in (0..count).flat_map(|class| (0..shape.mids).map(move |m| (class, m))) {
             let (first, size) = (self.leaves.first[class], self.leaves.size[class] as f64);
@@ -235,7 +235,7 @@ impl Program {
         }
     }
 
-    fn core_rows(&mut self, network: &Network) {
+    fn core_rows(&mut self, network: &CapacityGraph) {
         let (shape, count) = (self.shape, self.cores.len());
         for (pod, class) in (0..shape.pods).flat_map(|pod| (0..count).map(move |c| (pod, c))) {
             let (first, size) = (self.cores.first[class], self.cores.size[class] as f64);
@@ -259,7 +259,7 @@ impl Program {
         }
     }
 
-    fn solve(self, network: &Network) -> Found {
+    fn solve(self, network: &CapacityGraph) -> Found {
         let (rows, columns) = (self.bounds.len(), self.variables);
         let Triplets { rows: i, columns: j, values } = &self.matrix;
         let matrix =
@@ -281,12 +281,12 @@ impl Program {
         };
         let solver =
             DefaultSolver::new(&quadratic, &objective, &matrix, &self.bounds, &cones, settings);
-        let mut solver = solver.expect("the programme has as many rows and columns as it says");
+        let mut solver = solver.expect("the program has as many rows and columns as it says");
         solver.solve();
         self.found(network, &solver.solution.x, &solver.solution.z)
     }
 
-    fn found(self, network: &Network, x: &[f64], z: &[f64]) -> Found {
+    fn found(self, network: &CapacityGraph, x: &[f64], z: &[f64]) -> Found {
         let value = |variable: &Option<usize>| variable.map_or(0.0, |v| x[v].max(0.0));
         let mut split: Vec<f64> = self.split.iter().map(value).collect();
         let mut over: Vec<f64> = self.over.iter().map(value).collect();

@@ -5,7 +5,7 @@
 
 use crate::Demands;
 use crate::classes::Classes;
-use crate::network::{Edge, Network, all_pairs, pairs};
+use crate::network::{CapacityGraph, Edge, all_pairs, pairs};
 
 /// How each pair of leaves splits its demand over planes, and each pair of pods over the cores
 /// of each plane.
@@ -24,7 +24,11 @@ const ROUNDING: f64 = 1e-11;
 
 impl Routing {
     /// Everything in proportion to the scarcest capacity on its way.
-    pub(crate) fn proportional(network: &Network, leaves: Classes, cores: Classes) -> Routing {
+    pub(crate) fn proportional(
+        network: &CapacityGraph,
+        leaves: Classes,
+        cores: Classes,
+    ) -> Routing {
         let shape = network.shape;
         let mut over = Vec::with_capacity(shape.pods * shape.pods * cores.len());
         let mut planes = Vec::with_capacity(shape.pods * shape.pods * shape.mids);
@@ -59,7 +63,7 @@ impl Routing {
     }
 
     /// A share of the demands that this routing carries, counting links between switches only.
-    pub(crate) fn share(&self, network: &Network, demands: &Demands) -> f64 {
+    pub(crate) fn share(&self, network: &CapacityGraph, demands: &Demands) -> f64 {
         let shape = network.shape;
         let mut load = vec![0.0; shape.switch_edges()];
         let mut between_pods = vec![0.0; shape.pods * shape.pods * shape.mids];

@@ -1,7 +1,7 @@
 //! The answer: whether the demands fit, how much of them does, and what stands in the way.
 
-use crate::cuts::{self, Cut};
-use crate::network::{Edge, Network, Proof, pairs};
+use crate::cuts::{self, CutProof};
+use crate::network::{CapacityGraph, Edge, Proof, pairs};
 use crate::{Demands, program};
 use weft_fabric::{Fabric, Failures};
 use weft_units::id::Id;
@@ -79,9 +79,9 @@ pub fn capacities(fabric: &Fabric, failures: &Failures, at: Time) -> IdVec<PortI
 pub fn carries(fabric: &Fabric, capacities: &IdVec<PortId, u64>, demands: &Demands) -> Verdict {
     assert_eq!(capacities.len(), fabric.ports().len(), "one capacity a port");
     assert_eq!(demands.sent.len() as u32, fabric.hosts(), "demands of this fabric");
-    let network = Network::new(fabric, capacities);
+    let network = CapacityGraph::new(fabric, capacities);
     let dead = network.capacity.iter().map(|capacity| u64::from(*capacity == 0)).collect();
-    let dead = Cut::new(&network, demands, dead);
+    let dead = CutProof::new(&network, demands, dead);
     if dead.proof.demand > 0 {
         return verdict(fabric, capacities, &network, demands, Lower::Zero, dead);
     }
@@ -129,10 +129,10 @@ impl Lower {
 fn verdict(
     fabric: &Fabric,
     capacities: &IdVec<PortId, u64>,
-    network: &Network,
+    network: &CapacityGraph,
     demands: &Demands,
     lower: Lower,
-    cut: Cut,
+    cut: CutProof,
 ) -> Verdict {
     let answer = match (cut.proof.is_enough(), lower.is_enough()) {
         (false, _) => Answer::No,
@@ -162,7 +162,7 @@ fn verdict(
 }
 
 /// The share that the links of hosts let through.
-fn host_share(network: &Network, demands: &Demands) -> Proof {
+fn host_share(network: &CapacityGraph, demands: &Demands) -> Proof {
     let mut least = Proof { capacity: 1, demand: 0 };
     for host in 0..network.shape.hosts {
         let id = HostId::from_index(host);
@@ -181,7 +181,7 @@ fn host_share(network: &Network, demands: &Demands) -> Proof {
 
 /// The share that is carried when every pair of leaves uses all its planes, and every pair of
 /// pods all cores of a plane, evenly: the best there is without failures.
-fn even_share(network: &Network, demands: &Demands) -> Proof {
+fn even_share(network: &CapacityGraph, demands: &Demands) -> Proof {
     let shape = network.shape;
     // Loads are counted in parts of a path, so that they are whole.
     let per_plane = (shape.cores / shape.mids).max(1);
@@ -215,7 +215,7 @@ fn even_share(network: &Network, demands: &Demands) -> Proof {
 
 /// The proof that is easiest to read among those that prove nearly the most: `cut`, or the
 /// prices as multiples of a simple fraction of the highest.
-fn nicest(network: &Network, demands: &Demands, cut: Cut, prices: &[f64]) -> Cut {
+fn nicest(network: &CapacityGraph, demands: &Demands, cut: CutProof, prices: &[f64]) -> CutProof {
     const SIMPLE: [u64; 9] = [1, 2, 3, 4, 6, 8, 12, 24, 1_000_000];
     let highest = prices.iter().copied().fold(0.0, f64::max);
     if highest == 0.0 {
@@ -232,11 +232,11 @@ fn nicest(network: &Network, demands: &Demands, cut: Cut, prices: &[f64]) -> Cut
             for (length, capacity) in lengths.iter_mut().zip(&network.capacity) {
                 *length = if *capacity == 0 { dead } else { *length };
             }
-            cuts.push(Cut::new(network, demands, lengths.clone()));
+            cuts.push(CutProof::new(network, demands, lengths.clone()));
         }
     }
-    let best = cuts.iter().cloned().reduce(Cut::tighter).expect("at least the cut");
-    let as_good = |cut: &Cut| {
+    let best = cuts.iter().cloned().reduce(CutProof::tighter).expect("at least the cut");
+    let as_good = |cut: &CutProof| {
         cut.proof.limit() <= best.proof.limit() * (1.0 + NEARLY)
             && cut.proof.is_enough() == best.proof.is_enough()
     };

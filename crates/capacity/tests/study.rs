@@ -1,4 +1,4 @@
-//! The study's fabric (paper 002) and its four failure scenarios, as printed and as they are.
+//! The study's fabric (McClure et al. 2025) and its four failure scenarios, as printed and as they are.
 
 use weft_capacity::{
     Answer, Demands, Verdict, capacities, carries, printed_inequality, uplinks_needed,

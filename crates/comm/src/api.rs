@@ -6,7 +6,7 @@
 use crate::engine::{self, Order, Shared};
 use crate::handle::Parts;
 use crate::memory::Span;
-use crate::request::{Fate, Status};
+use crate::request::{ChannelState, Status};
 use crate::wire::Slot;
 use crate::{
     CommError, EndpointConfig, Handle, Hint, MOST_BUFFERS, MOST_REQUESTS, Process, Statistics,
@@ -32,8 +32,8 @@ pub struct Listener {
     inbox: Arc<Inbox>,
 }
 
-/// A channel that a peer has opened, its number and fate; or why one could not be opened.
-pub(crate) type Arrival = Result<(u64, Arc<Fate>), CommError>;
+/// A channel that a peer has opened, its number and state; or why one could not be opened.
+pub(crate) type Arrival = Result<(u64, Arc<ChannelState>), CommError>;
 
 /// Those that nobody has accepted.
 pub(crate) type Inbox = Mutex<VecDeque<Arrival>>;
@@ -61,7 +61,7 @@ pub struct RecvChannel {
 struct Half {
     shared: Arc<Shared>,
     channel: u64,
-    fate: Arc<Fate>,
+    state: Arc<ChannelState>,
     sends: bool,
 }
 
@@ -141,9 +141,9 @@ impl Endpoint {
         self.shared.check()?;
         let to = Parts::decode(handle)?;
         let channel = u64::from_ne_bytes(engine::random()?);
-        let fate = self.shared.fate();
-        self.shared.order(Order::Connect { channel, to, fate: fate.clone() });
-        let half = Half { shared: self.shared.clone(), channel, fate, sends: true };
+        let state = self.shared.new_channel_state();
+        self.shared.order(Order::Connect { channel, to, state: state.clone() });
+        let half = Half { shared: self.shared.clone(), channel, state, sends: true };
         Ok(Connecting { half: Some(half) })
     }
 
@@ -216,8 +216,8 @@ impl Listener {
             self.shared.check()?;
             return Ok(None);
         };
-        let (channel, fate) = arrival?;
-        let half = Half { shared: self.shared.clone(), channel, fate, sends: false };
+        let (channel, state) = arrival?;
+        let half = Half { shared: self.shared.clone(), channel, state, sends: false };
         Ok(Some(RecvChannel { half }))
     }
 }
@@ -240,7 +240,7 @@ impl Connecting {
             self.half = None;
             return Err(error);
         }
-        if !half.fate.is_open() {
+        if !half.state.is_open() {
             return Ok(None);
         }
         Ok(self.half.take().map(|half| SendChannel { half }))
@@ -264,12 +264,12 @@ impl SendChannel {
         region: Option<&Region>,
     ) -> Result<Option<Request>, CommError> {
         let _ = region;
-        let Half { shared, channel, fate, .. } = &self.half;
+        let Half { shared, channel, state, .. } = &self.half;
         self.half.check()?;
-        if !fate.begin(MOST_REQUESTS * MOST_BUFFERS) {
+        if !state.begin(MOST_REQUESTS * MOST_BUFFERS) {
             return Ok(None);
         }
-        let status = Status::new(fate.clone());
+        let status = Status::new(state.clone());
         let body = if len == 0 { Span::EMPTY } else { Span::new(start.cast_mut(), len) };
         shared.order(Order::Send { channel: *channel, body, tag, status: status.clone() });
         Ok(Some(Request { status }))
@@ -286,7 +286,7 @@ impl RecvChannel {
     /// # Errors
     /// If the channel has failed, or there are too many buffers.
     pub unsafe fn irecv(&self, buffers: &[Buffer<'_>]) -> Result<Option<Request>, CommError> {
-        let Half { shared, channel, fate, .. } = &self.half;
+        let Half { shared, channel, state, .. } = &self.half;
         if buffers.is_empty() || buffers.len() > MOST_BUFFERS {
             let count = buffers.len();
             return Err(CommError::Invalid(format!(
@@ -294,10 +294,10 @@ impl RecvChannel {
             )));
         }
         self.half.check()?;
-        if !fate.begin(MOST_REQUESTS) {
+        if !state.begin(MOST_REQUESTS) {
             return Ok(None);
         }
-        let status = Status::new(fate.clone());
+        let status = Status::new(state.clone());
         let place = |buffer: &Buffer<'_>| {
             let span = match buffer.len {
                 0 => Span::EMPTY,
@@ -314,8 +314,8 @@ impl RecvChannel {
 
 impl Half {
     fn check(&self) -> Result<(), CommError> {
-        match self.fate.error() {
-            Some(error) if self.fate.is_here() => Err(error.clone()),
+        match self.state.error() {
+            Some(error) if self.state.is_here() => Err(error.clone()),
             _ => self.shared.check(),
         }
     }
@@ -323,12 +323,12 @@ impl Half {
 
 impl Drop for Half {
     fn drop(&mut self) {
-        if !self.fate.is_here() {
+        if !self.state.is_here() {
             return;
         }
         let (to, from) = mpsc::sync_channel(1);
         // The engine may be at work in memory that the caller is about to free.
-        let wait = self.fate.under_way.load(Ordering::Acquire) > 0;
+        let wait = self.state.under_way.load(Ordering::Acquire) > 0;
         let (channel, done) = (self.channel, wait.then_some(to));
         let sends = self.sends;
         self.shared.order(Order::Close { channel, sends, done });

@@ -71,7 +71,7 @@ pub struct PathPlan {
     pub addresses: Arc<[Ipv4Addr]>,
     /// The range of source ports that leaves cut into segments.
     pub source_ports: RangeInclusive<u16>,
-    /// Pieces of a message are whole multiples of this, but for the last; in bytes.
+    /// Subflows of a message are whole multiples of this, but for the last; in bytes.
     pub quantum: u32,
 }
 

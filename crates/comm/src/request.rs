@@ -16,12 +16,12 @@ pub(crate) struct Status {
     state: AtomicU8,
     count: AtomicUsize,
     sizes: [AtomicUsize; MOST_BUFFERS],
-    fate: Arc<Fate>,
+    channel: Arc<ChannelState>,
 }
 
 /// What a channel shares with all its requests.
 #[derive(Debug, Default)]
-pub(crate) struct Fate {
+pub(crate) struct ChannelState {
     /// Why it failed.
     error: OnceLock<CommError>,
     /// Requests that count against the limit.
@@ -34,10 +34,10 @@ pub(crate) struct Fate {
     process: Process,
 }
 
-impl Fate {
+impl ChannelState {
     /// Of a channel of an engine that says by `dead` that it is gone.
-    pub(crate) fn new(dead: Arc<AtomicBool>, process: Process) -> Fate {
-        Fate { dead, process, ..Fate::default() }
+    pub(crate) fn new(dead: Arc<AtomicBool>, process: Process) -> ChannelState {
+        ChannelState { dead, process, ..ChannelState::default() }
     }
     /// Whether this process has the engine, and is no child of the one that has.
     pub(crate) fn is_here(&self) -> bool {
@@ -69,9 +69,9 @@ impl Fate {
 }
 
 impl Status {
-    pub(crate) fn new(fate: Arc<Fate>) -> Arc<Status> {
+    pub(crate) fn new(channel: Arc<ChannelState>) -> Arc<Status> {
         let (state, count) = (AtomicU8::new(PENDING), AtomicUsize::new(0));
-        Arc::new(Status { state, count, sizes: Default::default(), fate })
+        Arc::new(Status { state, count, sizes: Default::default(), channel })
     }
     pub(crate) fn finish(&self, sizes: &Sizes) {
         for (to, from) in self.sizes.iter().zip(&sizes.sizes).take(sizes.count) {
@@ -80,7 +80,7 @@ impl Status {
         self.count.store(sizes.count, Ordering::Relaxed);
         self.state.store(DONE, Ordering::Release);
     }
-    /// The channel has failed, as its fate says.
+    /// The channel has failed, as [`ChannelState`] says.
     pub(crate) fn fail(&self) {
         self.state.store(FAILED, Ordering::Release);
     }
@@ -89,7 +89,7 @@ impl Status {
         self.state.load(Ordering::Acquire) != PENDING
     }
     pub(crate) fn test(&self) -> Result<Option<Sizes>, CommError> {
-        if !self.fate.is_here() {
+        if !self.channel.is_here() {
             return Err(CommError::forked());
         }
         match self.state.load(Ordering::Acquire) {
@@ -103,13 +103,13 @@ impl Status {
             }
             FAILED => {
                 let unknown = || CommError::System("the channel has failed".into());
-                Err(self.fate.error().cloned().unwrap_or_else(unknown))
+                Err(self.channel.error().cloned().unwrap_or_else(unknown))
             }
             // An order that the engine has never seen.
-            _ if self.fate.dead.load(Ordering::Acquire)
+            _ if self.channel.dead.load(Ordering::Acquire)
                 && self.state.load(Ordering::Acquire) == PENDING =>
             {
-                let error = self.fate.error().cloned();
+                let error = self.channel.error().cloned();
                 Err(error.unwrap_or_else(|| CommError::System("the endpoint is closed".into())))
             }
             _ => Ok(None),
@@ -125,21 +125,21 @@ mod loom_tests {
     #[test]
     fn loom_sizes_come_before_the_state() {
         loom::model(|| {
-            let fate = Arc::new(Fate::default());
-            assert!(fate.begin(1));
-            let status = Status::new(fate.clone());
+            let state = Arc::new(ChannelState::default());
+            assert!(state.begin(1));
+            let status = Status::new(state.clone());
             let engine = {
-                let (fate, status) = (fate.clone(), status.clone());
+                let (state, status) = (state.clone(), status.clone());
                 loom::thread::spawn(move || {
                     let mut sizes = Sizes { count: 2, ..Sizes::default() };
                     (sizes.sizes[0], sizes.sizes[1]) = (5, 7);
-                    fate.end(1);
+                    state.end(1);
                     status.finish(&sizes);
                 })
             };
             if let Ok(Some(sizes)) = status.test() {
                 assert_eq!((sizes.count, sizes.sizes[0], sizes.sizes[1]), (2, 5, 7));
-                assert!(fate.begin(1));
+                assert!(state.begin(1));
             }
             engine.join().unwrap();
             assert!(status.test().unwrap().is_some());
@@ -150,12 +150,12 @@ mod loom_tests {
     #[test]
     fn loom_the_reason_comes_before_the_state() {
         loom::model(|| {
-            let fate = Arc::new(Fate::default());
-            let status = Status::new(fate.clone());
+            let state = Arc::new(ChannelState::default());
+            let status = Status::new(state.clone());
             let engine = {
                 let status = status.clone();
                 loom::thread::spawn(move || {
-                    fate.fail(CommError::Remote("gone".into()));
+                    state.fail(CommError::Remote("gone".into()));
                     status.fail();
                 })
             };

@@ -17,7 +17,7 @@ pub struct Statistics {
     /// Payload that came, by peer.
     pub received: Vec<(Ipv4Addr, u64)>,
     /// Connections that said nothing, nonsense or a wrong secret.
-    pub strangers: u64,
+    pub refused_connections: u64,
     /// Frames whose check sum was wrong.
     pub damaged: u64,
     /// Connections that this host had no room for, and why the last of them.
@@ -47,7 +47,7 @@ pub struct PathCounts {
     /// Payload handed to the system, each byte once.
     pub bytes: u64,
     /// Parts of messages.
-    pub pieces: u64,
+    pub subflows: u64,
     /// Times that nothing came back for too long.
     pub time_outs: u64,
     /// Times that a lane left this path for another one.
@@ -68,7 +68,7 @@ pub(crate) struct Counts {
     address: SocketAddrV4,
     paths: BTreeMap<Place, (Option<u32>, PathCounts)>,
     pub(crate) received: BTreeMap<Ipv4Addr, u64>,
-    pub(crate) strangers: u64,
+    pub(crate) refused_connections: u64,
     pub(crate) damaged: u64,
     starved: (u64, String),
 }
@@ -76,8 +76,8 @@ pub(crate) struct Counts {
 impl Counts {
     pub(crate) fn new(name: String, address: SocketAddrV4) -> Counts {
         let (paths, received) = (BTreeMap::new(), BTreeMap::new());
-        let (strangers, damaged, starved) = Default::default();
-        Counts { name, address, paths, received, strangers, damaged, starved }
+        let (refused_connections, damaged, starved) = Default::default();
+        Counts { name, address, paths, received, refused_connections, damaged, starved }
     }
     /// This host had no room for a connection.
     pub(crate) fn starve(&mut self, why: String) {
@@ -104,7 +104,7 @@ impl Counts {
         {
             let all = self.at((peer, None, 0), host);
             all.bytes += old.bytes;
-            all.pieces += old.pieces;
+            all.subflows += old.subflows;
             all.time_outs += old.time_outs;
             all.re_routes += old.re_routes;
             all.reconnects += old.reconnects;
@@ -120,7 +120,7 @@ impl Counts {
             address: Some(self.address),
             paths: self.paths.iter().map(path).collect(),
             received: self.received.iter().map(|(peer, bytes)| (*peer, *bytes)).collect(),
-            strangers: self.strangers,
+            refused_connections: self.refused_connections,
             damaged: self.damaged,
             starved: self.starved.0,
             starved_why: self.starved.1.clone(),
@@ -133,7 +133,7 @@ type Metric = (&'static str, &'static str, fn(&PathCounts) -> u64);
 
 const METRICS: [Metric; 5] = [
     ("sent_bytes_total", "payload handed to the system", |counts| counts.bytes),
-    ("pieces_total", "parts of messages", |counts| counts.pieces),
+    ("pieces_total", "parts of messages", |counts| counts.subflows),
     ("time_outs_total", "times that nothing came back for too long", |counts| counts.time_outs),
     ("re_routes_total", "times that a lane left the path", |counts| counts.re_routes),
     ("reconnects_total", "connections that were lost", |counts| counts.reconnects),
@@ -160,7 +160,7 @@ impl Statistics {
             write_line(&mut out, "received_bytes_total", &labels, *bytes);
         }
         let rest = [
-            ("strangers_total", "connections that were turned away", self.strangers),
+            ("strangers_total", "connections that were turned away", self.refused_connections),
             ("damaged_total", "frames with a wrong check sum", self.damaged),
             ("starved_total", "connections that this host had no room for", self.starved),
         ];
@@ -185,7 +185,8 @@ impl Statistics {
     pub fn json(&self) -> String {
         let path = |one: &PathStatistics| {
             let PathStatistics { peer, host, path, port, counts } = one;
-            let PathCounts { bytes, pieces, time_outs, re_routes, reconnects, open } = counts;
+            let PathCounts { bytes, subflows: pieces, time_outs, re_routes, reconnects, open } =
+                counts;
             let host = host.map_or("null".into(), |host| host.to_string());
             let path = path.map_or("null".into(), |path| format!("\"{}\"", path_name(path)));
             format!(
@@ -205,7 +206,7 @@ impl Statistics {
             label(&self.name),
             paths.join(","),
             received.join(","),
-            self.strangers,
+            self.refused_connections,
             self.damaged,
             self.starved,
             label(&self.starved_why)
@@ -244,11 +245,17 @@ mod tests {
         let peer = Ipv4Addr::new(10, 0, 0, 2);
         let mut counts = Counts::new("a \"NIC\"".into(), address);
         let path = counts.at((peer, Some(PathId::new(3, 0)), 61_440), Some(7));
-        *path =
-            PathCounts { bytes: 5, pieces: 4, time_outs: 3, re_routes: 2, reconnects: 1, open: 9 };
+        *path = PathCounts {
+            bytes: 5,
+            subflows: 4,
+            time_outs: 3,
+            re_routes: 2,
+            reconnects: 1,
+            open: 9,
+        };
         counts.at((peer, None, 40_000), None).bytes = 6;
         counts.received.insert(peer, 8);
-        counts.strangers = 11;
+        counts.refused_connections = 11;
         counts.starve("ENFILE".into());
         counts.starve("EMFILE".into());
         counts.snapshot()

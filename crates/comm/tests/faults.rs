@@ -94,7 +94,7 @@ fn connections_are_reset_again_and_again() {
 #[test]
 fn bits_are_flipped() {
     let checked = |last| EndpointConfig { checksum: true, ..config(last) };
-    // Not in the hello: that is a stranger's.
+    // Not in the hello: that is a pending connection's.
     let (a, b, sending, receiving, proxy) =
         through(checked, |number| Fault::Flip(20 * HELLO as u64 + draw(number, 900_000)));
     many(&sending, &receiving, 200);
@@ -111,7 +111,7 @@ fn hellos_are_damaged() {
         _ => Fault::Reset(300_000),
     });
     many(&sending, &receiving, 30);
-    assert!(b.statistics().strangers > 0);
+    assert!(b.statistics().refused_connections > 0);
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 use weft_comm::half::receiver::RecvHalf;
-use weft_comm::half::sender::{Part, SendHalf, Settled};
+use weft_comm::half::sender::{Completed, Part, SendHalf};
 use weft_comm::stream::inflow::{Inflow, Sink};
 use weft_comm::stream::outflow::{MOST_SLICES, Outflow};
 use weft_comm::wire::{Header, Kind, Slot, Slots, WINDOW, WireError};
@@ -233,7 +233,7 @@ impl Channel {
                 self.cuts = self.cuts.wrapping_mul(5).wrapping_add(1);
                 let (start, end) = (bytes * part / parts, bytes * (part + 1) / parts);
                 let lane = (self.cuts % LANES as u32) as u16;
-                self.sender.assign(lane, Part { send, piece: 0, start, end });
+                self.sender.assign(lane, Part { send, subflow: 0, start, end });
             }
         }
     }
@@ -269,14 +269,14 @@ impl Channel {
         // Late ones are turned away.
         assert_eq!(self.receiver.hello(number, epoch, next_group), Ok(None));
         self.receiver.forget_told();
-        let mut settled = Settled::default();
-        self.sender.resume(number, next, &mut settled).expect("frames that were sent");
-        self.settle(settled);
+        let mut completed = Completed::default();
+        self.sender.resume(number, next, &mut completed).expect("frames that were sent");
+        self.complete(completed);
         self.connections[lane] = Some(Connection { told: next, ..Connection::default() });
     }
 
-    fn settle(&mut self, settled: Settled<usize>) {
-        for (number, bytes) in settled.sends {
+    fn complete(&mut self, completed: Completed<usize>) {
+        for (number, bytes) in completed.sends {
             self.sent[number] += 1;
             assert_eq!(bytes, self.contents[number].len() as u64);
         }
@@ -334,18 +334,18 @@ impl Channel {
         let mut hearing = Hearing(Vec::new());
         feed(&mut connection.answers, &mut connection.back, most, &mut hearing);
         for (header, slots) in hearing.0 {
-            let mut settled = Settled::default();
+            let mut completed = Completed::default();
             match header.kind {
                 Kind::Clear => {
                     let fits = self.sender.handle_clear(header.group, slots).expect("in window");
                     fits.expect("it fits");
                 }
                 _ => {
-                    let sane = self.sender.handle_ack(lane as u16, header.frame, &mut settled);
+                    let sane = self.sender.handle_ack(lane as u16, header.frame, &mut completed);
                     sane.expect("frames that were sent");
                 }
             }
-            self.settle(settled);
+            self.complete(completed);
             self.assign();
         }
     }
@@ -437,10 +437,10 @@ trials! {
         let slot = Slot { size: content.len() as u64, ..Slot::default() };
         prop_assert_eq!(half.handle_clear(0, Slots::new([slot])), Ok(Ok(())));
         let (send, end) = half.poll_matched().expect("it has a buffer");
-        half.assign(lane, Part { send, piece: 0, start: 0, end });
+        half.assign(lane, Part { send, subflow: 0, start: 0, end });
         // What the connection has been given, has written, and what has ever been written.
         let (mut given, mut written, mut ever, mut acknowledged) = (0, 0, 0, 0);
-        let mut settled = Settled::default();
+        let mut completed = Completed::default();
         for (step, number) in steps {
             match step {
                 0 => given += u64::from(half.poll_frame(lane).is_some()),
@@ -451,13 +451,13 @@ trials! {
                 }
                 2 => {
                     let sane = number <= written.max(acknowledged);
-                    prop_assert_eq!(half.handle_ack(lane, number, &mut settled).is_ok(), sane);
+                    prop_assert_eq!(half.handle_ack(lane, number, &mut completed).is_ok(), sane);
                     if sane {
                         acknowledged = number.max(acknowledged);
                     }
                 }
                 3 if number <= ever && number >= acknowledged => {
-                    prop_assert_eq!(half.resume(lane, number, &mut settled), Ok(()));
+                    prop_assert_eq!(half.resume(lane, number, &mut completed), Ok(()));
                     (given, written, acknowledged) = (number, number, number);
                 }
                 _ => {}

@@ -1,4 +1,4 @@
-//! Planners over loopback: pieces, ports and paths as the scheme says.
+//! Planners over loopback: subflows, ports and paths as the scheme says.
 
 mod common;
 
@@ -119,8 +119,8 @@ fn a_hint_makes_a_batch_of_what_is_posted_together() {
     assert!(took < 200, "it waited for more: {took} ms");
     let paths = by_path(&a.statistics());
     assert_eq!(paths, (0..4).map(|path| (Some(path), 1 << 20)).collect());
-    let pieces: u64 = a.statistics().paths.iter().map(|one| one.counts.pieces).sum();
-    assert_eq!(pieces, 4);
+    let subflows: u64 = a.statistics().paths.iter().map(|one| one.counts.subflows).sum();
+    assert_eq!(subflows, 4);
 }
 
 #[test]

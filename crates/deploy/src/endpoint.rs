@@ -16,7 +16,7 @@ use weft_units::HostId;
 const CONNECTIONS: u32 = 4;
 /// What NCCL takes an interface for whose speed is not known, in Mbit/s.
 const SPEED: u32 = 10_000;
-/// Pieces of a message over TCP are multiples of this: a quarter of what one system call hands over.
+/// Subflows of a message over TCP are multiples of this: a quarter of what one system call hands over.
 const TCP_QUANTUM: u32 = 16 << 10;
 
 /// The deployment that `given` asks for on a machine with these `interfaces`.

@@ -1,7 +1,7 @@
 //! The scheme on a host, with the defaults that differ from a simulator's.
 
 use crate::DeployError;
-use crate::source::{Plan, Source};
+use crate::source::{PlannedScheme, Source};
 use crate::variables::Given;
 use weft_balance::scheme::{BalanceConfig, SCHEMES, SchemeConfig, SchemeInfo};
 use weft_units::Time;
@@ -33,7 +33,7 @@ pub const DIFFERENT: &[Different] = &[
     Different {
         key: "unit",
         default: "packet",
-        reason: "a piece costs a frame of its own; parts of a few bytes are not worth one",
+        reason: "a subflow costs a frame of its own; parts of a few bytes are not worth one",
     },
     Different {
         key: "bad_for",
@@ -46,7 +46,7 @@ pub const DIFFERENT: &[Different] = &[
         key: OF_DNLB,
         default: "uplinks of the leaf",
         reason: "of dnlb: the fewest that are in balance whichever NICs are busy (equation 4 of \
-                 paper 003, and what it leaves out)",
+                 CTCCL (2025), and what it leaves out)",
     },
 ];
 
@@ -128,7 +128,7 @@ fn usual(info: &SchemeInfo, name: &str, uplinks: u32) -> Vec<(String, String)> {
 /// The options of a plan that somebody chose. A plan has all of them written out; those that differ
 /// on hosts and are as the simulator has them are no choice.
 fn chosen<'a>(
-    plan: &'a Plan,
+    plan: &'a PlannedScheme,
     info: &'static SchemeInfo,
 ) -> impl Iterator<Item = (&'a str, &'a str)> {
     let published = |key: &str| info.options.iter().find(|option| option.key == key);

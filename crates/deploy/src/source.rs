@@ -16,12 +16,12 @@ pub(crate) struct Source {
     pub(crate) cluster: Cluster,
     pub(crate) links: FabricLinks,
     /// What was planned, if it is a plan.
-    pub(crate) plan: Option<Plan>,
+    pub(crate) plan: Option<PlannedScheme>,
 }
 
 /// What a plan adds to its cluster.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct PlannedScheme {
     pub(crate) scheme: String,
     pub(crate) options: Vec<(String, String)>,
     pub(crate) seed: u64,
@@ -65,6 +65,6 @@ pub(crate) fn read(path: &Path, seed: u64) -> Result<Source, DeployError> {
         serde_json::Value::String(text) => (key, text),
         other => (key, other.to_string()),
     });
-    let found = Plan { scheme: plan.scheme, options: options.collect(), seed: plan.seed };
+    let found = PlannedScheme { scheme: plan.scheme, options: options.collect(), seed: plan.seed };
     Ok(Source { file, cluster: plan.cluster, links, plan: Some(found) })
 }

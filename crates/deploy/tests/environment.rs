@@ -142,15 +142,15 @@ fn what_the_file_says_of_failures_planners_know() {
         plan.known.tell(&mut planner, plan.host, &plan.fabric);
         let (message, dst) = (weft_units::MessageId(0), weft_units::HostId(2));
         let post = Post { message, dst, bytes: 1 << 20, job: 0, ranks: (0, 0), tag: 0 };
-        let mut pieces = Vec::new();
-        planner.post(weft_units::Time::ZERO, post, &plan.fabric, &mut pieces);
-        planner.flush(weft_units::Time::secs(1), &plan.fabric, &mut pieces);
+        let mut subflows = Vec::new();
+        planner.post(weft_units::Time::ZERO, post, &plan.fabric, &mut subflows);
+        planner.flush(weft_units::Time::secs(1), &plan.fabric, &mut subflows);
         // A source port of the path's segment.
         let uplink = |route| match route {
             Route::Hashed(port) => (port - 49_152) / 4_096,
             Route::Pinned(_) => panic!("switches know source ports only"),
         };
-        let mut used: Vec<u16> = pieces.iter().map(|piece| uplink(piece.route)).collect();
+        let mut used: Vec<u16> = subflows.iter().map(|subflow| uplink(subflow.route)).collect();
         used.sort_unstable();
         used
     };

@@ -1,5 +1,5 @@
 //! Whether a fabric with its failures has the capacity for its workload at the rates that its
-//! senders pace at (paper 002, section 5 and appendix A).
+//! senders pace at (McClure et al. 2025, section 5 and appendix A).
 //!
 //! The demand are all messages of the first step, those that wait for no other, whenever they are
 //! posted: each at its fair share ([`crate::fair`]), or at the rate that `transport.rate` gives,
@@ -34,7 +34,7 @@ pub struct Capacity {
     pub worst: usize,
     /// Its bottleneck in words; nothing without demands.
     pub bottleneck: Option<String>,
-    /// What paper 002 would say, where its inequality applies.
+    /// What McClure et al. (2025) would say, where its inequality applies.
     pub inequality: Option<Inequality>,
 }
 
@@ -54,7 +54,7 @@ pub struct Moment {
     pub verdict: Verdict,
 }
 
-/// Whether inequality 2 of paper 002 holds: an all-to-all at full rate in a k-ary fat-tree of
+/// Whether inequality 2 of McClure et al. (2025) holds: an all-to-all at full rate in a k-ary fat-tree of
 /// which every pod has some degraded links to the cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inequality {

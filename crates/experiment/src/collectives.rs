@@ -47,8 +47,7 @@ pub(crate) fn done(traffic: &Traffic, outcome: &Outcome) -> Vec<Done> {
     let mut all: BTreeMap<(u32, u32, u32, u32), Done> = BTreeMap::new();
     for (job, rank, node) in nodes_of(ranks, outcome) {
         let at = (job, &ranks.jobs[job as usize], rank);
-        if let Work::Collective(one) =
-            &at.1.trace().programme(rank).nodes()[node.node as usize].work
+        if let Work::Collective(one) = &at.1.trace().graph(rank).nodes()[node.node as usize].work
             && at.1.moves(rank, one)
         {
             add(&mut all, at, one, node);
@@ -86,7 +85,7 @@ fn add(
     let NodeResult { begun, finished, .. } = *node;
     let done = all.entry(key).or_insert_with(|| Done {
         job: number,
-        label: trace.programme(rank).nodes()[node.node as usize].name.to_string(),
+        label: trace.graph(rank).nodes()[node.node as usize].name.to_string(),
         action: one.action,
         algorithm: job.algorithm(one.action),
         group: trace.groups[one.group as usize].name.clone(),
@@ -136,8 +135,8 @@ pub(crate) fn nodes(wanted: bool, traffic: &Traffic, outcome: &Outcome) -> Colum
     let all: Vec<_> = ranks.map(|ranks| nodes_of(ranks, outcome).collect()).unwrap_or_default();
     let of = |job: u32, rank: u32, node: u32| {
         let ranks = traffic.ranks.as_ref().expect("somebody has nodes");
-        let programme = ranks.jobs[job as usize].trace().programme(rank);
-        &programme.nodes()[node as usize]
+        let graph = ranks.jobs[job as usize].trace().graph(rank);
+        &graph.nodes()[node as usize]
     };
     let seconds = |of: fn(&NodeResult) -> Time| {
         Column::F64(all.iter().map(|(_, _, node)| of(node).as_secs_f64()).collect())

@@ -1,5 +1,5 @@
 //! The fair share of every message: the rate that a sender may compute in advance from topology
-//! and workload, and pace at (paper 002, section 3.1 and 4).
+//! and workload, and pace at (McClure et al. 2025, section 3.1 and 4).
 //!
 //! Messages that wait for equally long chains of others are taken to be under way together. All
 //! of those that cross a cut (a host's link, the uplinks of a leaf, ...) share its capacity

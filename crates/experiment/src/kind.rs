@@ -40,27 +40,27 @@ pub fn size_text(bytes: u64) -> String {
 
 /// A whole number within bounds.
 #[derive(Clone, Copy, Debug)]
-pub struct Whole {
+pub struct Integer {
     /// Least.
     pub min: u32,
     /// Most.
     pub max: u32,
 }
 
-impl Whole {
+impl Integer {
     /// `min` or more.
-    pub const fn from(min: u32) -> Whole {
-        Whole { min, max: i32::MAX as u32 }
+    pub const fn from(min: u32) -> Integer {
+        Integer { min, max: i32::MAX as u32 }
     }
 }
 
-impl Kind for Whole {
+impl Kind for Integer {
     type Out = u32;
     fn read(&self, item: &Item) -> Result<u32, String> {
         let Value::Int(number) = item.value else {
             return Err(not_a("a whole number", item, self));
         };
-        let Whole { min, max } = *self;
+        let Integer { min, max } = *self;
         u32::try_from(number)
             .ok()
             .filter(|number| (min..=max).contains(number))
@@ -175,7 +175,7 @@ impl Kind for Wholes {
         let Value::List(items) = &item.value else {
             return Err(not_a("a list of whole numbers", item, self));
         };
-        items.iter().map(|item| Whole::from(0).read(item)).collect()
+        items.iter().map(|item| Integer::from(0).read(item)).collect()
     }
     fn write(&self, value: &Vec<u32>) -> Value {
         value.iter().map(|number| Value::Int(i64::from(*number))).collect::<Vec<_>>().into()
@@ -371,45 +371,45 @@ impl<K: Kind> Kind for Or<K> {
 
 /// A window: bytes, or a multiple of the bandwidth-delay product.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Window {
+pub enum WindowSize {
     /// That many payload bytes.
     Bytes(u64),
     /// That many bandwidth-delay products.
     Bdp(f64),
 }
 
-impl Window {
+impl WindowSize {
     /// In bytes, at least one.
     pub fn bytes(self, bdp: u64) -> u64 {
         match self {
-            Window::Bytes(bytes) => bytes,
-            Window::Bdp(times) => ((bdp as f64 * times) as u64).max(1),
+            WindowSize::Bytes(bytes) => bytes,
+            WindowSize::Bdp(times) => ((bdp as f64 * times) as u64).max(1),
         }
     }
 }
 
 /// A [`Window`], such as `"1bdp"`, `"0.5bdp"` or `"64KB"`.
 #[derive(Clone, Copy, Debug)]
-pub struct Windows;
+pub struct WindowSizes;
 
-impl Kind for Windows {
-    type Out = Window;
-    fn read(&self, item: &Item) -> Result<Window, String> {
+impl Kind for WindowSizes {
+    type Out = WindowSize;
+    fn read(&self, item: &Item) -> Result<WindowSize, String> {
         if let Value::Text(text) = &item.value
             && let Some(times) = text.trim().strip_suffix("bdp")
         {
             return match times.trim().parse::<f64>() {
-                Ok(times) if times > 0.0 && times <= 1e6 => Ok(Window::Bdp(times)),
+                Ok(times) if times > 0.0 && times <= 1e6 => Ok(WindowSize::Bdp(times)),
                 _ => Err(format!("{text:?} is not a window; write one such as \"1bdp\"")),
             };
         }
         let bytes = Size::SOME.read(item).map_err(|what| format!("{what}, or \"1bdp\""))?;
-        Ok(Window::Bytes(bytes))
+        Ok(WindowSize::Bytes(bytes))
     }
-    fn write(&self, value: &Window) -> Value {
+    fn write(&self, value: &WindowSize) -> Value {
         match value {
-            Window::Bytes(bytes) => size_text(*bytes).into(),
-            Window::Bdp(times) => format!("{times}bdp").into(),
+            WindowSize::Bytes(bytes) => size_text(*bytes).into(),
+            WindowSize::Bdp(times) => format!("{times}bdp").into(),
         }
     }
     fn example(&self) -> Value {

@@ -9,7 +9,7 @@ pub(crate) fn columns(counts: &TorCounts) -> Row {
     let mean = if held > 0 { held_for.as_secs_f64() / held as f64 } else { 0.0 };
     vec![
         ("leaf_flows", counts.flows.into()),
-        ("leaf_letters", counts.letters.into()),
+        ("leaf_letters", counts.control_packets.into()),
         ("reroutes", counts.reroutes.into()),
         ("reorder_queues", counts.queues.into()),
         ("reorder_bytes", counts.held_bytes.into()),

@@ -20,7 +20,7 @@
 //! | [`progress`] | how far a run is |
 //! | `segments` | whether DNLB can balance the workload |
 //! | `measure`, `uplinks`, [`columns`] | the result columns |
-//! | [`planning`] | a job's pieces, their ways, loads and bounds |
+//! | [`planning`] | a job's subflows, their ways, loads and bounds |
 //! | [`mod@tuning`] | ParaLet's m and S for a fabric |
 //! | `fabric_links` | the links of a fabric, for plans of real clusters |
 //! | [`catalogue`] | what there is to choose from |

@@ -7,7 +7,7 @@ use crate::leaves;
 use crate::traffic::{Traffic, Volume};
 use crate::uplinks::Balance;
 use weft_fabric::{Fabric, Node, Port};
-use weft_sim::{MessageResult, Outcome, RunConfig, Spread};
+use weft_sim::{DurationHistogram, MessageResult, Outcome, RunConfig};
 use weft_units::{HostId, MessageId, Time};
 
 /// The row of `runs.parquet`; `done` are all collectives of the run.
@@ -111,7 +111,7 @@ impl Work {
     }
 }
 
-/// The largest goodput of all hosts together over an interval of the probe, in GB/s (paper 004's
+/// The largest goodput of all hosts together over an interval of the probe, in GB/s (ParaLet's (2024)
 /// maximum total throughput); zero without the probe.
 fn max_goodput(config: &RunConfig<'_>, outcome: &Outcome) -> f64 {
     let Some(interval) = config.probes.interval.filter(|_| config.probes.goodput) else {
@@ -154,7 +154,7 @@ struct Times<'a> {
     /// From post to completion, of all messages, sorted.
     sorted: Vec<Time>,
     /// The same where there are too many.
-    spread: &'a Spread,
+    spread: &'a DurationHistogram,
     last_end: Time,
 }
 
@@ -201,7 +201,7 @@ fn busiest_host(experiment: &Resolved, traffic: &Traffic) -> Time {
 }
 
 /// A message and what became of it.
-struct Flow<'a> {
+struct FlowResult<'a> {
     message: MessageId,
     hosts: (HostId, HostId),
     bytes: u64,
@@ -209,9 +209,9 @@ struct Flow<'a> {
 }
 
 /// All messages over the fabric.
-fn each<'a>(traffic: &'a Traffic, outcome: &'a Outcome) -> impl Iterator<Item = Flow<'a>> {
+fn each<'a>(traffic: &'a Traffic, outcome: &'a Outcome) -> impl Iterator<Item = FlowResult<'a>> {
     let known = traffic.workload.messages().enumerate().zip(outcome.messages.iter());
-    let known = known.map(|((message, one), result)| Flow {
+    let known = known.map(|((message, one), result)| FlowResult {
         message,
         hosts: (one.src, one.dst),
         bytes: one.bytes,
@@ -219,18 +219,18 @@ fn each<'a>(traffic: &'a Traffic, outcome: &'a Outcome) -> impl Iterator<Item = 
     });
     let posted = outcome.rank_messages.iter().map(|one| {
         let weft_sim::RankMessage { message, hosts, bytes, .. } = *one;
-        Flow { message, hosts, bytes, result: &one.result }
+        FlowResult { message, hosts, bytes, result: &one.result }
     });
     known.chain(posted)
 }
 
 /// One row a message.
 pub(crate) fn flows(completion: Completion, traffic: &Traffic, outcome: &Outcome) -> Columns {
-    let all: Vec<Flow<'_>> = each(traffic, outcome).collect();
+    let all: Vec<FlowResult<'_>> = each(traffic, outcome).collect();
     let seconds = |of: &dyn Fn(&MessageResult) -> Time| {
         Column::F64(all.iter().map(|flow| of(flow.result).as_secs_f64()).collect())
     };
-    let names = |of: fn(&Flow<'_>) -> u32| Column::U32(all.iter().map(of).collect());
+    let names = |of: fn(&FlowResult<'_>) -> u32| Column::U32(all.iter().map(of).collect());
     let counts = |of: fn(&MessageResult) -> u32| {
         Column::U32(all.iter().map(|flow| of(flow.result)).collect())
     };
@@ -242,7 +242,7 @@ pub(crate) fn flows(completion: Completion, traffic: &Traffic, outcome: &Outcome
         ("start_s", seconds(&|m| m.posted)),
         ("finish_s", seconds(&|m| completion.of(m))),
         ("fct_s", seconds(&|m| m.posted.until(completion.of(m)))),
-        ("queue_pairs", counts(|m| m.pieces)),
+        ("queue_pairs", counts(|m| m.subflows)),
         ("retransmits", counts(|m| m.retransmits)),
         ("spurious_retransmits", counts(|m| m.spurious)),
         ("lost", counts(|m| m.lost)),

@@ -26,7 +26,7 @@ pub enum Subflows {
     /// Always so many.
     Fixed(u32),
     /// As many as it takes that spraying alone causes fewer than so many duplicate
-    /// acknowledgements in a row (paper 002, equation 1).
+    /// acknowledgements in a row (McClure et al. 2025, equation 1).
     Against(u32),
 }
 

@@ -1,4 +1,4 @@
-//! `weft plan`: which way every piece of a job takes, what that puts on every link, and the least
+//! `weft plan`: which way every subflow of a job takes, what that puts on every link, and the least
 //! that anybody could.
 //!
 //! Links are as they are at time zero of the experiment, failures included, and everybody knows.
@@ -15,12 +15,13 @@ use crate::traffic::Traffic;
 use std::collections::BTreeSet;
 use weft_balance::enforce::Enforce;
 use weft_balance::plan::Route;
-use weft_balance::scheme::{Keepers, SCHEMES, SchemeInfo};
+use weft_balance::scheme::{SCHEMES, SchemeInfo, StatefulSwitches};
 use weft_capacity::{Bottleneck, capacities};
 use weft_fabric::{Fabric, Failures};
 use weft_plan::steps::{self, Ranks};
 use weft_plan::{
-    Bound, Busiest, Hashes, Hosts, Loads, Network, Placed, Spread, Step, Unreachable, assign,
+    Bound, Busiest, Hashes, Hosts, Loads, PathShares, Placed, PlannedFabric, Step, Unreachable,
+    assign,
 };
 use weft_sim::SwitchConfig;
 use weft_units::{HostId, IdVec, PortId, Time};
@@ -53,8 +54,8 @@ pub struct PlannedStep {
     pub messages: u64,
     /// Their payload.
     pub bytes: u64,
-    /// Into how many pieces they are cut.
-    pub pieces: u64,
+    /// Into how many subflows they are cut.
+    pub subflows: u64,
     /// How many messages are cut.
     pub split: u64,
     /// The most queue pairs that a host sends on.
@@ -65,12 +66,12 @@ pub struct PlannedStep {
     pub busiest: Option<Busiest>,
     /// The least that it could take.
     pub bound: Bound,
-    /// Every piece, unless there are too many to be kept.
+    /// Every subflow, unless there are too many to be kept.
     pub placed: Option<Columns>,
 }
 
-/// Plans the job of `experiment` under `seed`. Steps of more than `most` pieces are planned, but
-/// their pieces are not kept: [`pieces`] has them.
+/// Plans the job of `experiment` under `seed`. Steps of more than `most` subflows are planned, but
+/// their subflows are not kept: [`subflows`] has them.
 ///
 /// # Errors
 /// If its scheme decides packet by packet, if some host cannot be reached, or the workload does
@@ -82,11 +83,16 @@ pub fn plan(experiment: &Resolved, seed: u64, most: u64) -> Result<Planned> {
     Ok(Planned { steps: planned.collect::<Result<_>>()?, links: links(&network), bound })
 }
 
-/// The pieces of the step `step` that hosts from `first` to before `end` send.
+/// The subflows of the step `step` that hosts from `first` to before `end` send.
 ///
 /// # Errors
 /// As [`plan`]; and if there is no such step.
-pub fn pieces(experiment: &Resolved, seed: u64, step: usize, hosts: (u32, u32)) -> Result<Columns> {
+pub fn subflows(
+    experiment: &Resolved,
+    seed: u64,
+    step: usize,
+    hosts: (u32, u32),
+) -> Result<Columns> {
     let mut network = network(experiment, seed)?;
     let steps = steps_of(&experiment.traffic(seed)?);
     let Some(step) = steps.get(step) else {
@@ -103,7 +109,7 @@ pub fn pieces(experiment: &Resolved, seed: u64, step: usize, hosts: (u32, u32)) 
     Ok(kept.columns())
 }
 
-fn network(experiment: &Resolved, seed: u64) -> Result<Network<'_>> {
+fn network(experiment: &Resolved, seed: u64) -> Result<PlannedFabric<'_>> {
     let fabric = &experiment.fabric;
     check_scheme(experiment.balance.scheme.info())?;
     let segments = experiment.balance.scheme.enforce() == Some(Enforce::Segments);
@@ -113,7 +119,7 @@ fn network(experiment: &Resolved, seed: u64) -> Result<Network<'_>> {
         fabric.check_path_ids().map_err(|error| wrong("fabric", error.0))?;
     }
     let capacities = capacities(fabric, &failures(experiment, seed)?, Time::ZERO);
-    Ok(Network::new(fabric, capacities, &experiment.balance, hashes(experiment, seed)))
+    Ok(PlannedFabric::new(fabric, capacities, &experiment.balance, hashes(experiment, seed)))
 }
 
 fn failures(experiment: &Resolved, seed: u64) -> Result<Failures> {
@@ -141,8 +147,8 @@ fn check_scheme(info: &SchemeInfo) -> Result<()> {
 }
 
 fn can_be_planned(info: &SchemeInfo) -> bool {
-    let in_switch = info.in_switch && !info.standing && !info.weighted;
-    !info.multipath && !in_switch && info.tor == Keepers::None
+    let in_switch = info.in_switch && !info.persistent && !info.weighted;
+    !info.multipath && !in_switch && info.tor == StatefulSwitches::None
 }
 
 /// The steps of the job, and the least that all of it can take.
@@ -168,7 +174,7 @@ fn steps_of(traffic: &Traffic) -> Vec<Step> {
 fn hosts_for(
     experiment: &Resolved,
     seed: u64,
-    network: &Network<'_>,
+    network: &PlannedFabric<'_>,
     step: &Step,
     least: impl FnOnce() -> f64,
 ) -> Result<Hosts> {
@@ -178,7 +184,7 @@ fn hosts_for(
         return Ok(hosts);
     }
     let host = |leaf: u32| HostId(leaf * network.fabric.clos().hosts_per_leaf);
-    let spread = Spread::new(network, &step.messages, least()).map_err(|(from, to)| {
+    let spread = PathShares::new(network, &step.messages, least()).map_err(|(from, to)| {
         unreachable(network, Unreachable { src: host(from), dst: host(to) })
     })?;
     Ok(hosts.knowing(&spread))
@@ -188,7 +194,7 @@ fn plan_step(
     experiment: &Resolved,
     seed: u64,
     most: u64,
-    network: &mut Network<'_>,
+    network: &mut PlannedFabric<'_>,
     step: &Step,
 ) -> Result<PlannedStep> {
     let fabric = network.fabric;
@@ -203,7 +209,7 @@ fn plan_step(
         parts[one.message as usize] += 1;
         count.add(one);
         match &mut kept {
-            Some(all) if count.pieces <= most => all.add(one),
+            Some(all) if count.subflows <= most => all.add(one),
             _ => kept = None,
         }
     };
@@ -214,7 +220,7 @@ fn plan_step(
         times: step.times,
         messages: step.messages.len() as u64,
         bytes: step.messages.iter().map(|one| one.bytes).sum(),
-        pieces: count.pieces,
+        subflows: count.subflows,
         split: parts.iter().filter(|parts| **parts > 1).count() as u64,
         queue_pairs: count.most(),
         busiest: loads.busiest(network),
@@ -224,21 +230,21 @@ fn plan_step(
     })
 }
 
-/// How many queue pairs hosts send on: one a piece, unless they stand.
+/// How many queue pairs hosts send on: one a subflow, unless they are persistent.
 struct Counts {
-    pieces: u64,
+    subflows: u64,
     own: IdVec<HostId, u64>,
-    standing: BTreeSet<(HostId, u32)>,
+    persistent: BTreeSet<(HostId, u32)>,
 }
 
 impl Counts {
     fn new(fabric: &Fabric) -> Counts {
         let own = (0..fabric.hosts()).map(|_| 0).collect();
-        Counts { pieces: 0, own, standing: BTreeSet::new() }
+        Counts { subflows: 0, own, persistent: BTreeSet::new() }
     }
     fn add(&mut self, one: &Placed) {
-        self.pieces += 1;
-        let is_new = one.queue_pair.is_none_or(|id| self.standing.insert((one.src, id.0)));
+        self.subflows += 1;
+        let is_new = one.queue_pair.is_none_or(|id| self.persistent.insert((one.src, id.0)));
         self.own[one.src] += u64::from(is_new);
     }
     fn most(&self) -> u64 {
@@ -246,7 +252,7 @@ impl Counts {
     }
 }
 
-/// Pieces by column.
+/// Subflows by column.
 #[derive(Default)]
 struct Kept {
     src: Vec<u32>,
@@ -259,7 +265,7 @@ struct Kept {
     queue_pair: Vec<u32>,
 }
 
-/// No source port, or no queue pair that stands.
+/// No source port, or no persistent queue pair.
 const NONE: u32 = u32::MAX;
 
 impl Kept {
@@ -290,7 +296,7 @@ impl Kept {
     }
 }
 
-fn links(network: &Network<'_>) -> Columns {
+fn links(network: &PlannedFabric<'_>) -> Columns {
     let fabric = network.fabric;
     let ids = || fabric.ports().ids();
     vec![
@@ -300,7 +306,7 @@ fn links(network: &Network<'_>) -> Columns {
     ]
 }
 
-fn unreachable(network: &Network<'_>, lost: Unreachable) -> ExperimentError {
+fn unreachable(network: &PlannedFabric<'_>, lost: Unreachable) -> ExperimentError {
     let name = |host: HostId| format!("host-{}", host.0);
     let leaf = |host: HostId| network.fabric.leaf_of(host);
     if is_reachable(network, lost) {
@@ -322,7 +328,7 @@ fn unreachable(network: &Network<'_>, lost: Unreachable) -> ExperimentError {
 }
 
 /// Whether some path is alive.
-fn is_reachable(network: &Network<'_>, Unreachable { src, dst }: Unreachable) -> bool {
+fn is_reachable(network: &PlannedFabric<'_>, Unreachable { src, dst }: Unreachable) -> bool {
     let set = network.fabric.path_set(src, dst);
     let is_alive = |path| {
         network.fabric.trace(src, dst, path).iter().all(|port| network.capacities[*port] > 0)

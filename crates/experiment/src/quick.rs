@@ -6,7 +6,7 @@
 //! differ, so their results are not simulated again.
 
 use crate::error::ExperimentError;
-use crate::kind::{Kind, Whole};
+use crate::kind::{Integer, Kind};
 use crate::overrides::change;
 use crate::value::{Item, Table, Value};
 
@@ -26,7 +26,7 @@ impl Quick {
         let mut quick = Quick { seeds: 1, changes: Vec::new() };
         for (key, item) in table.iter() {
             if key == "seeds" {
-                let count = Whole::from(1).read(item);
+                let count = Integer::from(1).read(item);
                 let wrong = |what| ExperimentError::new("quick.seeds", item.origin, what);
                 quick.seeds = count.map_err(wrong)? as usize;
             } else {

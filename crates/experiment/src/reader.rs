@@ -42,11 +42,11 @@ struct Elsewhere {
 
 /// The keys of `choice` in the section at `path`.
 pub fn keys_of<C, T>(path: &str, choice: &Choice<C, T>, context: &C) -> Vec<Asked> {
-    rehearsed(path, |r| (choice.decode)(r, context))
+    keys_asked_by(path, |r| (choice.decode)(r, context))
 }
 
 /// The keys that `decode` asks for in the section at `path`.
-pub fn rehearsed<T>(
+pub fn keys_asked_by<T>(
     path: &str,
     decode: impl FnOnce(&mut Reader<'_>) -> Result<T, ExperimentError>,
 ) -> Vec<Asked> {
@@ -185,7 +185,7 @@ impl<'a> Reader<'a> {
         other: &str,
         decode: impl FnOnce(&mut Reader<'_>) -> Result<T, ExperimentError>,
     ) {
-        let asked = rehearsed(&self.path, decode);
+        let asked = keys_asked_by(&self.path, decode);
         if self.rehearsal {
             self.asked.extend(asked);
         } else {
@@ -290,7 +290,7 @@ impl<'a> Reader<'a> {
 
     /// Replaces what the resolved experiment says about `key`: what a word such as
     /// `"natural"` turned out to mean.
-    pub fn settle(&mut self, key: &str, value: impl Into<Value>) {
+    pub fn record(&mut self, key: &str, value: impl Into<Value>) {
         self.resolved.put(key, value);
     }
     /// Leaves `key` out of the resolved experiment.

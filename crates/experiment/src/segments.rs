@@ -1,4 +1,4 @@
-//! Whether DNLB can balance a workload, before it runs: equation 4 of paper 003, and what it leaves
+//! Whether DNLB can balance a workload, before it runs: equation 4 of CTCCL (2025), and what it leaves
 //! out. The segments of all queue pairs of a leaf's busy NICs are counted.
 
 use crate::traffic::{Stream, Traffic};

@@ -5,7 +5,7 @@
 //! key; the key `variant` merges at the top, so that one value may change several sections.
 
 use crate::error::{ExperimentError, Origin};
-use crate::kind::{Kind, Whole};
+use crate::kind::{Integer, Kind};
 use crate::memory::{self, Need};
 use crate::overrides::set;
 use crate::parse::parse_path;
@@ -188,7 +188,7 @@ fn read_seeds(item: &Item) -> Result<Vec<u64>, ExperimentError> {
         Value::List(items) if !items.is_empty() => {
             let mut seeds = Vec::with_capacity(items.len());
             for item in items {
-                let seed = Whole::from(0).read(item).map(u64::from).map_err(&wrong)?;
+                let seed = Integer::from(0).read(item).map(u64::from).map_err(&wrong)?;
                 if seeds.contains(&seed) {
                     return Err(wrong(format!("lists {seed} twice; remove one")));
                 }
@@ -197,7 +197,7 @@ fn read_seeds(item: &Item) -> Result<Vec<u64>, ExperimentError> {
             Ok(seeds)
         }
         Value::Int(_) => {
-            let count = Whole { min: 1, max: MOST_SEEDS as u32 }.read(item).map_err(wrong)?;
+            let count = Integer { min: 1, max: MOST_SEEDS as u32 }.read(item).map_err(wrong)?;
             Ok((1..=u64::from(count)).collect())
         }
         _ => Err(wrong("is neither a number of seeds nor a list; write seeds = 5".into())),

@@ -70,7 +70,7 @@ fn described(files: &TraceFiles, trace: Trace) -> Value {
     let mut table = Table::new();
     table.put("name", trace.name.as_str());
     table.put("ranks", or_false(summary.ranks));
-    table.put("programmes", count(summary.programmes));
+    table.put("programmes", count(summary.graphs));
     table.put("nodes", count(summary.nodes));
     let mut kinds = Table::new();
     for (kind, nodes) in &summary.kinds {
@@ -128,7 +128,7 @@ fn refusal(trace: Trace) -> Option<String> {
 
 /// The largest buffer of a collective or payload of a message.
 fn largest_payload(trace: &Trace) -> u64 {
-    let nodes = trace.programmes.iter().flat_map(|programme| programme.nodes());
+    let nodes = trace.graphs.iter().flat_map(|graph| graph.nodes());
     let payloads = nodes.map(|node| match &node.work {
         Work::Collective(one) => trace.group_size(one.group).map_or(0, |ranks| one.bytes(ranks)),
         Work::Send(one) => one.bytes,

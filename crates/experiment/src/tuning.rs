@@ -1,4 +1,4 @@
-//! ParaLet's m and S for the fabric of an experiment (paper 004, section 5.2).
+//! ParaLet's m and S for the fabric of an experiment (ParaLet 2024, section 5.2).
 
 use crate::error::{ExperimentError, Origin};
 use crate::experiment::{Resolved, round_trip};

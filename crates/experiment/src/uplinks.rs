@@ -1,4 +1,4 @@
-//! How evenly the uplinks of leaves were used, as paper 003 measures it (section 4.2, figures 6
+//! How evenly the uplinks of leaves were used, as CTCCL (2025) measures it (section 4.2, figures 6
 //! and 7): by the shares of their capacity, in percent, until the last packet of the run.
 //!
 //! What counts are the leaves that sent anything up, and of each the uplinks that are alive at the end

@@ -25,7 +25,7 @@ fn times(experiment: &Resolved) -> (f64, f64) {
 struct Ring {
     ranks: u64,
     splits: u64,
-    /// Of a rank's buffer; pieces are of equal size.
+    /// Of a rank's buffer; subflows are of equal size.
     bytes: u64,
     /// In ns.
     latency: u64,
@@ -51,10 +51,10 @@ impl Ring {
     /// How many cycles of 1 ns it takes there.
     fn cycles(&self) -> u64 {
         let Ring { ranks: n, splits: k, latency, endpoint, memory, .. } = *self;
-        let piece = self.bytes / (k * n);
-        let link = piece * 1_000_000_000 / (self.bandwidth << 30);
+        let subflow = self.bytes / (k * n);
+        let link = subflow * 1_000_000_000 / (self.bandwidth << 30);
         let sent = latency + link + endpoint;
-        k * ((n - 1) * (sent + 3 * (piece / memory)) + (n - 1) * sent + endpoint)
+        k * ((n - 1) * (sent + 3 * (subflow / memory)) + (n - 1) * sent + endpoint)
     }
 
     fn experiment(&self) -> Resolved {
@@ -98,7 +98,7 @@ fn each_part_of_it_counts() {
     assert_eq!(alone(&none[..2]), seconds(56 * (500 + 610)));
     assert_eq!(alone(&none[..1]), seconds(117_780 - 4 * 15 * 10));
     assert_eq!(alone(&none[1..2]), seconds(117_780 - 4 * 7 * 3 * 655));
-    // In one chunk a piece is four times as long.
+    // In one chunk a subflow is four times as long.
     assert_eq!(alone(&[("workload.splits", "1")]), seconds(Ring { splits: 1, ..PRINTED }.cycles()));
 }
 
@@ -157,7 +157,7 @@ fn messages_over_the_fabric_are_handled_too() {
     };
     let plain = takes("3us", "unlimited");
     let near = |added: f64, expected: f64| assert!((added - expected).abs() < 1e-12, "{added}");
-    // A ring of 8: 15 delays, and 7 pieces of 12500 bytes, each 3 us for three passes.
+    // A ring of 8: 15 delays, and 7 subflows of 12500 bytes, each 3 us for three passes.
     near(takes("5us", "unlimited") - plain, 15.0 * 2e-6);
     near(takes("3us", "100Gbps") - plain, 7.0 * 3e-6);
 }
@@ -168,13 +168,13 @@ trials! {
     fn it_follows_the_formula(
         ranks in 2u64..=24,
         splits in 1u64..=9,
-        piece in 1u64..=60_000,
+        subflow in 1u64..=60_000,
         latency in 1u64..=3_000,
         endpoint in 0u64..=100,
         bandwidth in 1u64..=400,
         memory in 1u64..=1_000,
     ) {
-        let bytes = ranks * splits * piece;
+        let bytes = ranks * splits * subflow;
         let ring = Ring { ranks, splits, bytes, latency, endpoint, bandwidth, memory };
         let (took, bound) = times(&ring.experiment());
         prop_assert_eq!(took, seconds(ring.cycles()));

@@ -64,7 +64,7 @@ fn an_all_to_all_divides_it_by_all_others() {
         assert!(shares(&fabric, &all).iter().all(|share| *share == expected));
         assert_eq!(most_concurrent(&fabric, &all), hosts - 1);
     }
-    // Paper 002: 1/127 of the line rate in an all-to-all of 128 hosts.
+    // McClure et al. (2025): 1/127 of the line rate in an all-to-all of 128 hosts.
     let study = fabric(&Clos::fat_tree(8, LINK));
     assert_eq!(shares(&study, &workload(128, all_to_all(128)))[0], 787_401_574);
 }
@@ -248,7 +248,7 @@ trials! {
     }
 }
 
-/// The set-up of paper 002: queues of eight packets, four of which two packets need not share.
+/// The set-up of McClure et al. (2025): queues of eight packets, four of which two packets need not share.
 const STUDY: &str = r#"
 [fabric]
 topology = "fat-tree"

@@ -89,7 +89,7 @@ fn a_ring_without_congestion_is_nearly_as_fast_as_its_links() {
 
 #[test]
 fn recursive_doubling_needs_few_queue_pairs() {
-    // The fabric and the bound of paper 000, section 4: at most 32.
+    // The fabric and the bound of Ethereal (2025), section 4: at most 32.
     let paper = [
         ("fabric.leaves", "16"),
         ("fabric.spines", "16"),

@@ -46,10 +46,10 @@ const SENDING: [&[(&str, &str)]; 5] = [
     ],
 ];
 
-/// Queue pairs that stand are cut into no others, and those with shares of the line need a rate.
+/// Persistent queue pairs are cut into no others, and those with shares of the line need a rate.
 fn can_do(scheme: &SchemeInfo, (key, value): &(&str, &str)) -> bool {
     match *key {
-        "transport.subflows" => !scheme.standing,
+        "transport.subflows" => !scheme.persistent,
         "transport.congestion" => !scheme.shares || *value != "swift",
         _ => true,
     }

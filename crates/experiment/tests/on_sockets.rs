@@ -3,7 +3,7 @@
 mod common;
 
 use common::{GOOD, settled};
-use weft_balance::plan::{Piece, Post, Route};
+use weft_balance::plan::{Post, Route, Subflow};
 use weft_experiment::on_sockets;
 use weft_net::flow::FlowConfig;
 use weft_net::window::WindowConfig;
@@ -21,17 +21,17 @@ fn by_uplink(scheme: &str, failure: &str) -> [u64; 2] {
     let window = WindowConfig::default();
     let flow = FlowConfig { mtu: 0, rto: Time::ZERO, window, multipath: false };
     let sender = on_sockets(&experiment, 1, HostId(0), flow).expect("a host").sender;
-    let (mut planner, mut pieces) = (sender.planner(), Vec::<Piece>::new());
+    let (mut planner, mut subflows) = (sender.planner(), Vec::<Subflow>::new());
     for (message, dst) in [(1, 4), (2, 8), (3, 12)] {
         let (message, dst) = (MessageId(message), HostId(dst));
         let post = Post { message, dst, bytes: BYTES, job: 0, ranks: (0, 0), tag: 0 };
-        planner.post(Time::us(1), post, &sender.fabric, &mut pieces);
+        planner.post(Time::us(1), post, &sender.fabric, &mut subflows);
     }
-    planner.flush(Time::us(2), &sender.fabric, &mut pieces);
+    planner.flush(Time::us(2), &sender.fabric, &mut subflows);
     let mut loads = [0; 2];
-    for piece in pieces {
-        let Route::Pinned(path) = piece.route else { panic!("{piece:?} is hashed") };
-        loads[usize::from(path.0 >> 8)] += piece.bytes;
+    for subflow in subflows {
+        let Route::Pinned(path) = subflow.route else { panic!("{subflow:?} is hashed") };
+        loads[usize::from(path.0 >> 8)] += subflow.bytes;
     }
     loads
 }

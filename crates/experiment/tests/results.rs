@@ -102,7 +102,7 @@ fn a_row_has_the_promised_columns_in_order() {
     assert!(places.is_sorted());
 }
 
-/// Equation 1 of paper 002: four queues of eight packets, over a threshold of three, or six.
+/// Equation 1 of McClure et al. (2025): four queues of eight packets, over a threshold of three, or six.
 #[test]
 fn a_row_has_the_subflows_that_auto_came_to() {
     let text = |accounting: &str| {

@@ -9,7 +9,7 @@ use weft_experiment::{
 use weft_fabric::Failures;
 use weft_units::Time;
 
-/// Twelve leaves: one, two and three threads run one, eight and twelve domains.
+/// Twelve leaves: one, two and three threads run one, eight and twelve partitions.
 fn experiment(switch: &str, workload: &str, scheme: &str) -> Resolved {
     let text = format!(
         r#"

@@ -1,4 +1,4 @@
-//! How evenly uplinks are used: the measures of paper 003, and what is said before DNLB runs where
+//! How evenly uplinks are used: the measures of CTCCL (2025), and what is said before DNLB runs where
 //! it cannot balance them.
 
 use std::path::PathBuf;

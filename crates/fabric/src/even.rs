@@ -39,7 +39,7 @@ impl PathView {
 }
 
 /// A path of a pair of leaves.
-struct Way {
+struct WeightedPath {
     path: PathId,
     /// Its links between switches: two, or four.
     ports: [PortId; 4],
@@ -48,7 +48,7 @@ struct Way {
     share: f64,
 }
 
-impl Way {
+impl WeightedPath {
     fn ports(&self) -> &[PortId] {
         &self.ports[..self.links]
     }
@@ -58,7 +58,7 @@ impl Way {
 struct Evening {
     /// The leaves of each pair, and where its paths end in `ways`.
     pairs: Vec<((u32, u32), usize)>,
-    ways: Vec<Way>,
+    ways: Vec<WeightedPath>,
     /// What each link can carry, in bits per second.
     capacities: IdVec<PortId, f64>,
     /// What it does carry, of what pairs send.
@@ -84,7 +84,7 @@ impl Evening {
                 let inner = &trace[1..trace.len() - 1];
                 let mut ports = [PortId(0); 4];
                 ports[..inner.len()].copy_from_slice(inner);
-                Way { path, ports, links: inner.len(), share: weight as f64 / sum }
+                WeightedPath { path, ports, links: inner.len(), share: weight as f64 / sum }
             }));
             pairs.push(((src, dst), ways.len()));
         }
@@ -101,7 +101,7 @@ impl Evening {
         let mut begin = 0;
         for (_, end) in &self.pairs {
             let (loads, capacities) = (&self.loads, &self.capacities);
-            let fullest = |way: &Way| {
+            let fullest = |way: &WeightedPath| {
                 let fill = way.ports().iter().map(|port| loads[*port] / capacities[*port]);
                 fill.fold(0.0, f64::max)
             };
@@ -121,7 +121,7 @@ impl Evening {
     fn weights(&self) -> impl Iterator<Item = ((u32, u32), PathWeights)> {
         let begins = std::iter::once(0).chain(self.pairs.iter().map(|(_, end)| *end));
         begins.zip(&self.pairs).map(|(begin, (leaves, end))| {
-            let weight = |way: &Way| {
+            let weight = |way: &WeightedPath| {
                 let weight = (way.share * LinkShares::WHOLE as f64) as u64;
                 (way.path, weight.max(u64::from(way.share > 0.0)))
             };

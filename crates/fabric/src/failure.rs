@@ -1,4 +1,4 @@
-//! Failures of links over time, as data (paper 002, section 4; paper 000, section 4): links that
+//! Failures of links over time, as data (McClure et al. 2025, section 4; Ethereal 2025, section 4): links that
 //! lose part of their bandwidth, flaky links that lose packets in bursts, and dead links of which
 //! routing learns late. A switch fails as all of its links.
 //!
@@ -14,7 +14,7 @@ mod choice;
 mod loss;
 
 pub use choice::{Direction, Groups, LinkChoice, Pick, Tier};
-pub use loss::{Bursts, Losses, Window};
+pub use loss::{Bursts, Interval, Losses};
 
 use crate::{Fabric, FabricError, Node};
 use loss::Rhythm;
@@ -45,7 +45,7 @@ pub enum FailureKind {
     Down {
         /// After this time routing knows, both that the link died and that it is back; an
         /// outage that is shorter goes unnoticed. Until then switches go on sending into it
-        /// (paper 000, section 4: 100 ms). `None`: routing never learns of it.
+        /// (Ethereal 2025, section 4: 100 ms). `None`: routing never learns of it.
         detect: Option<Time>,
         /// What becomes of what switches have for the link.
         queued: Queued,
@@ -59,7 +59,7 @@ pub enum Queued {
     #[default]
     Drains,
     /// The port throws away what waits when the link dies, and all that comes while it is dead
-    /// (paper 000's code).
+    /// (the code of Ethereal (2025)).
     Lost,
 }
 
@@ -209,8 +209,8 @@ impl Failures {
             _ => None,
         });
         let by_index = flaky.enumerate();
-        by_index.map(move |(index, (rhythm, window))| {
-            Bursts::new(rhythm, window, (self.seed, port, index as u64))
+        by_index.map(move |(index, (rhythm, interval))| {
+            Bursts::new(rhythm, interval, (self.seed, port, index as u64))
         })
     }
 
@@ -355,7 +355,7 @@ impl Failures {
 
 impl Entry {
     /// From when until when routing takes the link for dead.
-    fn known(&self) -> Option<Window> {
+    fn known(&self) -> Option<Interval> {
         let FailureKind::Down { detect: Some(detect), .. } = self.kind else { return None };
         let known = self.start.saturating_add(detect);
         (known < self.end).then(|| (known, self.end.saturating_add(detect)))

@@ -1,4 +1,4 @@
-//! Path ids and the set of paths between two hosts (paper 000, section 3.2).
+//! Path ids and the set of paths between two hosts (Ethereal 2025, section 3.2).
 
 use crate::{Fabric, FabricError, Node};
 use weft_units::{HostId, PortId};

@@ -50,16 +50,17 @@ impl PathView {
             return PathWeights::equal(fabric, src, dst);
         }
         let set = fabric.path_set(src, dst);
-        let ways = (0..set.len()).map(|index| Way::new(self, fabric, (src, dst), set.get(index)));
-        let ways: Vec<Way> = ways.collect();
+        let ways =
+            (0..set.len()).map(|index| PathShare::new(self, fabric, (src, dst), set.get(index)));
+        let ways: Vec<PathShare> = ways.collect();
         let planes = ways.chunk_by(|a, b| a.uplink == b.uplink);
-        PathWeights::new(planes.flat_map(Way::weights))
+        PathWeights::new(planes.flat_map(PathShare::weights))
     }
 }
 
 /// A path by the shares of its links.
 #[derive(Clone, Copy, Debug)]
-struct Way {
+struct PathShare {
     path: PathId,
     /// Paths with the same uplink have both links at the leaves in common: a plane.
     uplink: u32,
@@ -69,15 +70,20 @@ struct Way {
     middle: u64,
 }
 
-impl Way {
-    fn new(view: &PathView, fabric: &Fabric, (src, dst): (HostId, HostId), path: PathId) -> Way {
+impl PathShare {
+    fn new(
+        view: &PathView,
+        fabric: &Fabric,
+        (src, dst): (HostId, HostId),
+        path: PathId,
+    ) -> PathShare {
         let ports = fabric.trace(src, dst, path);
         // Not the NIC, nor the link to the receiver: all paths have these.
         let [first, middle @ .., last] = &ports[1..ports.len() - 1] else {
             unreachable!("between two leaves are two links at least")
         };
         let share = |port| view.links.of(port);
-        Way {
+        PathShare {
             path,
             uplink: first.0,
             ends: share(*first).min(share(*last)),
@@ -86,7 +92,7 @@ impl Way {
     }
 
     /// The weights of all paths of a plane.
-    fn weights(plane: &[Way]) -> impl Iterator<Item = (PathId, u64)> {
+    fn weights(plane: &[PathShare]) -> impl Iterator<Item = (PathId, u64)> {
         let ends = plane[0].ends * plane.len() as u64;
         let middle: u64 = plane.iter().map(|way| way.middle).sum();
         plane.iter().map(move |way| {

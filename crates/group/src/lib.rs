@@ -3,8 +3,8 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`call`] | which operations there are, and what makes sense |
-//! | `programme` | an algorithm as sends, receives and what waits for what |
-//! | `run` | a programme under way: posts what can be posted, reduces what came |
+//! | `schedule` | an algorithm as sends, receives and what waits for what |
+//! | `run` | a schedule under way: posts what can be posted, reduces what came |
 //! | `links` | what these need of a network |
 //! | `memory`, `combine` | buffers, and arithmetic on them |
 //! | `mesh` | links over the channels of `weft_comm`, made when first used |
@@ -26,8 +26,8 @@ mod exchange;
 mod links;
 mod memory;
 mod mesh;
-mod programme;
 mod run;
+mod schedule;
 mod tagged;
 #[cfg(test)]
 mod tests;
@@ -38,7 +38,7 @@ pub use call::{Call, Operation};
 pub use element::{Element, Reduction};
 pub use error::GroupError;
 pub use memory::Segment;
-pub use programme::Tuning;
+pub use schedule::Tuning;
 pub use ticket::Ticket;
 
 use mesh::Mesh;

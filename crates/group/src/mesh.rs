@@ -37,7 +37,7 @@ enum Outgoing {
 
 /// Somebody who has connected and not said yet who it is.
 #[derive(Debug)]
-struct Stranger {
+struct PendingConnection {
     // Dropped before the memory that it writes to.
     channel: RecvChannel,
     request: Option<Request>,
@@ -49,7 +49,7 @@ struct Stranger {
 pub(crate) struct Mesh {
     outgoing: BTreeMap<(u32, u64), Outgoing>,
     incoming: BTreeMap<(u32, u64), RecvChannel>,
-    strangers: Vec<Stranger>,
+    pending_connections: Vec<PendingConnection>,
     /// Messages that nobody receives, and that fail with their channel.
     watching: BTreeMap<u32, Request>,
     listener: Listener,
@@ -69,7 +69,7 @@ impl Mesh {
         Mesh {
             outgoing: BTreeMap::new(),
             incoming: BTreeMap::new(),
-            strangers: Vec::new(),
+            pending_connections: Vec::new(),
             watching: BTreeMap::new(),
             listener,
             endpoint,
@@ -85,16 +85,17 @@ impl Mesh {
     pub(crate) fn poll(&mut self) -> Result<Option<u32>, String> {
         while let Some(channel) = self.listener.try_accept().map_err(|e| e.to_string())? {
             let greeting = Box::new([0; GREETING]);
-            self.strangers.push(Stranger { channel, request: None, greeting });
+            self.pending_connections.push(PendingConnection { channel, request: None, greeting });
         }
         let mut at = 0;
-        while at < self.strangers.len() {
-            match self.strangers[at].heard() {
+        while at < self.pending_connections.len() {
+            match self.pending_connections[at].heard() {
                 // It is gone before it has said a word: nobody's loss.
-                Err(()) => drop(self.strangers.swap_remove(at)),
+                Err(()) => drop(self.pending_connections.swap_remove(at)),
                 Ok(false) => at += 1,
                 Ok(true) => {
-                    let Stranger { channel, greeting, .. } = self.strangers.swap_remove(at);
+                    let PendingConnection { channel, greeting, .. } =
+                        self.pending_connections.swap_remove(at);
                     let (rank, stream) = greeting.split_at(4);
                     let rank = u32::from_le_bytes(rank.try_into().unwrap_or_default());
                     let stream = u64::from_le_bytes(stream.try_into().unwrap_or_default());
@@ -115,7 +116,7 @@ impl Mesh {
         let peers = peers.collect();
         self.outgoing.clear();
         self.incoming.clear();
-        self.strangers.clear();
+        self.pending_connections.clear();
         peers
     }
 
@@ -192,7 +193,7 @@ impl Mesh {
     }
 }
 
-impl Stranger {
+impl PendingConnection {
     fn heard(&mut self) -> Result<bool, ()> {
         if self.request.is_none() {
             let start = self.greeting.as_mut_ptr();

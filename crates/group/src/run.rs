@@ -1,11 +1,11 @@
-//! An operation under way at one rank: does of its programme what can be done.
+//! An operation under way at one rank: does of its schedule what can be done.
 
 use crate::call::{Call, Operation};
 use crate::element::{Element, Reduction};
 use crate::error::GroupError;
 use crate::links::Links;
 use crate::memory::Memory;
-use crate::programme::{self, Action, Programme, Tuning};
+use crate::schedule::{self, Action, Schedule, Tuning};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Messages of one direction to or from one peer.
@@ -22,7 +22,7 @@ pub(crate) struct Run<R> {
     operation: Operation,
     kind: (Element, Reduction),
     ranks: u32,
-    programme: Programme,
+    schedule: Schedule,
     memory: Memory,
     /// For each action, how many others it waits for, and who waits for it.
     pending: Vec<u32>,
@@ -39,17 +39,17 @@ impl<R> Run<R> {
     /// As [`Memory::new`], for the call's inputs and outputs.
     #[expect(unsafe_code, reason = "the memory is the caller's")]
     pub(crate) unsafe fn new(call: &Call, rank: u32, ranks: u32, tuning: Tuning) -> Run<R> {
-        let programme = programme::of(call, rank, ranks, tuning);
+        let schedule = schedule::of(call, rank, ranks, tuning);
         let segments = call.inputs.iter().chain(&call.outputs).copied().collect();
         // SAFETY: passed on.
-        let mut memory = unsafe { Memory::new(segments, programme.room) };
-        for (from, to) in &programme.copies {
+        let mut memory = unsafe { Memory::new(segments, schedule.room) };
+        for (from, to) in &schedule.copies {
             memory.copy(*from, *to);
         }
-        let mut dependents = vec![Vec::new(); programme.actions.len()];
+        let mut dependents = vec![Vec::new(); schedule.actions.len()];
         let mut queues = BTreeMap::new();
-        for (task, action) in programme.actions.iter().enumerate() {
-            for need in &programme.needs[task] {
+        for (task, action) in schedule.actions.iter().enumerate() {
+            for need in &schedule.needs[task] {
                 dependents[*need as usize].push(task as u32);
             }
             let key = match *action {
@@ -63,11 +63,11 @@ impl<R> Run<R> {
             operation: call.operation,
             kind: (call.element, call.reduction),
             ranks,
-            pending: programme.needs.iter().map(|needs| needs.len() as u32).collect(),
+            pending: schedule.needs.iter().map(|needs| needs.len() as u32).collect(),
             dependents,
             queues,
-            left: programme.actions.len(),
-            programme,
+            left: schedule.actions.len(),
+            schedule,
             memory,
         }
     }
@@ -109,7 +109,7 @@ impl<R> Run<R> {
                     continue;
                 };
                 let (task, _) = queue.posted.remove(at);
-                let action = self.programme.actions[task as usize];
+                let action = self.schedule.actions[task as usize];
                 let (Action::Send { from: span, .. } | Action::Receive { into: span, .. }) = action;
                 if bytes != span.len {
                     let why = format!(
@@ -133,7 +133,7 @@ impl<R> Run<R> {
             while let Some(task) = queue.waiting.front().copied()
                 && self.pending[task as usize] == 0
             {
-                let request = post(links, &self.memory, self.programme.actions[task as usize]);
+                let request = post(links, &self.memory, self.schedule.actions[task as usize]);
                 let Some(request) = request.map_err(failed)? else { break };
                 queue.waiting.pop_front();
                 queue.posted.push((task, request));
@@ -152,7 +152,7 @@ fn post<L: Links>(
 ) -> Result<Option<L::Request>, String> {
     #[expect(unsafe_code, reason = "the memory is the caller's")]
     // SAFETY: `Memory` lives until the request is over or the links are closed, as `advance` says,
-    // and what reads and writes it waits for each other (`programme::overlap`).
+    // and what reads and writes it waits for each other (`schedule::overlap`).
     unsafe {
         match action {
             Action::Send { to, from } => links.send(to, 0, memory.pointer(from), from.len),

@@ -2,8 +2,8 @@
 //! file, at the end too, and to Prometheus at a port, where somebody asked for that.
 
 use crate::boundary::Failure;
+use crate::changes::StatisticsChanges;
 use crate::core::Nic;
-use crate::news::News;
 use crate::{http, logger};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use weft_comm::Statistics;
 
 /// How often the port is looked at.
 const LOOK: Duration = Duration::from_millis(50);
-/// How often there is news, and the file is written.
+/// How often there is changes, and the file is written.
 const WRITE: Duration = Duration::from_secs(1);
 /// Processes of a server that ask for one port each get one of so many.
 const PORTS: u16 = 64;
@@ -133,13 +133,14 @@ pub(crate) fn before_exit(last: fn()) {
 impl Task {
     fn run(self, stopped: &Receiver<()>) {
         let mut looked = Instant::now();
-        let mut news: Vec<News> = self.nics.iter().map(|_| News::default()).collect();
+        let mut changes: Vec<StatisticsChanges> =
+            self.nics.iter().map(|_| StatisticsChanges::default()).collect();
         let wait = if self.port.is_some() { LOOK } else { WRITE };
         loop {
             let over = stopped.recv_timeout(wait) != Err(RecvTimeoutError::Timeout);
             if over || looked.elapsed() >= WRITE {
                 looked = Instant::now();
-                self.look(&mut news);
+                self.look(&mut changes);
             }
             if over {
                 return;
@@ -150,12 +151,12 @@ impl Task {
         }
     }
 
-    fn look(&self, news: &mut [News]) {
-        for (nic, news) in self.nics.iter().zip(news) {
+    fn look(&self, changes: &mut [StatisticsChanges]) {
+        for (nic, changes) in self.nics.iter().zip(changes) {
             if let Some(endpoint) = nic.opened() {
                 let now = endpoint.statistics();
-                news.lines(&now).iter().for_each(|line| logger::info(line));
-                news.warning(&now).iter().for_each(|line| logger::warn(line));
+                changes.lines(&now).iter().for_each(|line| logger::info(line));
+                changes.warning(&now).iter().for_each(|line| logger::warn(line));
             }
         }
         if let Some(file) = &self.file

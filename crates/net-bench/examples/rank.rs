@@ -7,7 +7,7 @@
 use std::error::Error;
 use std::time::Duration;
 use weft_nccl_abi::Version;
-use weft_net_bench::{Config, Operation, Over, Plan, run_rank};
+use weft_net_bench::{Benchmark, Config, Operation, Over, run_rank};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let version = Version::ALL.into_iter().find(|version| version.name() == *abi);
     let version = version.ok_or_else(|| format!("no ABI {abi}"))?;
     let sizes = sizes.iter().map(|size| size.parse()).collect::<Result<Vec<usize>, _>>()?;
-    let plan = Plan {
+    let plan = Benchmark {
         operation: Operation::named(operation).ok_or_else(|| format!("no {operation}"))?,
         sizes,
         iterations: iterations.parse()?,

@@ -1,6 +1,6 @@
 //! One rank of a benchmark: meets the others, connects, and measures size after size.
 
-use crate::network::{Handle, Network, Span};
+use crate::network::{Handle, NetworkPlugin, Span};
 use crate::operation::{Channel, Operation};
 use crate::progress::{Buffers, IN_FLIGHT, Strand, run};
 use crate::{BenchError, data, meet::Meeting};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// What is measured.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct Benchmark {
     /// Which collective.
     pub operation: Operation,
     /// Sizes in bytes, in order.
@@ -49,11 +49,11 @@ pub struct Row {
 ///
 /// # Errors
 /// If the network fails, or another rank, or `check` says so.
-pub fn measure<N: Network>(
+pub fn measure<N: NetworkPlugin>(
     network: &N,
     meeting: &mut Meeting,
     (rank, ranks): (usize, usize),
-    plan: &Plan,
+    plan: &Benchmark,
     row: &mut dyn FnMut(Row) -> Result<(), BenchError>,
     check: &dyn Fn() -> Result<(), BenchError>,
 ) -> Result<(), BenchError> {
@@ -73,16 +73,16 @@ pub fn measure<N: Network>(
 }
 
 /// Elements of a message at most.
-fn chunk_of(plan: &Plan) -> usize {
+fn chunk_of(plan: &Benchmark) -> usize {
     (plan.chunk / size_of::<f32>()).max(1)
 }
 
 #[expect(clippy::too_many_arguments, reason = "the state of one rank")]
-fn each_size<N: Network>(
+fn each_size<N: NetworkPlugin>(
     network: &N,
     meeting: &mut Meeting,
     (rank, ranks): (usize, usize),
-    plan: &Plan,
+    plan: &Benchmark,
     mut strands: Vec<Strand<N>>,
     buffers: &mut Buffers,
     row: &mut dyn FnMut(Row) -> Result<(), BenchError>,
@@ -141,7 +141,7 @@ fn each_size<N: Network>(
 
 /// Connects all channels of a rank, as NCCL does: all listen, handles go around, and then each end is
 /// asked again until it is there.
-fn connect<N: Network>(
+fn connect<N: NetworkPlugin>(
     network: &N,
     meeting: &mut Meeting,
     rank: usize,

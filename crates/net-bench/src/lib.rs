@@ -25,7 +25,7 @@ pub mod sockets;
 mod stream;
 pub mod table;
 
-pub use bench::{Plan, Row};
+pub use bench::{Benchmark, Row};
 pub use error::BenchError;
 pub use operation::Operation;
 
@@ -70,7 +70,7 @@ pub struct Config {
     /// What is measured over.
     pub over: Over,
     /// What is measured.
-    pub plan: Plan,
+    pub plan: Benchmark,
 }
 
 /// Runs one rank. `begin` is told what is measured; `row` each size when it is done; `check` is asked
@@ -99,7 +99,7 @@ pub fn run_rank(
             let network =
                 plugin::PluginNetwork::open(table::Plugin::load(file, *version)?, *device)?;
             let mut meeting = Meeting::join(&config.meet, rank, ranks, config.patience)?;
-            begin(&network::Network::describe(&network))?;
+            begin(&network::NetworkPlugin::describe(&network))?;
             bench::measure(&network, &mut meeting, (rank, ranks), plan, row, check)?;
             network.finalize()
         }
@@ -107,7 +107,7 @@ pub fn run_rank(
             let mut meeting = Meeting::join(&config.meet, rank, ranks, config.patience)?;
             let address = address.unwrap_or_else(|| meeting.address());
             let network = sockets::Sockets::new(address, *connections);
-            begin(&network::Network::describe(&network))?;
+            begin(&network::NetworkPlugin::describe(&network))?;
             bench::measure(&network, &mut meeting, (rank, ranks), plan, row, check)
         }
     }

@@ -22,7 +22,7 @@ pub struct Span {
 /// `isend` and `irecv` are unsafe: the memory is the network's until the request is done or the
 /// channel is closed; until then nobody writes what is sent, or touches what is received.
 #[expect(unsafe_code, reason = "memory is handed over by pointer, as NCCL does")]
-pub trait Network {
+pub trait NetworkPlugin {
     /// Where one peer connects to.
     type Listener;
     /// A sending half that is not there yet.

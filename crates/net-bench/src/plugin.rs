@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "calls a plugin, whose comms and requests are pointers")]
 
-use crate::network::{Handle, Network, Span};
+use crate::network::{Handle, NetworkPlugin, Span};
 use crate::table::{Net, Part, Plugin};
 use crate::{BenchError, log};
 use std::ffi::c_void;
@@ -75,7 +75,7 @@ impl PluginNetwork {
     }
 }
 
-impl Network for PluginNetwork {
+impl NetworkPlugin for PluginNetwork {
     type Listener = *mut c_void;
     type Connecting = Box<Handle>;
     type Sender = Half;

@@ -4,7 +4,7 @@
 #![expect(unsafe_code, reason = "hands the buffers to the network")]
 
 use crate::BenchError;
-use crate::network::{Network, Span};
+use crate::network::{NetworkPlugin, Span};
 use crate::operation::Channel;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -56,14 +56,14 @@ impl Buffers {
 
 /// A channel and both its halves.
 #[derive(Debug)]
-pub struct Strand<N: Network> {
+pub struct Strand<N: NetworkPlugin> {
     pub(crate) sender: N::Sender,
     pub(crate) receiver: N::Receiver,
     pub(crate) sending: VecDeque<(usize, N::Request)>,
     pub(crate) receiving: VecDeque<(usize, N::Request)>,
 }
 
-impl<N: Network> Strand<N> {
+impl<N: NetworkPlugin> Strand<N> {
     /// Both halves, with nothing under way.
     pub fn new(sender: N::Sender, receiver: N::Receiver) -> Strand<N> {
         Strand { sender, receiver, sending: VecDeque::new(), receiving: VecDeque::new() }
@@ -126,7 +126,7 @@ impl Place {
 ///
 /// # Errors
 /// If the network fails, or nothing happens for two minutes, or `check` says so.
-pub unsafe fn run<N: Network>(
+pub unsafe fn run<N: NetworkPlugin>(
     network: &N,
     strands: &mut [Strand<N>],
     channels: &[Channel],
@@ -182,7 +182,7 @@ pub unsafe fn run<N: Network>(
     }
 }
 
-fn post_receives<N: Network>(
+fn post_receives<N: NetworkPlugin>(
     network: &N,
     place: &Place,
     at: usize,
@@ -208,7 +208,7 @@ fn post_receives<N: Network>(
     Ok(moved)
 }
 
-fn post_sends<N: Network>(
+fn post_sends<N: NetworkPlugin>(
     network: &N,
     place: &Place,
     strand: &mut Strand<N>,
@@ -231,7 +231,7 @@ fn post_sends<N: Network>(
     Ok(moved)
 }
 
-fn finish<N: Network>(
+fn finish<N: NetworkPlugin>(
     network: &N,
     place: &Place,
     at: usize,

@@ -5,7 +5,7 @@
 #![expect(unsafe_code, reason = "sends from and receives into the caller's memory")]
 
 use crate::BenchError;
-use crate::network::{Handle, Network, Span};
+use crate::network::{Handle, NetworkPlugin, Span};
 use crate::stream::{Direction, Stream};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 
@@ -82,7 +82,7 @@ fn trouble(error: &std::io::Error) -> BenchError {
     BenchError::broken("sockets", error)
 }
 
-impl Network for Sockets {
+impl NetworkPlugin for Sockets {
     type Listener = Listening;
     type Connecting = Vec<TcpStream>;
     type Sender = Half;

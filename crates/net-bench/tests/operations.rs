@@ -3,14 +3,14 @@
 
 use std::net::TcpListener;
 use std::time::Duration;
-use weft_net_bench::{BenchError, Config, Operation, Over, Plan, Row, data, run_rank};
+use weft_net_bench::{BenchError, Benchmark, Config, Operation, Over, Row, data, run_rank};
 
 fn free_place() -> String {
     let socket = TcpListener::bind("127.0.0.1:0").expect("a port");
     socket.local_addr().expect("an address").to_string()
 }
 
-fn all_ranks(ranks: usize, plan: &Plan) -> Vec<Vec<Row>> {
+fn all_ranks(ranks: usize, plan: &Benchmark) -> Vec<Vec<Row>> {
     let meet = free_place();
     std::thread::scope(|scope| {
         let one = |rank: usize| {
@@ -36,7 +36,7 @@ fn all_ranks(ranks: usize, plan: &Plan) -> Vec<Vec<Row>> {
 fn every_operation_gives_the_right_result() {
     for (operation, name) in Operation::ALL {
         for (ranks, channels) in [(2, 1), (3, 2), (4, 1)] {
-            let plan = Plan {
+            let plan = Benchmark {
                 operation,
                 sizes: vec![0, 4, 40, 4096, 100_004],
                 iterations: 2,
@@ -87,7 +87,7 @@ fn a_wrong_element_is_noticed() {
 #[test]
 fn who_does_not_come_is_named() {
     let over = Over::Sockets { connections: 1, address: None };
-    let plan = Plan {
+    let plan = Benchmark {
         operation: Operation::AllReduce,
         sizes: vec![4],
         iterations: 1,

@@ -1,4 +1,4 @@
-//! A piece of a message at its sender: which packets wait, are out, lost, or have come.
+//! A subflow of a message at its sender: which packets wait, are out, lost, or have come.
 //!
 //! Selective repeat. A packet is taken for lost when three that left after it, on the same route,
 //! have been answered; that is only asked where packets of a flow take one path. Else, and where
@@ -9,7 +9,7 @@
 use crate::window::{Window, WindowConfig};
 use crate::wire::Answer;
 use std::collections::VecDeque;
-use weft_balance::plan::{Carrier, Piece, QueuePairId, Route, Underway};
+use weft_balance::plan::{Carrier, FlowInfo, QueuePairId, Route, Subflow};
 use weft_balance::steer::Steering;
 use weft_units::{HostId, MessageId, Time};
 
@@ -76,7 +76,7 @@ pub struct Progress {
     pub rtt: Time,
 }
 
-/// A piece on its way.
+/// A subflow on its way.
 #[derive(Debug)]
 pub struct Flow {
     config: FlowConfig,
@@ -129,23 +129,23 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Of `piece`, whose first byte is at `offset` of a message of `total` bytes.
+    /// Of `subflow`, whose first byte is at `offset` of a message of `total` bytes.
     pub fn new(
-        piece: &Piece,
+        subflow: &Subflow,
         offset: u64,
         total: u64,
         steering: Steering,
         config: FlowConfig,
     ) -> Flow {
-        let packets = piece.bytes.div_ceil(u64::from(config.mtu)) as u32;
+        let packets = subflow.bytes.div_ceil(u64::from(config.mtu)) as u32;
         Flow {
             config,
-            message: piece.message,
+            message: subflow.message,
             total,
-            tag: piece.tag,
-            part: piece.part,
-            dst: piece.dst,
-            route: piece.route,
+            tag: subflow.tag,
+            part: subflow.part,
+            dst: subflow.dst,
+            route: subflow.route,
             port: None,
             steering,
             queued: false,
@@ -155,9 +155,9 @@ impl Flow {
             time_outs: 0,
             backoff: 0,
             progress: Time::ZERO,
-            bytes: piece.bytes,
+            bytes: subflow.bytes,
             offset,
-            carrier: piece.carrier,
+            carrier: subflow.carrier,
             slots: vec![Slot::Waiting; packets as usize],
             out: VecDeque::new(),
             lost: VecDeque::new(),
@@ -177,9 +177,9 @@ impl Flow {
     }
 
     /// As planners know it.
-    pub fn underway(&self) -> Underway {
-        let queue_pair = self.carrier.standing();
-        Underway { dst: self.dst, route: self.route, bytes: self.bytes, queue_pair }
+    pub fn underway(&self) -> FlowInfo {
+        let queue_pair = self.carrier.persistent();
+        FlowInfo { dst: self.dst, route: self.route, bytes: self.bytes, queue_pair }
     }
     /// Packets on their way.
     pub fn in_flight(&self) -> u32 {
@@ -228,10 +228,10 @@ impl Flow {
         Some(Packet { seq, offset: self.offset + start, len, again })
     }
 
-    /// The queue pair that has room for another piece, if `sent` was the last of this one.
+    /// The queue pair that has room for another subflow, if `sent` was the last of this one.
     pub fn makes_room(&self, sent: &Packet) -> Option<QueuePairId> {
         let is_last = !sent.again && sent.seq as usize + 1 == self.slots.len();
-        self.carrier.standing().filter(|_| is_last)
+        self.carrier.persistent().filter(|_| is_last)
     }
 
     /// An answer came, to a packet that queued for `queued`.

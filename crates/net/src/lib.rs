@@ -8,9 +8,9 @@
 //! | [`wire`] | datagrams: data and acknowledgements, to bytes and back |
 //! | [`ports`] | a route as a UDP source port: segments of the range, or anything where switches hash |
 //! | [`window`] | how much of a flow may be out: by delay, and halved by losses |
-//! | [`flow`] | a piece at its sender: what is out, acknowledged, lost, late |
-//! | [`sender`] | messages to pieces by the planner, pieces to datagrams, trouble to new routes |
-//! | [`messages`] | which pieces a message has, and whether all are answered |
+//! | [`flow`] | a subflow at its sender: what is out, acknowledged, lost, late |
+//! | [`sender`] | messages to subflows by the planner, subflows to datagrams, trouble to new routes |
+//! | [`messages`] | which subflows a message has, and whether all are answered |
 //! | [`receiver`] | datagrams to messages, each byte once; answers |
 //! | [`script`] | which messages a host posts when |
 //! | [`pattern`] | contents that a receiver can check without having seen them |

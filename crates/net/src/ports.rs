@@ -1,6 +1,6 @@
 //! Routes as UDP source ports.
 //!
-//! A leaf that maps segments of the port range to its uplinks (DNLB, paper 003, section 3) follows
+//! A leaf that maps segments of the port range to its uplinks (DNLB, CTCCL 2025, section 3) follows
 //! a pinned path by the segment of the port. The segments are DNLB's (`balance::scheme::dnlb`); of
 //! the last one the very last port stays unused whatever steers, since `ip rule` takes no range
 //! that ends at 65535.

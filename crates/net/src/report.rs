@@ -26,8 +26,8 @@ pub struct SentMessage {
     pub dst: HostId,
     /// Payload.
     pub bytes: u64,
-    /// Into how many pieces it was cut.
-    pub pieces: u32,
+    /// Into how many subflows it was cut.
+    pub subflows: u32,
     /// When it was posted.
     pub posted: Time,
     /// When the last byte was answered.

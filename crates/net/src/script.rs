@@ -22,7 +22,7 @@ pub struct Task {
     pub start: Time,
     /// What it waits for.
     pub after: Vec<Need>,
-    /// Its pieces, if it was planned elsewhere.
+    /// Its subflows, if it was planned elsewhere.
     pub given: Option<Vec<Given>>,
 }
 

@@ -1,11 +1,11 @@
-//! A host as a sender: its planner cuts messages into pieces, each piece is a [`Flow`], and flows
+//! A host as a sender: its planner cuts messages into subflows, each subflow is a [`Flow`], and flows
 //! take turns packet by packet.
 //!
 //! The planner is `balance`'s own, the same that the simulator drives: posts and the end of batches
 //! go to it, and trouble of flows, which it may answer with another route. Steering schemes choose
 //! per packet. So a plan here is, to the byte, the simulator's under the same seed.
 //!
-//! Invariant: a message is over when the bytes of all its pieces have been answered.
+//! Invariant: a message is over when the bytes of all its subflows have been answered.
 
 use crate::flow::{Flow, FlowConfig, Packet, clock};
 use crate::messages::Messages;
@@ -17,7 +17,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 use weft_balance::known::Known;
-use weft_balance::plan::{Carrier, Piece, Planner, Post, Route, Trouble};
+use weft_balance::plan::{Carrier, LossSignal, Planner, Post, Route, Subflow};
 use weft_balance::scheme::BalanceConfig;
 use weft_balance::steer::{Departure, Feedback, Steering, TimeOut};
 use weft_fabric::Fabric;
@@ -66,7 +66,7 @@ pub struct Transmit {
     pub len: usize,
 }
 
-/// A piece that a plan made elsewhere gives.
+/// A subflow that a plan made elsewhere gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Given {
     /// Payload.
@@ -101,7 +101,7 @@ pub struct Sender {
     finished: VecDeque<MessageId>,
     /// The least that a packet took to each host, on whatever clocks the two have. Never iterated.
     least: FxHashMap<HostId, u32>,
-    pieces: Vec<Piece>,
+    subflows: Vec<Subflow>,
     /// What was counted.
     pub sent: Sent,
 }
@@ -124,7 +124,7 @@ impl Sender {
             next_check: Time::MAX,
             finished: VecDeque::new(),
             least: FxHashMap::default(),
-            pieces: Vec::new(),
+            subflows: Vec::new(),
             sent: Sent::default(),
         }
     }
@@ -133,25 +133,25 @@ impl Sender {
     pub fn post(&mut self, now: Time, message: MessageId, dst: HostId, bytes: u64) {
         let tag = self.messages.post(now, message, dst, bytes);
         let post = Post { message, dst, bytes, job: 0, ranks: (0, 0), tag };
-        self.planner.post(now, post, &self.config.fabric, &mut self.pieces);
-        self.open_pieces(now);
+        self.planner.post(now, post, &self.config.fabric, &mut self.subflows);
+        self.open_subflows(now);
     }
 
-    /// Takes a message that was planned elsewhere. Its pieces follow each other in the message and
+    /// Takes a message that was planned elsewhere. Its subflows follow each other in the message and
     /// add up to it; trouble of theirs is still the planner's.
     pub fn post_given(&mut self, now: Time, message: MessageId, dst: HostId, given: &[Given]) {
-        let bytes = given.iter().map(|piece| piece.bytes).sum();
+        let bytes = given.iter().map(|subflow| subflow.bytes).sum();
         let tag = self.messages.post(now, message, dst, bytes);
         let first = self.flows.len();
-        for (part, piece) in (0..).zip(given) {
-            let Given { bytes, route, .. } = *piece;
+        for (part, subflow) in (0..).zip(given) {
+            let Given { bytes, route, .. } = *subflow;
             let carrier = Carrier::Own;
             let delay = Time::ZERO;
-            self.pieces.push(Piece { message, dst, bytes, part, route, delay, tag, carrier });
+            self.subflows.push(Subflow { message, dst, bytes, part, route, delay, tag, carrier });
         }
-        self.open_pieces(now);
-        for (flow, piece) in self.flows[first..].iter_mut().zip(given) {
-            flow.port = piece.port;
+        self.open_subflows(now);
+        for (flow, subflow) in self.flows[first..].iter_mut().zip(given) {
+            flow.port = subflow.port;
         }
     }
 
@@ -211,10 +211,10 @@ impl Sender {
         let room = flow.makes_room(packet);
         self.line_up(now, id);
         if let Some(queue_pair) = room
-            && let Some(piece) = self.planner.next(now, queue_pair, &self.config.fabric)
+            && let Some(subflow) = self.planner.next(now, queue_pair, &self.config.fabric)
         {
-            self.pieces.push(piece);
-            self.open_pieces(now);
+            self.subflows.push(subflow);
+            self.open_subflows(now);
         }
     }
 
@@ -245,7 +245,7 @@ impl Sender {
         self.sent.lost += u64::from(progress.lost);
         if progress.cut {
             self.sent.gaps += 1;
-            self.trouble(now, answer.flow, Trouble::Nack);
+            self.on_loss(now, answer.flow, LossSignal::Nack);
         }
         if progress.finished {
             self.finish(now, answer.flow);
@@ -264,8 +264,8 @@ impl Sender {
     /// Does what is due: ends batches, starts flows, times out.
     pub fn handle_time(&mut self, now: Time) {
         if self.planner.deadline().is_some_and(|deadline| deadline <= now) {
-            self.planner.flush(now, &self.config.fabric, &mut self.pieces);
-            self.open_pieces(now);
+            self.planner.flush(now, &self.config.fabric, &mut self.subflows);
+            self.open_subflows(now);
         }
         while let Some(Reverse((at, id))) = self.later.peek().copied() {
             if at > now {
@@ -298,7 +298,7 @@ impl Sender {
             self.sent.lost += u64::from(lost);
             self.sent.time_outs += 1;
             self.flows[id as usize].steering.on_time_out(TimeOut { now, after });
-            self.trouble(now, id, Trouble::TimeOut);
+            self.on_loss(now, id, LossSignal::TimeOut);
             // It may wait for long: others try meanwhile.
             self.heard_of(id);
             self.line_up(now, id);
@@ -307,9 +307,9 @@ impl Sender {
         self.next_check = deadlines.min().unwrap_or(Time::MAX);
     }
 
-    fn trouble(&mut self, now: Time, id: u32, trouble: Trouble) {
+    fn on_loss(&mut self, now: Time, id: u32, signal: LossSignal) {
         let underway = self.flows[id as usize].underway();
-        let route = self.planner.trouble(now, &underway, trouble, &self.config.fabric);
+        let route = self.planner.on_loss(now, &underway, signal, &self.config.fabric);
         if let Some(route) = route.filter(|route| *route != underway.route) {
             self.flows[id as usize].reroute(route);
             self.sent.remaps.push(now);
@@ -327,23 +327,23 @@ impl Sender {
         }
     }
 
-    /// Makes a flow of every piece that the planner has put out.
-    fn open_pieces(&mut self, now: Time) {
+    /// Makes a flow of every subflow that the planner has put out.
+    fn open_subflows(&mut self, now: Time) {
         let SenderConfig { seed, flow: config, .. } = self.config;
         let name = Draw::new(seed, "flow-key");
-        let mut pieces = std::mem::take(&mut self.pieces);
-        for piece in pieces.drain(..) {
-            let (offset, total) = self.messages.cut(&piece);
-            let key = name.at(u64::from(piece.message.0), u64::from(piece.part));
+        let mut subflows = std::mem::take(&mut self.subflows);
+        for subflow in subflows.drain(..) {
+            let (offset, total) = self.messages.cut(&subflow);
+            let key = name.at(u64::from(subflow.message.0), u64::from(subflow.part));
             let steering = Steering::new(&self.config.balance, key, seed, config.mtu);
-            let flow = Flow::new(&piece, offset, total, steering, config);
+            let flow = Flow::new(&subflow, offset, total, steering, config);
             let id = self.flows.len() as u32;
             self.flows.push(flow);
             self.open.push(id);
             self.flows[id as usize].delayed = true;
-            self.later.push(Reverse((now + piece.delay, id)));
+            self.later.push(Reverse((now + subflow.delay, id)));
         }
-        self.pieces = pieces;
+        self.subflows = subflows;
     }
 
     /// Flow `id` no longer tries a path of which it knows nothing: the next one may.

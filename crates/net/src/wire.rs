@@ -77,20 +77,20 @@ pub enum Datagram<'a> {
     Answer(Answer),
 }
 
-/// What a connection begins with: which piece comes.
+/// What a connection begins with: which subflow comes.
 ///
 /// ```text
 ///  0 sending host (u32)    4 flow (u32)    8 message (u32)    12 zero
-/// 16 where in the message (u64)    24 bytes of the message (u64)    32 bytes of the piece (u64)
+/// 16 where in the message (u64)    24 bytes of the message (u64)    32 bytes of the subflow (u64)
 /// ```
 ///
-/// The receiver says how much of the piece it has (u64), the sender sends the rest, and the receiver
+/// The receiver says how much of the subflow it has (u64), the sender sends the rest, and the receiver
 /// says it again when it has all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
     /// Sender, flow, message, place and size of the message.
     pub data: Data,
-    /// Bytes of the piece.
+    /// Bytes of the subflow.
     pub bytes: u64,
 }
 
@@ -109,7 +109,7 @@ impl Hello {
         put64(&mut out, 32, self.bytes);
         out
     }
-    /// From bytes. `None`: the piece is not inside its message.
+    /// From bytes. `None`: the subflow is not inside its message.
     pub fn decode(bytes: &[u8; HELLO]) -> Option<Hello> {
         let data = Data {
             src: get32(bytes, 0),

@@ -184,7 +184,7 @@ fn a_quiet_network_needs_nothing_twice() {
 }
 
 #[test]
-fn pinned_pieces_load_all_uplinks_alike() {
+fn pinned_subflows_load_all_uplinks_alike() {
     let mut net = Net::new(sender("ethereal", &[], 0, 1), 2, Weather::default(), 1);
     for message in 0..3 {
         net.sender.post(Time::ZERO, MessageId(message), HostId(2), 80_000);

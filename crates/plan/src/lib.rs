@@ -3,10 +3,10 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`normal`] | quantiles of the normal distribution, far out in the tail |
-//! | [`paralet`] | ParaLet's expected slowdown, and how to choose m and S (paper 004) |
+//! | [`paralet`] | ParaLet's expected slowdown, and how to choose m and S (ParaLet 2024) |
 //! | [`spread`] | shares of paths that load unequal links alike |
 //! | [`steps`] | a job as sets of messages that are sent side by side |
-//! | [`mod@assign`] | which way every piece of a step takes, by the planners that hosts run |
+//! | [`mod@assign`] | which way every subflow of a step takes, by the planners that hosts run |
 //! | [`loads`] | what links carry in a step, and the least that the busiest one can |
 //! | [`network`] | what links carry now, and how switches choose |
 //!
@@ -19,11 +19,11 @@ pub mod loads;
 pub mod network;
 pub mod normal;
 pub mod paralet;
-pub mod spread;
+pub mod path_shares;
 pub mod steps;
 
 pub use assign::{Hosts, Placed, Unreachable, assign};
 pub use loads::{Bound, Busiest, Loads};
-pub use network::{Hashes, Network, Way};
-pub use spread::Spread;
+pub use network::{Hashes, PlannedFabric, RoutedPath};
+pub use path_shares::PathShares;
 pub use steps::{Step, Transfer};

@@ -3,7 +3,7 @@
 //!
 //! Payload only: headers add the same share to every link where packets are full.
 
-use crate::network::Network;
+use crate::network::PlannedFabric;
 use crate::steps::Transfer;
 use weft_capacity::{Bottleneck, Demands, carries};
 use weft_fabric::Fabric;
@@ -43,14 +43,14 @@ impl Loads {
     pub fn none(fabric: &Fabric) -> Loads {
         Loads(fabric.ports().iter().map(|_| 0).collect())
     }
-    /// Adds a piece of so many bytes.
+    /// Adds a subflow of so many bytes.
     pub fn add(&mut self, ports: &[PortId], bytes: u64) {
         for port in ports {
             self.0[*port] += bytes;
         }
     }
     /// The link that takes longest, the first of equals; `None` where nothing is sent.
-    pub fn busiest(&self, network: &Network<'_>) -> Option<Busiest> {
+    pub fn busiest(&self, network: &PlannedFabric<'_>) -> Option<Busiest> {
         let loaded = self.0.enumerate().filter(|(_, bytes)| **bytes > 0);
         let all = loaded.map(|(port, bytes)| {
             let seconds = *bytes as f64 * 8.0 / network.capacities[port] as f64;
@@ -62,7 +62,7 @@ impl Loads {
 
 impl Bound {
     /// Of `messages`, sent side by side.
-    pub fn of(network: &Network<'_>, messages: &[Transfer]) -> Bound {
+    pub fn of(network: &PlannedFabric<'_>, messages: &[Transfer]) -> Bound {
         let fabric = network.fabric;
         let mut demands = Demands::none(fabric);
         for one in messages {

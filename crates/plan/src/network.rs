@@ -11,7 +11,7 @@ use weft_units::{HostId, IdVec, PortId, SwitchId, Time};
 
 /// A fabric, what is left of it, and how its switches choose.
 #[derive(Debug)]
-pub struct Network<'a> {
+pub struct PlannedFabric<'a> {
     /// The fabric without failures.
     pub fabric: &'a Fabric,
     /// What each link carries, in bits per second; zero: it is dead, and routing knows.
@@ -43,9 +43,9 @@ impl Hashes {
     }
 }
 
-/// The way of a piece.
+/// The way of a subflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct RoutedPath {
     /// As a path id would name it: the place of the hop that the first switch chose, then of that
     /// of the second.
     pub path: PathId,
@@ -57,21 +57,21 @@ pub struct Way {
 /// Up three tiers and down again, and both NICs' links.
 const MOST_LINKS: usize = 6;
 
-impl Way {
+impl RoutedPath {
     /// The links in order, the NIC's first.
     pub fn ports(&self) -> &[PortId] {
         &self.ports[..self.count]
     }
 }
 
-impl<'a> Network<'a> {
+impl<'a> PlannedFabric<'a> {
     /// For switches under `balance`.
     pub fn new(
         fabric: &'a Fabric,
         capacities: IdVec<PortId, u64>,
         balance: &BalanceConfig,
         hashes: Hashes,
-    ) -> Network<'a> {
+    ) -> PlannedFabric<'a> {
         let Hashes { seed, same_salt, .. } = hashes;
         let salt = |switch| hash::salt(seed, if same_salt { SwitchId(0) } else { switch });
         let dead: Vec<PortId> =
@@ -82,7 +82,7 @@ impl<'a> Network<'a> {
             let context = SwitchContext { switch, fabric, seed, buffer: 0 };
             Switching::new(balance, &context)
         };
-        Network {
+        PlannedFabric {
             detours: Detours::new(fabric, &dead),
             weights: weighted.then(|| Weights::new(fabric, |port| capacities[port])),
             switching: switches().map(state).collect(),
@@ -104,8 +104,9 @@ impl<'a> Network<'a> {
 
     /// The way of a packet from `src` to `dst`. `key` stands for its addresses where switches hash.
     /// `None`: a switch on the way knows no live link there.
-    pub fn way(&mut self, src: HostId, dst: HostId, route: Route, key: u32) -> Option<Way> {
-        let mut way = Way { path: PathId::default(), ports: [PortId(0); MOST_LINKS], count: 0 };
+    pub fn way(&mut self, src: HostId, dst: HostId, route: Route, key: u32) -> Option<RoutedPath> {
+        let mut way =
+            RoutedPath { path: PathId::default(), ports: [PortId(0); MOST_LINKS], count: 0 };
         way.push(self.fabric.nic(src));
         let mut pinned = match route {
             Route::Pinned(path) => path,
@@ -163,7 +164,7 @@ impl<'a> Network<'a> {
     }
 }
 
-impl Way {
+impl RoutedPath {
     fn push(&mut self, port: PortId) {
         self.ports[self.count] = port;
         self.count += 1;

@@ -1,4 +1,4 @@
-//! ParaLet's tuning (paper 004): equation 1 and table 3 of section 4.1, and the choice of m and S
+//! ParaLet's tuning (ParaLet 2024): equation 1 and table 3 of section 4.1, and the choice of m and S
 //! of section 5.2.
 //!
 //! Equation 1: every one of N ports has as many flowlets thrown at it as it could carry, m from

@@ -112,7 +112,7 @@ pub fn of_ranks(ranks: &Ranks<'_>) -> Vec<Step> {
 /// What the first message of a step is a part of.
 fn name_of(job: &Job, level: &[weft_workload::job::Transfer]) -> String {
     let Some(first) = level.first() else { return String::new() };
-    match &job.trace().programme(first.src).nodes()[first.node as usize].work {
+    match &job.trace().graph(first.src).nodes()[first.node as usize].work {
         Work::Collective(one) => one.action.name().to_owned(),
         _ => "send".to_owned(),
     }

@@ -1,4 +1,4 @@
-//! What paper 004 prints, and what it computes with.
+//! What ParaLet (2024) prints, and what it computes with.
 
 use weft_plan::normal::{exceeded_once_in, upper_tail};
 use weft_plan::paralet::{TuneError, Tuning, deviations, flowlet, ports, queue_pairs, slowdown};

@@ -2,7 +2,7 @@
 
 use weft_balance::scheme::{BalanceConfig, SchemeConfig};
 use weft_fabric::{Clos, Fabric, Link, Tiers};
-use weft_plan::{Bound, Hashes, Network, Spread, Transfer};
+use weft_plan::{Bound, Hashes, PathShares, PlannedFabric, Transfer};
 use weft_units::{Draw, HostId, IdVec, PortId, Rate, Time};
 
 fn balance() -> BalanceConfig {
@@ -49,10 +49,11 @@ fn messages(fabric: &Fabric, seed: u64) -> Vec<Transfer> {
 fn shares_are_near_the_optimum(fabric: &Fabric, cases: u64) {
     let (mut near, mut all, mut worst) = (0, 0, 1.0f64);
     for seed in 0..cases {
-        let network = Network::new(fabric, capacities(fabric, seed), &balance(), Hashes::default());
+        let network =
+            PlannedFabric::new(fabric, capacities(fabric, seed), &balance(), Hashes::default());
         let messages = messages(fabric, seed);
         let bound = Bound::of(&network, &messages);
-        let Ok(spread) = Spread::new(&network, &messages, 0.0) else { continue };
+        let Ok(spread) = PathShares::new(&network, &messages, 0.0) else { continue };
         // Only what lies between switches can be spread.
         assert!(spread.seconds.is_finite() && spread.seconds > 0.0);
         let over = spread.seconds.max(bound.seconds) / bound.seconds;

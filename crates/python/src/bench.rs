@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use weft_nccl_abi::{Level, Version};
-use weft_net_bench::{BenchError, Config, Operation, Over, Plan, Row, log};
+use weft_net_bench::{BenchError, Benchmark, Config, Operation, Over, Row, log};
 
 /// Measures collectives as one of `ranks`, over a plugin (a file, the version of its table, the number
 /// of a NIC) or plain sockets. `begin` is told what is measured, `row` each size.
@@ -40,7 +40,7 @@ pub(crate) fn bench_net(
         let names: Vec<_> = Operation::ALL.iter().map(|(_, name)| *name).collect();
         not_one_of("--op", operation, &names)
     })?;
-    let plan = Plan { operation, sizes, iterations, warm_up, checks, channels, chunk };
+    let plan = Benchmark { operation, sizes, iterations, warm_up, checks, channels, chunk };
     let over = match plugin {
         Some((file, abi, device)) => Over::Plugin { file, version: version(&abi)?, device },
         None => {

@@ -227,7 +227,7 @@ fn cluster_ports(protocol: &str) -> PyResult<u16> {
     found.map(|one| one.ports()).ok_or_else(|| not_one_of("protocol", protocol, &names))
 }
 
-/// Equation 1 of paper 004.
+/// Equation 1 of ParaLet (2024).
 #[pyfunction]
 fn paralet_slowdown(queue_pairs: u32, ports: u64) -> PyResult<f64> {
     plan::paralet::slowdown(queue_pairs, ports).map_err(wrong)
@@ -239,7 +239,7 @@ fn paralet_queue_pairs(slowdown: f64, ports: u64) -> PyResult<u32> {
     plan::paralet::queue_pairs(slowdown, ports).map_err(wrong)
 }
 
-/// Table 3 of paper 004.
+/// Table 3 of ParaLet (2024).
 #[pyfunction]
 fn paralet_ports(deviations: f64) -> f64 {
     plan::paralet::ports(deviations)
@@ -340,7 +340,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(bench::bench_net, module)?)?;
     module.add_function(wrap_pyfunction!(bench::check_environment, module)?)?;
     module.add_function(wrap_pyfunction!(planning::plan_job, module)?)?;
-    module.add_function(wrap_pyfunction!(planning::plan_pieces, module)?)?;
+    module.add_function(wrap_pyfunction!(planning::plan_subflows, module)?)?;
     module.add_function(wrap_pyfunction!(planning::plan_given, module)?)?;
     module.add_function(wrap_pyfunction!(quantity::quantity, module)?)?;
     module.add_function(wrap_pyfunction!(quantity::nccl_size, module)?)?;

@@ -22,7 +22,7 @@ use weft_units::{HostId, MessageId, Time};
 const MOST_OUT: f64 = 3.0;
 
 /// A message planned elsewhere: message, receiver, messages that must have been sent and received
-/// before it, and pieces as payload, path id and source port.
+/// before it, and subflows as payload, path id and source port.
 type Planned = (u32, u32, Vec<u32>, Vec<u32>, Vec<(u64, Option<u16>, Option<u16>)>);
 
 /// Sends and receives as one host of an experiment, in the network name space of the caller, until
@@ -56,7 +56,7 @@ pub(crate) fn net_host<'py>(
         let experiment = weft_experiment::read_run(experiment_json).map_err(wrong)?;
         let job = weft_experiment::on_sockets(&experiment, seed, host, flow).map_err(wrong)?;
         let weft_experiment::HostJob { mut sender, tasks, expected } = job;
-        if sender.balance.scheme.info().standing {
+        if sender.balance.scheme.info().persistent {
             sender.flow.window.most = 1.0;
         }
         let (tasks, expected) = match planned {
@@ -73,8 +73,8 @@ pub(crate) fn net_host<'py>(
     as_dict(py, &report, ports)
 }
 
-fn task((message, dst, sent, received, pieces): Planned) -> Task {
-    let piece = |(bytes, path, port): (u64, Option<u16>, Option<u16>)| Given {
+fn task((message, dst, sent, received, subflows): Planned) -> Task {
+    let subflow = |(bytes, path, port): (u64, Option<u16>, Option<u16>)| Given {
         bytes,
         route: match path {
             Some(path) => Route::Pinned(PathId(path)),
@@ -83,13 +83,13 @@ fn task((message, dst, sent, received, pieces): Planned) -> Task {
         // `ip rule` cannot match the very last port: another of its segment then.
         port: port.filter(|port| *port <= LAST_PORT),
     };
-    let given: Vec<Given> = pieces.into_iter().map(piece).collect();
+    let given: Vec<Given> = subflows.into_iter().map(subflow).collect();
     let sent = sent.into_iter().map(|one| Need::Sent(MessageId(one)));
     let received = received.into_iter().map(|one| Need::Received(MessageId(one)));
     Task {
         message: MessageId(message),
         dst: HostId(dst),
-        bytes: given.iter().map(|piece| piece.bytes).sum(),
+        bytes: given.iter().map(|subflow| subflow.bytes).sum(),
         start: Time::ZERO,
         after: sent.chain(received).collect(),
         given: Some(given),
@@ -152,7 +152,7 @@ fn sent(dict: &Bound<'_, PyDict>, sent: &Sent, ports: Ports) -> PyResult<()> {
         row.set_item("message", one.message.0)?;
         row.set_item("dst", one.dst.0)?;
         row.set_item("bytes", one.bytes)?;
-        row.set_item("pieces", one.pieces)?;
+        row.set_item("pieces", one.subflows)?;
         row.set_item("posted_s", one.posted.as_secs_f64())?;
         row.set_item("answered_s", one.answered.as_secs_f64())?;
         messages.append(row)?;

@@ -13,12 +13,12 @@ pub(crate) fn plan_job<'py>(
     py: Python<'py>,
     experiment_json: &str,
     seed: u64,
-    most_pieces: u64,
+    most_subflows: u64,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (experiment, planned) = py
         .detach(|| {
             let experiment = weft_experiment::read_run(experiment_json)?;
-            let planned = planning::plan(&experiment, seed, most_pieces)?;
+            let planned = planning::plan(&experiment, seed, most_subflows)?;
             Ok((experiment, planned))
         })
         .map_err(|error: weft_experiment::ExperimentError| wrong(error))?;
@@ -36,9 +36,9 @@ pub(crate) fn plan_job<'py>(
     Ok(out)
 }
 
-/// The pieces of one step that hosts from `first` to before `end` send.
+/// The subflows of one step that hosts from `first` to before `end` send.
 #[pyfunction]
-pub(crate) fn plan_pieces<'py>(
+pub(crate) fn plan_subflows<'py>(
     py: Python<'py>,
     experiment_json: &str,
     seed: u64,
@@ -48,7 +48,7 @@ pub(crate) fn plan_pieces<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let found = py.detach(|| {
         let experiment = weft_experiment::read_run(experiment_json)?;
-        planning::pieces(&experiment, seed, step, (first, end))
+        planning::subflows(&experiment, seed, step, (first, end))
     });
     columns(py, found.map_err(wrong)?)
 }
@@ -93,7 +93,7 @@ fn step<'py>(
     dict.set_item("times", one.times)?;
     dict.set_item("messages", one.messages)?;
     dict.set_item("bytes", one.bytes)?;
-    dict.set_item("piece_count", one.pieces)?;
+    dict.set_item("piece_count", one.subflows)?;
     dict.set_item("split", one.split)?;
     dict.set_item("queue_pairs", one.queue_pairs)?;
     dict.set_item("loads", one.loads)?;

@@ -2,9 +2,9 @@
 //! whether packets of one flow overtook each other on one path.
 
 use crate::config::RunConfig;
-use crate::cut::{InLink, OutPort, Territory};
-use crate::event::{Packet, Remains, flag};
+use crate::event::{LostPacket, Packet, flag};
 use crate::outcome::PortResult;
+use crate::partition::{InLink, OutPort, Partition};
 use std::collections::BTreeMap;
 use weft_fabric::{Fabric, Node};
 use weft_units::id::Id;
@@ -38,17 +38,17 @@ pub(crate) struct Seen {
 }
 
 impl Audit {
-    /// For the links that end in a domain.
-    pub(crate) fn new(config: &RunConfig, territory: &Territory) -> Audit {
+    /// For the links that end in a partition.
+    pub(crate) fn new(config: &RunConfig, partition: &Partition) -> Audit {
         let by_route = !config.balance.scheme.info().in_switch;
         let in_order =
             by_route && config.switch.trim.is_none() && config.failures.detected().is_empty();
         Audit {
-            links: territory.links.iter().map(|_| Seen::default()).collect(),
-            lost: territory.ports.iter().map(|_| 0).collect(),
-            made: territory.ports.iter().map(|_| 0).collect(),
+            links: partition.links.iter().map(|_| Seen::default()).collect(),
+            lost: partition.ports.iter().map(|_| 0).collect(),
+            made: partition.ports.iter().map(|_| 0).collect(),
             in_order,
-            repeats: config.balance.scheme.info().standing,
+            repeats: config.balance.scheme.info().persistent,
             newest: BTreeMap::new(),
         }
     }
@@ -76,7 +76,7 @@ impl Audit {
     }
 
     /// `packet` came by the link that `reverse` leads back, and is gone.
-    pub(crate) fn lost(&mut self, reverse: OutPort, packet: Remains) {
+    pub(crate) fn lost(&mut self, reverse: OutPort, packet: LostPacket) {
         self.lost[reverse] += u64::from(packet.size);
     }
 
@@ -85,13 +85,13 @@ impl Audit {
         self.made[port] += u64::from(size);
     }
 
-    /// Adds what was counted at the ends of a domain's links to `all` links of the fabric.
-    pub(crate) fn gather(&self, territory: &Territory, all: &mut IdVec<PortId, Seen>) {
-        for (link, port) in territory.links.enumerate() {
+    /// Adds what was counted at the ends of a partition's links to `all` links of the fabric.
+    pub(crate) fn gather(&self, partition: &Partition, all: &mut IdVec<PortId, Seen>) {
+        for (link, port) in partition.links.enumerate() {
             (all[*port].bytes, all[*port].packets) =
                 (self.links[link].bytes, self.links[link].packets);
         }
-        for (own, port) in territory.ports.enumerate() {
+        for (own, port) in partition.ports.enumerate() {
             (all[*port].lost, all[*port].made) = (self.lost[own], self.made[own]);
         }
     }

@@ -87,7 +87,7 @@ pub struct JobConfig<'a> {
     /// NIC. `None`: the NIC alone decides.
     pub pcie: Option<Rate>,
     /// A rank has a message only when its sender has the last acknowledgement, as in the code
-    /// behind paper 000; else with its last byte.
+    /// behind Ethereal (2025); else with its last byte.
     pub at_acknowledgement: bool,
     /// Whether there is to be a result for each message, which takes memory.
     pub each_message: bool,
@@ -137,10 +137,10 @@ pub struct Pacing {
     /// Every gap is longer by up to this share of itself, at random.
     pub gap_jitter: f64,
     /// After a NACK the next gap is between a half and one and a half, at random, so that
-    /// senders that lost packets together do not stay together (paper 002, section 6.2).
+    /// senders that lost packets together do not stay together (McClure et al. 2025, section 6.2).
     pub desynchronise: bool,
     /// Every flow is so many queue pairs of equal size on the same route, each with recovery
-    /// and congestion control of its own: units of accounting (paper 002, section 7).
+    /// and congestion control of its own: units of accounting (McClure et al. 2025, section 7).
     pub subflows: u32,
 }
 
@@ -183,13 +183,13 @@ impl Default for Pacing {
 /// In which order a NIC serves the queue pairs that have something to send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Service {
-    /// A packet each, in turn (paper 000, assumption 3).
+    /// A packet each, in turn (Ethereal 2025, assumption 3).
     #[default]
     RoundRobin,
     /// The same, but a rank posts a message to another only once all of the one before, to the
     /// same rank, has left: two ranks have a connection, as in NCCL.
     InOrder,
-    /// That which was opened first, until it has nothing to send (paper 000's code, for rings).
+    /// That which was opened first, until it has nothing to send (the code of Ethereal (2025), for rings).
     OldestFirst,
 }
 
@@ -269,11 +269,11 @@ pub struct PfcConfig {
 }
 
 /// Trimming: a full queue cuts off a packet's payload instead of dropping it (Handley et al.,
-/// SIGCOMM 2017; paper 002, section 4).
+/// SIGCOMM 2017; McClure et al. (2025), section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrimConfig {
     /// Bytes on the wire that are left of a packet; `None`: all of them, which is trimming
-    /// without its saving (as the code behind paper 002 has it).
+    /// without its saving (as the code behind McClure et al. 2025 has it).
     pub size: Option<u16>,
     /// Most bytes of headers that wait at a port, ahead of its data; more are dropped.
     pub queue: u64,

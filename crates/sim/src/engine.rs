@@ -1,4 +1,4 @@
-//! The loop of one domain, and the state that its parts share.
+//! The loop of one partition, and the state that its parts share.
 //!
 //! `Engine` is generic over the kind of ports and the event queue, and nothing else: schemes,
 //! congestion control and recovery are enums.
@@ -6,35 +6,35 @@
 use crate::agenda::Agenda;
 use crate::audit::Audit;
 use crate::config::RunConfig;
-use crate::cut::{InLink, OutPort, OwnHost, OwnSwitch};
+use crate::epochs::Ending;
 use crate::event::{Class, Event, Packet};
 use crate::faults::Faults;
 use crate::forward::{Link, Routing, Switch};
 use crate::jobs::Jobs;
 use crate::losses::Losses;
 use crate::mail::Mail;
-use crate::nic::{BackOffs, Host, ReceiveFlow, SendFlow};
+use crate::messages::Messages;
+use crate::nic::{BackOffs, Host, ReceivingQp, SendingQp};
 use crate::outcome::Totals;
+use crate::partition::{InLink, OutPort, OwnHost, OwnSwitch};
 use crate::ports::Ports;
 use crate::probes::Probes;
 use crate::progress::Progress;
 use crate::queue::EventQueue;
-use crate::ranks::Ranks;
 use crate::simulation::Halt;
 use crate::tor::Tors;
-use crate::windows::Ending;
 use crate::world::World;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use weft_balance::plan::Piece;
+use weft_balance::plan::Subflow;
 use weft_units::{IdVec, MessageId, Time};
 
-/// One domain of a running simulation. The parts are in `forward`, `nic` and `jobs`.
+/// One partition of a running simulation. The parts are in `forward`, `nic` and `jobs`.
 #[derive(Debug)]
 pub(crate) struct Engine<'a, Q, P> {
     pub(crate) config: &'a RunConfig<'a>,
     pub(crate) world: Arc<World<'a>>,
-    /// Which domain.
+    /// Which partition.
     pub(crate) own: u16,
     pub(crate) now: Time,
     pub(crate) agenda: Agenda<Q>,
@@ -47,24 +47,24 @@ pub(crate) struct Engine<'a, Q, P> {
     /// Links that may lose what they carry.
     pub(crate) faults: Faults,
     pub(crate) hosts: IdVec<OwnHost, Host>,
-    /// Sending halves of the queue pairs of this domain's hosts.
-    pub(crate) senders: Vec<SendFlow>,
+    /// Sending halves of the queue pairs of this partition's hosts.
+    pub(crate) senders: Vec<SendingQp>,
     /// Which queue pair of its host each of them is, if that decides whose turn it is.
-    pub(crate) births: Vec<u32>,
+    pub(crate) opening_order: Vec<u32>,
     pub(crate) back_offs: BackOffs,
-    /// Receiving halves, by the domain of the sender.
-    pub(crate) receivers: Vec<Vec<ReceiveFlow>>,
-    /// How many receiving halves the queue pairs to hosts of each domain take, and which of their
+    /// Receiving halves, by the partition of the sender.
+    pub(crate) receivers: Vec<Vec<ReceivingQp>>,
+    /// How many receiving halves the queue pairs to hosts of each partition take, and which of their
     /// places are free again.
     pub(crate) opened: Vec<u32>,
     pub(crate) free_receivers: Vec<Vec<u32>>,
-    pub(crate) jobs: Jobs,
+    pub(crate) jobs: Messages,
     /// Ranks at work, if there is a job.
-    pub(crate) ranks: Option<Ranks<'a>>,
+    pub(crate) ranks: Option<Jobs<'a>>,
     /// Packets of ranks leave in slots of their GPUs.
     pub(crate) has_slots: bool,
     /// Scratch for planners.
-    pub(crate) pieces: Vec<Piece>,
+    pub(crate) subflows: Vec<Subflow>,
     pub(crate) progress: Progress,
     pub(crate) totals: Totals,
     /// What links that had failed lost, by queue pair.
@@ -77,7 +77,7 @@ pub(crate) struct Engine<'a, Q, P> {
     told: u64,
     pub(crate) audit: Option<Audit>,
     pub(crate) probes: Probes,
-    /// Some other domain has messages that are not acknowledged to the end.
+    /// Some other partition has messages that are not acknowledged to the end.
     pub(crate) others_unfinished: bool,
 }
 
@@ -104,33 +104,39 @@ impl Delivered {
 const CANCEL_EVERY: u64 = 1 << 14;
 
 impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
-    /// Domain `own`, with its messages and everything else that it owns.
-    pub(crate) fn new(world: &Arc<World<'a>>, own: u16, jobs: Jobs, events: Q, ports: P) -> Self {
+    /// Partition `own`, with its messages and everything else that it owns.
+    pub(crate) fn new(
+        world: &Arc<World<'a>>,
+        own: u16,
+        jobs: Messages,
+        events: Q,
+        ports: P,
+    ) -> Self {
         let config = world.config;
-        let domains = world.cut.territories.len();
-        let territory = &world.cut.territories[usize::from(own)];
+        let partitions = world.partitioning.partitions.len();
+        let partition = &world.partitioning.partitions[usize::from(own)];
         let mut engine = Engine {
             config,
             world: Arc::clone(world),
             own,
             now: Time::ZERO,
-            agenda: Agenda::new(events, own, domains, config.tags()),
+            agenda: Agenda::new(events, own, partitions, config.tags()),
             ports,
-            links: Link::all(config, &world.cut, territory),
-            switches: Switch::all(config, &world.cut, territory),
-            routing: Routing::new(config, territory),
-            tors: Tors::new(config, territory),
-            faults: Faults::new(config, territory),
-            hosts: Host::all(config, territory),
+            links: Link::all(config, &world.partitioning, partition),
+            switches: Switch::all(config, &world.partitioning, partition),
+            routing: Routing::new(config, partition),
+            tors: Tors::new(config, partition),
+            faults: Faults::new(config, partition),
+            hosts: Host::all(config, partition),
             senders: Vec::new(),
-            births: Vec::new(),
+            opening_order: Vec::new(),
             back_offs: BackOffs::default(),
-            receivers: (0..domains).map(|_| Vec::new()).collect(),
-            opened: vec![0; domains],
-            free_receivers: vec![Vec::new(); domains],
+            receivers: (0..partitions).map(|_| Vec::new()).collect(),
+            opened: vec![0; partitions],
+            free_receivers: vec![Vec::new(); partitions],
             jobs,
-            ranks: Ranks::new(world, own),
-            pieces: Vec::new(),
+            ranks: Jobs::new(world, own),
+            subflows: Vec::new(),
             progress: Progress::START,
             has_slots: config.job.as_ref().is_some_and(|job| job.pcie.is_some()),
             totals: Totals::default(),
@@ -138,9 +144,9 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             delivered: Delivered::default(),
             accepted: Delivered::default(),
             told: 0,
-            audit: config.audit.then(|| Audit::new(config, territory)),
-            probes: Probes::new(config, &world.cut, own),
-            others_unfinished: domains > 1,
+            audit: config.audit.then(|| Audit::new(config, partition)),
+            probes: Probes::new(config, &world.partitioning, own),
+            others_unfinished: partitions > 1,
         };
         engine.start_ranks();
         engine.start_probes();
@@ -148,7 +154,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
         engine
     }
 
-    /// Takes in what another domain sent in the last window, and empties it.
+    /// Takes in what another partition sent in the last epoch, and empties it.
     pub(crate) fn take_in(&mut self, from: usize, mail: &mut Mail) {
         for announcement in &mail.announcements {
             self.hear(from, announcement);
@@ -233,7 +239,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             Class::Leaf => self.leaf_time(OwnSwitch(id)),
             Class::Start => self.start_flow(id),
             Class::Timer => self.flow_timer(id),
-            Class::News => self.dependency_met(id),
+            Class::DependencyMet => self.dependency_met(id),
             Class::Post => self.post(MessageId(id)),
             Class::Flush => self.flush(OwnHost(id)),
             Class::Wake => self.wake(OwnHost(id)),
@@ -246,9 +252,9 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
     /// Bytes in the memory of `switch`; the sum of its queues where they share none.
     pub(crate) fn buffered_bytes(&self, switch: OwnSwitch) -> u64 {
         self.ports.shared_bytes(self.now, switch).unwrap_or_else(|| {
-            let id = self.world.cut.territories[usize::from(self.own)].switches[switch];
+            let id = self.world.partitioning.partitions[usize::from(self.own)].switches[switch];
             let ports = self.config.fabric.ports_of(id).ids();
-            let own = ports.map(|port| self.world.cut.ports[port].own);
+            let own = ports.map(|port| self.world.partitioning.ports[port].own);
             own.map(|port| self.ports.queued_bytes(self.now, port)).sum()
         })
     }
@@ -257,6 +263,6 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
 impl<Q, P> Engine<'_, Q, P> {
     /// Whether something is to come: messages under way, or ranks at work.
     pub(crate) fn is_unfinished(&self) -> bool {
-        self.jobs.unfinished() > 0 || self.ranks.as_ref().is_some_and(Ranks::is_unfinished)
+        self.jobs.unfinished() > 0 || self.ranks.as_ref().is_some_and(Jobs::is_unfinished)
     }
 }

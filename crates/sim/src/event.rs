@@ -1,6 +1,6 @@
 //! Packets, events, and the order in which events happen.
 
-use crate::cut::InLink;
+use crate::partition::InLink;
 use weft_balance::plan::Route;
 use weft_fabric::PathId;
 use weft_units::{HostId, Time};
@@ -29,8 +29,8 @@ pub mod flag {
     pub const TRIMMED: u32 = 1 << 31;
     /// Acknowledgements of both kinds.
     pub const CONTROL: u32 = ACK | NACK;
-    /// Both at once: a letter from leaf to leaf.
-    pub const LETTER: u32 = ACK | NACK;
+    /// Both at once: a control packet from leaf to leaf.
+    pub const TOR_CONTROL: u32 = ACK | NACK;
     /// PFC frames of both kinds.
     pub const PFC: u32 = PAUSE | RESUME;
     /// The destination.
@@ -48,7 +48,7 @@ pub mod flag {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
     /// Its queue pair: of data a [`ReceiverId`], of control the number that the destination's
-    /// domain gave the sender. Identifies state, decides nothing.
+    /// partition gave the sender. Identifies state, decides nothing.
     pub flow: u32,
     /// Number of the data packet; of the one answered, in an acknowledgement.
     pub seq: u32,
@@ -63,7 +63,7 @@ pub struct Packet {
     pub size: u16,
 }
 
-/// A number for what the hosts of one domain have with those of another, given by the domain that
+/// A number for what the hosts of one partition have with those of another, given by the partition that
 /// sends, so that it need not ask.
 macro_rules! between {
     ($(#[$doc:meta])* $Name:ident, $what:literal) => {
@@ -72,17 +72,17 @@ macro_rules! between {
         pub struct $Name(pub u32);
 
         impl $Name {
-            #[doc = concat!("The `number`-th of the ", $what, " from `domain`.")]
+            #[doc = concat!("The `number`-th of the ", $what, " from `partition`.")]
             ///
             /// # Panics
             /// Beyond 67 million of them at once.
-            pub fn new(domain: u16, number: u32) -> $Name {
+            pub fn new(partition: u16, number: u32) -> $Name {
                 assert!(number >> NUMBER == 0, concat!("{} ", $what, " are too many"), number);
-                $Name(u32::from(domain) << NUMBER | number)
+                $Name(u32::from(partition) << NUMBER | number)
             }
-            /// The domain of the sender.
+            /// The partition of the sender.
             #[inline(always)]
-            pub fn domain(self) -> usize {
+            pub fn partition(self) -> usize {
                 (self.0 >> NUMBER) as usize
             }
             /// Which of those from there.
@@ -96,8 +96,8 @@ macro_rules! between {
 
 const NUMBER: u32 = 26;
 
-/// Domains are numbered below this.
-pub const DOMAINS: u32 = 1 << (32 - NUMBER);
+/// Partitions are numbered below this.
+pub const PARTITIONS: u32 = 1 << (32 - NUMBER);
 
 between! {
     /// The receiving half of a queue pair.
@@ -105,7 +105,7 @@ between! {
 }
 
 between! {
-    /// A message, at the domain that receives it.
+    /// A message, at the partition that receives it.
     ReceivingId, "messages"
 }
 
@@ -130,12 +130,12 @@ impl Packet {
     }
     /// What matters once it is lost.
     #[inline(always)]
-    pub fn remains(&self) -> Remains {
-        Remains { flow: self.flow, to: self.to, aux: self.aux, size: self.size }
+    pub fn lost(&self) -> LostPacket {
+        LostPacket { flow: self.flow, to: self.to, aux: self.aux, size: self.size }
     }
     /// Whether it is from leaf to leaf.
-    pub fn is_letter(&self) -> bool {
-        self.to & flag::LETTER == flag::LETTER
+    pub fn is_tor_control(&self) -> bool {
+        self.to & flag::TOR_CONTROL == flag::TOR_CONTROL
     }
     /// The path id of a pinned packet.
     #[inline(always)]
@@ -147,7 +147,7 @@ impl Packet {
 /// What is noted of a packet that is lost. Handed over by value: a packet that some rare case
 /// borrows would be put together in memory in every case, which costs a sixth of a hop.
 #[derive(Clone, Copy, Debug)]
-pub struct Remains {
+pub struct LostPacket {
     /// As [`Packet::flow`].
     pub flow: u32,
     /// As [`Packet::to`].
@@ -158,7 +158,7 @@ pub struct Remains {
     pub size: u16,
 }
 
-impl Remains {
+impl LostPacket {
     /// As [`Packet::is`].
     pub fn is(self, flags: u32) -> bool {
         self.to & flags != 0
@@ -181,7 +181,7 @@ pub enum Class {
     /// A queue pair's retransmission timer.
     Timer = 4,
     /// A host hears that a dependency of one of its messages was met.
-    News = 5,
+    DependencyMet = 5,
     /// Something happens to a rank of a job.
     Rank = 6,
     /// A message's last dependency was met and its delay is over.
@@ -197,7 +197,7 @@ pub enum Class {
 }
 
 /// Whom an event is for: a class and the number of a link, port, switch, queue pair, dependency,
-/// message or host. Ports, links, switches, queue pairs and hosts are numbered by domain.
+/// message or host. Ports, links, switches, queue pairs and hosts are numbered by partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(transparent)]
 pub struct Target(u32);
@@ -227,7 +227,7 @@ impl Target {
             2 => Class::Transmitted,
             3 => Class::Start,
             4 => Class::Timer,
-            5 => Class::News,
+            5 => Class::DependencyMet,
             6 => Class::Rank,
             7 => Class::Post,
             8 => Class::Flush,
@@ -249,7 +249,7 @@ impl Target {
 }
 
 /// A packet in memory, with a number beside it. Whole words, so that it goes from registers to
-/// memory and back without ever being put together from smaller pieces on the way, which costs
+/// memory and back without ever being put together from smaller subflows on the way, which costs
 /// processors more than the packing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
@@ -257,7 +257,7 @@ pub struct Packed {
     /// `seq` above `flow`.
     which: u64,
     /// `to` above `aux`.
-    whither: u64,
+    destination: u64,
     /// The number above `size` above `route`.
     rest: u64,
 }
@@ -269,7 +269,7 @@ impl Packed {
         let Packet { flow, seq, aux, to, route, size } = packet;
         let pair = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
         let rest = pair(u32::from(size) << 16 | u32::from(route), beside);
-        Packed { which: pair(flow, seq), whither: pair(aux, to), rest }
+        Packed { which: pair(flow, seq), destination: pair(aux, to), rest }
     }
     /// The packet.
     #[inline(always)]
@@ -277,8 +277,8 @@ impl Packed {
         Packet {
             flow: self.which as u32,
             seq: (self.which >> 32) as u32,
-            aux: self.whither as u32,
-            to: (self.whither >> 32) as u32,
+            aux: self.destination as u32,
+            to: (self.destination >> 32) as u32,
             route: self.rest as u16,
             size: (self.rest >> 16) as u16,
         }
@@ -303,7 +303,7 @@ pub struct Event {
 impl Event {
     /// A place for an event.
     pub(crate) const EMPTY: Event =
-        Event { time: Time::ZERO, packed: Packed { which: 0, whither: 0, rest: 0 } };
+        Event { time: Time::ZERO, packed: Packed { which: 0, destination: 0, rest: 0 } };
 
     /// An event without a packet.
     #[inline(always)]
@@ -323,7 +323,7 @@ impl Event {
     pub(crate) fn set(&mut self, other: Event) {
         self.time = other.time;
         self.packed.which = other.packed.which;
-        self.packed.whither = other.packed.whither;
+        self.packed.destination = other.packed.destination;
         self.packed.rest = other.packed.rest;
     }
     /// To whom.

@@ -1,14 +1,14 @@
 //! Links that fail: what they lose, how slow they get, and when routing goes around them.
 //!
-//! All of it is known before the run (`weft_fabric::Failures`), so that every domain sees to its
+//! All of it is known before the run (`weft_fabric::Failures`), so that every partition sees to its
 //! own part by its own clock. A dead or flaky link takes what its port puts on it and delivers
 //! nothing; PFC frames are spared, which keeps a lost resume from holding a port for ever. Where
 //! the switch throws its queue away instead, the port does so.
 
 use crate::config::RunConfig;
-use crate::cut::{InLink, OutPort, Territory};
 use crate::engine::Engine;
-use crate::event::{Class, Event, Remains};
+use crate::event::{Class, Event, LostPacket};
+use crate::partition::{InLink, OutPort, Partition};
 use crate::ports::Ports;
 use crate::queue::EventQueue;
 use crate::world::{Fault, Routes};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use weft_fabric::{Flush, Losses, Port, RateChange};
 use weft_units::{Time, Wire};
 
-/// The links that end in a domain and may lose packets.
+/// The links that end in a partition and may lose packets.
 #[derive(Debug)]
 pub(crate) struct Faults {
     links: FxHashMap<InLink, Lossy>,
@@ -34,9 +34,9 @@ struct Lossy {
 }
 
 impl Faults {
-    /// The links that end in a domain.
-    pub(crate) fn new(config: &RunConfig, territory: &Territory) -> Faults {
-        let links = territory.links.enumerate().filter_map(|(own, id)| {
+    /// The links that end in a partition.
+    pub(crate) fn new(config: &RunConfig, partition: &Partition) -> Faults {
+        let links = partition.links.enumerate().filter_map(|(own, id)| {
             let Port { rate, delay, .. } = config.port_at_start(*id);
             let losses = config.failures.losses(*id)?;
             Some((own, Lossy { losses, wire: Wire::new(rate), delay, asked: Time::ZERO }))
@@ -57,13 +57,13 @@ impl Faults {
 }
 
 impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
-    /// Schedules what happens to this domain's ports, and to its knowledge of others.
+    /// Schedules what happens to this partition's ports, and to its knowledge of others.
     pub(crate) fn schedule_faults(&mut self) {
         let world = Arc::clone(&self.world);
         for (number, (at, fault)) in world.faults.iter().enumerate() {
             let is_ours = match fault {
                 Fault::Rate(RateChange { port, .. }) | Fault::Flush(Flush { port, .. }) => {
-                    world.cut.ports[*port].domain == self.own
+                    world.partitioning.ports[*port].partition == self.own
                 }
                 Fault::Routes(_) => true,
             };
@@ -85,21 +85,21 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let world = Arc::clone(&self.world);
         match &world.faults[number as usize].1 {
             Fault::Rate(change) => {
-                let port: OutPort = world.cut.ports[change.port].own;
+                let port: OutPort = world.partitioning.ports[change.port].own;
                 self.ports.set_rate(self.now, port, change.rate);
                 self.tell_rate(change.port, change.rate);
             }
             Fault::Flush(flush) => {
-                let port = world.cut.ports[flush.port].own;
+                let port = world.partitioning.ports[flush.port].own;
                 self.ports.flush(self.now, port, flush.until, &mut self.agenda);
             }
             Fault::Routes(routes) => {
                 self.routing.learn(routes);
                 if self.now > Time::ZERO {
                     self.tell_hosts(routes);
-                    self.settle_all();
+                    self.rebalance_all();
                 }
-                // Not counted: every domain hears of it.
+                // Not counted: every partition hears of it.
                 self.totals.events -= 1;
             }
         }
@@ -116,7 +116,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// A packet, which came by the link that `reverse` leads back, is gone: that lost it, or no
     /// way is left to where it goes.
     #[cold]
-    pub(crate) fn lose(&mut self, reverse: OutPort, packet: Remains) {
+    pub(crate) fn lose(&mut self, reverse: OutPort, packet: LostPacket) {
         if let Some(audit) = &mut self.audit {
             audit.lost(reverse, packet);
         }

@@ -1,10 +1,10 @@
 //! A packet at the far end of a link: handed to its host, or sent on by a switch.
 
 use crate::config::{Buffer, RunConfig};
-use crate::cut::{Cut, InLink, OutPort, OwnHost, OwnSwitch, Territory};
 use crate::engine::Engine;
 use crate::event::{Packed, Packet, ReceiverId, flag};
 use crate::hops::NextHops;
+use crate::partition::{InLink, OutPort, OwnHost, OwnSwitch, Partition, Partitioning};
 use crate::ports::Ports;
 use crate::queue::EventQueue;
 use crate::tor;
@@ -34,21 +34,25 @@ impl Link {
     const WATCHED: u32 = 1 << 29;
     const NUMBER: u32 = Link::WATCHED - 1;
 
-    /// The links that end in a domain.
-    pub(crate) fn all(config: &RunConfig, cut: &Cut, territory: &Territory) -> IdVec<InLink, Link> {
+    /// The links that end in a partition.
+    pub(crate) fn all(
+        config: &RunConfig,
+        partitioning: &Partitioning,
+        partition: &Partition,
+    ) -> IdVec<InLink, Link> {
         let link = |id: &PortId| {
             let port = &config.fabric.ports()[*id];
             let peer = match port.peer {
-                Node::Host(host) => cut.hosts[host].own.0,
-                Node::Switch(switch) => cut.switches[switch].own.0 | Link::SWITCH,
+                Node::Host(host) => partitioning.hosts[host].own.0,
+                Node::Switch(switch) => partitioning.switches[switch].own.0 | Link::SWITCH,
             };
             let faulty = config.failures.losses(*id).is_some();
             let watched = matches!(port.peer, Node::Switch(id) if tor::keeps(config, id));
             let peer = peer | if faulty { Link::FAULTY } else { 0 };
             let peer = peer | if watched { Link::WATCHED } else { 0 };
-            Link { peer, reverse: cut.ports[port.reverse].own }
+            Link { peer, reverse: partitioning.ports[port.reverse].own }
         };
-        territory.links.iter().map(link).collect()
+        partition.links.iter().map(link).collect()
     }
 }
 
@@ -57,31 +61,31 @@ impl Link {
 pub(crate) struct Switch {
     /// Its number in the fabric.
     pub(crate) id: SwitchId,
-    /// What the domain's number of a port of it is more than the fabric's.
+    /// What the partition's number of a port of it is more than the fabric's.
     shift: u32,
     /// Of its hash: its own, or one for all.
     salt: u64,
 }
 
 impl Switch {
-    /// The domain's number of a port of it.
+    /// The partition's number of a port of it.
     #[inline(always)]
     pub(crate) fn own(self, port: PortId) -> OutPort {
         OutPort(port.0.wrapping_add(self.shift))
     }
-    /// The switches of a domain.
+    /// The switches of a partition.
     pub(crate) fn all(
         config: &RunConfig,
-        cut: &Cut,
-        territory: &Territory,
+        partitioning: &Partitioning,
+        partition: &Partition,
     ) -> IdVec<OwnSwitch, Switch> {
         let switch = |id: &SwitchId| {
             let salted = if config.switch.same_salt { SwitchId(0) } else { *id };
             let first = config.fabric.ports_of(*id).first;
-            let shift = cut.ports[first].own.0.wrapping_sub(first.0);
+            let shift = partitioning.ports[first].own.0.wrapping_sub(first.0);
             Switch { id: *id, shift, salt: hash::salt(config.seed, salted) }
         };
-        territory.switches.iter().map(switch).collect()
+        partition.switches.iter().map(switch).collect()
     }
 }
 
@@ -103,10 +107,10 @@ impl Routing {
     pub(crate) fn routes(&self) -> Option<&Routes> {
         self.routes.as_deref()
     }
-    /// For the switches of a domain.
-    pub(crate) fn new(config: &RunConfig, territory: &Territory) -> Routing {
+    /// For the switches of a partition.
+    pub(crate) fn new(config: &RunConfig, partition: &Partition) -> Routing {
         let (Buffer::PerPort { bytes } | Buffer::Shared { bytes, .. }) = config.switch.buffer;
-        let states = territory.switches.iter().map(|switch| {
+        let states = partition.switches.iter().map(|switch| {
             let RunConfig { seed, fabric, .. } = *config;
             let context = SwitchContext { switch: *switch, fabric, seed, buffer: bytes };
             Switching::new(&config.balance, &context)
@@ -116,7 +120,7 @@ impl Routing {
             switching = IdVec::new();
         }
         let hashers = config.hashing().into_iter().flat_map(|hashing| {
-            territory.switches.iter().map(move |switch| hashing.at(config.fabric, *switch))
+            partition.switches.iter().map(move |switch| hashing.at(config.fabric, *switch))
         });
         let mut routing =
             Routing { plain: false, switching, hashers: hashers.collect(), routes: None };
@@ -147,7 +151,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
         if peer & (Link::FAULTY | Link::WATCHED) != 0 {
             if peer & Link::FAULTY != 0 && self.faults.is_lost(self.now, link, packet.size) {
-                return self.lose(reverse, packet.remains());
+                return self.lose(reverse, packet.lost());
             }
             if peer & Link::WATCHED != 0 {
                 let packed = Packed::new(packet, reverse.0);
@@ -185,7 +189,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         } else {
             match self.choose_hop(switch, (packet.to, packet.aux, packet.route), group) {
                 Some(port) => port.0,
-                None => return self.lose(ingress, packet.remains()),
+                None => return self.lose(ingress, packet.lost()),
             }
         };
         let port = OutPort(port.wrapping_add(shift));
@@ -252,7 +256,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     pub(crate) fn return_header(&mut self, switch: OwnSwitch, ingress: OutPort, header: Packet) {
         let (header, _) = self.untag(header);
         let id = ReceiverId(header.flow);
-        let (src, sender) = self.receivers[id.domain()][id.number()].back();
+        let (src, sender) = self.receivers[id.partition()][id.number()].back();
         // Not pinned: the way back of a path id begins at its far end.
         // Still a header, which goes first, and is known as one if it is lost.
         let (flow, to, aux) = (sender, src.0 | flag::NACK | flag::TRIMMED, 0);

@@ -1,22 +1,22 @@
-//! The end of a run: what the domains found becomes one outcome, and the books are checked.
+//! The end of a run: what the partitions found becomes one outcome, and the books are checked.
 
 use crate::audit::{self, Seen};
 use crate::engine::{Delivered, Engine};
 use crate::event::ReceiverId;
-use crate::jobs;
+use crate::histogram::DurationHistogram;
+use crate::jobs::Jobs;
 use crate::losses::Losses;
+use crate::messages;
 use crate::outcome::{MessageResult, Outcome, PortResult, RankMessage, Series, Totals};
 use crate::ports::Ports;
 use crate::probes::samples_until;
 use crate::progress::Progress;
-use crate::ranks::Ranks;
 use crate::records;
 use crate::simulation::Halt;
-use crate::spread::Spread;
 use crate::stall::{self, Silence};
 use crate::tor::{Tags, Tors};
 use crate::world::World;
-use weft_balance::tor::LETTER_BYTES;
+use weft_balance::tor::CONTROL_BYTES;
 use weft_units::{IdVec, MessageId, PortId, Time};
 
 /// The outcome of a run that has no events left.
@@ -69,20 +69,20 @@ fn port_results<Q, P: Ports>(
     engines: &[Engine<Q, P>],
     end: Time,
 ) -> IdVec<PortId, PortResult> {
-    let by_domain: Vec<_> = engines.iter().map(|engine| engine.ports.results(end)).collect();
-    let places = world.cut.ports.iter();
-    places.map(|place| by_domain[usize::from(place.domain)][place.own]).collect()
+    let by_partition: Vec<_> = engines.iter().map(|engine| engine.ports.results(end)).collect();
+    let places = world.partitioning.ports.iter();
+    places.map(|place| by_partition[usize::from(place.partition)][place.own]).collect()
 }
 
 fn messages<Q, P: Ports>(
     world: &World,
     engines: &[Engine<Q, P>],
 ) -> IdVec<MessageId, MessageResult> {
-    let jobs = |host| &engines[usize::from(world.cut.hosts[host].domain)].jobs;
+    let jobs = |host| &engines[usize::from(world.partitioning.hosts[host].partition)].jobs;
     let result = |(id, message): (MessageId, &weft_workload::Message)| {
         let sending = jobs(message.src).sending(world.sending[id]);
         let receiving = jobs(message.dst).receiving(world.receiving[id]);
-        jobs::result(sending, receiving)
+        messages::result(sending, receiving)
     };
     let mut messages = world.config.workload.messages().enumerate().map(result).collect();
     if world.config.job.is_none() {
@@ -96,9 +96,9 @@ fn messages<Q, P: Ports>(
 fn rank_messages<Q, P: Ports>(
     world: &World,
     engines: &mut [Engine<Q, P>],
-) -> (Vec<RankMessage>, Spread) {
+) -> (Vec<RankMessage>, DurationHistogram) {
     if world.config.job.is_none() {
-        return (Vec::new(), Spread::default());
+        return (Vec::new(), DurationHistogram::default());
     }
     let mut sent = Vec::new();
     for engine in engines.iter_mut() {
@@ -114,14 +114,15 @@ fn rank_messages<Q, P: Ports>(
     }
     let losses = engines.iter().flat_map(|engine| [engine.ports.losses(), &engine.losses]);
     let losses = losses.flat_map(Losses::all).map(|(dst, flow, count)| {
-        let (id, domain) = (ReceiverId(flow), usize::from(world.cut.hosts[dst].domain));
-        let records = &engines[domain].ranks.as_ref().expect("a job").records;
-        (records.served(id.domain(), id.number() as u32), count)
+        let (id, partition) =
+            (ReceiverId(flow), usize::from(world.partitioning.hosts[dst].partition));
+        let records = &engines[partition].ranks.as_ref().expect("a job").records;
+        (records.served(id.partition(), id.number() as u32), count)
     });
     records::join(sent, ranks(engines).map(|ranks| &ranks.records).collect(), losses)
 }
 
-fn ranks<'e, 'a, Q, P>(engines: &'e [Engine<'a, Q, P>]) -> impl Iterator<Item = &'e Ranks<'a>> {
+fn ranks<'e, 'a, Q, P>(engines: &'e [Engine<'a, Q, P>]) -> impl Iterator<Item = &'e Jobs<'a>> {
     engines.iter().filter_map(|engine| engine.ranks.as_ref())
 }
 
@@ -134,9 +135,9 @@ fn add_losses<Q, P: Ports>(
     let losses = engines.iter().flat_map(|engine| [engine.ports.losses(), &engine.losses]);
     for (dst, flow, count) in losses.flat_map(Losses::all) {
         let id = ReceiverId(flow);
-        let domain = usize::from(world.cut.hosts[dst].domain);
-        let flow = &engines[domain].receivers[id.domain()][id.number()];
-        messages[engines[domain].jobs.receiving(flow.message).message].lost += count;
+        let partition = usize::from(world.partitioning.hosts[dst].partition);
+        let flow = &engines[partition].receivers[id.partition()][id.number()];
+        messages[engines[partition].jobs.receiving(flow.message).message].lost += count;
     }
 }
 
@@ -174,7 +175,7 @@ fn totals<Q, P: Ports>(engines: &[Engine<Q, P>], ports: &IdVec<PortId, PortResul
 }
 
 /// Every run accounts for every packet: what the NICs sent reached a host, was dropped or was
-/// lost on a link; what switches cut off was trimmed; letters between leaves are read, or lost as
+/// lost on a link; what switches cut off was trimmed; control packets between leaves are read, or lost as
 /// others are; and nothing is held in a switch.
 fn check_conservation<Q, P: Ports>(
     world: &World,
@@ -203,18 +204,19 @@ fn check_conservation<Q, P: Ports>(
             + totals.wire_dropped_bytes
             + ports.iter().map(|port| port.dropped_bytes + port.trimmed_bytes).sum::<u64>(),
     };
-    let letters = |count: u64| Delivered { packets: count, bytes: count * u64::from(LETTER_BYTES) };
+    let control_packets =
+        |count: u64| Delivered { packets: count, bytes: count * u64::from(CONTROL_BYTES) };
     assert_eq!(
-        sent.and(letters(written)),
-        accounted.and(letters(read)),
+        sent.and(control_packets(written)),
+        accounted.and(control_packets(read)),
         "sent against delivered and dropped"
     );
     assert_eq!(sent.packets, totals.packets + totals.control_packets);
     if world.config.audit {
         let mut links: IdVec<PortId, Seen> = ports.iter().map(|_| Seen::default()).collect();
-        for (engine, territory) in engines.iter().zip(&world.cut.territories) {
-            let audit = engine.audit.as_ref().expect("every domain has one");
-            audit.gather(territory, &mut links);
+        for (engine, partition) in engines.iter().zip(&world.partitioning.partitions) {
+            let audit = engine.audit.as_ref().expect("every partition has one");
+            audit.gather(partition, &mut links);
         }
         audit::check(world.config.fabric, &links, ports.as_slice());
     }

@@ -11,17 +11,18 @@
 //! |---|---|
 //! | [`config`] | [`RunConfig`]: what a run is made of |
 //! | `simulation` | [`Simulation`]: a run from outside |
-//! | `cut`, `world` | how the fabric falls into domains, and what all of them read |
-//! | `windows`, `mail` | domains side by side on several threads, and what passes between them |
-//! | `engine` | the loop of one domain, and the state that its parts share |
+//! | `partition`, `world` | how the fabric falls into partitions, and what all of them read |
+//! | `epochs`, `mail` | partitions side by side on several threads, and what passes between them |
+//! | `engine` | the loop of one partition, and the state that its parts share |
 //! | [`event`] | packets, events and their total order |
 //! | [`queue`], `agenda` | the event queues: timing wheel, and a plain heap as its oracle |
 //! | [`ports`] | output ports: plain FIFO, or real queues with shared buffers and PFC |
 //! | `forward`, `hops` | a packet at a switch |
-//! | `tor` | packets at switches that keep a state: tags, letters, what is held back |
+//! | `tor` | packets at switches that keep a state: tags, control packets, what is held back |
 //! | `faults` | links that fail |
 //! | `nic` | queue pairs: opening, sending, receiving, timers |
-//! | `jobs` | messages and their dependencies |
+//! | `messages` | messages and their dependencies |
+//! | `jobs` | ranks at work, and the messages that they make |
 //! | `losses` | which queue pairs lost packets |
 //! | `progress`, `stall` | messages that get nearer to their ends, and what is told of a run that stalled |
 //! | `probes` | samples of queues |
@@ -29,9 +30,9 @@
 //! | `gather`, [`outcome`] | [`Outcome`]: what a run leaves behind |
 //!
 //! # Invariants
-//! - The events of a domain are handled in the order of (time, class, entity), which is total:
+//! - The events of a partition are handled in the order of (time, class, entity), which is total:
 //!   an entity has at most one event of a class at a time, because a link delivers one packet
-//!   at a time. The order of insertion never matters, nor do the cut and the threads.
+//!   at a time. The order of insertion never matters, nor do the partitioning and the threads.
 //! - An event that one node causes at another is at least one link delay later.
 //! - Every run ends with a count: all that was sent was delivered or dropped.
 //! - Nothing reads a clock, a file or the environment; randomness is drawn by entity.
@@ -39,35 +40,35 @@
 mod agenda;
 mod audit;
 pub mod config;
-mod cut;
 mod engine;
+mod epochs;
 pub mod event;
 mod faults;
 mod forward;
 mod gather;
+mod histogram;
 mod hops;
 mod jobs;
 mod losses;
 mod mail;
+mod messages;
 mod nic;
 pub mod outcome;
+mod partition;
 pub mod ports;
 mod probes;
 mod progress;
 pub mod queue;
-mod ranks;
 mod records;
 mod simulation;
-mod spread;
 mod stall;
 mod tor;
-mod windows;
 mod world;
 
 pub use config::*;
-pub use cut::InLink;
+pub use histogram::DurationHistogram;
 pub use outcome::*;
+pub use partition::InLink;
 pub use probes::MOST_SAMPLES;
 pub use simulation::{Halt, Simulation, Work, least_work, useful_threads};
-pub use spread::Spread;
 pub use stall::Stall;

@@ -1,11 +1,11 @@
 //! Which queue pairs lost data packets, and how many: kept where packets are lost, which is far
 //! from their two ends and cold.
 
-use crate::event::{Remains, flag};
+use crate::event::{LostPacket, flag};
 use rustc_hash::FxHashMap;
 use weft_units::HostId;
 
-/// Data packets lost in one domain, by the receiving half of their queue pair.
+/// Data packets lost in one partition, by the receiving half of their queue pair.
 #[derive(Debug)]
 pub struct Losses {
     /// By destination host above the packet's `flow`.
@@ -22,7 +22,7 @@ impl Losses {
 
     /// A packet is gone; only data counts.
     #[cold]
-    pub(crate) fn add(&mut self, packet: Remains) {
+    pub(crate) fn add(&mut self, packet: LostPacket) {
         if let Some(tags) = &mut self.tags
             && packet.is(flag::TAGGED)
         {

@@ -1,14 +1,14 @@
-//! What passes from one domain to another between two windows.
+//! What passes from one partition to another between two epochs.
 
 use crate::event::{Event, ReceivingId};
 use crate::tor::Tagged;
 use weft_units::{HostId, MessageId, Time};
 use weft_workload::job::Receipt;
 
-/// From one domain to another, within one window.
+/// From one partition to another, within one epoch.
 #[derive(Debug, Default)]
 pub(crate) struct Mail {
-    /// At the receiving domain, not before the window's end.
+    /// At the receiving partition, not before the epoch's end.
     pub(crate) events: Vec<Event>,
     /// Messages of ranks, before their queue pairs.
     pub(crate) announcements: Vec<Announcement>,
@@ -23,19 +23,19 @@ pub(crate) struct Mail {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Opening {
     pub(crate) src: HostId,
-    /// The sending half, as the domain of `src` numbers it.
+    /// The sending half, as the partition of `src` numbers it.
     pub(crate) sender: u32,
-    /// The place of the receiving half among those of its domain pair.
+    /// The place of the receiving half among those of its partition pair.
     pub(crate) number: u32,
     pub(crate) message: ReceivingId,
     /// Payload.
     pub(crate) bytes: u64,
 }
 
-/// A rank posts a message to one in another domain.
+/// A rank posts a message to one in another partition.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Announcement {
-    /// Its place among the messages between the two domains.
+    /// Its place among the messages between the two partitions.
     pub(crate) number: u32,
     pub(crate) message: MessageId,
     /// Payload.

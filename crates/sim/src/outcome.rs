@@ -1,6 +1,6 @@
 //! What a run leaves behind.
 
-use crate::spread::Spread;
+use crate::histogram::DurationHistogram;
 pub use weft_balance::tor::TorCounts;
 use weft_units::{HostId, IdVec, MessageId, PortId, Time};
 
@@ -14,7 +14,7 @@ pub struct Outcome {
     /// One for each message that ranks sent over the fabric, by name, if they were asked for.
     pub rank_messages: Vec<RankMessage>,
     /// Of those, from post to receipt, if they were not.
-    pub durations: Spread,
+    pub durations: DurationHistogram,
     /// One for each port of the fabric.
     pub ports: IdVec<PortId, PortResult>,
     /// What was sampled: first the ports, then the switches of the probes, then goodput.
@@ -23,7 +23,7 @@ pub struct Outcome {
     pub totals: Totals,
 }
 
-/// When a node of a rank's programme was at work.
+/// When a node of a rank's graph was at work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NodeResult {
     /// Whose.
@@ -47,7 +47,7 @@ pub struct RankMessage {
     pub dst: u32,
     /// Their hosts.
     pub hosts: (HostId, HostId),
-    /// For which node of the sender's programme.
+    /// For which node of the sender's graph.
     pub node: u32,
     /// Payload.
     pub bytes: u64,
@@ -65,7 +65,7 @@ pub struct MessageResult {
     /// When its sender had the last acknowledgement.
     pub sent: Time,
     /// How many queue pairs carried it.
-    pub pieces: u32,
+    pub subflows: u32,
     /// Data packets that left more than once.
     pub retransmits: u32,
     /// Retransmitted packets that the receiver had already.
@@ -114,7 +114,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// Adds what another domain sampled of the same at the same times.
+    /// Adds what another partition sampled of the same at the same times.
     pub(crate) fn add(&mut self, other: &Series) {
         self.bytes.resize(self.bytes.len().max(other.bytes.len()), 0);
         self.bytes.iter_mut().zip(&other.bytes).for_each(|(sum, bytes)| *sum += bytes);

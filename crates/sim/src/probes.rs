@@ -1,21 +1,21 @@
 //! Samples of queues, buffers and goodput.
 
 use crate::config::{ProbeConfig, RunConfig};
-use crate::cut::{Cut, OutPort, OwnSwitch};
 use crate::engine::Engine;
 use crate::event::{Class, Event};
 use crate::outcome::Series;
+use crate::partition::{OutPort, OwnSwitch, Partitioning};
 use crate::ports::Ports;
 use crate::queue::EventQueue;
 use weft_units::Time;
 
-/// The probes of one domain, and their samples.
+/// The probes of one partition, and their samples.
 #[derive(Debug)]
 pub(crate) struct Probes {
     interval: Option<Time>,
     /// By their places among all series of the run.
     probes: Vec<(usize, Probe, Series)>,
-    /// How often this domain has sampled, and how many probes all domains have.
+    /// How often this partition has sampled, and how many probes all partitions have.
     rounds: usize,
     everywhere: usize,
 }
@@ -25,28 +25,28 @@ pub(crate) struct Probes {
 enum Probe {
     Port(OutPort),
     Switch(OwnSwitch),
-    /// Payload that hosts of this domain received for the first time, and how much of it had been
-    /// there at the last sample. All domains have one, at the same place.
+    /// Payload that hosts of this partition received for the first time, and how much of it had been
+    /// there at the last sample. All partitions have one, at the same place.
     Goodput(u64),
 }
 
-/// Half a gigabyte of samples, in all domains.
+/// Half a gigabyte of samples, in all partitions.
 pub const MOST_SAMPLES: usize = 1 << 26;
 
 impl Probes {
-    /// Those of `config` that look at domain `own`.
-    pub(crate) fn new(config: &RunConfig, cut: &Cut, own: u16) -> Probes {
+    /// Those of `config` that look at partition `own`.
+    pub(crate) fn new(config: &RunConfig, partitioning: &Partitioning, own: u16) -> Probes {
         let ports = config.probes.ports.iter().map(|port| {
-            let place = cut.ports[*port];
-            (place.domain, Probe::Port(place.own))
+            let place = partitioning.ports[*port];
+            (place.partition, Probe::Port(place.own))
         });
         let switches = config.probes.switches.iter().map(|switch| {
-            let place = cut.switches[*switch];
-            (place.domain, Probe::Switch(place.own))
+            let place = partitioning.switches[*switch];
+            (place.partition, Probe::Switch(place.own))
         });
         let goodput = config.probes.goodput.then_some((own, Probe::Goodput(0)));
         let all = ports.chain(switches).chain(goodput).enumerate();
-        let here = all.filter(|(_, (domain, _))| *domain == own);
+        let here = all.filter(|(_, (partition, _))| *partition == own);
         Probes {
             interval: config.probes.interval,
             probes: here.map(|(at, (_, probe))| (at, probe, Series::default())).collect(),
@@ -64,7 +64,7 @@ impl Probes {
 }
 
 /// Samples that a run takes whose last message is acknowledged at `end`: one each interval from
-/// time zero on, the last one at `end` or the first time after it. A domain may take more,
+/// time zero on, the last one at `end` or the first time after it. A partition may take more,
 /// since it hears of the end late.
 pub(crate) fn samples_until(end: Time, interval: Time) -> usize {
     end.0.div_ceil(interval.0) as usize + 1
@@ -78,7 +78,7 @@ impl ProbeConfig {
 }
 
 impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
-    /// Payload that hosts of this domain have received for the first time.
+    /// Payload that hosts of this partition have received for the first time.
     fn goodput(&self) -> u64 {
         let headers = self.accepted.packets * u64::from(self.config.packet.header);
         self.accepted.bytes - headers
@@ -105,7 +105,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
         self.probes.probes = probes;
         self.probes.rounds += 1;
-        // Not counted: several domains with probes sample more often than one with all of them.
+        // Not counted: several partitions with probes sample more often than one with all of them.
         self.totals.events -= 1;
         let unfinished = self.is_unfinished() || self.others_unfinished;
         if let Some(interval) = self.probes.interval

@@ -1,12 +1,12 @@
 //! Progress: a message was posted, or a receiver accepted a packet, so that some message is nearer
 //! to its end.
 //!
-//! A run that makes none for too long has stalled. Each domain notes its own; whether all of them
-//! together get on is looked at between windows (`windows::watch`).
+//! A run that makes none for too long has stalled. Each partition notes its own; whether all of them
+//! together get on is looked at between epochs (`epochs::watch`).
 
 use weft_units::Time;
 
-/// What one domain notes.
+/// What one partition notes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
     /// When it last made any.
@@ -27,7 +27,7 @@ impl Progress {
     pub(crate) fn wait(&mut self, now: Time) {
         self.awaited = now;
     }
-    /// That of several domains together.
+    /// That of several partitions together.
     pub(crate) fn of_all(all: impl Iterator<Item = Progress>) -> Progress {
         let both = |one: Progress, other: Progress| Progress {
             last: one.last.max(other.last),

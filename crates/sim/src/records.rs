@@ -4,14 +4,14 @@
 //! Invariant: a message is recorded once at its sender, when that has the last acknowledgement,
 //! and once at its receiver, when another takes its place there or the run is over.
 
-use crate::jobs::{Receiving, Sending};
+use crate::histogram::DurationHistogram;
+use crate::messages::{Receiving, Sending};
 use crate::nic::Reordering;
 use crate::outcome::{MessageResult, RankMessage};
-use crate::spread::Spread;
 use weft_units::{HostId, MessageId, Time};
 use weft_workload::job::{Receipt, Sent};
 
-/// The records of one domain.
+/// The records of one partition.
 #[derive(Debug)]
 pub(crate) struct Records {
     /// One for each message; else only [`Records::durations`].
@@ -19,9 +19,9 @@ pub(crate) struct Records {
     sent: Vec<RankMessage>,
     received: Vec<(MessageId, Time, u32)>,
     reordering: Vec<(MessageId, Reordering)>,
-    /// Whose receiving halves have which place: by domain of the sender.
+    /// Whose receiving halves have which place: by partition of the sender.
     served: Vec<Vec<MessageId>>,
-    durations: Spread,
+    durations: DurationHistogram,
 }
 
 /// Who sends what to whom.
@@ -34,14 +34,14 @@ pub(crate) struct Owner {
 }
 
 impl Records {
-    pub(crate) fn new(is_each: bool, domains: usize) -> Records {
+    pub(crate) fn new(is_each: bool, partitions: usize) -> Records {
         Records {
             is_each,
             sent: Vec::new(),
             received: Vec::new(),
             reordering: Vec::new(),
-            served: vec![Vec::new(); domains],
-            durations: Spread::default(),
+            served: vec![Vec::new(); partitions],
+            durations: DurationHistogram::default(),
         }
     }
 
@@ -70,7 +70,7 @@ impl Records {
         }
     }
 
-    /// A receiving half at place `number` among those from domain `from` serves `message`; what
+    /// A receiving half at place `number` among those from partition `from` serves `message`; what
     /// the one before it has seen is `over`.
     pub(crate) fn serve(
         &mut self,
@@ -107,20 +107,20 @@ impl Records {
     }
 }
 
-/// All messages, by their names, and how long all took together; from what the domains have sent
+/// All messages, by their names, and how long all took together; from what the partitions have sent
 /// ([`Records::take_sent`]) and know, and how many packets messages have lost.
 pub(crate) fn join(
     sent: Vec<Vec<RankMessage>>,
     records: Vec<&Records>,
     losses: impl Iterator<Item = (MessageId, u32)>,
-) -> (Vec<RankMessage>, Spread) {
+) -> (Vec<RankMessage>, DurationHistogram) {
     let count = sent.iter().map(Vec::len).sum::<usize>();
     let mut sent = sent.into_iter();
     let mut all = sent.next().unwrap_or_default();
     all.reserve_exact(count - all.len());
     sent.for_each(|more| all.extend(more));
     all.sort_unstable_by_key(|one| one.message);
-    let mut durations = Spread::default();
+    let mut durations = DurationHistogram::default();
     for one in &records {
         durations.merge(&one.durations);
         for (message, received, spurious) in &one.received {

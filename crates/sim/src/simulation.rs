@@ -3,17 +3,17 @@
 //! [`Simulation`] picks the kind of ports and of event queue that a run needs.
 
 use crate::config::{JobConfig, MarkAt, RunConfig};
-use crate::cut::{Cut, Territory};
 use crate::engine::Engine;
+use crate::epochs::{self, Ending};
 use crate::event::Target;
 use crate::gather;
-use crate::jobs::{self, Jobs};
+use crate::messages::{self, Messages};
 use crate::outcome::Outcome;
+use crate::partition::{Partition, Partitioning};
 use crate::ports::{FifoPorts, Ports, QueuePorts};
 use crate::probes::MOST_SAMPLES;
 use crate::queue::{EventQueue, Heap, Wheel};
 use crate::stall::Stall;
-use crate::windows::{self, Ending};
 use crate::world::World;
 use std::fmt;
 use std::ops::ControlFlow;
@@ -51,7 +51,7 @@ pub struct Simulation<'a> {
     threads: u32,
 }
 
-/// One engine for each domain, all of one kind.
+/// One engine for each partition, all of one kind.
 #[derive(Debug)]
 enum Engines<'a> {
     Fifo(Vec<Engine<'a, Wheel, FifoPorts>>),
@@ -70,32 +70,36 @@ impl<'a> Simulation<'a> {
     }
 
     /// Sets `config` up for `threads` threads, as far as its fabric can be cut into so many
-    /// domains. The outcome is the same for any number.
+    /// partitions. The outcome is the same for any number.
     ///
     /// # Panics
     /// As [`Simulation::new`].
     pub fn on_threads(config: &'a RunConfig<'a>, threads: u32) -> Simulation<'a> {
-        Simulation::in_domains(config, Cut::suits(config, threads), threads)
+        Simulation::in_partitions(config, Partitioning::suits(config, threads), threads)
     }
 
-    /// Sets `config` up in `domains` domains, as far as its fabric can be cut into so many, for
+    /// Sets `config` up in `partitions` partitions, as far as its fabric can be cut into so many, for
     /// `threads` threads. The outcome is the same for any numbers.
     ///
     /// # Panics
     /// As [`Simulation::new`].
-    pub fn in_domains(config: &'a RunConfig<'a>, domains: u32, threads: u32) -> Simulation<'a> {
-        let world = world(config, domains);
+    pub fn in_partitions(
+        config: &'a RunConfig<'a>,
+        partitions: u32,
+        threads: u32,
+    ) -> Simulation<'a> {
+        let world = world(config, partitions);
         let engines = match needs_queues(config) {
             true => Engines::Queued(queued(&world)),
             false => {
-                let wheel = |territory: &Territory| wheel(config, territory, FIFO);
+                let wheel = |partition: &Partition| wheel(config, partition, FIFO);
                 Engines::Fifo(engines(&world, wheel, FifoPorts::new))
             }
         };
         Simulation { world, engines, threads }
     }
 
-    /// Sets `config` up in one domain on a plain heap and real queues: slow, and what all
+    /// Sets `config` up in one partition on a plain heap and real queues: slow, and what all
     /// others must equal.
     pub fn oracle(config: &'a RunConfig<'a>) -> Simulation<'a> {
         let world = world(config, 1);
@@ -138,7 +142,7 @@ struct Overflowed;
 pub fn useful_threads(config: &RunConfig) -> u32 {
     match least_work(config, WORTH_A_THREAD).hops < WORTH_A_THREAD {
         true => 1,
-        false => Cut::busy_domains(config),
+        false => Partitioning::busy_partitions(config),
     }
 }
 
@@ -189,34 +193,34 @@ pub fn least_work(config: &RunConfig, enough: u64) -> Work {
     work
 }
 
-fn world<'a>(config: &'a RunConfig<'a>, domains: u32) -> Arc<World<'a>> {
+fn world<'a>(config: &'a RunConfig<'a>, partitions: u32) -> Arc<World<'a>> {
     let largest = config.packet.largest();
     assert!(largest <= u64::from(u16::MAX), "packets of {largest} bytes are too large");
     let messages = config.workload.messages().len();
     assert!(messages < Target::LIMIT as usize, "{messages} messages are too many");
     let dependencies = config.workload.dependency_count();
     assert!(dependencies < Target::LIMIT as usize, "{dependencies} dependencies are too many");
-    Arc::new(World::new(config, domains))
+    Arc::new(World::new(config, partitions))
 }
 
 fn engines<'a, Q: EventQueue, P: Ports>(
     world: &Arc<World<'a>>,
-    queue: impl Fn(&Territory) -> Q,
-    ports: impl Fn(&RunConfig<'a>, &Cut, &Territory) -> P,
+    queue: impl Fn(&Partition) -> Q,
+    ports: impl Fn(&RunConfig<'a>, &Partitioning, &Partition) -> P,
 ) -> Vec<Engine<'a, Q, P>> {
-    let territories = world.cut.territories.iter().zip(0..).zip(Jobs::all(world));
-    let engine = |((territory, own), jobs)| {
-        let ports = ports(world.config, &world.cut, territory);
-        Engine::new(world, own, jobs, queue(territory), ports)
+    let territories = world.partitioning.partitions.iter().zip(0..).zip(Messages::all(world));
+    let engine = |((partition, own), jobs)| {
+        let ports = ports(world.config, &world.partitioning, partition);
+        Engine::new(world, own, jobs, queue(partition), ports)
     };
     let mut engines: Vec<_> = territories.map(engine).collect();
-    jobs::start(world, &mut engines);
+    messages::start(world, &mut engines);
     engines
 }
 
 /// Engines with real queues.
 fn queued<'a>(world: &Arc<World<'a>>) -> Vec<Engine<'a, Wheel, QueuePorts>> {
-    let wheel = |territory: &Territory| wheel(world.config, territory, QUEUED);
+    let wheel = |partition: &Partition| wheel(world.config, partition, QUEUED);
     engines(world, wheel, QueuePorts::new)
 }
 
@@ -239,14 +243,14 @@ fn needs_queues(config: &RunConfig) -> bool {
 const FIFO: u64 = 48;
 const QUEUED: u64 = 6;
 
-/// A wheel for a domain, which reaches beyond a hop through short queues.
-fn wheel(config: &RunConfig, territory: &Territory, events: u64) -> Wheel {
+/// A wheel for a partition, which reaches beyond a hop through short queues.
+fn wheel(config: &RunConfig, partition: &Partition, events: u64) -> Wheel {
     let fabric = config.fabric.ports();
-    let ports = || territory.ports.iter().map(|port| &fabric[*port]);
-    let fastest = ports().map(|port| port.rate).max().expect("a domain has ports");
+    let ports = || partition.ports.iter().map(|port| &fabric[*port]);
+    let fastest = ports().map(|port| port.rate).max().expect("a partition has ports");
     let packet = fastest.serialize(u64::from(config.packet.mtu)).0;
-    let slot = (packet * events / territory.ports.len() as u64).clamp(128, 16_384);
-    let delay = ports().map(|port| port.delay).max().expect("a domain has ports").0;
+    let slot = (packet * events / partition.ports.len() as u64).clamp(128, 16_384);
+    let delay = ports().map(|port| port.delay).max().expect("a partition has ports").0;
     let slots = (2 * (delay + 2 * packet) / slot).clamp(1024, 1 << 15);
     Wheel::new(Time(slot), slots)
 }
@@ -261,7 +265,7 @@ where
     Q: EventQueue + Send,
     P: Ports + Send,
 {
-    let (engines, ending) = windows::run(engines, world, threads, cancel);
+    let (engines, ending) = epochs::run(engines, world, threads, cancel);
     match ending {
         Ending::Done => Ok(gather::outcome(world, engines)),
         Ending::Stalled(silence) => Ok(Err(gather::stalled(world, &engines, silence))),

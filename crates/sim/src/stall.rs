@@ -5,7 +5,7 @@
 
 use crate::config::JobConfig;
 use crate::engine::Engine;
-use crate::jobs::SendingId;
+use crate::messages::SendingId;
 use crate::outcome::Totals;
 use crate::world::World;
 use std::fmt;
@@ -42,7 +42,7 @@ pub(crate) struct Silence {
 /// first few.
 pub(crate) fn diagnose<Q, P>(
     world: &World,
-    domains: &[Engine<Q, P>],
+    partitions: &[Engine<Q, P>],
     silence: Silence,
     totals: Totals,
 ) -> Stall {
@@ -56,8 +56,8 @@ pub(crate) fn diagnose<Q, P>(
         ),
     };
     let job = world.config.job.as_ref();
-    let mut lines = job.map(|job| waiting_ranks(job, domains)).unwrap_or_default();
-    lines.extend(open_messages(world, domains));
+    let mut lines = job.map(|job| waiting_ranks(job, partitions)).unwrap_or_default();
+    lines.extend(open_messages(world, partitions));
     let down = down_links(world, now).map(|links| format!("; {links}")).unwrap_or_default();
     let text = format!("{what}{down}: {}", lines.join("; "));
     Stall { text, totals: Totals { events: 0, ..totals } }
@@ -65,27 +65,28 @@ pub(crate) fn diagnose<Q, P>(
 
 /// A message that is not done.
 struct Open<'e, 'a, Q, P> {
-    /// The domain of its sender.
-    domain: &'e Engine<'a, Q, P>,
+    /// The partition of its sender.
+    partition: &'e Engine<'a, Q, P>,
     id: SendingId,
     message: MessageId,
 }
 
 /// Messages that are not done, in words: of patterns the first few; of ranks those of which most
 /// was sent again.
-fn open_messages<Q, P>(world: &World, domains: &[Engine<Q, P>]) -> Vec<String> {
+fn open_messages<Q, P>(world: &World, partitions: &[Engine<Q, P>]) -> Vec<String> {
     const SHOWN: usize = 4;
     let mut open = Vec::new();
-    for domain in domains {
-        let messages = domain.jobs.open();
-        open.extend(messages.map(|(id, sending)| Open { domain, id, message: sending.message }));
+    for partition in partitions {
+        let messages = partition.jobs.open();
+        open.extend(messages.map(|(id, sending)| Open { partition, id, message: sending.message }));
     }
     let first = |open: &Open<Q, P>| match world.config.job.is_some() {
         true => (u32::MAX - open.sent_again(), open.message),
         false => (0, open.message),
     };
     open.sort_by_key(first);
-    let mut lines: Vec<_> = open.iter().take(SHOWN).map(|one| one.tell(world, domains)).collect();
+    let mut lines: Vec<_> =
+        open.iter().take(SHOWN).map(|one| one.tell(world, partitions)).collect();
     let rest = open.len().saturating_sub(SHOWN);
     lines.extend((rest > 0).then(|| format!("and {rest} more")));
     lines
@@ -94,12 +95,12 @@ fn open_messages<Q, P>(world: &World, domains: &[Engine<Q, P>]) -> Vec<String> {
 impl<Q, P> Open<'_, '_, Q, P> {
     /// Data packets of it that left more than once.
     fn sent_again(&self) -> u32 {
-        self.domain.jobs.sending(self.id).result().retransmits
+        self.partition.jobs.sending(self.id).result().retransmits
     }
 
-    fn tell(&self, world: &World, domains: &[Engine<Q, P>]) -> String {
+    fn tell(&self, world: &World, partitions: &[Engine<Q, P>]) -> String {
         let (config, message) = (world.config, self.message);
-        let (name, dst) = match (&config.job, &self.domain.ranks) {
+        let (name, dst) = match (&config.job, &self.partition.ranks) {
             (Some(job), Some(ranks)) => {
                 let (src, dst) = ranks.ends(self.id);
                 let name = format!("message {} -> {}", rank_name(job, src), rank_name(job, dst));
@@ -112,8 +113,8 @@ impl<Q, P> Open<'_, '_, Q, P> {
                 (name, one.dst)
             }
         };
-        let receiver = &domains[usize::from(world.cut.hosts[dst].domain)];
-        match self.domain.jobs.sending(self.id).unmet() {
+        let receiver = &partitions[usize::from(world.partitioning.hosts[dst].partition)];
+        match self.partition.jobs.sending(self.id).unmet() {
             0 => format!("{name} {}", self.missing(receiver, config.packet.mtu)),
             unmet => format!("{name} waits for {unmet} dependencies"),
         }
@@ -121,11 +122,11 @@ impl<Q, P> Open<'_, '_, Q, P> {
 
     /// How much of it has not arrived, and how much of it was sent again.
     fn missing(&self, receiver: &Engine<Q, P>, mtu: u32) -> String {
-        let sending = self.domain.jobs.sending(self.id);
-        let stuck = self.domain.senders.iter().filter(|flow| flow.is_open_of(self.id));
+        let sending = self.partition.jobs.sending(self.id);
+        let stuck = self.partition.senders.iter().filter(|flow| flow.is_open_of(self.id));
         let halves = receiver.receivers.iter().flatten();
         let halves = halves.filter(|flow| flow.message == sending.receiving);
-        let here: u64 = halves.map(|flow| flow.bytes_of_open_piece(mtu)).sum();
+        let here: u64 = halves.map(|flow| flow.bytes_of_open_subflow(mtu)).sum();
         let missing = receiver.jobs.receiving(sending.receiving).bytes_missing() - here;
         let again = u64::from(self.sent_again());
         let symbols = stuck.clone().map(|flow| flow.symbols_beyond()).sum::<u64>();
@@ -160,9 +161,9 @@ fn down_links(world: &World, now: Time) -> Option<String> {
 }
 
 /// What keeps ranks waiting; the first few of them.
-fn waiting_ranks<Q, P>(job: &JobConfig, domains: &[Engine<Q, P>]) -> Vec<String> {
+fn waiting_ranks<Q, P>(job: &JobConfig, partitions: &[Engine<Q, P>]) -> Vec<String> {
     const SHOWN: usize = 4;
-    let ranks = domains.iter().filter_map(|domain| domain.ranks.as_ref());
+    let ranks = partitions.iter().filter_map(|partition| partition.ranks.as_ref());
     let mut stuck: Vec<(u32, Vec<Wait>)> = ranks.flat_map(|ranks| ranks.waits()).collect();
     stuck.sort_unstable();
     let told = stuck.iter().take(SHOWN).map(|(rank, waits)| waiting(job, *rank, waits));

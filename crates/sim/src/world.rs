@@ -1,9 +1,9 @@
-//! What all domains of a run read and none changes.
+//! What all partitions of a run read and none changes.
 
 use crate::config::RunConfig;
-use crate::cut::Cut;
 use crate::event::ReceivingId;
-use crate::jobs::SendingId;
+use crate::messages::SendingId;
+use crate::partition::Partitioning;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -11,25 +11,25 @@ use weft_fabric::{Detours, Flush, LinkShares, PathView, RateChange, Weights};
 use weft_units::{HostId, IdVec, MessageId, PortId, SwitchId, Time};
 use weft_workload::Dependents;
 
-/// The run, its cut, and where each message's state is found.
+/// The run, its partitioning, and where each message's state is found.
 #[derive(Debug)]
 pub(crate) struct World<'a> {
     pub(crate) config: &'a RunConfig<'a>,
-    pub(crate) cut: Cut,
+    pub(crate) partitioning: Partitioning,
     /// How long it takes until a host hears that a dependency was met at another: the smallest
     /// link delay.
     pub(crate) news_delay: Time,
     pub(crate) dependents: Dependents,
-    /// In the domain of its sender.
+    /// In the partition of its sender.
     pub(crate) sending: IdVec<MessageId, SendingId>,
-    /// In the domain of its receiver.
+    /// In the partition of its receiver.
     pub(crate) receiving: IdVec<MessageId, ReceivingId>,
     /// What links that fail change besides what they lose, in the order of time.
     pub(crate) faults: Vec<(Time, Fault)>,
     /// From then on the fabric stays as it is.
     pub(crate) last_change: Time,
-    /// Data packets that were new to their receivers, as of the last looks of all domains; for
-    /// whoever wants to know how far the run is. No domain reads it.
+    /// Data packets that were new to their receivers, as of the last looks of all partitions; for
+    /// whoever wants to know how far the run is. No partition reads it.
     pub(crate) accepted: Arc<AtomicU64>,
 }
 
@@ -83,25 +83,32 @@ impl Routes {
 }
 
 impl<'a> World<'a> {
-    /// For a run in `domains` domains, or as many as its fabric can be cut into.
-    pub(crate) fn new(config: &'a RunConfig<'a>, domains: u32) -> World<'a> {
-        // A switch that returns a header must know its sender, whose domain may be another.
+    /// For a run in `partitions` partitions, or as many as its fabric can be cut into.
+    pub(crate) fn new(config: &'a RunConfig<'a>, partitions: u32) -> World<'a> {
+        // A switch that returns a header must know its sender, whose partition may be another.
         let returns = config.switch.trim.is_some_and(|trim| trim.return_to_sender);
         // A rank that learns of an acknowledgement at another host does so at once.
         let learns = config.job.as_ref().is_some_and(|job| job.at_acknowledgement);
-        let domains = if returns || learns { 1 } else { domains };
-        let cut = Cut::new(config, domains);
-        let cut = if splits_server(config, &cut) { Cut::new(config, 1) } else { cut };
-        let domains = cut.territories.len();
-        let mut sent = vec![0; domains];
-        let mut between = vec![vec![0; domains]; domains];
+        let partitions = if returns || learns { 1 } else { partitions };
+        let partitioning = Partitioning::new(config, partitions);
+        let partitioning = if splits_server(config, &partitioning) {
+            Partitioning::new(config, 1)
+        } else {
+            partitioning
+        };
+        let partitions = partitioning.partitions.len();
+        let mut sent = vec![0; partitions];
+        let mut between = vec![vec![0; partitions]; partitions];
         let next = |count: &mut u32| {
             *count += 1;
             *count - 1
         };
         let (mut sending, mut receiving) = (IdVec::new(), IdVec::new());
         for message in config.workload.messages().iter() {
-            let (src, dst) = (cut.hosts[message.src].domain, cut.hosts[message.dst].domain);
+            let (src, dst) = (
+                partitioning.hosts[message.src].partition,
+                partitioning.hosts[message.dst].partition,
+            );
             sending.push(SendingId(next(&mut sent[usize::from(src)])));
             let number = next(&mut between[usize::from(src)][usize::from(dst)]);
             receiving.push(ReceivingId::new(src, number));
@@ -113,7 +120,7 @@ impl<'a> World<'a> {
         let accepted = Arc::default();
         World {
             config,
-            cut,
+            partitioning,
             news_delay,
             dependents,
             sending,
@@ -125,14 +132,14 @@ impl<'a> World<'a> {
     }
 }
 
-/// Whether ranks of one server are in different domains: they talk faster than these may.
-fn splits_server(config: &RunConfig, cut: &Cut) -> bool {
+/// Whether ranks of one server are in different partitions: they talk faster than these may.
+fn splits_server(config: &RunConfig, partitioning: &Partitioning) -> bool {
     let Some(job) = &config.job else { return false };
     let servers = job.servers.iter().map(|server| *server as usize + 1).max();
     let mut homes = vec![None; servers.unwrap_or(0)];
     job.servers.iter().zip(&job.hosts).any(|(server, host)| {
-        let domain = cut.hosts[*host].domain;
-        *homes[*server as usize].get_or_insert(domain) != domain
+        let partition = partitioning.hosts[*host].partition;
+        *homes[*server as usize].get_or_insert(partition) != partition
     })
 }
 

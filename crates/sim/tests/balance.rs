@@ -28,8 +28,8 @@ fn spread(bytes: &[u64]) -> u64 {
     bytes.iter().max().unwrap() - bytes.iter().min().unwrap()
 }
 
-/// With one packet a piece and no headers, an uplink carries payload, and as many
-/// acknowledgements as pieces came down its way. Theorem 1: the same everywhere, but for a
+/// With one packet a subflow and no headers, an uplink carries payload, and as many
+/// acknowledgements as subflows came down its way. Theorem 1: the same everywhere, but for a
 /// byte per source and leaf.
 #[test]
 fn theorem_one_on_real_links() {
@@ -187,9 +187,9 @@ fn sends_whole_at_once(scheme: &SchemeConfig) -> bool {
     let mut planner = Planner::new(&setup.balance, HostId(0), 1, setup.packet.mtu);
     let post =
         Post { message: MessageId(0), dst: HostId(1), bytes: 300, job: 0, ranks: (0, 0), tag: 0 };
-    let mut pieces = Vec::new();
-    planner.post(Time::ZERO, post, &setup.fabric, &mut pieces);
-    pieces.len() == 1 && pieces[0].bytes == post.bytes
+    let mut subflows = Vec::new();
+    planner.post(Time::ZERO, post, &setup.fabric, &mut subflows);
+    subflows.len() == 1 && subflows[0].bytes == post.bytes
 }
 
 /// With one salt everywhere the switches of all tiers choose alike, and paths are wasted.

@@ -49,7 +49,7 @@ mod lost {
     }
 
     #[test]
-    fn in_other_domains() {
+    fn in_other_partitions() {
         let kind = FailureKind::Flaky { every: Time::us(5), length: Time::us(1), regular: true };
         let setup = incast().failing("spine-0 -> leaf-0", kind, Time::ZERO, Time::ms(1));
         let one = setup.run();

@@ -34,22 +34,22 @@ fn check_conservation(setup: &Setup, outcome: &Outcome) {
         .filter(|(port, _)| matches!(port.peer, weft_fabric::Node::Host(_)))
         .map(|(_, result)| result.packets)
         .sum();
-    // Letters between leaves may be dropped, too, and come down to none.
-    let letters = totals.tor.letters;
-    let gone = left + letters - totals.drops - arrived;
-    assert!(gone <= totals.wire_drops + letters, "{gone} did not come down to a host");
+    // Control packets between leaves may be dropped, too, and come down to none.
+    let control_packets = totals.tor.control_packets;
+    let gone = left + control_packets - totals.drops - arrived;
+    assert!(gone <= totals.wire_drops + control_packets, "{gone} did not come down to a host");
     check_packets(setup, outcome);
     check_messages(outcome);
     check_switches(setup, outcome);
 }
 
-/// Every packet of every piece is needed once; all others are retransmissions. Symbols are
+/// Every packet of every subflow is needed once; all others are retransmissions. Symbols are
 /// never sent again.
 fn check_packets(setup: &Setup, outcome: &Outcome) {
     let totals = &outcome.totals;
     let fresh = totals.packets - totals.retransmits;
-    let pieces: u64 = outcome.messages.iter().map(|message| u64::from(message.pieces)).sum();
-    let extra = pieces - outcome.messages.len() as u64;
+    let subflows: u64 = outcome.messages.iter().map(|message| u64::from(message.subflows)).sum();
+    let extra = subflows - outcome.messages.len() as u64;
     let least = setup.least_packets();
     if let RecoveryConfig::Coding(_) = setup.transport.recovery {
         assert!(fresh >= least && totals.retransmits == 0, "{least} {totals:?}");
@@ -115,11 +115,11 @@ trials! {
         prop_assert_eq!(difference(&wheel, &heap), None);
     }
 
-    fn domains_and_threads_equal_one(
-        (setup, domains, threads) in (setup(ANY), 2..9u32, 1..4u32)
+    fn partitions_and_threads_equal_one(
+        (setup, partitions, threads) in (setup(ANY), 2..9u32, 1..4u32)
     ) {
         let one = setup.run_in(1, 1);
-        let many = setup.run_in(domains, threads);
+        let many = setup.run_in(partitions, threads);
         prop_assert_eq!(difference(&one, &many), None);
     }
 

@@ -94,8 +94,8 @@ fn cuts_do_not_matter() {
             let base = base.failing(dead, FailureKind::down(detect), Time::us(10), Time::MAX);
             let setup = base.clone().under(scheme(&[("redistribute", "true")]));
             let one = confirmed(&setup);
-            for (domains, threads) in [(2, 1), (3, 2), (4, 4)] {
-                assert_eq!(equals(&one, &setup, domains, threads), Ok(()), "{detect:?}");
+            for (partitions, threads) in [(2, 1), (3, 2), (4, 4)] {
+                assert_eq!(equals(&one, &setup, partitions, threads), Ok(()), "{detect:?}");
             }
             let outcome = one.unwrap();
             assert!(outcome.messages.iter().all(|message| message.received > Time::ZERO));

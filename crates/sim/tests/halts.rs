@@ -1,11 +1,11 @@
-//! Runs that do not come to their end, in several domains and on several threads: all threads
+//! Runs that do not come to their end, in several partitions and on several threads: all threads
 //! stop, and say the same as one.
 
 mod common;
 
 use common::compare::{confirmed, equals};
-use common::domains::fabrics;
 use common::hurry::{pause, within};
+use common::partitions::fabrics;
 use common::{LINK, Setup, incast, message, messages, permutation, received};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,12 +24,12 @@ fn at(start: Time, message: Message) -> Message {
 }
 /// All cuts of [`clos`], on up to three threads.
 fn cuts() -> impl Iterator<Item = (u32, u32)> {
-    (1..=4).flat_map(|domains| (1..=domains.min(3)).map(move |threads| (domains, threads)))
+    (1..=4).flat_map(|partitions| (1..=partitions.min(3)).map(move |threads| (partitions, threads)))
 }
-fn stalled(setup: &Setup, domains: u32, threads: u32) -> String {
-    match setup.run_in(domains, threads) {
+fn stalled(setup: &Setup, partitions: u32, threads: u32) -> String {
+    match setup.run_in(partitions, threads) {
         Err(Halt::Stalled(stall)) => stall.text,
-        other => panic!("{domains} domains on {threads} threads must stall, not {other:?}"),
+        other => panic!("{partitions} partitions on {threads} threads must stall, not {other:?}"),
     }
 }
 
@@ -41,14 +41,14 @@ fn a_blackhole_stalls_everywhere_alike() {
     setup.transport.rto = Time::us(10);
     setup.stall_after = Time::us(95);
     let expected = "nothing delivered since 0ns (now 98.11us): message 0 (host-0 -> host-5) misses";
-    for (domains, threads) in cuts() {
-        let text = stalled(&setup, domains, threads);
+    for (partitions, threads) in cuts() {
+        let text = stalled(&setup, partitions, threads);
         assert!(text.starts_with(expected) && text.ends_with("; and 4 more"), "{text}");
         assert_eq!(text, stalled(&setup, 1, 1));
     }
 }
 
-/// Some domains are through, one is stuck, and others wait for it.
+/// Some partitions are through, one is stuck, and others wait for it.
 #[test]
 fn who_is_stuck_and_who_waits_is_named_alike() {
     let mut workload = Workload::new(8);
@@ -64,12 +64,12 @@ fn who_is_stuck_and_who_waits_is_named_alike() {
     let text = stalled(&setup, 1, 1);
     assert!(text.contains("misses 960 of 960 bytes on 1 queue pairs"), "{text}");
     assert!(text.contains("message 4 (host-4 -> host-3) waits for 2 dependencies"), "{text}");
-    for (domains, threads) in cuts() {
-        assert_eq!(text, stalled(&setup, domains, threads));
+    for (partitions, threads) in cuts() {
+        assert_eq!(text, stalled(&setup, partitions, threads));
     }
 }
 
-/// The timers of several domains run out in one window. The first one has it.
+/// The timers of several partitions run out in one epoch. The first one has it.
 #[test]
 fn the_first_timer_tells_the_time_of_a_stall() {
     let mut workload = Workload::new(8);
@@ -81,8 +81,8 @@ fn the_first_timer_tells_the_time_of_a_stall() {
     setup.transport.rto = Time::us(10);
     setup.stall_after = Time::us(30);
     let text = stalled(&setup, 1, 1);
-    for (domains, threads) in cuts() {
-        assert_eq!(text, stalled(&setup, domains, threads));
+    for (partitions, threads) in cuts() {
+        assert_eq!(text, stalled(&setup, partitions, threads));
     }
 }
 
@@ -93,8 +93,8 @@ fn a_run_without_events_has_stalled() {
     setup.transport.rto = Time::MAX;
     setup.transport.recovery = RecoveryConfig::SELECTIVE_REPEAT;
     let text = stalled(&setup, 1, 1);
-    for (domains, threads) in cuts() {
-        assert_eq!(text, stalled(&setup, domains, threads));
+    for (partitions, threads) in cuts() {
+        assert_eq!(text, stalled(&setup, partitions, threads));
     }
 }
 
@@ -113,12 +113,12 @@ fn no_stall_while_others_deliver() {
     setup.stall_after = Time::us(5);
     let one = confirmed(&setup);
     assert!(one.as_ref().is_ok_and(|outcome| outcome.totals.cct > Time::us(190)));
-    for (domains, threads) in cuts() {
-        assert_eq!(equals(&one, &setup, domains, threads), Ok(()));
+    for (partitions, threads) in cuts() {
+        assert_eq!(equals(&one, &setup, partitions, threads), Ok(()));
     }
 }
 
-/// One host is stuck and looks again and again, in a domain where nothing is ever delivered;
+/// One host is stuck and looks again and again, in a partition where nothing is ever delivered;
 /// elsewhere things go on, for long at first, and then they do not.
 #[test]
 fn a_stall_after_many_false_suspicions() {
@@ -138,13 +138,13 @@ fn a_stall_after_many_false_suspicions() {
     setup.transport.rto = Time::us(7);
     setup.stall_after = Time::us(20);
     let text = stalled(&setup, 1, 1);
-    for (domains, threads) in cuts() {
-        assert_eq!(text, stalled(&setup, domains, threads));
+    for (partitions, threads) in cuts() {
+        assert_eq!(text, stalled(&setup, partitions, threads));
     }
 }
 
-/// Many timers run out one after the other in a domain where nothing is ever delivered, while
-/// something is delivered elsewhere every few of them: what one domain has heard of may lie in
+/// Many timers run out one after the other in a partition where nothing is ever delivered, while
+/// something is delivered elsewhere every few of them: what one partition has heard of may lie in
 /// the future of its next timer.
 #[test]
 fn suspicions_in_a_row() {
@@ -160,13 +160,13 @@ fn suspicions_in_a_row() {
     setup.stall_after = Time::us(3);
     let text = stalled(&setup, 1, 1);
     assert!(text.contains("; and 36 more"), "{text}");
-    for (domains, threads) in cuts() {
-        assert_eq!(text, stalled(&setup, domains, threads));
+    for (partitions, threads) in cuts() {
+        assert_eq!(text, stalled(&setup, partitions, threads));
     }
 }
 
 /// A timer runs out after the patience of the run is over; a moment later something is posted
-/// elsewhere. Whether that comes too late does not depend on the cut.
+/// elsewhere. Whether that comes too late does not depend on the partitioning.
 #[test]
 fn a_stall_a_moment_before_something_happens_elsewhere() {
     let mut stalls = 0;
@@ -182,8 +182,8 @@ fn a_stall_a_moment_before_something_happens_elsewhere() {
         setup.stall_after = Time::us(16);
         let one = confirmed(&setup);
         stalls += u32::from(one.is_err());
-        for (domains, threads) in cuts() {
-            assert_eq!(equals(&one, &setup, domains, threads), Ok(()));
+        for (partitions, threads) in cuts() {
+            assert_eq!(equals(&one, &setup, partitions, threads), Ok(()));
         }
     }
     assert_eq!(stalls, 1);
@@ -205,8 +205,8 @@ fn a_stall_that_something_elsewhere_just_prevents() {
         setup.stall_after = Time::us(95);
         let one = confirmed(&setup);
         assert!(one.as_ref().is_ok_and(|outcome| outcome.totals.retransmits == 1));
-        for (domains, threads) in cuts() {
-            assert_eq!(equals(&one, &setup, domains, threads), Ok(()));
+        for (partitions, threads) in cuts() {
+            assert_eq!(equals(&one, &setup, partitions, threads), Ok(()));
         }
     }
 }
@@ -222,7 +222,7 @@ fn somebody_else_cancels() {
             let mut setup = Setup::new(clos, permutation(&clos, 1 << 32));
             setup.transport.recovery = RecoveryConfig::GO_BACK_N;
             let config = setup.config();
-            Simulation::in_domains(&config, 6, threads).run(&flag)
+            Simulation::in_partitions(&config, 6, threads).run(&flag)
         };
         let canceller = move || {
             pause(100);
@@ -247,7 +247,7 @@ fn at_once<A, B: Send>(one: impl FnOnce() -> A, other: impl FnOnce() -> B + Send
     })
 }
 
-/// Half a gigabyte of samples, by probes in all domains or in a few.
+/// Half a gigabyte of samples, by probes in all partitions or in a few.
 #[test]
 fn too_many_samples() {
     let clos = clos();
@@ -300,8 +300,8 @@ fn a_livelock_ends_after_so_many_packets() {
     let packets: u64 = packets.parse().expect(&text);
     assert!((5_000..6_000).contains(&packets), "{text}");
     assert!(rest.contains(" symbols sent beyond those that it needs"), "{text}");
-    for (domains, threads) in cuts() {
-        assert_eq!(text, stalled(&setup, domains, threads));
+    for (partitions, threads) in cuts() {
+        assert_eq!(text, stalled(&setup, partitions, threads));
     }
     // A link that comes back later is waited for.
     setup.failures = vec![dead(Time::ms(3))];

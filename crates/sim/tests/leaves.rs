@@ -84,7 +84,7 @@ fn flows_move_and_packets_are_held() {
         assert_eq!(outcome.totals.retransmits, 0);
         all.add(&outcome.totals.tor);
     }
-    assert!(all.reroutes > 100 && all.letters > 1_000, "{all:?}");
+    assert!(all.reroutes > 100 && all.control_packets > 1_000, "{all:?}");
     assert!(all.held > 100 && all.held_bytes > 10_000 && all.queues > 1, "{all:?}");
     assert!(all.longest > Time::us(1) && all.held_for > all.longest, "{all:?}");
     // A flow at each end of every message, and no more than 4 hosts have.
@@ -97,12 +97,12 @@ fn a_flow_alone_stays_where_it_is() {
     let clos = Clos::leaf_spine(2, 4, 1, LINK);
     let setup = Setup::new(clos, messages(2, &[(0, 1, 960_000)])).under(conweave(&[]));
     let outcome = setup.run();
-    let TorCounts { flows, reroutes, letters, held, .. } = outcome.totals.tor;
+    let TorCounts { flows, reroutes, control_packets, held, .. } = outcome.totals.tor;
     assert_eq!((flows, reroutes, held), (1, 0, 0));
-    // A packet every 80 ns. An epoch: a packet to the other leaf, a letter back, and the next one.
+    // A packet every 80 ns. An epoch: a packet to the other leaf, a control packet back, and the next one.
     let round = Time::ns(580 + 580) + Time(2 * (500_000 + 5_120));
     let epochs = 80_000_000 / (round.0.next_multiple_of(80_000));
-    assert!(letters.abs_diff(epochs) <= 1, "{letters} of {epochs}");
+    assert!(control_packets.abs_diff(epochs) <= 1, "{control_packets} of {epochs}");
     let spines = |outcome: &Outcome| {
         let up = (2..6).map(|spine| setup.fabric.ports_of(SwitchId(spine)).first.0 + 1);
         up.filter(|port| outcome.ports[PortId(*port)].packets >= 1000).count()
@@ -110,7 +110,7 @@ fn a_flow_alone_stays_where_it_is() {
     assert_eq!(spines(&outcome), 1);
 }
 
-/// Fabrics in which letters, tags and held packets meet all that a run can have.
+/// Fabrics in which control packets, tags and held packets meet all that a run can have.
 #[test]
 fn any_cut_gives_the_same_bytes() {
     let switches = [
@@ -139,8 +139,8 @@ fn any_cut_gives_the_same_bytes() {
                 assert!(totals.drops == 0 || alpha.is_none(), "{totals:?}");
                 (drops, pauses) = (drops + totals.drops, pauses + totals.pauses);
                 held += totals.tor.held;
-                for (domains, threads) in [(2, 1), (3, 2), (4, 3)] {
-                    assert_eq!(equals(&one, &setup, domains, threads), Ok(()));
+                for (partitions, threads) in [(2, 1), (3, 2), (4, 3)] {
+                    assert_eq!(equals(&one, &setup, partitions, threads), Ok(()));
                 }
             }
         }

@@ -175,7 +175,7 @@ fn sub_flows_share_the_rate() {
     let message = outcome.messages[MessageId(0)];
     // The fourth waits for three others at every beat.
     assert_eq!(message.received, GAP * 4 * 4 + Time::ns(3 * 80) + WAY);
-    assert_eq!((message.pieces, outcome.totals.max_qps), (4, 4));
+    assert_eq!((message.subflows, outcome.totals.max_qps), (4, 4));
 }
 
 /// Ten packets in four parts are 2, 3, 2 and 3, the last packet short; the rate follows the bytes.
@@ -185,7 +185,7 @@ fn unequal_sub_flows() {
     let mut setup = with_rates(rack(&[(0, 1, bytes)], 1), &[10]);
     setup.pacing.subflows = 4;
     let outcome = run(&setup);
-    assert_eq!((outcome.totals.packets, outcome.messages[MessageId(0)].pieces), (10, 4));
+    assert_eq!((outcome.totals.packets, outcome.messages[MessageId(0)].subflows), (10, 4));
     // The fourth part has 2400 of 9120 bytes and ends last, with a packet of 520: its first
     // waited for three others, but the beat began with them.
     let rate = Rate::bps(10_000_000_000 * 2400 / bytes);
@@ -199,8 +199,8 @@ fn no_more_sub_flows_than_packets() {
     let mut setup = rack(&[(0, 1, 2 * 960 + 1), (2, 3, 1)], 10);
     setup.pacing.subflows = 11;
     let outcome = run(&setup);
-    let pieces: Vec<u32> = outcome.messages.iter().map(|message| message.pieces).collect();
-    assert_eq!((pieces, outcome.totals.packets), (vec![3, 1], 4));
+    let subflows: Vec<u32> = outcome.messages.iter().map(|message| message.subflows).collect();
+    assert_eq!((subflows, outcome.totals.packets), (vec![3, 1], 4));
 }
 
 /// How many packets each of four uplinks carried for one message in 11 parts.

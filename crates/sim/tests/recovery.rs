@@ -1,4 +1,4 @@
-//! Links and switches that die while a collective runs, as in paper 000, section 4: switches go
+//! Links and switches that die while a collective runs, as in Ethereal (2025), section 4: switches go
 //! on sending into them for 100 ms, so that those wait so long who rely on routing; and links that
 //! come back. 16 hosts, a full packet 80 ns, 500 ns a link, time-outs after 1 ms.
 
@@ -195,7 +195,7 @@ fn nothing_is_left() {
     assert!(why.contains("host-0"), "{why}");
 }
 
-/// Links between aggregation switches and cores: paper 000's spine-core links.
+/// Links between aggregation switches and cores: Ethereal's (2025) spine-core links.
 #[test]
 fn spine_core_links() {
     let clos = Clos::fat_tree(4, LINK);

@@ -61,7 +61,7 @@ fn digest(outcome: &Outcome) -> u64 {
             m.posted.0,
             m.received.0,
             m.sent.0,
-            m.pieces.into(),
+            m.subflows.into(),
             m.retransmits.into(),
             m.spurious.into(),
         ]

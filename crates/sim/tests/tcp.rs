@@ -1,6 +1,6 @@
 //! TCP's recovery in the engine, by pencil and paper: full packets take 80 ns, 1160 ns over a
 //! rack, and their acknowledgements 1008 ns back; the k-th is answered at 80 k + 2168 ns. And the
-//! sub-flows of paper 002, section 7, on its fabric.
+//! sub-flows of McClure et al. (2025), section 7, on its fabric.
 
 mod common;
 
@@ -137,7 +137,7 @@ fn what_is_late_is_not_lost() {
     assert!(both(1, false).iter().all(|(copies, spurious)| *copies > 0 && spurious == copies));
 }
 
-/// One permutation on the fabric of paper 002, sprayed at nine tenths of the line rate: 128 hosts,
+/// One permutation on the fabric of McClure et al. (2025), sprayed at nine tenths of the line rate: 128 hosts,
 /// 100 Gb/s, 1 us, 8 packets of 4000 bytes a port. With selective acknowledgements, none of which
 /// is lost: they go first, and a full port has room for some more bytes than 8 packets need. So
 /// time-outs, long after everything else, resend what was lost and nothing else.

@@ -1,4 +1,4 @@
-//! Units of accounting against reordering (paper 002, section 7).
+//! Units of accounting against reordering (McClure et al. 2025, section 7).
 
 /// Into how many equal parts to cut each of `flows` concurrent flows of a host, so that spraying
 /// alone cannot trigger `threshold` duplicate acknowledgements of one part: at least one.
@@ -19,10 +19,10 @@ pub fn subflows_against_reordering(threshold: u32, queue: u64, queues: u32, flow
 mod tests {
     use super::*;
 
-    /// Paper 002, section 7: 11 for a threshold of 3 and one flow a host, half of that for 6; from
+    /// McClure et al. (2025), section 7: 11 for a threshold of 3 and one flow a host, half of that for 6; from
     /// about 40 concurrent permutations on, a flow needs not be cut.
     #[test]
-    fn equation_1_of_paper_002() {
+    fn equation_1_of_mcclure_2025() {
         let parts = |threshold, flows| subflows_against_reordering(threshold, 8, 4, flows);
         assert_eq!([parts(3, 1), parts(6, 1), parts(32, 1)], [11, 6, 1]);
         assert_eq!([parts(3, 2), parts(3, 10), parts(3, 11), parts(3, 127)], [6, 2, 1, 1]);

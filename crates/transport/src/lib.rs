@@ -62,7 +62,7 @@ pub enum CongestionConfig {
     },
     /// DCTCP (Alizadeh et al., SIGCOMM 2010), without slow start.
     Dctcp(DctcpConfig),
-    /// DCTCP as a rate without a window, as the code behind paper 000 has it.
+    /// DCTCP as a rate without a window, as the code behind Ethereal (2025) has it.
     DctcpRate(DctcpRateConfig),
     /// DCQCN (Zhu et al., SIGCOMM 2015).
     Dcqcn(DcqcnConfig),

@@ -62,7 +62,7 @@ impl Flow {
 fn rates_by_hand() {
     let mut flow = Flow::new(CONFIG);
     assert_eq!((flow.0.window(), flow.0.pacing(1000)), (u32::MAX, None));
-    assert!(flow.0.is_paced() && !flow.0.keeps_beat() && !flow.0.wants_rtt());
+    assert!(flow.0.is_paced() && !flow.0.paces_absolutely() && !flow.0.wants_rtt());
     // Until the first mark nothing happens, however long it takes and whatever leaves.
     assert_eq!(flow.send(90, 100), (100.0, 100.0, 1.0));
     assert_eq!(flow.ack(99), (100.0, 100.0, 1.0));

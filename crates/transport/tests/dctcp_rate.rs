@@ -34,7 +34,7 @@ fn rate(congestion: &Congestion) -> f32 {
 fn rates_by_hand() {
     let mut sender = new(CONFIG);
     assert_eq!((sender.window(), sender.pacing(1000)), (u32::MAX, None));
-    assert!(sender.is_paced() && !sender.keeps_beat() && !sender.wants_rtt());
+    assert!(sender.is_paced() && !sender.paces_absolutely() && !sender.wants_rtt());
     // The first mark: alpha is one. No second cut within a round trip of four packets.
     assert_eq!(ack(&mut sender, true), 50.0);
     assert_eq!(sender.pacing(1000), Some(Time::ps(160_000)));

@@ -3,7 +3,7 @@
 //!
 //! Whoever has options lists them as [`OptionInfo`]s, each with its default as a person would
 //! write it, and asks [`Options`] for each by its key. Nothing else knows a default, and what
-//! was asked for comes back as text with [`Options::settle`]: the given options and the
+//! was asked for comes back as text with [`Options::resolve`]: the given options and the
 //! defaults, in one form each, which read back as the same.
 //!
 //! Invariant: an option that was given is either asked for or refused.
@@ -54,14 +54,14 @@ impl fmt::Display for OptionError {
 impl std::error::Error for OptionError {}
 
 /// Options as they were understood, defaults included: key and text.
-pub type Settled = Vec<(&'static str, String)>;
+pub type ResolvedOptions = Vec<(&'static str, String)>;
 
 /// The options of one thing: those given, and the defaults of the others.
 #[derive(Clone, Debug)]
 pub struct Options<'a> {
     known: &'static [OptionInfo],
     given: &'a [(&'a str, &'a str)],
-    settled: Settled,
+    resolved: ResolvedOptions,
 }
 
 /// No time in an experiment is longer: sums stay far from an overflow.
@@ -90,7 +90,7 @@ impl<'a> Options<'a> {
                 return Err(OptionError::new(*key, "given twice; remove one"));
             }
         }
-        Ok(Options { known, given, settled: Vec::new() })
+        Ok(Options { known, given, resolved: Vec::new() })
     }
 
     /// Whether `key` was given.
@@ -207,12 +207,12 @@ impl<'a> Options<'a> {
     ///
     /// # Errors
     /// If an option was given that nobody asked for, since others make it meaningless.
-    pub fn settle(self) -> Result<Settled, OptionError> {
+    pub fn resolve(self) -> Result<ResolvedOptions, OptionError> {
         let unread =
-            self.given.iter().find(|(key, _)| !self.settled.iter().any(|(read, _)| read == key));
+            self.given.iter().find(|(key, _)| !self.resolved.iter().any(|(read, _)| read == key));
         match unread {
             Some((key, _)) => Err(OptionError::new(*key, "does nothing here; remove it")),
-            None => Ok(self.settled),
+            None => Ok(self.resolved),
         }
     }
 
@@ -228,7 +228,7 @@ impl<'a> Options<'a> {
         let given = self.given.iter().find(|(given, _)| *given == key);
         let text = given.map_or(info.default, |(_, text)| text.trim());
         let value = parse(text, info.default).map_err(|what| OptionError::new(key, what))?;
-        self.settled.push((info.key, write(&value)));
+        self.resolved.push((info.key, write(&value)));
         Ok(value)
     }
 }

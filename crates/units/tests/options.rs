@@ -1,6 +1,6 @@
 //! Options as text: defaults, one form for what means the same, and what is refused.
 
-use weft_units::options::Settled;
+use weft_units::options::ResolvedOptions;
 use weft_units::{OptionError, OptionInfo, Options, Time};
 
 const fn option(key: &'static str, default: &'static str) -> OptionInfo {
@@ -25,7 +25,7 @@ enum Way {
 #[derive(Debug, PartialEq)]
 struct All(u32, Option<u32>, f64, bool, Time, u64, Way);
 
-fn read(given: &[(&str, &str)]) -> Result<(All, Settled), OptionError> {
+fn read(given: &[(&str, &str)]) -> Result<(All, ResolvedOptions), OptionError> {
     let mut o = Options::new("the test", KNOWN, given)?;
     let all = All(
         o.number("count", 1..=64)?,
@@ -36,10 +36,10 @@ fn read(given: &[(&str, &str)]) -> Result<(All, Settled), OptionError> {
         o.size("bytes")?,
         o.choice("way", &[("left", Way::Left), ("right", Way::Right)])?,
     );
-    Ok((all, o.settle()?))
+    Ok((all, o.resolve()?))
 }
 
-fn texts(settled: &Settled) -> Vec<String> {
+fn texts(settled: &ResolvedOptions) -> Vec<String> {
     settled.iter().map(|(key, text)| format!("{key}={text}")).collect()
 }
 
@@ -103,7 +103,7 @@ fn mistakes_name_the_key_and_the_mend() {
 fn an_option_that_nobody_asks_for_is_refused() {
     let mut options = Options::new("the test", KNOWN, &[("count", "3"), ("way", "left")]).unwrap();
     assert_eq!(options.number("count", ..), Ok(3));
-    assert_eq!(options.settle().unwrap_err().to_string(), "way: does nothing here; remove it");
+    assert_eq!(options.resolve().unwrap_err().to_string(), "way: does nothing here; remove it");
 }
 
 #[test]

@@ -11,8 +11,8 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weft_verbs::{
-    Capacity, CompletionQueue, Device, Outcome, Peer, Piece, QueuePair, Region, Route, Timing,
-    Verbs, Work,
+    Capacity, CompletionQueue, Device, MemoryRange, Outcome, Peer, QueuePair, Region, Route,
+    Timing, Verbs, Work,
 };
 
 /// One of the two ends.
@@ -82,7 +82,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("pair {port} {} {}", ours.number(), theirs.number());
         let start = messages.as_ptr() as u64 + index as u64 * 64;
         // SAFETY: each has 64 bytes of `messages`, which is looked at only after the completion.
-        unsafe { theirs.receive(index as u64, Piece { start, len: 64, key: inbox.local_key() })? };
+        unsafe {
+            theirs.receive(index as u64, MemoryRange { start, len: 64, key: inbox.local_key() })?
+        };
         there.connect(&theirs, &here, &ours, port)?;
         here.connect(&ours, &there, &theirs, port)?;
         pairs.push((ours, theirs));
@@ -90,7 +92,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     for (index, (ours, _)) in pairs.iter().enumerate() {
         let offset = (index * bytes) as u64;
-        let piece = Piece {
+        let range = MemoryRange {
             start: source.as_ptr() as u64 + offset,
             len: bytes as u32,
             key: from.local_key(),
@@ -98,9 +100,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         // SAFETY: `source` is not changed; `target` is looked at only when the message behind has come.
         unsafe {
             let to_address = target.as_ptr() as u64 + offset;
-            ours.write(index as u64, piece, to_address, to.remote_key(), None, false)?;
+            ours.write(index as u64, range, to_address, to.remote_key(), None, false)?;
         }
-        ours.send(index as u64, format!("piece {index}").as_bytes(), true)?;
+        ours.send(index as u64, format!("range {index}").as_bytes(), true)?;
     }
     let (mut sent, mut received) = (0, 0);
     let mut found = Vec::new();
@@ -118,7 +120,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 Work::Send => sent += 1,
                 Work::Receive => {
                     let message = &messages[end.id as usize * 64..][..end.bytes as usize];
-                    if message != format!("piece {}", end.id).as_bytes() {
+                    if message != format!("range {}", end.id).as_bytes() {
                         return Err(format!("message {} is wrong: {message:?}", end.id).into());
                     }
                     received += 1;

@@ -34,4 +34,4 @@ pub use device::{Address, Device, Port};
 pub use error::VerbsError;
 pub use library::Verbs;
 pub use memory::Region;
-pub use queue_pair::{Capacity, Peer, Piece, QueuePair, Route, Timing};
+pub use queue_pair::{Capacity, MemoryRange, Peer, QueuePair, Route, Timing};

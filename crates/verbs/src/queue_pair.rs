@@ -79,9 +79,9 @@ impl Timing {
     }
 }
 
-/// A piece of our memory.
+/// A range of our memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct MemoryRange {
     /// Its address.
     pub start: u64,
     /// Bytes.
@@ -215,11 +215,11 @@ impl QueuePair {
         VerbsError::check(code, || format!("source port {port} for queue pair {}", self.number))
     }
 
-    /// Writes a piece into the peer's memory. With `number`, the peer gets a completion
+    /// Writes a range into the peer's memory. With `number`, the peer gets a completion
     /// ([`crate::Work::Written`]) behind it, which takes one of its buffers. `signaled`: we get one too.
     ///
     /// # Safety
-    /// The piece lies in a region with its key, and stays readable and unchanged until a later completion
+    /// The range lies in a region with its key, and stays readable and unchanged until a later completion
     /// of this queue pair, or until the queue pair is dropped.
     ///
     /// # Errors
@@ -227,7 +227,7 @@ impl QueuePair {
     pub unsafe fn write(
         &self,
         id: u64,
-        piece: Piece,
+        range: MemoryRange,
         to: u64,
         remote_key: u32,
         number: Option<u32>,
@@ -237,7 +237,7 @@ impl QueuePair {
         let flags = if signaled { send::SIGNALED } else { 0 };
         let imm_data = number.unwrap_or(0).to_be();
         // SAFETY: as the caller says.
-        unsafe { self.post(id, piece, opcode, flags, imm_data, to, remote_key) }
+        unsafe { self.post(id, range, opcode, flags, imm_data, to, remote_key) }
     }
 
     /// Sends a message of at most [`Capacity::inline`] bytes, which are copied at once.
@@ -254,36 +254,37 @@ impl QueuePair {
             )));
         }
         let flags = send::INLINE | if signaled { send::SIGNALED } else { 0 };
-        let piece = Piece { start: message.as_ptr() as u64, len: message.len() as u32, key: 0 };
+        let range =
+            MemoryRange { start: message.as_ptr() as u64, len: message.len() as u32, key: 0 };
         // SAFETY: the message is there during the call, which copies it.
-        unsafe { self.post(id, piece, send::SEND, flags, 0, 0, 0) }
+        unsafe { self.post(id, range, send::SEND, flags, 0, 0, 0) }
     }
 
     /// Sends a message from where it is.
     ///
     /// # Safety
-    /// The piece lies in a region with its key, and stays readable and unchanged until its completion, or
+    /// The range lies in a region with its key, and stays readable and unchanged until its completion, or
     /// until the queue pair is dropped.
     ///
     /// # Errors
     /// If too much is posted.
-    pub unsafe fn send_piece(&self, id: u64, piece: Piece) -> Result<(), VerbsError> {
+    pub unsafe fn send_range(&self, id: u64, range: MemoryRange) -> Result<(), VerbsError> {
         // SAFETY: as the caller says.
-        unsafe { self.post(id, piece, send::SEND, send::SIGNALED, 0, 0, 0) }
+        unsafe { self.post(id, range, send::SEND, send::SIGNALED, 0, 0, 0) }
     }
 
-    /// Lends a piece of memory to the next message that comes.
+    /// Lends a range of memory to the next message that comes.
     ///
     /// # Safety
-    /// The piece lies in a region with its key, and stays writable and nobody else's until the completion
+    /// The range lies in a region with its key, and stays writable and nobody else's until the completion
     /// with this `id`, or until the queue pair is dropped.
     ///
     /// # Errors
     /// If too much is posted.
-    pub unsafe fn receive(&self, id: u64, piece: Piece) -> Result<(), VerbsError> {
-        let mut entry = Sge { addr: piece.start, length: piece.len, lkey: piece.key };
+    pub unsafe fn receive(&self, id: u64, range: MemoryRange) -> Result<(), VerbsError> {
+        let mut entry = Sge { addr: range.start, length: range.len, lkey: range.key };
         let sg_list = &raw mut entry;
-        let num_sge = i32::from(piece.len > 0);
+        let num_sge = i32::from(range.len > 0);
         let mut request = RecvWr { wr_id: id, next: std::ptr::null_mut(), sg_list, num_sge };
         let mut bad = std::ptr::null_mut();
         // SAFETY: queue pair and context are alive; the request is read during the call only.
@@ -295,25 +296,25 @@ impl QueuePair {
     }
 
     /// # Safety
-    /// The piece stays readable and unchanged: during the call where it is inline, else until its
+    /// The range stays readable and unchanged: during the call where it is inline, else until its
     /// completion, or until the queue pair is dropped.
     #[expect(clippy::too_many_arguments, reason = "the fields of a work request")]
     unsafe fn post(
         &self,
         wr_id: u64,
-        piece: Piece,
+        range: MemoryRange,
         opcode: u32,
         send_flags: u32,
         imm_data: u32,
         remote_addr: u64,
         rkey: u32,
     ) -> Result<(), VerbsError> {
-        let mut entry = Sge { addr: piece.start, length: piece.len, lkey: piece.key };
+        let mut entry = Sge { addr: range.start, length: range.len, lkey: range.key };
         let mut request = SendWr {
             wr_id,
             next: std::ptr::null_mut(),
             sg_list: &mut entry,
-            num_sge: i32::from(piece.len > 0),
+            num_sge: i32::from(range.len > 0),
             opcode,
             send_flags,
             imm_data,

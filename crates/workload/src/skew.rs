@@ -6,7 +6,7 @@
 //! senders. A rank's own share stays with it, as in an all-to-all of equal sizes, so that all
 //! ranks together send as much as there: what a skew changes is who receives it.
 //!
-//! Invariant: the pieces of a buffer add up to it, to the byte. A piece is the difference of two
+//! Invariant: the blocks of a buffer add up to it, to the byte. A block is the difference of two
 //! sums, rounded down; a sum takes as long for the last of a million ranks as for the first
 //! (Euler-Maclaurin, within 0.1 % of each share).
 
@@ -52,7 +52,7 @@ impl Skew {
     }
 
     /// What of a buffer of `bytes` is for `rank` of `ranks`.
-    pub fn piece(&self, bytes: u64, ranks: u32, rank: u32) -> u64 {
+    pub fn block(&self, bytes: u64, ranks: u32, rank: u32) -> u64 {
         let place = self.place(ranks, rank);
         let all = u128::from(self.sum(ranks));
         let before = |place| (u128::from(bytes) * u128::from(self.sum(place)) / all) as u64;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use weft_trial::prelude::*;
-use weft_workload::collective::{ALGORITHMS, Algorithm, Call, Operation, Pieces, Servers, Step};
+use weft_workload::collective::{ALGORITHMS, Algorithm, Blocks, Call, Operation, Servers, Step};
 
 fn algorithm(name: &str, options: &[(&str, &str)]) -> Algorithm {
     Algorithm::read(name, options).expect("an algorithm")
@@ -12,18 +12,18 @@ fn call(operation: Operation, ranks: u32, bytes: u64) -> Call {
     Call { operation, ranks, bytes, root: 0, servers: Servers::EACH }
 }
 
-/// All steps of a strand.
-fn steps(algorithm: &Algorithm, call: &Call, rank: u32, strand: u32) -> Vec<Step> {
-    (0..).map_while(|at| algorithm.step(call, rank, strand, at)).collect()
+/// All steps of a sequence.
+fn steps(algorithm: &Algorithm, call: &Call, rank: u32, sequence: u32) -> Vec<Step> {
+    (0..).map_while(|at| algorithm.step(call, rank, sequence, at)).collect()
 }
 
-/// Who sends what to whom, in the order of each sender's strand.
-fn sends(algorithm: &Algorithm, call: &Call, rank: u32, strand: u32) -> Vec<(u32, u64)> {
+/// Who sends what to whom, in the order of each sender's sequence.
+fn sends(algorithm: &Algorithm, call: &Call, rank: u32, sequence: u32) -> Vec<(u32, u64)> {
     let sent = |step| match step {
         Step::Send { to, bytes, .. } => Some((to, bytes)),
         _ => None,
     };
-    steps(algorithm, call, rank, strand).into_iter().filter_map(sent).collect()
+    steps(algorithm, call, rank, sequence).into_iter().filter_map(sent).collect()
 }
 
 /// What one run of a call did.
@@ -36,35 +36,35 @@ struct Trace {
     messages: u32,
 }
 
-/// Runs all strands of all ranks, one step of a random runnable strand at a time.
+/// Runs all sequences of all ranks, one step of a random runnable sequence at a time.
 ///
 /// Checks on the way: every receipt comes from exactly one send, is the one that the receiver
 /// expects, with the bytes that it expects; and everything ends.
 fn run(algorithm: &Algorithm, call: &Call, mut order: impl FnMut(usize) -> usize) -> Trace {
     algorithm.check(call).expect("a call that it can do");
-    let strands = algorithm.strands(call);
+    let sequences = algorithm.sequences(call);
     let mut trace = Trace {
         sent: vec![0; call.ranks as usize],
         received: vec![0; call.ranks as usize],
         messages: 0,
     };
     let mut here: BTreeMap<(u32, u32, u32), (u32, u64)> = BTreeMap::new();
-    // Where each strand stands: its step, and how many receipts and sends lie behind it.
+    // Where each sequence stands: its step, and how many receipts and sends lie behind it.
     let mut open: Vec<(u32, u32, u32, u32, u32)> = (0..call.ranks)
-        .flat_map(|rank| (0..strands).map(move |strand| (rank, strand, 0, 0, 0)))
+        .flat_map(|rank| (0..sequences).map(move |sequence| (rank, sequence, 0, 0, 0)))
         .collect();
     let mut idle = 0;
     while !open.is_empty() {
         let pick = order(open.len());
-        let (rank, strand, at, receipts, posted) = &mut open[pick];
+        let (rank, sequence, at, receipts, posted) = &mut open[pick];
         idle += 1;
-        assert!(idle < 1_000_000, "{call:?} is stuck: rank {rank} strand {strand} step {at}");
-        match algorithm.step(call, *rank, *strand, *at) {
+        assert!(idle < 1_000_000, "{call:?} is stuck: rank {rank} sequence {sequence} step {at}");
+        match algorithm.step(call, *rank, *sequence, *at) {
             None => {
                 open.swap_remove(pick);
                 continue;
             }
-            Some(Step::Send { to, bytes, strand: target, receipt }) => {
+            Some(Step::Send { to, bytes, sequence: target, receipt }) => {
                 assert_ne!(to, *rank, "{call:?}");
                 let old = here.insert((to, target, receipt), (*rank, bytes));
                 assert_eq!(old, None, "{call:?}: two sends for one receipt");
@@ -74,7 +74,7 @@ fn run(algorithm: &Algorithm, call: &Call, mut order: impl FnMut(usize) -> usize
                 *posted += 1;
             }
             Some(Step::Receive { from, bytes }) => {
-                let Some(came) = here.remove(&(*rank, *strand, *receipts)) else { continue };
+                let Some(came) = here.remove(&(*rank, *sequence, *receipts)) else { continue };
                 assert_eq!(came, (from, bytes), "{call:?}: rank {rank} step {at}");
                 *receipts += 1;
             }
@@ -97,21 +97,21 @@ fn in_order(algorithm: &Algorithm, call: &Call) -> Trace {
 
 #[test]
 fn pieces_add_up() {
-    let pieces = Pieces::new(10, 4);
-    assert_eq!([0, 1, 2, 3].map(|piece| pieces.len(piece)), [3, 3, 2, 2]);
-    assert_eq!((pieces.len(4), pieces.sum(0, 1, 4), pieces.sum(1, 2, 2)), (3, 10, 5));
+    let blocks = Blocks::new(10, 4);
+    assert_eq!([0, 1, 2, 3].map(|block| blocks.len(block)), [3, 3, 2, 2]);
+    assert_eq!((blocks.len(4), blocks.sum(0, 1, 4), blocks.sum(1, 2, 2)), (3, 10, 5));
 }
 
 #[test]
 fn a_ring_is_the_table_of_its_source() {
     let ring = algorithm("ring", &[]);
     let all_reduce = call(Operation::AllReduce, 4, 400);
-    // Rank r sends piece (r - 1 - j) mod n at step j; the pieces tell apart by their length.
+    // Rank r sends block (r - 1 - j) mod n at step j; the blocks tell apart by their length.
     let uneven = Call { bytes: 403, ..all_reduce };
-    let pieces = Pieces::new(403, 4);
+    let blocks = Blocks::new(403, 4);
     for rank in 0..4 {
         let expected: Vec<_> =
-            (0..6).map(|j| ((rank + 1) % 4, pieces.len(u64::from(rank + 7 - j)))).collect();
+            (0..6).map(|j| ((rank + 1) % 4, blocks.len(u64::from(rank + 7 - j)))).collect();
         assert_eq!(sends(&ring, &uneven, rank, 0), expected);
     }
     assert_eq!(sends(&ring, &call(Operation::AllGather, 4, 400), 2, 0), vec![(3, 100); 3]);
@@ -122,7 +122,7 @@ fn a_ring_is_the_table_of_its_source() {
     assert!(alternating.iter().skip(1).step_by(2).all(|s| matches!(s, Step::Receive { .. })));
     // Two channels share the buffer.
     let two = algorithm("ring", &[("channels", "2")]);
-    assert_eq!(two.strands(&all_reduce), 2);
+    assert_eq!(two.sequences(&all_reduce), 2);
     assert_eq!(sends(&two, &all_reduce, 0, 1), vec![(1, 50); 6]);
 }
 
@@ -159,7 +159,7 @@ fn direct_is_the_table_of_its_source() {
     // With a window the third send waits for the first, and so on.
     let windowed = algorithm("direct", &[("window", "2")]);
     let steps = steps(&windowed, &call(Operation::AllToAll, 5, 50), 0, 0);
-    let send = |to| Step::Send { to, bytes: 10, strand: 0, receipt: to - 1 };
+    let send = |to| Step::Send { to, bytes: 10, sequence: 0, receipt: to - 1 };
     let expected = [send(1), send(2), Step::Sent(0), send(3), Step::Sent(1), send(4)];
     assert_eq!(steps[..6], expected);
     assert!(steps[6..].iter().all(|step| matches!(step, Step::Receive { .. })));
@@ -192,8 +192,8 @@ fn a_skew_follows_zipfs_law() {
 }
 
 /// For each rank of one tree: its parent, from the sends of a reduction.
-fn parents(tree: &Algorithm, call: &Call, strand: u32) -> Vec<Option<u32>> {
-    let parent = |rank| sends(tree, call, rank, strand).first().map(|(to, _)| *to);
+fn parents(tree: &Algorithm, call: &Call, sequence: u32) -> Vec<Option<u32>> {
+    let parent = |rank| sends(tree, call, rank, sequence).first().map(|(to, _)| *to);
     (0..call.ranks).map(parent).collect()
 }
 
@@ -217,12 +217,12 @@ fn leaves_of_one_tree_are_inner_ranks_of_the_other() {
     let double = algorithm("double-binary-tree", &[]);
     for ranks in 3..=1100 {
         let all_reduce = call(Operation::AllReduce, ranks, 2 * u64::from(ranks));
-        let inner = |strand: u32| -> BTreeSet<u32> {
+        let inner = |sequence: u32| -> BTreeSet<u32> {
             // The root of a tree sends only down.
-            let down = |rank: &u32| !sends(&double, &all_reduce, *rank, strand + 1).is_empty();
+            let down = |rank: &u32| !sends(&double, &all_reduce, *rank, sequence + 1).is_empty();
             let is_root = |rank: &u32| {
-                matches!(steps(&double, &all_reduce, *rank, strand)[0], Step::Receive { .. })
-                    && steps(&double, &all_reduce, *rank, strand + 1).is_empty()
+                matches!(steps(&double, &all_reduce, *rank, sequence)[0], Step::Receive { .. })
+                    && steps(&double, &all_reduce, *rank, sequence + 1).is_empty()
             };
             (0..ranks).filter(|rank| down(rank) || is_root(rank)).collect()
         };
@@ -259,7 +259,7 @@ fn pat_sends_far_little_and_near_much() {
     assert_eq!(sends(&pat, &gather, 0, 0), [(4, 10), (2, 20), (1, 40)]);
     let scatter = call(Operation::ReduceScatter, 8, 80);
     assert_eq!(sends(&pat, &scatter, 0, 0), [(7, 40), (6, 20), (4, 10)]);
-    // Any number of ranks: 5 pieces but one's own arrive.
+    // Any number of ranks: 5 blocks but one's own arrive.
     let five = call(Operation::AllGather, 5, 50);
     assert_eq!(sends(&pat, &five, 0, 0), [(4, 10), (2, 10), (1, 20)]);
 }
@@ -309,12 +309,12 @@ fn a_ring_of_each_channel_leaves_servers_by_another_nic() {
     let ring = algorithm("ring", &[]);
     let servers = Servers { ranks: 4, nics: 2 };
     let gather = Call { servers, ..call(Operation::AllGather, 8, 64) };
-    assert_eq!(ring.strands(&gather), 2);
+    assert_eq!(ring.sequences(&gather), 2);
     let next = |rank, channel| sends(&ring, &gather, rank, channel)[0].0;
     assert_eq!([0, 1, 2, 3, 4, 5, 6, 7].map(|rank| next(rank, 0)), [1, 2, 3, 4, 5, 6, 7, 0]);
     assert_eq!([2, 3, 0, 1, 6, 7, 4, 5].map(|rank| next(rank, 1)), [3, 0, 1, 6, 7, 4, 5, 2]);
     let one = algorithm("ring", &[("channels", "1")]);
-    assert_eq!(one.strands(&gather), 1);
+    assert_eq!(one.sequences(&gather), 1);
 }
 
 /// Every algorithm with options, on any call that it can do.
@@ -378,7 +378,7 @@ trials! {
             Operation::AllReduce => 2 * (n - 1) * bytes,
             Operation::AllGather | Operation::ReduceScatter => (n - 1) * bytes,
             Operation::Broadcast | Operation::Reduce => (n - 1) * bytes,
-            // All but each rank's own piece.
+            // All but each rank's own block.
             Operation::AllToAll => (n - 1) * bytes,
             Operation::SendReceive => n * bytes,
         };
@@ -394,7 +394,7 @@ trials! {
         let exponent = (f64::from(thousandths) / 1_000.0).to_string();
         let skewed = algorithm("direct", &[("skew", &exponent)]).under(seed);
         let exchange = call(Operation::AllToAll, ranks, bytes);
-        // Two rows have all pieces, for a rank keeps its own.
+        // Two rows have all blocks, for a rank keeps its own.
         let rows = [0, 1].map(|rank| sends(&skewed, &exchange, rank, 0));
         let mut sizes: BTreeMap<u32, u64> = rows.into_iter().flatten().collect();
         prop_assert_eq!(sizes.values().map(|size| u128::from(*size)).sum::<u128>(), u128::from(bytes));

@@ -69,7 +69,7 @@ fn chunks_go_one_after_the_other() {
     assert_eq!(four.end, Time::ps(4 * 14 * (1_000_000 + 250 * 80)));
     assert_eq!((four.messages, four.bytes), (4 * 8 * 14, 14 * 8_000));
     assert_eq!(four.finished.len(), in_chunks(1).finished.len());
-    // No chunk is empty, and those of a byte have mostly empty pieces.
+    // No chunk is empty, and those of a byte have mostly empty blocks.
     let tiny = job(one(8, "ALLREDUCE", 3), Operation::AllReduce, "ring", &[]).in_chunks(100);
     assert_eq!(run(&tiny, IDEAL).bytes, 14 * 3);
 }
@@ -84,7 +84,7 @@ fn gpus_take_their_time() {
         let job = job(one(8, operation, 8_000), which, name, options).handled_by(endpoint);
         run(&job, IDEAL).end.0 / 1_000
     };
-    // Pieces take 1080 ns, and 60 ns to be added to what is there.
+    // Blocks take 1080 ns, and 60 ns to be added to what is there.
     let ring = ends("ALLREDUCE", Operation::AllReduce, "ring", &[]);
     assert_eq!(ring, 10 + 7 * (1_080 + 10 + 60) + 7 * (1_080 + 10));
     let gather = ends("ALLGATHER", Operation::AllGather, "ring", &[]);
@@ -113,7 +113,7 @@ fn real_traces_run_to_their_end() {
     let trace = trace.for_ranks(16).expect("ranks");
     let job = job(trace, Operation::AllReduce, "ring", &[]);
     let outcome = run(&job, IDEAL);
-    let nodes = job.trace().programme(0).nodes().len();
+    let nodes = job.trace().graph(0).nodes().len();
     assert_eq!(outcome.finished.len(), 16 * nodes);
     assert!(outcome.messages > 50 * 16 * 30);
 }

@@ -31,7 +31,7 @@ fn data_parallel_ranks_reduce_all_gradients() {
     const WHOLE: u64 = 4 * 124_439_808;
     let training = Training { overlap: false, ..gpt2() };
     let trace = generate(&training, 16);
-    assert_eq!((trace.programmes.len(), trace.ranks), (1, Some(16)));
+    assert_eq!((trace.graphs.len(), trace.ranks), (1, Some(16)));
     assert_eq!(calls(&trace, 0), BTreeMap::from([(("all-reduce", "data", WHOLE), 1)]));
     let bf16 = Training { gradients: Gradients::Bf16, ..training };
     assert_eq!(volume(&generate(&bf16, 16), 0, "all-reduce", "data"), WHOLE / 2);
@@ -99,7 +99,7 @@ fn tensor_parallel_ranks_reduce_activations() {
 fn llama_on_64_ranks() {
     const A: u64 = 33_554_432;
     let trace = generate(&Training { overlap: false, ..llama() }, 64);
-    assert_eq!(trace.programmes.len(), 2);
+    assert_eq!(trace.graphs.len(), 2);
     let first = BTreeMap::from([
         (("all-reduce", "tensor", A), 16 * 4 * 8 + 8),
         (("all-reduce", "data", 4 * 421_265_408), 1),
@@ -287,7 +287,7 @@ fn parameters_are_gathered_one_layer_ahead() {
         let trace = generate(&training, 16);
         let all = names(&trace, 0);
         let at = all.iter().position(|name| name.starts_with("layer 5 forward parameters"));
-        let waits = trace.programmes[0].waits(at.expect("it is gathered") as u32).iter();
+        let waits = trace.graphs[0].waits(at.expect("it is gathered") as u32).iter();
         waits.map(|node| all[*node as usize].clone()).collect::<Vec<String>>()
     };
     let (third, fourth) = ("layer 3 forward, micro-batch 0", "layer 4 forward, micro-batch 0");
@@ -300,11 +300,11 @@ fn parameters_are_gathered_one_layer_ahead() {
 
 #[test]
 fn trainings_are_read_from_options() {
-    let (training, settled) = Training::settle(&[]).expect("defaults");
+    let (training, settled) = Training::resolve(&[]).expect("defaults");
     assert_eq!(training, Training { global_batch: 64, ..Training::of("gpt2-small", GPT2_SMALL) });
     let given: Vec<(&str, &str)> =
         settled.iter().map(|(key, text)| (*key, text.as_str())).collect();
-    assert_eq!(Training::settle(&given).expect("as settled"), (training, settled.clone()));
+    assert_eq!(Training::resolve(&given).expect("as settled"), (training, settled.clone()));
     let given = [
         ("model", "llama2-7b"),
         ("layers", "16"),
@@ -334,7 +334,7 @@ fn trainings_are_read_from_options() {
         degrees: degrees(8, 1, 1),
         ..Training::of("llama2-7b", LLAMA2_7B)
     };
-    assert_eq!(Training::settle(&given).expect("a training").0, expected);
+    assert_eq!(Training::resolve(&given).expect("a training").0, expected);
     for (given, expected) in [
         (&[("forward", "1us")][..], "backward: missing beside the other direction; give both"),
         (&[("top_k", "2")], "top_k: does nothing here; remove it"),
@@ -344,20 +344,20 @@ fn trainings_are_read_from_options() {
             "peak: does nothing here; remove it",
         ),
     ] {
-        assert_eq!(Training::settle(given).expect_err(expected).to_string(), expected);
+        assert_eq!(Training::resolve(given).expect_err(expected).to_string(), expected);
     }
 }
 
 #[test]
-fn stages_share_programmes_among_many_ranks() {
+fn stages_share_graphs_among_many_ranks() {
     let training = Training {
         degrees: degrees(8, 1, 8),
         global_batch: 8 * 16,
         ..Training::of("llama", LLAMA2_7B)
     };
     let trace = generate(&training, 512);
-    assert_eq!((trace.programmes.len(), trace.block()), (8, 64));
-    assert_eq!([0, 63, 64, 511].map(|rank| trace.programme_index(rank)), [0, 0, 1, 7]);
+    assert_eq!((trace.graphs.len(), trace.block()), (8, 64));
+    assert_eq!([0, 63, 64, 511].map(|rank| trace.graph_index(rank)), [0, 0, 1, 7]);
     assert!(check(&trace).is_clean());
     let summary = summarise(&trace);
     assert_eq!(

@@ -102,7 +102,7 @@ fn sound() -> impl Strategy<Value = (Training, u32)> {
 /// Bytes of gradients of a rank, over all stages.
 fn reduced(trace: &Trace, training: &Training) -> u64 {
     let kind = if training.zero == Zero::Nothing { "all-reduce" } else { "reduce-scatter" };
-    let stages = 0..trace.programmes.len();
+    let stages = 0..trace.graphs.len();
     stages
         .map(|stage| volume(trace, stage, kind, "data") + volume(trace, stage, kind, "expert-data"))
         .sum()
@@ -158,28 +158,28 @@ trials! {
         kind in 0u32..6,
     ) {
         let mut trace = generate(&training, ranks);
-        let stage = stage.index(trace.programmes.len());
-        let programme = &mut trace.programmes[stage];
-        let count = programme.nodes().len() as u32;
+        let stage = stage.index(trace.graphs.len());
+        let graph = &mut trace.graphs[stage];
+        let count = graph.nodes().len() as u32;
         let like = at.index(count as usize);
         // Across stages: what only some of them know of.
         let across = |work: &Work| match work {
             Work::Collective(one) => one.group == 4,
             work => matches!(work, Work::Send(_) | Work::Receive(_)),
         };
-        let works = programme.nodes().iter().map(|node| node.work.clone());
+        let works = graph.nodes().iter().map(|node| node.work.clone());
         let across: Vec<Work> = works.filter(across).collect();
         let (work, waits) = match kind {
             0 => (Work::Nothing, vec![count]),
             1 => (Work::Nothing, vec![]),
             2 | 3 if !across.is_empty() => (at.get(&across).clone(), vec![like as u32]),
-            _ => (programme.nodes()[like].work.clone(), vec![like as u32]),
+            _ => (graph.nodes()[like].work.clone(), vec![like as u32]),
         };
         let node = Node { id: u64::from(count), name: "odd".into(), work, start: Time::ZERO };
-        programme.push(node, &waits);
-        programme.number_turns();
-        let each = (0..ranks).map(|rank| trace.programme(rank).clone()).collect();
-        let apart = Trace { programmes: each, ..trace.clone() };
+        graph.push(node, &waits);
+        graph.number_turns();
+        let each = (0..ranks).map(|rank| trace.graph(rank).clone()).collect();
+        let apart = Trace { graphs: each, ..trace.clone() };
         let (one, all) = (check(&trace), check(&apart));
         prop_assert_eq!(one.is_clean(), all.is_clean(), "{:?} {:?}", one, all);
         prop_assert_eq!(one.stuck == 0, all.stuck == 0);
@@ -189,12 +189,12 @@ trials! {
         let trace = generate(&training, ranks);
         let findings = check(&trace);
         prop_assert!(findings.is_clean(), "{:?}", findings);
-        let busiest = (0..trace.programmes.len()).map(|stage| busy(&trace, stage)).max();
+        let busiest = (0..trace.graphs.len()).map(|stage| busy(&trace, stage)).max();
         let job = Job::new(trace.clone(), Algorithms::usual()).expect("a job");
         let outcome = run(&job, FAST);
         for ((rank, node), at) in &outcome.finished {
             // The last that computes, after all gradients of its rank.
-            let nodes = trace.programme(*rank).nodes();
+            let nodes = trace.graph(*rank).nodes();
             let name = &nodes[*node as usize].name;
             if name.contains("gradients") && !name.starts_with("send") {
                 let step = nodes.iter().rposition(|node| *node.name == *"optimizer step");

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use weft_trial::prelude::*;
 use weft_units::Time;
-use weft_workload::pattern::{AllToAll, Incast, Permutation, Ring, Tree, Way};
+use weft_workload::pattern::{AllToAll, Direction, Incast, Permutation, Ring, Tree};
 use weft_workload::{Launch, PATTERNS, Pattern, Scope, Workload};
 
 fn scope(hosts: u32) -> Scope {
@@ -61,7 +61,7 @@ fn a_ring_stays_at_its_place_under_the_next_leaf() {
 fn a_tree_sends_to_two_parents_or_to_the_children() {
     let sent =
         |way, cross_rack, hosts| pairs(&Tree { way, cross_rack }.generate(&scope(hosts)).unwrap());
-    let up = sent(Way::Up, false, 8);
+    let up = sent(Direction::Up, false, 8);
     assert_eq!(receivers(&up, 0), [1]); // the root of the first tree
     assert_eq!(receivers(&up, 1), [2, 3]);
     assert_eq!(receivers(&up, 2), [4, 1]);
@@ -71,23 +71,23 @@ fn a_tree_sends_to_two_parents_or_to_the_children() {
         pairs.sort_unstable();
         pairs
     };
-    let down = sent(Way::Down, false, 8);
+    let down = sent(Direction::Down, false, 8);
     let turned = down.iter().map(|(src, dst)| (*dst, *src)).collect();
     assert_eq!(sorted(up.clone()), sorted(turned), "down is up, turned round");
-    assert_eq!(sorted(sent(Way::Both, false, 8)), sorted([up, down].concat()));
+    assert_eq!(sorted(sent(Direction::Both, false, 8)), sorted([up, down].concat()));
     // Nobody but the roots and their children has more or less to do than others.
     for hosts in [8, 12, 128] {
-        let up = sent(Way::Up, false, hosts);
+        let up = sent(Direction::Up, false, hosts);
         let received = |host| up.iter().filter(|(_, dst)| *dst == host).count();
         let counts: Vec<_> = (0..hosts).map(received).collect();
         assert!(counts.iter().all(|count| *count <= 2), "{counts:?}");
         assert_eq!(up.len() as u32, 2 * hosts - 2);
     }
     // Two leaves of four: ranks 0 and 1 are hosts 0 and 4.
-    let across = sent(Way::Up, true, 8);
+    let across = sent(Direction::Up, true, 8);
     assert_eq!(receivers(&across, 4), [1, 5]);
     assert!(
-        refusal(Pattern::Tree(Tree { way: Way::Up, cross_rack: true }), &scope(6))
+        refusal(Pattern::Tree(Tree { way: Direction::Up, cross_rack: true }), &scope(6))
             .starts_with("cross_rack")
     );
 }

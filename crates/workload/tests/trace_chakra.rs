@@ -27,7 +27,7 @@ fn read(ranks: &[Vec<u8>]) -> Trace {
 }
 fn works(nodes: &[Node]) -> Vec<Work> {
     let trace = read(&[file(nodes)]);
-    trace.programmes[0].nodes().iter().map(|node| node.work.clone()).collect()
+    trace.graphs[0].nodes().iter().map(|node| node.work.clone()).collect()
 }
 fn refusal(bytes: &[u8]) -> String {
     let line = read_with(ChakraOptions::default(), &[bytes.to_vec()]).unwrap_err();
@@ -49,12 +49,12 @@ fn bytes_by_hand() {
     bytes.extend(b"comm_size");
     bytes.extend([0x48, 0xac, 2]);
     let trace = read(&[bytes]);
-    let programme = &trace.programmes[0];
-    let [first, second] = programme.nodes() else { panic!("{programme:?}") };
+    let graph = &trace.graphs[0];
+    let [first, second] = graph.nodes() else { panic!("{graph:?}") };
     assert_eq!((first.id, &*first.name), (2, "c"));
     assert_eq!(first.work, Work::Compute(Compute { time: Time::us(5), ..Compute::default() }));
     // The parent comes later in the file.
-    assert_eq!((programme.waits(0), programme.waits(1)), (&[1u32][..], &[][..]));
+    assert_eq!((graph.waits(0), graph.waits(1)), (&[1u32][..], &[][..]));
     let Work::Collective(collective) = &second.work else { panic!("{second:?}") };
     assert_eq!(collective.action, Action::Operation(Operation::AllToAll));
     assert_eq!((collective.size, collective.group), (Size::Whole(300), 0));
@@ -118,7 +118,7 @@ fn sizes_in_elements_and_whole_gathers() {
     let options = ChakraOptions { bytes_per_element: 2, ..ChakraOptions::default() };
     let size = |options| {
         let trace = read_with(options, std::slice::from_ref(&bytes)).unwrap();
-        let Work::Collective(one) = &trace.programmes[0].nodes()[0].work else { panic!() };
+        let Work::Collective(one) = &trace.graphs[0].nodes()[0].work else { panic!() };
         one.size
     };
     assert_eq!(size(options), Size::Shard(200));
@@ -202,7 +202,7 @@ fn process_groups_from_a_file() {
     }
     let trace = reader.finish().unwrap();
     assert_eq!(trace.groups.len(), 3);
-    let group = |rank: u32| match &trace.programme(rank).nodes()[0].work {
+    let group = |rank: u32| match &trace.graph(rank).nodes()[0].work {
         Work::Collective(one) => one.group,
         other => panic!("{other:?}"),
     };
@@ -280,7 +280,7 @@ fn start_times_are_counted_from_the_first() {
     let ranks = [rank(1_000_005), rank(1_000_002)];
     let starts = |options| {
         let trace = read_with(options, &ranks).unwrap();
-        [0, 1].map(|rank| trace.programme(rank).nodes()[0].start)
+        [0, 1].map(|rank| trace.graph(rank).nodes()[0].start)
     };
     assert_eq!(starts(ChakraOptions::default()), [Time::ZERO; 2]);
     let options = ChakraOptions { start_times: true, ..ChakraOptions::default() };
@@ -292,17 +292,17 @@ fn control_and_data_dependencies_count_once() {
     let both = Node { ctrl: vec![1, 2, 1], ..Node::new(3, "c", 4, &[2, 1]) };
     let nodes = [Node::new(1, "a", 4, &[]), Node::new(2, "b", 4, &[]), both];
     let trace = read(&[file(&nodes)]);
-    assert_eq!(trace.programmes[0].waits(2), [0, 1]);
-    assert_eq!(trace.programmes[0].dependency_count(), 2);
+    assert_eq!(trace.graphs[0].waits(2), [0, 1]);
+    assert_eq!(trace.graphs[0].dependency_count(), 2);
 }
 
 #[test]
 fn files_that_begin_without_metadata_or_with_an_empty_one() {
     let mut bare = Vec::new();
     frame(&Node::new(0, "a", 4, &[]).encode(), &mut bare);
-    assert_eq!(read(&[bare.clone()]).programmes[0].nodes().len(), 1);
+    assert_eq!(read(&[bare.clone()]).graphs[0].nodes().len(), 1);
     let empty = [&[0][..], &bare].concat();
-    assert_eq!(read(&[empty]).programmes[0].nodes().len(), 1);
+    assert_eq!(read(&[empty]).graphs[0].nodes().len(), 1);
 }
 
 #[test]
@@ -433,15 +433,15 @@ fn nodes() -> impl Strategy<Value = Vec<Node>> {
 trials! {
     fn what_is_written_is_read(nodes in nodes()) {
         let trace = read(&[file(&nodes)]);
-        let programme = &trace.programmes[0];
-        prop_assert_eq!(programme.nodes().len(), nodes.len());
-        for (at, (read, written)) in (0u32..).zip(programme.nodes().iter().zip(&nodes)) {
+        let graph = &trace.graphs[0];
+        prop_assert_eq!(graph.nodes().len(), nodes.len());
+        for (at, (read, written)) in (0u32..).zip(graph.nodes().iter().zip(&nodes)) {
             prop_assert_eq!((read.id, &*read.name), (written.id, &*written.name));
             let mut waits: Vec<u64> = written.ctrl.iter().chain(&written.data).copied().collect();
-            let mut found: Vec<u64> = programme
+            let mut found: Vec<u64> = graph
                 .waits(at)
                 .iter()
-                .map(|wait| programme.nodes()[*wait as usize].id)
+                .map(|wait| graph.nodes()[*wait as usize].id)
                 .collect();
             waits.sort_unstable();
             waits.dedup();
@@ -465,7 +465,7 @@ trials! {
         for end in 0..bytes.len() {
             match read_with(ChakraOptions::default(), &[bytes[..end].to_vec()]) {
                 // Cut between two messages: only what waits for the rest can tell.
-                Ok(trace) => prop_assert!(trace.programmes[0].nodes().len() < nodes.len()),
+                Ok(trace) => prop_assert!(trace.graphs[0].nodes().len() < nodes.len()),
                 Err(line) => {
                     prop_assert!(line.starts_with("x.0.et: ") && !line.contains('\n'));
                 }

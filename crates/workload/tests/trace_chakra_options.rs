@@ -63,7 +63,7 @@ fn computations_take_what_rates_say() {
     let bytes = file(&nodes);
     let times = |options| {
         let trace = read_with(options, &bytes);
-        let nodes = trace.programmes[0].nodes();
+        let nodes = trace.graphs[0].nodes();
         let time = |work: &Work| match work {
             Work::Compute(one) => one.time,
             other => panic!("{other:?}"),
@@ -124,7 +124,7 @@ fn control_dependencies_can_be_ignored() {
     let data = ChakraOptions { dependencies: Dependencies::Data, ..ChakraOptions::default() };
     let data = read_with(data, &bytes);
     assert!(check(&data).is_clean());
-    assert_eq!((data.programmes[0].waits(0), data.programmes[0].waits(1)), (&[][..], &[0][..]));
+    assert_eq!((data.graphs[0].waits(0), data.graphs[0].waits(1)), (&[][..], &[0][..]));
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn reordered_data_stays_at_its_rank() {
     ] {
         let trace = read_with(options, &bytes);
         assert!(check(&trace).is_clean());
-        for node in trace.programmes[0].nodes() {
+        for node in trace.graphs[0].nodes() {
             assert_eq!(node.work, Work::Memory(Memory { bytes: 1000, time, store: false }));
         }
     }
@@ -151,7 +151,7 @@ fn reordered_data_stays_at_its_rank() {
     let mut gather = Node::collective(1, &[], 2, 8, "");
     gather.name = "gather, then DATA_REORDER".into();
     let trace = read_with(ChakraOptions::default(), &file(&[gather]));
-    assert!(matches!(trace.programmes[0].nodes()[0].work, Work::Collective(_)));
+    assert!(matches!(trace.graphs[0].nodes()[0].work, Work::Collective(_)));
 }
 
 #[test]

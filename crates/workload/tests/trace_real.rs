@@ -146,8 +146,8 @@ fn the_custom_ring_of_eight() {
     assert_eq!(summary.compute, Time::us(7 * 7));
     // One line of work.
     assert_eq!((summary.depth, summary.dependencies), (35, 8 * 34));
-    for (rank, programme) in (0u32..).zip(&trace.programmes) {
-        for node in programme.nodes() {
+    for (rank, graph) in (0u32..).zip(&trace.graphs) {
+        for node in graph.nodes() {
             match &node.work {
                 Work::Send(one) => assert_eq!(one.peer.of(rank), (rank + 1) % 8),
                 Work::Receive(one) => assert_eq!(one.peer.of(rank), (rank + 7) % 8),
@@ -189,7 +189,7 @@ fn gpt_2_and_its_conversion_are_the_same_job() {
     let nodes = |trace: &Trace| kind(&summarise(trace), "collective");
     assert_eq!((nodes(&written), nodes(&converted)), (110, 220));
     // Node by node: the same kind, bytes, time and dependencies.
-    let (text, binary) = (&written.programmes[0], &converted.programmes[1]);
+    let (text, binary) = (&written.graphs[0], &converted.graphs[1]);
     assert_eq!((text.nodes().len(), binary.nodes().len()), (221, 221));
     for (at, (ours, theirs)) in (0u32..).zip(text.nodes().iter().zip(binary.nodes())) {
         assert_eq!(text.waits(at), binary.waits(at), "{at}");
@@ -211,7 +211,7 @@ fn gpt_2_serves_any_number_of_ranks() {
     assert_eq!(trace.ranks, None);
     for ranks in [256u32, 512] {
         let trace = trace.clone().for_ranks(ranks).unwrap();
-        let gathers: Vec<u64> = trace.programmes[0]
+        let gathers: Vec<u64> = trace.graphs[0]
             .nodes()
             .iter()
             .filter_map(|node| match &node.work {

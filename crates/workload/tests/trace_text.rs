@@ -22,11 +22,11 @@ fn refusal(text: &str) -> String {
 }
 /// One step a line: name, then in brackets the names of what it waits for.
 fn steps(trace: &Trace) -> Vec<String> {
-    let programme = &trace.programmes[0];
-    let name = |at: u32| programme.nodes()[at as usize].name.to_string();
-    (0..programme.nodes().len() as u32)
+    let graph = &trace.graphs[0];
+    let name = |at: u32| graph.nodes()[at as usize].name.to_string();
+    (0..graph.nodes().len() as u32)
         .map(|at| {
-            let waits: Vec<String> = programme.waits(at).iter().map(|wait| name(*wait)).collect();
+            let waits: Vec<String> = graph.waits(at).iter().map(|wait| name(*wait)).collect();
             format!("{} [{}]", name(at), waits.join(", "))
         })
         .collect()
@@ -102,7 +102,7 @@ fn transformers_wait_for_input_gradients() {
             "a update [a weight gradient REDUCESCATTER]",
         ]
     );
-    let Work::Compute(first) = &trace.programmes[0].nodes()[0].work else { panic!() };
+    let Work::Compute(first) = &trace.graphs[0].nodes()[0].work else { panic!() };
     assert_eq!(first.time, Time::ns(11));
     let serial = read_with(&text, TextOptions { serial: true, ..TextOptions::default() });
     let steps = steps(&serial);
@@ -118,7 +118,7 @@ fn forward_again_from_the_checkpoint() {
     let header = "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 1";
     let text = format!("{header} checkpoints: 2 0 1 checkpoint_initiates: 1 3\n4\n{rows}");
     let names: Vec<String> =
-        read(&text).programmes[0].nodes().iter().map(|node| node.name.to_string()).collect();
+        read(&text).graphs[0].nodes().iter().map(|node| node.name.to_string()).collect();
     let count = |name: &str| names.iter().filter(|one| *one == name).count();
     // Layers 1 and 2 again.
     assert_eq!((count("x forward"), count("x input gradient")), (4 + 2, 4));
@@ -173,8 +173,8 @@ fn inference_customized_and_micro() {
     };
     let size = |trace: &Trace| summarise(trace).collectives[0].size;
     let (ours, aicb) = (micro("conv"), micro("micro_test"));
-    assert_eq!((ours.programmes[0].waits(1).len(), size(&ours)), (0, Size::Shard(8)));
-    assert_eq!((aicb.programmes[0].waits(1), size(&aicb)), (&[0][..], Size::Whole(8)));
+    assert_eq!((ours.graphs[0].waits(1).len(), size(&ours)), (0, Size::Shard(8)));
+    assert_eq!((aicb.graphs[0].waits(1), size(&aicb)), (&[0][..], Size::Whole(8)));
 }
 
 #[test]
@@ -305,10 +305,10 @@ fn a_list_of_communications_by_hand() {
     let trace = read_comm_log("l.csv", text).unwrap();
     assert_eq!(trace.ranks, Some(16));
     assert_eq!(trace.degrees, Degrees { tensor: 2, expert: 1, pipeline: 2 });
-    let programme = &trace.programmes[0];
-    let kinds: Vec<_> = programme.nodes().iter().map(|node| node.work.kind()).collect();
+    let graph = &trace.graphs[0];
+    let kinds: Vec<_> = graph.nodes().iter().map(|node| node.work.kind()).collect();
     assert_eq!(kinds, ["collective", "compute", "collective", "unsupported", "nothing"]);
-    assert_eq!((&*programme.nodes()[2].name, programme.waits(2)), ("step all_gather", &[1][..]));
+    assert_eq!((&*graph.nodes()[2].name, graph.waits(2)), ("step all_gather", &[1][..]));
     let summary = summarise(&trace);
     assert_eq!((summary.compute, summary.depth), (Time::ns(1500), 5));
     let gather = &summary.collectives[0];

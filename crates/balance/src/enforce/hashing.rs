@@ -1,5 +1,5 @@
 //! How switches choose by a hash over addresses and ports, and what hosts must know of it to choose
-//! in their place (paper 000, section 3.2, after RePaC).
+//! in their place (Ethereal 2025, section 3.2, after RePaC).
 //!
 //! A switch folds its seed into the value of the [`HashFunction`], turns that by an offset, and takes
 //! the remainder by the number of its hops.

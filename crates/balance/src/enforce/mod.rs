@@ -1,11 +1,11 @@
 //! Paths on switches as they are: how a path id becomes a UDP source port, and a port a path.
 //!
 //! Switches that route by path id ([`weft_fabric::PathId`]) have to be built. Two ways lead along
-//! the same paths on switches that can be bought (paper 000, section 3.2):
+//! the same paths on switches that can be bought (Ethereal 2025, section 3.2):
 //!
 //! | way | what switches do | what hosts do |
 //! |---|---|---|
-//! | [`Enforce::Segments`] | send each segment of the port range over an uplink of its own, as under DNLB (paper 003) | take a port of the segment |
+//! | [`Enforce::Segments`] | send each segment of the port range over an uplink of its own, as under DNLB (CTCCL 2025) | take a port of the segment |
 //! | [`Enforce::Hash`] | nothing: ECMP with a hash that is known | search for a port that hashes onto the path (the idea of RePaC) |
 //!
 //! [`Ports`] is either way; [`Ports::port`] and [`Ports::path`] are its two directions, and

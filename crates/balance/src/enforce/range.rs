@@ -1,4 +1,4 @@
-//! Ranges of UDP source ports, cut into equal parts (paper 003, equation 2).
+//! Ranges of UDP source ports, cut into equal parts (CTCCL 2025, equation 2).
 
 use std::ops::RangeInclusive;
 

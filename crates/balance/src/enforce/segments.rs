@@ -1,4 +1,4 @@
-//! Port segments: switches map ranges of UDP source ports to uplinks, as under DNLB (paper 003,
+//! Port segments: switches map ranges of UDP source ports to uplinks, as under DNLB (CTCCL 2025,
 //! section 3), in as many tiers as a fabric has.
 //!
 //! A leaf cuts the port range into as many equal segments as it has uplinks; members of a bundle are

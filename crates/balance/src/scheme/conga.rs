@@ -4,9 +4,9 @@
 //! Acknowledgements are flows too, and carry feedback: in the paper all that passes between two
 //! leaves does.
 
-use super::{Keepers, Scheme, SchemeInfo};
+use super::{Scheme, SchemeInfo, StatefulSwitches};
 use crate::forward::{Hashed, SwitchContext};
-use crate::plan::{HostContext, Whole};
+use crate::plan::{HostContext, Unsplit};
 use crate::steer::{Fixed, FlowContext};
 use crate::tor::conga::{Options as SwitchOptions, Switch};
 use crate::tor::{Tor, TorContext};
@@ -27,7 +27,7 @@ impl Scheme for Conga {
         source: "CONGA (Alizadeh et al., SIGCOMM 2014)",
         multipath: true,
         in_switch: true,
-        tor: Keepers::All,
+        tor: StatefulSwitches::All,
         options: &[
             OptionInfo {
                 key: "gap",
@@ -53,7 +53,7 @@ impl Scheme for Conga {
         ],
         ..SchemeInfo::PLAIN
     };
-    type Planner = Whole;
+    type Planner = Unsplit;
     type Steering = Fixed;
     type Switching = Hashed;
 
@@ -71,8 +71,8 @@ impl Scheme for Conga {
         }
         Ok(Conga { options })
     }
-    fn planner(&self, context: &HostContext) -> Whole {
-        Whole::new(context)
+    fn planner(&self, context: &HostContext) -> Unsplit {
+        Unsplit::new(context)
     }
     fn steering(&self, _: &FlowContext) -> Fixed {
         Fixed

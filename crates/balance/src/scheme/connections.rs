@@ -1,16 +1,16 @@
 //! Connections of several queue pairs, as NCCL and libraries made of it have them: how messages
 //! are spread over the queue pairs of a connection, and which source port each of them has.
 //!
-//! Two ranks that talk have a connection, with so many queue pairs that stand; two hosts, where
+//! Two ranks that talk have a connection, with so many persistent queue pairs; two hosts, where
 //! there are no ranks. Ranks that share a NIC share no queue pairs. A message, or each chunk of it,
 //! is cut evenly over the queue pairs (`NCCL_IB_SPLIT_DATA_ON_QPS=1`), or goes to one of them in
-//! turn (`=0`). A queue pair carries its pieces one after the other.
+//! turn (`=0`). A queue pair carries its subflows one after the other.
 //!
 //! A library that watches over its queue pairs leaves one alone for a while after a time-out on
 //! it, and gives what waits there to the others (`Connections::leave`).
 
 use super::{OptionError, OptionInfo, Options};
-use crate::plan::{Carrier, HostContext, Piece, Post, QueuePairId, Route, Starts, Underway};
+use crate::plan::{Carrier, FlowInfo, HostContext, Post, QueuePairId, Route, Starts, Subflow};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use weft_units::{Draw, HostId, Time};
@@ -79,7 +79,7 @@ pub(super) struct Connections {
     numbers: FxHashMap<Ends, u32>,
     all: Vec<Connection>,
     /// What has been moved to queue pairs with room.
-    moved: Vec<Piece>,
+    moved: Vec<Subflow>,
     /// Queue pairs are numbered in steps of this, from that one on.
     step: u32,
     base: u32,
@@ -112,11 +112,11 @@ struct Connection {
 #[derive(Clone, Debug)]
 struct Queue {
     port: u16,
-    /// Has a piece that is not on the wire to the end.
+    /// Has a subflow that is not on the wire to the end.
     busy: bool,
     /// Out of use until then.
     left_until: Time,
-    waiting: VecDeque<Piece>,
+    waiting: VecDeque<Subflow>,
 }
 
 impl Connections {
@@ -138,7 +138,7 @@ impl Connections {
         now: Time,
         post: Post,
         port: impl Fn(u32) -> u16,
-        out: &mut Vec<Piece>,
+        out: &mut Vec<Subflow>,
     ) {
         let Sharing { queue_pairs, split, chunk } = self.sharing;
         let peer = *self.numbers.entry((post.dst, post.ranks)).or_insert_with(|| {
@@ -173,10 +173,10 @@ impl Connections {
                 };
                 let bytes = bytes / parts + u64::from(number < bytes % parts);
                 let delay = self.starts.delay(post.message, part);
-                let piece = piece(post, part, bytes, delay);
+                let subflow = subflow(post, part, bytes, delay);
                 part += 1;
                 let id = id(peer * queue_pairs + in_use[turn]);
-                connection.enqueue(in_use[turn], id, piece, out);
+                connection.enqueue(in_use[turn], id, subflow, out);
             }
             if left == 0 {
                 return;
@@ -184,20 +184,20 @@ impl Connections {
         }
     }
 
-    /// The next piece for a queue pair.
-    pub(super) fn next(&mut self, id: QueuePairId) -> Option<Piece> {
+    /// The next subflow for a queue pair.
+    pub(super) fn next(&mut self, id: QueuePairId) -> Option<Subflow> {
         let (peer, number) = self.find(id);
         let queue = &mut self.all[peer].queues[number];
-        let piece = queue.waiting.pop_front();
-        queue.busy = piece.is_some();
-        piece
+        let subflow = queue.waiting.pop_front();
+        queue.busy = subflow.is_some();
+        subflow
     }
 
     /// Leaves the queue pair whose port `flow` has alone until `until`, its own or the one that it
     /// was moved to: what waits there goes to the others, and what they have room for to
     /// [`Connections::moved`].
     /// The source port under which `flow` itself goes on; `None`: there is no other queue pair.
-    pub(super) fn leave(&mut self, now: Time, flow: &Underway, until: Time) -> Option<Route> {
+    pub(super) fn leave(&mut self, now: Time, flow: &FlowInfo, until: Time) -> Option<Route> {
         let (peer, own) = self.find(flow.queue_pair?);
         let connection = &mut self.all[peer];
         let has_port = |queue: &Queue| Route::Hashed(queue.port) == flow.route;
@@ -212,16 +212,16 @@ impl Connections {
         }
         let (id, first) = (self.naming(), peer as u32 * self.sharing.queue_pairs);
         let connection = &mut self.all[peer];
-        for piece in std::mem::take(&mut connection.queues[number].waiting) {
+        for subflow in std::mem::take(&mut connection.queues[number].waiting) {
             let to = connection.heir(&in_use);
-            connection.enqueue(to, id(first + to), piece, &mut self.moved);
+            connection.enqueue(to, id(first + to), subflow, &mut self.moved);
         }
         let heir = connection.heir(&in_use);
         Some(Route::Hashed(connection.queues[heir as usize].port))
     }
 
     /// What has been moved and can leave at once.
-    pub(super) fn moved(&mut self) -> &mut Vec<Piece> {
+    pub(super) fn moved(&mut self) -> &mut Vec<Subflow> {
         &mut self.moved
     }
 
@@ -256,23 +256,29 @@ impl Connection {
         self.turn = self.turn.wrapping_add(1);
         turn
     }
-    /// Gives `piece` to queue pair `number`, whose name is `id`.
-    fn enqueue(&mut self, number: u32, id: QueuePairId, mut piece: Piece, out: &mut Vec<Piece>) {
+    /// Gives `subflow` to queue pair `number`, whose name is `id`.
+    fn enqueue(
+        &mut self,
+        number: u32,
+        id: QueuePairId,
+        mut subflow: Subflow,
+        out: &mut Vec<Subflow>,
+    ) {
         let queue = &mut self.queues[number as usize];
-        piece.route = Route::Hashed(queue.port);
-        piece.carrier = Carrier::Standing { queue_pair: id, share: 1, beside: self.beside };
+        subflow.route = Route::Hashed(queue.port);
+        subflow.carrier = Carrier::Persistent { queue_pair: id, share: 1, beside: self.beside };
         if queue.busy {
-            queue.waiting.push_back(piece);
+            queue.waiting.push_back(subflow);
         } else {
             queue.busy = true;
-            out.push(piece);
+            out.push(subflow);
         }
     }
 }
 
-/// A piece that no queue pair has yet.
-fn piece(post: Post, part: u32, bytes: u64, delay: Time) -> Piece {
+/// A subflow that no queue pair has yet.
+fn subflow(post: Post, part: u32, bytes: u64, delay: Time) -> Subflow {
     let Post { message, dst, tag, .. } = post;
     let (route, carrier) = (Route::Hashed(0), Carrier::Own);
-    Piece { message, dst, bytes, part, route, delay, tag, carrier }
+    Subflow { message, dst, bytes, part, route, delay, tag, carrier }
 }

@@ -1,11 +1,11 @@
 //! ConWeave (Song et al., SIGCOMM 2023): leaves move flows whose path answers late, and put their
 //! packets back into order. What it does is in [`crate::tor::conweave`]; here is what it is told.
 //!
-//! Acknowledgements, and its own letters, go by the hash, as in the code behind the paper.
+//! Acknowledgements, and its own control packets, go by the hash, as in the code behind the paper.
 
-use super::{Keepers, Scheme, SchemeInfo};
+use super::{Scheme, SchemeInfo, StatefulSwitches};
 use crate::forward::{Hashed, SwitchContext};
-use crate::plan::{HostContext, Whole};
+use crate::plan::{HostContext, Unsplit};
 use crate::steer::{Fixed, FlowContext};
 use crate::tor::conweave::{LONGEST_EXPIRY, Leaf, Options as LeafOptions};
 use crate::tor::{Tor, TorContext};
@@ -56,7 +56,7 @@ impl Scheme for ConWeave {
         source: "ConWeave (Song et al., SIGCOMM 2023), timers of the code behind it",
         path_ids: true,
         in_switch: true,
-        tor: Keepers::Leaves,
+        tor: StatefulSwitches::Leaves,
         options: &[
             OptionInfo {
                 key: "extra_reply",
@@ -91,7 +91,7 @@ impl Scheme for ConWeave {
         ],
         ..SchemeInfo::PLAIN
     };
-    type Planner = Whole;
+    type Planner = Unsplit;
     type Steering = Fixed;
     type Switching = Hashed;
 
@@ -112,8 +112,8 @@ impl Scheme for ConWeave {
             _ => Ok(scheme),
         }
     }
-    fn planner(&self, context: &HostContext) -> Whole {
-        Whole::new(context)
+    fn planner(&self, context: &HostContext) -> Unsplit {
+        Unsplit::new(context)
     }
     fn steering(&self, _: &FlowContext) -> Fixed {
         Fixed

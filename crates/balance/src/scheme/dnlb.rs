@@ -1,5 +1,5 @@
 //! DNLB: hosts choose the UDP source port of each queue pair, and leaves send each segment of the
-//! port range over an uplink of its own (paper 003, section 3).
+//! port range over an uplink of its own (CTCCL 2025, section 3).
 //!
 //! RoCE's source ports, 0xC000 to 0xFFFF, are cut into as many equal segments as a leaf has
 //! uplinks (equations 1 and 2). Queue pair q of a connection on the n-th NIC below a leaf takes
@@ -23,7 +23,7 @@ use super::connections::{Connections, Sharing, connection_draw};
 use super::{Scheme, SchemeInfo};
 use crate::enforce::{PortRange, PortRules};
 use crate::forward::SwitchContext;
-use crate::plan::{HostContext, Piece, Plan, Post, QueuePairId, Route, Trouble, Underway};
+use crate::plan::{FlowInfo, HostContext, LossSignal, Plan, Post, QueuePairId, Route, Subflow};
 use crate::steer::{Fixed, FlowContext};
 use weft_fabric::Fabric;
 use weft_units::{Draw, HostId, OptionError, OptionInfo, Options, Time};
@@ -124,7 +124,7 @@ impl Scheme for Dnlb {
         source: "CTCCL/DNLB (Li et al., ICS 2025)",
         in_switch: true,
         numbered: Some("queue_pairs"),
-        standing: true,
+        persistent: true,
         options: &[
             Sharing::QUEUE_PAIRS,
             Sharing::SPLIT,
@@ -205,7 +205,7 @@ impl PortedConnections {
 }
 
 impl Plan for PortedConnections {
-    fn post(&mut self, now: Time, post: Post, fabric: &Fabric, out: &mut Vec<Piece>) {
+    fn post(&mut self, now: Time, post: Post, fabric: &Fabric, out: &mut Vec<Subflow>) {
         let Dnlb { sharing, formula, jobs, .. } = self.scheme;
         if jobs.is_some_and(|jobs| post.job >= jobs) {
             let pair = connection_draw(self.ports, self.host, &post);
@@ -217,24 +217,24 @@ impl Plan for PortedConnections {
         let uplinks = fabric.uplinks_of(self.host);
         self.marked.post(now, post, |number| formula.port(first + number, uplinks), out);
     }
-    fn next(&mut self, _: Time, queue_pair: QueuePairId, _: &Fabric) -> Option<Piece> {
+    fn next(&mut self, _: Time, queue_pair: QueuePairId, _: &Fabric) -> Option<Subflow> {
         self.of(queue_pair).next(queue_pair)
     }
     fn deadline(&self) -> Option<Time> {
         self.moved_at
     }
-    fn flush(&mut self, _: Time, _: &Fabric, out: &mut Vec<Piece>) {
+    fn flush(&mut self, _: Time, _: &Fabric, out: &mut Vec<Subflow>) {
         self.moved_at = None;
         out.append(self.marked.moved());
     }
-    fn trouble(
+    fn on_loss(
         &mut self,
         now: Time,
-        flow: &Underway,
-        trouble: Trouble,
+        flow: &FlowInfo,
+        signal: LossSignal,
         _: &Fabric,
     ) -> Option<Route> {
-        if trouble == Trouble::Nack || !flow.queue_pair?.0.is_multiple_of(KINDS) {
+        if signal == LossSignal::Nack || !flow.queue_pair?.0.is_multiple_of(KINDS) {
             return None;
         }
         let until = now.saturating_add(self.scheme.dead_for);

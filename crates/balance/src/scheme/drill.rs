@@ -2,14 +2,14 @@
 //! chance and at the `m` best that the switch remembers, and takes the shortest queue.
 //!
 //! A forwarding engine of the paper remembers for each set of hops ([`Memory::Hops`]); here a
-//! switch is one engine. The code behind ConWeave (SIGCOMM 2023), which paper 004 compares with,
+//! switch is one engine. The code behind ConWeave (SIGCOMM 2023), which ParaLet (2024) compares with,
 //! remembers for each destination ([`Memory::Destination`]), and hashes acknowledgements, which
 //! take part here as they do in the paper. Of equal queues the remembered one is taken. What the
 //! paper does about asymmetric fabrics, to hash flows to groups of like paths first, is left out.
 
 use super::{Scheme, SchemeInfo};
 use crate::forward::{Forward, Hops, Passing, SwitchContext};
-use crate::plan::{HostContext, Whole};
+use crate::plan::{HostContext, Unsplit};
 use crate::steer::{Fixed, FlowContext};
 use rustc_hash::FxHashMap;
 use weft_units::{Draw, OptionError, OptionInfo, Options, Stream};
@@ -62,7 +62,7 @@ impl Scheme for Drill {
         ],
         ..SchemeInfo::PLAIN
     };
-    type Planner = Whole;
+    type Planner = Unsplit;
     type Steering = Fixed;
     type Switching = Box<LocalBest>;
 
@@ -76,8 +76,8 @@ impl Scheme for Drill {
             )?,
         })
     }
-    fn planner(&self, context: &HostContext) -> Whole {
-        Whole::new(context)
+    fn planner(&self, context: &HostContext) -> Unsplit {
+        Unsplit::new(context)
     }
     fn steering(&self, _: &FlowContext) -> Fixed {
         Fixed

@@ -4,7 +4,7 @@
 
 use super::{Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
-use crate::plan::{HostContext, Whole};
+use crate::plan::{HostContext, Unsplit};
 use crate::steer::{Fixed, FlowContext};
 use weft_units::{OptionError, Options};
 
@@ -19,15 +19,15 @@ impl Scheme for Ecmp {
         source: "RFC 2992; the baseline of every paper",
         ..SchemeInfo::PLAIN
     };
-    type Planner = Whole;
+    type Planner = Unsplit;
     type Steering = Fixed;
     type Switching = Hashed;
 
     fn read(_: &mut Options<'_>) -> Result<Ecmp, OptionError> {
         Ok(Ecmp)
     }
-    fn planner(&self, context: &HostContext) -> Whole {
-        Whole::new(context)
+    fn planner(&self, context: &HostContext) -> Unsplit {
+        Unsplit::new(context)
     }
     fn steering(&self, _: &FlowContext) -> Fixed {
         Fixed

@@ -1,6 +1,6 @@
 //! ECMP with adaptive placement: the hash chooses, unless its queue is long.
 //!
-//! As in paper 002, section 4: a switch looks once, at the first packet of a flow, and keeps to
+//! As in McClure et al. (2025), section 4: a switch looks once, at the first packet of a flow, and keeps to
 //! what it chose ([`Per::Flow`]). Its code keeps no flows and looks at every other packet
 //! ([`Per::Packet`], with `refresh = "100ns"`).
 //!
@@ -11,7 +11,7 @@ use super::{Scheme, SchemeInfo};
 use crate::forward::flows::{FlowTable, IDLE};
 use crate::forward::loads::{Gauge, Levels, Loads, least};
 use crate::forward::{Forward, Hops, Passing, SwitchContext};
-use crate::plan::{HostContext, Whole};
+use crate::plan::{HostContext, Unsplit};
 use crate::steer::{Fixed, FlowContext};
 use weft_units::{Draw, OptionError, OptionInfo, Options, Stream};
 
@@ -63,7 +63,7 @@ impl Scheme for EcmpAdaptive {
         ],
         ..SchemeInfo::PLAIN
     };
-    type Planner = Whole;
+    type Planner = Unsplit;
     type Steering = Fixed;
     type Switching = Box<Placing>;
 
@@ -82,8 +82,8 @@ impl Scheme for EcmpAdaptive {
     fn is_multipath(&self) -> bool {
         self.per == Per::Packet
     }
-    fn planner(&self, context: &HostContext) -> Whole {
-        Whole::new(context)
+    fn planner(&self, context: &HostContext) -> Unsplit {
+        Unsplit::new(context)
     }
     fn steering(&self, _: &FlowContext) -> Fixed {
         Fixed

@@ -1,5 +1,5 @@
 //! Enhanced ECMP: connections of several queue pairs, and switches that hash their numbers too
-//! (Gangidi et al., SIGCOMM 2024; paper 003, section 2.2).
+//! (Gangidi et al., SIGCOMM 2024; CTCCL 2025, section 2.2).
 //!
 //! To a switch that hashes the destination's queue pair, the queue pairs of a connection are as
 //! many flows. The same comes out of NCCL with several queue pairs a connection, whose source
@@ -8,7 +8,7 @@
 use super::connections::{Connections, Sharing, connection_draw};
 use super::{Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
-use crate::plan::{HostContext, Piece, Plan, Post, QueuePairId};
+use crate::plan::{HostContext, Plan, Post, QueuePairId, Subflow};
 use crate::steer::{Fixed, FlowContext};
 use weft_fabric::Fabric;
 use weft_units::{Draw, HostId, OptionError, Options, Time};
@@ -27,7 +27,7 @@ impl Scheme for EnhancedEcmp {
         switches: "hash the queue pair",
         source: "Meta's E-ECMP (Gangidi et al., SIGCOMM 2024); NCCL",
         numbered: Some("queue_pairs"),
-        standing: true,
+        persistent: true,
         options: &[Sharing::QUEUE_PAIRS, Sharing::SPLIT, Sharing::CHUNK],
         ..SchemeInfo::PLAIN
     };
@@ -63,12 +63,12 @@ pub struct HashedConnections {
 }
 
 impl Plan for HashedConnections {
-    fn post(&mut self, now: Time, post: Post, _: &Fabric, out: &mut Vec<Piece>) {
+    fn post(&mut self, now: Time, post: Post, _: &Fabric, out: &mut Vec<Subflow>) {
         let pair = connection_draw(self.ports, self.host, &post);
         let port = |number: u32| ((pair >> 48) as u16).wrapping_add(number as u16);
         self.connections.post(now, post, port, out);
     }
-    fn next(&mut self, _: Time, queue_pair: QueuePairId, _: &Fabric) -> Option<Piece> {
+    fn next(&mut self, _: Time, queue_pair: QueuePairId, _: &Fabric) -> Option<Subflow> {
         self.connections.next(queue_pair)
     }
 }

@@ -1,11 +1,11 @@
 //! Ethereal: batches of messages, split as little as theorem 1 needs and pinned to paths
-//! (paper 000, algorithm 1 and sections 3.1 to 3.3; the split in s/g parts is that of its
+//! (Ethereal 2025, algorithm 1 and sections 3.1 to 3.3; the split in s/g parts is that of its
 //! proof, section 3.2 misprints it).
 //!
 //! The interceptor collects what its host posts for other racks until the batch timer fires.
 //! [`split_and_assign`] then spreads the messages for each destination leaf over the paths
 //! there: the s of the theorem is the uplinks of a leaf, or in three tiers across pods the cores,
-//! less what is marked bad. A flow in trouble moves to another path, and this host marks its old
+//! less what is marked bad. A flow that lost packets moves to another path, and this host marks its old
 //! path to that leaf bad for a while. Messages within the rack have one path and never wait for the batch; the start
 //! jitter, an option of every scheme, applies to them as it does under the others.
 //!
@@ -19,7 +19,7 @@
 use super::{Scheme, SchemeInfo};
 use crate::enforce::{Enforce, PathRoutes, PortRules};
 use crate::forward::SwitchContext;
-use crate::plan::{Carrier, HostContext, Piece, Plan, Post, Route, Starts, Trouble, Underway};
+use crate::plan::{Carrier, FlowInfo, HostContext, LossSignal, Plan, Post, Route, Starts, Subflow};
 use crate::steer::{Fixed, FlowContext};
 use weft_fabric::{Fabric, PathId};
 use weft_units::{Draw, HostId, OptionError, OptionInfo, Options, Stream, Time};
@@ -308,7 +308,7 @@ pub struct Interceptor {
     unit: u64,
     /// Batches done so far.
     batches: u64,
-    /// New paths of flows in trouble.
+    /// New paths of flows that lost packets.
     pub(super) reroutes: Stream,
     waiting: Vec<Post>,
     deadline: Option<Time>,
@@ -338,14 +338,14 @@ impl Interceptor {
         }
     }
 
-    /// The pieces of every post, leaf by leaf, each with the index of its post.
+    /// The subflows of every post, leaf by leaf, each with the index of its post.
     fn plan_batch(
         &mut self,
         now: Time,
         posts: &[Post],
         fabric: &Fabric,
         split: impl Fn(Batch<'_>, &mut Vec<Share>),
-    ) -> Vec<(usize, Piece)> {
+    ) -> Vec<(usize, Subflow)> {
         let draw = Draw::new(self.assign.at(u64::from(self.host.0), self.batches), "leaf");
         let leaf = |index: &usize| fabric.leaf_of(posts[*index].dst);
         let mut order: Vec<usize> = (0..posts.len()).collect();
@@ -361,8 +361,8 @@ impl Interceptor {
             for share in shares.drain(..) {
                 let index = group[share.message];
                 let Share { part, bytes, path, .. } = share;
-                let piece = self.piece(posts[index], part, bytes, path, fabric);
-                planned.push((index, piece));
+                let subflow = self.subflow(posts[index], part, bytes, path, fabric);
+                planned.push((index, subflow));
             }
         }
         planned
@@ -373,7 +373,7 @@ impl Interceptor {
         &mut self,
         now: Time,
         fabric: &Fabric,
-        out: &mut Vec<Piece>,
+        out: &mut Vec<Subflow>,
         split: impl Fn(Batch<'_>, &mut Vec<Share>),
     ) {
         self.deadline = None;
@@ -386,20 +386,20 @@ impl Interceptor {
         // Back in the order of posting: which path a message takes says nothing about when
         // it starts. Stable, so parts stay in order.
         planned.sort_by_key(|(index, _)| *index);
-        out.extend(planned.into_iter().map(|(_, piece)| piece));
+        out.extend(planned.into_iter().map(|(_, subflow)| subflow));
     }
 
-    /// The path of a flow in trouble, if it has to leave it for others: then that is marked bad.
+    /// The path of a flow that lost packets, if it has to leave it for others: then that is marked bad.
     pub(super) fn give_up(
         &mut self,
         now: Time,
-        flow: &Underway,
-        trouble: Trouble,
+        flow: &FlowInfo,
+        signal: LossSignal,
         fabric: &Fabric,
     ) -> Option<PathId> {
         let path = self.routes.path(fabric, flow.dst, flow.route)?;
         let leaf = fabric.leaf_of(flow.dst);
-        let stays = trouble == Trouble::Nack && self.config.nack == Nack::Stay;
+        let stays = signal == LossSignal::Nack && self.config.nack == Nack::Stay;
         if stays || leaf == fabric.leaf_of(self.host) {
             return None;
         }
@@ -434,11 +434,18 @@ impl Interceptor {
         if good.is_empty() { all().collect() } else { good }
     }
 
-    fn piece(&mut self, post: Post, part: u32, bytes: u64, path: PathId, fabric: &Fabric) -> Piece {
+    fn subflow(
+        &mut self,
+        post: Post,
+        part: u32,
+        bytes: u64,
+        path: PathId,
+        fabric: &Fabric,
+    ) -> Subflow {
         let Post { message, dst, tag, .. } = post;
         let delay = self.starts.delay(message, part);
         let (route, carrier) = (self.routes.route(fabric, dst, path), Carrier::Own);
-        Piece { message, dst, bytes, part, route, delay, tag, carrier }
+        Subflow { message, dst, bytes, part, route, delay, tag, carrier }
     }
 }
 
@@ -447,17 +454,17 @@ impl Plan for Interceptor {
         self.deadline
     }
 
-    fn post(&mut self, now: Time, post: Post, fabric: &Fabric, out: &mut Vec<Piece>) {
+    fn post(&mut self, now: Time, post: Post, fabric: &Fabric, out: &mut Vec<Subflow>) {
         if fabric.leaf_of(self.host) == fabric.leaf_of(post.dst) {
             let path = fabric.path_set(self.host, post.dst).get(0);
-            out.push(self.piece(post, 0, post.bytes, path, fabric));
+            out.push(self.subflow(post, 0, post.bytes, path, fabric));
             return;
         }
         self.waiting.push(post);
         self.deadline.get_or_insert(now.saturating_add(self.config.batch));
     }
 
-    fn flush(&mut self, now: Time, fabric: &Fabric, out: &mut Vec<Piece>) {
+    fn flush(&mut self, now: Time, fabric: &Fabric, out: &mut Vec<Subflow>) {
         let group = self.config.group;
         self.flush_by(now, fabric, out, |batch, shares| {
             let Batch { sizes, paths, unit, stream, .. } = batch;
@@ -465,14 +472,14 @@ impl Plan for Interceptor {
         });
     }
 
-    fn trouble(
+    fn on_loss(
         &mut self,
         now: Time,
-        flow: &Underway,
-        trouble: Trouble,
+        flow: &FlowInfo,
+        signal: LossSignal,
         fabric: &Fabric,
     ) -> Option<Route> {
-        let old = self.give_up(now, flow, trouble, fabric)?;
+        let old = self.give_up(now, flow, signal, fabric)?;
         let path = self.reroute(now, flow.dst, old, fabric)?;
         Some(self.routes.route(fabric, flow.dst, path))
     }

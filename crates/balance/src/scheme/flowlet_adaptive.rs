@@ -1,7 +1,7 @@
 //! Flowlets in switches with adaptive placement: after a gap, a flow goes on at the shortest
 //! queue.
 //!
-//! As in paper 002, section 4. Its code tosses a coin at each gap and moves only to a better one
+//! As in McClure et al. (2025), section 4. Its code tosses a coin at each gap and moves only to a better one
 //! of four levels, seen at most every 100 ns: `coin = true`, `strictly = true`,
 //! `refresh = "100ns"`.
 //!
@@ -12,7 +12,7 @@ use super::{Scheme, SchemeInfo};
 use crate::forward::flows::{FlowTable, IDLE};
 use crate::forward::loads::{Gauge, Levels, Loads, least};
 use crate::forward::{Forward, Hops, Passing, SwitchContext};
-use crate::plan::{HostContext, Whole};
+use crate::plan::{HostContext, Unsplit};
 use crate::steer::{Fixed, FlowContext};
 use weft_units::{Draw, OptionError, OptionInfo, Options, Stream, Time};
 
@@ -60,7 +60,7 @@ impl Scheme for FlowletAdaptive {
         ],
         ..SchemeInfo::PLAIN
     };
-    type Planner = Whole;
+    type Planner = Unsplit;
     type Steering = Fixed;
     type Switching = Box<Flowlets>;
 
@@ -70,8 +70,8 @@ impl Scheme for FlowletAdaptive {
         let usual = if strictly { Levels::Quantised } else { Levels::Exact };
         Ok(FlowletAdaptive { gap, coin, strictly, gauge: Gauge::read_or(options, usual)? })
     }
-    fn planner(&self, context: &HostContext) -> Whole {
-        Whole::new(context)
+    fn planner(&self, context: &HostContext) -> Unsplit {
+        Unsplit::new(context)
     }
     fn steering(&self, _: &FlowContext) -> Fixed {
         Fixed

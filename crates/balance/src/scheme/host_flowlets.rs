@@ -1,7 +1,7 @@
 //! Flowlets made by hosts: every few packets a flow may leave a path whose packets come back
 //! marked.
 //!
-//! As in paper 002, section 4, after PLB (Qureshi et al. 2022). The threshold of the marks
+//! As in McClure et al. (2025), section 4, after PLB (Qureshi et al. 2022). The threshold of the marks
 //! (60 % of the buffer there) is the fabric's. A flow counts the acknowledgements of its
 //! present entropy only: those of the path that it has left say nothing about the new one.
 //! The study's code sees the marks of the acknowledgements themselves, on their way back
@@ -9,7 +9,7 @@
 
 use super::{Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
-use crate::plan::{HostContext, Route, Whole};
+use crate::plan::{HostContext, Route, Unsplit};
 use crate::steer::{Departure, Feedback, FlowContext, Steer, TimeOut};
 use weft_units::{Draw, OptionError, OptionInfo, Options, Stream};
 
@@ -66,7 +66,7 @@ impl Scheme for HostFlowlets {
         ],
         ..SchemeInfo::PLAIN
     };
-    type Planner = Whole;
+    type Planner = Unsplit;
     type Steering = Box<HostFlowlet>;
     type Switching = Hashed;
 
@@ -79,8 +79,8 @@ impl Scheme for HostFlowlets {
             time_outs: options.flag("time_outs")?,
         })
     }
-    fn planner(&self, context: &HostContext) -> Whole {
-        Whole::new(context)
+    fn planner(&self, context: &HostContext) -> Unsplit {
+        Unsplit::new(context)
     }
     fn steering(&self, context: &FlowContext) -> Box<HostFlowlet> {
         Box::new(HostFlowlet::new(*self, context))

@@ -17,7 +17,7 @@
 
 use super::{Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
-use crate::plan::{Carrier, HostContext, Piece, Plan, Post, Route, Starts, Trouble, Underway};
+use crate::plan::{Carrier, FlowInfo, HostContext, LossSignal, Plan, Post, Route, Starts, Subflow};
 use crate::steer::{Fixed, FlowContext};
 use rustc_hash::FxHashMap;
 use weft_fabric::Fabric;
@@ -145,7 +145,7 @@ impl Connections {
     }
 
     /// Which connection a flow is on, of how many.
-    fn find(&self, flow: &Underway, fabric: &Fabric) -> Option<(u32, u32)> {
+    fn find(&self, flow: &FlowInfo, fabric: &Fabric) -> Option<(u32, u32)> {
         let count = self.count(flow.dst, fabric);
         let mut all = 0..count;
         let connection = all.find(|it| self.route(flow.dst, *it, count, fabric) == flow.route)?;
@@ -165,27 +165,27 @@ impl Connections {
 }
 
 impl Plan for Connections {
-    fn post(&mut self, _: Time, post: Post, fabric: &Fabric, out: &mut Vec<Piece>) {
+    fn post(&mut self, _: Time, post: Post, fabric: &Fabric, out: &mut Vec<Subflow>) {
         let Post { message, dst, bytes, tag, .. } = post;
         let count = self.count(dst, fabric);
         let connection = self.take(dst, bytes, count, None).expect("there is a connection");
         let route = self.route(dst, connection, count, fabric);
         let delay = self.starts.delay(message, 0);
         let carrier = Carrier::Own;
-        out.push(Piece { message, dst, bytes, part: 0, route, delay, tag, carrier });
+        out.push(Subflow { message, dst, bytes, part: 0, route, delay, tag, carrier });
     }
 
-    fn trouble(
+    fn on_loss(
         &mut self,
         _: Time,
-        flow: &Underway,
-        trouble: Trouble,
+        flow: &FlowInfo,
+        signal: LossSignal,
         fabric: &Fabric,
     ) -> Option<Route> {
-        if (trouble, self.scheme.paths) != (Trouble::TimeOut, Paths::Pinned) {
+        if (signal, self.scheme.paths) != (LossSignal::TimeOut, Paths::Pinned) {
             return None;
         }
-        let Underway { dst, bytes, .. } = *flow;
+        let FlowInfo { dst, bytes, .. } = *flow;
         let (left, count) = self.find(flow, fabric)?;
         let connection = self.take(dst, bytes, count, Some(left))?;
         let left = &mut self.peers.get_mut(&dst)?[left as usize];
@@ -194,7 +194,7 @@ impl Plan for Connections {
         Some(self.route(dst, connection, count, fabric))
     }
 
-    fn sent(&mut self, flow: &Underway, fabric: &Fabric) {
+    fn sent(&mut self, flow: &FlowInfo, fabric: &Fabric) {
         let Some((connection, _)) = self.find(flow, fabric) else { return };
         let Some(connections) = self.peers.get_mut(&flow.dst) else { return };
         let outstanding = &mut connections[connection as usize];

@@ -3,7 +3,7 @@
 //! Nobody looks at a queue: flows pause where they are held back, so that they leave such paths
 //! more often than they leave free ones.
 //!
-//! In the paper every switch does this. In the code behind ConWeave (SIGCOMM 2023), which paper 004
+//! In the paper every switch does this. In the code behind ConWeave (SIGCOMM 2023), which ParaLet (2024)
 //! compares with, the leaf of the sender draws a whole path. In a leaf-spine with single links that
 //! is the same, as only leaves have a choice; in three tiers it differs in that switches here
 //! see gaps of their own. Acknowledgements are flows too, where that code hashes them.
@@ -14,7 +14,7 @@
 use super::{Scheme, SchemeInfo};
 use crate::forward::flows::FlowTable;
 use crate::forward::{Forward, Hops, Passing, SwitchContext};
-use crate::plan::{HostContext, Whole};
+use crate::plan::{HostContext, Unsplit};
 use crate::steer::{Fixed, FlowContext};
 use weft_units::{Draw, OptionError, OptionInfo, Options, Stream, Time};
 
@@ -40,15 +40,15 @@ impl Scheme for LetFlow {
         }],
         ..SchemeInfo::PLAIN
     };
-    type Planner = Whole;
+    type Planner = Unsplit;
     type Steering = Fixed;
     type Switching = Box<AnyPath>;
 
     fn read(options: &mut Options<'_>) -> Result<LetFlow, OptionError> {
         Ok(LetFlow { gap: options.time("gap")? })
     }
-    fn planner(&self, context: &HostContext) -> Whole {
-        Whole::new(context)
+    fn planner(&self, context: &HostContext) -> Unsplit {
+        Unsplit::new(context)
     }
     fn steering(&self, _: &FlowContext) -> Fixed {
         Fixed

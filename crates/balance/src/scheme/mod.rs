@@ -37,14 +37,16 @@ pub mod wcmp;
 
 use crate::enforce::Enforce;
 use crate::forward::{Forward, Hops, Passing, SwitchContext};
-use crate::plan::{Active, HostContext, Piece, Plan, Post, QueuePairId, Route, Trouble, Underway};
+use crate::plan::{
+    ActiveFlow, FlowInfo, HostContext, LossSignal, Plan, Post, QueuePairId, Route, Subflow,
+};
 use crate::registry::{Spelling, schemes};
 use crate::steer::{Departure, Feedback, FlowContext, MAX_STATE, Steer, TimeOut};
 use crate::tor::{Tor, TorContext};
 use std::fmt::Debug;
 use std::sync::Arc;
 use weft_fabric::{Fabric, FabricError, LinkShares, PathView};
-use weft_units::options::Settled;
+use weft_units::options::ResolvedOptions;
 use weft_units::{OptionError, OptionInfo, Options, Time};
 
 /// A load balancer: what it is told, and what it puts into the places where it acts.
@@ -132,13 +134,13 @@ pub struct SchemeInfo {
     /// anything but [`crate::forward::Hashed`], or [`SchemeInfo::tor`] names some.
     pub in_switch: bool,
     /// Which switches keep what [`Scheme::tor`] gives them.
-    pub tor: Keepers,
+    pub tor: StatefulSwitches,
     /// Whether routing is to tell switches the weights of hops ([`Hops::weights`]).
     pub weighted: bool,
     /// Whether hosts are told what routing learns of links ([`Plan::learn`]).
     pub informed: bool,
-    /// Whether its queue pairs stand, and carry one piece after the other.
-    pub standing: bool,
+    /// Whether its queue pairs are persistent, and carry one subflow after the other.
+    pub persistent: bool,
     /// Whether its queue pairs have shares of the line rate, so that congestion control must set a
     /// rate.
     pub shares: bool,
@@ -157,7 +159,7 @@ pub struct SchemeInfo {
 
 /// Which switches keep a state of their own ([`crate::tor`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keepers {
+pub enum StatefulSwitches {
     /// None.
     None,
     /// Those that hosts are at.
@@ -166,14 +168,14 @@ pub enum Keepers {
     All,
 }
 
-impl Keepers {
+impl StatefulSwitches {
     /// None.
     pub const fn is_none(self) -> bool {
-        matches!(self, Keepers::None)
+        matches!(self, StatefulSwitches::None)
     }
     /// Whether a switch does, which is a leaf or not.
     pub fn includes(self, is_leaf: bool) -> bool {
-        self == Keepers::All || self == Keepers::Leaves && is_leaf
+        self == StatefulSwitches::All || self == StatefulSwitches::Leaves && is_leaf
     }
 }
 
@@ -188,10 +190,10 @@ impl SchemeInfo {
         multipath: false,
         path_ids: false,
         in_switch: false,
-        tor: Keepers::None,
+        tor: StatefulSwitches::None,
         weighted: false,
         informed: false,
-        standing: false,
+        persistent: false,
         shares: false,
         congestion: "dctcp",
         numbered: None,
@@ -272,7 +274,7 @@ impl SchemeConfig {
     /// If the name (key `scheme`) or an option is unknown, or a value is not what the option
     /// takes.
     pub fn read(name: &str, given: &[(&str, &str)]) -> Result<SchemeConfig, OptionError> {
-        SchemeConfig::settle(name, given).map(|(scheme, _)| scheme)
+        SchemeConfig::resolve(name, given).map(|(scheme, _)| scheme)
     }
     /// All schemes with their default options, in the order of [`SCHEMES`].
     ///

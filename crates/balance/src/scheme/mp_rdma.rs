@@ -19,7 +19,7 @@
 
 use super::{Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
-use crate::plan::{HostContext, Route, Whole};
+use crate::plan::{HostContext, Route, Unsplit};
 use crate::steer::{Departure, Feedback, FlowContext, Steer};
 use std::collections::VecDeque;
 use weft_units::{Draw, OptionError, OptionInfo, Options, Stream};
@@ -45,15 +45,15 @@ impl Scheme for MpRdma {
         }],
         ..SchemeInfo::PLAIN
     };
-    type Planner = Whole;
+    type Planner = Unsplit;
     type Steering = Box<Clocked>;
     type Switching = Hashed;
 
     fn read(options: &mut Options<'_>) -> Result<MpRdma, OptionError> {
         Ok(MpRdma { probe: options.fraction("probe", 0.0..=1.0)? })
     }
-    fn planner(&self, context: &HostContext) -> Whole {
-        Whole::new(context)
+    fn planner(&self, context: &HostContext) -> Unsplit {
+        Unsplit::new(context)
     }
     fn steering(&self, context: &FlowContext) -> Box<Clocked> {
         Box::new(Clocked::new(*self, context))

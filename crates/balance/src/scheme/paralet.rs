@@ -1,5 +1,5 @@
 //! ParaLet: a few queue pairs of a NIC, shared by all its connections, that send flowlets of all
-//! messages side by side (paper 004).
+//! messages side by side (ParaLet 2024).
 //!
 //! Every host has m queue pairs, each with a source port of its own, which switches hash, and each
 //! at 1/m of line rate. Messages are cut into flowlets of 4 BDP / m (section 5.2), whole packets;
@@ -14,7 +14,7 @@
 
 use super::{Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
-use crate::plan::{Carrier, HostContext, Piece, Plan, Post, QueuePairId, Route, Starts};
+use crate::plan::{Carrier, HostContext, Plan, Post, QueuePairId, Route, Starts, Subflow};
 use crate::steer::{Fixed, FlowContext};
 use std::collections::VecDeque;
 use weft_fabric::Fabric;
@@ -47,7 +47,7 @@ impl Scheme for Paralet {
         source: "ParaLet (Cao et al., NAIC 2024)",
         congestion: "dctcp-rate",
         numbered: Some("queue_pairs"),
-        standing: true,
+        persistent: true,
         shares: true,
         options: &[
             OptionInfo {
@@ -148,7 +148,7 @@ impl Flowlets {
     }
 
     /// The next flowlet, on `queue_pair`.
-    fn pull(&mut self, queue_pair: QueuePairId) -> Option<Piece> {
+    fn pull(&mut self, queue_pair: QueuePairId) -> Option<Subflow> {
         let mut rest = self.waiting.pop_front()?;
         let bytes = self.bytes.min(rest.bytes);
         let part = rest.flowlets;
@@ -166,13 +166,13 @@ impl Flowlets {
         // Only the start of a message is random: later flowlets begin when there is room.
         let delay = if part == 0 { self.starts.delay(message, 0) } else { Time::ZERO };
         let all = self.scheme.queue_pairs;
-        let carrier = Carrier::Standing { queue_pair, share: all, beside: all };
-        Some(Piece { message, dst, bytes, part, route, delay, tag, carrier })
+        let carrier = Carrier::Persistent { queue_pair, share: all, beside: all };
+        Some(Subflow { message, dst, bytes, part, route, delay, tag, carrier })
     }
 }
 
 impl Plan for Flowlets {
-    fn post(&mut self, _: Time, post: Post, _: &Fabric, out: &mut Vec<Piece>) {
+    fn post(&mut self, _: Time, post: Post, _: &Fabric, out: &mut Vec<Subflow>) {
         self.waiting.push_back(Rest { post, bytes: post.bytes, flowlets: 0 });
         while !self.waiting.is_empty()
             && let Some(queue_pair) = self.free.pop_front()
@@ -181,11 +181,11 @@ impl Plan for Flowlets {
         }
     }
 
-    fn next(&mut self, _: Time, queue_pair: QueuePairId, _: &Fabric) -> Option<Piece> {
-        let piece = self.pull(queue_pair);
-        if piece.is_none() {
+    fn next(&mut self, _: Time, queue_pair: QueuePairId, _: &Fabric) -> Option<Subflow> {
+        let subflow = self.pull(queue_pair);
+        if subflow.is_none() {
             self.free.push_back(queue_pair);
         }
-        piece
+        subflow
     }
 }

@@ -1,4 +1,4 @@
-//! Path pinning, as Meta had it before E-ECMP (Gangidi et al., SIGCOMM 2024; paper 003, section
+//! Path pinning, as Meta had it before E-ECMP (Gangidi et al., SIGCOMM 2024; CTCCL 2025, section
 //! 2.2): the place of the receiver in its rack says which uplink a packet takes.
 //!
 //! All that goes to the `i`-th host of any rack, its "slice", leaves a leaf by uplink `i` mod the
@@ -16,7 +16,7 @@
 
 use super::{Scheme, SchemeInfo};
 use crate::forward::{Forward, Hops, Passing, SwitchContext};
-use crate::plan::{HostContext, Whole};
+use crate::plan::{HostContext, Unsplit};
 use crate::steer::{Fixed, FlowContext};
 use std::ops::Range;
 use weft_units::{FastDiv, HostId, OptionError, OptionInfo, Options};
@@ -52,7 +52,7 @@ impl Scheme for PathPinning {
         }],
         ..SchemeInfo::PLAIN
     };
-    type Planner = Whole;
+    type Planner = Unsplit;
     type Steering = Fixed;
     type Switching = Pinning;
 
@@ -60,8 +60,8 @@ impl Scheme for PathPinning {
         let ways = [("modulo", Failover::Modulo), ("hash", Failover::Hash)];
         Ok(PathPinning { failover: options.choice("failover", &ways)? })
     }
-    fn planner(&self, context: &HostContext) -> Whole {
-        Whole::new(context)
+    fn planner(&self, context: &HostContext) -> Unsplit {
+        Unsplit::new(context)
     }
     fn steering(&self, _: &FlowContext) -> Fixed {
         Fixed

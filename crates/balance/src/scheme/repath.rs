@@ -9,7 +9,7 @@
 
 use super::{Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
-use crate::plan::{HostContext, Route, Whole};
+use crate::plan::{HostContext, Route, Unsplit};
 use crate::steer::{Departure, Feedback, FlowContext, Steer, TimeOut};
 use weft_units::{Draw, OptionError, OptionInfo, Options, Stream, Time, random};
 
@@ -58,7 +58,7 @@ impl Scheme for Plb {
         ],
         ..SchemeInfo::PLAIN
     };
-    type Planner = Whole;
+    type Planner = Unsplit;
     type Steering = Box<PlbFlow>;
     type Switching = Hashed;
 
@@ -70,8 +70,8 @@ impl Scheme for Plb {
             suspend: options.time("suspend")?,
         })
     }
-    fn planner(&self, context: &HostContext) -> Whole {
-        Whole::new(context)
+    fn planner(&self, context: &HostContext) -> Unsplit {
+        Unsplit::new(context)
     }
     fn steering(&self, context: &FlowContext) -> Box<PlbFlow> {
         Box::new(PlbFlow::new(*self, context))
@@ -166,7 +166,7 @@ impl Scheme for FlowBender {
         ],
         ..SchemeInfo::PLAIN
     };
-    type Planner = Whole;
+    type Planner = Unsplit;
     type Steering = Box<BentFlow>;
     type Switching = Hashed;
 
@@ -174,8 +174,8 @@ impl Scheme for FlowBender {
         let threshold = options.fraction("threshold", 0.0..=1.0)?;
         Ok(FlowBender { threshold, rounds: options.number("rounds", 1..)? })
     }
-    fn planner(&self, context: &HostContext) -> Whole {
-        Whole::new(context)
+    fn planner(&self, context: &HostContext) -> Unsplit {
+        Unsplit::new(context)
     }
     fn steering(&self, context: &FlowContext) -> Box<BentFlow> {
         Box::new(BentFlow::new(*self, context))

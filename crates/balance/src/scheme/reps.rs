@@ -2,7 +2,7 @@
 //!
 //! [`Reps`] is the scheme as published in 2024 (Bonato et al.; the legacy form in UEC
 //! htsim): each cached entropy serves one packet. [`RepsSticky`] is what the code behind
-//! paper 000 runs under that name: the oldest cached entropy serves every packet until a
+//! Ethereal (2025) runs under that name: the oldest cached entropy serves every packet until a
 //! congestion signal, which makes it a single path that moves. Both start with a walk
 //! through consecutive entropies from a place drawn by the flow. The scheme as published in 2025
 //! is [`super::RepsFreezing`].
@@ -11,7 +11,7 @@
 
 use super::{Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
-use crate::plan::{HostContext, Route, Whole};
+use crate::plan::{HostContext, Route, Unsplit};
 use crate::steer::{Departure, Feedback, FlowContext, Steer, TimeOut};
 use std::collections::VecDeque;
 use weft_units::{Draw, OptionError, OptionInfo, Options, Stream};
@@ -46,15 +46,15 @@ impl Scheme for Reps {
         options: &[ENTROPIES],
         ..SchemeInfo::PLAIN
     };
-    type Planner = Whole;
+    type Planner = Unsplit;
     type Steering = Box<RepsFlow>;
     type Switching = Hashed;
 
     fn read(options: &mut Options<'_>) -> Result<Reps, OptionError> {
         Ok(Reps { entropies: read_entropies(options)? })
     }
-    fn planner(&self, context: &HostContext) -> Whole {
-        Whole::new(context)
+    fn planner(&self, context: &HostContext) -> Unsplit {
+        Unsplit::new(context)
     }
     fn steering(&self, context: &FlowContext) -> Box<RepsFlow> {
         let FlowContext { flow, seed, first_window } = *context;
@@ -65,7 +65,7 @@ impl Scheme for Reps {
     }
 }
 
-/// REPS as the code behind paper 000 has it: the front of the cache stays in use until a
+/// REPS as the code behind Ethereal (2025) has it: the front of the cache stays in use until a
 /// congestion signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RepsSticky {
@@ -82,15 +82,15 @@ impl Scheme for RepsSticky {
         options: &[ENTROPIES],
         ..SchemeInfo::PLAIN
     };
-    type Planner = Whole;
+    type Planner = Unsplit;
     type Steering = Box<StickyFlow>;
     type Switching = Hashed;
 
     fn read(options: &mut Options<'_>) -> Result<RepsSticky, OptionError> {
         Ok(RepsSticky { entropies: read_entropies(options)? })
     }
-    fn planner(&self, context: &HostContext) -> Whole {
-        Whole::new(context)
+    fn planner(&self, context: &HostContext) -> Unsplit {
+        Unsplit::new(context)
     }
     fn steering(&self, context: &FlowContext) -> Box<StickyFlow> {
         let FlowContext { flow, seed, first_window } = *context;

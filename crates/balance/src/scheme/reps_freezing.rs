@@ -12,7 +12,7 @@
 use super::reps::{ENTROPIES, Entropies, read_entropies};
 use super::{Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
-use crate::plan::{HostContext, Route, Whole};
+use crate::plan::{HostContext, Route, Unsplit};
 use crate::steer::{Departure, Feedback, FlowContext, Steer, TimeOut};
 use weft_units::{Draw, OptionError, OptionInfo, Options, Stream, Time};
 
@@ -55,7 +55,7 @@ impl Scheme for RepsFreezing {
         ],
         ..SchemeInfo::PLAIN
     };
-    type Planner = Whole;
+    type Planner = Unsplit;
     type Steering = Box<FreezingFlow>;
     type Switching = Hashed;
 
@@ -67,8 +67,8 @@ impl Scheme for RepsFreezing {
             explore: options.number("explore", ..)?,
         })
     }
-    fn planner(&self, context: &HostContext) -> Whole {
-        Whole::new(context)
+    fn planner(&self, context: &HostContext) -> Unsplit {
+        Unsplit::new(context)
     }
     fn steering(&self, context: &FlowContext) -> Box<FreezingFlow> {
         Box::new(FreezingFlow::new(*self, context))

@@ -5,7 +5,7 @@
 
 use super::{Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
-use crate::plan::{HostContext, Route, Whole};
+use crate::plan::{HostContext, Route, Unsplit};
 use crate::steer::{Departure, FlowContext, Steer};
 use weft_units::{Draw, OptionError, OptionInfo, Options, Stream};
 
@@ -21,15 +21,15 @@ impl Scheme for Spray {
         multipath: true,
         ..SchemeInfo::PLAIN
     };
-    type Planner = Whole;
+    type Planner = Unsplit;
     type Steering = RandomSpray;
     type Switching = Hashed;
 
     fn read(_: &mut Options<'_>) -> Result<Spray, OptionError> {
         Ok(Spray)
     }
-    fn planner(&self, context: &HostContext) -> Whole {
-        Whole::new(context)
+    fn planner(&self, context: &HostContext) -> Unsplit {
+        Unsplit::new(context)
     }
     fn steering(&self, context: &FlowContext) -> RandomSpray {
         RandomSpray::new(context.flow, context.seed)
@@ -71,15 +71,15 @@ impl Scheme for SprayCounter {
         options: &[ENTROPIES],
         ..SchemeInfo::PLAIN
     };
-    type Planner = Whole;
+    type Planner = Unsplit;
     type Steering = CounterSpray;
     type Switching = Hashed;
 
     fn read(options: &mut Options<'_>) -> Result<SprayCounter, OptionError> {
         Ok(SprayCounter { entropies: read_entropies(options)? })
     }
-    fn planner(&self, context: &HostContext) -> Whole {
-        Whole::new(context)
+    fn planner(&self, context: &HostContext) -> Unsplit {
+        Unsplit::new(context)
     }
     fn steering(&self, context: &FlowContext) -> CounterSpray {
         CounterSpray::new(self.entropies, context.flow, context.seed)
@@ -101,15 +101,15 @@ impl Scheme for SprayLabel {
         multipath: true,
         ..SchemeInfo::PLAIN
     };
-    type Planner = Whole;
+    type Planner = Unsplit;
     type Steering = LabelSpray;
     type Switching = Hashed;
 
     fn read(_: &mut Options<'_>) -> Result<SprayLabel, OptionError> {
         Ok(SprayLabel)
     }
-    fn planner(&self, context: &HostContext) -> Whole {
-        Whole::new(context)
+    fn planner(&self, context: &HostContext) -> Unsplit {
+        Unsplit::new(context)
     }
     fn steering(&self, context: &FlowContext) -> LabelSpray {
         LabelSpray::new(context.flow, context.seed)

@@ -15,7 +15,7 @@ use super::reps::remember;
 use super::spray::{CounterSpray, ENTROPIES, read_entropies};
 use super::{Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
-use crate::plan::{HostContext, Route, Whole};
+use crate::plan::{HostContext, Route, Unsplit};
 use crate::steer::{Departure, Feedback, FlowContext, Steer, TimeOut};
 use std::collections::VecDeque;
 use weft_units::{Draw, OptionError, OptionInfo, Options, Time};
@@ -79,7 +79,7 @@ impl Scheme for SprayBitmap {
         options: OPTIONS,
         ..SchemeInfo::PLAIN
     };
-    type Planner = Whole;
+    type Planner = Unsplit;
     type Steering = Box<BitmapFlow>;
     type Switching = Hashed;
 
@@ -87,8 +87,8 @@ impl Scheme for SprayBitmap {
         let entropies = read_entropies(options)?;
         Ok(SprayBitmap { entropies, scores: Scores::read(options)? })
     }
-    fn planner(&self, context: &HostContext) -> Whole {
-        Whole::new(context)
+    fn planner(&self, context: &HostContext) -> Unsplit {
+        Unsplit::new(context)
     }
     fn steering(&self, context: &FlowContext) -> Box<BitmapFlow> {
         Box::new(BitmapFlow::new(self.entropies, self.scores, context))
@@ -116,7 +116,7 @@ impl Scheme for SprayMixed {
         options: OPTIONS,
         ..SchemeInfo::PLAIN
     };
-    type Planner = Whole;
+    type Planner = Unsplit;
     type Steering = Box<MixedFlow>;
     type Switching = Hashed;
 
@@ -124,8 +124,8 @@ impl Scheme for SprayMixed {
         let entropies = read_entropies(options)?;
         Ok(SprayMixed { entropies, scores: Scores::read(options)? })
     }
-    fn planner(&self, context: &HostContext) -> Whole {
-        Whole::new(context)
+    fn planner(&self, context: &HostContext) -> Unsplit {
+        Unsplit::new(context)
     }
     fn steering(&self, context: &FlowContext) -> Box<MixedFlow> {
         let bitmap = BitmapFlow::new(self.entropies, self.scores, context);

@@ -1,8 +1,8 @@
 //! Sub-flows: every message as some equal parts, each a queue pair with an entropy of its own.
 //!
-//! [`Subflows`] leaves the parts to the hash of the switches (paper 000 calls that MP-RDMA-x;
-//! paper 002, section 4), [`SubflowsAdaptive`] has switches place each of them as
-//! [`super::EcmpAdaptive`] does (table 1 of paper 002). Sub-flows that are no more than units of
+//! [`Subflows`] leaves the parts to the hash of the switches (Ethereal 2025 calls that MP-RDMA-x;
+//! McClure et al. (2025), section 4), [`SubflowsAdaptive`] has switches place each of them as
+//! [`super::EcmpAdaptive`] does (table 1 of McClure et al. 2025). Sub-flows that are no more than units of
 //! accounting, on one route (its section 7), are the transport's and not here.
 //!
 //! Invariant: the parts of a message differ by a byte at most, and no message has more parts
@@ -12,7 +12,7 @@ use super::ecmp_adaptive::{EcmpAdaptive, Per, Placing};
 use super::{Scheme, SchemeInfo};
 use crate::forward::loads::{Gauge, Levels};
 use crate::forward::{Hashed, SwitchContext};
-use crate::plan::{Carrier, HostContext, Piece, Plan, Post, Route, Starts, Whole};
+use crate::plan::{Carrier, HostContext, Plan, Post, Route, Starts, Subflow, Unsplit};
 use crate::steer::{Fixed, FlowContext};
 use weft_fabric::Fabric;
 use weft_units::{OptionError, OptionInfo, Options, Time};
@@ -113,7 +113,7 @@ impl Scheme for SubflowsAdaptive {
 pub struct Parts {
     count: u64,
     mtu: u64,
-    whole: Whole,
+    whole: Unsplit,
     starts: Starts,
 }
 
@@ -121,13 +121,13 @@ impl Parts {
     /// For one host, `count` parts a message.
     pub fn new(count: u32, context: &HostContext) -> Parts {
         let mtu = u64::from(context.mtu.max(1));
-        let whole = Whole::new(context);
+        let whole = Unsplit::new(context);
         Parts { count: u64::from(count), mtu, whole, starts: context.starts }
     }
 }
 
 impl Plan for Parts {
-    fn post(&mut self, _: Time, post: Post, _: &Fabric, out: &mut Vec<Piece>) {
+    fn post(&mut self, _: Time, post: Post, _: &Fabric, out: &mut Vec<Subflow>) {
         let Post { message, dst, bytes, tag, .. } = post;
         // The first part is where the message would be as a whole; the others are next to it,
         // so that no two are alike.
@@ -137,7 +137,7 @@ impl Plan for Parts {
             let bytes = bytes / parts + u64::from(u64::from(part) < bytes % parts);
             let route = Route::Hashed(first.wrapping_add(part as u16));
             let delay = self.starts.delay(message, part);
-            Piece { message, dst, bytes, part, route, delay, tag, carrier: Carrier::Own }
+            Subflow { message, dst, bytes, part, route, delay, tag, carrier: Carrier::Own }
         }));
     }
 }

@@ -1,7 +1,7 @@
 //! Spraying by switches that take turns: every packet the next of the equal hops, whatever the
 //! queues say.
 //!
-//! [`SwitchSpray`] is the round robin of the study (paper 002, section 4, as its code has it):
+//! [`SwitchSpray`] is the round robin of the study (McClure et al. 2025, section 4, as its code has it):
 //! one turn for all destinations, in an order that changes every few rounds.
 //! [`SwitchRotation`] is that of its later version: a turn for each destination, so that the
 //! packets for one host are spread evenly and not just those of the switch.
@@ -10,7 +10,7 @@
 
 use super::{Scheme, SchemeInfo};
 use crate::forward::{Forward, Hops, Passing, SwitchContext};
-use crate::plan::{HostContext, Whole};
+use crate::plan::{HostContext, Unsplit};
 use crate::steer::{Fixed, FlowContext};
 use weft_units::{Draw, HostId, OptionError, OptionInfo, Options, Stream};
 
@@ -36,15 +36,15 @@ impl Scheme for SwitchSpray {
         }],
         ..SchemeInfo::PLAIN
     };
-    type Planner = Whole;
+    type Planner = Unsplit;
     type Steering = Fixed;
     type Switching = RoundRobin;
 
     fn read(options: &mut Options<'_>) -> Result<SwitchSpray, OptionError> {
         Ok(SwitchSpray { rounds: options.number("rounds", ..)? })
     }
-    fn planner(&self, context: &HostContext) -> Whole {
-        Whole::new(context)
+    fn planner(&self, context: &HostContext) -> Unsplit {
+        Unsplit::new(context)
     }
     fn steering(&self, _: &FlowContext) -> Fixed {
         Fixed
@@ -136,15 +136,15 @@ impl Scheme for SwitchRotation {
         in_switch: true,
         ..SchemeInfo::PLAIN
     };
-    type Planner = Whole;
+    type Planner = Unsplit;
     type Steering = Fixed;
     type Switching = Rotation;
 
     fn read(_: &mut Options<'_>) -> Result<SwitchRotation, OptionError> {
         Ok(SwitchRotation)
     }
-    fn planner(&self, context: &HostContext) -> Whole {
-        Whole::new(context)
+    fn planner(&self, context: &HostContext) -> Unsplit {
+        Unsplit::new(context)
     }
     fn steering(&self, _: &FlowContext) -> Fixed {
         Fixed

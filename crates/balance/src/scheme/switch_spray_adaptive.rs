@@ -1,12 +1,12 @@
 //! Adaptive spraying by switches: every packet to the shortest queue.
 //!
-//! As in paper 002, section 4. Its code looks at four levels of each queue, at most every
+//! As in McClure et al. (2025), section 4. Its code looks at four levels of each queue, at most every
 //! 100 ns: `levels = "quantised"` and `refresh = "100ns"` (see [`crate::forward::loads`]).
 
 use super::{Scheme, SchemeInfo};
 use crate::forward::loads::{Gauge, Loads, least};
 use crate::forward::{Forward, Hops, Passing, SwitchContext};
-use crate::plan::{HostContext, Whole};
+use crate::plan::{HostContext, Unsplit};
 use crate::steer::{Fixed, FlowContext};
 use weft_units::{Draw, OptionError, Options, Stream};
 
@@ -28,15 +28,15 @@ impl Scheme for SwitchSprayAdaptive {
         options: &[Gauge::LEVELS, Gauge::REFRESH],
         ..SchemeInfo::PLAIN
     };
-    type Planner = Whole;
+    type Planner = Unsplit;
     type Steering = Fixed;
     type Switching = Box<Shortest>;
 
     fn read(options: &mut Options<'_>) -> Result<SwitchSprayAdaptive, OptionError> {
         Ok(SwitchSprayAdaptive { gauge: Gauge::read(options)? })
     }
-    fn planner(&self, context: &HostContext) -> Whole {
-        Whole::new(context)
+    fn planner(&self, context: &HostContext) -> Unsplit {
+        Unsplit::new(context)
     }
     fn steering(&self, _: &FlowContext) -> Fixed {
         Fixed

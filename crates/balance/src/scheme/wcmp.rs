@@ -10,7 +10,7 @@
 
 use super::{Scheme, SchemeInfo};
 use crate::forward::{Forward, Hops, Passing, SwitchContext};
-use crate::plan::{HostContext, Whole};
+use crate::plan::{HostContext, Unsplit};
 use crate::steer::{Fixed, FlowContext};
 use weft_units::{OptionError, Options};
 
@@ -28,15 +28,15 @@ impl Scheme for Wcmp {
         weighted: true,
         ..SchemeInfo::PLAIN
     };
-    type Planner = Whole;
+    type Planner = Unsplit;
     type Steering = Fixed;
     type Switching = Weighted;
 
     fn read(_: &mut Options<'_>) -> Result<Wcmp, OptionError> {
         Ok(Wcmp)
     }
-    fn planner(&self, context: &HostContext) -> Whole {
-        Whole::new(context)
+    fn planner(&self, context: &HostContext) -> Unsplit {
+        Unsplit::new(context)
     }
     fn steering(&self, _: &FlowContext) -> Fixed {
         Fixed

@@ -3,8 +3,8 @@
 //!
 //! Most schemes in switches choose a hop and forget ([`crate::forward`]). Those here have a state
 //! in the leaf of the sender and one in the leaf of the receiver, which speak through tags on
-//! packets between leaves and through letters, small packets from leaf to leaf. Whoever drives them
-//! (the simulator) carries tags and letters, hands every packet between leaves to the state of the
+//! packets between leaves and through control packets, small packets from leaf to leaf. Whoever drives them
+//! (the simulator) carries tags and control packets, hands every packet between leaves to the state of the
 //! switch, does what it says, and calls when a deadline has come.
 //!
 //! | module | what it holds |
@@ -64,7 +64,7 @@ impl TorContext<'_> {
     pub fn is_leaf(&self) -> bool {
         self.switch.0 < self.fabric.leaves()
     }
-    /// What a full packet to another leaf and a letter back take where nobody else is: for each
+    /// What a full packet to another leaf and a control packet back take where nobody else is: for each
     /// leaf, zero for the own one.
     fn round_trips(&self) -> Vec<Time> {
         let hosts = self.fabric.clos().hosts_per_leaf;
@@ -83,15 +83,15 @@ impl TorContext<'_> {
         let mut round = |leaf: u32| match leaf == own {
             true => Time::ZERO,
             false => *known[usize::from(pod(leaf) == pod(own))].get_or_insert_with(|| {
-                one_way(own, leaf, self.packet) + one_way(leaf, own, LETTER_BYTES)
+                one_way(own, leaf, self.packet) + one_way(leaf, own, CONTROL_BYTES)
             }),
         };
         (0..self.fabric.leaves()).map(&mut round).collect()
     }
 }
 
-/// Bytes on the wire of a letter.
-pub const LETTER_BYTES: u32 = 64;
+/// Bytes on the wire of a control packet.
+pub const CONTROL_BYTES: u32 = 64;
 
 /// The state of one switch, for items `T` that a leaf holds back.
 #[derive(Clone, Debug)]
@@ -118,8 +118,8 @@ pub struct TorCounts {
     pub flows: u64,
     /// How often a flow that was known went on by another path.
     pub reroutes: u64,
-    /// Letters that leaves sent.
-    pub letters: u64,
+    /// Control packets that leaves sent.
+    pub control_packets: u64,
     /// Most flows that one leaf held packets of at once: reordering queues.
     pub queues: u64,
     /// Most bytes that one leaf held at once.
@@ -141,7 +141,7 @@ impl TorCounts {
     pub fn add(&mut self, other: &TorCounts) {
         self.flows = self.flows.max(other.flows);
         self.reroutes += other.reroutes;
-        self.letters += other.letters;
+        self.control_packets += other.control_packets;
         self.queues = self.queues.max(other.queues);
         self.held_bytes = self.held_bytes.max(other.held_bytes);
         self.held += other.held;

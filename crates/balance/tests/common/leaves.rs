@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use weft_balance::tor::conweave::rx::Came;
-use weft_balance::tor::conweave::{Leaf, Letter, News, Options, Part, Tag};
+use weft_balance::tor::conweave::{ControlMessage, ControlPacket, Leaf, Options, Part, Tag};
 use weft_balance::tor::{FlowId, TorContext, TorCounts, Ways};
 use weft_fabric::{Clos, Fabric, Link, PathId};
 use weft_trial::prelude::*;
@@ -43,20 +43,27 @@ pub(crate) struct Step {
     delay: u64,
     marked: bool,
     lost: bool,
-    /// What its letters take; those that take longest are lost.
-    letter: u64,
+    /// What its control packets take; those that take longest are lost.
+    control: u64,
 }
 
 /// `most` packets at most of few flows, which are on their way for up to `delay` nanoseconds.
 pub(crate) fn steps(most: usize, delay: u64, losses: bool) -> impl Strategy<Value = Vec<Step>> {
     // Now and then a flow is silent for longer than leaves know it.
     let gap = prop_oneof![8 => 0u64..2_000, 2 => 2_000u64..30_000, 1 => 0u64..300_000];
-    let letter = prop_oneof![4 => 500u64..9_000, 1 => 0u64..100_000];
+    let control = prop_oneof![4 => 500u64..9_000, 1 => 0u64..100_000];
     let marked = prop::bool::weighted(0.2);
     let lost = prop::bool::weighted(if losses { 0.05 } else { 0.0 });
     let delay = prop_oneof![3 => 0..delay / 8 + 1, 2 => 0..delay + 1];
-    let step = (gap, 0u32..3, delay, marked, lost, letter).prop_map(
-        |(gap, flow, delay, marked, lost, letter)| Step { gap, flow, delay, marked, lost, letter },
+    let step = (gap, 0u32..3, delay, marked, lost, control).prop_map(
+        |(gap, flow, delay, marked, lost, control)| Step {
+            gap,
+            flow,
+            delay,
+            marked,
+            lost,
+            control,
+        },
     );
     prop::collection::vec(step, 1..most)
 }
@@ -83,7 +90,7 @@ impl Outcome {
 
 enum Happens {
     Comes(FlowId, Tag, bool, u32, Time),
-    Hears(Letter),
+    Hears(ControlPacket),
 }
 
 type Item = (u32, u32);
@@ -122,14 +129,14 @@ impl Both {
     }
     fn handle(&mut self, now: Time, what: Happens, out: &mut Vec<Item>) {
         match what {
-            Happens::Hears(letter) => self.tx.hear(now, 1, &letter),
-            Happens::Comes(flow, tag, marked, seq, letter) => {
+            Happens::Hears(packet) => self.tx.hear(now, 1, &packet),
+            Happens::Comes(flow, tag, marked, seq, control) => {
                 let item = (flow.key, seq);
                 self.outcome.arrived.entry(flow.key).or_default().push(seq);
                 let came = Came { flow, tag, marked, bytes: 1000, item };
-                for news in self.rx.receive(now, came, out).into_iter().flatten() {
-                    if letter < Time::us(90) {
-                        self.happen(now + letter, Happens::Hears(Letter { flow, news }));
+                for message in self.rx.receive(now, came, out).into_iter().flatten() {
+                    if control < Time::us(90) {
+                        self.happen(now + control, Happens::Hears(ControlPacket { flow, message }));
                     }
                 }
             }
@@ -157,8 +164,8 @@ pub(crate) fn run(options: &Options, steps: &[Step]) -> Outcome {
         let free = &mut free[usize::from(tag.path.0)];
         *free = (*free).max(now + Time::ns(step.delay));
         both.outcome.longest = both.outcome.longest.max(*free - now);
-        let letter = Time::ns(step.letter);
-        both.happen(*free, Happens::Comes(id, tag, step.marked, *seq, letter));
+        let control = Time::ns(step.control);
+        both.happen(*free, Happens::Comes(id, tag, step.marked, *seq, control));
     }
     both.run(Time::MAX);
     (both.outcome.tx, both.outcome.rx) = (both.tx.counts(), both.rx.counts());
@@ -170,7 +177,7 @@ pub(crate) fn run(options: &Options, steps: &[Step]) -> Outcome {
 pub(crate) fn plain(tag: Tag) -> (u16, Part) {
     (tag.path.0, tag.part)
 }
-/// A letter about `flow`.
-pub(crate) fn letter(flow: FlowId, news: News) -> Letter {
-    Letter { flow, news }
+/// A control packet about `flow`.
+pub(crate) fn control_packet(flow: FlowId, message: ControlMessage) -> ControlPacket {
+    ControlPacket { flow, message }
 }

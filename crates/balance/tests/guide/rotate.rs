@@ -2,7 +2,7 @@
 
 use super::{Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
-use crate::plan::{HostContext, Route, Whole};
+use crate::plan::{HostContext, Route, Unsplit};
 use crate::steer::{Departure, FlowContext, Steer};
 use weft_units::{OptionError, OptionInfo, Options};
 
@@ -26,15 +26,15 @@ impl Scheme for Rotate {
         }],
         ..SchemeInfo::PLAIN
     };
-    type Planner = Whole;
+    type Planner = Unsplit;
     type Steering = Turn;
     type Switching = Hashed;
 
     fn read(options: &mut Options<'_>) -> Result<Rotate, OptionError> {
         Ok(Rotate { entropies: options.number("entropies", 1..=1 << 16)? })
     }
-    fn planner(&self, context: &HostContext) -> Whole {
-        Whole::new(context)
+    fn planner(&self, context: &HostContext) -> Unsplit {
+        Unsplit::new(context)
     }
     fn steering(&self, _: &FlowContext) -> Turn {
         Turn { entropies: self.entropies, turn: 0 }

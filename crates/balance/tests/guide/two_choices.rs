@@ -2,7 +2,7 @@
 
 use super::{Scheme, SchemeInfo};
 use crate::forward::{Forward, Hops, Passing, SwitchContext};
-use crate::plan::{HostContext, Whole};
+use crate::plan::{HostContext, Unsplit};
 use crate::steer::{Fixed, FlowContext};
 use weft_units::{Draw, OptionError, OptionInfo, Options, Stream};
 
@@ -28,15 +28,15 @@ impl Scheme for TwoChoices {
         }],
         ..SchemeInfo::PLAIN
     };
-    type Planner = Whole;
+    type Planner = Unsplit;
     type Steering = Fixed;
     type Switching = Chooser;
 
     fn read(options: &mut Options<'_>) -> Result<TwoChoices, OptionError> {
         Ok(TwoChoices { choices: options.number("choices", 1..=64)? })
     }
-    fn planner(&self, context: &HostContext) -> Whole {
-        Whole::new(context)
+    fn planner(&self, context: &HostContext) -> Unsplit {
+        Unsplit::new(context)
     }
     fn steering(&self, _: &FlowContext) -> Fixed {
         Fixed

@@ -3,7 +3,7 @@
 use super::Engine;
 use super::connection::Broken;
 use super::lanes::Phase;
-use crate::half::sender::{Settled, TooLarge};
+use crate::half::sender::{Completed, TooLarge};
 use crate::request::Status;
 use crate::wire::{Header, Kind, Reason, Slots, WireError};
 use crate::{CommError, Sizes};
@@ -31,13 +31,13 @@ impl Engine {
                 connection.spoke = self.now;
             }
         }
-        let mut settled = Settled::default();
+        let mut completed = Completed::default();
         match header.kind {
             Kind::Welcome => {
                 (this.phase, this.failures, this.shut) = (Phase::Live, 0, false);
                 sending.refused = None;
-                sending.half.resume(lane, header.frame, &mut settled)?;
-                sending.fate.open();
+                sending.half.resume(lane, header.frame, &mut completed)?;
+                sending.state.open();
                 // What has waited for this can leave.
                 self.wake_lane(number, lane);
             }
@@ -60,7 +60,7 @@ impl Engine {
                     Some(link) => link.handle_ack(header.frame, self.now)?,
                     None => header.frame,
                 };
-                sending.half.handle_ack(lane, next, &mut settled)?;
+                sending.half.handle_ack(lane, next, &mut completed)?;
             }
             Kind::Ping => {}
             Kind::Refused | Kind::Bye if header.reason() == Reason::Broken => {
@@ -83,14 +83,14 @@ impl Engine {
                     let place = sending.place(lane);
                     self.counts.close(place, sending.to.host);
                     let link = gone.and_then(|mut gone| gone.link.take());
-                    self.settle_link(number, lane, link);
+                    self.complete_link(number, lane, link);
                 }
                 self.check_leaving(number);
                 return Ok(());
             }
             Kind::Data => return Err(WireError::Nonsense("data from a receiver")),
         }
-        self.settle(number, lane, settled);
+        self.complete(number, lane, completed);
         Ok(())
     }
 
@@ -110,21 +110,21 @@ impl Engine {
         self.fail_sending(number, error, None);
     }
 
-    pub(super) fn settle(&mut self, number: u32, lane: u16, settled: Settled<Arc<Status>>) {
+    pub(super) fn complete(&mut self, number: u32, lane: u16, completed: Completed<Arc<Status>>) {
         let Some(sending) = self.sending.get_mut(number) else { return };
-        if !settled.pieces.is_empty() {
+        if !completed.subflows.is_empty() {
             let this = &mut sending.lanes[usize::from(lane)];
             (this.losses, this.lacks) = (0, None);
-            sending.trouble = (0, None);
+            sending.device_errors = (0, None);
         }
         if let Some(planning) = &mut self.planning {
-            for (piece, bytes) in settled.pieces {
-                planning.acknowledged(self.now, piece, bytes);
+            for (subflow, bytes) in completed.subflows {
+                planning.acknowledged(self.now, subflow, bytes);
             }
         }
         // The application may go on as soon as it sees a status: first make room.
-        sending.fate.end(settled.sends.len());
-        for (status, bytes) in settled.sends {
+        sending.state.end(completed.sends.len());
+        for (status, bytes) in completed.sends {
             let mut sizes = Sizes { count: 1, ..Sizes::default() };
             sizes.sizes[0] = bytes as usize;
             status.finish(&sizes);
@@ -151,7 +151,7 @@ impl Engine {
     /// All its requests fail, and all to come.
     pub(super) fn fail_sending(&mut self, number: u32, error: CommError, bye: Option<Header>) {
         let Some(sending) = self.sending.get_mut(number) else { return };
-        sending.fate.fail(error);
+        sending.state.fail(error);
         self.end_sending(number, bye);
     }
 

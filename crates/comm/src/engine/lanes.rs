@@ -3,9 +3,9 @@
 use super::Engine;
 use super::absent::{REFUSALS, REFUSED_FOR, gone};
 use super::connection::{Broken, Connection, Role};
-use super::planning::Cut;
+use super::planning::LanePart;
 use super::room::is_fault;
-use super::routes::{Key, Way};
+use super::routes::{Key, LanePath};
 use super::sending::Sending;
 use crate::error::{explain, is_local};
 use crate::handle::SECRET;
@@ -26,7 +26,7 @@ const TROUBLES: u32 = 8;
 
 /// A lane of a sending half.
 pub(super) struct Lane {
-    pub(super) way: Way,
+    pub(super) way: LanePath,
     /// Which port of the way.
     pub(super) spare: u32,
     /// Where to count what it does: path and port of its connection, or of the last one.
@@ -74,7 +74,7 @@ impl Sending {
 
 impl Engine {
     /// The lane of `key`, perhaps a new one, which begins on `way`.
-    pub(super) fn lane(&mut self, number: u32, key: Key, way: &Way) -> u16 {
+    pub(super) fn lane(&mut self, number: u32, key: Key, way: &LanePath) -> u16 {
         let sending = self.sending.get_mut(number).expect("the caller has it");
         if let Some(lane) = sending.by_key.get(&key) {
             return *lane;
@@ -102,7 +102,7 @@ impl Engine {
 
     /// A lane that carries nothing, and has been moved from its way, takes it again: whoever plans
     /// thinks well of it.
-    pub(super) fn return_home(&mut self, number: u32, lane: u16, way: &Way) {
+    pub(super) fn return_home(&mut self, number: u32, lane: u16, way: &LanePath) {
         let Some(sending) = self.sending.get_mut(number) else { return };
         let this = &sending.lanes[usize::from(lane)];
         if this.way.is_like(way) || sending.half.is_busy(lane) {
@@ -127,16 +127,16 @@ impl Engine {
         let Some(dst) = sending.dst else { return };
         let place = sending.place(lane);
         let host = sending.to.host;
-        let mut pieces: Vec<u32> = sending.half.pieces_on(lane).collect();
-        pieces.dedup();
+        let mut subflows: Vec<u32> = sending.half.subflows_on(lane).collect();
+        subflows.dedup();
         let rest = sending.half.take_rest(lane);
-        let begun = pieces.first().copied();
+        let begun = subflows.first().copied();
         let (stay, go): (Vec<_>, Vec<_>) =
-            rest.into_iter().partition(|part| !planning.may_part(part.piece));
+            rest.into_iter().partition(|part| !planning.may_part(part.subflow));
         stay.into_iter().for_each(|part| sending.half.assign(lane, part));
-        // What has begun stays with the lane, and the lane goes where its first piece does.
+        // What has begun stays with the lane, and the lane goes where its first subflow does.
         let way = match begun {
-            Some(piece) => planning.trouble(self.now, piece).map(|(_, way)| way),
+            Some(subflow) => planning.on_loss(self.now, subflow).map(|(_, way)| way),
             None => planning.trouble_idle(self.now, dst, &sending.lanes[usize::from(lane)].way),
         };
         if let Some(way) = way {
@@ -146,12 +146,12 @@ impl Engine {
         }
         let mut moved = begun;
         for part in go {
-            if moved != Some(part.piece) {
-                moved = Some(part.piece);
-                planning.trouble(self.now, part.piece);
+            if moved != Some(part.subflow) {
+                moved = Some(part.subflow);
+                planning.on_loss(self.now, part.subflow);
             }
-            let Some((key, way)) = planning.lane(part.piece) else { continue };
-            self.cuts.push_back(Cut { owner: number, key, way, part });
+            let Some((key, way)) = planning.lane(part.subflow) else { continue };
+            self.cuts.push_back(LanePart { owner: number, key, way, part });
         }
     }
 
@@ -193,7 +193,7 @@ impl Engine {
         }
         let plain = self.hello();
         let Some(sending) = self.sending.get_mut(number) else { return };
-        let known = sending.fate.is_open();
+        let known = sending.state.is_open();
         let roce = sending.roce;
         let this = &mut sending.lanes[usize::from(lane)];
         (this.again_at, this.since) = (None, self.now);
@@ -296,7 +296,7 @@ impl Engine {
                 tcp::reset(&connection.stream);
                 let link = connection.link.take();
                 drop(connection);
-                self.settle_link(channel, lane, link);
+                self.complete_link(channel, lane, link);
                 self.lose_send(channel, lane, why);
             }
             Role::Receive { channel, lane, .. } => {
@@ -306,8 +306,8 @@ impl Engine {
                 self.lose_receive(channel, lane, token, why);
             }
             Role::Stranger { .. } => {
-                self.counts.strangers += 1;
-                self.strangers.retain(|one| *one != token);
+                self.counts.refused_connections += 1;
+                self.pending_connections.retain(|one| *one != token);
             }
             Role::Asks { home } => self.heard_nothing(home, why),
             Role::Leaving { .. } => {}
@@ -377,7 +377,7 @@ impl Engine {
                 self.has_no_room(number, lane, error);
             }
             Broken::Rdma(why) => {
-                let (count, last) = &mut sending.trouble;
+                let (count, last) = &mut sending.device_errors;
                 (*count, *last) = (*count + 1, Some(why.clone()));
                 if *count < TROUBLES {
                     self.reopen(number, lane, false);

@@ -5,14 +5,14 @@
 //! | [`connection`] | a socket: what it carries, whether it may read and write |
 //! | [`start`] | the sockets and the thread |
 //! | [`sending`], [`hearing`] | sending halves of channels: what they write, and what they hear |
-//! | [`strangers`] | whoever knocks: who knows the secret gets a lane |
+//! | [`pending`] | connections that have not said who they are: who knows the secret gets a lane |
 //! | [`receiving`] | receiving halves |
 //! | [`absent`] | senders without a connection: whether their processes live |
 //! | [`lanes`] | connections of lanes: opened, lost, opened again |
 //! | [`room`] | connections that a host has no room for |
 //! | [`spread`] | messages cut evenly, where nobody plans |
 //! | [`planning`] | the planner: messages to parts, time-outs to other routes |
-//! | [`routes`] | which lane a piece goes over, and from which ports a lane connects |
+//! | [`routes`] | which lane a subflow goes over, and from which ports a lane connects |
 //! | [`rdma`] | lanes that have a queue pair beside their connection |
 //! | [`times`] | what is late |
 //!
@@ -22,17 +22,17 @@
 
 mod absent;
 mod connection;
+mod even_split;
 mod hearing;
 mod lanes;
+mod pending;
 mod planning;
 mod rdma;
 mod receiving;
 mod room;
 mod routes;
 mod sending;
-mod spread;
 mod start;
-mod strangers;
 mod times;
 
 pub(crate) use start::{random, start};
@@ -41,7 +41,7 @@ use crate::api::{Arrival, Inbox};
 use crate::handle::{Parts, SECRET};
 use crate::memory::Span;
 use crate::queue::Queue;
-use crate::request::{Fate, Status};
+use crate::request::{ChannelState, Status};
 use crate::roce::{Memory, Nic};
 use crate::slab::Slab;
 use crate::statistics::{Counts, Statistics};
@@ -51,14 +51,14 @@ use crate::wire::{Home, Slot};
 use crate::{CommError, EndpointConfig, Hint, Process, process, tcp};
 use absent::Absent;
 use connection::{Broken, Connection, Role};
+use even_split::EvenSplit;
 use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Token, Waker};
-use planning::{Cut, Planning};
+use planning::{LanePart, Planning};
 use receiving::{Listening, Receiving};
 use room::Spare;
 use rustc_hash::FxHashMap;
 use sending::Sending;
-use spread::Spread;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -93,7 +93,7 @@ pub(crate) enum Order {
     Connect {
         channel: u64,
         to: Parts,
-        fate: Arc<Fate>,
+        state: Arc<ChannelState>,
     },
     Send {
         channel: u64,
@@ -143,9 +143,9 @@ impl Shared {
             self.orders.push(order, &self.waker);
         }
     }
-    /// The fate of a new channel.
-    pub(crate) fn fate(&self) -> Arc<Fate> {
-        Arc::new(Fate::new(self.dead.clone(), self.process))
+    /// The state of a new channel.
+    pub(crate) fn new_channel_state(&self) -> Arc<ChannelState> {
+        Arc::new(ChannelState::new(self.dead.clone(), self.process))
     }
     /// Which endpoint this is.
     fn home(&self) -> Home {
@@ -166,7 +166,7 @@ impl Shared {
 pub(crate) struct Engine {
     shared: Arc<Shared>,
     config: EndpointConfig,
-    spread: Spread,
+    spread: EvenSplit,
     planning: Option<Planning>,
     poll: Poll,
     listener: TcpListener,
@@ -182,7 +182,7 @@ pub(crate) struct Engine {
     /// Endpoints that some receiving half has no connection from.
     absent: FxHashMap<Home, Absent>,
     /// Connections that have not said who they are, or are refused, the oldest first.
-    strangers: VecDeque<usize>,
+    pending_connections: VecDeque<usize>,
     /// For whoever comes when there are no descriptors.
     spare: Spare,
     /// Somebody may wait to be taken in.
@@ -193,7 +193,7 @@ pub(crate) struct Engine {
     /// tell.
     to_match: Vec<u32>,
     /// Parts that lanes are about to get.
-    cuts: VecDeque<Cut>,
+    cuts: VecDeque<LanePart>,
     to_tell: Vec<u32>,
     /// The time of this round.
     now: Instant,
@@ -297,7 +297,7 @@ impl Engine {
                     self.close_receiving(channel);
                 }
             }
-            Order::Connect { channel, to, fate } => self.connect(channel, &to, fate),
+            Order::Connect { channel, to, state } => self.connect(channel, &to, state),
             Order::Send { channel, body, tag, status } => self.send(channel, body, tag, status),
             Order::Receive { channel, buffers, status } => self.receive(channel, buffers, status),
             Order::Close { channel, sends, done } => {
@@ -405,10 +405,10 @@ impl Drop for Engine {
         self.shared.orders.close();
         let gone = || CommError::System("the endpoint is closed".into());
         for (_, sending) in self.sending.iter() {
-            sending.fate.fail(gone());
+            sending.state.fail(gone());
         }
         for (_, receiving) in self.receiving.iter() {
-            receiving.fate.fail(gone());
+            receiving.state.fail(gone());
         }
         for number in self.sending.numbers() {
             self.sending.get_mut(number).expect("listed").fail_all();

@@ -4,17 +4,17 @@
 //! known, so that no queue pair waits for a receiver. What is posted until the planner's deadline is
 //! one batch; it ends earlier if as many messages are in it as the application said would come.
 //!
-//! Invariant: the planner hears of every piece that it is over, once, also of pieces of channels that
+//! Invariant: the planner hears of every subflow that it is over, once, also of subflows of channels that
 //! were closed and of those that are too small to go anywhere.
 
-use super::routes::{Key, Routes, Way};
+use super::routes::{Key, LanePath, Routes};
 use crate::half::sender::Part;
 use crate::slab::Slab;
 use crate::{CommError, EndpointConfig, Hint};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use weft_balance::plan::{Carrier, Piece, Planner, Post, Trouble, Underway};
+use weft_balance::plan::{Carrier, FlowInfo, LossSignal, Planner, Post, Subflow};
 use weft_fabric::Fabric;
 use weft_units::{HostId, MessageId, Time};
 
@@ -27,14 +27,14 @@ pub(super) struct Planning {
     quantum: u64,
     start: Instant,
     messages: Slab<Message>,
-    pieces: Slab<Under>,
+    subflows: Slab<Under>,
     next_message: u32,
     /// Messages since the last end of a batch, and how many are expected.
     waiting: u32,
     expected: u32,
     /// What the planner gave out last, and what of it is to be cut, in its order.
-    out: Vec<Piece>,
-    ready: VecDeque<Piece>,
+    out: Vec<Subflow>,
+    ready: VecDeque<Subflow>,
     /// Whether lanes are along paths.
     pub(super) pinned: bool,
 }
@@ -50,10 +50,10 @@ struct Message {
     cut: u64,
 }
 
-/// A piece on its way.
+/// A subflow on its way.
 #[derive(Clone, Copy, Debug)]
 struct Under {
-    piece: Piece,
+    subflow: Subflow,
     owner: u32,
     /// Bytes that are not acknowledged, and not written.
     left: u64,
@@ -64,10 +64,10 @@ struct Under {
 
 /// A part for a lane.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cut {
+pub(super) struct LanePart {
     pub(super) owner: u32,
     pub(super) key: Key,
-    pub(super) way: Way,
+    pub(super) way: LanePath,
     pub(super) part: Part,
 }
 
@@ -86,7 +86,7 @@ impl Planning {
             quantum: u64::from(plan.quantum),
             start: Instant::now(),
             messages: Slab::default(),
-            pieces: Slab::default(),
+            subflows: Slab::default(),
             next_message: 0,
             waiting: 0,
             expected: 0,
@@ -140,19 +140,19 @@ impl Planning {
     }
 
     /// The next part for a lane.
-    pub(super) fn poll(&mut self, now: Instant) -> Option<Cut> {
+    pub(super) fn poll(&mut self, now: Instant) -> Option<LanePart> {
         loop {
             self.ready.extend(self.out.drain(..));
-            let piece = self.ready.pop_front()?;
-            if let Some(cut) = self.cut(now, piece) {
+            let subflow = self.ready.pop_front()?;
+            if let Some(cut) = self.cut(now, subflow) {
                 return Some(cut);
             }
         }
     }
 
-    fn cut(&mut self, now: Instant, piece: Piece) -> Option<Cut> {
-        let message = self.messages.get_mut(piece.tag)?;
-        message.planned += piece.bytes;
+    fn cut(&mut self, now: Instant, subflow: Subflow) -> Option<LanePart> {
+        let message = self.messages.get_mut(subflow.tag)?;
+        message.planned += subflow.bytes;
         let all = message.planned >= message.bytes;
         let end = match all {
             true => message.bytes,
@@ -161,16 +161,16 @@ impl Planning {
         let (start, owner, empty) = (message.cut, message.owner, message.bytes == 0);
         message.cut = end;
         if all {
-            self.messages.remove(piece.tag);
+            self.messages.remove(subflow.tag);
         }
         let (left, unwritten, made_room) = (end - start, end - start, false);
-        let under = Under { piece, owner: 0, left, unwritten, made_room };
+        let under = Under { subflow, owner: 0, left, unwritten, made_room };
         match owner {
             Some((owner, send)) if start < end || empty => {
-                let number = self.pieces.insert(Under { owner, ..under });
-                let (key, way) = self.routes.lane(piece.dst, piece.route, piece.carrier);
-                let part = Part { send, piece: number, start, end };
-                Some(Cut { owner, key, way, part })
+                let number = self.subflows.insert(Under { owner, ..under });
+                let (key, way) = self.routes.lane(subflow.dst, subflow.route, subflow.carrier);
+                let part = Part { send, subflow: number, start, end };
+                Some(LanePart { owner, key, way, part })
             }
             _ => {
                 self.end(now, under);
@@ -179,25 +179,25 @@ impl Planning {
         }
     }
 
-    /// The piece is over, whatever became of it.
+    /// The subflow is over, whatever became of it.
     fn end(&mut self, now: Instant, mut under: Under) {
         self.make_room(now, &mut under);
-        self.planner.sent(&underway(&under.piece), &self.fabric);
+        self.planner.sent(&underway(&under.subflow), &self.fabric);
     }
 
     fn make_room(&mut self, now: Instant, under: &mut Under) {
         if std::mem::replace(&mut under.made_room, true) {
             return;
         }
-        if let Some(queue_pair) = under.piece.carrier.standing() {
+        if let Some(queue_pair) = under.subflow.carrier.persistent() {
             let now = self.time(now);
             self.out.extend(self.planner.next(now, queue_pair, &self.fabric));
         }
     }
 
-    /// So many bytes of a piece have been written.
-    pub(super) fn written(&mut self, now: Instant, piece: u32, bytes: u64) {
-        let Some(under) = self.pieces.get_mut(piece) else { return };
+    /// So many bytes of a subflow have been written.
+    pub(super) fn written(&mut self, now: Instant, subflow: u32, bytes: u64) {
+        let Some(under) = self.subflows.get_mut(subflow) else { return };
         under.unwritten = under.unwritten.saturating_sub(bytes);
         if under.unwritten == 0 && !under.made_room {
             let mut copy = *under;
@@ -206,12 +206,12 @@ impl Planning {
         }
     }
 
-    /// So many bytes of a piece have been acknowledged.
-    pub(super) fn acknowledged(&mut self, now: Instant, piece: u32, bytes: u64) {
-        let Some(under) = self.pieces.get_mut(piece) else { return };
+    /// So many bytes of a subflow have been acknowledged.
+    pub(super) fn acknowledged(&mut self, now: Instant, subflow: u32, bytes: u64) {
+        let Some(under) = self.subflows.get_mut(subflow) else { return };
         under.left = under.left.saturating_sub(bytes);
         if under.left == 0
-            && let Some(under) = self.pieces.remove(piece)
+            && let Some(under) = self.subflows.remove(subflow)
         {
             self.end(now, under);
         }
@@ -223,51 +223,56 @@ impl Planning {
             let message = self.messages.get_mut(number).expect("listed");
             message.owner = message.owner.filter(|(it, _)| *it != owner);
         }
-        for number in self.pieces.numbers() {
-            if self.pieces.get(number).is_some_and(|under| under.owner == owner)
-                && let Some(under) = self.pieces.remove(number)
+        for number in self.subflows.numbers() {
+            if self.subflows.get(number).is_some_and(|under| under.owner == owner)
+                && let Some(under) = self.subflows.remove(number)
             {
                 self.end(now, under);
             }
         }
     }
 
-    /// A piece has timed out. Its way from now on, if it has another.
-    pub(super) fn trouble(&mut self, now: Instant, piece: u32) -> Option<(Key, Way)> {
+    /// A subflow has timed out. Its way from now on, if it has another.
+    pub(super) fn on_loss(&mut self, now: Instant, subflow: u32) -> Option<(Key, LanePath)> {
         let at = self.time(now);
-        let under = self.pieces.get_mut(piece)?;
-        let old = underway(&under.piece);
-        let route = self.planner.trouble(at, &old, Trouble::TimeOut, &self.fabric)?;
+        let under = self.subflows.get_mut(subflow)?;
+        let old = underway(&under.subflow);
+        let route = self.planner.on_loss(at, &old, LossSignal::TimeOut, &self.fabric)?;
         if route == old.route {
             return None;
         }
-        under.piece.route = route;
-        let Piece { dst, carrier, .. } = under.piece;
+        under.subflow.route = route;
+        let Subflow { dst, carrier, .. } = under.subflow;
         Some(self.routes.lane(dst, route, carrier))
     }
 
     /// A lane that carries nothing has timed out on `way`. Another one, if there is.
-    pub(super) fn trouble_idle(&mut self, now: Instant, dst: HostId, way: &Way) -> Option<Way> {
+    pub(super) fn trouble_idle(
+        &mut self,
+        now: Instant,
+        dst: HostId,
+        way: &LanePath,
+    ) -> Option<LanePath> {
         let now = self.time(now);
-        let flow = Underway { dst, route: way.route?, bytes: 0, queue_pair: None };
-        let route = self.planner.trouble(now, &flow, Trouble::TimeOut, &self.fabric)?;
+        let flow = FlowInfo { dst, route: way.route?, bytes: 0, queue_pair: None };
+        let route = self.planner.on_loss(now, &flow, LossSignal::TimeOut, &self.fabric)?;
         Some(self.routes.lane(dst, route, Carrier::Own).1)
     }
 
-    /// Whether the rest of a piece may go to another lane than what has begun: it is on no queue pair
+    /// Whether the rest of a subflow may go to another lane than what has begun: it is on no queue pair
     /// that stands.
-    pub(super) fn may_part(&self, piece: u32) -> bool {
-        self.pieces.get(piece).is_some_and(|under| under.piece.carrier == Carrier::Own)
+    pub(super) fn may_part(&self, subflow: u32) -> bool {
+        self.subflows.get(subflow).is_some_and(|under| under.subflow.carrier == Carrier::Own)
     }
 
-    /// Where a piece goes now.
-    pub(super) fn lane(&self, piece: u32) -> Option<(Key, Way)> {
-        let Piece { dst, route, carrier, .. } = self.pieces.get(piece)?.piece;
+    /// Where a subflow goes now.
+    pub(super) fn lane(&self, subflow: u32) -> Option<(Key, LanePath)> {
+        let Subflow { dst, route, carrier, .. } = self.subflows.get(subflow)?.subflow;
         Some(self.routes.lane(dst, route, carrier))
     }
 }
 
-fn underway(piece: &Piece) -> Underway {
-    let Piece { dst, route, bytes, carrier, .. } = *piece;
-    Underway { dst, route, bytes, queue_pair: carrier.standing() }
+fn underway(subflow: &Subflow) -> FlowInfo {
+    let Subflow { dst, route, bytes, carrier, .. } = *subflow;
+    FlowInfo { dst, route, bytes, queue_pair: carrier.persistent() }
 }

@@ -3,12 +3,12 @@
 use super::connection::{Broken, Connection, Role};
 use super::lanes::Phase;
 use super::{Engine, QUEUES};
-use crate::half::sender::{SendHalf, Settled};
+use crate::half::sender::{Completed, SendHalf};
 use crate::handle::Parts;
 use crate::memory::Span;
 use crate::request::Status;
 use crate::roce::greeting::{GREETING, Greeting};
-use crate::roce::link::Trouble;
+use crate::roce::link::LinkError;
 use crate::roce::{Link, Nic};
 use crate::stream::inflow::{Sink, check};
 use crate::wire::{HEADER, Header, Hello, Kind, Slot, WireError};
@@ -93,7 +93,7 @@ impl Engine {
     }
 
     /// The receiver has answered: connects the link of the connection, if it has one. From now on
-    /// frames below `next` are settled.
+    /// frames below `next` are completed.
     pub(super) fn connect_link(
         &mut self,
         token: usize,
@@ -154,23 +154,23 @@ impl Engine {
     /// A frame has left our memory.
     fn handle_written(&mut self, number: u32, lane: u16, frame: u64) {
         let Some(sending) = self.sending.get_mut(number) else { return };
-        let Some((piece, bytes)) = sending.half.handle_written(lane, frame) else { return };
+        let Some((subflow, bytes)) = sending.half.handle_written(lane, frame) else { return };
         self.counts.at(sending.place(lane), sending.to.host).bytes += bytes;
         if let Some(planning) = &mut self.planning {
-            planning.written(self.now, piece, bytes);
+            planning.written(self.now, subflow, bytes);
         }
     }
 
-    /// Ends the link of a sending lane. What the receiver has is settled now: it cannot leave our memory
+    /// Ends the link of a sending lane. What the receiver has is completed now: it cannot leave our memory
     /// any more.
-    pub(super) fn settle_link(&mut self, number: u32, lane: u16, link: Option<Link>) {
+    pub(super) fn complete_link(&mut self, number: u32, lane: u16, link: Option<Link>) {
         let Some(link) = link else { return };
         // What it had posted may have arrived, or may not: the receiver will say.
         let acknowledged = link.end(|frame| self.handle_written(number, lane, frame));
         let Some(sending) = self.sending.get_mut(number) else { return };
-        let mut settled = Settled::default();
-        if sending.half.handle_ack(lane, acknowledged, &mut settled).is_ok() {
-            self.settle(number, lane, settled);
+        let mut completed = Completed::default();
+        if sending.half.handle_ack(lane, acknowledged, &mut completed).is_ok() {
+            self.complete(number, lane, completed);
         }
     }
 
@@ -216,17 +216,17 @@ impl Engine {
         if sending.lanes[usize::from(lane)].phase != Phase::Live {
             return true;
         }
-        let (next, trouble) = (link.settled(), link.broken.clone());
+        let (next, trouble) = (link.completed(), link.broken.clone());
         let written: Vec<u64> = std::iter::from_fn(|| link.count()).collect();
         written.into_iter().for_each(|frame| self.handle_written(number, lane, frame));
         let Some(sending) = self.sending.get_mut(number) else { return true };
-        let mut settled = Settled::default();
-        let heard = sending.half.handle_ack(lane, next, &mut settled);
-        self.settle(number, lane, settled);
+        let mut completed = Completed::default();
+        let heard = sending.half.handle_ack(lane, next, &mut completed);
+        self.complete(number, lane, completed);
         match (heard, trouble) {
             (Err(error), _) => self.lose(token, &error.into()),
-            (Ok(()), Some(Trouble::NoAnswer)) => self.time_out(number, lane),
-            (Ok(()), Some(Trouble::Failed(why))) => self.lose(token, &Broken::Rdma(why)),
+            (Ok(()), Some(LinkError::NoAnswer)) => self.time_out(number, lane),
+            (Ok(()), Some(LinkError::Failed(why))) => self.lose(token, &Broken::Rdma(why)),
             (Ok(()), None) => return true,
         }
         false
@@ -245,7 +245,7 @@ pub(super) fn post(
     {
         #[expect(unsafe_code, reason = "payload is sent from where it is")]
         // SAFETY: frames are of sends under way, whose memory stays by the contract of `isend` until they
-        // are settled, which is when the link has (`turn_send_link`); a channel that is closed or fails
+        // are completed, which is when the link has (`turn_send_link`); a channel that is closed or fails
         // drops its links first.
         unsafe { link.post(&frame, now) }?;
     }
@@ -304,8 +304,8 @@ pub(super) fn take(
     }
     match &link.broken {
         None => Ok(all),
-        Some(Trouble::NoAnswer) => Err(Broken::System(io::ErrorKind::TimedOut.into())),
-        Some(Trouble::Failed(why)) => Err(Broken::Rdma(why.clone())),
+        Some(LinkError::NoAnswer) => Err(Broken::System(io::ErrorKind::TimedOut.into())),
+        Some(LinkError::Failed(why)) => Err(Broken::Rdma(why.clone())),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::api::Inbox;
 use crate::half::receiver::RecvHalf;
 use crate::handle::SECRET;
 use crate::memory::Span;
-use crate::request::{Fate, Status};
+use crate::request::{ChannelState, Status};
 use crate::stream::inflow::Sink;
 use crate::wire::{Header, Home, Kind, Reason, Slot, WireError};
 use crate::{CommError, Sizes};
@@ -33,7 +33,7 @@ pub(super) struct Receiving {
     /// The endpoint of the sender.
     pub(super) home: Home,
     pub(super) secret: [u8; SECRET],
-    pub(super) fate: Arc<Fate>,
+    pub(super) state: Arc<ChannelState>,
     pub(super) half: RecvHalf<Arc<Status>>,
     /// Connections, by lane.
     pub(super) lanes: BTreeMap<u16, usize>,
@@ -58,7 +58,7 @@ impl Receiving {
     }
     pub(super) fn fail_all(&mut self) {
         let (count, all) = (self.half.len(), self.half.take_all());
-        self.fate.end(count);
+        self.state.end(count);
         all.iter().for_each(|status| status.fail());
     }
 }
@@ -66,7 +66,7 @@ impl Receiving {
 /// What comes over a lane.
 struct Taking<'a> {
     half: &'a mut RecvHalf<Arc<Status>>,
-    fate: &'a Fate,
+    state: &'a ChannelState,
     lane: u16,
     bytes: u64,
     bye: Option<Header>,
@@ -85,7 +85,7 @@ impl Sink for Taking<'_> {
                 let before = self.half.len();
                 let over: Option<(Arc<Status>, Sizes)> = self.half.handle_body(self.lane, header);
                 // The application may go on as soon as it sees a status: first make room.
-                self.fate.end(before - self.half.len());
+                self.state.end(before - self.half.len());
                 if let Some((status, sizes)) = over {
                     status.finish(&sizes);
                 }
@@ -112,12 +112,12 @@ impl Engine {
             return status.fail();
         };
         if receiving.over {
-            receiving.fate.end(1);
+            receiving.state.end(1);
             return status.fail();
         }
         let nic = self.nic.as_ref().filter(|_| receiving.roce);
         if let Err(error) = rdma::lend_receive(nic, &mut buffers, &status) {
-            receiving.fate.end(1);
+            receiving.state.end(1);
             self.fail_receiving(number, error);
             return status.fail();
         }
@@ -169,9 +169,9 @@ impl Engine {
     pub(super) fn turn_receive(&mut self, token: usize, number: u32, lane: u16) {
         let Some(connection) = self.connections.get_mut(&token) else { return };
         let Some(receiving) = self.receiving.get_mut(number) else { return };
-        let Receiving { half, fate, .. } = receiving;
+        let Receiving { half, state, .. } = receiving;
         let expected = half.next_frame(lane);
-        let mut taking = Taking { half, fate, lane, bytes: 0, bye: None, asks: false };
+        let mut taking = Taking { half, state, lane, bytes: 0, bye: None, asks: false };
         let mut result = rdma::take(connection, &mut taking, Some(expected))
             .and_then(|came| Ok(came + read(connection, &mut taking)?));
         let Taking { bytes, bye, asks, .. } = taking;
@@ -236,7 +236,7 @@ impl Engine {
     /// All its requests fail, and all to come.
     pub(super) fn fail_receiving(&mut self, number: u32, error: CommError) {
         let Some(receiving) = self.receiving.get_mut(number) else { return };
-        receiving.fate.fail(error);
+        receiving.state.fail(error);
         self.end_receiving(number, None);
     }
 

@@ -29,7 +29,7 @@ impl Engine {
         let carried = self.pass_on(number, lane);
         let Some(sending) = self.sending.get(number) else { return };
         let since = sending.lanes[usize::from(lane)].lacks.unwrap_or(self.now);
-        let waits = sending.fate.is_open() && self.now - since < self.config.path_time_out;
+        let waits = sending.state.is_open() && self.now - since < self.config.path_time_out;
         // What has begun can go on nowhere else.
         let stuck = !carried || sending.half.is_busy(lane);
         if stuck && !waits {

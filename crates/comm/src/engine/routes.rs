@@ -1,4 +1,4 @@
-//! Which lane a piece goes over, and which source ports lead along its path.
+//! Which lane a subflow goes over, and which source ports lead along its path.
 
 use crate::{CommError, EndpointConfig, PathPlan};
 use std::net::Ipv4Addr;
@@ -16,13 +16,13 @@ pub(super) enum Key {
     Even(u32),
     /// The one along a path.
     Path(PathId),
-    /// That of a queue pair that stands.
+    /// That of a persistent queue pair.
     Pair(QueuePairId),
 }
 
 /// How packets of a lane find their way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Way {
+pub(super) struct LanePath {
     /// The path, if it is known.
     pub(super) path: Option<PathId>,
     /// What its planner calls it.
@@ -42,10 +42,10 @@ const LAST_PORT: u16 = 65_534;
 /// Where ports are hashed, the next one shall be in another segment as well: a prime.
 const FAR: u32 = 10_007;
 
-impl Way {
+impl LanePath {
     /// Whatever the system picks.
-    pub(super) const ANY: Way =
-        Way { path: None, route: None, ports: None, first: 0, step: 1, pace: None };
+    pub(super) const ANY: LanePath =
+        LanePath { path: None, route: None, ports: None, first: 0, step: 1, pace: None };
 
     /// The `spare`-th port, going round.
     pub(super) fn port(&self, spare: u32) -> u16 {
@@ -59,7 +59,7 @@ impl Way {
         self.ports.map_or(1, |ports| u32::from(last(ports).saturating_sub(ports.first)) + 1)
     }
     /// Whether packets go where those of `other` do, as far as anybody knows.
-    pub(super) fn is_like(&self, other: &Way) -> bool {
+    pub(super) fn is_like(&self, other: &LanePath) -> bool {
         self.path == other.path && self.ports == other.ports
     }
 }
@@ -75,7 +75,7 @@ enum Entropies {
     Any,
 }
 
-/// The schemes that work with connections: they choose a route for a piece, and switches hash or map
+/// The schemes that work with connections: they choose a route for a subflow, and switches hash or map
 /// source ports.
 const SCHEMES: [&str; 8] =
     ["ethereal", "ethereal-weighted", "dnlb", "paralet", "hpn", "ecmp", "e-ecmp", "subflows"];
@@ -150,12 +150,12 @@ impl Routes {
         (self.fabric.leaf_of(dst) != self.fabric.leaf_of(self.host)).then_some(dst)
     }
 
-    /// The lane for a piece, and its way.
-    pub(super) fn lane(&self, dst: HostId, route: Route, carrier: Carrier) -> (Key, Way) {
-        if let Carrier::Standing { queue_pair, share, .. } = carrier {
+    /// The lane for a subflow, and its way.
+    pub(super) fn lane(&self, dst: HostId, route: Route, carrier: Carrier) -> (Key, LanePath) {
+        if let Carrier::Persistent { queue_pair, share, .. } = carrier {
             let pace = (share > 1 && self.line_bps > 0)
                 .then(|| (self.line_bps / 8 / u64::from(share)).max(1));
-            return (Key::Pair(queue_pair), Way { pace, ..self.way(dst, route) });
+            return (Key::Pair(queue_pair), LanePath { pace, ..self.way(dst, route) });
         }
         let way = self.way(dst, route);
         match (way.path, route) {
@@ -166,20 +166,20 @@ impl Routes {
     }
 
     /// One of the lanes that switches hash. Its port follows from where it leads from and to.
-    pub(super) fn even(&self, dst: HostId, number: u32) -> (Key, Way) {
+    pub(super) fn even(&self, dst: HostId, number: u32) -> (Key, LanePath) {
         let mix = u64::from(self.host.0) << 32 | u64::from(dst.0);
         let draw = weft_units::Draw::new(mix, "even lane").at(u64::from(number), 0);
-        let way = Way {
+        let way = LanePath {
             ports: Some(self.real.range()),
             first: (draw >> 40) as u32,
             step: FAR,
-            ..Way::ANY
+            ..LanePath::ANY
         };
         (Key::Even(number), way)
     }
 
     /// The lane that a channel begins with.
-    pub(super) fn first(&self, dst: HostId, draw: u64, pinned: bool) -> (Key, Way) {
+    pub(super) fn first(&self, dst: HostId, draw: u64, pinned: bool) -> (Key, LanePath) {
         if !pinned {
             return self.even(dst, 0);
         }
@@ -188,7 +188,7 @@ impl Routes {
         (Key::Path(path), self.pinned(dst, path, Route::Pinned(path)))
     }
 
-    fn way(&self, dst: HostId, route: Route) -> Way {
+    fn way(&self, dst: HostId, route: Route) -> LanePath {
         let ends =
             Ends { src: self.host, dst, from: Ipv4Addr::UNSPECIFIED, to: Ipv4Addr::UNSPECIFIED };
         match (route, self.entropies) {
@@ -202,11 +202,11 @@ impl Routes {
             (Route::Hashed(port), Entropies::Uplinks) => {
                 let uplinks = self.fabric.uplinks_of(self.host);
                 match self.named.range().part_of(port, uplinks) {
-                    Some(uplink) => Way {
+                    Some(uplink) => LanePath {
                         path: Ports::Segments(self.named).path(&self.fabric, &ends, port),
                         route: Some(route),
                         ports: Some(self.real.range().part(uplink, uplinks)),
-                        ..Way::ANY
+                        ..LanePath::ANY
                     },
                     None => self.hashed(route, port),
                 }
@@ -215,20 +215,20 @@ impl Routes {
         }
     }
 
-    fn pinned(&self, dst: HostId, path: PathId, route: Route) -> Way {
+    fn pinned(&self, dst: HostId, path: PathId, route: Route) -> LanePath {
         let pods = self.fabric.pod_of(self.host) == self.fabric.pod_of(dst);
         let tiers = if pods { 1 } else { 2 };
         let ports = Some(self.real.ports(path, tiers));
-        Way { path: Some(path), route: Some(route), ports, ..Way::ANY }
+        LanePath { path: Some(path), route: Some(route), ports, ..LanePath::ANY }
     }
 
-    fn hashed(&self, route: Route, entropy: u16) -> Way {
-        Way {
+    fn hashed(&self, route: Route, entropy: u16) -> LanePath {
+        LanePath {
             route: Some(route),
             ports: Some(self.real.range()),
             first: u32::from(entropy),
             step: FAR,
-            ..Way::ANY
+            ..LanePath::ANY
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use super::connection::{Broken, Connection, Role, TURN};
 use super::lanes::{Lane, Phase};
-use super::planning::Cut;
-use super::routes::{Key, Way};
+use super::planning::LanePart;
+use super::routes::{Key, LanePath};
 use super::{Engine, rdma, read};
 use crate::half::sender::{Part, SendHalf};
 use crate::handle::Parts;
 use crate::memory::Span;
-use crate::request::{Fate, Status};
+use crate::request::{ChannelState, Status};
 use crate::roce::Link;
 use crate::roce::greeting::GREETING;
 use crate::stream::inflow::Sink;
@@ -27,7 +27,7 @@ pub(super) struct Sending {
     pub(super) to: Parts,
     /// Which host of the fabric it is, if a planner cuts what goes there.
     pub(super) dst: Option<HostId>,
-    pub(super) fate: Arc<Fate>,
+    pub(super) state: Arc<ChannelState>,
     pub(super) half: SendHalf<Arc<Status>>,
     /// Whether data goes by RDMA.
     pub(super) roce: bool,
@@ -42,7 +42,7 @@ pub(super) struct Sending {
     /// How often the peer has refused, and since when.
     pub(super) refused: Option<(u32, Instant)>,
     /// How often the device has failed since something went well, and why the last time.
-    pub(super) trouble: (u32, Option<String>),
+    pub(super) device_errors: (u32, Option<String>),
     /// It waits to be matched.
     listed: bool,
     /// The receiver has said goodbye over some lane: the others may still have acknowledgements.
@@ -54,7 +54,7 @@ pub(super) struct Sending {
 impl Sending {
     pub(super) fn fail_all(&mut self) {
         let all = self.half.take_all();
-        self.fate.end(all.len());
+        self.state.end(all.len());
         all.iter().for_each(|status| status.fail());
     }
 }
@@ -85,18 +85,18 @@ impl Sink for Heard {
 }
 
 impl Engine {
-    pub(super) fn connect(&mut self, channel: u64, to: &Parts, fate: Arc<Fate>) {
+    pub(super) fn connect(&mut self, channel: u64, to: &Parts, state: Arc<ChannelState>) {
         let planning = self.planning.as_ref();
         let dst = planning.and_then(|it| it.routes.find(to.host, *to.address.ip()));
         let (key, way) = match (planning, dst) {
             (Some(it), Some(dst)) => it.routes.first(dst, channel, it.pinned),
-            _ => (Key::Even(0), Way::ANY),
+            _ => (Key::Even(0), LanePath::ANY),
         };
         let sending = Sending {
             channel,
             to: *to,
             dst,
-            fate,
+            state,
             half: SendHalf::new(self.config.checksum),
             roce: self.nic.is_some() && to.roce,
             lanes: Vec::new(),
@@ -105,7 +105,7 @@ impl Engine {
             alive: self.now,
             spoke: self.now,
             refused: None,
-            trouble: (0, None),
+            device_errors: (0, None),
             listed: false,
             leaves: None,
             over: false,
@@ -127,12 +127,12 @@ impl Engine {
             return status.fail();
         };
         if sending.over {
-            sending.fate.end(1);
+            sending.state.end(1);
             return status.fail();
         }
         let lent = rdma::lend_send(self.nic.as_ref().filter(|_| sending.roce), body, &status);
         if let Err(error) = lent {
-            sending.fate.end(1);
+            sending.state.end(1);
             self.fail_sending(number, error, None);
             return status.fail();
         }
@@ -166,11 +166,11 @@ impl Engine {
                 }
                 _ => {
                     self.spread.cut(bytes, &mut sending.turn, |start, end, lane| {
-                        let part = Part { send, piece: NO_PIECE, start, end };
-                        self.cuts.push_back(Cut {
+                        let part = Part { send, subflow: NO_PIECE, start, end };
+                        self.cuts.push_back(LanePart {
                             owner: number,
                             key: Key::Even(lane),
-                            way: Way::ANY,
+                            way: LanePath::ANY,
                             part,
                         });
                     });
@@ -200,8 +200,8 @@ impl Engine {
     }
 
     /// Gives a part to the lane of `key`.
-    pub(super) fn assign(&mut self, cut: &Cut) {
-        let Cut { owner, key, way, part } = *cut;
+    pub(super) fn assign(&mut self, cut: &LanePart) {
+        let LanePart { owner, key, way, part } = *cut;
         let lane = self.lane(owner, key, &way);
         self.return_home(owner, lane, &way);
         let Some(sending) = self.sending.get_mut(owner) else { return };
@@ -212,7 +212,7 @@ impl Engine {
         // Now it has a port.
         let Some(sending) = self.sending.get(owner) else { return };
         let place = sending.place(lane);
-        self.counts.at(place, sending.to.host).pieces += 1;
+        self.counts.at(place, sending.to.host).subflows += 1;
     }
 
     /// Writes and reads for a while.
@@ -271,10 +271,10 @@ impl Engine {
             // a channel that is closed clears `out` first.
             let wrote = unsafe {
                 connection.write_out(|frame| {
-                    if let Some((piece, bytes)) = half.handle_written(lane, frame) {
+                    if let Some((subflow, bytes)) = half.handle_written(lane, frame) {
                         counts.bytes += bytes;
                         if let Some(planning) = planning {
-                            planning.written(now, piece, bytes);
+                            planning.written(now, subflow, bytes);
                         }
                     }
                 })

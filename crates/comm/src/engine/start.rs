@@ -1,8 +1,8 @@
 //! The sockets and the thread of an endpoint.
 
+use super::even_split::EvenSplit;
 use super::planning::Planning;
 use super::room::Spare;
-use super::spread::Spread;
 use super::{Engine, FIRST, LISTENER, Shared, WAKER, rdma};
 use crate::handle::{Parts, SECRET};
 use crate::queue::Queue;
@@ -40,7 +40,7 @@ pub(crate) fn start(config: EndpointConfig) -> Result<(Arc<Shared>, JoinHandle<(
     if *dscp > 63 {
         return Err(CommError::Invalid(format!("{name}: DSCP {dscp}; it is 0 to 63")));
     }
-    let (spread, planning) = (Spread::new(&config)?, Planning::new(&config)?);
+    let (spread, planning) = (EvenSplit::new(&config)?, Planning::new(&config)?);
     let (nic, notice) = rdma::open(&config)?;
     let system = |what: String| move |error: io::Error| CommError::system(&what, &error);
     let place = format!("{name}: {address}, TCP ports {} to {}", listen.start(), listen.end());
@@ -85,7 +85,7 @@ pub(crate) fn start(config: EndpointConfig) -> Result<(Arc<Shared>, JoinHandle<(
         closed: VecDeque::new(),
         connections: FxHashMap::default(),
         absent: FxHashMap::default(),
-        strangers: VecDeque::new(),
+        pending_connections: VecDeque::new(),
         spare: Spare::default(),
         knocking: false,
         next_token: FIRST,

@@ -1,4 +1,4 @@
-//! What is late: lanes on which nothing comes back, peers that are gone, strangers that say nothing.
+//! What is late: lanes on which nothing comes back, peers that are gone, pending connections that say nothing.
 
 use super::connection::{Broken, Connection, Role};
 use super::lanes::{Lane, Phase};
@@ -9,7 +9,7 @@ use crate::{CommError, tcp};
 use std::io;
 use std::time::{Duration, Instant};
 
-/// A stranger gets so long to say who it is.
+/// A pending connection gets so long to say who it is.
 const STRANGER: Duration = Duration::from_secs(5);
 /// The same where it has the last descriptor.
 const LAST_STRANGER: Duration = Duration::from_millis(500);
@@ -115,7 +115,8 @@ impl Engine {
             sending.alive = self.now;
         } else if self.now.duration_since(sending.alive) >= self.config.give_up && !sending.over {
             let (peer, give_up) = (sending.to.address, self.config.give_up);
-            let why = sending.trouble.1.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+            let why =
+                sending.device_errors.1.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
             let error = CommError::Remote(format!(
                 "{peer}: no path has worked for {give_up:?}{why}; gave up"
             ));

@@ -15,7 +15,7 @@ pub struct RecvHalf<T> {
     /// is known to have heard.
     told: u64,
     known: u64,
-    lanes: BTreeMap<u16, Lane>,
+    lanes: BTreeMap<u16, ReceiveLane>,
 }
 
 #[derive(Debug)]
@@ -40,7 +40,7 @@ struct Buffer {
 }
 
 #[derive(Debug)]
-struct Lane {
+struct ReceiveLane {
     /// The next frame.
     next: u64,
     /// Group, slot and bytes of the frame that has begun.
@@ -97,7 +97,7 @@ impl<T> RecvHalf<T> {
         if next_group > end {
             return Err(WireError::Nonsense("groups that were not announced"));
         }
-        let this = self.lanes.entry(lane).or_insert(Lane { next: 0, open: None, epoch: 0 });
+        let this = self.lanes.entry(lane).or_insert(ReceiveLane { next: 0, open: None, epoch: 0 });
         if epoch <= this.epoch {
             return Ok(None);
         }

@@ -11,7 +11,7 @@ pub struct Part {
     /// Which send.
     pub send: u32,
     /// The caller's number for it.
-    pub piece: u32,
+    pub subflow: u32,
     /// Its first byte.
     pub start: u64,
     /// The byte after its last one.
@@ -29,18 +29,18 @@ pub struct Outgoing {
     pub remote: (u64, u32),
 }
 
-/// What acknowledgements have settled.
+/// What acknowledgements have completed.
 #[derive(Debug)]
-pub struct Settled<T> {
-    /// Bytes of pieces, by the caller's number. A piece of no bytes is here once.
-    pub pieces: Vec<(u32, u64)>,
+pub struct Completed<T> {
+    /// Bytes of subflows, by the caller's number. A subflow of no bytes is here once.
+    pub subflows: Vec<(u32, u64)>,
     /// Sends that are over, and their bytes.
     pub sends: Vec<(T, u64)>,
 }
 
-impl<T> Default for Settled<T> {
+impl<T> Default for Completed<T> {
     fn default() -> Self {
-        Settled { pieces: Vec::new(), sends: Vec::new() }
+        Completed { subflows: Vec::new(), sends: Vec::new() }
     }
 }
 
@@ -67,7 +67,7 @@ pub struct SendHalf<T> {
     waiting: VecDeque<u32>,
     sends: Slab<Send<T>>,
     matched: VecDeque<u32>,
-    lanes: Vec<Lane>,
+    lanes: Vec<SendLane>,
 }
 
 #[derive(Debug)]
@@ -90,7 +90,7 @@ struct Send<T> {
 }
 
 #[derive(Debug, Default)]
-struct Lane {
+struct SendLane {
     parts: VecDeque<Part>,
     /// Frames that are not acknowledged.
     frames: VecDeque<Frame>,
@@ -128,7 +128,7 @@ impl<T> SendHalf<T> {
     ///
     /// # Safety
     /// The memory of `body` is there, and nobody writes it, until its token is given back
-    /// ([`Settled::sends`], [`SendHalf::take_all`]) or the half is dropped: check sums are made of it.
+    /// ([`Completed::sends`], [`SendHalf::take_all`]) or the half is dropped: check sums are made of it.
     ///
     /// # Errors
     /// If it does not fit into the buffer that is next. The channel is of no use then.
@@ -222,7 +222,7 @@ impl<T> SendHalf<T> {
 
     /// One more lane; its number.
     pub fn open_lane(&mut self) -> u16 {
-        self.lanes.push(Lane::default());
+        self.lanes.push(SendLane::default());
         (self.lanes.len() - 1) as u16
     }
 
@@ -251,10 +251,10 @@ impl<T> SendHalf<T> {
         self.lanes[usize::from(lane)].left > 0
     }
     /// The parts that are on `lane`, in frames or not, by the caller's numbers. Some are there twice.
-    pub fn pieces_on(&self, lane: u16) -> impl Iterator<Item = u32> {
+    pub fn subflows_on(&self, lane: u16) -> impl Iterator<Item = u32> {
         let lane = &self.lanes[usize::from(lane)];
-        let frames = lane.frames.iter().map(|frame| frame.part.piece);
-        frames.chain(lane.parts.iter().map(|part| part.piece))
+        let frames = lane.frames.iter().map(|frame| frame.part.subflow);
+        frames.chain(lane.parts.iter().map(|part| part.subflow))
     }
 
     /// Cuts the next frame of `lane`, or takes the next of those that are to go again.
@@ -292,7 +292,7 @@ impl<T> SendHalf<T> {
         Some(Outgoing { header, body, remote })
     }
 
-    /// Frame `number` of `lane` has been written to the end. Its piece and bytes, if that is so for
+    /// Frame `number` of `lane` has been written to the end. Its subflow and bytes, if that is so for
     /// the first time.
     pub fn handle_written(&mut self, lane: u16, number: u64) -> Option<(u32, u64)> {
         let lane = &mut self.lanes[usize::from(lane)];
@@ -303,14 +303,19 @@ impl<T> SendHalf<T> {
         }
         lane.written = number + 1;
         let part = lane.frames.get(place as usize)?.part;
-        Some((part.piece, part.end - part.start))
+        Some((part.subflow, part.end - part.start))
     }
 
     /// A new connection of `lane` is there, and the receiver has all frames below `next`.
     ///
     /// # Errors
     /// If it cannot have them.
-    pub fn resume(&mut self, lane: u16, next: u64, out: &mut Settled<T>) -> Result<(), WireError> {
+    pub fn resume(
+        &mut self,
+        lane: u16,
+        next: u64,
+        out: &mut Completed<T>,
+    ) -> Result<(), WireError> {
         let this = &mut self.lanes[usize::from(lane)];
         // What old connections have written may have come.
         this.gone = this.written.saturating_sub(this.first);
@@ -329,7 +334,7 @@ impl<T> SendHalf<T> {
         &mut self,
         lane: u16,
         next: u64,
-        out: &mut Settled<T>,
+        out: &mut Completed<T>,
     ) -> Result<(), WireError> {
         let lane = &mut self.lanes[usize::from(lane)];
         let more = next.saturating_sub(lane.first);
@@ -339,7 +344,7 @@ impl<T> SendHalf<T> {
         }
         for Frame { part, .. } in lane.frames.drain(..more as usize) {
             let bytes = part.end - part.start;
-            out.pieces.push((part.piece, bytes));
+            out.subflows.push((part.subflow, bytes));
             let send = self.sends.get_mut(part.send).expect("its frames are out");
             send.acknowledged += bytes;
             let size = send.body.len() as u64;
@@ -360,7 +365,7 @@ impl<T> SendHalf<T> {
         self.waiting.clear();
         self.matched.clear();
         for lane in &mut self.lanes {
-            *lane = Lane::default();
+            *lane = SendLane::default();
         }
         let numbers = self.sends.numbers();
         numbers.into_iter().filter_map(|id| Some(self.sends.remove(id)?.token)).collect()

@@ -27,14 +27,14 @@ impl Flight {
 
     /// Whether the receiver has a buffer for one more.
     pub(super) fn has_room(&self) -> bool {
-        self.posted - self.settled() < u64::from(RING)
+        self.posted - self.completed() < u64::from(RING)
     }
     /// Whether anything posted has not been answered.
     pub(super) fn is_out(&self) -> bool {
-        self.posted > self.settled()
+        self.posted > self.completed()
     }
     /// Frames below have reached the receiver, and have left our memory for good.
-    pub(super) fn settled(&self) -> u64 {
+    pub(super) fn completed(&self) -> u64 {
         self.done.min(self.acknowledged)
     }
     /// The device is done with all of them, whether they arrived or not. The receiver has those below
@@ -82,7 +82,7 @@ impl Flight {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::half::sender::{Part, SendHalf, Settled};
+    use crate::half::sender::{Completed, Part, SendHalf};
     use crate::memory::Span;
     use crate::wire::{MOST_PAYLOAD, Slot, Slots};
     use weft_trial::prelude::*;
@@ -95,11 +95,11 @@ mod tests {
     fn a_frame_is_settled_when_both_have_said_so() {
         let mut flight = Flight::begin(5);
         flight.handle_posted(5);
-        assert!(flight.is_out() && flight.settled() == 5);
+        assert!(flight.is_out() && flight.completed() == 5);
         flight.handle_ack(6).unwrap();
-        assert!(flight.is_out() && flight.settled() == 5, "it may still be read");
+        assert!(flight.is_out() && flight.completed() == 5, "it may still be read");
         flight.handle_done(5);
-        assert!(!flight.is_out() && flight.settled() == 6);
+        assert!(!flight.is_out() && flight.completed() == 6);
         assert_eq!((flight.count(), flight.count()), (Some(5), None));
         assert!(flight.handle_ack(7).is_err());
     }
@@ -109,7 +109,7 @@ mod tests {
         let mut flight = Flight::begin(5);
         (5..9).for_each(|number| flight.handle_posted(number));
         flight.handle_ack(7).unwrap();
-        assert_eq!((flight.settled(), flight.end()), (5, 7));
+        assert_eq!((flight.completed(), flight.end()), (5, 7));
         assert_eq!(std::iter::from_fn(|| flight.count()).collect::<Vec<_>>(), [5, 6, 7, 8]);
     }
 
@@ -127,7 +127,7 @@ mod tests {
         let slots = Slots::new([Slot { size: len, ..Slot::default() }]);
         half.handle_clear(0, slots).unwrap().unwrap();
         let (send, end) = half.poll_matched().unwrap();
-        half.assign(lane, Part { send, piece: 3, start: 0, end });
+        half.assign(lane, Part { send, subflow: 3, start: 0, end });
         let mut flight = Flight::begin(0);
         while let Some(frame) = half.poll_frame(lane) {
             flight.handle_posted(frame.header.frame);
@@ -139,13 +139,13 @@ mod tests {
             written += half.handle_written(lane, frame).map_or(0, |(_, bytes)| bytes);
         }
         assert_eq!(written, len);
-        let mut settled = Settled::default();
-        half.resume(lane, 2, &mut settled).expect("it has been posted");
+        let mut completed = Completed::default();
+        half.resume(lane, 2, &mut completed).expect("it has been posted");
         let left = half.poll_frame(lane).unwrap();
         assert_eq!((left.header.frame, left.header.len), (2, 10));
-        assert!(half.poll_frame(lane).is_none() && settled.sends.is_empty());
-        half.resume(lane, 3, &mut settled).expect("it has been posted");
-        assert_eq!(settled.sends, [("message", len)]);
+        assert!(half.poll_frame(lane).is_none() && completed.sends.is_empty());
+        half.resume(lane, 3, &mut completed).expect("it has been posted");
+        assert_eq!(completed.sends, [("message", len)]);
     }
 
     trials! {
@@ -175,8 +175,8 @@ mod tests {
                         prop_assert!(flight.handle_ack(next).is_ok());
                     }
                 }
-                prop_assert_eq!(flight.settled(), done.min(acknowledged));
-                prop_assert!(posted - flight.settled() <= u64::from(RING));
+                prop_assert_eq!(flight.completed(), done.min(acknowledged));
+                prop_assert!(posted - flight.completed() <= u64::from(RING));
                 while let Some(frame) = flight.count() {
                     prop_assert_eq!(frame, counted);
                     counted += 1;

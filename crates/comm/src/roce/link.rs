@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 use weft_verbs::{
-    Completion, CompletionQueue, Device, Outcome, Piece, QueuePair, Region, VerbsError, Work,
+    Completion, CompletionQueue, Device, MemoryRange, Outcome, QueuePair, Region, VerbsError, Work,
 };
 
 /// Frames that may be out at a time: so many buffers for headers the receiver has.
@@ -48,12 +48,12 @@ pub(crate) struct Link {
     /// When something last ended or came, or was posted after silence.
     pub(crate) alive: Instant,
     /// Why it is of no more use.
-    pub(crate) broken: Option<Trouble>,
+    pub(crate) broken: Option<LinkError>,
 }
 
 /// Why a link is of no more use.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Trouble {
+pub(crate) enum LinkError {
     /// Nobody answered over this path.
     NoAnswer,
     /// Anything else, in words.
@@ -123,8 +123,8 @@ impl Link {
         self.flight.is_out()
     }
     /// Frames below have reached the receiver, and have left our memory for good.
-    pub(crate) fn settled(&self) -> u64 {
-        self.flight.settled()
+    pub(crate) fn completed(&self) -> u64 {
+        self.flight.completed()
     }
 
     /// Ends it. Calls `left` with each frame that was not counted and is free now; the receiver has all
@@ -139,14 +139,14 @@ impl Link {
         acknowledged
     }
 
-    /// The receiver has all frames below `next`; frames below which are settled.
+    /// The receiver has all frames below `next`; frames below which are completed.
     ///
     /// # Errors
     /// If they have not been posted.
     pub(crate) fn handle_ack(&mut self, next: u64, now: Instant) -> Result<u64, WireError> {
         self.flight.handle_ack(next)?;
         self.alive = now;
-        Ok(self.settled())
+        Ok(self.completed())
     }
 
     /// Something posted has ended.
@@ -165,8 +165,8 @@ impl Link {
             (Outcome::Done, _) => {}
             // The first reason counts; the rest is flushed behind it.
             _ if self.broken.is_some() => {}
-            (Outcome::NoAnswer, _) => self.broken = Some(Trouble::NoAnswer),
-            (outcome, _) => self.broken = Some(Trouble::Failed(queue.words(outcome))),
+            (Outcome::NoAnswer, _) => self.broken = Some(LinkError::NoAnswer),
+            (outcome, _) => self.broken = Some(LinkError::Failed(queue.words(outcome))),
         }
     }
 
@@ -179,7 +179,7 @@ impl Link {
     ///
     /// # Safety
     /// The body is lent to a request under way ([`Memory::lend`]), and stays as it is until the frame is
-    /// settled or the link is dropped.
+    /// completed or the link is dropped.
     ///
     /// # Errors
     /// If the device refuses. The link is of no more use then.
@@ -193,9 +193,9 @@ impl Link {
             let Some(key) = self.memory.local_key(*body) else {
                 return Err(VerbsError::Device("memory of a send is not registered".into()));
             };
-            let piece = Piece { start: body.start() as u64, len: body.len() as u32, key };
+            let subflow = MemoryRange { start: body.start() as u64, len: body.len() as u32, key };
             // SAFETY: as the caller says; the header's completion comes later than the body's.
-            unsafe { self.pair.write(id, piece, remote.0, remote.1, None, false) }?;
+            unsafe { self.pair.write(id, subflow, remote.0, remote.1, None, false) }?;
         }
         self.pair.send(id, &header.encode(), true)?;
         self.flight.handle_posted(header.frame);
@@ -241,15 +241,15 @@ impl Ring {
         Ok(Ring { region, slots })
     }
 
-    fn piece(&self, slot: u32, len: usize) -> Piece {
+    fn range(&self, slot: u32, len: usize) -> MemoryRange {
         let start = self.slots[slot as usize].get() as u64;
-        Piece { start, len: len as u32, key: self.region.local_key() }
+        MemoryRange { start, len: len as u32, key: self.region.local_key() }
     }
 
     fn post(&self, pair: &QueuePair, tag: u32, slot: u32) -> Result<(), VerbsError> {
         // SAFETY: the slot is read only after its completion and before it is posted again; the queue
         // pair is dropped before the ring.
-        unsafe { pair.receive(u64::from(tag) << 32 | u64::from(slot), self.piece(slot, SLOT)) }
+        unsafe { pair.receive(u64::from(tag) << 32 | u64::from(slot), self.range(slot, SLOT)) }
     }
 
     fn read(&self, slot: u32) -> [u8; SLOT] {
@@ -264,6 +264,6 @@ impl Ring {
         room[..frame.len()].copy_from_slice(frame);
         let id = u64::from(tag) << 32 | u64::from(SAID | slot);
         // SAFETY: the slot is not touched before its completion; the queue pair is dropped before the ring.
-        unsafe { pair.send_piece(id, self.piece(slot, frame.len())) }
+        unsafe { pair.send_range(id, self.range(slot, frame.len())) }
     }
 }

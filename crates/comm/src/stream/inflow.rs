@@ -64,7 +64,7 @@ impl Inflow {
             Some(Open { body: Body::There { rest, .. }, .. }) => *rest,
             _ => Span::EMPTY,
         };
-        // All that was staged has been looked at but for a piece of a header or small body.
+        // All that was staged has been looked at but for a subflow of a header or small body.
         self.stage.copy_within(self.from..self.to, 0);
         self.to -= self.from;
         self.from = 0;

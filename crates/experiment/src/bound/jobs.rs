@@ -4,7 +4,7 @@ use super::{Ground, drain};
 use crate::traffic::Ranks;
 use std::ops::ControlFlow;
 use weft_units::{HostId, Time};
-use weft_workload::job::{Network, Traffic, earliest};
+use weft_workload::job::{IdleNetwork, Traffic, earliest};
 
 /// When the last rank can be done: each message has the network to itself.
 pub(super) fn along(ground: &Ground<'_>, ranks: &Ranks) -> Time {
@@ -61,7 +61,7 @@ impl Alone<'_> {
     }
 }
 
-impl Network for Alone<'_> {
+impl IdleNetwork for Alone<'_> {
     fn alone(&self, src: u32, dst: u32, bytes: u64) -> (Time, Time) {
         let Some((src, dst)) = self.hosts(src, dst) else {
             let link = self.ranks.scale_up;

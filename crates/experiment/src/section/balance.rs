@@ -5,7 +5,7 @@
 use super::options;
 use crate::error::{ExperimentError, Origin};
 use crate::kind::{Flag, Kind, OneOf, Span};
-use crate::reader::{Asked, Reader, rehearsed};
+use crate::reader::{Asked, Reader, keys_asked_by};
 use crate::value::{Item, Value};
 use weft_balance::enforce::{Enforce, HashFunction, Hashing, PortRange, Ports};
 use weft_balance::scheme::{BalanceConfig, SCHEMES, SchemeConfig, SchemeInfo};
@@ -23,7 +23,7 @@ pub(crate) fn read(r: &mut Reader<'_>, fabric: &Fabric, bdp: u64) -> Result<Bala
         r.others("scheme", info.name, other.name, keys);
     }
     let config = read_chosen(r, info, &name, bdp)?;
-    r.settle("scheme", config.scheme.name());
+    r.record("scheme", config.scheme.name());
     if !r.is_rehearsal() {
         config.scheme.fits(fabric).map_err(|error| {
             let mend = "change the fabric or the scheme";
@@ -75,7 +75,7 @@ fn read_chosen(
     name: &str,
     bdp: u64,
 ) -> Result<BalanceConfig> {
-    let scheme = options::read(r, info.options, |given| SchemeConfig::settle(name, given))?;
+    let scheme = options::read(r, info.options, |given| SchemeConfig::resolve(name, given))?;
     let start_jitter = r.get(
         "start_jitter",
         Span::ANY,
@@ -93,7 +93,7 @@ fn read_chosen(
 
 /// The keys of `[balance]` beside `scheme`.
 pub(crate) fn keys(info: &SchemeInfo) -> Vec<Asked> {
-    rehearsed("balance", |r| read_chosen(r, info, info.name, 1))
+    keys_asked_by("balance", |r| read_chosen(r, info, info.name, 1))
 }
 
 /// The name of a scheme, some with a number at the end: `subflows-8`.

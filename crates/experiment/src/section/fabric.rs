@@ -4,7 +4,7 @@ use super::server::{self, Servers};
 use super::switch::{self, SwitchSection, Usual};
 use super::topology_file::{self, FromFile};
 use crate::error::{ExperimentError, Origin};
-use crate::kind::{OneOf, Size, Span, Speed, Whole};
+use crate::kind::{Integer, OneOf, Size, Span, Speed};
 use crate::memory::{self, Need};
 use crate::reader::{Choice, Reader, keys_of};
 use crate::value::Table;
@@ -28,7 +28,7 @@ pub(crate) struct FabricSection {
 }
 
 /// How many of anything: enough for any fabric, few enough that products stay countable.
-const COUNT: Whole = Whole { min: 1, max: 65_536 };
+const COUNT: Integer = Integer { min: 1, max: 65_536 };
 /// Links of a fabric: beyond this its description alone fills the memory.
 const MAX_LINKS: u64 = 1 << 24;
 
@@ -128,7 +128,7 @@ fn read_nic(r: &mut Reader<'_>) -> Result<Nic> {
     let services = ["in-order", "round-robin", "oldest"];
     let meaning = "who sends next: queue pairs in turn, a packet each, where messages from one \
                    rank of a job to another follow each other (\"in-order\", as on a connection \
-                   of NCCL) or are all under way at once (\"round-robin\", as in paper 000); or \
+                   of NCCL) or are all under way at once (\"round-robin\", as in Ethereal (2025)); or \
                    the \"oldest\" queue pair that can";
     let service = match r.get("serve", OneOf(&services), Some(0), meaning)? {
         0 => Service::InOrder,
@@ -189,7 +189,7 @@ fn leaf_spine(r: &mut Reader<'_>, _: &()) -> Result<Clos> {
 }
 
 fn fat_tree(r: &mut Reader<'_>, _: &()) -> Result<Clos> {
-    let k = r.get("k", Whole { min: 2, max: 512 }, None, "ports of a switch, an even number")?;
+    let k = r.get("k", Integer { min: 2, max: 512 }, None, "ports of a switch, an even number")?;
     if k % 2 == 1 {
         return Err(r.wrong("k", format!("{k} is odd; use {} or {}", k - 1, k + 1)));
     }
@@ -203,7 +203,8 @@ fn fat_tree(r: &mut Reader<'_>, _: &()) -> Result<Clos> {
 
 /// The keys of a folded Clos; any can be written in them.
 pub(super) fn clos(r: &mut Reader<'_>, _: &()) -> Result<Clos> {
-    let tiers = r.get("tiers", Whole { min: 2, max: 3 }, Some(2), "2, or 3 with pods and cores")?;
+    let tiers =
+        r.get("tiers", Integer { min: 2, max: 3 }, Some(2), "2, or 3 with pods and cores")?;
     let leaves = r.get("leaves", COUNT, None, "leaf switches (in each pod)")?;
     let hosts = r.get("hosts_per_leaf", COUNT, None, "hosts under each leaf")?;
     let members = members(r, "links_per_pair", "parallel links from a leaf to a switch above")?;

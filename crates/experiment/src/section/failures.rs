@@ -2,7 +2,7 @@
 //! sweep or `--set` changes one by its name.
 
 use crate::error::ExperimentError;
-use crate::kind::{Flag, Number, OneOf, Or, Span, Texts, Whole, Wholes};
+use crate::kind::{Flag, Integer, Number, OneOf, Or, Span, Texts, Wholes};
 use crate::reader::{Choice, Reader};
 use weft_fabric::{
     Direction, Fabric, Failure, FailureKind, Failures, Groups, LinkChoice, Pick, Queued, Tier,
@@ -129,7 +129,7 @@ fn read_tier(r: &mut Reader<'_>) -> Result<LinkChoice> {
                    switches: \"leaves\", \"spines\" or \"aggs\", \"cores\"";
     let tier = read_word(r, "tier", &TIERS, None, meaning)?;
     let count =
-        r.get("count", Whole { min: 1, max: 65_536 }, Some(1), "how many of each pod or leaf")?;
+        r.get("count", Integer { min: 1, max: 65_536 }, Some(1), "how many of each pod or leaf")?;
     let groups = r.get("groups", Or(Wholes, "all"), Some(None), "numbers of the pods or leaves")?;
     let picks = [("random", Pick::Random), ("first", Pick::First)];
     let pick = read_word(r, "pick", &picks, Some(0), "which: drawn by the seed, or the \"first\"")?;

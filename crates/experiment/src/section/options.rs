@@ -5,20 +5,20 @@ use crate::error::ExperimentError;
 use crate::kind::Kind;
 use crate::reader::Reader;
 use crate::value::{Item, Value};
-use weft_units::options::Settled;
+use weft_units::options::ResolvedOptions;
 use weft_units::{OptionError, OptionInfo};
 
 type Result<T> = std::result::Result<T, ExperimentError>;
 
-/// Reads those of the `known` options that were given; `settle` makes something of them, and
+/// Reads those of the `known` options that were given; `resolve` makes something of them, and
 /// says which options hold in the end. Those that are known are written out, all others left out.
 ///
 /// # Errors
-/// If a value is not a scalar, or `settle` refuses one.
+/// If a value is not a scalar, or `resolve` refuses one.
 pub(crate) fn read<T>(
     r: &mut Reader<'_>,
     known: impl IntoIterator<Item = &'static OptionInfo>,
-    settle: impl FnOnce(&[(&str, &str)]) -> std::result::Result<(T, Settled), OptionError>,
+    resolve: impl FnOnce(&[(&str, &str)]) -> std::result::Result<(T, ResolvedOptions), OptionError>,
 ) -> Result<T> {
     let mut given: Vec<(&str, String)> = Vec::new();
     let known: Vec<&OptionInfo> = known.into_iter().collect();
@@ -35,9 +35,9 @@ pub(crate) fn read<T>(
         given.clear();
     }
     let given: Vec<_> = given.iter().map(|(key, text)| (*key, text.as_str())).collect();
-    let (value, settled) = settle(&given).map_err(|error| r.wrong(&error.key, error.what))?;
-    for (key, text) in settled.iter().filter(|one| known.iter().any(|known| known.key == one.0)) {
-        r.settle(key, crate::parse::parse_bare(text));
+    let (value, resolved) = resolve(&given).map_err(|error| r.wrong(&error.key, error.what))?;
+    for (key, text) in resolved.iter().filter(|one| known.iter().any(|known| known.key == one.0)) {
+        r.record(key, crate::parse::parse_bare(text));
     }
     Ok(value)
 }

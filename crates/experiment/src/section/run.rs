@@ -1,7 +1,7 @@
 //! `[run]`: when a run is over.
 
 use crate::error::ExperimentError;
-use crate::kind::{OneOf, Or, Span, Whole};
+use crate::kind::{Integer, OneOf, Or, Span};
 use crate::measure::Completion;
 use crate::reader::Reader;
 use weft_units::Time;
@@ -41,7 +41,8 @@ pub(crate) fn read(
     }
     let meaning = "give up after so many data packets, of all hosts together, without a new byte";
     let usual = u32::try_from(packets).unwrap_or(u32::MAX).min(i32::MAX as u32);
-    let stall_packets = u64::from(r.get("stall_packets", Whole::from(1), Some(usual), meaning)?);
+    let stall_packets =
+        u64::from(r.get("stall_packets", Integer::from(1), Some(usual), meaning)?);
     let words = ["received", "acknowledged"];
     let meaning = "a message is complete when its receiver has the last byte, or when its sender \
                    has the last acknowledgement";

@@ -5,7 +5,7 @@ mod rates;
 
 use super::transport::Context;
 use crate::error::ExperimentError;
-use crate::kind::{Flag, Number, Or, Size, Span, Speed, Whole, Window, Windows};
+use crate::kind::{Flag, Integer, Number, Or, Size, Span, Speed, WindowSize, WindowSizes};
 use crate::pace::{Base, PaceConfig};
 use crate::reader::{Choice, Reader};
 use weft_transport::{CongestionConfig, DctcpConfig, MpRdmaConfig, SwiftConfig};
@@ -93,11 +93,11 @@ struct Edges {
 impl Edges {
     fn read(&self, r: &mut Reader<'_>, context: &Context) -> Result<(u64, u64)> {
         let (key, meaning) = self.initial;
-        let first = r.get(key, Windows, Some(Window::Bdp(1.0)), meaning)?;
+        let first = r.get(key, WindowSizes, Some(WindowSize::Bdp(1.0)), meaning)?;
         let most = r.get(
             self.most,
-            Windows,
-            Some(Window::Bdp(8.0)),
+            WindowSizes,
+            Some(WindowSize::Bdp(8.0)),
             "the window never grows beyond; a size, or times the BDP",
         )?;
         let (initial, max) = (first.bytes(context.bdp), most.bytes(context.bdp));
@@ -209,7 +209,7 @@ fn swift(r: &mut Reader<'_>, context: &Context) -> Result<Sending> {
     )?;
     let reset_after = r.get(
         "swift_reset_after",
-        Whole { min: 1, max: 1_000 },
+        Integer { min: 1, max: 1_000 },
         Some(usual.reset_after),
         "time-outs in a row after which the window is at its least",
     )?;
@@ -244,7 +244,7 @@ fn swift(r: &mut Reader<'_>, context: &Context) -> Result<Sending> {
 fn mp_rdma(r: &mut Reader<'_>, context: &Context) -> Result<Sending> {
     let reordering = r.get(
         "mp_rdma_reordering",
-        Whole { min: 1, max: 1_000_000 },
+        Integer { min: 1, max: 1_000_000 },
         Some(32),
         "packets behind the latest from which on a path is too slow and is left",
     )?;

@@ -1,7 +1,7 @@
 //! `[fabric.server]`: GPUs and NICs of a server, and the links between its GPUs.
 
 use crate::error::ExperimentError;
-use crate::kind::{Flag, Or, Span, Speed, Whole};
+use crate::kind::{Flag, Integer, Or, Span, Speed};
 use crate::reader::Reader;
 use weft_fabric::{Clos, Fabric};
 use weft_sim::ScaleUp;
@@ -40,7 +40,7 @@ impl Servers {
 /// Reads `[fabric.server]`.
 pub(super) fn read(r: &mut Reader<'_>, clos: &Clos) -> Result<Servers, ExperimentError> {
     let usual = Servers::USUAL;
-    let count = Whole { min: 1, max: 1_024 };
+    let count = Integer { min: 1, max: 1_024 };
     let gpus =
         r.get("gpus", count, Some(usual.gpus), "GPUs of a server, which ranks of jobs are on")?;
     let meaning = "NICs of a server, each a host of the fabric; they share its GPUs equally";

@@ -126,7 +126,7 @@ fn read_buffer(r: &mut Reader<'_>, kind: usize, usual: &Usual) -> Result<Buffer>
     Ok(if kind == SHARED { Buffer::Shared { bytes, alpha } } else { Buffer::PerPort { bytes } })
 }
 
-/// 65 kB at 100 Gb/s, as the code behind paper 001 has it, in proportion to the rate; but two full
+/// 65 kB at 100 Gb/s, as the code behind Ethereal (2024) has it, in proportion to the rate; but two full
 /// packets are no long queue, however slow the link.
 fn threshold(rate: Rate, packet: &PacketConfig) -> u64 {
     let in_proportion = u128::from(rate.as_bps()) * 65_000 / 100_000_000_000;

@@ -42,10 +42,10 @@ pub(super) fn read(r: &mut Reader<'_>, folder: &Path) -> Result<Option<FromFile>
     r.beside(KEY, SAID, said_by_files());
     let path = folder.join(&name);
     let shown = path.display().to_string();
-    let found = load(&path).and_then(|topology| settle(&shown, &topology));
+    let found = load(&path).and_then(|topology| tables(&shown, &topology));
     let (keys, from_file) = found.map_err(|what| r.wrong(KEY, what))?;
     for (key, item) in keys.iter() {
-        r.settle(key, item.value.clone());
+        r.record(key, item.value.clone());
     }
     Ok(Some(from_file))
 }
@@ -72,7 +72,7 @@ pub(crate) fn load(path: &Path) -> Result<Topology, String> {
 ///
 /// # Errors
 /// If there is none in it, or these keys cannot say it.
-fn settle(shown: &str, topology: &Topology) -> Result<(Table, FromFile), String> {
+fn tables(shown: &str, topology: &Topology) -> Result<(Table, FromFile), String> {
     let Some(clos) = topology.clos() else {
         return Err(format!("{shown}: {NO_SWITCHES}"));
     };

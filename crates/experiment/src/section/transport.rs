@@ -5,9 +5,9 @@
 use super::options;
 use super::sending::{self, Sending};
 use crate::error::ExperimentError;
-use crate::kind::{OneOf, Or, Span, Whole};
+use crate::kind::{Integer, OneOf, Or, Span};
 use crate::pace::{PaceConfig, Subflows};
-use crate::reader::{Asked, Reader, rehearsed};
+use crate::reader::{Asked, Reader, keys_asked_by};
 use weft_balance::scheme::SchemeConfig;
 use weft_transport::{CongestionConfig, RECOVERIES, RecoveryConfig, RecoveryInfo, TransportConfig};
 use weft_units::{Rate, Time};
@@ -85,7 +85,7 @@ pub(crate) fn read(
     )?;
     let recovery = read_recovery(r, scheme)?;
     pace.subflows = read_subflows(r, &recovery)?;
-    check_standing(r, scheme, &congestion, pace.subflows)?;
+    check_persistent(r, scheme, &congestion, pace.subflows)?;
     let rto = read_rto(r)?;
     if let Some(rto) = rto
         && rto > LONGEST_RTO
@@ -119,15 +119,15 @@ pub(crate) fn read(
     Ok(TransportSection { transport, pace, warning })
 }
 
-/// Whether queue pairs that stand can be had with these.
-fn check_standing(
+/// Whether persistent queue pairs can be had with these.
+fn check_persistent(
     r: &Reader<'_>,
     scheme: &SchemeConfig,
     congestion: &CongestionConfig,
     subflows: Subflows,
 ) -> Result<()> {
     let info = scheme.info();
-    if info.standing && subflows != Subflows::Fixed(1) {
+    if info.persistent && subflows != Subflows::Fixed(1) {
         let what = format!("{} has queue pairs of its own; leave it at 1", info.name);
         return Err(r.wrong("subflows", what));
     }
@@ -160,15 +160,15 @@ fn read_recovery(r: &mut Reader<'_>, scheme: &SchemeConfig) -> Result<RecoveryCo
         r.others("recovery", info.name, other.name, keys);
     }
     let recovery =
-        options::read(r, info.options, |given| RecoveryConfig::settle(info.name, given))?;
-    r.settle("recovery", info.name);
+        options::read(r, info.options, |given| RecoveryConfig::resolve(info.name, given))?;
+    r.record("recovery", info.name);
     Ok(recovery)
 }
 
 fn read_subflows(r: &mut Reader<'_>, recovery: &RecoveryConfig) -> Result<Subflows> {
     let count = r.get(
         "subflows",
-        Or(Whole { min: 1, max: 65_536 }, "auto"),
+        Or(Integer { min: 1, max: 65_536 }, "auto"),
         Some(Some(1)),
         "queue pairs, on one route, into which accounting cuts every flow; \"auto\": the least \
          that keeps spraying from looking like loss",
@@ -191,9 +191,9 @@ fn read_rto(r: &mut Reader<'_>) -> Result<Option<Time>> {
 
 /// The keys of a loss recovery; `None`: of all.
 pub(crate) fn recovery_keys(info: Option<&RecoveryInfo>) -> Vec<Asked> {
-    rehearsed("transport", |r| {
+    keys_asked_by("transport", |r| {
         if let Some(info) = info {
-            options::read(r, info.options, |given| RecoveryConfig::settle(info.name, given))?;
+            options::read(r, info.options, |given| RecoveryConfig::resolve(info.name, given))?;
         }
         read_subflows(r, &RecoveryConfig::GO_BACK_N)?;
         read_rto(r)

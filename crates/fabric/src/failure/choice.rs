@@ -12,7 +12,7 @@ use weft_units::{Draw, HostId, PortId, Stream, SwitchId};
 pub enum Tier {
     /// Links from leaf to spine, or from leaf to aggregation switch; a group is a leaf.
     LeafUp,
-    /// Links from aggregation switch to core, where paper 000 says spine-core; a group is a pod.
+    /// Links from aggregation switch to core, where Ethereal (2025) says spine-core; a group is a pod.
     PodUp,
     /// Whole leaves, with the links of their hosts; a group is a pod, and a leaf-spine is one.
     Leaves,
@@ -54,7 +54,7 @@ pub enum Direction {
 /// Links of a fabric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkChoice {
-    /// `count` links, or switches, of each group: the study's failures (paper 002, section 4).
+    /// `count` links, or switches, of each group: the study's failures (McClure et al. 2025, section 4).
     /// Its own simulator takes the first few links of the cores into one pod: [`Tier::PodUp`],
     /// group 0, [`Pick::First`], [`Direction::Down`].
     Of {

@@ -1,7 +1,7 @@
 //! When a link loses what is on its wire: the bursts of a flaky link and the time that a link
-//! is dead, as windows of time [start, end).
+//! is dead, as intervals of time [start, end).
 //!
-//! Invariant: the windows of one source are sorted by their start (a burst may begin within
+//! Invariant: the intervals of one source are sorted by their start (a burst may begin within
 //! another), and depend on the seed, the port and the failure only. They are drawn as they are
 //! asked for, in constant memory.
 
@@ -9,7 +9,7 @@ use weft_units::random::below;
 use weft_units::{Draw, PortId, Stream, Time};
 
 /// Loses everything from the first time until, not including, the second.
-pub type Window = (Time, Time);
+pub type Interval = (Time, Time);
 
 /// How the bursts of a flaky link come.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +28,7 @@ pub struct Bursts {
     rhythm: Rhythm,
     random: Stream,
     /// The burst that was drawn last and not yet told.
-    next: Window,
+    next: Interval,
     /// No burst starts or lasts beyond this.
     end: Time,
 }
@@ -38,7 +38,7 @@ impl Bursts {
     /// `end`.
     pub(super) fn new(
         rhythm: Rhythm,
-        (start, end): Window,
+        (start, end): Interval,
         (seed, port, index): (u64, PortId, u64),
     ) -> Bursts {
         let entity = u64::from(port.0) | index << 32;
@@ -70,9 +70,9 @@ impl Bursts {
 }
 
 impl Iterator for Bursts {
-    type Item = Window;
+    type Item = Interval;
 
-    fn next(&mut self) -> Option<Window> {
+    fn next(&mut self) -> Option<Interval> {
         let (start, end) = self.next;
         if start >= self.end {
             return None;
@@ -93,35 +93,35 @@ fn exponential(random: &mut Stream, mean: Time) -> Time {
 #[derive(Clone, Debug)]
 enum Source {
     Flaky(Bursts),
-    Dead(Option<Window>),
+    Dead(Option<Interval>),
 }
 
 impl Source {
-    fn next(&mut self) -> Option<Window> {
+    fn next(&mut self) -> Option<Interval> {
         match self {
             Source::Flaky(bursts) => bursts.next(),
-            Source::Dead(window) => window.take(),
+            Source::Dead(interval) => interval.take(),
         }
     }
 }
 
-/// After every window.
-const NEVER: Window = (Time::MAX, Time::MAX);
+/// After every interval.
+const NEVER: Interval = (Time::MAX, Time::MAX);
 
 /// Says of each transmission on one link whether it is lost. Asked in the order of time.
 #[derive(Clone, Debug, Default)]
 pub struct Losses {
-    /// Each source with its first window that may still matter. One that begins within it and
+    /// Each source with its first interval that may still matter. One that begins within it and
     /// lasts longer is found when it is over.
-    sources: Vec<(Window, Source)>,
+    sources: Vec<(Interval, Source)>,
 }
 
 impl Losses {
     pub(super) fn add_flaky(&mut self, bursts: Bursts) {
         self.sources.push(((Time::ZERO, Time::ZERO), Source::Flaky(bursts)));
     }
-    pub(super) fn add_dead(&mut self, window: Window) {
-        self.sources.push(((Time::ZERO, Time::ZERO), Source::Dead(Some(window))));
+    pub(super) fn add_dead(&mut self, interval: Interval) {
+        self.sources.push(((Time::ZERO, Time::ZERO), Source::Dead(Some(interval))));
     }
 
     /// Whether a transmission whose first bit is on the wire at `from` and whose last bit has
@@ -133,11 +133,11 @@ impl Losses {
     #[inline]
     pub fn is_lost(&mut self, from: Time, to: Time) -> bool {
         let mut lost = false;
-        for (window, source) in &mut self.sources {
-            while window.1 <= from {
-                *window = source.next().unwrap_or(NEVER);
+        for (interval, source) in &mut self.sources {
+            while interval.1 <= from {
+                *interval = source.next().unwrap_or(NEVER);
             }
-            lost |= window.0 < to;
+            lost |= interval.0 < to;
         }
         lost
     }

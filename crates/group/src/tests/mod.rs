@@ -8,8 +8,8 @@ mod simulated;
 use crate::call::{Call, Operation};
 use crate::element::{Element, Reduction};
 use crate::memory::Segment;
-use crate::programme::Tuning;
 use crate::run::Run;
+use crate::schedule::Tuning;
 use network::{Draw, Message, Network};
 use weft_trial::prelude::*;
 

@@ -10,9 +10,9 @@ fn simulated(name: &str, call: &collective::Call) -> BTreeMap<(u32, u32), Vec<u6
     algorithm.check(call).expect("a call that it can do");
     let mut found: BTreeMap<(u32, u32), Vec<u64>> = BTreeMap::new();
     for rank in 0..call.ranks {
-        for strand in 0..algorithm.strands(call) {
+        for sequence in 0..algorithm.sequences(call) {
             for at in 0.. {
-                match algorithm.step(call, rank, strand, at) {
+                match algorithm.step(call, rank, sequence, at) {
                     None => break,
                     Some(collective::Step::Send { to, bytes, .. }) if bytes > 0 => {
                         found.entry((rank, to)).or_default().push(bytes);

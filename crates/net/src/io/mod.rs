@@ -5,7 +5,7 @@
 //! | [`control`] | the line to whoever started this host: ready, go, progress, done, stop |
 //! | [`sockets`] | a UDP socket for every source port |
 //! | [`udp`] | a host that sends datagrams |
-//! | [`tcp`] | a host that opens a connection for every piece |
+//! | [`tcp`] | a host that opens a connection for every subflow |
 //! | [`streams`] | the two ends of such a connection |
 
 pub mod control;

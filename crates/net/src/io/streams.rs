@@ -1,4 +1,4 @@
-//! The two ends of a connection that carries one piece.
+//! The two ends of a connection that carries one subflow.
 
 use super::sockets::mark;
 use crate::pattern::Pattern;
@@ -24,7 +24,7 @@ pub struct Outlet {
     greeted: usize,
     /// What the receiver said, as far as it is here.
     heard: Vec<u8>,
-    /// Where in the piece the next byte to write is; unknown until the receiver has spoken.
+    /// Where in the subflow the next byte to write is; unknown until the receiver has spoken.
     at: Option<u64>,
     /// Contents that are made but not written.
     ready: Vec<u8>,
@@ -33,7 +33,7 @@ pub struct Outlet {
 /// How an [`Outlet`] is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outflow {
-    /// Bytes that the system took: from where in the piece, and how many.
+    /// Bytes that the system took: from where in the subflow, and how many.
     pub wrote: Option<(u64, u64)>,
     /// The receiver has all of it.
     pub finished: bool,
@@ -144,7 +144,7 @@ impl Outlet {
 pub struct Inlet {
     stream: TcpStream,
     greeting: Vec<u8>,
-    /// Which piece comes, once that is known.
+    /// Which subflow comes, once that is known.
     pub hello: Option<Hello>,
 }
 
@@ -157,7 +157,7 @@ impl Inlet {
     pub fn stream(&mut self) -> &mut TcpStream {
         &mut self.stream
     }
-    /// Reads which piece comes; `None`: not all of that is here.
+    /// Reads which subflow comes; `None`: not all of that is here.
     ///
     /// # Errors
     /// If the connection is gone, or makes no sense.
@@ -179,7 +179,7 @@ impl Inlet {
         self.hello = Some(hello);
         Ok(self.hello)
     }
-    /// Says how much of the piece is here. Eight bytes always find room.
+    /// Says how much of the subflow is here. Eight bytes always find room.
     ///
     /// # Errors
     /// If the connection is gone.

@@ -1,6 +1,6 @@
-//! A host that opens a connection for every piece, from the source port that enforces its path.
+//! A host that opens a connection for every subflow, from the source port that enforces its path.
 //!
-//! What the receiver has of a piece outlives a connection. A piece that makes no progress for a
+//! What the receiver has of a subflow outlives a connection. A subflow that makes no progress for a
 //! time-out gets another route of its planner, as a flow of datagrams does, and a new connection
 //! that goes on where the receiver is. Everything else is TCP's.
 
@@ -22,14 +22,14 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::{SocketAddr, SocketAddrV4};
 use std::time::Duration;
-use weft_balance::plan::{Piece, Planner, Post, Trouble, Underway};
+use weft_balance::plan::{FlowInfo, LossSignal, Planner, Post, Subflow};
 use weft_units::Time;
 
 const LISTENER: Token = Token(0);
 const CONTROL: Token = Token(1);
 /// Tokens of connections begin here: even ones are ours to send, odd ones to receive.
 const FIRST: usize = 2;
-/// Time-outs that a piece gets before it is taken for stuck: TCP sends again by itself, and holds much
+/// Time-outs that a subflow gets before it is taken for stuck: TCP sends again by itself, and holds much
 /// that nobody sees move.
 const PATIENCE: u64 = 2;
 /// Ports that are tried for a connection.
@@ -37,10 +37,10 @@ const TRIES: u32 = 16;
 /// Progress is told after so many parts of all that is to come.
 const STEPS: u64 = 64;
 
-/// A piece to send.
+/// A subflow to send.
 #[derive(Debug)]
 struct Outgoing {
-    piece: Piece,
+    subflow: Subflow,
     hello: Hello,
     outlet: Option<Outlet>,
     port: Option<u16>,
@@ -64,12 +64,12 @@ struct Host {
     outgoing: Vec<Outgoing>,
     inlets: BTreeMap<usize, Inlet>,
     accepted: usize,
-    /// Of each piece, by sender and flow: how much is here, and its connection. Never iterated.
+    /// Of each subflow, by sender and flow: how much is here, and its connection. Never iterated.
     have: FxHashMap<(u32, u32), (u64, usize)>,
     receiver: Receiver,
     checked: Checked,
     sent: Sent,
-    pieces: Vec<Piece>,
+    subflows: Vec<Subflow>,
     /// Connections opened.
     opened: u32,
     refused: u64,
@@ -105,7 +105,7 @@ pub fn run(config: HostConfig) -> io::Result<HostReport> {
         receiver: Receiver::new(host),
         checked: Checked::default(),
         sent: Sent::default(),
-        pieces: Vec::new(),
+        subflows: Vec::new(),
         opened: 0,
         refused: 0,
         done: None,
@@ -164,15 +164,15 @@ impl Host {
     fn post(&mut self, now: Time, poll: &Poll) {
         let fabric = self.config.sender.fabric.clone();
         if self.planner.deadline().is_some_and(|deadline| deadline <= now) {
-            self.planner.flush(now, &fabric, &mut self.pieces);
+            self.planner.flush(now, &fabric, &mut self.subflows);
         }
         while let Some(task) = self.script.poll_task(now) {
             let (message, dst, bytes) = (task.message, task.dst, task.bytes);
             let tag = self.messages.post(now, message, dst, bytes);
             let post = Post { message, dst, bytes, job: 0, ranks: (0, 0), tag };
             match &task.given {
-                None => self.planner.post(now, post, &fabric, &mut self.pieces),
-                Some(given) => self.pieces.extend((0..).zip(given).map(|(part, one)| Piece {
+                None => self.planner.post(now, post, &fabric, &mut self.subflows),
+                Some(given) => self.subflows.extend((0..).zip(given).map(|(part, one)| Subflow {
                     message,
                     dst,
                     bytes: one.bytes,
@@ -184,18 +184,18 @@ impl Host {
                 })),
             }
         }
-        self.open_pieces(now, poll);
+        self.open_subflows(now, poll);
     }
 
-    fn open_pieces(&mut self, now: Time, poll: &Poll) {
-        for piece in std::mem::take(&mut self.pieces) {
-            let (offset, total) = self.messages.cut(&piece);
+    fn open_subflows(&mut self, now: Time, poll: &Poll) {
+        for subflow in std::mem::take(&mut self.subflows) {
+            let (offset, total) = self.messages.cut(&subflow);
             let flow = self.outgoing.len() as u32;
-            let (src, message) = (self.config.sender.host.0, piece.message.0);
+            let (src, message) = (self.config.sender.host.0, subflow.message.0);
             let data = Data { src, flow, seq: 0, message, offset, total, clock: 0 };
-            let hello = Hello { data, bytes: piece.bytes };
+            let hello = Hello { data, bytes: subflow.bytes };
             self.outgoing.push(Outgoing {
-                piece,
+                subflow,
                 hello,
                 outlet: None,
                 port: None,
@@ -209,16 +209,16 @@ impl Host {
         }
     }
 
-    /// Opens a connection for a piece; without one it waits for its time-out.
+    /// Opens a connection for a subflow; without one it waits for its time-out.
     fn connect(&mut self, number: usize, poll: &Poll) {
         let address = self.config.addresses[self.config.sender.host.0 as usize];
         let one = &mut self.outgoing[number];
         let to =
-            SocketAddrV4::new(self.config.addresses[one.piece.dst.0 as usize], self.config.port);
+            SocketAddrV4::new(self.config.addresses[one.subflow.dst.0 as usize], self.config.port);
         one.outlet = None;
         for _ in 0..TRIES {
             self.opened += 1;
-            let port = self.ports.port(one.piece.route, self.opened);
+            let port = self.ports.port(one.subflow.route, self.opened);
             let Ok(mut outlet) = Outlet::connect(address, port, self.config.dscp, to, &one.hello)
             else {
                 continue;
@@ -244,8 +244,8 @@ impl Host {
         let one = &mut self.outgoing[number];
         if flow.wrote.is_some() || flow.finished {
             if one.time_outs > 0 {
-                let Outgoing { piece, progress, time_outs, .. } = *one;
-                let (message, part) = (piece.message, piece.part);
+                let Outgoing { subflow, progress, time_outs, .. } = *one;
+                let (message, part) = (subflow.message, subflow.part);
                 let (since, until) = (progress, now);
                 self.sent.recoveries.push(Recovery { message, part, since, until, time_outs });
             }
@@ -256,8 +256,8 @@ impl Host {
         }
         if flow.finished {
             (one.finished, one.outlet) = (true, None);
-            let underway = underway(&one.piece);
-            let tag = one.piece.tag;
+            let underway = underway(&one.subflow);
+            let tag = one.subflow.tag;
             self.planner.sent(&underway, &self.config.sender.fabric);
             if let Some(record) = self.messages.answered(now, tag, underway.bytes) {
                 self.sent.messages.push(record);
@@ -272,7 +272,7 @@ impl Host {
         let one = &mut self.outgoing[number];
         let again = one.reached.saturating_sub(from).min(count);
         one.reached = one.reached.max(from + count);
-        let near = fabric.leaf_of(one.piece.dst) == fabric.leaf_of(self.config.sender.host);
+        let near = fabric.leaf_of(one.subflow.dst) == fabric.leaf_of(self.config.sender.host);
         let counts = match one.port {
             Some(port) if !near => self.sent.by_port.entry(port).or_default(),
             _ => &mut self.sent.local,
@@ -281,17 +281,17 @@ impl Host {
         counts.again_bytes += again;
     }
 
-    /// All of a piece is with the system: its queue pair takes the next one.
+    /// All of a subflow is with the system: its queue pair takes the next one.
     fn make_room(&mut self, now: Time, number: usize, poll: &Poll) {
         let one = &mut self.outgoing[number];
-        if one.made_room || one.reached < one.piece.bytes {
+        if one.made_room || one.reached < one.subflow.bytes {
             return;
         }
         one.made_room = true;
-        if let Some(queue_pair) = one.piece.carrier.standing() {
+        if let Some(queue_pair) = one.subflow.carrier.persistent() {
             let next = self.planner.next(now, queue_pair, &self.config.sender.fabric);
-            self.pieces.extend(next);
-            self.open_pieces(now, poll);
+            self.subflows.extend(next);
+            self.open_subflows(now, poll);
         }
     }
 
@@ -306,11 +306,11 @@ impl Host {
             // `progress` stays: a stop is told from when something last moved.
             one.time_outs += 1;
             self.sent.time_outs += 1;
-            let underway = underway(&one.piece);
+            let underway = underway(&one.subflow);
             let fabric = &self.config.sender.fabric;
-            let route = self.planner.trouble(now, &underway, Trouble::TimeOut, fabric);
+            let route = self.planner.on_loss(now, &underway, LossSignal::TimeOut, fabric);
             if let Some(route) = route.filter(|route| *route != underway.route) {
-                self.outgoing[number].piece.route = route;
+                self.outgoing[number].subflow.route = route;
                 self.sent.remaps.push(now);
             }
             self.connect(number, poll);
@@ -402,7 +402,7 @@ fn name(hello: &Hello) -> (u32, u32) {
     (hello.data.src, hello.data.flow)
 }
 
-fn underway(piece: &Piece) -> Underway {
-    let Piece { dst, route, bytes, carrier, .. } = *piece;
-    Underway { dst, route, bytes, queue_pair: carrier.standing() }
+fn underway(subflow: &Subflow) -> FlowInfo {
+    let Subflow { dst, route, bytes, carrier, .. } = *subflow;
+    FlowInfo { dst, route, bytes, queue_pair: carrier.persistent() }
 }

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use weft_transport::MOST_BACKED_OFF;
 use weft_units::Time;
 
-/// The queue pairs of a domain that have timed out, by number. Never iterated.
+/// The queue pairs of a partition that have timed out, by number. Never iterated.
 #[derive(Debug, Default)]
 pub(crate) struct BackOffs(FxHashMap<u32, BackOff>);
 

@@ -1,12 +1,12 @@
 //! What comes back: data at its receiver, answers at their sender, timers.
 
-use super::flow::{Care, SendFlow, Stage};
-use crate::cut::OwnHost;
+use super::flow::{PacketHooks, SendingQp, Stage};
 use crate::engine::Engine;
 use crate::event::{Class, Event, Packet, ReceiverId, flag};
+use crate::partition::OwnHost;
 use crate::ports::Ports;
 use crate::queue::EventQueue;
-use weft_balance::plan::{Route, Trouble};
+use weft_balance::plan::{LossSignal, Route};
 use weft_balance::steer::{Feedback, Steering, TimeOut};
 use weft_transport::{AckInfo, Acknowledged, Loss, Reply, Sender, TransportConfig};
 use weft_units::prefetch::prefetch;
@@ -17,7 +17,7 @@ use weft_units::{HostId, Time};
 const MANY: usize = 1 << 13;
 
 impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
-    /// A packet is on its way down to its host, which may be of another domain: has the cache
+    /// A packet is on its way down to its host, which may be of another partition: has the cache
     /// fetch its queue pair.
     #[inline(always)]
     pub(crate) fn expect(&self, flow: u32, control: bool) {
@@ -25,7 +25,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             return;
         }
         let id = ReceiverId(flow);
-        if !control && let Some(flow) = self.receivers[id.domain()].get(id.number()) {
+        if !control && let Some(flow) = self.receivers[id.partition()].get(id.number()) {
             prefetch(flow);
         } else if control && let Some(flow) = self.senders.get(flow as usize) {
             flow.prefetch();
@@ -36,7 +36,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     #[inline(always)]
     pub(crate) fn receive(&mut self, host: OwnHost, packet: Packet) {
         let id = ReceiverId(packet.flow);
-        let flow = &mut self.receivers[id.domain()][id.number()];
+        let flow = &mut self.receivers[id.partition()][id.number()];
         let (back, message) = (flow.back(), flow.message);
         if packet.is(flag::TRIMMED) {
             let arrival = flow.receiver.on_trimmed(self.now, packet.seq);
@@ -57,7 +57,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             self.accepted.add(&packet);
             if done {
                 let bytes = flow.bytes;
-                self.piece_received(message, bytes);
+                self.subflow_received(message, bytes);
             }
         } else if arrival.duplicate && packet.is(flag::AGAIN) {
             self.totals.spurious += 1;
@@ -105,7 +105,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let (learnt, done) = flow.sender.on_ack_done(self.now, packet.seq, packet.aux);
         self.learn(&packet, rtt, learnt);
         let flow = &mut self.senders[packet.flow as usize];
-        if !flow.care.is_plain() {
+        if !flow.hooks.is_plain() {
             flow.steering.on_ack(Feedback {
                 now: self.now,
                 entropy: packet.route,
@@ -166,7 +166,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         if (pinned || self.config.pins_by_port()) && flow.route != path {
             return;
         }
-        if !flow.care.is_plain() && self.config.switch.trim.is_some() {
+        if !flow.hooks.is_plain() && self.config.switch.trim.is_some() {
             // What was trimmed met congestion, as a mark would say.
             flow.steering.on_ack(Feedback {
                 now: self.now,
@@ -184,23 +184,23 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         flow.shaken = true;
         flow.congestion.on_loss(self.now, Loss::Gap);
         let rtt = flow.rtt(self.now, packet.seq);
-        self.reroute(host, packet.flow, Trouble::Nack);
+        self.reroute(host, packet.flow, LossSignal::Nack);
         self.learn(&packet, rtt, learnt);
         let done = self.senders[packet.flow as usize].sender.is_done();
         self.go_on(host, packet.flow, done);
     }
 
     /// Asks the planner for a way around.
-    fn reroute(&mut self, host: OwnHost, id: u32, trouble: Trouble) {
+    fn reroute(&mut self, host: OwnHost, id: u32, signal: LossSignal) {
         let flow = &mut self.senders[id as usize];
         let planner = &mut self.hosts[host].planner;
         let (fabric, underway) = (self.config.fabric, flow.underway());
-        if let Some(route) = planner.trouble(self.now, &underway, trouble, fabric) {
+        if let Some(route) = planner.on_loss(self.now, &underway, signal, fabric) {
             flow.route = route;
         }
         let deadline = planner.deadline();
         self.flush_by(host, deadline);
-        self.settle(host);
+        self.rebalance(host);
     }
 
     /// A `Timer` event: resends what timed out, and sleeps until the next deadline.
@@ -219,7 +219,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             }
             flow.congestion.on_loss(self.now, Loss::TimeOut);
             flow.steering.on_time_out(TimeOut { now: self.now, after });
-            self.reroute(host, id, Trouble::TimeOut);
+            self.reroute(host, id, LossSignal::TimeOut);
         }
         self.progress.wait(self.now);
         let flow = &mut self.senders[id as usize];
@@ -236,9 +236,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// Every packet of queue pair `id` has left once.
     #[cold]
     pub(super) fn all_left(&mut self, id: u32) {
-        let SendFlow { src, message, bytes, queue_pair, .. } = self.senders[id as usize];
+        let SendingQp { src, message, bytes, queue_pair, .. } = self.senders[id as usize];
         if self.awaits_departures() {
-            self.piece_left(message, bytes);
+            self.subflow_left(message, bytes);
         }
         if let Some(queue_pair) = queue_pair {
             self.hand_over(src, queue_pair, id);
@@ -249,8 +249,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     #[cold]
     fn close_flow(&mut self, host: OwnHost, id: u32) {
         let flow = &mut self.senders[id as usize];
-        let is_awaited = flow.sender.is_rateless() && flow.care.is_awaited();
-        (flow.stage, flow.steering, flow.care) = (Stage::Done, Steering::Fixed, Care::PLAIN);
+        let is_awaited = flow.sender.is_rateless() && flow.hooks.is_awaited();
+        (flow.stage, flow.steering, flow.hooks) =
+            (Stage::Done, Steering::Fixed, PacketHooks::PLAIN);
         flow.sender = Sender::done();
         flow.departures = None;
         let (message, bytes) = (flow.message, flow.bytes);
@@ -262,7 +263,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             // Which of its symbols would be the last, nobody knew.
             self.all_left(id);
         }
-        self.piece_sent(message, bytes);
+        self.subflow_sent(message, bytes);
         self.retire_if_over(id);
     }
 
@@ -272,11 +273,11 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     pub(super) fn retire_if_over(&mut self, id: u32) {
         let flow = &self.senders[id as usize];
         if flow.is_over() {
-            let domain = self.world.cut.hosts[flow.dst].domain;
+            let partition = self.world.partitioning.hosts[flow.dst].partition;
             self.hosts[flow.src].free.push(id);
-            self.free_receivers[usize::from(domain)].push(flow.receiver.number() as u32);
+            self.free_receivers[usize::from(partition)].push(flow.receiver.number() as u32);
             let (message, to) = (flow.message, flow.dst);
-            if self.jobs.end_piece(message) {
+            if self.jobs.end_subflow(message) {
                 self.forget_message(message, to);
             }
         }

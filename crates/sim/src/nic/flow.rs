@@ -1,11 +1,11 @@
 //! The two halves of a queue pair, laid out for the cache.
 
 use crate::config::RunConfig;
-use crate::cut::OwnHost;
 use crate::event::{ReceiverId, ReceivingId};
-use crate::jobs::SendingId;
 use crate::mail::Opening;
-use weft_balance::plan::{QueuePairId, Route, Underway};
+use crate::messages::SendingId;
+use crate::partition::OwnHost;
+use weft_balance::plan::{FlowInfo, QueuePairId, Route};
 use weft_balance::steer::{Departure, Steering};
 use weft_transport::{Congestion, Receiver, SendTimes, Sender, Sent};
 use weft_units::prefetch::prefetch;
@@ -15,7 +15,7 @@ use weft_units::{HostId, Time};
 /// cache lines.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub(crate) struct SendFlow {
+pub(crate) struct SendingQp {
     pub(super) sender: Sender,
     /// How many; zero if all are symbols of a code, each as large as the last one.
     pub(super) packets: u32,
@@ -36,7 +36,7 @@ pub(crate) struct SendFlow {
     pub(super) src: OwnHost,
     /// Payload of the last packet; all before it are full.
     pub(super) last_payload: u16,
-    pub(super) care: Care,
+    pub(super) hooks: PacketHooks,
     /// Packets that nothing has answered, on their way or lost; [`MANY`] stays as it is.
     pub(super) out: u8,
     pub(crate) message: SendingId,
@@ -45,7 +45,7 @@ pub(crate) struct SendFlow {
     /// Its next packet has a slot on the way from its GPU to the NIC.
     pub(super) granted: bool,
     pub(super) steering: Steering,
-    /// The queue pair that it is on, if that one stands.
+    /// The persistent queue pair that it is on, if it is on one.
     pub(super) queue_pair: Option<QueuePairId>,
     /// When its next packet is due, if it is paced.
     pub(super) due: Time,
@@ -57,28 +57,28 @@ pub(crate) struct SendFlow {
 
 /// What a queue pair needs beyond the usual, packet by packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Care(u8);
+pub(super) struct PacketHooks(u8);
 
-impl Care {
+impl PacketHooks {
     /// All packets take the flow's route, whatever `steering` is, and nobody wants round-trip
-    /// times: what comes after `care` in a [`SendFlow`] is of no interest.
-    pub(super) const PLAIN: Care = Care(0);
+    /// times: what comes after `hooks` in a [`SendingQp`] is of no interest.
+    pub(super) const PLAIN: PacketHooks = PacketHooks(0);
     const STEERED: u8 = 1;
     const AWAITED: u8 = 2;
 
     /// Of one that is `steered` or timed; `awaited`: somebody wants to know when all of it has
     /// left.
-    pub(super) fn new(steered: bool, awaited: bool) -> Care {
+    pub(super) fn new(steered: bool, awaited: bool) -> PacketHooks {
         let bit = |is: bool, bit: u8| if is { bit } else { 0 };
-        Care(bit(steered, Care::STEERED) | bit(awaited, Care::AWAITED))
+        PacketHooks(bit(steered, PacketHooks::STEERED) | bit(awaited, PacketHooks::AWAITED))
     }
     #[inline(always)]
     pub(super) fn is_plain(self) -> bool {
-        self.0 & Care::STEERED == 0
+        self.0 & PacketHooks::STEERED == 0
     }
     #[inline(always)]
     pub(super) fn is_awaited(self) -> bool {
-        self.0 & Care::AWAITED != 0
+        self.0 & PacketHooks::AWAITED != 0
     }
 }
 
@@ -96,7 +96,7 @@ pub(super) enum Stage {
 /// place for good: it is large, and large ones are few.
 const MANY: u8 = u8::MAX;
 
-impl SendFlow {
+impl SendingQp {
     #[inline(always)]
     pub(super) fn note_sent(&mut self) {
         self.out = self.out.saturating_add(1);
@@ -134,7 +134,7 @@ impl SendFlow {
     /// From the departure of packet `seq` until now; zero where nobody asks.
     #[inline(always)]
     pub(super) fn rtt(&self, now: Time, seq: u32) -> Time {
-        if self.care.is_plain() {
+        if self.hooks.is_plain() {
             return Time::ZERO;
         }
         match &self.departures {
@@ -143,9 +143,9 @@ impl SendFlow {
         }
     }
     /// What its planner knows of it.
-    pub(super) fn underway(&self) -> Underway {
+    pub(super) fn underway(&self) -> FlowInfo {
         let queue_pair = self.queue_pair;
-        Underway { dst: self.dst, route: self.route, bytes: self.bytes, queue_pair }
+        FlowInfo { dst: self.dst, route: self.route, bytes: self.bytes, queue_pair }
     }
     /// Has the cache fetch what the flow's next packet or acknowledgement needs.
     #[inline(always)]
@@ -176,10 +176,10 @@ impl SendFlow {
 /// The receiving half of a queue pair: a cache line.
 #[derive(Debug)]
 #[repr(align(64))]
-pub(crate) struct ReceiveFlow {
+pub(crate) struct ReceivingQp {
     pub(crate) receiver: Receiver,
     pub(super) src: HostId,
-    /// The sending half, as the domain of `src` numbers it.
+    /// The sending half, as the partition of `src` numbers it.
     pub(super) sender: u32,
     pub(crate) message: ReceivingId,
     /// The highest number that has arrived.
@@ -206,30 +206,30 @@ impl Reordering {
     }
 }
 
-impl ReceiveFlow {
+impl ReceivingQp {
     /// The receiving half of a new queue pair.
-    pub(crate) fn new(config: &RunConfig, opening: &Opening) -> ReceiveFlow {
+    pub(crate) fn new(config: &RunConfig, opening: &Opening) -> ReceivingQp {
         let Opening { src, sender, message, bytes, .. } = *opening;
         let packets = packets_of(config, bytes);
         let receiver = Receiver::new(&config.transport.recovery, packets);
         let reordering = Reordering::default();
-        ReceiveFlow { receiver, src, sender, message, highest: 0, bytes, reordering }
+        ReceivingQp { receiver, src, sender, message, highest: 0, bytes, reordering }
     }
-    /// Its sending half: whose, and the number that the domain of that host gave it.
+    /// Its sending half: whose, and the number that the partition of that host gave it.
     pub(crate) fn back(&self) -> (HostId, u32) {
         (self.src, self.sender)
     }
     /// Payload that has come in order, if some is missing yet.
-    pub(crate) fn bytes_of_open_piece(&self, mtu: u32) -> u64 {
+    pub(crate) fn bytes_of_open_subflow(&self, mtu: u32) -> u64 {
         match self.receiver.is_done() {
             true => 0,
-            // A code may need more symbols than the piece has packets.
+            // A code may need more symbols than the subflow has packets.
             false => (u64::from(self.receiver.expected()) * u64::from(mtu)).min(self.bytes),
         }
     }
 }
 
-/// Into which parts, numbered and of so many bytes, accounting cuts a piece of `bytes`: whole
+/// Into which parts, numbered and of so many bytes, accounting cuts a subflow of `bytes`: whole
 /// packets, as equal as they can be.
 pub(super) fn parts(config: &RunConfig, bytes: u64) -> impl Iterator<Item = (u32, u64)> {
     let mtu = u64::from(config.packet.mtu);
@@ -250,6 +250,6 @@ pub(super) fn packets_of(config: &RunConfig, bytes: u64) -> u32 {
     u32::try_from(packets).expect("2^32 packets are too many")
 }
 
-const _: () = assert!(size_of::<ReceiveFlow>() == 64, "a receiving half is one cache line");
-const _: () = assert!(size_of::<SendFlow>() == 192, "a sending half is three cache lines");
-const _: () = assert!(std::mem::offset_of!(SendFlow, message) <= 128);
+const _: () = assert!(size_of::<ReceivingQp>() == 64, "a receiving half is one cache line");
+const _: () = assert!(size_of::<SendingQp>() == 192, "a sending half is three cache lines");
+const _: () = assert!(std::mem::offset_of!(SendingQp, message) <= 128);

@@ -1,7 +1,7 @@
 //! The NIC of a host: queue pairs that take turns, and what their packets cause.
 //!
 //! The NIC serves the queue pairs that have something to send and an open window round robin,
-//! one packet each (paper 000, assumption 3), or the oldest first ([`Service`]). A queue pair that
+//! one packet each (Ethereal 2025, assumption 3), or the oldest first ([`Service`]). A queue pair that
 //! cannot send leaves the round; what opens its window brings it back at the end, or at its place
 //! by age. Acknowledgements go before data.
 //!
@@ -10,9 +10,9 @@
 //! | this one | the round, and sending |
 //! | `flow` | the two halves of a queue pair |
 //! | `open` | how messages become queue pairs |
-//! | `standing` | queue pairs that carry one piece after the other |
+//! | `persistent` | queue pairs that carry one subflow after the other |
 //! | `slots` | the way from a GPU to its NIC, where it is slower than that |
-//! | `settle` | flows under way that get other routes |
+//! | `rebalance` | flows under way that get other routes |
 //! | `feedback` | receiving and answering, acknowledgements, timers |
 //! | `back_off` | time-outs that double while nothing gets through |
 
@@ -20,21 +20,21 @@ mod back_off;
 mod feedback;
 mod flow;
 mod open;
-mod settle;
+mod persistent;
+mod rebalance;
 mod slots;
-mod standing;
 
 pub(crate) use back_off::BackOffs;
-pub(crate) use flow::{ReceiveFlow, Reordering, SendFlow};
+pub(crate) use flow::{ReceivingQp, Reordering, SendingQp};
 
 use crate::config::{Pacing, RunConfig, Service};
-use crate::cut::{OwnHost, Territory};
 use crate::engine::Engine;
 use crate::event::{Class, Event, Packet, flag};
+use crate::partition::{OwnHost, Partition};
 use crate::ports::{Ports, Ready};
 use crate::queue::EventQueue;
 use flow::{Stage, stretched};
-use standing::Standing;
+use persistent::PersistentQp;
 use std::collections::VecDeque;
 use weft_balance::plan::{Planner, QueuePairId};
 use weft_fabric::PathId;
@@ -57,20 +57,20 @@ pub(crate) struct Host {
     waking: bool,
     /// When the pending `Flush` event comes.
     pub(crate) flush_at: Option<Time>,
-    /// Queue pairs that stand, by the numbers of its planner.
-    standing: IdVec<QueuePairId, Standing>,
+    /// Persistent queue pairs, by the numbers of its planner.
+    persistent: IdVec<QueuePairId, PersistentQp>,
     active: u32,
     most_active: u32,
     established: u32,
-    /// Pieces that it has opened.
+    /// Subflows that it has opened.
     opened: u32,
 }
 
 impl Host {
-    /// The hosts of a domain.
-    pub(crate) fn all(config: &RunConfig, territory: &Territory) -> IdVec<OwnHost, Host> {
+    /// The hosts of a partition.
+    pub(crate) fn all(config: &RunConfig, partition: &Partition) -> IdVec<OwnHost, Host> {
         let positions = Draw::new(config.seed, "queue-position");
-        let hosts = territory.hosts.iter();
+        let hosts = partition.hosts.iter();
         hosts
             .map(|host| Host {
                 id: *host,
@@ -86,7 +86,7 @@ impl Host {
                 positions: positions.stream(u64::from(host.0)),
                 waking: false,
                 flush_at: None,
-                standing: IdVec::new(),
+                persistent: IdVec::new(),
                 active: 0,
                 most_active: 0,
                 established: 0,
@@ -130,7 +130,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
 
     #[cold]
     fn line_up_by_age(&mut self, host: OwnHost, id: u32) {
-        let births = &self.births;
+        let births = &self.opening_order;
         let age = |id: u32| births[id as usize];
         let round = &mut self.hosts[host].round;
         let at = round.partition_point(|other| age(*other) < age(id));
@@ -211,8 +211,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         flow.note_sent();
         let in_flight = flow.sender.in_flight();
         let sent = flow.sender.send(self.now);
-        let is_last = flow.care.is_awaited() && flow.is_last(&sent);
-        let route = match flow.care.is_plain() {
+        let is_last = flow.hooks.is_awaited() && flow.is_last(&sent);
+        let route = match flow.hooks.is_plain() {
             true => flow.route,
             false => flow.leave(self.now, sent.seq, in_flight),
         };
@@ -260,7 +260,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     fn wait_for_gap(&mut self, host: OwnHost, id: u32, gap: Time) {
         let gap = self.gap_after(id, gap);
         let flow = &mut self.senders[id as usize];
-        if !flow.congestion.keeps_beat() {
+        if !flow.congestion.paces_absolutely() {
             flow.due = self.now;
         }
         flow.due += gap;

@@ -1,5 +1,5 @@
 //! The way from a GPU to its NIC, where it is slower than the NIC: PCIe, of 32 GB/s in the test
-//! cluster of paper 003 (section 4.2).
+//! cluster of CTCCL (2025) (section 4.2).
 //!
 //! A GPU's packets leave in slots, as far apart as the way takes for each. A queue pair whose turn
 //! it is at the NIC takes the GPU's next slot, and waits for it outside the round; the queue pairs

@@ -4,11 +4,11 @@
 
 use super::shared::{Ingress, Memory, Rules, headroom, set_aside};
 use crate::config::RunConfig;
-use crate::cut::{Cut, OutPort, OwnSwitch, Territory};
+use crate::partition::{OutPort, OwnSwitch, Partition, Partitioning};
 use weft_fabric::Node;
 use weft_units::{IdVec, Time};
 
-/// The memories of the switches of a domain.
+/// The memories of the switches of a partition.
 #[derive(Debug)]
 pub(super) struct Commons {
     rules: Rules,
@@ -35,17 +35,21 @@ struct Common {
 const SHORT: usize = 64;
 
 impl Commons {
-    pub(super) fn new(config: &RunConfig, cut: &Cut, territory: &Territory) -> Commons {
+    pub(super) fn new(
+        config: &RunConfig,
+        partitioning: &Partitioning,
+        partition: &Partition,
+    ) -> Commons {
         let RunConfig { fabric, packet, .. } = config;
         let pfc = config.switch.pfc;
         let failures = &config.failures;
         let headroom = |port| pfc.map_or(0, |pfc| headroom(fabric, failures, port, packet, &pfc));
-        let ingress = territory.ports.iter().map(|port| Ingress::new(headroom(*port)));
-        let owners = territory.ports.iter().map(|port| match fabric.ports()[*port].owner {
+        let ingress = partition.ports.iter().map(|port| Ingress::new(headroom(*port)));
+        let owners = partition.ports.iter().map(|port| match fabric.ports()[*port].owner {
             Node::Host(_) => OwnSwitch(u32::MAX),
-            Node::Switch(switch) => cut.switches[switch].own,
+            Node::Switch(switch) => partitioning.switches[switch].own,
         });
-        let switches = territory.switches.iter().map(|switch| {
+        let switches = partition.switches.iter().map(|switch| {
             let aside = |pfc| set_aside(fabric, failures, *switch, packet, &pfc);
             let aside = pfc.map_or(0, aside);
             let memory = Memory::new(&config.switch, aside);
@@ -78,10 +82,10 @@ impl Commons {
     ) -> bool {
         let switch = self.owners[port];
         if self.switches[switch].leaving.len() >= self.switches[switch].long {
-            self.settle(now, switch);
+            self.free_departed(now, switch);
         }
         let room = self.take_in(switch, ingress, queued, size) || {
-            self.settle(now, switch);
+            self.free_departed(now, switch);
             self.take_in(switch, ingress, queued, size)
         };
         if room {
@@ -109,7 +113,7 @@ impl Commons {
 
     /// Notes what has left `switch`.
     #[cold]
-    fn settle(&mut self, now: Time, switch: OwnSwitch) {
+    fn free_departed(&mut self, now: Time, switch: OwnSwitch) {
         let Common { memory, leaving, long, .. } = &mut self.switches[switch];
         leaving.retain(|&(at, ingress, size)| {
             let left = at < now;

@@ -5,18 +5,18 @@
 use super::commons::Commons;
 use super::limits::{Limits, Line, mark_bits, unmarked};
 use super::record::Record;
-use super::whole::Whole;
+use super::whole_packets::WholePackets;
 use super::{Ports, Ready};
 use crate::agenda::Agenda;
 use crate::config::{Buffer, RunConfig, SwitchConfig};
-use crate::cut::{Cut, Exit, OutPort, OwnSwitch, Territory};
-use crate::event::{Class, Event, Packet, Remains, flag};
+use crate::event::{Class, Event, LostPacket, Packet, flag};
 use crate::losses::Losses;
 use crate::outcome::PortResult;
+use crate::partition::{Exit, OutPort, OwnSwitch, Partition, Partitioning};
 use crate::queue::EventQueue;
 use weft_units::{Draw, IdVec, Rate, Time};
 
-/// All ports of a domain.
+/// All ports of a partition.
 #[derive(Debug)]
 pub struct FifoPorts {
     ports: IdVec<OutPort, Fifo>,
@@ -25,7 +25,7 @@ pub struct FifoPorts {
     /// Where switches have memory that their ports share.
     commons: Option<Commons>,
     /// Where a packet counts in full until it has left.
-    whole: Option<Whole>,
+    whole: Option<WholePackets>,
     records: IdVec<OutPort, Record>,
     losses: Losses,
     marks: Draw,
@@ -57,20 +57,25 @@ struct Fifo {
 }
 
 impl FifoPorts {
-    /// The ports of a domain.
-    pub(crate) fn new(config: &RunConfig, cut: &Cut, territory: &Territory) -> FifoPorts {
+    /// The ports of a partition.
+    pub(crate) fn new(
+        config: &RunConfig,
+        partitioning: &Partitioning,
+        partition: &Partition,
+    ) -> FifoPorts {
         let mut limits = Vec::new();
-        let ports = territory.ports.enumerate().map(|(own, id)| {
+        let ports = partition.ports.enumerate().map(|(own, id)| {
             let port = config.port_at_start(*id);
             let limits = Limits::index_of(&port, &config.switch, &config.packet, &mut limits);
-            Fifo::new(Line::new(&port), territory.exits[own], limits)
+            Fifo::new(Line::new(&port), partition.exits[own], limits)
         });
         FifoPorts {
             ports: ports.collect(),
             limits,
-            commons: has_account(&config.switch).then(|| Commons::new(config, cut, territory)),
-            whole: config.switch.whole_packets.then(|| Whole::new(territory.ports.len())),
-            records: Record::all(config, territory),
+            commons: has_account(&config.switch)
+                .then(|| Commons::new(config, partitioning, partition)),
+            whole: config.switch.whole_packets.then(|| WholePackets::new(partition.ports.len())),
+            records: Record::all(config, partition),
             losses: Losses::new(config.tags()),
             marks: Draw::new(config.seed, "ecn-mark"),
             unmarked: unmarked(&config.switch),
@@ -78,7 +83,7 @@ impl FifoPorts {
     }
 
     #[cold]
-    fn drop(&mut self, port: OutPort, packet: Remains) {
+    fn drop(&mut self, port: OutPort, packet: LostPacket) {
         self.records[port].drop(packet);
         self.losses.add(packet);
     }
@@ -150,11 +155,11 @@ impl Ports for FifoPorts {
         let limits = &self.limits[fifo.limits as usize];
         let backlog = match &mut self.whole {
             None => fifo.backlog(now),
-            Some(whole) => whole.settle(now, port),
+            Some(whole) => whole.drain(now, port),
         };
         let size = fifo.line.wire.time(u32::from(packet.size));
         if !limits.fits(backlog, size) {
-            return self.drop(port, packet.remains());
+            return self.drop(port, packet.lost());
         }
         if let Some(commons) = &mut self.commons {
             let queued = match commons.drops_by_queue() {
@@ -163,7 +168,7 @@ impl Ports for FifoPorts {
             };
             let at = fifo.free_at.max(now) + size;
             if !commons.admit(now, (port, ingress), (queued, packet.size), at) {
-                return self.drop(port, packet.remains());
+                return self.drop(port, packet.lost());
             }
         }
         if limits.marks(backlog, || mark_bits(self.marks, self.records[port].id, fifo.packets))
@@ -187,7 +192,7 @@ impl Ports for FifoPorts {
     ) {
         let backlog = match &mut self.whole {
             None => self.ports[port].backlog(now),
-            Some(whole) => whole.settle(now, port),
+            Some(whole) => whole.drain(now, port),
         };
         let fifo = &mut self.ports[port];
         if let Some(commons) = &mut self.commons {
@@ -275,7 +280,7 @@ impl Ports for FifoPorts {
     fn queued_bytes(&self, now: Time, port: OutPort) -> u64 {
         self.records[port].bytes_of(match &self.whole {
             None => self.ports[port].backlog(now),
-            Some(whole) => whole.standing(now, port),
+            Some(whole) => whole.queued(now, port),
         })
     }
 

@@ -13,17 +13,17 @@ mod limits;
 mod queued;
 mod record;
 mod shared;
-mod whole;
+mod whole_packets;
 
 pub use fifo::FifoPorts;
 pub use queued::QueuePorts;
 pub use shared::pfc_set_aside;
 
 use crate::agenda::Agenda;
-use crate::cut::{OutPort, OwnSwitch};
 use crate::event::Packet;
 use crate::losses::Losses;
 use crate::outcome::PortResult;
+use crate::partition::{OutPort, OwnSwitch};
 use crate::queue::EventQueue;
 use weft_units::{IdVec, Rate, Time};
 
@@ -36,7 +36,7 @@ pub enum Ready {
     Told,
 }
 
-/// All output ports of a domain.
+/// All output ports of a partition.
 pub trait Ports {
     /// Queues `packet` at a switch's `port`; it came in by the link that `ingress` leads back.
     fn forward<Q: EventQueue>(

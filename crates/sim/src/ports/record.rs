@@ -2,9 +2,9 @@
 //! pauses of a port.
 
 use crate::config::RunConfig;
-use crate::cut::{OutPort, Territory};
-use crate::event::{Packet, Remains, flag};
+use crate::event::{LostPacket, Packet, flag};
 use crate::outcome::PortResult;
+use crate::partition::{OutPort, Partition};
 use weft_units::{IdVec, PortId, Rate, Time};
 
 /// The record of one port.
@@ -33,9 +33,9 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// One for each port of a domain.
-    pub(super) fn all(config: &RunConfig, territory: &Territory) -> IdVec<OutPort, Record> {
-        let ids = territory.ports.iter();
+    /// One for each port of a partition.
+    pub(super) fn all(config: &RunConfig, partition: &Partition) -> IdVec<OutPort, Record> {
+        let ids = partition.ports.iter();
         ids.map(|id| Record::new(*id, config.port_at_start(*id).rate)).collect()
     }
     fn new(id: PortId, rate: Rate) -> Record {
@@ -62,13 +62,13 @@ impl Record {
         self.rate.bytes_in(backlog)
     }
     #[cold]
-    pub(super) fn drop(&mut self, packet: Remains) {
+    pub(super) fn drop(&mut self, packet: LostPacket) {
         self.drops += 1;
         self.dropped_bytes += u64::from(packet.size);
         self.header_drops += u64::from(packet.is(flag::TRIMMED));
     }
     /// As `drop`, of a packet that was queued.
-    pub(super) fn flush(&mut self, packet: Remains) {
+    pub(super) fn flush(&mut self, packet: LostPacket) {
         self.drop(packet);
         self.flushed += 1;
         self.flushed_bytes += u64::from(packet.size);

@@ -1,4 +1,4 @@
-//! The shared memory of a switch: dynamic thresholds, reserves, headroom (paper 000, set-up;
+//! The shared memory of a switch: dynamic thresholds, reserves, headroom (Ethereal 2025, set-up;
 //! the accounting follows the usual shared-buffer switch with per-ingress PFC).
 //!
 //! Memory is cut into three parts: a reserve for each ingress, headroom for each ingress

@@ -1,10 +1,10 @@
 //! Packets at switches under CONGA (`weft_balance::tor::conga`).
 
 use super::{Tagged, Tors};
-use crate::cut::{OutPort, OwnSwitch};
 use crate::engine::Engine;
 use crate::event::{Packet, flag};
 use crate::hops::NextHops;
+use crate::partition::{OutPort, OwnSwitch};
 use crate::ports::Ports;
 use crate::queue::EventQueue;
 use weft_balance::forward::Hops;
@@ -47,7 +47,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let (group, first) = (fabric.next_hops(here.id, dst), fabric.ports_of(here.id).first.0);
         let hops = NextHops::new(&self.ports, self.now, self.routing.routes(), here, (dst, group));
         if hops.count() == 0 {
-            return self.lose(ingress, packet.remains());
+            return self.lose(ingress, packet.lost());
         }
         let state = self.tors.as_mut().expect("all switches keep something").conga(switch);
         let (to, first_up) = (fabric.leaf_of(dst), group.first.0 - first);
@@ -65,7 +65,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let Tagged { aux, route, .. } =
             *self.agenda.tags.as_mut().expect("packets have tags").get(packet.aux);
         let Some(port) = self.next_port(switch, &Packet { aux, route, ..packet }) else {
-            return self.lose(ingress, packet.remains());
+            return self.lose(ingress, packet.lost());
         };
         let first = self.config.fabric.ports_of(here.id).first.0;
         let now = self.now;

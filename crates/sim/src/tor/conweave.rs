@@ -1,15 +1,15 @@
 //! Packets at leaves under ConWeave (`weft_balance::tor::conweave`).
 
 use super::{Tagged, Tors};
-use crate::cut::{OutPort, OwnSwitch};
 use crate::engine::Engine;
 use crate::event::{Packed, Packet, flag};
+use crate::partition::{OutPort, OwnSwitch};
 use crate::ports::Ports;
 use crate::queue::EventQueue;
 use crate::world::Routes;
 use weft_balance::tor::conweave::rx::Came;
-use weft_balance::tor::conweave::{Leaf, Letter, News};
-use weft_balance::tor::{FlowId, LETTER_BYTES, Tag, Tor, Ways};
+use weft_balance::tor::conweave::{ControlMessage, ControlPacket, Leaf};
+use weft_balance::tor::{CONTROL_BYTES, FlowId, Tag, Tor, Ways};
 use weft_fabric::{Fabric, Node, PathId, PathSet};
 use weft_units::{HostId, SwitchId};
 
@@ -73,7 +73,7 @@ impl Tors {
 impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// A packet has reached a leaf.
     pub(super) fn enter_conweave(&mut self, switch: OwnSwitch, ingress: OutPort, packet: Packet) {
-        if packet.is_letter() {
+        if packet.is_tor_control() {
             self.read_letter(switch, ingress, packet);
         } else if packet.is(flag::TAGGED) {
             self.leave_paths(switch, ingress, packet);
@@ -95,7 +95,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let paths = Paths { fabric, routes, leaf: here.id, dst, set };
         let leaf = self.tors.as_mut().expect("the leaf keeps something").leaf(switch);
         let Some(tag) = leaf.send(self.now, flow, fabric.leaf_of(dst), &paths) else {
-            return self.lose(ingress, packet.remains());
+            return self.lose(ingress, packet.lost());
         };
         let port = fabric.next_hops(here.id, dst).pinned(tag.path);
         let tagged = Tagged { aux, route, src, tag: Tag::ConWeave(tag) };
@@ -118,9 +118,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let came = Came { flow, tag, marked, bytes, item: Packed::new(packet, ingress.0) };
         let tors = self.tors.as_mut().expect("the leaf keeps something");
         let mut out = std::mem::take(&mut tors.out);
-        let news = tors.leaf(switch).receive(self.now, came, &mut out);
-        for news in news.into_iter().flatten() {
-            self.write_letter(switch, packet.route, Letter { flow, news });
+        let message = tors.leaf(switch).receive(self.now, came, &mut out);
+        for message in message.into_iter().flatten() {
+            self.send_control(switch, packet.route, ControlPacket { flow, message });
         }
         self.deliver(switch, &mut out);
         self.tors.as_mut().expect("as above").out = out;
@@ -129,15 +129,16 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
 
     /// A leaf writes to that of the sender of a flow of this entropy value; or not, if there is no
     /// way.
-    fn write_letter(&mut self, switch: OwnSwitch, route: u16, letter: Letter) {
-        let Letter { flow: FlowId { key, src, dst, .. }, news } = letter;
-        let (flow, kind, aux) = match news {
-            News::Reply(epoch) => (key, REPLY, epoch),
-            News::Clear(epoch) => (key, CLEAR, epoch),
-            News::Notify(path) => (u32::from(path.0), NOTIFY, 0),
+    fn send_control(&mut self, switch: OwnSwitch, route: u16, packet: ControlPacket) {
+        let ControlPacket { flow: FlowId { key, src, dst, .. }, message } = packet;
+        let (flow, kind, aux) = match message {
+            ControlMessage::Reply(epoch) => (key, REPLY, epoch),
+            ControlMessage::Clear(epoch) => (key, CLEAR, epoch),
+            ControlMessage::Notify(path) => (u32::from(path.0), NOTIFY, 0),
         };
-        let size = LETTER_BYTES as u16;
-        let packet = Packet { flow, seq: dst.0 | kind, aux, to: src.0 | flag::LETTER, route, size };
+        let size = CONTROL_BYTES as u16;
+        let packet =
+            Packet { flow, seq: dst.0 | kind, aux, to: src.0 | flag::TOR_CONTROL, route, size };
         let Some(port) = self.next_port(switch, &packet) else { return };
         let port = self.switches[switch].own(port);
         if let Some(audit) = &mut self.audit {
@@ -147,28 +148,28 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         self.ports.emit(self.now, port, packet, &mut self.agenda);
     }
 
-    /// A letter has come, by the link that `ingress` leads back.
+    /// A control packet has come, by the link that `ingress` leads back.
     fn read_letter(&mut self, switch: OwnSwitch, ingress: OutPort, packet: Packet) {
         if let Some(audit) = &mut self.audit {
-            audit.lost(ingress, packet.remains());
+            audit.lost(ingress, packet.lost());
         }
         self.totals.end = self.now;
         let Packet { flow, seq, aux, .. } = packet;
         let dst = HostId(seq & flag::HOST);
-        let news = match seq & !flag::HOST {
-            REPLY => News::Reply(aux),
-            CLEAR => News::Clear(aux),
-            _ => News::Notify(PathId(flow as u16)),
+        let message = match seq & !flag::HOST {
+            REPLY => ControlMessage::Reply(aux),
+            CLEAR => ControlMessage::Clear(aux),
+            _ => ControlMessage::Notify(PathId(flow as u16)),
         };
         let flow = FlowId { key: flow, control: false, src: packet.dst(), dst };
         let from = self.config.fabric.leaf_of(dst);
         let tors = self.tors.as_mut().expect("the leaf keeps something");
         tors.read += 1;
-        tors.leaf(switch).hear(self.now, from, &Letter { flow, news });
+        tors.leaf(switch).hear(self.now, from, &ControlPacket { flow, message });
     }
 }
 
-/// What a letter is, beside the host that its flow goes to.
+/// What a control packet is, beside the host that its flow goes to.
 const REPLY: u32 = 1 << 24;
 const CLEAR: u32 = 2 << 24;
 const NOTIFY: u32 = 3 << 24;

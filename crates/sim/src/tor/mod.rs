@@ -1,9 +1,9 @@
 //! Packets at switches that keep a state (`weft_balance::tor`): tags that packets carry from leaf to
-//! leaf, letters that leaves write to each other, and packets that leaves hold back.
+//! leaf, control packets that leaves write to each other, and packets that leaves hold back.
 //!
 //! A packet that reaches such a switch comes here instead of to `relay`. Its tag lies in [`Tags`]
-//! while it is in a domain, and in the mail on its way to another; the packet has its place where
-//! its hash key was, which the tag has with it. A letter is a packet of its own, addressed to the
+//! while it is in a partition, and in the mail on its way to another; the packet has its place where
+//! its hash key was, which the tag has with it. A control packet is a packet of its own, addressed to the
 //! host of the sender and read by the leaf above. What a leaf lets go is handled as if it had just
 //! come.
 //!
@@ -16,17 +16,17 @@ mod tags;
 pub(crate) use tags::{Tagged, Tags};
 
 use crate::config::RunConfig;
-use crate::cut::{OutPort, OwnSwitch, Territory};
 use crate::engine::Engine;
 use crate::event::{Class, Event, Packed, Packet, flag};
 use crate::outcome::TorCounts;
+use crate::partition::{OutPort, OwnSwitch, Partition};
 use crate::ports::Ports;
 use crate::queue::EventQueue;
 use weft_balance::tor::{Tor, TorContext};
 use weft_fabric::Node;
 use weft_units::{HostId, IdVec, PortId, Rate, SwitchId, Time};
 
-/// The states of a domain's switches.
+/// The states of a partition's switches.
 #[derive(Debug)]
 pub(crate) struct Tors {
     /// What is held is a packet, beside the port that it came in by.
@@ -35,7 +35,7 @@ pub(crate) struct Tors {
     alarms: IdVec<OwnSwitch, Vec<Time>>,
     /// Scratch: what is let go.
     out: Vec<Packed>,
-    /// Letters, at both ends.
+    /// Control packets, at both ends.
     pub(crate) written: u64,
     pub(crate) read: u64,
 }
@@ -53,17 +53,17 @@ pub(crate) fn keeps(config: &RunConfig, switch: SwitchId) -> bool {
 }
 
 impl Tors {
-    /// Those of a domain, if the scheme has any.
-    pub(crate) fn new(config: &RunConfig, territory: &Territory) -> Option<Tors> {
-        let states = || territory.switches.iter().map(|switch| state(config, *switch)).collect();
+    /// Those of a partition, if the scheme has any.
+    pub(crate) fn new(config: &RunConfig, partition: &Partition) -> Option<Tors> {
+        let states = || partition.switches.iter().map(|switch| state(config, *switch)).collect();
         let mut tors = config.tags().then(|| Tors {
             states: states(),
-            alarms: territory.switches.iter().map(|_| Vec::new()).collect(),
+            alarms: partition.switches.iter().map(|_| Vec::new()).collect(),
             out: Vec::new(),
             written: 0,
             read: 0,
         })?;
-        for (own, switch) in territory.switches.enumerate() {
+        for (own, switch) in partition.switches.enumerate() {
             for (place, port) in (0..).zip(config.fabric.ports_of(*switch).ids()) {
                 tors.set_rate(own, place, config.port_at_start(port).rate);
             }
@@ -97,7 +97,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             (&mut self.tors, self.config.fabric.ports()[port].owner)
         {
             let place = port.0 - self.config.fabric.ports_of(switch).first.0;
-            tors.set_rate(self.world.cut.switches[switch].own, place, rate);
+            tors.set_rate(self.world.partitioning.switches[switch].own, place, rate);
         }
     }
 
@@ -115,7 +115,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
 
     /// The host at the other end of the link that `ingress` leads back, if it is one.
     fn host_behind(&self, ingress: OutPort) -> Option<HostId> {
-        let port = self.world.cut.territories[usize::from(self.own)].ports[ingress];
+        let port = self.world.partitioning.partitions[usize::from(self.own)].ports[ingress];
         match self.config.fabric.ports()[port].peer {
             Node::Host(host) => Some(host),
             Node::Switch(_) => None,

@@ -1,4 +1,4 @@
-//! The tags of the packets in one domain. Events have no room for them, and few schemes have any.
+//! The tags of the packets in one partition. Events have no room for them, and few schemes have any.
 
 use weft_balance::tor::Tag;
 use weft_units::HostId;

@@ -25,18 +25,18 @@ pub fn difference(one: &Result<Outcome, Halt>, other: &Result<Outcome, Halt>) ->
         .or_else(|| (one != other).then(|| "something else".into()))
 }
 
-/// The run of `setup` in one domain, if it is that of a plain heap and real queues.
+/// The run of `setup` in one partition, if it is that of a plain heap and real queues.
 ///
 /// # Panics
 /// If it is another.
 pub fn confirmed(setup: &Setup) -> Result<Outcome, Halt> {
     let (one, oracle) = (setup.run_in(1, 1), setup.run_oracle());
     let differ = difference(&one.clone().map(but_events), &oracle.map(but_events));
-    assert_eq!(differ, None, "one domain against the oracle");
+    assert_eq!(differ, None, "one partition against the oracle");
     one
 }
 
-/// Runs `setup` in `domains` domains on `threads` threads and compares it with the run in `one`,
+/// Runs `setup` in `partitions` partitions on `threads` threads and compares it with the run in `one`,
 /// the number of events included.
 ///
 /// # Errors
@@ -44,11 +44,11 @@ pub fn confirmed(setup: &Setup) -> Result<Outcome, Halt> {
 pub fn equals(
     one: &Result<Outcome, Halt>,
     setup: &Setup,
-    domains: u32,
+    partitions: u32,
     threads: u32,
 ) -> Result<(), String> {
-    match difference(one, &setup.run_in(domains, threads)) {
+    match difference(one, &setup.run_in(partitions, threads)) {
         None => Ok(()),
-        Some(what) => Err(format!("{domains} domains on {threads} threads: {what}")),
+        Some(what) => Err(format!("{partitions} partitions on {threads} threads: {what}")),
     }
 }

@@ -5,8 +5,8 @@
 
 pub mod both;
 pub mod compare;
-pub mod domains;
 pub mod hurry;
+pub mod partitions;
 pub mod random;
 
 use std::sync::atomic::AtomicBool;
@@ -165,10 +165,10 @@ impl Setup {
         assert_eq!((&outcome.messages, &outcome.ports), (&queued.messages, &queued.ports));
         outcome
     }
-    /// Runs in `domains` domains, or as many as there can be, on `threads` threads.
-    pub fn run_in(&self, domains: u32, threads: u32) -> Result<Outcome, Halt> {
+    /// Runs in `partitions` partitions, or as many as there can be, on `threads` threads.
+    pub fn run_in(&self, partitions: u32, threads: u32) -> Result<Outcome, Halt> {
         let config = self.config();
-        Simulation::in_domains(&config, domains, threads).run(&AtomicBool::new(false))
+        Simulation::in_partitions(&config, partitions, threads).run(&AtomicBool::new(false))
     }
     /// Runs on real queues and a plain heap.
     pub fn run_oracle(&self) -> Result<Outcome, Halt> {

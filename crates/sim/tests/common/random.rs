@@ -68,7 +68,7 @@ fn starves(setup: &Setup) -> bool {
 }
 
 type Traffic = (Clos, Pattern, u64, PacketConfig);
-type Sending = (BalanceConfig, TransportConfig, sending::Beat);
+type Sending = (BalanceConfig, TransportConfig, sending::PacingChoice);
 type Drafts = Vec<failures::Draft>;
 
 fn assemble(
@@ -149,7 +149,7 @@ pub fn clos() -> impl Strategy<Value = Clos> {
     clos_of(prop_oneof![3 => two, 2 => three])
 }
 
-/// Fabrics that can be cut into several domains, few of them evenly.
+/// Fabrics that can be cut into several partitions, few of them evenly.
 pub fn wide_clos() -> impl Strategy<Value = Clos> {
     let two = (3u32..10, 1u32..6).prop_map(|(leaves, spines)| Tiers::Two { leaves, spines });
     let three = (3u32..8, 1u32..4, 1u32..4, 1u32..4).prop_map(

@@ -1,5 +1,5 @@
 //! DCTCP as a rate without a window, as NICs with rate limiters run it and as the code behind
-//! paper 000 has it.
+//! Ethereal (2025) has it.
 //!
 //! A queue pair starts at line rate. Once all that was out has been acknowledged, the fraction `F`
 //! of marked packets updates `alpha += g (F - alpha)`, and the rate grows by a constant unless it

@@ -149,7 +149,7 @@ impl Congestion {
     /// Whether packets keep to a steady beat, so that the next one comes the sooner after one that
     /// the NIC was too busy to send in time.
     #[inline(always)]
-    pub fn keeps_beat(&self) -> bool {
+    pub fn paces_absolutely(&self) -> bool {
         !matches!(self, Congestion::DctcpRate(_) | Congestion::Dcqcn(_))
     }
 

@@ -1,4 +1,4 @@
-//! Rateless erasure coding (paper 002, sections 4 to 6): every packet is a new symbol of the
+//! Rateless erasure coding (McClure et al. 2025, sections 4 to 6): every packet is a new symbol of the
 //! message, and any so many of them are the message. The sender sends symbols until it hears
 //! that enough have arrived; no packet is ever sent again, and order does not matter.
 //!

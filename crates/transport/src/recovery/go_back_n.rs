@@ -1,6 +1,6 @@
 //! Go-back-N as in RoCE: the receiver keeps nothing out of order, reports gaps and throws away
 //! what follows them; the sender rewinds to the gap. A time-out without any send or
-//! acknowledgement rewinds too (paper 000, section 3.3).
+//! acknowledgement rewinds too (Ethereal 2025, section 3.3).
 //!
 //! NICs differ in how often they report and how far they rewind; all of that are options.
 
@@ -24,7 +24,7 @@ pub struct GoBackN {
 pub enum Rewind {
     /// At the packet that is missing.
     Gap,
-    /// At the start of the message (paper 002, section 4, offers both).
+    /// At the start of the message (McClure et al. 2025, section 4, offers both).
     Message,
 }
 
@@ -54,7 +54,7 @@ impl Recovery for GoBackN {
             OptionInfo {
                 key: "nack_quiet",
                 default: "0s",
-                meaning: "no NACK for so long after one; a round trip, or 10ms as in paper 000's code",
+                meaning: "no NACK for so long after one; a round trip, or 10ms as in the code of Ethereal (2025)",
             },
         ],
     };

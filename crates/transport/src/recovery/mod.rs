@@ -15,7 +15,7 @@ mod tcp;
 
 use registry::recoveries;
 use std::fmt::Debug;
-use weft_units::options::Settled;
+use weft_units::options::ResolvedOptions;
 use weft_units::{OptionError, OptionInfo, Options, Time};
 
 pub use go_back_n::Rewind;
@@ -215,7 +215,7 @@ recoveries! {
 }
 
 impl RecoveryConfig {
-    /// Go-back-N as papers 000 and 001 have it: one NACK a gap, and a rewind to it.
+    /// Go-back-N as Ethereal (2025) and Ethereal (2024) have it: one NACK a gap, and a rewind to it.
     pub const GO_BACK_N: RecoveryConfig = RecoveryConfig::GoBackN(GoBackN::PLAIN);
     /// Selective repeat.
     pub const SELECTIVE_REPEAT: RecoveryConfig = RecoveryConfig::SelectiveRepeat(SelectiveRepeat);
@@ -227,7 +227,7 @@ impl RecoveryConfig {
     /// If the name (key `recovery`) or an option is unknown, or a value is not what the option
     /// takes.
     pub fn read(name: &str, given: &[(&str, &str)]) -> Result<RecoveryConfig, OptionError> {
-        RecoveryConfig::settle(name, given).map(|(recovery, _)| recovery)
+        RecoveryConfig::resolve(name, given).map(|(recovery, _)| recovery)
     }
     /// All recoveries with their default options, in the order of [`RECOVERIES`].
     ///

@@ -33,16 +33,16 @@ macro_rules! recoveries {
             ///
             /// # Errors
             /// As [`RecoveryConfig::read`].
-            pub fn settle(
+            pub fn resolve(
                 name: &str,
                 given: &[(&str, &str)],
-            ) -> Result<(RecoveryConfig, Settled), OptionError> {
+            ) -> Result<(RecoveryConfig, ResolvedOptions), OptionError> {
                 $(if name == <$Recovery as Recovery>::INFO.name {
                     let owner = format!("recovery {name:?}");
                     let mut options =
                         Options::new(&owner, <$Recovery as Recovery>::INFO.options, given)?;
                     let recovery = <$Recovery as Recovery>::read(&mut options)?;
-                    return Ok((recovery.into(), options.settle()?));
+                    return Ok((recovery.into(), options.resolve()?));
                 })*
                 let known: Vec<_> = RECOVERIES.iter().map(|info| info.name).collect();
                 Err(OptionError::unknown("recovery", name, &known))

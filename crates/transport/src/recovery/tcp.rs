@@ -1,4 +1,4 @@
-//! TCP's loss recovery without its congestion control (paper 002, section 4): duplicate
+//! TCP's loss recovery without its congestion control (McClure et al. 2025, section 4): duplicate
 //! acknowledgements and time-outs decide what is sent next, never how fast.
 //!
 //! The receiver keeps what comes out of order and acknowledges every packet with the first number

@@ -51,7 +51,7 @@ impl Schedule for Direct {
             _ => Ok(()),
         }
     }
-    fn strands(&self, _: &Call) -> u32 {
+    fn sequences(&self, _: &Call) -> u32 {
         1
     }
     fn step(&self, call: &Call, rank: u32, _: u32, at: u32) -> Option<Step> {
@@ -65,16 +65,16 @@ impl Schedule for Direct {
         if phase >= phases {
             return None;
         }
-        // An all-gather sends its own piece to all, the others each the piece that is theirs.
+        // An all-gather sends its own block to all, the others each the block that is theirs.
         let gathers = call.operation == Operation::AllGather || phase == 1;
-        let piece = |rank: u32| match &self.skew {
-            None => call.pieces().len(u64::from(rank)),
-            Some(skew) => skew.piece(call.bytes, call.ranks, rank),
+        let block = |rank: u32| match &self.skew {
+            None => call.blocks().len(u64::from(rank)),
+            Some(skew) => skew.block(call.bytes, call.ranks, rank),
         };
         let send = |index: u32| {
             let to = call.ahead(rank, index + 1);
-            let bytes = piece(if gathers { rank } else { to });
-            Step::Send { to, bytes, strand: 0, receipt: phase * others + index }
+            let bytes = block(if gathers { rank } else { to });
+            Step::Send { to, bytes, sequence: 0, receipt: phase * others + index }
         };
         Some(if at < window {
             send(at)
@@ -86,7 +86,7 @@ impl Schedule for Direct {
             }
         } else {
             let from = call.behind(rank, at - others - waits + 1);
-            Step::Receive { from, bytes: piece(if gathers { from } else { rank }) }
+            Step::Receive { from, bytes: block(if gathers { from } else { rank }) }
         })
     }
     fn adds(&self, call: &Call, _: u32, receipt: u32) -> bool {

@@ -35,7 +35,7 @@ impl Schedule for HalvingDoubling {
         }
         Ok(())
     }
-    fn strands(&self, _: &Call) -> u32 {
+    fn sequences(&self, _: &Call) -> u32 {
         1
     }
     fn step(&self, call: &Call, rank: u32, _: u32, at: u32) -> Option<Step> {
@@ -51,15 +51,15 @@ impl Schedule for HalvingDoubling {
             return None;
         }
         let partner = rank ^ (1 << level);
-        // The pieces that are one rank's business after this level share its lowest bits. Those of
+        // The blocks that are one rank's business after this level share its lowest bits. Those of
         // the partner leave while halving, and its own while doubling.
         let group = |rank: u32| {
             let stride = 2u64 << level;
-            call.pieces().sum(u64::from(rank) % stride, stride, u64::from(call.ranks) / stride)
+            call.blocks().sum(u64::from(rank) % stride, stride, u64::from(call.ranks) / stride)
         };
         let (sent, received) = if halves { (partner, rank) } else { (rank, partner) };
         Some(match at % 2 {
-            0 => Step::Send { to: partner, bytes: group(sent), strand: 0, receipt: turn },
+            0 => Step::Send { to: partner, bytes: group(sent), sequence: 0, receipt: turn },
             _ => Step::Receive { from: partner, bytes: group(received) },
         })
     }

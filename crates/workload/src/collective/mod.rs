@@ -1,34 +1,34 @@
-//! Collectives as programmes: what each rank of a group does, step by step.
+//! Collectives as graphs: what each rank of a group does, step by step.
 //!
-//! A rank works through one or several *strands* side by side; a strand is a sequence of
-//! [`Step`]s: send, wait for a receipt, wait for an acknowledgement. All that a strand waits for
+//! A rank works through one or several *sequences* side by side; a sequence is a sequence of
+//! [`Step`]s: send, wait for a receipt, wait for an acknowledgement. All that a sequence waits for
 //! happens at its own rank, so that ranks need no common clock, and a step is computed from its
 //! number, so that a collective of thousands of ranks takes no memory.
 //!
 //! One file an algorithm; here what they have in common, and the registry of them. Sizes are
-//! exact: the buffer is cut into one piece for each rank, which differ by at most a byte.
+//! exact: the buffer is cut into one block for each rank, which differ by at most a byte.
 //!
-//! Invariant (held by tests): the receipts of a strand come in the order in which it waits for
-//! them, each from exactly one send, and no programme can deadlock.
+//! Invariant (held by tests): the receipts of a sequence come in the order in which it waits for
+//! them, each from exactly one send, and no graph can deadlock.
 
+mod blocks;
 mod direct;
 mod halving_doubling;
 mod pat;
-mod pieces;
 mod ring;
 mod tree;
 
+pub use blocks::Blocks;
 pub use direct::Direct;
 pub use halving_doubling::HalvingDoubling;
 pub use pat::Pat;
-pub use pieces::Pieces;
 pub use ring::Ring;
 pub use tree::Tree;
 pub(crate) use tree::both as tree_places;
 
 use crate::WorkloadError;
 use std::ops::ControlFlow;
-use weft_units::options::Settled;
+use weft_units::options::ResolvedOptions;
 use weft_units::{OptionError, OptionInfo, Options};
 
 /// What a collective does with the buffers of its ranks.
@@ -39,11 +39,11 @@ use weft_units::{OptionError, OptionInfo, Options};
 pub enum Operation {
     /// Every rank gets the sum of all buffers.
     AllReduce,
-    /// Every rank gets the pieces of all.
+    /// Every rank gets the blocks of all.
     AllGather,
-    /// Every rank gets its piece of the sum.
+    /// Every rank gets its block of the sum.
     ReduceScatter,
-    /// Every rank gets its piece of every buffer.
+    /// Every rank gets its block of every buffer.
     AllToAll,
     /// Every rank gets the buffer of the root.
     Broadcast,
@@ -82,7 +82,7 @@ impl Servers {
     pub const EACH: Servers = Servers { ranks: 1, nics: 1 };
 }
 
-/// One step of a strand.
+/// One step of a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Posts a message, and goes on at once.
@@ -91,19 +91,19 @@ pub enum Step {
         to: u32,
         /// Payload; a send of nothing is skipped, and so is its receipt.
         bytes: u64,
-        /// Which strand of that rank.
-        strand: u32,
-        /// Which of that strand's receipts, from 0.
+        /// Which sequence of that rank.
+        sequence: u32,
+        /// Which of that sequence's receipts, from 0.
         receipt: u32,
     },
-    /// Waits for the strand's next receipt.
+    /// Waits for the sequence's next receipt.
     Receive {
         /// Which rank sends it.
         from: u32,
         /// Its payload.
         bytes: u64,
     },
-    /// Waits until the strand's send of this number, from 0, has been acknowledged.
+    /// Waits until the sequence's send of this number, from 0, has been acknowledged.
     Sent(u32),
 }
 
@@ -136,9 +136,9 @@ impl Operation {
     pub fn summary(self) -> &'static str {
         match self {
             Operation::AllReduce => "every rank gets the sum of all buffers",
-            Operation::AllGather => "every rank gets the pieces of all",
-            Operation::ReduceScatter => "every rank gets its piece of the sum",
-            Operation::AllToAll => "every rank gets its piece of every buffer",
+            Operation::AllGather => "every rank gets the blocks of all",
+            Operation::ReduceScatter => "every rank gets its block of the sum",
+            Operation::AllToAll => "every rank gets its block of every buffer",
             Operation::Broadcast => "every rank gets the buffer of the root",
             Operation::Reduce => "the root gets the sum of all buffers",
             Operation::SendReceive => "every rank gets the buffer of the one before it",
@@ -158,9 +158,9 @@ impl Operation {
 }
 
 impl Call {
-    /// The buffer, a piece for each rank.
-    fn pieces(&self) -> Pieces {
-        Pieces::new(self.bytes, self.ranks)
+    /// The buffer, a block for each rank.
+    fn blocks(&self) -> Blocks {
+        Blocks::new(self.bytes, self.ranks)
     }
     /// The rank `distance` after `rank`, counting on from zero at the end.
     fn ahead(&self, rank: u32, distance: u32) -> u32 {
@@ -175,7 +175,7 @@ impl Call {
     }
 }
 
-/// A rank keeps a little for each strand.
+/// A rank keeps a little for each sequence.
 const MOST_STRANDS: u32 = 1024;
 /// Enough for any window or pipeline.
 const MOST_CHUNKS: u32 = 1 << 20;
@@ -212,11 +212,11 @@ trait Schedule: Sized {
     fn check(&self, _call: &Call) -> Result<(), WorkloadError> {
         Ok(())
     }
-    /// How many strands a rank has; the same for all of them.
-    fn strands(&self, call: &Call) -> u32;
-    /// Step `at` of a strand; `None`: it is over.
-    fn step(&self, call: &Call, rank: u32, strand: u32, at: u32) -> Option<Step>;
-    /// Of an all-reduce: whether receipt `receipt` of `strand` is added to what the rank has. All
+    /// How many sequences a rank has; the same for all of them.
+    fn sequences(&self, call: &Call) -> u32;
+    /// Step `at` of a sequence; `None`: it is over.
+    fn step(&self, call: &Call, rank: u32, sequence: u32, at: u32) -> Option<Step>;
+    /// Of an all-reduce: whether receipt `receipt` of `sequence` is added to what the rank has. All
     /// others it keeps as they are.
     fn adds(&self, _call: &Call, _strand: u32, _receipt: u32) -> bool {
         false
@@ -245,15 +245,15 @@ macro_rules! algorithms {
             /// # Errors
             /// If the name (key `algorithm`) or an option is unknown, or a value is not what the
             /// option takes.
-            pub fn settle(
+            pub fn resolve(
                 name: &str,
                 given: &[(&str, &str)],
-            ) -> Result<(Algorithm, Settled), OptionError> {
+            ) -> Result<(Algorithm, ResolvedOptions), OptionError> {
                 $(if name == $Algorithm::INFO.name {
                     let owner = format!("algorithm {name:?}");
                     let mut options = Options::new(&owner, $Algorithm::INFO.options, given)?;
                     let algorithm = Algorithm::$Algorithm($Algorithm::read(&mut options)?);
-                    return Ok((algorithm, options.settle()?));
+                    return Ok((algorithm, options.resolve()?));
                 })*
                 let known: Vec<_> = ALGORITHMS.iter().map(|info| info.name).collect();
                 Err(OptionError::unknown("algorithm", name, &known))
@@ -269,32 +269,32 @@ macro_rules! algorithms {
             fn check_ranks(&self, call: &Call) -> Result<(), WorkloadError> {
                 match self { $(Algorithm::$Algorithm(one) => one.check(call)),* }
             }
-            /// How many strands a rank has in `call`; the same for all of them.
-            pub fn strands(&self, call: &Call) -> u32 {
-                match self { $(Algorithm::$Algorithm(one) => one.strands(call)),* }
+            /// How many sequences a rank has in `call`; the same for all of them.
+            pub fn sequences(&self, call: &Call) -> u32 {
+                match self { $(Algorithm::$Algorithm(one) => one.sequences(call)),* }
             }
-            /// Step `at`, from 0, of strand `strand` of `rank` in a `call` that has been
-            /// [checked](Algorithm::check); `None`: the strand is over.
+            /// Step `at`, from 0, of sequence `sequence` of `rank` in a `call` that has been
+            /// [checked](Algorithm::check); `None`: the sequence is over.
             #[inline]
-            pub fn step(&self, call: &Call, rank: u32, strand: u32, at: u32) -> Option<Step> {
-                match self { $(Algorithm::$Algorithm(one) => one.step(call, rank, strand, at)),* }
+            pub fn step(&self, call: &Call, rank: u32, sequence: u32, at: u32) -> Option<Step> {
+                match self { $(Algorithm::$Algorithm(one) => one.step(call, rank, sequence, at)),* }
             }
-            /// All steps of a strand of `rank`, until `each` has enough.
+            /// All steps of a sequence of `rank`, until `each` has enough.
             pub(crate) fn walk(
                 &self,
                 call: &Call,
-                (rank, strand): (u32, u32),
+                (rank, sequence): (u32, u32),
                 each: &mut impl FnMut(Step) -> ControlFlow<()>,
             ) -> ControlFlow<()> {
                 // One loop an algorithm: which it is, is not asked at every step.
                 match self {
                     $(Algorithm::$Algorithm(one) => {
-                        (0..).map_while(|at| one.step(call, rank, strand, at)).try_for_each(each)
+                        (0..).map_while(|at| one.step(call, rank, sequence, at)).try_for_each(each)
                     }),*
                 }
             }
-            fn adds(&self, call: &Call, strand: u32, receipt: u32) -> bool {
-                match self { $(Algorithm::$Algorithm(one) => one.adds(call, strand, receipt)),* }
+            fn adds(&self, call: &Call, sequence: u32, receipt: u32) -> bool {
+                match self { $(Algorithm::$Algorithm(one) => one.adds(call, sequence, receipt)),* }
             }
         }
     };
@@ -310,12 +310,12 @@ algorithms! {
 }
 
 impl Algorithm {
-    /// The algorithm called `name`; see [`Algorithm::settle`].
+    /// The algorithm called `name`; see [`Algorithm::resolve`].
     ///
     /// # Errors
     /// As there.
     pub fn read(name: &str, given: &[(&str, &str)]) -> Result<Algorithm, OptionError> {
-        Algorithm::settle(name, given).map(|(algorithm, _)| algorithm)
+        Algorithm::resolve(name, given).map(|(algorithm, _)| algorithm)
     }
 
     /// The same with what it draws drawn from `seed`.
@@ -341,12 +341,12 @@ impl Algorithm {
         matches!(self, Algorithm::Direct(Direct { window: None, .. }))
     }
 
-    /// Whether what a rank receives as receipt `receipt` of `strand` is added to what it has, as
+    /// Whether what a rank receives as receipt `receipt` of `sequence` is added to what it has, as
     /// opposed to kept as it is.
-    pub fn reduces(&self, call: &Call, strand: u32, receipt: u32) -> bool {
+    pub fn reduces(&self, call: &Call, sequence: u32, receipt: u32) -> bool {
         match call.operation {
             Operation::ReduceScatter | Operation::Reduce => true,
-            Operation::AllReduce => self.adds(call, strand, receipt),
+            Operation::AllReduce => self.adds(call, sequence, receipt),
             _ => false,
         }
     }

@@ -1,4 +1,4 @@
-//! PAT: parallel aggregated trees. Every rank's piece takes a binomial tree of its own; at each
+//! PAT: parallel aggregated trees. Every rank's block takes a binomial tree of its own; at each
 //! level a rank sends what all trees want from it in one message, to one other rank.
 //!
 //! All-gather begins with the farthest rank, which then gets least, and ends with the nearest;
@@ -15,7 +15,7 @@ pub struct Pat;
 impl Schedule for Pat {
     const INFO: AlgorithmInfo = AlgorithmInfo {
         name: "pat",
-        summary: "a binomial tree for every piece, aggregated into one message a level",
+        summary: "a binomial tree for every block, aggregated into one message a level",
         source: "Jeaugey (2025); NCCL",
         operations: &[Operation::AllGather, Operation::ReduceScatter],
         options: &[],
@@ -24,7 +24,7 @@ impl Schedule for Pat {
     fn read(_: &mut Options<'_>) -> Result<Pat, OptionError> {
         Ok(Pat)
     }
-    fn strands(&self, _: &Call) -> u32 {
+    fn sequences(&self, _: &Call) -> u32 {
         1
     }
     fn step(&self, call: &Call, rank: u32, _: u32, at: u32) -> Option<Step> {
@@ -39,24 +39,24 @@ impl Schedule for Pat {
         Some(match (gathers, at % 2) {
             (true, 0) => {
                 let bytes = passed_on(call, rank, distance);
-                Step::Send { to: next, bytes, strand: 0, receipt: turn }
+                Step::Send { to: next, bytes, sequence: 0, receipt: turn }
             }
             (true, _) => {
                 Step::Receive { from: previous, bytes: passed_on(call, previous, distance) }
             }
-            // Where pieces came from they go to now.
+            // Where blocks came from they go to now.
             (false, 0) => {
                 let bytes = passed_on(call, previous, distance);
-                Step::Send { to: previous, bytes, strand: 0, receipt: turn }
+                Step::Send { to: previous, bytes, sequence: 0, receipt: turn }
             }
             (false, _) => Step::Receive { from: next, bytes: passed_on(call, rank, distance) },
         })
     }
 }
 
-/// What `rank` passes on to the rank `distance` after it in an all-gather: its own piece and those
+/// What `rank` passes on to the rank `distance` after it in an all-gather: its own block and those
 /// that came over longer distances, unless the rank ahead is where they began or beyond it.
 fn passed_on(call: &Call, rank: u32, distance: u32) -> u64 {
     let far = (0..call.ranks - distance).step_by(2 * distance as usize);
-    far.map(|back| call.pieces().len(u64::from(call.behind(rank, back)))).sum()
+    far.map(|back| call.blocks().len(u64::from(call.behind(rank, back)))).sum()
 }

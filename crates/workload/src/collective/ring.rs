@@ -1,18 +1,18 @@
 //! Rings: every rank receives from the one before it and sends to the one after it.
 //!
 //! All-reduce is reduce-scatter and all-gather in a row; each of these takes `n - 1` steps of a
-//! piece. Broadcast and reduce go along the ring as a chain, in chunks; a send-recv is one step of
+//! block. Broadcast and reduce go along the ring as a chain, in chunks; a send-recv is one step of
 //! the whole buffer. Several channels share the buffer, each a ring of its own.
 //!
 //! Where servers have several NICs, a ring that goes through the ranks in their order enters every
 //! server by its first NIC and leaves it by its last. Each channel therefore begins at the ranks of
 //! another NIC, goes on to the last rank of the server and from there to its first ones, as rings of
-//! NCCL do. In that order a rank has a place; pieces are numbered by rank.
+//! NCCL do. In that order a rank has a place; blocks are numbered by rank.
 //!
 //! Source: Patarasuk and Yuan (2009); NCCL.
 
 use super::{
-    AlgorithmInfo, Call, MOST_CHUNKS, MOST_STRANDS, Operation, Pieces, Schedule, Servers, Step,
+    AlgorithmInfo, Blocks, Call, MOST_CHUNKS, MOST_STRANDS, Operation, Schedule, Servers, Step,
 };
 use weft_units::{OptionError, OptionInfo, Options};
 
@@ -59,16 +59,16 @@ impl Schedule for Ring {
     fn has_use_for(key: &str, operation: Operation) -> bool {
         key != "chunks" || matches!(operation, Operation::Broadcast | Operation::Reduce)
     }
-    fn strands(&self, call: &Call) -> u32 {
+    fn sequences(&self, call: &Call) -> u32 {
         self.channels.unwrap_or(call.servers.nics)
     }
-    fn step(&self, call: &Call, rank: u32, strand: u32, at: u32) -> Option<Step> {
-        let bytes = Pieces::new(call.bytes, self.strands(call)).len(u64::from(strand));
+    fn step(&self, call: &Call, rank: u32, sequence: u32, at: u32) -> Option<Step> {
+        let bytes = Blocks::new(call.bytes, self.sequences(call)).len(u64::from(sequence));
         let share = Call { bytes, ..*call };
         match call.operation {
-            Operation::Broadcast | Operation::Reduce => self.chain(&share, rank, strand, at),
-            Operation::SendReceive => shift(&share, rank, strand, at),
-            _ => around(&share, rank, strand, at),
+            Operation::Broadcast | Operation::Reduce => self.chain(&share, rank, sequence, at),
+            Operation::SendReceive => shift(&share, rank, sequence, at),
+            _ => around(&share, rank, sequence, at),
         }
     }
     fn adds(&self, call: &Call, _: u32, receipt: u32) -> bool {
@@ -77,7 +77,7 @@ impl Schedule for Ring {
 }
 
 /// Step `at` of `rank` in one ring: a send and a receipt by turns.
-fn around(call: &Call, rank: u32, strand: u32, at: u32) -> Option<Step> {
+fn around(call: &Call, rank: u32, sequence: u32, at: u32) -> Option<Step> {
     let round = call.ranks - 1;
     let (rounds, lead) = match call.operation {
         Operation::AllReduce => (2 * round, 1),
@@ -88,17 +88,17 @@ fn around(call: &Call, rank: u32, strand: u32, at: u32) -> Option<Step> {
     if turn >= rounds {
         return None;
     }
-    // What is reduced last is the rank's own piece: the first to leave is the one before it. An
+    // What is reduced last is the rank's own block: the first to leave is the one before it. An
     // all-gather begins with its own.
     let back = turn + lead;
-    let order = Order::of(call, strand);
-    let piece = |back: u32| call.pieces().len(u64::from(order.behind(rank, back)));
+    let order = Order::of(call, sequence);
+    let block = |back: u32| call.blocks().len(u64::from(order.behind(rank, back)));
     Some(match at % 2 {
         0 => {
             let to = order.ahead(rank, 1);
-            Step::Send { to, bytes: piece(back), strand, receipt: turn }
+            Step::Send { to, bytes: block(back), sequence, receipt: turn }
         }
-        _ => Step::Receive { from: order.behind(rank, 1), bytes: piece(back + 1) },
+        _ => Step::Receive { from: order.behind(rank, 1), bytes: block(back + 1) },
     })
 }
 
@@ -138,10 +138,10 @@ impl Order<'_> {
 }
 
 /// Step `at` of a rank that sends all that it has to the next one.
-fn shift(call: &Call, rank: u32, strand: u32, at: u32) -> Option<Step> {
+fn shift(call: &Call, rank: u32, sequence: u32, at: u32) -> Option<Step> {
     let bytes = call.bytes;
     match at {
-        0 => Some(Step::Send { to: call.ahead(rank, 1), bytes, strand, receipt: 0 }),
+        0 => Some(Step::Send { to: call.ahead(rank, 1), bytes, sequence, receipt: 0 }),
         1 => Some(Step::Receive { from: call.behind(rank, 1), bytes }),
         _ => None,
     }
@@ -150,9 +150,9 @@ fn shift(call: &Call, rank: u32, strand: u32, at: u32) -> Option<Step> {
 impl Ring {
     /// Step `at` of `rank` in a chain, from the root on or towards it: a receipt and a send for
     /// every chunk, without the one at its first and the other at its last rank.
-    fn chain(&self, call: &Call, rank: u32, strand: u32, at: u32) -> Option<Step> {
+    fn chain(&self, call: &Call, rank: u32, sequence: u32, at: u32) -> Option<Step> {
         let last = call.ranks - 1;
-        let order = Order::of(call, strand);
+        let order = Order::of(call, sequence);
         let from_root = call.behind(order.place(rank), order.place(call.root));
         let (place, ahead) = match call.operation {
             Operation::Broadcast => (from_root, 1),
@@ -164,10 +164,10 @@ impl Ring {
         if chunk >= self.chunks {
             return None;
         }
-        let bytes = Pieces::new(call.bytes, self.chunks).len(u64::from(chunk));
+        let bytes = Blocks::new(call.bytes, self.chunks).len(u64::from(chunk));
         Some(match receives && at.is_multiple_of(steps) {
             true => Step::Receive { from: order.behind(rank, ahead), bytes },
-            false => Step::Send { to: order.ahead(rank, ahead), bytes, strand, receipt: chunk },
+            false => Step::Send { to: order.ahead(rank, ahead), bytes, sequence, receipt: chunk },
         })
     }
 }

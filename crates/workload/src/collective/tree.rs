@@ -8,7 +8,7 @@
 //! Broadcast and reduce take one tree, turned until the root is its root. Sources: Sanders, Speck
 //! and Träff (2009); NCCL.
 
-use super::{AlgorithmInfo, Call, MOST_CHUNKS, Operation, Pieces, Schedule, Step};
+use super::{AlgorithmInfo, Blocks, Call, MOST_CHUNKS, Operation, Schedule, Step};
 use weft_units::{OptionError, OptionInfo, Options};
 
 /// One binary tree, or two.
@@ -133,20 +133,20 @@ impl Schedule for Tree {
     fn has_use_for(key: &str, operation: Operation) -> bool {
         key != "trees" || operation == Operation::AllReduce
     }
-    /// For every tree one strand up and one down.
-    fn strands(&self, call: &Call) -> u32 {
+    /// For every tree one sequence up and one down.
+    fn sequences(&self, call: &Call) -> u32 {
         2 * self.trees(call)
     }
-    fn step(&self, call: &Call, rank: u32, strand: u32, at: u32) -> Option<Step> {
-        let (tree, down) = (strand / 2, strand % 2 == 1);
+    fn step(&self, call: &Call, rank: u32, sequence: u32, at: u32) -> Option<Step> {
+        let (tree, down) = (sequence / 2, sequence % 2 == 1);
         let place = self.place(call, rank, tree);
-        let share = Pieces::new(call.bytes, self.trees(call)).len(u64::from(tree));
-        let chunks = Pieces::new(share, self.chunks);
+        let share = Blocks::new(call.bytes, self.trees(call)).len(u64::from(tree));
+        let chunks = Blocks::new(share, self.chunks);
         let goes_up = call.operation != Operation::Broadcast;
         let comes_down = call.operation != Operation::Reduce;
         let is_root = place.parent.is_none();
         // The root turns round: as soon as it has a chunk from all, that chunk goes down again. What
-        // it does stands in the strand up, if there is one.
+        // it does stands in the sequence up, if there is one.
         let (receipts, sends) = match (down, is_root) {
             (false, false) if goes_up => (place.count(), 1),
             (false, true) if goes_up => (place.count(), if comes_down { place.count() } else { 0 }),
@@ -167,15 +167,15 @@ impl Schedule for Tree {
             Step::Receive { from, bytes }
         } else if down || is_root {
             let to = child(turn - receipts);
-            Step::Send { to, bytes, strand: 2 * tree + 1, receipt: chunk }
+            Step::Send { to, bytes, sequence: 2 * tree + 1, receipt: chunk }
         } else {
             let to = place.parent.expect("not the root");
             let above = self.place(call, to, tree);
             let receipt = chunk * above.count() + above.index_of(rank);
-            Step::Send { to, bytes, strand, receipt }
+            Step::Send { to, bytes, sequence, receipt }
         })
     }
-    fn adds(&self, _: &Call, strand: u32, _: u32) -> bool {
-        strand.is_multiple_of(2)
+    fn adds(&self, _: &Call, sequence: u32, _: u32) -> bool {
+        sequence.is_multiple_of(2)
     }
 }

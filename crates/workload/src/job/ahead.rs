@@ -10,7 +10,7 @@ pub(super) struct Ahead {
     next: u32,
     /// Bit `i` stands for `next + i`.
     near: u64,
-    /// What lies beyond the bits; a strand that waits for many ranks may have it.
+    /// What lies beyond the bits; a sequence that waits for many ranks may have it.
     far: BTreeSet<u32>,
 }
 

@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 use weft_units::Time;
 
 /// What a message takes that has the network to itself. Ranks are numbered as in the job.
-pub trait Network: Sync {
+pub trait IdleNetwork: Sync {
     /// From post until its receiver has it, and from then on until its sender knows.
     fn alone(&self, src: u32, dst: u32, bytes: u64) -> (Time, Time);
     /// How long it keeps the receiver's link busy at least; no two messages do that at once.
@@ -42,7 +42,7 @@ enum What {
 ///
 /// A rank may compute several things at once here: in which order it computes them could make
 /// more haste less speed. All of it together is a bound of its own.
-pub fn earliest(job: &Job, network: &impl Network) -> Time {
+pub fn earliest(job: &Job, network: &impl IdleNetwork) -> Time {
     let mut intake = Intake { job, network, begun: BTreeMap::new(), known: BTreeMap::new() };
     let least = |now, rank, node| intake.least(now, rank, node);
     let mut runner = Runner::new(job, |_| true).lasting(least);
@@ -91,11 +91,11 @@ struct Intake<'a, N> {
     known: BTreeMap<(u32, u32), Vec<(Role, Time)>>,
 }
 
-impl<N: Network> Intake<'_, N> {
+impl<N: IdleNetwork> Intake<'_, N> {
     /// When the part of `rank` in the collective `node`, which begins now, can be over.
     fn least(&mut self, now: Time, rank: u32, node: u32) -> Time {
         let trace = self.job.trace();
-        let Work::Collective(one) = &trace.programme(rank).nodes()[node as usize].work else {
+        let Work::Collective(one) = &trace.graph(rank).nodes()[node as usize].work else {
             return now;
         };
         let first = trace.members(one.group, rank).expect("it is a member").rank(0);

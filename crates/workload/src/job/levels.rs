@@ -15,7 +15,7 @@ pub struct Transfer {
     pub dst: u32,
     /// Payload, at least one byte.
     pub bytes: u64,
-    /// Which node of the sender's programme it is for.
+    /// Which node of the sender's graph it is for.
     pub node: u32,
 }
 
@@ -85,7 +85,7 @@ impl Job {
     fn phases(&self) -> Option<Vec<Vec<Transfer>>> {
         let mut phases: Vec<Vec<Transfer>> = Vec::new();
         for rank in 0..self.ranks() {
-            let [node] = self.trace.programme(rank).nodes() else { return None };
+            let [node] = self.trace.graph(rank).nodes() else { return None };
             let Work::Collective(one) = &node.work else { return None };
             let Some(role) = self.role(rank, one) else { continue };
             let Role { algorithm, chunks: 1, .. } = role else { return None };

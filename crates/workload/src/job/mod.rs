@@ -17,11 +17,11 @@ mod endpoint;
 mod levels;
 mod role;
 mod runner;
-mod strand;
+mod sequence;
 mod traffic;
 mod waits;
 
-pub use earliest::{Network, earliest};
+pub use earliest::{IdleNetwork, earliest};
 pub use endpoint::{AwaitSends, Endpoint};
 pub use levels::Transfer;
 pub use runner::{Action, Meeting, Receipt, Runner, Sent};
@@ -31,7 +31,7 @@ pub use waits::{Awaited, Wait};
 use self::role::Role;
 use crate::WorkloadError;
 use crate::collective::{Algorithm, Call, Operation, Servers};
-use crate::trace::programme::Followers;
+use crate::trace::rank_graph::Followers;
 use crate::trace::{Action as What, Collective, Trace, Work};
 use weft_units::Time;
 
@@ -49,7 +49,7 @@ pub struct Job {
     endpoint: Endpoint,
     /// GPUs and NICs of the servers that its ranks fill, if they do.
     servers: Servers,
-    /// By programme.
+    /// By graph.
     followers: Vec<Followers>,
 }
 
@@ -85,7 +85,7 @@ impl Job {
             return Err(WorkloadError(what));
         }
         crate::trace::check(&trace).into_result()?;
-        let followers = trace.programmes.iter().map(|programme| programme.followers()).collect();
+        let followers = trace.graphs.iter().map(|graph| graph.followers()).collect();
         let endpoint = Endpoint::default();
         let servers = Servers::EACH;
         let job = Job {
@@ -146,7 +146,7 @@ impl Job {
     /// Whether `rank` waits for acknowledgements of what it sends for `node`; if not, none need be
     /// told to [`Runner::sent`].
     pub fn awaits_sent(&self, rank: u32, node: u32) -> bool {
-        match &self.trace.programme(rank).nodes()[node as usize].work {
+        match &self.trace.graph(rank).nodes()[node as usize].work {
             Work::Collective(Collective { action: What::Operation(operation), .. }) => {
                 self.await_sends != AwaitSends::Never
                     || self.algorithms.of(*operation).awaits_acknowledgements()
@@ -157,8 +157,8 @@ impl Job {
     }
     /// How long the rank computes that does so longest.
     pub fn computing(&self) -> Time {
-        let all = self.trace.programmes.iter().map(|programme| {
-            programme.nodes().iter().fold(Time::ZERO, |sum, node| match &node.work {
+        let all = self.trace.graphs.iter().map(|graph| {
+            graph.nodes().iter().fold(Time::ZERO, |sum, node| match &node.work {
                 Work::Compute(compute) if !compute.on_host => sum.saturating_add(compute.time),
                 _ => sum,
             })
@@ -171,11 +171,11 @@ impl Job {
     pub fn extent(&self) -> (u64, u64) {
         let block = self.trace.block().max(1);
         let (mut nodes, mut messages) = (0_u64, 0_u64);
-        for (place, programme) in (0..).zip(&self.trace.programmes) {
+        for (place, graph) in (0..).zip(&self.trace.graphs) {
             let ranks = u64::from(block);
-            nodes = nodes.saturating_add(programme.nodes().len() as u64 * ranks);
+            nodes = nodes.saturating_add(graph.nodes().len() as u64 * ranks);
             let rank = block.saturating_mul(place);
-            let most = programme.nodes().iter().map(|node| match &node.work {
+            let most = graph.nodes().iter().map(|node| match &node.work {
                 Work::Collective(one) => self.role(rank, one).map_or(0, |role| role.at_once()),
                 _ => 1,
             });
@@ -184,16 +184,16 @@ impl Job {
         (nodes, messages)
     }
 
-    /// Whether the algorithms can do all collectives: those of a programme's first rank speak for
+    /// Whether the algorithms can do all collectives: those of a graph's first rank speak for
     /// the others.
     fn check_calls(&self) -> Result<(), WorkloadError> {
         let block = self.trace.block().max(1);
-        for (place, programme) in (0..).zip(&self.trace.programmes) {
+        for (place, graph) in (0..).zip(&self.trace.graphs) {
             let rank = block.saturating_mul(place);
-            for (index, node) in (0..).zip(programme.nodes()) {
+            for (index, node) in (0..).zip(graph.nodes()) {
                 let error = |what: String| {
-                    let label = programme.label(index);
-                    Err(WorkloadError(format!("{}: {label}: {what}", programme.source)))
+                    let label = graph.label(index);
+                    Err(WorkloadError(format!("{}: {label}: {what}", graph.source)))
                 };
                 if let Work::Collective(one) = &node.work
                     && let Some(Role { algorithm, call, .. }) = self.role(rank, one)

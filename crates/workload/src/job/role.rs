@@ -1,7 +1,7 @@
 //! What one rank has to do in one collective, before any of it is done.
 
 use super::AwaitSends;
-use crate::collective::{Algorithm, Call, Pieces, Step};
+use crate::collective::{Algorithm, Blocks, Call, Step};
 use std::ops::ControlFlow;
 
 /// A rank's part in a collective: in how many chunks, one after the other, by what algorithm.
@@ -21,26 +21,27 @@ pub(super) struct Role {
 impl Role {
     /// What is done with chunk `chunk`.
     pub(super) fn chunk(&self, chunk: u32) -> Call {
-        let bytes = Pieces::new(self.call.bytes, self.chunks).len(u64::from(chunk));
+        let bytes = Blocks::new(self.call.bytes, self.chunks).len(u64::from(chunk));
         Call { bytes, ..self.call }
     }
 
-    /// How many messages the rank has under way at most: one a strand, or all of a chunk.
+    /// How many messages the rank has under way at most: one a sequence, or all of a chunk.
     pub(super) fn at_once(&self) -> u64 {
         let call = self.chunk(0);
         match self.algorithm.is_at_once() {
             true => u64::from(call.ranks.saturating_sub(1)),
-            false => u64::from(self.algorithm.strands(&call)),
+            false => u64::from(self.algorithm.sequences(&call)),
         }
     }
 
-    /// Every step of it, chunk by chunk and strand by strand, until `each` has enough.
+    /// Every step of it, chunk by chunk and sequence by sequence, until `each` has enough.
     pub(super) fn steps(&self, mut each: impl FnMut(Step) -> ControlFlow<()>) -> ControlFlow<()> {
         (0..self.chunks).try_for_each(|chunk| {
             let call = self.chunk(chunk);
-            let mut strands = 0..self.algorithm.strands(&call);
-            strands
-                .try_for_each(|strand| self.algorithm.walk(&call, (self.place, strand), &mut each))
+            let mut sequences = 0..self.algorithm.sequences(&call);
+            sequences.try_for_each(|sequence| {
+                self.algorithm.walk(&call, (self.place, sequence), &mut each)
+            })
         })
     }
 }

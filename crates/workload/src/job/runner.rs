@@ -1,7 +1,7 @@
 //! Ranks at work: what goes in, what comes out, and what a rank is busy with.
 
 use super::Job;
-use super::strand::{Part, Sending};
+use super::sequence::{Part, Sending};
 use super::waits::{self, Wait};
 use crate::trace::{Collective, Transfer, Work};
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,9 +34,9 @@ pub enum Meeting {
 pub struct Receipt {
     /// What it is a part of.
     pub meeting: Meeting,
-    /// For which strand of a collective, and which of its receipts.
-    pub strand: u32,
-    /// See `strand`.
+    /// For which sequence of a collective, and which of its receipts.
+    pub sequence: u32,
+    /// See `sequence`.
     pub number: u32,
     /// How long the receiver takes over it; whoever carries it tells [`Runner::received`] so much
     /// later than it has come.
@@ -46,11 +46,11 @@ pub struct Receipt {
 /// What the sender of a message needs to know of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// Which node of the rank's programme.
+    /// Which node of the rank's graph.
     pub node: u32,
-    /// Of which strand of a collective, and which of its sends.
-    pub strand: u32,
-    /// See `strand`.
+    /// Of which sequence of a collective, and which of its sends.
+    pub sequence: u32,
+    /// See `sequence`.
     pub number: u32,
 }
 
@@ -172,11 +172,11 @@ impl<'a> Runner<'a> {
     /// A message that `rank` posted has been acknowledged to its end.
     pub fn sent(&mut self, now: Time, rank: u32, sent: Sent, out: &mut Vec<Action>) {
         let job = self.job;
-        match &job.trace.programme(rank).nodes()[sent.node as usize].work {
+        match &job.trace.graph(rank).nodes()[sent.node as usize].work {
             Work::Send(_) => self.finish(now, rank, sent.node, out),
             _ => {
                 let is_over = self.push_on(now, rank, sent.node, out, |part, out| {
-                    part.sent(sent.strand, sent.number, out);
+                    part.sent(sent.sequence, sent.number, out);
                 });
                 if is_over {
                     self.finish(now, rank, sent.node, out);
@@ -195,7 +195,7 @@ impl<'a> Runner<'a> {
         let is_over = match receipt.meeting {
             Meeting::Pair { .. } => state.awaited.remove(&receipt.meeting).is_some(),
             Meeting::Group { .. } => self.push_on(now, rank, node, out, |part, out| {
-                part.received(receipt.strand, receipt.number, out);
+                part.received(receipt.sequence, receipt.number, out);
             }),
         };
         if is_over {
@@ -237,7 +237,7 @@ impl<'a> Runner<'a> {
 
     /// All that `node` waited for is done. Returns whether it is done itself, at once.
     fn ready(&mut self, now: Time, rank: u32, node: u32, out: &mut Vec<Action>) -> bool {
-        let at = self.job.trace.programme(rank).nodes()[node as usize].start;
+        let at = self.job.trace.graph(rank).nodes()[node as usize].start;
         if at > now {
             out.push(Action::Wake { rank, node, at });
             return false;
@@ -249,7 +249,7 @@ impl<'a> Runner<'a> {
     fn begin(&mut self, now: Time, rank: u32, node: u32, out: &mut Vec<Action>) -> bool {
         let job = self.job;
         out.push(Action::Begun { rank, node });
-        match &job.trace.programme(rank).nodes()[node as usize].work {
+        match &job.trace.graph(rank).nodes()[node as usize].work {
             Work::Nothing | Work::Unsupported(_) => return true,
             // A bound must not depend on which of several comes first.
             Work::Compute(compute) if compute.on_host || self.least.is_some() => {
@@ -276,7 +276,7 @@ impl<'a> Runner<'a> {
 
     fn compute(&mut self, now: Time, rank: u32, node: u32, out: &mut Vec<Action>) {
         let job = self.job;
-        let Work::Compute(compute) = &job.trace.programme(rank).nodes()[node as usize].work else {
+        let Work::Compute(compute) = &job.trace.graph(rank).nodes()[node as usize].work else {
             unreachable!("only computations queue")
         };
         self.state(rank).computing = Some(node);
@@ -323,7 +323,7 @@ impl<'a> Runner<'a> {
                 part.begin(out);
             }
             for receipt in &early {
-                part.received(receipt.strand, receipt.number, out);
+                part.received(receipt.sequence, receipt.number, out);
             }
         })
     }
@@ -339,7 +339,7 @@ impl<'a> Runner<'a> {
         change: impl FnOnce(&mut Part, &mut dyn FnMut(Sending)),
     ) -> bool {
         let job = self.job;
-        let Work::Collective(one) = &job.trace.programme(rank).nodes()[node as usize].work else {
+        let Work::Collective(one) = &job.trace.graph(rank).nodes()[node as usize].work else {
             unreachable!("a collective")
         };
         let members = job.trace.members(one.group, rank).expect("it is a member");
@@ -349,10 +349,10 @@ impl<'a> Runner<'a> {
         let Some(part) = state.parts.get_mut(&node) else { return false };
         let endpoint = job.endpoint;
         let mut post = |sending| {
-            let Sending { to, bytes, strand, number, target, receipt, reduces } = sending;
-            let sent = Sent { node, strand, number };
+            let Sending { to, bytes, sequence, number, target, receipt, reduces } = sending;
+            let sent = Sent { node, sequence, number };
             let takes = endpoint.takes(bytes, reduces);
-            let receipt = Receipt { meeting, strand: target, number: receipt, takes };
+            let receipt = Receipt { meeting, sequence: target, number: receipt, takes };
             out.push(Action::Post { src: rank, dst: members.rank(to), bytes, sent, receipt });
         };
         change(part, &mut post);
@@ -381,12 +381,12 @@ impl<'a> Runner<'a> {
     /// are no deep recursion.
     fn finish(&mut self, now: Time, rank: u32, node: u32, out: &mut Vec<Action>) {
         let job = self.job;
-        let programme = job.trace.programme_index(rank);
+        let graph = job.trace.graph_index(rank);
         let mut done = vec![node];
         while let Some(node) = done.pop() {
             out.push(Action::Finished { rank, node });
             self.unfinished -= 1;
-            for next in job.followers[programme].of(node) {
+            for next in job.followers[graph].of(node) {
                 let unmet = &mut self.state(rank).unmet[*next as usize];
                 *unmet -= 1;
                 if *unmet == 0 && self.ready(now, rank, *next, out) {
@@ -405,17 +405,17 @@ fn send(rank: u32, node: u32, transfer: &Transfer, out: &mut Vec<Action>) {
         src: rank,
         dst: peer.of(rank),
         bytes: bytes.max(1),
-        sent: Sent { node, strand: 0, number: 0 },
-        receipt: Receipt { meeting, strand: 0, number: 0, takes: Time::ZERO },
+        sent: Sent { node, sequence: 0, number: 0 },
+        receipt: Receipt { meeting, sequence: 0, number: 0, takes: Time::ZERO },
     });
 }
 
 impl Rank {
     fn new(job: &Job, rank: u32) -> Rank {
-        let programme = job.trace.programme(rank);
-        let nodes = 0..programme.nodes().len() as u32;
+        let graph = job.trace.graph(rank);
+        let nodes = 0..graph.nodes().len() as u32;
         Rank {
-            unmet: nodes.map(|node| programme.waits(node).len() as u32).collect(),
+            unmet: nodes.map(|node| graph.waits(node).len() as u32).collect(),
             parts: BTreeMap::new(),
             floors: BTreeMap::new(),
             awaited: BTreeMap::new(),

@@ -30,7 +30,7 @@ impl Job {
     /// The largest buffer that a rank sends of; no message is larger.
     pub fn largest_buffer(&self) -> u64 {
         let of_rank = |rank| {
-            let nodes = self.trace.programme(rank).nodes().iter();
+            let nodes = self.trace.graph(rank).nodes().iter();
             nodes.map(move |node| match &node.work {
                 Work::Send(transfer) => transfer.bytes.max(1),
                 Work::Collective(one) => self.role(rank, one).map_or(0, |role| role.call.bytes),
@@ -45,10 +45,10 @@ impl Job {
         rank: u32,
         each: &mut impl FnMut(Traffic) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let programme = self.trace.programme(rank);
+        let graph = self.trace.graph(rank);
         // By group: what the rank does in the same way, and how often.
         let mut alike: BTreeMap<u32, Vec<(Role, u64)>> = BTreeMap::new();
-        for node in programme.nodes() {
+        for node in graph.nodes() {
             match &node.work {
                 Work::Send(transfer) => {
                     let (dst, bytes) = (transfer.peer.of(rank), transfer.bytes.max(1));

@@ -2,7 +2,7 @@
 
 use super::Job;
 use super::runner::Meeting;
-use super::strand::Part;
+use super::sequence::Part;
 use crate::collective::Step;
 use crate::trace::Work;
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ pub(super) fn of(
     parts: &BTreeMap<u32, Part>,
     awaited: &BTreeMap<Meeting, u32>,
 ) -> Vec<Wait> {
-    let nodes = job.trace.programme(rank).nodes();
+    let nodes = job.trace.graph(rank).nodes();
     let in_parts = parts.iter().flat_map(|(node, part)| {
         let Work::Collective(one) = &nodes[*node as usize].work else {
             unreachable!("a collective")
@@ -63,13 +63,13 @@ pub(super) fn of(
 
 /// The node in words, which one only where there are several.
 fn within(job: &Job, rank: u32, node: u32) -> String {
-    let programme = job.trace.programme(rank);
-    let one = &programme.nodes()[node as usize];
+    let graph = job.trace.graph(rank);
+    let one = &graph.nodes()[node as usize];
     let work = match &one.work {
         Work::Collective(one) => one.action.name(),
         _ => "a message",
     };
-    match (&*one.name, programme.nodes().len()) {
+    match (&*one.name, graph.nodes().len()) {
         ("", 1) => work.to_owned(),
         ("", _) => format!("{work} (node {})", one.id),
         (name, _) => format!("{work} {}", quoted(name)),

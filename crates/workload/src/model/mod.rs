@@ -7,7 +7,7 @@
 //! | [`training`] | [`Training`]: how a model is trained, by how many ranks; what is refused |
 //! | [`TRAINING_OPTIONS`] | the same as an experiment file tells it |
 //! | `sizes` | bytes of every collective and operations of every step |
-//! | `stage` | the programme of a stage: forward and backward, micro-batch by micro-batch |
+//! | `stage` | the graph of a stage: forward and backward, micro-batch by micro-batch |
 //! | `gradients` | gradients, gathered weights, the optimizer's step |
 //!
 //! B samples are trained in an iteration, b in a micro-batch, each of s tokens of h numbers, in
@@ -46,7 +46,7 @@
 //! not count. Sources of the volumes: Shoeybi et al. (2019), Korthikanti et al. (2022),
 //! Rajbhandari et al. (2020).
 //!
-//! Invariant: all ranks of a stage run the same programme, and a trace that is generated has
+//! Invariant: all ranks of a stage run the same graph, and a trace that is generated has
 //! nothing that keeps it from finishing.
 //!
 //! What it does not do: interleave stages, overlap tensor-parallel exchanges with computation,

@@ -2,7 +2,7 @@
 
 use super::shape::{Experts, Model, ModelInfo};
 use super::training::{Gradients, Pace, Recompute, Schedule, Training, Zero};
-use weft_units::options::Settled;
+use weft_units::options::ResolvedOptions;
 use weft_units::{OptionError, OptionInfo, Options, Time};
 
 const fn option(key: &'static str, default: &'static str, meaning: &'static str) -> OptionInfo {
@@ -60,7 +60,7 @@ impl Training {
     ///
     /// # Errors
     /// If an option is unknown, or a value is not what it takes.
-    pub fn settle(given: &[(&str, &str)]) -> Result<(Training, Settled), OptionError> {
+    pub fn resolve(given: &[(&str, &str)]) -> Result<(Training, ResolvedOptions), OptionError> {
         let mut options = Options::new("training", TRAINING_OPTIONS, given)?;
         let names: Vec<_> = super::MODELS.iter().map(|info| (info.name, info)).collect();
         let info = options.choice("model", &names)?;
@@ -78,7 +78,7 @@ impl Training {
         }
         training.pace = pace(&mut options)?;
         training.update = options.time("update")?;
-        Ok((training, options.settle()?))
+        Ok((training, options.resolve()?))
     }
 
     fn read_choices(&mut self, options: &mut Options<'_>) -> Result<(), OptionError> {
@@ -106,7 +106,7 @@ impl Training {
 impl ModelInfo {
     /// The model's own numbers: options of which it has other defaults than
     /// [`TRAINING_OPTIONS`] say, and these as an experiment file writes them.
-    pub fn defaults(&self) -> Settled {
+    pub fn defaults(&self) -> ResolvedOptions {
         let mut model = self.model;
         let experts = ("experts", model.experts.map_or(0, |experts| experts.count).to_string());
         let top_k = model.experts.map(|experts| ("top_k", experts.top_k.to_string()));

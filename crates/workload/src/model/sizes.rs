@@ -8,7 +8,7 @@ use weft_units::Time;
 
 /// A training on so many ranks.
 #[derive(Debug)]
-pub(super) struct Plan<'a> {
+pub(super) struct TrainingSizes<'a> {
     pub training: &'a Training,
     /// Data-parallel ranks.
     pub data: u32,
@@ -57,9 +57,9 @@ fn narrow(number: u128) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
 }
 
-impl<'a> Plan<'a> {
-    pub(super) fn new(training: &'a Training, ranks: u32, micro_batches: u32) -> Plan<'a> {
-        Plan { training, data: training.degrees.data(ranks), micro_batches }
+impl<'a> TrainingSizes<'a> {
+    pub(super) fn new(training: &'a Training, ranks: u32, micro_batches: u32) -> TrainingSizes<'a> {
+        TrainingSizes { training, data: training.degrees.data(ranks), micro_batches }
     }
 
     fn tensor(&self) -> u128 {

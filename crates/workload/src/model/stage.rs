@@ -1,15 +1,15 @@
-//! The programme of a stage: forward and backward, micro-batch by micro-batch.
+//! The graph of a stage: forward and backward, micro-batch by micro-batch.
 //!
 //! A rank has one line of work, in which each step waits for the one before it. What it sends
 //! leaves beside the line, what it receives is expected from the start; so are reductions and
 //! gathers that overlap.
 
 use super::gradients::Pending;
-use super::sizes::{Part, Phase, Plan, Unit};
+use super::sizes::{Part, Phase, TrainingSizes, Unit};
 use super::training::{Recompute, Schedule};
 use crate::collective::Operation;
 use crate::trace::{
-    Action, Collective, Group, Membership, Node, Peer, Programme, Size, Transfer, Work,
+    Action, Collective, Group, Membership, Node, Peer, RankGraph, Size, Transfer, Work,
 };
 use weft_units::Time;
 
@@ -26,18 +26,18 @@ const GROUPS: [Membership; 5] = [
 const ACTIVATIONS: u64 = 0;
 const GRADIENTS: u64 = 1;
 
-/// The groups that programmes name by index.
+/// The groups that graphs name by index.
 pub(super) fn groups() -> Vec<Group> {
     GROUPS.map(Group::of).into()
 }
 
 /// What all ranks of `stage` do in an iteration.
-pub(super) fn programme(plan: &Plan<'_>, stage: u32) -> Programme {
+pub(super) fn graph(plan: &TrainingSizes<'_>, stage: u32) -> RankGraph {
     let source = format!("{}, stage {stage}", plan.training.name);
     let mut stage = Stage {
         plan,
         stage,
-        programme: Programme::new(&source),
+        graph: RankGraph::new(&source),
         front: Vec::new(),
         pending: Pending::default(),
     };
@@ -48,8 +48,8 @@ pub(super) fn programme(plan: &Plan<'_>, stage: u32) -> Programme {
         }
     }
     stage.step();
-    stage.programme.number_turns();
-    stage.programme
+    stage.graph.number_turns();
+    stage.graph
 }
 
 /// A micro-batch on its way through a stage.
@@ -60,7 +60,7 @@ enum Pass {
 }
 
 /// The passes through a stage, in its order.
-fn passes(plan: &Plan<'_>, stage: u32) -> impl Iterator<Item = Pass> {
+fn passes(plan: &TrainingSizes<'_>, stage: u32) -> impl Iterator<Item = Pass> {
     let count = plan.micro_batches;
     // So many are ahead before the first comes back.
     let ahead = match plan.training.schedule {
@@ -75,11 +75,11 @@ fn passes(plan: &Plan<'_>, stage: u32) -> impl Iterator<Item = Pass> {
     first.chain(turns)
 }
 
-/// A programme in the making.
+/// A graph in the making.
 pub(super) struct Stage<'a> {
-    pub(super) plan: &'a Plan<'a>,
+    pub(super) plan: &'a TrainingSizes<'a>,
     pub(super) stage: u32,
-    programme: Programme,
+    graph: RankGraph,
     /// What the next step of the line waits for.
     pub(super) front: Vec<u32>,
     pub(super) pending: Pending,
@@ -136,9 +136,9 @@ impl Stage<'_> {
 
     /// A node that waits for these.
     pub(super) fn push(&mut self, name: String, work: Work, waits: &[u32]) -> u32 {
-        let id = self.programme.nodes().len() as u64;
+        let id = self.graph.nodes().len() as u64;
         let node = Node { id, name: name.into(), work, start: Time::ZERO };
-        self.programme.push(node, waits)
+        self.graph.push(node, waits)
     }
     /// The next step of the line.
     pub(super) fn line(&mut self, name: String, work: Work) {

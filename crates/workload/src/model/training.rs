@@ -1,7 +1,7 @@
 //! How a model is trained, and on how many ranks that is possible.
 
 use super::shape::{MOST, Model};
-use super::sizes::Plan;
+use super::sizes::TrainingSizes;
 use super::{refuse, stage};
 use crate::WorkloadError;
 use crate::trace::{Degrees, Trace};
@@ -110,7 +110,7 @@ pub struct Training {
     pub update: Time,
 }
 
-/// Enough for any real iteration; every node of a programme costs memory.
+/// Enough for any real iteration; every node of a graph costs memory.
 const MOST_NODES: u64 = 1 << 22;
 /// No more is needed for one step of a layer, and sums stay far from an overflow.
 const LONGEST: Time = Time::secs(1_000);
@@ -138,7 +138,7 @@ impl Training {
         }
     }
 
-    /// One iteration on `ranks` ranks: a programme for each stage, in the order of stages.
+    /// One iteration on `ranks` ranks: a graph for each stage, in the order of stages.
     ///
     /// # Errors
     /// If there can be no such model, if it cannot be cut as the degrees say, or if the batch
@@ -149,7 +149,7 @@ impl Training {
         Ok(Trace {
             name: self.name.clone(),
             ranks: Some(ranks),
-            programmes: stages.map(|stage| stage::programme(&plan, stage)).collect(),
+            graphs: stages.map(|stage| stage::graph(&plan, stage)).collect(),
             shared: false,
             groups: stage::groups(),
             degrees: self.degrees,
@@ -158,7 +158,7 @@ impl Training {
     }
 
     /// All that was wrong is refused here; what follows cannot fail.
-    fn plan(&self, ranks: u32) -> Result<Plan<'_>, WorkloadError> {
+    fn plan(&self, ranks: u32) -> Result<TrainingSizes<'_>, WorkloadError> {
         self.model.check()?;
         if let Err(what) = self.degrees.check(ranks) {
             return refuse("ranks", what);
@@ -167,7 +167,7 @@ impl Training {
         self.check_experts()?;
         let micro_batches = self.micro_batches(self.degrees.data(ranks))?;
         self.check_pace()?;
-        let plan = Plan::new(self, ranks, micro_batches);
+        let plan = TrainingSizes::new(self, ranks, micro_batches);
         if plan.largest() > 1 << 60 {
             let what =
                 "a micro-batch of more than 2^60 bytes between two layers; use a smaller one";

@@ -30,7 +30,7 @@ pub enum Launch {
     /// Host `i` sends to `i + 1`, `i + 2`, ...: no receiver is anybody else's at any step.
     Successor,
     /// Every host sends to `start`, `start + 1`, ..., itself left out: step by step all hosts
-    /// send to the same receiver, as NCCL does (paper 001, section 2.1).
+    /// send to the same receiver, as NCCL does (Ethereal 2024, section 2.1).
     SameRank {
         /// The first receiver.
         start: u32,
@@ -84,7 +84,7 @@ impl AllToAll {
         // What a host sends and what it keeps; the product of all hosts has been checked.
         let all = scope.bytes * u64::from(hosts);
         let sizes: Option<Vec<u64>> =
-            skew.map(|skew| (0..hosts).map(|dst| skew.piece(all, hosts, dst)).collect());
+            skew.map(|skew| (0..hosts).map(|dst| skew.block(all, hosts, dst)).collect());
         for src in 0..hosts {
             let first = match self.launch {
                 Launch::Successor => scope.ahead(src, 1),

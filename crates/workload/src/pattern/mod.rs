@@ -17,10 +17,10 @@ pub use all_to_all::{AllToAll, Launch};
 pub use incast::Incast;
 pub use permutation::Permutation;
 pub use ring::Ring;
-pub use tree::{Tree, Way};
+pub use tree::{Direction, Tree};
 
 use crate::{Message, Workload, WorkloadError};
-use weft_units::options::Settled;
+use weft_units::options::ResolvedOptions;
 use weft_units::{HostId, OptionError, OptionInfo, Options, Time};
 
 /// On what a pattern is laid: the hosts, and what all its messages have in common.
@@ -82,15 +82,15 @@ macro_rules! patterns {
             ///
             /// # Errors
             /// As [`Pattern::read`].
-            pub fn settle(
+            pub fn resolve(
                 name: &str,
                 given: &[(&str, &str)],
-            ) -> Result<(Pattern, Settled), OptionError> {
+            ) -> Result<(Pattern, ResolvedOptions), OptionError> {
                 $(if name == $module::INFO.name {
                     let owner = format!("pattern {name:?}");
                     let mut options = Options::new(&owner, $module::INFO.options, given)?;
                     let pattern = Pattern::$Pattern($Pattern::read(&mut options)?);
-                    return Ok((pattern, options.settle()?));
+                    return Ok((pattern, options.resolve()?));
                 })*
                 let known: Vec<_> = PATTERNS.iter().map(|info| info.name).collect();
                 Err(OptionError::unknown("pattern", name, &known))
@@ -119,7 +119,7 @@ impl Pattern {
     /// If the name (key `pattern`) or an option is unknown, or a value is not what the option
     /// takes.
     pub fn read(name: &str, given: &[(&str, &str)]) -> Result<Pattern, OptionError> {
-        Pattern::settle(name, given).map(|(pattern, _)| pattern)
+        Pattern::resolve(name, given).map(|(pattern, _)| pattern)
     }
 }
 

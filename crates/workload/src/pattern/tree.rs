@@ -28,7 +28,7 @@ pub(super) const INFO: PatternInfo = PatternInfo {
 
 /// Which messages are under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Direction {
     /// Sums, to the parents.
     Up,
     /// Results, to the children.
@@ -42,14 +42,14 @@ pub enum Way {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tree {
     /// Which messages there are.
-    pub way: Way,
+    pub way: Direction,
     /// Whether neighbouring ranks stand in different racks.
     pub cross_rack: bool,
 }
 
 impl Tree {
     pub(super) fn read(options: &mut Options<'_>) -> Result<Tree, OptionError> {
-        let ways = [("up", Way::Up), ("down", Way::Down), ("both", Way::Both)];
+        let ways = [("up", Direction::Up), ("down", Direction::Down), ("both", Direction::Both)];
         Ok(Tree { way: options.choice("way", &ways)?, cross_rack: options.flag("cross_rack")? })
     }
 
@@ -73,8 +73,9 @@ impl Tree {
         };
         for rank in 0..scope.hosts {
             let trees = tree_places(rank, scope.hosts);
-            let up = trees.iter().filter(|_| self.way != Way::Down).filter_map(|tree| tree.parent);
-            let down = trees.iter().filter(|_| self.way != Way::Up);
+            let up =
+                trees.iter().filter(|_| self.way != Direction::Down).filter_map(|tree| tree.parent);
+            let down = trees.iter().filter(|_| self.way != Direction::Up);
             let down = down.flat_map(|tree| tree.children.iter().flatten().copied());
             for to in up.chain(down) {
                 scope.send(&mut workload, host(rank), host(to));

@@ -15,7 +15,7 @@
 //! different things; they are kept as unsupported.
 
 use super::{
-    Action, Collective, Compute, Degrees, Group, Membership, Node, Programme, Remark, Size, Trace,
+    Action, Collective, Compute, Degrees, Group, Membership, Node, RankGraph, Remark, Size, Trace,
     Work,
 };
 use crate::WorkloadError;
@@ -57,7 +57,7 @@ pub fn read_comm_log(name: &str, text: &str) -> Result<Trace, WorkloadError> {
         log.line = skipped + row.position().map_or(0, |position| position.line());
         log.add(&row, &columns, header_len).map_err(|what| log.error(log.line, &what))?;
     }
-    if log.programme.nodes().is_empty() {
+    if log.graph.nodes().is_empty() {
         return Err(log.error(skipped + 1, "no communication follows; the file is cut off"));
     }
     log.finish(ranks)
@@ -66,7 +66,7 @@ pub fn read_comm_log(name: &str, text: &str) -> Result<Trace, WorkloadError> {
 struct Log<'a> {
     name: &'a str,
     line: u64,
-    programme: Programme,
+    graph: RankGraph,
     groups: Vec<Group>,
     /// How many ranks each kind of group has, and the line that says so.
     sizes: BTreeMap<Membership, (u32, u64)>,
@@ -85,7 +85,7 @@ impl<'a> Log<'a> {
         Log {
             name,
             line: 0,
-            programme: Programme::new(name),
+            graph: RankGraph::new(name),
             groups,
             sizes: BTreeMap::new(),
             unsaid: BTreeMap::new(),
@@ -148,11 +148,11 @@ impl<'a> Log<'a> {
             }
             _ => self.communication(kind, &[cell(1), cell(2), cell(3)])?,
         };
-        let id = self.programme.nodes().len() as u64;
+        let id = self.graph.nodes().len() as u64;
         let name = format!("{} {kind}", cell(4).unwrap_or_default());
         let node = Node { id, name: name.trim().into(), work, start: Time::ZERO };
         let before = id.checked_sub(1).map(|before| before as u32);
-        self.programme.push(node, before.as_slice());
+        self.graph.push(node, before.as_slice());
         Ok(())
     }
 
@@ -231,7 +231,7 @@ impl<'a> Log<'a> {
 
     fn finish(mut self, ranks: Option<u32>) -> Result<Trace, WorkloadError> {
         self.check_sizes()?;
-        self.programme.number_turns();
+        self.graph.number_turns();
         let what = "computations have no _elapsed_time, and take none".to_owned();
         let untimed = Remark { what, count: self.untimed };
         let size = |members| self.sizes.get(&members).map(|(ranks, _)| *ranks);
@@ -247,7 +247,7 @@ impl<'a> Log<'a> {
         let trace = Trace {
             name: self.name.into(),
             ranks: None,
-            programmes: vec![self.programme],
+            graphs: vec![self.graph],
             shared: true,
             groups: self.groups,
             degrees: Degrees { tensor, expert, pipeline },

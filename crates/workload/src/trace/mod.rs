@@ -2,11 +2,11 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`programme`] | [`Programme`]: nodes and what they wait for; [`Work`]: what a node does |
+//! | [`graph`] | [`RankGraph`]: nodes and what they wait for; [`Work`]: what a node does |
 //! | [`groups`] | [`Group`]: which ranks a collective concerns, for any number of ranks |
 //! | [`chakra`] | MLCommons Chakra execution traces, one `.et` file a rank |
-//! | [`text`] | text workloads of ASTRA-sim and of AICB/SimAI, one programme for all ranks |
-//! | [`comm_log`] | AICB's lists of communications (CSV), one programme for all ranks |
+//! | [`text`] | text workloads of ASTRA-sim and of AICB/SimAI, one graph for all ranks |
+//! | [`comm_log`] | AICB's lists of communications (CSV), one graph for all ranks |
 //! | [`foreign`](mod@foreign) | what people take for traces, told apart and named |
 //! | [`roofline`] | how long operations and bytes take that a trace only counts |
 //! | [`check`](mod@check) | what keeps a trace from ever finishing, with the nodes that wait |
@@ -16,7 +16,7 @@
 //! *run* (a dependency on a node that is not there, a cycle, a receive without a send) is kept
 //! and found by [`check`](check::check), so that a broken trace can still be looked at.
 //!
-//! Invariant: dependencies are indices of nodes of the same programme, groups indices into
+//! Invariant: dependencies are indices of nodes of the same graph, groups indices into
 //! [`Trace::groups`]; the `turn`s of collectives and transfers say who meets whom, so that
 //! nothing depends on which rank came first.
 //!
@@ -27,7 +27,7 @@ pub mod check;
 pub mod comm_log;
 pub mod foreign;
 pub mod groups;
-pub mod programme;
+pub mod rank_graph;
 pub mod roofline;
 pub mod summary;
 pub mod text;
@@ -37,8 +37,8 @@ pub use check::{Findings, check};
 pub use comm_log::{is_comm_log, read_comm_log};
 pub use foreign::foreign;
 pub use groups::{Degrees, Group, Members, Membership};
-pub use programme::{
-    Action, Collective, Compute, Memory, Node, Peer, Programme, Size, Transfer, Work,
+pub use rank_graph::{
+    Action, Collective, Compute, Memory, Node, Peer, RankGraph, Size, Transfer, Work,
 };
 pub use roofline::Roofline;
 pub use summary::{CollectiveRow, Summary, summarise};
@@ -74,10 +74,10 @@ pub struct Trace {
     /// How many ranks run it; `None` until [`Trace::for_ranks`] settles it, where the file
     /// leaves it open.
     pub ranks: Option<u32>,
-    /// One programme for all ranks if [`shared`](Trace::shared), else one for each block of
+    /// One graph for all ranks if [`shared`](Trace::shared), else one for each block of
     /// consecutive ranks, all blocks equally long: for every rank, or for every pipeline stage.
-    pub programmes: Vec<Programme>,
-    /// Whether all ranks, however many they are, run the only programme.
+    pub graphs: Vec<RankGraph>,
+    /// Whether all ranks, however many they are, run the only graph.
     pub shared: bool,
     /// The groups that collectives name by index.
     pub groups: Vec<Group>,
@@ -100,52 +100,51 @@ impl Trace {
         ranks: u32,
     ) -> Result<Trace, WorkloadError> {
         let name = one.action.name().to_owned();
-        let mut programme = Programme::new(&name);
+        let mut graph = RankGraph::new(&name);
         for turn in 0..times {
             let before: &[u32] = if turn == 0 { &[] } else { &[turn - 1] };
             let work = Work::Collective(Collective { group: 0, turn, ..one });
-            programme
-                .push(Node { id: turn.into(), name: "".into(), work, start: Time::ZERO }, before);
+            graph.push(Node { id: turn.into(), name: "".into(), work, start: Time::ZERO }, before);
         }
         let groups = vec![Group::of(Membership::Expert)];
-        let (programmes, remarks) = (vec![programme], Vec::new());
-        let trace = Trace { name, ranks: None, programmes, shared: true, groups, degrees, remarks };
+        let (graphs, remarks) = (vec![graph], Vec::new());
+        let trace = Trace { name, ranks: None, graphs, shared: true, groups, degrees, remarks };
         trace.for_ranks(ranks)
     }
 
     /// The same trace, beginning at `start` instead of at zero.
     pub fn starting(mut self, start: Time) -> Trace {
-        for programme in &mut self.programmes {
-            for node in programme.nodes_mut() {
+        for graph in &mut self.graphs {
+            for node in graph.nodes_mut() {
                 node.start = node.start.saturating_add(start);
             }
         }
         self
     }
 
-    /// The programme that `rank` runs.
+    /// The graph that `rank` runs.
     ///
     /// # Panics
     /// If there is no such rank.
-    pub fn programme(&self, rank: u32) -> &Programme {
-        &self.programmes[self.programme_index(rank)]
+    pub fn graph(&self, rank: u32) -> &RankGraph {
+        &self.graphs[self.graph_index(rank)]
     }
 
-    /// The place of the programme that `rank` runs among [`Trace::programmes`].
-    pub fn programme_index(&self, rank: u32) -> usize {
+    /// The place of the graph that `rank` runs among [`Trace::graphs`].
+    pub fn graph_index(&self, rank: u32) -> usize {
         match self.shared {
             true => 0,
             false => rank.checked_div(self.block()).unwrap_or(0) as usize,
         }
     }
 
-    /// How many consecutive ranks run one programme: all of them if it is shared, and 0 if
+    /// How many consecutive ranks run one graph: all of them if it is shared, and 0 if
     /// their number is open.
     pub fn block(&self) -> u32 {
-        let programmes = if self.shared { 1 } else { self.programmes.len() };
+        let graphs = if self.shared { 1 } else { self.graphs.len() };
         let ranks = self.ranks.unwrap_or(0) as usize;
         // It is not more than the ranks.
-        ranks.checked_div(programmes).unwrap_or(0) as u32
+        ranks.checked_div(graphs).unwrap_or(0) as u32
     }
 
     /// The same trace, run by `ranks` ranks.

@@ -1,9 +1,9 @@
 //! What is in a trace, counted.
 //!
-//! Invariant: a programme that all ranks share counts once, except where a field says otherwise.
+//! Invariant: a graph that all ranks share counts once, except where a field says otherwise.
 //! What it does not do: judge ([`check`](super::check::check) does).
 
-use super::{Programme, Remark, Size, Trace, Work};
+use super::{RankGraph, Remark, Size, Trace, Work};
 use std::collections::BTreeMap;
 use weft_units::Time;
 
@@ -12,9 +12,9 @@ use weft_units::Time;
 pub struct Summary {
     /// How many ranks there are; `None` if the trace serves any number.
     pub ranks: Option<u32>,
-    /// How many programmes they run: one for all, one for each stage, or one each.
-    pub programmes: u32,
-    /// Nodes in the programmes, not multiplied by ranks.
+    /// How many graphs they run: one for all, one for each stage, or one each.
+    pub graphs: u32,
+    /// Nodes in the graphs, not multiplied by ranks.
     pub nodes: u64,
     /// The same by kind, those that occur, most frequent first.
     pub kinds: Vec<(&'static str, u64)>,
@@ -24,7 +24,7 @@ pub struct Summary {
     pub sends: (u64, u64),
     /// Receives: how many and how many bytes, all ranks together.
     pub receives: (u64, u64),
-    /// Dependencies in the programmes.
+    /// Dependencies in the graphs.
     pub dependencies: u64,
     /// The most nodes that follow each other at one rank.
     pub depth: u32,
@@ -34,7 +34,7 @@ pub struct Summary {
     pub host_compute: Time,
     /// Floating-point operations: of the rank with the most.
     pub operations: u64,
-    /// What cannot be run, with how often it occurs in the programmes.
+    /// What cannot be run, with how often it occurs in the graphs.
     pub unsupported: Vec<Remark>,
     /// What was left out or taken otherwise while reading.
     pub remarks: Vec<Remark>,
@@ -53,7 +53,7 @@ pub struct CollectiveRow {
     pub size: Size,
     /// The larger buffer of a rank, if it is known.
     pub bytes: Option<u64>,
-    /// How many such nodes the programmes have.
+    /// How many such nodes the graphs have.
     pub nodes: u64,
     /// How many collectives these are in all, each counted once and not once a rank; `None`
     /// while the number of ranks is open.
@@ -66,23 +66,23 @@ pub struct CollectiveRow {
 pub fn summarise(trace: &Trace) -> Summary {
     let mut summary = Summary {
         ranks: trace.ranks,
-        programmes: trace.programmes.len() as u32,
+        graphs: trace.graphs.len() as u32,
         remarks: trace.remarks.clone(),
         ..Summary::default()
     };
     let mut kinds = BTreeMap::new();
     let mut unsupported: BTreeMap<&str, u64> = BTreeMap::new();
-    for programme in &trace.programmes {
-        summary.nodes += programme.nodes().len() as u64;
-        summary.dependencies += programme.dependency_count();
-        summary.depth = summary.depth.max(programme.depths().into_iter().max().unwrap_or(0));
-        for node in programme.nodes() {
+    for graph in &trace.graphs {
+        summary.nodes += graph.nodes().len() as u64;
+        summary.dependencies += graph.dependency_count();
+        summary.depth = summary.depth.max(graph.depths().into_iter().max().unwrap_or(0));
+        for node in graph.nodes() {
             *kinds.entry(node.work.kind()).or_insert(0u64) += 1;
             if let Work::Unsupported(what) = &node.work {
                 *unsupported.entry(what).or_default() += 1;
             }
         }
-        summary.add_work(trace, programme);
+        summary.add_work(trace, graph);
     }
     summary.kinds = kinds.into_iter().collect();
     summary.kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
@@ -93,11 +93,11 @@ pub fn summarise(trace: &Trace) -> Summary {
 }
 
 impl Summary {
-    /// Times, operations and messages of one programme.
-    fn add_work(&mut self, trace: &Trace, programme: &Programme) {
+    /// Times, operations and messages of one graph.
+    fn add_work(&mut self, trace: &Trace, graph: &RankGraph) {
         let ranks = u64::from(trace.block().max(1));
         let (mut compute, mut host, mut operations) = (Time::ZERO, Time::ZERO, 0u64);
-        for node in programme.nodes() {
+        for node in graph.nodes() {
             let (tally, bytes) = match &node.work {
                 Work::Compute(one) => {
                     let clock = if one.on_host { &mut host } else { &mut compute };
@@ -128,9 +128,9 @@ struct Tally {
 
 fn rows(trace: &Trace) -> Vec<CollectiveRow> {
     let mut tallies: BTreeMap<(&'static str, u32, Size), Tally> = BTreeMap::new();
-    for (place, programme) in (0u32..).zip(&trace.programmes) {
+    for (place, graph) in (0u32..).zip(&trace.graphs) {
         let mut instances = BTreeMap::new();
-        for node in programme.nodes() {
+        for node in graph.nodes() {
             let Work::Collective(one) = &node.work else { continue };
             let tally = tallies.entry((one.action.name(), one.group, one.size)).or_default();
             tally.nodes += 1;
@@ -157,7 +157,7 @@ fn rows(trace: &Trace) -> Vec<CollectiveRow> {
     rows
 }
 
-/// How many collectives of a group a node of the programme at `place` stands for: one for each
+/// How many collectives of a group a node of the graph at `place` stands for: one for each
 /// instance whose first rank runs it.
 fn calls(trace: &Trace, place: u32, group: u32) -> u64 {
     let block = u64::from(trace.block());

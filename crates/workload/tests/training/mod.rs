@@ -37,7 +37,7 @@ pub(crate) fn generate(training: &Training, ranks: u32) -> Trace {
 /// Collectives of a stage, by operation, group and size: how many.
 pub(crate) fn calls(trace: &Trace, stage: usize) -> BTreeMap<(&'static str, &str, u64), u32> {
     let mut calls = BTreeMap::new();
-    for node in trace.programmes[stage].nodes() {
+    for node in trace.graphs[stage].nodes() {
         if let Work::Collective(one) = &node.work {
             let ranks = trace.group_size(one.group).expect("settled");
             let group = trace.groups[one.group as usize].name.as_str();
@@ -54,12 +54,12 @@ pub(crate) fn volume(trace: &Trace, stage: usize, operation: &str, group: &str) 
 }
 /// Sends of a stage: how far, and how many bytes.
 pub(crate) fn sends(trace: &Trace, stage: usize) -> Vec<(i64, u64)> {
-    let nodes = trace.programmes[stage].nodes().iter();
+    let nodes = trace.graphs[stage].nodes().iter();
     let mut sends: Vec<(i64, u64)> = nodes
         .filter_map(|node| match &node.work {
             Work::Send(one) => match one.peer {
                 Peer::Away(distance) => Some((distance, one.bytes)),
-                Peer::Rank(_) => panic!("stages share a programme"),
+                Peer::Rank(_) => panic!("stages share a graph"),
             },
             _ => None,
         })
@@ -70,10 +70,10 @@ pub(crate) fn sends(trace: &Trace, stage: usize) -> Vec<(i64, u64)> {
 /// How long a stage computes.
 pub(crate) fn busy(trace: &Trace, stage: usize) -> Time {
     let time = |work: &Work| if let Work::Compute(one) = work { one.time.0 } else { 0 };
-    Time(trace.programmes[stage].nodes().iter().map(|node| time(&node.work)).sum())
+    Time(trace.graphs[stage].nodes().iter().map(|node| time(&node.work)).sum())
 }
 pub(crate) fn names(trace: &Trace, stage: usize) -> Vec<String> {
-    trace.programmes[stage].nodes().iter().map(|node| node.name.to_string()).collect()
+    trace.graphs[stage].nodes().iter().map(|node| node.name.to_string()).collect()
 }
 pub(crate) fn end(trace: Trace, ideal: Ideal) -> Time {
     run(&Job::new(trace, Algorithms::usual()).expect("a job"), ideal).end

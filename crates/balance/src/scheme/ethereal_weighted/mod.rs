@@ -1,7 +1,7 @@
 //! Ethereal for fabrics whose paths are not alike: every batch is split in proportion to what its
 //! paths can carry, by what hosts know of slow and dead links.
 //!
-//! Paper 000 assumes that all paths to a leaf are equal, and leaves it to later work to
+//! Ethereal (2025) assumes that all paths to a leaf are equal, and leaves it to later work to
 //! redistribute what is under way after a failure (section 3.3). Here hosts learn what routing
 //! learns ([`Plan::learn`]), [`weft_fabric::PathView`] says what each path should carry, and
 //! [`split_by_weight`] cuts messages only where the share of a path ends. All else, the batches,
@@ -24,7 +24,7 @@ use super::ethereal::{Batch, Ethereal, Group, Interceptor, Nack, Unit};
 use super::{Scheme, SchemeInfo};
 use crate::enforce::{Enforce, PortRules};
 use crate::forward::SwitchContext;
-use crate::plan::{Active, HostContext, Piece, Plan, Post, Route, Trouble, Underway};
+use crate::plan::{ActiveFlow, FlowInfo, HostContext, LossSignal, Plan, Post, Route, Subflow};
 use crate::steer::{Fixed, FlowContext};
 use spread::spread;
 use std::cmp::Reverse;
@@ -92,7 +92,7 @@ impl Scheme for EtherealWeighted {
                 key: "redistribute",
                 default: "false",
                 meaning: "spread the flows under way to a leaf anew when routing or a time-out tells \
-                          of a failure there; if not, only the flow in trouble moves",
+                          of a failure there; if not, only the flow that lost packets moves",
             },
             Enforce::OPTION,
         ],
@@ -205,11 +205,11 @@ impl Plan for Weigher {
         self.interceptor.deadline()
     }
 
-    fn post(&mut self, now: Time, post: Post, fabric: &Fabric, out: &mut Vec<Piece>) {
+    fn post(&mut self, now: Time, post: Post, fabric: &Fabric, out: &mut Vec<Subflow>) {
         self.interceptor.post(now, post, fabric, out);
     }
 
-    fn flush(&mut self, now: Time, fabric: &Fabric, out: &mut Vec<Piece>) {
+    fn flush(&mut self, now: Time, fabric: &Fabric, out: &mut Vec<Subflow>) {
         let (view, host) = (self.view.as_deref(), self.interceptor.host);
         self.interceptor.flush_by(now, fabric, out, |batch, shares| {
             let Batch { dst, sizes, paths, unit, stream } = batch;
@@ -218,17 +218,17 @@ impl Plan for Weigher {
         });
     }
 
-    fn trouble(
+    fn on_loss(
         &mut self,
         now: Time,
-        flow: &Underway,
-        trouble: Trouble,
+        flow: &FlowInfo,
+        signal: LossSignal,
         fabric: &Fabric,
     ) -> Option<Route> {
-        if self.redistribute && trouble == Trouble::Nack {
+        if self.redistribute && signal == LossSignal::Nack {
             return None;
         }
-        let old = self.interceptor.give_up(now, flow, trouble, fabric)?;
+        let old = self.interceptor.give_up(now, flow, signal, fabric)?;
         if self.redistribute {
             self.unsettled.insert(fabric.leaf_of(flow.dst));
         }
@@ -245,25 +245,25 @@ impl Plan for Weigher {
         self.view = Some(Arc::clone(view));
     }
 
-    fn is_unsettled(&self) -> bool {
+    fn wants_rebalance(&self) -> bool {
         !self.unsettled.is_empty()
     }
 
-    fn settle(
+    fn rebalance(
         &mut self,
         now: Time,
-        flows: &[Active],
+        flows: &[ActiveFlow],
         fabric: &Fabric,
         out: &mut Vec<(usize, Route)>,
     ) {
         let unsettled = std::mem::take(&mut self.unsettled);
-        let leaf = |flow: &(usize, Active)| fabric.leaf_of(flow.1.flow.dst);
+        let leaf = |flow: &(usize, ActiveFlow)| fabric.leaf_of(flow.1.flow.dst);
         let routes = &self.interceptor.routes;
         // By their paths, whatever enforces these.
         let flows = flows.iter().enumerate().filter_map(|(index, active)| {
             let path = routes.path(fabric, active.flow.dst, active.flow.route)?;
-            let flow = Underway { route: Route::Pinned(path), ..active.flow };
-            Some((index, Active { flow, ..*active }))
+            let flow = FlowInfo { route: Route::Pinned(path), ..active.flow };
+            Some((index, ActiveFlow { flow, ..*active }))
         });
         let mut flows: Vec<_> = flows.filter(|flow| unsettled.contains(&leaf(flow))).collect();
         // The large ones first: the small ones fill the gaps.

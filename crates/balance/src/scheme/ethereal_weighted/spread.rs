@@ -1,6 +1,6 @@
 //! Flows under way spread anew: who has no room on its path goes where there is most.
 
-use crate::plan::{Active, Route};
+use crate::plan::{ActiveFlow, Route};
 use weft_fabric::{PathId, PathWeights};
 use weft_units::Stream;
 
@@ -10,7 +10,7 @@ use weft_units::Stream;
 /// A flow stays if the share of its path, of all that is left, has room for it. The others go, one
 /// after the other, to the path that is the least full with them.
 pub(super) fn spread(
-    flows: &[(usize, Active)],
+    flows: &[(usize, ActiveFlow)],
     weights: &PathWeights,
     stream: &mut Stream,
     out: &mut Vec<(usize, Route)>,
@@ -53,7 +53,7 @@ impl Loads {
     }
 
     /// Leaves a flow on its path, if that has room for it in its share.
-    fn keep(&mut self, active: &Active) -> bool {
+    fn keep(&mut self, active: &ActiveFlow) -> bool {
         let Route::Pinned(path) = active.flow.route else { return true };
         let Some(load) = self.paths.iter_mut().find(|load| load.path == path) else { return false };
         let share = u128::from(self.all) * u128::from(load.weight);
@@ -63,7 +63,7 @@ impl Loads {
     }
 
     /// The path that a flow makes the least full; the one that it has, if no other is better.
-    fn place(&mut self, active: &Active) -> PathId {
+    fn place(&mut self, active: &ActiveFlow) -> PathId {
         let fill = |load: &Load| (load.bytes + active.left, load.weight);
         // a / b < c / d where a * d < c * b.
         let fuller = |a: &Load, b: &Load| {

@@ -28,16 +28,16 @@ impl Heard {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
     /// By uplink of the other leaf; those beyond have sent nothing yet.
-    loads: Vec<Option<(u8, News)>>,
+    loads: Vec<Option<(u8, Change)>>,
     /// Whose turn it is to be told.
     turn: usize,
-    /// How many are [`News::Yes`].
-    news: usize,
+    /// How many are [`Change::Yes`].
+    changed: usize,
 }
 
 /// Whether a load is another one than was told last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum News {
+enum Change {
     No,
     Yes,
 }
@@ -51,10 +51,10 @@ impl Seen {
         let entry = &mut self.loads[uplink];
         match entry {
             Some((known, _)) if *known == load => {}
-            Some((_, News::Yes)) => *entry = Some((load, News::Yes)),
+            Some((_, Change::Yes)) => *entry = Some((load, Change::Yes)),
             _ => {
-                *entry = Some((load, News::Yes));
-                self.news += 1;
+                *entry = Some((load, Change::Yes));
+                self.changed += 1;
             }
         }
     }
@@ -63,13 +63,13 @@ impl Seen {
         let count = self.loads.len();
         let turns = (0..count).map(|step| (self.turn + step) % count);
         let mut tellable =
-            turns.filter_map(|at| self.loads[at].map(|(load, news)| (at, load, news)));
-        let (at, load, news) = match self.news {
+            turns.filter_map(|at| self.loads[at].map(|(load, change)| (at, load, change)));
+        let (at, load, change) = match self.changed {
             0 => tellable.next(),
-            _ => tellable.find(|(.., news)| *news == News::Yes),
+            _ => tellable.find(|(.., change)| *change == Change::Yes),
         }?;
-        self.news -= usize::from(news == News::Yes);
-        self.loads[at] = Some((load, News::No));
+        self.changed -= usize::from(change == Change::Yes);
+        self.loads[at] = Some((load, Change::No));
         self.turn = at + 1;
         Some((at as u32, load))
     }
@@ -89,7 +89,7 @@ mod tests {
         let mut told =
             |steps: usize| -> Vec<_> { (0..steps).map(|_| seen.next().unwrap()).collect() };
         assert_eq!(told(5), [(0, 7), (1, 2), (3, 5), (0, 7), (1, 2)]);
-        // What changed goes first; what did not is no news.
+        // What changed goes first; what did not, comes in turn.
         seen.note(3, 5);
         seen.note(1, 4);
         let mut told =

@@ -36,18 +36,18 @@ impl Load {
     /// `bytes` leave.
     #[inline]
     pub fn add(&mut self, now: Time, bytes: u32) {
-        self.settle(now);
+        self.decay(now);
         self.bytes += u64::from(bytes);
     }
     /// The load of the last intervals, from zero to the highest level.
     #[inline]
     pub fn level(&mut self, now: Time) -> u8 {
-        self.settle(now);
+        self.decay(now);
         (self.bytes * self.levels / self.full).min(self.levels - 1) as u8
     }
     /// Makes up for the intervals that began since it was last looked at.
     #[inline]
-    fn settle(&mut self, now: Time) {
+    fn decay(&mut self, now: Time) {
         let beat = now.0 / self.interval.0;
         while self.beat < beat && self.bytes > 0 {
             // Rounded down, so that it comes to zero.
@@ -89,13 +89,13 @@ mod tests {
     fn it_loses_a_fifth_at_every_beat() {
         let mut load = Load::new(&OPTIONS, Rate::gbps(100));
         load.add(Time::us(49), 100_000);
-        load.settle(Time::us(49));
+        load.decay(Time::us(49));
         assert_eq!(load.bytes, 100_000);
-        load.settle(Time::us(50));
+        load.decay(Time::us(50));
         assert_eq!(load.bytes, 80_000);
-        load.settle(Time::us(149));
+        load.decay(Time::us(149));
         assert_eq!(load.bytes, 64_000);
-        load.settle(Time::secs(9));
+        load.decay(Time::secs(9));
         assert_eq!(load.bytes, 0);
     }
 }

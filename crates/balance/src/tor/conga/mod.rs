@@ -9,7 +9,7 @@
 //! load and what the other leaf said is smallest; a flow stays where it was unless another one
 //! is better (section 3.5).
 //!
-//! Numbers are those of the code behind ConWeave (SIGCOMM 2023), which paper 004 compares with.
+//! Numbers are those of the code behind ConWeave (SIGCOMM 2023), which ParaLet (2024) compares with.
 //! That code looks at four paths in a row, feeds back one of them by chance, and moves a flow between
 //! equally good ones; here as in the paper all uplinks are looked at, feedback goes round and begins
 //! with what has changed, and ties leave a flow where it is.

@@ -13,7 +13,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | this one | a leaf, tags, letters, options |
+//! | this one | a leaf, tags, control packets, options |
 //! | [`tx`] | the leaf as that of senders: epochs, phases, paths |
 //! | [`rx`] | the leaf as that of receivers: reordering |
 //!
@@ -21,7 +21,7 @@
 //! Paths deliver in order. Where no packet is on its way for longer than
 //! [`Options::expiry`] and no queue is let go before its time
 //! ([`premature`](super::TorCounts::premature) is zero), the packets of a flow leave the leaf of its
-//! receiver in the order in which they came to that of its sender; whatever becomes of letters.
+//! receiver in the order in which they came to that of its sender; whatever becomes of control packets.
 //! Nothing is held for longer than its timer says, and nothing is lost here.
 //!
 //! # Where it differs from the code behind the paper
@@ -88,16 +88,16 @@ pub enum Part {
 
 /// From the leaf of a receiver to that of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Letter {
+pub struct ControlPacket {
     /// About this flow.
     pub flow: FlowId,
     /// What it says.
-    pub news: News,
+    pub message: ControlMessage,
 }
 
-/// What a letter says.
+/// What a control packet says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum News {
+pub enum ControlMessage {
     /// The first packet of this epoch is there.
     Reply(u32),
     /// The tail of this epoch is there.
@@ -111,7 +111,7 @@ pub enum News {
 pub struct Leaf<T> {
     tx: Sending,
     rx: Receiving<T>,
-    letters: u64,
+    control_packets: u64,
 }
 
 impl<T> Leaf<T> {
@@ -120,7 +120,7 @@ impl<T> Leaf<T> {
         let stream = weft_units::Draw::new(context.seed, "conweave");
         let stream = stream.stream(u64::from(context.switch.0));
         let tx = Sending::new(*options, context.round_trips(), stream);
-        Leaf { tx, rx: Receiving::new(*options), letters: 0 }
+        Leaf { tx, rx: Receiving::new(*options), control_packets: 0 }
     }
     /// A packet of `flow` came from its host and leaves to the leaf numbered `to`: by which path,
     /// and with which tag? `None`: there is no way.
@@ -129,21 +129,21 @@ impl<T> Leaf<T> {
         self.tx.send(now, flow, to, ways)
     }
     /// A packet of `bytes` came from another leaf. What is to go to its host now is put into `out`,
-    /// in this order; the letters that it causes are in the answer.
+    /// in this order; the control packets that it causes are in the answer.
     #[inline]
     pub fn receive(
         &mut self,
         now: Time,
         packet: rx::Came<T>,
         out: &mut Vec<T>,
-    ) -> [Option<News>; 2] {
-        let news = self.rx.receive(now, packet, out);
-        self.letters += news.iter().flatten().count() as u64;
-        news
+    ) -> [Option<ControlMessage>; 2] {
+        let message = self.rx.receive(now, packet, out);
+        self.control_packets += message.iter().flatten().count() as u64;
+        message
     }
-    /// A letter from the leaf numbered `from` came.
-    pub fn hear(&mut self, now: Time, from: u32, letter: &Letter) {
-        self.tx.hear(now, from, letter);
+    /// A control packet from the leaf numbered `from` came.
+    pub fn hear(&mut self, now: Time, from: u32, packet: &ControlPacket) {
+        self.tx.hear(now, from, packet);
     }
     /// When [`Leaf::time`] is due, if something is held.
     pub fn deadline(&mut self) -> Option<Time> {
@@ -163,7 +163,7 @@ impl<T> Leaf<T> {
         TorCounts {
             flows: counts.flows + self.tx.most_flows(),
             reroutes: self.tx.reroutes(),
-            letters: self.letters,
+            control_packets: self.control_packets,
             ..counts
         }
     }

@@ -4,7 +4,7 @@
 //! Invariant: a flow has at most one queue, of packets of one epoch and of phase 1, in the order in
 //! which they came; every queue has a time at which it is let go.
 
-use super::{News, Options, Part, Tag, is_later};
+use super::{ControlMessage, Options, Part, Tag, is_later};
 use crate::tor::table::Table;
 use crate::tor::{FlowId, TorCounts};
 use rustc_hash::FxHashMap;
@@ -95,7 +95,12 @@ impl<T> Receiving<T> {
 
     /// As [`super::Leaf::receive`].
     #[inline]
-    pub fn receive(&mut self, now: Time, came: Came<T>, out: &mut Vec<T>) -> [Option<News>; 2] {
+    pub fn receive(
+        &mut self,
+        now: Time,
+        came: Came<T>,
+        out: &mut Vec<T>,
+    ) -> [Option<ControlMessage>; 2] {
         let Came { flow, tag, .. } = came;
         let fresh = Flow { epoch: tag.epoch, order: Order::Open, old: None, tail: Time::ZERO };
         let mut state = match self.flows.touch(flow, now) {
@@ -113,17 +118,17 @@ impl<T> Receiving<T> {
                 *self.flows.insert(flow, now, fresh)
             }
         };
-        let news = [
-            came.marked.then_some(News::Notify(tag.path)),
+        let message = [
+            came.marked.then_some(ControlMessage::Notify(tag.path)),
             match tag.part {
-                Part::Init => Some(News::Reply(tag.epoch)),
-                Part::Tail => Some(News::Clear(tag.epoch)),
+                Part::Init => Some(ControlMessage::Reply(tag.epoch)),
+                Part::Tail => Some(ControlMessage::Clear(tag.epoch)),
                 Part::Old | Part::New => None,
             },
         ];
         self.place(now, came, &mut state, out);
         *self.flows.get(flow).expect("it is known") = state;
-        news
+        message
     }
 
     /// Delivers a packet of the present epoch of its flow, or holds it.
@@ -238,7 +243,7 @@ impl<T> Receiving<T> {
     pub fn holding(&self) -> u64 {
         self.packets
     }
-    /// What it took so far: without letters and re-routes.
+    /// What it took so far: without control packets and re-routes.
     pub fn counts(&self) -> TorCounts {
         TorCounts { flows: self.flows.most() as u64, ..self.counts }
     }

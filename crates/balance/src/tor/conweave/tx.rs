@@ -4,7 +4,7 @@
 //! Invariant: the packets of one epoch and phase take one path, and those of the next epoch begin
 //! on that of the last phase, unless the flow was silent for long or its path died.
 
-use super::{Letter, News, Options, Part, Tag, first_epoch, is_later};
+use super::{ControlMessage, ControlPacket, Options, Part, Tag, first_epoch, is_later};
 use crate::tor::table::Table;
 use crate::tor::{FlowId, Ways};
 use rustc_hash::FxHashMap;
@@ -130,18 +130,20 @@ impl Sending {
     }
 
     /// As [`super::Leaf::hear`].
-    pub fn hear(&mut self, now: Time, from: u32, letter: &Letter) {
-        if let News::Notify(path) = letter.news {
+    pub fn hear(&mut self, now: Time, from: u32, packet: &ControlPacket) {
+        if let ControlMessage::Notify(path) = packet.message {
             self.pauses.insert((from, path), now.saturating_add(self.options.path_pause));
             return;
         }
-        let Some(state) = self.flows.get(letter.flow) else { return };
-        match (letter.news, state.phase) {
-            (News::Reply(epoch), Phase::Old(by)) if epoch == state.epoch && now < by => {
+        let Some(state) = self.flows.get(packet.flow) else { return };
+        match (packet.message, state.phase) {
+            (ControlMessage::Reply(epoch), Phase::Old(by)) if epoch == state.epoch && now < by => {
                 state.stabilised = true;
                 state.phase = Phase::Old(Time::MAX);
             }
-            (News::Clear(epoch), Phase::New(_)) if epoch == state.epoch => state.stabilised = true,
+            (ControlMessage::Clear(epoch), Phase::New(_)) if epoch == state.epoch => {
+                state.stabilised = true
+            }
             _ => {}
         }
     }

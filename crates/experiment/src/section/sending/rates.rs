@@ -2,7 +2,7 @@
 
 use super::super::transport::Context;
 use super::{Result, SHARE, Sending};
-use crate::kind::{Flag, Or, Size, Span, Speed, Whole};
+use crate::kind::{Flag, Integer, Or, Size, Span, Speed};
 use crate::reader::Reader;
 use weft_transport::{CongestionConfig, DcqcnConfig, DctcpRateConfig};
 use weft_units::{Rate, Time};
@@ -59,7 +59,7 @@ pub(super) fn dcqcn(r: &mut Reader<'_>, context: &Context) -> Result<Sending> {
     )?;
     let fast_recovery = r.get(
         "dcqcn_fast_recovery",
-        Whole { min: 0, max: 1_000 },
+        Integer { min: 0, max: 1_000 },
         Some(usual.fast_recovery),
         "how often timer or counter run out before the target grows",
     )?;

@@ -2,7 +2,7 @@
 
 use super::fault::Fault;
 use crate::error::ExperimentError;
-use crate::kind::{Or, Size, Whole};
+use crate::kind::{Integer, Or, Size};
 use crate::reader::Reader;
 use weft_workload::collective::{Algorithm, Call, Operation, Servers};
 use weft_workload::trace::{Action, Collective, Degrees, Size as Bytes, Trace};
@@ -26,11 +26,11 @@ pub(super) fn read_again(
 ) -> Result<Again, ExperimentError> {
     let meaning = "the larger buffer of a rank, as nccl-tests count it";
     let bytes = r.get("size", Size::SOME, None, meaning)?;
-    let count = Whole { min: 1, max: 1 << 20 };
-    let root = Whole { min: 0, max: 1 << 20 };
+    let count = Integer { min: 1, max: 1 << 20 };
+    let root = Integer { min: 0, max: 1 << 20 };
     let root =
         r.get("root", root, Some(0), "the root of a broadcast or reduce, within its group")?;
-    let all = Or(Whole { min: 2, max: 1 << 20 }, "all");
+    let all = Or(Integer { min: 2, max: 1 << 20 }, "all");
     let group = r.get("group", all, Some(None), "ranks of a group; all groups go at once")?;
     let stride = r.get("stride", count, Some(1), "from one rank of a group to the next")?;
     let times = r.get("times", count, Some(1), "how often, one after the other")?;

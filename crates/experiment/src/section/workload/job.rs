@@ -4,7 +4,7 @@ use super::collective::{Again, read_again};
 use super::fault::Fault;
 use super::trace_files::{self, TraceFiles};
 use crate::error::{ExperimentError, Origin};
-use crate::kind::{OneOf, Or, Span, Whole};
+use crate::kind::{Integer, OneOf, Or, Span};
 use crate::memory::{self, Need};
 use crate::reader::Reader;
 use crate::section::options;
@@ -104,10 +104,10 @@ impl Common {
 }
 
 pub(super) fn common(r: &mut Reader<'_>) -> Result<Common> {
-    let all = Or(Whole { min: 2, max: 1 << 20 }, "all");
+    let all = Or(Integer { min: 2, max: 1 << 20 }, "all");
     let ranks = r.get("ranks", all, Some(None), "how many ranks; all: as many as there can be")?;
     let start = r.get("start", Span::ANY, Some(Time::ZERO), "when the ranks begin")?;
-    let splits = Whole { min: 1, max: 1 << 16 };
+    let splits = Integer { min: 1, max: 1 << 16 };
     let meaning = "chunks of every collective, one after the other at each rank";
     let splits = r.get("splits", splits, Some(1), meaning)?;
     let meaning = "when ranks wait for acknowledgements of what they sent in a collective: never, \
@@ -128,7 +128,7 @@ fn read_collective(r: &mut Reader<'_>) -> Result<JobSource> {
 }
 
 fn read_model(r: &mut Reader<'_>) -> Result<JobSource> {
-    let training = options::read(r, TRAINING_OPTIONS, Training::settle)?;
+    let training = options::read(r, TRAINING_OPTIONS, Training::resolve)?;
     let algorithm = read_algorithm(r, None)?;
     Ok(common(r)?.of(r, What::Model(Box::new(training)), algorithm))
 }
@@ -178,7 +178,7 @@ pub(super) fn algorithm_options(
     let name = operation.map_or("", Operation::name);
     let refusal = format!("means nothing to the {name} of {:?}; remove it", info.name);
     r.beside("collective", &refusal, idle.into_iter().map(|option| option.key.to_owned()));
-    options::read(r, known, |given| Algorithm::settle(info.name, given))
+    options::read(r, known, |given| Algorithm::resolve(info.name, given))
 }
 
 impl JobSource {
@@ -215,7 +215,7 @@ impl JobSource {
         }
         let trace = self.trace(free)?.starting(self.start);
         if let Some(own) = trace.ranks.filter(|own| *own > free) {
-            // A programme that all ranks run can be run by any number of them.
+            // A graph that all ranks run can be run by any number of them.
             let mend =
                 if trace.shared { "a larger fabric or fewer ranks" } else { "a larger fabric" };
             let what = format!("has {own} ranks, more than the {free} GPUs that are free");

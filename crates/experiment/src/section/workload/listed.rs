@@ -5,7 +5,7 @@
 
 use super::{JOBS, collective, job, placement, read_pattern, trace_files};
 use crate::error::ExperimentError;
-use crate::reader::{Asked, Reader, rehearsed};
+use crate::reader::{Asked, Reader, keys_asked_by};
 use crate::section::options;
 use std::path::Path;
 use weft_workload::collective::{ALGORITHMS, AlgorithmInfo, Operation};
@@ -116,7 +116,7 @@ fn traces() -> [Listed; 3] {
 fn models() -> impl Iterator<Item = Listed> {
     MODELS.iter().map(|info| {
         let all = asked(|r| {
-            options::read(r, TRAINING_OPTIONS, Training::settle)?;
+            options::read(r, TRAINING_OPTIONS, Training::resolve)?;
             of_trace_or_model(r)
         });
         let own = info.defaults();
@@ -150,7 +150,7 @@ fn of_any_job(r: &mut Reader<'_>) -> Result<()> {
 }
 
 fn asked<T>(decode: impl FnOnce(&mut Reader<'_>) -> Result<T>) -> Vec<Asked> {
-    rehearsed("workload", decode)
+    keys_asked_by("workload", decode)
 }
 
 fn entry(

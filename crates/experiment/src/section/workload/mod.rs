@@ -110,7 +110,7 @@ pub(crate) fn read(r: &mut Reader<'_>, folder: &Path) -> Result<WorkloadSource> 
 fn read_pattern(r: &mut Reader<'_>, info: &PatternInfo) -> Result<WorkloadSource> {
     let bytes = r.get("size", Size::SOME, None, "payload of every message")?;
     let start = r.get("start", Span::ANY, Some(Time::ZERO), "when every message is posted")?;
-    let pattern = options::read(r, info.options, |given| Pattern::settle(info.name, given))?;
+    let pattern = options::read(r, info.options, |given| Pattern::resolve(info.name, given))?;
     Ok(WorkloadSource::Pattern { pattern, bytes, start })
 }
 
@@ -151,7 +151,7 @@ fn read_file(r: &mut Reader<'_>, folder: &Path) -> Result<WorkloadSource> {
         let what = format!("{name:?} is a list of communications, which ranks run; write trace");
         return Err(r.wrong("file", format!("{what} = {name:?} instead")));
     }
-    r.settle("file", path.to_string_lossy().into_owned());
+    r.record("file", path.to_string_lossy().into_owned());
     Ok(WorkloadSource::File { path, digest: digest(text.as_bytes()) })
 }
 

@@ -39,7 +39,7 @@ pub(super) fn read(r: &mut Reader<'_>, folder: &Path) -> Result<Placement> {
         }
         let path = folder.join(&file);
         let gpus = listed(&path).map_err(|what| r.wrong("placement_file", what))?;
-        r.settle("placement_file", path.to_string_lossy().into_owned());
+        r.record("placement_file", path.to_string_lossy().into_owned());
         return Ok(Placement::Listed { path, gpus });
     }
     let names = ["packed", "round-robin", "random"];

@@ -3,7 +3,7 @@
 use super::fault::Fault;
 use crate::error::ExperimentError;
 use crate::experiment::digest;
-use crate::kind::{Flag, Number, OneOf, Or, Span, Text, Whole};
+use crate::kind::{Flag, Integer, Number, OneOf, Or, Span, Text};
 use crate::reader::Reader;
 use std::fs;
 use std::io::Read;
@@ -59,14 +59,14 @@ pub(super) fn read(r: &mut Reader<'_>, folder: &Path) -> Result<TraceFiles> {
     let meaning = "a Chakra trace (a file of it, or what stands before .0.et), or a text workload";
     let name = r.get("trace", Text, None, meaning)?;
     let path = folder.join(&name);
-    r.settle("trace", path.to_string_lossy().into_owned());
+    r.record("trace", path.to_string_lossy().into_owned());
     let gathered = read_gathered(r)?;
     let (process_groups, chakra) = read_chakra(r, gathered, folder)?;
     let text = read_text(r, gathered)?;
     let mut files = TraceFiles { path, process_groups, chakra, text, digest: String::new() };
     if !r.is_rehearsal() {
         if let (None, Some(found)) = (&files.process_groups, files.groups_beside()) {
-            r.settle("process_groups", found.to_string_lossy().into_owned());
+            r.record("process_groups", found.to_string_lossy().into_owned());
         }
         files.digest = files.hash().map_err(|Fault { key, what }| r.wrong(&key, what))?;
     }
@@ -91,10 +91,10 @@ pub(super) fn read_chakra(
     let groups = r.get("process_groups", Text, none, "Chakra: a JSON file of process groups")?;
     let process_groups = (!groups.is_empty()).then(|| folder.join(&groups));
     match &process_groups {
-        Some(path) => r.settle("process_groups", path.to_string_lossy().into_owned()),
+        Some(path) => r.record("process_groups", path.to_string_lossy().into_owned()),
         None => r.omit("process_groups"),
     }
-    let element = Whole { min: 1, max: 16 };
+    let element = Integer { min: 1, max: 16 };
     let meaning = "Chakra: what 1 of comm_size and tensor_size is";
     let bytes = r.get("bytes_per_element", element, Some(1), meaning)?;
     let meaning = "Chakra: whether nodes start no sooner than the trace says";
@@ -130,7 +130,7 @@ fn read_roofline(r: &mut Reader<'_>) -> Result<Roofline> {
 pub(super) fn read_text(r: &mut Reader<'_>, gathered: Option<Gathered>) -> Result<TextOptions> {
     let unit = Or(Span::SOME, "format");
     let unit = r.get("time_unit", unit, Some(None), "text: what 1 in a column of times is")?;
-    let passes = Whole { min: 1, max: 1_000 };
+    let passes = Integer { min: 1, max: 1_000 };
     let passes = r.get("passes", passes, Some(1), "text: how often the job runs through")?;
     let meaning = "text: whether each step waits for the one before it";
     let serial = r.get("serial", Flag, Some(false), meaning)?;
@@ -140,7 +140,7 @@ pub(super) fn read_text(r: &mut Reader<'_>, gathered: Option<Gathered>) -> Resul
 
 fn read_degrees(r: &mut Reader<'_>) -> Result<Option<Degrees>> {
     let mut degree = |key, meaning| {
-        let degree = Or(Whole { min: 1, max: 65_536 }, "header");
+        let degree = Or(Integer { min: 1, max: 65_536 }, "header");
         r.get(key, degree, Some(None), meaning)
     };
     let tensor = degree("tensor", "text: ranks that share tensors")?;

@@ -5,7 +5,7 @@
 //! is no reason to refuse. So it takes no event. While somebody is paused it does, since room
 //! is what ends the pause; and where a port is told of the end in any case, it notes it then.
 
-use crate::cut::OutPort;
+use crate::partition::OutPort;
 use weft_units::Time;
 
 /// A packet in service.

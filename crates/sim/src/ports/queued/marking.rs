@@ -7,10 +7,10 @@
 //! has come before.
 
 use super::QueuePorts;
-use super::lane::Entry;
+use super::list::Entry;
 use crate::config::MarkAt;
-use crate::cut::OutPort;
 use crate::event::{Packet, flag};
+use crate::partition::OutPort;
 use crate::ports::limits::mark_bits;
 use weft_units::Time;
 
@@ -23,7 +23,7 @@ impl QueuePorts {
         let limits = &self.limits[usize::from(queue.limits)];
         let bits = || mark_bits(self.marks, self.records[port].id, queue.packets);
         if !packet.is(self.unmarked)
-            && limits.marks(self.standing(now, port), bits)
+            && limits.marks(self.queued(now, port), bits)
             && self.mark_at == MarkAt::Enqueue
         {
             packet.to |= flag::MARKED;

@@ -3,8 +3,8 @@
 //!
 //! A packet occupies the switch's memory until its last bit has left.
 
-mod lane;
 mod leaving;
+mod list;
 mod marking;
 mod pausing;
 mod shut;
@@ -16,19 +16,19 @@ use super::shared::{Admission, Ingress, Memory, Rules, headroom, set_aside};
 use super::{Ports, Ready};
 use crate::agenda::Agenda;
 use crate::config::{MarkAt, PacketConfig, RunConfig, SwitchConfig};
-use crate::cut::{Cut, Exit, OutPort, OwnSwitch, Territory};
-use crate::event::{Class, Event, Packet, Remains, flag};
+use crate::event::{Class, Event, LostPacket, Packet, flag};
 use crate::losses::Losses;
 use crate::outcome::PortResult;
+use crate::partition::{Exit, OutPort, OwnSwitch, Partition, Partitioning};
 use crate::queue::EventQueue;
-use lane::{Entry, Lane, Waiting};
 use leaving::Leaving;
+use list::{Entry, Fifo, Waiting};
 use rustc_hash::FxHashMap;
 use trim::Trimming;
 use weft_fabric::Node;
 use weft_units::{Draw, IdVec, PortId, Rate, Time, Wire};
 
-/// All ports of a domain.
+/// All ports of a partition.
 #[derive(Debug)]
 pub struct QueuePorts {
     ports: IdVec<OutPort, Queued>,
@@ -79,8 +79,8 @@ struct Queued {
     busy_until: Time,
     /// Serialisation time of all that waits.
     waiting: Time,
-    data: Lane,
-    control: Lane,
+    data: Fifo,
+    control: Fifo,
     /// The switch that owns the port; [`NIC`] for a NIC.
     switch: u32,
     limits: u16,
@@ -115,7 +115,7 @@ const SPARED: OutPort = OutPort(u32::MAX);
 impl Queued {
     fn new(
         config: &RunConfig,
-        cut: &Cut,
+        partitioning: &Partitioning,
         id: PortId,
         exit: Exit,
         limits: &mut Vec<Limits>,
@@ -123,7 +123,7 @@ impl Queued {
         let port = &config.port_at_start(id);
         let switch = match port.owner {
             Node::Host(_) => NIC,
-            Node::Switch(switch) => cut.switches[switch].own.0,
+            Node::Switch(switch) => partitioning.switches[switch].own.0,
         };
         let RunConfig { fabric, failures, packet, .. } = config;
         let headroom = |pfc| headroom(fabric, failures, id, packet, &pfc);
@@ -133,8 +133,8 @@ impl Queued {
             exit,
             busy_until: Time::ZERO,
             waiting: Time::ZERO,
-            data: Lane::EMPTY,
-            control: Lane::EMPTY,
+            data: Fifo::EMPTY,
+            control: Fifo::EMPTY,
             switch,
             limits: narrow(limits),
             told: false,
@@ -192,13 +192,18 @@ impl Queued {
 }
 
 impl QueuePorts {
-    /// The ports of a domain.
-    pub(crate) fn new(config: &RunConfig, cut: &Cut, territory: &Territory) -> QueuePorts {
+    /// The ports of a partition.
+    pub(crate) fn new(
+        config: &RunConfig,
+        partitioning: &Partitioning,
+        partition: &Partition,
+    ) -> QueuePorts {
         let RunConfig { fabric, packet, .. } = config;
         let mut limits = Vec::new();
-        let both = territory.ports.iter().zip(territory.exits.iter());
-        let ports = both.map(|(id, exit)| Queued::new(config, cut, *id, *exit, &mut limits));
-        let switches = territory.switches.iter().map(|switch| {
+        let both = partition.ports.iter().zip(partition.exits.iter());
+        let ports =
+            both.map(|(id, exit)| Queued::new(config, partitioning, *id, *exit, &mut limits));
+        let switches = partition.switches.iter().map(|switch| {
             let aside = |pfc| set_aside(fabric, &config.failures, *switch, packet, &pfc);
             let memory = Memory::new(&config.switch, config.switch.pfc.map_or(0, aside));
             let most_leaving = 2 * fabric.ports_of(*switch).count as usize;
@@ -213,10 +218,10 @@ impl QueuePorts {
             switches: switches.collect(),
             rules: Rules::new(&config.switch),
             control_priority: config.switch.control_priority,
-            trimming: Trimming::new(config, territory.ports.len()),
+            trimming: Trimming::new(config, partition.ports.len()),
             shut: FxHashMap::default(),
-            in_service: whole_packets.then(|| territory.ports.iter().map(|_| Time::ZERO).collect()),
-            records: Record::all(config, territory),
+            in_service: whole_packets.then(|| partition.ports.iter().map(|_| Time::ZERO).collect()),
+            records: Record::all(config, partition),
             losses: Losses::new(config.tags()),
             marks: Draw::new(config.seed, "ecn-mark"),
             mark_at: mark,
@@ -230,7 +235,7 @@ impl QueuePorts {
 
     /// The length of the queue of `port`, as configured, in time.
     #[inline(always)]
-    fn standing(&self, now: Time, port: OutPort) -> Time {
+    fn queued(&self, now: Time, port: OutPort) -> Time {
         let queue = &self.ports[port];
         match &self.in_service {
             None => queue.backlog(now),
@@ -327,7 +332,7 @@ impl QueuePorts {
             self.switches[switch].memory.total += size;
             return Some(SPARED);
         }
-        let backlog = self.standing(now, port);
+        let backlog = self.queued(now, port);
         let limits = &self.limits[usize::from(queue.limits)];
         let time = queue.line.wire.time(u32::from(packet.size));
         if !limits.fits(backlog, time) && !self.fits_beside_headers(limits, port, backlog, time) {
@@ -339,7 +344,7 @@ impl QueuePorts {
             false => 0,
         };
         if shared.leaving.len() >= shared.most_leaving {
-            self.settle(now, switch, now, agenda);
+            self.free_departed(now, switch, now, agenda);
         }
         let memory = &mut self.switches[switch].memory;
         if self.rules.take_in(memory, &mut self.ports[ingress].ingress, queued, size) {
@@ -349,7 +354,7 @@ impl QueuePorts {
     }
 
     #[cold]
-    fn drop(&mut self, port: OutPort, packet: Remains) {
+    fn drop(&mut self, port: OutPort, packet: LostPacket) {
         self.records[port].drop(packet);
         self.losses.add(packet);
     }
@@ -369,7 +374,7 @@ impl QueuePorts {
         (queued, size): (u64, u64),
         agenda: &mut Agenda<Q>,
     ) -> Option<OutPort> {
-        self.settle(now, switch, now, agenda);
+        self.free_departed(now, switch, now, agenda);
         let shared = &mut self.switches[switch];
         let state = &mut self.ports[ingress].ingress;
         if self.rules.take_in(&mut shared.memory, state, queued, size) {
@@ -422,7 +427,7 @@ impl Ports for QueuePorts {
         agenda: &mut Agenda<Q>,
     ) {
         if self.is_shut(now, port) {
-            return self.drop(port, packet.remains());
+            return self.drop(port, packet.lost());
         }
         self.mark(now, port, &mut packet);
         self.account(port, packet.size);
@@ -475,7 +480,7 @@ impl Ports for QueuePorts {
         let switch = OwnSwitch(queue.switch);
         if queue.busy_until > now {
             // It has gone on at this very instant, and only its memory is of interest.
-            self.settle(now, switch, Time(now.0 + 1), agenda);
+            self.free_departed(now, switch, Time(now.0 + 1), agenda);
             return false;
         }
         queue.told = false;
@@ -486,7 +491,7 @@ impl Ports for QueuePorts {
                     self.tell(now, ingress, agenda);
                 }
             } else if self.switches[switch].pausing > 0 {
-                self.settle(now, switch, Time(now.0 + 1), agenda);
+                self.free_departed(now, switch, Time(now.0 + 1), agenda);
             }
         }
         self.ports[port].is_idle(now) && self.serve_next(now, port, agenda)
@@ -537,7 +542,7 @@ impl Ports for QueuePorts {
     }
 
     fn queued_bytes(&self, now: Time, port: OutPort) -> u64 {
-        self.records[port].bytes_of(self.standing(now, port))
+        self.records[port].bytes_of(self.queued(now, port))
     }
 
     fn shared_bytes(&self, now: Time, switch: OwnSwitch) -> Option<u64> {

@@ -2,8 +2,8 @@
 
 use super::{QueuePorts, SPARED};
 use crate::agenda::Agenda;
-use crate::cut::{OutPort, OwnSwitch};
 use crate::event::{Class, Event, Packet, flag};
+use crate::partition::{OutPort, OwnSwitch};
 use crate::ports::shared::PAUSE_FRAME_BYTES;
 use crate::queue::EventQueue;
 use weft_units::Time;
@@ -52,7 +52,7 @@ impl QueuePorts {
     }
 
     /// Notes what has left `switch` before `until`: frees its memory and lets upstream resume.
-    pub(super) fn settle<Q: EventQueue>(
+    pub(super) fn free_departed<Q: EventQueue>(
         &mut self,
         now: Time,
         switch: OwnSwitch,

@@ -6,10 +6,10 @@
 //! A port is shut by limits that fit nothing, so that the usual packet is asked nothing more; the
 //! first packet that comes when the link is back opens it.
 
-use super::lane::Entry;
+use super::list::Entry;
 use super::{NIC, QueuePorts, narrow};
 use crate::agenda::Agenda;
-use crate::cut::{OutPort, OwnSwitch};
+use crate::partition::{OutPort, OwnSwitch};
 use crate::ports::limits::Limits;
 use crate::queue::EventQueue;
 use weft_units::Time;
@@ -35,8 +35,8 @@ impl QueuePorts {
         *end = until.max(*end);
         while let Some(entry) = self.pop_any(port) {
             let packet = entry.packet();
-            self.records[port].flush(packet.remains());
-            self.losses.add(packet.remains());
+            self.records[port].flush(packet.lost());
+            self.losses.add(packet.lost());
             if self.release(switch, entry.ingress(), packet.size) {
                 self.tell(now, entry.ingress(), agenda);
             }

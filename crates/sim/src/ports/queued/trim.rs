@@ -1,20 +1,20 @@
-//! Trimming (NDP, SIGCOMM 2017; paper 002, section 4): where a queue is full, a packet loses its
+//! Trimming (NDP, SIGCOMM 2017; McClure et al. 2025, section 4): where a queue is full, a packet loses its
 //! payload instead of its life. What is left of it, the header, goes ahead of all data in a lane
 //! of its own, and tells the receiver at once what it must ask for again; or it turns round and
 //! tells the sender. A header that finds its lane full is dropped.
 
-use super::lane::Entry;
+use super::list::Entry;
 use super::{QueuePorts, SPARED};
 use crate::agenda::Agenda;
 use crate::config::{RunConfig, TrimConfig, Victim};
-use crate::cut::OutPort;
 use crate::event::{Packet, flag};
+use crate::partition::OutPort;
 use crate::ports::Ports;
 use crate::ports::limits::{Limits, Line};
 use crate::queue::EventQueue;
 use weft_units::{Draw, IdVec, PortId, Time};
 
-/// What trimming needs to know of the ports of a domain.
+/// What trimming needs to know of the ports of a partition.
 #[derive(Debug)]
 pub(super) struct Trimming {
     config: TrimConfig,
@@ -93,14 +93,14 @@ impl QueuePorts {
     ) {
         if self.shut.contains_key(&port) {
             return match self.is_shut(now, port) {
-                true => self.drop(port, packet.remains()),
+                true => self.drop(port, packet.lost()),
                 false => self.forward(now, port, ingress, packet, agenda),
             };
         }
         if self.trimming.is_some() && !packet.is(flag::CONTROL) {
             self.trim(now, port, Entry::new(packet, ingress), agenda);
         } else {
-            self.drop(port, packet.remains());
+            self.drop(port, packet.lost());
         }
     }
 
@@ -154,7 +154,7 @@ impl QueuePorts {
         let trimming = self.trimming.as_ref().expect("switches trim");
         let fits = trimming.fits(port, &self.ports[port].line, packet.size);
         if !fits || self.is_shut(now, port) {
-            return self.drop(port, packet.remains());
+            return self.drop(port, packet.lost());
         }
         self.account(port, packet.size);
         self.enqueue(now, port, Entry::new(packet, SPARED), true, agenda);

@@ -95,13 +95,13 @@ fn tcp() -> impl Strategy<Value = RecoveryConfig> {
 
 /// Random numbers for pacing; how many messages there are is not known yet.
 #[derive(Clone, Debug)]
-pub struct Beat {
+pub struct PacingChoice {
     /// Gb/s, for the messages in turn; none: no rates of their own.
     rates: Vec<u64>,
     pacing: Pacing,
 }
 
-impl Beat {
+impl PacingChoice {
     /// For a run of so many messages.
     pub fn config(&self, messages: usize) -> Pacing {
         let rates = self.rates.iter().cycle().map(|gbps| Rate::gbps(*gbps));
@@ -113,7 +113,7 @@ impl Beat {
     }
 }
 
-pub fn beat() -> impl Strategy<Value = Beat> {
+pub fn beat() -> impl Strategy<Value = PacingChoice> {
     let rates = prop_oneof![
         1 => Just(Vec::new()),
         1 => prop::collection::vec(prop::sample::select(&[1u64, 7, 30, 100]), 1..4),
@@ -124,7 +124,7 @@ pub fn beat() -> impl Strategy<Value = Beat> {
         |(rates, start_gaps, gap_jitter, desynchronise, subflows)| {
             let pacing =
                 Pacing { rates: Rates::Line, start_gaps, gap_jitter, desynchronise, subflows };
-            Beat { rates, pacing }
+            PacingChoice { rates, pacing }
         },
     )
 }

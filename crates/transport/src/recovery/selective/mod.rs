@@ -1,8 +1,8 @@
-//! Selective repeat for multipath transports (papers 000 and 001): the receiver keeps packets
+//! Selective repeat for multipath transports (Ethereal (2025) and Ethereal (2024)): the receiver keeps packets
 //! in any order and acknowledges each; the sender runs a timer for every packet and resends
 //! only what timed out. Under spraying a gap says nothing about a loss, and is not reported.
 //!
-//! With switches that trim (paper 002, section 4; NDP, SIGCOMM 2017) the receiver also learns of
+//! With switches that trim (McClure et al. 2025, section 4; NDP, SIGCOMM 2017) the receiver also learns of
 //! packets that lost their payload, and asks for each again; the timers are left for the headers
 //! that get lost, and for links that lose packets whole.
 //!

@@ -22,7 +22,7 @@ mod wire;
 
 use super::{
     Action, Collective, Compute, Degrees, Gathered, Group, Membership, Memory, Node, Peer,
-    Programme, Remark, Roofline, Size, Trace, Transfer, Work,
+    RankGraph, Remark, Roofline, Size, Trace, Transfer, Work,
 };
 use crate::WorkloadError;
 use crate::collective::Operation;
@@ -95,7 +95,7 @@ pub struct ChakraReader {
     groups_from: String,
     groups: Vec<Group>,
     group_ids: BTreeMap<(String, Membership), u32>,
-    programmes: BTreeMap<u32, Programme>,
+    graphs: BTreeMap<u32, RankGraph>,
     remarks: BTreeMap<String, u64>,
 }
 
@@ -118,7 +118,7 @@ impl ChakraReader {
             groups_from: "no process-group file was given".into(),
             groups: vec![Group::of(Membership::World)],
             group_ids: BTreeMap::new(),
-            programmes: BTreeMap::new(),
+            graphs: BTreeMap::new(),
             remarks: BTreeMap::new(),
         }
     }
@@ -144,7 +144,7 @@ impl ChakraReader {
     /// If it is cut off, no Chakra trace, names a group that is not known, or says what cannot
     /// be; or if the rank has been read before.
     pub fn read_rank(&mut self, rank: u32, name: &str, bytes: &[u8]) -> Result<(), WorkloadError> {
-        if let Some(earlier) = self.programmes.get(&rank) {
+        if let Some(earlier) = self.graphs.get(&rank) {
             let earlier = &earlier.source;
             let what = format!("{name}: rank {rank} is already in {earlier}; give one file a rank");
             return Err(WorkloadError(what));
@@ -155,8 +155,8 @@ impl ChakraReader {
             self.remark(ELEMENTS);
         }
         let mut file = File { reader: self, name, rank, own_groups: Groups::new() };
-        let programme = file.lower(&messages)?;
-        self.programmes.insert(rank, programme);
+        let graph = file.lower(&messages)?;
+        self.graphs.insert(rank, graph);
         Ok(())
     }
 
@@ -165,23 +165,23 @@ impl ChakraReader {
     /// # Errors
     /// If there are none, or one between them is missing.
     pub fn finish(self) -> Result<Trace, WorkloadError> {
-        let Some((last, programme)) = self.programmes.last_key_value() else {
+        let Some((last, graph)) = self.graphs.last_key_value() else {
             return Err(WorkloadError("no traces; give one file for each rank".into()));
         };
-        let (last, name) = (*last, programme.source.clone());
-        if let Some(gap) = (0..last).find(|rank| !self.programmes.contains_key(rank)) {
+        let (last, name) = (*last, graph.source.clone());
+        if let Some(gap) = (0..last).find(|rank| !self.graphs.contains_key(rank)) {
             let what = "there is a trace of rank";
             return Err(WorkloadError(format!(
                 "{name}: {what} {last} but none of rank {gap}; give one file for each rank from 0"
             )));
         }
-        let mut programmes: Vec<Programme> = self.programmes.into_values().collect();
-        align(&mut programmes);
+        let mut graphs: Vec<RankGraph> = self.graphs.into_values().collect();
+        align(&mut graphs);
         let remarks = self.remarks.into_iter().map(|(what, count)| Remark { what, count });
         let mut trace = Trace {
-            name: programmes[0].source.clone(),
-            ranks: Some(programmes.len() as u32),
-            programmes,
+            name: graphs[0].source.clone(),
+            ranks: Some(graphs.len() as u32),
+            graphs,
             shared: false,
             groups: self.groups,
             degrees: Degrees::NONE,
@@ -213,8 +213,8 @@ impl ChakraReader {
 /// of the files are there.
 fn lonely(trace: &Trace) -> Option<Remark> {
     let mut count = 0;
-    for (rank, programme) in (0..).zip(&trace.programmes) {
-        for node in programme.nodes() {
+    for (rank, graph) in (0..).zip(&trace.graphs) {
+        for node in graph.nodes() {
             let Work::Collective(one) = &node.work else { continue };
             if trace.members(one.group, rank).is_none_or(|members| members.len() > 1) {
                 return None;
@@ -227,11 +227,11 @@ fn lonely(trace: &Trace) -> Option<Remark> {
 }
 
 /// Counts start times from the earliest of all ranks.
-fn align(programmes: &mut [Programme]) {
-    let starts = programmes.iter().flat_map(|one| one.nodes().iter().map(|node| node.start));
+fn align(graphs: &mut [RankGraph]) {
+    let starts = graphs.iter().flat_map(|one| one.nodes().iter().map(|node| node.start));
     let Some(first) = starts.min().filter(|first| *first > Time::ZERO) else { return };
-    for programme in programmes {
-        for node in programme.nodes_mut() {
+    for graph in graphs {
+        for node in graph.nodes_mut() {
             node.start -= first;
         }
     }
@@ -256,7 +256,7 @@ impl File<'_> {
 
     /// Twice through the nodes, so that a long trace need not be held decoded: for ids and
     /// groups, which may be used before they come, and for everything else.
-    fn lower(&mut self, messages: &[Message<'_>]) -> Result<Programme, WorkloadError> {
+    fn lower(&mut self, messages: &[Message<'_>]) -> Result<RankGraph, WorkloadError> {
         let mut indices = BTreeMap::new();
         for (index, message) in (0u32..).zip(messages) {
             let node = message.decode(self.name, self.reader.options.dependencies)?;
@@ -265,7 +265,7 @@ impl File<'_> {
             }
             self.take_groups(&node);
         }
-        let mut programme = Programme::new(self.name);
+        let mut graph = RankGraph::new(self.name);
         let mut waits = Vec::new();
         for (index, message) in (0u32..).zip(messages) {
             let node = message.decode(self.name, self.reader.options.dependencies)?;
@@ -273,7 +273,7 @@ impl File<'_> {
             for id in &node.waits {
                 match indices.get(id) {
                     Some(wait) => waits.push(*wait),
-                    None => programme.note_missing(index, *id),
+                    None => graph.note_missing(index, *id),
                 }
             }
             let work = self.work(&node)?;
@@ -281,10 +281,10 @@ impl File<'_> {
                 true => self.micros(&node, node.start_micros)?,
                 false => Time::ZERO,
             };
-            programme.push(Node { id: node.id, name: node.name.into(), work, start }, &waits);
+            graph.push(Node { id: node.id, name: node.name.into(), work, start }, &waits);
         }
-        programme.number_turns();
-        Ok(programme)
+        graph.number_turns();
+        Ok(graph)
     }
 
     /// Process groups that a metadata node tells of.

@@ -1,5 +1,5 @@
 //! Which ranks are looked at: where ranks cannot differ, one speaks for all that run its
-//! programme.
+//! graph.
 //!
 //! Invariant: whoever a rank that is looked at meets is looked at too, or does the same at the
 //! same time.
@@ -9,7 +9,7 @@ use crate::trace::{Membership, Peer, Trace, Work};
 /// Whom a node concerns besides its rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reach {
-    /// Ranks that run the same programme, all of which reach it together.
+    /// Ranks that run the same graph, all of which reach it together.
     Own,
     /// The ranks at the same place of other stages.
     Across,
@@ -31,9 +31,9 @@ impl Looks {
     pub(super) fn new(trace: &Trace) -> Looks {
         let reach = |members: &Membership| reach(trace, members);
         let groups = trace.groups.iter().map(|group| reach(&group.members)).collect();
-        let count = trace.programmes.len() as u32;
+        let count = trace.graphs.len() as u32;
         let looks = Looks { stride: trace.block().max(1), count, groups };
-        let mut nodes = trace.programmes.iter().flat_map(|programme| programme.nodes());
+        let mut nodes = trace.graphs.iter().flat_map(|graph| graph.nodes());
         match nodes.all(|node| looks.reach(trace, &node.work) != Reach::Any) {
             true => looks,
             false => Looks {
@@ -75,9 +75,9 @@ impl Looks {
     }
 }
 
-/// Whether each stage has a programme.
+/// Whether each stage has a graph.
 fn has_stages(trace: &Trace) -> bool {
-    !trace.shared && trace.programmes.len() == trace.degrees.pipeline as usize
+    !trace.shared && trace.graphs.len() == trace.degrees.pipeline as usize
 }
 
 fn reach(trace: &Trace, members: &Membership) -> Reach {

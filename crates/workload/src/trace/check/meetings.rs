@@ -49,19 +49,19 @@ pub(super) fn receive_key(rank: u32, one: &Transfer) -> MessageKey {
 
 /// File and node.
 pub(super) fn label(trace: &Trace, (rank, node): Place) -> String {
-    let programme = trace.programme(rank);
-    format!("{}: {}", programme.source, programme.label(node))
+    let graph = trace.graph(rank);
+    format!("{}: {}", graph.source, graph.label(node))
 }
 
 fn work(trace: &Trace, (rank, node): Place) -> &Work {
-    &trace.programme(rank).nodes()[node as usize].work
+    &trace.graph(rank).nodes()[node as usize].work
 }
 
 impl Meetings {
     pub(super) fn collect(trace: &Trace, looks: &Looks, findings: &mut Findings) -> Meetings {
         let mut meetings = Meetings::default();
         for rank in looks.ranks() {
-            for (node, content) in (0u32..).zip(trace.programme(rank).nodes()) {
+            for (node, content) in (0u32..).zip(trace.graph(rank).nodes()) {
                 if matches!(&content.work, Work::Collective(one) if looks.is_own(one.group)) {
                     continue;
                 }
@@ -189,7 +189,7 @@ fn absent(trace: &Trace, key: &CallKey, meeting: &Meeting) -> String {
         true => format!(
             "{label}: {what}, collective {number} of group {name:?}, waits for rank {rank}, which \
              has only {turn} in {}{others}; the ranks of a group must take part in the same ones",
-            trace.programme(rank).source
+            trace.graph(rank).source
         ),
         false => format!(
             "{label}: {what}, collective {number} of group {name:?}, waits for rank {rank}, of \
@@ -218,7 +218,7 @@ fn unmet(trace: &Trace, key: &MessageKey, place: Place, sent: bool) -> String {
     let label = label(trace, place);
     let other = if sent { dst } else { src };
     let file = match other < trace.ranks.unwrap_or(1) {
-        true => trace.programme(other).source.clone(),
+        true => trace.graph(other).source.clone(),
         false => format!("rank {other}, of which there is no trace,"),
     };
     let number = turn + 1;

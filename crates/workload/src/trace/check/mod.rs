@@ -64,12 +64,12 @@ impl Findings {
 
 /// Looks for whatever keeps `trace` from finishing.
 ///
-/// Where all ranks, or all ranks of a stage, run one programme, in groups that partition them,
+/// Where all ranks, or all ranks of a stage, run one graph, in groups that partition them,
 /// they cannot differ, and one speaks for all, in what is counted, too.
 pub fn check(trace: &Trace) -> Findings {
     let mut findings = Findings::default();
     unsupported(trace, &mut findings);
-    if trace.programmes.iter().all(|programme| programme.nodes().is_empty()) {
+    if trace.graphs.iter().all(|graph| graph.nodes().is_empty()) {
         findings.add(|| {
             format!(
                 "{}: no rank has a node, so that nothing runs; copy or write it again",
@@ -77,14 +77,14 @@ pub fn check(trace: &Trace) -> Findings {
             )
         });
     }
-    for programme in &trace.programmes {
-        for (node, id) in programme.missing() {
+    for graph in &trace.graphs {
+        for (node, id) in graph.missing() {
             findings.add(|| {
                 format!(
                     "{}: {}: waits for node {id}, which the file does not have; it is cut off or \
                      incomplete: write it again, or remove the dependency",
-                    programme.source,
-                    programme.label(*node)
+                    graph.source,
+                    graph.label(*node)
                 )
             });
         }
@@ -98,10 +98,10 @@ pub fn check(trace: &Trace) -> Findings {
 /// What is not understood: the first node of each kind, and how many others there are.
 fn unsupported(trace: &Trace, findings: &mut Findings) {
     let mut kinds: BTreeMap<&str, (String, u64)> = BTreeMap::new();
-    for programme in &trace.programmes {
-        for (index, node) in (0..).zip(programme.nodes()) {
+    for graph in &trace.graphs {
+        for (index, node) in (0..).zip(graph.nodes()) {
             if let Work::Unsupported(what) = &node.work {
-                let first = || format!("{}: {}", programme.source, programme.label(index));
+                let first = || format!("{}: {}", graph.source, graph.label(index));
                 kinds.entry(what).or_insert_with(|| (first(), 0)).1 += 1;
             }
         }

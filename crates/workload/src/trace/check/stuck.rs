@@ -3,7 +3,7 @@
 
 use super::meetings::{Meetings, Place, call_key, label, receive_key, send_key};
 use super::{Findings, Looks};
-use crate::trace::programme::Followers;
+use crate::trace::rank_graph::Followers;
 use crate::trace::{Action, Collective, Trace, Work};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,14 +48,14 @@ impl<'a> Run<'a> {
     fn new(trace: &'a Trace, looks: &'a Looks, meetings: &'a Meetings) -> Run<'a> {
         let mut starts = vec![0];
         for rank in looks.ranks() {
-            starts.push(starts[looks.place(rank)] + trace.programme(rank).nodes().len());
+            starts.push(starts[looks.place(rank)] + trace.graph(rank).nodes().len());
         }
         let count = starts[starts.len() - 1];
         let mut run = Run {
             trace,
             looks,
             meetings,
-            followers: trace.programmes.iter().map(|one| one.followers()).collect(),
+            followers: trace.graphs.iter().map(|one| one.followers()).collect(),
             starts,
             unmet: vec![0; count],
             done: vec![false; count],
@@ -73,24 +73,24 @@ impl<'a> Run<'a> {
     }
 
     fn work(&self, (rank, node): Place) -> &'a Work {
-        &self.trace.programme(rank).nodes()[node as usize].work
+        &self.trace.graph(rank).nodes()[node as usize].work
     }
 
     /// What the nodes of a rank wait for.
     fn count(&mut self, rank: u32) {
-        let programme = self.trace.programme(rank);
-        for node in 0..programme.nodes().len() as u32 {
+        let graph = self.trace.graph(rank);
+        for node in 0..graph.nodes().len() as u32 {
             let place = self.at((rank, node));
-            self.unmet[place] = programme.waits(node).len() as u32;
+            self.unmet[place] = graph.waits(node).len() as u32;
             if matches!(self.work((rank, node)), Work::Receive(_)) {
                 self.unmet[place] += 1;
             }
         }
-        for (node, _) in programme.missing() {
+        for (node, _) in graph.missing() {
             let place = self.at((rank, *node));
             self.unmet[place] += 1;
         }
-        let places = (0..programme.nodes().len() as u32).map(|node| (rank, node));
+        let places = (0..graph.nodes().len() as u32).map(|node| (rank, node));
         let free: Vec<Place> = places.filter(|place| self.unmet[self.at(*place)] == 0).collect();
         self.ready.extend(free);
     }
@@ -128,9 +128,9 @@ impl<'a> Run<'a> {
         }
         let (rank, node) = place;
         let trace = self.trace;
-        let programme = trace.programme_index(rank);
-        for next in 0..self.followers[programme].of(node).len() {
-            let next = self.followers[programme].of(node)[next];
+        let graph = trace.graph_index(rank);
+        for next in 0..self.followers[graph].of(node).len() {
+            let next = self.followers[graph].of(node)[next];
             self.meet((rank, next));
         }
         if let Work::Send(one) = self.work(place)
@@ -151,7 +151,7 @@ impl<'a> Run<'a> {
     /// What a stuck node waits for.
     fn wait(&self, place: Place) -> Wait {
         let (rank, node) = place;
-        let waits = self.trace.programme(rank).waits(node);
+        let waits = self.trace.graph(rank).waits(node);
         if let Some(wait) = waits.iter().find(|wait| !self.done[self.at((rank, **wait))]) {
             return Wait::Node((rank, *wait));
         }
@@ -176,7 +176,7 @@ impl<'a> Run<'a> {
     fn circles(&self, findings: &mut Findings) {
         let mut seen = BTreeSet::new();
         for rank in self.looks.ranks() {
-            for node in 0..self.trace.programme(rank).nodes().len() as u32 {
+            for node in 0..self.trace.graph(rank).nodes().len() as u32 {
                 if self.done[self.at((rank, node))] {
                     continue;
                 }
@@ -209,7 +209,7 @@ impl<'a> Run<'a> {
         let mut rank = circle[0].0;
         for place in circle[1..].iter().chain(&circle[..1]).take(SHOWN) {
             let label = match place.0 == rank {
-                true => self.trace.programme(rank).label(place.1),
+                true => self.trace.graph(rank).label(place.1),
                 false => label(self.trace, *place),
             };
             rank = place.0;

@@ -1,4 +1,4 @@
-//! Layers to a programme: what each policy issues when.
+//! Layers to a graph: what each policy issues when.
 //!
 //! A rank has one line of work, in which each step waits for the one before it. A collective is
 //! either part of the line, or issued beside it and waited for later, or never.
@@ -8,7 +8,7 @@ use super::{Dialect, Settled, converted};
 use crate::WorkloadError;
 use crate::collective::Operation;
 use crate::trace::{
-    Action, Collective, Compute, Gathered, Group, Membership, Node, Programme, Size, Work,
+    Action, Collective, Compute, Gathered, Group, Membership, Node, RankGraph, Size, Work,
 };
 use weft_units::Time;
 use weft_units::options::quoted;
@@ -39,7 +39,7 @@ pub(super) struct Lowering<'a> {
     header: &'a Header,
     layers: &'a [Layer],
     settled: &'a Settled,
-    programme: Programme,
+    graph: RankGraph,
     groups: Vec<Group>,
     /// What the next step of the line waits for.
     front: Vec<u32>,
@@ -56,7 +56,7 @@ impl<'a> Lowering<'a> {
         header: &'a Header,
         layers: &'a [Layer],
         settled: &'a Settled,
-    ) -> Result<(Programme, Vec<Group>), WorkloadError> {
+    ) -> Result<(RankGraph, Vec<Group>), WorkloadError> {
         // At most forward, again forward, two gradients and an update, with a collective each.
         let most = (layers.len() as u64).saturating_mul(9 * u64::from(settled.passes));
         if settled.passes == 0 || most > MOST_STEPS {
@@ -68,7 +68,7 @@ impl<'a> Lowering<'a> {
             header,
             layers,
             settled,
-            programme: Programme::new(name),
+            graph: RankGraph::new(name),
             groups: vec![Group::of(Membership::World)],
             front: Vec::new(),
             pending: vec![None; layers.len()],
@@ -76,8 +76,8 @@ impl<'a> Lowering<'a> {
         for _ in 0..settled.passes {
             lowering.pass()?;
         }
-        lowering.programme.number_turns();
-        Ok((lowering.programme, lowering.groups))
+        lowering.graph.number_turns();
+        Ok((lowering.graph, lowering.groups))
     }
 
     fn pass(&mut self) -> Done {
@@ -146,7 +146,7 @@ impl<'a> Lowering<'a> {
             return Ok(());
         }
         let kept = self.header.checkpoints.iter().filter(|kept| **kept <= at).max();
-        let full = self.programme.nodes().len() as u64 > MOST_STEPS;
+        let full = self.graph.nodes().len() as u64 > MOST_STEPS;
         match kept {
             Some(_) if full => {
                 let what = "the forward pass is done again too often; initiate it less often";
@@ -257,9 +257,9 @@ impl<'a> Lowering<'a> {
     }
 
     fn push(&mut self, name: String, work: Work) -> u32 {
-        let id = self.programme.nodes().len() as u64;
+        let id = self.graph.nodes().len() as u64;
         let node = Node { id, name: name.into(), work, start: Time::ZERO };
-        self.programme.push(node, &self.front)
+        self.graph.push(node, &self.front)
     }
 
     fn time(&self, layer: &Layer, count: u64) -> Result<Time, WorkloadError> {

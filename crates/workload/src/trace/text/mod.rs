@@ -1,4 +1,4 @@
-//! Text workloads of ASTRA-sim and of AICB/SimAI: one programme for all ranks.
+//! Text workloads of ASTRA-sim and of AICB/SimAI: one graph for all ranks.
 //!
 //! ```text
 //! HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 8 ep: 1 pp: 1 all_gpus: 64
@@ -26,7 +26,7 @@
 //! the degrees say so, and else all ranks. Source: `Workload.cc` of ASTRA-sim 1 and of SimAI,
 //! Chakra's text converter, AICB's generator.
 //!
-//! Invariant: the order of a programme is that of its policy in those sources. What it does not
+//! Invariant: the order of a graph is that of its policy in those sources. What it does not
 //! do: pipelines; the rows are those of one stage, and what stages send each other is not in
 //! them (a remark says so).
 
@@ -95,11 +95,11 @@ pub fn read_text(name: &str, text: &str, options: &TextOptions) -> Result<Trace,
     let (header, mut layers) = parse(name, text)?;
     let remarks = remarks(&header, &mut layers);
     let settled = settle(options, &header, &layers);
-    let (programme, groups) = Lowering::run(name, &header, &layers, &settled)?;
+    let (graph, groups) = Lowering::run(name, &header, &layers, &settled)?;
     let trace = Trace {
         name: name.into(),
         ranks: None,
-        programmes: vec![programme],
+        graphs: vec![graph],
         shared: true,
         groups,
         degrees: settled.degrees.unwrap_or(Degrees::NONE),

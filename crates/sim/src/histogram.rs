@@ -9,7 +9,7 @@ const CLASSES: usize = (64 - FINE as usize + 1) << FINE;
 
 /// Durations, counted. Sum and longest are exact, percentiles too large by 1/64 at most.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Spread {
+pub struct DurationHistogram {
     /// By class; empty until there is something.
     counts: Vec<u64>,
     count: u64,
@@ -17,7 +17,7 @@ pub struct Spread {
     longest: Time,
 }
 
-impl Spread {
+impl DurationHistogram {
     /// Counts one more.
     pub fn add(&mut self, duration: Time) {
         self.counts.resize(CLASSES, 0);
@@ -27,7 +27,7 @@ impl Spread {
         self.longest = self.longest.max(duration);
     }
     /// Counts all of `other`, too.
-    pub fn merge(&mut self, other: &Spread) {
+    pub fn merge(&mut self, other: &DurationHistogram) {
         if other.count > 0 {
             self.counts.resize(CLASSES, 0);
         }
@@ -82,7 +82,7 @@ fn last_of(class: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{CLASSES, Spread, class, last_of};
+    use super::{CLASSES, DurationHistogram, class, last_of};
     use weft_units::Time;
 
     #[test]
@@ -96,7 +96,10 @@ mod tests {
 
     #[test]
     fn percentiles_are_a_64th_too_large_at_most() {
-        let (mut all, mut halves) = (Spread::default(), [Spread::default(), Spread::default()]);
+        let (mut all, mut halves) = (
+            DurationHistogram::default(),
+            [DurationHistogram::default(), DurationHistogram::default()],
+        );
         for turn in 1..=10_000u64 {
             let duration = Time(turn * 12_345);
             all.add(duration);
@@ -111,6 +114,6 @@ mod tests {
             assert!(exact <= found && found <= exact + exact / 64, "{exact} {found}");
         }
         assert_eq!(all.percentile(100), Time(10_000 * 12_345));
-        assert_eq!(Spread::default().percentile(50), Time::ZERO);
+        assert_eq!(DurationHistogram::default().percentile(50), Time::ZERO);
     }
 }

@@ -1,13 +1,13 @@
-//! Domains side by side: windows of time as long as the lookahead, on any number of threads.
+//! Partitions side by side: epochs of time as long as the lookahead, on any number of threads.
 //!
-//! All domains handle their events of a window, each by itself: what they cause elsewhere lies
-//! behind the window's end, and is handed over between two windows. So no order of domains and
+//! All partitions handle their events of an epoch, each by itself: what they cause elsewhere lies
+//! behind the epoch's end, and is handed over between two epochs. So no order of partitions and
 //! no number of threads changes anything (conservative synchronisation after Chandy, Misra and
 //! Bryant, in the synchronous form of bounded lag).
 //!
-//! A thread has a share of the domains, which stay in its cache, and helps others when it is
-//! through. The last thread to finish a window plans the next. Nobody ever waits for a lock:
-//! a domain is claimed by one thread, and mail lies in one of two halves that take turns.
+//! A thread has a share of the partitions, which stay in its cache, and helps others when it is
+//! through. The last thread to finish an epoch plans the next. Nobody ever waits for a lock:
+//! a partition is claimed by one thread, and mail lies in one of two halves that take turns.
 
 mod gate;
 mod watch;
@@ -39,7 +39,7 @@ pub(crate) enum Ending {
     Halted(Halt),
 }
 
-/// Runs all domains on `threads` threads until nothing is left to do.
+/// Runs all partitions on `threads` threads until nothing is left to do.
 pub(crate) fn run<'a, Q, P>(
     engines: Vec<Engine<'a, Q, P>>,
     world: &World<'a>,
@@ -77,20 +77,20 @@ struct Crew<'c, 'a, Q, P> {
     world: &'c World<'a>,
     cancel: &'c AtomicBool,
     engines: Vec<Mutex<Engine<'a, Q, P>>>,
-    /// When each domain's next event may be; [`NEVER`] if there is none.
+    /// When each partition's next event may be; [`NEVER`] if there is none.
     next: Vec<AtomicU64>,
-    /// The two halves: one is read in this window, the other written.
+    /// The two halves: one is read in this epoch, the other written.
     mail: [Exchange; 2],
-    /// A domain's share of each thread, and how much of it is claimed.
+    /// A partition's share of each thread, and how much of it is claimed.
     shares: Vec<Share>,
-    window: Window,
+    epoch: Epoch,
     watch: Mutex<Watch>,
     ending: Mutex<Option<Ending>>,
     gate: Gate,
 }
 
-/// The present window.
-struct Window {
+/// The present epoch.
+struct Epoch {
     /// Where it ends.
     end: AtomicU64,
     /// Which half of the mail is read in it.
@@ -100,21 +100,21 @@ struct Window {
     handled: AtomicU64,
 }
 
-/// Where the last window had fewer events, one thread is faster than several that must meet.
+/// Where the last epoch had fewer events, one thread is faster than several that must meet.
 const WORTH_COMPANY: u64 = 256;
 
-/// Consecutive domains.
+/// Consecutive partitions.
 #[repr(align(64))]
 struct Share {
     claimed: AtomicUsize,
-    domains: std::ops::Range<usize>,
+    partitions: std::ops::Range<usize>,
 }
 
-/// The mail of one window.
+/// The mail of one epoch.
 struct Exchange {
-    /// From domain `f` to domain `t` at `t * domains + f`.
+    /// From partition `f` to partition `t` at `t * partitions + f`.
     bags: Vec<Mutex<Mail>>,
-    /// From which domains there is mail for each domain: one bit each.
+    /// From which partitions there is mail for each partition: one bit each.
     from: Vec<AtomicU64>,
     /// When the first event in any bag is.
     first: AtomicU64,
@@ -131,11 +131,11 @@ where
         threads: u32,
         cancel: &'c AtomicBool,
     ) -> Self {
-        let domains = engines.len();
-        let threads = (threads as usize).clamp(1, domains);
+        let partitions = engines.len();
+        let threads = (threads as usize).clamp(1, partitions);
         let share = |thread: usize| Share {
             claimed: AtomicUsize::new(0),
-            domains: thread * domains / threads..(thread + 1) * domains / threads,
+            partitions: thread * partitions / threads..(thread + 1) * partitions / threads,
         };
         let next = engines.iter().map(|engine| AtomicU64::new(time(engine.agenda.next())));
         Crew {
@@ -143,9 +143,9 @@ where
             cancel,
             next: next.collect(),
             engines: engines.into_iter().map(Mutex::new).collect(),
-            mail: [Exchange::new(domains), Exchange::new(domains)],
+            mail: [Exchange::new(partitions), Exchange::new(partitions)],
             shares: (0..threads).map(share).collect(),
-            window: Window {
+            epoch: Epoch {
                 end: AtomicU64::new(0),
                 read: AtomicUsize::new(0),
                 over: AtomicBool::new(false),
@@ -161,59 +161,59 @@ where
     fn work(&self, thread: usize) {
         let _alarm = Alarm(&self.gate);
         while self.gate.pass(|| self.plan()) {
-            if self.window.over.load(Ordering::Relaxed) {
+            if self.epoch.over.load(Ordering::Relaxed) {
                 return;
             }
             for share in self.shares[thread..].iter().chain(&self.shares[..thread]) {
-                while let Some(domain) = share.claim() {
-                    self.advance(domain);
+                while let Some(partition) = share.claim() {
+                    self.advance(partition);
                 }
             }
         }
     }
 
-    /// Handles a domain's events of this window.
-    fn advance(&self, domain: usize) {
-        let end = self.window.end.load(Ordering::Relaxed);
-        let read = self.window.read.load(Ordering::Relaxed);
-        let from = self.mail[read].from[domain].swap(0, Ordering::Relaxed);
-        if from == 0 && self.next[domain].load(Ordering::Relaxed) >= end {
+    /// Handles a partition's events of this epoch.
+    fn advance(&self, partition: usize) {
+        let end = self.epoch.end.load(Ordering::Relaxed);
+        let read = self.epoch.read.load(Ordering::Relaxed);
+        let from = self.mail[read].from[partition].swap(0, Ordering::Relaxed);
+        if from == 0 && self.next[partition].load(Ordering::Relaxed) >= end {
             return;
         }
-        let mut engine = lock(&self.engines[domain]);
+        let mut engine = lock(&self.engines[partition]);
         let before = engine.totals.events;
         for sender in bits(from) {
-            engine.take_in(sender, &mut self.mail[read].bag(sender, domain));
+            engine.take_in(sender, &mut self.mail[read].bag(sender, partition));
         }
         if let Err(ending) = engine.run_before(Time(end), self.cancel) {
             *lock(&self.ending) = Some(ending);
         }
-        self.mail[1 - read].collect(domain, &mut engine);
-        self.window.handled.fetch_add(engine.totals.events - before, Ordering::Relaxed);
-        self.next[domain].store(time(engine.agenda.next()), Ordering::Relaxed);
+        self.mail[1 - read].collect(partition, &mut engine);
+        self.epoch.handled.fetch_add(engine.totals.events - before, Ordering::Relaxed);
+        self.next[partition].store(time(engine.agenda.next()), Ordering::Relaxed);
     }
 
-    /// Decides which time the next window covers, while everybody else waits; and goes through
+    /// Decides which time the next epoch covers, while everybody else waits; and goes through
     /// it at once, and through the next ones, as long as there is little to do in them.
     fn plan(&self) {
         loop {
             self.plan_window();
-            let handled = self.window.handled.swap(0, Ordering::Relaxed);
+            let handled = self.epoch.handled.swap(0, Ordering::Relaxed);
             let alone = handled < WORTH_COMPANY && self.gate.threads > 1;
-            if !alone || self.window.over.load(Ordering::Relaxed) {
+            if !alone || self.epoch.over.load(Ordering::Relaxed) {
                 return;
             }
-            (0..self.engines.len()).for_each(|domain| self.advance(domain));
+            (0..self.engines.len()).for_each(|partition| self.advance(partition));
         }
     }
 
-    /// Decides which time the next window covers.
+    /// Decides which time the next epoch covers.
     fn plan_window(&self) {
         let mut ending = lock(&self.ending);
         if self.world.config.probes.interval.is_some() {
             self.tell_unfinished();
         }
-        let written = 1 - self.window.read.load(Ordering::Relaxed);
+        let written = 1 - self.epoch.read.load(Ordering::Relaxed);
         let mail = self.mail[written].first.swap(NEVER, Ordering::Relaxed);
         let next = self.next.iter().map(|next| next.load(Ordering::Relaxed));
         let start = next.fold(mail, u64::min);
@@ -229,15 +229,17 @@ where
         }
         let end = match self.engines.len() {
             1 => watch.next_after(start),
-            _ => watch.next_after(start).min(start.saturating_add(self.world.cut.lookahead.0)),
+            _ => watch
+                .next_after(start)
+                .min(start.saturating_add(self.world.partitioning.lookahead.0)),
         };
-        self.window.end.store(end, Ordering::Relaxed);
-        self.window.read.store(written, Ordering::Relaxed);
-        self.window.over.store(ending.is_some(), Ordering::Relaxed);
+        self.epoch.end.store(end, Ordering::Relaxed);
+        self.epoch.read.store(written, Ordering::Relaxed);
+        self.epoch.over.store(ending.is_some(), Ordering::Relaxed);
         self.shares.iter().for_each(|share| share.claimed.store(0, Ordering::Relaxed));
     }
 
-    /// Tells every domain whether others have something left to do.
+    /// Tells every partition whether others have something left to do.
     fn tell_unfinished(&self) {
         let mut engines: Vec<_> = self.engines.iter().map(lock).collect();
         let all = engines.iter().filter(|engine| engine.is_unfinished()).count();
@@ -248,25 +250,25 @@ where
 }
 
 impl Share {
-    /// The next domain that nobody has taken.
+    /// The next partition that nobody has taken.
     fn claim(&self) -> Option<usize> {
-        let domain = self.domains.start + self.claimed.fetch_add(1, Ordering::Relaxed);
-        self.domains.contains(&domain).then_some(domain)
+        let partition = self.partitions.start + self.claimed.fetch_add(1, Ordering::Relaxed);
+        self.partitions.contains(&partition).then_some(partition)
     }
 }
 
 impl Exchange {
-    fn new(domains: usize) -> Exchange {
+    fn new(partitions: usize) -> Exchange {
         Exchange {
-            bags: (0..domains * domains).map(|_| Mutex::default()).collect(),
-            from: (0..domains).map(|_| AtomicU64::new(0)).collect(),
+            bags: (0..partitions * partitions).map(|_| Mutex::default()).collect(),
+            from: (0..partitions).map(|_| AtomicU64::new(0)).collect(),
             first: AtomicU64::new(NEVER),
         }
     }
     fn bag(&self, from: usize, to: usize) -> MutexGuard<'_, Mail> {
         lock(&self.bags[to * self.from.len() + from])
     }
-    /// Takes what domain `from` sends.
+    /// Takes what partition `from` sends.
     fn collect<Q: EventQueue, P>(&self, from: usize, engine: &mut Engine<Q, P>) {
         let mut first = NEVER;
         for (to, mail) in engine.agenda.outgoing() {

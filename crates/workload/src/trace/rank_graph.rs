@@ -1,6 +1,6 @@
 //! What one rank does: nodes, what each waits for, and who meets whom.
 //!
-//! Invariant: a node's dependencies are indices of this programme's nodes, each once. Whether it
+//! Invariant: a node's dependencies are indices of this graph's nodes, each once. Whether it
 //! can all happen (no cycle, nothing missing) is [`check`](super::check::check)'s question.
 
 use crate::collective::Operation;
@@ -107,7 +107,7 @@ pub enum Peer {
     /// The one with this number.
     Rank(u32),
     /// The one that is so many after the own rank, or before it if negative: what lets ranks of
-    /// a pipeline stage share a programme.
+    /// a pipeline stage share a graph.
     Away(i64),
 }
 
@@ -186,7 +186,7 @@ impl Work {
 
 /// The nodes of one rank, or of all ranks that do the same, and what they wait for.
 #[derive(Clone, Debug, Default)]
-pub struct Programme {
+pub struct RankGraph {
     /// The file that it was read from, for errors.
     pub source: String,
     nodes: Vec<Node>,
@@ -196,10 +196,10 @@ pub struct Programme {
     missing: Vec<(u32, u64)>,
 }
 
-impl Programme {
-    /// An empty programme; `source` is what errors call its file.
-    pub fn new(source: &str) -> Programme {
-        Programme { source: source.into(), ..Programme::default() }
+impl RankGraph {
+    /// An empty graph; `source` is what errors call its file.
+    pub fn new(source: &str) -> RankGraph {
+        RankGraph { source: source.into(), ..RankGraph::default() }
     }
 
     /// Appends a node that waits for the nodes of these indices (added before or later).
@@ -296,7 +296,7 @@ impl Programme {
     }
 
     /// Gives collectives and transfers their turns, by ascending ids: the last step of building a
-    /// programme.
+    /// graph.
     pub fn number_turns(&mut self) {
         let mut order: Vec<u32> = (0..self.nodes.len() as u32).collect();
         order.sort_by_key(|node| self.nodes[*node as usize].id);
@@ -330,19 +330,19 @@ pub struct Followers {
 }
 
 impl Followers {
-    fn new(programme: &Programme) -> Followers {
-        let count = programme.nodes.len();
+    fn new(graph: &RankGraph) -> Followers {
+        let count = graph.nodes.len();
         let mut starts = vec![0u32; count + 1];
-        for wait in &programme.waits {
+        for wait in &graph.waits {
             starts[*wait as usize + 1] += 1;
         }
         for at in 1..=count {
             starts[at] += starts[at - 1];
         }
         let mut next = starts.clone();
-        let mut nodes = vec![0; programme.waits.len()];
+        let mut nodes = vec![0; graph.waits.len()];
         for node in 0..count as u32 {
-            for wait in programme.waits(node) {
+            for wait in graph.waits(node) {
                 let place = &mut next[*wait as usize];
                 nodes[*place as usize] = node;
                 *place += 1;

@@ -1,10 +1,10 @@
-//! The packets that wait in the queues of a domain: lists in one pool.
+//! The packets that wait in the queues of a partition: lists in one pool.
 //!
 //! A place that is given back is the next to be used, so that all queues together need as much
 //! memory as packets wait at once, and the part in use stays in the cache.
 
-use crate::cut::OutPort;
 use crate::event::{Packed, Packet};
+use crate::partition::OutPort;
 
 /// A packet that waits, beside the port that it came in by (the NIC itself at a host, or a
 /// number that stands for none).
@@ -28,15 +28,15 @@ impl Entry {
 
 /// A first-in first-out queue.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lane {
+pub(super) struct Fifo {
     first: u32,
     last: u32,
 }
 
 const NONE: u32 = u32::MAX;
 
-impl Lane {
-    pub(super) const EMPTY: Lane = Lane { first: NONE, last: NONE };
+impl Fifo {
+    pub(super) const EMPTY: Fifo = Fifo { first: NONE, last: NONE };
 
     #[inline(always)]
     pub(super) fn is_empty(self) -> bool {
@@ -61,7 +61,7 @@ impl Waiting {
 
     /// Adds `entry` at the end of `lane`.
     #[inline(always)]
-    pub(super) fn push(&mut self, lane: &mut Lane, entry: Entry) {
+    pub(super) fn push(&mut self, lane: &mut Fifo, entry: Entry) {
         let at = self.take(entry);
         match lane.is_empty() {
             true => lane.first = at,
@@ -71,7 +71,7 @@ impl Waiting {
     }
 
     /// The entries of `lane`, the first one first.
-    pub(super) fn iter(&self, lane: Lane) -> impl Iterator<Item = Entry> {
+    pub(super) fn iter(&self, lane: Fifo) -> impl Iterator<Item = Entry> {
         let mut at = lane.first;
         std::iter::from_fn(move || {
             let entry = self.entries.get(at as usize)?;
@@ -80,17 +80,17 @@ impl Waiting {
         })
     }
     /// The last entry of `lane`.
-    pub(super) fn last(&self, lane: Lane) -> Option<Entry> {
+    pub(super) fn last(&self, lane: Fifo) -> Option<Entry> {
         (!lane.is_empty()).then(|| self.entries[lane.last as usize])
     }
     /// Puts `entry` into the place of the last of `lane`, which is not empty.
-    pub(super) fn replace_last(&mut self, lane: Lane, entry: Entry) {
+    pub(super) fn replace_last(&mut self, lane: Fifo, entry: Entry) {
         self.entries[lane.last as usize] = entry;
     }
 
     /// Takes the first entry of `lane`.
     #[inline(always)]
-    pub(super) fn pop(&mut self, lane: &mut Lane) -> Option<Entry> {
+    pub(super) fn pop(&mut self, lane: &mut Fifo) -> Option<Entry> {
         if lane.is_empty() {
             return None;
         }

@@ -7,22 +7,22 @@ use crate::{CommError, EndpointConfig};
 const QUANTUM: u64 = 64 << 10;
 
 #[derive(Debug)]
-pub(super) struct Spread {
+pub(super) struct EvenSplit {
     connections: u32,
     quantum: u64,
 }
 
-impl Spread {
+impl EvenSplit {
     /// # Errors
     /// If there are no connections, or too many.
-    pub(super) fn new(config: &EndpointConfig) -> Result<Spread, CommError> {
+    pub(super) fn new(config: &EndpointConfig) -> Result<EvenSplit, CommError> {
         let EndpointConfig { name, connections, plan, .. } = config;
         if !(1..=256).contains(connections) {
             let what = format!("{name}: {connections} connections; write 1 to 256");
             return Err(CommError::Invalid(what));
         }
         let quantum = plan.as_ref().map_or(QUANTUM, |plan| u64::from(plan.quantum));
-        Ok(Spread { connections: *connections, quantum })
+        Ok(EvenSplit { connections: *connections, quantum })
     }
 
     /// Calls `part` with the first byte of each part, the byte after its last one, and its lane.
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     fn cut(bytes: u64, turn: &mut u32) -> Vec<(u64, u64, u32)> {
-        let spread = Spread { connections: 4, quantum: 10 };
+        let spread = EvenSplit { connections: 4, quantum: 10 };
         let mut out = Vec::new();
         spread.cut(bytes, turn, |start, end, lane| out.push((start, end, lane)));
         out

@@ -1,6 +1,6 @@
-//! A collective at one of its ranks: strands that send and wait, chunk after chunk.
+//! A collective at one of its ranks: sequences that send and wait, chunk after chunk.
 //!
-//! A strand is numbered through all chunks: strand `s` of chunk `c` is `c * width + s`, where a
+//! A sequence is numbered through all chunks: sequence `s` of chunk `c` is `c * width + s`, where a
 //! chunk has `width` of them.
 
 use super::AwaitSends;
@@ -16,15 +16,15 @@ pub(super) struct Part {
     chunk: u32,
     call: Call,
     has_begun: bool,
-    strands: Vec<Strand>,
+    sequences: Vec<Sequence>,
     /// Strands that are not over.
     open: u32,
-    /// Receipts for later chunks: strand and number.
+    /// Receipts for later chunks: sequence and number.
     later: Vec<(u32, u32)>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Strand {
+struct Sequence {
     /// The step that it stands at.
     at: u32,
     is_over: bool,
@@ -36,7 +36,7 @@ struct Strand {
     acknowledgements: u32,
 }
 
-impl Strand {
+impl Sequence {
     fn acknowledge(&mut self, number: u32) {
         self.acknowledged.put(number);
         self.acknowledgements += 1;
@@ -50,14 +50,14 @@ impl Strand {
     }
 }
 
-/// A message that a strand posts.
+/// A message that a sequence posts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sending {
     /// Which rank of the group receives it.
     pub(super) to: u32,
     pub(super) bytes: u64,
     /// Whose send it is, and which.
-    pub(super) strand: u32,
+    pub(super) sequence: u32,
     pub(super) number: u32,
     /// Whose receipt it will be, and which.
     pub(super) target: u32,
@@ -70,9 +70,9 @@ impl Part {
     /// Before its first chunk.
     pub(super) fn new(role: Role) -> Part {
         let call = role.chunk(0);
-        let open = role.algorithm.strands(&call);
-        let strands = vec![Strand::default(); open as usize];
-        Part { role, chunk: 0, call, has_begun: false, strands, open, later: Vec::new() }
+        let open = role.algorithm.sequences(&call);
+        let sequences = vec![Sequence::default(); open as usize];
+        Part { role, chunk: 0, call, has_begun: false, sequences, open, later: Vec::new() }
     }
     /// Whether the chunk is done.
     pub(super) fn is_over(&self) -> bool {
@@ -86,68 +86,68 @@ impl Part {
         self.chunk += 1;
         self.call = self.role.chunk(self.chunk);
         self.has_begun = false;
-        self.open = self.strands.len() as u32;
-        self.strands.fill(Strand::default());
-        for (strand, number) in std::mem::take(&mut self.later) {
-            self.note(strand, number);
+        self.open = self.sequences.len() as u32;
+        self.sequences.fill(Sequence::default());
+        for (sequence, number) in std::mem::take(&mut self.later) {
+            self.note(sequence, number);
         }
         true
     }
-    /// Begins the chunk: runs all strands as far as they come.
+    /// Begins the chunk: runs all sequences as far as they come.
     pub(super) fn begin(&mut self, out: &mut dyn FnMut(Sending)) {
         self.has_begun = true;
-        for strand in 0..self.strands.len() as u32 {
-            self.advance(strand, out);
+        for sequence in 0..self.sequences.len() as u32 {
+            self.advance(sequence, out);
         }
     }
-    /// Receipt `number` of `strand` has come, perhaps before its turn.
-    pub(super) fn received(&mut self, strand: u32, number: u32, out: &mut dyn FnMut(Sending)) {
-        if let Some(strand) = self.note(strand, number) {
-            self.advance(strand, out);
+    /// Receipt `number` of `sequence` has come, perhaps before its turn.
+    pub(super) fn received(&mut self, sequence: u32, number: u32, out: &mut dyn FnMut(Sending)) {
+        if let Some(sequence) = self.note(sequence, number) {
+            self.advance(sequence, out);
         }
     }
-    /// Send `number` of `strand` has been acknowledged.
-    pub(super) fn sent(&mut self, strand: u32, number: u32, out: &mut dyn FnMut(Sending)) {
+    /// Send `number` of `sequence` has been acknowledged.
+    pub(super) fn sent(&mut self, sequence: u32, number: u32, out: &mut dyn FnMut(Sending)) {
         // Acknowledgements may come after the end of their chunk.
-        let Some((strand, 0)) = self.locate(strand) else { return };
-        self.strands[strand as usize].acknowledge(number);
-        self.advance(strand, out);
+        let Some((sequence, 0)) = self.locate(sequence) else { return };
+        self.sequences[sequence as usize].acknowledge(number);
+        self.advance(sequence, out);
     }
-    /// What its strands wait for, each one step: a receive, or the send that has not been
+    /// What its sequences wait for, each one step: a receive, or the send that has not been
     /// acknowledged.
     pub(super) fn waits_for(&self) -> impl Iterator<Item = Step> + '_ {
-        let open = (0..).zip(&self.strands).filter(|(_, strand)| !strand.is_over);
-        open.filter_map(|(number, strand)| {
+        let open = (0..).zip(&self.sequences).filter(|(_, sequence)| !sequence.is_over);
+        open.filter_map(|(number, sequence)| {
             let Role { algorithm, place, await_sends, .. } = self.role;
             let step = |at| algorithm.step(&self.call, place, number, at);
-            let first = || (0..strand.posted).find(|send| !strand.acknowledged.has(*send));
-            let awaited = match step(strand.at) {
+            let first = || (0..sequence.posted).find(|send| !sequence.acknowledged.has(*send));
+            let awaited = match step(sequence.at) {
                 Some(Step::Sent(send)) => send,
-                Some(Step::Receive { .. }) if strand.holds_back(await_sends) => first()?,
+                Some(Step::Receive { .. }) if sequence.holds_back(await_sends) => first()?,
                 Some(other) => return Some(other),
                 None => first()?,
             };
-            let sends = (0..strand.at).filter_map(step);
+            let sends = (0..sequence.at).filter_map(step);
             sends.filter(|step| matches!(step, Step::Send { .. })).nth(awaited as usize)
         })
     }
 
-    /// Which strand of its chunk `strand` is, and how many chunks ahead that is; `None`: of one
+    /// Which sequence of its chunk `sequence` is, and how many chunks ahead that is; `None`: of one
     /// that is done.
-    fn locate(&self, strand: u32) -> Option<(u32, u32)> {
-        let width = self.strands.len() as u32;
-        let ahead = (strand / width).checked_sub(self.chunk)?;
-        Some((strand % width, ahead))
+    fn locate(&self, sequence: u32) -> Option<(u32, u32)> {
+        let width = self.sequences.len() as u32;
+        let ahead = (sequence / width).checked_sub(self.chunk)?;
+        Some((sequence % width, ahead))
     }
-    /// Notes a receipt; returns the strand that it is for, unless that has to wait for its chunk.
-    fn note(&mut self, strand: u32, number: u32) -> Option<u32> {
-        match self.locate(strand)? {
-            (strand, 0) => {
-                self.strands[strand as usize].received.put(number);
-                Some(strand)
+    /// Notes a receipt; returns the sequence that it is for, unless that has to wait for its chunk.
+    fn note(&mut self, sequence: u32, number: u32) -> Option<u32> {
+        match self.locate(sequence)? {
+            (sequence, 0) => {
+                self.sequences[sequence as usize].received.put(number);
+                Some(sequence)
             }
             _ => {
-                self.later.push((strand, number));
+                self.later.push((sequence, number));
                 None
             }
         }
@@ -155,50 +155,50 @@ impl Part {
 
     fn advance(&mut self, number: u32, out: &mut dyn FnMut(Sending)) {
         let Role { algorithm, place, await_sends, .. } = self.role;
-        let first = self.chunk * self.strands.len() as u32;
-        let strand = &mut self.strands[number as usize];
-        if strand.is_over || !self.has_begun {
+        let first = self.chunk * self.sequences.len() as u32;
+        let sequence = &mut self.sequences[number as usize];
+        if sequence.is_over || !self.has_begun {
             return;
         }
         loop {
-            match algorithm.step(&self.call, place, number, strand.at) {
-                None if await_sends != AwaitSends::Never && !strand.is_acknowledged() => return,
+            match algorithm.step(&self.call, place, number, sequence.at) {
+                None if await_sends != AwaitSends::Never && !sequence.is_acknowledged() => return,
                 None => {
-                    strand.is_over = true;
+                    sequence.is_over = true;
                     self.open -= 1;
                     return;
                 }
                 // What is nothing needs no message, and nobody waits for it.
                 Some(Step::Send { bytes: 0, .. }) => {
-                    strand.acknowledge(strand.posted);
-                    strand.posted += 1;
+                    sequence.acknowledge(sequence.posted);
+                    sequence.posted += 1;
                 }
-                Some(Step::Send { to, bytes, strand: target, receipt }) => {
-                    let sending = strand.posted;
-                    strand.posted += 1;
+                Some(Step::Send { to, bytes, sequence: target, receipt }) => {
+                    let sending = sequence.posted;
+                    sequence.posted += 1;
                     out(Sending {
                         to,
                         bytes,
-                        strand: first + number,
+                        sequence: first + number,
                         number: sending,
                         target: first + target,
                         receipt,
                         reduces: algorithm.reduces(&self.call, target, receipt),
                     });
                 }
-                Some(Step::Receive { bytes: 0, .. }) => strand.received.skip(),
+                Some(Step::Receive { bytes: 0, .. }) => sequence.received.skip(),
                 Some(Step::Receive { .. }) => {
-                    if strand.holds_back(await_sends) || !strand.received.take() {
+                    if sequence.holds_back(await_sends) || !sequence.received.take() {
                         return;
                     }
                 }
                 Some(Step::Sent(send)) => {
-                    if !strand.acknowledged.has(send) {
+                    if !sequence.acknowledged.has(send) {
                         return;
                     }
                 }
             }
-            strand.at += 1;
+            sequence.at += 1;
         }
     }
 }

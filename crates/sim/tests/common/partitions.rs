@@ -13,9 +13,9 @@ use weft_trial::prelude::*;
 use weft_units::{HostId, MessageId, PortId, Rate, SwitchId, Time};
 use weft_workload::{Dependency, Message, When, Workload};
 
-/// Into how many domains a fabric can be cut, as the documentation has it: pods, or leaves
+/// Into how many partitions a fabric can be cut, as the documentation has it: pods, or leaves
 /// where there are none, and 64 at most.
-pub fn most_domains(clos: &Clos) -> u32 {
+pub fn most_partitions(clos: &Clos) -> u32 {
     match clos.tiers {
         Tiers::Two { leaves, .. } => leaves.min(64),
         Tiers::Three { pods, .. } => pods.min(64),

@@ -60,7 +60,7 @@ pub(crate) enum Action {
 
 /// All that a rank does.
 #[derive(Debug, Default)]
-pub(crate) struct Programme {
+pub(crate) struct Schedule {
     /// What it copies before anything else.
     pub(crate) copies: Vec<(Span, Span)>,
     /// Messages.
@@ -73,7 +73,7 @@ pub(crate) struct Programme {
 
 /// Lists tasks.
 pub(crate) struct Builder {
-    programme: Programme,
+    schedule: Schedule,
     /// Which tasks touched what, for each segment of the call and the room.
     touched: Vec<Overlap>,
     slots: usize,
@@ -92,7 +92,7 @@ impl Builder {
         let lens: Vec<usize> = call.inputs.iter().chain(&call.outputs).map(|s| s.len).collect();
         let largest = lens.iter().copied().max().unwrap_or(0).max(1);
         Builder {
-            programme: Programme::default(),
+            schedule: Schedule::default(),
             touched: (0..=lens.len()).map(|_| Overlap::default()).collect(),
             slots: 0,
             rank,
@@ -134,13 +134,13 @@ impl Builder {
     fn slot(&mut self, len: usize) -> Span {
         let start = self.slots % SLOTS * self.chunk;
         self.slots += 1;
-        self.programme.room = self.programme.room.max(start + len.next_multiple_of(8));
+        self.schedule.room = self.schedule.room.max(start + len.next_multiple_of(8));
         Span { segment: self.lens.len(), start, len }
     }
 
     fn copy(&mut self, from: Span, to: Span) {
         if from.len > 0 {
-            self.programme.copies.push((from, to));
+            self.schedule.copies.push((from, to));
         }
     }
     fn send(&mut self, to: u32, from: Span) {
@@ -159,7 +159,7 @@ impl Builder {
         if span.len == 0 {
             return;
         }
-        let task = self.programme.actions.len() as u32;
+        let task = self.schedule.actions.len() as u32;
         let mut needs = Vec::new();
         for span in reads {
             self.touched[span.segment].read(span.start..span.start + span.len, task, &mut needs);
@@ -170,8 +170,8 @@ impl Builder {
         needs.retain(|need| *need != task);
         needs.sort_unstable();
         needs.dedup();
-        self.programme.actions.push(action);
-        self.programme.needs.push(needs);
+        self.schedule.actions.push(action);
+        self.schedule.needs.push(needs);
     }
 }
 
@@ -187,8 +187,8 @@ fn chunks(of: Span, chunk: usize) -> impl Iterator<Item = Span> {
 }
 
 /// What `rank` does in a call that has been checked. Sends and receives of single messages are
-/// no programmes.
-pub(crate) fn of(call: &Call, rank: u32, ranks: u32, tuning: Tuning) -> Programme {
+/// no schedules.
+pub(crate) fn of(call: &Call, rank: u32, ranks: u32, tuning: Tuning) -> Schedule {
     let mut builder = Builder::new(call, rank, ranks, tuning);
     match call.operation {
         Operation::AllReduce => {
@@ -209,5 +209,5 @@ pub(crate) fn of(call: &Call, rank: u32, ranks: u32, tuning: Tuning) -> Programm
         Operation::Barrier => direct::barrier(&mut builder),
         Operation::Send { .. } | Operation::Receive { .. } | Operation::ReceiveAny { .. } => {}
     }
-    builder.programme
+    builder.schedule
 }

@@ -1,4 +1,4 @@
-//! Event queues as domains use them: asked for what is before the end of a window, given mail
+//! Event queues as partitions use them: asked for what is before the end of an epoch, given mail
 //! for later ones, and asked when the next event may be.
 
 mod common;
@@ -17,22 +17,22 @@ fn distance() -> impl Strategy<Value = u64> {
     prop_oneof![2 => Just(0), 4 => 0u64..3000, 4 => 0u64..2_000_000, 3 => spread]
 }
 
-/// A window: how much later than possible it begins (seldom), how long it is, mail that comes in
+/// An epoch: how much later than possible it begins (seldom), how long it is, mail that comes in
 /// before it (from its beginning), and what each of its events causes.
 #[derive(Clone, Debug)]
-struct Window {
+struct Epoch {
     gap: u64,
     length: u64,
     mail: Vec<u64>,
     caused: Vec<u64>,
 }
 
-fn window() -> impl Strategy<Value = Window> {
+fn epoch() -> impl Strategy<Value = Epoch> {
     let gap = prop_oneof![6 => Just(0), 1 => distance()];
     let length = prop_oneof![1 => Just(1), 1 => 1u64..200, 4 => 1u64..600_000, 1 => distance()];
     let mail = prop::collection::vec(distance(), 0..12);
     let caused = prop::collection::vec(distance(), 0..6);
-    (gap, length, mail, caused).prop_map(|(gap, length, mail, caused)| Window {
+    (gap, length, mail, caused).prop_map(|(gap, length, mail, caused)| Epoch {
         gap,
         length: length.max(1),
         mail,
@@ -55,22 +55,22 @@ fn handle(both: &mut Both, end: Time, caused: &[u64]) {
 trials! {
     /// Windows begin where the queues say, as they do in a run, or later.
     fn windows_equal_the_heap(
-        (slot, slots) in queues(), windows in prop::collection::vec(window(), 1..60)
+        (slot, slots) in queues(), epochs in prop::collection::vec(epoch(), 1..60)
     ) {
         let mut both = Both::with_slots(slot, slots);
         let mut end = Time::ZERO;
-        for Window { gap, length, mail, caused } in windows {
+        for Epoch { gap, length, mail, caused } in epochs {
             mail.iter().for_each(|later| both.push_at(end.saturating_add(Time(*later))));
             let start = both.next().unwrap_or(end).max(end);
             end = start.saturating_add(Time(gap)).saturating_add(Time(length));
             handle(&mut both, end, &caused);
-            // A window that ended early for somebody else is begun again.
+            // An epoch that ended early for somebody else is begun again.
             prop_assert!(!both.pop_before(start.max(Time(1))));
         }
         while both.pop() {}
     }
 
-    /// However short the lookahead and however far the next event, a few windows get there: one
+    /// However short the lookahead and however far the next event, a few epochs get there: one
     /// to enter a lap, one to find the slot, and one for the event.
     fn a_few_empty_windows_lead_to_the_next_event(
         (slot, slots) in queues(),
@@ -108,11 +108,11 @@ fn the_end_of_time() {
     for time in [u64::MAX, u64::MAX - 1, u64::MAX - 20_000, 1 << 63] {
         both.push_at(Time(time));
     }
-    let mut windows = 0;
+    let mut epochs = 0;
     while let Some(bound) = both.next().filter(|bound| *bound < Time::MAX) {
         handle(&mut both, bound.saturating_add(Time(1)), &[]);
-        windows += 1;
-        assert!(windows < 10, "no end");
+        epochs += 1;
+        assert!(epochs < 10, "no end");
     }
     assert_eq!(both.now, Time(u64::MAX - 1));
     assert!(!both.pop());

@@ -1,4 +1,4 @@
-//! Strangers that knock: who knows the secret gets a lane.
+//! Pending connections: who knows the secret gets a lane.
 
 use super::connection::{Broken, Connection, Role};
 use super::receiving::Receiving;
@@ -13,7 +13,7 @@ use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// Connections that may be about to say who they are.
-const MOST_STRANGERS: usize = 256;
+const MOST_PENDING: usize = 256;
 /// So many are taken in before others have their turn.
 const AT_ONCE: usize = 16;
 
@@ -40,20 +40,20 @@ impl Engine {
             let token =
                 tcp::tune(&stream).and_then(|()| self.add(Connection::new(stream, role, self.now)));
             let Ok(token) = token else {
-                self.counts.strangers += 1;
+                self.counts.refused_connections += 1;
                 continue;
             };
-            self.strangers.push_back(token);
+            self.pending_connections.push_back(token);
             self.line_up(token);
-            self.turn_out_strangers();
+            self.drop_oldest_pending();
         }
     }
 
-    /// Where there are too many strangers, those go that have been silent for longest: an honest one
+    /// Where there are too many pending connections, those go that have been silent for longest: an honest one
     /// speaks at once.
-    fn turn_out_strangers(&mut self) {
-        while self.strangers.len() > MOST_STRANGERS
-            && let Some(token) = self.strangers.pop_front()
+    fn drop_oldest_pending(&mut self) {
+        while self.pending_connections.len() > MOST_PENDING
+            && let Some(token) = self.pending_connections.pop_front()
         {
             let role = self.connections.get(&token).map(|one| &one.role);
             if matches!(role, Some(Role::Stranger { .. } | Role::Leaving { .. })) {
@@ -116,13 +116,13 @@ impl Engine {
         let number = match (known, listening) {
             (Some(number), _) => number,
             (None, Some(listening)) if !hello.known && !self.closed.contains(&hello.channel) => {
-                let fate = self.shared.fate();
+                let state = self.shared.new_channel_state();
                 let inbox = listening.inbox.clone();
                 let number = self.receiving.insert(Receiving {
                     from,
                     home: hello.home,
                     secret,
-                    fate: fate.clone(),
+                    state: state.clone(),
                     half: RecvHalf::default(),
                     lanes: BTreeMap::new(),
                     control: 0,
@@ -132,7 +132,7 @@ impl Engine {
                     over: false,
                 });
                 self.receivers.insert(hello.channel, number);
-                lock(&inbox).push_back(Ok((hello.channel, fate)));
+                lock(&inbox).push_back(Ok((hello.channel, state)));
                 number
             }
             _ => return self.refuse(token),
@@ -164,7 +164,7 @@ impl Engine {
             Ok(link) => link,
             Err(broken) => return self.lose(token, &broken),
         };
-        self.strangers.retain(|one| *one != token);
+        self.pending_connections.retain(|one| *one != token);
         let Some(receiving) = self.receiving.get_mut(number) else { return };
         receiving.lanes.insert(lane, token);
         (receiving.control, receiving.alive) = (lane, self.now);

@@ -1,5 +1,5 @@
 //! Does the run get on? Looked at whenever it has come to one of a row of times, which follow
-//! from the run alone, so that no cut and no number of threads changes what is seen.
+//! from the run alone, so that no partitioning and no number of threads changes what is seen.
 
 use super::Ending;
 use crate::config::RunConfig;
@@ -30,19 +30,19 @@ impl Watch {
         Watch { every: Time(every.max(1)), next: Time(every.max(1)), packets: 0 }
     }
 
-    /// Where a window that begins at `start` must end at the latest: at the next look.
+    /// Where an epoch that begins at `start` must end at the latest: at the next look.
     pub(super) fn next_after(&mut self, start: u64) -> u64 {
         let every = self.every.0;
         self.next = Time((start / every).saturating_add(1).saturating_mul(every));
         self.next.0
     }
 
-    /// Whether the look comes before a window that begins at `start`.
+    /// Whether the look comes before an epoch that begins at `start`.
     pub(super) fn is_due(&self, start: u64) -> bool {
         start >= self.next.0
     }
 
-    /// Looks at all domains, which have handled everything before the look and nothing after it.
+    /// Looks at all partitions, which have handled everything before the look and nothing after it.
     pub(super) fn look<'e, 'a: 'e, Q: 'e, P: 'e>(
         &mut self,
         world: &World<'a>,

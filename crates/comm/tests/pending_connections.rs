@@ -1,4 +1,4 @@
-//! Whoever reaches the port of an endpoint: strangers, and somebody who knows the secret and errs.
+//! Whoever reaches the port of an endpoint: pending connections, and somebody who knows the secret and errs.
 
 mod common;
 
@@ -30,7 +30,7 @@ fn hello(parts: &Parts, lane: u16, roce: bool) -> Hello {
 }
 
 /// A connection that has said hello.
-fn knock(parts: &Parts, hello: &Hello) -> TcpStream {
+fn greet(parts: &Parts, hello: &Hello) -> TcpStream {
     let mut stream = TcpStream::connect(parts.address).expect("it listens");
     stream.set_read_timeout(Some(Duration::from_secs(5))).expect("it can");
     stream.write_all(&hello.encode()).expect("it takes it");
@@ -52,7 +52,7 @@ fn is_turned_away(stream: &mut TcpStream) -> bool {
 }
 
 #[test]
-fn strangers_are_turned_away_and_disturb_nobody() {
+fn unknown_connections_are_turned_away_and_disturb_nobody() {
     let (a, b) = (open(1), open(2));
     let (listener, handle) = b.listen().unwrap();
     let parts = Parts::decode(&handle).unwrap();
@@ -81,13 +81,13 @@ fn strangers_are_turned_away_and_disturb_nobody() {
     // The right one.
     let (sending, receiving) = connect(&a, &listener, &handle);
     exchange(&sending, &receiving, &pattern(1, 100_000), 100_000);
-    assert!(b.statistics().strangers >= 5, "{:?}", b.statistics());
+    assert!(b.statistics().refused_connections >= 5, "{:?}", b.statistics());
     silent.write_all(b"?").unwrap();
 }
 
 /// Hundreds that say nothing are outlived by whoever speaks.
 #[test]
-fn silent_strangers_do_not_keep_others_out() {
+fn silent_connections_do_not_keep_others_out() {
     let (a, b) = (open(1), open(2));
     let (listener, handle) = b.listen().unwrap();
     let address = Parts::decode(&handle).unwrap().address;
@@ -105,10 +105,10 @@ fn a_lane_that_fails_as_it_begins_leaves_the_others_alone() {
     let b = open(2);
     let (listener, handle) = b.listen().unwrap();
     let parts = Parts::decode(&handle).unwrap();
-    let mut good = knock(&parts, &hello(&parts, 0, false));
+    let mut good = greet(&parts, &hello(&parts, 0, false));
     assert_eq!(hear(&mut good).kind, Kind::Welcome);
     // A queue pair, where there is no RDMA device.
-    let mut bad = knock(&parts, &hello(&parts, 1, true));
+    let mut bad = greet(&parts, &hello(&parts, 1, true));
     assert!(is_turned_away(&mut bad));
     let receiving = listener.try_accept().unwrap().expect("the first lane has made it");
     let mut buffer = [0; 8];
@@ -125,8 +125,8 @@ fn a_forked_child_keeps_nothing_open() {
     let b = open(2);
     let (_listener, handle) = b.listen().unwrap();
     let address = Parts::decode(&handle).unwrap().address;
-    let mut stranger = TcpStream::connect(address).unwrap();
-    stranger.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
+    let mut unknown = TcpStream::connect(address).unwrap();
+    unknown.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
     // Until it is taken in.
     std::thread::sleep(Duration::from_millis(200));
     // SAFETY: the child waits for its end, and does nothing else.
@@ -137,8 +137,8 @@ fn a_forked_child_keeps_nothing_open() {
             unsafe { libc::pause() };
         }
     }
-    stranger.write_all(&[0; 200]).unwrap();
-    let away = match stranger.read(&mut [0]) {
+    unknown.write_all(&[0; 200]).unwrap();
+    let away = match unknown.read(&mut [0]) {
         Ok(count) => count == 0,
         Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
     };

@@ -2,7 +2,7 @@
 //! source ports and segments.
 
 use std::collections::{BTreeMap, BTreeSet};
-use weft_balance::plan::{Piece, Planner, Post, QueuePairId, Route, Trouble, Underway};
+use weft_balance::plan::{FlowInfo, LossSignal, Planner, Post, QueuePairId, Route, Subflow};
 use weft_balance::scheme::dnlb::{Condition, FIRST_PORT, Formula, PORTS, segment};
 use weft_balance::scheme::{BalanceConfig, Paralet, SchemeConfig};
 use weft_fabric::{Clos, Fabric, Link};
@@ -32,26 +32,26 @@ fn post(message: u32, dst: u32, bytes: u64) -> Post {
 }
 
 /// What leaves at once.
-fn posted(planner: &mut Planner, post: Post) -> Vec<Piece> {
+fn posted(planner: &mut Planner, post: Post) -> Vec<Subflow> {
     let mut out = Vec::new();
     planner.post(Time::ZERO, post, &fabric(), &mut out);
     out
 }
 
-fn queue_pair(piece: &Piece) -> QueuePairId {
-    piece.carrier.standing().expect("it stands")
+fn queue_pair(subflow: &Subflow) -> QueuePairId {
+    subflow.carrier.persistent().expect("it stands")
 }
 
-fn port(piece: &Piece) -> u16 {
-    let Route::Hashed(port) = piece.route else { panic!("{piece:?}") };
+fn port(subflow: &Subflow) -> u16 {
+    let Route::Hashed(port) = subflow.route else { panic!("{subflow:?}") };
     port
 }
 
 /// Everything that follows when queue pairs have room in turn.
-fn drain(planner: &mut Planner, mut under_way: Vec<Piece>) -> Vec<Piece> {
+fn drain(planner: &mut Planner, mut under_way: Vec<Subflow>) -> Vec<Subflow> {
     let (fabric, mut done) = (fabric(), 0);
-    while let Some(piece) = under_way.get(done) {
-        let id = queue_pair(piece);
+    while let Some(subflow) = under_way.get(done) {
+        let id = queue_pair(subflow);
         under_way.extend(planner.next(Time::ZERO, id, &fabric));
         done += 1;
     }
@@ -79,19 +79,19 @@ fn connections_share_the_queue_pairs_of_a_nic() {
     let first = posted(&mut planner, post(0, 4, 7_000));
     // Four flowlets at once, one on each queue pair and each with a port of its own.
     assert_eq!(
-        first.iter().map(|piece| piece.bytes).collect::<Vec<_>>(),
+        first.iter().map(|subflow| subflow.bytes).collect::<Vec<_>>(),
         [2_000, 2_000, 2_000, 1_000]
     );
     assert_eq!(first.iter().map(port).collect::<BTreeSet<_>>().len(), 4);
-    assert!(first.iter().all(|piece| piece.carrier.share() == 4));
+    assert!(first.iter().all(|subflow| subflow.carrier.share() == 4));
     // All are busy: two more messages wait, and are then pulled in turn.
     assert!(posted(&mut planner, post(1, 8, 5_000)).is_empty());
     assert!(posted(&mut planner, post(2, 4, 4_000)).is_empty());
     let next: Vec<_> = first
         .iter()
-        .filter_map(|piece| planner.next(Time::ZERO, queue_pair(piece), &fabric()))
+        .filter_map(|subflow| planner.next(Time::ZERO, queue_pair(subflow), &fabric()))
         .collect();
-    let pulled: Vec<_> = next.iter().map(|piece| (piece.message.0, piece.bytes)).collect();
+    let pulled: Vec<_> = next.iter().map(|subflow| (subflow.message.0, subflow.bytes)).collect();
     assert_eq!(pulled, [(1, 2_000), (2, 2_000), (1, 2_000), (2, 2_000)]);
     // A queue pair keeps its port, whoever the flowlet is for.
     assert_eq!(
@@ -117,21 +117,23 @@ fn flowlets_may_have_ports_of_their_own() {
 #[test]
 fn a_message_goes_over_all_queue_pairs_or_to_one_in_turn() {
     let mut even = planner("e-ecmp-4", &[], 0);
-    let bytes = |pieces: &[Piece]| pieces.iter().map(|piece| piece.bytes).collect::<Vec<_>>();
+    let bytes =
+        |subflows: &[Subflow]| subflows.iter().map(|subflow| subflow.bytes).collect::<Vec<_>>();
     assert_eq!(bytes(&posted(&mut even, post(0, 4, 10_002))), [2_501, 2_501, 2_500, 2_500]);
     // Another peer has queue pairs of its own; the same one waits.
     assert_eq!(posted(&mut even, post(1, 5, 8_000)).len(), 4);
     assert!(posted(&mut even, post(2, 4, 8_000)).is_empty());
     // No more parts than packets, in turn.
     let mut small = planner("e-ecmp-4", &[], 0);
-    let ids =
-        |pieces: Vec<Piece>| pieces.iter().map(|piece| queue_pair(piece).0).collect::<Vec<_>>();
+    let ids = |subflows: Vec<Subflow>| {
+        subflows.iter().map(|subflow| queue_pair(subflow).0).collect::<Vec<_>>()
+    };
     assert_eq!(ids(posted(&mut small, post(0, 4, 1_500))), [0, 1]);
     assert_eq!(ids(posted(&mut small, post(1, 4, 1_500))), [2, 3]);
     let mut turns = planner("e-ecmp-4", &[("split", "round-robin"), ("chunk", "3KB")], 0);
-    let pieces = posted(&mut turns, post(0, 4, 8_000));
-    assert_eq!(bytes(&pieces), [3_000, 3_000, 2_000]);
-    assert_eq!(ids(pieces), [0, 1, 2]);
+    let subflows = posted(&mut turns, post(0, 4, 8_000));
+    assert_eq!(bytes(&subflows), [3_000, 3_000, 2_000]);
+    assert_eq!(ids(subflows), [0, 1, 2]);
     assert_eq!(ids(posted(&mut turns, post(1, 4, 500))), [3]);
 }
 
@@ -188,8 +190,8 @@ fn the_queue_pairs_of_a_leaf_go_round_its_uplinks() {
     let mut by_uplink = BTreeMap::<u32, u32>::new();
     for host in 4..8 {
         let mut planner = planner("dnlb-2", &[], host);
-        for piece in posted(&mut planner, post(0, 0, 4_000)) {
-            *by_uplink.entry(segment(port(&piece), 8).unwrap()).or_default() += 1;
+        for subflow in posted(&mut planner, post(0, 0, 4_000)) {
+            *by_uplink.entry(segment(port(&subflow), 8).unwrap()).or_default() += 1;
         }
     }
     assert_eq!(by_uplink, (0..8).map(|uplink| (uplink, 1)).collect());
@@ -200,8 +202,8 @@ fn jobs_without_the_dscp_are_left_to_the_hash() {
     let mut planner = planner("dnlb-4", &[("jobs", "1")], 0);
     let marked = posted(&mut planner, post(0, 4, 8_000));
     let other = posted(&mut planner, Post { job: 1, ..post(1, 4, 8_000) });
-    assert!(marked.iter().all(|piece| segment(port(piece), 8).is_some()));
-    assert!(other.iter().all(|piece| segment(port(piece), 8).is_none()));
+    assert!(marked.iter().all(|subflow| segment(port(subflow), 8).is_some()));
+    assert!(other.iter().all(|subflow| segment(port(subflow), 8).is_none()));
     let ids: BTreeSet<_> = marked.iter().chain(&other).map(queue_pair).collect();
     assert_eq!(ids.len(), 8);
 }
@@ -213,11 +215,11 @@ fn ranks_share_no_queue_pairs() {
     let between = |from, to| Post { ranks: (from, to), ..post(0, 4, 8_000) };
     for (name, ports) in [("e-ecmp-4", 8), ("dnlb-4", 4)] {
         let mut planner = planner(name, &[], 0);
-        let mut pieces = posted(&mut planner, between(0, 8));
-        pieces.extend(posted(&mut planner, between(1, 9)));
-        let ids: BTreeSet<_> = pieces.iter().map(queue_pair).collect();
+        let mut subflows = posted(&mut planner, between(0, 8));
+        subflows.extend(posted(&mut planner, between(1, 9)));
+        let ids: BTreeSet<_> = subflows.iter().map(queue_pair).collect();
         assert_eq!(ids.len(), 8, "{name}");
-        assert_eq!(pieces.iter().map(port).collect::<BTreeSet<_>>().len(), ports, "{name}");
+        assert_eq!(subflows.iter().map(port).collect::<BTreeSet<_>>().len(), ports, "{name}");
         // The same two again: their queue pairs are busy.
         assert!(posted(&mut planner, between(0, 8)).is_empty());
     }
@@ -234,14 +236,14 @@ fn a_dead_queue_pair_gives_its_data_to_the_live_ones() {
     assert!(posted(&mut planner, post(1, 4, 8_000)).is_empty());
     // The third queue pair has sent what it had, and goes on to its part of the second message.
     assert_eq!(planner.next(Time::ZERO, queue_pair(&first[2]), &fabric).unwrap().bytes, 2_000);
-    let flow = |piece: &Piece| Underway {
-        dst: piece.dst,
-        route: piece.route,
-        bytes: piece.bytes,
-        queue_pair: piece.carrier.standing(),
+    let flow = |subflow: &Subflow| FlowInfo {
+        dst: subflow.dst,
+        route: subflow.route,
+        bytes: subflow.bytes,
+        queue_pair: subflow.carrier.persistent(),
     };
-    assert_eq!(planner.trouble(now, &flow(&first[1]), Trouble::Nack, &fabric), None);
-    let route = planner.trouble(now, &flow(&first[1]), Trouble::TimeOut, &fabric);
+    assert_eq!(planner.on_loss(now, &flow(&first[1]), LossSignal::Nack, &fabric), None);
+    let route = planner.on_loss(now, &flow(&first[1]), LossSignal::TimeOut, &fabric);
     let Some(Route::Hashed(elsewhere)) = route else { panic!("{route:?}") };
     assert!(ports.contains(&elsewhere) && elsewhere != ports[1]);
     // Its waiting part is one of those that the others carry.
@@ -252,16 +254,16 @@ fn a_dead_queue_pair_gives_its_data_to_the_live_ones() {
     for id in [0, 2, 3].map(|place: usize| queue_pair(&first[place])) {
         out.extend(std::iter::from_fn(|| planner.next(now, id, &fabric)));
     }
-    assert_eq!(out.iter().map(|piece| piece.bytes).sum::<u64>(), 6_000);
-    assert!(out.iter().all(|piece| port(piece) != ports[1]));
+    assert_eq!(out.iter().map(|subflow| subflow.bytes).sum::<u64>(), 6_000);
+    assert!(out.iter().all(|subflow| port(subflow) != ports[1]));
     assert_eq!(planner.next(now, queue_pair(&first[1]), &fabric), None);
     // Later messages use the three that live, and all four again once the time is over.
     let mut later = Vec::new();
     planner.post(Time::ms(2), post(2, 4, 9_000), &fabric, &mut later);
-    assert_eq!(later.iter().map(|piece| piece.bytes).collect::<Vec<_>>(), [3_000; 3]);
-    assert!(later.iter().all(|piece| port(piece) != ports[1]));
-    for piece in &later {
-        assert_eq!(planner.next(Time::ms(3), queue_pair(piece), &fabric), None);
+    assert_eq!(later.iter().map(|subflow| subflow.bytes).collect::<Vec<_>>(), [3_000; 3]);
+    assert!(later.iter().all(|subflow| port(subflow) != ports[1]));
+    for subflow in &later {
+        assert_eq!(planner.next(Time::ms(3), queue_pair(subflow), &fabric), None);
     }
     let mut again = Vec::new();
     planner.post(Time::ms(12), post(3, 4, 8_000), &fabric, &mut again);
@@ -273,16 +275,16 @@ fn a_flow_that_moved_blames_the_queue_pair_that_it_moved_to() {
     let fabric = fabric();
     let mut planner = planner("dnlb-4", &[("dead_for", "10ms")], 0);
     let first = posted(&mut planner, post(0, 4, 4_000));
-    let mut flow = Underway {
+    let mut flow = FlowInfo {
         dst: first[1].dst,
         route: first[1].route,
         bytes: first[1].bytes,
-        queue_pair: first[1].carrier.standing(),
+        queue_pair: first[1].carrier.persistent(),
     };
     // Time-outs one after the other, on whatever port it is: each is new, until none is left.
     let mut seen = vec![port(&first[1])];
     for turn in 1..4u64 {
-        let route = planner.trouble(Time::us(turn), &flow, Trouble::TimeOut, &fabric);
+        let route = planner.on_loss(Time::us(turn), &flow, LossSignal::TimeOut, &fabric);
         let Some(Route::Hashed(elsewhere)) = route else { panic!("{route:?}") };
         assert!(!seen.contains(&elsewhere), "{elsewhere} again, after {seen:?}");
         seen.push(elsewhere);

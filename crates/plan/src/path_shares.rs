@@ -10,7 +10,7 @@
 //!
 //! What this does not do: prove anything. [`crate::Bound`] says how far from the optimum it ends.
 
-use crate::network::Network;
+use crate::network::PlannedFabric;
 use crate::steps::Transfer;
 use libm::{exp, log};
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use weft_units::{HostId, IdVec, PortId};
 
 /// Shares of paths, by pair of leaves.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Spread {
+pub struct PathShares {
     /// By sending and receiving leaf: live paths with what each carries of all that goes there.
     /// Shares of a pair add up to one, but for rounding.
     pub pairs: BTreeMap<(u32, u32), Vec<(PathId, f64)>>,
@@ -63,26 +63,26 @@ const ROUNDS: usize = 400;
 /// No nearer to the bound than this: bytes round more than that.
 const NEAR: f64 = 1e-5;
 
-impl Spread {
+impl PathShares {
     /// For `messages`, sent side by side. `least` is a lower bound in seconds; search ends there.
     /// `Err`: leaves between which no path is left.
     pub fn new(
-        network: &Network<'_>,
+        network: &PlannedFabric<'_>,
         messages: &[Transfer],
         least: f64,
-    ) -> Result<Spread, (u32, u32)> {
+    ) -> Result<PathShares, (u32, u32)> {
         let mut search = Search::new(network, messages)?;
         search.run(least);
         let pairs = search.pairs.iter().map(|pair| {
             let paths = search.paths[pair.paths.clone()].iter();
             (pair.leaves, paths.map(|path| (path.id, path.share)).collect())
         });
-        Ok(Spread { pairs: pairs.collect(), seconds: search.most() })
+        Ok(PathShares { pairs: pairs.collect(), seconds: search.most() })
     }
 }
 
 impl Search {
-    fn new(network: &Network<'_>, messages: &[Transfer]) -> Result<Search, (u32, u32)> {
+    fn new(network: &PlannedFabric<'_>, messages: &[Transfer]) -> Result<Search, (u32, u32)> {
         let fabric = network.fabric;
         let mut bits: BTreeMap<(u32, u32), f64> = BTreeMap::new();
         for one in messages {
@@ -116,7 +116,7 @@ impl Search {
     /// The live paths between two leaves, in proportion to their narrowest links.
     fn add_paths(
         &mut self,
-        network: &Network<'_>,
+        network: &PlannedFabric<'_>,
         (from, to): (u32, u32),
         places: &mut IdVec<PortId, Option<u32>>,
     ) {

@@ -10,14 +10,14 @@ const MOST_LINES: usize = 8;
 
 /// What was known of a NIC.
 #[derive(Debug, Default)]
-pub(crate) struct News {
+pub(crate) struct StatisticsChanges {
     paths: BTreeMap<(Ipv4Addr, Option<u16>, u16), PathCounts>,
-    strangers: u64,
+    refused_connections: u64,
     damaged: u64,
     starved: u64,
 }
 
-impl News {
+impl StatisticsChanges {
     /// What is new, a line each.
     pub(crate) fn lines(&mut self, now: &Statistics) -> Vec<String> {
         let mut lines: Vec<String> =
@@ -28,10 +28,10 @@ impl News {
             lines.push(format!("{}: the same of {more} other paths", now.name));
         }
         let name = &now.name;
-        let before = std::mem::replace(&mut self.strangers, now.strangers);
-        let strangers = now.strangers.saturating_sub(before);
-        if strangers > 0 {
-            lines.push(format!("{name}: {strangers} connections of strangers were turned away"));
+        let before = std::mem::replace(&mut self.refused_connections, now.refused_connections);
+        let refused = now.refused_connections.saturating_sub(before);
+        if refused > 0 {
+            lines.push(format!("{name}: {refused} connections were refused: who opened them did not know the secret"));
         }
         let before = std::mem::replace(&mut self.damaged, now.damaged);
         let damaged = now.damaged.saturating_sub(before);
@@ -89,29 +89,29 @@ mod tests {
 
     #[test]
     fn only_what_changed_is_said() {
-        let mut news = News::default();
-        assert!(news.lines(&statistics(&[0, 0])).is_empty());
-        let lines = news.lines(&statistics(&[0, 2]));
+        let mut changes = StatisticsChanges::default();
+        assert!(changes.lines(&statistics(&[0, 0])).is_empty());
+        let lines = changes.lines(&statistics(&[0, 2]));
         assert_eq!(lines, ["eth0: to 10.0.0.2 from port 1: 2 time-outs"]);
-        assert!(news.lines(&statistics(&[0, 2])).is_empty());
-        let strangers = Statistics { strangers: 3, damaged: 1, ..statistics(&[0, 2]) };
-        assert_eq!(news.lines(&strangers).len(), 2);
-        assert!(news.lines(&strangers).is_empty());
+        assert!(changes.lines(&statistics(&[0, 2])).is_empty());
+        let refused = Statistics { refused_connections: 3, damaged: 1, ..statistics(&[0, 2]) };
+        assert_eq!(changes.lines(&refused).len(), 2);
+        assert!(changes.lines(&refused).is_empty());
     }
 
     #[test]
     fn what_is_to_be_mended_is_said_once() {
-        let mut news = News::default();
-        assert_eq!(news.warning(&statistics(&[0])), None);
+        let mut changes = StatisticsChanges::default();
+        assert_eq!(changes.warning(&statistics(&[0])), None);
         let starved = Statistics { starved: 2, starved_why: "EMFILE".into(), ..statistics(&[0]) };
-        let line = news.warning(&starved).unwrap();
+        let line = changes.warning(&starved).unwrap();
         assert_eq!(line, "eth0: 2 connections could not be opened: EMFILE");
-        assert_eq!(news.warning(&starved), None);
+        assert_eq!(changes.warning(&starved), None);
     }
 
     #[test]
     fn much_news_is_cut_short() {
-        let lines = News::default().lines(&statistics(&[1; 100]));
+        let lines = StatisticsChanges::default().lines(&statistics(&[1; 100]));
         assert_eq!(lines.len(), MOST_LINES + 1);
         assert_eq!(lines[MOST_LINES], "eth0: the same of 92 other paths");
     }

@@ -2,34 +2,34 @@
 //! counts is what is still to be put on the wire; but memory is freed by packets or cells, and
 //! some switches (and simulators) count like that.
 
-use crate::cut::OutPort;
+use crate::partition::OutPort;
 use std::collections::VecDeque;
 use weft_units::{IdVec, Time};
 
-/// What stands in the queues of a domain.
+/// What is in the queues of a partition.
 #[derive(Debug)]
-pub(super) struct Whole {
-    ports: IdVec<OutPort, Standing>,
+pub(super) struct WholePackets {
+    ports: IdVec<OutPort, Queue>,
 }
 
 /// One queue.
 #[derive(Clone, Debug, Default)]
-struct Standing {
+struct Queue {
     /// When each packet will have left, and how long it takes; the first ones may have.
     packets: VecDeque<(Time, Time)>,
     /// The sum of how long they take.
     sum: Time,
 }
 
-impl Whole {
+impl WholePackets {
     /// For `ports` ports.
-    pub(super) fn new(ports: usize) -> Whole {
-        Whole { ports: (0..ports).map(|_| Standing::default()).collect() }
+    pub(super) fn new(ports: usize) -> WholePackets {
+        WholePackets { ports: (0..ports).map(|_| Queue::default()).collect() }
     }
-    /// What stands in the queue of `port`, as the time that all of it takes.
+    /// What is in the queue of `port`, as the time that all of it takes.
     #[inline]
-    pub(super) fn settle(&mut self, now: Time, port: OutPort) -> Time {
-        let Standing { packets, sum } = &mut self.ports[port];
+    pub(super) fn drain(&mut self, now: Time, port: OutPort) -> Time {
+        let Queue { packets, sum } = &mut self.ports[port];
         while let Some((at, time)) = packets.front().copied()
             && at <= now
         {
@@ -39,15 +39,15 @@ impl Whole {
         *sum
     }
     /// The same, of queues that only look.
-    pub(super) fn standing(&self, now: Time, port: OutPort) -> Time {
-        let Standing { packets, sum } = &self.ports[port];
+    pub(super) fn queued(&self, now: Time, port: OutPort) -> Time {
+        let Queue { packets, sum } = &self.ports[port];
         let left = packets.iter().take_while(|(at, _)| *at <= now);
         left.fold(*sum, |sum, (_, time)| sum - *time)
     }
     /// A packet that takes `time` joins the queue of `port` and will have left `at`.
     #[inline]
     pub(super) fn join(&mut self, port: OutPort, at: Time, time: Time) {
-        let Standing { packets, sum } = &mut self.ports[port];
+        let Queue { packets, sum } = &mut self.ports[port];
         packets.push_back((at, time));
         *sum += time;
     }

@@ -1,10 +1,10 @@
-//! However a fabric is cut, and on however many threads: the run of one domain on a plain heap
+//! However a fabric is cut, and on however many threads: the run of one partition on a plain heap
 //! and real queues, to the byte.
 
 mod common;
 
 use common::compare::{confirmed, equals};
-use common::domains::{drafted, drafts, fabrics, loaded, most_domains, watched};
+use common::partitions::{drafted, drafts, fabrics, loaded, most_partitions, watched};
 use common::random::{Kind, must_finish, setup_on, wide_clos};
 use common::{LINK, Setup, all_to_all, dctcp, message, permutation, received, sent};
 use std::sync::atomic::AtomicBool;
@@ -17,22 +17,22 @@ use weft_workload::{Message, Workload};
 
 const KINDS: &[Kind] = Kind::ALL;
 
-/// Compares `setup` in all `cuts` (domains, threads) with one domain, and that with the oracle.
+/// Compares `setup` in all `cuts` (partitions, threads) with one partition, and that with the oracle.
 fn check(what: &str, setup: &Setup, cuts: impl IntoIterator<Item = (u32, u32)>) -> Outcome {
     let one = confirmed(setup);
-    for (domains, threads) in cuts {
-        let equal = equals(&one, setup, domains, threads);
+    for (partitions, threads) in cuts {
+        let equal = equals(&one, setup, partitions, threads);
         assert_eq!(equal, Ok(()), "{what}");
     }
     one.unwrap_or_else(|halt| panic!("{what}: {halt}"))
 }
 
-/// Every number of domains, and all numbers of threads in turn.
+/// Every number of partitions, and all numbers of threads in turn.
 fn every_cut(clos: &Clos, turn: u32) -> impl Iterator<Item = (u32, u32)> {
-    (1..=most_domains(clos)).map(move |domains| (domains, 1 + (domains + turn) % 4))
+    (1..=most_partitions(clos)).map(move |partitions| (partitions, 1 + (partitions + turn) % 4))
 }
 
-/// Every scheme and every number of domains, on a fabric with switches of one kind.
+/// Every scheme and every number of partitions, on a fabric with switches of one kind.
 fn every_scheme_and_cut(kind: Kind) {
     let (mut drops, mut pauses) = (0, 0);
     // What is new to a cut shows on few fabrics.
@@ -88,17 +88,17 @@ trials! {
 
     /// Any traffic that follows a pattern.
     fn random_runs(
-        (setup, domains, threads) in (setup_on(wide_clos(), KINDS), 2..10u32, 1..4u32)
+        (setup, partitions, threads) in (setup_on(wide_clos(), KINDS), 2..10u32, 1..4u32)
     ) {
         let setup = watched(setup, Time::us(3));
         let one = confirmed(&setup);
-        prop_assert_eq!(equals(&one, &setup, domains, threads), Ok(()));
+        prop_assert_eq!(equals(&one, &setup, partitions, threads), Ok(()));
         prop_assert!(one.is_ok() || !must_finish(&setup), "{:?}", one.err());
     }
 
     /// Messages that wait for each other, here and there.
     fn random_dependencies(
-        (setup, drafts, domains, threads) in
+        (setup, drafts, partitions, threads) in
             (setup_on(wide_clos(), KINDS), drafts(), 2..10u32, 1..4u32)
     ) {
         let workload = drafted(setup.fabric.clos(), &drafts);
@@ -108,7 +108,7 @@ trials! {
             setup.pacing.rates = Rates::Each(again.take(setup.workload.messages().len()).collect());
         }
         let one = confirmed(&setup);
-        prop_assert_eq!(equals(&one, &setup, domains, threads), Ok(()));
+        prop_assert_eq!(equals(&one, &setup, partitions, threads), Ok(()));
         prop_assert!(one.is_ok() || !must_finish(&setup), "{:?}", one.err());
     }
 }
@@ -118,7 +118,7 @@ trials! {
 #[test]
 fn the_last_sample_of_a_run() {
     let clos = Clos::leaf_spine(4, 2, 2, LINK);
-    // Hosts 0 and 6 are in the first and the last of four domains.
+    // Hosts 0 and 6 are in the first and the last of four partitions.
     for (src, dst) in [(0, 6), (6, 0), (0, 1), (3, 2)] {
         let mut workload = Workload::new(8);
         workload.push(message(src, dst, 9600), &[]);
@@ -129,7 +129,7 @@ fn the_last_sample_of_a_run() {
         let half = Time(end.0 / 2);
         for interval in [end, Time(end.0 - 1), Time(end.0 + 1), half, Time(7001), Time::ms(1)] {
             let setup = watched(setup.clone(), interval);
-            let cuts = (1..=4).flat_map(|domains| [(domains, 1), (domains, 2)]);
+            let cuts = (1..=4).flat_map(|partitions| [(partitions, 1), (partitions, 2)]);
             let outcome = check("samples", &setup, cuts);
             let samples = end.0.div_ceil(interval.0) + 1;
             assert!(outcome.series.iter().all(|series| series.bytes.len() as u64 == samples));
@@ -148,7 +148,7 @@ fn an_empty_workload() {
 
 /// A dependency that is met here, next door, and elsewhere, by hand.
 #[test]
-fn news_travels_as_in_one_domain() {
+fn dependencies_are_met_as_in_one_partition() {
     let clos = Clos::leaf_spine(4, 2, 2, LINK);
     let later = |message: Message, start| Message { start, ..message };
     let mut workload = Workload::new(8);
@@ -160,7 +160,7 @@ fn news_travels_as_in_one_domain() {
         workload.push(later(message(host, (host + 3) % 8, 960), Time::us(2)), &[dependency]);
     }
     let setup = Setup::new(clos, workload);
-    let cuts = (1..=4).flat_map(|domains| (1..=3).map(move |threads| (domains, threads)));
+    let cuts = (1..=4).flat_map(|partitions| (1..=3).map(move |threads| (partitions, threads)));
     let outcome = check("news", &setup, cuts);
     let first = outcome.messages[MessageId(0)];
     for (at, (host, dependency)) in (0..).zip(waiting) {
@@ -171,7 +171,7 @@ fn news_travels_as_in_one_domain() {
     }
 }
 
-/// The shortest lookahead there is: every window is one instant.
+/// The shortest lookahead there is: every epoch is one instant.
 #[test]
 fn links_of_a_picosecond() {
     let link = Link { delay: Time::ps(1), ..LINK };
@@ -217,20 +217,20 @@ fn links_that_are_very_different() {
 }
 
 #[test]
-fn more_threads_than_domains() {
+fn more_threads_than_partitions() {
     let clos = Clos::leaf_spine(3, 2, 4, LINK);
     let setup = loaded(clos, Kind::Lossless);
-    check("few domains", &setup, [(1, 4), (2, 9), (3, 5), (1000, 7)]);
+    check("few partitions", &setup, [(1, 4), (2, 9), (3, 5), (1000, 7)]);
 }
 
-/// A packet has 6 bits for its sender's domain.
+/// A packet has 6 bits for its sender's partition.
 #[test]
-fn as_many_domains_as_there_can_be() {
+fn as_many_partitions_as_there_can_be() {
     let tiers = Tiers::Three { pods: 67, leaves_per_pod: 1, aggs_per_pod: 2, cores: 2 };
     for clos in [Clos::leaf_spine(70, 3, 1, LINK), Clos::uniform(tiers, 1, LINK)] {
         for kind in [Kind::PerPort, Kind::Lossless] {
             let setup = loaded(clos, kind);
-            check("many domains", &setup, [(63, 1), (64, 2), (65, 1), (1000, 2)]);
+            check("many partitions", &setup, [(63, 1), (64, 2), (65, 1), (1000, 2)]);
         }
     }
 }

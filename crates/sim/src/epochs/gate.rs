@@ -1,4 +1,4 @@
-//! Where the threads of a run wait for each other between two windows.
+//! Where the threads of a run wait for each other between two epochs.
 
 use super::{UNHARMED, lock};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! Queue pairs that stand, in the simulator: how many there are, what order they keep, and what
+//! Persistent queue pairs, in the simulator: how many there are, what order they keep, and what
 //! they do to uplinks.
 
 mod common;
@@ -85,7 +85,7 @@ fn paralet_fills_the_line_with_shares_of_it() {
     let longest = line + Time::ns(80 * 8 * 20) + Time::us(5);
     let received = outcome.messages[MessageId(0)].received;
     assert!(line <= received && received <= longest, "{received} of {line} to {longest}");
-    assert_eq!(outcome.messages[MessageId(0)].pieces, 200);
+    assert_eq!(outcome.messages[MessageId(0)].subflows, 200);
     // A lone flowlet has its share of the line and no more.
     let setup = Setup { workload: messages(8, &[(0, 4, 10 * 960)]), ..setup };
     let received = setup.run().messages[MessageId(0)].received;
@@ -110,7 +110,7 @@ fn queue_pairs_do_not_grow_with_peers() {
 }
 
 #[test]
-fn a_queue_pair_carries_one_piece_after_the_other() {
+fn a_queue_pair_carries_one_subflow_after_the_other() {
     // Three messages to one peer, on one queue pair.
     let list = [(0, 4, 96_000), (0, 4, 96_000), (0, 4, 96_000)];
     let setup = Setup::new(Clos::leaf_spine(2, 4, 4, LINK), messages(8, &list));
@@ -150,13 +150,13 @@ fn one_way(name: &str, options: &[(&str, &str)], packets: u64) -> (Vec<u64>, Out
     (uplinks(&setup, &outcome, 0), outcome)
 }
 
-/// Section 3 of paper 004: with one queue pair ParaLet is flow-level balancing. A message is on one
+/// Section 3 of ParaLet (2024): with one queue pair ParaLet is flow-level balancing. A message is on one
 /// path, however many flowlets it is cut into, and takes as long as a flow.
 #[test]
 fn with_one_queue_pair_paralet_is_flow_level() {
     let packets = 2_000;
     let (bytes, outcome) = one_way("paralet-1", &[("flowlet", "19200B")], packets);
-    assert!(outcome.messages.iter().all(|message| message.pieces == 100));
+    assert!(outcome.messages.iter().all(|message| message.subflows == 100));
     assert!(bytes.iter().all(|one| one.is_multiple_of(packets * 1000)), "{bytes:?}");
     assert_eq!(outcome.totals.reordered, 0);
     let alone = |name: &str, options: &[(&str, &str)]| {

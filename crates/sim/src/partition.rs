@@ -1,0 +1,197 @@
+//! How a fabric is cut into partitions that advance together.
+//!
+//! A partition is a set of neighbouring racks (pods in three tiers, leaves in two) and a share of
+//! the switches above them. An event in one partition reaches another one link delay later at the
+//! soonest, the [`Cut::lookahead`]; for that long every partition can be simulated
+//! by itself. That serves several cores, and one as well: a partition at a time fits its cache.
+//!
+//! Inside a partition things have numbers of their own, dense and in the order of the fabric's
+//! numbers, so that events keep their order whatever the partitioning. No result depends on the partitioning.
+
+use crate::config::RunConfig;
+use crate::event;
+use weft_fabric::{Fabric, Node};
+use weft_units::{HostId, IdVec, PortId, SwitchId, Time, id};
+
+id!(
+    /// An output port of a partition, by its place in [`Territory::ports`].
+    pub struct OutPort
+);
+id!(
+    /// A link that ends in a partition, by its place in [`Territory::links`].
+    pub struct InLink
+);
+id!(
+    /// A host of a partition, by its place in [`Territory::hosts`]. Its NIC has the same number
+    /// among the [`OutPort`]s.
+    pub struct OwnHost
+);
+id!(
+    /// A switch of a partition, by its place in [`Territory::switches`].
+    pub struct OwnSwitch
+);
+
+impl OwnHost {
+    /// The host's NIC.
+    #[inline(always)]
+    pub(crate) fn nic(self) -> OutPort {
+        OutPort(self.0)
+    }
+}
+
+/// Where the link of an output port ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exit {
+    /// The link, as the partition where it ends numbers it.
+    pub link: InLink,
+    /// That partition.
+    pub partition: u16,
+}
+
+/// What one partition owns, each kind in the order of the fabric's numbers.
+#[derive(Debug, Default)]
+pub(crate) struct Partition {
+    pub(crate) hosts: IdVec<OwnHost, HostId>,
+    pub(crate) switches: IdVec<OwnSwitch, SwitchId>,
+    pub(crate) ports: IdVec<OutPort, PortId>,
+    /// Where the links of its ports end.
+    pub(crate) exits: IdVec<OutPort, Exit>,
+    /// The ports, of any partition, whose links end here.
+    pub(crate) links: IdVec<InLink, PortId>,
+}
+
+/// Somebody's partition, and number in it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<I> {
+    pub(crate) partition: u16,
+    pub(crate) own: I,
+}
+
+/// A fabric in partitions.
+#[derive(Debug)]
+pub(crate) struct Partitioning {
+    pub(crate) partitions: Vec<Partition>,
+    pub(crate) hosts: IdVec<HostId, Place<OwnHost>>,
+    pub(crate) switches: IdVec<SwitchId, Place<OwnSwitch>>,
+    pub(crate) ports: IdVec<PortId, Place<OutPort>>,
+    /// Nothing that happens in one partition is felt in another any sooner.
+    pub(crate) lookahead: Time,
+}
+
+/// A packet tells its sender's partition in few bits.
+const MOST_PARTITIONS: u32 = event::PARTITIONS;
+
+impl Partitioning {
+    /// The fabric of `config` in `partitions` partitions, or as many as it can be cut into.
+    pub(crate) fn new(config: &RunConfig, partitions: u32) -> Partitioning {
+        let fabric = config.fabric;
+        let partitions = partitions.clamp(1, most_partitions(fabric));
+        let owner = Owner { fabric, partitions };
+        let mut territories: Vec<_> = (0..partitions).map(|_| Partition::default()).collect();
+        let hosts = (0..fabric.hosts()).map(HostId).map(|host| {
+            let partition = owner.of(Node::Host(host));
+            Place { partition, own: territories[usize::from(partition)].hosts.push(host) }
+        });
+        let hosts = hosts.collect();
+        let switches = (0..fabric.switches()).map(SwitchId).map(|switch| {
+            let partition = owner.of(Node::Switch(switch));
+            Place { partition, own: territories[usize::from(partition)].switches.push(switch) }
+        });
+        let switches = switches.collect();
+        let ports = fabric.ports().enumerate().map(|(id, port)| {
+            let partition = owner.of(port.owner);
+            Place { partition, own: territories[usize::from(partition)].ports.push(id) }
+        });
+        let ports: IdVec<PortId, Place<OutPort>> = ports.collect();
+        for (id, port) in fabric.ports().enumerate() {
+            let partition = owner.of(port.peer);
+            let link = territories[usize::from(partition)].links.push(id);
+            let exits = &mut territories[usize::from(ports[id].partition)].exits;
+            exits.push(Exit { link, partition });
+        }
+        Partitioning {
+            partitions: territories,
+            hosts,
+            switches,
+            ports,
+            lookahead: lookahead(config),
+        }
+    }
+
+    /// How many partitions suit a run on `threads` threads: some for each, so that a thread that
+    /// is through can help another.
+    pub(crate) fn suits(config: &RunConfig, threads: u32) -> u32 {
+        match threads {
+            0..=1 => 1,
+            _ => threads.saturating_mul(SHARE).min(most_partitions(config.fabric)),
+        }
+    }
+
+    /// In how many partitions a fabric can be cut that all have enough to do, while all ports are
+    /// busy, until they must wait for each other.
+    pub(crate) fn busy_partitions(config: &RunConfig) -> u32 {
+        let ports = config.fabric.ports();
+        let fastest = ports.iter().map(|port| port.rate).max().expect("a fabric has ports");
+        let packet = fastest.serialize(config.packet.largest());
+        let packets = u128::from(lookahead(config).0) * ports.len() as u128 / u128::from(packet.0);
+        (packets / BUSY).clamp(1, u128::from(most_partitions(config.fabric))) as u32
+    }
+}
+
+/// How soon one partition can feel another, in the finest partitioning: the smallest delay of a link between
+/// two partitions, or of news of a dependency.
+pub(crate) fn lookahead(config: &RunConfig) -> Time {
+    let fabric = config.fabric;
+    let owner = Owner { fabric, partitions: most_partitions(fabric) };
+    let between = |port: &&weft_fabric::Port| owner.of(port.owner) != owner.of(port.peer);
+    let links = fabric.ports().iter().filter(between).map(|port| port.delay).min();
+    match config.workload.dependency_count() {
+        0 => links.unwrap_or(Time::MAX),
+        _ => fabric.min_delay(),
+    }
+}
+
+/// Partitions for each thread.
+const SHARE: u32 = 2;
+/// Packets that the ports of a partition together could send within the lookahead.
+const BUSY: u128 = 512;
+
+/// Pods, or leaves where there are no pods.
+fn most_partitions(fabric: &Fabric) -> u32 {
+    let clos = fabric.clos();
+    let units = if clos.cores() == 0 { fabric.leaves() } else { clos.pods() };
+    units.min(MOST_PARTITIONS)
+}
+
+/// Who owns what: neighbours stay together, and every partition gets about the same.
+struct Owner<'a> {
+    fabric: &'a Fabric,
+    partitions: u32,
+}
+
+impl Owner<'_> {
+    fn of(&self, node: Node) -> u16 {
+        let clos = self.fabric.clos();
+        let leaves = self.fabric.leaves();
+        let mids = clos.pods() * clos.mids_per_pod();
+        let (index, count) = match node {
+            Node::Host(host) => self.below(self.fabric.leaf_of(host)),
+            Node::Switch(SwitchId(id)) if id < leaves => self.below(id),
+            Node::Switch(SwitchId(id)) if clos.cores() == 0 => (id - leaves, mids),
+            Node::Switch(SwitchId(id)) if id < leaves + mids => {
+                ((id - leaves) / clos.mids_per_pod(), clos.pods())
+            }
+            Node::Switch(SwitchId(id)) => (id - leaves - mids, clos.cores()),
+        };
+        (u64::from(index) * u64::from(self.partitions) / u64::from(count)) as u16
+    }
+
+    /// The pod of `leaf` among all pods; with two tiers the leaf among all leaves.
+    fn below(&self, leaf: u32) -> (u32, u32) {
+        let clos = self.fabric.clos();
+        match clos.cores() {
+            0 => (leaf, self.fabric.leaves()),
+            _ => (leaf / clos.leaves_per_pod(), clos.pods()),
+        }
+    }
+}
