@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use weft_balance::enforce::Enforce;
 use weft_balance::plan::{Carrier, FlowInfo, LossSignal, Planner, Post, Route, Subflow};
 use weft_balance::scheme::ethereal::{Group, Nack, Unit};
+use weft_balance::scheme::platform::Platform;
 use weft_balance::scheme::{BalanceConfig, Ecmp, Ethereal, SCHEMES, SchemeConfig};
 use weft_fabric::{Clos, Fabric, Link, PathId};
 use weft_trial::prelude::*;
@@ -445,5 +446,25 @@ trials! {
             prop_assert!(mine().all(|subflow| subflow.dst == post.dst));
             prop_assert!(mine().count() == 1 || mine().all(|subflow| subflow.bytes > 0));
         }
+    }
+}
+
+/// Connections have one route and take their source port from it: what hosts do, and switches that
+/// hash or map ports.
+#[test]
+fn schemes_run_where_they_say() {
+    let connections =
+        "ecmp, ethereal, ethereal-weighted, hpn, e-ecmp-N, dnlb-N, paralet-N, subflows-N";
+    assert_eq!(Platform::Sockets.schemes(), connections);
+    assert_eq!(Platform::Verbs.schemes(), connections);
+    assert_eq!(Platform::Simulator.schemes().split(", ").count(), SCHEMES.len());
+    for info in SCHEMES {
+        // A planner knows the weights that switches hash by; hosts that steer packets can do so anywhere.
+        let planned = info.needs_beyond(Platform::Planner).is_none();
+        let connected = info.needs_beyond(Platform::Sockets).is_none();
+        assert_eq!(planned, connected || info.weighted, "{}", info.name);
+        let on_bed = info.needs_beyond(Platform::TestBed).is_none();
+        let steers = info.multipath && !info.in_switch;
+        assert_eq!(on_bed, (connected || steers) && !info.shares, "{}", info.name);
     }
 }

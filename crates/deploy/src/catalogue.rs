@@ -25,7 +25,7 @@ pub fn catalogue() -> Vec<Entry> {
 
 fn entry(name: &str, summary: &str, source: &str, options: Vec<OptionEntry>) -> Entry {
     let [key, name, summary, source] = ["environment", name, summary, source].map(str::to_owned);
-    Entry { key, name, summary, source, options }
+    Entry { key, name, summary, source, options, ..Entry::default() }
 }
 
 fn option(key: &str, default: &str, meaning: &str) -> OptionEntry {

@@ -3,7 +3,8 @@
 use crate::DeployError;
 use crate::source::{PlannedScheme, Source};
 use crate::variables::Given;
-use weft_balance::scheme::{BalanceConfig, SCHEMES, SchemeConfig, SchemeInfo};
+use weft_balance::scheme::platform::Platform;
+use weft_balance::scheme::{BalanceConfig, Ecmp, Ethereal, Scheme, SchemeConfig, SchemeInfo};
 use weft_units::Time;
 
 /// An option whose default is another on real hosts.
@@ -43,23 +44,22 @@ pub const DIFFERENT: &[Different] = &[
     },
     Different { key: "dead_for", default: "30s", reason: "as bad_for" },
     Different {
-        key: OF_DNLB,
+        key: OF_PORT_POLICY,
         default: "uplinks of the leaf",
         reason: "of dnlb: the fewest that are in balance whichever NICs are busy (equation 4 of \
                  CTCCL (2025), and what it leaves out)",
     },
 ];
 
-const DNLB: &str = "dnlb";
 /// Other schemes have an option of that name too.
-const OF_DNLB: &str = "queue_pairs";
+const OF_PORT_POLICY: &str = "queue_pairs";
 
 /// How long a round trip over an idle network takes, for the bandwidth-delay product that ParaLet's
 /// flowlets are measured in: some switches and two kernels.
 const ROUND_TRIP_S: f64 = 100e-6;
 
 /// The scheme where no file says which paths there are.
-pub(crate) const UNPLANNED: &str = "ecmp";
+pub(crate) const UNPLANNED: &str = Ecmp::INFO.name;
 
 /// What hosts of `source` balance with; `uplinks` are those of the leaf, `line_bps` is the NIC's rate.
 pub(crate) fn read(
@@ -70,7 +70,7 @@ pub(crate) fn read(
 ) -> Result<BalanceConfig, DeployError> {
     let planned = source.plan.as_ref();
     let name = given.scheme.as_deref().or(planned.map(|plan| plan.scheme.as_str()));
-    let name = name.unwrap_or("ethereal");
+    let name = name.unwrap_or(Ethereal::INFO.name);
     let from = |key: &str| match given.scheme {
         Some(_) if key == "scheme" => "WEFT_SCHEME".to_owned(),
         _ if given.options.iter().any(|(known, _)| known == key) => "WEFT_OPTIONS".to_owned(),
@@ -78,14 +78,11 @@ pub(crate) fn read(
     };
     let info = SchemeInfo::find(name)
         .map_err(|error| DeployError(format!("{}: {}", from("scheme"), error.what)))?;
-    if !runs(info) {
-        let known: Vec<_> =
-            SCHEMES.iter().filter(|one| runs(one)).map(SchemeInfo::spelling).collect();
+    if let Some(what) = info.needs_beyond(Platform::Sockets) {
         return Err(DeployError(format!(
-            "{}: {name} needs what hosts and switches as they are do not do ({}); use one of {}",
+            "{}: {name} needs what hosts and switches as they are do not do ({what}); use one of {}",
             from("scheme"),
-            if info.multipath { "packets of a flow on several paths" } else { info.switches },
-            known.join(", ")
+            Platform::Sockets.schemes()
         )));
     }
     let mut options = usual(info, name, uplinks);
@@ -105,22 +102,16 @@ pub(crate) fn read(
     Ok(BalanceConfig { scheme, start_jitter, random_position: false, first_window })
 }
 
-/// Whether hosts with sockets or queue pairs, and switches that hash or map source ports, do it.
-fn runs(info: &SchemeInfo) -> bool {
-    let acts_at_hosts = !info.in_switch || info.name == DNLB || info.path_ids;
-    acts_at_hosts && info.tor.is_none() && !info.multipath && !info.weighted
-}
-
 /// The defaults on hosts that differ from the scheme's own.
 fn usual(info: &SchemeInfo, name: &str, uplinks: u32) -> Vec<(String, String)> {
     let has = |key: &str| info.options.iter().any(|option| option.key == key);
     let mut options: Vec<(String, String)> = DIFFERENT
         .iter()
-        .filter(|one| one.key != OF_DNLB && has(one.key))
+        .filter(|one| one.key != OF_PORT_POLICY && has(one.key))
         .map(|one| (one.key.to_owned(), one.default.to_owned()))
         .collect();
-    if name == DNLB && uplinks > 0 {
-        options.push((OF_DNLB.to_owned(), uplinks.min(128).to_string()));
+    if info.port_policy && name == info.name && uplinks > 0 {
+        options.push((OF_PORT_POLICY.to_owned(), uplinks.min(128).to_string()));
     }
     options
 }

@@ -5,6 +5,7 @@ use crate::reader::{Asked, keys_of};
 use crate::section::{balance, fabric, sending, transport, workload};
 use crate::value::{Table, Value};
 use weft_balance::scheme::SCHEMES;
+use weft_balance::scheme::platform::{Platform, SourcePorts};
 use weft_transport::RECOVERIES;
 use weft_units::{Rate, Time};
 
@@ -22,7 +23,7 @@ pub enum Catalogue {
 }
 
 /// One thing to choose.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Entry {
     /// The dotted key that chooses it: `workload.collective`.
     pub key: String,
@@ -34,6 +35,10 @@ pub struct Entry {
     pub source: String,
     /// Its keys.
     pub options: Vec<OptionEntry>,
+    /// Of a scheme: where it runs ([`Platform::ALL`]).
+    pub runs_on: Vec<&'static str>,
+    /// Of a scheme: what leaves of real hosts make of source ports, `"hashed"` or `"segments"`.
+    pub source_ports: Option<&'static str>,
 }
 
 /// One key of a thing to choose.
@@ -69,7 +74,7 @@ impl Catalogue {
     }
 
     /// The list in JSON: `[{key, name, summary, source, options}]`, where an option is
-    /// `{key, default, words, meaning}`.
+    /// `{key, default, words, meaning}`; schemes have `runs_on` and `source_ports` as well.
     pub fn to_json(self) -> String {
         Entry::list_to_json(&self.entries())
     }
@@ -97,6 +102,11 @@ impl Entry {
         table.put("summary", self.summary.as_str());
         table.put("source", self.source.as_str());
         table.put("options", options.collect::<Vec<_>>());
+        if let Some(ports) = self.source_ports {
+            let places = self.runs_on.iter().map(|place| Value::from(*place));
+            table.put("runs_on", places.collect::<Vec<_>>());
+            table.put("source_ports", ports);
+        }
         Value::Table(table)
     }
 }
@@ -108,6 +118,7 @@ fn entry(key: &str, name: &str, summary: &str, source: &str, options: Vec<Option
         summary: summary.into(),
         source: source.into(),
         options,
+        ..Entry::default()
     }
 }
 
@@ -128,7 +139,15 @@ fn options(section: &str, asked: &[Asked]) -> Vec<OptionEntry> {
 fn schemes() -> Vec<Entry> {
     let entries = SCHEMES.iter().map(|info| {
         let own = options("balance", &balance::keys(info));
-        entry("balance.scheme", &info.spelling(), info.summary, info.source, own)
+        let here = Platform::ALL.iter().filter(|(_, place)| info.needs_beyond(*place).is_none());
+        Entry {
+            runs_on: here.map(|(name, _)| *name).collect(),
+            source_ports: Some(match info.source_ports() {
+                SourcePorts::Hashed => "hashed",
+                SourcePorts::Segments => "segments",
+            }),
+            ..entry("balance.scheme", &info.spelling(), info.summary, info.source, own)
+        }
     });
     entries.collect()
 }
@@ -157,6 +176,7 @@ fn workloads() -> Vec<Entry> {
         summary: one.summary,
         source: one.source.into(),
         options: options("workload", &one.asked),
+        ..Entry::default()
     });
     entries.collect()
 }

@@ -6,7 +6,8 @@ use crate::experiment::Resolved;
 use crate::fabric_links::known_at_start;
 use crate::time_out;
 use std::sync::Arc;
-use weft_balance::scheme::{SCHEMES, SchemeConfig, SchemeInfo};
+use weft_balance::scheme::SchemeConfig;
+use weft_balance::scheme::platform::Platform;
 use weft_fabric::Failures;
 use weft_net::flow::FlowConfig;
 use weft_net::script::{Need, Task};
@@ -72,22 +73,13 @@ pub fn on_sockets(
     Ok(HostJob { sender, tasks, expected })
 }
 
-/// Whether the switches of a test bed can do what `info` needs: hash, or map source ports.
-fn runs(info: &SchemeInfo) -> bool {
-    (!info.in_switch || info.name == "dnlb") && !info.shares && !info.weighted
-}
-
 fn check_scheme(scheme: &SchemeConfig) -> Result<(), String> {
     let info = scheme.info();
-    if runs(info) {
-        return Ok(());
-    }
-    let can: Vec<_> = SCHEMES.iter().filter(|one| runs(one)).map(SchemeInfo::spelling).collect();
+    let Some(what) = info.needs_beyond(Platform::TestBed) else { return Ok(()) };
     Err(format!(
-        "{} needs {}, which the switches and hosts of the test bed do not do; use one of {}",
+        "{} needs {what}, which the switches and hosts of the test bed do not do; use one of {}",
         info.name,
-        if info.shares { "senders with a rate" } else { info.switches },
-        can.join(", ")
+        Platform::TestBed.schemes()
     ))
 }
 

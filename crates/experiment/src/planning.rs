@@ -15,7 +15,8 @@ use crate::traffic::Traffic;
 use std::collections::BTreeSet;
 use weft_balance::enforce::Enforce;
 use weft_balance::plan::Route;
-use weft_balance::scheme::{SCHEMES, SchemeInfo, StatefulSwitches};
+use weft_balance::scheme::SchemeInfo;
+use weft_balance::scheme::platform::Platform;
 use weft_capacity::{Bottleneck, capacities};
 use weft_fabric::{Fabric, Failures};
 use weft_plan::steps::{self, Ranks};
@@ -134,21 +135,15 @@ fn hashes(experiment: &Resolved, seed: u64) -> Hashes {
 
 /// Only what is decided as messages are posted can be planned.
 fn check_scheme(info: &SchemeInfo) -> Result<()> {
-    if can_be_planned(info) {
+    if info.needs_beyond(Platform::Planner).is_none() {
         return Ok(());
     }
-    let names = SCHEMES.iter().filter(|info| can_be_planned(info)).map(|info| info.spelling());
-    let names = names.collect::<Vec<_>>().join(", ");
     let what = format!(
-        "{} decides packet by packet, so nothing can be planned; use one of {names}",
-        info.name
+        "{} decides packet by packet, so nothing can be planned; use one of {}",
+        info.name,
+        Platform::Planner.schemes()
     );
     Err(wrong("balance.scheme", what))
-}
-
-fn can_be_planned(info: &SchemeInfo) -> bool {
-    let in_switch = info.in_switch && !info.persistent && !info.weighted;
-    !info.multipath && !in_switch && info.tor == StatefulSwitches::None
 }
 
 /// The steps of the job, and the least that all of it can take.

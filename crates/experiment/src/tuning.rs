@@ -2,6 +2,7 @@
 
 use crate::error::{ExperimentError, Origin};
 use crate::experiment::{Resolved, round_trip};
+use weft_balance::scheme::{Paralet, Scheme};
 use weft_plan::paralet::Tuning;
 
 /// What is given, for the rest to follow.
@@ -31,5 +32,7 @@ pub fn tuning(
         Wanted::Slowdown(most) => Tuning::new(most, accelerators, rate, round_trip, mtu),
         Wanted::QueuePairs(count) => Tuning::with(count, accelerators, rate, round_trip, mtu),
     };
-    found.map_err(|error| ExperimentError::new("paralet", Origin::Unknown, error.to_string()))
+    found.map_err(|error| {
+        ExperimentError::new(Paralet::INFO.name, Origin::Unknown, error.to_string())
+    })
 }

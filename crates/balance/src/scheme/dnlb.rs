@@ -123,6 +123,7 @@ impl Scheme for Dnlb {
         switches: "policy of source ports",
         source: "CTCCL/DNLB (Li et al., ICS 2025)",
         in_switch: true,
+        port_policy: true,
         numbered: Some("queue_pairs"),
         persistent: true,
         options: &[

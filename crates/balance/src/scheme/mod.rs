@@ -25,6 +25,7 @@ pub mod letflow;
 pub mod mp_rdma;
 pub mod paralet;
 pub mod path_pinning;
+pub mod platform;
 pub mod repath;
 pub mod reps;
 pub mod reps_freezing;
@@ -133,6 +134,9 @@ pub struct SchemeInfo {
     /// Whether it acts in switches, beyond their hash: whether [`Scheme::Switching`] is
     /// anything but [`crate::forward::Hashed`], or [`SchemeInfo::tor`] names some.
     pub in_switch: bool,
+    /// Whether all that it does in switches is a policy that maps source ports to uplinks, which switches
+    /// on sale can be configured to do.
+    pub port_policy: bool,
     /// Which switches keep what [`Scheme::tor`] gives them.
     pub tor: StatefulSwitches,
     /// Whether routing is to tell switches the weights of hops ([`Hops::weights`]).
@@ -190,6 +194,7 @@ impl SchemeInfo {
         multipath: false,
         path_ids: false,
         in_switch: false,
+        port_policy: false,
         tor: StatefulSwitches::None,
         weighted: false,
         informed: false,

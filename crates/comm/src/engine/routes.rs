@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use weft_balance::enforce::{Ends, Enforce, PortRange, Ports, Segments};
 use weft_balance::plan::{Carrier, QueuePairId, Route};
-use weft_balance::scheme::SchemeConfig;
+use weft_balance::scheme::platform::Platform;
 use weft_fabric::{Fabric, PathId};
 use weft_units::HostId;
 
@@ -75,11 +75,6 @@ enum Entropies {
     Any,
 }
 
-/// The schemes that work with connections: they choose a route for a subflow, and switches hash or map
-/// source ports.
-const SCHEMES: [&str; 8] =
-    ["ethereal", "ethereal-weighted", "dnlb", "paralet", "hpn", "ecmp", "e-ecmp", "subflows"];
-
 /// The ways from one host.
 #[derive(Debug)]
 pub(super) struct Routes {
@@ -111,20 +106,20 @@ impl Routes {
             return Err(invalid("no source ports, or a quantum of zero".into()));
         }
         let scheme = &balance.scheme;
-        if !SCHEMES.contains(&scheme.info().name) {
+        if let Some(what) = scheme.info().needs_beyond(Platform::Sockets) {
             return Err(invalid(format!(
-                "connections cannot do what {} does; use one of {}",
+                "connections cannot do what {} needs ({what}); use one of {}",
                 scheme.name(),
-                SCHEMES.join(", ")
+                Platform::Sockets.schemes()
             )));
         }
-        let entropies = match (scheme, scheme.enforce()) {
-            (_, Some(Enforce::Hash)) => {
+        let entropies = match scheme.enforce() {
+            Some(Enforce::Hash) => {
                 let what = "enforce = \"hash\" is for UDP; use enforce = \"segments\"";
                 return Err(invalid(what.into()));
             }
-            (_, Some(Enforce::Segments)) => Entropies::Paths,
-            (SchemeConfig::Dnlb(_), _) => Entropies::Uplinks,
+            Some(Enforce::Segments) => Entropies::Paths,
+            _ if scheme.info().port_policy => Entropies::Uplinks,
             _ => Entropies::Any,
         };
         let real = PortRange { first: *source_ports.start(), last: *source_ports.end() };
