@@ -52,7 +52,7 @@ impl Stage {
                 scheme: SchemeConfig::read(case.network.scheme, &[]).expect("the cases are sound"),
                 start_jitter: Time::ZERO,
                 random_position: false,
-                first_window: self.bdp(),
+                bdp: self.bdp(),
             },
             pacing: self.pacing(&case.network),
             failures: Failures::default(),

@@ -230,7 +230,7 @@ impl Planner {
         mtu: u32,
     ) -> Planner {
         let starts = Starts::new(config.start_jitter, seed);
-        let bdp = config.first_window;
+        let bdp = config.bdp;
         Planner::of(&config.scheme, &HostContext { host, seed, mtu, starts, bdp, hashing })
     }
 }

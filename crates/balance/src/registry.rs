@@ -172,10 +172,10 @@ macro_rules! schemes {
             size_of::<<$Scheme as Scheme>::Steering>() <= MAX_STATE,
             concat!("put the per-flow state of ", stringify!($Scheme), " into a Box")
         );)*
-        const _: () = assert!(size_of::<Steering>() <= 32);
+        const _: () = assert!(size_of::<Steering>() <= 24);
 
         impl Steering {
-            pub(crate) fn of(scheme: &SchemeConfig, context: &FlowContext) -> Steering {
+            pub(crate) fn of(scheme: &SchemeConfig, context: &FlowContext<'_>) -> Steering {
                 match scheme {
                     $(SchemeConfig::$Scheme(scheme) => {
                         if <<$Scheme as Scheme>::Steering as Steer>::FIXED {

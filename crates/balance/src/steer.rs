@@ -7,9 +7,11 @@
 
 pub use crate::scheme::Steering;
 
+use crate::enforce::{Enforce, Hashing, PathRoutes};
 use crate::plan::Route;
 use crate::scheme::BalanceConfig;
-use weft_units::Time;
+use weft_fabric::Fabric;
+use weft_units::{HostId, Time};
 
 /// When a packet leaves, and what is out then.
 #[derive(Clone, Copy, Debug)]
@@ -76,28 +78,53 @@ pub trait Steer {
     }
 }
 
-/// The most bytes of a flow's state, boxes apart.
-pub const MAX_STATE: usize = 24;
+/// The most bytes of a flow's state, boxes apart: the sending half of a queue pair in the simulator has
+/// room for so many.
+pub const MAX_STATE: usize = 16;
 
 /// What the state of a flow is made from, beside its scheme.
 #[derive(Clone, Copy, Debug)]
-pub struct FlowContext {
+pub struct FlowContext<'a> {
     /// A stable id of the flow, the same in every run under one seed: the entity of its
     /// random draws.
     pub flow: u64,
     /// All randomness follows from it.
     pub seed: u64,
-    /// Packets that may be sent before feedback can be expected.
-    pub first_window: u32,
+    /// Payload of a full packet, in bytes.
+    pub mtu: u32,
+    /// Bytes that may be sent before feedback can be expected.
+    pub bdp: u64,
+    /// The network as its host knows it.
+    pub fabric: &'a Fabric,
+    /// Who sends, and to whom.
+    pub hosts: (HostId, HostId),
+    /// What switches make of addresses and ports, if hosts know.
+    pub hashing: Option<Hashing>,
+}
+
+impl FlowContext<'_> {
+    /// [`FlowContext::bdp`] in full packets, at least one.
+    pub fn first_window(&self) -> u32 {
+        let window = self.bdp.div_ceil(u64::from(self.mtu.max(1)));
+        u32::try_from(window).unwrap_or(u32::MAX)
+    }
+    /// A route by every path that can be named between the two hosts, in the order of
+    /// [`Fabric::path_set`], for packets whose paths `enforce` makes them take.
+    ///
+    /// # Panics
+    /// If there are too few ports for that ([`Enforce::fits`]).
+    pub fn routes(&self, enforce: Enforce) -> Box<[Route]> {
+        let (host, dst) = self.hosts;
+        let mut routes = PathRoutes::new(enforce, host, self.hashing);
+        let paths = self.fabric.path_set(host, dst);
+        (0..paths.len()).map(|index| routes.route(self.fabric, dst, paths.get(index))).collect()
+    }
 }
 
 impl Steering {
-    /// The state of a new flow. `flow_key` is a stable id of the flow, the same in every run
-    /// under one `seed`; `mtu` is the payload of a full packet, in bytes.
-    pub fn new(config: &BalanceConfig, flow_key: u64, seed: u64, mtu: u32) -> Steering {
-        let window = config.first_window.div_ceil(u64::from(mtu.max(1)));
-        let first_window = u32::try_from(window).unwrap_or(u32::MAX);
-        Steering::of(&config.scheme, &FlowContext { flow: flow_key, seed, first_window })
+    /// The state of a new flow under the scheme of `config`.
+    pub fn new(config: &BalanceConfig, context: &FlowContext<'_>) -> Steering {
+        Steering::of(&config.scheme, context)
     }
 }
 

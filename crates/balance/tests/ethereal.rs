@@ -14,7 +14,7 @@ const BAD_FOR: Time = Time::ms(100);
 fn planner(options: &[(&str, &str)], host: u32, seed: u64) -> Planner {
     let scheme = SchemeConfig::read("ethereal", options).unwrap();
     let start_jitter = Time::ZERO;
-    let config = BalanceConfig { scheme, start_jitter, random_position: false, first_window: 1 };
+    let config = BalanceConfig { scheme, start_jitter, random_position: false, bdp: 1 };
     Planner::new(&config, HostId(host), seed, 1_000)
 }
 fn post(message: u32, dst: u32, bytes: u64) -> Post {

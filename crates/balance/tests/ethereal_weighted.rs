@@ -109,7 +109,7 @@ fn fabric() -> Fabric {
 fn planner(options: &[(&str, &str)], seed: u64) -> Planner {
     let scheme = SchemeConfig::read("ethereal-weighted", options).unwrap();
     let start_jitter = Time::ZERO;
-    let config = BalanceConfig { scheme, start_jitter, random_position: false, first_window: 0 };
+    let config = BalanceConfig { scheme, start_jitter, random_position: false, bdp: 0 };
     Planner::new(&config, HostId(0), seed, 1_000)
 }
 /// Uplink `spine` of the first leaf has `percent` left.

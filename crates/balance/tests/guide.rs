@@ -40,9 +40,19 @@ fn the_guide_shows_these_files() {
 #[test]
 fn the_guides_scheme_rotates() {
     const INFO: SchemeInfo = Rotate::INFO;
+    let fabric = Fabric::build(&Clos::leaf_spine(2, 2, 1, Link { rate: Rate::gbps(100), delay: Time::us(1) })).unwrap();
+    let context = FlowContext {
+        flow: 1,
+        seed: 1,
+        mtu: 1000,
+        bdp: 8000,
+        fabric: &fabric,
+        hosts: (HostId(0), HostId(1)),
+        hashing: None,
+    };
     let mut options = Options::new("the guide", INFO.options, &[("entropies", "3")]).unwrap();
     let scheme = Rotate::read(&mut options).unwrap();
-    let mut flow = scheme.steering(&FlowContext { flow: 1, seed: 1, first_window: 8 });
+    let mut flow = scheme.steering(&context);
     let at = Departure { now: Time::ZERO, in_flight: 0 };
     let routes = [0; 5].map(|_| flow.route(Route::Hashed(65_535), at));
     assert_eq!(routes, [65_535, 0, 1, 65_535, 0].map(Route::Hashed));

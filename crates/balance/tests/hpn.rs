@@ -12,7 +12,7 @@ const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::ns(500) };
 fn planner(options: &[(&str, &str)], host: u32, seed: u64) -> Planner {
     let scheme = SchemeConfig::read("hpn", options).unwrap();
     let start_jitter = Time::ZERO;
-    let config = BalanceConfig { scheme, start_jitter, random_position: false, first_window: 1 };
+    let config = BalanceConfig { scheme, start_jitter, random_position: false, bdp: 1 };
     Planner::new(&config, HostId(host), seed, 1_000)
 }
 /// 4 leaves, 8 spines, 4 hosts a leaf.

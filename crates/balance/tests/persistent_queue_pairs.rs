@@ -23,7 +23,7 @@ fn fabric() -> Fabric {
 fn planner(scheme: &str, options: &[(&str, &str)], host: u32) -> Planner {
     let scheme = SchemeConfig::read(scheme, options).unwrap();
     let start_jitter = Time::ZERO;
-    let config = BalanceConfig { scheme, start_jitter, random_position: false, first_window: BDP };
+    let config = BalanceConfig { scheme, start_jitter, random_position: false, bdp: BDP };
     Planner::new(&config, HostId(host), 1, MTU)
 }
 

@@ -17,7 +17,7 @@ const BATCH: Time = Time::ns(100);
 const BAD_FOR: Time = Time::ms(100);
 
 fn config(scheme: SchemeConfig, start_jitter: Time) -> BalanceConfig {
-    BalanceConfig { scheme, start_jitter, random_position: false, first_window: 100_000 }
+    BalanceConfig { scheme, start_jitter, random_position: false, bdp: 100_000 }
 }
 fn ethereal() -> SchemeConfig {
     let (group, nack, unit) = (Group::Leaf, Nack::Reroute, Unit::Byte);

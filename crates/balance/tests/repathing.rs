@@ -1,5 +1,9 @@
 //! When hosts move a flow, step by step.
 
+#[path = "common/flow.rs"]
+mod flow;
+
+use flow::steering;
 use std::collections::BTreeSet;
 use weft_balance::plan::Route;
 use weft_balance::scheme::{BalanceConfig, SchemeConfig};
@@ -23,8 +27,8 @@ impl Flow {
         let scheme = SchemeConfig::read(scheme, options).unwrap();
         let start_jitter = Time::ZERO;
         let config =
-            BalanceConfig { scheme, start_jitter, random_position: false, first_window: 1 };
-        let steering = Steering::new(&config, flow, 1, 1000);
+            BalanceConfig { scheme, start_jitter, random_position: false, bdp: 1 };
+        let steering = steering(&config, flow);
         Flow { steering, now: Time::ms(1), in_flight: 1 }
     }
     fn new(scheme: &str, options: &[(&str, &str)]) -> Flow {

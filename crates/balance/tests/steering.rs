@@ -1,6 +1,8 @@
 //! What entropy each packet carries, step by step.
 
 mod common;
+#[path = "common/flow.rs"]
+mod flow;
 
 use common::chi_square;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,9 +19,9 @@ fn steering(scheme: impl Into<SchemeConfig>, flow: u64) -> Steering {
         scheme: scheme.into(),
         start_jitter: Time::ZERO,
         random_position: false,
-        first_window: 4_500,
+        bdp: 4_500,
     };
-    Steering::new(&config, flow, 1, 1000)
+    flow::steering(&config, flow)
 }
 const TIME_OUT: TimeOut = TimeOut { now: Time::ZERO, after: Time::ZERO };
 const NOW: Departure = Departure { now: Time::ZERO, in_flight: 1 };
@@ -46,7 +48,7 @@ fn unevenness(counts: &[u64]) -> f64 {
 
 #[test]
 fn stays_small() {
-    assert!(size_of::<Steering>() <= 32, "{} bytes", size_of::<Steering>());
+    assert!(size_of::<Steering>() <= 24, "{} bytes", size_of::<Steering>());
 }
 
 #[test]

@@ -14,7 +14,7 @@ const MTU: u32 = 1_000;
 fn subflows(scheme: &SchemeConfig, bytes: u64) -> Vec<Subflow> {
     let fabric = Fabric::build(&Clos::leaf_spine(2, 2, 2, LINK)).unwrap();
     let (scheme, start_jitter) = (scheme.clone(), Time::us(1));
-    let config = BalanceConfig { scheme, start_jitter, random_position: false, first_window: 1 };
+    let config = BalanceConfig { scheme, start_jitter, random_position: false, bdp: 1 };
     let mut planner = Planner::new(&config, HostId(0), 7, MTU);
     let mut out = Vec::new();
     let post = Post { message: MessageId(4), dst: HostId(3), bytes, job: 0, ranks: (0, 0), tag: 0 };

@@ -19,7 +19,7 @@ fn ethereal() -> BalanceConfig {
         scheme: SchemeConfig::read("ethereal", &[]).unwrap(),
         start_jitter: Time::ZERO,
         random_position: false,
-        first_window: 0,
+        bdp: 0,
     }
 }
 

@@ -96,10 +96,10 @@ pub(crate) fn read(
     let pairs: Vec<(&str, &str)> = options.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
     let scheme = SchemeConfig::read(name, &pairs)
         .map_err(|error| DeployError(format!("{}: {error}", from(&error.key))))?;
-    let first_window = (line_bps as f64 / 8.0 * ROUND_TRIP_S) as u64;
+    let bdp = (line_bps as f64 / 8.0 * ROUND_TRIP_S) as u64;
     // Processes are no more in step than that: nothing has to be spread further.
     let start_jitter = Time::ZERO;
-    Ok(BalanceConfig { scheme, start_jitter, random_position: false, first_window })
+    Ok(BalanceConfig { scheme, start_jitter, random_position: false, bdp })
 }
 
 /// The defaults on hosts that differ from the scheme's own.

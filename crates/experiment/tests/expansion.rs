@@ -198,7 +198,7 @@ fn windows_are_bandwidth_delay_products() {
     let all = expanded(GOOD, &[], None);
     let json = Value::Table(all.runs[0].experiment.clone()).to_json();
     let run = read_run(&json).expect("resolved");
-    assert_eq!(run.balance.first_window, 66_816);
+    assert_eq!(run.balance.bdp, 66_816);
     let weft_transport::CongestionConfig::Dctcp(dctcp) = run.transport.congestion else {
         panic!("dctcp is the default")
     };

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use weft_balance::known::Known;
 use weft_balance::plan::{Carrier, LossSignal, Planner, Post, Route, Subflow};
 use weft_balance::scheme::BalanceConfig;
-use weft_balance::steer::{Departure, Feedback, Steering, TimeOut};
+use weft_balance::steer::{Departure, Feedback, FlowContext, Steering, TimeOut};
 use weft_fabric::Fabric;
 use weft_units::{Draw, HostId, MessageId, Time};
 
@@ -335,7 +335,19 @@ impl Sender {
         for subflow in subflows.drain(..) {
             let (offset, total) = self.messages.cut(&subflow);
             let key = name.at(u64::from(subflow.message.0), u64::from(subflow.part));
-            let steering = Steering::new(&self.config.balance, key, seed, config.mtu);
+            let SenderConfig { balance, fabric, host, .. } = &self.config;
+            let steering = Steering::new(
+                balance,
+                &FlowContext {
+                    flow: key,
+                    seed,
+                    mtu: config.mtu,
+                    bdp: balance.bdp,
+                    fabric,
+                    hosts: (*host, subflow.dst),
+                    hashing: None,
+                },
+            );
             let flow = Flow::new(&subflow, offset, total, steering, config);
             let id = self.flows.len() as u32;
             self.flows.push(flow);

@@ -30,7 +30,7 @@ fn sender(scheme: &str, options: &[(&str, &str)], host: u32, seed: u64) -> Sende
     let balance = BalanceConfig {
         start_jitter: info.start_jitter,
         random_position: info.random_position,
-        first_window: 100_000,
+        bdp: 100_000,
         scheme,
     };
     let window = WindowConfig::default();

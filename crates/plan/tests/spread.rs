@@ -7,8 +7,8 @@ use weft_units::{Draw, HostId, IdVec, PortId, Rate, Time};
 
 fn balance() -> BalanceConfig {
     let scheme = SchemeConfig::read("ethereal", &[]).expect("a scheme");
-    let (start_jitter, random_position, first_window) = (Time::ZERO, false, 1);
-    BalanceConfig { scheme, start_jitter, random_position, first_window }
+    let (start_jitter, random_position, bdp) = (Time::ZERO, false, 1);
+    BalanceConfig { scheme, start_jitter, random_position, bdp }
 }
 
 /// A fabric of which every link between switches keeps a random part, some nothing.

@@ -82,7 +82,7 @@ fn table(schemes: &[SchemeConfig]) -> String {
     for (name, setup) in [("lossy", lossy()), ("lossless", lossless()), ("shared", shared())] {
         for scheme in schemes {
             let mut setup = setup.clone().under(scheme.clone());
-            setup.balance.first_window = 20_000;
+            setup.balance.bdp = 20_000;
             let outcome = setup.run();
             let t = &outcome.totals;
             writeln!(

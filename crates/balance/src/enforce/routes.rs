@@ -1,7 +1,7 @@
 //! The routes of one host that pins paths, whatever enforces them.
 
-use super::{Ends, Enforce, PortRange, Ports, Segments};
-use crate::plan::{HostContext, Route};
+use super::{Ends, Enforce, Hashing, PortRange, Ports, Segments};
+use crate::plan::Route;
 use rustc_hash::FxHashMap;
 use weft_fabric::{Fabric, PathId};
 use weft_units::HostId;
@@ -9,16 +9,17 @@ use weft_units::HostId;
 /// Makes routes of paths. The queue pairs of a host that share a path take its ports in turn.
 #[derive(Clone, Debug)]
 pub struct PathRoutes {
-    context: HostContext,
+    host: HostId,
+    hashing: Option<Hashing>,
     enforce: Enforce,
     /// The last port for a host by a path.
     last: FxHashMap<(HostId, PathId), u16>,
 }
 
 impl PathRoutes {
-    /// Of one host.
-    pub fn new(enforce: Enforce, context: &HostContext) -> PathRoutes {
-        PathRoutes { context: *context, enforce, last: FxHashMap::default() }
+    /// Of `host`, which knows the switches' hash if it is told.
+    pub fn new(enforce: Enforce, host: HostId, hashing: Option<Hashing>) -> PathRoutes {
+        PathRoutes { host, hashing, enforce, last: FxHashMap::default() }
     }
 
     /// A route to `dst` by `path`.
@@ -31,7 +32,7 @@ impl PathRoutes {
     /// by a hash that the host was not told.
     pub fn route(&mut self, fabric: &Fabric, dst: HostId, path: PathId) -> Route {
         let Some(ports) = self.ports(fabric) else { return Route::Pinned(path) };
-        let ends = Ends::of(self.context.host, dst);
+        let ends = Ends::of(self.host, dst);
         let fitting = match ports.fitting(fabric, &ends, path) {
             Ok(fitting) => fitting,
             Err(error) => panic!("{error}"),
@@ -48,7 +49,7 @@ impl PathRoutes {
         match route {
             Route::Pinned(path) => Some(path),
             Route::Hashed(port) => {
-                self.ports(fabric)?.path(fabric, &Ends::of(self.context.host, dst), port)
+                self.ports(fabric)?.path(fabric, &Ends::of(self.host, dst), port)
             }
         }
     }
@@ -62,7 +63,7 @@ impl PathRoutes {
                 Err(error) => panic!("{error}"),
             },
             Enforce::Hash => {
-                let hashing = self.context.hashing.expect("hosts know the switches' hash");
+                let hashing = self.hashing.expect("hosts know the switches' hash");
                 Some(Ports::Hash(PortRange::ROCE, hashing))
             }
         }

@@ -169,7 +169,7 @@ impl Scheme for Dnlb {
     fn planner(&self, context: &HostContext) -> Box<PortedConnections> {
         Box::new(PortedConnections::new(*self, context))
     }
-    fn steering(&self, _: &FlowContext) -> Fixed {
+    fn steering(&self, _: &FlowContext<'_>) -> Fixed {
         Fixed
     }
     fn switching(&self, context: &SwitchContext) -> PortRules {

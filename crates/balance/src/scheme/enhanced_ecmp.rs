@@ -46,7 +46,7 @@ impl Scheme for EnhancedEcmp {
         let connections = Connections::new(self.sharing, context);
         Box::new(HashedConnections { host: context.host, ports, connections })
     }
-    fn steering(&self, _: &FlowContext) -> Fixed {
+    fn steering(&self, _: &FlowContext<'_>) -> Fixed {
         Fixed
     }
     fn switching(&self, _: &SwitchContext) -> Hashed {

@@ -142,7 +142,7 @@ impl Scheme for Ethereal {
     fn planner(&self, context: &HostContext) -> Box<Interceptor> {
         Box::new(Interceptor::new(*self, context))
     }
-    fn steering(&self, _: &FlowContext) -> Fixed {
+    fn steering(&self, _: &FlowContext<'_>) -> Fixed {
         Fixed
     }
     fn switching(&self, context: &SwitchContext) -> PortRules {
@@ -334,7 +334,7 @@ impl Interceptor {
             waiting: Vec::new(),
             deadline: None,
             bad: Vec::new(),
-            routes: PathRoutes::new(config.enforce, context),
+            routes: PathRoutes::new(config.enforce, context.host, context.hashing),
         }
     }
 

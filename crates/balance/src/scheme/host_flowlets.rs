@@ -82,7 +82,7 @@ impl Scheme for HostFlowlets {
     fn planner(&self, context: &HostContext) -> Unsplit {
         Unsplit::new(context)
     }
-    fn steering(&self, context: &FlowContext) -> Box<HostFlowlet> {
+    fn steering(&self, context: &FlowContext<'_>) -> Box<HostFlowlet> {
         Box::new(HostFlowlet::new(*self, context))
     }
     fn switching(&self, _: &SwitchContext) -> Hashed {
@@ -105,7 +105,7 @@ pub struct HostFlowlet {
 
 impl HostFlowlet {
     /// For one flow.
-    pub fn new(scheme: HostFlowlets, context: &FlowContext) -> HostFlowlet {
+    pub fn new(scheme: HostFlowlets, context: &FlowContext<'_>) -> HostFlowlet {
         let stream = Draw::new(context.seed, "host-flowlets").stream(context.flow);
         HostFlowlet { scheme, stream, entropy: None, acked: 0, marked: 0 }
     }

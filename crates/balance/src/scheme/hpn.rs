@@ -80,7 +80,7 @@ impl Scheme for Hpn {
     fn planner(&self, context: &HostContext) -> Box<Connections> {
         Box::new(Connections::new(*self, context))
     }
-    fn steering(&self, _: &FlowContext) -> Fixed {
+    fn steering(&self, _: &FlowContext<'_>) -> Fixed {
         Fixed
     }
     fn switching(&self, _: &SwitchContext) -> Hashed {

@@ -104,7 +104,7 @@ pub trait Scheme: Clone + Debug + PartialEq {
     /// The planner of one host.
     fn planner(&self, context: &HostContext) -> Self::Planner;
     /// The state of one flow.
-    fn steering(&self, context: &FlowContext) -> Self::Steering;
+    fn steering(&self, context: &FlowContext<'_>) -> Self::Steering;
     /// The state of one switch.
     fn switching(&self, context: &SwitchContext) -> Self::Switching;
     /// What one switch keeps beyond that, for items `T` that it may hold back: something where
@@ -229,9 +229,8 @@ pub struct BalanceConfig {
     pub start_jitter: Time,
     /// Every flow enters its NIC's list of queue pairs at a random position.
     pub random_position: bool,
-    /// Bytes that a flow may have sent before feedback can be expected: the first window of
-    /// the REPS variants.
-    pub first_window: u64,
+    /// Bytes that a flow may have sent before feedback can be expected: a bandwidth-delay product.
+    pub bdp: u64,
 }
 
 // The registry: one line a scheme.

@@ -55,7 +55,7 @@ impl Scheme for MpRdma {
     fn planner(&self, context: &HostContext) -> Unsplit {
         Unsplit::new(context)
     }
-    fn steering(&self, context: &FlowContext) -> Box<Clocked> {
+    fn steering(&self, context: &FlowContext<'_>) -> Box<Clocked> {
         Box::new(Clocked::new(*self, context))
     }
     fn switching(&self, _: &SwitchContext) -> Hashed {
@@ -83,7 +83,7 @@ pub struct Clocked {
 
 impl Clocked {
     /// For one flow.
-    pub fn new(scheme: MpRdma, context: &FlowContext) -> Clocked {
+    pub fn new(scheme: MpRdma, context: &FlowContext<'_>) -> Clocked {
         let stream = Draw::new(context.seed, "mp-rdma").stream(context.flow);
         Clocked { scheme, stream, due: VecDeque::new(), round: 0 }
     }

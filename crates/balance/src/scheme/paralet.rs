@@ -91,7 +91,7 @@ impl Scheme for Paralet {
     fn planner(&self, context: &HostContext) -> Box<Flowlets> {
         Box::new(Flowlets::new(*self, context))
     }
-    fn steering(&self, _: &FlowContext) -> Fixed {
+    fn steering(&self, _: &FlowContext<'_>) -> Fixed {
         Fixed
     }
     fn switching(&self, _: &SwitchContext) -> Hashed {

@@ -73,7 +73,7 @@ impl Scheme for Plb {
     fn planner(&self, context: &HostContext) -> Unsplit {
         Unsplit::new(context)
     }
-    fn steering(&self, context: &FlowContext) -> Box<PlbFlow> {
+    fn steering(&self, context: &FlowContext<'_>) -> Box<PlbFlow> {
         Box::new(PlbFlow::new(*self, context))
     }
     fn switching(&self, _: &SwitchContext) -> Hashed {
@@ -95,7 +95,7 @@ pub struct PlbFlow {
 
 impl PlbFlow {
     /// For one flow.
-    pub fn new(scheme: Plb, context: &FlowContext) -> PlbFlow {
+    pub fn new(scheme: Plb, context: &FlowContext<'_>) -> PlbFlow {
         let path = Path::new(Draw::new(context.seed, "plb").stream(context.flow));
         PlbFlow { scheme, path, round: Round::default(), congested: 0, suspended: Time::ZERO }
     }
@@ -177,7 +177,7 @@ impl Scheme for FlowBender {
     fn planner(&self, context: &HostContext) -> Unsplit {
         Unsplit::new(context)
     }
-    fn steering(&self, context: &FlowContext) -> Box<BentFlow> {
+    fn steering(&self, context: &FlowContext<'_>) -> Box<BentFlow> {
         Box::new(BentFlow::new(*self, context))
     }
     fn switching(&self, _: &SwitchContext) -> Hashed {
@@ -197,7 +197,7 @@ pub struct BentFlow {
 
 impl BentFlow {
     /// For one flow.
-    pub fn new(scheme: FlowBender, context: &FlowContext) -> BentFlow {
+    pub fn new(scheme: FlowBender, context: &FlowContext<'_>) -> BentFlow {
         let path = Path::new(Draw::new(context.seed, "flowbender").stream(context.flow));
         BentFlow { scheme, path, round: Round::default(), congested: 0 }
     }

@@ -56,9 +56,9 @@ impl Scheme for Reps {
     fn planner(&self, context: &HostContext) -> Unsplit {
         Unsplit::new(context)
     }
-    fn steering(&self, context: &FlowContext) -> Box<RepsFlow> {
-        let FlowContext { flow, seed, first_window } = *context;
-        Box::new(RepsFlow::new(self.entropies, first_window, flow, seed))
+    fn steering(&self, context: &FlowContext<'_>) -> Box<RepsFlow> {
+        let FlowContext { flow, seed, .. } = *context;
+        Box::new(RepsFlow::new(self.entropies, context.first_window(), flow, seed))
     }
     fn switching(&self, _: &SwitchContext) -> Hashed {
         Hashed
@@ -92,9 +92,9 @@ impl Scheme for RepsSticky {
     fn planner(&self, context: &HostContext) -> Unsplit {
         Unsplit::new(context)
     }
-    fn steering(&self, context: &FlowContext) -> Box<StickyFlow> {
-        let FlowContext { flow, seed, first_window } = *context;
-        Box::new(StickyFlow::new(self.entropies, first_window, flow, seed))
+    fn steering(&self, context: &FlowContext<'_>) -> Box<StickyFlow> {
+        let FlowContext { flow, seed, .. } = *context;
+        Box::new(StickyFlow::new(self.entropies, context.first_window(), flow, seed))
     }
     fn switching(&self, _: &SwitchContext) -> Hashed {
         Hashed

@@ -70,7 +70,7 @@ impl Scheme for RepsFreezing {
     fn planner(&self, context: &HostContext) -> Unsplit {
         Unsplit::new(context)
     }
-    fn steering(&self, context: &FlowContext) -> Box<FreezingFlow> {
+    fn steering(&self, context: &FlowContext<'_>) -> Box<FreezingFlow> {
         Box::new(FreezingFlow::new(*self, context))
     }
     fn switching(&self, _: &SwitchContext) -> Hashed {
@@ -109,7 +109,7 @@ impl FreezingFlow {
     ///
     /// # Panics
     /// If it has no entropy value, or more than 65,536.
-    pub fn new(scheme: RepsFreezing, context: &FlowContext) -> FreezingFlow {
+    pub fn new(scheme: RepsFreezing, context: &FlowContext<'_>) -> FreezingFlow {
         let mut stream = Draw::new(context.seed, "reps").stream(context.flow);
         let entropies = Entropies::new(scheme.entropies, &mut stream);
         let (ring, mode) = (Vec::new(), Mode::Recycling);

@@ -31,7 +31,7 @@ impl Scheme for Spray {
     fn planner(&self, context: &HostContext) -> Unsplit {
         Unsplit::new(context)
     }
-    fn steering(&self, context: &FlowContext) -> RandomSpray {
+    fn steering(&self, context: &FlowContext<'_>) -> RandomSpray {
         RandomSpray::new(context.flow, context.seed)
     }
     fn switching(&self, _: &SwitchContext) -> Hashed {
@@ -81,7 +81,7 @@ impl Scheme for SprayCounter {
     fn planner(&self, context: &HostContext) -> Unsplit {
         Unsplit::new(context)
     }
-    fn steering(&self, context: &FlowContext) -> CounterSpray {
+    fn steering(&self, context: &FlowContext<'_>) -> CounterSpray {
         CounterSpray::new(self.entropies, context.flow, context.seed)
     }
     fn switching(&self, _: &SwitchContext) -> Hashed {
@@ -111,7 +111,7 @@ impl Scheme for SprayLabel {
     fn planner(&self, context: &HostContext) -> Unsplit {
         Unsplit::new(context)
     }
-    fn steering(&self, context: &FlowContext) -> LabelSpray {
+    fn steering(&self, context: &FlowContext<'_>) -> LabelSpray {
         LabelSpray::new(context.flow, context.seed)
     }
     fn switching(&self, _: &SwitchContext) -> Hashed {

@@ -90,7 +90,7 @@ impl Scheme for SprayBitmap {
     fn planner(&self, context: &HostContext) -> Unsplit {
         Unsplit::new(context)
     }
-    fn steering(&self, context: &FlowContext) -> Box<BitmapFlow> {
+    fn steering(&self, context: &FlowContext<'_>) -> Box<BitmapFlow> {
         Box::new(BitmapFlow::new(self.entropies, self.scores, context))
     }
     fn switching(&self, _: &SwitchContext) -> Hashed {
@@ -127,7 +127,7 @@ impl Scheme for SprayMixed {
     fn planner(&self, context: &HostContext) -> Unsplit {
         Unsplit::new(context)
     }
-    fn steering(&self, context: &FlowContext) -> Box<MixedFlow> {
+    fn steering(&self, context: &FlowContext<'_>) -> Box<MixedFlow> {
         let bitmap = BitmapFlow::new(self.entropies, self.scores, context);
         Box::new(MixedFlow { recycled: VecDeque::new(), bitmap })
     }
@@ -158,7 +158,7 @@ impl BitmapFlow {
     ///
     /// # Panics
     /// If `entropies` is not a power of two up to 65,536.
-    pub fn new(entropies: u32, raise: Scores, context: &FlowContext) -> BitmapFlow {
+    pub fn new(entropies: u32, raise: Scores, context: &FlowContext<'_>) -> BitmapFlow {
         let stream = Draw::new(context.seed, "spray-bitmap").stream(context.flow);
         let walk = CounterSpray::drawn(entropies, stream);
         let first = walk.next_index();

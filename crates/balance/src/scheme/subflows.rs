@@ -56,7 +56,7 @@ impl Scheme for Subflows {
     fn planner(&self, context: &HostContext) -> Parts {
         Parts::new(self.count, context)
     }
-    fn steering(&self, _: &FlowContext) -> Fixed {
+    fn steering(&self, _: &FlowContext<'_>) -> Fixed {
         Fixed
     }
     fn switching(&self, _: &SwitchContext) -> Hashed {
@@ -98,7 +98,7 @@ impl Scheme for SubflowsAdaptive {
     fn planner(&self, context: &HostContext) -> Parts {
         Parts::new(self.count, context)
     }
-    fn steering(&self, _: &FlowContext) -> Fixed {
+    fn steering(&self, _: &FlowContext<'_>) -> Fixed {
         Fixed
     }
     fn switching(&self, context: &SwitchContext) -> Box<Placing> {

@@ -38,7 +38,7 @@ impl Scheme for Wcmp {
     fn planner(&self, context: &HostContext) -> Unsplit {
         Unsplit::new(context)
     }
-    fn steering(&self, _: &FlowContext) -> Fixed {
+    fn steering(&self, _: &FlowContext<'_>) -> Fixed {
         Fixed
     }
     fn switching(&self, _: &SwitchContext) -> Weighted {

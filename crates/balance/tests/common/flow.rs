@@ -1,9 +1,23 @@
 //! One flow under a scheme, with its clock.
 
+// Every test uses a part of this.
+#![allow(dead_code)]
+
 use weft_balance::plan::Route;
 use weft_balance::scheme::{BalanceConfig, SchemeConfig};
-use weft_balance::steer::{Departure, Feedback, Steering};
-use weft_units::Time;
+use weft_balance::steer::{Departure, Feedback, FlowContext, Steering};
+use weft_fabric::{Clos, Fabric, Link};
+use weft_units::{HostId, Rate, Time};
+
+/// The steering of a flow from host 0 to host 2, below another leaf, under seed 1, with packets of 1000
+/// bytes.
+pub(crate) fn steering(config: &BalanceConfig, flow: u64) -> Steering {
+    let link = Link { rate: Rate::gbps(100), delay: Time::ns(500) };
+    let fabric = Fabric::build(&Clos::leaf_spine(2, 4, 2, link)).unwrap();
+    let (hosts, bdp) = ((HostId(0), HostId(2)), config.bdp);
+    let (seed, mtu, hashing) = (1, 1000, None);
+    Steering::new(config, &FlowContext { flow, seed, mtu, bdp, fabric: &fabric, hosts, hashing })
+}
 
 /// What a test sees of a flow.
 #[derive(Clone)]
@@ -16,9 +30,9 @@ pub(crate) struct Flow {
 impl Flow {
     pub(crate) fn new(scheme: &str, options: &[(&str, &str)]) -> Flow {
         let scheme = SchemeConfig::read(scheme, options).unwrap();
-        let (start_jitter, first_window) = (Time::ZERO, 1);
-        let config = BalanceConfig { scheme, start_jitter, random_position: false, first_window };
-        Flow { steering: Steering::new(&config, 1, 1, 1000), now: Time::us(1), in_flight: 0 }
+        let start_jitter = Time::ZERO;
+        let config = BalanceConfig { scheme, start_jitter, random_position: false, bdp: 1 };
+        Flow { steering: steering(&config, 1), now: Time::us(1), in_flight: 0 }
     }
     /// What the next packet carries.
     pub(crate) fn send(&mut self) -> u16 {

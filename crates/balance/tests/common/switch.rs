@@ -62,7 +62,7 @@ pub(crate) fn switch_of(
     seed: u64,
 ) -> Switching {
     let (scheme, start_jitter) = (scheme.clone(), Time::ZERO);
-    let config = BalanceConfig { scheme, start_jitter, random_position: false, first_window: 1 };
+    let config = BalanceConfig { scheme, start_jitter, random_position: false, bdp: 1 };
     let context = SwitchContext { switch: SwitchId(switch), fabric, seed, buffer: BUFFER };
     Switching::new(&config, &context)
 }

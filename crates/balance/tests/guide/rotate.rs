@@ -36,7 +36,7 @@ impl Scheme for Rotate {
     fn planner(&self, context: &HostContext) -> Unsplit {
         Unsplit::new(context)
     }
-    fn steering(&self, _: &FlowContext) -> Turn {
+    fn steering(&self, _: &FlowContext<'_>) -> Turn {
         Turn { entropies: self.entropies, turn: 0 }
     }
     fn switching(&self, _: &SwitchContext) -> Hashed {

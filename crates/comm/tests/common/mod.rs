@@ -46,7 +46,7 @@ pub(crate) fn planned(last: u8, scheme: &str, options: &[(&str, &str)]) -> Endpo
         scheme,
         start_jitter: Time::ZERO,
         random_position: false,
-        first_window: 100_000,
+        bdp: 100_000,
     };
     let plan = PathPlan {
         fabric: Arc::new(fabric()),

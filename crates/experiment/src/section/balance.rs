@@ -88,7 +88,7 @@ fn read_chosen(
         Some(info.random_position),
         "a flow enters its NIC's list of queue pairs at a random position",
     )?;
-    Ok(BalanceConfig { scheme, start_jitter, random_position, first_window: bdp })
+    Ok(BalanceConfig { scheme, start_jitter, random_position, bdp })
 }
 
 /// The keys of `[balance]` beside `scheme`.

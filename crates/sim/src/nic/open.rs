@@ -10,7 +10,7 @@ use crate::partition::OwnHost;
 use crate::ports::Ports;
 use crate::queue::EventQueue;
 use weft_balance::plan::{Carrier, QueuePairId, Subflow};
-use weft_balance::steer::Steering;
+use weft_balance::steer::{FlowContext, Steering};
 use weft_transport::{Congestion, FlowPace, Sender};
 use weft_units::{Draw, HostId, Rate, Time, random};
 
@@ -51,7 +51,18 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let id = free.unwrap_or(self.senders.len() as u32);
         assert!(id < Target::LIMIT, "{id} queue pairs at once are too many");
         let receiver = self.open_receiver(host, id, &subflow);
-        let steering = Steering::new(&config.balance, own, config.seed, config.packet.mtu);
+        let steering = Steering::new(
+            &config.balance,
+            &FlowContext {
+                flow: own,
+                seed: config.seed,
+                mtu: config.packet.mtu,
+                bdp: config.balance.bdp,
+                fabric: config.fabric,
+                hosts: (self.hosts[host].id, subflow.dst),
+                hashing: config.hashing(),
+            },
+        );
         let pace = self.pace(host, &subflow);
         let before = self.hosts[host].take_over(queue_pair);
         let congestion = before

@@ -75,7 +75,7 @@ impl Setup {
                 scheme: Ecmp.into(),
                 start_jitter: Time::ZERO,
                 random_position: false,
-                first_window: 100_000,
+                bdp: 100_000,
             },
             pacing: Pacing::default(),
             failures: Vec::new(),

@@ -118,7 +118,7 @@ pub fn loaded(clos: Clos, kind: Kind) -> Setup {
     setup.transport.rto = Time::us(30);
     setup.balance.start_jitter = Time::ns(700);
     setup.balance.random_position = true;
-    setup.balance.first_window = 3_000;
+    setup.balance.bdp = 3_000;
     watched(setup, Time::ns(1300))
 }
 

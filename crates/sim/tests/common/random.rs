@@ -215,11 +215,11 @@ pub fn schemes() -> Vec<SchemeConfig> {
 fn balance() -> impl Strategy<Value = BalanceConfig> {
     let jitter = prop_oneof![Just(0), 1u64..20_000];
     (prop::sample::select(schemes()), jitter, any::<bool>(), 1000u64..100_000).prop_map(
-        |(scheme, jitter, random_position, first_window)| BalanceConfig {
+        |(scheme, jitter, random_position, bdp)| BalanceConfig {
             scheme,
             start_jitter: Time::ns(jitter),
             random_position,
-            first_window,
+            bdp,
         },
     )
 }

@@ -145,7 +145,7 @@ impl Scheme for EtherealWeighted {
             unsettled: BTreeSet::new(),
         })
     }
-    fn steering(&self, _: &FlowContext) -> Fixed {
+    fn steering(&self, _: &FlowContext<'_>) -> Fixed {
         Fixed
     }
     fn switching(&self, context: &SwitchContext) -> PortRules {
