@@ -8,7 +8,7 @@ use weft_sim::{
     Buffer, EcnConfig, MarkAt, Pacing, PacketConfig, PfcConfig, ProbeConfig, Rates, RunConfig,
     Service, SwitchConfig, TrimConfig, Victim,
 };
-use weft_transport::{CongestionConfig, DctcpConfig, TransportConfig};
+use weft_transport::{CongestionConfig, DctcpConfig, FixedRateConfig, TransportConfig};
 use weft_units::{HostId, Rate, Time};
 use weft_workload::Workload;
 
@@ -73,7 +73,7 @@ impl Stage {
                 initial_window: self.bdp(),
                 max_window: 8 * self.bdp(),
             }),
-            _ => CongestionConfig::FixedRate { rate: None },
+            _ => CongestionConfig::FixedRate(FixedRateConfig::default()),
         }
     }
 

@@ -40,7 +40,13 @@ fn the_guide_shows_these_files() {
 #[test]
 fn the_guides_scheme_rotates() {
     const INFO: SchemeInfo = Rotate::INFO;
-    let fabric = Fabric::build(&Clos::leaf_spine(2, 2, 1, Link { rate: Rate::gbps(100), delay: Time::us(1) })).unwrap();
+    let fabric = Fabric::build(&Clos::leaf_spine(
+        2,
+        2,
+        1,
+        Link { rate: Rate::gbps(100), delay: Time::us(1) },
+    ))
+    .unwrap();
     let context = FlowContext {
         flow: 1,
         seed: 1,

@@ -26,8 +26,7 @@ impl Flow {
     fn of(scheme: &str, options: &[(&str, &str)], flow: u64) -> Flow {
         let scheme = SchemeConfig::read(scheme, options).unwrap();
         let start_jitter = Time::ZERO;
-        let config =
-            BalanceConfig { scheme, start_jitter, random_position: false, bdp: 1 };
+        let config = BalanceConfig { scheme, start_jitter, random_position: false, bdp: 1 };
         let steering = steering(&config, flow);
         Flow { steering, now: Time::ms(1), in_flight: 1 }
     }

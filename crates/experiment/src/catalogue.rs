@@ -6,8 +6,7 @@ use crate::section::{balance, fabric, sending, transport, workload};
 use crate::value::{Table, Value};
 use weft_balance::scheme::SCHEMES;
 use weft_balance::scheme::platform::{Platform, SourcePorts};
-use weft_transport::RECOVERIES;
-use weft_units::{Rate, Time};
+use weft_transport::{CONGESTION_CONTROLS, RECOVERIES};
 
 /// What to list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,10 +152,9 @@ fn schemes() -> Vec<Entry> {
 }
 
 fn transports() -> Vec<Entry> {
-    let context = transport::Context { bdp: 1, round_trip: Time::ZERO, line: Rate::gbps(100) };
-    let congestion = sending::CONGESTION.iter().map(|choice| {
-        let own = options("transport", &keys_of("transport", choice, &context));
-        entry("transport.congestion", choice.name, choice.summary, choice.source, own)
+    let congestion = CONGESTION_CONTROLS.iter().map(|info| {
+        let own = options("transport", &sending::keys(info));
+        entry("transport.congestion", info.name, info.summary, info.source, own)
     });
     let recovery = |name: &str, summary: &str, source: &str, info| {
         let own = options("transport", &transport::recovery_keys(info));

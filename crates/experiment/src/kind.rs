@@ -2,8 +2,7 @@
 
 use crate::reader::nearest;
 use crate::value::{Item, Value};
-use std::ops::RangeInclusive;
-use weft_units::{Rate, Time, UnitError, parse_rate, parse_size, parse_time};
+use weft_units::{Rate, Time, UnitError, parse_rate, parse_size, parse_time, size_text};
 
 /// A type of value.
 pub trait Kind {
@@ -22,20 +21,6 @@ pub trait Kind {
     fn words(&self) -> Vec<String> {
         Vec::new()
     }
-}
-
-/// A size that reads back exactly: the largest decimal unit that keeps the number whole.
-pub fn size_text(bytes: u64) -> String {
-    const UNITS: [(u64, &str); 5] = [
-        (1_000_000_000_000, "TB"),
-        (1_000_000_000, "GB"),
-        (1_000_000, "MB"),
-        (1_000, "KB"),
-        (1, "B"),
-    ];
-    let whole = |(scale, _): &(u64, &str)| bytes != 0 && bytes.is_multiple_of(*scale);
-    let (scale, unit) = UNITS.into_iter().find(whole).unwrap_or((1, "B"));
-    format!("{}{unit}", bytes / scale)
 }
 
 /// A whole number within bounds.
@@ -313,11 +298,6 @@ fn rate_without_unit(number: &dyn std::fmt::Display) -> String {
 #[derive(Clone, Copy, Debug)]
 pub struct Speed;
 
-impl Speed {
-    /// Below, serialisation times are not exact; above, they fall below a picosecond a byte.
-    const RANGE: RangeInclusive<Rate> = Rate::bps(1_000_000)..=Rate::gbps(8_000);
-}
-
 impl Kind for Speed {
     type Out = Rate;
     fn read(&self, item: &Item) -> Result<Rate, String> {
@@ -327,10 +307,10 @@ impl Kind for Speed {
             Value::Float(number) => return Err(rate_without_unit(number)),
             _ => return Err(not_a("a rate", item, self)),
         };
-        if Speed::RANGE.contains(&rate) {
+        if Rate::SENSIBLE.contains(&rate) {
             return Ok(rate);
         }
-        let range = Speed::RANGE;
+        let range = Rate::SENSIBLE;
         let (min, max) = (range.start(), range.end());
         Err(format!("\"{rate}\" is out of range; use \"{min}\" to \"{max}\""))
     }
@@ -366,54 +346,6 @@ impl<K: Kind> Kind for Or<K> {
             true => words,
             false => [self.1.to_owned()].into_iter().chain(words).collect(),
         }
-    }
-}
-
-/// A window: bytes, or a multiple of the bandwidth-delay product.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum WindowSize {
-    /// That many payload bytes.
-    Bytes(u64),
-    /// That many bandwidth-delay products.
-    Bdp(f64),
-}
-
-impl WindowSize {
-    /// In bytes, at least one.
-    pub fn bytes(self, bdp: u64) -> u64 {
-        match self {
-            WindowSize::Bytes(bytes) => bytes,
-            WindowSize::Bdp(times) => ((bdp as f64 * times) as u64).max(1),
-        }
-    }
-}
-
-/// A [`Window`], such as `"1bdp"`, `"0.5bdp"` or `"64KB"`.
-#[derive(Clone, Copy, Debug)]
-pub struct WindowSizes;
-
-impl Kind for WindowSizes {
-    type Out = WindowSize;
-    fn read(&self, item: &Item) -> Result<WindowSize, String> {
-        if let Value::Text(text) = &item.value
-            && let Some(times) = text.trim().strip_suffix("bdp")
-        {
-            return match times.trim().parse::<f64>() {
-                Ok(times) if times > 0.0 && times <= 1e6 => Ok(WindowSize::Bdp(times)),
-                _ => Err(format!("{text:?} is not a window; write one such as \"1bdp\"")),
-            };
-        }
-        let bytes = Size::SOME.read(item).map_err(|what| format!("{what}, or \"1bdp\""))?;
-        Ok(WindowSize::Bytes(bytes))
-    }
-    fn write(&self, value: &WindowSize) -> Value {
-        match value {
-            WindowSize::Bytes(bytes) => size_text(*bytes).into(),
-            WindowSize::Bdp(times) => format!("{times}bdp").into(),
-        }
-    }
-    fn example(&self) -> Value {
-        "1bdp".into()
     }
 }
 

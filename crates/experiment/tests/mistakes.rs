@@ -133,7 +133,7 @@ fn each_mistake_names_source_key_and_mend() {
         (
             "\"ecmp\"",
             "\"ethereal\"\nbad_for = \"2000s\"",
-            r#"fig.toml: balance.bad_for (line 12): "2000s" is out of range; use "1000s" at most"#,
+            r#"fig.toml: balance.bad_for (line 12): "2000s" is out of range; use "0ns" to "1000s""#,
         ),
         (
             "\"ecmp\"",

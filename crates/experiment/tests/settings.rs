@@ -476,7 +476,7 @@ fn each_mistake_names_key_and_mend() {
         ),
         (
             &[SWIFT, ("transport.swift_base_target", "20")],
-            "transport.swift_base_target (--set): 20 has no unit; write \"20ns\" or \"20us\"",
+            "transport.swift_base_target (--set): time \"20\" has no unit; write \"20ns\"",
         ),
         (
             &[DCQCN, ("transport.dcqcn_byte_counter", "1500B")],

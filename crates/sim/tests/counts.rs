@@ -7,7 +7,7 @@ use common::{LINK, Setup, dctcp, messages};
 use weft_balance::scheme::{SchemeConfig, SwitchRotation};
 use weft_fabric::{Clos, FailureKind};
 use weft_sim::{EcnConfig, MessageResult, Outcome, Rates, TrimConfig, Victim};
-use weft_transport::{CongestionConfig, RecoveryConfig, SwiftConfig, Trim};
+use weft_transport::{CongestionConfig, FixedRateConfig, RecoveryConfig, SwiftConfig, Trim};
 use weft_units::{MessageId, PortId, Rate, SwitchId, Time};
 
 fn sum(outcome: &Outcome, of: impl Fn(&MessageResult) -> u32) -> u64 {
@@ -210,7 +210,7 @@ mod in_flight {
             let mut setup = Setup::new(clos, messages(4, &list));
             let plb = SchemeConfig::read("plb", &[]).unwrap();
             setup.switch.ecn = Some(EcnConfig { kmin: 0, kmax: 0, pmax: 1.0 });
-            setup.transport.congestion = CongestionConfig::FixedRate { rate: None };
+            setup.transport.congestion = CongestionConfig::FixedRate(FixedRateConfig::default());
             setup.pacing.rates = Rates::Each([gbps, 100].map(Rate::gbps).into_iter().collect());
             let setup = setup.under(plb);
             let outcome = setup.run();
@@ -300,7 +300,7 @@ mod round_trips {
         let bender = SchemeConfig::read("flowbender", &[]).unwrap();
         // All are marked: from now to the end every round is bad.
         setup.switch.ecn = Some(EcnConfig { kmin: 0, kmax: 0, pmax: 1.0 });
-        setup.transport.congestion = CongestionConfig::FixedRate { rate: None };
+        setup.transport.congestion = CongestionConfig::FixedRate(FixedRateConfig::default());
         let outcome = setup.under(bender).run();
         assert!(outcome.totals.reordered < 10, "{:?}", outcome.totals);
     }

@@ -7,7 +7,7 @@ use common::{LINK, Setup, message, messages, sent};
 use weft_balance::scheme::SchemeConfig;
 use weft_fabric::{Clos, Failure, FailureKind, LinkChoice};
 use weft_sim::{Outcome, Rates};
-use weft_transport::{CongestionConfig, MpRdmaConfig};
+use weft_transport::{CongestionConfig, FixedRateConfig, MpRdmaConfig};
 use weft_units::{PortId, Rate, SwitchId, Time};
 use weft_workload::Workload;
 
@@ -42,7 +42,7 @@ fn a_connection_that_has_completed_is_the_least_loaded() {
         workload.push(message(0, 1, 10 * 960), &[sent(last)]);
     }
     let mut setup = Setup::new(Clos::leaf_spine(2, 4, 1, LINK), workload);
-    setup.transport.congestion = CongestionConfig::FixedRate { rate: None };
+    setup.transport.congestion = CongestionConfig::FixedRate(FixedRateConfig::default());
     setup.pacing.rates = Rates::Each([100, 1, 100, 100, 100].map(Rate::gbps).into_iter().collect());
     for (subflows, count) in [(1, "2"), (1, "4"), (3, "2")] {
         let mut setup = setup.clone().under(named("hpn", &[("connections", count)]));

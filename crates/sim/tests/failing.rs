@@ -8,7 +8,7 @@ use common::{LINK, Setup, messages};
 use weft_balance::scheme::SchemeConfig;
 use weft_fabric::{Clos, FailureKind, Failures};
 use weft_sim::{EcnConfig, Outcome, PortResult};
-use weft_transport::{CongestionConfig, RecoveryConfig};
+use weft_transport::{CongestionConfig, FixedRateConfig, RecoveryConfig};
 use weft_units::{HostId, MessageId, PortId, Rate, SwitchId, Time};
 
 const SLOW: FailureKind = FailureKind::Degraded { lost: 0.9 };
@@ -235,7 +235,8 @@ mod detected {
         let clos = Clos::leaf_spine(2, 2, 1, LINK);
         let mut setup = Setup::new(clos, messages(2, &[(0, 1, packets * 960)]));
         setup.transport.recovery = RecoveryConfig::SELECTIVE_REPEAT;
-        setup.transport.congestion = CongestionConfig::FixedRate { rate: Some(RATE) };
+        setup.transport.congestion =
+            CongestionConfig::FixedRate(FixedRateConfig { rate: Some(RATE) });
         let first = uplink(&setup);
         let usual = setup.run();
         let uses_first = usual.ports[first].packets > 0;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weft_fabric::{Clos, Failure, FailureKind, LinkChoice};
 use weft_sim::{Halt, ProbeConfig, Simulation};
-use weft_transport::{CongestionConfig, RecoveryConfig};
+use weft_transport::{CongestionConfig, FixedRateConfig, RecoveryConfig};
 use weft_units::{HostId, Rate, Time};
 use weft_workload::{Message, Workload};
 
@@ -108,7 +108,8 @@ fn no_stall_while_others_deliver() {
         workload.push(at(start, message(src, src + 4, 96_000)), &[]);
     }
     let mut setup = Setup::new(clos(), workload);
-    setup.transport.congestion = CongestionConfig::FixedRate { rate: Some(Rate::gbps(4)) };
+    setup.transport.congestion =
+        CongestionConfig::FixedRate(FixedRateConfig { rate: Some(Rate::gbps(4)) });
     setup.transport.rto = Time::us(3);
     setup.stall_after = Time::us(5);
     let one = confirmed(&setup);

@@ -8,7 +8,9 @@ use common::{LINK, Setup, dctcp, messages, permutation};
 use weft_balance::scheme::SchemeConfig;
 use weft_fabric::{Clos, Direction, Failure, FailureKind, Groups, LinkChoice, Pick, Tier};
 use weft_sim::{Buffer, Halt, PfcConfig, TrimConfig, Victim};
-use weft_transport::{CongestionConfig, DcqcnConfig, MpRdmaConfig, RecoveryConfig, SwiftConfig};
+use weft_transport::{
+    CongestionConfig, DcqcnConfig, FixedRateConfig, MpRdmaConfig, RecoveryConfig, SwiftConfig,
+};
 use weft_units::{Rate, Time, parse_time};
 
 /// 16 hosts under 4 leaves and 4 spines, or under 8 leaves in 4 pods.
@@ -80,7 +82,7 @@ fn with_switches(mut setup: Setup, full: Full, turn: usize) -> Setup {
         }
     }
     setup.transport.congestion = match pick(6) {
-        0 => CongestionConfig::FixedRate { rate: Some(Rate::gbps(50)) },
+        0 => CongestionConfig::FixedRate(FixedRateConfig { rate: Some(Rate::gbps(50)) }),
         1 => CongestionConfig::Swift(SwiftConfig::with_windows(20_000, 40_000)),
         2 => CongestionConfig::MpRdma(MpRdmaConfig {
             initial_window: 20_000,

@@ -10,7 +10,7 @@ use common::{LINK, Setup, messages};
 use weft_balance::scheme::{SchemeConfig, Spray};
 use weft_fabric::{Clos, Failure, FailureKind, LinkChoice};
 use weft_sim::{Outcome, Rates};
-use weft_transport::CongestionConfig;
+use weft_transport::{CongestionConfig, FixedRateConfig};
 use weft_units::{MessageId, Rate, SwitchId, Time};
 
 /// Over a rack.
@@ -22,7 +22,8 @@ const GAP: Time = Time::ns(800);
 fn rack(list: &[(u32, u32, u64)], gbps: u64) -> Setup {
     let clos = Clos::leaf_spine(1, 1, 4, LINK);
     let mut setup = Setup::new(clos, messages(4, list));
-    setup.transport.congestion = CongestionConfig::FixedRate { rate: Some(Rate::gbps(gbps)) };
+    setup.transport.congestion =
+        CongestionConfig::FixedRate(FixedRateConfig { rate: Some(Rate::gbps(gbps)) });
     setup
 }
 fn with_rates(mut setup: Setup, gbps: &[u64]) -> Setup {

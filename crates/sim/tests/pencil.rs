@@ -107,7 +107,8 @@ mod uniform {
         // 10 Gb/s: a packet every 800 ns.
         let mut setup = lone(Clos::leaf_spine(2, 3, 2, LINK), 0, 3, 20 * 960);
         let rate = Some(Rate::gbps(10));
-        setup.transport.congestion = weft_transport::CongestionConfig::FixedRate { rate };
+        setup.transport.congestion =
+            weft_transport::CongestionConfig::FixedRate(weft_transport::FixedRateConfig { rate });
         assert_eq!(ends(&setup).0, Time::ns(19 * 800 + 2320));
     }
 

@@ -1,14 +1,15 @@
 //! Fixed rates: whose rate counts, and the gaps that it makes.
 
 use weft_transport::{
-    AckInfo, Congestion, CongestionConfig, DctcpConfig, FlowPace, Loss, SwiftConfig,
+    AckInfo, Congestion, CongestionConfig, DctcpConfig, FixedRateConfig, FlowPace, Loss,
+    SwiftConfig,
 };
 use weft_trial::prelude::*;
 use weft_units::{Rate, Time};
 
 fn fixed(common: Option<Rate>, own: Option<Rate>) -> Congestion {
     let flow = FlowPace { mtu: 4096, rate: own, share: 1, hops: 4 };
-    Congestion::new(&CongestionConfig::FixedRate { rate: common }, &flow)
+    Congestion::new(&CongestionConfig::FixedRate(FixedRateConfig { rate: common }), &flow)
 }
 
 #[test]

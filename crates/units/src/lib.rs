@@ -30,7 +30,7 @@ pub use about::{about_bytes, about_time};
 pub use fastdiv::FastDiv;
 pub use id::{HostId, IdVec, MessageId, PortId, SwitchId};
 pub use options::{OptionError, OptionInfo, Options};
-pub use parse::{UnitError, parse_nccl_size, parse_rate, parse_size, parse_time};
+pub use parse::{UnitError, parse_nccl_size, parse_rate, parse_size, parse_time, size_text};
 pub use random::{Draw, Stream};
 pub use rate::{Rate, Wire};
 pub use time::Time;

@@ -8,10 +8,10 @@
 //!
 //! Invariant: an option that was given is either asked for or refused.
 
-use crate::Time;
-use crate::parse::{UnitError, parse_size, parse_time};
+use crate::parse::{UnitError, parse_rate, parse_size, parse_time, size_text};
+use crate::{Rate, Time};
 use std::fmt;
-use std::ops::{Bound, RangeBounds};
+use std::ops::{Bound, RangeBounds, RangeInclusive};
 
 /// One option, as the catalogue shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,13 +148,57 @@ impl<'a> Options<'a> {
     /// # Errors
     /// If it is none, or longer than 1000 seconds.
     pub fn time(&mut self, key: &str) -> Result<Time, OptionError> {
+        self.time_from(key, Time::ZERO)
+    }
+
+    /// A span of time that is no shorter than `least`.
+    ///
+    /// # Errors
+    /// If it is none, shorter, or longer than 1000 seconds.
+    pub fn time_from(&mut self, key: &str, least: Time) -> Result<Time, OptionError> {
         let parse = |text: &str, _: &str| match parse_time(text).map_err(mend)? {
-            time if time > LONGEST => {
-                Err(format!("\"{time}\" is out of range; use \"{LONGEST}\" at most"))
-            }
-            time => Ok(time),
+            time if (least..=LONGEST).contains(&time) => Ok(time),
+            time => Err(format!("\"{time}\" is out of range; use \"{least}\" to \"{LONGEST}\"")),
         };
         self.read(key, parse, Time::to_string)
+    }
+
+    /// Bits per second, written with their unit.
+    ///
+    /// # Errors
+    /// If it is no rate, or none of [`Rate::SENSIBLE`].
+    pub fn rate(&mut self, key: &str) -> Result<Rate, OptionError> {
+        let parse = |text: &str, _: &str| match parse_rate(text).map_err(mend)? {
+            rate if Rate::SENSIBLE.contains(&rate) => Ok(rate),
+            rate => {
+                let (least, most) = (Rate::SENSIBLE.start(), Rate::SENSIBLE.end());
+                Err(format!("\"{rate}\" is out of range; use \"{least}\" to \"{most}\""))
+            }
+        };
+        self.read(key, parse, Rate::to_string)
+    }
+
+    /// A window in bytes, one at least: a size, or a multiple of `bdp`, the bandwidth-delay product in
+    /// bytes (`"1.5bdp"`).
+    ///
+    /// # Errors
+    /// If it is neither, or zero.
+    pub fn window(&mut self, key: &str, bdp: u64) -> Result<u64, OptionError> {
+        let parse = |text: &str, _: &str| {
+            let example =
+                || format!("{} is not a window; write one such as \"1bdp\"", quoted(text));
+            if let Some(times) = text.strip_suffix("bdp") {
+                let times = times.trim().parse::<f64>().ok();
+                let times =
+                    times.filter(|times| *times > 0.0 && *times <= 1e6).ok_or_else(example)?;
+                return Ok((((bdp as f64 * times) as u64).max(1), format!("{times}bdp")));
+            }
+            match parse_size(text).map_err(|error| format!("{}, or \"1bdp\"", mend(error)))? {
+                0 => Err(example()),
+                bytes => Ok((bytes, size_text(bytes))),
+            }
+        };
+        self.read(key, parse, |(_, text)| text.clone()).map(|(bytes, _)| bytes)
     }
 
     /// A span of time if it was given; its default is in words.
@@ -170,7 +214,35 @@ impl<'a> Options<'a> {
     /// # Errors
     /// If it is none.
     pub fn size(&mut self, key: &str) -> Result<u64, OptionError> {
-        self.read(key, |text, _| parse_size(text).map_err(mend), |bytes| format!("{bytes}B"))
+        self.read(key, |text, _| parse_size(text).map_err(mend), |bytes| size_text(*bytes))
+    }
+
+    /// A number of bytes within `range`.
+    ///
+    /// # Errors
+    /// If it is none, or out of range.
+    pub fn size_within(
+        &mut self,
+        key: &str,
+        range: RangeInclusive<u64>,
+    ) -> Result<u64, OptionError> {
+        self.read(key, |text, _| size_in(text, &range), |bytes| size_text(*bytes))
+    }
+
+    /// The same, or `none`.
+    ///
+    /// # Errors
+    /// If it is neither, or out of range.
+    pub fn size_or_none(
+        &mut self,
+        key: &str,
+        range: RangeInclusive<u64>,
+    ) -> Result<Option<u64>, OptionError> {
+        let parse = |text: &str, _: &str| match text {
+            "none" => Ok(None),
+            _ => size_in(text, &range).map(Some).map_err(|what| format!("{what}, or \"none\"")),
+        };
+        self.read(key, parse, |bytes| bytes.map_or_else(|| "none".to_owned(), size_text))
     }
 
     /// A number of bytes if it was given; its default is in words.
@@ -231,6 +303,15 @@ impl<'a> Options<'a> {
         self.resolved.push((info.key, write(&value)));
         Ok(value)
     }
+}
+
+fn size_in(text: &str, range: &RangeInclusive<u64>) -> Result<u64, String> {
+    let bytes = parse_size(text).map_err(mend)?;
+    if range.contains(&bytes) {
+        return Ok(bytes);
+    }
+    let [given, least, most] = [bytes, *range.start(), *range.end()].map(size_text);
+    Err(format!("{given:?} is out of range; use {least:?} to {most:?}"))
 }
 
 fn whole(text: &str, default: &str, range: &impl RangeBounds<u32>) -> Result<u32, String> {

@@ -120,6 +120,20 @@ pub fn parse_rate(text: &str) -> Result<Rate, UnitError> {
     }
 }
 
+/// A size that [`parse_size`] reads back exactly: the largest decimal unit that keeps the number whole.
+pub fn size_text(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 5] = [
+        (1_000_000_000_000, "TB"),
+        (1_000_000_000, "GB"),
+        (1_000_000, "MB"),
+        (1_000, "KB"),
+        (1, "B"),
+    ];
+    let whole = |(scale, _): &(u64, &str)| bytes != 0 && bytes.is_multiple_of(*scale);
+    let (scale, unit) = UNITS.into_iter().find(whole).unwrap_or((1, "B"));
+    format!("{}{unit}", bytes / scale)
+}
+
 fn parse(text: &str, kind: &Kind) -> Result<u64, UnitError> {
     let Kind { name, example, usual, units } = kind;
     let (number, unit) = split(text);

@@ -2,6 +2,7 @@
 
 use crate::Time;
 use std::fmt;
+use std::ops::RangeInclusive;
 
 /// Bits per second. Never zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,6 +45,12 @@ impl Rate {
         let bytes = u128::from(span.0) * u128::from(self.0) / 8_000_000_000_000;
         u64::try_from(bytes).unwrap_or(u64::MAX)
     }
+}
+
+impl Rate {
+    /// What links and queue pairs may be told: below, serialisation times are not exact; above, they
+    /// fall below a picosecond a byte.
+    pub const SENSIBLE: RangeInclusive<Rate> = Rate::bps(1_000_000)..=Rate::gbps(8_000);
 }
 
 impl fmt::Display for Rate {

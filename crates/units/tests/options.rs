@@ -47,7 +47,7 @@ fn texts(settled: &ResolvedOptions) -> Vec<String> {
 fn defaults_hold_and_are_written_out() {
     let (all, settled) = read(&[]).unwrap();
     assert_eq!(all, All(16, None, 0.5, true, Time::ns(100), 64_000, Way::Left));
-    let expected = ["count=16", "share=0.5", "on=true", "wait=100ns", "bytes=64000B", "way=left"];
+    let expected = ["count=16", "share=0.5", "on=true", "wait=100ns", "bytes=64KB", "way=left"];
     assert_eq!(texts(&settled), expected);
 }
 
@@ -83,7 +83,7 @@ fn mistakes_name_the_key_and_the_mend() {
         ("share", "nan", "share: \"nan\" is not a number; write one such as 0.5"),
         ("on", "yes", "on: unknown value \"yes\"; use one of true, false"),
         ("wait", "3", "wait: time \"3\" has no unit; write \"3ns\""),
-        ("wait", "1001s", "wait: \"1001s\" is out of range; use \"1000s\" at most"),
+        ("wait", "1001s", "wait: \"1001s\" is out of range; use \"0ns\" to \"1000s\""),
         ("bytes", "64", "bytes: size \"64\" has no unit; write \"64B\""),
         ("way", "up", "way: unknown value \"up\"; use one of left, right"),
         (

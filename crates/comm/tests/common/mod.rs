@@ -42,12 +42,8 @@ pub(crate) fn fabric() -> Fabric {
 /// Host `last - 1` of [`fabric`] under a scheme.
 pub(crate) fn planned(last: u8, scheme: &str, options: &[(&str, &str)]) -> EndpointConfig {
     let scheme = SchemeConfig::read(scheme, options).expect("a scheme");
-    let balance = BalanceConfig {
-        scheme,
-        start_jitter: Time::ZERO,
-        random_position: false,
-        bdp: 100_000,
-    };
+    let balance =
+        BalanceConfig { scheme, start_jitter: Time::ZERO, random_position: false, bdp: 100_000 };
     let plan = PathPlan {
         fabric: Arc::new(fabric()),
         known: Arc::default(),

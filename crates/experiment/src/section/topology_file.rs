@@ -8,12 +8,13 @@ use super::fabric::{TOPOLOGIES, check_links, clos as read_clos};
 use super::read_text;
 use super::switch::Usual;
 use crate::error::ExperimentError;
-use crate::kind::{Kind, Span, Speed, Text, size_text};
+use crate::kind::{Kind, Span, Speed, Text};
 use crate::reader::{Reader, keys_of};
 use crate::value::{Table, Value};
 use std::path::Path;
 use weft_fabric::import::{self, Htsim, Ns3, Topology};
 use weft_fabric::{Bundle, Clos, Link, Node, Tiers};
+use weft_units::size_text;
 
 /// The key.
 pub(crate) const KEY: &str = "file";

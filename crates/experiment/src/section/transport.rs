@@ -9,7 +9,9 @@ use crate::kind::{Integer, OneOf, Or, Span};
 use crate::pace::{PaceConfig, Subflows};
 use crate::reader::{Asked, Reader, keys_asked_by};
 use weft_balance::scheme::SchemeConfig;
-use weft_transport::{CongestionConfig, RECOVERIES, RecoveryConfig, RecoveryInfo, TransportConfig};
+use weft_transport::{
+    CongestionConfig, PathScale, RECOVERIES, RecoveryConfig, RecoveryInfo, TransportConfig,
+};
 use weft_units::{Rate, Time};
 
 type Result<T> = std::result::Result<T, ExperimentError>;
@@ -76,13 +78,8 @@ pub(crate) fn read(
     context: &Context,
     scheme: &SchemeConfig,
 ) -> Result<TransportSection> {
-    let Sending { congestion, mut pace } = r.choose(
-        "congestion",
-        Some(scheme.info().congestion),
-        "how much and how fast",
-        sending::CONGESTION,
-        context,
-    )?;
+    let path = PathScale { bdp: context.bdp, line: context.line };
+    let Sending { congestion, mut pace } = sending::read(r, scheme.info().congestion, &path)?;
     let recovery = read_recovery(r, scheme)?;
     pace.subflows = read_subflows(r, &recovery)?;
     check_persistent(r, scheme, &congestion, pace.subflows)?;
@@ -131,7 +128,7 @@ fn check_persistent(
         let what = format!("{} has queue pairs of its own; leave it at 1", info.name);
         return Err(r.wrong("subflows", what));
     }
-    if info.shares && !congestion.sets_rate() {
+    if info.shares && !congestion.info().sets_rate {
         let what = format!(
             "{}'s queue pairs send at a share of line rate, which takes a control that sets a \
              rate; use dctcp-rate, dcqcn or fixed-rate",

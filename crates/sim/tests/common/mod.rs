@@ -16,7 +16,9 @@ use weft_sim::{
     Buffer, Halt, MarkAt, Outcome, Pacing, PacketConfig, ProbeConfig, RunConfig, Service,
     Simulation, SwitchConfig,
 };
-use weft_transport::{CongestionConfig, DctcpConfig, RecoveryConfig, TransportConfig};
+use weft_transport::{
+    CongestionConfig, DctcpConfig, FixedRateConfig, RecoveryConfig, TransportConfig,
+};
 use weft_units::{HostId, MessageId, Rate, Time};
 use weft_workload::pattern::{AllToAll, Incast, Launch, Pattern, Permutation, Scope};
 use weft_workload::{Dependency, Message, When, Workload};
@@ -66,7 +68,7 @@ impl Setup {
             packet: PACKET,
             service: Service::RoundRobin,
             transport: TransportConfig {
-                congestion: CongestionConfig::FixedRate { rate: None },
+                congestion: CongestionConfig::FixedRate(FixedRateConfig::default()),
                 recovery: RecoveryConfig::GO_BACK_N,
                 rto: Time::ms(1),
                 backs_off: false,

@@ -112,7 +112,7 @@ fn assemble(
 /// headers, which go first, would leave nothing of a link.
 fn calm(setup: &mut Setup) {
     let is_coded = matches!(setup.transport.recovery, RecoveryConfig::Coding(_));
-    let at_a_rate = matches!(setup.transport.congestion, CongestionConfig::FixedRate { .. });
+    let at_a_rate = matches!(setup.transport.congestion, CongestionConfig::FixedRate(_));
     if is_coded && at_a_rate && (setup.switch.trim.is_some() || !must_finish(setup)) {
         setup.transport.congestion = dctcp(20_000, 60_000);
     }

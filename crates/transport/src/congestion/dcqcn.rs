@@ -24,9 +24,150 @@
 //! No timer has an event: what it would have done is made up for when an acknowledgement comes or a
 //! packet leaves, which is when it matters.
 
-use super::{AckInfo, FlowPace, Loss};
-use crate::DcqcnConfig;
-use weft_units::{Rate, Time};
+use super::{
+    AckInfo, CongestionControl, CongestionInfo, CongestionState, FlowPace, Loss, PathScale,
+};
+use weft_units::{OptionError, OptionInfo, Options, Rate, Time};
+
+/// What DCQCN is told; names in quotes are the paper's. Rates are those of packets with their
+/// headers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DcqcnConfig {
+    /// At least so long from one CNP to the next, and so from one cut to the next; "N".
+    pub cnp_interval: Time,
+    /// Without a CNP `alpha` decays each time that this has passed. More than zero.
+    pub alpha_timer: Time,
+    /// The rate is raised each time that this has passed since the last cut, "T". More than zero.
+    pub increase_timer: Time,
+    /// The rate is also raised each time that so many bytes have left since then, "B"; more than
+    /// zero. `None`: the timer alone counts.
+    pub byte_counter: Option<u64>,
+    /// How often timer or byte counter run out before the target grows, "F".
+    pub fast_recovery: u32,
+    /// What the target then grows by each time, "R_AI".
+    pub increase: Rate,
+    /// What it grows by in the last phase, "R_HAI".
+    pub hyper_increase: Rate,
+    /// How fast `alpha` moves, "g".
+    pub gain: f64,
+    /// Every cut makes the rate the target; otherwise only one that follows an increase.
+    pub clamp: bool,
+    /// A gap that the receiver reports counts as a mark.
+    pub gaps: bool,
+    /// Where the rate starts, and its end.
+    pub line: Rate,
+    /// The rate never falls below.
+    pub least: Rate,
+}
+
+impl DcqcnConfig {
+    /// The paper's (section 5), for `line`. It names neither "R_HAI" nor the lowest rate; these
+    /// are those of the code behind ConWeave at 100 Gb/s.
+    pub const fn published(line: Rate) -> DcqcnConfig {
+        DcqcnConfig {
+            cnp_interval: Time::us(50),
+            alpha_timer: Time::us(55),
+            increase_timer: Time::us(55),
+            byte_counter: Some(10_000_000),
+            fast_recovery: 5,
+            increase: Rate::bps(40_000_000),
+            hyper_increase: Rate::bps(100_000_000),
+            gain: 1.0 / 256.0,
+            clamp: true,
+            gaps: false,
+            line,
+            least: Rate::bps(100_000_000),
+        }
+    }
+}
+
+impl CongestionControl for DcqcnConfig {
+    const INFO: CongestionInfo = CongestionInfo {
+        name: "dcqcn",
+        summary: "rate that notifications cut, and timer and byte counter raise; starts at line rate",
+        source: "Zhu et al. (SIGCOMM 2015)",
+        sets_rate: true,
+        options: &[
+            OptionInfo {
+                key: "dcqcn_cnp_interval",
+                default: "50us",
+                meaning: "marks count as one notification, and cut the rate, at most so often",
+            },
+            OptionInfo {
+                key: "dcqcn_alpha_timer",
+                default: "55us",
+                meaning: "time without a notification after which alpha decays, again and again",
+            },
+            OptionInfo {
+                key: "dcqcn_increase_timer",
+                default: "55us",
+                meaning: "the rate is raised whenever so much time has passed since the last cut",
+            },
+            OptionInfo {
+                key: "dcqcn_byte_counter",
+                default: "10MB",
+                meaning: "and whenever so many bytes have left since; \"none\": the timer alone counts, \
+                          as in NICs",
+            },
+            OptionInfo {
+                key: "dcqcn_fast_recovery",
+                default: "5",
+                meaning: "how often timer or counter run out before the target grows",
+            },
+            OptionInfo {
+                key: "dcqcn_increase",
+                default: "40Mbps",
+                meaning: "what the target then grows by each time",
+            },
+            OptionInfo {
+                key: "dcqcn_hyper_increase",
+                default: "100Mbps",
+                meaning: "what it grows by once both have run out more often; times how much more \
+                          often, if there is a counter",
+            },
+            OptionInfo {
+                key: "dcqcn_gain",
+                default: "0.00390625",
+                meaning: "weight of the newest mark in alpha",
+            },
+            OptionInfo {
+                key: "dcqcn_clamp",
+                default: "true",
+                meaning: "every cut makes the rate the target; false: only one that follows an \
+                          increase",
+            },
+            OptionInfo {
+                key: "dcqcn_gaps",
+                default: "false",
+                meaning: "a gap that the receiver reports counts as a mark, as in NICs",
+            },
+            OptionInfo { key: "dcqcn_least", default: "100Mbps", meaning: "the lowest rate" },
+        ],
+    };
+    type State = Dcqcn;
+
+    fn read(o: &mut Options<'_>, path: &PathScale) -> Result<DcqcnConfig, OptionError> {
+        // Shorter timers would run out many times a packet, and a smaller counter would count packets.
+        let timer = Time::ns(1);
+        Ok(DcqcnConfig {
+            cnp_interval: o.time("dcqcn_cnp_interval")?,
+            alpha_timer: o.time_from("dcqcn_alpha_timer", timer)?,
+            increase_timer: o.time_from("dcqcn_increase_timer", timer)?,
+            byte_counter: o.size_or_none("dcqcn_byte_counter", 65_536..=1_000_000_000_000)?,
+            fast_recovery: o.number("dcqcn_fast_recovery", 0..=1_000)?,
+            increase: o.rate("dcqcn_increase")?,
+            hyper_increase: o.rate("dcqcn_hyper_increase")?,
+            gain: o.fraction("dcqcn_gain", 0.0..=1.0)?,
+            clamp: o.flag("dcqcn_clamp")?,
+            gaps: o.flag("dcqcn_gaps")?,
+            line: path.line,
+            least: o.rate("dcqcn_least")?,
+        })
+    }
+    fn state(&self, flow: &FlowPace) -> Dcqcn {
+        Dcqcn::new(self, flow)
+    }
+}
 
 /// The state of one queue pair: what sending reads, and a box for the rest.
 #[derive(Clone, Debug, PartialEq)]
@@ -138,22 +279,6 @@ impl Dcqcn {
         self.state.alpha
     }
 
-    /// From one packet to the next; `None` at line rate.
-    #[inline(always)]
-    pub(super) fn gap(&self, wire_bytes: u32) -> Option<Time> {
-        const BITS: f32 = 8e12;
-        (self.rate < self.line).then(|| Time((wire_bytes as f32 * BITS / self.rate) as u64))
-    }
-
-    /// A packet leaves. Where there is nothing to raise, nothing is counted either: the next cut
-    /// starts anew.
-    #[inline(always)]
-    pub(super) fn on_send(&mut self, now: Time, wire_bytes: u32) {
-        if !self.quiet {
-            self.count(now, wire_bytes);
-        }
-    }
-
     // Out of line, as all below: what every packet passes is to stay short.
     #[cold]
     #[inline(never)]
@@ -170,25 +295,6 @@ impl Dcqcn {
             }
         }
         self.rest();
-    }
-
-    #[cold]
-    #[inline(never)]
-    pub(super) fn on_ack(&mut self, ack: &AckInfo) {
-        self.catch_up(ack.now);
-        if ack.marked {
-            self.mark(ack.now);
-        }
-        self.rest();
-    }
-
-    #[cold]
-    pub(super) fn on_loss(&mut self, now: Time, loss: Loss) {
-        if loss == Loss::Gap && self.state.terms.config.gaps {
-            self.catch_up(now);
-            self.mark(now);
-            self.rest();
-        }
     }
 
     fn mark(&mut self, now: Time) {
@@ -249,6 +355,46 @@ impl Dcqcn {
     fn raise(&mut self) {
         self.state.target += self.state.step();
         self.rate = ((self.rate + self.state.target) / 2.0).min(self.line);
+    }
+}
+
+impl CongestionState for Dcqcn {
+    const PACED: bool = true;
+    const PACES_ABSOLUTELY: bool = false;
+
+    /// `None` at line rate.
+    #[inline(always)]
+    fn pacing(&self, wire_bytes: u32) -> Option<Time> {
+        const BITS: f32 = 8e12;
+        (self.rate < self.line).then(|| Time((wire_bytes as f32 * BITS / self.rate) as u64))
+    }
+
+    /// A packet leaves. Where there is nothing to raise, nothing is counted either: the next cut
+    /// starts anew.
+    #[inline(always)]
+    fn on_send(&mut self, now: Time, wire_bytes: u32) {
+        if !self.quiet {
+            self.count(now, wire_bytes);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn on_ack(&mut self, ack: &AckInfo) {
+        self.catch_up(ack.now);
+        if ack.marked {
+            self.mark(ack.now);
+        }
+        self.rest();
+    }
+
+    #[cold]
+    fn on_loss(&mut self, now: Time, loss: Loss) {
+        if loss == Loss::Gap && self.state.terms.config.gaps {
+            self.catch_up(now);
+            self.mark(now);
+            self.rest();
+        }
     }
 }
 

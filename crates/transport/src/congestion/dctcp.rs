@@ -7,8 +7,65 @@
 //! product by default), as RDMA NICs do. A NACK halves the window at most once a window; a
 //! time-out returns to the initial window, unless marks have cut it below that.
 
-use super::Loss;
-use crate::DctcpConfig;
+use super::{
+    AckInfo, CongestionControl, CongestionInfo, CongestionState, FlowPace, Loss, PathScale,
+};
+use weft_units::{OptionError, OptionInfo, Options, Time};
+
+/// What DCTCP is told. Windows in payload bytes; a queue pair may always have one packet out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DctcpConfig {
+    /// Gain of the moving average of marked bytes, `g`.
+    pub gain: f64,
+    /// Where the average starts.
+    pub initial_alpha: f64,
+    /// Window at the start, and at most after a time-out.
+    pub initial_window: u64,
+    /// The window never grows beyond.
+    pub max_window: u64,
+}
+
+impl CongestionControl for DctcpConfig {
+    const INFO: CongestionInfo = CongestionInfo {
+        name: "dctcp",
+        summary: "window cut in proportion to the share of marked bytes; starts at one BDP",
+        source: "Alizadeh et al. (SIGCOMM 2010); Ethereal (2024, 2025)",
+        sets_rate: false,
+        options: &[
+            OptionInfo {
+                key: "dctcp_gain",
+                default: "0.0625",
+                meaning: "weight of the newest window in the average",
+            },
+            OptionInfo {
+                key: "dctcp_initial_alpha",
+                default: "0.0",
+                meaning: "share of marked bytes assumed at first",
+            },
+            OptionInfo {
+                key: "dctcp_initial_window",
+                default: "1bdp",
+                meaning: "window at the start and after a time-out; a size, or times the BDP",
+            },
+            super::max_window("dctcp_max_window"),
+        ],
+    };
+    type State = Dctcp;
+
+    fn read(o: &mut Options<'_>, path: &PathScale) -> Result<DctcpConfig, OptionError> {
+        let gain = o.fraction("dctcp_gain", 0.0..=1.0)?;
+        let initial_alpha = o.fraction("dctcp_initial_alpha", 0.0..=1.0)?;
+        let (initial_window, max_window) =
+            super::read_windows(o, ["dctcp_initial_window", "dctcp_max_window"], path)?;
+        Ok(DctcpConfig { gain, initial_alpha, initial_window, max_window })
+    }
+    fn state(&self, flow: &FlowPace) -> Dctcp {
+        Dctcp::new(self, flow.mtu)
+    }
+    fn initial_window(&self) -> Option<u64> {
+        Some(self.initial_window)
+    }
+}
 
 /// The state of one queue pair. Windows in packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,24 +109,9 @@ impl Dctcp {
         dctcp
     }
 
-    #[inline(always)]
-    pub(super) fn window(&self) -> u32 {
-        self.window
-    }
-
     /// The moving average of the marked fraction, 0 to 1.
     pub fn alpha(&self) -> f32 {
         self.alpha
-    }
-
-    #[inline(always)]
-    pub(super) fn on_ack(&mut self, packets: u32, marked: bool, in_flight: u32) {
-        self.acked += packets;
-        self.marked += if marked { packets } else { 0 };
-        self.limited |= in_flight >= self.window;
-        if self.acked >= self.round {
-            self.end_round(in_flight - packets.min(in_flight));
-        }
     }
 
     /// A window of packets has been acknowledged; `in_flight` are out and make the next.
@@ -90,7 +132,28 @@ impl Dctcp {
         self.round = in_flight.clamp(1, self.window);
     }
 
-    pub(super) fn on_loss(&mut self, loss: Loss) {
+    fn set_window(&mut self, packets: f32) {
+        self.cwnd = packets.clamp(1.0, self.max);
+        self.window = self.cwnd as u32;
+    }
+}
+
+impl CongestionState for Dctcp {
+    #[inline(always)]
+    fn window(&self) -> u32 {
+        self.window
+    }
+    #[inline(always)]
+    fn on_ack(&mut self, ack: &AckInfo) {
+        let AckInfo { packets, marked, in_flight, .. } = *ack;
+        self.acked += packets;
+        self.marked += if marked { packets } else { 0 };
+        self.limited |= in_flight >= self.window;
+        if self.acked >= self.round {
+            self.end_round(in_flight - packets.min(in_flight));
+        }
+    }
+    fn on_loss(&mut self, _: Time, loss: Loss) {
         match loss {
             Loss::Gap if self.halved => {}
             Loss::Gap => {
@@ -102,10 +165,5 @@ impl Dctcp {
                 self.start_round(self.window);
             }
         }
-    }
-
-    fn set_window(&mut self, packets: f32) {
-        self.cwnd = packets.clamp(1.0, self.max);
-        self.window = self.cwnd as u32;
     }
 }

@@ -7,9 +7,66 @@
 //! was out then has been acknowledged. A time-out brings the line rate back; a gap changes
 //! nothing.
 
-use super::{AckInfo, FlowPace, Loss};
-use crate::DctcpRateConfig;
-use weft_units::{Rate, Time};
+use super::{
+    AckInfo, CongestionControl, CongestionInfo, CongestionState, FlowPace, Loss, PathScale,
+};
+use weft_units::{OptionError, OptionInfo, Options, Rate, Time};
+
+/// What DCTCP is told where it sets a rate. Rates are those of packets with their headers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DctcpRateConfig {
+    /// Gain of the moving average of marked packets, `g`.
+    pub gain: f64,
+    /// Where the average starts.
+    pub initial_alpha: f64,
+    /// Where the rate starts, and its end.
+    pub line: Rate,
+    /// The rate never falls below.
+    pub least: Rate,
+    /// What it grows by in a round trip without a cut.
+    pub increase: Rate,
+}
+
+impl CongestionControl for DctcpRateConfig {
+    const INFO: CongestionInfo = CongestionInfo {
+        name: "dctcp-rate",
+        summary: "DCTCP as a rate without a window; starts at line rate",
+        source: "the code behind Ethereal (2025)",
+        sets_rate: true,
+        options: &[
+            OptionInfo {
+                key: "dctcp_rate_gain",
+                default: "0.00390625",
+                meaning: "weight of the newest round trip in the average",
+            },
+            OptionInfo {
+                key: "dctcp_rate_initial_alpha",
+                default: "1.0",
+                meaning: "share of marks assumed at first",
+            },
+            OptionInfo {
+                key: "dctcp_rate_increase",
+                default: "1Gbps",
+                meaning: "what the rate grows by in a round trip without a cut",
+            },
+            OptionInfo { key: "dctcp_rate_least", default: "100Mbps", meaning: "the lowest rate" },
+        ],
+    };
+    type State = DctcpRate;
+
+    fn read(o: &mut Options<'_>, path: &PathScale) -> Result<DctcpRateConfig, OptionError> {
+        Ok(DctcpRateConfig {
+            gain: o.fraction("dctcp_rate_gain", 0.0..=1.0)?,
+            initial_alpha: o.fraction("dctcp_rate_initial_alpha", 0.0..=1.0)?,
+            line: path.line,
+            increase: o.rate("dctcp_rate_increase")?,
+            least: o.rate("dctcp_rate_least")?,
+        })
+    }
+    fn state(&self, flow: &FlowPace) -> DctcpRate {
+        DctcpRate::new(self, flow)
+    }
+}
 
 /// The state of one queue pair. Rates in bits per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,15 +112,20 @@ impl DctcpRate {
     pub fn alpha(&self) -> f32 {
         self.alpha
     }
+}
 
-    /// From one packet to the next; `None` at line rate.
+impl CongestionState for DctcpRate {
+    const PACED: bool = true;
+    const PACES_ABSOLUTELY: bool = false;
+
+    /// `None` at line rate.
     #[inline(always)]
-    pub(super) fn gap(&self, wire_bytes: u32) -> Option<Time> {
+    fn pacing(&self, wire_bytes: u32) -> Option<Time> {
         const BITS: f32 = 8e12;
         (self.rate < self.line).then(|| Time((wire_bytes as f32 * BITS / self.rate) as u64))
     }
 
-    pub(super) fn on_ack(&mut self, ack: &AckInfo) {
+    fn on_ack(&mut self, ack: &AckInfo) {
         let left = ack.in_flight.saturating_sub(ack.packets);
         let narrow = |packets: u32| u16::try_from(packets).unwrap_or(u16::MAX);
         self.marked = self.marked.saturating_add(u16::from(ack.marked));
@@ -91,7 +153,7 @@ impl DctcpRate {
         }
     }
 
-    pub(super) fn on_loss(&mut self, loss: Loss) {
+    fn on_loss(&mut self, _: Time, loss: Loss) {
         if loss == Loss::TimeOut {
             self.rate = self.line;
         }

@@ -1,22 +1,106 @@
 //! Congestion control: how many packets may be out, and how far apart they leave.
 //!
-//! One file a scheme; this one dispatches, and holds the fixed rate. Windows are in packets of
-//! the MTU.
+//! One file each, below; here its `mod` line and one line in the registry. A control has two halves:
+//! what it is told ([`CongestionControl`], one for a run) and the state of a queue pair
+//! ([`CongestionState`]). Windows of states are in packets of the MTU.
+//!
+//! Invariant: a control's name, options and defaults are in its [`CongestionInfo`] and nowhere else.
 
 mod dcqcn;
 mod dctcp;
 mod dctcp_rate;
+mod fixed_rate;
 mod mp_rdma;
+mod registry;
 mod swift;
 
-pub use dcqcn::Dcqcn;
-pub use dctcp::Dctcp;
-pub use dctcp_rate::DctcpRate;
-pub use mp_rdma::MpRdma;
-pub use swift::Swift;
+use registry::congestion_controls;
+use weft_units::options::ResolvedOptions;
+use weft_units::{OptionError, OptionInfo, Options, Rate, Time};
 
-use crate::CongestionConfig;
-use weft_units::{Rate, Time, Wire};
+/// A congestion control, as lists and help texts show it, and what the rest of Weft must know of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CongestionInfo {
+    /// The value of `transport.congestion`.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+    /// Whether it says how fast a queue pair sends, rather than how much it may have out.
+    pub sets_rate: bool,
+    /// What it can be told. Keys begin with its name, since all controls share `[transport]`.
+    pub options: &'static [OptionInfo],
+}
+
+/// What a control may measure its options by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathScale {
+    /// Bandwidth-delay product of the longest path, in bytes.
+    pub bdp: u64,
+    /// The rate of a host's link.
+    pub line: Rate,
+}
+
+/// What a congestion control is told.
+pub trait CongestionControl: Copy {
+    /// What lists say.
+    const INFO: CongestionInfo;
+    /// The state of one queue pair.
+    type State: CongestionState;
+
+    /// What it is told.
+    ///
+    /// # Errors
+    /// If an option is not what it may be.
+    fn read(options: &mut Options<'_>, path: &PathScale) -> Result<Self, OptionError>;
+    /// The state of a new queue pair.
+    fn state(&self, flow: &FlowPace) -> Self::State;
+    /// Most payload that a queue pair has under way before it has learnt anything, where that is
+    /// bounded.
+    fn initial_window(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// The state of one queue pair under a congestion control.
+pub trait CongestionState {
+    /// Whether [`CongestionState::pacing`] may ever ask for a gap.
+    const PACED: bool = false;
+    /// Whether a packet that the NIC was too busy to send in time leaves the due time of the next one
+    /// as it was; else gaps count from when packets left.
+    const PACES_ABSOLUTELY: bool = true;
+    /// Whether acknowledgements must carry a round-trip time.
+    const WANTS_RTT: bool = false;
+
+    /// How many packets may be out at once; at least one.
+    #[inline(always)]
+    fn window(&self) -> u32 {
+        u32::MAX
+    }
+    /// [`CongestionState::PACED`], unless an option changes it.
+    #[inline(always)]
+    fn is_paced(&self) -> bool {
+        Self::PACED
+    }
+    /// From the departure of a packet of `wire_bytes`, headers included, to that of the next;
+    /// `None`: the NIC may send back to back.
+    #[inline(always)]
+    fn pacing(&self, wire_bytes: u32) -> Option<Time> {
+        let _ = wire_bytes;
+        None
+    }
+    /// A packet of `wire_bytes`, headers included, leaves; [`CongestionState::pacing`] tells the gap
+    /// after it.
+    #[inline(always)]
+    fn on_send(&mut self, now: Time, wire_bytes: u32) {
+        let _ = (now, wire_bytes);
+    }
+    /// An acknowledgement came back.
+    fn on_ack(&mut self, ack: &AckInfo);
+    /// A loss was detected at `now`.
+    fn on_loss(&mut self, now: Time, loss: Loss);
+}
 
 /// What loss recovery concluded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,128 +143,40 @@ pub struct AckInfo {
     pub rtt: Time,
 }
 
-/// The congestion state of one queue pair.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Congestion {
-    /// Sends at a fixed rate whatever happens.
-    FixedRate {
-        /// The rate, prepared; `None`: as fast as the NIC.
-        wire: Option<Wire>,
-    },
-    /// DCTCP.
-    Dctcp(Dctcp),
-    /// DCTCP as a rate.
-    DctcpRate(DctcpRate),
-    /// DCQCN.
-    Dcqcn(Dcqcn),
-    /// Swift.
-    Swift(Swift),
-    /// MP-RDMA's.
-    MpRdma(MpRdma),
+// The registry: one line a control, with what it is told and the state of a queue pair.
+congestion_controls! {
+    dctcp::Dctcp(DctcpConfig),
+    dctcp_rate::DctcpRate(DctcpRateConfig),
+    dcqcn::Dcqcn(DcqcnConfig),
+    fixed_rate::FixedRate(FixedRateConfig),
+    swift::Swift(SwiftConfig),
+    mp_rdma::MpRdma(MpRdmaConfig),
 }
 
 /// Every flow has one, and each packet sent or acknowledged touches it.
 const _: () = assert!(size_of::<Congestion>() <= 40);
 
-impl Congestion {
-    /// The state of a new queue pair. Under a fixed rate its own rate, if it has one, stands
-    /// over the common one; other schemes take no notice of it.
-    pub fn new(config: &CongestionConfig, flow: &FlowPace) -> Congestion {
-        match config {
-            CongestionConfig::FixedRate { rate } => {
-                Congestion::FixedRate { wire: flow.rate.or(*rate).map(Wire::new) }
-            }
-            CongestionConfig::Dctcp(config) => Congestion::Dctcp(Dctcp::new(config, flow.mtu)),
-            CongestionConfig::DctcpRate(config) => {
-                Congestion::DctcpRate(DctcpRate::new(config, flow))
-            }
-            CongestionConfig::Dcqcn(config) => Congestion::Dcqcn(Dcqcn::new(config, flow)),
-            CongestionConfig::Swift(config) => Congestion::Swift(Swift::new(config, flow)),
-            CongestionConfig::MpRdma(config) => Congestion::MpRdma(MpRdma::new(config, flow.mtu)),
-        }
+/// The option of a first window.
+const fn initial_window(key: &'static str) -> OptionInfo {
+    OptionInfo { key, default: "1bdp", meaning: "window at the start; a size, or times the BDP" }
+}
+/// The option of a largest window.
+const fn max_window(key: &'static str) -> OptionInfo {
+    let meaning = "the window never grows beyond; a size, or times the BDP";
+    OptionInfo { key, default: "8bdp", meaning }
+}
+/// The first and the largest window, in bytes, by their keys.
+fn read_windows(
+    o: &mut Options<'_>,
+    [first, most]: [&str; 2],
+    path: &PathScale,
+) -> Result<(u64, u64), OptionError> {
+    let (initial, max) = (o.window(first, path.bdp)?, o.window(most, path.bdp)?);
+    if max >= initial {
+        return Ok((initial, max));
     }
-
-    /// How many packets may be out at once; at least one.
-    #[inline(always)]
-    pub fn window(&self) -> u32 {
-        match self {
-            Congestion::FixedRate { .. } | Congestion::DctcpRate(_) | Congestion::Dcqcn(_) => {
-                u32::MAX
-            }
-            Congestion::Dctcp(dctcp) => dctcp.window(),
-            Congestion::Swift(swift) => swift.window(),
-            Congestion::MpRdma(mp_rdma) => mp_rdma.window(),
-        }
-    }
-
-    /// Whether [`Congestion::pacing`] may ever ask for a gap.
-    #[inline(always)]
-    pub fn is_paced(&self) -> bool {
-        match self {
-            Congestion::FixedRate { wire } => wire.is_some(),
-            Congestion::Dctcp(_) | Congestion::MpRdma(_) => false,
-            Congestion::Swift(_) | Congestion::DctcpRate(_) | Congestion::Dcqcn(_) => true,
-        }
-    }
-
-    /// From the departure of a packet of `wire_bytes`, headers included, to that of the next;
-    /// `None`: the NIC may send back to back. At a fixed rate the time that the packet takes at
-    /// it, as exact as [`Wire`]: at most a picosecond too long, from 1 Mb/s on.
-    #[inline(always)]
-    pub fn pacing(&self, wire_bytes: u32) -> Option<Time> {
-        match self {
-            Congestion::FixedRate { wire } => wire.map(|wire| wire.time(wire_bytes)),
-            Congestion::Dctcp(_) | Congestion::MpRdma(_) => None,
-            Congestion::DctcpRate(dctcp) => dctcp.gap(wire_bytes),
-            Congestion::Dcqcn(dcqcn) => dcqcn.gap(wire_bytes),
-            Congestion::Swift(swift) => swift.gap(),
-        }
-    }
-
-    /// A packet of `wire_bytes`, headers included, leaves; [`Congestion::pacing`] tells the gap
-    /// after it.
-    #[inline(always)]
-    pub fn on_send(&mut self, now: Time, wire_bytes: u32) {
-        if let Congestion::Dcqcn(dcqcn) = self {
-            dcqcn.on_send(now, wire_bytes);
-        }
-    }
-
-    /// Whether packets keep to a steady beat, so that the next one comes the sooner after one that
-    /// the NIC was too busy to send in time.
-    #[inline(always)]
-    pub fn paces_absolutely(&self) -> bool {
-        !matches!(self, Congestion::DctcpRate(_) | Congestion::Dcqcn(_))
-    }
-
-    /// Whether acknowledgements must carry a round-trip time.
-    #[inline(always)]
-    pub fn wants_rtt(&self) -> bool {
-        matches!(self, Congestion::Swift(_))
-    }
-
-    /// An acknowledgement came back.
-    #[inline(always)]
-    pub fn on_ack(&mut self, ack: &AckInfo) {
-        match self {
-            Congestion::FixedRate { .. } => {}
-            Congestion::Dctcp(dctcp) => dctcp.on_ack(ack.packets, ack.marked, ack.in_flight),
-            Congestion::DctcpRate(dctcp) => dctcp.on_ack(ack),
-            Congestion::Dcqcn(dcqcn) => dcqcn.on_ack(ack),
-            Congestion::Swift(swift) => swift.on_ack(ack),
-            Congestion::MpRdma(mp_rdma) => mp_rdma.on_ack(ack),
-        }
-    }
-
-    /// A loss was detected at `now`.
-    pub fn on_loss(&mut self, now: Time, loss: Loss) {
-        match self {
-            Congestion::FixedRate { .. } => {}
-            Congestion::Dctcp(dctcp) => dctcp.on_loss(loss),
-            Congestion::DctcpRate(dctcp) => dctcp.on_loss(loss),
-            Congestion::Dcqcn(dcqcn) => dcqcn.on_loss(now, loss),
-            Congestion::Swift(swift) => swift.on_loss(now, loss),
-            Congestion::MpRdma(mp_rdma) => mp_rdma.on_loss(),
-        }
-    }
+    Err(match o.has(most) {
+        true => OptionError::new(most, format!("is below {first}; raise it or lower that")),
+        false => OptionError::new(first, format!("is above {most}; lower it or raise that")),
+    })
 }

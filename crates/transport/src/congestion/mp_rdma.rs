@@ -9,8 +9,55 @@
 //! What is ours: there is no slow start, as with [`super::Dctcp`]; and a loss, whoever reports it,
 //! halves the window, at most once for all that was out. What to send again is loss recovery's.
 
-use super::AckInfo;
-use crate::MpRdmaConfig;
+use super::{
+    AckInfo, CongestionControl, CongestionInfo, CongestionState, FlowPace, Loss, PathScale,
+};
+use weft_units::{OptionError, OptionInfo, Options, Time};
+
+/// What MP-RDMA's congestion control is told. Windows in payload bytes; a queue pair may always
+/// have one packet out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MpRdmaConfig {
+    /// Window at the start.
+    pub initial_window: u64,
+    /// The window never grows beyond.
+    pub max_window: u64,
+    /// A path is too slow if what it carried comes back by more than this many packets behind the
+    /// latest that has; the paper's delta, 32 there.
+    pub reordering: u32,
+}
+
+impl CongestionControl for MpRdmaConfig {
+    const INFO: CongestionInfo = CongestionInfo {
+        name: "mp-rdma",
+        summary: "window that grows and shrinks with every acknowledgement, late ones too",
+        source: "MP-RDMA (Lu et al., NSDI 2018)",
+        sets_rate: false,
+        options: &[
+            OptionInfo {
+                key: "mp_rdma_reordering",
+                default: "32",
+                meaning: "packets behind the latest from which on a path is too slow and is left",
+            },
+            super::initial_window("mp_rdma_initial_window"),
+            super::max_window("mp_rdma_max_window"),
+        ],
+    };
+    type State = MpRdma;
+
+    fn read(o: &mut Options<'_>, path: &PathScale) -> Result<MpRdmaConfig, OptionError> {
+        let reordering = o.number("mp_rdma_reordering", 1..=1_000_000)?;
+        let (initial_window, max_window) =
+            super::read_windows(o, ["mp_rdma_initial_window", "mp_rdma_max_window"], path)?;
+        Ok(MpRdmaConfig { initial_window, max_window, reordering })
+    }
+    fn state(&self, flow: &FlowPace) -> MpRdma {
+        MpRdma::new(self, flow.mtu)
+    }
+    fn initial_window(&self) -> Option<u64> {
+        Some(self.initial_window)
+    }
+}
 
 /// The state of one queue pair. Windows in packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,13 +89,20 @@ impl MpRdma {
     }
 
     #[inline(always)]
-    pub(super) fn window(&self) -> u32 {
+    fn set_window(&mut self, packets: f32) {
+        self.cwnd = packets.clamp(1.0, self.max);
+        self.window = self.cwnd as u32;
+    }
+}
+
+impl CongestionState for MpRdma {
+    #[inline(always)]
+    fn window(&self) -> u32 {
         self.window
     }
-
     // Out of line, as the schemes that it works with: what every packet passes is to stay short.
     #[inline(never)]
-    pub(super) fn on_ack(&mut self, ack: &AckInfo) {
+    fn on_ack(&mut self, ack: &AckInfo) {
         self.highest = self.highest.max(ack.seq + 1);
         let packets = ack.packets as f32;
         let mut cwnd = match ack.marked {
@@ -62,18 +116,12 @@ impl MpRdma {
         self.set_window(cwnd);
     }
 
-    pub(super) fn on_loss(&mut self) {
+    fn on_loss(&mut self, _: Time, _: Loss) {
         // No more than a window has left since the latest that was acknowledged.
         let out = self.highest.saturating_add(self.window);
         if self.highest >= self.recovery {
             self.set_window(self.cwnd / 2.0);
             self.recovery = out;
         }
-    }
-
-    #[inline(always)]
-    fn set_window(&mut self, packets: f32) {
-        self.cwnd = packets.clamp(1.0, self.max);
-        self.window = self.cwnd as u32;
     }
 }

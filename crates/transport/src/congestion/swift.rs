@@ -11,9 +11,176 @@
 //! of the paper's end-host delay would never bind. What sending reads lies in the value itself,
 //! what acknowledgements change in a box.
 
-use super::{AckInfo, FlowPace, Loss};
-use crate::SwiftConfig;
-use weft_units::Time;
+use super::{
+    AckInfo, CongestionControl, CongestionInfo, CongestionState, FlowPace, Loss, PathScale,
+};
+use std::ops::RangeInclusive;
+use weft_units::{OptionError, OptionInfo, Options, Time};
+
+/// What Swift is told. Windows in payload bytes, but for the two ends of flow scaling, which the
+/// paper gives in packets; names in quotes are the paper's. "htsim": the public htsim of
+/// Broadcom, whose authors marked most of its values as guesses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SwiftConfig {
+    /// Round trip to aim at before the other terms are added, "base target delay".
+    /// Default 20 us (htsim).
+    pub base_target: Time,
+    /// Added to the target for every link of the path, one way: topology-based scaling. Default
+    /// 3053435 ps (htsim: the base over 6.55).
+    pub per_hop: Time,
+    /// The most that flow-based scaling adds to the target, "fs_range"; zero: none of it. Default
+    /// 100 us (htsim: five times the base).
+    pub scaling_range: Time,
+    /// Packets in the window at and below which flow scaling adds all of its range,
+    /// "fs_min_cwnd". More than zero. Default 0.1 (htsim).
+    pub scaling_min: f64,
+    /// Packets in the window from which on it adds nothing, "fs_max_cwnd". More than
+    /// `scaling_min`. Default 100 (htsim).
+    pub scaling_max: f64,
+    /// Packets by which the window grows a round trip below the target, "ai". Default 1 (htsim).
+    pub increase: f64,
+    /// How much of the relative excess over the target is cut, "beta", 0 to 1. Default 0.8
+    /// (htsim).
+    pub decrease: f64,
+    /// The largest share of the window that one cut takes, and what a loss takes, "max_mdf",
+    /// 0 to 1. Default 0.5 (htsim).
+    pub max_cut: f64,
+    /// Time-outs without an acknowledgement between them, all within a round trip counted as
+    /// one, after which the window falls to its least, "RETX_RESET_THRESHOLD". Default 5 (htsim).
+    pub reset_after: u32,
+    /// The window never falls below, "min_cwnd"; a byte at least. Default 10 bytes (htsim).
+    pub min_window: u64,
+    /// Window at the start. No default here: like DCTCP it should start at a bandwidth-delay
+    /// product, which only the fabric knows.
+    pub initial_window: u64,
+    /// The window never grows beyond, "max_cwnd"; a packet at least. No default here either
+    /// (htsim: 1000 packets).
+    pub max_window: u64,
+}
+
+impl SwiftConfig {
+    /// All defaults, with these windows at the start and at most, in payload bytes.
+    pub const fn with_windows(initial_window: u64, max_window: u64) -> SwiftConfig {
+        SwiftConfig {
+            base_target: Time::us(20),
+            per_hop: Time::ps(3_053_435),
+            scaling_range: Time::us(100),
+            scaling_min: 0.1,
+            scaling_max: 100.0,
+            increase: 1.0,
+            decrease: 0.8,
+            max_cut: 0.5,
+            reset_after: 5,
+            min_window: 10,
+            initial_window,
+            max_window,
+        }
+    }
+}
+
+impl CongestionControl for SwiftConfig {
+    const INFO: CongestionInfo = CongestionInfo {
+        name: "swift",
+        summary: "window that follows the round-trip time towards a target; paced below a packet",
+        source: "Kumar et al. (SIGCOMM 2020); McClure et al. (2025)",
+        sets_rate: false,
+        options: &[
+            OptionInfo {
+                key: "swift_base_target",
+                default: "20us",
+                meaning: "round trip to aim at before the other terms are added",
+            },
+            OptionInfo {
+                key: "swift_per_hop",
+                default: "3053435ps",
+                meaning: "added for every link of the path",
+            },
+            OptionInfo {
+                key: "swift_scaling_range",
+                default: "100us",
+                meaning: "the most that is added for small windows",
+            },
+            OptionInfo {
+                key: "swift_scaling_min",
+                default: "0.1",
+                meaning: "window in packets at which all of that is added",
+            },
+            OptionInfo {
+                key: "swift_scaling_max",
+                default: "100.0",
+                meaning: "window in packets from which on nothing is added",
+            },
+            OptionInfo {
+                key: "swift_increase",
+                default: "1.0",
+                meaning: "packets more a round trip",
+            },
+            OptionInfo {
+                key: "swift_decrease",
+                default: "0.8",
+                meaning: "how much of the relative excess over the target is cut",
+            },
+            OptionInfo {
+                key: "swift_max_cut",
+                default: "0.5",
+                meaning: "the largest share of the window that one cut takes",
+            },
+            OptionInfo {
+                key: "swift_reset_after",
+                default: "5",
+                meaning: "time-outs in a row after which the window is at its least",
+            },
+            OptionInfo {
+                key: "swift_min_window",
+                default: "10B",
+                meaning: "the window never falls below",
+            },
+            super::initial_window("swift_initial_window"),
+            super::max_window("swift_max_window"),
+        ],
+    };
+    type State = Swift;
+
+    fn read(o: &mut Options<'_>, path: &PathScale) -> Result<SwiftConfig, OptionError> {
+        const PACKETS: RangeInclusive<f64> = 0.001..=1e6;
+        let base_target = o.time("swift_base_target")?;
+        let per_hop = o.time("swift_per_hop")?;
+        let scaling_range = o.time("swift_scaling_range")?;
+        let scaling_min = o.fraction("swift_scaling_min", PACKETS)?;
+        let scaling_max = o.fraction("swift_scaling_max", PACKETS)?;
+        if scaling_max <= scaling_min {
+            let what = "is not above swift_scaling_min; raise it or lower that";
+            return Err(OptionError::new("swift_scaling_max", what));
+        }
+        let increase = o.fraction("swift_increase", PACKETS)?;
+        let decrease = o.fraction("swift_decrease", 0.0..=1.0)?;
+        let max_cut = o.fraction("swift_max_cut", 0.0..=1.0)?;
+        let reset_after = o.number("swift_reset_after", 1..=1_000)?;
+        let min_window = o.size_within("swift_min_window", 1..=1_000_000_000)?;
+        let (initial_window, max_window) =
+            super::read_windows(o, ["swift_initial_window", "swift_max_window"], path)?;
+        Ok(SwiftConfig {
+            base_target,
+            per_hop,
+            scaling_range,
+            scaling_min,
+            scaling_max,
+            increase,
+            decrease,
+            max_cut,
+            reset_after,
+            min_window,
+            initial_window,
+            max_window,
+        })
+    }
+    fn state(&self, flow: &FlowPace) -> Swift {
+        Swift::new(self, flow)
+    }
+    fn initial_window(&self) -> Option<u64> {
+        Some(self.initial_window)
+    }
+}
 
 /// The state of one queue pair.
 #[derive(Clone, Debug, PartialEq)]
@@ -163,14 +330,6 @@ impl Swift {
         swift
     }
 
-    #[inline(always)]
-    pub(super) fn window(&self) -> u32 {
-        self.window
-    }
-    #[inline(always)]
-    pub(super) fn gap(&self) -> Option<Time> {
-        self.gap
-    }
     /// The window in packets; may be below one.
     pub fn cwnd(&self) -> f64 {
         self.state.cwnd
@@ -181,20 +340,32 @@ impl Swift {
     }
 
     #[inline(always)]
-    pub(super) fn on_ack(&mut self, ack: &AckInfo) {
-        self.state.on_ack(ack);
-        self.refresh();
-    }
-
-    pub(super) fn on_loss(&mut self, now: Time, loss: Loss) {
-        self.state.on_loss(now, loss);
-        self.refresh();
-    }
-
-    #[inline(always)]
     fn refresh(&mut self) {
         let State { cwnd, rtt, .. } = *self.state;
         self.window = (cwnd as u32).max(1);
         self.gap = (cwnd < 1.0).then(|| Time((rtt.0 as f64 / cwnd) as u64));
+    }
+}
+
+impl CongestionState for Swift {
+    const PACED: bool = true;
+    const WANTS_RTT: bool = true;
+
+    #[inline(always)]
+    fn window(&self) -> u32 {
+        self.window
+    }
+    #[inline(always)]
+    fn pacing(&self, _: u32) -> Option<Time> {
+        self.gap
+    }
+    #[inline(always)]
+    fn on_ack(&mut self, ack: &AckInfo) {
+        self.state.on_ack(ack);
+        self.refresh();
+    }
+    fn on_loss(&mut self, now: Time, loss: Loss) {
+        self.state.on_loss(now, loss);
+        self.refresh();
     }
 }

@@ -3,8 +3,8 @@
 use super::super::dctcp;
 use weft_sim::{Pacing, Rates};
 use weft_transport::{
-    Coding, CongestionConfig, DcqcnConfig, DctcpRateConfig, GoBackN, MpRdmaConfig, RecoveryConfig,
-    Rewind, SelectiveRepeat, SwiftConfig, Tcp, TransportConfig, Trim,
+    Coding, CongestionConfig, DcqcnConfig, DctcpRateConfig, FixedRateConfig, GoBackN, MpRdmaConfig,
+    RecoveryConfig, Rewind, SelectiveRepeat, SwiftConfig, Tcp, TransportConfig, Trim,
 };
 use weft_trial::prelude::*;
 use weft_units::{Rate, Time};
@@ -22,9 +22,9 @@ pub fn transport() -> impl Strategy<Value = TransportConfig> {
 fn congestion() -> impl Strategy<Value = CongestionConfig> {
     prop_oneof![
         3 => (1000u64..100_000, 1000u64..300_000).prop_map(|(first, max)| dctcp(first, max)),
-        1 => Just(CongestionConfig::FixedRate { rate: None }),
+        1 => Just(CongestionConfig::FixedRate(FixedRateConfig::default())),
         1 => prop::sample::select(&[3u64, 10, 50])
-            .prop_map(|gbps| CongestionConfig::FixedRate { rate: Some(Rate::gbps(gbps)) }),
+            .prop_map(|gbps| CongestionConfig::FixedRate(FixedRateConfig { rate: Some(Rate::gbps(gbps)) })),
         1 => (1000u64..50_000, 1000u64..100_000, 1u32..40).prop_map(
             |(initial_window, max_window, reordering)| {
                 CongestionConfig::MpRdma(MpRdmaConfig { initial_window, max_window, reordering })
