@@ -52,7 +52,7 @@ impl Watch {
         let packets = engines.map(|engine| engine.totals.packets).sum();
         let now = self.next;
         let silent = |silence| Some(Ending::Stalled(silence));
-        if progress.silence() > world.config.stall_after {
+        if progress.silence() > progress.patience(world.config.stall_after) {
             return silent(Silence { since: progress.last, now: progress.awaited, packets: None });
         }
         // What is sent before a change of the fabric may be in vain until then.

@@ -221,8 +221,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             flow.steering.on_time_out(TimeOut { now: self.now, after });
             self.reroute(host, id, LossSignal::TimeOut);
         }
-        self.progress.wait(self.now);
         let flow = &mut self.senders[id as usize];
+        let gap = if flow.waiting { self.now.until(flow.due) } else { Time::ZERO };
+        self.progress.wait(self.now, gap);
         // A queue pair without anything out still needs its timer: it may be held back for
         // good (a paused NIC), and only timers notice a stall.
         let again = self.now.saturating_add(flow.sender.longest_sleep(rto));
