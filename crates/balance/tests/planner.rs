@@ -405,10 +405,10 @@ trials! {
     /// running in between, changes nothing.
     fn is_deterministic(
         seed in any::<u64>(), dsts in prop::collection::vec((1u32..16, 1u64..9_000), 1..50),
-        scheme in 0..SCHEMES.len(),
+        scheme in any_of(SchemeConfig::all()),
     ) {
         let fabric = fabric();
-        let config = config(SchemeConfig::all()[scheme].clone(), Time::ns(50));
+        let config = config(scheme, Time::ns(50));
         let run = |disturbed: bool| {
             let mut planner = Planner::new(&config, HostId(0), seed, MTU);
             let mut other = Planner::new(&config, HostId(3), seed, MTU);
@@ -430,10 +430,10 @@ trials! {
     /// where it goes, and are empty only if it is.
     fn cuts_messages_exactly(
         seed in any::<u64>(), dsts in prop::collection::vec((1u32..16, 0u64..9_000), 1..50),
-        scheme in 0..SCHEMES.len(),
+        scheme in any_of(SchemeConfig::all()),
     ) {
         let fabric = fabric();
-        let config = config(SchemeConfig::all()[scheme].clone(), Time::ns(50));
+        let config = config(scheme, Time::ns(50));
         let mut planner = Planner::new(&config, HostId(0), seed, MTU);
         let posts: Vec<Post> =
             (0..).zip(&dsts).map(|(id, (dst, bytes))| post(id, *dst, *bytes)).collect();

@@ -31,13 +31,14 @@
 
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseResult, TestError, TestRng, TestRunner};
+use std::fmt;
 use std::time::{Duration, Instant};
 
 pub use proptest;
 
 /// What a file of random tests uses.
 pub mod prelude {
-    pub use crate::trials;
+    pub use crate::{any_of, trials};
     pub use proptest::prelude::*;
 }
 
@@ -45,6 +46,23 @@ pub mod prelude {
 const SLOW: Duration = Duration::from_secs(5);
 /// For how long a smaller case is looked for that fails, too.
 const SHRINKING: Duration = Duration::from_secs(20);
+
+/// Any of `items`, such as what a registry lists. One more item changes the cases that it takes, and no
+/// other one: each item has a draw of its own, by how it is printed, and the largest wins.
+pub fn any_of<T: Clone + fmt::Debug>(items: Vec<T>) -> impl Strategy<Value = T> {
+    assert!(!items.is_empty(), "nothing to choose from");
+    let named: Vec<(u64, T)> = items.into_iter().map(|item| (hash_of(&item), item)).collect();
+    (0..=u64::MAX).prop_map(move |case| {
+        let best = named.iter().max_by_key(|(name, _)| seed_of(case, *name));
+        best.expect("there are some").1.clone()
+    })
+}
+
+/// FNV-1a of how it is printed.
+fn hash_of(item: &impl fmt::Debug) -> u64 {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
+    format!("{item:?}").bytes().fold(0xCBF2_9CE4_8422_2325, step)
+}
 
 /// Declares random tests: functions whose arguments are drawn from strategies, and which may use
 /// `prop_assert!` and its like. See the crate's page.

@@ -26,7 +26,7 @@ pub fn setup_on(
     kinds: &'static [Kind],
 ) -> impl Strategy<Value = Setup> {
     let traffic = (fabrics, any_pattern(), 1u64..40_000, packet());
-    let sending = (balance(), sending::transport(), sending::beat());
+    let sending = (balance(), sending::transport(), sending::pacing());
     let switch = (prop::sample::select(kinds), memory::switch());
     (traffic, sending, switch, failures::failures(), any::<u64>()).prop_map(assemble)
 }
@@ -75,7 +75,7 @@ fn assemble(
     (traffic, sending, switch, failures, seed): (Traffic, Sending, (Kind, Memory), Drafts, u64),
 ) -> Setup {
     let (clos, traffic, bytes, packet) = traffic;
-    let (balance, transport, beat) = sending;
+    let (balance, transport, pacing) = sending;
     // With room for a packet or two much traffic takes for ever.
     let bytes = if switch.1.is_tiny() { bytes.min(4_000) } else { bytes };
     let workload = pattern(&clos, &fit(&clos, traffic), bytes);
@@ -86,7 +86,7 @@ fn assemble(
     setup.seed = seed;
     setup.service = if seed.is_multiple_of(4) { Service::OldestFirst } else { Service::RoundRobin };
     setup.switch = switch.1.config(&setup, switch.0);
-    setup.pacing = beat.config(setup.workload.messages().len());
+    setup.pacing = pacing.config(setup.workload.messages().len());
     setup.failures = failures.iter().map(|draft| draft.config(&setup.fabric)).collect();
     // Without randomness a few tiny buffers keep losing the same packets for ever; and TCP's
     // time-out doubles six times.
@@ -214,7 +214,7 @@ pub fn schemes() -> Vec<SchemeConfig> {
 
 fn balance() -> impl Strategy<Value = BalanceConfig> {
     let jitter = prop_oneof![Just(0), 1u64..20_000];
-    (prop::sample::select(schemes()), jitter, any::<bool>(), 1000u64..100_000).prop_map(
+    (any_of(schemes()), jitter, any::<bool>(), 1000u64..100_000).prop_map(
         |(scheme, jitter, random_position, bdp)| BalanceConfig {
             scheme,
             start_jitter: Time::ns(jitter),

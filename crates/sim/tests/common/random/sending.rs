@@ -4,7 +4,7 @@ use super::super::dctcp;
 use weft_sim::{Pacing, Rates};
 use weft_transport::{
     Coding, CongestionConfig, DcqcnConfig, DctcpRateConfig, FixedRateConfig, GoBackN, MpRdmaConfig,
-    RecoveryConfig, Rewind, SelectiveRepeat, SwiftConfig, Tcp, TransportConfig, Trim,
+    PathScale, RecoveryConfig, Rewind, SwiftConfig, Tcp, TransportConfig,
 };
 use weft_trial::prelude::*;
 use weft_units::{Rate, Time};
@@ -19,8 +19,11 @@ pub fn transport() -> impl Strategy<Value = TransportConfig> {
     })
 }
 
+/// All that are registered, and some that are told otherwise.
 fn congestion() -> impl Strategy<Value = CongestionConfig> {
+    let path = PathScale { bdp: 20_000, line: Rate::gbps(100) };
     prop_oneof![
+        3 => any_of(CongestionConfig::all(&path)),
         3 => (1000u64..100_000, 1000u64..300_000).prop_map(|(first, max)| dctcp(first, max)),
         1 => Just(CongestionConfig::FixedRate(FixedRateConfig::default())),
         1 => prop::sample::select(&[3u64, 10, 50])
@@ -63,11 +66,11 @@ fn congestion() -> impl Strategy<Value = CongestionConfig> {
     ]
 }
 
+/// All that are registered, and some that are told otherwise.
 pub fn recovery() -> impl Strategy<Value = RecoveryConfig> {
     prop_oneof![
+        3 => any_of(RecoveryConfig::all()),
         2 => go_back_n(),
-        1 => Just(RecoveryConfig::SelectiveRepeat(SelectiveRepeat)),
-        1 => Just(RecoveryConfig::Trim(Trim)),
         2 => tcp(),
         1 => (0.0f64..0.3, 0u32..30)
             .prop_map(|(overhead, extra)| RecoveryConfig::Coding(Coding { overhead, extra })),
@@ -113,7 +116,7 @@ impl PacingChoice {
     }
 }
 
-pub fn beat() -> impl Strategy<Value = PacingChoice> {
+pub fn pacing() -> impl Strategy<Value = PacingChoice> {
     let rates = prop_oneof![
         1 => Just(Vec::new()),
         1 => prop::collection::vec(prop::sample::select(&[1u64, 7, 30, 100]), 1..4),
