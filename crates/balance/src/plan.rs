@@ -18,9 +18,9 @@ use weft_units::{Draw, HostId, MessageId, Time, id, random};
 pub struct Post {
     /// Which: the source of its random numbers.
     pub message: MessageId,
-    /// To whom.
+    /// The receiving host.
     pub dst: HostId,
-    /// Payload.
+    /// Payload, in bytes.
     pub bytes: u64,
     /// Of which job it is; zero where there are none.
     pub job: u32,
@@ -52,7 +52,7 @@ pub enum Carrier {
     Own,
     /// A persistent one. It has room for one subflow; [`Plan::next`] says when it has room again.
     Persistent {
-        /// Which.
+        /// The queue pair.
         queue_pair: QueuePairId,
         /// It sends at no more than line rate over this. Never zero.
         share: u32,
@@ -84,7 +84,7 @@ impl Carrier {
 pub struct Subflow {
     /// The message that it is a part of.
     pub message: MessageId,
-    /// To whom.
+    /// The receiving host.
     pub dst: HostId,
     /// Payload of this part. The parts of a message add up to its size.
     pub bytes: u64,
@@ -103,7 +103,7 @@ pub struct Subflow {
 /// A flow under way: a subflow, or a part of it where accounting cuts subflows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowInfo {
-    /// To whom.
+    /// The receiving host.
     pub dst: HostId,
     /// The way that its planner gave it last.
     pub route: Route,

@@ -16,7 +16,7 @@ use weft_units::{HostId, Time};
 /// When a packet leaves, and what is out then.
 #[derive(Clone, Copy, Debug)]
 pub struct Departure {
-    /// When.
+    /// The time at which it leaves.
     pub now: Time,
     /// Packets of the flow that were sent before and are neither acknowledged nor taken for
     /// lost. Zero: the flow was idle, or begins.
@@ -26,7 +26,7 @@ pub struct Departure {
 /// What an acknowledgement says.
 #[derive(Clone, Copy, Debug)]
 pub struct Feedback {
-    /// When it came.
+    /// The time at which it came.
     pub now: Time,
     /// Under which entropy value its packet was sent.
     pub entropy: u16,

@@ -141,7 +141,7 @@ pub enum Protocol {
     /// RoCEv2.
     #[default]
     Udp,
-    /// Sockets.
+    /// Over TCP sockets.
     Tcp,
 }
 
@@ -171,7 +171,7 @@ impl Protocol {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// Whole.
+    /// It works at its full rate.
     Up,
     /// Slower than its line.
     Degraded,

@@ -90,9 +90,9 @@ pub struct Request {
 /// One buffer of a receive.
 #[derive(Clone, Copy, Debug)]
 pub struct Buffer<'a> {
-    /// Where.
+    /// The address of its first byte.
     pub start: *mut u8,
-    /// Bytes.
+    /// Its length, in bytes.
     pub len: usize,
     /// Sends with this tag go into it.
     pub tag: i32,
@@ -105,7 +105,7 @@ pub struct Buffer<'a> {
 pub struct Sizes {
     /// How many of `sizes` count.
     pub count: usize,
-    /// Bytes.
+    /// The length of each, in bytes.
     pub sizes: [usize; MOST_BUFFERS],
 }
 

@@ -39,7 +39,7 @@ pub struct EndpointConfig {
 /// What carries the bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Backend {
-    /// Sockets.
+    /// Over TCP sockets.
     Tcp,
     /// RDMA verbs.
     Roce {

@@ -13,14 +13,14 @@ pub struct Span {
 unsafe impl Send for Span {}
 
 impl Span {
-    /// Nothing.
+    /// No memory at all.
     pub const EMPTY: Span = Span { start: std::ptr::NonNull::dangling().as_ptr(), len: 0 };
 
     /// `len` bytes from `start` on.
     pub fn new(start: *mut u8, len: usize) -> Span {
         Span { start, len }
     }
-    /// Where.
+    /// The address of its first byte.
     pub fn start(self) -> *mut u8 {
         self.start
     }

@@ -29,7 +29,7 @@ pub struct Statistics {
 /// What went one way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathStatistics {
-    /// To whom.
+    /// The address of the host that receives.
     pub peer: Ipv4Addr,
     /// The host of the fabric, if it is one.
     pub host: Option<u32>,

@@ -14,7 +14,7 @@ pub struct Different {
     pub key: &'static str,
     /// Its default on hosts.
     pub default: &'static str,
-    /// Why.
+    /// Why it differs.
     pub reason: &'static str,
 }
 

@@ -70,7 +70,7 @@ pub struct LinkRow {
 /// How a link stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkState {
-    /// Whole.
+    /// It works at its full rate.
     Up,
     /// Slower than its line.
     Degraded,

@@ -26,9 +26,9 @@ pub trait Kind {
 /// A whole number within bounds.
 #[derive(Clone, Copy, Debug)]
 pub struct Integer {
-    /// Least.
+    /// The least that is allowed.
     pub min: u32,
-    /// Most.
+    /// The most that is allowed.
     pub max: u32,
 }
 
@@ -62,9 +62,9 @@ impl Kind for Integer {
 /// A number within bounds, both included.
 #[derive(Clone, Copy, Debug)]
 pub struct Number {
-    /// Least.
+    /// The least that is allowed.
     pub min: f64,
-    /// Most.
+    /// The most that is allowed.
     pub max: f64,
 }
 
@@ -250,9 +250,9 @@ fn size_without_unit(number: i64) -> String {
 /// A span of time, written with a unit.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
-    /// Least.
+    /// The shortest that is allowed.
     pub min: Time,
-    /// Most.
+    /// The longest that is allowed.
     pub max: Time,
 }
 

@@ -53,7 +53,7 @@ pub struct PlannedStep {
     pub times: u64,
     /// How many messages it has.
     pub messages: u64,
-    /// Their payload.
+    /// Payload, in bytes.
     pub bytes: u64,
     /// Into how many subflows they are cut.
     pub subflows: u64,

@@ -42,9 +42,9 @@ pub struct Ranks {
 pub struct Stream {
     /// Of which job; zero where there are none.
     pub job: u32,
-    /// Who sends.
+    /// The sending host.
     pub src: HostId,
-    /// Who receives.
+    /// The receiving host.
     pub dst: HostId,
     /// Payload of a message.
     pub bytes: u64,
@@ -57,7 +57,7 @@ pub struct Stream {
 pub struct Volume {
     /// Messages.
     pub messages: u64,
-    /// Their payload.
+    /// Payload, in bytes.
     pub bytes: u64,
     /// That of the largest.
     pub largest: u64,

@@ -7,7 +7,7 @@ use crate::error::Origin;
 pub struct Item {
     /// The value.
     pub value: Value,
-    /// Where it stands.
+    /// The place in the file, or the flag, that it comes from.
     pub origin: Origin,
 }
 
@@ -20,7 +20,7 @@ pub enum Value {
     Int(i64),
     /// Any other number.
     Float(f64),
-    /// Text.
+    /// A text.
     Text(String),
     /// Values in order.
     List(Vec<Item>),

@@ -128,9 +128,9 @@ struct Entry {
 /// From some time on a link has another rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RateChange {
-    /// When.
+    /// The time at which it happens.
     pub at: Time,
-    /// Which link.
+    /// The port that sends into the link.
     pub port: PortId,
     /// Its rate from then on.
     pub rate: Rate,
@@ -140,9 +140,9 @@ pub struct RateChange {
 /// until later: its link is dead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Flush {
-    /// When.
+    /// The time at which it happens.
     pub at: Time,
-    /// Which link.
+    /// The port that sends into the link.
     pub port: PortId,
     /// Until, not including, this time.
     pub until: Time,
@@ -151,7 +151,7 @@ pub struct Flush {
 /// From some time on routing knows that these links, and no others, are dead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Detected {
-    /// When.
+    /// The time at which it happens.
     pub at: Time,
     /// Ports that feed dead links, sorted.
     pub dead: Vec<PortId>,

@@ -39,7 +39,7 @@ pub struct Port {
 pub struct PortGroup {
     /// The first port.
     pub first: PortId,
-    /// How many.
+    /// How many there are.
     pub count: u32,
 }
 

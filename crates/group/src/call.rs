@@ -18,12 +18,12 @@ pub enum Operation {
     AllToAll,
     /// `outputs[0]` becomes that of the root.
     Broadcast {
-        /// Whose.
+        /// The root: the rank that has the buffer.
         root: u32,
     },
     /// The root's `outputs[0]` becomes the reduction of all. Others' stay.
     Reduce {
-        /// Whose.
+        /// The root: the rank that has the buffer.
         root: u32,
     },
     /// The root's `outputs[r]` becomes rank r's `inputs[0]`.
@@ -40,14 +40,14 @@ pub enum Operation {
     Barrier,
     /// `inputs[0]` goes to one rank.
     Send {
-        /// Who receives.
+        /// The receiving rank.
         to: u32,
         /// Sends and receives of equal tags meet, in their order.
         tag: u32,
     },
     /// `outputs[0]` comes from one rank.
     Receive {
-        /// Who sends.
+        /// The sending rank.
         from: u32,
         /// As above.
         tag: u32,
@@ -62,9 +62,9 @@ pub enum Operation {
 /// An operation with its buffers.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// What.
+    /// The operation.
     pub operation: Operation,
-    /// Of what.
+    /// The type of its elements.
     pub element: Element,
     /// How; means something to three operations.
     pub reduction: Reduction,

@@ -11,7 +11,7 @@ use half::{bf16, f16};
 pub struct Segment {
     /// Where it begins, aligned as its elements are.
     pub start: *mut u8,
-    /// Bytes.
+    /// Its length, in bytes.
     pub len: usize,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Span {
     pub(crate) segment: usize,
     /// Bytes before it.
     pub(crate) start: usize,
-    /// Its bytes.
+    /// Its length, in bytes.
     pub(crate) len: usize,
 }
 

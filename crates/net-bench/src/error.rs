@@ -11,7 +11,7 @@ pub enum BenchError {
     /// A function of the plugin failed; its log says why.
     #[error("{call} of the plugin returned {result:?}; NCCL's log says why")]
     Plugin {
-        /// Which.
+        /// The name of the call.
         call: &'static str,
         /// What it returned.
         result: NcclResult,

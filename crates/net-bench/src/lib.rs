@@ -59,9 +59,9 @@ pub enum Over {
 /// A rank of a benchmark.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Which.
+    /// The rank of this process.
     pub rank: usize,
-    /// Of how many.
+    /// How many ranks there are.
     pub ranks: usize,
     /// Where rank 0 waits for the others: `HOST:PORT`.
     pub meet: String,

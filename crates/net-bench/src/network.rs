@@ -11,9 +11,9 @@ pub type Handle = [u8; HANDLE_BYTES];
 /// with.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
-    /// Where.
+    /// The address of its first byte.
     pub start: *mut u8,
-    /// Bytes.
+    /// Its length, in bytes.
     pub len: usize,
 }
 

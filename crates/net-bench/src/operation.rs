@@ -42,7 +42,7 @@ pub struct Receive {
 pub struct Channel {
     /// Who is sent to.
     pub to: usize,
-    /// Who sends.
+    /// The sending rank.
     pub from: usize,
     /// In order.
     pub sends: Vec<Send>,

@@ -71,9 +71,9 @@ pub struct Properties {
 /// One buffer of a receive.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
-    /// Where.
+    /// The address of its first byte.
     pub start: *mut u8,
-    /// Bytes.
+    /// Its length, in bytes.
     pub len: usize,
     /// Sends with this tag go into it.
     pub tag: i32,

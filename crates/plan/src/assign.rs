@@ -16,11 +16,11 @@ pub struct Placed {
     pub message: u32,
     /// Which part of it: 0, 1, ...
     pub part: u32,
-    /// Who sends.
+    /// The sending host.
     pub src: HostId,
-    /// Who receives.
+    /// The receiving host.
     pub dst: HostId,
-    /// Payload.
+    /// Payload, in bytes.
     pub bytes: u64,
     /// Pinned to a path, or hashed by a source port.
     pub route: Route,

@@ -16,7 +16,7 @@ pub struct Loads(pub IdVec<PortId, u64>);
 /// The link that takes longest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Busiest {
-    /// Which.
+    /// The port.
     pub port: PortId,
     /// What it carries, in bytes.
     pub bytes: u64,

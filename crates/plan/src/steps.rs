@@ -10,11 +10,11 @@ use weft_workload::{Message, When, Workload};
 /// A message of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Transfer {
-    /// Who sends.
+    /// The sending host.
     pub src: HostId,
     /// Who receives; never `src`.
     pub dst: HostId,
-    /// Payload.
+    /// Payload, in bytes.
     pub bytes: u64,
     /// Which job it is of; zero where there are none.
     pub job: u32,

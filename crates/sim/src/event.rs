@@ -294,7 +294,7 @@ impl Packed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Event {
-    /// When.
+    /// The time at which it happens.
     pub time: Time,
     /// What arrives (empty for other classes), beside its target.
     packed: Packed,
@@ -326,7 +326,7 @@ impl Event {
         self.packed.destination = other.packed.destination;
         self.packed.rest = other.packed.rest;
     }
-    /// To whom.
+    /// The host, port, link or other entity that it is for.
     #[inline(always)]
     pub fn target(&self) -> Target {
         Target(self.packed.beside())

@@ -16,7 +16,7 @@ pub(crate) struct NextHops<'a, P> {
     left: Option<&'a [PortId]>,
     /// Of those.
     weights: Option<&'a [u32]>,
-    /// Whose.
+    /// The switch that chooses.
     switch: Switch,
 }
 

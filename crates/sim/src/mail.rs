@@ -28,7 +28,7 @@ pub(crate) struct Opening {
     /// The place of the receiving half among those of its partition pair.
     pub(crate) number: u32,
     pub(crate) message: ReceivingId,
-    /// Payload.
+    /// Payload, in bytes.
     pub(crate) bytes: u64,
 }
 
@@ -38,10 +38,10 @@ pub(crate) struct Announcement {
     /// Its place among the messages between the two partitions.
     pub(crate) number: u32,
     pub(crate) message: MessageId,
-    /// Payload.
+    /// Payload, in bytes.
     pub(crate) bytes: u64,
     pub(crate) posted: Time,
-    /// To whom.
+    /// The receiving rank, numbered through all jobs.
     pub(crate) rank: u32,
     pub(crate) receipt: Receipt,
 }

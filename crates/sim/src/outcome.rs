@@ -26,7 +26,7 @@ pub struct Outcome {
 /// When a node of a rank's graph was at work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NodeResult {
-    /// Whose.
+    /// The rank that ran it.
     pub rank: u32,
     /// Which of its nodes.
     pub node: u32,
@@ -49,7 +49,7 @@ pub struct RankMessage {
     pub hosts: (HostId, HostId),
     /// For which node of the sender's graph.
     pub node: u32,
-    /// Payload.
+    /// Payload, in bytes.
     pub bytes: u64,
     /// What became of it.
     pub result: MessageResult,

@@ -8,7 +8,7 @@ use std::ops::{Index, IndexMut};
 pub trait Id: Copy + Eq + Ord + fmt::Debug {
     /// The id at `index`.
     fn from_index(index: usize) -> Self;
-    /// Where it stands.
+    /// Its place in a vector.
     fn index(self) -> usize;
 }
 

@@ -84,7 +84,7 @@ impl Timing {
 pub struct MemoryRange {
     /// Its address.
     pub start: u64,
-    /// Bytes.
+    /// Its length, in bytes.
     pub len: u32,
     /// The local key of the region that holds it.
     pub key: u32,

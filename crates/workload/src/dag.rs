@@ -13,7 +13,7 @@ use weft_units::{HostId, IdVec, MessageId, Time};
 /// One transfer. Its dependencies are held by the [`Workload`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Who sends.
+    /// The sending host.
     pub src: HostId,
     /// Who receives; never `src`.
     pub dst: HostId,

@@ -7,7 +7,7 @@ use weft_units::{HostId, PortId, SwitchId};
 /// A switch on a path that has a choice, and what it should choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crossing {
-    /// Which.
+    /// The switch.
     pub switch: SwitchId,
     /// The hop, from zero.
     pub hop: u32,

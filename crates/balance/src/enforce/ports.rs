@@ -11,9 +11,9 @@ use weft_units::HostId;
 /// The two ends of a queue pair, with the addresses that switches see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ends {
-    /// Who sends.
+    /// The sending host.
     pub src: HostId,
-    /// To whom.
+    /// The receiving host.
     pub dst: HostId,
     /// The address of `src`.
     pub from: Ipv4Addr,

@@ -28,7 +28,7 @@ pub struct FlowTable {
 pub struct Place {
     /// Which hop.
     pub hop: u32,
-    /// Of how many.
+    /// How many hops there are to choose from.
     count: u32,
     /// When its last packet passed.
     pub last: Time,

@@ -26,7 +26,7 @@ pub struct Passing {
     /// The same for all packets of a flow, and hardly ever for two flows. The acknowledgements
     /// of a flow are a flow of their own.
     pub flow: u64,
-    /// To whom.
+    /// The receiving host.
     pub dst: HostId,
     /// Whether it is an acknowledgement of either kind.
     pub control: bool,

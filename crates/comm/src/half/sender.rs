@@ -47,7 +47,7 @@ impl<T> Default for Completed<T> {
 /// A message does not fit into the buffer that is next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLarge {
-    /// Its bytes.
+    /// Its length, in bytes.
     pub size: u64,
     /// Those of the buffer.
     pub room: u64,

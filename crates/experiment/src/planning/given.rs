@@ -25,7 +25,7 @@ pub struct GivenStep {
     pub times: u64,
     /// How many messages it has.
     pub messages: u64,
-    /// Their payload.
+    /// Payload, in bytes.
     pub bytes: u64,
     /// Each message by its number: `src`, `dst` and `bytes`; nothing where there are too many.
     pub each: Option<Columns>,

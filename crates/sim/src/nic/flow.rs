@@ -192,7 +192,7 @@ pub(crate) struct ReceivingQp {
 /// Packets that had been sent once and came after one that was sent later (RFC 4737).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reordering {
-    /// How many.
+    /// How many packets.
     pub(crate) packets: u32,
     /// How far the farthest was behind the highest that had come, in packets.
     pub(crate) farthest: u32,

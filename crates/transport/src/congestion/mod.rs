@@ -128,7 +128,7 @@ pub struct FlowPace {
 /// What an acknowledgement says.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AckInfo {
-    /// When it came.
+    /// The time at which it came.
     pub now: Time,
     /// The number of the packet that it answers.
     pub seq: u32,

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 /// A message of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// Which rank sends.
+    /// The sending rank.
     pub src: u32,
     /// Which receives; never `src`.
     pub dst: u32,

@@ -20,7 +20,7 @@ pub enum Meeting {
     },
     /// A message from `src`: the `turn`-th under a tag.
     Pair {
-        /// Which rank sends.
+        /// The sending rank.
         src: u32,
         /// Tells messages of a pair of ranks apart.
         tag: u64,
@@ -59,7 +59,7 @@ pub struct Sent {
 pub enum Action {
     /// Posts a message.
     Post {
-        /// Who sends.
+        /// The sender, by its number.
         src: u32,
         /// Who receives; never `src`.
         dst: u32,
@@ -78,21 +78,21 @@ pub enum Action {
         rank: u32,
         /// For which node.
         node: u32,
-        /// When.
+        /// The time at which it happens.
         at: Time,
     },
     /// A node begins.
     Begun {
-        /// Of whom.
+        /// The rank.
         rank: u32,
-        /// Which.
+        /// The node, by its place in the graph of the rank.
         node: u32,
     },
     /// A node is done.
     Finished {
-        /// Of whom.
+        /// The rank.
         rank: u32,
-        /// Which.
+        /// The node, by its place in the graph of the rank.
         node: u32,
     },
 }

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 /// Messages of one rank to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traffic {
-    /// Who sends.
+    /// The sender, by its number.
     pub src: u32,
     /// Who receives; never `src`.
     pub dst: u32,

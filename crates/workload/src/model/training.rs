@@ -23,7 +23,7 @@ pub enum Zero {
 /// What is computed again in the backward pass instead of being kept (Korthikanti et al. 2022).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recompute {
-    /// Nothing.
+    /// Nothing is computed again.
     Nothing,
     /// The scores of attention.
     Selective,

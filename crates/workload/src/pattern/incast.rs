@@ -23,7 +23,7 @@ pub(super) const INFO: PatternInfo = PatternInfo {
 pub struct Incast {
     /// How many send; `None` stands for all hosts but the receiver.
     pub senders: Option<u32>,
-    /// Who receives.
+    /// The host that all send to, by its number.
     pub receiver: u32,
 }
 

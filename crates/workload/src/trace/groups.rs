@@ -61,7 +61,7 @@ pub enum Members<'a> {
         first: u32,
         /// From one to the next.
         stride: u32,
-        /// How many.
+        /// How many there are.
         count: u32,
     },
     /// Those listed.

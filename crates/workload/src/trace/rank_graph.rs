@@ -116,7 +116,7 @@ pub enum Peer {
 pub struct Transfer {
     /// The other rank.
     pub peer: Peer,
-    /// Payload.
+    /// Payload, in bytes.
     pub bytes: u64,
     /// Tells messages of one pair of ranks apart.
     pub tag: u64,

@@ -22,7 +22,7 @@ enum Reach {
 pub(super) struct Looks {
     /// One of so many, from rank 0.
     stride: u32,
-    /// How many.
+    /// How many there are.
     count: u32,
     groups: Vec<Reach>,
 }
