@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
-use weft_balance::enforce::function::{CRC_16, CRC_16_CCITT, CRC_32, CRC_32C, toeplitz};
 use weft_balance::enforce::label::{label_of_port, port_of_label};
 use weft_balance::enforce::{
     Crossing, Ends, FiveTuple, HashFunction, Hasher, Hashing, MICROSOFT_KEY, PortRange, PortRules,
@@ -12,6 +11,7 @@ use weft_balance::enforce::{
 use weft_balance::forward::{Forward, Hops, Passing, SwitchContext};
 use weft_balance::scheme::SchemeConfig;
 use weft_balance::scheme::dnlb::segment;
+use weft_fabric::hash_function::{CRC_16, CRC_16_CCITT, CRC_32, CRC_32C, toeplitz};
 use weft_fabric::{Bundle, Clos, Fabric, Link, Node, PathId, Tiers};
 use weft_trial::prelude::*;
 use weft_units::{HostId, PortId, Rate, SwitchId, Time};

@@ -11,6 +11,8 @@
 //! | [`weights`] | [`Weights`]: how much of the traffic each next hop should carry by that |
 //! | [`even`] | [`PathView::evened`]: weights of all paths together |
 //! | [`path_weights`] | [`PathView`], [`PathWeights`]: how much each path should |
+//! | [`devices`] | what switches, NICs and servers are told |
+//! | [`hash_function`] | the hashes of switches over addresses and ports |
 //! | [`import`] | topology files of other simulators, read as a [`Clos`] |
 //!
 //! Invariants: ports of one next-hop group are consecutive; every link is two ports, each
@@ -21,10 +23,12 @@
 
 pub mod clos;
 pub mod detour;
+pub mod devices;
 pub mod even;
 mod exceptions;
 pub mod failure;
 pub mod graph;
+pub mod hash_function;
 pub mod import;
 pub mod path;
 pub mod path_weights;
@@ -33,11 +37,16 @@ pub mod weights;
 
 pub use clos::{Bundle, Clos, FabricError, Link, Tiers};
 pub use detour::Detours;
+pub use devices::{
+    Buffer, EcnConfig, MarkAt, PacketConfig, PfcConfig, ScaleUp, Service, SwitchConfig, TrimConfig,
+    Victim,
+};
 pub use failure::{
     Detected, Direction, Failure, FailureKind, Failures, Flush, Groups, LinkChoice, Losses, Pick,
     Queued, RateChange, Tier,
 };
 pub use graph::{Fabric, Node, Port, PortGroup};
+pub use hash_function::{FiveTuple, HashFunction, MICROSOFT_KEY};
 pub use path::{PathId, PathSet};
 pub use path_weights::{PathView, PathWeights};
 pub use shares::LinkShares;

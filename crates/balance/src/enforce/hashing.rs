@@ -11,9 +11,8 @@
 //! switches can be told to; with `same_salt` all look at the same ones.
 
 use super::Ends;
-use super::function::{FiveTuple, HashFunction};
 use crate::hash::salt;
-use weft_fabric::{Fabric, Node};
+use weft_fabric::{Fabric, FiveTuple, HashFunction, Node};
 use weft_units::{PortId, SwitchId};
 
 /// The hash of all switches of a fabric.

@@ -14,7 +14,6 @@
 
 mod crossing;
 mod fitting;
-pub mod function;
 pub mod hashing;
 pub mod label;
 mod ports;
@@ -23,12 +22,12 @@ mod routes;
 pub mod segments;
 
 pub use crossing::{Crossing, crossings};
-pub use function::{FiveTuple, HashFunction, MICROSOFT_KEY};
 pub use hashing::{Hasher, Hashing, uplink_of};
 pub use ports::{Ends, Ports, address};
 pub use range::PortRange;
 pub use routes::PathRoutes;
 pub use segments::{PortRules, Segment, Segments};
+pub use weft_fabric::{FiveTuple, HashFunction, MICROSOFT_KEY};
 
 use std::fmt;
 use weft_fabric::{Fabric, FabricError};

@@ -2,7 +2,7 @@
 //!
 //! All of them are linear over bits, but for a constant: bits of the input that are flipped flip the
 //! same bits of the value, whatever the others are. What this leaves of a choice in two tiers is said
-//! in [`super::hashing`].
+//! in `balance::enforce::hashing`.
 
 use std::net::Ipv4Addr;
 
