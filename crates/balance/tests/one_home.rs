@@ -1,5 +1,7 @@
 //! A scheme's name is written in the file of the scheme and nowhere else in the code.
 
+#![expect(clippy::disallowed_methods, reason = "a test reads files")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use weft_balance::scheme::SCHEMES;

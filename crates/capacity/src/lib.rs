@@ -37,4 +37,4 @@ pub mod verdict;
 pub use demands::Demands;
 pub use flow::FlowNetwork;
 pub use printed::{printed_inequality, uplinks_needed};
-pub use verdict::{Answer, Bottleneck, Verdict, WeightedLink, capacities, carries};
+pub use verdict::{Answer, Bottleneck, Verdict, WeightedLink, carries};

@@ -3,9 +3,9 @@
 use crate::cuts::{self, CutProof};
 use crate::network::{CapacityGraph, Edge, Proof, pairs};
 use crate::{Demands, program};
-use weft_fabric::{Fabric, Failures};
+use weft_fabric::Fabric;
 use weft_units::id::Id;
-use weft_units::{HostId, IdVec, PortId, Time};
+use weft_units::{HostId, IdVec, PortId};
 
 /// Whether all demands can be carried at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,12 +63,6 @@ pub struct WeightedLink {
     pub capacity: u64,
     /// How much it counts.
     pub weight: u64,
-}
-
-/// What every link carries at `at`, in bits per second: less where it is degraded, nothing
-/// where it is down. Bursts of flaky links are not counted.
-pub fn capacities(fabric: &Fabric, failures: &Failures, at: Time) -> IdVec<PortId, u64> {
-    fabric.ports().ids().map(|port| failures.capacity(fabric, port, at)).collect()
 }
 
 /// How much of `demands` the links with `capacities` (bits per second, zero for a dead link)

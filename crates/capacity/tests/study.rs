@@ -1,8 +1,6 @@
 //! The study's fabric (McClure et al. 2025) and its four failure scenarios, as printed and as they are.
 
-use weft_capacity::{
-    Answer, Demands, Verdict, capacities, carries, printed_inequality, uplinks_needed,
-};
+use weft_capacity::{Answer, Demands, Verdict, carries, printed_inequality, uplinks_needed};
 use weft_fabric::{
     Clos, Direction, Fabric, Failure, FailureKind, Failures, Groups, Link, LinkChoice, Pick, Tier,
 };
@@ -20,7 +18,7 @@ fn degraded(count: u32, lost: f64, groups: Groups, pick: Pick, direction: Direct
 }
 fn under(fabric: &Fabric, failures: &[Failure], seed: u64, demands: &Demands) -> Verdict {
     let failures = Failures::new(fabric, failures, seed).unwrap();
-    carries(fabric, &capacities(fabric, &failures, Time::ZERO), demands)
+    carries(fabric, &failures.capacities(fabric, Time::ZERO), demands)
 }
 
 /// With the part lost, as the text has it, the printed formula gets both wrong; with the part
@@ -142,11 +140,11 @@ fn a_leaf_that_is_cut_off_gets_nothing() {
     };
     let failures = Failures::new(&fabric, &[failure], 0).unwrap();
     let demands = Demands::all_to_all(&fabric);
-    let verdict = carries(&fabric, &capacities(&fabric, &failures, Time::ZERO), &demands);
+    let verdict = carries(&fabric, &failures.capacities(&fabric, Time::ZERO), &demands);
     assert_eq!((verdict.answer, verdict.factor, verdict.limit), (Answer::No, 0.0, 0.0));
     let links = verdict.bottleneck.unwrap().links;
     assert!(links.len() == 4 && links.iter().all(|link| link.name.ends_with("-> leaf-5")));
-    let after = capacities(&fabric, &failures, Time::us(1));
+    let after = failures.capacities(&fabric, Time::us(1));
     assert_eq!(carries(&fabric, &after, &demands).answer, Answer::Yes);
 }
 

@@ -1,7 +1,7 @@
 //! What hosts read, for `weft list variables`.
 
 use crate::{DIFFERENT, VARIABLES};
-use weft_experiment::{Entry, OptionEntry};
+use weft_config::{Entry, OptionEntry};
 
 /// The variables, and the options of schemes whose default is another on hosts.
 pub fn catalogue() -> Vec<Entry> {

@@ -8,8 +8,8 @@ use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
-use weft_cluster::{Cluster, Host, Protocol};
 use weft_comm::{Backend, EndpointConfig, PathPlan};
+use weft_config::cluster::{Cluster, Host, Protocol};
 use weft_units::HostId;
 
 /// Connections to a peer where nobody says how many paths there are.
@@ -121,7 +121,7 @@ fn planned(
                 source.file
             ));
         }
-        let known = weft_experiment::known_at_start(&fabric, &links.failures, &balance.scheme);
+        let known = weft_config::known_at_start(&fabric, &links.failures, &balance.scheme);
         let plan = PathPlan {
             fabric: fabric.clone(),
             known: Arc::new(known),

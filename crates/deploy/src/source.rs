@@ -5,8 +5,8 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use weft_cluster::{Cluster, Format};
-use weft_experiment::FabricLinks;
+use weft_config::FabricLinks;
+use weft_config::cluster::{Cluster, Format};
 
 /// What it says.
 #[derive(Debug)]
@@ -46,9 +46,9 @@ pub(crate) fn read(path: &Path, seed: u64) -> Result<Source, DeployError> {
     let text = fs::read_to_string(&path).map_err(|error| {
         DeployError(format!("WEFT_CONFIG: {file}: {error}; name a CLUSTER.toml or a plan.json"))
     })?;
-    let wrong = |error: weft_experiment::ExperimentError| DeployError(error.to_string());
+    let wrong = |error: weft_config::ExperimentError| DeployError(error.to_string());
     if path.extension().is_some_and(|extension| extension == "toml") {
-        let read = weft_cluster::read(&text, Format::Toml, &file, seed);
+        let read = weft_config::cluster::read(&text, Format::Toml, &file, seed);
         let (cluster, links) = read.map_err(wrong)?;
         return Ok(Source { file, cluster, links, plan: None });
     }

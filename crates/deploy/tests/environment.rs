@@ -93,7 +93,8 @@ fn a_server_has_a_device_for_each_nic() {
 
 /// A plan as `weft plan` writes it, as far as hosts read it.
 fn plan(cluster: &str, scheme: &str, options: &str) -> String {
-    let read = weft_cluster::read(cluster, weft_cluster::Format::Toml, "cluster.toml", 1);
+    let read =
+        weft_config::cluster::read(cluster, weft_config::cluster::Format::Toml, "cluster.toml", 1);
     let cluster = read.unwrap().0.to_json();
     format!(
         r#"{{"format":"weft-plan","version":1,"title":"t","scheme":"{scheme}","options":{options},

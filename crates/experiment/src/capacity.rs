@@ -18,7 +18,7 @@ use crate::pace::Base;
 use crate::section::workload::WorkloadSource;
 use crate::traffic::{Stream, Traffic};
 use std::collections::{BTreeMap, BTreeSet};
-use weft_capacity::{Demands, capacities, carries, printed_inequality};
+use weft_capacity::{Demands, carries, printed_inequality};
 use weft_fabric::{Clos, Fabric, Failure, FailureKind, Failures, Groups, LinkChoice, Tier, Tiers};
 use weft_units::{HostId, IdVec, MessageId, Rate, Time};
 use weft_workload::{Pattern, Workload};
@@ -143,7 +143,7 @@ fn moments(
     let times: BTreeSet<Time> = edges.chain([Time::ZERO]).collect();
     let (mut seen, mut moments) = (Vec::new(), Vec::new());
     for at in times {
-        let capacities = capacities(fabric, failures, at);
+        let capacities = failures.capacities(fabric, at);
         if !seen.contains(&capacities) {
             moments.push(Moment { at, verdict: carries(fabric, &capacities, demands) });
             seen.push(capacities);

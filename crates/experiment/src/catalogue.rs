@@ -3,9 +3,10 @@
 
 use crate::reader::{Asked, keys_of};
 use crate::section::{balance, fabric, sending, transport, workload};
-use crate::value::{Table, Value};
+use crate::value::Value;
 use weft_balance::scheme::SCHEMES;
 use weft_balance::scheme::platform::{Platform, SourcePorts};
+use weft_config::{Entry, OptionEntry};
 use weft_transport::{CONGESTION_CONTROLS, RECOVERIES};
 
 /// What to list.
@@ -19,38 +20,6 @@ pub enum Catalogue {
     Workloads,
     /// Fabrics.
     Topologies,
-}
-
-/// One thing to choose.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Entry {
-    /// The dotted key that chooses it: `workload.collective`.
-    pub key: String,
-    /// What to write there; of a file, how its name ends.
-    pub name: String,
-    /// What it is, in one sentence.
-    pub summary: String,
-    /// Where it comes from.
-    pub source: String,
-    /// Its keys.
-    pub options: Vec<OptionEntry>,
-    /// Of a scheme: where it runs ([`Platform::ALL`]).
-    pub runs_on: Vec<&'static str>,
-    /// Of a scheme: what leaves of real hosts make of source ports, `"hashed"` or `"segments"`.
-    pub source_ports: Option<&'static str>,
-}
-
-/// One key of a thing to choose.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OptionEntry {
-    /// The dotted key.
-    pub key: String,
-    /// Its default, or `required`.
-    pub default: String,
-    /// The words that it may be; empty where it is something else.
-    pub words: Vec<String>,
-    /// What it means.
-    pub meaning: String,
 }
 
 impl Catalogue {
@@ -76,37 +45,6 @@ impl Catalogue {
     /// `{key, default, words, meaning}`; schemes have `runs_on` and `source_ports` as well.
     pub fn to_json(self) -> String {
         Entry::list_to_json(&self.entries())
-    }
-}
-
-impl Entry {
-    /// A list in JSON, as [`Catalogue::to_json`] has it.
-    pub fn list_to_json(entries: &[Entry]) -> String {
-        let entries = entries.iter().map(Entry::to_value);
-        Value::from(entries.collect::<Vec<_>>()).to_json()
-    }
-    fn to_value(&self) -> Value {
-        let options = self.options.iter().map(|option| {
-            let mut table = Table::new();
-            table.put("key", option.key.as_str());
-            table.put("default", option.default.as_str());
-            let words = option.words.iter().map(|word| Value::from(word.as_str()));
-            table.put("words", words.collect::<Vec<_>>());
-            table.put("meaning", option.meaning.as_str());
-            Value::Table(table)
-        });
-        let mut table = Table::new();
-        table.put("key", self.key.as_str());
-        table.put("name", self.name.as_str());
-        table.put("summary", self.summary.as_str());
-        table.put("source", self.source.as_str());
-        table.put("options", options.collect::<Vec<_>>());
-        if let Some(ports) = self.source_ports {
-            let places = self.runs_on.iter().map(|place| Value::from(*place));
-            table.put("runs_on", places.collect::<Vec<_>>());
-            table.put("source_ports", ports);
-        }
-        Value::Table(table)
     }
 }
 

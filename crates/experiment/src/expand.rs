@@ -9,7 +9,8 @@ use crate::quick::Quick;
 use crate::sweep::{Combination, MOST_SEEDS, Sweep};
 use crate::value::{Item, Table, Value, quoted};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use weft_config::section::folder_of;
 
 /// What to expand.
 #[derive(Clone, Debug)]
@@ -136,11 +137,6 @@ fn push_runs(runs: &mut Vec<Run>, resolved: &Resolved, combination: &Combination
             label: label.clone(),
         });
     }
-}
-
-/// Where the file `source` lies; the working folder for what is no file.
-pub(crate) fn folder_of(source: &str) -> PathBuf {
-    Path::new(source).parent().map(Path::to_owned).unwrap_or_default()
 }
 
 fn take_text(table: &mut Table, key: &str) -> Result<String, ExperimentError> {

@@ -158,7 +158,8 @@ fn read_sections(root: &mut Reader<'_>, folder: &Path) -> Result<Resolved, Exper
         transport::read(r, &context, &balance.scheme)
     })?;
     let TransportSection { transport, pace, warning } = sending;
-    let switch = network.switch.resolve(&transport.recovery)?;
+    let switch =
+        network.switch.resolve(transport.recovery.name(), transport.recovery.info().trims)?;
     balance::check_hash(&balance.scheme, &fabric, &switch)?;
     let probes = root.section(on_probe.0, on_probe.1, |r| probe::read(r, &fabric))?;
     let in_vain = packets_in_vain(&fabric, &packet, bdp);

@@ -38,53 +38,47 @@ pub mod catalogue;
 mod collectives;
 pub mod columns;
 mod cuts;
-pub mod error;
 pub mod expand;
 pub mod experiment;
 mod extends;
-mod fabric_links;
 pub mod fair;
 mod hints;
-pub mod kind;
 mod leaves;
 pub mod measure;
-pub mod memory;
 pub mod on_sockets;
 pub mod overrides;
 pub mod pace;
-pub mod parse;
 pub mod planning;
 pub mod progress;
 mod quick;
-pub mod reader;
 pub mod run;
 mod section;
 mod segments;
 pub mod sweep;
 pub mod threads;
 mod time_out;
-mod topology_info;
 mod trace_info;
 pub mod traffic;
 pub mod tuning;
 mod uplinks;
-pub mod value;
+
+pub use weft_config::{
+    Entry, ExperimentError, FabricLinks, Format, LinkRow, LinkState, OptionEntry, Origin,
+    SwitchRow, error, fabric_links, kind, known_at_start, memory, parse, reader, topology_info,
+    value,
+};
 
 pub use bound::bound;
 pub use capacity::{Capacity, capacity};
-pub use catalogue::{Catalogue, Entry, OptionEntry};
+pub use catalogue::Catalogue;
 pub use columns::{Cell, Column, Columns, Row};
-pub use error::{ExperimentError, Origin};
 pub use expand::{Expansion, Request, expand, expand_quick, read_run};
 pub use experiment::{CODE_VERSION, Resolved};
-pub use fabric_links::{FabricLinks, LinkRow, LinkState, SwitchRow, fabric_links, known_at_start};
 pub use on_sockets::{HostJob, on_sockets};
 pub use overrides::{ShortKind, shorthand, workload_key};
-pub use parse::Format;
 pub use progress::Progress;
 pub use run::{RunError, RunResult, Series, Timing, run, run_watched, work};
 pub use threads::{Threads, cores};
-pub use topology_info::topology_info;
 pub use trace_info::trace_info;
 pub use tuning::{Wanted, tuning};
 pub use weft_plan as plan;

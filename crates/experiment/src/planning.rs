@@ -17,7 +17,7 @@ use weft_balance::enforce::Enforce;
 use weft_balance::plan::Route;
 use weft_balance::scheme::SchemeInfo;
 use weft_balance::scheme::platform::Platform;
-use weft_capacity::{Bottleneck, capacities};
+use weft_capacity::Bottleneck;
 use weft_fabric::{Fabric, Failures};
 use weft_plan::steps::{self, Ranks};
 use weft_plan::{
@@ -119,7 +119,7 @@ fn network(experiment: &Resolved, seed: u64) -> Result<PlannedFabric<'_>> {
         // go down by the member of a bundle that they came up by.
         fabric.check_path_ids().map_err(|error| wrong("fabric", error.0))?;
     }
-    let capacities = capacities(fabric, &failures(experiment, seed)?, Time::ZERO);
+    let capacities = failures(experiment, seed)?.capacities(fabric, Time::ZERO);
     Ok(PlannedFabric::new(fabric, capacities, &experiment.balance, hashes(experiment, seed)))
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use weft_balance::scheme::SCHEMES;
-use weft_experiment::catalogue::Entry;
+use weft_experiment::Entry;
 use weft_experiment::{Catalogue, ShortKind, shorthand};
 use weft_units::OptionInfo;
 use weft_workload::collective::{ALGORITHMS, Algorithm, Operation};

@@ -19,7 +19,7 @@ pub use loss::{Bursts, Interval, Losses};
 use crate::{Fabric, FabricError, Node};
 use loss::Rhythm;
 use std::collections::{BTreeMap, BTreeSet};
-use weft_units::{Draw, PortId, Rate, Time};
+use weft_units::{Draw, IdVec, PortId, Rate, Time};
 
 /// What is wrong with a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -238,6 +238,11 @@ impl Failures {
             true => 0,
             false => self.rate(fabric, port, at).as_bps(),
         }
+    }
+
+    /// The same of every port.
+    pub fn capacities(&self, fabric: &Fabric, at: Time) -> IdVec<PortId, u64> {
+        fabric.ports().ids().map(|port| self.capacity(fabric, port, at)).collect()
     }
 
     /// Whether the link behind `port` is dead at `at`.

@@ -1,5 +1,5 @@
 //! Python bindings: `weft._native`. Converts, and nothing else; what the functions do is
-//! documented in `weft-experiment` and `weft-cluster`, what Python sees of them in
+//! documented in `weft-experiment` and `weft-config`, what Python sees of them in
 //! `python/weft/_native.pyi`.
 
 mod bench;
@@ -208,22 +208,23 @@ fn topology_info(py: Python<'_>, path: PathBuf) -> PyResult<String> {
 #[pyo3(signature = (text, format, source, seed=1))]
 fn cluster(py: Python<'_>, text: &str, format: &str, source: &str, seed: u64) -> PyResult<String> {
     let format = format_named(format)?;
-    let found = py.detach(|| weft_cluster::read(text, format, source, seed)).map_err(wrong)?;
+    let found =
+        py.detach(|| weft_config::cluster::read(text, format, source, seed)).map_err(wrong)?;
     Ok(found.0.to_json())
 }
 
 /// All keys of `[cluster]`.
 #[pyfunction]
 fn cluster_keys() -> Vec<&'static str> {
-    weft_cluster::naming::keys()
+    weft_config::cluster::naming::keys()
 }
 
 /// How many destination ports a protocol has unless `[cluster]` says otherwise.
 #[pyfunction]
 fn cluster_ports(protocol: &str) -> PyResult<u16> {
-    let all = weft_cluster::Protocol::ALL;
+    let all = weft_config::cluster::Protocol::ALL;
     let found = all.into_iter().find(|one| one.name() == protocol);
-    let names = all.map(weft_cluster::Protocol::name);
+    let names = all.map(weft_config::cluster::Protocol::name);
     found.map(|one| one.ports()).ok_or_else(|| not_one_of("protocol", protocol, &names))
 }
 

@@ -2,7 +2,7 @@
 
 A `CLUSTER.toml` has a `[fabric]` and perhaps `[failures]`, as experiments have them, and a
 `[cluster]` that says how things are called. Everything in there has a default, so that `[fabric]`
-alone will do. `crates/cluster` reads all of it, for hosts too; here it becomes Python's.
+alone will do. `weft_config::cluster` reads all of it, for hosts too; here it becomes Python's.
 """
 
 from __future__ import annotations

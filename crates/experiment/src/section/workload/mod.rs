@@ -28,6 +28,7 @@ use std::path::{Path, PathBuf};
 use weft_fabric::Fabric;
 use weft_units::Time;
 use weft_workload::collective::Servers as Block;
+use weft_workload::job::Endpoint;
 use weft_workload::trace::is_comm_log;
 use weft_workload::{PATTERNS, Pattern, PatternInfo, Scope, Workload};
 
@@ -296,9 +297,11 @@ fn place(
     seed: u64,
 ) -> Result<(Ranks, Vec<String>)> {
     let order = placement.order(fabric, servers, seed)?;
+    let Servers { endpoint_delay: delay, memory, scale_up, .. } = *servers;
+    let endpoint = Endpoint { delay, memory, cycle: scale_up.cycle };
     let (mut jobs, mut taken, mut warnings) = (Vec::new(), 0, Vec::new());
     for source in sources {
-        let job = source.build(order.len() as u32 - taken, seed)?.handled_by(servers.endpoint);
+        let job = source.build(order.len() as u32 - taken, seed)?.handled_by(endpoint);
         // Ranks on GPUs that a file names, or that begin within a server, fill no servers.
         let is_plain = !matches!(placement, Placement::Listed { .. });
         let job = match is_plain && taken.is_multiple_of(servers.gpus) {

@@ -3,10 +3,9 @@
 use crate::error::ExperimentError;
 use crate::kind::{Flag, Integer, Or, Span, Speed};
 use crate::reader::Reader;
+use weft_fabric::ScaleUp;
 use weft_fabric::{Clos, Fabric};
-use weft_sim::ScaleUp;
 use weft_units::{HostId, Rate, Time};
-use weft_workload::job::Endpoint;
 
 /// What every server has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,24 +20,27 @@ pub struct Servers {
     pub scale_up: ScaleUp,
     /// From a GPU to its NIC; `None`: no limit.
     pub pcie: Option<Rate>,
-    /// What GPUs take over messages of collectives.
-    pub endpoint: Endpoint,
+    /// What a GPU takes before it first sends in a collective, and over each message that it receives.
+    pub endpoint_delay: Time,
+    /// What a GPU's memory moves; `None`: in no time.
+    pub memory: Option<Rate>,
 }
 
 impl Servers {
     /// A GPU and a NIC each, whose GPUs take no time over messages.
-    pub(crate) const USUAL: Servers = Servers {
+    pub const USUAL: Servers = Servers {
         gpus: 1,
         nics: 1,
         rails: false,
         scale_up: ScaleUp { rate: Rate::gbps(3_600), latency: Time::ns(500), cycle: Time::ZERO },
         pcie: None,
-        endpoint: Endpoint { delay: Time::ZERO, memory: None, cycle: Time::ZERO },
+        endpoint_delay: Time::ZERO,
+        memory: None,
     };
 }
 
 /// Reads `[fabric.server]`.
-pub(super) fn read(r: &mut Reader<'_>, clos: &Clos) -> Result<Servers, ExperimentError> {
+pub fn read(r: &mut Reader<'_>, clos: &Clos) -> Result<Servers, ExperimentError> {
     let usual = Servers::USUAL;
     let count = Integer { min: 1, max: 1_024 };
     let gpus =
@@ -54,14 +56,13 @@ pub(super) fn read(r: &mut Reader<'_>, clos: &Clos) -> Result<Servers, Experimen
     let meaning = "what a GPU sends at to its NIC, on all its queue pairs together";
     let pcie = r.get("pcie", Or(Speed, "unlimited"), Some(usual.pcie), meaning)?;
     let meaning = "before a GPU first sends in a collective, and over each message it receives";
-    let delay = r.get("endpoint_delay", Span::ANY, Some(usual.endpoint.delay), meaning)?;
+    let delay = r.get("endpoint_delay", Span::ANY, Some(usual.endpoint_delay), meaning)?;
     let meaning = "what a GPU's memory moves; a message that is reduced passes it three times";
-    let memory = r.get("memory", Or(Speed, "unlimited"), Some(usual.endpoint.memory), meaning)?;
+    let memory = r.get("memory", Or(Speed, "unlimited"), Some(usual.memory), meaning)?;
     let meaning = "round times on scale-up links and in memory down to whole ones of this; 0ns: no";
-    let cycle = r.get("cycle", Span::ANY, Some(usual.endpoint.cycle), meaning)?;
+    let cycle = r.get("cycle", Span::ANY, Some(usual.scale_up.cycle), meaning)?;
     let scale_up = ScaleUp { rate, latency, cycle };
-    let endpoint = Endpoint { delay, memory, cycle };
-    let servers = Servers { gpus, nics, rails, scale_up, pcie, endpoint };
+    let servers = Servers { gpus, nics, rails, scale_up, pcie, endpoint_delay: delay, memory };
     match servers.fits(clos) {
         Err((key, what)) if !r.is_rehearsal() => Err(r.wrong(key, what)),
         _ => Ok(servers),
@@ -87,12 +88,12 @@ impl Servers {
     }
 
     /// How many servers there are on `fabric`.
-    pub(crate) fn count(&self, fabric: &Fabric) -> u32 {
+    pub fn count(&self, fabric: &Fabric) -> u32 {
         fabric.hosts() / self.nics
     }
 
     /// The host that is the NIC of a GPU of a server.
-    pub(crate) fn nic(&self, fabric: &Fabric, server: u32, gpu: u32) -> HostId {
+    pub fn nic(&self, fabric: &Fabric, server: u32, gpu: u32) -> HostId {
         let nic = gpu / (self.gpus / self.nics);
         let under = fabric.clos().hosts_per_leaf;
         match self.rails {

@@ -10,12 +10,12 @@ use crate::value::{Item, Value};
 use weft_balance::enforce::{Enforce, HashFunction, Hashing, PortRange, Ports};
 use weft_balance::scheme::{BalanceConfig, SCHEMES, SchemeConfig, SchemeInfo};
 use weft_fabric::Fabric;
-use weft_sim::SwitchConfig;
+use weft_fabric::SwitchConfig;
 
 type Result<T> = std::result::Result<T, ExperimentError>;
 
 /// Reads `[balance]`. `bdp`: bytes that a flow may send before feedback can be expected.
-pub(crate) fn read(r: &mut Reader<'_>, fabric: &Fabric, bdp: u64) -> Result<BalanceConfig> {
+pub fn read(r: &mut Reader<'_>, fabric: &Fabric, bdp: u64) -> Result<BalanceConfig> {
     let name = r.get("scheme", SchemeName, None, "the load balancer")?;
     let info = SchemeInfo::find(&name).map_err(|error| r.wrong("scheme", error.what))?;
     for other in SCHEMES.iter().filter(|other| other.name != info.name) {
@@ -38,11 +38,7 @@ pub(crate) fn read(r: &mut Reader<'_>, fabric: &Fabric, bdp: u64) -> Result<Bala
 /// # Errors
 /// If its hosts would have to know the hash and do not, if that leaves paths without a port, or if
 /// its leaves tell flows apart by a number that packets do not carry under this hash.
-pub(crate) fn check_hash(
-    scheme: &SchemeConfig,
-    fabric: &Fabric,
-    switch: &SwitchConfig,
-) -> Result<()> {
+pub fn check_hash(scheme: &SchemeConfig, fabric: &Fabric, switch: &SwitchConfig) -> Result<()> {
     // Which paths have ports hardly depends on the seed: that changes all hashes by a constant.
     let (seed, same_salt) = (0, switch.same_salt);
     let hashing = switch.hash.map(|function| Hashing { function, seed, same_salt });
@@ -92,7 +88,7 @@ fn read_chosen(
 }
 
 /// The keys of `[balance]` beside `scheme`.
-pub(crate) fn keys(info: &SchemeInfo) -> Vec<Asked> {
+pub fn keys(info: &SchemeInfo) -> Vec<Asked> {
     keys_asked_by("balance", |r| read_chosen(r, info, info.name, 1))
 }
 

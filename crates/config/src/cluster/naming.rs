@@ -3,11 +3,11 @@
 //! Each key is a number or a pattern over the numbers that its place has. The defaults give valid,
 //! distinct Linux names and private addresses up to 65,536 leaves.
 
-use crate::pattern::{Pattern, Values};
-use crate::{Protocol, quoted};
+use crate::cluster::pattern::{Pattern, Values};
+use crate::cluster::{Protocol, quoted};
+use crate::value::{Item, Table, Value};
+use crate::{ExperimentError, Origin};
 use std::collections::BTreeMap;
-use weft_experiment::value::{Item, Table, Value};
-use weft_experiment::{ExperimentError, Origin};
 
 /// The first UDP source port of RoCEv2; the last one is the last there is.
 pub const FIRST_PORT: u16 = 0xC000;
@@ -244,7 +244,7 @@ fn usual(shape: Shape) -> BTreeMap<&'static str, &'static str> {
 
 /// The refusal of `key`, all of it `dotted`, where there are `known` ones.
 pub(crate) fn unknown(dotted: &str, key: &str, origin: Origin, known: &[&str]) -> ExperimentError {
-    let mend = match weft_experiment::reader::nearest(key, known.iter().copied()) {
+    let mend = match crate::reader::nearest(key, known.iter().copied()) {
         Some(near) => format!("did you mean {}?", quoted(near)),
         None => format!("use one of {}", known.join(", ")),
     };

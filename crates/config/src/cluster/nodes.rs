@@ -1,14 +1,14 @@
 //! The hosts, switches and links of a cluster, named. What there is, and in which order, is
-//! `weft-experiment`'s; what it is called is [`crate::naming`]'s.
+//! [`crate::fabric_links`]; what it is called is [`crate::cluster::naming`]'s.
 
-use crate::check::check;
-use crate::naming::{Names, Shape};
-use crate::pattern::Values;
-use crate::{Host, Link, Protocol, State, Switch};
+use crate::cluster::check::check;
+use crate::cluster::naming::{Names, Shape};
+use crate::cluster::pattern::Values;
+use crate::cluster::{Host, Link, Protocol, State, Switch};
+use crate::value::Table;
+use crate::{ExperimentError, FabricLinks, LinkRow, LinkState, SwitchRow};
 use rustc_hash::FxHashMap;
 use std::net::Ipv4Addr;
-use weft_experiment::value::Table;
-use weft_experiment::{ExperimentError, FabricLinks, LinkRow, LinkState, SwitchRow};
 
 type Result<T> = std::result::Result<T, ExperimentError>;
 
@@ -146,7 +146,7 @@ impl<'a> Nodes<'a> {
 
     fn host_address(&self, number: u32, values: &Values<'_>) -> Result<Ipv4Addr> {
         let text = self.names.fill("host_address", values)?;
-        crate::check::address(self.names, "host_address", &format!("host-{number}"), &text)
+        crate::cluster::check::address(self.names, "host_address", &format!("host-{number}"), &text)
     }
 
     fn switch(&self, row: &SwitchRow, number: u32) -> Result<Switch> {

@@ -12,7 +12,7 @@ use weft_units::Time;
 type Result<T> = std::result::Result<T, ExperimentError>;
 
 /// All kinds of failure.
-pub(crate) const KINDS: &[Choice<(), FailureKind>] = &[
+pub const KINDS: &[Choice<(), FailureKind>] = &[
     Choice {
         name: "degraded",
         summary: "links lose part of their bandwidth",
@@ -34,7 +34,7 @@ pub(crate) const KINDS: &[Choice<(), FailureKind>] = &[
 ];
 
 /// Reads all of `[failures]`.
-pub(crate) fn read(r: &mut Reader<'_>, fabric: &Fabric) -> Result<Vec<Failure>> {
+pub fn read(r: &mut Reader<'_>, fabric: &Fabric) -> Result<Vec<Failure>> {
     let mut failures = Vec::new();
     for name in r.keys() {
         failures.push(r.section(&name, "a failure", |r| read_one(r, fabric))?);

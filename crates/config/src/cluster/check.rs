@@ -1,12 +1,12 @@
 //! Whether the names and addresses of a cluster can be: distinct where they must be, and nothing
 //! that a shell, a switch or a kernel would take for something else.
 
-use crate::naming::Names;
-use crate::nodes::Named;
-use crate::{Link, quoted};
+use crate::ExperimentError;
+use crate::cluster::naming::Names;
+use crate::cluster::nodes::Named;
+use crate::cluster::{Link, quoted};
 use rustc_hash::FxHashMap;
 use std::net::Ipv4Addr;
-use weft_experiment::ExperimentError;
 
 type Result<T> = std::result::Result<T, ExperimentError>;
 

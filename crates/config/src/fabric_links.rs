@@ -5,13 +5,12 @@
 //! those above aggregation switches likewise.
 
 use crate::error::{ExperimentError, Origin};
-use crate::expand::folder_of;
 use crate::reader::Reader;
+use crate::section::folder_of;
 use crate::section::{fabric, failures};
 use crate::value::Table;
 use weft_balance::known::Known;
 use weft_balance::scheme::SchemeConfig;
-use weft_capacity::capacities;
 use weft_fabric::{Fabric, Failures, Node};
 use weft_units::{HostId, PortId, SwitchId, Time};
 
@@ -81,7 +80,7 @@ pub enum LinkState {
 /// What hosts of `scheme` are told of links before they begin: how these stand at the start, by
 /// the file. The same for all that run on real networks.
 pub fn known_at_start(fabric: &Fabric, failures: &Failures, scheme: &SchemeConfig) -> Known {
-    let rates = capacities(fabric, failures, Time::ZERO);
+    let rates = failures.capacities(fabric, Time::ZERO);
     Known::new(fabric, scheme, |port| rates[port])
 }
 

@@ -10,21 +10,26 @@ use crate::reader::{Choice, Reader, keys_of};
 use crate::value::Table;
 use std::path::Path;
 use weft_fabric::{Bundle, Clos, Fabric, Link, Tiers};
-use weft_sim::{PacketConfig, Service};
+use weft_fabric::{PacketConfig, Service};
 use weft_units::{Rate, Time};
 
 type Result<T> = std::result::Result<T, ExperimentError>;
 
 /// What `[fabric]` says.
 #[derive(Clone, Debug)]
-pub(crate) struct FabricSection {
-    pub(crate) fabric: Fabric,
-    pub(crate) switch: SwitchSection,
-    pub(crate) packet: PacketConfig,
-    pub(crate) service: Service,
-    pub(crate) servers: Servers,
+pub struct FabricSection {
+    /// The topology with its rates and delays.
+    pub fabric: Fabric,
+    /// `[fabric.switch]`.
+    pub switch: SwitchSection,
+    /// Packet sizes, of `[fabric.nic]`.
+    pub packet: PacketConfig,
+    /// Who sends next, of `[fabric.nic]`.
+    pub service: Service,
+    /// `[fabric.server]`.
+    pub servers: Servers,
     /// What the user should know.
-    pub(crate) warnings: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
 /// How many of anything: enough for any fabric, few enough that products stay countable.
@@ -33,10 +38,10 @@ const COUNT: Integer = Integer { min: 1, max: 65_536 };
 const MAX_LINKS: u64 = 1 << 24;
 
 /// Payload of a full packet unless the experiment says otherwise, in bytes.
-pub(crate) const USUAL_MTU: u32 = 4096;
+pub const USUAL_MTU: u32 = 4096;
 
 /// All topologies.
-pub(crate) const TOPOLOGIES: &[Choice<(), Clos>] = &[
+pub const TOPOLOGIES: &[Choice<(), Clos>] = &[
     Choice {
         name: "leaf-spine",
         summary: "two tiers: every leaf has a link, or a bundle of them, to every spine",
@@ -58,12 +63,12 @@ pub(crate) const TOPOLOGIES: &[Choice<(), Clos>] = &[
 ];
 
 /// The names of all topologies.
-pub(crate) fn names() -> Vec<&'static str> {
+pub fn names() -> Vec<&'static str> {
     TOPOLOGIES.iter().map(|topology| topology.name).collect()
 }
 
 /// The keys of `[fabric]` under the topology `name`, or beside a file.
-pub(crate) fn keys(name: &str) -> Vec<String> {
+pub fn keys(name: &str) -> Vec<String> {
     let choice = TOPOLOGIES.iter().find(|topology| topology.name == name);
     let own = choice.map(|choice| keys_of("fabric", choice, &())).unwrap_or_default();
     let own = own.into_iter().map(|asked| asked.key);
@@ -71,7 +76,7 @@ pub(crate) fn keys(name: &str) -> Vec<String> {
 }
 
 /// Reads `[fabric]`; a topology file is looked for in `folder`.
-pub(crate) fn read(r: &mut Reader<'_>, folder: &Path) -> Result<FabricSection> {
+pub fn read(r: &mut Reader<'_>, folder: &Path) -> Result<FabricSection> {
     let FromFile { mut clos, usual, warning } = match topology_file::read(r, folder)? {
         Some(found) => found,
         None => read_topology(r)?,
@@ -202,7 +207,7 @@ fn fat_tree(r: &mut Reader<'_>, _: &()) -> Result<Clos> {
 }
 
 /// The keys of a folded Clos; any can be written in them.
-pub(super) fn clos(r: &mut Reader<'_>, _: &()) -> Result<Clos> {
+pub fn clos(r: &mut Reader<'_>, _: &()) -> Result<Clos> {
     let tiers =
         r.get("tiers", Integer { min: 2, max: 3 }, Some(2), "2, or 3 with pods and cores")?;
     let leaves = r.get("leaves", COUNT, None, "leaf switches (in each pod)")?;
@@ -262,7 +267,7 @@ fn links(clos: &Clos) -> u64 {
 }
 
 /// Whether there are few enough links.
-pub(super) fn check_links(clos: &Clos) -> std::result::Result<(), String> {
+pub fn check_links(clos: &Clos) -> std::result::Result<(), String> {
     let links = links(clos);
     if links <= MAX_LINKS {
         return Ok(());
@@ -277,7 +282,7 @@ fn slowest(clos: &Clos) -> Rate {
 }
 
 /// The keys of `[fabric.switch]` and `[fabric.nic]` with their defaults at 100 Gb/s.
-pub(crate) fn box_keys() -> Vec<crate::reader::Asked> {
+pub fn box_keys() -> Vec<crate::reader::Asked> {
     let empty = Table::new();
     let packet = PacketConfig { mtu: USUAL_MTU, header: 48, ack: 60 };
     let mut all = Vec::new();

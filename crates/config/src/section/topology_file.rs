@@ -17,23 +17,25 @@ use weft_fabric::{Bundle, Clos, Link, Node, Tiers};
 use weft_units::size_text;
 
 /// The key.
-pub(crate) const KEY: &str = "file";
+pub const KEY: &str = "file";
 
 /// A fabric, and what its file says beside it.
-pub(super) struct FromFile {
-    pub(super) clos: Clos,
-    pub(super) usual: Usual,
+pub struct FromFile {
+    /// The topology.
+    pub clos: Clos,
+    /// What the file says of switches.
+    pub usual: Usual,
     /// What the user should know.
-    pub(super) warning: Option<String>,
+    pub warning: Option<String>,
 }
 
 /// Whether `text` names a file rather than a topology, none of which has such a character.
-pub(crate) fn is_file(text: &str) -> bool {
+pub fn is_file(text: &str) -> bool {
     text.contains(['.', '/'])
 }
 
 /// Reads `file`, which is looked for in `folder`; `None` if it is not given.
-pub(super) fn read(r: &mut Reader<'_>, folder: &Path) -> Result<Option<FromFile>, ExperimentError> {
+pub fn read(r: &mut Reader<'_>, folder: &Path) -> Result<Option<FromFile>, ExperimentError> {
     let meaning = "a topology file of htsim or of ASTRA-sim's ns-3 backend; instead of topology";
     let name = r.get(KEY, Text, Some(String::new()), meaning)?;
     r.omit(KEY);
@@ -52,10 +54,10 @@ pub(super) fn read(r: &mut Reader<'_>, folder: &Path) -> Result<Option<FromFile>
 }
 
 /// Why a key has no place beside a file.
-pub(crate) const SAID: &str = "stands beside file, which says it; remove one of them";
+pub const SAID: &str = "stands beside file, which says it; remove one of them";
 
 /// The keys that a file takes the place of.
-pub(crate) fn said_by_files() -> impl Iterator<Item = String> {
+pub fn said_by_files() -> impl Iterator<Item = String> {
     let keys = TOPOLOGIES.iter().flat_map(|choice| keys_of("fabric", choice, &()));
     ["topology".to_owned()].into_iter().chain(keys.map(|asked| asked.key))
 }
@@ -64,7 +66,7 @@ pub(crate) fn said_by_files() -> impl Iterator<Item = String> {
 ///
 /// # Errors
 /// With one line that names the file.
-pub(crate) fn load(path: &Path) -> Result<Topology, String> {
+pub fn load(path: &Path) -> Result<Topology, String> {
     let text = read_text(path)?;
     import::read(&path.display().to_string(), &text).map_err(|error| error.0)
 }
@@ -89,7 +91,7 @@ fn tables(shown: &str, topology: &Topology) -> Result<(Table, FromFile), String>
 }
 
 /// Why an analytical network is no fabric, and what is.
-pub(crate) const NO_SWITCHES: &str = "a network of ASTRA-sim's analytical backend has no switches \
+pub const NO_SWITCHES: &str = "a network of ASTRA-sim's analytical backend has no switches \
     that packets could queue in; write topology with its counts instead of file, and what is \
     within a server as gpus and scale_up of [fabric.server]";
 
@@ -97,7 +99,7 @@ pub(crate) const NO_SWITCHES: &str = "a network of ASTRA-sim's analytical backen
 ///
 /// # Errors
 /// If a value is out of the range of its key.
-pub(crate) fn in_keys(clos: &Clos) -> Result<(Table, Clos), String> {
+pub fn in_keys(clos: &Clos) -> Result<(Table, Clos), String> {
     let mut table = Table::new();
     table.put("tiers", count(if clos.cores() == 0 { 2 } else { 3 }));
     table.put("leaves", count(clos.leaves_per_pod()));
@@ -169,7 +171,7 @@ fn odd_queues(shown: &str, sizes: &[Option<u64>]) -> String {
 }
 
 /// What to say where the hosts of a file have other numbers here.
-pub(crate) fn renumbered(file: &Ns3) -> Option<String> {
+pub fn renumbered(file: &Ns3) -> Option<String> {
     let hosts = file.nodes.iter().enumerate().filter_map(|(node, is)| match is {
         Node::Host(host) => Some((node, host.0)),
         Node::Switch(_) => None,

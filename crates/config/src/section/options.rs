@@ -15,7 +15,7 @@ type Result<T> = std::result::Result<T, ExperimentError>;
 ///
 /// # Errors
 /// If a value is not a scalar, or `resolve` refuses one.
-pub(crate) fn read<T>(
+pub fn read<T>(
     r: &mut Reader<'_>,
     known: impl IntoIterator<Item = &'static OptionInfo>,
     resolve: impl FnOnce(&[(&str, &str)]) -> std::result::Result<(T, ResolvedOptions), OptionError>,

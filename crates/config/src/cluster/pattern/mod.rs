@@ -7,7 +7,7 @@
 
 mod parse;
 
-use crate::quoted;
+use crate::cluster::quoted;
 use std::fmt::Write as _;
 
 /// Characters of a pattern: more is no name.

@@ -2,7 +2,7 @@
 //!
 //! A `CLUSTER.toml` has a `[fabric]` and perhaps `[failures]`, as experiments have them, and a
 //! `[cluster]` that says how things are called. Everything in there has a default, so that `[fabric]`
-//! alone will do. What a fabric looks like is `weft-experiment`'s to say; this crate gives names and
+//! alone will do. What a fabric looks like is [`crate::section`]'s to say; this gives names and
 //! addresses, and refuses those that cannot be. Addresses are IPv4.
 //!
 //! | module | what it does |
@@ -17,15 +17,15 @@ pub mod naming;
 mod nodes;
 pub mod pattern;
 
-pub use weft_experiment::Format;
+pub use crate::Format;
 
+use crate::value::{Item, Table, Value};
+use crate::{ExperimentError, FabricLinks, fabric_links, parse};
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 use std::net::Ipv4Addr;
 use std::path::Path;
-use weft_experiment::value::{Item, Table, Value};
-use weft_experiment::{ExperimentError, FabricLinks, fabric_links, parse};
 
 /// What a `CLUSTER.toml` describes. Its JSON stands under `cluster` in a plan file, in this order.
 #[derive(Debug, Serialize, Deserialize)]

@@ -53,16 +53,16 @@ impl ExperimentError {
         ExperimentError { source: None, key, origin, what, missing: false, causes }
     }
     /// A key that has to be there and is not.
-    pub(crate) fn missing(key: String, what: String) -> Self {
+    pub fn missing(key: String, what: String) -> Self {
         ExperimentError { missing: true, ..ExperimentError::new(key, Origin::Unknown, what) }
     }
     /// Whether this is about a key that is not there: it may be there under a wrong name.
-    pub(crate) fn is_missing(&self) -> bool {
+    pub fn is_missing(&self) -> bool {
         self.missing
     }
     /// Says which other keys (dotted) may have caused it: where the experiment does not give the key
     /// itself, the first of these that it does give is blamed, those of a `--set` before others.
-    pub(crate) fn caused_by(self, causes: &'static [&'static str]) -> Self {
+    pub fn caused_by(self, causes: &'static [&'static str]) -> Self {
         ExperimentError { causes, ..self }
     }
     /// Names the file (or other source), unless one is named already.

@@ -4,10 +4,9 @@ use crate::error::{ExperimentError, Origin};
 use crate::kind::{Flag, Number, OneOf, Or, Size, Span};
 use crate::reader::Reader;
 use weft_balance::enforce::HashFunction;
-use weft_sim::{
+use weft_fabric::{
     Buffer, EcnConfig, MarkAt, PacketConfig, PfcConfig, SwitchConfig, TrimConfig, Victim,
 };
-use weft_transport::RecoveryConfig;
 use weft_units::{Rate, Time};
 
 type Result<T> = std::result::Result<T, ExperimentError>;
@@ -19,25 +18,28 @@ const ALPHA: Number = Number { min: 0.001, max: 1_000.0 };
 
 /// What `[fabric.switch]` says.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SwitchSection {
-    pub(crate) latency: Time,
+pub struct SwitchSection {
+    /// Time in the switch.
+    pub latency: Time,
     /// Without trimming, which may depend on other sections.
-    pub(crate) switch: SwitchConfig,
+    pub switch: SwitchConfig,
     /// Whether switches trim; `None`: if the loss recovery is made for it.
-    pub(crate) trims: Option<bool>,
-    pub(crate) trim: TrimConfig,
+    pub trims: Option<bool>,
+    /// How, if they do.
+    pub trim: TrimConfig,
 }
 
 /// What a topology file says of its switches; keys that are given go before.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Usual {
-    pub(crate) latency: Time,
+pub struct Usual {
+    /// Time in a switch.
+    pub latency: Time,
     /// Bytes of queue at every port, or why there is no such number; `None`: it says nothing.
-    pub(crate) queue: Option<std::result::Result<u64, String>>,
+    pub queue: Option<std::result::Result<u64, String>>,
 }
 
 /// Reads `[fabric.switch]` of a fabric whose slowest link has `rate`.
-pub(crate) fn read(
+pub fn read(
     r: &mut Reader<'_>,
     rate: Rate,
     packet: &PacketConfig,
@@ -214,17 +216,16 @@ fn read_trim(r: &mut Reader<'_>, buffer: &Buffer) -> Result<(Option<bool>, TrimC
 }
 
 impl SwitchSection {
-    /// Switches for `recovery`.
+    /// Switches for the loss recovery of this name; `wanted`: it is made for switches that trim.
     ///
     /// # Errors
     /// If it needs them to trim, and they cannot.
-    pub(crate) fn resolve(&self, recovery: &RecoveryConfig) -> Result<SwitchConfig> {
-        let trims = self.trims.unwrap_or(recovery.info().trims);
+    pub fn resolve(&self, recovery: &str, wanted: bool) -> Result<SwitchConfig> {
+        let trims = self.trims.unwrap_or(wanted);
         if trims {
             let SwitchConfig { buffer, pfc, .. } = &self.switch;
             check_trim(buffer, pfc.is_some()).map_err(|what| {
-                let name = recovery.name();
-                let what = format!("{name} has switches trim, which {what}");
+                let what = format!("{recovery} has switches trim, which {what}");
                 ExperimentError::new("transport.recovery", Origin::Unknown, what)
             })?;
         }
@@ -233,7 +234,7 @@ impl SwitchSection {
 }
 
 /// Whether switches with such memory can trim, and if not, why.
-pub(crate) fn check_trim(buffer: &Buffer, pfc: bool) -> std::result::Result<(), &'static str> {
+pub fn check_trim(buffer: &Buffer, pfc: bool) -> std::result::Result<(), &'static str> {
     match buffer {
         Buffer::Shared { .. } => Err("needs per-port buffers; set buffer_kind = \"per-port\""),
         Buffer::PerPort { .. } if pfc => Err("never happens under PFC; set pfc = false"),

@@ -11,32 +11,32 @@ use std::sync::OnceLock;
 use weft_units::about_bytes;
 
 /// Of a message that is known before the run: its queue pairs and its rows of results included.
-pub(crate) const MESSAGE: u64 = 600;
+pub const MESSAGE: u64 = 600;
 /// Of both directions of a link.
-pub(crate) const LINK: u64 = 750;
+pub const LINK: u64 = 750;
 /// Of a node that a rank has before it.
-pub(crate) const NODE: u64 = 16;
+pub const NODE: u64 = 16;
 /// Of a message that ranks have under way.
-pub(crate) const UNDER_WAY: u64 = 700;
+pub const UNDER_WAY: u64 = 700;
 /// Of one value of a probe, on its way to disk.
-pub(crate) const SAMPLE: u64 = 24;
+pub const SAMPLE: u64 = 24;
 /// Of a run of a sweep.
-pub(crate) const RUN: u64 = 18_000;
+pub const RUN: u64 = 18_000;
 
 /// Something that there will be many of.
 #[derive(Clone, Debug)]
-pub(crate) struct Need {
+pub struct Need {
     /// The dotted key that makes them many.
-    pub(crate) key: String,
+    pub key: String,
     /// What there are.
-    pub(crate) what: String,
+    pub what: String,
     /// Memory that they take.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
 }
 
 impl Need {
     /// `count` times `what`, of `each` bytes.
-    pub(crate) fn of(key: impl Into<String>, count: u64, what: &str, each: u64) -> Need {
+    pub fn of(key: impl Into<String>, count: u64, what: &str, each: u64) -> Need {
         let (key, bytes) = (key.into(), count.saturating_mul(each));
         Need { key, what: format!("{count} {what}"), bytes }
     }
@@ -45,7 +45,7 @@ impl Need {
     ///
     /// # Errors
     /// If it is more than there is.
-    pub(crate) fn check(&self) -> Result<Option<String>, ExperimentError> {
+    pub fn check(&self) -> Result<Option<String>, ExperimentError> {
         self.within(available())
     }
 

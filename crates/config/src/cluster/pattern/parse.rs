@@ -1,7 +1,7 @@
 //! The expression between two braces, read by descent: sums of products of numbers and names.
 
 use super::{Expression, Operator, Part};
-use crate::quoted;
+use crate::cluster::quoted;
 
 /// What stands between braces.
 pub(super) fn read(text: &str, names: &[&str]) -> Result<Part, String> {
