@@ -440,8 +440,7 @@ def test_pinned_uplinks_carry_what_they_do_in_the_simulator(small: Path, scheme:
     expected = simulated(small, scheme, workload, seed=3)
     mtu_packet, answer = layout.DATA_HEADER + layout.HEADERS, layout.ANSWER + layout.HEADERS
     for one in row["uplinks"]:
-        # There each packet is answered, by the spine that it came by; here one answer may stand
-        # for several. First transmissions only.
+        # Each packet is answered, by the spine that it came by. First transmissions only.
         back = next(
             other
             for other in row["uplinks"]

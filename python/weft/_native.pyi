@@ -151,7 +151,6 @@ def net_host(
     dscp: int,
     control: str,
     *,
-    target_s: float,
     limit_s: float,
     tcp: bool = False,
     planned: tuple[list[Planned], int] | None = None,
@@ -159,9 +158,9 @@ def net_host(
     """Send and receive as one host of an experiment of :func:`expand`, over UDP or TCP.
 
     It runs in the network name space of the caller, where ``addresses[host]`` is its own, until the
-    Unix socket ``control`` says stop. All that it sends has ``dscp``. ``target_s`` is how long
-    packets are to queue. ``planned`` stands for the experiment's workload: messages, and payload
-    that will come. The result is what it counted: ``crates/net/src/report.rs``.
+    Unix socket ``control`` says stop. All that it sends has ``dscp``. ``planned`` stands for the
+    experiment's workload: messages, and payload that will come. The result is what it counted:
+    ``crates/net/src/report.rs``.
     """
 
 def bench_net(

@@ -4,6 +4,7 @@
 use crate::error::{ExperimentError, Origin};
 use crate::experiment::Resolved;
 use crate::fabric_links::known_at_start;
+use crate::section::transport::Transport;
 use crate::time_out;
 use std::sync::Arc;
 use weft_balance::scheme::SchemeConfig;
@@ -12,6 +13,7 @@ use weft_fabric::Failures;
 use weft_net::flow::FlowConfig;
 use weft_net::script::{Need, Task};
 use weft_net::sender::SenderConfig;
+use weft_transport::{CONGESTION_CONTROLS, CongestionInfo, RECOVERIES, RecoveryInfo};
 use weft_units::{HostId, MessageId};
 use weft_workload::{When, Workload};
 
@@ -27,21 +29,19 @@ pub struct HostJob {
 }
 
 /// What `host` does in `experiment` under `seed`, told of links as failures have them at the start.
-/// `flow` says how flows behave; packets and the least
-/// time-out are the experiment's.
 ///
 /// # Errors
-/// If the scheme wants more of switches than Linux does, the fabric has three tiers, or the
+/// If scheme or transport want more of switches than Linux does, the fabric has three tiers, or the
 /// workload is ranks at work.
 pub fn on_sockets(
     experiment: &Resolved,
     seed: u64,
     host: HostId,
-    flow: FlowConfig,
 ) -> Result<HostJob, ExperimentError> {
     let wrong = |key: &str, what: String| ExperimentError::new(key, Origin::Unknown, what);
     let scheme = &experiment.balance.scheme;
     check_scheme(scheme).map_err(|what| wrong("balance.scheme", what))?;
+    check_transport(&experiment.transport).map_err(|(key, what)| wrong(key, what))?;
     if experiment.fabric.clos().cores() > 0 {
         let what = "three tiers are more than the test bed has; use topology = \"leaf-spine\"";
         return Err(wrong("fabric.topology", what.into()));
@@ -53,8 +53,8 @@ pub fn on_sockets(
         return Err(wrong("workload", what.into()));
     }
     let workload = &traffic.workload;
-    let suited = || time_out::suited(experiment, &traffic, &Failures::default());
-    let rto = experiment.transport.rto.unwrap_or_else(suited);
+    let suited = time_out::suited(experiment, &traffic, &Failures::default());
+    let transport = experiment.transport.with(suited);
     let failures = Failures::new(&experiment.fabric, &experiment.failures, seed)
         .map_err(|error| wrong("failures", error.0))?;
     let sender = SenderConfig {
@@ -63,7 +63,7 @@ pub fn on_sockets(
         known: Arc::new(known_at_start(&experiment.fabric, &failures, scheme)),
         balance: experiment.balance.clone(),
         seed,
-        flow: FlowConfig { mtu: experiment.packet.mtu, rto, ..flow },
+        flow: FlowConfig { mtu: experiment.packet.mtu, transport },
     };
     let into = workload.messages().iter().filter(|message| message.dst == host);
     let expected = into.map(|message| message.bytes).sum();
@@ -81,6 +81,37 @@ fn check_scheme(scheme: &SchemeConfig) -> Result<(), String> {
         info.name,
         Platform::TestBed.schemes()
     ))
+}
+
+/// Refuses what real sockets cannot do, with the key that asks for it.
+fn check_transport(transport: &Transport) -> Result<(), (&'static str, String)> {
+    let info = transport.congestion.info();
+    if let Some(needs) = control_needs(info) {
+        let fit = CONGESTION_CONTROLS.iter().filter(|info| control_needs(info).is_none());
+        let fit = fit.map(|info| info.name).collect::<Vec<_>>().join(", ");
+        return Err(("transport.congestion", lacking(info.name, needs, &fit)));
+    }
+    let info = transport.recovery.info();
+    if let Some(needs) = recovery_needs(info) {
+        let fit = RECOVERIES.iter().filter(|info| recovery_needs(info).is_none());
+        let fit = fit.map(|info| info.name).collect::<Vec<_>>().join(", ");
+        return Err(("transport.recovery", lacking(info.name, needs, &fit)));
+    }
+    Ok(())
+}
+
+fn control_needs(info: &CongestionInfo) -> Option<&'static str> {
+    let paces = info.sets_rate.then_some("hosts that pace every packet");
+    info.uses_marks.then_some("switches that mark packets (ECN)").or(paces)
+}
+
+fn recovery_needs(info: &RecoveryInfo) -> Option<&'static str> {
+    let trims = info.trims.then_some("switches that trim packets");
+    trims.or(info.rateless.then_some("hosts that code payload"))
+}
+
+fn lacking(name: &str, needs: &str, fit: &str) -> String {
+    format!("{name} needs {needs}, which the test bed does not have; use one of {fit}")
 }
 
 fn task(workload: &Workload, id: MessageId) -> Result<Task, String> {

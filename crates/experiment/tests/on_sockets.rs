@@ -5,8 +5,6 @@ mod common;
 use common::{GOOD, settled};
 use weft_balance::plan::{Post, Route, Subflow};
 use weft_experiment::on_sockets;
-use weft_net::flow::FlowConfig;
-use weft_net::window::WindowConfig;
 use weft_units::{HostId, MessageId, Time};
 
 const BYTES: u64 = 1 << 20;
@@ -17,10 +15,8 @@ fn by_uplink(scheme: &str, failure: &str) -> [u64; 2] {
     let text = GOOD.replace("ecmp", scheme)
         + "unit = \"byte\"\n[failures.x]\nlinks = [\"leaf-0 <-> spine-1\"]\n"
         + failure;
-    let experiment = settled(&text, &[]);
-    let window = WindowConfig::default();
-    let flow = FlowConfig { mtu: 0, rto: Time::ZERO, window, multipath: false };
-    let sender = on_sockets(&experiment, 1, HostId(0), flow).expect("a host").sender;
+    let experiment = settled(&text, &[("transport.congestion", "swift")]);
+    let sender = on_sockets(&experiment, 1, HostId(0)).expect("a host").sender;
     let (mut planner, mut subflows) = (sender.planner(), Vec::<Subflow>::new());
     for (message, dst) in [(1, 4), (2, 8), (3, 12)] {
         let (message, dst) = (MessageId(message), HostId(dst));
@@ -53,4 +49,22 @@ fn dead_links_get_nothing() {
     // Not dead from the start: nobody knows.
     let later = by_uplink("ethereal", "kind = \"down\"\nstart = \"1ms\"\n");
     assert_eq!(later[0], later[1]);
+}
+
+#[test]
+fn what_sockets_cannot_do_is_refused() {
+    let told = |changes: &[(&str, &str)]| on_sockets(&settled(GOOD, changes), 1, HostId(0));
+    let swift = ("transport.congestion", "swift");
+    for recovery in ["go-back-n", "selective-repeat", "tcp"] {
+        assert!(told(&[swift, ("transport.recovery", recovery)]).is_ok(), "{recovery}");
+    }
+    for (key, value) in [
+        ("transport.recovery", "coding"),
+        ("transport.congestion", "dctcp"),
+        ("transport.congestion", "dcqcn"),
+        ("transport.congestion", "fixed-rate"),
+    ] {
+        let error = told(&[swift, (key, value)]).unwrap_err().to_string();
+        assert!(error.contains(key) && error.contains("; use "), "{error}");
+    }
 }

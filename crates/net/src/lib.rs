@@ -7,8 +7,7 @@
 //! |---|---|
 //! | [`wire`] | datagrams: data and acknowledgements, to bytes and back |
 //! | [`ports`] | a route as a UDP source port: segments of the range, or anything where switches hash |
-//! | [`window`] | how much of a flow may be out: by delay, and halved by losses |
-//! | [`flow`] | a subflow at its sender: what is out, acknowledged, lost, late |
+//! | [`flow`] | a subflow at its sender: loss recovery and congestion control of `transport` |
 //! | [`sender`] | messages to subflows by the planner, subflows to datagrams, trouble to new routes |
 //! | [`messages`] | which subflows a message has, and whether all are answered |
 //! | [`receiver`] | datagrams to messages, each byte once; answers |
@@ -17,6 +16,11 @@
 //! | [`report`] | what a host counted |
 //!
 //! The upper one, [`io`], is a loop of one thread around them.
+//!
+//! Loss recovery and congestion control are those of `transport`, as in the simulator. What real
+//! sockets cannot do: the queues of Linux mark nothing (no ECN), so that controls which live on marks
+//! would know of no congestion; switches trim nothing; and nobody codes payload. `experiment` refuses
+//! those.
 //!
 //! Calls go in as `handle_*` with the time as an argument, and what is to be done comes out of
 //! `poll_*`. Invariant: every byte of a message is handed to the receiver's [`receiver::Sink`]
@@ -33,7 +37,6 @@ pub mod receiver;
 pub mod report;
 pub mod script;
 pub mod sender;
-pub mod window;
 pub mod wire;
 
 pub use weft_balance::plan::Route;

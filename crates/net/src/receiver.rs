@@ -1,17 +1,17 @@
 //! A host as a receiver: datagrams to messages, each byte once, and answers.
 //!
-//! Two nets catch repetitions, each without looking at the other: which packets of a flow have
-//! come, and which stretches of a message. The second finds nothing unless there is a bug; it says
+//! Two nets catch repetitions, each without looking at the other: loss recovery knows which packets of
+//! a flow have come, and this which stretches of a message. The second finds nothing unless there is a bug; it says
 //! so in [`Received::overlapping`].
 //!
 //! An answer leaves from the port of the packet that it answers, so that leaves which map ports to
 //! uplinks send it back by the same spine, as the simulator does.
 
-use crate::flow::clock as clock_of;
 use crate::report::{Received, ReceivedMessage};
 use crate::wire::{Answer, Data};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
+use weft_transport::{Receiver as Incoming, RecoveryConfig, Reply as Says};
 use weft_units::{HostId, MessageId, Time};
 
 /// Where the contents of messages go.
@@ -29,25 +29,6 @@ pub struct Reply {
     pub answer: Answer,
 }
 
-/// A packet that is to be answered.
-#[derive(Clone, Copy, Debug)]
-struct Owed {
-    seq: u32,
-    port: u16,
-    clock: u32,
-    took: u32,
-}
-
-/// Which packets of a flow have come.
-#[derive(Debug, Default)]
-struct Incoming {
-    /// The packet to answer, if one is owed.
-    owed: Option<Owed>,
-    all_before: u32,
-    /// Of the packets from `all_before` on, 64 a word.
-    words: VecDeque<u64>,
-}
-
 /// Which bytes of a message have come: from, to, without touching neighbours.
 #[derive(Debug, Default)]
 struct Stretches {
@@ -59,25 +40,26 @@ struct Stretches {
 #[derive(Debug)]
 pub struct Receiver {
     host: HostId,
+    recovery: RecoveryConfig,
     /// By sender and its number of the flow. Never iterated.
     flows: FxHashMap<(u32, u32), Incoming>,
     /// By sender and message. Never iterated.
     messages: FxHashMap<(u32, u32), Stretches>,
-    /// Flows that are owed an answer, by sender and number.
-    owed: VecDeque<(u32, u32)>,
+    replies: VecDeque<Reply>,
     complete: VecDeque<ReceivedMessage>,
     /// What was counted.
     pub received: Received,
 }
 
 impl Receiver {
-    /// Of `host`.
-    pub fn new(host: HostId) -> Receiver {
+    /// Of `host`, where senders recover from loss as `recovery` says.
+    pub fn new(host: HostId, recovery: RecoveryConfig) -> Receiver {
         Receiver {
             host,
+            recovery,
             flows: FxHashMap::default(),
             messages: FxHashMap::default(),
-            owed: VecDeque::new(),
+            replies: VecDeque::new(),
             complete: VecDeque::new(),
             received: Received::default(),
         }
@@ -92,37 +74,27 @@ impl Receiver {
         payload: &[u8],
         sink: &mut impl Sink,
     ) {
-        let name = (data.src, data.flow);
-        let flow = self.flows.entry(name).or_default();
-        let is_new = flow.take(data.seq);
-        let (seq, clock) = (data.seq, data.clock);
-        let took = clock_of(now).wrapping_sub(clock);
-        if flow.owed.replace(Owed { seq, port, clock, took }).is_none() {
-            self.owed.push_back(name);
+        let Data { src, flow, seq, packets, clock, .. } = *data;
+        let new = || Incoming::new(&self.recovery, packets);
+        let arrival = self.flows.entry((src, flow)).or_insert_with(new).on_data(now, seq);
+        let says = match arrival.reply {
+            Says::Ack { cumulative } => Some((false, cumulative)),
+            Says::Nack { cumulative } => Some((true, cumulative)),
+            Says::None => None,
+        };
+        if let Some((nack, cumulative)) = says {
+            let answer = Answer { src: self.host.0, flow, seq, port, nack, cumulative, clock };
+            self.replies.push_back(Reply { dst: HostId(src), answer });
         }
-        if is_new {
+        self.received.repeated += u64::from(arrival.duplicate);
+        if arrival.accepted {
             self.handle_bytes(now, data, payload, sink);
-        } else {
-            self.received.repeated += 1;
         }
     }
 
-    /// The next answer to send: one for all packets of a flow that have come since its last.
+    /// The next answer to send.
     pub fn poll_reply(&mut self) -> Option<Reply> {
-        let (src, number) = self.owed.pop_front()?;
-        let flow = self.flows.get_mut(&(src, number))?;
-        let Owed { seq, port, clock, took } = flow.owed.take()?;
-        let answer = Answer {
-            src: self.host.0,
-            flow: number,
-            seq,
-            port,
-            all_before: flow.all_before,
-            beyond: flow.beyond(),
-            clock,
-            took,
-        };
-        Some(Reply { dst: HostId(src), answer })
+        self.replies.pop_front()
     }
     /// The next message that is complete.
     pub fn poll_complete(&mut self) -> Option<ReceivedMessage> {
@@ -147,39 +119,6 @@ impl Receiver {
             let done = ReceivedMessage { message, src, bytes: data.total, received: now };
             self.received.messages.push(done);
             self.complete.push_back(done);
-        }
-    }
-}
-
-impl Incoming {
-    /// Notes packet `seq`; returns whether it is new.
-    fn take(&mut self, seq: u32) -> bool {
-        let Some(ahead) = seq.checked_sub(self.base()) else { return false };
-        let (word, bit) = ((ahead / 64) as usize, 1 << (ahead % 64));
-        if self.words.len() <= word {
-            self.words.resize(word + 1, 0);
-        }
-        let is_new = self.words[word] & bit == 0;
-        self.words[word] |= bit;
-        while self.words.front() == Some(&u64::MAX) {
-            self.words.pop_front();
-            self.all_before = self.base() + 64;
-        }
-        let first = self.words.front().copied().unwrap_or(0);
-        self.all_before = self.base() + first.trailing_ones();
-        is_new
-    }
-    /// The packet of the first bit.
-    fn base(&self) -> u32 {
-        self.all_before / 64 * 64
-    }
-    /// As [`Answer::beyond`].
-    fn beyond(&self) -> u64 {
-        let from = self.all_before % 64 + 1;
-        let word = |at: usize| self.words.get(at).copied().unwrap_or(0);
-        match from {
-            64 => word(1),
-            _ => word(0) >> from | word(1) << (64 - from),
         }
     }
 }
@@ -213,20 +152,6 @@ mod tests {
     use weft_trial::prelude::*;
 
     trials! {
-        fn packets_are_new_once_in_any_order(seqs in prop::collection::vec(0u32..300, 1..600)) {
-            let mut flow = Incoming::default();
-            let mut seen = std::collections::BTreeSet::new();
-            for seq in seqs {
-                prop_assert_eq!(flow.take(seq), seen.insert(seq));
-                let all_before = (0..).find(|seq| !seen.contains(seq)).unwrap();
-                prop_assert_eq!(flow.all_before, all_before);
-                for bit in 0..64 {
-                    let come = flow.beyond() >> bit & 1 == 1;
-                    prop_assert_eq!(come, seen.contains(&(all_before + 1 + bit)), "bit {}", bit);
-                }
-            }
-        }
-
         fn stretches_count_each_byte_once(parts in prop::collection::vec((0u64..60, 1u64..9), 1..40)) {
             let mut stretches = Stretches::default();
             let mut have = [false; 80];

@@ -69,9 +69,9 @@ pub struct Sent {
     pub by_port: BTreeMap<u16, Count>,
     /// Within the rack.
     pub local: Count,
-    /// Packets taken for lost.
+    /// Packets taken for lost, but for those that a NACK had sent again.
     pub lost: u64,
-    /// Cuts of windows for packets that others had overtaken.
+    /// Answers that reported a loss: NACKs, and acknowledgements of what others had overtaken.
     pub gaps: u64,
     /// Time-outs of flows.
     pub time_outs: u64,

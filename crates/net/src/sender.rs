@@ -7,20 +7,21 @@
 //!
 //! Invariant: a message is over when the bytes of all its subflows have been answered.
 
-use crate::flow::{Flow, FlowConfig, Packet, clock};
+use crate::flow::{Flow, FlowConfig, Left, Packet, clock, since};
 use crate::messages::Messages;
 use crate::ports::Ports;
 use crate::report::{Recovery, Sent};
-use crate::wire::{Answer, DATA_HEADER, Data};
+use crate::wire::{Answer, DATA_HEADER, Data, LOWER_HEADERS};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 use weft_balance::known::Known;
-use weft_balance::plan::{Carrier, LossSignal, Planner, Post, Route, Subflow};
+use weft_balance::plan::{Carrier, LossSignal, Planner, Post, QueuePairId, Route, Subflow};
 use weft_balance::scheme::BalanceConfig;
 use weft_balance::steer::{Departure, Feedback, FlowContext, Steering, TimeOut};
 use weft_fabric::Fabric;
+use weft_transport::RecoveryConfig;
 use weft_units::{Draw, HostId, MessageId, Time};
 
 /// Where the contents of messages come from.
@@ -42,7 +43,7 @@ pub struct SenderConfig {
     pub balance: BalanceConfig,
     /// All randomness of the scheme follows from it.
     pub seed: u64,
-    /// Packets, time-outs and windows. `multipath` is the scheme's and set by [`Sender::new`].
+    /// Packets and transport.
     pub flow: FlowConfig,
 }
 
@@ -99,8 +100,8 @@ pub struct Sender {
     /// No flow times out before then.
     next_check: Time,
     finished: VecDeque<MessageId>,
-    /// The least that a packet took to each host, on whatever clocks the two have. Never iterated.
-    least: FxHashMap<HostId, u32>,
+    /// What the last subflow on each persistent queue pair left. Never iterated.
+    left: FxHashMap<QueuePairId, Left>,
     subflows: Vec<Subflow>,
     /// What was counted.
     pub sent: Sent,
@@ -108,8 +109,7 @@ pub struct Sender {
 
 impl Sender {
     /// A sender with nothing to send.
-    pub fn new(mut config: SenderConfig) -> Sender {
-        config.flow.multipath = config.balance.scheme.is_multipath();
+    pub fn new(config: SenderConfig) -> Sender {
         Sender {
             ports: Ports::new(config.fabric.uplinks_of(config.host)),
             planner: config.planner(),
@@ -123,10 +123,15 @@ impl Sender {
             open: Vec::new(),
             next_check: Time::MAX,
             finished: VecDeque::new(),
-            least: FxHashMap::default(),
+            left: FxHashMap::default(),
             subflows: Vec::new(),
             sent: Sent::default(),
         }
+    }
+
+    /// How it recovers from loss: its receivers must as well.
+    pub fn recovery(&self) -> RecoveryConfig {
+        self.config.flow.transport.recovery
     }
 
     /// Takes a message for the planner to cut.
@@ -178,18 +183,19 @@ impl Sender {
                 self.fresh.push(id);
             }
             let in_flight = flow.in_flight();
-            let Some(packet) = flow.send(now) else { continue };
+            let packet = flow.send(now, (DATA_HEADER + LOWER_HEADERS) as u32);
             let route = match flow.steering.is_fixed() {
                 true => flow.route,
                 false => flow.steering.route(flow.route, Departure { now, in_flight }),
             };
-            let port = flow.port.unwrap_or_else(|| self.ports.port(route, flow.message.0));
+            let port = port_on(flow, route, self.ports);
             let len = packet.len as usize;
             source.read(flow.message, packet.offset, &mut out[DATA_HEADER..DATA_HEADER + len]);
             let header = Data {
                 src: self.config.host.0,
                 flow: id,
                 seq: packet.seq,
+                packets: flow.packets,
                 message: flow.message.0,
                 offset: packet.offset,
                 total: flow.total,
@@ -210,10 +216,10 @@ impl Sender {
         self.next_check = self.next_check.min(flow.deadline().unwrap_or(Time::MAX));
         let room = flow.makes_room(packet);
         self.line_up(now, id);
-        if let Some(queue_pair) = room
-            && let Some(subflow) = self.planner.next(now, queue_pair, &self.config.fabric)
-        {
-            self.subflows.push(subflow);
+        if let Some((queue_pair, left)) = room {
+            self.left.insert(queue_pair, left);
+            let next = self.planner.next(now, queue_pair, &self.config.fabric);
+            self.subflows.extend(next);
             self.open_subflows(now);
         }
     }
@@ -224,30 +230,35 @@ impl Sender {
         if flow.is_finished() {
             return;
         }
-        let (stalled, since) = (flow.time_outs, flow.progress);
-        let least = self.least.entry(flow.dst).or_insert(answer.took);
-        if (answer.took.wrapping_sub(*least) as i32) < 0 {
-            *least = answer.took;
+        // What was sent since the route changed is on its way elsewhere.
+        if answer.nack
+            && flow.steering.is_fixed()
+            && answer.port != port_on(flow, flow.route, self.ports)
+        {
+            return;
         }
-        let queued = Time::us(u64::from(answer.took.wrapping_sub(*least)));
-        let progress = flow.handle_answer(now, answer, queued);
-        if stalled > 0 && progress.come > 0 {
+        let (time_outs, stopped) = (flow.time_outs, flow.progress);
+        let rtt = since(now, answer.clock);
+        let Some(learnt) = flow.handle_answer(now, answer, rtt) else { return };
+        if time_outs > 0 {
             let (message, part) = (flow.message, flow.part);
-            let until = now;
-            self.sent.recoveries.push(Recovery { message, part, since, until, time_outs: stalled });
+            let recovery = Recovery { message, part, since: stopped, until: now, time_outs };
+            self.sent.recoveries.push(recovery);
         }
-        if !flow.steering.is_fixed() {
-            let (entropy, rtt, room) = (answer.port, progress.rtt, flow.room());
+        if !answer.nack && !flow.steering.is_fixed() {
+            let (entropy, room) = (answer.port, flow.room());
             let (marked, trimmed, answer_marked) = (false, false, false);
             let feedback = Feedback { now, entropy, marked, trimmed, answer_marked, room, rtt };
             flow.steering.on_ack(feedback);
         }
-        self.sent.lost += u64::from(progress.lost);
-        if progress.cut {
-            self.sent.gaps += 1;
+        self.next_check = self.next_check.min(flow.deadline().unwrap_or(Time::MAX));
+        let finished = flow.is_finished();
+        self.sent.lost += u64::from(learnt.lost);
+        self.sent.gaps += u64::from(answer.nack || learnt.lost > 0);
+        if answer.nack {
             self.on_loss(now, answer.flow, LossSignal::Nack);
         }
-        if progress.finished {
+        if finished {
             self.finish(now, answer.flow);
         }
         self.heard_of(answer.flow);
@@ -292,15 +303,15 @@ impl Sender {
     fn check_time_outs(&mut self, now: Time) {
         for at in 0..self.open.len() {
             let id = self.open[at];
-            let Some((lost, after)) = self.flows[id as usize].handle_time_out(now) else {
-                continue;
-            };
-            self.sent.lost += u64::from(lost);
-            self.sent.time_outs += 1;
-            self.flows[id as usize].steering.on_time_out(TimeOut { now, after });
-            self.on_loss(now, id, LossSignal::TimeOut);
-            // It may wait for long: others try meanwhile.
-            self.heard_of(id);
+            if let Some((lost, after)) = self.flows[id as usize].handle_time_out(now) {
+                self.sent.lost += u64::from(lost);
+                self.sent.time_outs += 1;
+                self.flows[id as usize].steering.on_time_out(TimeOut { now, after });
+                self.on_loss(now, id, LossSignal::TimeOut);
+                // It may wait for long: others try meanwhile.
+                self.heard_of(id);
+            }
+            // Recovery may have something to send again that it does not count as lost now.
             self.line_up(now, id);
         }
         let deadlines = self.open.iter().filter_map(|id| self.flows[*id as usize].deadline());
@@ -333,7 +344,7 @@ impl Sender {
         let name = Draw::new(seed, "flow-key");
         let mut subflows = std::mem::take(&mut self.subflows);
         for subflow in subflows.drain(..) {
-            let (offset, total) = self.messages.cut(&subflow);
+            let place = self.messages.cut(&subflow);
             let key = name.at(u64::from(subflow.message.0), u64::from(subflow.part));
             let SenderConfig { balance, fabric, host, .. } = &self.config;
             let steering = Steering::new(
@@ -348,12 +359,15 @@ impl Sender {
                     hashing: None,
                 },
             );
-            let flow = Flow::new(&subflow, offset, total, steering, config);
+            let hops = self.config.fabric.hops(self.config.host, subflow.dst);
+            let queue_pair = subflow.carrier.persistent();
+            let left = queue_pair.and_then(|queue_pair| self.left.remove(&queue_pair));
+            let mut flow = Flow::new(&subflow, place, steering, hops, left, config);
+            flow.delayed = true;
             let id = self.flows.len() as u32;
+            self.later.push(Reverse((flow.not_before.max(now + subflow.delay), id)));
             self.flows.push(flow);
             self.open.push(id);
-            self.flows[id as usize].delayed = true;
-            self.later.push(Reverse((now + subflow.delay, id)));
         }
         self.subflows = subflows;
     }
@@ -383,4 +397,9 @@ impl Sender {
             self.round.push_back(id);
         }
     }
+}
+
+/// The source port of a packet of `flow` on `route`.
+fn port_on(flow: &Flow, route: Route, ports: Ports) -> u16 {
+    flow.port.unwrap_or_else(|| ports.port(route, flow.message.0))
 }

@@ -1,31 +1,34 @@
 //! Datagrams as bytes, all numbers big-endian.
 //!
 //! ```text
-//! data                                   answer
-//!  0 kind, version, 2 bytes zero          0 kind, version, port of the packet answered (u16)
-//!  4 sending host (u32)                   4 answering host (u32)
-//!  8 flow: the sender's number (u32)      8 flow (u32)
-//! 12 packet of the flow (u32)            12 packet that is answered (u32)
-//! 16 message (u32)                       16 all packets before this one have come (u32)
-//! 20 payload bytes here (u32)            20 clock of the packet answered (u32)
-//! 24 where in the message (u64)          24 which of the 64 behind that one have come (u64)
-//! 32 bytes of the whole message (u64)    32 how long that packet took (u32, microseconds)
+//! data                                       answer
+//!  0 kind, version, payload bytes (u16)       0 kind, version, port of the packet answered (u16)
+//!  4 sending host (u32)                       4 answering host (u32)
+//!  8 flow: the sender's number (u32)          8 flow (u32)
+//! 12 packet of the flow (u32)                12 packet that is answered (u32)
+//! 16 packets of the flow (u32)               16 the first packet that is missing (u32)
+//! 20 message (u32)                           20 clock of the packet answered (u32)
+//! 24 where in the message (u64)
+//! 32 bytes of the whole message (u64)
 //! 40 sender's clock, microseconds (u32)
 //! 44 check sum of the payload (u32)
 //! 48 payload
 //! ```
+//!
+//! An answer is an acknowledgement or a NACK, by its kind.
 
 /// Bytes of a data datagram before its payload.
 pub const DATA_HEADER: usize = 48;
 /// Bytes of an answer.
-pub const ANSWER: usize = 36;
+pub const ANSWER: usize = 24;
 /// What stands before a datagram on an Ethernet wire, check sequence and preamble apart, as Linux
 /// counts: Ethernet, IPv4, UDP.
 pub const LOWER_HEADERS: usize = 14 + 20 + 8;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const DATA: u8 = 1;
 const ACK: u8 = 2;
+const NACK: u8 = 3;
 
 /// The header of a datagram with payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +39,8 @@ pub struct Data {
     pub flow: u32,
     /// Which packet of the flow.
     pub seq: u32,
+    /// How many packets the flow has.
+    pub packets: u32,
     /// Which message.
     pub message: u32,
     /// Where in the message the payload begins.
@@ -57,15 +62,12 @@ pub struct Answer {
     pub seq: u32,
     /// Its UDP source port.
     pub port: u16,
+    /// Something is missing, and what came behind it was thrown away: a NACK.
+    pub nack: bool,
     /// All packets below this one have come.
-    pub all_before: u32,
-    /// Bit `n`: packet `all_before + 1 + n` has come.
-    pub beyond: u64,
+    pub cumulative: u32,
     /// The clock of the packet that this answers.
     pub clock: u32,
-    /// How much later it came by the receiver's clock, in microseconds. Clocks may differ: only
-    /// differences between packets mean something.
-    pub took: u32,
 }
 
 /// A datagram, read.
@@ -115,6 +117,7 @@ impl Hello {
             src: get32(bytes, 0),
             flow: get32(bytes, 4),
             seq: 0,
+            packets: 1,
             message: get32(bytes, 8),
             offset: get64(bytes, 16),
             total: get64(bytes, 24),
@@ -137,15 +140,16 @@ pub enum Malformed {
 
 impl Data {
     /// Writes header and check sum around a payload of `len` bytes, which already stands behind the
-    /// header in `out`. Returns the bytes of the datagram.
+    /// header in `out`: less than 64 KiB. Returns the bytes of the datagram.
     pub fn seal(&self, len: usize, out: &mut [u8]) -> usize {
         let sum = checksum(&out[DATA_HEADER..DATA_HEADER + len]);
-        out[..4].copy_from_slice(&[DATA, VERSION, 0, 0]);
+        out[..2].copy_from_slice(&[DATA, VERSION]);
+        out[2..4].copy_from_slice(&(len as u16).to_be_bytes());
         put32(out, 4, self.src);
         put32(out, 8, self.flow);
         put32(out, 12, self.seq);
-        put32(out, 16, self.message);
-        put32(out, 20, len as u32);
+        put32(out, 16, self.packets);
+        put32(out, 20, self.message);
         put64(out, 24, self.offset);
         put64(out, 32, self.total);
         put32(out, 40, self.clock);
@@ -158,15 +162,13 @@ impl Answer {
     /// The answer as bytes.
     pub fn encode(&self) -> [u8; ANSWER] {
         let mut out = [0; ANSWER];
-        out[..2].copy_from_slice(&[ACK, VERSION]);
+        out[..2].copy_from_slice(&[if self.nack { NACK } else { ACK }, VERSION]);
         out[2..4].copy_from_slice(&self.port.to_be_bytes());
         put32(&mut out, 4, self.src);
         put32(&mut out, 8, self.flow);
         put32(&mut out, 12, self.seq);
-        put32(&mut out, 16, self.all_before);
+        put32(&mut out, 16, self.cumulative);
         put32(&mut out, 20, self.clock);
-        put64(&mut out, 24, self.beyond);
-        put32(&mut out, 32, self.took);
         out
     }
 }
@@ -179,16 +181,17 @@ impl Datagram<'_> {
     pub fn decode(bytes: &[u8]) -> Result<Datagram<'_>, Malformed> {
         match bytes {
             [DATA, VERSION, ..] if bytes.len() >= DATA_HEADER => data(bytes),
-            [ACK, VERSION, ..] if bytes.len() >= ANSWER => Ok(Datagram::Answer(Answer {
-                port: u16::from_be_bytes([bytes[2], bytes[3]]),
-                src: get32(bytes, 4),
-                flow: get32(bytes, 8),
-                seq: get32(bytes, 12),
-                all_before: get32(bytes, 16),
-                clock: get32(bytes, 20),
-                beyond: get64(bytes, 24),
-                took: get32(bytes, 32),
-            })),
+            [kind @ (ACK | NACK), VERSION, ..] if bytes.len() >= ANSWER => {
+                Ok(Datagram::Answer(Answer {
+                    nack: *kind == NACK,
+                    port: get16(bytes, 2),
+                    src: get32(bytes, 4),
+                    flow: get32(bytes, 8),
+                    seq: get32(bytes, 12),
+                    cumulative: get32(bytes, 16),
+                    clock: get32(bytes, 20),
+                }))
+            }
             _ => Err(Malformed::Unknown),
         }
     }
@@ -199,14 +202,16 @@ fn data(bytes: &[u8]) -> Result<Datagram<'_>, Malformed> {
         src: get32(bytes, 4),
         flow: get32(bytes, 8),
         seq: get32(bytes, 12),
-        message: get32(bytes, 16),
+        packets: get32(bytes, 16),
+        message: get32(bytes, 20),
         offset: get64(bytes, 24),
         total: get64(bytes, 32),
         clock: get32(bytes, 40),
     };
     let payload = &bytes[DATA_HEADER..];
     let ends = header.offset.checked_add(payload.len() as u64);
-    if payload.len() != get32(bytes, 20) as usize || ends.is_none_or(|end| end > header.total) {
+    let fits = header.seq < header.packets && ends.is_some_and(|end| end <= header.total);
+    if payload.len() != usize::from(get16(bytes, 2)) || !fits {
         return Err(Malformed::Unknown);
     }
     if checksum(payload) != get32(bytes, 44) {
@@ -241,6 +246,9 @@ pub(crate) fn put32(out: &mut [u8], at: usize, value: u32) {
 pub(crate) fn put64(out: &mut [u8], at: usize, value: u64) {
     out[at..at + 8].copy_from_slice(&value.to_be_bytes());
 }
+fn get16(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
+}
 pub(crate) fn get32(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
@@ -252,8 +260,16 @@ pub(crate) fn get64(bytes: &[u8], at: usize) -> u64 {
 mod tests {
     use super::*;
 
-    const HEADER: Data =
-        Data { src: 3, flow: 70_000, seq: 9, message: 41, offset: 8192, total: 12_000, clock: 77 };
+    const HEADER: Data = Data {
+        src: 3,
+        flow: 70_000,
+        seq: 9,
+        packets: 10,
+        message: 41,
+        offset: 8192,
+        total: 12_000,
+        clock: 77,
+    };
 
     fn sealed() -> Vec<u8> {
         let mut out = vec![0; DATA_HEADER];
@@ -272,15 +288,17 @@ mod tests {
 
     #[test]
     fn an_answer_comes_back_as_written() {
-        let (all_before, beyond) = (1 << 20, u64::MAX - 5);
-        let answer =
-            Answer { src: 1, flow: 2, seq: 3, port: 65_000, all_before, beyond, clock: 9, took: 7 };
-        assert_eq!(Datagram::decode(&answer.encode()), Ok(Datagram::Answer(answer)));
+        for nack in [false, true] {
+            let cumulative = 1 << 20;
+            let answer =
+                Answer { src: 1, flow: 2, seq: 3, port: 65_000, nack, cumulative, clock: 9 };
+            assert_eq!(Datagram::decode(&answer.encode()), Ok(Datagram::Answer(answer)));
+        }
     }
 
     #[test]
     fn a_hello_comes_back_as_written() {
-        let data = Data { seq: 0, clock: 0, ..HEADER };
+        let data = Data { seq: 0, packets: 1, clock: 0, ..HEADER };
         let hello = Hello { data, bytes: 3_808 };
         assert_eq!(Hello::decode(&hello.encode()), Some(hello));
         assert_eq!(Hello::decode(&Hello { bytes: 3_809, ..hello }.encode()), None);
@@ -307,6 +325,10 @@ mod tests {
         // Payload behind the end of its message.
         let mut out = bytes.clone();
         Data { offset: 11_900, ..HEADER }.seal(201, &mut out);
+        assert_eq!(Datagram::decode(&out), Err(Malformed::Unknown));
+        // A packet behind the last one.
+        let mut out = bytes;
+        Data { packets: 9, ..HEADER }.seal(201, &mut out);
         assert_eq!(Datagram::decode(&out), Err(Malformed::Unknown));
     }
 }

@@ -11,8 +11,8 @@ use weft_net::pattern::{Checked, Pattern};
 use weft_net::ports::Ports;
 use weft_net::receiver::Receiver;
 use weft_net::sender::{Given, Sender, SenderConfig};
-use weft_net::window::WindowConfig;
-use weft_net::wire::{DATA_HEADER, Datagram};
+use weft_net::wire::{ANSWER, DATA_HEADER, Datagram};
+use weft_transport::{CongestionConfig, RecoveryConfig, SwiftConfig, TransportConfig};
 use weft_trial::prelude::*;
 use weft_units::{Draw, HostId, MessageId, Rate, Stream, Time};
 
@@ -24,7 +24,40 @@ fn fabric() -> Arc<Fabric> {
     Arc::new(Fabric::build(&Clos::leaf_spine(2, UPLINKS, 2, link)).unwrap())
 }
 
+/// With a window that keeps some 60 ms of queue, and a time-out of 50 ms.
+fn transport(recovery: RecoveryConfig) -> TransportConfig {
+    let (mtu, base_target) = (u64::from(MTU), Time::ms(60));
+    let congestion = CongestionConfig::Swift(SwiftConfig {
+        base_target,
+        min_window: mtu / 16,
+        ..SwiftConfig::with_windows(mtu, 32 * mtu)
+    });
+    TransportConfig { congestion, recovery, rto: Time::ms(50), backs_off: false }
+}
+
+fn tcp() -> RecoveryConfig {
+    RecoveryConfig::read("tcp", &[("sack", "true"), ("min_rto", "50ms")]).unwrap()
+}
+
+/// What single paths have on a test bed, and what several have.
+fn natural(scheme: &str) -> RecoveryConfig {
+    match SchemeConfig::read(scheme, &[]).unwrap().is_multipath() {
+        true => RecoveryConfig::SELECTIVE_REPEAT,
+        false => tcp(),
+    }
+}
+
 fn sender(scheme: &str, options: &[(&str, &str)], host: u32, seed: u64) -> Sender {
+    sender_with(scheme, options, host, seed, natural(scheme))
+}
+
+fn sender_with(
+    scheme: &str,
+    options: &[(&str, &str)],
+    host: u32,
+    seed: u64,
+    recovery: RecoveryConfig,
+) -> Sender {
     let scheme = SchemeConfig::read(scheme, options).unwrap();
     let info = scheme.info();
     let balance = BalanceConfig {
@@ -33,8 +66,7 @@ fn sender(scheme: &str, options: &[(&str, &str)], host: u32, seed: u64) -> Sende
         bdp: 100_000,
         scheme,
     };
-    let window = WindowConfig::default();
-    let flow = FlowConfig { mtu: MTU, rto: Time::ms(50), window, multipath: false };
+    let flow = FlowConfig { mtu: MTU, transport: transport(recovery) };
     let known = Arc::default();
     Sender::new(SenderConfig { host: HostId(host), fabric: fabric(), known, balance, seed, flow })
 }
@@ -45,8 +77,8 @@ struct Weather {
     /// Of a hundred packets.
     lost: u32,
     repeated: u32,
-    /// Answers that wait for the next packet.
-    merged: u32,
+    /// Answers of a process that waits for a core.
+    held: u32,
     /// Up to so much later than the others, in microseconds.
     late: u32,
     /// An uplink that drops all data from then on.
@@ -68,16 +100,18 @@ struct Net {
 
 impl Net {
     fn new(sender: Sender, receiver: u32, weather: Weather, seed: u64) -> Net {
+        let recovery = sender.recovery();
         let dice = Draw::new(seed, "weather").stream(0);
         let (checked, now, wire) = (Checked::default(), Time::ZERO, BTreeMap::new());
-        let receiver = Receiver::new(HostId(receiver));
+        let receiver = Receiver::new(HostId(receiver), recovery);
         Net { sender, receiver, checked, weather, dice, now, wire, count: 0 }
     }
     fn roll(&mut self, of: u32) -> bool {
         self.dice.below(100) < of
     }
-    fn launch(&mut self, port: u16, bytes: &[u8], is_data: bool) {
+    fn launch(&mut self, port: u16, bytes: &[u8], wait: Time) {
         let uplink = Ports::new(UPLINKS).uplink(port);
+        let is_data = bytes.len() > ANSWER;
         let dead = self
             .weather
             .dead
@@ -87,7 +121,7 @@ impl Net {
         }
         for _ in 0..1 + u32::from(self.roll(self.weather.repeated)) {
             let late = self.dice.below(self.weather.late + 1);
-            let at = self.now + Time::us(100 + u64::from(late));
+            let at = self.now + wait + Time::us(100 + u64::from(late));
             self.count += 1;
             self.wire.insert((at, self.count), (port, bytes.to_vec()));
         }
@@ -99,7 +133,7 @@ impl Net {
             self.sender.handle_time(self.now);
             while let Some(out) = self.sender.poll_transmit(self.now, &Pattern, &mut buffer) {
                 let bytes = buffer[..out.len].to_vec();
-                self.launch(out.port, &bytes, true);
+                self.launch(out.port, &bytes, Time::ZERO);
             }
             let next = self.wire.keys().next().map(|(at, _)| *at);
             let due = [next, self.sender.poll_deadline()].into_iter().flatten().min();
@@ -116,11 +150,9 @@ impl Net {
             Datagram::Answer(answer) => self.sender.handle_answer(self.now, &answer),
             Datagram::Data(data, payload) => {
                 self.receiver.handle_data(self.now, port, &data, payload, &mut self.checked);
-                // Now and then one answer stands for several packets.
-                while !self.roll(self.weather.merged)
-                    && let Some(reply) = self.receiver.poll_reply()
-                {
-                    self.launch(reply.answer.port, &reply.answer.encode(), false);
+                let wait = if self.roll(self.weather.held) { Time::ms(5) } else { Time::ZERO };
+                while let Some(reply) = self.receiver.poll_reply() {
+                    self.launch(reply.answer.port, &reply.answer.encode(), wait);
                 }
             }
         }
@@ -149,16 +181,23 @@ trials! {
     #![cases(120)]
     fn every_byte_arrives_once(
         scheme in 0..SCHEMES.len(),
+        recovery in 0usize..4,
         sizes in prop::collection::vec(1u64..40_000, 1..6),
-        (lost, repeated, merged, late) in (0u32..30, 0u32..20, 0u32..50, 0u32..2_000),
+        (lost, repeated, held, late) in (0u32..30, 0u32..20, 0u32..50, 0u32..2_000),
         dead in prop::option::of((0..UPLINKS, 0u64..20)),
         seed in 0u64..1_000,
     ) {
         let (name, options) = SCHEMES[scheme];
         // ECMP never moves: a dead path would be the end of its flows.
         let dead = dead.filter(|_| name != "ecmp").map(|(link, ms)| (link, Time::ms(ms)));
-        let weather = Weather { lost, repeated, merged, late, dead };
-        let mut net = Net::new(sender(name, options, 0, seed), 2, weather, seed);
+        let weather = Weather { lost, repeated, held, late, dead };
+        let recovery = match recovery {
+            0 => RecoveryConfig::GO_BACK_N,
+            1 => RecoveryConfig::SELECTIVE_REPEAT,
+            2 => tcp(),
+            _ => natural(name),
+        };
+        let mut net = Net::new(sender_with(name, options, 0, seed, recovery), 2, weather, seed);
         for (message, bytes) in (0..).zip(&sizes) {
             net.sender.post(Time::ZERO, MessageId(message), HostId(2), *bytes);
         }
@@ -213,6 +252,32 @@ fn a_dead_path_is_left_after_a_time_out_and_the_stop_is_reported() {
     let stop = sent.recoveries[0];
     let lasted = stop.since.until(stop.until);
     assert!((Time::ms(50)..Time::ms(60)).contains(&lasted), "{lasted}");
+}
+
+#[test]
+fn a_nack_moves_a_flow_before_any_time_out() {
+    let weather = Weather { lost: 1, ..Weather::default() };
+    let sender = sender_with("ethereal", &[], 0, 1, RecoveryConfig::GO_BACK_N);
+    let mut net = Net::new(sender, 2, weather, 1);
+    net.sender.post(Time::ZERO, MessageId(0), HostId(2), 400_000);
+    net.run(Time::secs(60));
+    net.check(&[400_000]).unwrap();
+    let sent = &net.sender.sent;
+    assert!(sent.gaps > 0 && sent.time_outs == 0, "{} and {}", sent.gaps, sent.time_outs);
+    assert!(!sent.remaps.is_empty());
+}
+
+#[test]
+fn a_gap_has_only_the_hole_sent_again() {
+    let weather = Weather { lost: 1, ..Weather::default() };
+    let mut net = Net::new(sender("ecmp", &[], 0, 1), 2, weather, 2);
+    net.sender.post(Time::ZERO, MessageId(0), HostId(2), 400_000);
+    net.run(Time::secs(60));
+    net.check(&[400_000]).unwrap();
+    let sent = &net.sender.sent;
+    let again: u64 = sent.by_port.values().map(|count| count.again_packets).sum();
+    assert!(sent.gaps > 0 && sent.time_outs == 0, "{} and {}", sent.gaps, sent.time_outs);
+    assert_eq!((again, net.receiver.received.repeated), (sent.lost, 0));
 }
 
 #[test]

@@ -6,20 +6,13 @@ use pyo3::types::{PyDict, PyList};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
-use weft_net::flow::FlowConfig;
 use weft_net::io::{self, HostConfig, HostReport};
 use weft_net::ports::{LAST_PORT, Ports};
 use weft_net::report::{Count, Received, Sent};
 use weft_net::script::{Need, Task};
 use weft_net::sender::Given;
-use weft_net::window::WindowConfig;
 use weft_net::{PathId, Route};
 use weft_units::{HostId, MessageId, Time};
-
-/// Packets of a flow that may be out: of 64 flows on a link of the test bed no more than its queue
-/// holds, also when answers that waited for a core all come at once. Where several queue pairs stand
-/// side by side, one each.
-const MOST_OUT: f64 = 3.0;
 
 /// A message planned elsewhere: message, receiver, messages that must have been sent and received
 /// before it, and subflows as payload, path id and source port.
@@ -28,8 +21,8 @@ type Planned = (u32, u32, Vec<u32>, Vec<u32>, Vec<(u64, Option<u16>, Option<u16>
 /// Sends and receives as one host of an experiment, in the network name space of the caller, until
 /// the control socket says stop.
 #[pyfunction]
-#[pyo3(signature = (experiment_json, seed, host, addresses, port, dscp, control, *, target_s,
-    limit_s, tcp=false, planned=None))]
+#[pyo3(signature = (experiment_json, seed, host, addresses, port, dscp, control, *, limit_s,
+    tcp=false, planned=None))]
 #[expect(clippy::too_many_arguments, reason = "named in Python")]
 pub(crate) fn net_host<'py>(
     py: Python<'py>,
@@ -40,13 +33,10 @@ pub(crate) fn net_host<'py>(
     port: u16,
     dscp: u8,
     control: PathBuf,
-    target_s: f64,
     limit_s: f64,
     tcp: bool,
     planned: Option<(Vec<Planned>, u64)>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let window = WindowConfig { target: seconds(target_s), most: MOST_OUT };
-    let flow = FlowConfig { mtu: 0, rto: Time::ZERO, window, multipath: false };
     let host = HostId(host);
     let addresses: Vec<Ipv4Addr> = addresses
         .iter()
@@ -54,11 +44,8 @@ pub(crate) fn net_host<'py>(
         .collect::<PyResult<_>>()?;
     let report = py.detach(|| -> PyResult<(HostReport, Ports)> {
         let experiment = weft_experiment::read_run(experiment_json).map_err(wrong)?;
-        let job = weft_experiment::on_sockets(&experiment, seed, host, flow).map_err(wrong)?;
-        let weft_experiment::HostJob { mut sender, tasks, expected } = job;
-        if sender.balance.scheme.info().persistent {
-            sender.flow.window.most = 1.0;
-        }
+        let job = weft_experiment::on_sockets(&experiment, seed, host).map_err(wrong)?;
+        let weft_experiment::HostJob { sender, tasks, expected } = job;
         let (tasks, expected) = match planned {
             Some((tasks, expected)) => (tasks.into_iter().map(task).collect(), expected),
             None => (tasks, expected),
@@ -94,10 +81,6 @@ fn task((message, dst, sent, received, subflows): Planned) -> Task {
         after: sent.chain(received).collect(),
         given: Some(given),
     }
-}
-
-fn seconds(seconds: f64) -> Time {
-    Time((seconds * 1e12) as u64)
 }
 
 fn as_dict<'py>(

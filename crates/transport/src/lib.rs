@@ -4,6 +4,8 @@
 //! |---|---|
 //! | [`congestion`] | how much and how fast: [`congestion::Congestion`] |
 //! | [`recovery`] | what to send, acknowledge and resend: [`recovery::Sender`], [`recovery::Receiver`] |
+//! | [`Acknowledgement`] | what an acknowledgement does to both |
+//! | [`BackOff`] | time-outs that double while nothing gets through |
 //! | [`SendTimes`] | when packets left, for a host that must tell round-trip times |
 //! | [`subflows_against_reordering`] | into how many units of accounting to cut a flow |
 //!
@@ -12,7 +14,7 @@
 //!
 //! ```text
 //! send:      recovery.has_work() and recovery.in_flight() < congestion.window()  -> recovery.send(now)
-//! feedback:  recovery.on_ack(..) -> newly acknowledged  -> congestion.on_ack(newly, marked, ..)
+//! feedback:  Acknowledgement: recovery.on_ack(..) -> newly acknowledged -> congestion.on_ack(newly, ..)
 //! time:      recovery.deadline(rto) passed              -> recovery.on_timer(..) -> congestion.on_loss(..)
 //! ```
 //!
@@ -20,11 +22,15 @@
 //! what the one learnt (acknowledged, marked, lost) to the other.
 
 mod accounting;
+mod acknowledgement;
+mod back_off;
 pub mod congestion;
 pub mod recovery;
 mod send_times;
 
 pub use accounting::subflows_against_reordering;
+pub use acknowledgement::Acknowledgement;
+pub use back_off::{BackOff, MOST_BACKED_OFF};
 pub use congestion::{
     AckInfo, CONGESTION_CONTROLS, Congestion, CongestionConfig, CongestionInfo, DcqcnConfig,
     DctcpConfig, DctcpRateConfig, FixedRateConfig, FlowPace, Loss, MpRdmaConfig, PathScale,
@@ -52,6 +58,3 @@ pub struct TransportConfig {
     /// [`MOST_BACKED_OFF`] times `rto` (RFC 6298, section 5.5); else always for `rto`.
     pub backs_off: bool,
 }
-
-/// How much longer than at first a queue pair that backs off may wait.
-pub const MOST_BACKED_OFF: u64 = 16;

@@ -19,12 +19,6 @@ from weft.testbed import bed, failures, layout, measure, options, plans, system
 from weft.testbed.failures import Failure
 from weft.testbed.rules import Rules
 
-ANSWERED_AFTER = 1
-"""Seconds that a host waits for an answer, at least, unless `transport.rto` says otherwise: what
-RFC 6298 asks of TCP, and more than a process usually waits for a core."""
-QUEUE = 0.06
-"""Seconds that packets are to queue."""
-
 
 def up(path: Path, seed: int, rules: Rules = "linux") -> int:
     """Build the bed of a cluster and let it stand. Its leaves follow source ports."""
@@ -101,11 +95,12 @@ def experiment(
         "fabric": {**cluster.fabric, "nic": nic},
         "failures": cluster.failures,
         "workload": inputs.table_of("workload", workload),
-        # The simulator's 1 ms is below a round trip at 100 Mbit/s.
-        "transport": {"rto": f"{ANSWERED_AFTER}s"},
         "balance": {"scheme": scheme, **options.of(scheme)},
         "sweep": {"seeds": [seed]},
     }
+    others = [change for change in changes if not change[0].startswith("transport.")]
+    plain = inputs.from_dict(table, "testbed", others).runs[0]["experiment"]
+    table["transport"] = options.transport(plain, dict(changes))
     found = inputs.from_dict(table, "testbed", changes)
     return dict(found.runs[0]["experiment"])
 
@@ -154,7 +149,6 @@ def run(path: Path, order: Order) -> dict[str, Any]:
         "failure": asdict(order.failure) if order.failure else None,
         "planned": order.planned,
         "options": {
-            "target_s": QUEUE,
             "limit_s": order.limit,
             "tcp": order.tcp,
         },

@@ -23,7 +23,7 @@ LIMIT = 2 * 1024 * 1024
 HEADERS = 14 + 20 + 8
 """On every packet of an Ethernet link, as Linux counts: Ethernet, IPv4, UDP."""
 DATA_HEADER = 48
-ANSWER = 36
+ANSWER = 24
 """As in crates/net/src/wire.rs."""
 
 _FIVE_TUPLE = 0x37

@@ -102,7 +102,7 @@ pub fn run(config: HostConfig) -> io::Result<HostReport> {
         inlets: BTreeMap::new(),
         accepted: 0,
         have: FxHashMap::default(),
-        receiver: Receiver::new(host),
+        receiver: Receiver::new(host, config.sender.flow.transport.recovery),
         checked: Checked::default(),
         sent: Sent::default(),
         subflows: Vec::new(),
@@ -154,7 +154,7 @@ impl Host {
     }
 
     fn next(&self, limit: Time) -> Time {
-        let rto = self.config.sender.flow.rto * PATIENCE;
+        let rto = self.config.sender.flow.transport.rto * PATIENCE;
         let open = self.outgoing.iter().filter(|one| !one.finished);
         let late = open.map(|one| one.progress.saturating_add(rto * (1 << one.time_outs.min(4))));
         let others = [self.planner.deadline(), self.script.poll_deadline(), Some(limit)];
@@ -192,7 +192,7 @@ impl Host {
             let (offset, total) = self.messages.cut(&subflow);
             let flow = self.outgoing.len() as u32;
             let (src, message) = (self.config.sender.host.0, subflow.message.0);
-            let data = Data { src, flow, seq: 0, message, offset, total, clock: 0 };
+            let data = Data { src, flow, seq: 0, packets: 1, message, offset, total, clock: 0 };
             let hello = Hello { data, bytes: subflow.bytes };
             self.outgoing.push(Outgoing {
                 subflow,
@@ -296,7 +296,7 @@ impl Host {
     }
 
     fn check_time_outs(&mut self, now: Time, poll: &Poll) {
-        let rto = self.config.sender.flow.rto * PATIENCE;
+        let rto = self.config.sender.flow.transport.rto * PATIENCE;
         for number in 0..self.outgoing.len() {
             let one = &mut self.outgoing[number];
             let patience = rto * (1 << one.time_outs.min(4));

@@ -51,7 +51,7 @@ pub fn run(config: HostConfig) -> io::Result<HostReport> {
     let room = ANSWER.max(DATA_HEADER + config.sender.flow.mtu as usize);
     let mut this = Host {
         sender: Sender::new(config.sender.clone()),
-        receiver: Receiver::new(host),
+        receiver: Receiver::new(host, config.sender.flow.transport.recovery),
         script: Script::new(config.tasks.clone(), config.expected),
         sockets,
         checked: Checked::default(),

@@ -8,7 +8,7 @@ use crate::ports::Ports;
 use crate::queue::EventQueue;
 use weft_balance::plan::{LossSignal, Route};
 use weft_balance::steer::{Feedback, Steering, TimeOut};
-use weft_transport::{AckInfo, Acknowledged, Loss, Reply, Sender, TransportConfig};
+use weft_transport::{Acknowledgement, Loss, Reply, Sender, TransportConfig};
 use weft_units::prefetch::prefetch;
 use weft_units::{HostId, Time};
 
@@ -102,9 +102,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             return self.nacked(host, packet);
         }
         let rtt = flow.rtt(self.now, packet.seq);
-        let (learnt, done) = flow.sender.on_ack_done(self.now, packet.seq, packet.aux);
-        self.learn(&packet, rtt, learnt);
-        let flow = &mut self.senders[packet.flow as usize];
+        let ack = acknowledgement(self.now, &packet, rtt);
+        let (_, done) = ack.deliver(&mut flow.sender, &mut flow.congestion);
         if !flow.hooks.is_plain() {
             flow.steering.on_ack(Feedback {
                 now: self.now,
@@ -120,25 +119,6 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             }
         }
         self.go_on(host, packet.flow, done);
-    }
-
-    /// Passes on to congestion control what an acknowledgement taught, `rtt` after its packet left.
-    #[inline(always)]
-    fn learn(&mut self, packet: &Packet, rtt: Time, learnt: Acknowledged) {
-        let flow = &mut self.senders[packet.flow as usize];
-        if learnt.packets > 0 {
-            flow.congestion.on_ack(&AckInfo {
-                now: self.now,
-                seq: packet.seq,
-                packets: learnt.packets,
-                marked: packet.is(flag::ECHO),
-                in_flight: learnt.in_flight,
-                rtt,
-            });
-        }
-        if learnt.lost > 0 {
-            flow.congestion.on_loss(self.now, Loss::Gap);
-        }
     }
 
     /// Closes queue pair `id` if it is done; else it sends if its window has opened.
@@ -178,14 +158,13 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 rtt: Time::ZERO,
             });
         }
-        let Some(learnt) = flow.sender.on_nack(self.now, packet.seq, packet.aux) else {
-            return;
-        };
-        flow.shaken = true;
-        flow.congestion.on_loss(self.now, Loss::Gap);
         let rtt = flow.rtt(self.now, packet.seq);
+        let ack = acknowledgement(self.now, &packet, rtt);
+        if ack.deliver_nack(&mut flow.sender, &mut flow.congestion).is_none() {
+            return;
+        }
+        flow.shaken = true;
         self.reroute(host, packet.flow, LossSignal::Nack);
-        self.learn(&packet, rtt, learnt);
         let done = self.senders[packet.flow as usize].sender.is_done();
         self.go_on(host, packet.flow, done);
     }
@@ -283,4 +262,11 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             }
         }
     }
+}
+
+/// What `packet` says, which answers one that left `rtt` before.
+#[inline(always)]
+fn acknowledgement(now: Time, packet: &Packet, rtt: Time) -> Acknowledgement {
+    let marked = packet.is(flag::ECHO);
+    Acknowledgement { now, seq: packet.seq, cumulative: packet.aux, marked, rtt }
 }

@@ -87,6 +87,7 @@ impl CongestionControl for DcqcnConfig {
         summary: "rate that notifications cut, and timer and byte counter raise; starts at line rate",
         source: "Zhu et al. (SIGCOMM 2015)",
         sets_rate: true,
+        uses_marks: true,
         options: &[
             OptionInfo {
                 key: "dcqcn_cnp_interval",

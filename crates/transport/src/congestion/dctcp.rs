@@ -31,6 +31,7 @@ impl CongestionControl for DctcpConfig {
         summary: "window cut in proportion to the share of marked bytes; starts at one BDP",
         source: "Alizadeh et al. (SIGCOMM 2010); Ethereal (2024, 2025)",
         sets_rate: false,
+        uses_marks: true,
         options: &[
             OptionInfo {
                 key: "dctcp_gain",

@@ -33,6 +33,7 @@ impl CongestionControl for DctcpRateConfig {
         summary: "DCTCP as a rate without a window; starts at line rate",
         source: "the code behind Ethereal (2025)",
         sets_rate: true,
+        uses_marks: true,
         options: &[
             OptionInfo {
                 key: "dctcp_rate_gain",

@@ -18,6 +18,7 @@ impl CongestionControl for FixedRateConfig {
         summary: "always the same rate, whatever happens",
         source: "McClure et al. (2025)",
         sets_rate: true,
+        uses_marks: false,
         // The rate of each queue pair follows from fabric and workload: whoever opens it says.
         options: &[],
     };

@@ -29,6 +29,8 @@ pub struct CongestionInfo {
     pub source: &'static str,
     /// Whether it says how fast a queue pair sends, rather than how much it may have out.
     pub sets_rate: bool,
+    /// Whether it goes by the marks of switches (ECN).
+    pub uses_marks: bool,
     /// What it can be told. Keys begin with its name, since all controls share `[transport]`.
     pub options: &'static [OptionInfo],
 }

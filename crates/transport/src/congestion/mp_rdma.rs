@@ -33,6 +33,7 @@ impl CongestionControl for MpRdmaConfig {
         summary: "window that grows and shrinks with every acknowledgement, late ones too",
         source: "MP-RDMA (Lu et al., NSDI 2018)",
         sets_rate: false,
+        uses_marks: true,
         options: &[
             OptionInfo {
                 key: "mp_rdma_reordering",

@@ -84,6 +84,7 @@ impl CongestionControl for SwiftConfig {
         summary: "window that follows the round-trip time towards a target; paced below a packet",
         source: "Kumar et al. (SIGCOMM 2020); McClure et al. (2025)",
         sets_rate: false,
+        uses_marks: false,
         options: &[
             OptionInfo {
                 key: "swift_base_target",

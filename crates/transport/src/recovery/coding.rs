@@ -36,6 +36,7 @@ impl Recovery for Coding {
         source: "McClure et al. (2025), sections 4 to 6",
         keeps_order: true,
         trims: false,
+        rateless: true,
         options: &[
             OptionInfo {
                 key: "coding_overhead",
@@ -89,8 +90,6 @@ pub struct CodingSender {
 }
 
 impl SendHalf for CodingSender {
-    const RATELESS: bool = true;
-
     #[inline(always)]
     fn has_work(&self) -> bool {
         self.here < self.needed

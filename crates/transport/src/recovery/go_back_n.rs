@@ -40,6 +40,7 @@ impl Recovery for GoBackN {
         source: "RoCE; Ethereal (2024, 2025); McClure et al. (2025)",
         keeps_order: false,
         trims: false,
+        rateless: false,
         options: &[
             OptionInfo {
                 key: "nack_rewind",

@@ -54,15 +54,14 @@ pub struct RecoveryInfo {
     pub keeps_order: bool,
     /// Whether it is made for switches that trim.
     pub trims: bool,
+    /// Whether all packets are symbols of a rateless code: of one size, and none is ever sent twice.
+    pub rateless: bool,
     /// What it can be told.
     pub options: &'static [OptionInfo],
 }
 
 /// The sending half of a queue pair. Time does not run backwards from call to call.
 pub trait SendHalf: Clone + Debug {
-    /// All packets are symbols of a rateless code: of one size, and none is ever sent twice.
-    const RATELESS: bool = false;
-
     /// Whether there is something to send, were the window open.
     fn has_work(&self) -> bool;
     /// How many packets are out: sent, and neither acknowledged nor taken for lost.
@@ -98,8 +97,6 @@ pub trait SendHalf: Clone + Debug {
 }
 
 impl<S: SendHalf> SendHalf for Box<S> {
-    const RATELESS: bool = S::RATELESS;
-
     #[inline(always)]
     fn has_work(&self) -> bool {
         S::has_work(self)

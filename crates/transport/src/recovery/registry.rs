@@ -65,12 +65,12 @@ macro_rules! recoveries {
                     })*
                 }
             }
-            /// As [`SendHalf::RATELESS`].
+            /// As [`RecoveryInfo::rateless`].
             #[inline(always)]
             pub fn is_rateless(&self) -> bool {
                 match self {
                     $(Sender::$Recovery(_) => {
-                        <<$Recovery as Recovery>::Sender as SendHalf>::RATELESS
+                        const { <$Recovery as Recovery>::INFO.rateless }
                     })*
                 }
             }

@@ -41,6 +41,7 @@ impl Recovery for Tcp {
         source: "RFC 5681, 6582, 6675, 6298; McClure et al. (2025), section 4",
         keeps_order: true,
         trims: false,
+        rateless: false,
         options: &[
             OptionInfo {
                 key: "dup_acks",

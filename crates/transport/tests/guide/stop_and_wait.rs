@@ -17,6 +17,7 @@ impl Recovery for StopAndWait {
         source: "Weft's guide to new recoveries",
         keeps_order: false,
         trims: false,
+        rateless: false,
         options: &[OptionInfo {
             key: "wait_batch",
             default: "8",

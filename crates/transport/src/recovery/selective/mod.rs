@@ -45,6 +45,7 @@ impl Recovery for SelectiveRepeat {
         source: "Ethereal (2024, 2025), for spraying",
         keeps_order: true,
         trims: false,
+        rateless: false,
         options: &[],
     };
     type Sender = SelectiveSender;
@@ -68,6 +69,7 @@ impl Recovery for Trim {
         source: "NDP (SIGCOMM 2017); McClure et al. (2025), section 4",
         keeps_order: true,
         trims: true,
+        rateless: false,
         options: &[],
     };
     /// Boxed, since only one kind of sender may fill the space that each flow has for any.
