@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft import averages, stats, tables
-from weft.groups import group
-from weft.testbed import bench
+from weft.report import tables
+from weft.report.grouping import group
+from weft.study import averages, stats
+from weft.testbed import bench, show
 
 
 def row(scheme: str, seed: int, cct: float, bound: float = 1.0, **more: Any) -> dict[str, Any]:
@@ -164,6 +165,6 @@ def test_beds_compare_in_the_same_way() -> None:
     assert (fast["over_ecmp_significant"], found["sockets"]["over_ecmp"]) == (True, None)
     shown = {"operation": "all-to-all", "size_bytes": 8, "ranks": 2, "channels": 1}
     shown |= {"bound_s": 2.0, "connections": 2, "schemes": list(found.values()), "runs": rows}
-    text = bench.text(Path("lab.toml"), shown)
+    text = show.bench(Path("lab.toml"), shown)
     assert f"2.00 ± {fast['over_ecmp_half_95']:.2f}" in text
     assert "n.s." in text

@@ -11,15 +11,16 @@ import pytest
 from conftest import SMALL, Weft
 from sweeps import rows, specs
 from test_sweep import run_folders
-from weft import best, settings, tables, views
 from weft._types import RunSpec
-from weft.charts import Lines
 from weft.errors import ExperimentError
-from weft.forecast import Forecast
-from weft.inputs import Experiment
-from weft.measured import figures
-from weft.settings import Best
-from weft.where import combination
+from weft.report import tables, views
+from weft.report.figures.metrics import figures
+from weft.report.figures.model import Lines
+from weft.study import best_value, settings
+from weft.study.forecast import Forecast
+from weft.study.inputs import Experiment
+from weft.study.selection import combination
+from weft.study.settings import Best
 
 OVER = "transport.rate_coefficient"
 RATES = [0.8, 0.9, 1.0]
@@ -44,21 +45,24 @@ def at(scheme: str) -> str:
 
 def test_each_combination_has_a_best_of_its_own() -> None:
     """By the search's seeds alone, or by all if the search has all."""
-    assert best.choose(ROWS, BEST) == {at("host"): 1.0, at("ecmp"): 0.9}
-    assert best.choose(ROWS, Best(OVER, "normalised", None)) == {at("host"): 0.9, at("ecmp"): 0.8}
+    assert best_value.choose(ROWS, BEST) == {at("host"): 1.0, at("ecmp"): 0.9}
+    assert best_value.choose(ROWS, Best(OVER, "normalised", None)) == {
+        at("host"): 0.9,
+        at("ecmp"): 0.8,
+    }
 
 
 def test_a_search_runs_all_values_with_few_seeds_and_the_best_with_all() -> None:
     """The choice is the same however many of the other runs are there."""
-    first = best.searched(RUNS, BEST)
+    first = best_value.searched(RUNS, BEST)
     assert [spec["seed"] for spec in first] == [1, 2] * 6
-    assert best.expected(RUNS, BEST) == 2 * 3
-    wanted = best.narrowed(RUNS, [row for row in ROWS if row["seed"] <= 2], BEST)
+    assert best_value.expected(RUNS, BEST) == 2 * 3
+    wanted = best_value.narrowed(RUNS, [row for row in ROWS if row["seed"] <= 2], BEST)
     assert len(wanted) == 12 + 6
-    assert best.narrowed(RUNS, ROWS, BEST) == wanted
+    assert best_value.narrowed(RUNS, ROWS, BEST) == wanted
     assert {spec["swept"][OVER] for spec in wanted if spec["seed"] == 5} == {0.9, 1.0}
     # The narrowed runs are searched alike.
-    assert best.searched(wanted, BEST) == first
+    assert best_value.searched(wanted, BEST) == first
 
 
 def test_stalled_runs_do_not_win() -> None:
@@ -68,7 +72,7 @@ def test_stalled_runs_do_not_win() -> None:
         for row in ROWS
         if row["swept"] != {"balance.scheme": "host", OVER: 1.0} or row["seed"] > 1
     ]
-    assert best.choose(some, BEST)[at("host")] == 0.9
+    assert best_value.choose(some, BEST)[at("host")] == 0.9
 
 
 def experiment(shown: dict[str, Any], runs: list[RunSpec] = RUNS) -> Experiment:

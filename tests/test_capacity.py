@@ -137,7 +137,7 @@ BAD = {
     "key": (["slow.toml", "--set", "failures.slow.cont=2"], 'did you mean "count"?'),
     "too many": (["slow.toml", "--set", "failures.slow.count=5"], "failures.slow.count"),
     "--seed": (["slow.toml", "--seed", "-1"], "--seed"),
-    "traffic": (["traffic.cm"], "traffic.cm: is traffic without a fabric"),
+    "traffic": (["traffic.cm"], "traffic.cm: is a workload without a fabric"),
     "nothing": ([], "FILE"),
 }
 

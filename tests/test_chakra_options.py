@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import chakra
-from weft import cli
+from weft.cli import app
 
 FABRIC = "leaf-spine:leaves=2,spines=2,hosts=2,link=100Gbps,delay=500ns"
 COMPARE = ("compare", "--fabric", FABRIC, "--schemes", "ecmp", "--json", "--quiet", "--workload")
@@ -23,7 +23,7 @@ def typed(capsys: pytest.CaptureFixture[str]) -> Typed:
     """Type a command; its exit status, output and errors."""
 
     def run(*words: object) -> tuple[int, str, str]:
-        status = cli._status([str(word) for word in words])
+        status = app.status([str(word) for word in words])
         return (status, *capsys.readouterr())
 
     return run

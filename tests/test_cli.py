@@ -92,6 +92,34 @@ def test_compare_needs_no_file(weft: Weft) -> None:
     assert [row["scheme"] for row in json.loads(done.stdout)] == ["ecmp"] * 2 + ["ethereal"] * 2
 
 
+def test_singular_and_plural_options_are_the_same(weft: Weft, tmp_path: Path) -> None:
+    """`--scheme` and `--schemes`, `--workload` and `--job`."""
+    fabric = "leaf-spine:leaves=2,spines=2,hosts=2,link=100Gbps,delay=500ns"
+    for schemes, workload in (("--schemes", "--workload"), ("--scheme", "--job")):
+        words = ("compare", "--fabric", fabric, workload, "all-to-all:size=16KB")
+        done = weft(*words, schemes, "ecmp", "--json", "-q")
+        assert done.returncode == 0, done.stderr
+        assert [row["scheme"] for row in json.loads(done.stdout)] == ["ecmp"]
+    (tmp_path / "two.cm").write_text(CONNECTIONS)
+    done = weft("run", "two.cm", "--scheme", "ecmp", "--json", "-q")
+    assert [row["scheme"] for row in json.loads(done.stdout)] == ["ecmp"]
+
+
+BOTH = {
+    ("--scheme", "--schemes"): ("plan", "switch-config", "testbed run"),
+    ("--schemes", "--scheme"): ("run", "compare", "testbed bench"),
+    ("--workload", "--job"): ("compare", "testbed run"),
+    ("--job", "--workload"): ("plan",),
+}
+
+
+@pytest.mark.parametrize("words", BOTH)
+def test_help_names_both_words(weft: Weft, words: tuple[str, str]) -> None:
+    """Of every command that takes one."""
+    for name in BOTH[words]:
+        assert f"  {', '.join(words)} " in weft(*name.split(), "--help").stdout
+
+
 def test_connection_matrix_gets_a_fabric_that_is_named(weft: Weft, tmp_path: Path) -> None:
     """`weft run x.cm` needs nothing else, and says what it chose."""
     (tmp_path / "two.cm").write_text(CONNECTIONS)

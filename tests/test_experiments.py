@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from weft import inputs
+from weft.study import inputs
 
 FOLDER = Path(__file__).parent.parent / "experiments"
 # What others extend is no experiment of its own.

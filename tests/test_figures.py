@@ -10,20 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft import (
-    axes,
-    goodput,
-    measured,
-    palette,
-    quantities,
-    queues,
-    selection,
-    stats,
-    tables,
-    usual,
-)
-from weft.charts import Axis, Bars, Curve, Lines, Panel
-from weft.groups import group
+from weft import units
+from weft.report import tables, usual_columns
+from weft.report.figures import axes, goodput, metrics, palette, queues, subset
+from weft.report.figures.model import Axis, Bars, Curve, Lines, Panel
+from weft.report.grouping import group
+from weft.study import stats
 
 
 def row(scheme: str, seed: int, cct: float, **swept: Any) -> dict[str, Any]:
@@ -78,7 +70,7 @@ def test_table_compares_the_means_that_it_shows() -> None:
     """10 us over 30, though seed by seed it is 1/2 and 1/4; two seeds that differ prove nothing."""
     table = tables.summarise(group(TWO))
     ecmp, ethereal = table.sections[0].lines
-    assert ethereal.cells[2].text == f"{usual.MINUS}67 ± 141 % n.s."
+    assert ethereal.cells[2].text == f"{usual_columns.MINUS}67 ± 141 % n.s."
     assert (ethereal.cells[2].unsure, ecmp.cells[2].unsure) == (True, False)
     assert table.basis == "mean of 2 seeds, ± 95 % confidence; n.s.: not significant"
     assert ecmp.cells[2].text == "0.0 %"
@@ -98,7 +90,7 @@ def test_table_of_some_of_the_runs_says_so() -> None:
     )
     assert table.sections[0].lines[1].cells[2].text == "other seeds"
     assert "runs" not in tables.text(tables.summarise(group(TWO), wanted=4), "Title", 80)
-    assert "mean of 1 to 2 seeds" in measured.completion(group(TWO[:3])).caption
+    assert "mean of 1 to 2 seeds" in metrics.completion(group(TWO[:3])).caption
 
 
 def test_single_runs_are_of_a_seed_that_all_have() -> None:
@@ -107,7 +99,7 @@ def test_single_runs_are_of_a_seed_that_all_have() -> None:
     assert grouping.sample_seed == 2
     chosen = [grouping.sample(grouping.categories[0], name) for name in grouping.series]
     assert [one["seed"] for one in chosen if one] == [2, 2]
-    assert "means over seeds" in selection.one_run(grouping)
+    assert "means over seeds" in subset.one_run(grouping)
 
 
 def test_reference_is_the_first_scheme_without_ecmp() -> None:
@@ -163,7 +155,7 @@ def test_series_without_schemes() -> None:
 
 def test_bars_of_one_category_are_the_schemes() -> None:
     """With the bound across them and the interval of each."""
-    figure = measured.completion(group(TWO))
+    figure = metrics.completion(group(TWO))
     plot = figure.panels[0].plot
     assert isinstance(plot, Bars)
     assert plot.categories == ("ecmp", "ethereal")
@@ -188,7 +180,7 @@ def test_sizes_become_lines_with_the_bound() -> None:
         for scheme in ("ecmp", "spray")
         for size, cct in (("1MB", 9e-3), ("4KB", 2e-5), ("64KB", 1e-4))
     ]
-    plot = measured.completion(group(rows)).panels[0].plot
+    plot = metrics.completion(group(rows)).panels[0].plot
     assert isinstance(plot, Lines)
     assert [curve.label for curve in plot.curves] == ["ecmp", "spray", "lower bound"]
     assert plot.curves[0].x == (4e3, 64e3, 1e6)
@@ -224,7 +216,7 @@ def test_panels_share_limits_only_if_alike() -> None:
 def test_error_bars_are_within_the_axes() -> None:
     """Bars and curves alike; near zero they run off a logarithmic axis, which has no zero."""
     near = [row("ecmp", 1, 3e-5), row("ecmp", 2, 3.1e-5)]
-    limits = measured.completion(group(near)).panels[0].plot.y.limits  # type: ignore[union-attr]
+    limits = metrics.completion(group(near)).panels[0].plot.y.limits  # type: ignore[union-attr]
     assert limits is not None
     assert limits[1] > 30.5 + 6.3
     curve = Curve("ecmp", palette.BOUND, (1.0, 2.0, 3.0), (1.0, 50.0, 100.0), (0.5, 60.0, 100.0))
@@ -236,7 +228,7 @@ def test_error_bars_are_within_the_axes() -> None:
 
 def test_wide_intervals_do_not_flatten_the_rest() -> None:
     """30 ± 127 of two seeds: half above the value is drawn, and nothing below zero."""
-    limits = measured.completion(group(TWO)).panels[0].plot.y.limits  # type: ignore[union-attr]
+    limits = metrics.completion(group(TWO)).panels[0].plot.y.limits  # type: ignore[union-attr]
     assert limits == pytest.approx((0.0, 45 * 1.03))
 
 
@@ -254,8 +246,8 @@ def test_styles_are_distinct_and_stay() -> None:
 
 def test_evenly_keeps_both_ends() -> None:
     """And leaves out what lies between."""
-    assert selection.evenly(list(range(10)), 4) == [0, 3, 6, 9]
-    assert selection.evenly([1, 2], 4) == [1, 2]
+    assert subset.evenly(list(range(10)), 4) == [0, 3, 6, 9]
+    assert subset.evenly([1, 2], 4) == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -264,28 +256,28 @@ def test_evenly_keeps_both_ends() -> None:
 )
 def test_quantities_parse(text: str, value: tuple[float, str]) -> None:
     """Decimal sizes, as in experiment files."""
-    number, dimension = quantities.parse(text) or (0.0, "")
+    number, dimension = units.parse(text) or (0.0, "")
     assert number == pytest.approx(value[0])
     assert dimension == value[1]
-    assert quantities.parse("ecmp") is None
-    assert quantities.magnitude(True) is None
-    assert [quantities.magnitude(one) for one in ("0.9", "4", 4, "4KB")] == [0.9, 4.0, 4.0, 4e3]
+    assert units.parse("ecmp") is None
+    assert units.magnitude(True) is None
+    assert [units.magnitude(one) for one in ("0.9", "4", 4, "4KB")] == [0.9, 4.0, 4.0, 4e3]
 
 
 @given(st.floats(1e-12, 1e4))
 def test_times_read_back(seconds: float) -> None:
     """What a table prints is the value to four digits."""
-    number, unit = quantities.format_time(seconds).replace(",", "").split()
+    number, unit = units.format_time(seconds).replace(",", "").split()
     scale = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}[unit]
     assert math.isclose(float(number) * scale, seconds, rel_tol=6e-4)
 
 
 def test_counts_and_bytes() -> None:
     """Whole numbers stay whole; means of few seeds keep a digit."""
-    assert quantities.format_count(1234567.0) == "1,234,567"
-    assert quantities.format_count(2.5) == "2.5"
-    assert quantities.format_bytes(0) == "0 B"
-    assert quantities.format_bytes(12_345_678) == "12.35 MB"
+    assert units.format_count(1234567.0) == "1,234,567"
+    assert units.format_count(2.5) == "2.5"
+    assert units.format_bytes(0) == "0 B"
+    assert units.format_bytes(12_345_678) == "12.35 MB"
 
 
 def test_goodput_is_bytes_over_the_interval_before() -> None:

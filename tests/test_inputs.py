@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft import fitting, inputs
 from weft._native import ExperimentError
+from weft.study import default_fabric, inputs
 
 
 @given(st.integers(2, 60_000))
 def test_fitting_fabric_has_room_and_does_not_block(hosts: int) -> None:
     """Enough hosts, as many uplinks as hosts under a leaf, switches of at most 64 ports."""
-    fabric = fitting.fabric(hosts)
+    fabric = default_fabric.fabric(hosts)
     if fabric["topology"] == "leaf-spine":
         assert fabric["leaves"] * fabric["hosts_per_leaf"] >= hosts
         assert fabric["spines"] >= fabric["hosts_per_leaf"]
@@ -29,9 +29,9 @@ def test_fitting_fabric_has_room_and_does_not_block(hosts: int) -> None:
 def test_fitting_fabric_is_the_one_of_the_papers() -> None:
     """Where hosts divide evenly no port stays empty."""
     shape = {"leaves": 16, "spines": 8, "hosts_per_leaf": 8}
-    assert fitting.fabric(128).items() >= shape.items()
-    assert fitting.fabric(2046)["spines"] == 32
-    assert fitting.fabric(8192)["k"] == 32
+    assert default_fabric.fabric(128).items() >= shape.items()
+    assert default_fabric.fabric(2046)["spines"] == 32
+    assert default_fabric.fabric(8192)["k"] == 32
 
 
 @pytest.mark.parametrize(
@@ -48,14 +48,14 @@ def test_fabric_fits_the_hosts_that_a_file_names(
     (tmp_path / name).write_text(text)
     experiment, chosen = inputs.from_workload(tmp_path / name, schemes=["ecmp"])
     assert len(experiment.runs) == 1
-    shape = fitting.fabric(hosts)
+    shape = default_fabric.fabric(hosts)
     assert f"leaves {shape['leaves']}, spines {shape['spines']}" in chosen
 
 
 def test_the_largest_fitting_fabric(tmp_path: Path) -> None:
     """It is chosen; one host more is not, and a shorthand helps."""
-    (tmp_path / "most.csv").write_text(f"src,dst,size\n0,{fitting.LARGEST - 1},20KB\n")
-    (tmp_path / "more.csv").write_text(f"src,dst,size\n0,{fitting.LARGEST},20KB\n")
+    (tmp_path / "most.csv").write_text(f"src,dst,size\n0,{default_fabric.LARGEST - 1},20KB\n")
+    (tmp_path / "more.csv").write_text(f"src,dst,size\n0,{default_fabric.LARGEST},20KB\n")
     assert "k 64" in inputs.from_workload(tmp_path / "most.csv", schemes=["ecmp"])[1]
     with pytest.raises(ExperimentError, match=r"automatically \(65536\); give --fabric, or mend"):
         inputs.from_workload(tmp_path / "more.csv")

@@ -100,10 +100,10 @@ def test_every_version_is_driven(weft: Weft, abi: str) -> None:
         (["-b", "2M", "-e", "1M"], "-b 2M: more than -e 1M"),
         (["-e", "100G"], "-e 100G: use at most 16G"),
         (["--chunk", "2G"], "--chunk 2G: use 4B to 1GiB"),
-        (["--rank", "0"], "--rank: say with --meet where rank 0 waits"),
-        (["--meet", "here:1"], "--meet: give this process a --rank too"),
-        (["--rank", "2", "--meet", "127.0.0.1:1"], "--rank 2: with --ranks 2 use 0 to 1"),
-        (["--rank", "0", "--meet", "nowhere"], "--meet nowhere: use HOST:PORT"),
+        (["--rank", "0"], "--rank: also needs --rendezvous, where rank 0 waits"),
+        (["--rendezvous", "here:1"], "--rendezvous: also needs the --rank of this process"),
+        (["--rank", "2", "--rendezvous", "127.0.0.1:1"], "--rank 2: with --ranks 2 use 0 to 1"),
+        (["--rank", "0", "--rendezvous", "nowhere"], "--rendezvous nowhere: use HOST:PORT"),
         (["--plugin", "none.so"], "--plugin none.so: there is no such file"),
         (["--over", "sockets", "--address", "x"], "--address x: use an address"),
         (["--device", "7"], "--device 7: the plugin has 1"),
@@ -140,9 +140,19 @@ def test_bad_variables_take_one_line(
     assert not more
 
 
+def test_the_old_name_of_an_option_has_a_hint(weft: Weft) -> None:
+    """`--meet` works, and one line says what it is called now."""
+    meeting = ["--rank", "0", "--meet", "127.0.0.1:29474", "--wait", "0.3"]
+    done = weft("bench-net", "--over", "sockets", *meeting)
+    hint, error = done.stderr.splitlines()
+    assert hint == "hint: --meet is now called --rendezvous"
+    assert error == "error: rank 0: --rendezvous 127.0.0.1:29474: ranks 1 have not come"
+    assert "--meet" not in weft("bench-net", "--help").stdout
+
+
 def test_a_rank_that_does_not_come_is_an_error(weft: Weft) -> None:
     """Named, in time, and no trace."""
-    meeting = ["--rank", "0", "--ranks", "3", "--meet", "127.0.0.1:29473", "--wait", "0.3"]
+    meeting = ["--rank", "0", "--ranks", "3", "--rendezvous", "127.0.0.1:29473", "--wait", "0.3"]
     done = weft("bench-net", "--over", "sockets", *meeting)
     assert done.returncode == 1
     assert done.stderr.strip().endswith("ranks 1, 2 have not come")

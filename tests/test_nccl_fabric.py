@@ -19,7 +19,7 @@ from conftest import Weft, command, left_by, processes_of
 from weft import bench_net
 from weft import cluster as clusters
 from weft.errors import ExperimentError
-from weft.testbed import bench, ranks, system
+from weft.testbed import bench, rank_processes, system
 
 MISSING = system.missing("nftables") or (
     None if bench_net.PLUGIN.is_file() else "the plugin is not built: `make plugin` builds it"
@@ -56,16 +56,16 @@ def measured(weft: Weft, bed: Path, *words: str, status: int = 0) -> dict[str, A
 def test_ranks_are_spread_over_leaves(bed: Path) -> None:
     """Neighbours share a leaf; more ranks than hosts are refused."""
     cluster = clusters.read(bed)
-    assert [host.number for host in ranks.placed(cluster, 2)] == [0, 2]
-    assert [host.number for host in ranks.placed(cluster, 4)] == [0, 1, 2, 3]
+    assert [host.number for host in rank_processes.placed(cluster, 2)] == [0, 2]
+    assert [host.number for host in rank_processes.placed(cluster, 4)] == [0, 1, 2, 3]
     with pytest.raises(ExperimentError, match="--ranks 5: 2 leaves have 4 hosts"):
-        ranks.placed(cluster, 5)
+        rank_processes.placed(cluster, 5)
 
 
 def test_the_bound_is_what_crosses_the_uplinks(bed: Path) -> None:
     """By hand: an all-to-all of 4 MB has 4 MB up each leaf, a ring of all-reduce 6 MB."""
     cluster = clusters.read(bed)
-    hosts = ranks.placed(cluster, 4)
+    hosts = rank_processes.placed(cluster, 4)
     packet = 4096 + 48 + 28 + 14
     headers = packet / (packet - 66)
     for operation, crossing in (("all-to-all", 4e6), ("all-reduce", 6e6), ("sendrecv", 4e6)):

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import weft
-from weft import traces
+from weft.analysis import trace_info
 
 EXPERIMENTS = Path(__file__).parent.parent / "experiments" / "ethereal-2025"
 THEIRS = Path(__file__).parent.parent.parent / "shared" / "traces" / "ethereal" / "Gpt_117M.txt"
@@ -17,7 +17,7 @@ THEIRS = Path(__file__).parent.parent.parent / "shared" / "traces" / "ethereal" 
 
 def collectives(path: Path) -> dict[tuple[str, int], int]:
     """How many collectives of each operation and size a trace has; those of no bytes aside."""
-    found = traces.info(path, ranks=256)
+    found = trace_info.info(path, ranks=256)
     rows = [row for row in found["collectives"] if row["bytes"]]
     return {(row["operation"], row["bytes"]): row["nodes"] for row in rows}
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import weft
-from weft import plan
+from weft.analysis import paralet
 
 EXPERIMENTS = Path(__file__).parent.parent / "experiments" / "paralet-2024"
 
@@ -21,7 +21,7 @@ def test_the_slowest_is_as_slow_as_equation_1_expects() -> None:
     means = figure.runs.group_by("hosts", "balance.queue_pairs").agg(pl.col("slowdown").mean())
     assert len(means) == 12
     for hosts, queue_pairs, slowdown in means.iter_rows():
-        expected = plan.slowdown(queue_pairs, hosts)
+        expected = paralet.slowdown(queue_pairs, hosts)
         assert slowdown == pytest.approx(expected, rel=0.15), f"N = {hosts}, m = {queue_pairs}"
         # The mean of the largest of N is above the 1 - 1/N quantile.
         assert slowdown > expected

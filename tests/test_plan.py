@@ -18,7 +18,7 @@ from conftest import Weft, command
 from weft import _native, simulate
 from weft.errors import ExperimentError
 from weft.plans import file, hosts, make, network, optimum, show, verify
-from weft.quantities import format_time
+from weft.units import format_time
 
 LEAF_SPINE = {
     "fabric": {
@@ -423,6 +423,20 @@ def test_the_command_writes_everything(tmp_path: Path, weft: Weft) -> None:
     assert json.loads(done.stdout)["steps"] == plan["steps"]
     done = weft("switch-config", "out", "--format", "nftables", "--switch", "leaf-0", "-q")
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_job_may_be_in_short_form(tmp_path: Path, weft: Weft) -> None:
+    """The same plan as from a file."""
+    (tmp_path / "c.toml").write_text(CLUSTER)
+    (tmp_path / "j.toml").write_text('[workload]\npattern = "all-to-all"\nsize = "1200KB"\n')
+    plans = [
+        json.loads(weft("plan", "c.toml", "--job", job, "--json").stdout)
+        for job in ("j.toml", "all-to-all:size=1200KB")
+    ]
+    assert plans[1].pop("title") == "all-to-all:size=1200KB on Three racks"
+    plans[0].pop("title")
+    assert plans[0]["steps"] == plans[1]["steps"]
+    assert plans[0]["hosts"] == plans[1]["hosts"]
 
 
 def test_a_job_inside_one_server_has_an_empty_plan(tmp_path: Path, weft: Weft) -> None:

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from sweeps import row_of, rows, specs
-from weft import beside, best, compare, measures, report, settings, views
 from weft._types import RunSpec
-from weft.charts import Bars, Lines
 from weft.errors import ExperimentError
-from weft.groups import group
-from weft.measured import figures
+from weft.report import column_text, html, printed_comparison, printed_table, views
+from weft.report.figures.metrics import figures
+from weft.report.figures.model import Bars, Lines
+from weft.report.grouping import group
+from weft.study import best_value, settings
 
 SCHEMES = ["host", "switch", "ecmp"]
 BUFFERS = ["large", "small"]
@@ -39,9 +40,9 @@ def read(*printed: dict[str, Any], **options: Any) -> settings.Settings:
     return settings.read(shown, RUNS, [], "fig.toml")
 
 
-def compared(*printed: dict[str, Any]) -> list[compare.Comparison]:
+def compared(*printed: dict[str, Any]) -> list[printed_comparison.Comparison]:
     """These tables against the results."""
-    return compare.compared(read(*printed), rows(RUNS, normalised), {})
+    return printed_comparison.compared(read(*printed), rows(RUNS, normalised), {})
 
 
 LARGE = {"variant": "large"}
@@ -135,7 +136,7 @@ def test_an_order_within_noise_says_so() -> None:
         )
         for spec in RUNS
     ]
-    (one,) = compare.compared(read(order), noisy, {})
+    (one,) = printed_comparison.compared(read(order), noisy, {})
     assert one.words == "differs (host before switch, within the confidence interval)"
 
 
@@ -239,7 +240,9 @@ def view(options: dict[str, Any]) -> views.View:
     read_settings = settings.read(options, RUNS, [], "fig.toml")
     measured = rows(RUNS, normalised)
     grouping = group(measured, read_settings.x, read_settings.series)
-    return views.View(read_settings, grouping, None, compare.compared(read_settings, measured, {}))
+    return views.View(
+        read_settings, grouping, None, printed_comparison.compared(read_settings, measured, {})
+    )
 
 
 TABLE = {"where": LARGE, "by": "balance.scheme", "values": {"host": 1.06, "ecmp": 1.35}}
@@ -247,8 +250,8 @@ TABLE = {"where": LARGE, "by": "balance.scheme", "values": {"host": 1.06, "ecmp"
 
 def test_the_table_beside_the_paper() -> None:
     """A line for each printed number, and how many agree below."""
-    text = beside.text(
-        beside.of(view({"printed": [TABLE | {"within": 0.01, "source": "table 2"}]})), 120
+    text = printed_table.text(
+        printed_table.of(view({"printed": [TABLE | {"within": 0.01, "source": "table 2"}]})), 120
     )
     _, _, head, _, host, ecmp, _, below = text.splitlines()
     assert head.split() == ["source", "of", "printed", "measured", "sd", "difference", "verdict"]
@@ -257,13 +260,15 @@ def test_the_table_beside_the_paper() -> None:
     assert "agrees (tolerance 0.01)" in host
     assert "+0.050 (+3.7 %)" in ecmp
     assert below == "mean of 3 seeds, ± 95 % confidence; 1 of 2 agree"
-    assert beside.of(view({})) is None
+    assert printed_table.of(view({})) is None
 
 
 def test_a_narrow_terminal_breaks_no_line() -> None:
     """What does not fit goes below."""
     order = {"where": LARGE, "by": "balance.scheme", "order": SCHEMES, "source": "figure 3"}
-    text = beside.text(beside.of(view({"printed": [TABLE | {"source": "table 2"}, order]})), 80)
+    text = printed_table.text(
+        printed_table.of(view({"printed": [TABLE | {"source": "table 2"}, order]})), 80
+    )
     assert max(map(len, text.splitlines())) <= 80
     assert "agrees (the same order)" in text
     assert "    printed 1.06; measured 1.060 ± 0.025; sd 0.010;" in text
@@ -282,7 +287,7 @@ def test_printed_values_stand_on_their_bars() -> None:
     assert (host.printed[0].value, host.printed[0].half) == (1.06, 0.0)
     assert ecmp.printed[0] is not None
     assert (ecmp.printed[0].value, ecmp.printed[0].half) == (1.35, 0.05)
-    stars = report._bars(plot)["data"][-1]
+    stars = html._bars(plot)["data"][-1]
     assert stars["name"] == "printed"
     assert stars["x"] == pytest.approx([-0.8 / 3, 0.8 / 3])
     assert "Stars" in figure.caption
@@ -322,14 +327,14 @@ def test_printed_values_stand_among_curves() -> None:
 )
 def test_numbers_have_the_digits_that_count(value: float, half: float | None, text: str) -> None:
     """Four of the value, fewer where its interval says that they mean nothing."""
-    assert measures.shown("normalised", value, half) == text.replace(
+    assert column_text.shown("normalised", value, half) == text.replace(
         "1.0636 ± 0.0042", "1.064 ± 0.004"
     )
 
 
 def test_units_of_columns() -> None:
     """Told from the column's name."""
-    assert measures.shown("fct_p99_s", 1.5e-3, 0.2e-3) == "1.50 ± 0.20 ms"
-    assert measures.exact("cct_s", 22.5e-3) == "22.5 ms"
-    assert measures.title_of("peak_queue_bytes") == "peak queue"
-    assert best.COLUMN not in measures.title_of("normalised")
+    assert column_text.shown("fct_p99_s", 1.5e-3, 0.2e-3) == "1.50 ± 0.20 ms"
+    assert column_text.exact("cct_s", 22.5e-3) == "22.5 ms"
+    assert column_text.title_of("peak_queue_bytes") == "peak queue"
+    assert best_value.COLUMN not in column_text.title_of("normalised")

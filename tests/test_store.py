@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from weft import store
 from weft._types import Outcome, RunSpec
+from weft.study import store
 
 ROW: dict[str, Any] = {"scheme": "ecmp", "seed": 1, "cct_s": 2e-6}
 

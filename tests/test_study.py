@@ -13,10 +13,11 @@ import weft as package
 from conftest import SMALL, Weft
 from sweeps import row_of, rows, specs
 from test_sweep import run_folders
-from weft import inputs, progress, settings, tables, views
 from weft.errors import ExperimentError
-from weft.groups import group
-from weft.measured import figures
+from weft.report import tables, views
+from weft.report.figures.metrics import figures
+from weft.report.grouping import group
+from weft.study import inputs, progress, settings
 
 QUICK = SMALL + '[quick]\n"balance.scheme" = ["ecmp", "ethereal"]\n"workload.size" = "4KB"\n'
 PRINTED = """

@@ -12,7 +12,8 @@ import polars as pl
 import pytest
 
 from conftest import SMALL, Weft, start
-from weft import commands
+from weft.cli import simulations
+from weft.cli.run import run_files
 
 TABLES = ("runs", "flows", "links", "series")
 
@@ -82,9 +83,9 @@ def test_interrupt_keeps_what_had_finished(weft: Weft, tmp_path: Path) -> None:
     assert same_tables(tmp_path / "cut", tmp_path / "whole")
 
 
-def options(output: Path | None = None) -> commands.Options:
+def options(output: Path | None = None) -> simulations.Options:
     """What a command is told when a test calls it without a process."""
-    return commands.Options(output, jobs=2, threads=None, json=False, report=False, quiet=True)
+    return simulations.Options(output, jobs=2, threads=None, json=False, report=False, quiet=True)
 
 
 def test_stall_is_told_and_the_others_are_kept(
@@ -104,14 +105,14 @@ def test_stall_is_told_and_the_others_are_kept(
         return real(experiment, seed, cancel, **cores)
 
     monkeypatch.setattr(_native, "run", stalling)
-    assert commands.run([str(small)], options(tmp_path / "out"), None, [], None, None) == 1
+    assert run_files([str(small)], options(tmp_path / "out"), None, [], None, None) == 1
     said = capsys.readouterr()
     expected = "stalled: small spray seed 2: message 3 (0 -> 2) waits for an acknowledgement"
     assert said.err.splitlines() == [expected]
     assert "ethereal" in said.out
     assert len(run_folders(tmp_path / "out")) == 5
     monkeypatch.undo()
-    assert commands.run([str(small)], options(tmp_path / "out"), None, [], None, None) == 0
+    assert run_files([str(small)], options(tmp_path / "out"), None, [], None, None) == 0
     assert len(run_folders(tmp_path / "out")) == 6
 
 

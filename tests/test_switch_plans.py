@@ -12,7 +12,7 @@ import pytest
 
 from conftest import Weft
 from weft import cluster
-from weft.cluster import Cluster, naming
+from weft.cluster import Cluster
 from weft.errors import ExperimentError
 from weft.switches import config as switchconfig
 from weft.switches import segments
@@ -130,4 +130,4 @@ def test_the_guide_is_right() -> None:
     made, remarks = switchconfig.files(found, segments.of(found, "dnlb"), "ios")
     assert {file.name for file in made} >= {"leaf-0.cfg", "leaf-0.rollback", "spine-1.cfg"}
     assert any("leaf-0: Ethernet1/61 to spine-1 is down" in remark for remark in remarks)
-    assert [key for key in naming.KEYS if f"`{key}`" not in guide] == []
+    assert [key for key in cluster.KEYS if f"`{key}`" not in guide] == []

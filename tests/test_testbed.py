@@ -22,7 +22,7 @@ from weft.cluster import Protocol
 from weft.errors import ExperimentError
 from weft.switches import config as switchconfig
 from weft.switches import segments
-from weft.testbed import bed, commands, failures, layout, measure, options, system
+from weft.testbed import bed, failures, host_defaults, layout, metrics, operations, system
 from weft.testbed.rules import RULES, Rules
 
 MISSING = system.missing()
@@ -80,10 +80,10 @@ def measured(
 ) -> dict[str, Any]:
     """One run, of which everything has arrived once and undamaged."""
     cluster = clusters.read(path)
-    table = commands.experiment(cluster, scheme, workload, seed, ())
+    table = operations.experiment(cluster, scheme, workload, seed, ())
     failure = failures.read(fail, how, cluster) if fail else None
-    row = measure.summary(
-        cluster, commands.run(path, commands.Order(table, seed, failure, tcp=tcp, rules=rules))
+    row = metrics.summary(
+        cluster, operations.run(path, operations.Order(table, seed, failure, tcp=tcp, rules=rules))
     )
     hosts = len(cluster.hosts)
     assert row["complete"], row
@@ -94,7 +94,7 @@ def measured(
 
 def simulated(path: Path, scheme: str, workload: str, seed: int) -> dict[tuple[str, str], int]:
     """Bytes on each uplink in the simulator, headers and answers included: the same experiment."""
-    table = commands.experiment(clusters.read(path), scheme, workload, seed, ())
+    table = operations.experiment(clusters.read(path), scheme, workload, seed, ())
     links = weft.simulate({**table, "sweep": {"seeds": [seed]}}).links
     ups = links.filter(links["tier"] == "leaf-up").to_dicts()
     return {(row["from"], row["to"]): row["bytes"] for row in ups}
@@ -124,7 +124,7 @@ def test_utilisation_is_of_what_a_link_can_carry(small: Path) -> None:
     link |= {"bytes": sent, "packets": 0, "drops": 0}
     quiet = {"host": 0, "ports": [], "answers": {}, "heard_s": 2.0}
     found = {"links": [link], "hosts": [quiet, quiet | {"host": 1, "heard_s": 1.5}]}
-    (row,) = measure.loads(clusters.read(small), found)
+    (row,) = metrics.loads(clusters.read(small), found)
     assert row["utilisation_pct"] == pytest.approx(100.0)
 
 
@@ -165,11 +165,13 @@ def test_paths_that_the_file_says_are_dead_are_left_out(tmp_path: Path) -> None:
 
 def test_what_a_plan_writes_out_is_no_choice() -> None:
     """Hosts of a bed leave dead paths for as long as real ones, unless somebody says otherwise."""
-    assert options.of("ethereal") == {"bad_for": "30s"}
-    assert options.of("dnlb-8") == {"dead_for": "30s"}
-    assert options.of("ecmp") == {}
-    assert options.chosen("ethereal", {"bad_for": "100ms", "unit": "byte"}) == {"unit": "byte"}
-    assert options.chosen("ethereal", {"bad_for": "1s"}) == {"bad_for": "1s"}
+    assert host_defaults.of("ethereal") == {"bad_for": "30s"}
+    assert host_defaults.of("dnlb-8") == {"dead_for": "30s"}
+    assert host_defaults.of("ecmp") == {}
+    assert host_defaults.chosen("ethereal", {"bad_for": "100ms", "unit": "byte"}) == {
+        "unit": "byte"
+    }
+    assert host_defaults.chosen("ethereal", {"bad_for": "1s"}) == {"bad_for": "1s"}
 
 
 def test_a_link_that_is_down_is_not_built(tmp_path: Path) -> None:
@@ -283,7 +285,7 @@ def test_without_nft_it_says_so(small: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(shutil, "which", lambda tool: None if tool == "nft" else f"/sbin/{tool}")
     assert system.missing() is None
     with pytest.raises(ExperimentError, match=r"^testbed: .*nft is not installed; install"):
-        commands.up(small, 1, "nftables")
+        operations.up(small, 1, "nftables")
 
 
 @needs_bed

@@ -15,9 +15,10 @@ from polars.testing import assert_frame_equal
 import weft as package
 from conftest import Weft
 from test_sweep import same_tables
-from weft import _native, inputs, store
-from weft.progress import Silent
-from weft.sweep import Crew, execute
+from weft import _native
+from weft.study import inputs, store
+from weft.study.progress import Silent
+from weft.study.sweep import Crew, execute
 
 # Twelve leaves, so that two and three threads run eight and twelve parts of the fabric.
 LARGER = """

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from conftest import Weft
-from weft import inputs, topology
+from weft.analysis import topology_info
+from weft.study import inputs
 
 LEAVES = "8 4 8\n4 5 6 7\n"
 LINKS = "".join(f"{host} {{}} 100Gbps 0.001ms 0\n" for host in range(4))
@@ -188,9 +189,9 @@ def test_real_files_are_described_and_run(weft: Weft) -> None:
     if not real():
         pytest.skip(f"no files in {SHARED}")
     for path in real():
-        found = topology.info(path)
+        found = topology_info.info(path)
         assert found["problems"] == [], path
-        assert topology.text(found).startswith(path.name)
+        assert topology_info.text(found).startswith(path.name)
         if found["hosts"] > 300:
             continue
         words = ("compare", "--fabric", path, "--schemes", "ecmp,spray", "--workload")

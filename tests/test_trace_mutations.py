@@ -13,7 +13,11 @@ from pathlib import Path
 import pytest
 
 import chakra
-from weft import ExperimentError, commands, trace_options, traces
+from weft import ExperimentError
+from weft.analysis import trace_info
+from weft.cli import simulations, trace_options
+from weft.cli.compare import run_comparison
+from weft.cli.run import run_files
 from weft.errors import StallError
 
 FABRIC = "leaf-spine:leaves=2,spines=2,hosts=2,link=100Gbps,delay=500ns"
@@ -146,8 +150,10 @@ def test_damaged_traces_give_a_result_or_a_line(
         draw = random.Random(f"{made.__name__} {seed}")
         path = _written(made(), folder, draw)
         try:
-            found = traces.info(path, trace_options.told(bytes_per_element=draw.choice([None, 2])))
-            assert traces.text(found)
+            found = trace_info.info(
+                path, trace_options.told(bytes_per_element=draw.choice([None, 2]))
+            )
+            assert trace_info.text(found)
             described += 1
             if _is_small(found) and runs < 8:
                 runs += 1
@@ -178,11 +184,11 @@ def _is_small(found: dict[str, object]) -> bool:
 
 def _run(path: Path, draw: random.Random) -> None:
     """Through one of the commands; what it refuses is the caller's to judge."""
-    quiet = commands.Options(None, 1, 1, json=False, report=False, quiet=True)
+    quiet = simulations.Options(None, 1, 1, json=False, report=False, quiet=True)
     of_trace = trace_options.told(peak_tflops=draw.choice([None, 1.0]))
     if draw.random() < 0.5:
         fabric = draw.choice([None, FABRIC])
-        status = commands.run([str(path)], quiet, None, [], fabric, ["ecmp"], of_trace=of_trace)
+        status = run_files([str(path)], quiet, None, [], fabric, ["ecmp"], of_trace=of_trace)
     else:
-        status = commands.compare(FABRIC, str(path), ["ecmp"], None, quiet, 1, [], of_trace)
+        status = run_comparison(FABRIC, str(path), ["ecmp"], None, quiet, 1, [], of_trace)
     assert status == 0

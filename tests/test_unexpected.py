@@ -12,19 +12,19 @@ from pathlib import Path
 import pytest
 
 from conftest import Weft
-from weft import unexpected
+from weft import internal_errors
 
 _BROKEN = """
 import sys, threading
-import weft.api
-from weft import _native, commands
+import weft.cli.report
+from weft import _native
 def fault(*_, **__):
     {fault}
     return 0
 
 {where} = fault
 sys.argv = ["weft", *{words!r}]
-from weft.cli import main
+from weft.cli.app import main
 main()
 """
 
@@ -38,7 +38,7 @@ FAULTS = {
 
 
 def _run(
-    fault: str, *words: str, where: str = "commands.catalogue", cwd: Path | None = None
+    fault: str, *words: str, where: str = "weft.cli.report.make", cwd: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
     code = _BROKEN.format(fault=fault, where=where, words=words)
     return subprocess.run(
@@ -49,19 +49,19 @@ def _run(
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_of_ours_is_one_line_that_says_how_to_report_it(fault: str) -> None:
     """Exceptions and panics alike, of the main thread and of others."""
-    done = _run(fault, "list", "schemes")
-    assert (done.returncode, done.stdout) == (unexpected.STATUS, "")
+    done = _run(fault, "report", "out")
+    assert (done.returncode, done.stdout) == (internal_errors.STATUS, "")
     assert len(done.stderr.splitlines()) == 1
     assert done.stderr.startswith(f"error: unexpected {FAULTS[fault]}")
     for word in ("please report", "CONTRIBUTING.md", "--debug", "a fault of Weft 0."):
         assert word in done.stderr
 
 
-@pytest.mark.parametrize("words", [["--debug", "list", "schemes"], ["list", "--debug", "schemes"]])
+@pytest.mark.parametrize("words", [["--debug", "report", "out"], ["report", "--debug", "out"]])
 def test_debug_shows_the_traceback_before_the_line(words: list[str]) -> None:
     """It stands where it likes."""
     done = _run("{}['a key']", *words)
-    assert done.returncode == unexpected.STATUS
+    assert done.returncode == internal_errors.STATUS
     first, *_, last = done.stderr.splitlines()
     assert first == "Traceback (most recent call last):"
     assert last.startswith("error: unexpected KeyError: 'a key'")
@@ -88,7 +88,7 @@ def test_finished_runs_stay_when_one_meets_a_fault(weft: Weft, small: Path, tmp_
     where = "simulated, native = [], _native.run\n_native.run"
     words = ("run", str(small), "-o", "out", "--jobs", "1")
     done = _run(fault, *words, where=where, cwd=tmp_path)
-    assert done.returncode == unexpected.STATUS
+    assert done.returncode == internal_errors.STATUS
     line = done.stderr.splitlines()[-1]
     assert "unexpected panic: in the core" in line
     # The next run may begin before the fault is seen.
@@ -112,11 +112,11 @@ def test_a_child_of_a_test_bed_tells_its_parent() -> None:
     done = subprocess.run(
         [sys.executable, "-c", code], input="{}", capture_output=True, text=True, check=False
     )
-    assert done.returncode == unexpected.STATUS
+    assert done.returncode == internal_errors.STATUS
     from weft.testbed import system
 
     error = system.wrong(done.returncode, done.stderr)
-    assert isinstance(error, unexpected.ChildFault)
+    assert isinstance(error, internal_errors.ChildFault)
     assert error.line.startswith("error: unexpected KeyError: 'missing'")
     assert error.before.startswith("Traceback")
     assert type(system.wrong(2, "first\nlast")).__name__ == "ExperimentError"

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from conftest import Weft, command
-from weft import _native, inputs
-from weft.forecast import Forecast, UnderWay, format_hops, kind_of
-from weft.progress import Lines
-from weft.quantities import format_duration
+from weft import _native
+from weft.study import inputs
+from weft.study.forecast import Forecast, UnderWay, format_hops, kind_of
+from weft.study.progress import Lines
+from weft.units import format_duration
 
 FABRIC = "leaf-spine:leaves=2,spines=2,hosts=2,link=100Gbps,delay=500ns"
 TRACE = """MICRO
@@ -107,7 +108,7 @@ def test_lines_tell_how_far_it_is_once_a_minute(
 ) -> None:
     """For logs, where there is no bar."""
     now = 1000.0
-    monkeypatch.setattr("weft.progress.time.monotonic", lambda: now)
+    monkeypatch.setattr("weft.study.progress.time.monotonic", lambda: now)
     lines = Lines()
     lines.start(4, 0)
     lines.expect(200.0)

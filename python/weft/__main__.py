@@ -1,6 +1,6 @@
 """`python -m weft` is `weft`."""
 
-from weft.cli import main
+from weft.cli.app import main
 
 if __name__ == "__main__":
     main()

@@ -51,7 +51,7 @@ class Result:
 
     def __str__(self) -> str:
         """The table that the command line prints."""
-        from weft import tables
+        from weft.report import tables
 
         return tables.plain(self.runs)
 
@@ -79,8 +79,9 @@ def simulate(
         ExperimentError: The experiment is wrong; one line says where and how to mend it.
         StallError: Some runs stopped making progress; says which flows wait for what.
     """
-    from weft import inputs, store, study, summary, sweep, views
-    from weft.progress import Silent
+    from weft.report import summary, views
+    from weft.study import inputs, store, study, sweep
+    from weft.study.progress import Silent
 
     seeds = _count("seeds", seeds)
     crew = sweep.Crew(_count("jobs", jobs), _count("threads", threads))
@@ -128,14 +129,15 @@ def capacity(
     Raises:
         ExperimentError: The experiment is wrong; one line says where and how to mend it.
     """
-    from weft import inputs, verdicts
+    from weft.analysis import capacity
+    from weft.study import inputs
 
     seed = _count("seed", seed, 0)
     if isinstance(experiment, Mapping):
         checked = inputs.from_dict(experiment)
     else:
         checked = inputs.from_file(Path(experiment))
-    return verdicts.of(checked, seed)
+    return capacity.of(checked, seed)
 
 
 def schemes() -> list[CatalogueEntry]:

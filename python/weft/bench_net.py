@@ -1,4 +1,4 @@
-"""`weft bench-net`: collectives over NCCL's network plugins, and over plain sockets beside them."""
+"""Measures collectives over NCCL's network plugins, or over plain sockets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from weft import _native, unexpected
+from weft import _native, internal_errors
 from weft.errors import ExperimentError
 
 PLUGIN = Path(__file__).parent / "libnccl-net-weft.so"
@@ -74,30 +74,32 @@ def sizes(first: str, last: str, factor: int) -> list[int]:
     return found
 
 
-def run(options: Options, rank: int | None, meet: str | None) -> int:
-    """Measure as one rank, or as all of them on this machine."""
-    if rank is None and meet is not None:
-        raise ExperimentError("--meet: give this process a --rank too")
-    if rank is not None and meet is None:
-        raise ExperimentError("--rank: say with --meet where rank 0 waits, as 10.0.0.1:29500")
+def run(options: Options, rank: int | None, rendezvous: str | None) -> int:
+    """Measure as one rank, or as all of them on this machine; returns the exit status."""
+    if rank is None and rendezvous is not None:
+        raise ExperimentError("--rendezvous: also needs the --rank of this process")
+    if rank is not None and rendezvous is None:
+        raise ExperimentError(
+            "--rank: also needs --rendezvous, where rank 0 waits, as 10.0.0.1:29500"
+        )
     measured = sizes(options.first, options.last, options.factor)
     chunk = parse_size("--chunk", options.chunk)
     if not 4 <= chunk <= _LARGEST_CHUNK:
         raise ExperimentError(f"--chunk {options.chunk}: use 4B to {_LARGEST_CHUNK >> 30}GiB")
     plugin = None if options.sockets else (options.plugin or PLUGIN)
     if plugin is not None and not plugin.is_file():
-        hint = "give --plugin FILE" if options.plugin else "`make plugin` builds ours"
+        hint = "give --plugin FILE" if options.plugin else "`make plugin` builds Weft's"
         raise ExperimentError(f"--plugin {plugin}: there is no such file; {hint}")
     if rank is None:
-        _stay_here()
+        _use_loopback()
     if plugin == PLUGIN:
         _native.check_environment()
-    if rank is not None and meet is not None:
-        return _one(options, rank, meet, plugin, measured, chunk)
+    if rank is not None and rendezvous is not None:
+        return _one(options, rank, rendezvous, plugin, measured, chunk)
     return _all_here(options, plugin, measured, chunk)
 
 
-def _stay_here() -> None:
+def _use_loopback() -> None:
     """Use loopback, unless the environment says what to use."""
     if not {"WEFT_CONFIG", "WEFT_IFNAME"} & set(os.environ):
         os.environ["WEFT_IFNAME"] = "=lo"
@@ -107,9 +109,9 @@ def _all_here(options: Options, plugin: Path | None, measured: list[int], chunk:
     """Ranks as processes of this machine, of which this one is rank 0."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
-        meet = f"127.0.0.1:{found.getsockname()[1]}"
-    debug = [unexpected.OPTION] * unexpected.NET.debug
-    arguments = [sys.executable, "-m", "weft", *debug, *sys.argv[1:], "--meet", meet]
+        rendezvous = f"127.0.0.1:{found.getsockname()[1]}"
+    debug = [internal_errors.OPTION] * internal_errors.NET.debug
+    arguments = [sys.executable, "-m", "weft", *debug, *sys.argv[1:], "--rendezvous", rendezvous]
     with tempfile.TemporaryFile() as said:
         others = [
             subprocess.Popen(  # noqa: S603
@@ -118,10 +120,10 @@ def _all_here(options: Options, plugin: Path | None, measured: list[int], chunk:
             for rank in range(1, options.ranks)
         ]
         try:
-            status = _one(options, 0, meet, plugin, measured, chunk)
+            status = _one(options, 0, rendezvous, plugin, measured, chunk)
             status = max([status, *(other.wait(options.patience_s) for other in others)])
         except subprocess.TimeoutExpired:
-            print("error: a rank does not end", file=sys.stderr)
+            print("error: a rank did not end in time", file=sys.stderr)
             status = 1
         finally:
             for other in others:
@@ -197,10 +199,15 @@ class _Report:
         return 1 if wrong else 0
 
 
+def _renamed(error: Exception) -> str:
+    """The text of an error, with the option's name here: the native core calls it --meet."""
+    return str(error).replace("--meet", "--rendezvous")
+
+
 def _one(
     options: Options,
     rank: int,
-    meet: str,
+    rendezvous: str,
     plugin: Path | None,
     measured: list[int],
     chunk: int,
@@ -210,7 +217,7 @@ def _one(
         _native.bench_net(
             rank=rank,
             ranks=options.ranks,
-            meet=meet,
+            meet=rendezvous,
             patience_s=options.patience_s,
             operation=options.operation,
             sizes=measured,
@@ -226,7 +233,9 @@ def _one(
             begin=report.begin,
             row=report.row,
         )
+    except ExperimentError as error:
+        raise ExperimentError(_renamed(error)) from None
     except RuntimeError as error:
-        print(f"error: rank {rank}: {error}", file=sys.stderr)
+        print(f"error: rank {rank}: {_renamed(error)}", file=sys.stderr)
         return 1
     return report.end()

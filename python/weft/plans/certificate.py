@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import ExperimentError
-from weft.plans.described import REMAKE, ROUNDING, same
+from weft.plans.consistency import REMAKE, ROUNDING, same
 from weft.plans.network import Network, Numbers
 
 

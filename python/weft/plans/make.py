@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from weft import _native, cluster, inputs
+from weft import _native, cluster
 from weft.cluster import Cluster
 from weft.errors import ExperimentError
-from weft.inputs import Overrides
 from weft.plans import hosts
 from weft.plans.file import FORMAT, VERSION, Plan
+from weft.study import inputs
+from weft.study.inputs import Overrides
 from weft.switches import segments
 
 MOST_PIECES = 200_000
@@ -27,24 +28,28 @@ _PIECES = ("src", "dst", "message", "part", "bytes", "path", "source_port", "que
 
 def make(
     cluster_path: Path,
-    job_path: Path,
+    job: Path | str,
     scheme: str,
     seed: int = 1,
     changes: Overrides = (),
     most_pieces: int = MOST_PIECES,
 ) -> Plan:
-    """Plan the job on the cluster.
+    """Plan the job on the cluster; `job` is a file, or a workload in short form.
 
     Raises:
         ExperimentError: One of the files is wrong, or the scheme cannot be planned.
     """
-    place, job = _toml(cluster_path, "a cluster"), _toml(job_path, "a job")
+    place = _toml(cluster_path, "a cluster")
+    table = _toml(job, "a job") if isinstance(job, Path) else {}
     cluster.read(cluster_path, seed)
     if "file" in place.get("fabric", {}):
         file = str((cluster_path.parent / str(place["fabric"]["file"])).absolute())
         place["fabric"] = {**place["fabric"], "file": file}
     place.setdefault("title", cluster_path.stem)
-    return of(place, job, scheme, str(job_path), seed, changes, most_pieces)
+    if isinstance(job, str):
+        title = f"{job} on {place['title']}"
+        table = {"title": title, "workload": inputs.table_of("workload", job)}
+    return of(place, table, scheme, str(job), seed, changes, most_pieces)
 
 
 def of(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from weft.plans import network
 from weft.plans.file import Plan
 from weft.plans.network import Network, Numbers
-from weft.quantities import format_time, significant
+from weft.units import format_time, significant
 
 _LARGEST = 16
 """Cells with numbers in them, a side."""

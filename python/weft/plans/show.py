@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
+from weft.plans import hosts, network, optimum
 from weft.plans.file import Plan
-from weft.plans.verify import Checked
-from weft.quantities import format_bytes, format_count, format_rate, format_time, significant
+from weft.plans.verify import Checked, pieces_of
+from weft.units import format_bytes, format_count, format_rate, format_time, significant
 
 _EQUAL = 1e-9
 _MOST_STEPS = 20
@@ -113,6 +116,34 @@ def _dead(plan: Plan) -> list[str]:
         return []
     more = f" and {len(dead) - _MOST_LINKS} more" if len(dead) > _MOST_LINKS else ""
     return [f"left out, since they are down: {', '.join(dead[:_MOST_LINKS])}{more}"]
+
+
+def optima(plan: Plan) -> str:
+    """The exact optimum of every step, by a linear program, beside the plan."""
+    net = network.of(plan["links"])
+    lines = []
+    for number, step in enumerate(plan["steps"]):
+        demand = np.zeros((net.leaves, net.leaves), dtype=np.int64)
+        loads = np.zeros(len(net.names), dtype=np.int64)
+        for pieces in pieces_of(plan, number):
+            demand += optimum.demands(net, pieces)
+            loads += net.loads(pieces)
+        best = max(optimum.solve(net, demand).seconds, optimum.at_hosts(net, loads))
+        takes = step["congestion"]["seconds"]
+        gap = 100 * (takes / best - 1) if best else 0.0
+        lines.append(
+            f"optimum of step {number + 1} by linear program: {format_time(best)}; "
+            f"the plan takes {format_time(takes)} (+{significant(max(gap, 0.0), 3)} %)"
+        )
+    return "\n".join(lines)
+
+
+def host(plan: Plan, name: str) -> str:
+    """The queue pairs of a host, one per line, and its environment variables."""
+    table = hosts.of_host(plan, name)
+    pairs = [json.dumps(pair) for pair in table["queue_pairs"]]
+    settings = [f"{key}={value}" for key, value in table["environment"].items()]
+    return "\n".join([*(pairs or [f"{name} sends nothing"]), "", *settings])
 
 
 def checked(found: list[Checked]) -> str:

@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 
 from weft import _native
 from weft.errors import ExperimentError
-from weft.plans import certificate, described, hosts, network
-from weft.plans.described import REMAKE, ROUNDING, same
+from weft.plans import certificate, consistency, hosts, network
+from weft.plans.consistency import REMAKE, ROUNDING, same
 from weft.plans.file import Plan
 from weft.plans.network import Network, Numbers
 
@@ -72,9 +72,9 @@ def verify(plan: Plan) -> list[Checked]:
 
 
 def _verify(plan: Plan) -> list[Checked]:
-    given = described.given(plan)
+    given = consistency.given(plan)
     net = network.of(plan["links"])
-    cluster = described.in_cluster(plan, net)
+    cluster = consistency.in_cluster(plan, net)
     found = [
         _step(plan, net, number, step, given["steps"][number])
         for number, step in enumerate(plan["steps"])
@@ -83,8 +83,8 @@ def _verify(plan: Plan) -> list[Checked]:
     _agree("plan: seconds", sum(map(_product, times, (one.seconds for one in found))), plan)
     bounds = (step["bound_s"] for step in plan["steps"])
     _agree("plan: steps_bound_s", sum(map(_product, times, bounds)), plan)
-    described.least(plan, given)
-    described.queue_pairs(plan, cluster)
+    consistency.least(plan, given)
+    consistency.queue_pairs(plan, cluster)
     return found
 
 
@@ -141,7 +141,7 @@ def _step(
     count = total = cut = most = 0
     for pieces in pieces_of(plan, number):
         if step["pieces"] is not None:
-            described.messages(where, given, pieces)
+            consistency.messages(where, given, pieces)
         loads += net.loads(pieces)
         a, b = net.leaf_of[pieces["src"]], net.leaf_of[pieces["dst"]]
         amounts, pairs = pieces["bytes"], a * net.leaves + b

@@ -1,12 +1,11 @@
 """`weft switch-config`: the files of every switch that steers by source port.
 
-A configuration is a template of its platform (`templates/switch`) filled with what
+A configuration is a template of its platform (`templates`) filled with what
 `weft.switches.steering` says of the switch. Templates decide nothing.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weft import cluster as clusters
-from weft.cluster import Cluster, Protocol
+from weft.cluster import Cluster
 from weft.errors import ExperimentError
 from weft.switches import segments
 from weft.switches import steering as steerings
@@ -100,7 +99,7 @@ def _template(name: str) -> Template:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("weft", "templates/switch"),
+        loader=PackageLoader("weft.switches"),
         autoescape=False,  # noqa: S701 (not for browsers; names are checked by weft.cluster.nodes)
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -141,28 +140,3 @@ def printed(made: Sequence[File]) -> str:
     if len(made) == 1:
         return made[0].text
     return "\n".join(f"==> {file.name} <==\n{file.text}" for file in made)
-
-
-def command(
-    path: Path,
-    platform: str,
-    output: Path | None,
-    switch: str | None,
-    scheme: Scheme | None,
-    protocol: Protocol | None,
-    quiet: bool,
-) -> int:
-    """`weft switch-config`; returns the exit status."""
-    cluster, found = of_file(path, scheme)
-    if protocol is not None:
-        cluster = clusters.for_protocol(cluster, protocol)
-    made, remarks = files(cluster, found, platform, switch)
-    if output is None:
-        print(printed(made), end="")
-    else:
-        write(made, output)
-    if not quiet:
-        where = f"{len(made)} files in {output}" if output else ""
-        for line in filter(None, (*remarks, where)):
-            print(line, file=sys.stderr)
-    return 0

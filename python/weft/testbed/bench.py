@@ -18,14 +18,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from weft import _native, averages, bench_net
+from weft import _native, bench_net
 from weft import cluster as clusters
 from weft._types import Row
 from weft.cluster import Cluster, Host
 from weft.errors import ExperimentError, writing
-from weft.testbed import failures, layout, measure, ranks, system
+from weft.study import averages
+from weft.testbed import failures, layout, metrics, rank_processes, system
 from weft.testbed.rules import Rules
-from weft.usual import NOT_SURE
 
 SOCKETS = "sockets"
 """What stands for plain sockets beside the schemes."""
@@ -60,18 +60,16 @@ class Options:
     rules: Rules
     limit: float
     plugin: Path | None
-    output: Path | None
-    json: bool
 
 
-def run(path: Path, options: Options) -> int:
-    """Measure, and show it; returns the exit status: 1 if something failed or was wrong."""
+def run(path: Path, options: Options) -> dict[str, Any]:
+    """Measure; what was found, with a row for each run."""
     cluster = clusters.read(path, _CLUSTER_SEED)
     layout.check(cluster)
     job = _job(cluster, options)
     system.require("nftables" if options.how in failures.NFT else options.rules)
     rows = [_row(cluster, job, found) for found in _ask_session(job)]
-    found = {
+    return {
         "operation": options.operation,
         "size_bytes": job["measurement"]["size"],
         "ranks": options.ranks,
@@ -82,14 +80,10 @@ def run(path: Path, options: Options) -> int:
         "schemes": list(by_scheme(rows)),
         "runs": rows,
     }
-    if options.output is not None:
-        _write(found, options.output)
-    print(json.dumps(found, indent=2) if options.json else text(path, found))
-    return 1 if any(row["error"] or row["wrong"] for row in rows) else 0
 
 
 def _job(cluster: Cluster, options: Options) -> dict[str, Any]:
-    hosts = ranks.placed(cluster, options.ranks)
+    hosts = rank_processes.placed(cluster, options.ranks)
     size = bench_net.parse_size("--size", options.size)
     plugin = options.plugin or bench_net.PLUGIN
     if not plugin.is_file():
@@ -225,7 +219,7 @@ def _ask_session(job: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _row(cluster: Cluster, job: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
     """What is said of one measurement."""
-    hosts, what = ranks.placed(cluster, job["ranks"]), job["measurement"]
+    hosts, what = rank_processes.placed(cluster, job["ranks"]), job["measurement"]
     errors = [f"rank {one['rank']}: {one['error']}" for one in found["ranks"] if "error" in one]
     missing = job["ranks"] - len(found["ranks"])
     if missing and not found.get("error"):
@@ -257,7 +251,7 @@ def _row(cluster: Cluster, job: Mapping[str, Any], found: Mapping[str, Any]) -> 
     else:
         row |= dict.fromkeys(("time_s", "bus_bytes_per_s", "of_bound", "bound_bus_bytes_per_s"))
     up = [{**link, "leaf": link["sender"]} for link in found["links"] if link["up"]]
-    row["hottest_uplink"] = measure.hottest(up)
+    row["hottest_uplink"] = metrics.hottest(up)
     return row
 
 
@@ -314,50 +308,8 @@ def _over(base: str, rows: Sequence[Row], others: Sequence[Row]) -> dict[str, An
     }
 
 
-def text(path: Path, found: Mapping[str, Any]) -> str:
-    """A table for people."""
-    lines = [
-        f"{found['operation']} of {found['size_bytes'] / 1e6:.2f} MB, {found['ranks']} ranks, "
-        f"{found['channels']} channel(s) to a peer: {path}",
-        f"bound {found['bound_s']:.4f} s a run; ecmp and sockets have {found['connections']} "
-        "connections a channel",
-        "",
-        f"{'scheme':18} {'runs':>4} {'failed':>6} {'of the bound':>12} {'min':>6} {'max':>6} "
-        f"{'busbw Mbit/s':>12} {'x ecmp':>16} {'x sockets':>16} {'hottest':>7} {'time-outs':>9}",
-    ]
-    for one in found["schemes"]:
-        shown = [_of(one[f"of_bound_{key}"], "6.3f") for key in ("mean", "min", "max")]
-        bus = one["bus_bytes_per_s_mean"]
-        lines.append(
-            f"{one['scheme']:18} {one['runs']:4} {one['failed']:6} {shown[0]:>12} {shown[1]:>6} "
-            f"{shown[2]:>6} {_of(bus and bus * 8 / 1e6, '.1f'):>12} "
-            f"{_times(one, 'ecmp'):>16} {_times(one, 'sockets'):>16} "
-            f"{one['hottest_uplink_mean']:7.3f} "
-            f"{one['time_outs']:9}"
-        )
-    if max(one["runs"] for one in found["schemes"]) > 1:
-        lines.append(f"± 95 % confidence over seeds; {NOT_SURE}: not significant")
-    for row in found["runs"]:
-        if row["error"] or row["wrong"]:
-            what = row["error"] or f"{row['wrong']} wrong elements"
-            lines.append(f"{row['scheme']}, seed {row['seed']}: {what}")
-    return "\n".join(lines)
-
-
-def _times(one: Mapping[str, Any], base: str) -> str:
-    """With what it may be off by; of the baseline itself there is nothing to say."""
-    value, half = one[f"over_{base}"], one[f"over_{base}_half_95"]
-    if value is None or one["scheme"] == base:
-        return _of(value, ".2f")
-    unsure = f" {NOT_SURE}" if one[f"over_{base}_significant"] is False else ""
-    return f"{value:.2f}" + (f" ± {half:.2f}" if half is not None else "") + unsure
-
-
-def _of(value: float | None, form: str) -> str:
-    return "-" if value is None else format(value, form)
-
-
-def _write(found: Mapping[str, Any], folder: Path) -> None:
+def write(found: Mapping[str, Any], folder: Path) -> None:
+    """Write what `run` returned to `folder/testbed-bench.json`."""
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     path = folder / "testbed-bench.json"

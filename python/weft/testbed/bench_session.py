@@ -17,10 +17,10 @@ from typing import Any
 from weft import cluster as clusters
 from weft.cluster import Cluster, Host
 from weft.plans import file as plans
-from weft.testbed import counters, ranks, system
+from weft.testbed import counters, rank_processes, system
 from weft.testbed.bed import Bed
 from weft.testbed.failures import Failure
-from weft.testbed.ranks import Measurement, Ranks
+from weft.testbed.rank_processes import Measurement, Ranks
 
 _LOOK = 0.02
 """Seconds between looks at the ranks, and at the link that is to fail."""
@@ -33,11 +33,11 @@ def main() -> int:
 
 def _all(job: dict[str, Any]) -> Any:
     cluster = clusters.for_protocol(clusters.from_json(job["cluster"]), "tcp")
-    hosts = ranks.placed(cluster, job["ranks"])
+    hosts = rank_processes.placed(cluster, job["ranks"])
     system.hide_names()
     bed = Bed(cluster, rules=job["rules"])
     bed.build(job["seeds"][0])
-    ranks.connect(hosts, "")
+    rank_processes.connect(hosts, "")
     follows = None
     for seed in job["seeds"]:
         bed.reseed(seed)

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from weft.cluster import Cluster, Host, Link, Switch
-from weft.cluster.naming import FIRST_PORT, LAST_PORT
+from weft.cluster import FIRST_PORT, LAST_PORT, Cluster, Host, Link, Switch
 from weft.errors import ExperimentError
 
 BURST = 64 * 1024

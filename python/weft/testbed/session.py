@@ -115,7 +115,7 @@ class _Session:
             "options": self._job["options"],
         }
         agents = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-m", "weft.testbed.agents", str(os.getpid())],
+            [sys.executable, "-m", "weft.testbed.host_processes", str(os.getpid())],
             stdin=subprocess.PIPE,
             text=True,
         )

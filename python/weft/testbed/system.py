@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from weft import unexpected
+from weft import internal_errors
 from weft.errors import ExperimentError
 
 _AHEAD = -15
@@ -143,15 +143,15 @@ def serve(work: Callable[[Any], Iterable[Any]]) -> int:
     except KeyboardInterrupt:
         return 130
     except BaseException as error:  # noqa: BLE001 - whoever asked tells it to the user.
-        unexpected.NET.debug = True
-        return unexpected.NET.tell(error)
+        internal_errors.NET.debug = True
+        return internal_errors.NET.tell(error)
     return 0
 
 
 def wrong(status: int, said: str) -> Exception:
     """What a session that ended with `status` said on standard error, as an exception here."""
-    if status == unexpected.STATUS:
-        return unexpected.ChildFault(said)
+    if status == internal_errors.STATUS:
+        return internal_errors.ChildFault(said)
     lines = said.strip().splitlines() or [f"testbed: the session ended early (status {status})"]
     return ExperimentError(lines[-1])
 

@@ -1,0 +1,10 @@
+"""The command line. One rule says where a command lives: `weft NAME` is `weft/cli/NAME.py`.
+
+The file of a command has its function, its options, its help and what it prints. Options of several
+commands are in `options`. The work, and the text that shows its result, are in the package of the
+subject, which is imported when the command runs, so that `--help` answers at once.
+"""
+
+from weft.cli.app import main
+
+__all__ = ["main"]

@@ -1,0 +1,99 @@
+"""The application: all commands, the options of `weft` itself, and `main`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from weft import internal_errors
+from weft.cli import exit_status, testbed, topology, trace
+from weft.cli.bench_net import bench_net
+from weft.cli.capacity import capacity
+from weft.cli.compare import compare
+from weft.cli.list import list_
+from weft.cli.plan import plan
+from weft.cli.report import report
+from weft.cli.run import run
+from weft.cli.switch_config import switch_config
+from weft.cli.tune import tune
+
+app = typer.Typer(
+    name="weft",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(run)
+app.command()(compare)
+app.command()(capacity)
+app.command()(tune)
+app.command()(plan)
+app.command("list")(list_)
+app.command()(report)
+app.command("switch-config")(switch_config)
+app.add_typer(trace.app, name="trace")
+app.add_typer(topology.app, name="topology")
+app.command("bench-net")(bench_net)
+app.add_typer(testbed.app, name="testbed")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from weft import code_version
+
+        typer.echo(f"weft {code_version}")
+        raise typer.Exit
+
+
+@app.callback()
+def weft(
+    _shown: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+    _debug: Annotated[
+        bool,
+        typer.Option(
+            internal_errors.OPTION,
+            help="Show the traceback of an internal error of Weft, which ends a command with exit "
+            "status 70. May also follow the command.",
+        ),
+    ] = False,
+) -> None:
+    """Balance the traffic of AI training jobs over a data-centre fabric.
+
+    Weft simulates a job packet by packet under different load balancers, and shows how long it
+    takes, how far that is from optimal, and where packets queued.
+
+    \b
+    Start here:
+      weft list schemes
+      weft compare --fabric leaf-spine:leaves=4,spines=4,hosts=4,link=100Gbps,delay=500ns \\
+                   --workload all-to-all:size=64KB --schemes ecmp,spray,ethereal --seeds 3
+      weft run experiment.toml -o out/     (then open out/report.html)
+    """
+    if not {"-h", "--help"} & set(sys.argv):
+        internal_errors.NET.spread()
+
+
+def main() -> None:
+    """Run the command line and exit with its status."""
+    words = sys.argv[1:] = internal_errors.NET.take(sys.argv[1:])
+    sys.exit(internal_errors.NET.status(status(words)))
+
+
+def status(arguments: list[str]) -> int:
+    """Run a command; its exit status. An error takes one line on standard error."""
+    try:
+        found = int(app(arguments, prog_name="weft", standalone_mode=False) or 0)
+        # Not at exit, where trouble with it would no longer be ours to tell.
+        sys.stdout.flush()
+        return found
+    except SystemExit:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a panic of the native core is no Exception.
+        return exit_status.of(error)

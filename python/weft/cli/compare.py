@@ -1,0 +1,113 @@
+"""`weft compare`: load balancers on one fabric and one workload."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from weft.cli import options, trace_options
+
+if TYPE_CHECKING:
+    from weft.cli.simulations import Options
+    from weft.study.inputs import Overrides
+
+
+def compare(
+    fabric: options.Fabric,
+    workload: Annotated[
+        str,
+        typer.Option(
+            *options.WORKLOAD,
+            metavar="SHORTHAND|FILE",
+            help="NAME:KEY=VALUE,..., where NAME is a pattern, a collective, a model, or a file: "
+            "messages (.cm, .csv) or a trace (.et, .txt, .csv); see weft list workloads.",
+            show_default=False,
+        ),
+    ],
+    schemes: Annotated[
+        str,
+        typer.Option(
+            *options.SCHEMES,
+            metavar="A,B,...",
+            help="The load balancers to compare; see weft list schemes.",
+        ),
+    ] = "ecmp,spray,reps,ethereal",
+    transport: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY=VALUE,...",
+            help="The same transport for all schemes, e.g. "
+            "recovery=selective-repeat,rto=2ms; see weft list transports. "
+            "Default: what each scheme is made for, in most cases with DCTCP.",
+        ),
+    ] = None,
+    output: options.Output = None,
+    seeds: options.Seeds = None,
+    jobs: options.Jobs = None,
+    threads: options.Threads = None,
+    set_: options.Set = None,
+    process_groups: trace_options.ProcessGroups = None,
+    bytes_per_element: trace_options.BytesPerElement = None,
+    dependencies: trace_options.Dependencies = None,
+    peak_tflops: trace_options.PeakTflops = None,
+    memory_gb_s: trace_options.MemoryGbS = None,
+    json: options.Json = False,
+    summary: options.Summary = False,
+    no_report: options.NoReport = False,
+    timeline: options.Timeline = False,
+    quiet: options.Quiet = False,
+) -> int:
+    """Compare load balancers on one fabric and one workload.
+
+    Every scheme gets its natural transport: go-back-N where packets stay in order on one path,
+    selective repeat with a reorder buffer where they are sprayed. With the same seed, every
+    scheme gets the same workload and the same hash salts, so the comparison is paired.
+
+    \b
+    Examples:
+      weft compare --fabric leaf-spine:leaves=16,spines=16,hosts=16,link=400Gbps,delay=500ns \\
+                   --workload all-to-all:size=16KB --schemes ecmp,spray,reps,ethereal --seeds 5
+      weft compare --fabric fat-tree:k=8,link=100Gbps,delay=1us --workload permutation.cm
+      weft compare --fabric leaf_spine_1024.topo --workload all-reduce:size=64MB
+    """
+    from weft.cli.simulations import Options
+
+    options.exclude(json, summary)
+    options.require_output(timeline, output)
+    of_trace = trace_options.told(
+        process_groups, bytes_per_element, dependencies, peak_tflops, memory_gb_s
+    )
+    given = Options(output, jobs, threads, json, not no_report, quiet, summary, timeline)
+    chosen = options.names("--schemes", schemes) or []
+    changes = options.overrides(set_ or [])
+    return run_comparison(fabric, workload, chosen, transport, given, seeds, changes, of_trace)
+
+
+def run_comparison(
+    fabric: str,
+    workload: str,
+    schemes: Sequence[str],
+    transport: str | None,
+    given: Options,
+    seeds: int | None,
+    changes: Overrides,
+    of_trace: Overrides = (),
+) -> int:
+    """Run the schemes; returns the exit status. `of_trace` are keys of `[workload]`."""
+    from weft.cli import simulations
+    from weft.study import inputs
+
+    experiment: dict[str, Any] = {
+        "title": f"{workload} on {fabric}",
+        "fabric": inputs.table_of("fabric", fabric),
+        "workload": inputs.table_of("workload", workload),
+        "sweep": {"balance.scheme": list(schemes)},
+    }
+    pairs = [options.pair("--transport", part) for part in options.split(transport)]
+    told = [(f"transport.{key}", value) for key, value in pairs]
+    told += given.over([*changes, *trace_options.in_workload(of_trace)])
+    checked = inputs.from_dict(experiment, "command line", told, seeds)
+    return simulations.simulate([replace(checked, name="compare")], given)

@@ -1,0 +1,66 @@
+"""The exit status of a command, and the one line that says why it failed.
+
+0 done, 1 a full disk or what the command's help says, 2 bad input, 70 an internal error of Weft,
+130 interrupted, 141 nobody reads the output.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+
+from weft import internal_errors
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+"""Trouble of the system, not of what the user typed."""
+
+
+def of(error: BaseException) -> int:
+    """Print one line about the error that ended a command; returns the exit status."""
+    match error:
+        case KeyboardInterrupt():
+            return 130
+        case BrokenPipeError():
+            # The reader of our output has gone (`| head`): nothing to say, nobody to say it to.
+            _drop_output()
+            return 141
+        case OSError():
+            return _of_disk(error)
+        case MemoryError():
+            return _complain("out of memory; use fewer --jobs, or a smaller experiment", 1)
+    from weft import ExperimentError
+
+    if isinstance(error, ExperimentError):
+        return _complain(str(error))
+    # Wrong usage, or an interrupt inside the option parser. The parser's classes have
+    # moved between Typer's versions, so they are told by what they can do.
+    if type(error).__name__ == "Abort":
+        return 130
+    if type(error).__name__ == "NoArgsIsHelpError":
+        print(error, file=sys.stderr)
+        return 2
+    if not hasattr(error, "format_message"):
+        return internal_errors.NET.tell(error)
+    command = getattr(getattr(error, "ctx", None), "command_path", None) or "weft"
+    return _complain(f"{error.format_message().rstrip('.')}; see {command} --help")
+
+
+def _of_disk(error: OSError) -> int:
+    from weft.errors import DiskError
+
+    what, why = error.filename or "output", error.strerror or str(error)
+    if error.filename is None:
+        _drop_output()
+    status = 1 if error.errno in _FULL or isinstance(error, DiskError) else 2
+    return _complain(f"{what}: {why[:1].lower()}{why[1:]}", status)
+
+
+def _drop_output() -> None:
+    """Send standard output nowhere: what could not be printed would be tried again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _complain(message: str, status: int = 2) -> int:
+    print(f"error: {' '.join(message.split())}", file=sys.stderr)
+    return status

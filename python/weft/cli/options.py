@@ -1,0 +1,152 @@
+"""Options that several commands have, each defined once, and how their values are read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+MOST_THREADS = 1 << 16
+"""More than any machine has; the native core counts in 32 bits."""
+LARGEST_SEED = (1 << 32) - 1
+
+# A command that takes one scheme, one that takes several: both words are accepted everywhere, and
+# so are both words for what is sent.
+SCHEME = ("--scheme", "--schemes")
+SCHEMES = ("--schemes", "--scheme")
+JOB = ("--job", "--workload")
+WORKLOAD = ("--workload", "--job")
+
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="Write the results to this directory: parquet tables, plots, report.html. "
+        "A repeated command runs only what is missing. Without it, only the table is printed.",
+    ),
+]
+Seeds = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Runs of each combination, with seeds 1 to N; more runs, "
+        "narrower confidence intervals.",
+    ),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Simulations that run at the same time. Results do not depend on it. "
+        "Default: as many as the cores allow.",
+    ),
+]
+Threads = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=MOST_THREADS,
+        metavar="N",
+        help="Cores for one simulation. Results do not depend on it. Default: the cores that "
+        "are free, if the simulation is large enough to gain from them.",
+    ),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change a key of the experiment, e.g. "
+        "--set workload.size=64KB. May be given several times.",
+    ),
+]
+Fabric = Annotated[
+    str,
+    typer.Option(
+        metavar="SHORTHAND|FILE",
+        help="TOPOLOGY:KEY=VALUE,... or a topology file of htsim or ASTRA-sim (ns-3); see "
+        "weft list topologies.",
+        show_default=False,
+    ),
+]
+Quick = Annotated[
+    bool,
+    typer.Option(
+        "--quick",
+        help="A short version: one seed, or what [quick] in the experiment says. "
+        "The full version does not repeat these runs.",
+    ),
+]
+Summary = Annotated[
+    bool,
+    typer.Option(
+        "--summary",
+        help="Print one JSON object instead of a table: means, standard deviations, best "
+        "values, and comparisons with printed results.",
+    ),
+]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print the results as a JSON array, one object per run.")
+]
+JsonObject = Annotated[bool, typer.Option("--json", help="Print a JSON object.")]
+NoReport = Annotated[
+    bool, typer.Option("--no-report", help="With -o: write the tables, but no plots or report.")
+]
+Timeline = Annotated[
+    bool,
+    typer.Option(
+        "--timeline",
+        help="With -o, for jobs: write what every rank did and when to timeline/*.json.gz, for "
+        "the Perfetto UI.",
+    ),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no hints.")]
+
+
+def overrides(texts: Sequence[str]) -> list[tuple[str, str]]:
+    """The pairs in `--set key=value` arguments."""
+    return [pair("--set", text) for text in texts]
+
+
+def names(option: str, text: str | None) -> list[str] | None:
+    """`a,b,c` as a list of different names; None for none."""
+    parts = split(text)
+    twice = next((part for part in parts if parts.count(part) > 1), None)
+    if twice is not None:
+        from weft import ExperimentError
+
+        raise ExperimentError(f"{option} {text}: {twice} is there twice; name each once")
+    return parts or None
+
+
+def split(text: str | None) -> list[str]:
+    """The parts of a list with commas."""
+    return [part.strip() for part in (text or "").split(",") if part.strip()]
+
+
+def pair(option: str, text: str) -> tuple[str, str]:
+    """Key and value of `key=value`."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        from weft import ExperimentError
+
+        raise ExperimentError(f"{option} {text}: no key and value; write {option} key=value")
+    return key.strip(), value.strip()
+
+
+def require_output(timeline: bool, output: Path | None) -> None:
+    """Refuse `--timeline` without `-o`."""
+    if timeline and output is None:
+        raise typer.BadParameter("--timeline writes files; add -o DIR to say where")
+
+
+def exclude(json: bool, summary: bool) -> None:
+    """Refuse `--json` with `--summary`."""
+    if json and summary:
+        raise typer.BadParameter("--json prints rows, --summary one object; choose one")

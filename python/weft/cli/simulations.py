@@ -1,0 +1,200 @@
+"""Running experiments for a command: results on the screen and on disk; `run` and `compare` use it.
+
+`weft.study` simulates and stores, `weft.report` makes tables and reports.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from weft.cli import report, terminal
+from weft.cli.terminal import note
+from weft.errors import DiskError
+from weft.report import summary
+from weft.study import progress, store, study, sweep
+from weft.study.inputs import Experiment, Overrides
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of `run` and `compare` about running simulations and showing results."""
+
+    output: Path | None
+    jobs: int | None
+    threads: int | None
+    json: bool
+    report: bool
+    quiet: bool
+    summary: bool = False
+    timeline: bool = False
+
+    def over(self, changes: Overrides) -> Overrides:
+        """The changes to an experiment that these options ask for."""
+        return [*changes, ("probe.timeline", "true")] if self.timeline else changes
+
+
+_NOT_IN_REPORTS = {"--jobs": 2, "--threads": 2, "--quiet": 1, "-q": 1}
+"""Options on which no result depends, and how many words they take."""
+
+
+def simulate(experiments: Sequence[Experiment], options: Options) -> int:
+    """Simulate what is missing, and show and write the results; returns the exit status."""
+    told = {warning for experiment in experiments for warning in experiment.warnings}
+    for warning in dict.fromkeys(w for experiment in experiments for w in experiment.warnings):
+        note(f"warning: {warning}")
+    whole = study.of(experiments, _command())
+    kept = _store(whole, options)
+    try:
+        return _results(whole, kept, options, told)
+    except DiskError as error:
+        raise error.adding(_finished(whole, kept)) from error
+    except BaseException as error:
+        if options.output is not None:
+            error.add_note(_finished(whole, kept))
+        raise
+
+
+def _finished(whole: study.Study, kept: store.Store) -> str:
+    wanted = {spec["key"] for spec in whole.runs()}
+    done = sum(kept.has(key) for key in wanted)
+    return f"{done} of {len(wanted)} runs had finished and are kept"
+
+
+def _store(whole: study.Study, options: Options) -> store.Store:
+    if options.output is None:
+        return store.RowStore()
+    kept = store.DirectoryStore(options.output)
+    flaws = kept.discard_damaged(spec["key"] for spec in whole.runs())
+    if flaws:
+        many = "a damaged run" if len(flaws) == 1 else f"{len(flaws)} damaged runs"
+        what = ", ".join(dict.fromkeys(flaws))
+        note(f"warning: {options.output / 'runs'} held {many} ({what}); simulated again")
+    return kept
+
+
+def _results(whole: study.Study, kept: store.Store, options: Options, told: Collection[str]) -> int:
+    watcher = progress.watcher(options.quiet)
+    crew = sweep.Crew(options.jobs, options.threads)
+    whole, tally = whole.carry_out(kept, crew, watcher)
+    for stall in tally.stalls:
+        note(f"stalled: {stall}")
+    listed = whole.listed(kept)
+    _warn_of_runs(listed, kept, told)
+    if not tally.interrupted and options.output and listed:
+        _save(whole, listed, kept, options.output, options.quiet)
+    if options.json:
+        _print_json(listed, kept)
+    elif options.summary:
+        print(summary.text(_summaries(whole, kept)))
+    elif listed:
+        _print_tables(whole, kept)
+    if tally.interrupted:
+        _interrupted(tally, options.output)
+        return 130
+    if options.output and listed and options.timeline:
+        _timelines(options.output, options.quiet)
+    if options.output and listed and options.report:
+        report.make(options.output, options.quiet)
+    return 1 if tally.stalls else 0
+
+
+def _save(
+    whole: study.Study, listed: store.Listed, kept: store.Store, output: Path, quiet: bool
+) -> None:
+    """Write the tables of the output directory, which holds one study at a time."""
+    others = whole.replaced(output)
+    whole.save(output)
+    store.assemble(output, listed, kept)
+    summary.save(_summaries(whole, kept), output)
+    if others and not quiet:
+        note(
+            f"{output} held the tables of {', '.join(others)}: replaced "
+            f"(finished runs stay in {output / 'runs'})"
+        )
+
+
+def _warn_of_runs(listed: store.Listed, kept: store.Store, told: Collection[str]) -> None:
+    """Print the warnings of runs, each once, without those that were `told` before."""
+    found: dict[str, int] = {}
+    for _, spec in listed:
+        for warning in kept.record(spec["key"])["warnings"]:
+            if warning not in told:
+                found[warning] = found.get(warning, 0) + 1
+    for warning, count in found.items():
+        note(f"warning: {warning}" + (f" ({count} runs)" if count > 1 else ""))
+
+
+def _print_json(listed: store.Listed, kept: store.Store) -> None:
+    rows = []
+    for experiment, spec in listed:
+        record = kept.record(spec["key"])
+        swept = {key: value for key, value in spec["swept"].items() if key not in record["row"]}
+        rows.append({"experiment": experiment, **record["row"], **record["timing"], **swept})
+    print(json.dumps(rows, indent=1))
+
+
+def _print_tables(whole: study.Study, kept: store.Store) -> None:
+    from weft.report import overview, printed_table, tables, views
+
+    width = terminal.width()
+    number = 0
+    for experiment in whole.experiments:
+        rows = whole.rows(experiment, kept)
+        if not rows:
+            continue
+        view = views.of(experiment, rows)
+        print("\n" * (number > 0), end="")
+        print(tables.text(overview.table_of(view, len(experiment.runs)), experiment.title, width))
+        compared = printed_table.of(view)
+        if compared is not None:
+            print("\n" + printed_table.text(compared, width))
+        number += 1
+
+
+def _summaries(whole: study.Study, kept: store.Store) -> list[dict[str, Any]]:
+    from weft.report import views
+
+    found = []
+    for experiment in whole.experiments:
+        rows = whole.rows(experiment, kept)
+        if rows:
+            found.append(summary.of(experiment, views.of(experiment, rows), len(rows)))
+    return found
+
+
+def _timelines(directory: Path, quiet: bool) -> None:
+    from weft.report import timeline
+
+    written = timeline.write(study.load(directory), directory)
+    if not quiet:
+        note(f"{len(written)} timelines in {directory / 'timeline'}; open them in ui.perfetto.dev")
+
+
+def _command() -> str:
+    """The command line, for readers of the report, without options on which no result depends."""
+    words = ["weft"]
+    given = iter(sys.argv[1:])
+    for word in given:
+        option, equals, _ = word.partition("=")
+        if option not in _NOT_IN_REPORTS:
+            words.append(word)
+        elif not equals and _NOT_IN_REPORTS[option] == 2:
+            next(given, None)
+    return shlex.join(words)
+
+
+def _interrupted(tally: sweep.Tally, output: Path | None) -> None:
+    finished = f"interrupted: {tally.done} of {tally.total} runs had finished"
+    if output is None:
+        note(f"{finished}; with -o DIR they would have been kept")
+        return
+    rest = tally.total - tally.done
+    what = f"to run the other {rest}" if rest else "for tables and plots"
+    again = shlex.join(["weft", *sys.argv[1:]])
+    note(f"{finished} and are kept in {output / 'runs'}; {what}: {again}")

@@ -1,0 +1,90 @@
+"""`weft switch-config`: configurations of switches that steer by source port."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from weft.cli import options
+
+
+def switch_config(
+    plan: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PLAN",
+            help="A plan (plan.json of weft plan -o), or a cluster (.toml) with --scheme.",
+            show_default=False,
+        ),
+    ],
+    format_: Annotated[
+        Literal["linux", "nftables", "frr", "ios", "eos", "sonic", "junos", "cumulus"],
+        typer.Option("--format", help="The platform of the switches.", show_default=False),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="DIR",
+            help="Write the files to this directory, each with its rollback. Without it, they are "
+            "printed.",
+        ),
+    ] = None,
+    switch: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Only this switch, by its name in the cluster or in Weft."
+        ),
+    ] = None,
+    scheme: Annotated[
+        Literal["dnlb", "ethereal"] | None,
+        typer.Option(
+            *options.SCHEME,
+            help="With a cluster file: port segments at leaves (dnlb), or in three tiers also at "
+            "aggregation switches (ethereal).",
+        ),
+    ] = None,
+    protocol: Annotated[
+        Literal["udp", "tcp"] | None,
+        typer.Option(
+            help="Protocol of the steered traffic: udp (RoCEv2) or tcp (sockets). Default: as the "
+            "cluster file says, else udp."
+        ),
+    ] = None,
+    quiet: options.Quiet = False,
+) -> int:
+    """Write switch configurations for a plan.
+
+    One for every switch that steers by source port. Traffic that comes from hosts with the
+    cluster's DSCP leaves over the uplink whose segment contains its source port. Traffic inside a
+    rack does not change, and where an uplink is down its traffic is hashed as usual. What a
+    platform cannot do is printed on standard error.
+
+    \b
+    Examples:
+      weft switch-config plan.json --format nftables -o switches/
+      weft switch-config cluster.toml --scheme dnlb --format ios --switch leaf-0
+
+    \b
+    Exit status: 0 written, 2 bad input.
+    """
+    from weft import cluster as clusters
+    from weft.cli.terminal import note
+    from weft.switches import config
+
+    cluster, segments = config.of_file(plan, scheme)
+    if protocol is not None:
+        cluster = clusters.for_protocol(cluster, protocol)
+    made, remarks = config.files(cluster, segments, format_, switch)
+    if output is None:
+        print(config.printed(made), end="")
+    else:
+        config.write(made, output)
+    if not quiet:
+        where = f"{len(made)} files in {output}" if output else ""
+        for line in filter(None, (*remarks, where)):
+            note(line)
+    return 0

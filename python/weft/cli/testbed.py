@@ -1,0 +1,132 @@
+"""`weft testbed`: real traffic over network namespaces. `bench` is in `testbed_bench`."""
+
+from __future__ import annotations
+
+import json as json_
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from weft.cli import options
+from weft.cli.testbed_bench import ClusterFile, bench
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Run real traffic over network namespaces (root).",
+)
+app.command("bench")(bench)
+
+Seed = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        max=options.LARGEST_SEED,
+        metavar="N",
+        help="Seed of schemes and of the switches' hashes.",
+    ),
+]
+Rules = Annotated[
+    Literal["linux", "nftables"] | None,
+    typer.Option(
+        help="How leaves follow source ports: by the files of `weft switch-config --format`. "
+        "Default: linux, or as the standing test bed was built."
+    ),
+]
+How = Annotated[
+    Literal["admin", "carrier", "remote"],
+    typer.Option(
+        help="admin: the leaf's port is set down. carrier: the spine's port is set down. remote: "
+        "the spine drops all packets to the leaf, and nobody gets a signal."
+    ),
+]
+
+
+@app.command("up")
+def up(file: ClusterFile, seed: Seed = 1, rules: Rules = None) -> int:
+    """Build a test bed, which stays until `down`."""
+    from weft.testbed import operations
+
+    print(operations.up(file, seed, rules or "linux"))
+    return 0
+
+
+@app.command("down")
+def down(file: ClusterFile) -> int:
+    """Remove what `up` built, or what is left of it."""
+    from weft.testbed import operations
+
+    print(operations.down(file))
+    return 0
+
+
+@app.command("fail")
+def fail(
+    file: ClusterFile,
+    link: Annotated[
+        str, typer.Argument(metavar="LEAF:SPINE", help="The link, e.g. leaf-0:spine-1.")
+    ],
+    how: How = "admin",
+    mend: Annotated[bool, typer.Option("--mend", help="Repair the link.")] = False,
+) -> int:
+    """Fail a link of a standing test bed, or repair it."""
+    from weft.testbed import operations
+
+    print(operations.fail(file, link, how, mend))
+    return 0
+
+
+@app.command("run")
+def run(
+    file: ClusterFile,
+    scheme: Annotated[
+        str, typer.Option(*options.SCHEME, metavar="NAME", help="The load balancer.")
+    ] = "ethereal",
+    workload: Annotated[
+        str,
+        typer.Option(
+            *options.WORKLOAD,
+            metavar="SHORTHAND",
+            help="What hosts send, e.g. all-to-all:size=256KB.",
+        ),
+    ] = "all-to-all:size=256KB",
+    plan: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PLAN.json", help="Send what this plan of `weft plan` for this cluster says."
+        ),
+    ] = None,
+    seed: Seed = 1,
+    changes: options.Set = None,
+    fail: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LEAF:SPINE@N%",
+            help="Fail this link when N percent of the payload has arrived.",
+        ),
+    ] = None,
+    how: How = "admin",
+    limit: Annotated[
+        float, typer.Option(min=1, metavar="SECONDS", help="Stop after this time.")
+    ] = 60,
+    tcp: Annotated[
+        bool, typer.Option("--tcp", help="Use a TCP connection for each piece.")
+    ] = False,
+    rules: Rules = None,
+    json: options.JsonObject = False,
+) -> int:
+    """Send a workload through a test bed.
+
+    The test bed is the one that `up` built, or one that exists for this run only.
+
+    \b
+    Exit status: 0 everything arrived, 1 something is missing, 2 it cannot run.
+    """
+    from weft.testbed import operations, show
+
+    over = options.overrides(changes or [])
+    row = operations.run_workload(
+        file, scheme, workload, plan, seed, over, fail, how, limit, tcp, rules
+    )
+    print(json_.dumps(row, indent=2) if json else show.run(row))
+    return 0 if row["complete"] and not row["wrong_bytes"] else 1

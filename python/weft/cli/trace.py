@@ -1,0 +1,65 @@
+"""`weft trace`: what is in traces of real jobs."""
+
+from __future__ import annotations
+
+import json as json_
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from weft.cli import options, trace_options
+
+app = typer.Typer(no_args_is_help=True, help="Show what is in traces of real jobs.")
+
+
+@app.command()
+def info(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="A Chakra trace (one of its files, or the part of the name before .0.et), a text "
+            "workload of ASTRA-sim, AICB or SimAI, or AICB's list of communications (.csv).",
+            show_default=False,
+        ),
+    ],
+    process_groups: trace_options.ProcessGroups = None,
+    bytes_per_element: trace_options.BytesPerElement = None,
+    dependencies: trace_options.Dependencies = None,
+    peak_tflops: trace_options.PeakTflops = None,
+    memory_gb_s: trace_options.MemoryGbS = None,
+    ranks: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Number of ranks, for a trace that any number can run."
+        ),
+    ] = None,
+    fabric: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHORTHAND|FILE",
+            help="Also say how much work the trace is on this fabric (as in weft compare), and "
+            "how long a simulation takes on this machine.",
+        ),
+    ] = None,
+    json: options.JsonObject = False,
+) -> int:
+    """Show what is in a trace, and whether it can run.
+
+    Nodes by kind, collectives by size and group, dependencies, what is not supported; and, if the
+    trace would never finish, which nodes wait for what.
+
+    \b
+    Exit status: 0 it can run, 1 it cannot run, 2 it cannot be read.
+    """
+    from weft.analysis import trace_info
+
+    of_trace = trace_options.told(
+        process_groups, bytes_per_element, dependencies, peak_tflops, memory_gb_s
+    )
+    found = trace_info.info(file, of_trace, ranks)
+    if fabric is not None and not found["problems"]:
+        found["work"] = trace_info.work(file, of_trace, ranks, fabric)
+    print(json_.dumps(found, indent=1) if json else trace_info.text(found))
+    return 1 if found["problems"] else 0

@@ -1,0 +1,224 @@
+"""A real cluster: the fabric of an experiment, with the names and addresses that it has.
+
+A `CLUSTER.toml` has a `[fabric]` and perhaps `[failures]`, as experiments have them, and a
+`[cluster]` that says how things are called. Everything in there has a default, so that `[fabric]`
+alone will do. `weft_config::cluster` reads all of it, for hosts too; here it becomes Python's.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from weft import _native
+from weft.errors import ExperimentError
+
+State = Literal["up", "degraded", "down"]
+Protocol = Literal["udp", "tcp"]
+
+FIRST_PORT, LAST_PORT = 0xC000, 0xFFFF
+"""The UDP source ports of RoCEv2."""
+
+KEYS: tuple[str, ...] = tuple(_native.cluster_keys())
+"""All keys of `[cluster]`."""
+
+_REMAKE = "make the plan again with weft plan"
+
+
+@dataclass(frozen=True)
+class Host:
+    """A NIC: what the fabric takes for a host."""
+
+    number: int
+    name: str
+    leaf: int
+    """The number of its leaf."""
+    place: int
+    """Which of those below its leaf."""
+    address: str
+    leaf_port: str
+    """The leaf's port to it."""
+    server: int
+    """Several NICs may be of one server."""
+    rail: int
+    """Which NIC of its server."""
+    interface: str
+    """Its own name for the link."""
+
+    @property
+    def node(self) -> str:
+        """What failures and links call it."""
+        return f"host-{self.number}"
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A switch."""
+
+    number: int
+    node: str
+    """What failures and links call it, as `leaf-0`, `spine-1`, `pod-0-agg-1`, `core-2`."""
+    name: str
+    tier: int
+    """0 leaf, 1 spine or aggregation, 2 core."""
+    pod: int
+    index: int
+    """Which of its tier."""
+    racks: tuple[str, ...]
+    """The prefixes below it: a leaf's own, those of its pod for an aggregation switch, else all."""
+    gateway: str | None
+    """A leaf's address towards its hosts."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link, from its lower end to its upper."""
+
+    lower: str
+    """A node, as `host-3` or `leaf-0`."""
+    upper: str
+    member: int
+    """Which of the links between the two."""
+    lower_port: str
+    upper_port: str
+    lower_address: str
+    """Of a host, its own."""
+    upper_address: str
+    """The next hop on the way up."""
+    line_bps: int
+    rate_bps: int
+    """What it carries now while it is not down: less than the line's where it is degraded."""
+    state: State
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """What a CLUSTER.toml describes."""
+
+    title: str
+    fabric: dict[str, Any]
+    """`[fabric]` with every default written out."""
+    failures: dict[str, Any]
+    dscp: int
+    """Of the traffic that is steered."""
+    protocol: Protocol
+    """Its protocol: UDP is RoCEv2."""
+    port: int
+    """Its first destination port."""
+    ports: int
+    """How many destination ports there are from that one on."""
+    first_port: int
+    """Its source ports."""
+    last_port: int
+    mtu: int
+    """Most payload of a packet, in bytes."""
+    nics: int
+    """Of a server."""
+    nccl: dict[str, str]
+    """Environment for hosts, beyond what a plan asks for."""
+    hosts: tuple[Host, ...]
+    switches: tuple[Switch, ...]
+    links: tuple[Link, ...]
+    """Those of hosts by host, then those of leaves by leaf and uplink, and so on upwards."""
+
+    @cached_property
+    def uplinks(self) -> dict[str, tuple[Link, ...]]:
+        """The links above each node, in the order of uplinks; switches without any have none."""
+        found: dict[str, list[Link]] = {}
+        for link in self.links:
+            found.setdefault(link.lower, []).append(link)
+        return {node: tuple(links) for node, links in found.items()}
+
+    @cached_property
+    def downlinks(self) -> dict[str, tuple[Link, ...]]:
+        """The links below each switch, in the order of what is below."""
+        found: dict[str, list[Link]] = {}
+        for link in self.links:
+            found.setdefault(link.upper, []).append(link)
+        return {node: tuple(links) for node, links in found.items()}
+
+    @cached_property
+    def by_node(self) -> dict[str, Host | Switch]:
+        """Hosts and switches by what links call them."""
+        hosts = {host.node: host for host in self.hosts}
+        return hosts | {switch.node: switch for switch in self.switches}
+
+
+def read(path: Path, seed: int = 1) -> Cluster:
+    """The cluster in a file; `seed` draws failures that are random.
+
+    Raises:
+        ExperimentError: The file cannot be read or is wrong: file, key and mend.
+    """
+    from weft.study.inputs import read_text
+
+    text = read_text(path, "a cluster")
+    return from_json(json.loads(_native.cluster(text, "toml", str(path), seed)))
+
+
+def from_dict(table: Mapping[str, Any], source: str = "cluster", seed: int = 1) -> Cluster:
+    """The cluster in a dict of the same shape as a file."""
+    return from_json(json.loads(_native.cluster(json.dumps(table), "json", source, seed)))
+
+
+def for_protocol(cluster: Cluster, protocol: Protocol) -> Cluster:
+    """The same for another protocol, with as many destination ports as that has by default."""
+    if cluster.protocol == protocol:
+        return cluster
+    ports = _native.cluster_ports(protocol)
+    return dataclasses.replace(cluster, protocol=protocol, ports=ports)
+
+
+def as_json(cluster: Cluster) -> dict[str, Any]:
+    """What stands under `cluster` in a plan file."""
+    table = {field.name: getattr(cluster, field.name) for field in dataclasses.fields(cluster)}
+    table["hosts"] = [vars(host) for host in cluster.hosts]
+    table["links"] = [vars(link) for link in cluster.links]
+    # The racks of upper tiers follow from those of leaves, and would be most of the file.
+    table["switches"] = [
+        {**vars(switch), "racks": list(switch.racks) if switch.tier == 0 else []}
+        for switch in cluster.switches
+    ]
+    return table
+
+
+def from_json(table: Mapping[str, Any], source: str = "plan") -> Cluster:
+    """The cluster that `as_json` wrote.
+
+    Raises:
+        ExperimentError: It is not what `as_json` writes.
+    """
+    try:
+        # Older plans are of UDP.
+        rest = {"protocol": "udp", "ports": 1, **table}
+        hosts = tuple(Host(**host) for host in rest.pop("hosts"))
+        links = tuple(Link(**link) for link in rest.pop("links"))
+        switches = [
+            Switch(**{**switch, "racks": tuple(switch["racks"])}) for switch in rest.pop("switches")
+        ]
+        return Cluster(**rest, hosts=hosts, links=links, switches=_with_racks(switches))
+    except (KeyError, TypeError, AttributeError) as error:
+        what = str(error).replace("__init__() ", "").strip("'\"")
+        raise ExperimentError(
+            f"{source}: cluster: not as weft plan writes it ({what}); {_REMAKE}"
+        ) from None
+
+
+def _with_racks(switches: list[Switch]) -> tuple[Switch, ...]:
+    """The switches, those above leaves with the racks below them."""
+    pods: dict[int, list[str]] = {}
+    for switch in switches:
+        if switch.tier == 0:
+            pods.setdefault(switch.pod, []).extend(switch.racks)
+    by_pod = {pod: tuple(racks) for pod, racks in pods.items()}
+    everything = tuple(rack for racks in by_pod.values() for rack in racks)
+    below = {0: dict[int, tuple[str, ...]](), 1: by_pod, 2: {0: everything}}
+    return tuple(
+        dataclasses.replace(switch, racks=below[switch.tier].get(switch.pod, switch.racks))
+        for switch in switches
+    )

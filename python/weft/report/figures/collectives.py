@@ -1,0 +1,147 @@
+"""Jobs among the runs, and how long their collectives took."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from weft._types import Row
+from weft.report.figures import palette
+from weft.report.figures.axes import fit
+from weft.report.figures.model import Axis, Bars, BarSeries, Figure, Panel
+from weft.report.figures.palette import Style
+from weft.report.figures.subset import MOST_MEASURED, MOST_PANELS, MOST_SERIES, chosen, evenly
+from weft.report.grouping import Category, Grouping
+from weft.study import stats
+from weft.units import time_unit
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_MOST_NAMES = 12
+"""With more kinds of collectives and groups, groups are told by their sizes."""
+
+Kind = str
+Times = Mapping[int, Mapping[Kind, tuple[float, float, int]]]
+"""By run and kind of collective: the mean time, the bus bandwidth, how many."""
+
+
+def are_jobs(rows: Sequence[Row]) -> bool:
+    """Whether all of these runs are of ranks at work."""
+    return all(row.get("ranks", 0) > 0 for row in rows)
+
+
+def compute(rows: Sequence[Row]) -> bool:
+    """Whether all are of ranks that compute and communicate, as in a training iteration."""
+    return are_jobs(rows) and all(row["compute_s"] > 0 for row in rows)
+
+
+def only_communicate(rows: Sequence[Row]) -> bool:
+    """Whether all are of ranks that do nothing but collectives."""
+    return are_jobs(rows) and all(
+        row["collectives"] > 0 and row["compute_s"] == 0.0 for row in rows
+    )
+
+
+def figures(grouping: Grouping, collectives: pl.LazyFrame) -> list[Figure]:
+    """One figure a category, a panel a kind, a bar a scheme; none where there is but one kind."""
+    if "run" not in collectives.collect_schema():
+        return []
+    drawn: list[Figure] = []
+    for category in evenly(grouping.categories):
+        cells = {series: grouping.rows(category, series) for series in chosen(grouping.series)}
+        runs = [row["run"] for rows in cells.values() for row in rows]
+        times = _times(collectives, runs)
+        kinds = _longest(times)
+        if len(kinds) > 1:
+            name = f"collectives-{len(drawn) + 1}"
+            drawn.append(_figure(name, grouping, category, cells, times, kinds))
+    return drawn
+
+
+def _figure(
+    name: str,
+    grouping: Grouping,
+    category: Category,
+    cells: Mapping[str, Sequence[Row]],
+    times: Times,
+    kinds: Sequence[Kind],
+) -> Figure:
+    styles = palette.styles(grouping.series)
+    panels = [Panel(kind, _bars(kind, styles, cells, times)) for kind in kinds[:MOST_MEASURED]]
+    case = f" {category.label}:" if category.label else ""
+    caption = (
+        f"By kind of collective and group of ranks:{case} from the first rank of a group that "
+        "begins one to the last that is done with it, mean of all in a run and of seeds. "
+        "Those kinds come first that take most time in all."
+    )
+    return Figure(name, "Times of collectives", caption + _left_out(grouping, kinds), fit(panels))
+
+
+def _bars(
+    kind: Kind, styles: Mapping[str, Style], cells: Mapping[str, Sequence[Row]], times: Times
+) -> Bars:
+    """A bar for each series; axes start at zero, so that differences show as they are."""
+    found = {
+        series: [times[row["run"]][kind] for row in rows if kind in times.get(row["run"], {})]
+        for series, rows in cells.items()
+    }
+    scale, unit = time_unit([time for ones in found.values() for time, _, _ in ones])
+    bars = []
+    for series, ones in found.items():
+        if ones:
+            mean = stats.mean([time / scale for time, _, _ in ones])
+            # All bytes over all times, as in the table.
+            busbw = sum(bus * time for time, bus, _ in ones) / (
+                sum(time for time, _, _ in ones) or 1.0
+            )
+            note = f"busbw {busbw:.4g} GB/s, {ones[0][2]} in a run"
+            look, value, half = (styles[series],), (mean.value,), (mean.half,)
+            bars.append(BarSeries(series, look, value, half, notes=(note,)))
+    return Bars(("",), tuple(bars), Axis(""), Axis(f"time [{unit}]"))
+
+
+def _left_out(grouping: Grouping, kinds: Sequence[Kind]) -> str:
+    parts = []
+    if len(kinds) > MOST_MEASURED:
+        parts.append(f"the first {MOST_MEASURED} of {len(kinds)} kinds")
+    if len(grouping.series) > MOST_SERIES:
+        parts.append(f"the first {MOST_SERIES} of {len(grouping.series)} schemes")
+    if len(grouping.categories) > MOST_PANELS:
+        parts.append(f"{MOST_PANELS} of {len(grouping.categories)} cases")
+    return f" Shown: {' and '.join(parts)}." if parts else ""
+
+
+def _times(collectives: pl.LazyFrame, runs: Sequence[int]) -> Times:
+    """Of these runs. Groups are told by name, or by size where there are too many names."""
+    import polars as pl
+
+    mine = collectives.filter(pl.col("run").is_in(runs))
+    named = mine.select("operation", "group").unique().collect()
+    alone = named["group"].n_unique() < 2
+    group = pl.col("group") if named.height <= _MOST_NAMES else pl.format("{} ranks", "ranks")
+    kind = pl.col("operation") if alone else pl.format("{}, {}", "operation", group)
+    frame = (
+        mine.group_by("run", kind.alias("kind"))
+        .agg(
+            pl.col("time_s").mean().alias("mean"),
+            # All bytes over all times, as the column of runs has it.
+            ((pl.col("busbw_gb_s") * pl.col("time_s")).sum() / pl.col("time_s").sum()).alias("bus"),
+            pl.len().alias("count"),
+        )
+        .sort("run", "kind")
+        .collect()
+    )
+    times: dict[int, dict[Kind, tuple[float, float, int]]] = {}
+    for run, name, mean, bus, count in frame.iter_rows():
+        times.setdefault(run, {})[name] = (mean, bus, count)
+    return times
+
+
+def _longest(times: Times) -> list[Kind]:
+    """The kinds, those first that take most time in all runs together."""
+    sums: dict[Kind, float] = {}
+    for kinds in times.values():
+        for kind, (mean, _, count) in kinds.items():
+            sums[kind] = sums.get(kind, 0.0) + mean * count
+    return sorted(sums, key=lambda kind: (-sums[kind], kind))

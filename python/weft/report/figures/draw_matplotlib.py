@@ -1,0 +1,307 @@
+"""Figures as PNG and SVG files, drawn with Matplotlib."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from weft.report.figures.model import (
+    BARS,
+    Axis,
+    Bars,
+    BarSeries,
+    Curve,
+    Figure,
+    HeatMap,
+    Lines,
+    Mark,
+    Panel,
+)
+from weft.report.figures.palette import BOUND, Dash
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_DASHES: dict[Dash, str] = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
+_MARKERS = {
+    "circle": "o",
+    "square": "s",
+    "diamond": "D",
+    "triangle-up": "^",
+    "triangle-down": "v",
+    "cross": "P",
+    "x": "X",
+    "hexagon": "h",
+    "pentagon": "p",
+    "triangle-left": "<",
+    "triangle-right": ">",
+}
+_STYLE: Any = {
+    "font.size": 9.0,
+    "axes.titlesize": 9.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    # The same figure gives the same bytes: no random ids, and text stays text.
+    "svg.hashsalt": "weft",
+    "svg.fonttype": "none",
+}
+_PANEL = (3.6, 2.7)
+_SINGLE = (6.0, 3.6)
+_WIDEST = 10.0
+# In inches: room for the title, for a line of the legend, for a letter in it, for its line.
+_TITLE, _ENTRY_HEIGHT, _LETTER, _HANDLE = 0.5, 0.19, 0.066, 0.62
+_PRINTED = "#222222"
+# In inches: a cell of a heat map with texts, and the names beside and above the cells.
+_CELL, _NAMES, _ABOVE = (0.62, 0.21), 2.6, 1.1
+_DARK = 0.55
+"""The part of the colours on which text is white."""
+
+
+def draw(figure: Figure, directory: Path) -> list[Path]:
+    """Write `directory/<name>.png` and `.svg`; returns what was written."""
+    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as Canvas
+
+    with mpl.rc_context(_STYLE):
+        columns = min(len(figure.panels), 2 if len(figure.panels) == 4 else 3)
+        rows = -(-len(figure.panels) // columns)
+        width, height = _size(figure, columns, rows)
+        names = _names(figure)
+        across = _across(names, width)
+        room = _TITLE + _ENTRY_HEIGHT * -(-len(names) // across)
+        canvas = Canvas(figsize=(width, height + room), layout="constrained")
+        FigureCanvasAgg(canvas)
+        axes = list(canvas.subplots(rows, columns, squeeze=False).flat)
+        for ax, panel in zip(axes, figure.panels, strict=False):
+            _panel(ax, panel)
+        for ax in axes[len(figure.panels) :]:
+            ax.set_visible(False)
+        canvas.suptitle(figure.title, fontweight="bold", fontsize=11)
+        _legend(canvas, axes, names, across)
+        paths = [directory / f"{figure.name}.png", directory / f"{figure.name}.svg"]
+        canvas.savefig(paths[0], dpi=160, metadata={"Software": None})
+        canvas.savefig(paths[1], metadata={"Date": None, "Creator": None})
+    return paths
+
+
+def _size(figure: Figure, columns: int, rows: int) -> tuple[float, float]:
+    """In inches, without title and legend. Many bars make a single panel wider."""
+    if len(figure.panels) > 1:
+        return _PANEL[0] * columns, _PANEL[1] * rows
+    plot = figure.panels[0].plot
+    if isinstance(plot, HeatMap) and plot.texts:
+        return _CELL[0] * len(plot.columns) + _NAMES, _CELL[1] * len(plot.rows) + _ABOVE
+    bars = len(plot.categories) * len(plot.series) if isinstance(plot, Bars) else 0
+    return min(_WIDEST, max(_SINGLE[0], 1.5 + 0.28 * bars)), _SINGLE[1]
+
+
+def _names(figure: Figure) -> list[str]:
+    """What the legend has."""
+    names: dict[str, None] = {}
+    for panel in figure.panels:
+        match panel.plot:
+            case Lines():
+                names |= dict.fromkeys(curve.label for curve in panel.plot.curves)
+                names |= dict.fromkeys("printed" for _ in panel.plot.spots)
+            case Bars():
+                names |= dict.fromkeys(one.label for one in panel.plot.series if one.label)
+                names |= dict.fromkeys(panel.plot.bound_label for _ in panel.plot.bound)
+                marks = [mark for one in panel.plot.series for mark in one.printed if mark]
+                names |= dict.fromkeys("printed" for _ in marks)
+    return list(names)
+
+
+def _across(names: Sequence[str], width: float) -> int:
+    """How many entries of the legend stand side by side, so that its lines are full alike."""
+    if not names or sum(_HANDLE + _LETTER * len(name) for name in names) <= width:
+        return max(1, len(names))
+    fit = max(1, int(width / (_HANDLE + _LETTER * max(map(len, names)))))
+    return -(-len(names) // -(-len(names) // fit))
+
+
+def _panel(ax: Axes, panel: Panel) -> None:
+    match panel.plot:
+        case Bars():
+            _bars(ax, panel.plot)
+        case Lines():
+            _lines(ax, panel.plot)
+        case HeatMap():
+            _heat_map(ax, panel.plot)
+    ax.set_xlabel(panel.plot.x.title)
+    ax.set_ylabel(panel.plot.y.title)
+    ax.set_title(panel.title)
+
+
+def _legend(canvas: Any, axes: Sequence[Axes], names: Sequence[str], across: int) -> None:
+    """One legend under all panels, so that it never lies over data."""
+    entries: dict[str, Any] = {}
+    for ax in axes:
+        handles, labels = ax.get_legend_handles_labels()
+        entries |= {label: h for h, label in zip(handles, labels, strict=True) if label}
+    shown = [name for name in names if name in entries]
+    if shown:
+        handles = [entries[name] for name in shown]
+        canvas.legend(handles, shown, loc="outside lower center", ncols=across)
+
+
+def _bars(ax: Axes, plot: Bars) -> None:
+    width = BARS / len(plot.series)
+    for number, series in enumerate(plot.series):
+        left = -BARS / 2 + width * (number + 0.5)
+        places = [i + left for i in range(len(plot.categories))]
+        _bar_series(ax, series, places, width)
+        for place, mark in zip(places, series.printed, strict=False):
+            _printed(ax, place, mark, _PRINTED, min(9.0, 90 * width))
+    label = plot.bound_label
+    for i, level in enumerate(plot.bound):
+        if level is not None:
+            ax.hlines(level, i - 0.5, i + 0.5, colors=BOUND.colour, linestyles="--", label=label)
+            label = ""
+    ax.set_xticks(plot.ticks, [plot.categories[place] for place in plot.ticks])
+    letters = max(len(name) for name in plot.categories) * len(plot.categories)
+    if letters * _LETTER > 0.75 * ax.bbox.width / ax.figure.dpi:
+        ax.tick_params(axis="x", labelrotation=30)
+        for tick in ax.get_xticklabels():
+            tick.set_horizontalalignment("right")
+    ax.set_xlim(plot.span)
+    ax.grid(visible=False, axis="x")
+    _scale(ax, "y", plot.y)
+
+
+def _bar_series(ax: Axes, series: BarSeries, places: Sequence[float], width: float) -> None:
+    cells = zip(places, series.values, series.halves, series.styles, strict=True)
+    label = series.label
+    for place, value, half, style in cells:
+        if value is None:
+            continue
+        ax.bar(place, value, 0.92 * width, color=style.colour, label=label)
+        if half:
+            ax.errorbar(place, value, half, color="#333333", capsize=3, linewidth=1)
+        label = ""
+
+
+def _printed(ax: Axes, x: float, mark: Mark | None, colour: str, size: float) -> None:
+    """A star for what a paper prints, with its deviation."""
+    if mark is None:
+        return
+    ax.plot(
+        x,
+        mark.value,
+        "*",
+        color=colour,
+        markersize=size,
+        markeredgecolor="white",
+        markeredgewidth=0.6,
+        zorder=4,
+        linestyle="",
+        label="printed",
+    )
+    if mark.half:
+        ax.errorbar(x, mark.value, mark.half, color=colour, capsize=5, linewidth=0.8, zorder=3)
+
+
+def _lines(ax: Axes, plot: Lines) -> None:
+    for curve in plot.curves:
+        _curve(ax, curve)
+    for spot in plot.spots:
+        _printed(ax, spot.x, spot.mark, spot.style.colour, 11.0)
+    _scale(ax, "x", plot.x)
+    _scale(ax, "y", plot.y)
+
+
+def _curve(ax: Axes, curve: Curve) -> None:
+    ax.plot(
+        curve.x,
+        curve.y,
+        label=curve.label,
+        color=curve.style.colour,
+        linestyle=_DASHES[curve.style.dash],
+        marker=_MARKERS[curve.style.marker] if curve.markers else "",
+        markersize=4,
+        linewidth=1.3,
+    )
+    if any(curve.halves):
+        halves = [half or 0.0 for half in curve.halves]
+        # Thin, since those of many curves stand over the same places.
+        thin: Any = {"capsize": 2, "elinewidth": 0.8, "capthick": 0.8, "alpha": 0.7}
+        ax.errorbar(curve.x, curve.y, halves, color=curve.style.colour, fmt="none", **thin)
+
+
+def _scale(ax: Axes, which: str, axis: Axis) -> None:
+    horizontal = which == "x"
+    if axis.log:
+        (ax.set_xscale if horizontal else ax.set_yscale)("log")
+    if axis.limits is not None:
+        (ax.set_xlim if horizontal else ax.set_ylim)(axis.limits)
+    elif not axis.log and not horizontal:
+        ax.set_ylim(bottom=0)
+    if not horizontal and ax.get_ylim()[0] < 0 and not axis.log:
+        ax.axhline(0.0, color="#888888", linewidth=0.8)
+    if axis.ticks:
+        places, names = zip(*axis.ticks, strict=True)
+        shown = _apart(ax, places, names) if horizontal else names
+        (ax.set_xticks if horizontal else ax.set_yticks)(places, shown)
+        ax.minorticks_off()
+
+
+def _apart(ax: Axes, places: Sequence[float], names: Sequence[str]) -> list[str]:
+    """The names of ticks, empty where they would overlap; the first and the last stay."""
+    inches = ax.figure.dpi
+
+    def ends(i: int) -> tuple[float, float]:
+        middle = ax.transData.transform((places[i], 0.0))[0] / inches
+        half = _LETTER * (len(names[i]) + 1) / 2
+        return middle - half, middle + half
+
+    last = len(places) - 1
+    shown, free = [last], -math.inf
+    for i in range(last):
+        if ends(i)[0] >= free and (i == 0 or ends(i)[1] <= ends(last)[0]):
+            shown.append(i)
+            free = ends(i)[1]
+    return [name if i in shown else "" for i, name in enumerate(names)]
+
+
+def _heat_map(ax: Axes, plot: HeatMap) -> None:
+    from matplotlib.colors import LogNorm, Normalize
+
+    low, high = plot.scale.limits or (0.0, 1.0)
+    values = [[float("nan") if v is None else v for v in row] for row in plot.values]
+    norm = (LogNorm if plot.scale.log else Normalize)(low, high)
+    colours = "viridis_r" if plot.low_is_light else "viridis"
+    image = ax.imshow(values, cmap=colours, norm=norm, aspect="auto")
+    ax.grid(visible=False)
+    bar = ax.figure.colorbar(image, ax=ax, shrink=0.9)
+    bar.set_label(plot.scale.title)
+    if plot.scale.ticks:
+        places, names = zip(*plot.scale.ticks, strict=True)
+        bar.set_ticks(places, labels=names)
+        bar.minorticks_off()
+    if not plot.texts:
+        _thin(ax, "x", plot.columns)
+        _thin(ax, "y", plot.rows)
+        return
+    ax.set_xticks(range(len(plot.columns)), plot.columns, rotation=30, ha="left")
+    ax.set_yticks(range(len(plot.rows)), plot.rows)
+    ax.tick_params(top=True, bottom=False, labeltop=True, labelbottom=False, length=0)
+    for row, cells in enumerate(plot.texts):
+        for column, text in enumerate(cells):
+            is_dark = norm(values[row][column]) > _DARK
+            colour = "white" if is_dark else "#222222"
+            ax.text(column, row, text, ha="center", va="center", fontsize=7.5, color=colour)
+
+
+def _thin(ax: Axes, which: str, names: Sequence[str]) -> None:
+    """At most about a dozen tick labels."""
+    step = -(-len(names) // 12)
+    places = range(0, len(names), step)
+    setter = ax.set_xticks if which == "x" else ax.set_yticks
+    setter(places, [names[i] for i in places])

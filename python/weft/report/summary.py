@@ -1,0 +1,100 @@
+"""What came out, in one JSON object: means, best values, and how they stand beside a paper's.
+
+`weft run --summary` prints it and `weft run -o DIR` leaves it as `DIR/summary.json`;
+docs/experiments.md says what each key is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from weft._types import Row
+from weft.errors import writing
+from weft.report.grouping import Category, Grouping
+from weft.report.views import View
+from weft.study import averages
+from weft.study.inputs import Experiment
+
+FILE = "summary.json"
+
+
+def of(experiment: Experiment, view: View, runs: int) -> dict[str, Any]:
+    """The summary of one experiment, `runs` of whose runs are there."""
+    settings = view.settings
+    columns = settings.statistics()
+    whole = view.curve or view.grouping
+    found: dict[str, Any] = {
+        "name": experiment.name,
+        "title": experiment.title,
+        "runs": runs,
+        "wanted": len(experiment.runs),
+        "statistics": [
+            _statistics(rows, columns) | _against(whole, cell, rows)
+            for cell, rows in whole.cells.items()
+        ],
+    }
+    if settings.best is not None:
+        best = settings.best
+        found["best"] = {
+            "over": best.over,
+            "of": best.of,
+            "search_seeds": best.search_seeds,
+            "choices": [
+                {"value": rows[0]["best"], **_statistics(rows, columns)}
+                for rows in view.grouping.cells.values()
+            ],
+        }
+    if settings.printed or settings.left_out:
+        found["printed"] = [one.as_json() for one in view.comparisons]
+        found["printed_left_out"] = settings.left_out
+    return found
+
+
+def text(summaries: Iterable[dict[str, Any]]) -> str:
+    """The object of a whole study."""
+    return json.dumps({"experiments": list(summaries)}, indent=1)
+
+
+def save(summaries: Iterable[dict[str, Any]], directory: Path) -> None:
+    """Write `directory/summary.json`."""
+    path = directory / FILE
+    draft = directory / f".{FILE}.{os.getpid()}"
+    with writing(path):
+        try:
+            draft.write_text(text(summaries) + "\n", encoding="utf-8")
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+def _against(grouping: Grouping, cell: tuple[Category, str], rows: Sequence[Row]) -> dict[str, Any]:
+    """The completion time over that of the series that tables compare with."""
+    category, series = cell
+    base = grouping.rows(category, grouping.reference)
+    found = averages.ratio("cct_s", rows, base) if averages.same_seeds(rows, base) else None
+    if found is None or series == grouping.reference:
+        return {}
+    surely = None if found.half is None else not found.is_within_noise_of(1.0)
+    return {
+        "against": {
+            "reference": grouping.reference,
+            "column": "cct_s",
+            "ratio": found.value,
+            "half_95": found.half,
+            "significant": surely,
+        }
+    }
+
+
+def _statistics(rows: Sequence[Row], columns: Sequence[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {"swept": rows[0]["swept"], "scheme": rows[0]["scheme"]}
+    found["seeds"] = [row["seed"] for row in rows]
+    means = {column: averages.of(column, rows) for column in columns}
+    return found | {
+        column: {"mean": mean.value, "sd": mean.sd, "half_95": mean.half}
+        for column, mean in means.items()
+    }

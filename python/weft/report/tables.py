@@ -1,0 +1,255 @@
+"""The table of results: what every scheme took, and how far from optimal that is.
+
+`summarise` makes neutral lines that the console and the report both show.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from weft._types import Row
+from weft.report import column_text
+from weft.report.grouping import Category, Grouping, group, key_name
+from weft.report.usual_columns import NOT_SURE, Cell, columns_of
+from weft.study import averages, stats
+from weft.study.store import text_of
+from weft.units import format_time, magnitude
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from weft.report.views import View
+
+_ROOMY = 100
+
+
+@dataclass(frozen=True)
+class Line:
+    """One series in one category."""
+
+    series: str
+    cells: list[Cell]
+
+
+@dataclass(frozen=True)
+class Section:
+    """The lines of one category."""
+
+    category: Category
+    hosts: int
+    seeds: tuple[int, int]
+    """The fewest and the most that a line is the mean of."""
+    bound: float | None
+    """Of the completion time, in seconds; None where lines are of several categories."""
+    lines: list[Line]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Everything that was measured of one experiment, in a few columns."""
+
+    columns: list[str]
+    """Titles of the cells; the series comes before them."""
+    meanings: list[str]
+    """What each column is, for a reader who hovers over it."""
+    sections: list[Section]
+    runs: int
+    """How many runs the table is made of."""
+    wanted: int
+    """How many runs the experiment has: more than `runs` if some stalled or never ran."""
+    series_name: str = "scheme"
+    """What the lines of a section are."""
+    spare: tuple[int, ...] = ()
+    """Columns that a narrow terminal can do without."""
+
+    @property
+    def basis(self) -> str:
+        """What the numbers are means of, for a line under or over the table."""
+        fewest = min(section.seeds[0] for section in self.sections)
+        most = max(section.seeds[1] for section in self.sections)
+        sure = f"mean of {stats.counted(fewest, most)}, ± 95 % confidence" if most > 1 else "1 seed"
+        if self.runs < self.wanted:
+            sure += f"; only {self.runs} of {self.wanted} runs"
+        cells = [cell for section in self.sections for line in section.lines for cell in line.cells]
+        if any(cell.unsure for cell in cells):
+            sure += f"; {NOT_SURE}: not significant"
+        return sure
+
+    @property
+    def hosts(self) -> str:
+        """How many hosts the fabrics have."""
+        counts = [section.hosts for section in self.sections]
+        low, high = min(counts), max(counts)
+        if low == high:
+            return "1 host" if low == 1 else f"{low} hosts"
+        return f"{low} to {high} hosts"
+
+
+def of(view: View, wanted: int) -> Table:
+    """The table of a view of an experiment that has `wanted` runs."""
+    best, settings = view.settings.best, view.settings
+    missing = wanted - sum(map(len, (view.curve or view.grouping).cells.values()))
+    shown = sum(map(len, view.grouping.cells.values()))
+    return summarise(view.grouping, shown + missing, settings.columns, best.over if best else None)
+
+
+def summarise(
+    grouping: Grouping,
+    wanted: int | None = None,
+    columns: Sequence[str] = (),
+    over: str | None = None,
+) -> Table:
+    """One section a category, one line a series: means over seeds.
+
+    `wanted` is the number of runs that the experiment has, where some may be missing; `columns`
+    are result columns to show instead of the usual ones; `over` is the key whose best value
+    the rows have (`weft.study.best_value`).
+    """
+    titles = _titles(grouping, columns)
+    everything = [row for cell in grouping.cells.values() for row in cell]
+    usual = [] if titles else columns_of(everything)
+    reference = grouping.reference
+    sections = []
+    for category in grouping.categories:
+        present = [series for series in grouping.series if grouping.rows(category, series)]
+        base = grouping.rows(category, reference)
+        cells = {series: grouping.rows(category, series) for series in present}
+        lines = [
+            Line(
+                series,
+                _best(rows, over) + _chosen(rows, titles) + [one.cell(rows, base) for one in usual],
+            )
+            for series, rows in cells.items()
+        ]
+        rows = [row for group_rows in cells.values() for row in group_rows]
+        seeds = (min(map(len, cells.values())), max(map(len, cells.values())))
+        bound = stats.mean([row["bound_s"] for row in rows]).value
+        sections.append(Section(category, rows[0]["hosts"], seeds, bound, lines))
+    runs = sum(map(len, grouping.cells.values()))
+    heads = [(title, meaning, title == _SD) for _, title, meaning in titles]
+    heads += [(one.title, one.meaning, one.spare) for one in usual]
+    if over is not None:
+        heads = [(f"best {key_name(over)}", f"The best value of {over}", False), *heads]
+    return Table(
+        columns=[title.format(reference=reference) for title, _, _ in heads],
+        meanings=[meaning.format(reference=reference) for _, meaning, _ in heads],
+        sections=sections,
+        runs=runs,
+        wanted=runs if wanted is None else wanted,
+        series_name=grouping.series_name,
+        spare=tuple(i for i, (_, _, spare) in enumerate(heads) if spare),
+    )
+
+
+_SD = "sd"
+Title = tuple[str, str, str]
+"""A result column, what stands over it, and what it means."""
+
+
+def _titles(grouping: Grouping, columns: Sequence[str]) -> list[Title]:
+    """Each of the columns, with one for its deviation where there are several seeds."""
+    several = max(map(len, grouping.cells.values())) > 1
+    titles = []
+    for column in columns:
+        name = column_text.title_of(column)
+        meaning = f"{column}: mean over seeds, with the 95 % confidence interval"
+        titles.append((column, name, meaning))
+        if several:
+            titles.append((column, _SD, f"Standard deviation of {name} over seeds"))
+    return titles
+
+
+def _chosen(rows: Sequence[Row], titles: Sequence[Title]) -> list[Cell]:
+    cells = []
+    for column, title, _ in titles:
+        mean = averages.of(column, rows)
+        if title != _SD:
+            cells.append(Cell(column_text.shown(column, mean.value, mean.half), mean.value))
+        elif mean.sd is None:
+            cells.append(Cell("", 0.0))
+        else:
+            cells.append(Cell(column_text.deviation(column, mean.value, mean.sd), mean.sd))
+    return cells
+
+
+def _best(rows: Sequence[Row], over: str | None) -> list[Cell]:
+    if over is None:
+        return []
+    value = rows[0]["best"]
+    return [Cell(text_of(value), magnitude(value) or 0.0)]
+
+
+def text(table: Table, title: str, width: int) -> str:
+    """A table for a terminal of `width` columns: titles over numbers, a line a series."""
+    heads, grid = _grid(table, range(len(table.columns)))
+    widths = _widths(heads, grid)
+    if sum(widths) + len(widths) > width:
+        kept = [i for i in range(len(table.columns)) if i not in table.spare]
+        heads, grid = _grid(table, kept)
+        widths = _widths(heads, grid)
+    gap = "  " if sum(widths) + 2 * len(widths) <= width else " "
+    rule = "\N{BOX DRAWINGS LIGHT HORIZONTAL}" * (sum(widths) + len(gap) * (len(widths) - 1))
+
+    def row(cells: Sequence[str]) -> str:
+        first, *rest = zip(cells, widths, strict=True)
+        return gap.join([f"{first[0]:<{first[1]}}", *(f"{cell:>{size}}" for cell, size in rest)])
+
+    above = [row([head[0] for head in heads])] if any(head[0] for head in heads) else []
+    drawn = [title, rule, *above, row([head[1] for head in heads])]
+    rows = iter(grid)
+    for section in table.sections:
+        drawn += [rule, *_above(table, section)]
+        drawn += [row(next(rows)) for _ in section.lines]
+    return "\n".join([*drawn, rule, *textwrap.wrap(_below(table), width)])
+
+
+Heads = list[tuple[str, str]]
+Grid = list[list[str]]
+
+
+def _grid(table: Table, columns: Sequence[int]) -> tuple[Heads, Grid]:
+    """Titles in two lines, and what stands under them."""
+    heads = [("", table.series_name), *(_two_lines(table.columns[i]) for i in columns)]
+    lines = [line for section in table.sections for line in section.lines]
+    return heads, [[line.series, *(line.cells[i].text for i in columns)] for line in lines]
+
+
+def _widths(heads: Heads, grid: Grid) -> list[int]:
+    columns = zip(*zip(*heads, strict=True), *grid, strict=True)
+    return [max(map(len, column)) for column in columns]
+
+
+def plain(runs: pl.DataFrame) -> str:
+    """The table of a runs frame without an experiment: what varies is told from the columns."""
+    swept = [name for name in runs.columns if "." in name]
+    rows = [row | {"swept": {key: row[key] for key in swept}} for row in runs.iter_rows(named=True)]
+    return text(summarise(group(rows)), runs["experiment"][0], _ROOMY) if rows else "no runs"
+
+
+def _two_lines(column: str) -> tuple[str, str]:
+    above, _, below = column.rpartition(" ")
+    return above, below
+
+
+def _bounds(table: Table) -> list[str]:
+    bounds = [section.bound for section in table.sections if section.bound is not None]
+    return list(dict.fromkeys(map(format_time, bounds)))
+
+
+def _above(table: Table, section: Section) -> list[str]:
+    """What the lines of a section have in common, if it is not the only one."""
+    if not section.category.label:
+        return []
+    own = section.bound if len(_bounds(table)) > 1 else None
+    bound = "" if own is None else f" (lower bound {format_time(own)})"
+    return [section.category.label + bound]
+
+
+def _below(table: Table) -> str:
+    """What holds for the whole table."""
+    bounds = _bounds(table)
+    bound = f"; lower bound {bounds[0]}" if len(bounds) == 1 else ""
+    return f"{table.hosts}; {table.basis}{bound}"

@@ -1,0 +1,66 @@
+"""Results as an experiment wants them seen: what tables, figures and summaries share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from weft._types import Row
+from weft.report import printed_comparison
+from weft.report.figures.model import Mark
+from weft.report.grouping import Category, Grouping, group
+from weft.report.printed_comparison import Comparison
+from weft.study import best_value
+from weft.study.inputs import Experiment
+from weft.study.selection import combination
+from weft.study.settings import Settings
+
+Marks = Mapping[tuple[Category, str], Mark]
+
+
+@dataclass(frozen=True)
+class View:
+    """The results of one experiment in the shape in which they are shown."""
+
+    settings: Settings
+    grouping: Grouping
+    """What the table has; with `[best]` only the best value of each combination."""
+    curve: Grouping | None = None
+    """With `[best]`: all values, the key that is searched on the x axis."""
+    comparisons: list[Comparison] = field(default_factory=list)
+
+    def marks(self, column: str, grouping: Grouping) -> Marks:
+        """Where printed values of a column belong among the measured ones."""
+        values = [one for one in self.settings.printed if one.kind == "value"]
+        printed = {
+            one.selections[0].combination: one
+            for one in values
+            # At the best value: that is a place in the table, but none on the curve.
+            if one.column == column and (grouping is self.grouping or not one.selections[0].at_best)
+        }
+        marks = {}
+        for cell, rows in grouping.cells.items():
+            one = printed.get(combination(rows[0]["swept"]))
+            if one is not None:
+                half = one.sd if one.sd is not None else (one.high - one.low) / 2
+                marks[cell] = Mark((one.low + one.high) / 2, half)
+        return marks
+
+
+def of(experiment: Experiment, rows: Sequence[Row]) -> View:
+    """The view of an experiment's rows, of which there is at least one."""
+    settings = experiment.settings
+    settings.check(rows[0])
+    if settings.best is None:
+        grouping = group(rows, settings.x, settings.series)
+        return View(settings, grouping, None, printed_comparison.compared(settings, rows, {}))
+    over = settings.best.over
+    choice = best_value.choose(rows, settings.best)
+    shown = best_value.at_best(rows, choice, settings.best)
+    x = None if settings.x == over else settings.x
+    return View(
+        settings,
+        group(shown, x, tuple(key for key in settings.series if key != over)),
+        group(rows, over, settings.series),
+        printed_comparison.compared(settings, rows, choice),
+    )

@@ -1,0 +1,110 @@
+"""How long a sweep will still take, told from the runs that have ended and those under way."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from weft._types import RunSpec
+from weft.units import format_duration
+
+_SOON = 0.1
+"""Seconds of a simulation from which on its speed tells something."""
+_LONG = 30.0
+"""Seconds of work that are worth a word before."""
+
+
+@dataclass(frozen=True)
+class UnderWay:
+    """A run that has begun, as `_native.Progress` tells it."""
+
+    kind: str
+    hops: int
+    """Packet-hops at least."""
+    share: float
+    """Of the data packets, those that have arrived."""
+    seconds: float
+    """So far."""
+
+    def whole(self) -> float | None:
+        """How long all of it will take; None as long as that cannot be told."""
+        told = self.seconds >= _SOON and self.share > 0
+        return self.seconds / self.share if told else None
+
+
+class Forecast:
+    """Seconds left, if runs that differ in their seed only take equally long.
+
+    Runs under way are expected to go on as they have begun. Of a combination that has not begun yet
+    the mean of all is expected, so this gets right once the first seed of every combination has
+    run; sweeps run seed by seed for that reason.
+    """
+
+    def __init__(self, side_by_side: int) -> None:
+        self._workers = side_by_side
+        self._left: dict[str, int] = {}
+        self._took: dict[str, list[float]] = {}
+        self._under_way: list[UnderWay] = []
+        self._later = 0
+        self._told = False
+
+    def add(self, runs: Iterable[RunSpec], later: int = 0) -> None:
+        """Expect these runs, and so many `later` ones that are not known yet."""
+        for spec in runs:
+            kind = kind_of(spec)
+            self._left[kind] = self._left.get(kind, 0) + 1
+        self._later = later
+
+    def ended(self, spec: RunSpec, seconds: float) -> None:
+        """A run that was expected took so long."""
+        kind = kind_of(spec)
+        self._left[kind] -= 1
+        self._took.setdefault(kind, []).append(seconds)
+
+    def look(self, under_way: Iterable[UnderWay]) -> None:
+        """These have begun, and have not ended."""
+        self._under_way = list(under_way)
+
+    def left(self) -> float | None:
+        """Seconds until all have ended; None before any has, or tells how long it will take."""
+        took = {kind: list(seconds) for kind, seconds in self._took.items()}
+        rest = [0.0]
+        for run in self._under_way:
+            whole = run.whole()
+            if whole is not None:
+                took.setdefault(run.kind, []).append(whole)
+                rest.append(whole - run.seconds)
+        everything = [seconds for some in took.values() for seconds in some]
+        if not everything:
+            return None
+        usual = math.fsum(everything) / len(everything)
+        total = self._later * usual - math.fsum(run.seconds for run in self._under_way)
+        for kind, count in self._left.items():
+            some = took.get(kind)
+            total += count * (math.fsum(some) / len(some) if some else usual)
+        return max(total / self._workers, *rest)
+
+    def announcement(self, cores: int) -> str | None:
+        """What to say, once, of work that takes long; None while there is nothing to say."""
+        left = None if self._told or not self._under_way else self.left()
+        if left is None or left < _LONG:
+            return None
+        self._told = True
+        hops = max(run.hops for run in self._under_way)
+        runs = sum(self._left.values()) + self._later
+        size = f"about {format_hops(hops)}" if runs == 1 else f"{runs} runs of {format_hops(hops)}"
+        on = f"{cores} core{'s' * (cores > 1)}"
+        return f"{size}, some {format_duration(left)} on {on}"
+
+
+def format_hops(hops: int) -> str:
+    """`3.1e9 packet-hops`."""
+    digits, _, power = f"{hops:.1e}".partition("e")
+    return f"{hops} packet-hops" if hops < 10_000 else f"{digits}e{int(power)} packet-hops"
+
+
+def kind_of(spec: RunSpec) -> str:
+    """What runs have in common that differ in their seed only."""
+    return json.dumps(spec["experiment"])

@@ -1,0 +1,260 @@
+"""What the user hands in, as experiments: files, dicts, bare workloads, shorthands.
+
+Checking is the native core's; this module finds the text, and builds the experiment around a
+workload file or a command line that does not say everything.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from weft import _native
+from weft._types import Expanded, RunSpec
+from weft.errors import ExperimentError
+from weft.study import default_fabric, settings
+from weft.study.settings import Settings
+
+DEFAULT_SCHEMES = ("ecmp", "spray", "reps", "ethereal")
+Overrides = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A checked experiment and its runs, in the order in which results are listed."""
+
+    name: str
+    """Short and distinct within a study: the file's stem. Figure files are named after it."""
+    title: str
+    notes: str
+    text: str
+    """What the user wrote, for the report."""
+    runs: list[RunSpec]
+    warnings: list[str]
+    source: str = "experiment"
+    """Its file, for messages."""
+    shown: dict[str, Any] = field(default_factory=dict)
+    """`report`, `best` and `printed` as written."""
+    ended: list[str] = field(default_factory=list)
+    """Swept keys that an option gave a single value."""
+    changed: bool = False
+    """Whether options changed what the file says."""
+
+    @cached_property
+    def settings(self) -> Settings:
+        """How the results are to be shown."""
+        return settings.read(self.shown, self.runs, self.ended, self.source, self.changed)
+
+
+def from_file(
+    path: Path, overrides: Overrides = (), seeds: int | None = None, quick: bool = False
+) -> Experiment:
+    """The experiment in a TOML file; if `quick`, as short as its `[quick]` makes it."""
+    try:
+        return _expand(read_text(path), "toml", str(path), overrides, seeds, quick)
+    except ExperimentError as error:
+        if path.suffix == ".toml" or ": not TOML: " not in str(error):
+            raise
+        others = "or name an experiment (.toml) or a workload (.cm, .csv, .et, .txt)"
+        raise ExperimentError(f"{error}, {others}") from None
+
+
+def files_of(path: Path) -> list[Path]:
+    """The experiment files that a path means: itself, or those of a directory, by number."""
+    if not path.is_dir():
+        return [path]
+    found = sorted(path.glob("*.toml"), key=lambda one: _by_number(one.name))
+    if not found:
+        raise ExperimentError(f"{path}: a directory without experiments; name one that has .toml")
+    return found
+
+
+def from_dict(
+    experiment: Mapping[str, Any],
+    source: str = "experiment",
+    overrides: Overrides = (),
+    seeds: int | None = None,
+    quick: bool = False,
+) -> Experiment:
+    """The experiment in a dict of the same shape as a TOML file."""
+    try:
+        text = json.dumps(experiment, indent=2, default=_plain)
+    except ExperimentError:
+        raise
+    except (TypeError, ValueError) as error:
+        # Keys that are tuples, a dict that holds itself.
+        raise ExperimentError(
+            f"{source}: {str(error).rstrip('.')}; use numbers, strings, lists, dicts"
+        ) from None
+    key = _not_finite(json.loads(text))
+    if key is not None:
+        raise ExperimentError(f"{source}: {key}: not a finite number; give it a value")
+    return _expand(text, "json", source, overrides, seeds, quick)
+
+
+def from_workload(
+    path: Path,
+    fabric: str | None = None,
+    schemes: Sequence[str] | None = None,
+    overrides: Overrides = (),
+    seeds: int | None = None,
+) -> tuple[Experiment, str]:
+    """An experiment around a connection matrix, flows or a trace, and what was chosen for it."""
+    key = workload_key(path)
+    if key is None or (key == "file" and not path.is_file()):
+        raise ExperimentError(f"{path}: no such file; check the path")
+    if fabric:
+        table = table_of("fabric", fabric)
+    elif key == "trace":
+        table = default_fabric.for_trace(path, _of_workload(overrides))
+    else:
+        table = default_fabric.for_messages(path)
+    experiment = {
+        "title": f"{path.name} on a {_describe(table)}",
+        "fabric": table,
+        "workload": {key: path.name},
+        "sweep": {"balance.scheme": list(schemes or DEFAULT_SCHEMES)},
+    }
+    # The path as source: the core reads files relative to it and names it in errors. A fabric's
+    # file is named relative to where the command is typed.
+    if "file" in table:
+        experiment["fabric"] = {**table, "file": str(Path(table["file"]).absolute())}
+    chosen = "" if fabric else f"{path}: no --fabric given, so on a {_describe(table)}"
+    return from_dict(experiment, str(path), overrides, seeds), chosen
+
+
+def _of_workload(overrides: Overrides) -> list[tuple[str, str]]:
+    """The keys of `[workload]` that are given one value, which a trace is read with."""
+    section = "workload."
+    return [
+        (key.removeprefix(section), value)
+        for key, value in overrides
+        if key.startswith(section) and not value.startswith("[")
+    ]
+
+
+def workload_key(path: Path) -> str | None:
+    """The key of `[workload]` that a file goes under, None for what is no workload."""
+    return _native.workload_key(str(path))
+
+
+def table_of(kind: Literal["fabric", "workload"], text: str) -> dict[str, Any]:
+    """The experiment's table for a shorthand such as `leaf-spine:leaves=4,...`."""
+    table: dict[str, Any] = json.loads(_native.shorthand(kind, text))
+    return table
+
+
+def distinct_names(experiments: Sequence[Experiment]) -> list[Experiment]:
+    """The experiments, with a number added to names that occur more than once."""
+    seen: dict[str, int] = {}
+    renamed = []
+    for experiment in experiments:
+        seen[experiment.name] = seen.get(experiment.name, 0) + 1
+        number = seen[experiment.name]
+        name = experiment.name if number == 1 else f"{experiment.name}-{number}"
+        renamed.append(replace(experiment, name=name))
+    return renamed
+
+
+def _expand(
+    text: str,
+    form: Literal["toml", "json"],
+    source: str,
+    overrides: Overrides,
+    seeds: int | None,
+    quick: bool = False,
+) -> Experiment:
+    listed = _native.expand(text, form, source, list(overrides), seeds, quick)
+    expanded: Expanded = json.loads(listed)
+    _refuse_twins(expanded["runs"], source)
+    name = Path(source).stem.replace(" ", "-") or "experiment"
+    experiment = Experiment(
+        name=name,
+        title=expanded["title"] or name,
+        notes=expanded["notes"],
+        text=text,
+        runs=expanded["runs"],
+        warnings=expanded["warnings"],
+        source=source,
+        shown=expanded["shown"],
+        ended=expanded["ended"],
+        changed=bool(overrides) or quick,
+    )
+    # Read here, so that a mistake is told before anything runs.
+    _ = experiment.settings
+    return experiment
+
+
+def _refuse_twins(runs: Sequence[RunSpec], source: str) -> None:
+    """A value that a sweep lists twice would count as one more seed of it."""
+    seen = set()
+    for spec in runs:
+        who = (spec["key"], json.dumps(spec["swept"]))
+        if who in seen:
+            raise ExperimentError(
+                f"{source}: sweep: {spec['label']} seed {spec['seed']} is there twice; "
+                "list every value and every seed once"
+            )
+        seen.add(who)
+
+
+def read_text(path: Path, what: str = "an experiment") -> str:
+    """What is in a file that the user named; `what` it should be, for the mend."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ExperimentError(f"{path}: no such file; check the path") from None
+    except IsADirectoryError:
+        raise ExperimentError(f"{path}: is a directory; name {what} file") from None
+    except UnicodeDecodeError:
+        raise ExperimentError(f"{path}: is not text; name {what} file (.toml)") from None
+    except OSError as error:
+        why = error.strerror or "cannot be read"
+        raise ExperimentError(f"{path}: {why.lower()}; check the file") from None
+
+
+def _not_finite(value: object, key: str = "") -> str | None:
+    """The dotted key of the first number that is infinite or none at all."""
+    if isinstance(value, float):
+        return None if math.isfinite(value) else key
+    if isinstance(value, dict):
+        parts = [(f"{key}.{name}" if key else name, part) for name, part in value.items()]
+    elif isinstance(value, list):
+        parts = [(f"{key}[{number}]", part) for number, part in enumerate(value)]
+    else:
+        return None
+    found = (_not_finite(part, name) for name, part in parts)
+    return next((bad for bad in found if bad is not None), None)
+
+
+def _by_number(name: str) -> list[tuple[int, str]]:
+    """Sorts fig2 before fig10."""
+    parts = re.findall(r"[0-9]+|[^0-9]+", name)
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
+
+
+def _describe(fabric: Mapping[str, Any]) -> str:
+    kind = fabric.get("topology", "fabric")
+    rest = [
+        f"{key.replace('_', ' ')} {value}" for key, value in fabric.items() if key != "topology"
+    ]
+    return f"{kind} ({', '.join(rest)})"
+
+
+def _plain(value: object) -> Any:
+    """JSON for what a Python experiment may hold besides JSON's own types."""
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "tolist"):  # NumPy scalars and arrays.
+        return value.tolist()
+    if isinstance(value, tuple | set | range):
+        return list(value)
+    raise ExperimentError(
+        f"experiment: a value of type {type(value).__name__}; use numbers, strings, lists, dicts"
+    )

@@ -1,0 +1,178 @@
+"""Telling a person how far a sweep is: on standard error, never among the results."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Protocol, Self
+
+from weft._types import Row
+from weft.units import format_duration, format_time
+
+_NAME = 40  # Columns.
+_MINUTE = 60.0  # Seconds.
+
+
+class Watcher(Protocol):
+    """Hears of every finished run. Called from the main thread only."""
+
+    def start(self, total: int, kept: int) -> None:
+        """`total` runs are wanted, `kept` of them are on disk already."""
+
+    def expect(self, seconds: float | None) -> None:
+        """So much time is left after the run that is told next; None if that is unknown."""
+
+    def announce(self, line: str) -> None:
+        """There is something to know beforehand: how much work there is."""
+
+    def under_way(self, share: float) -> None:
+        """Of all runs that have begun and not ended, so much is done: 1.5 is one run and a half."""
+
+    def finished(self, name: str, row: Row | None) -> None:
+        """A run ended; `row` is None if it stalled."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+
+class Silent:
+    """Says nothing."""
+
+    def start(self, total: int, kept: int) -> None:
+        """Nothing to say."""
+
+    def expect(self, seconds: float | None) -> None:
+        """Nothing to say."""
+
+    def announce(self, line: str) -> None:
+        """Nothing to say."""
+
+    def under_way(self, share: float) -> None:
+        """Nothing to say."""
+
+    def finished(self, name: str, row: Row | None) -> None:
+        """Nothing to say."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+class Lines(Silent):
+    """One line a run, and one a minute of a long one: for logs and pipes."""
+
+    def __init__(self) -> None:
+        self._total = self._done = 0
+        self._began = self._said = time.monotonic()
+        self._left: float | None = None
+
+    def start(self, total: int, kept: int) -> None:
+        """Says how much there is to do."""
+        self._total, self._done = total, kept
+        if kept:
+            print(f"{kept} of {total} runs are there already", file=sys.stderr)
+
+    def expect(self, seconds: float | None) -> None:
+        """Keeps it for the next line of a minute."""
+        self._left = seconds
+
+    def announce(self, line: str) -> None:
+        """Says it."""
+        print(line, file=sys.stderr, flush=True)
+
+    def under_way(self, share: float) -> None:
+        """Says how far it all is, once a minute."""
+        now = time.monotonic()
+        if now - self._said < _MINUTE or self._left is None:
+            return
+        done = 100 * (self._done + share) / self._total
+        line = f"[{self._done}/{self._total}] {done:.0f} % of the work ({now - self._began:.0f} s)"
+        print(f"{line}, some {format_duration(self._left)} left", file=sys.stderr, flush=True)
+        self._said = now
+
+    def finished(self, name: str, row: Row | None) -> None:
+        """Says what came out, and the time since the start."""
+        self._done += 1
+        self._said = time.monotonic()
+        result = f"CCT {format_time(row['cct_s'])}" if row else "stalled"
+        took = time.monotonic() - self._began
+        line = f"[{self._done}/{self._total}] {name}: {result} ({took:.1f} s)"
+        print(line, file=sys.stderr, flush=True)
+
+
+class Bar(Silent):
+    """A bar with the time left, for a terminal."""
+
+    def __init__(self) -> None:
+        from rich import progress
+        from rich.console import Console
+
+        self._bar = progress.Progress(
+            progress.TextColumn("{task.description}"),
+            progress.BarColumn(),
+            progress.MofNCompleteColumn(),
+            progress.TextColumn("[dim]elapsed"),
+            progress.TimeElapsedColumn(),
+            progress.TextColumn("[dim]left"),
+            progress.TextColumn("{task.fields[left]}"),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._task = self._bar.add_task("simulating", total=None, left="?")
+        self._done = 0
+
+    def start(self, total: int, kept: int) -> None:
+        """Draws the bar, what is kept counted as done."""
+        self._bar.update(self._task, total=total)
+        # Kept runs must not make the remaining ones look fast: restart the clock behind them.
+        self._bar.update(self._task, completed=kept)
+        self._bar.reset(self._task, completed=kept, total=total)
+        self._done = kept
+
+    def expect(self, seconds: float | None) -> None:
+        """Shows the time left."""
+        self._bar.update(self._task, left="?" if seconds is None else clock(seconds))
+
+    def announce(self, line: str) -> None:
+        """Says it above the bar."""
+        self._bar.console.print(line, highlight=False, soft_wrap=True)
+
+    def under_way(self, share: float) -> None:
+        """Moves the bar by what is done of runs that go on."""
+        self._bar.update(self._task, completed=self._done + share)
+
+    def finished(self, name: str, row: Row | None) -> None:
+        """Moves the bar."""
+        self._done += 1
+        # The end of a long name tells runs apart better than its beginning.
+        shown = name if len(name) <= _NAME else f"\N{HORIZONTAL ELLIPSIS}{name[1 - _NAME :]}"
+        self._bar.update(self._task, completed=self._done, description=f"{shown:{_NAME}s}")
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+
+def clock(seconds: float) -> str:
+    """`0:07`, `12:34`, `1:02:03`."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def watcher(quiet: bool) -> Watcher:
+    """The one that suits standard error."""
+    if quiet:
+        return Silent()
+    return Bar() if sys.stderr.isatty() else Lines()

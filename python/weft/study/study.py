@@ -1,0 +1,194 @@
+"""A study: experiments run by one command, and what a results directory says about them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from weft import _native
+from weft._types import Row, RunSpec
+from weft.errors import ExperimentError, writing
+from weft.study import best_value
+from weft.study.inputs import Experiment
+from weft.study.progress import Watcher
+from weft.study.store import TABLES, Listed, Store, flaw_of_table
+from weft.study.sweep import Crew, Later, Tally, execute, plain_name
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_FILE = "study.json"
+
+
+@dataclass(frozen=True)
+class Study:
+    """Experiments whose results stand in one directory, and where they came from."""
+
+    experiments: Sequence[Experiment]
+    command: str
+    """The command line that makes this directory again."""
+    code_version: str
+
+    def runs(self) -> list[RunSpec]:
+        """All runs, in result order."""
+        return [spec for experiment in self.experiments for spec in experiment.runs]
+
+    def listed(self, store: Store) -> Listed:
+        """All runs that have finished, in result order."""
+        return [
+            (experiment.name, spec)
+            for experiment in self.experiments
+            for spec in experiment.runs
+            if store.has(spec["key"])
+        ]
+
+    def rows(self, experiment: Experiment, store: Store) -> list[Row]:
+        """The rows of one experiment's finished runs, in run order, each with its `swept`."""
+        return [
+            store.record(spec["key"])["row"] | {"swept": spec["swept"]}
+            for spec in experiment.runs
+            if store.has(spec["key"])
+        ]
+
+    def carry_out(self, store: Store, crew: Crew, watcher: Watcher) -> tuple[Study, Tally]:
+        """Simulate what is missing; the study of the runs that belong to its results.
+
+        Those are all runs, but for an experiment that searches for the best value of a key
+        with a few seeds: of its other values the other seeds are left out.
+        """
+        first, expected = self._searched()
+        later = Later(lambda: self._narrowed(store).runs(), expected) if expected else None
+        unchecked = True
+
+        def seen(row: Row) -> None:
+            nonlocal unchecked
+            if unchecked:
+                for experiment in self.experiments:
+                    experiment.settings.check(row)
+            unchecked = False
+
+        tally = execute(first, store, crew, watcher, self.name_of, later, seen)
+        return self if tally.interrupted else self._narrowed(store), tally
+
+    def _searched(self) -> tuple[list[RunSpec], int]:
+        """The runs that do not depend on others, and how many will."""
+        runs: list[RunSpec] = []
+        expected = 0
+        for experiment in self.experiments:
+            wanted = experiment.settings.best
+            runs += (
+                experiment.runs if wanted is None else best_value.searched(experiment.runs, wanted)
+            )
+            expected += 0 if wanted is None else best_value.expected(experiment.runs, wanted)
+        return runs, expected
+
+    def _narrowed(self, store: Store) -> Study:
+        """The study without the runs that a search has made needless."""
+        experiments = []
+        for experiment in self.experiments:
+            wanted = experiment.settings.best
+            if wanted is not None and wanted.search_seeds is not None:
+                rows = self.rows(experiment, store)
+                if rows:
+                    experiment.settings.check(rows[0])
+                runs = best_value.narrowed(experiment.runs, rows, wanted)
+                experiment = replace(experiment, runs=runs)
+            experiments.append(experiment)
+        return replace(self, experiments=experiments)
+
+    def name_of(self, spec: RunSpec) -> str:
+        """What a run is called: its experiment and what tells it from the others there."""
+        return f"{self._owners[spec['key']]} {plain_name(spec)}"
+
+    @cached_property
+    def _owners(self) -> dict[str, str]:
+        """By run, the first experiment that has it."""
+        return {
+            spec["key"]: experiment.name
+            for experiment in reversed(self.experiments)
+            for spec in experiment.runs
+        }
+
+    def replaced(self, directory: Path) -> list[str]:
+        """The names of other experiments whose tables stand in a directory."""
+        try:
+            saved = json.loads((directory / _FILE).read_text())["experiments"]
+            others = [(one["name"], one["title"]) for one in saved]
+        except (OSError, ValueError, LookupError, TypeError):
+            return []
+        mine = [(one.name, one.title) for one in self.experiments]
+        return [name for name, title in others if (name, title) not in mine]
+
+    def save(self, directory: Path) -> None:
+        """Write what `load` reads."""
+        with writing(directory / _FILE):
+            draft = directory / f".{_FILE}.{os.getpid()}"
+            try:
+                draft.write_text(json.dumps(asdict(self), indent=1) + "\n")
+                draft.replace(directory / _FILE)
+            finally:
+                draft.unlink(missing_ok=True)
+
+
+def of(experiments: Sequence[Experiment], command: str = "") -> Study:
+    """A study with the code at hand."""
+    return Study(experiments, command, _native.code_version)
+
+
+@dataclass(frozen=True)
+class Results:
+    """A finished study and its tables; those that may be large are read when used."""
+
+    study: Study
+    runs: pl.DataFrame
+    timing: pl.DataFrame
+    flows: pl.LazyFrame
+    links: pl.LazyFrame
+    collectives: pl.LazyFrame
+    nodes: pl.LazyFrame
+    messages: pl.LazyFrame
+    series: pl.LazyFrame
+
+    def rows(self, experiment: Experiment) -> list[Row]:
+        """The rows of one experiment, in run order, each with its run number and `swept`."""
+        # By key: a run that stalled has no row, and two experiments may share a run.
+        specs = {spec["key"]: spec for spec in experiment.runs}
+        return [
+            row | {"swept": specs[row["key"]]["swept"]}
+            for row in self.runs.iter_rows(named=True)
+            if row["experiment"] == experiment.name
+        ]
+
+
+def load(directory: Path) -> Results:
+    """The results in a directory that `weft run -o` or `weft compare -o` made."""
+    import polars as pl
+
+    try:
+        saved: dict[str, Any] = json.loads((directory / _FILE).read_text())
+        experiments = [Experiment(**experiment) for experiment in saved.pop("experiments")]
+    except FileNotFoundError:
+        raise ExperimentError(
+            f"{directory}: no results there (no {_FILE}); name the -o directory of a finished run"
+        ) from None
+    except (ValueError, LookupError, TypeError):
+        raise ExperimentError(
+            f"{directory}: {_FILE} is damaged; repeat the command that made it"
+        ) from None
+    for name in ("runs", "timing", *TABLES):
+        flaw = flaw_of_table(directory / f"{name}.parquet")
+        if flaw is not None:
+            raise ExperimentError(
+                f"{directory}: {flaw}; repeat the command that made it: {saved['command']}"
+            )
+    return Results(
+        Study(experiments, **saved),
+        runs=pl.read_parquet(directory / "runs.parquet"),
+        timing=pl.read_parquet(directory / "timing.parquet"),
+        **{name: pl.scan_parquet(directory / f"{name}.parquet") for name in TABLES},
+    )

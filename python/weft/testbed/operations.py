@@ -1,0 +1,207 @@
+"""Operations on a test bed: up, run, fail, down."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from weft import cluster as clusters
+from weft.cluster import Cluster
+from weft.errors import ExperimentError
+from weft.study import inputs
+from weft.testbed import bed, failures, host_defaults, layout, metrics, plan_input, system
+from weft.testbed.failures import Failure
+from weft.testbed.rules import Rules
+
+
+def up(path: Path, seed: int, rules: Rules = "linux") -> str:
+    """Build the bed of a cluster, whose leaves follow source ports; a line about what stands."""
+    cluster = clusters.read(path, seed)
+    layout.check(cluster)
+    system.require(rules)
+    if bed.standing(path):
+        raise ExperimentError(f"testbed: {path}: is up already; run weft testbed down {path}")
+    new = bed.Bed(cluster, bed.prefix_of(path), rules)
+    bed.keep(path, new)
+    try:
+        new.build(seed)
+        new.follow_ports("udp")
+    except BaseException:
+        new.remove()
+        bed.forget(path)
+        raise
+    names = f"{new.prefix}leaf-0, {new.prefix}host-0, ..."
+    return f"{path}: {len(layout.nodes(cluster))} network namespaces are up: {names}"
+
+
+def down(path: Path) -> str:
+    """Remove what `up` built; a line about it."""
+    system.require()
+    found = bed.standing(path)
+    if found is None:
+        return f"{path}: nothing is up"
+    found[0].remove()
+    bed.forget(path)
+    return f"{path}: removed"
+
+
+def fail(path: Path, link: str, how: str, mend: bool) -> str:
+    """Fail a link of a standing bed, or repair it; a line about it."""
+    system.require()
+    found = bed.standing(path)
+    if found is None:
+        raise ExperimentError(f"testbed: {path}: nothing is up; weft testbed up {path} builds it")
+    standing, state = found
+    failure = failures.read(link, how, standing.cluster)
+    failed: list[dict[str, Any]] = state.get("failed", [])
+    if mend:
+        # Whatever was done to this link, not only what is asked for.
+        mine = [one for one in failed if _link(one) == _link(asdict(failure))]
+        for one in mine:
+            standing.mend(Failure(**one))
+        failed = [one for one in failed if one not in mine]
+    else:
+        standing.fail(failure)
+        failed = [*failed, asdict(failure)]
+    bed.keep(path, standing, failed=failed)
+    what = "repaired" if mend else f"failed ({failure.how})"
+    return f"{failure.leaf}:{failure.spine}: {what}"
+
+
+def _link(failure: dict[str, Any]) -> tuple[Any, ...]:
+    return failure["leaf"], failure["spine"], failure["member"]
+
+
+def experiment(
+    cluster: Cluster, scheme: str, workload: str, seed: int, changes: Sequence[tuple[str, str]]
+) -> dict[str, Any]:
+    """The experiment that hosts carry out, and that `weft.simulate` takes as it is."""
+    # On these wires: what a packet has in front, and an answer.
+    nic = {**cluster.fabric.get("nic", {})}
+    header, ack = (layout.HEADERS + own for own in (layout.DATA_HEADER, layout.ANSWER))
+    nic |= {"header": f"{header}B", "ack": f"{ack}B"}
+    table = {
+        "title": cluster.title,
+        "fabric": {**cluster.fabric, "nic": nic},
+        "failures": cluster.failures,
+        "workload": inputs.table_of("workload", workload),
+        "balance": {"scheme": scheme, **host_defaults.of(scheme)},
+        "sweep": {"seeds": [seed]},
+    }
+    others = [change for change in changes if not change[0].startswith("transport.")]
+    plain = inputs.from_dict(table, "testbed", others).runs[0]["experiment"]
+    table["transport"] = host_defaults.transport(plain, dict(changes))
+    found = inputs.from_dict(table, "testbed", changes)
+    return dict(found.runs[0]["experiment"])
+
+
+def follows_ports(table: dict[str, Any]) -> bool:
+    """Whether leaves are to follow source ports: for paths that are pinned, and for DNLB."""
+    name = str(table["balance"]["scheme"])
+    return name.partition("-")[0] in ("ethereal", "dnlb")
+
+
+@dataclass(frozen=True)
+class Order:
+    """What to run."""
+
+    experiment: dict[str, Any]
+    """As `experiment` makes it: the fabric, the scheme and, unless it was planned, the workload."""
+    seed: int
+    failure: Failure | None = None
+    limit: float = 60.0
+    """Seconds."""
+    tcp: bool = False
+    rules: Rules | None = None
+    """None: as a bed that stands was built, else linux."""
+    planned: list[plan_input.Planned] | None = None
+    """Of each host."""
+
+
+def run(path: Path, order: Order) -> dict[str, Any]:
+    """Carry out an order on the bed of a cluster: the one that stands, or one of its own.
+
+    Returns what `session` found; `measure.summary` makes a row of it.
+    """
+    # Links that fail at random are those that hosts are told of.
+    cluster = clusters.read(path, order.seed)
+    layout.check(cluster)
+    found = bed.standing(path)
+    rules = order.rules or (found[0].rules if found else "linux")
+    system.require(rules)
+    job: dict[str, Any] = {
+        "cluster": clusters.as_json(cluster),
+        "prefix": "",
+        "follow_ports": follows_ports(order.experiment),
+        "rules": rules,
+        "experiment": json.dumps(order.experiment),
+        "seed": order.seed,
+        "failure": asdict(order.failure) if order.failure else None,
+        "planned": order.planned,
+        "options": {
+            "limit_s": order.limit,
+            "tcp": order.tcp,
+        },
+    }
+    if found:
+        standing, state = found
+        if state["cluster"] != json.loads(json.dumps(job["cluster"])):
+            raise ExperimentError(
+                f"testbed: {path}: has changed since weft testbed up, or --seed draws other "
+                "failures; down first"
+            )
+        folder = bed.folder_of(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        job |= {"prefix": standing.prefix, "folder": str(folder)}
+    return _ask_session(job)
+
+
+def _ask_session(job: dict[str, Any]) -> dict[str, Any]:
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-m", "weft.testbed.session", str(os.getpid())],
+        input=json.dumps(job),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise system.wrong(done.returncode, done.stderr)
+    return dict(json.loads(done.stdout))
+
+
+def run_workload(
+    path: Path,
+    scheme: str,
+    workload: str,
+    plan: Path | None,
+    seed: int,
+    changes: Sequence[tuple[str, str]],
+    fail_at: str | None,
+    how: str,
+    limit: float,
+    tcp: bool,
+    rules: Rules | None,
+) -> dict[str, Any]:
+    """Send a workload, or what a plan says, through a bed; a row of results."""
+    planned = None
+    if plan is not None:
+        read = plan_input.read(plan, path)
+        scheme, seed, planned = read.scheme, read.seed, read.planned
+        workload, changes = plan_input.STAND_IN, [*read.changes, *changes]
+    cluster = clusters.read(path, seed)
+    failure = failures.read(fail_at, how, cluster) if fail_at else None
+    table = experiment(cluster, scheme, workload, seed, changes)
+    found = run(path, Order(table, seed, failure, limit, tcp, rules, planned))
+    row = {
+        "scheme": table["balance"]["scheme"],
+        "workload": str(plan) if plan else workload,
+        "transport": "tcp" if tcp else "udp",
+        "seed": seed,
+    }
+    return row | metrics.summary(cluster, found)
