@@ -10,52 +10,65 @@ PLUGIN := python/weft/libnccl-net-weft.so
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # What a step says goes into a log, and to the terminal only if the step fails.
 quietly = $(1) > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; }
-# The demo's figures; the long all-to-all of 1 MB is in `make paper-001`.
+# The demo's figures; the long all-to-all of 1 MB is in `make ethereal-2024`.
 DEMO   := fig2 fig3 fig4-all-to-all-short fig4-ring-short fig4-ring-long
-PAPER  := experiments/ethereal-2024
+ETHEREAL := experiments/ethereal-2024
 
-.PHONY: help demo all-schemes paper-000 paper-000-as-coded paper-001 paper-001-single-link \
-	paper-002 paper-002-as-coded paper-002-quick paper-003 paper-004 \
+.PHONY: help demo all-schemes ethereal-2025 ethereal-2025-as-coded ethereal-2024 \
+	ethereal-2024-single-link study-2025 study-2025-as-coded study-2025-quick dnlb-2025 paralet-2024 \
+	paper-000 paper-000-as-coded paper-001 paper-001-single-link paper-002 paper-002-as-coded \
+	paper-002-quick paper-003 paper-004 \
 	test check soak bench bench-large build plugin nccl-volume nccl-valgrind nccl-asan nccl-miri fuzz \
 	roce-test gpu-test torch-test lint unit system-packages clean
 
 help:  ## what can be made
-	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 30
 
 demo: build  ## ECMP against spraying against Ethereal: tables, plots, out/demo/report.html
-	$(WEFT) run $(DEMO:%=$(PAPER)/%.toml) -o out/demo
+	$(WEFT) run $(DEMO:%=$(ETHEREAL)/%.toml) -o out/demo
 
 all-schemes: build  ## every scheme in every scenario: one table, one heat map (ten minutes)
 	$(WEFT) run experiments/all-schemes -o out/all-schemes
 
-paper-000: build  ## all of paper 000's evaluation, one seed (some hours; figure 3 alone: minutes)
-	$(WEFT) run experiments/ethereal-2025 -o out/paper-000
+ethereal-2025: build  ## all of Ethereal (2025), one seed (hours; figure 3 alone: minutes)
+	$(WEFT) run experiments/ethereal-2025 -o out/ethereal-2025
 
-paper-000-as-coded: build  ## the same as its authors' code has it (some hours)
-	$(WEFT) run experiments/ethereal-2025/as-coded -o out/paper-000-as-coded
+ethereal-2025-as-coded: build  ## the same as the authors' code does it (hours)
+	$(WEFT) run experiments/ethereal-2025/as-coded -o out/ethereal-2025-as-coded
 
-paper-001: build  ## all of paper 001's evaluation, the long all-to-all included (some 10 minutes)
-	$(WEFT) run $(PAPER)/*.toml -o out/paper-001
+ethereal-2024: build  ## all of Ethereal (2024), with the long all-to-all (10 minutes)
+	$(WEFT) run $(ETHEREAL)/*.toml -o out/ethereal-2024
 
-paper-001-single-link: build  ## the same with one link a pair, the literal reading (some 10 minutes)
-	$(WEFT) run $(PAPER)/single-link/*.toml -o out/paper-001-single-link
+ethereal-2024-single-link: build  ## the same with one link a pair, the literal reading (10 minutes)
+	$(WEFT) run $(ETHEREAL)/single-link/*.toml -o out/ethereal-2024-single-link
 
-paper-002: build  ## all of paper 002, ten seeds each (about two hours)
+study-2025: build  ## all of McClure et al. (2025), ten seeds each (2 hours)
 	$(WEFT) capacity experiments/study-2025/appendix-a.toml
-	$(WEFT) run experiments/study-2025 -o out/paper-002
+	$(WEFT) run experiments/study-2025 -o out/study-2025
 
-paper-002-as-coded: build  ## its figures as its simulator has them, three seeds each (about 70 min)
-	$(WEFT) run experiments/study-2025/as-coded --seeds 3 -o out/paper-002-as-coded
+study-2025-as-coded: build  ## its figures as its simulator has them, three seeds each (70 minutes)
+	$(WEFT) run experiments/study-2025/as-coded --seeds 3 -o out/study-2025-as-coded
 
-paper-002-quick: build  ## the same with one seed and fewer rates (some minutes)
+study-2025-quick: build  ## the same with one seed and fewer rates (minutes)
 	$(WEFT) capacity experiments/study-2025/appendix-a.toml
-	$(WEFT) run experiments/study-2025 --quick -o out/paper-002-quick
+	$(WEFT) run experiments/study-2025 --quick -o out/study-2025-quick
 
-paper-003: build  ## all of paper 003's evaluation (some 12 minutes)
-	$(WEFT) run experiments/dnlb-2025 -o out/paper-003
+dnlb-2025: build  ## all of DNLB (2025) (12 minutes)
+	$(WEFT) run experiments/dnlb-2025 -o out/dnlb-2025
 
-paper-004: build  ## paper 004's figures 4 and 5 and its equation 1 (some 8 minutes)
-	$(WEFT) run experiments/paralet-2024 -o out/paper-004
+paralet-2024: build  ## figures 4 and 5 and equation 1 of ParaLet (2024) (8 minutes)
+	$(WEFT) run experiments/paralet-2024 -o out/paralet-2024
+
+# The names that these targets had.
+paper-000: ethereal-2025
+paper-000-as-coded: ethereal-2025-as-coded
+paper-001: ethereal-2024
+paper-001-single-link: ethereal-2024-single-link
+paper-002: study-2025
+paper-002-as-coded: study-2025-as-coded
+paper-002-quick: study-2025-quick
+paper-003: dnlb-2025
+paper-004: paralet-2024
 
 test: check  ## all tests
 	$(BIN)/pytest -q tests -m slow --durations 10

@@ -1,7 +1,7 @@
 """Stock PyTorch trains a model on a test bed: over Weft, and over Gloo and ECMP.
 
 Two leaves, four spines, four hosts, 100 Mbit/s a link between leaves and spines, made of network
-name spaces (`docs/testbed.md`). Each way to talk has four processes, which wait while it is not
+namespaces (`docs/testbed.md`). Each way to talk has four processes, which wait while it is not
 their turn: `gloo` is PyTorch's own back end, `weft ecmp` has four connections a pair from ports
 that the kernel picks, and switches hash both; `weft ethereal` plans, and leaves follow its source
 ports. In every round the switches hash under another seed, and each way trains for as many
@@ -98,7 +98,7 @@ def main() -> int:
 
 def measure(rounds: int, iterations: int) -> dict[str, Any]:
     """All rounds of all ways on one bed."""
-    # From here on names of name spaces are this process's and its children's own.
+    # From here on names of namespaces are this process's and its children's own.
     system.hide_names()
     folder = Path(tempfile.mkdtemp(dir="/run"))
     file = folder / "cluster.toml"

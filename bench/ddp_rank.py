@@ -19,7 +19,7 @@ AHEAD = -10
 def main() -> None:
     """Train as one is told."""
     job = json.loads(sys.stdin.readline())
-    # Before anything starts a thread: a name space is a thread's.
+    # Before anything starts a thread: a namespace is a thread's.
     from weft.testbed import system
 
     system.die_with(os.getppid())

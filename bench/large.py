@@ -17,7 +17,7 @@ from typing import Any
 import record
 
 FOLDER = Path(__file__).parent / "records" / "large"
-# Every message a queue pair of its own, all in turn, as in paper 000.
+# Every message a queue pair of its own, all in turn, as in Ethereal (2025).
 NIC = "nic.mtu=9000B,nic.serve=round-robin"
 PODS = f"fat-tree:k=32,link=400Gbps,delay=500ns,{NIC}"
 RACKS = f"leaf-spine:leaves=64,spines=64,hosts=64,link=400Gbps,delay=500ns,{NIC}"

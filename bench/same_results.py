@@ -1,7 +1,7 @@
 """Tells whether two builds give the same results: hashes of what experiments leave on disk.
 
-Runs the demo, the quick form of paper 002 and all schemes with one seed, and writes a hash of every
-table of each. For changes that must not change behaviour: run it before and after.
+Runs the demo, the quick form of McClure et al. (2025) and all schemes with one seed, and writes a
+hash of every table of each. For changes that must not change behaviour: run it before and after.
 
     python bench/same_results.py before.json          with the build of before (some ten minutes)
     python bench/same_results.py after.json before.json    with the new one; says what differs
@@ -24,7 +24,7 @@ EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 DEMO = ("fig2", "fig3", "fig4-all-to-all-short", "fig4-ring-short", "fig4-ring-long")
 RUNS = {
     "demo": [*(EXPERIMENTS / f"ethereal-2024/{name}.toml" for name in DEMO)],
-    "paper-002-quick": [EXPERIMENTS / "study-2025", "--quick"],
+    "study-2025-quick": [EXPERIMENTS / "study-2025", "--quick"],
     "all-schemes": [EXPERIMENTS / "all-schemes", "--seeds", "1"],
 }
 TABLES = ("runs", "flows", "links")
@@ -59,7 +59,7 @@ def hashes_of(name: str) -> dict[str, dict[str, str]]:
     """Of each column of each table."""
     with tempfile.TemporaryDirectory() as out:
         weft = [sys.executable, "-m", "weft", "run", "-q", "--no-report", "-o", out]
-        # What the experiments of paper 002 say of capacity is no result.
+        # What the experiments of McClure et al. (2025) say of capacity is no result.
         subprocess.run([*weft, *map(str, RUNS[name])], check=True, stdout=subprocess.DEVNULL)
         return {table: columns_of(Path(out, f"{table}.parquet")) for table in TABLES}
 

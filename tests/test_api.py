@@ -58,7 +58,7 @@ def test_wrong_experiment_is_one_line() -> None:
     ("change", "said"),
     [
         ({"seeds": -1}, "seeds: -1 is out of range; use 1 or more"),
-        ({"seeds": 2.5}, "seeds: 2.5 is no whole number; use 1 or more"),
+        ({"seeds": 2.5}, "seeds: 2.5 is not a whole number; use 1 or more"),
         ({"jobs": 0}, "jobs: 0 is out of range; use 1 or more"),
         ({"threads": 0}, "threads: 0 is out of range; use 1 or more"),
         ({"balance": {"batch": math.nan}}, "experiment: balance.batch: not a finite number"),

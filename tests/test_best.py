@@ -124,10 +124,13 @@ def test_figures_have_the_best_and_the_curve() -> None:
 def test_mistakes_in_best() -> None:
     """One line each."""
     for table, said in (
-        ({"over": "transport.rate"}, 'best.over: "transport.rate" is no swept key; did you mean'),
+        (
+            {"over": "transport.rate"},
+            'best.over: "transport.rate" is not a swept key; did you mean',
+        ),
         ({"of": "drops"}, "best.over: is missing"),
         ({"over": OVER, "search_seeds": 0}, "best.search_seeds: 0 is out of range"),
-        ({"over": OVER, "search_seeds": 1.5}, "best.search_seeds: 1.5 is no whole number"),
+        ({"over": OVER, "search_seeds": 1.5}, "best.search_seeds: 1.5 is not a whole number"),
         ({"over": OVER, "most": 1}, "best.most: unknown key; use one of over, of, search_seeds"),
         (3, "best: 3 is not a table; write [best]"),
     ):

@@ -157,7 +157,10 @@ def test_mistakes_take_one_line(weft: Weft, tmp_path: Path, case: str) -> None:
 
 def test_python_callers_are_told_as_well() -> None:
     """Seeds are whole and not negative."""
-    for seed, said in [(-1, "seed: -1 is out of range; use 0 or more"), (1.5, "no whole number")]:
+    for seed, said in [
+        (-1, "seed: -1 is out of range; use 0 or more"),
+        (1.5, "not a whole number"),
+    ]:
         with pytest.raises(package.ExperimentError, match=said):
             package.capacity(tomllib.loads(SLOW), seed=seed)  # type: ignore[arg-type]
 

@@ -109,7 +109,7 @@ def test_control_dependencies_may_be_ignored(typed: Typed, tmp_path: Path) -> No
     path = written(tmp_path, [first, second])
     status, text, _ = typed("trace", "info", path)
     assert status == 1
-    assert "8 nodes would wait for ever" in text
+    assert "8 nodes would wait forever" in text
     assert "It can run without control dependencies" in text
     status, _, error = typed(*COMPARE, path)
     assert status == 2

@@ -152,7 +152,7 @@ BAD = {
     "--fabric": (SMALL, ["run", "bad.toml", "--fabric", "leaf-spine"], "--fabric"),
     "huge host": ("", ["run", "huge.csv"], "99999999 needs a fabric of 100000000 hosts, more"),
     "huge Nodes": ("", ["run", "huge.cm"], "Nodes 99999999 needs a fabric of 99999999 hosts"),
-    "scheme twice": ("", ["run", "huge.cm", "--schemes", "ecmp,ecmp"], "ecmp is there twice"),
+    "scheme twice": ("", ["run", "huge.cm", "--schemes", "ecmp,ecmp"], "ecmp is listed twice"),
     "seed twice": (
         SMALL.replace("seeds = 2", "seeds = [1, 1]"),
         ["run", "bad.toml"],
@@ -226,3 +226,10 @@ def test_what_only_a_run_can_tell_names_the_experiment(tmp_path: Path) -> None:
     line = ended.stderr.splitlines()[-1]
     assert line.startswith("error: greedy ecmp seed 1: probe.interval: leads to more than")
     assert line.endswith("sample less often, or fewer ports")
+
+
+def test_the_old_name_of_repair_has_a_hint(weft: Weft) -> None:
+    """One line says what `--mend` is called now."""
+    done = weft("testbed", "fail", "none.toml", "leaf-0:spine-1", "--mend")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[0] == "hint: --mend is now called --repair"

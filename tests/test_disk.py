@@ -92,7 +92,7 @@ def test_damaged_runs_are_simulated_again(weft: Weft, tmp_path: Path) -> None:
     assert warning.startswith("warning: out/runs held 3 damaged runs (")
     for flaw in ("row.json is damaged", "flows.parquet is damaged", "series.parquet is missing"):
         assert flaw in warning
-    assert there == "3 of 6 runs are there already"
+    assert there == "3 of 6 runs are done already"
     assert len(rest) == 3
     assert tables == {name: (output / f"{name}.parquet").read_bytes() for name in TABLES}
 

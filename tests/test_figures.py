@@ -84,9 +84,10 @@ def test_table_compares_the_means_that_it_shows() -> None:
 def test_table_of_some_of_the_runs_says_so() -> None:
     """After an interrupt: not all means are of as many seeds, and not all runs are there."""
     table = tables.summarise(group(TWO[:3]), wanted=6)
-    text = tables.text(table, "Title", 90)
+    text = tables.text(table, "Title", 200)
     assert text.endswith(
-        "mean of 1 to 2 seeds, ± 95 % confidence; only 3 of 6 runs; lower bound 10.00 µs"
+        "mean of 1 to 2 seeds, ± 95 % confidence; only 3 of 6 runs; lower bound 10.00 µs; "
+        "slowdown: completion time / lower bound"
     )
     assert table.sections[0].lines[1].cells[2].text == "other seeds"
     assert "runs" not in tables.text(tables.summarise(group(TWO), wanted=4), "Title", 80)

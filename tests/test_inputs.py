@@ -57,7 +57,9 @@ def test_the_largest_fitting_fabric(tmp_path: Path) -> None:
     (tmp_path / "most.csv").write_text(f"src,dst,size\n0,{default_fabric.LARGEST - 1},20KB\n")
     (tmp_path / "more.csv").write_text(f"src,dst,size\n0,{default_fabric.LARGEST},20KB\n")
     assert "k 64" in inputs.from_workload(tmp_path / "most.csv", schemes=["ecmp"])[1]
-    with pytest.raises(ExperimentError, match=r"automatically \(65536\); give --fabric, or mend"):
+    with pytest.raises(
+        ExperimentError, match=r"automatically \(65536\); give --fabric, or correct"
+    ):
         inputs.from_workload(tmp_path / "more.csv")
     assert inputs.from_workload(tmp_path / "more.csv", "fat-tree:k=66,link=1Gbps,delay=1us")
 

@@ -163,7 +163,7 @@ def test_a_killed_rank_ends_the_job_with_a_word(weft: Weft, bed: Path) -> None:
 @needs_bed
 @pytest.mark.slow
 def test_killed_in_the_middle_nothing_stays(bed: Path) -> None:
-    """No process of it, no name space with a name."""
+    """No process of it, no namespace with a name."""
     token = f"weft-bench-{os.getpid()}"
     before = set(system.NAMES.glob("*"))
 

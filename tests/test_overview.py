@@ -73,7 +73,9 @@ def test_unknown_columns_are_refused(path: Path, tmp_path: Path, weft: Weft) -> 
     path.write_text(text, encoding="utf-8")
     done = weft("run", path, "-o", tmp_path / "out")
     assert done.returncode == 2
-    assert 'report.overview: "max_qp" is no result column; did you mean "max_qps"?' in done.stderr
+    assert (
+        'report.overview: "max_qp" is not a result column; did you mean "max_qps"?' in done.stderr
+    )
 
 
 def test_every_scheme_says_what_it_asks_of_switches() -> None:

@@ -9,7 +9,8 @@ import pytest
 from sweeps import row_of, rows, specs
 from weft._types import RunSpec
 from weft.errors import ExperimentError
-from weft.report import column_text, html, printed_comparison, printed_table, views
+from weft.report import column_text, printed_comparison, printed_table, views
+from weft.report.figures import draw_plotly
 from weft.report.figures.metrics import figures
 from weft.report.figures.model import Bars, Lines
 from weft.report.grouping import group
@@ -98,7 +99,7 @@ def test_ratios_and_differences_are_paired_by_seed() -> None:
     assert ratio.measured is not None
     assert ratio.measured.value == pytest.approx(1.40 / 1.06)
     assert ratio.measured.half == pytest.approx(4.303 * 0.01 * (1.40 / 1.06 - 1) / 1.06 / 3**0.5)
-    assert ratio.what == "ecmp ÷ host, large"
+    assert ratio.what == "ecmp / host, large"
     assert ratio.agrees
     assert less.measured is not None
     assert less.measured.value == pytest.approx(0.34)
@@ -157,13 +158,13 @@ MISTAKES = [
         'printed 1.colum: unknown key; did you mean "column"?',
     ),
     ({"value": "x"}, "printed 1.value: 'x' is not a number; write it without quotes"),
-    ({"value": [2, 1]}, "printed 1.value: [2, 1] is no range; write the smaller end first"),
+    ({"value": [2, 1]}, "printed 1.value: [2, 1] is not a range; write the smaller end first"),
     ({"value": 1, "within": -1}, "printed 1.within: -1 is out of range; use 0 or more"),
     ({"value": 1, "sds": 1}, "printed 1.sds: there is no sd to count in; give sd, or use within"),
     ({"value": 1, "where": 3}, "printed 1.where: 3 is not a table"),
     (
         {"value": 1, "where": {"balance.sheme": "host"}},
-        'printed 1: where: "balance.sheme" is no key of the experiment; did',
+        'printed 1: where: "balance.sheme" is not a key of the experiment; did',
     ),
     (
         {"value": 1, "where": {"balance.scheme": "hots"} | LARGE},
@@ -185,7 +186,7 @@ MISTAKES = [
         {"of": {"balance.scheme": "host"}, "where": LARGE, "value": 1},
         "printed 1.of: stands against one other",
     ),
-    ({"order": ["host"], "by": "balance.scheme"}, "printed 1.order: is no order"),
+    ({"order": ["host"], "by": "balance.scheme"}, "printed 1.order: is not an order"),
     ({"order": ["host", "ecmp"]}, "printed 1.by: is missing; say whose values are in order"),
     (
         {"order": ["host", "ecmp"], "by": "balance.scheme", "where": LARGE, "first": "best"},
@@ -210,13 +211,13 @@ def test_columns_are_checked_with_the_first_result() -> None:
     for options, said in (
         (
             {"report": {"columns": ["normalise"]}},
-            'report.columns: "normalise" is no result column; did',
+            'report.columns: "normalise" is not a result column; did',
         ),
-        ({"report": {"columns": ["scheme"]}}, 'report.columns: "scheme" is no number'),
-        ({"best": {"over": "variant", "of": "cct"}}, 'best.of: "cct" is no result column'),
+        ({"report": {"columns": ["scheme"]}}, 'report.columns: "scheme" is not a number'),
+        ({"best": {"over": "variant", "of": "cct"}}, 'best.of: "cct" is not a result column'),
         (
             {"printed": [{"where": where, "value": 1, "column": "x"}]},
-            'printed 1.column: "x" is no result column',
+            'printed 1.column: "x" is not a result column',
         ),
     ):
         with pytest.raises(ExperimentError) as caught:
@@ -254,7 +255,15 @@ def test_the_table_beside_the_paper() -> None:
         printed_table.of(view({"printed": [TABLE | {"within": 0.01, "source": "table 2"}]})), 120
     )
     _, _, head, _, host, ecmp, _, below = text.splitlines()
-    assert head.split() == ["source", "of", "printed", "measured", "sd", "difference", "verdict"]
+    assert head.split() == [
+        "source",
+        "result",
+        "printed",
+        "measured",
+        "sd",
+        "difference",
+        "verdict",
+    ]
     assert host.split("  ")[0] == "table 2"
     assert "1.060 ± 0.025" in host
     assert "agrees (tolerance 0.01)" in host
@@ -287,7 +296,7 @@ def test_printed_values_stand_on_their_bars() -> None:
     assert (host.printed[0].value, host.printed[0].half) == (1.06, 0.0)
     assert ecmp.printed[0] is not None
     assert (ecmp.printed[0].value, ecmp.printed[0].half) == (1.35, 0.05)
-    stars = html._bars(plot)["data"][-1]
+    stars = draw_plotly._bars(plot)["data"][-1]
     assert stars["name"] == "printed"
     assert stars["x"] == pytest.approx([-0.8 / 3, 0.8 / 3])
     assert "Stars" in figure.caption

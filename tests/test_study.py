@@ -38,7 +38,7 @@ def test_quick_is_part_of_the_whole(weft: Weft, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert len(run_folders(tmp_path / "out")) == 2
     whole = weft(*run)
-    assert whole.stderr.splitlines()[0] == "2 of 6 runs are there already"
+    assert whole.stderr.splitlines()[0] == "2 of 6 runs are done already"
     assert len(run_folders(tmp_path / "out")) == 6
 
 
@@ -101,19 +101,22 @@ def test_a_disagreement_is_no_failure(weft: Weft, tmp_path: Path) -> None:
     done = weft("run", "fig.toml", "-q", "--set", "balance.scheme=ecmp")
     assert done.returncode == 0, done.stderr
     assert "differs (tolerance 0.0001)" in done.stdout
-    assert "0 of 1 agree; 1 printed result is of runs that are not part of this" in done.stdout
+    assert "0 of 1 agree; 1 printed result has no runs here" in done.stdout
 
 
 @pytest.mark.parametrize(
     ("section", "said"),
     [
-        ('[report]\ncolumns = ["slowdwn"]\n', 'report.columns: "slowdwn" is no result column; did'),
+        (
+            '[report]\ncolumns = ["slowdwn"]\n',
+            'report.columns: "slowdwn" is not a result column; did',
+        ),
         (
             '[report]\nseries = "fabric.k"\n',
-            'report.series: "fabric.k" is no swept key; use one of',
+            'report.series: "fabric.k" is not a swept key; use one of',
         ),
         ('[report]\nseries = "workload.size"\n', 'report.series: "workload.size" is not swept'),
-        ('[report]\nfigures = ["cdf"]\n', 'report.figures: "cdf" is no kind of figure'),
+        ('[report]\nfigures = ["cdf"]\n', 'report.figures: "cdf" is not a kind of figure'),
         ("[best]\nof = 3\n", "best.of: 3 is not text"),
         ("[[printed]]\nvalue = 3\n", "printed 1: where: leaves balance.scheme open"),
         ("[quick]\nseeds = 0\n", "quick.seeds (line"),

@@ -53,7 +53,7 @@ def test_only_what_is_missing_is_run(weft: Weft, small: Path, tmp_path: Path) ->
     shutil.rmtree(output / "runs" / lost)
     done = weft("run", small, "-o", output, "--no-report")
     after = run_folders(output)
-    assert done.stderr.splitlines()[0] == "5 of 6 runs are there already"
+    assert done.stderr.splitlines()[0] == "5 of 6 runs are done already"
     assert sum(line.startswith("[") for line in done.stderr.splitlines()) == 1
     assert {key for key in after if after[key] != before[key]} == {lost}
     assert tables == {name: (output / f"{name}.parquet").read_bytes() for name in TABLES}

@@ -35,8 +35,8 @@ PORT = {
 """What the platforms call ports in the golden clusters."""
 
 CASES: list[tuple[str, Scheme, str]] = [
-    ("paper-003", "dnlb", "leaf-0"),
-    ("paper-003", "dnlb", "spine-1"),
+    ("dnlb-2025", "dnlb", "leaf-0"),
+    ("dnlb-2025", "dnlb", "spine-1"),
     ("three-tier", "ethereal", "leaf-1"),
     ("three-tier", "ethereal", "agg-0"),
     ("multi-rail", "dnlb", "rail2"),
@@ -223,7 +223,7 @@ def _is_rule(line: str) -> bool:
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_a_rollback_undoes_every_name(platform: str) -> None:
     """Whatever a configuration defines or binds, its rollback names."""
-    found = golden_cluster("paper-003", platform)
+    found = golden_cluster("dnlb-2025", platform)
     made, _ = switchconfig.files(found, segments.of(found, "dnlb"), platform, "leaf-0")
     back = made[-1]
     assert back.name == "leaf-0.rollback"

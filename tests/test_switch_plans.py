@@ -73,8 +73,8 @@ BAD_PLANS = [
     (changed_plan(segments={"spine-0": []}), "segments.spine-0: no switch with uplinks in this"),
     (changed_plan(segments={"leaf-0": [[1, 2]]}), "segments.leaf-0: 1 segments for 2 uplinks; w"),
     (changed_plan(segments={"leaf-0": [[1, 5], [5, 9]]}), "leaf-0: 1-5 and 5-9 overlap; let each"),
-    (changed_plan(segments={"leaf-0": [[5, 1], [6, 9]]}), r"leaf-0: \[5, 1\] is no range of po"),
-    (changed_plan(segments={"leaf-0": [3, [6, 9]]}), "leaf-0: 3 is no segment; write"),
+    (changed_plan(segments={"leaf-0": [[5, 1], [6, 9]]}), r"leaf-0: \[5, 1\] is not a range of po"),
+    (changed_plan(segments={"leaf-0": [3, [6, 9]]}), "leaf-0: 3 is not a segment; write"),
 ]
 
 
@@ -101,8 +101,8 @@ def test_wrong_options(tmp_path: Path) -> None:
     with pytest.raises(ExperimentError, match="'leaf-7' steers nothing here; use one of leaf-0"):
         switchconfig.files(found, cut, "linux", "leaf-7")
     for platform, pattern, message in [
-        ("linux", "Ethernet0/{place+1}", "'Ethernet0/1' is no name of Linux"),
-        ("nftables", "averylongportname{place}", "is no name of Linux"),
+        ("linux", "Ethernet0/{place+1}", "'Ethernet0/1' is not a Linux interface name"),
+        ("nftables", "averylongportname{place}", "is not a Linux interface name"),
     ]:
         table = {**CLUSTER, "cluster": {"host_port": pattern}}
         wrong = cluster.from_dict(table)

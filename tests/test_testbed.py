@@ -1,4 +1,4 @@
-"""The test bed: real traffic over name spaces. What needs root and iproute2 skips without them."""
+"""The test bed: real traffic over namespaces. What needs root and iproute2 skips without them."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_a_link_that_is_down_is_not_built(tmp_path: Path) -> None:
     ("change", "says"),
     [
         (("leaf-spine", 'fat-tree"\nk = 4\n#'), "three tiers"),
-        (("hosts_per_leaf = 2", "hosts_per_leaf = 300"), "name spaces"),
+        (("hosts_per_leaf = 2", "hosts_per_leaf = 300"), "namespaces"),
         (('delay = "5us"', 'delay = "5us"\n[cluster]\nfirst_port = 50000'), "ports of RoCE"),
         (('delay = "5us"', 'delay = "5us"\n[cluster]\nhost_port = "Ethernet1/{place}"'), "Linux"),
     ],
@@ -303,7 +303,7 @@ def test_members_of_bundles_are_uplinks_each(small: Path, rules: Rules) -> None:
 @needs_bed
 @by_all_rules
 def test_a_bed_stands_runs_fails_and_goes(small: Path, weft: Weft, rules: Rules) -> None:
-    """`up`, `run`, `fail`, `--mend`, `down`, with the bed's own names."""
+    """`up`, `run`, `fail`, `--repair`, `down`, with the bed's own names."""
 
     def say(*words: str | Path) -> subprocess.CompletedProcess[str]:
         done = weft("testbed", *words)
@@ -325,7 +325,7 @@ def test_a_bed_stands_runs_fails_and_goes(small: Path, weft: Weft, rules: Rules)
         assert by_link["leaf-0", "spine-1"] == 0
         dead = ("route", "show", "table", "1002")
         assert system.ask("ip", *dead, namespace=f"{prefix}leaf-0") == ""
-        say("fail", small, "leaf-0:spine-1", "--mend")
+        say("fail", small, "leaf-0:spine-1", "--repair")
         assert "default via" in system.ask("ip", *dead, namespace=f"{prefix}leaf-0")
         again = [one["bytes"] for one in json.loads(say(*words).stdout)["uplinks"]]
         assert max(again) - min(again) < 3_000
@@ -351,7 +351,7 @@ def _name_spaces() -> set[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("processes", [2, 3, 7])
 def test_killed_in_the_middle_nothing_stays(small: Path, processes: int) -> None:
-    """No process, no name space: killed while it is built, while hosts start, under traffic."""
+    """No process, no namespace: killed while it is built, while hosts start, under traffic."""
     token = f"weft-test-{os.getpid()}-{processes}"
     before = _name_spaces()
     said = small.with_suffix(".said")
@@ -377,7 +377,7 @@ def test_killed_in_the_middle_nothing_stays(small: Path, processes: int) -> None
 @needs_bed
 @pytest.mark.slow
 def test_pinned_uplinks_carry_the_same_and_hashed_ones_do_not(large: Path) -> None:
-    """Paper 003 has 0.06 percentage points squared."""
+    """DNLB (2025) prints 0.06 percentage points squared."""
     for scheme in ("ethereal", "dnlb-2"):
         row = measured(large, scheme, "all-to-all:size=256KB")
         assert row["uplink_variance_pct2"] < 0.1, (scheme, row["uplinks"])

@@ -73,7 +73,7 @@ def test_a_file_of_htsim_is_described(weft: Weft, files: Path) -> None:
     assert "spine 1 2 - - 100 KB -" in lines
     assert "host - leaf 4 1 200 Gbit/s 500 ns" in lines
     assert "leaf - spine 2 1 200 Gbit/s 700 ns" in lines
-    assert "oversubscription 2 : 1 in all" in lines
+    assert "oversubscription 2 : 1 overall" in lines
     assert "switch latency 300 ns" in lines
     assert 'topology = "clos", tiers = 2, leaves = 2, hosts_per_leaf = 2' in done.stdout
     found = json.loads(weft("topology", "info", files / "small.topo", "--json").stdout)

@@ -93,7 +93,7 @@ def test_a_bare_trace_runs(weft: Weft, tmp_path: Path) -> None:
     path.write_text(TRACE)
     done = weft("run", path, "--schemes", "ecmp")
     assert done.returncode == 2
-    assert "job.txt: tells no number of ranks; give --fabric" in done.stderr
+    assert "job.txt: does not say the number of ranks; give --fabric" in done.stderr
     (row,) = rows(weft, "run", path, "--schemes", "ecmp", "--fabric", FABRIC)
     assert (row["ranks"], row["collectives"]) == (8, 2)
     assert "a trace (.et, .txt, .csv)" in " ".join(weft("compare", "--help").stdout.split())

@@ -53,7 +53,7 @@ def test_a_fault_of_ours_is_one_line_that_says_how_to_report_it(fault: str) -> N
     assert (done.returncode, done.stdout) == (internal_errors.STATUS, "")
     assert len(done.stderr.splitlines()) == 1
     assert done.stderr.startswith(f"error: unexpected {FAULTS[fault]}")
-    for word in ("please report", "CONTRIBUTING.md", "--debug", "a fault of Weft 0."):
+    for word in ("please report", "CONTRIBUTING.md", "--debug", "a bug in Weft 0."):
         assert word in done.stderr
 
 
@@ -96,7 +96,7 @@ def test_finished_runs_stay_when_one_meets_a_fault(weft: Weft, small: Path, tmp_
     assert kept, line
     again = weft("run", small, "-o", "out", "--no-report", "--json")
     assert again.returncode == 0
-    assert again.stderr.startswith(f"{kept[1]} of 6 runs are there already")
+    assert again.stderr.startswith(f"{kept[1]} of 6 runs are done already")
     assert len(json.loads(again.stdout)) == 6
 
 

@@ -70,7 +70,7 @@ def test_forecast_goes_by_the_work_of_runs_under_way() -> None:
     assert forecast.left() is None
     forecast.look([UnderWay(kind, 3_100_000_000, 0.5, 60.0)])
     assert forecast.left() == pytest.approx(180)
-    assert forecast.announcement(2) == "2 runs of 3.1e9 packet-hops, some 3 minutes on 2 cores"
+    assert forecast.announcement(2) == "2 runs of 3.1e9 packet-hops, about 3 minutes on 2 cores"
     assert forecast.announcement(2) is None
     forecast.ended(first, 120.0)
     forecast.look([UnderWay(kind, 3_100_000_000, 0.25, 30.0)])
@@ -85,7 +85,7 @@ def test_what_is_soon_done_is_not_announced() -> None:
     forecast.look([UnderWay(kind_of(spec), 1_000_000, 0.5, 14.0)])
     assert forecast.announcement(1) is None
     forecast.look([UnderWay(kind_of(spec), 1_000_000, 0.5, 31.0)])
-    assert forecast.announcement(1) == "about 1.0e6 packet-hops, some 31 s on 1 core"
+    assert forecast.announcement(1) == "about 1.0e6 packet-hops, about 31 s on 1 core"
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_lines_tell_how_far_it_is_once_a_minute(
     assert capsys.readouterr().err == ""
     now += 31
     lines.under_way(1.0)
-    assert capsys.readouterr().err == "[0/4] 25 % of the work (61 s), some 3 minutes left\n"
+    assert capsys.readouterr().err == "[0/4] 25 % of the work (61 s), about 3 minutes left\n"
 
 
 def test_a_long_run_says_beforehand_how_long(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_long_run_says_beforehand_how_long(tmp_path: Path) -> None:
     line = run.stderr.readline()
     run.terminate()
     run.wait()
-    assert line.startswith("about 7.8e8 packet-hops, some ")
+    assert line.startswith("about 7.8e8 packet-hops, about ")
     assert " on " in line
     assert run.stdout.read() == ""
 

@@ -157,7 +157,7 @@ def net_host(
 ) -> dict[str, Any]:
     """Send and receive as one host of an experiment of :func:`expand`, over UDP or TCP.
 
-    It runs in the network name space of the caller, where ``addresses[host]`` is its own, until the
+    It runs in the network namespace of the caller, where ``addresses[host]`` is its own, until the
     Unix socket ``control`` says stop. All that it sends has ``dscp``. ``planned`` stands for the
     experiment's workload: messages, and payload that will come. The result is what it counted:
     ``crates/net/src/report.rs``.
@@ -198,7 +198,7 @@ def check_environment() -> None:
     """
 
 def paralet_slowdown(queue_pairs: int, ports: int) -> float:
-    """Evaluate equation 1 of paper 004."""
+    """Evaluate equation 1 of ParaLet (2024)."""
 
 def paralet_queue_pairs(slowdown: float, ports: int) -> int:
     """Count the queue pairs with which equation 1 promises a slowdown."""

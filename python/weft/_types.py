@@ -64,9 +64,9 @@ class Tuning(TypedDict):
     """ParaLet's two numbers for a fabric, and what they lead to."""
 
     queue_pairs: int
-    """Of a NIC: the paper's m."""
+    """Of a NIC: m of ParaLet (2024)."""
     flowlet_bytes: int
-    """Payload of a flowlet: the paper's S."""
+    """Payload of a flowlet: S of ParaLet (2024)."""
     slowdown: float
     """What equation 1 expects."""
     rate_bps: int

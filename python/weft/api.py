@@ -173,7 +173,7 @@ def _count(name: str, value: int | None, least: int = 1) -> int | None:
         count = operator.index(value)
     except TypeError:
         raise ExperimentError(
-            f"{name}: {value!r} is no whole number; use {least} or more"
+            f"{name}: {value!r} is not a whole number; use {least} or more"
         ) from None
     if not least <= count < 1 << 32:
         raise ExperimentError(f"{name}: {count} is out of range; use {least} or more")

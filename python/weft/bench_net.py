@@ -153,7 +153,7 @@ class _Report:
         print(f"# {options.operation} over {options.ranks} ranks: {about}")
         print(
             f"# {options.warm_up} warm-up runs, {options.iterations} iterations, {options.checks} "
-            f"checked, {options.channels} channels to a peer, messages of up to {options.chunk}"
+            f"checked, {options.channels} channels per peer, messages of up to {options.chunk}"
         )
         names = "size count type redop root time algbw busbw #wrong"
         units = ("(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "")

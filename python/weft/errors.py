@@ -15,7 +15,7 @@ from pathlib import Path
 
 from weft._native import Cancelled, ExperimentError, StallError
 
-__all__ = ["Cancelled", "DiskError", "ExperimentError", "StallError", "writing"]
+__all__ = ["Cancelled", "DiskError", "ExperimentError", "StallError", "replace_text", "writing"]
 
 for _error in (Cancelled, ExperimentError, StallError):
     _error.__module__ = "weft"
@@ -45,3 +45,18 @@ def writing(path: Path) -> Iterator[None]:
         number = re.search(r"\(os error (\d+)\)", str(error))
         why = os.strerror(int(number[1])) if number else " ".join(str(error).split())
         raise DiskError(int(number[1]) if number else None, why, str(path)) from error
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a text file in one step: nobody ever reads half of it.
+
+    Raises:
+        DiskError: It could not be written; the old file is untouched.
+    """
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    with writing(path):
+        try:
+            draft.write_text(text, encoding="utf-8")
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)

@@ -79,7 +79,7 @@ class Net:
         from weft import code_version
 
         self._print(
-            f"error: unexpected {met}; this is a fault of Weft {code_version}: please report this "
+            f"error: unexpected {met}; this is a bug in Weft {code_version}: please report this "
             f"line and the command, with its files, as CONTRIBUTING.md says"
             + ("" if self.debug else f" ({OPTION} shows the traceback)")
         )

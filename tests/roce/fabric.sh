@@ -1,5 +1,5 @@
 #!/bin/sh
-# Hosts h1 and h2 (both in the first name space, for Soft-RoCE of this kernel knows no other), a leaf
+# Hosts h1 and h2 (both in the first namespace, for Soft-RoCE of this kernel knows no other), a leaf
 # each, and four links between the leaves, which stand for four spines.
 #
 #   h1 10.0.1.2 -- leaf1 == p1..p4 == leaf2 -- h2 10.0.2.2

@@ -128,9 +128,11 @@ def _below(answers: Sequence[CapacityAnswer]) -> list[str]:
     """What the columns mean."""
     seeds = sorted({one["seed"] for one in answers})
     seed = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
-    said = [f"{seed}; carried: share of all demands at once, split at will over shortest paths"]
+    said = [
+        f"{seed}; carried: share of all demands at the same time, split freely over shortest paths"
+    ]
     if _changes(answers):
-        said.append("from: when the least is carried")
+        said.append("from: the time from which the least is carried")
     if _printed(answers):
         said.append(
             "eq. 2: the inequality of McClure et al. (2025) as printed; p kept: with p the part "

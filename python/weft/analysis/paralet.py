@@ -1,7 +1,7 @@
-"""What can be computed of a scheme without simulating it: ParaLet's equation 1 and its tuning.
+"""ParaLet's equation 1, and the choice of its parameters for a fabric, without simulation.
 
-Paper 004, sections 4.1 and 5.2. m are the queue pairs of a NIC, each at 1/m of line rate, S the
-payload of a flowlet.
+ParaLet (2024), sections 4.1 and 5.2: m is the number of queue pairs of a NIC, each at 1/m of line
+rate; S is the payload of a flowlet.
 """
 
 from __future__ import annotations
@@ -74,10 +74,10 @@ def text(found: Tuning) -> str:
     """What `weft tune` prints."""
     return "\n".join(
         [
-            f"queue pairs a NIC (m)     {found['queue_pairs']}, "
+            f"queue pairs per NIC (m)   {found['queue_pairs']}, "
             f"each at {format_rate(found['rate_bps'])}",
             f"payload of a flowlet (S)  {format_bytes(found['flowlet_bytes'])}",
             f"expected slowdown         {found['slowdown']:.3f} (equation 1 of ParaLet)",
-            f"to simulate it            --schemes paralet-{found['queue_pairs']}",
+            f"to simulate               --schemes paralet-{found['queue_pairs']}",
         ]
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 from weft import _native
 from weft.errors import ExperimentError
+from weft.report.text_table import aligned
 from weft.units import format_bytes, format_rate, format_time, significant
 
 _KINDS = {
@@ -58,7 +59,7 @@ def _fabric(found: dict[str, Any]) -> list[str]:
         "",
         *_levels(found["levels"]),
         "",
-        f"oversubscription  {_ratio(found['oversubscription'])} in all",
+        f"oversubscription  {_ratio(found['oversubscription'])} overall",
         *_latency(found["switch_latency_s"]),
         *_nodes(found["nodes"]),
     ]
@@ -74,7 +75,7 @@ def _tiers(tiers: Sequence[dict[str, Any]]) -> list[str]:
         sizes = [_size(tier[key]) for key in queues]
         row = [tier["name"], *counts, _ratio(tier["oversubscription"]), *sizes]
         grid.append([str(cell) for cell in row])
-    return _aligned(grid)
+    return aligned(grid)
 
 
 def _levels(levels: Sequence[dict[str, Any]]) -> list[str]:
@@ -83,7 +84,7 @@ def _levels(levels: Sequence[dict[str, Any]]) -> list[str]:
         count, pair = str(level["links"]), str(level["per_pair"])
         rate, delay = _rate(level["rate_bps"]), _time(level["delay_s"])
         grid.append([" - ".join(level["ends"]), count, pair, rate, delay])
-    return _aligned(grid)
+    return aligned(grid)
 
 
 def _network(dimensions: Sequence[dict[str, Any]]) -> list[str]:
@@ -91,7 +92,7 @@ def _network(dimensions: Sequence[dict[str, Any]]) -> list[str]:
     for number, one in enumerate(dimensions):
         rate, latency = _rate(one["rate_bps"]), _time(one["latency_s"])
         grid.append([str(number), one["shape"], str(one["npus"]), rate, latency])
-    return _aligned(grid)
+    return aligned(grid)
 
 
 def _latency(seconds: float | bool) -> list[str]:
@@ -147,14 +148,6 @@ def _trimmed(shown: str) -> str:
     """Without zeros behind the point: what is in a file is exact."""
     number, blank, unit = shown.partition(" ")
     return (number.rstrip("0").rstrip(".") if "." in number else number) + blank + unit
-
-
-def _aligned(grid: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
-    return [
-        "  ".join(f"{cell:<{size}}" for cell, size in zip(row, widths, strict=True)).rstrip()
-        for row in grid
-    ]
 
 
 def _verdict(found: dict[str, Any]) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from weft import _native
+from weft.report.text_table import aligned
 from weft.study import inputs, sweep
 from weft.study.forecast import format_hops
 from weft.study.inputs import Overrides
@@ -18,7 +19,7 @@ _MOST_ROWS = 40
 
 
 def info(path: Path, options: Overrides = (), ranks: int | None = None) -> dict[str, Any]:
-    """The description of a trace read as `options`, keys of `[workload]`, say.
+    """The description of a trace, read with `options`, which are keys of `[workload]`.
 
     `ranks` settles a number that it leaves open.
     """
@@ -53,14 +54,14 @@ def text(found: dict[str, Any]) -> str:
     """The description for a terminal."""
     ranks = found["ranks"] or "any number of"
     programmes = found["programmes"]
-    shared = "a programme for each" if programmes == found["ranks"] else f"{programmes} programme"
+    shared = "one program per rank" if programmes == found["ranks"] else f"{programmes} program"
     shared += "s" if programmes != 1 and programmes != found["ranks"] else ""
     kinds = ", ".join(f"{count} {kind}" for kind, count in found["kinds"].items())
     lines = [
         f"{found['name']}: {ranks} ranks, {shared}",
         f"nodes         {found['nodes']} ({kinds})",
-        f"dependencies  {found['dependencies']}, up to {found['depth']} nodes in a row",
-        f"compute       {format_time(found['compute_s'])} at the rank with the most"
+        f"dependencies  {found['dependencies']}, dependency depth {found['depth']}",
+        f"compute       {format_time(found['compute_s'])} on the rank that computes longest"
         + (f", {format_time(found['host_compute_s'])} on its CPU" * (found["host_compute_s"] > 0)),
     ]
     lines += [
@@ -73,7 +74,9 @@ def text(found: dict[str, Any]) -> str:
     if "work" in found:
         one = found["work"]
         took = one["estimated_s"]
-        takes = "" if took is None else f", some {format_duration(took)} here on one core"
+        takes = (
+            "" if took is None else f", about {format_duration(took)} on one core of this machine"
+        )
         lines.append(f"work          {format_hops(one['packet_hops'])} on {one['fabric']}{takes}")
     lines += _collectives(found["collectives"])
     for title, key in (("not supported", "unsupported"), ("remarks", "remarks")):
@@ -96,20 +99,15 @@ def _collectives(rows: Sequence[dict[str, Any]]) -> list[str]:
         cells = [row["operation"], row["group"], row["ranks"] or "?", shown, row["nodes"]]
         cells += [row["calls"] or "?", total]
         grid.append([str(cell) for cell in cells])
-    widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
-    lines = [
-        "  ".join(f"{cell:<{size}}" for cell, size in zip(row, widths, strict=True)).rstrip()
-        for row in grid
-    ]
     more = len(rows) - _MOST_ROWS
-    return ["", *lines, *([f"... and {more} more (--json has all)"] if more > 0 else [])]
+    return ["", *aligned(grid), *([f"... and {more} more (--json has all)"] if more > 0 else [])]
 
 
 def _verdict(found: dict[str, Any]) -> list[str]:
     if not found["problems"]:
         return ["It can run."]
     count = len(found["problems"]) + found["more_problems"]
-    stuck = f"; {found['stuck']} nodes would wait for ever" if found["stuck"] else ""
+    stuck = f"; {found['stuck']} nodes would wait forever" if found["stuck"] else ""
     more = [f"  ... and {found['more_problems']} more"] if found["more_problems"] else []
     what = f"It cannot run, for {count} reason{'s' * (count > 1)}{stuck}:"
     mend = [

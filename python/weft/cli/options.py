@@ -121,7 +121,7 @@ def names(option: str, text: str | None) -> list[str] | None:
     if twice is not None:
         from weft import ExperimentError
 
-        raise ExperimentError(f"{option} {text}: {twice} is there twice; name each once")
+        raise ExperimentError(f"{option} {text}: {twice} is listed twice; list each once")
     return parts or None
 
 

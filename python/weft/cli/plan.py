@@ -132,15 +132,13 @@ def _verify(path: Path, json: bool) -> int:
 
 def _write(made: Plan, output: Path) -> None:
     """Write all files of a plan into a directory."""
-    from weft.errors import DiskError
+    from weft.errors import writing
     from weft.plans import file, plot, show
 
     file.write(made, output / file.NAME)
-    try:
+    with writing(output):
         show.tables(made, output)
         plot.draw(made, output / _PICTURE)
-    except OSError as error:
-        raise DiskError(f"{output}: cannot be written: {error.strerror}") from None
 
 
 def _written(output: Path) -> list[str]:

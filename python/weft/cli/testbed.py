@@ -67,12 +67,16 @@ def fail(
         str, typer.Argument(metavar="LEAF:SPINE", help="The link, e.g. leaf-0:spine-1.")
     ],
     how: How = "admin",
-    mend: Annotated[bool, typer.Option("--mend", help="Repair the link.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Repair the link.")] = False,
+    mend: Annotated[bool, typer.Option("--mend", hidden=True)] = False,
 ) -> int:
     """Fail a link of a standing test bed, or repair it."""
+    from weft.cli.terminal import note
     from weft.testbed import operations
 
-    print(operations.fail(file, link, how, mend))
+    if mend:
+        note("hint: --mend is now called --repair")
+    print(operations.fail(file, link, how, repair or mend))
     return 0
 
 

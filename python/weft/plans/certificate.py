@@ -3,7 +3,7 @@
 A certificate gives links weights. What goes from one leaf to another crosses links of at least so
 much weight, whichever of its shortest paths it takes: the lightest of them says how much. Demand
 times that, over capacity times weight, is a bound (linear programming duality; with equal weights
-on one cut theorem 1 of paper 000).
+on one cut theorem 1 of Ethereal (2025)).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def bound(
         place = number[name]
         if weights[place] or not (isinstance(weight, int) and weight > 0):
             raise ExperimentError(
-                f"{where}: certificate: {name}: weight {weight}, or it is there twice; {REMAKE}"
+                f"{where}: certificate: {name}: weight {weight}, or it is listed twice; {REMAKE}"
             )
         weights[place] = weight
         same(f"{where}: certificate: {name}", "bit/s", int(net.capacities[place]), rate)

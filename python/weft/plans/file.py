@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from weft.errors import DiskError, ExperimentError
+from weft.errors import ExperimentError, replace_text, writing
 
 FORMAT = "weft-plan"
 VERSION = 1
@@ -18,13 +18,9 @@ Plan = dict[str, Any]
 
 def write(plan: Plan, path: Path) -> None:
     """Write a plan, whole or not at all."""
-    part = path.with_name(f".{path.name}.part")
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(json.dumps(plan, separators=(",", ":")) + "\n", encoding="utf-8")
-        part.replace(path)
-    except OSError as error:
-        raise DiskError(f"{path}: cannot be written: {error.strerror}") from None
+    replace_text(path, json.dumps(plan, separators=(",", ":")) + "\n")
 
 
 def read(path: Path, keys: tuple[str, ...] = _KEYS) -> Plan:

@@ -8,12 +8,10 @@ from typing import Any
 
 from weft import _native
 from weft import cluster as clusters
-from weft.cluster import Cluster
+from weft.cluster import FIRST_PORT, LAST_PORT, Cluster
 from weft.errors import ExperimentError
 from weft.plans.file import Plan
 
-FIRST_PORT = 0xC000
-"""The first UDP source port of RoCEv2."""
 NONE = 0xFFFFFFFF
 """What the core writes for no source port and for no queue pair that stands."""
 
@@ -84,7 +82,7 @@ def _queue_pairs(
         pair: dict[str, Any] = {"to": cluster.hosts[dst].name, "path": path}
         if port != NONE:
             pair["source_port"] = port
-        if FIRST_PORT <= port <= 0xFFFF:
+        if FIRST_PORT <= port <= LAST_PORT:
             pair["flow_label"] = flow_label(port)
         found[src].append({**pair, "steps": sorted(uses)})
     return found

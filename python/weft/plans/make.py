@@ -114,10 +114,10 @@ def _segments(described: Cluster, scheme: str) -> segments.Segments:
         ExperimentError: The cluster has other ports than RoCE's.
     """
     ports = (described.first_port, described.last_port)
-    if ports != (hosts.FIRST_PORT, 0xFFFF):
+    if ports != (cluster.FIRST_PORT, cluster.LAST_PORT):
         raise ExperimentError(
-            f"cluster.first_port: plans cut the ports of RoCE, {hosts.FIRST_PORT} to 65535, not "
-            f"{ports[0]} to {ports[1]}; leave first_port and last_port out"
+            f"cluster.first_port: plans cut the ports of RoCE, {cluster.FIRST_PORT} to "
+            f"{cluster.LAST_PORT}, not {ports[0]} to {ports[1]}; leave first_port and last_port out"
         )
     return segments.of(described, "dnlb" if scheme.startswith("dnlb") else "ethereal")
 
@@ -129,7 +129,7 @@ def _experiment(
     for key in job:
         if key not in _JOB_SECTIONS:
             use = "it belongs to the cluster" if key in place else f"use {', '.join(_JOB_SECTIONS)}"
-            raise ExperimentError(f"{source}: {key}: is no part of a job; {use}")
+            raise ExperimentError(f"{source}: {key}: does not belong to a job; {use}")
     if "workload" not in job:
         raise ExperimentError(f"{source}: workload: is missing; add [workload]")
     options = job.get("balance", {})

@@ -80,7 +80,7 @@ def draw(plan: Plan, path: Path) -> None:
             axes.set_ylabel(f"{panel.names[0].rstrip('0123456789-')} number")
         _mark(axes, panel, values, alive, most)
     bar = figure.colorbar(images[0], ax=grid.ravel().tolist(), shrink=0.9)
-    bar.set_label(f"time / the least possible ({format_time(bound)})")
+    bar.set_label(f"time / lower bound ({format_time(bound)})")
     figure.suptitle(f"{plan['title']}: {plan['scheme']}, step {number + 1} ({step['name']})")
     figure.savefig(path, dpi=110)
 

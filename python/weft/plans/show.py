@@ -12,11 +12,14 @@ import polars as pl
 from weft.plans import hosts, network, optimum
 from weft.plans.file import Plan
 from weft.plans.verify import Checked, pieces_of
+from weft.report.text_table import aligned
 from weft.units import format_bytes, format_count, format_rate, format_time, significant
 
 _EQUAL = 1e-9
 _MOST_STEPS = 20
 _MOST_LINKS = 6
+_RIGHT = (1, 2, 3, 4, 5, 7, 8, 9)
+"""Columns with numbers."""
 
 
 def over(step: dict[str, Any]) -> float:
@@ -35,8 +38,8 @@ def text(plan: Plan) -> str:
     lines = [f"{plan['title']}: {plan['scheme']}, seed {plan['seed']}", ""]
     if not plan["steps"]:
         return "\n".join([*lines, "nothing is sent over the fabric", _least(plan)])
-    header = ("step", "times", "messages", "cut", "pieces", "queue pairs", "busiest link")
-    rows: list[tuple[str, ...]] = [(*header, "takes", "at least", "")]
+    header = ("step", "times", "messages", "split", "pieces", "queue pairs", "busiest link")
+    rows: list[tuple[str, ...]] = [(*header, "time", "lower bound", "")]
     for number, step in enumerate(plan["steps"][:_MOST_STEPS], start=1):
         busiest = step["congestion"]
         rows.append(
@@ -53,7 +56,7 @@ def text(plan: Plan) -> str:
                 verdict(step),
             )
         )
-    lines += _table(rows)
+    lines += aligned(rows, _RIGHT)
     if len(plan["steps"]) > _MOST_STEPS:
         lines.append(f"... {len(plan['steps']) - _MOST_STEPS} more steps")
     lines += ["", _sum(plan), *_why(plan), *_dead(plan), "", _least(plan)]
@@ -65,15 +68,15 @@ def _sum(plan: Plan) -> str:
     seconds, bound = plan["seconds"], plan["steps_bound_s"]
     whole = {"congestion": {"seconds": seconds}, "bound_s": bound}
     return (
-        f"sum of steps: {format_time(seconds)} on the busiest links, {format_time(bound)} at the "
-        f"best: {verdict(whole)}"
+        f"sum of steps: {format_time(seconds)} on the busiest links, lower bound "
+        f"{format_time(bound)}: {verdict(whole)}"
     )
 
 
 def _least(plan: Plan) -> str:
     """What `weft compare` calls the lower bound."""
     return (
-        f"the whole job: at least {format_time(plan['bound_s'])}, whoever plans (with headers and "
+        f"whole job: lower bound {format_time(plan['bound_s'])} for any plan (with headers and "
         "delays; steps may overlap)"
     )
 
@@ -98,7 +101,7 @@ def _why(plan: Plan) -> list[str]:
     how = "" if cut else " (weighted)"
     needed = step["bound_s"] * capacity / 8
     return [
-        f"why no less: {format_bytes(needed)}{how} must cross {named}{more}, "
+        f"bottleneck: {format_bytes(needed)}{how} must cross {named}{more}, "
         f"which carry {format_rate(capacity)}{how}"
     ]
 
@@ -115,7 +118,7 @@ def _dead(plan: Plan) -> list[str]:
     if not dead:
         return []
     more = f" and {len(dead) - _MOST_LINKS} more" if len(dead) > _MOST_LINKS else ""
-    return [f"left out, since they are down: {', '.join(dead[:_MOST_LINKS])}{more}"]
+    return [f"not used, because they are down: {', '.join(dead[:_MOST_LINKS])}{more}"]
 
 
 def optima(plan: Plan) -> str:
@@ -133,7 +136,7 @@ def optima(plan: Plan) -> str:
         gap = 100 * (takes / best - 1) if best else 0.0
         lines.append(
             f"optimum of step {number + 1} by linear program: {format_time(best)}; "
-            f"the plan takes {format_time(takes)} (+{significant(max(gap, 0.0), 3)} %)"
+            f"the plan needs {format_time(takes)} (+{significant(max(gap, 0.0), 3)} %)"
         )
     return "\n".join(lines)
 
@@ -148,7 +151,7 @@ def host(plan: Plan, name: str) -> str:
 
 def checked(found: list[Checked]) -> str:
     """What `weft plan --verify` prints."""
-    rows: list[tuple[str, ...]] = [("step", "pieces", "takes", "proved bound", "")]
+    rows: list[tuple[str, ...]] = [("step", "pieces", "time", "proved bound", "")]
     for number, one in enumerate(found, start=1):
         rows.append(
             (
@@ -159,19 +162,8 @@ def checked(found: list[Checked]) -> str:
                 "optimal" if one.proved else f"+{100 * (one.seconds / one.bound_s - 1):.3g} %",
             )
         )
-    return "\n".join([*_table(rows), "", "loads, busiest links and bounds agree, the job's too"])
-
-
-def _table(rows: list[tuple[str, ...]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    left = {0, 6} if len(rows[0]) > 6 else {0}
-    return [
-        "  ".join(
-            cell.ljust(width) if place in left else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    said = "loads, busiest links, bounds of steps and of the job agree with the file"
+    return "\n".join([*aligned(rows, (1, 2, 3, 4)), "", said])
 
 
 def tables(plan: Plan, folder: Path) -> None:

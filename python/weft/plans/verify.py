@@ -9,8 +9,8 @@ steps and messages. Then of every step:
 - the busiest link and its time are those of the file, and so are counts of pieces, of messages
   that are cut, and of queue pairs;
 - the certificate proves the bound: each demand crosses links of at least so much weight on any of
-  its shortest paths, and these links have only so much capacity (theorem 1 of paper 000 for links
-  that are alike, linear programming duality for others).
+  its shortest paths, and these links have only so much capacity (theorem 1 of Ethereal (2025) for
+  links that are alike, linear programming duality for others).
 
 At last the sums over all steps, the lower bound of the job, which the core computes again, and the
 queue pairs of every host.

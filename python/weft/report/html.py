@@ -7,18 +7,15 @@ Figures are handed to the page as Plotly traces and layouts in JSON; the page's 
 from __future__ import annotations
 
 import json
-import math
-import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from weft.errors import writing
+from weft.errors import replace_text, writing
 from weft.report import overview, printed_table, tables, views
-from weft.report.figures import all_figures
-from weft.report.figures.model import BARS, Axis, Bars, Curve, Figure, HeatMap, Lines, Mark, Panel
-from weft.report.figures.palette import BOUND
+from weft.report.figures import all_figures, draw_plotly
+from weft.report.figures.model import Figure
 from weft.study.inputs import Experiment
 from weft.study.study import Results
 from weft.units import format_time
@@ -37,13 +34,6 @@ _OURS = (
     r"collectives-\d+",
 )
 """How `figures` names what it draws, columns that an experiment chooses apart."""
-
-
-_STAR: Json = {"symbol": "star", "size": 12, "line": {"width": 1.2, "color": "#333333"}}
-"""Seen on bars of every colour, and on light and dark paper."""
-_ERROR: Json = {"type": "data", "thickness": 1.2, "width": 3}
-_LETTERS = 100
-"""Names of categories with more letters stand aslant, and get a higher plot."""
 
 
 def make(results: Results, directory: Path) -> list[Path]:
@@ -67,8 +57,7 @@ def make(results: Results, directory: Path) -> list[Path]:
         sections.append(_section(experiment, table, printed_table.of(view), drawn))
     path = directory / "report.html"
     _remove_stale(folder, written, results.runs.columns)
-    with writing(path):
-        _replace(path, _page(results, sections))
+    replace_text(path, _page(results, sections))
     return [*written, path]
 
 
@@ -80,15 +69,6 @@ def _remove_stale(folder: Path, written: Sequence[Path], columns: Sequence[str])
         ours = path.suffix in (".png", ".svg") and drawn
         if ours and path not in written:
             path.unlink()
-
-
-def _replace(path: Path, text: str) -> None:
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _page(results: Results, sections: list[Json]) -> str:
@@ -124,7 +104,7 @@ def _page(results: Results, sections: list[Json]) -> str:
 def _section(
     experiment: Experiment,
     table: tables.Table,
-    compared: printed_table.Beside | None,
+    compared: printed_table.PrintedTable | None,
     drawn: list[Figure],
 ) -> Json:
     return {
@@ -134,225 +114,17 @@ def _section(
         "text": experiment.text,
         "warnings": experiment.warnings,
         "table": table,
-        "beside": compared,
+        "printed": compared,
         "figures": [
             {
                 "name": figure.name,
                 "title": figure.title,
                 "caption": figure.caption,
-                "panels": [_panel(panel) for panel in figure.panels],
+                "panels": [draw_plotly.panel(panel) for panel in figure.panels],
             }
             for figure in drawn
         ],
     }
-
-
-def _panel(panel: Panel) -> Json:
-    match panel.plot:
-        case Bars():
-            drawn = _bars(panel.plot)
-        case Lines():
-            drawn = _lines(panel.plot)
-        case HeatMap():
-            drawn = _heat_map(panel.plot)
-    drawn["layout"] |= {"xaxis": _axis(panel.plot.x) | drawn["layout"].get("xaxis", {})}
-    drawn["layout"] |= {"yaxis": _axis(panel.plot.y) | drawn["layout"].get("yaxis", {})}
-    return {"tall": False, "rows": 0} | drawn | {"title": panel.title}
-
-
-def _bars(plot: Bars) -> Json:
-    places = list(range(len(plot.categories)))
-    data: list[Json] = []
-    for series in plot.series:
-        halves = [half or 0.0 for half in series.halves]
-        notes = series.notes or ("",) * len(halves)
-        data.append(
-            {
-                "type": "bar",
-                "name": series.label,
-                "x": places,
-                "y": series.values,
-                "customdata": [
-                    " ".join(
-                        part
-                        for part in (
-                            series.label or category,
-                            f"± {half:.3g}" if half else "",
-                            note,
-                        )
-                        if part
-                    )
-                    for category, half, note in zip(plot.categories, halves, notes, strict=True)
-                ],
-                "hovertemplate": "%{y:.4g}<br>%{customdata}<extra></extra>",
-                "marker": {"color": [style.colour for style in series.styles]},
-                "error_y": _ERROR | {"array": halves, "visible": any(halves)},
-                "showlegend": len(plot.series) > 1,
-            }
-        )
-    if plot.bound:
-        data.append(_bound(plot))
-    if any(mark for series in plot.series for mark in series.printed):
-        data.append(_printed_beside(plot))
-    ticks: Json = {
-        "tickvals": plot.ticks,
-        "ticktext": [plot.categories[place] for place in plot.ticks],
-        "showgrid": False,
-        "zeroline": False,
-    }
-    aslant = sum(map(len, plot.categories)) > _LETTERS
-    ticks |= {"range": plot.span} | ({"tickangle": -35} if aslant else {})
-    layout = {"xaxis": ticks, "barmode": "group", "bargap": 1 - BARS}
-    return {"data": data, "layout": layout, "tall": aslant}
-
-
-def _bound(plot: Bars) -> Json:
-    """The bound as one broken line: a level across each category."""
-    x: list[float | None] = []
-    y: list[float | None] = []
-    for i, level in enumerate(plot.bound):
-        x += [i - 0.5, i, i + 0.5, None]
-        y += [level, level, level, None]
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": plot.bound_label,
-        "x": x,
-        "y": y,
-        "line": {"color": BOUND.colour, "dash": BOUND.dash, "width": 2},
-        "hovertemplate": f"{plot.bound_label}: %{{y:.4g}}<extra></extra>",
-        "showlegend": True,
-    }
-
-
-def _printed_beside(plot: Bars) -> Json:
-    """What is printed, over the middle of each bar."""
-    width = BARS / len(plot.series)
-    marks = [
-        (place - BARS / 2 + width * (number + 0.5), mark, series.label or category)
-        for number, series in enumerate(plot.series)
-        for place, (category, mark) in enumerate(
-            zip(plot.categories, series.printed, strict=True) if series.printed else ()
-        )
-        if mark is not None
-    ]
-    names = [f"{label}: printed" for _, _, label in marks]
-    return _printed([x for x, _, _ in marks], [mark for _, mark, _ in marks], names) | {
-        "name": "printed",
-        "showlegend": True,
-        "marker": _STAR | {"color": "#ffffff"},
-    }
-
-
-def _printed(x: list[float], marks: list[Mark], names: list[str]) -> Json:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "x": x,
-        "y": [mark.value for mark in marks],
-        "customdata": [
-            name + (f" ± {mark.half:.3g}" if mark.half else "")
-            for name, mark in zip(names, marks, strict=True)
-        ],
-        "hovertemplate": "%{customdata}<br>%{y:.4g}<extra></extra>",
-        "error_y": _ERROR
-        | {
-            "array": [mark.half for mark in marks],
-            "visible": any(mark.half for mark in marks),
-        },
-    }
-
-
-def _lines(plot: Lines) -> Json:
-    data = [_curve(curve) for curve in plot.curves]
-    for number, label in enumerate(dict.fromkeys(spot.label for spot in plot.spots)):
-        mine = [spot for spot in plot.spots if spot.label == label]
-        names = [f"{label}: printed"] * len(mine)
-        colour = mine[0].style.colour
-        drawn = _printed([spot.x for spot in mine], [spot.mark for spot in mine], names)
-        # One entry in the legend stands for all: what is printed is a star everywhere.
-        entry = {"name": "printed", "legendgroup": "printed", "showlegend": number == 0}
-        data.append(drawn | entry | {"marker": _STAR | {"color": colour}})
-    return {"data": data, "layout": {"hovermode": "closest"}}
-
-
-def _curve(curve: Curve) -> Json:
-    return {
-        "type": "scatter",
-        "mode": "lines+markers" if curve.markers else "lines",
-        "name": curve.label,
-        "x": [_rounded(value) for value in curve.x],
-        "y": [_rounded(value) for value in curve.y],
-        "line": {"color": curve.style.colour, "dash": curve.style.dash, "width": 2},
-        "marker": {"symbol": curve.style.marker, "size": 7},
-        "error_y": _ERROR
-        | {
-            "array": [half or 0.0 for half in curve.halves],
-            "visible": any(curve.halves),
-        },
-        "customdata": curve.notes,
-        "hovertemplate": f"{curve.label}: %{{y:.4g}} at %{{x:.4g}}"
-        + ("<br>%{customdata}" if any(curve.notes) else "")
-        + "<extra></extra>",
-    }
-
-
-def _heat_map(plot: HeatMap) -> Json:
-    low, high = plot.scale.limits or (0.0, 1.0)
-    log = plot.scale.log
-    bar: Json = {"title": {"text": plot.scale.title, "side": "right"}, "thickness": 12}
-    if plot.scale.ticks:
-        places = [math.log10(at) if log else at for at, _ in plot.scale.ticks]
-        bar |= {"tickvals": places, "ticktext": [name for _, name in plot.scale.ticks]}
-    trace: Json = {
-        "type": "heatmap",
-        "x": plot.columns,
-        "y": plot.rows,
-        "z": [[_rounded_cell(value, log) for value in row] for row in plot.values],
-        "zmin": math.log10(low) if log else low,
-        "zmax": math.log10(high) if log else high,
-        "colorscale": "Viridis",
-        "reversescale": plot.low_is_light,
-        "xgap": 1,
-        "ygap": 1,
-        "colorbar": bar,
-    }
-    if plot.texts:
-        trace |= {"text": plot.texts, "texttemplate": "%{text}"}
-        trace |= {"hovertemplate": "%{y}, %{x}: %{text}<extra></extra>"}
-    else:
-        hover = f"{plot.y.title} %{{y}}, {plot.x.title} %{{x}}: %{{z:.1f}} %<extra></extra>"
-        trace |= {"hovertemplate": hover}
-    ticks = {"dtick": 1} if plot.texts else {"nticks": 12}
-    flat: Json = {"showgrid": False, "zeroline": False, "type": "category", **ticks}
-    down = {"autorange": "reversed", "automargin": True}
-    across = {"side": "top", "tickangle": -30, "automargin": True} if plot.texts else {}
-    drawn: Json = {"data": [trace], "layout": {"xaxis": flat | across, "yaxis": flat | down}}
-    return drawn | ({"rows": len(plot.rows)} if plot.texts else {})
-
-
-def _rounded_cell(value: float | None, log: bool) -> float | None:
-    """What stands for a value on the scale of the colours."""
-    return None if value is None else _rounded(math.log10(value) if log else value)
-
-
-def _axis(axis: Axis) -> Json:
-    drawn: Json = {"title": {"text": axis.title}}
-    if axis.log:
-        drawn |= {"type": "log"}
-    if axis.limits is not None:
-        # Plotly takes the limits of a logarithmic axis as exponents.
-        drawn |= {"range": [math.log10(v) for v in axis.limits] if axis.log else axis.limits}
-    elif not axis.log:
-        drawn |= {"rangemode": "tozero"}
-    if axis.ticks:
-        drawn |= {"tickvals": [v for v, _ in axis.ticks], "ticktext": [t for _, t in axis.ticks]}
-    return drawn
-
-
-def _rounded(value: float) -> float:
-    """Six digits: more than a screen shows, and a third of the bytes."""
-    return float(f"{value:.6g}")
 
 
 def _compact(value: object) -> str:

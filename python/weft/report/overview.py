@@ -37,8 +37,8 @@ def table(view: View, wanted: int) -> Table:
     extras = view.settings.overview or ()
     name = column_text.name_of(column)
     heads = [(c.label or name, f"{name}: {c.label}") for c in grouping.categories]
-    heads += [("mean", f"Geometric mean of {name} over all columns before")]
-    heads += [(column_text.title_of(one), f"{one}: the most of all columns") for one in extras]
+    heads += [("mean", f"Geometric mean of {name} over all scenarios")]
+    heads += [(column_text.title_of(one), f"{one}: maximum over all scenarios") for one in extras]
     lines = []
     for series in grouping.series:
         means = _means(grouping, series, column)
@@ -83,7 +83,7 @@ def figure(view: View) -> Figure:
     caption = f"{name.capitalize()} of every {grouping.series_name} in every scenario, {over}."
     if max(known, default=1.0) > _WORST:
         caption += f" Colours end at {_WORST:g}."
-    return Figure("overview", f"{name.capitalize()} at a glance", caption, (Panel("", plot),))
+    return Figure("overview", f"{name.capitalize()} of all schemes", caption, (Panel("", plot),))
 
 
 def _column(view: View) -> str:

@@ -1,4 +1,4 @@
-"""Measured against printed: what a paper says beside what came out, in numbers and in words.
+"""Printed results compared with measured ones, in numbers and in words.
 
 Nothing here fails because of a disagreement. Ratios are of the means that are shown, and as
 differences and doubts about an order they are paired seed by seed (`weft.study.averages`).
@@ -101,7 +101,7 @@ def _compare(one: Statement, cells: Sequence[Sequence[Row]]) -> Comparison:
     if one.kind == "value":
         return _against(one, what, averages.of(one.column, cells[0]) if cells[0] else None)
     is_ratio = one.kind == "ratio"
-    sign = "÷" if is_ratio else "\N{MINUS SIGN}"
+    sign = "/" if is_ratio else "\N{MINUS SIGN}"
     what = ", ".join(part for part in (f"{names[0]} {sign} {names[1]}", what) if part)
     compared = averages.ratio if is_ratio else averages.difference
     return _against(one, what, compared(one.column, cells[0], cells[1]))

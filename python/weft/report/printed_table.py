@@ -1,4 +1,4 @@
-"""The table of printed numbers beside measured ones, for the terminal and the report."""
+"""The table of printed and measured numbers, for the terminal and the report."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from weft.report.printed_comparison import Comparison
 from weft.report.views import View
 from weft.study import stats
 
-HEADS = ("source", "of", "printed", "measured", "sd", "difference", "verdict")
-_TEXT = {"source", "of", "verdict"}
+HEADS = ("source", "result", "printed", "measured", "sd", "difference", "verdict")
+_TEXT = {"source", "result", "verdict"}
 """Columns that start at the left."""
 _INDENT = " " * 4
 
@@ -26,7 +26,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Beside:
+class PrintedTable:
     """All printed results of an experiment."""
 
     lines: list[Line]
@@ -34,19 +34,19 @@ class Beside:
     """What holds for all: seeds, how many agree, what was left out."""
 
 
-def of(view: View) -> Beside | None:
+def of(view: View) -> PrintedTable | None:
     """The table of a view; None for an experiment without printed results."""
     if not view.settings.printed and not view.settings.left_out:
         return None
     lines = [Line(_cells(one), one.agrees) for one in view.comparisons]
-    return Beside(lines, _basis(view))
+    return PrintedTable(lines, _basis(view))
 
 
-def text(table: Beside, width: int) -> str:
+def text(table: PrintedTable, width: int) -> str:
     """The table for a terminal; where it is too wide, a paragraph for each line."""
     rows = [line.cells for line in table.lines]
     if not rows:
-        return f"beside the paper: {table.basis}"
+        return f"compared with the paper: {table.basis}"
     # An order fills what the columns of numbers leave free, or it would widen them all.
     usual = [HEADS, *(row for row in rows if row[3])]
     widths = [max(map(len, column)) for column in zip(*usual, strict=True)]
@@ -57,7 +57,7 @@ def text(table: Beside, width: int) -> str:
     else:
         drawn = [*_row(HEADS, widths, width), rule]
         drawn += [part for row in rows for part in _row(row, widths, width)]
-    return "\n".join(["beside the paper", rule, *drawn, rule, table.basis])
+    return "\n".join(["compared with the paper", rule, *drawn, rule, table.basis])
 
 
 def _row(row: Sequence[str], widths: Sequence[int], width: int) -> list[str]:
@@ -120,6 +120,6 @@ def _basis(view: View) -> str:
     parts.append(printed_comparison.counted(view.comparisons))
     if view.settings.left_out:
         many = view.settings.left_out
-        what = "1 printed result is" if many == 1 else f"{many} printed results are"
-        parts.append(f"{what} of runs that are not part of this")
+        what = "1 printed result has" if many == 1 else f"{many} printed results have"
+        parts.append(f"{what} no runs here")
     return "; ".join(part for part in parts if part)

@@ -7,13 +7,12 @@ docs/experiments.md says what each key is.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from weft._types import Row
-from weft.errors import writing
+from weft.errors import replace_text
 from weft.report.grouping import Category, Grouping
 from weft.report.views import View
 from weft.study import averages
@@ -61,14 +60,7 @@ def text(summaries: Iterable[dict[str, Any]]) -> str:
 
 def save(summaries: Iterable[dict[str, Any]], directory: Path) -> None:
     """Write `directory/summary.json`."""
-    path = directory / FILE
-    draft = directory / f".{FILE}.{os.getpid()}"
-    with writing(path):
-        try:
-            draft.write_text(text(summaries) + "\n", encoding="utf-8")
-            draft.replace(path)
-        finally:
-            draft.unlink(missing_ok=True)
+    replace_text(directory / FILE, text(summaries) + "\n")
 
 
 def _against(grouping: Grouping, cell: tuple[Category, str], rows: Sequence[Row]) -> dict[str, Any]:

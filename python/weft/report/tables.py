@@ -1,6 +1,6 @@
-"""The table of results: what every scheme took, and how far from optimal that is.
+"""The table of results: one line for each scheme, one section for each case.
 
-`summarise` makes neutral lines that the console and the report both show.
+`summarise` makes lines that the console and the report both show; `text` is the console's form.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from weft._types import Row
 from weft.report import column_text
 from weft.report.grouping import Category, Grouping, group, key_name
-from weft.report.usual_columns import NOT_SURE, Cell, columns_of
+from weft.report.usual_columns import NOT_SIGNIFICANT, Cell, columns_of
 from weft.study import averages, stats
 from weft.study.store import text_of
 from weft.units import format_time, magnitude
@@ -41,7 +41,7 @@ class Section:
     category: Category
     hosts: int
     seeds: tuple[int, int]
-    """The fewest and the most that a line is the mean of."""
+    """The smallest and the largest number of seeds of a line."""
     bound: float | None
     """Of the completion time, in seconds; None where lines are of several categories."""
     lines: list[Line]
@@ -49,12 +49,12 @@ class Section:
 
 @dataclass(frozen=True)
 class Table:
-    """Everything that was measured of one experiment, in a few columns."""
+    """The results of one experiment, in a few columns."""
 
     columns: list[str]
-    """Titles of the cells; the series comes before them."""
+    """Column titles; the name of the series comes before them."""
     meanings: list[str]
-    """What each column is, for a reader who hovers over it."""
+    """The meaning of each column, shown when the pointer is over it."""
     sections: list[Section]
     runs: int
     """How many runs the table is made of."""
@@ -63,7 +63,9 @@ class Table:
     series_name: str = "scheme"
     """What the lines of a section are."""
     spare: tuple[int, ...] = ()
-    """Columns that a narrow terminal can do without."""
+    """Columns that a narrow terminal leaves out."""
+    notes: tuple[str, ...] = ()
+    """Definitions of columns, for the line under the table."""
 
     @property
     def basis(self) -> str:
@@ -75,7 +77,7 @@ class Table:
             sure += f"; only {self.runs} of {self.wanted} runs"
         cells = [cell for section in self.sections for line in section.lines for cell in line.cells]
         if any(cell.unsure for cell in cells):
-            sure += f"; {NOT_SURE}: not significant"
+            sure += f"; {NOT_SIGNIFICANT}: not significant"
         return sure
 
     @property
@@ -141,6 +143,7 @@ def summarise(
         wanted=runs if wanted is None else wanted,
         series_name=grouping.series_name,
         spare=tuple(i for i, (_, _, spare) in enumerate(heads) if spare),
+        notes=tuple(one.note for one in usual if one.note),
     )
 
 
@@ -252,4 +255,4 @@ def _below(table: Table) -> str:
     """What holds for the whole table."""
     bounds = _bounds(table)
     bound = f"; lower bound {bounds[0]}" if len(bounds) == 1 else ""
-    return f"{table.hosts}; {table.basis}{bound}"
+    return "; ".join([f"{table.hosts}; {table.basis}{bound}", *table.notes])

@@ -1,7 +1,7 @@
 """The usual columns of the table, where an experiment names no others.
 
-Jobs have some of their own: bus bandwidth where ranks only communicate, and where they compute,
-what of the time is not computation.
+Jobs have columns of their own: bus bandwidth where ranks only communicate, and exposed
+communication where they also compute.
 """
 
 from __future__ import annotations
@@ -11,23 +11,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from weft._types import Row
-from weft.report import column_text
-from weft.report.figures import collectives
+from weft.report import column_text, job_kinds
 from weft.study import averages
 from weft.units import format_bytes, format_count, format_time, significant, time_unit
 
 MINUS = "\N{MINUS SIGN}"
-NOT_SURE = "n.s."
-"""Behind a difference that may be chance: not significant."""
+NOT_SIGNIFICANT = "n.s."
+"""Follows a difference that may be chance."""
 OTHER_SEEDS = "other seeds"
-"""In place of a comparison with what ran under other seeds."""
+"""In place of a comparison with runs of other seeds."""
 _SMALLEST = 0.005
 """Percent: less is not worth a third place."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What a cell says, and the number that sorts it."""
+    """The text of a cell, and the number that sorts it."""
 
     text: str
     value: float
@@ -43,21 +42,23 @@ class Column:
     """With `{reference}` for the series that others are compared with."""
     meaning: str
     cell: Callable[[Sequence[Row], Sequence[Row]], Cell]
-    """Of the rows of a series, and of those of the reference."""
+    """From the rows of a series and those of the reference."""
+    note: str = ""
+    """A definition for the line under the table; empty for none."""
     spare: bool = False
-    """Whether a narrow terminal can do without."""
+    """Whether a narrow terminal leaves it out."""
 
 
 def columns_of(rows: Sequence[Row]) -> list[Column]:
     """The columns for these rows, all of an experiment."""
-    communicate, compute = collectives.only_communicate(rows), collectives.compute(rows)
+    communicate, compute = job_kinds.only_communicate(rows), job_kinds.compute(rows)
     own = [_BUSBW] if communicate else [_EXPOSED] if compute else []
     return [
         _ITERATION if compute else _CCT,
         _SLOWDOWN,
         _AGAINST,
         *own,
-        # Of a job nobody waits for the slowest of all its messages.
+        # In a job, nobody waits for the slowest of all its messages.
         Column("p99 FCT", _P99, _mean("fct_p99_s", format_time), spare=communicate or compute),
         *_LOSSES,
     ]
@@ -73,8 +74,8 @@ def _completion(rows: Sequence[Row], _: Sequence[Row]) -> Cell:
 
 
 def _against(rows: Sequence[Row], base: Sequence[Row]) -> Cell:
-    """The mean of one over the mean of the other, which stand in the table, less one."""
-    # Nothing can be said beside runs that took no time.
+    """The mean of one over the mean of the other, minus one: means as in the table."""
+    # No comparison with runs that took no time.
     if not any(row["cct_s"] for row in base):
         return Cell("", 0.0)
     found = averages.ratio("cct_s", rows, base) if averages.same_seeds(rows, base) else None
@@ -82,11 +83,11 @@ def _against(rows: Sequence[Row], base: Sequence[Row]) -> Cell:
         return Cell(OTHER_SEEDS, math.inf)
     unsure = found.is_within_noise_of(1.0)
     text = _percent(100 * (found.value - 1), None if found.half is None else 100 * found.half)
-    return Cell(f"{text} {NOT_SURE}" if unsure else text, 100 * (found.value - 1), unsure)
+    return Cell(f"{text} {NOT_SIGNIFICANT}" if unsure else text, 100 * (found.value - 1), unsure)
 
 
 def _percent(change: float, half: float | None) -> str:
-    """Signed, with two digits of what it may be off by."""
+    """Signed, with two digits of the half width of its confidence interval."""
     off = half if half and half >= _SMALLEST else None
     places = 1 if off is None else min(2, max(0, 1 - math.floor(math.log10(off))))
     size = f"{abs(change):.{places}f}"
@@ -108,10 +109,10 @@ def _average(rows: Sequence[Row], column: str) -> float:
     return averages.of(column, rows).value
 
 
-def _resent(rows: Sequence[Row], _: Sequence[Row]) -> Cell:
+def _retransmits(rows: Sequence[Row], _: Sequence[Row]) -> Cell:
     retransmits, spurious = _average(rows, "retransmits"), _average(rows, "spurious_retransmits")
-    needless = f" ({format_count(spurious)})" if spurious else ""
-    return Cell(format_count(retransmits) + needless, retransmits)
+    unneeded = f" ({format_count(spurious)})" if spurious else ""
+    return Cell(format_count(retransmits) + unneeded, retransmits)
 
 
 def _exposed(rows: Sequence[Row], _: Sequence[Row]) -> Cell:
@@ -131,18 +132,19 @@ _CCT = Column(
 )
 _ITERATION = Column(
     "iteration",
-    "Time until the last rank is done: mean over seeds, with the 95 % confidence interval",
+    "Time until the last rank has finished: mean over seeds, with the 95 % confidence interval",
     _completion,
 )
 _SLOWDOWN = Column(
-    "÷ bound",
-    "Mean completion time over the mean lower bound, which capacity and path delays set",
+    "slowdown",
+    "Completion time / lower bound (ratio of means); the bound follows from capacity and delays",
     _mean("slowdown", "{:.3f}".format),
+    note="slowdown: completion time / lower bound",
 )
 _AGAINST = Column(
     "vs {reference}",
-    "Mean completion time against that of {reference}, with the 95 % confidence interval of paired "
-    f"seeds; {NOT_SURE}: not significant, the interval includes no difference",
+    "Mean completion time compared with that of {reference}, with the 95 % confidence interval of "
+    f"paired seeds; {NOT_SIGNIFICANT}: not significant, the interval includes zero",
     _against,
 )
 _BUSBW = Column(
@@ -152,27 +154,27 @@ _BUSBW = Column(
 )
 _EXPOSED = Column(
     "exposed",
-    "Exposed communication: what is left of the iteration without the computation of the rank "
-    "that computes longest",
+    "Exposed communication: the time of the iteration minus the computation of the rank that "
+    "computes longest",
     _exposed,
 )
-_P99 = "Flow completion time that 99 % of messages stay within"
+_P99 = "99th percentile of flow completion times"
 _LOSSES = (
-    Column("drops", "Packets dropped, a run", _mean("drops", format_count)),
+    Column("drops", "Packets dropped per run", _mean("drops", format_count)),
     Column(
-        "resent",
-        "Data packets sent more than once, a run (of those, needlessly)",
-        _resent,
+        "retransmits",
+        "Retransmissions of data packets per run (in parentheses: spurious ones)",
+        _retransmits,
     ),
     Column(
         "max QPs",
-        "Most queue pairs active at once at one NIC",
+        "Largest number of queue pairs that are active at the same time at one NIC",
         _mean("max_qps", format_count),
         spare=True,
     ),
     Column(
         "peak queue",
-        "Most bytes that ever stood in one port's queue",
+        "Largest queue of any port",
         _mean("peak_queue_bytes", format_bytes),
         spare=True,
     ),

@@ -47,7 +47,7 @@ def for_messages(path: Path) -> dict[str, Any]:
         mend = "Nodes" if culprit.startswith("Nodes") else "the host ids"
         raise ExperimentError(
             f"{path}: {culprit} needs a fabric of {hosts} hosts, more than the largest chosen "
-            f"automatically ({LARGEST}); give --fabric, or mend {mend}"
+            f"automatically ({LARGEST}); give --fabric, or correct {mend}"
         )
     return fabric(hosts)
 
@@ -66,8 +66,8 @@ def for_trace(path: Path, options: Sequence[tuple[str, str]] = ()) -> dict[str, 
         raise ExperimentError(f"{path}: workload.{error}") from None
     if not ranks:
         raise ExperimentError(
-            f"{path}: tells no number of ranks; give --fabric, every host of which is then one, or "
-            "--set workload.ranks=N"
+            f"{path}: does not say the number of ranks; give --fabric (each of its hosts is then a "
+            "rank), or --set workload.ranks=N"
         )
     if ranks > LARGEST:
         raise ExperimentError(

@@ -50,7 +50,7 @@ class Fields:
             raise self.wrong(key, f'{value!r} is not a list of names; write ["a", "b"]')
         twice = next((one for one in values if values.count(one) > 1), None)
         if twice is not None:
-            raise self.wrong(key, f"{twice} is there twice; remove one")
+            raise self.wrong(key, f"{twice} is listed twice; remove one")
         return tuple(values)
 
     def number(self, key: str, least: float = -math.inf) -> float | None:
@@ -70,7 +70,7 @@ class Fields:
         """A whole number from 1 on."""
         value = self.number(key, 1)
         if value is not None and value != int(value):
-            raise self.wrong(key, f"{value} is no whole number; use 1 or more")
+            raise self.wrong(key, f"{value} is not a whole number; use 1 or more")
         return None if value is None else int(value)
 
     def table(self, key: str) -> dict[str, Any]:

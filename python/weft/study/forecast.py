@@ -96,7 +96,7 @@ class Forecast:
         runs = sum(self._left.values()) + self._later
         size = f"about {format_hops(hops)}" if runs == 1 else f"{runs} runs of {format_hops(hops)}"
         on = f"{cores} core{'s' * (cores > 1)}"
-        return f"{size}, some {format_duration(left)} on {on}"
+        return f"{size}, about {format_duration(left)} on {on}"
 
 
 def format_hops(hops: int) -> str:

@@ -71,7 +71,7 @@ def files_of(path: Path) -> list[Path]:
         return [path]
     found = sorted(path.glob("*.toml"), key=lambda one: _by_number(one.name))
     if not found:
-        raise ExperimentError(f"{path}: a directory without experiments; name one that has .toml")
+        raise ExperimentError(f"{path}: a directory without experiments (.toml); name another one")
     return found
 
 
@@ -198,7 +198,7 @@ def _refuse_twins(runs: Sequence[RunSpec], source: str) -> None:
         who = (spec["key"], json.dumps(spec["swept"]))
         if who in seen:
             raise ExperimentError(
-                f"{source}: sweep: {spec['label']} seed {spec['seed']} is there twice; "
+                f"{source}: sweep: {spec['label']} seed {spec['seed']} is listed twice; "
                 "list every value and every seed once"
             )
         seen.add(who)

@@ -102,10 +102,10 @@ def _number(
         raise fields.wrong(key, what)
     ends = value if isinstance(value, list) else [value, value]
     if len(ends) != 2:
-        raise fields.wrong(key, f"{value!r} is no range; write [1.2, 1.3]")
+        raise fields.wrong(key, f"{value!r} is not a range; write [1.2, 1.3]")
     low, high = (fields.as_number(key, end) for end in ends)
     if low > high:
-        raise fields.wrong(key, f"{value!r} is no range; write the smaller end first")
+        raise fields.wrong(key, f"{value!r} is not a range; write the smaller end first")
     if base.sds is not None and sd is None:
         raise fields.wrong("sds", "there is no sd to count in; give sd, or use within")
     return replace(base, low=low, high=high, sd=sd)
@@ -148,7 +148,7 @@ def _order(fields: Fields, base: Statement, where: dict[str, Any], by: str | Non
     if first not in ("smallest", "largest"):
         raise fields.wrong("first", f'"{first}" is unknown; use smallest or largest')
     if not isinstance(order, list) or len(order) < 2:
-        raise fields.wrong("order", 'is no order; write order = ["best", "second", ...]')
+        raise fields.wrong("order", 'is not an order; write order = ["best", "second", ...]')
     selections, levels = [], []
     for level, entry in enumerate(order):
         for one in entry if isinstance(entry, list) else [entry]:
@@ -230,7 +230,7 @@ def _why_none(
         if not values and key not in ended:
             swept = list(dict.fromkeys(name for spec in runs for name in spec["swept"]))
             near = suggestion(key, swept)
-            raise ExperimentError(f'{place}: where: "{key}" is no key of the experiment; {near}')
+            raise ExperimentError(f'{place}: where: "{key}" is not a key of the experiment; {near}')
         if not any(same(one, value) for one in values):
             near = suggestion(text_of(value), map(text_of, values))
             return f"{place}: where: no run has {key} = {text_of(value)}; {near}"

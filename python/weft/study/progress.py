@@ -78,7 +78,7 @@ class Lines(Silent):
         """Says how much there is to do."""
         self._total, self._done = total, kept
         if kept:
-            print(f"{kept} of {total} runs are there already", file=sys.stderr)
+            print(f"{kept} of {total} runs are done already", file=sys.stderr)
 
     def expect(self, seconds: float | None) -> None:
         """Keeps it for the next line of a minute."""
@@ -95,7 +95,7 @@ class Lines(Silent):
             return
         done = 100 * (self._done + share) / self._total
         line = f"[{self._done}/{self._total}] {done:.0f} % of the work ({now - self._began:.0f} s)"
-        print(f"{line}, some {format_duration(self._left)} left", file=sys.stderr, flush=True)
+        print(f"{line}, about {format_duration(self._left)} left", file=sys.stderr, flush=True)
         self._said = now
 
     def finished(self, name: str, row: Row | None) -> None:

@@ -71,11 +71,11 @@ class Settings:
         for column in self.overview or ():
             if column not in row:
                 near = suggestion(column, row)
-                what = f'"{column}" is no result column; {near}'
+                what = f'"{column}" is not a result column; {near}'
                 raise ExperimentError(f"{self.source}: report.overview: {what}")
         for place, column in self._asked():
             if column not in numbers:
-                what = "is no number" if column in row else "is no result column"
+                what = "is not a number" if column in row else "is not a result column"
                 near = suggestion(column, numbers)
                 raise ExperimentError(f'{self.source}: {place}: "{column}" {what}; {near}')
 
@@ -107,7 +107,7 @@ def read(
         _swept(fields, "series", key, runs, ended)
     for figure in figures or ():
         if figure not in FIGURES:
-            what = f'"{figure}" is no kind of figure; {suggestion(figure, FIGURES)}'
+            what = f'"{figure}" is not a kind of figure; {suggestion(figure, FIGURES)}'
             raise fields.wrong("figures", what)
     usual = columns[0] if columns else "normalised"
     best = _best(shown, usual, runs, ended, source)
@@ -152,5 +152,5 @@ def _swept(
     swept = list(dict.fromkeys(name for spec in runs for name in spec["swept"]))
     if key not in swept and key not in ended:
         known = suggestion(key, swept) if swept else "there is no [sweep]"
-        what = "is not swept" if values_of(runs, key) else "is no swept key"
+        what = "is not swept" if values_of(runs, key) else "is not a swept key"
         raise fields.wrong(place, f'"{key}" {what}; {known}')

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft import _native
 from weft._types import Row, RunSpec
-from weft.errors import ExperimentError, writing
+from weft.errors import ExperimentError, replace_text
 from weft.study import best_value
 from weft.study.inputs import Experiment
 from weft.study.progress import Watcher
@@ -126,13 +125,7 @@ class Study:
 
     def save(self, directory: Path) -> None:
         """Write what `load` reads."""
-        with writing(directory / _FILE):
-            draft = directory / f".{_FILE}.{os.getpid()}"
-            try:
-                draft.write_text(json.dumps(asdict(self), indent=1) + "\n")
-                draft.replace(directory / _FILE)
-            finally:
-                draft.unlink(missing_ok=True)
+        replace_text(directory / _FILE, json.dumps(asdict(self), indent=1) + "\n")
 
 
 def of(experiments: Sequence[Experiment], command: str = "") -> Study:

@@ -33,8 +33,8 @@ def _linux(steering: Steering) -> None:
     for port in (*steering.inputs, *(way.port for way in steering.ways)):
         if not _LINUX_NAME.fullmatch(port):
             raise ExperimentError(
-                f"{steering.node}: port {port!r} is no name of Linux (15 characters at most, no "
-                "/ or :); change the patterns of [cluster], or --format"
+                f"{steering.node}: port {port!r} is not a Linux interface name (15 characters at "
+                "most, no / or :); change the patterns of [cluster], or --format"
             )
 
 

@@ -1,6 +1,6 @@
 """Which source ports go over which uplink: of a plan, or as they follow from a cluster alone.
 
-A leaf cuts the range of source ports into equal segments, one an uplink (paper 003, equation 2,
+A leaf cuts the range of source ports into equal segments, one an uplink (DNLB (2025), equation 2,
 with ends that do not overlap). In three tiers every segment is cut again, one part an uplink of
 the aggregation switch that it leads to; members of a bundle below give that switch several ranges
 an uplink. What does not divide is behind the last segment and hashed.
@@ -80,7 +80,7 @@ def of_plan(plan: Mapping[str, Any], cluster: Cluster, source: str) -> Segments:
         node = nodes.get(str(name), str(name))
         up = cluster.uplinks.get(node, ())
         if node.startswith("host-") or not up:
-            raise wrong("no switch with uplinks in this cluster; mend its name")
+            raise wrong("no switch with uplinks in this cluster; correct its name")
         segments[node] = _checked(entries, len(up), wrong)
     return segments
 
@@ -109,7 +109,7 @@ def _checked(entries: object, uplinks: int, wrong: _Wrong) -> list[list[Range]]:
 
 def _ranges(entry: object, wrong: _Wrong) -> list[Range]:
     if not isinstance(entry, list):
-        raise wrong(f"{entry!r} is no segment; write {_SHAPE}")
+        raise wrong(f"{entry!r} is not a segment; write {_SHAPE}")
     ranges = [entry] if entry and isinstance(entry[0], int) else entry
     found = []
     for one in ranges:
@@ -117,7 +117,7 @@ def _ranges(entry: object, wrong: _Wrong) -> list[Range]:
             case [int(first), int(last)] if 0 < first <= last <= 0xFFFF:
                 found.append((first, last))
             case _:
-                raise wrong(f"{one!r} is no range of ports; write [first, last]")
+                raise wrong(f"{one!r} is not a range of ports; write [first, last]")
     return found
 
 

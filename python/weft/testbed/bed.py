@@ -1,7 +1,7 @@
 """A bed that stands: built, changed, taken down; and what is known of those with names.
 
 A bed for one run has no names that others see and needs no care (`system.hide_names`). One that
-`weft testbed up` made has: its name spaces begin with a prefix of its own, and a file under
+`weft testbed up` made has: its namespaces begin with a prefix of its own, and a file under
 /run/weft/testbed says what it is, written before the first of them and removed after the last.
 """
 
@@ -28,7 +28,7 @@ STATES = Path("/run/weft/testbed")
 
 @dataclass
 class Bed:
-    """Name spaces and what is between them."""
+    """Namespaces and what is between them."""
 
     cluster: Cluster
     prefix: str = ""

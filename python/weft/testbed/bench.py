@@ -1,6 +1,6 @@
 """`weft testbed bench`: collectives over the NCCL plugin between hosts of a bed, scheme by scheme.
 
-Ranks are processes in name spaces that drive the plugin as NCCL's proxy does (`weft bench-net`).
+Ranks are processes in namespaces that drive the plugin as NCCL's proxy does (`weft bench-net`).
 All schemes run over the same bed, seed by seed: switches hash under another seed each time.
 """
 

@@ -77,7 +77,7 @@ def link_of(cluster: Cluster, failure: Failure) -> Link:
         if (link.lower, link.upper, link.member) == wanted:
             return link
     name = f"{failure.leaf}:{failure.spine}"
-    raise ExperimentError(f"--fail: there is no link {name}, or it is down as it is")
+    raise ExperimentError(f"--fail: there is no link {name}, or it is already down")
 
 
 def breaking(cluster: Cluster, failure: Failure) -> list[Step]:

@@ -1,7 +1,7 @@
 """The hosts of a run: a process each, forked from one that has loaded the native core.
 
 Run as a module with the process that it dies with; the job comes on standard input. A host enters
-its name space, does what `net_host` says until the control socket tells it to stop, and leaves its
+its namespace, does what `net_host` says until the control socket tells it to stop, and leaves its
 report in a file.
 """
 

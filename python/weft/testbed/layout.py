@@ -1,6 +1,6 @@
-"""Which name spaces, links, addresses and routes a cluster is, as lines for `ip` and `tc`.
+"""Which namespaces, links, addresses and routes a cluster is, as lines for `ip` and `tc`.
 
-Only says so; `bed` carries them out. Every host and switch is a name space, every link a veth pair.
+Only says so; `bed` carries them out. Every host and switch is a namespace, every link a veth pair.
 Leaf-spine links are shaped by a token bucket at both ends, links of hosts are not. Neighbours are
 fixed, so that nothing but the traffic itself is on the wire.
 """
@@ -54,13 +54,13 @@ def check(cluster: Cluster) -> None:
     """
     if any(switch.tier == 2 for switch in cluster.switches):
         raise ExperimentError(
-            'testbed: fabric.topology: three tiers are too many; use topology = "leaf-spine"'
+            'testbed: fabric.topology: three tiers are not supported; use topology = "leaf-spine"'
         )
     nodes = len(cluster.hosts) + len(cluster.switches)
     if nodes > _MOST_NODES:
         raise ExperimentError(
-            f"testbed: fabric: {nodes} hosts and switches are more than the {_MOST_NODES} name "
-            "spaces of a test bed; use fewer hosts"
+            f"testbed: fabric: {nodes} hosts and switches are more than the {_MOST_NODES} "
+            "namespaces of a test bed; use fewer hosts"
         )
     if (cluster.first_port, cluster.last_port) != (FIRST_PORT, LAST_PORT):
         raise ExperimentError(
@@ -72,8 +72,8 @@ def check(cluster: Cluster) -> None:
         for name in (link.lower_port, link.upper_port):
             if not _INTERFACE.fullmatch(name):
                 raise ExperimentError(
-                    f"testbed: cluster: {name!r} of the link {link.lower} to {link.upper} is no "
-                    "name of a Linux interface; use up to 15 characters without / and :"
+                    f"testbed: cluster: {name!r} of the link {link.lower} to {link.upper} is not "
+                    "a Linux interface name; use up to 15 characters without / and :"
                 )
 
 
@@ -105,7 +105,7 @@ def ports(cluster: Cluster) -> dict[str, list[Port]]:
 
 
 def wires(cluster: Cluster, prefix: str) -> Iterator[str]:
-    """Lines for `ip` that make the name spaces and the veth pairs between them."""
+    """Lines for `ip` that make the namespaces and the veth pairs between them."""
     for node in nodes(cluster):
         yield f"netns add {prefix}{node}"
     # Payload, our header and those of IPv4 and UDP.

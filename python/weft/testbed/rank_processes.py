@@ -1,4 +1,4 @@
-"""The ranks of a benchmark: a process each, in the name space of a host of the bed.
+"""The ranks of a benchmark: a process each, in the namespace of a host of the bed.
 
 Hosts have a control network beside the fabric, as clusters do: there ranks meet, so that neither
 what they say counts nor a link that dies parts them.
@@ -19,7 +19,7 @@ from weft.errors import ExperimentError
 from weft.testbed import system
 
 _CONTROL = "control"
-"""The name space between the control ports of all hosts."""
+"""The namespace between the control ports of all hosts."""
 _PORT = 29500
 """Where the first rank waits for the others."""
 _AHEAD = 5

@@ -1,6 +1,6 @@
 """What makes leaves follow source ports: the files of `weft switch-config`, run as they are.
 
-Rules by UDP source port (DNLB, paper 003, section 3); by TCP's where hosts send that. The files
+Rules by UDP source port (DNLB (2025), section 3); by TCP's where hosts send that. The files
 lie in a folder for as long as they are loaded, since a rollback knows what it was written with.
 """
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from weft.report.usual_columns import NOT_SURE
+from weft.report.usual_columns import NOT_SIGNIFICANT
 
 
 def run(row: Mapping[str, Any]) -> str:
@@ -14,13 +14,14 @@ def run(row: Mapping[str, Any]) -> str:
     lines = [
         f"{row['scheme']}, seed {row['seed']}: {row['messages']} messages, "
         f"{row['payload_bytes'] / 1e6:.1f} MB" + ("" if row["complete"] else ", INCOMPLETE"),
-        f"  completion  {row['completion_s']:.3f} s, bound {row['bound_s']:.3f} s: "
-        f"{row['slowdown']:.3f} times",
+        f"  completion  {row['completion_s']:.3f} s, lower bound {row['bound_s']:.3f} s, "
+        f"slowdown {row['slowdown']:.3f}",
         f"  flows       mean {row['fct_mean_s']:.3f} s, median {row['fct_p50_s']:.3f} s, "
         f"slowest {row['fct_max_s']:.3f} s",
-        f"  packets     {row['packets']}, {row['drops']} dropped, {row['retransmits']} sent again, "
-        f"{row['time_outs']} time-outs, {row['remaps']} re-maps",
-        f"  uplinks     hottest {row['hottest_uplink']:.3f} of the mean, variance "
+        f"  packets     {row['packets']}, {row['drops']} dropped, "
+        f"{row['retransmits']} retransmitted, {row['time_outs']} time-outs, "
+        f"{row['remaps']} path changes",
+        f"  uplinks     busiest {row['hottest_uplink']:.3f} times the mean, variance "
         f"{row['uplink_variance_pct2']:.4f} pp²",
     ]
     for one in row["uplinks"]:
@@ -32,8 +33,8 @@ def run(row: Mapping[str, Any]) -> str:
     failure = row["failure"]
     if failure:
         lines.append(
-            f"  failure     at {failure['at_s']:.3f} s; {failure['flows_stopped']} flows stood "
-            f"still, the last until {failure['recovered_s']:.3f} s after it "
+            f"  failure     at {failure['at_s']:.3f} s; {failure['flows_stopped']} flows "
+            f"stopped, the last one continued {failure['recovered_s']:.3f} s after the failure "
             f"(longest stop {failure['longest_stop_s']:.3f} s)"
         )
     if row["missing_bytes"] or row["wrong_bytes"]:
@@ -45,12 +46,12 @@ def bench(path: Path, found: Mapping[str, Any]) -> str:
     """The table of `weft testbed bench`."""
     lines = [
         f"{found['operation']} of {found['size_bytes'] / 1e6:.2f} MB, {found['ranks']} ranks, "
-        f"{found['channels']} channel(s) to a peer: {path}",
-        f"bound {found['bound_s']:.4f} s a run; ecmp and sockets have {found['connections']} "
-        "connections a channel",
+        f"{found['channels']} channel(s) per peer: {path}",
+        f"lower bound {found['bound_s']:.4f} s per run; ecmp and sockets have "
+        f"{found['connections']} connections per channel",
         "",
         f"{'scheme':18} {'runs':>4} {'failed':>6} {'of the bound':>12} {'min':>6} {'max':>6} "
-        f"{'busbw Mbit/s':>12} {'x ecmp':>16} {'x sockets':>16} {'hottest':>7} {'time-outs':>9}",
+        f"{'busbw Mbit/s':>12} {'x ecmp':>16} {'x sockets':>16} {'busiest':>7} {'time-outs':>9}",
     ]
     for one in found["schemes"]:
         shown = [_of(one[f"of_bound_{key}"], "6.3f") for key in ("mean", "min", "max")]
@@ -63,7 +64,7 @@ def bench(path: Path, found: Mapping[str, Any]) -> str:
             f"{one['time_outs']:9}"
         )
     if max(one["runs"] for one in found["schemes"]) > 1:
-        lines.append(f"± 95 % confidence over seeds; {NOT_SURE}: not significant")
+        lines.append(f"± 95 % confidence over seeds; {NOT_SIGNIFICANT}: not significant")
     for row in found["runs"]:
         if row["error"] or row["wrong"]:
             what = row["error"] or f"{row['wrong']} wrong elements"
@@ -72,11 +73,11 @@ def bench(path: Path, found: Mapping[str, Any]) -> str:
 
 
 def _times(one: Mapping[str, Any], base: str) -> str:
-    """With what it may be off by; of the baseline itself there is nothing to say."""
+    """Ratio to a baseline with its confidence interval; the baseline itself has none."""
     value, half = one[f"over_{base}"], one[f"over_{base}_half_95"]
     if value is None or one["scheme"] == base:
         return _of(value, ".2f")
-    unsure = f" {NOT_SURE}" if one[f"over_{base}_significant"] is False else ""
+    unsure = f" {NOT_SIGNIFICANT}" if one[f"over_{base}_significant"] is False else ""
     return f"{value:.2f}" + (f" ± {half:.2f}" if half is not None else "") + unsure
 
 

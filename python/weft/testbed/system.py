@@ -1,4 +1,4 @@
-"""What the test bed asks of Linux: `ip` and `tc`, name spaces, and to die with its parent."""
+"""What the test bed asks of Linux: `ip` and `tc`, namespaces, and to die with its parent."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _PR_SET_PDEATHSIG = 1
 def missing(rules: str = "linux") -> str | None:
     """Say what this machine lacks for a test bed with such rules, with the mend; None: nothing."""
     if sys.platform != "linux":
-        return "the test bed is made of Linux network name spaces; use a Linux machine"
+        return "the test bed needs Linux network namespaces; use a Linux machine"
     if os.geteuid() != 0:
-        return "making network name spaces needs root; run it with sudo"
+        return "making network namespaces needs root; run it with sudo"
     for tool in ("ip", "tc"):
         if shutil.which(tool) is None:
             return f"{tool} is not installed; install iproute2"
@@ -54,7 +54,7 @@ def require(rules: str = "linux") -> None:
 
 
 def batch(tool: str, lines: Iterable[str], namespace: str | None = None) -> None:
-    """Have `ip` or `tc` carry out lines, in a name space or here.
+    """Have `ip` or `tc` carry out lines, in a namespace or here.
 
     Raises:
         ExperimentError: A line failed; the first one, and why.
@@ -68,11 +68,11 @@ def batch(tool: str, lines: Iterable[str], namespace: str | None = None) -> None
     )
     if done.returncode != 0:
         why = " ".join(done.stderr.split())
-        raise ExperimentError(f"testbed: {tool} in {namespace or 'this name space'}: {why}")
+        raise ExperimentError(f"testbed: {tool} in {namespace or 'this namespace'}: {why}")
 
 
 def nft(lines: Iterable[str], namespace: str) -> None:
-    """Have `nft` carry out lines in a name space.
+    """Have `nft` carry out lines in a namespace.
 
     Raises:
         ExperimentError: It refused them; why.
@@ -85,7 +85,7 @@ def nft(lines: Iterable[str], namespace: str) -> None:
 
 
 def run_script(namespace: str, script: Path, *words: str) -> None:
-    """Have `sh` run a script in a name space.
+    """Have `sh` run a script in a namespace.
 
     Raises:
         ExperimentError: It failed; what it said.
@@ -157,9 +157,9 @@ def wrong(status: int, said: str) -> Exception:
 
 
 def hide_names() -> None:
-    """Give this process a /run of its own, so that names of name spaces die with it.
+    """Give this process a /run of its own, so that names of namespaces die with it.
 
-    The kernel takes apart a name space when its last process and its last name are gone. In here
+    The kernel takes apart a namespace when its last process and its last name are gone. In here
     names are mounts that nobody else sees, and go with the last process that does: whatever kills
     those leaves nothing behind.
     """
@@ -171,7 +171,7 @@ def hide_names() -> None:
 
 
 def enter(namespace: str) -> None:
-    """Move this process into a network name space."""
+    """Move this process into a network namespace."""
     with (NAMES / namespace).open() as file:
         _checked(_libc().setns(file.fileno(), _CLONE_NEWNET), f"setns {namespace}")
 
@@ -187,7 +187,7 @@ def home() -> Iterator[None]:
 
 
 def set_sysctls(namespaces: Iterable[str], values: dict[str, object]) -> None:
-    """Write kernel parameters, as `net/ipv4/ip_forward`, in name spaces."""
+    """Write kernel parameters, as `net/ipv4/ip_forward`, in namespaces."""
     with home():
         for namespace in namespaces:
             enter(namespace)

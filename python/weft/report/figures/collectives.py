@@ -1,4 +1,4 @@
-"""Jobs among the runs, and how long their collectives took."""
+"""The figure of collectives: how long each kind of them took, for each scheme."""
 
 from __future__ import annotations
 
@@ -24,23 +24,6 @@ _MOST_NAMES = 12
 Kind = str
 Times = Mapping[int, Mapping[Kind, tuple[float, float, int]]]
 """By run and kind of collective: the mean time, the bus bandwidth, how many."""
-
-
-def are_jobs(rows: Sequence[Row]) -> bool:
-    """Whether all of these runs are of ranks at work."""
-    return all(row.get("ranks", 0) > 0 for row in rows)
-
-
-def compute(rows: Sequence[Row]) -> bool:
-    """Whether all are of ranks that compute and communicate, as in a training iteration."""
-    return are_jobs(rows) and all(row["compute_s"] > 0 for row in rows)
-
-
-def only_communicate(rows: Sequence[Row]) -> bool:
-    """Whether all are of ranks that do nothing but collectives."""
-    return are_jobs(rows) and all(
-        row["collectives"] > 0 and row["compute_s"] == 0.0 for row in rows
-    )
 
 
 def figures(grouping: Grouping, collectives: pl.LazyFrame) -> list[Figure]:
@@ -71,9 +54,9 @@ def _figure(
     panels = [Panel(kind, _bars(kind, styles, cells, times)) for kind in kinds[:MOST_MEASURED]]
     case = f" {category.label}:" if category.label else ""
     caption = (
-        f"By kind of collective and group of ranks:{case} from the first rank of a group that "
-        "begins one to the last that is done with it, mean of all in a run and of seeds. "
-        "Those kinds come first that take most time in all."
+        f"By kind of collective and group of ranks:{case} time from the first rank of the group "
+        "that starts to the last rank that finishes, mean over all collectives of a run and over "
+        "seeds. The kinds with the largest total time come first."
     )
     return Figure(name, "Times of collectives", caption + _left_out(grouping, kinds), fit(panels))
 

@@ -5,17 +5,15 @@ Long series are cut into bins of which the mean is shown.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from weft._types import Row
-from weft.report.figures import palette
-from weft.report.figures.axes import fit
-from weft.report.figures.model import Axis, Curve, Figure, Lines, Panel
+from weft.report.figures.model import Figure
 from weft.report.figures.queues import GOODPUT
-from weft.report.figures.subset import chosen, evenly, one_run, remark
-from weft.report.figures.time_series import with_units
-from weft.report.grouping import Category, Grouping
+from weft.report.figures.subset import one_run, remark
+from weft.report.figures.time_series import panels
+from weft.report.grouping import Grouping
 from weft.units import rate_unit
 
 if TYPE_CHECKING:
@@ -26,35 +24,9 @@ _POINTS = 300
 
 def figures(grouping: Grouping, series: pl.LazyFrame) -> list[Figure]:
     """One panel a category, one curve a scheme; nothing where nothing was sampled."""
-    panels = []
-    for category in evenly(grouping.categories):
-        curves = _curves(grouping, category, series)
-        if curves:
-            panels.append(Panel(category.label, Lines(tuple(curves), Axis(""), Axis(""))))
-    if not panels:
-        return []
+    drawn = panels(grouping, partial(_rates, series), "goodput", rate_unit)
     caption = f"Payload that all hosts together receive; {one_run(grouping)}." + remark(grouping)
-    return [
-        Figure(
-            "goodput",
-            "Total goodput over time",
-            caption,
-            fit(with_units(panels, "goodput", rate_unit)),
-        )
-    ]
-
-
-def _curves(grouping: Grouping, category: Category, series: pl.LazyFrame) -> list[Curve]:
-    styles = palette.styles(grouping.series)
-    curves = []
-    for name in chosen(grouping.series):
-        run = grouping.sample(category, name)
-        times, rates = _rates(series, run) if run else ([], [])
-        if times:
-            # Solid: a dash pattern over a jagged line reads as noise.
-            style = replace(styles[name], dash="solid")
-            curves.append(Curve(name, style, tuple(times), tuple(rates)))
-    return curves
+    return [Figure("goodput", "Total goodput over time", caption, drawn)] if drawn else []
 
 
 def _rates(series: pl.LazyFrame, row: Row) -> tuple[list[float], list[float]]:

@@ -58,7 +58,7 @@ def _figure(
     case = f", {category.label}" if category.label else ""
     caption = (
         "Share of each link's capacity that was used, from the start until the last packet"
-        f"{case}; {one_run(grouping)}. An even colour is an even load."
+        f"{case}; {one_run(grouping)}. The same colour is the same load."
     )
     if len(grouping.series) > MOST_SERIES:
         caption += f" Shown: the first {MOST_SERIES} of {len(grouping.series)} schemes."

@@ -1,7 +1,7 @@
-"""Figures of what a run leaves as one number: completion times, losses, queues, any column.
+"""Figures of result columns: completion times, losses, queues, any column of numbers.
 
 Lines over a numeric x, else bars over the categories; means over seeds with their confidence
-intervals, and printed values beside them.
+intervals, and printed values.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from weft._types import Row
-from weft.report import column_text
-from weft.report.figures import collectives, palette
+from weft.report import column_text, job_kinds
+from weft.report.figures import palette
 from weft.report.figures.axes import fit, wide
 from weft.report.figures.model import Axis, Bars, BarSeries, Curve, Figure, Lines, Mark, Panel, Spot
 from weft.report.figures.subset import MOST_MEASURED, chosen, evenly, remark_on
@@ -71,9 +71,9 @@ def figures(view: View) -> list[Figure]:
 def _of_jobs(grouping: Grouping) -> list[str]:
     """The columns that tell most of jobs."""
     rows = [row for cell in grouping.cells.values() for row in cell]
-    if collectives.only_communicate(rows):
+    if job_kinds.only_communicate(rows):
         return ["busbw_gb_s"]
-    return ["exposed_s"] if collectives.compute(rows) else []
+    return ["exposed_s"] if job_kinds.compute(rows) else []
 
 
 def completion(
@@ -83,9 +83,9 @@ def completion(
     values = [row["cct_s"] for rows in grouping.cells.values() for row in rows]
     scale, unit = time_unit(values)
     y = Axis(f"completion time [{unit}]", log=wide(values))
-    iterations = collectives.compute([row for rows in grouping.cells.values() for row in rows])
+    iterations = job_kinds.compute([row for rows in grouping.cells.values() for row in rows])
     what = "Time of an iteration" if iterations else "Collective completion time"
-    caption = f"{what}, {_sure(grouping)}; the dashed line is the lower bound." + remark_on(
+    caption = f"{what}, {_basis(grouping)}; the dashed line is the lower bound." + remark_on(
         grouping
     )
     measure = _Measure("cct_s", y, scale, lambda row: float(row["bound_s"]), marks or {})
@@ -93,11 +93,11 @@ def completion(
 
 
 def peaks(grouping: Grouping) -> Figure:
-    """Longest queues; without panels if nothing ever waited."""
+    """Largest queues; without panels if no packet ever waited."""
     values = [row["peak_queue_bytes"] for rows in grouping.cells.values() for row in rows]
     scale, unit = bytes_unit(values)
     measure = _Measure("peak_queue_bytes", Axis(f"largest queue [{unit}]"), scale)
-    caption = f"The most that ever stood in one port's queue, {_sure(grouping)}."
+    caption = f"The largest queue of any port, {_basis(grouping)}."
     caption += remark_on(grouping)
     panels = _panels(grouping, measure) if any(values) else ()
     return Figure("peak-queue", "Largest queue", caption, panels)
@@ -110,10 +110,10 @@ def _slowdown(view: View) -> list[Figure]:
     marks = view.marks("slowdown", grouping)
     if len(bounds) < 2 and not marks:
         return []
-    caption = f"Completion time over the lower bound, {_sure(grouping)}; 1 is optimal."
+    caption = f"Completion time / lower bound, {_basis(grouping)}; 1 is optimal."
     caption += remark_on(grouping)
-    measure = _Measure("slowdown", Axis("completion time ÷ bound"), marks=marks)
-    return [Figure("slowdown", "Distance from optimal", caption, _panels(grouping, measure))]
+    measure = _Measure("slowdown", Axis("slowdown"), marks=marks)
+    return [Figure("slowdown", "Slowdown", caption, _panels(grouping, measure))]
 
 
 def _column(view: View, column: str) -> Figure:
@@ -123,7 +123,7 @@ def _column(view: View, column: str) -> Figure:
     at = ""
     if view.settings.best is not None:
         at = f" at the best {key_name(view.settings.best.over)}"
-    caption = f"{title}{at}, {_sure(grouping)}."
+    caption = f"{title}{at}, {_basis(grouping)}."
     measure = _measure(grouping, column, view.marks(column, grouping))
     caption += _explained(measure) + remark_on(grouping)
     return Figure(_file_name(column), title + at, caption, _panels(grouping, measure))
@@ -133,7 +133,7 @@ def _curve_of(view: View, curve: Grouping, column: str) -> Figure:
     """A column over all values of the key that is searched."""
     title = f"{_capital(column_text.name_of(column))} over {key_name(curve.x_key or '')}"
     measure = _measure(curve, column, view.marks(column, curve))
-    caption = f"{title}, {_sure(curve)}.{_explained(measure)}{remark_on(curve)}"
+    caption = f"{title}, {_basis(curve)}.{_explained(measure)}{remark_on(curve)}"
     return Figure(f"{_file_name(column)}-curve", title, caption, _panels(curve, measure))
 
 
@@ -145,7 +145,7 @@ def _choice(view: View, over: str) -> Figure:
     if any(row[best_value.COLUMN] is None for row in rows):
         return Figure("best", title, "", ())
     column = column_text.name_of(view.settings.best.of if view.settings.best else "")
-    caption = f"The {name} with the least mean {column}.{remark_on(grouping)}"
+    caption = f"The {name} with the smallest mean {column}.{remark_on(grouping)}"
     places = sorted({(row[best_value.COLUMN], text_of(row["best"])) for row in rows})
     measure = _Measure(best_value.COLUMN, Axis(f"best {name}", ticks=tuple(places)))
     return Figure("best", title, caption, _panels(grouping, measure))
@@ -175,11 +175,11 @@ def _explained(measure: _Measure) -> str:
     if measure.level is not None:
         parts.append(" The dashed grey line is the lower bound.")
     if measure.marks:
-        parts.append(" Stars are what the paper prints.")
+        parts.append(" Stars are the values that the paper prints.")
     return "".join(parts)
 
 
-def _sure(grouping: Grouping) -> str:
+def _basis(grouping: Grouping) -> str:
     counts = [len(rows) for rows in grouping.cells.values()]
     if max(counts) == 1:
         return "one seed"

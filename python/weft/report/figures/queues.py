@@ -13,12 +13,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from weft._types import Row
-from weft.report.figures import palette
-from weft.report.figures.axes import fit
-from weft.report.figures.model import Axis, Curve, Figure, Lines, Panel
-from weft.report.figures.subset import chosen, evenly, one_run, remark
-from weft.report.figures.time_series import with_units
-from weft.report.grouping import Category, Grouping
+from weft.report.figures.model import Figure
+from weft.report.figures.subset import one_run, remark
+from weft.report.figures.time_series import panels
+from weft.report.grouping import Grouping
 from weft.units import bytes_unit
 
 if TYPE_CHECKING:
@@ -66,34 +64,12 @@ def _tier(name: str) -> str:
 
 
 def _figure(grouping: Grouping, series: pl.LazyFrame, probes: Sequence[str]) -> Figure | None:
-    panels = []
-    for category in evenly(grouping.categories):
-        lines = _panel(grouping, category, series, probes)
-        if lines is not None:
-            panels.append(Panel(category.label, lines))
-    if not panels:
+    drawn = panels(grouping, lambda row: _samples(series, row, probes), "queue", bytes_unit)
+    if not drawn:
         return None
-    what = "Over time" if len(probes) == 1 else f"The largest of {len(probes)} at every moment"
-    caption = f"{what}; {one_run(grouping)}. Short peaks are kept where samples are thinned out."
-    caption += remark(grouping)
-    return Figure("queue", _title(probes), caption, fit(with_units(panels, "queue", bytes_unit)))
-
-
-def _panel(
-    grouping: Grouping, category: Category, series: pl.LazyFrame, probes: Sequence[str]
-) -> Lines | None:
-    styles = palette.styles(grouping.series)
-    curves = []
-    for name in chosen(grouping.series):
-        run = grouping.sample(category, name)
-        times, sizes = _samples(series, run, probes) if run else ([], [])
-        if times:
-            # Solid: a dash pattern over a jagged line reads as noise.
-            style = replace(styles[name], dash="solid")
-            curves.append(Curve(name, style, tuple(times), tuple(sizes)))
-    if not curves:
-        return None
-    return Lines(tuple(curves), Axis(""), Axis(""))
+    what = "Over time" if len(probes) == 1 else f"The largest of {len(probes)} at every time"
+    caption = f"{what}; {one_run(grouping)}. Short peaks are kept where samples are left out."
+    return Figure("queue", _title(probes), caption + remark(grouping), drawn)
 
 
 def _samples(

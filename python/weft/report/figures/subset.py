@@ -31,7 +31,7 @@ def one_run(grouping: Grouping) -> str:
     """For captions of figures of single runs, which readers compare with means over seeds."""
     seed = f"seed {grouping.sample_seed}"
     several = max(map(len, grouping.cells.values())) > 1
-    return f"one run, {seed}" + (", where the table has means over seeds" if several else "")
+    return f"one run, {seed}" + ("; the table shows means over seeds" if several else "")
 
 
 def remark(grouping: Grouping) -> str:

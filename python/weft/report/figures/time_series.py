@@ -1,19 +1,55 @@
-"""Curves over time, measured in seconds and in some unit, shown in units that read well."""
+"""Figures of curves over time: one panel a category, one curve a scheme, in readable units."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from weft.report.figures.axes import alike
-from weft.report.figures.model import Axis, Lines, Panel
+from weft._types import Row
+from weft.report.figures import palette
+from weft.report.figures.axes import alike, fit
+from weft.report.figures.model import Axis, Curve, Lines, Panel
+from weft.report.figures.subset import chosen, evenly
+from weft.report.grouping import Category, Grouping
 from weft.units import time_unit
 
 Scale = tuple[float, str]
 """How much of a unit makes one of another, and what that is called."""
+Samples = tuple[list[float], list[float]]
+"""Times in seconds, and values."""
 
 
-def with_units(
+def panels(
+    grouping: Grouping,
+    samples: Callable[[Row], Samples],
+    what: str,
+    unit: Callable[[Iterable[float]], Scale],
+) -> tuple[Panel, ...]:
+    """The panels of a figure; `samples` are those of a run, empty where it has none."""
+    found = []
+    for category in evenly(grouping.categories):
+        curves = _curves(grouping, category, samples)
+        if curves:
+            found.append(Panel(category.label, Lines(tuple(curves), Axis(""), Axis(""))))
+    return fit(_with_units(found, what, unit)) if found else ()
+
+
+def _curves(
+    grouping: Grouping, category: Category, samples: Callable[[Row], Samples]
+) -> list[Curve]:
+    styles = palette.styles(grouping.series)
+    curves = []
+    for name in chosen(grouping.series):
+        run = grouping.sample(category, name)
+        times, values = samples(run) if run else ([], [])
+        if times:
+            # Solid: a dash pattern over a jagged line reads as noise.
+            style = replace(styles[name], dash="solid")
+            curves.append(Curve(name, style, tuple(times), tuple(values)))
+    return curves
+
+
+def _with_units(
     panels: Sequence[Panel], what: str, unit: Callable[[Iterable[float]], Scale]
 ) -> list[Panel]:
     """The same units in all panels where they can be compared, else each its own.

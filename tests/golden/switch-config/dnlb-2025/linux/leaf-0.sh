@@ -1,0 +1,95 @@
+#!/bin/sh
+# Weft: leaf leaf-0 of The cluster of DNLB (2025).
+# UDP to port 4791 with DSCP 26 takes the uplink of its source port. All else is routed
+# as without this, and so is what goes to 10.0.0.0/16.
+#   49152-51199 over eth51 to spine-0
+#   51200-53247 over eth52 to spine-0
+#   53248-55295 over eth53 to spine-0
+#   55296-57343 over eth54 to spine-0
+#   57344-59391 over eth59 to spine-1
+#   59392-61439 over eth60 to spine-1
+#   61440-63487 over eth61 to spine-1
+#   63488-65535 over eth62 to spine-1
+# Needs:
+#   routes to all racks over all links in table main (ECMP),
+#   net.ipv4.fib_multipath_hash_policy=1, rp_filter 0 or 2; rules 900 to 1200 and tables
+#   1001 to 1008 that nobody else has
+# Load:
+#   sh leaf-0.sh          (as root; as often as you like)
+#   sh leaf-0.sh routes   (after a link came back: the kernel has dropped its route)
+# Take back:
+#   sh leaf-0.rollback
+# When a link dies:
+#   the kernel drops the route in its table, and its ports are hashed among the others;
+#   with the sysctl below also where only the carrier is lost. To follow links by itself:
+#   ip monitor link | while read -r _; do sh leaf-0.sh routes; done
+# Watch:
+#   ip -s link show dev PORT: bytes equal on all links above
+#   ip rule; ip route show table 1001: empty means hashed
+
+# ip rule takes no range that ends at 65535, so that port is hashed.
+
+over() {
+	ip route replace default via "$2" dev "$1" table "$3" ||
+		echo "leaf-0: $1 is down; its source ports are hashed" >&2
+	linkdown="/proc/sys/net/ipv4/conf/$1/ignore_routes_with_linkdown"
+	[ ! -e "$linkdown" ] || echo 1 > "$linkdown"
+}
+
+routes() {
+	over eth51 100.98.0.10 1001
+	over eth52 100.98.0.14 1002
+	over eth53 100.98.0.18 1003
+	over eth54 100.98.0.22 1004
+	over eth59 100.98.0.42 1005
+	over eth60 100.98.0.46 1006
+	over eth61 100.98.0.50 1007
+	over eth62 100.98.0.54 1008
+}
+
+forget() {
+	for pref in 900 901 1000 1050 1100 1200; do
+		while ip rule del pref "$pref" 2>/dev/null; do :; done
+	done
+}
+
+if [ "$1" = routes ]; then
+	routes
+	exit
+fi
+
+# Rules match a DSCP from Linux 6.12 and iproute2 6.13 on.
+dscp="dscp 26"
+if ! ip rule help 2>&1 | grep -q ' dscp '; then
+	dscp=
+	echo "leaf-0: this ip has no DSCP in rules; steering by ports alone (nftables can)" >&2
+fi
+
+forget
+routes
+set -e
+steer() {
+	# Nothing where there is no DSCP to match.
+	# shellcheck disable=SC2086
+	ip rule add pref 900 iif "$1" ipproto udp dport 4791 $dscp goto 1000
+}
+steer eth1
+steer eth2
+steer eth3
+steer eth4
+steer eth5
+steer eth6
+steer eth7
+steer eth8
+ip rule add pref 901 goto 1200
+ip rule add pref 1000 nop
+ip rule add pref 1050 to 10.0.0.0/16 lookup main
+ip rule add pref 1100 ipproto udp sport 49152-51199 lookup 1001
+ip rule add pref 1100 ipproto udp sport 51200-53247 lookup 1002
+ip rule add pref 1100 ipproto udp sport 53248-55295 lookup 1003
+ip rule add pref 1100 ipproto udp sport 55296-57343 lookup 1004
+ip rule add pref 1100 ipproto udp sport 57344-59391 lookup 1005
+ip rule add pref 1100 ipproto udp sport 59392-61439 lookup 1006
+ip rule add pref 1100 ipproto udp sport 61440-63487 lookup 1007
+ip rule add pref 1100 ipproto udp sport 63488-65534 lookup 1008
+ip rule add pref 1200 nop

@@ -1,0 +1,64 @@
+#!/bin/sh
+# Weft: spine spine-1 of The cluster of DNLB (2025).
+# UDP to port 4791 with DSCP 26 takes the link of its source port. All else is routed
+# as without this.
+#   57344-59391 over eth1 down to leaf-0
+#   59392-61439 over eth2 down to leaf-0
+#   61440-63487 over eth3 down to leaf-0
+#   63488-65535 over eth4 down to leaf-0
+#   57344-59391 over eth5 down to leaf-1
+#   59392-61439 over eth6 down to leaf-1
+#   61440-63487 over eth7 down to leaf-1
+#   63488-65535 over eth8 down to leaf-1
+# Needs:
+#   routes to all racks over all links in table main (ECMP),
+#   net.ipv4.fib_multipath_hash_policy=1, rp_filter 0 or 2; rule 1000, marks 1 to 8 and
+#   tables 1001 to 1008 that nobody else has
+# Load:
+#   sh spine-1.sh          (as root, beside spine-1.nft; as often as you like)
+#   sh spine-1.sh routes   (after a link came back: the kernel has dropped its route)
+# Take back:
+#   sh spine-1.rollback
+# When a link dies:
+#   the kernel drops the route in its table, and its ports are hashed among the others;
+#   with the sysctl below also where only the carrier is lost. To follow links by itself:
+#   ip monitor link | while read -r _; do sh spine-1.sh routes; done
+# Watch:
+#   ip -s link show dev PORT: bytes equal on all links above
+#   nft list table ip weft: packets that were steered, and that stayed below
+
+over() {
+	ip route replace default via "$2" dev "$1" table "$3" ||
+		echo "spine-1: $1 is down; its source ports are hashed" >&2
+	linkdown="/proc/sys/net/ipv4/conf/$1/ignore_routes_with_linkdown"
+	[ ! -e "$linkdown" ] || echo 1 > "$linkdown"
+}
+
+routes() {
+	over eth1 100.98.0.41 1001
+	over eth2 100.98.0.45 1002
+	over eth3 100.98.0.49 1003
+	over eth4 100.98.0.53 1004
+	over eth5 100.98.1.41 1005
+	over eth6 100.98.1.45 1006
+	over eth7 100.98.1.49 1007
+	over eth8 100.98.1.53 1008
+}
+
+if [ "$1" = routes ]; then
+	routes
+	exit
+fi
+
+while ip rule del pref 1000 2>/dev/null; do :; done
+routes
+set -e
+ip rule add pref 1000 fwmark 1 lookup 1001
+ip rule add pref 1000 fwmark 2 lookup 1002
+ip rule add pref 1000 fwmark 3 lookup 1003
+ip rule add pref 1000 fwmark 4 lookup 1004
+ip rule add pref 1000 fwmark 5 lookup 1005
+ip rule add pref 1000 fwmark 6 lookup 1006
+ip rule add pref 1000 fwmark 7 lookup 1007
+ip rule add pref 1000 fwmark 8 lookup 1008
+nft -f "$(dirname "$0")/spine-1.nft"

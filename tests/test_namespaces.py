@@ -1,0 +1,97 @@
+"""Tests in Rust that need a network of their own: this makes it, in a namespace, and runs them.
+
+Root, iproute2, nft and cargo are needed; what lacks skips its tests.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from weft.testbed import system
+
+ROOT = Path(__file__).parent.parent
+MISSING = system.missing("nftables") or (
+    None if shutil.which("cargo") else "cargo builds the tests, and is not there"
+)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(MISSING is not None, reason=str(MISSING)),
+]
+
+SERVERS = """
+[fabric]
+topology = "leaf-spine"
+leaves = 2
+spines = 4
+hosts_per_leaf = 2
+link = "10Gbps"
+[fabric.server]
+nics = 2
+gpus = 2
+[cluster]
+protocol = "tcp"
+"""
+# Both ends of a wire are here, so nothing goes over it; but an interface needs an end to be up.
+INTERFACES = [
+    "ip link set lo up",
+    "ip link add nic0 type veth peer name nic1",
+    "ip link add nic2 type veth peer name nic3",
+    "ip addr add 10.0.0.2/24 dev nic0",
+    "ip addr add 10.0.0.3/24 dev nic1",
+    "ip addr add 10.1.0.2/24 dev nic2",
+    "ip addr add 10.1.0.3/24 dev nic3",
+    *(f"ip link set nic{at} up" for at in range(4)),
+]
+
+
+def cargo(package: str, test: str, *before: str, **variables: str) -> str:
+    """Run the ignored tests of a file; what it prints."""
+    arguments = ["-p", package, "--test", test, "--", "--ignored", "--nocapture"]
+    done = subprocess.run(
+        [*before, "cargo", "test", "--quiet", *arguments, "--test-threads", "1"],
+        cwd=ROOT,
+        env=os.environ | variables,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_lanes_leave_paths_that_die() -> None:
+    """Packets of some source ports are lost, or reset: lanes go around, or say so in time."""
+    cargo("weft-comm", "dead_paths")
+
+
+def test_ports_are_short_for_each_peer_alone() -> None:
+    """More connections than ports, as if no two peers shared one; then none is left, by name."""
+    cargo("weft-comm", "short_of")
+
+
+def test_the_plugin_uses_every_nic(tmp_path: Path) -> None:
+    """Two servers of two NICs, here: each NIC carries its channel's bytes, on all paths."""
+    config = tmp_path / "cluster.toml"
+    config.write_text(SERVERS)
+    script = "; ".join([*INTERFACES, 'exec "$@"'])
+    said = cargo(
+        *("weft-nccl-plugin", "nics", "unshare", "--net", "sh", "-ec", script, "sh"),
+        WEFT_CONFIG=str(config),
+    )
+    line = next(line for line in said.splitlines() if line.startswith("statistics: "))
+    sent = {}
+    for nic in json.loads(line.removeprefix("statistics: ")):
+        used = {path["path"]: path["bytes"] for path in nic["paths"] if path["bytes"]}
+        sent[nic["device"]] = sum(used.values())
+        if used:
+            assert len(used) == 4, used
+            assert max(used.values()) <= 1.01 * min(used.values()), used
+    mib = 1 << 20
+    assert sent == {"s0r0": 16 * mib, "s0r1": 8 * mib, "s1r0": 0, "s1r1": 0}
