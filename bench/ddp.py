@@ -99,7 +99,7 @@ def main() -> int:
 def measure(rounds: int, iterations: int) -> dict[str, Any]:
     """All rounds of all ways on one bed."""
     # From here on names of namespaces are this process's and its children's own.
-    system.hide_names()
+    system.hide_namespaces()
     folder = Path(tempfile.mkdtemp(dir="/run"))
     file = folder / "cluster.toml"
     file.write_text(CLUSTER)

@@ -60,7 +60,7 @@ def test_a_mean_of_ratios_does_not_turn_the_order_of_means() -> None:
     # By hand: (10 - 0.75 * 20) / 10, (5 - 0.75 * 4) / 10, (7.5 - 0.75 * 6) / 10.
     off = stats.mean([-0.5, 0.2, 0.3])
     assert found.half == pytest.approx(off.half)
-    assert found.is_within_noise_of(1.0)
+    assert found.includes(1.0)
 
 
 def test_a_ratio_that_every_seed_has_is_certain() -> None:
@@ -69,7 +69,7 @@ def test_a_ratio_that_every_seed_has_is_certain() -> None:
     found = averages.ratio("cct_s", mine, base)
     assert found is not None
     assert (found.value, found.half) == (pytest.approx(3.0), pytest.approx(0.0, abs=1e-12))
-    assert not found.is_within_noise_of(1.0)
+    assert not found.includes(1.0)
 
 
 def test_bandwidths_are_all_bytes_over_all_time() -> None:
@@ -134,7 +134,7 @@ def test_intervals_cover_what_they_should() -> None:
         mine = cell("weft", [0.9 * one * draw.gauss(1.0, 0.05) for one in hard])
         found = averages.ratio("cct_s", mine, base)
         assert found is not None
-        hits += found.is_within_noise_of(0.9)
+        hits += found.includes(0.9)
     assert 0.92 <= hits / 400 <= 0.98
 
 

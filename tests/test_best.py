@@ -54,15 +54,15 @@ def test_each_combination_has_a_best_of_its_own() -> None:
 
 def test_a_search_runs_all_values_with_few_seeds_and_the_best_with_all() -> None:
     """The choice is the same however many of the other runs are there."""
-    first = best_value.searched(RUNS, BEST)
+    first = best_value.search_runs(RUNS, BEST)
     assert [spec["seed"] for spec in first] == [1, 2] * 6
     assert best_value.expected(RUNS, BEST) == 2 * 3
-    wanted = best_value.narrowed(RUNS, [row for row in ROWS if row["seed"] <= 2], BEST)
+    wanted = best_value.without_rejected(RUNS, [row for row in ROWS if row["seed"] <= 2], BEST)
     assert len(wanted) == 12 + 6
-    assert best_value.narrowed(RUNS, ROWS, BEST) == wanted
+    assert best_value.without_rejected(RUNS, ROWS, BEST) == wanted
     assert {spec["swept"][OVER] for spec in wanted if spec["seed"] == 5} == {0.9, 1.0}
     # The narrowed runs are searched alike.
-    assert best_value.searched(wanted, BEST) == first
+    assert best_value.search_runs(wanted, BEST) == first
 
 
 def test_stalled_runs_do_not_win() -> None:
@@ -150,11 +150,11 @@ def test_time_left() -> None:
     first, second = ({"experiment": {"n": n}} for n in (1, 2))
     forecast = Forecast(2)
     forecast.add([first, first, second, second], later=1)
-    assert forecast.left() is None
+    assert forecast.time_left() is None
     forecast.ended(first, 2.0)
-    assert forecast.left() == (2.0 + 2 * 2.0 + 2.0) / 2
+    assert forecast.time_left() == (2.0 + 2 * 2.0 + 2.0) / 2
     forecast.ended(second, 10.0)
-    assert forecast.left() == (2.0 + 10.0 + 6.0) / 2
+    assert forecast.time_left() == (2.0 + 10.0 + 6.0) / 2
 
 
 SEARCH = (

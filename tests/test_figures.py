@@ -91,7 +91,7 @@ def test_table_of_some_of_the_runs_says_so() -> None:
     )
     assert table.sections[0].lines[1].cells[2].text == "other seeds"
     assert "runs" not in tables.text(tables.summarise(group(TWO), wanted=4), "Title", 80)
-    assert "mean of 1 to 2 seeds" in metrics.completion(group(TWO[:3])).caption
+    assert "mean of 1 to 2 seeds" in metrics.completion_times(group(TWO[:3])).caption
 
 
 def test_single_runs_are_of_a_seed_that_all_have() -> None:
@@ -100,7 +100,7 @@ def test_single_runs_are_of_a_seed_that_all_have() -> None:
     assert grouping.sample_seed == 2
     chosen = [grouping.sample(grouping.categories[0], name) for name in grouping.series]
     assert [one["seed"] for one in chosen if one] == [2, 2]
-    assert "means over seeds" in subset.one_run(grouping)
+    assert "means over seeds" in subset.of_one_run(grouping)
 
 
 def test_reference_is_the_first_scheme_without_ecmp() -> None:
@@ -156,7 +156,7 @@ def test_series_without_schemes() -> None:
 
 def test_bars_of_one_category_are_the_schemes() -> None:
     """With the bound across them and the interval of each."""
-    figure = metrics.completion(group(TWO))
+    figure = metrics.completion_times(group(TWO))
     plot = figure.panels[0].plot
     assert isinstance(plot, Bars)
     assert plot.categories == ("ecmp", "ethereal")
@@ -168,10 +168,10 @@ def test_bars_of_one_category_are_the_schemes() -> None:
 
 def test_a_lone_value_does_not_press_the_others_down() -> None:
     """Far above most others: a logarithmic axis. Two groups apart from each other: none."""
-    assert axes.wide([1.2, 1.3, 1.3, 1.5, 2.0, 12.6])
-    assert axes.wide([1.0, 31.0])
-    assert not axes.wide([1.2, 1.3, 5.0, 5.6, 6.2])
-    assert not axes.wide([])
+    assert axes.needs_log([1.2, 1.3, 1.3, 1.5, 2.0, 12.6])
+    assert axes.needs_log([1.0, 31.0])
+    assert not axes.needs_log([1.2, 1.3, 5.0, 5.6, 6.2])
+    assert not axes.needs_log([])
 
 
 def test_sizes_become_lines_with_the_bound() -> None:
@@ -181,7 +181,7 @@ def test_sizes_become_lines_with_the_bound() -> None:
         for scheme in ("ecmp", "spray")
         for size, cct in (("1MB", 9e-3), ("4KB", 2e-5), ("64KB", 1e-4))
     ]
-    plot = metrics.completion(group(rows)).panels[0].plot
+    plot = metrics.completion_times(group(rows)).panels[0].plot
     assert isinstance(plot, Lines)
     assert [curve.label for curve in plot.curves] == ["ecmp", "spray", "lower bound"]
     assert plot.curves[0].x == (4e3, 64e3, 1e6)
@@ -207,8 +207,8 @@ def test_panels_share_limits_only_if_alike() -> None:
         curve = Curve("ecmp", palette.BOUND, (0.0, 1.0), (0.0, top))
         return Panel("", Lines((curve,), Axis("time"), Axis("queue")))
 
-    alike = [one.plot.y.limits for one in axes.fit([panel(10.0), panel(20.0)])]
-    apart = [one.plot.y.limits for one in axes.fit([panel(10.0), panel(2000.0)])]
+    alike = [one.plot.y.limits for one in axes.with_limits([panel(10.0), panel(20.0)])]
+    apart = [one.plot.y.limits for one in axes.with_limits([panel(10.0), panel(2000.0)])]
     assert alike[0] == alike[1]
     assert alike[0] == pytest.approx((0.0, 20.6))
     assert apart == [pytest.approx((0.0, 10.3)), pytest.approx((0.0, 2060.0))]
@@ -217,19 +217,19 @@ def test_panels_share_limits_only_if_alike() -> None:
 def test_error_bars_are_within_the_axes() -> None:
     """Bars and curves alike; near zero they run off a logarithmic axis, which has no zero."""
     near = [row("ecmp", 1, 3e-5), row("ecmp", 2, 3.1e-5)]
-    limits = metrics.completion(group(near)).panels[0].plot.y.limits  # type: ignore[union-attr]
+    limits = metrics.completion_times(group(near)).panels[0].plot.y.limits  # type: ignore[union-attr]
     assert limits is not None
     assert limits[1] > 30.5 + 6.3
     curve = Curve("ecmp", palette.BOUND, (1.0, 2.0, 3.0), (1.0, 50.0, 100.0), (0.5, 60.0, 100.0))
     panel = Panel("", Lines((curve,), Axis("size"), Axis("time", log=True)))
-    low, high = axes.fit([panel])[0].plot.y.limits or (0, 0)  # type: ignore[union-attr]
+    low, high = axes.with_limits([panel])[0].plot.y.limits or (0, 0)  # type: ignore[union-attr]
     assert 0.1 < low < 0.5
     assert high >= 150
 
 
 def test_wide_intervals_do_not_flatten_the_rest() -> None:
     """30 ± 127 of two seeds: half above the value is drawn, and nothing below zero."""
-    limits = metrics.completion(group(TWO)).panels[0].plot.y.limits  # type: ignore[union-attr]
+    limits = metrics.completion_times(group(TWO)).panels[0].plot.y.limits  # type: ignore[union-attr]
     assert limits == pytest.approx((0.0, 45 * 1.03))
 
 
@@ -247,8 +247,8 @@ def test_styles_are_distinct_and_stay() -> None:
 
 def test_evenly_keeps_both_ends() -> None:
     """And leaves out what lies between."""
-    assert subset.evenly(list(range(10)), 4) == [0, 3, 6, 9]
-    assert subset.evenly([1, 2], 4) == [1, 2]
+    assert subset.evenly_spaced(list(range(10)), 4) == [0, 3, 6, 9]
+    assert subset.evenly_spaced([1, 2], 4) == [1, 2]
 
 
 @pytest.mark.parametrize(

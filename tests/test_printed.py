@@ -43,7 +43,7 @@ def read(*printed: dict[str, Any], **options: Any) -> settings.Settings:
 
 def compared(*printed: dict[str, Any]) -> list[printed_comparison.Comparison]:
     """These tables against the results."""
-    return printed_comparison.compared(read(*printed), rows(RUNS, normalised), {})
+    return printed_comparison.compare(read(*printed), rows(RUNS, normalised), {})
 
 
 LARGE = {"variant": "large"}
@@ -137,7 +137,7 @@ def test_an_order_within_noise_says_so() -> None:
         )
         for spec in RUNS
     ]
-    (one,) = printed_comparison.compared(read(order), noisy, {})
+    (one,) = printed_comparison.compare(read(order), noisy, {})
     assert one.words == "differs (host before switch, within the confidence interval)"
 
 
@@ -242,7 +242,7 @@ def view(options: dict[str, Any]) -> views.View:
     measured = rows(RUNS, normalised)
     grouping = group(measured, read_settings.x, read_settings.series)
     return views.View(
-        read_settings, grouping, None, printed_comparison.compared(read_settings, measured, {})
+        read_settings, grouping, None, printed_comparison.compare(read_settings, measured, {})
     )
 
 

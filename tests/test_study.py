@@ -200,7 +200,7 @@ def test_columns_choose_table_and_figures() -> None:
 def test_an_empty_directory(tmp_path: Path) -> None:
     """One line."""
     with pytest.raises(ExperimentError, match="a directory without experiments"):
-        inputs.files_of(tmp_path)
+        inputs.experiment_files(tmp_path)
 
 
 def test_clock() -> None:

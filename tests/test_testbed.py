@@ -83,7 +83,8 @@ def measured(
     table = operations.experiment(cluster, scheme, workload, seed, ())
     failure = failures.read(fail, how, cluster) if fail else None
     row = metrics.summary(
-        cluster, operations.run(path, operations.Order(table, seed, failure, tcp=tcp, rules=rules))
+        cluster,
+        operations.run(path, operations.RunRequest(table, seed, failure, tcp=tcp, rules=rules)),
     )
     hosts = len(cluster.hosts)
     assert row["complete"], row

@@ -18,7 +18,7 @@ from test_sweep import same_tables
 from weft import _native
 from weft.study import inputs, store
 from weft.study.progress import Silent
-from weft.study.sweep import Crew, execute
+from weft.study.sweep import Parallelism, execute
 
 # Twelve leaves, so that two and three threads run eight and twelve parts of the fabric.
 LARGER = """
@@ -82,44 +82,51 @@ def test_python_callers_choose_as_well(small: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("crew", "runs", "cores", "side_by_side", "share"),
+    ("parallelism", "runs", "cores", "side_by_side", "share"),
     [
-        (Crew(), 100, 8, 8, 1),
-        (Crew(), 8, 8, 8, 1),
-        (Crew(), 3, 8, 3, 2),
-        (Crew(), 1, 8, 1, 8),
-        (Crew(), 1, 1, 1, 1),
-        (Crew(jobs=1), 100, 8, 1, 8),
-        (Crew(jobs=3), 100, 8, 3, 2),
-        (Crew(jobs=3), 2, 8, 2, 4),
-        (Crew(jobs=16), 100, 8, 16, 1),
+        (Parallelism(), 100, 8, 8, 1),
+        (Parallelism(), 8, 8, 8, 1),
+        (Parallelism(), 3, 8, 3, 2),
+        (Parallelism(), 1, 8, 1, 8),
+        (Parallelism(), 1, 1, 1, 1),
+        (Parallelism(jobs=1), 100, 8, 1, 8),
+        (Parallelism(jobs=3), 100, 8, 3, 2),
+        (Parallelism(jobs=3), 2, 8, 2, 4),
+        (Parallelism(jobs=16), 100, 8, 16, 1),
     ],
 )
 def test_cores_are_for_runs_side_by_side_first(
-    crew: Crew, runs: int, cores: int, side_by_side: int, share: int
+    parallelism: Parallelism, runs: int, cores: int, side_by_side: int, share: int
 ) -> None:
     """And never more threads than cores, unless so many jobs are asked for."""
-    assert crew.side_by_side(runs, cores) == side_by_side
-    assert crew.share(runs, cores) == share
+    assert parallelism.side_by_side(runs, cores) == side_by_side
+    assert parallelism.share(runs, cores) == share
 
 
 @pytest.mark.parametrize(
-    ("crew", "side_by_side"),
+    ("parallelism", "side_by_side"),
     [
-        (Crew(threads=1), 8),
-        (Crew(threads=3), 2),
-        (Crew(threads=16), 1),
-        (Crew(jobs=5, threads=4), 5),
+        (Parallelism(threads=1), 8),
+        (Parallelism(threads=3), 2),
+        (Parallelism(threads=16), 1),
+        (Parallelism(jobs=5, threads=4), 5),
     ],
 )
-def test_given_threads_leave_room_for_fewer_jobs(crew: Crew, side_by_side: int) -> None:
+def test_given_threads_leave_room_for_fewer_jobs(
+    parallelism: Parallelism, side_by_side: int
+) -> None:
     """On eight cores, unless the jobs are given too."""
-    assert crew.side_by_side(runs=100, cores=8) == side_by_side
+    assert parallelism.side_by_side(runs=100, cores=8) == side_by_side
 
 
-@pytest.mark.parametrize(("crew", "given"), [(Crew(), (None, 2)), (Crew(threads=5), (5, 8))])
+@pytest.mark.parametrize(
+    ("parallelism", "given"), [(Parallelism(), (None, 2)), (Parallelism(threads=5), (5, 8))]
+)
 def test_every_run_is_told_its_share(
-    crew: Crew, given: tuple[int | None, int], small: Path, monkeypatch: pytest.MonkeyPatch
+    parallelism: Parallelism,
+    given: tuple[int | None, int],
+    small: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Those that are to be simulated count, not those that are there already."""
     real, told, lock = _native.run, [], threading.Lock()
@@ -132,9 +139,9 @@ def test_every_run_is_told_its_share(
     monkeypatch.setattr(_native, "run", run)
     monkeypatch.setattr(_native, "cores", lambda: 8)
     runs, kept = inputs.from_file(small).runs, store.RowStore()
-    execute(runs[:2], kept, Crew(threads=1), Silent())
+    execute(runs[:2], kept, Parallelism(threads=1), Silent())
     told.clear()
-    execute(runs, kept, crew, Silent())
+    execute(runs, kept, parallelism, Silent())
     assert told == [given] * 4
 
 

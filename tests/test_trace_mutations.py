@@ -151,7 +151,7 @@ def test_damaged_traces_give_a_result_or_a_line(
         path = _written(made(), folder, draw)
         try:
             found = trace_info.info(
-                path, trace_options.told(bytes_per_element=draw.choice([None, 2]))
+                path, trace_options.workload_keys(bytes_per_element=draw.choice([None, 2]))
             )
             assert trace_info.text(found)
             described += 1
@@ -185,7 +185,7 @@ def _is_small(found: dict[str, object]) -> bool:
 def _run(path: Path, draw: random.Random) -> None:
     """Through one of the commands; what it refuses is the caller's to judge."""
     quiet = simulations.Options(None, 1, 1, json=False, report=False, quiet=True)
-    of_trace = trace_options.told(peak_tflops=draw.choice([None, 1.0]))
+    of_trace = trace_options.workload_keys(peak_tflops=draw.choice([None, 1.0]))
     if draw.random() < 0.5:
         fabric = draw.choice([None, FABRIC])
         status = run_files([str(path)], quiet, None, [], fabric, ["ecmp"], of_trace=of_trace)

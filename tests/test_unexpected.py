@@ -115,8 +115,8 @@ def test_a_child_of_a_test_bed_tells_its_parent() -> None:
     assert done.returncode == internal_errors.STATUS
     from weft.testbed import system
 
-    error = system.wrong(done.returncode, done.stderr)
-    assert isinstance(error, internal_errors.ChildFault)
+    error = system.session_error(done.returncode, done.stderr)
+    assert isinstance(error, internal_errors.ChildError)
     assert error.line.startswith("error: unexpected KeyError: 'missing'")
     assert error.before.startswith("Traceback")
-    assert type(system.wrong(2, "first\nlast")).__name__ == "ExperimentError"
+    assert type(system.session_error(2, "first\nlast")).__name__ == "ExperimentError"

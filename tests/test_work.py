@@ -12,7 +12,7 @@ import pytest
 from conftest import Weft, command
 from weft import _native
 from weft.study import inputs
-from weft.study.forecast import Forecast, UnderWay, format_hops, kind_of
+from weft.study.forecast import ActiveRun, Forecast, format_hops, kind_of
 from weft.study.progress import Lines
 from weft.units import format_duration
 
@@ -63,18 +63,18 @@ def test_forecast_goes_by_the_work_of_runs_under_way() -> None:
     first, second = _specs("1KB", 2)
     forecast = Forecast(1)
     forecast.add([first, second])
-    assert forecast.left() is None
+    assert forecast.time_left() is None
     assert forecast.announcement(2) is None
     kind = kind_of(first)
-    forecast.look([UnderWay(kind, 3_100_000_000, 0.0, 0.05)])
-    assert forecast.left() is None
-    forecast.look([UnderWay(kind, 3_100_000_000, 0.5, 60.0)])
-    assert forecast.left() == pytest.approx(180)
+    forecast.update([ActiveRun(kind, 3_100_000_000, 0.0, 0.05)])
+    assert forecast.time_left() is None
+    forecast.update([ActiveRun(kind, 3_100_000_000, 0.5, 60.0)])
+    assert forecast.time_left() == pytest.approx(180)
     assert forecast.announcement(2) == "2 runs of 3.1e9 packet-hops, about 3 minutes on 2 cores"
     assert forecast.announcement(2) is None
     forecast.ended(first, 120.0)
-    forecast.look([UnderWay(kind, 3_100_000_000, 0.25, 30.0)])
-    assert forecast.left() == pytest.approx(90)
+    forecast.update([ActiveRun(kind, 3_100_000_000, 0.25, 30.0)])
+    assert forecast.time_left() == pytest.approx(90)
 
 
 def test_what_is_soon_done_is_not_announced() -> None:
@@ -82,9 +82,9 @@ def test_what_is_soon_done_is_not_announced() -> None:
     (spec,) = _specs("1KB", 1)
     forecast = Forecast(1)
     forecast.add([spec])
-    forecast.look([UnderWay(kind_of(spec), 1_000_000, 0.5, 14.0)])
+    forecast.update([ActiveRun(kind_of(spec), 1_000_000, 0.5, 14.0)])
     assert forecast.announcement(1) is None
-    forecast.look([UnderWay(kind_of(spec), 1_000_000, 0.5, 31.0)])
+    forecast.update([ActiveRun(kind_of(spec), 1_000_000, 0.5, 31.0)])
     assert forecast.announcement(1) == "about 1.0e6 packet-hops, about 31 s on 1 core"
 
 

@@ -1,4 +1,4 @@
-"""Weft from Python: `simulate`, `capacity`, and what there is to simulate."""
+"""Weft from Python: `simulate`, `capacity`, and lists of what can be simulated."""
 
 from __future__ import annotations
 
@@ -84,17 +84,17 @@ def simulate(
     from weft.study.progress import Silent
 
     seeds = _count("seeds", seeds)
-    crew = sweep.Crew(_count("jobs", jobs), _count("threads", threads))
+    parallelism = sweep.Parallelism(_count("jobs", jobs), _count("threads", threads))
     if isinstance(experiment, Mapping):
         checked = inputs.from_dict(experiment, seeds=seeds, quick=quick)
     else:
         checked = inputs.from_file(Path(experiment), seeds=seeds, quick=quick)
     kept = store.MemoryStore()
-    whole, tally = study.of([checked]).carry_out(kept, crew, Silent())
-    if tally.interrupted:
+    whole, result = study.of([checked]).simulate(kept, parallelism, Silent())
+    if result.interrupted:
         raise KeyboardInterrupt
-    if tally.stalls:
-        raise StallError("; ".join(tally.stalls))
+    if result.stalls:
+        raise StallError("; ".join(result.stalls))
     checked = whole.experiments[0]
     listed = whole.listed(kept)
     rows = whole.rows(checked, kept)

@@ -1,4 +1,4 @@
-"""Measures collectives over NCCL's network plugins, or over plain sockets."""
+"""Measures collectives over NCCL's network plugins, or over plain sockets: `weft bench-net`."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _all_here(options: Options, plugin: Path | None, measured: list[int], chunk:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         rendezvous = f"127.0.0.1:{found.getsockname()[1]}"
-    debug = [internal_errors.OPTION] * internal_errors.NET.debug
+    debug = [internal_errors.OPTION] * internal_errors.HANDLER.debug
     arguments = [sys.executable, "-m", "weft", *debug, *sys.argv[1:], "--rendezvous", rendezvous]
     with tempfile.TemporaryFile() as said:
         others = [

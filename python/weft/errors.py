@@ -1,8 +1,7 @@
-"""What can go wrong, under the names that users see: `weft.ExperimentError` and its like.
+"""Exceptions under the names that users see (`weft.ExperimentError` and others), and safe writing.
 
-The exceptions of the simulator are made in the native module; here they get the address at
-which Python finds them, so that tracebacks name them well and they can be pickled. The rest of
-the package takes them from here.
+The exceptions of the simulator are made in the native module; here they get the name under which
+users find them, so that tracebacks show it and they can be pickled.
 """
 
 from __future__ import annotations

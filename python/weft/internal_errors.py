@@ -1,7 +1,7 @@
-"""The net under all commands: what nobody foresaw becomes one line, and an exit status of its own.
+"""Internal errors of Weft: any unexpected exception or panic becomes one line and exit status 70.
 
-Mistakes of users, full disks and interrupts have their own ways and do not come here. What does is
-a fault of Weft's: an exception of Python's, a panic of the native core, in any thread or child.
+In any thread or child process. Bad input, full disks and interrupts are handled in
+`weft.cli.exit_status`.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from pathlib import Path
 from types import TracebackType
 
 STATUS = 70
-"""The exit status of a command that met a fault of Weft's: EX_SOFTWARE of sysexits.h."""
+"""The exit status of a command that met an internal error: EX_SOFTWARE of sysexits.h."""
 OPTION = "--debug"
 """Shows tracebacks. It may stand anywhere on a command line."""
 
 _HERE = Path(__file__).parent
 
 
-class ChildFault(Exception):
-    """A process that this one started met what nobody foresaw, and said so."""
+class ChildError(Exception):
+    """A child process met an internal error and printed it."""
 
     def __init__(self, said: str) -> None:
         """Take all that it said: perhaps a traceback, and the line of `tell` behind it."""
@@ -30,27 +30,27 @@ class ChildFault(Exception):
         super().__init__(self.line)
 
 
-class Net:
-    """What catches."""
+class Handler:
+    """Catches and reports internal errors."""
 
     def __init__(self) -> None:
         self.debug = False
         """Tracebacks, and panics as Rust tells them, come before the line."""
         self._told = False
 
-    def take(self, words: list[str]) -> list[str]:
+    def take_option(self, words: list[str]) -> list[str]:
         """Take the option out of a command line, wherever it stands."""
         end = words.index("--") if "--" in words else len(words)
         left = [word for word in words[:end] if word != OPTION]
         self.debug = len(left) < end
         return left + words[end:]
 
-    def spread(self) -> None:
-        """Catch what other threads meet, too; what they would print is held."""
+    def install(self) -> None:
+        """Also catch errors of other threads; what they would print is held back."""
         from weft import _native
 
-        threading.excepthook = lambda met: self.tell(met.exc_value, met.exc_traceback)
-        sys.unraisablehook = lambda met: self.tell(met.exc_value, met.exc_traceback)
+        threading.excepthook = lambda met: self.report(met.exc_value, met.exc_traceback)
+        sys.unraisablehook = lambda met: self.report(met.exc_value, met.exc_traceback)
         if not self.debug:
             _native.hold_panics()
 
@@ -61,18 +61,18 @@ class Net:
             self._say(f"panic: {panic}")
         return STATUS if self._told else status
 
-    def tell(self, error: BaseException | None, trace: TracebackType | None = None) -> int:
-        """Say what was met, the first time in a command; returns the exit status."""
+    def report(self, error: BaseException | None, trace: TracebackType | None = None) -> int:
+        """Print the line, the first time in a command; returns the exit status."""
         if error is None or isinstance(error, KeyboardInterrupt | SystemExit):
             return STATUS
         if self.debug:
             traceback.print_exception(type(error), error, trace or error.__traceback__)
-        if isinstance(error, ChildFault):
+        if isinstance(error, ChildError):
             if self.debug and error.before:
                 print(error.before, file=sys.stderr)
             self._print(error.line)
         else:
-            self._say(what(error, trace))
+            self._say(describe(error, trace))
         return STATUS
 
     def _say(self, met: str) -> None:
@@ -90,7 +90,7 @@ class Net:
         self._told = True
 
 
-def what(error: BaseException, trace: TracebackType | None = None) -> str:
+def describe(error: BaseException, trace: TracebackType | None = None) -> str:
     """`KeyError: 'a' (weft/store.py:7), in ecmp seed 1`."""
     kind, text = type(error).__name__, str(error)
     place = _place(trace or error.__traceback__)
@@ -105,7 +105,7 @@ def what(error: BaseException, trace: TracebackType | None = None) -> str:
 
 
 def _place(trace: TracebackType | None) -> str:
-    """Where it was raised: the last line of ours, since others do as they are told."""
+    """Where it was raised: the last line of Weft's code."""
     frames = traceback.extract_tb(trace)
     ours = [frame for frame in frames if _HERE in Path(frame.filename).parents] or frames
     if not ours:
@@ -115,5 +115,5 @@ def _place(trace: TracebackType | None) -> str:
     return f" ({name}:{ours[-1].lineno})"
 
 
-NET = Net()
-"""The net of this process, which is one command."""
+HANDLER = Handler()
+"""The handler of this process, which is one command."""

@@ -1,6 +1,6 @@
 """Numbers with units, as people write and read them: "16KB", "1.2 ms", "400Gbps".
 
-Sizes are decimal (1 KB is 1000 bytes), as in the papers.
+Sizes are decimal (1 KB is 1000 bytes).
 """
 
 from __future__ import annotations

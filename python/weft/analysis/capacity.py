@@ -1,4 +1,4 @@
-"""Whether there is enough capacity, for each combination of an experiment, and as a table."""
+"""Whether a fabric carries a workload, for each combination of an experiment: `weft capacity`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `weft topology info` prints: what is in a topology file, and whether it can be a fabric."""
+"""What is in a topology file, and whether it can be a fabric: `weft topology info`."""
 
 from __future__ import annotations
 

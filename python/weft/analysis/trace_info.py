@@ -1,4 +1,4 @@
-"""What `weft trace info` prints: what is in a trace, and whether it can run."""
+"""What is in a trace, and whether it can run: `weft trace info`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def work(path: Path, options: Overrides, ranks: int | None, fabric: str) -> dict
         "fabric": fabric,
         "packets": packets,
         "packet_hops": hops,
-        "estimated_s": sweep.trial(spec),
+        "estimated_s": sweep.estimated_time(spec),
     }
 
 

@@ -77,13 +77,13 @@ def weft(
       weft run experiment.toml -o out/     (then open out/report.html)
     """
     if not {"-h", "--help"} & set(sys.argv):
-        internal_errors.NET.spread()
+        internal_errors.HANDLER.install()
 
 
 def main() -> None:
     """Run the command line and exit with its status."""
-    words = sys.argv[1:] = internal_errors.NET.take(sys.argv[1:])
-    sys.exit(internal_errors.NET.status(status(words)))
+    words = sys.argv[1:] = internal_errors.HANDLER.take_option(sys.argv[1:])
+    sys.exit(internal_errors.HANDLER.status(status(words)))
 
 
 def status(arguments: list[str]) -> int:

@@ -57,7 +57,7 @@ def capacity(
     from weft.cli.terminal import width
     from weft.study import inputs
 
-    paths = [path for file in files for path in inputs.files_of(Path(file))]
+    paths = [path for file in files for path in inputs.experiment_files(Path(file))]
     bare = next((path for path in paths if inputs.workload_key(path)), None)
     if bare is not None:
         raise ExperimentError(

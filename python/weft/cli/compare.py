@@ -77,7 +77,7 @@ def compare(
 
     options.exclude(json, summary)
     options.require_output(timeline, output)
-    of_trace = trace_options.told(
+    of_trace = trace_options.workload_keys(
         process_groups, bytes_per_element, dependencies, peak_tflops, memory_gb_s
     )
     given = Options(output, jobs, threads, json, not no_report, quiet, summary, timeline)
@@ -108,6 +108,6 @@ def run_comparison(
     }
     pairs = [options.pair("--transport", part) for part in options.split(transport)]
     told = [(f"transport.{key}", value) for key, value in pairs]
-    told += given.over([*changes, *trace_options.in_workload(of_trace)])
+    told += given.extend([*changes, *trace_options.in_workload(of_trace)])
     checked = inputs.from_dict(experiment, "command line", told, seeds)
     return simulations.simulate([replace(checked, name="compare")], given)

@@ -41,7 +41,7 @@ def of(error: BaseException) -> int:
         print(error, file=sys.stderr)
         return 2
     if not hasattr(error, "format_message"):
-        return internal_errors.NET.tell(error)
+        return internal_errors.HANDLER.report(error)
     command = getattr(getattr(error, "ctx", None), "command_path", None) or "weft"
     return _complain(f"{error.format_message().rstrip('.')}; see {command} --help")
 

@@ -82,7 +82,7 @@ def run(
 
     options.exclude(json, summary)
     options.require_output(timeline, output)
-    of_trace = trace_options.told(
+    of_trace = trace_options.workload_keys(
         process_groups, bytes_per_element, dependencies, peak_tflops, memory_gb_s
     )
     given = Options(output, jobs, threads, json, not no_report, quiet, summary, timeline)
@@ -106,8 +106,8 @@ def run_files(
     from weft.cli.terminal import note
     from weft.study import inputs
 
-    changes = given.over([*changes, *trace_options.in_workload(of_trace)])
-    paths = [path for file in files for path in inputs.files_of(Path(file))]
+    changes = given.extend([*changes, *trace_options.in_workload(of_trace)])
+    paths = [path for file in files for path in inputs.experiment_files(Path(file))]
     experiments: list[Experiment] = []
     for path in paths:
         _check_options(path, fabric, schemes, of_trace)

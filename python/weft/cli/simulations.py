@@ -34,7 +34,7 @@ class Options:
     summary: bool = False
     timeline: bool = False
 
-    def over(self, changes: Overrides) -> Overrides:
+    def extend(self, changes: Overrides) -> Overrides:
         """The changes to an experiment that these options ask for."""
         return [*changes, ("probe.timeline", "true")] if self.timeline else changes
 
@@ -79,14 +79,14 @@ def _store(whole: study.Study, options: Options) -> store.Store:
 
 
 def _results(whole: study.Study, kept: store.Store, options: Options, told: Collection[str]) -> int:
-    watcher = progress.watcher(options.quiet)
-    crew = sweep.Crew(options.jobs, options.threads)
-    whole, tally = whole.carry_out(kept, crew, watcher)
-    for stall in tally.stalls:
+    reporter = progress.reporter(options.quiet)
+    parallelism = sweep.Parallelism(options.jobs, options.threads)
+    whole, result = whole.simulate(kept, parallelism, reporter)
+    for stall in result.stalls:
         note(f"stalled: {stall}")
     listed = whole.listed(kept)
-    _warn_of_runs(listed, kept, told)
-    if not tally.interrupted and options.output and listed:
+    _print_warnings(listed, kept, told)
+    if not result.interrupted and options.output and listed:
         _save(whole, listed, kept, options.output, options.quiet)
     if options.json:
         _print_json(listed, kept)
@@ -94,14 +94,14 @@ def _results(whole: study.Study, kept: store.Store, options: Options, told: Coll
         print(summary.text(_summaries(whole, kept)))
     elif listed:
         _print_tables(whole, kept)
-    if tally.interrupted:
-        _interrupted(tally, options.output)
+    if result.interrupted:
+        _interrupted(result, options.output)
         return 130
     if options.output and listed and options.timeline:
         _timelines(options.output, options.quiet)
     if options.output and listed and options.report:
         report.make(options.output, options.quiet)
-    return 1 if tally.stalls else 0
+    return 1 if result.stalls else 0
 
 
 def _save(
@@ -119,7 +119,7 @@ def _save(
         )
 
 
-def _warn_of_runs(listed: store.Listed, kept: store.Store, told: Collection[str]) -> None:
+def _print_warnings(listed: store.Listed, kept: store.Store, told: Collection[str]) -> None:
     """Print the warnings of runs, each once, without those that were `told` before."""
     found: dict[str, int] = {}
     for _, spec in listed:
@@ -189,12 +189,12 @@ def _command() -> str:
     return shlex.join(words)
 
 
-def _interrupted(tally: sweep.Tally, output: Path | None) -> None:
-    finished = f"interrupted: {tally.done} of {tally.total} runs had finished"
+def _interrupted(result: sweep.SweepResult, output: Path | None) -> None:
+    finished = f"interrupted: {result.done} of {result.total} runs had finished"
     if output is None:
         note(f"{finished}; with -o DIR they would have been kept")
         return
-    rest = tally.total - tally.done
+    rest = result.total - result.done
     what = f"to run the other {rest}" if rest else "for tables and plots"
     again = shlex.join(["weft", *sys.argv[1:]])
     note(f"{finished} and are kept in {output / 'runs'}; {what}: {again}")

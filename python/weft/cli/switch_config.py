@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from weft.cli import options
+
+if TYPE_CHECKING:
+    from weft.cluster import Cluster
+    from weft.switches.segments import Scheme, Segments
 
 
 def switch_config(
@@ -75,7 +79,7 @@ def switch_config(
     from weft.cli.terminal import note
     from weft.switches import config
 
-    cluster, segments = config.of_file(plan, scheme)
+    cluster, segments = read_segments(plan, scheme)
     if protocol is not None:
         cluster = clusters.for_protocol(cluster, protocol)
     made, remarks = config.files(cluster, segments, format_, switch)
@@ -88,3 +92,27 @@ def switch_config(
         for line in filter(None, (*remarks, where)):
             note(line)
     return 0
+
+
+def read_segments(path: Path, scheme: Scheme | None) -> tuple[Cluster, Segments]:
+    """Cluster and segments from a plan file, or from a cluster file and a scheme."""
+    from weft import ExperimentError
+    from weft import cluster as clusters
+    from weft.plans import file as plans
+    from weft.switches import segments
+
+    if path.suffix == ".toml":
+        found = clusters.read(path)
+        if scheme is None:
+            raise ExperimentError(
+                f"{path}: is a cluster, not a plan; add --scheme dnlb or ethereal, or name a plan"
+            )
+        try:
+            return found, segments.of(found, scheme)
+        except ExperimentError as error:
+            raise ExperimentError(f"{path}: {error}") from None
+    if scheme is not None:
+        raise ExperimentError(f"{path}: a plan has its scheme; remove --scheme")
+    plan = plans.read(path, keys=("cluster",))
+    found = clusters.from_json(plan["cluster"], str(path))
+    return found, segments.of_plan(plan, found, str(path))

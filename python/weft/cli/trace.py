@@ -55,7 +55,7 @@ def info(
     """
     from weft.analysis import trace_info
 
-    of_trace = trace_options.told(
+    of_trace = trace_options.workload_keys(
         process_groups, bytes_per_element, dependencies, peak_tflops, memory_gb_s
     )
     found = trace_info.info(file, of_trace, ranks)

@@ -56,7 +56,7 @@ MemoryGbS = Annotated[
 ]
 
 
-def told(
+def workload_keys(
     process_groups: Path | None = None,
     bytes_per_element: int | None = None,
     dependencies: str | None = None,

@@ -1,17 +1,16 @@
-"""Plans of jobs on clusters: which way every piece takes, and how good that is.
+"""Plan files: which path every piece of a job takes on a cluster, and how good that is.
 
 | module | what it does |
 |---|---|
-| `make` | a cluster and a job to a plan |
-| `file` | the plan file |
-| `network` | the ways of pieces and the loads of links, from a plan file alone |
-| `verify` | recomputes loads, and compares |
-| `certificate` | whether what forces a bound does |
-| `described` | whether a plan is of the cluster and the job in its file |
+| `make` | plans a job on a cluster |
+| `file` | reads and writes the plan file |
+| `network` | the paths of pieces and the loads of links, from a plan file alone |
+| `verify` | computes loads and bounds again, and compares |
+| `certificate` | checks the proof of the lower bound of a step |
+| `consistency` | checks a plan against the cluster and the job in its file |
 | `optimum` | the exact optimum, by a linear program |
 | `hosts` | queue pairs, source ports and environment of each host |
-| `show` | what the command prints |
-| `plot` | link loads as a picture |
+| `show`, `plot` | what `weft plan` prints, and link loads as a picture |
 
 The core plans (`crates/plan`); `network`, `verify` and `certificate` share no code with it.
 """

@@ -27,7 +27,7 @@ ROUNDING = 1e-9
 Given = dict[str, Any]
 
 
-def given(plan: Plan) -> Given:
+def recompute(plan: Plan) -> Given:
     """What the plan is made of, by its `experiment`; links and steps are compared.
 
     Raises:
@@ -55,17 +55,17 @@ def given(plan: Plan) -> Given:
                 f"plan: links: {names[link]}: {key}: {is_so[link]} in the cluster, not "
                 f"{said[link]}; {REMAKE}"
             )
-    same("plan", "steps", len(found["steps"]), len(plan["steps"]))
+    check_equal("plan", "steps", len(found["steps"]), len(plan["steps"]))
     return found
 
 
-def same(where: str, what: str, found: Any, said: Any) -> None:
+def check_equal(where: str, what: str, found: Any, said: Any) -> None:
     """Whether what was counted is what the file says."""
     if found != said:
         raise ExperimentError(f"{where}: has {found} {what}, not {said}; {REMAKE}")
 
 
-def least(plan: Plan, found: Given) -> None:
+def check_bound(plan: Plan, found: Given) -> None:
     """Whether the lower bound is the job's."""
     is_so, said = found["bound_s"], plan["bound_s"]
     if not abs(is_so - said) <= ROUNDING * is_so:
@@ -74,7 +74,7 @@ def least(plan: Plan, found: Given) -> None:
         )
 
 
-def messages(where: str, step: Given, pieces: dict[str, Numbers]) -> None:
+def check_messages(where: str, step: Given, pieces: dict[str, Numbers]) -> None:
     """Whether pieces that the file holds are all of the messages of the step, and no more."""
     if (pieces["bytes"] <= 0).any():
         raise ExperimentError(f"{where}: a piece has {pieces['bytes'].min()} bytes; {REMAKE}")
@@ -105,7 +105,7 @@ def messages(where: str, step: Given, pieces: dict[str, Numbers]) -> None:
         )
 
 
-def in_cluster(plan: Plan, net: Network) -> Cluster:
+def check_cluster(plan: Plan, net: Network) -> Cluster:
     """The cluster in the plan, whose links are those of the plan.
 
     Raises:
@@ -133,7 +133,7 @@ def in_cluster(plan: Plan, net: Network) -> Cluster:
     return described
 
 
-def queue_pairs(plan: Plan, described: Cluster) -> None:
+def check_queue_pairs(plan: Plan, described: Cluster) -> None:
     """Whether hosts get the queue pairs that pieces need, and segments where plans need them.
 
     Raises:
@@ -142,7 +142,7 @@ def queue_pairs(plan: Plan, described: Cluster) -> None:
     if plan["enforce"] == "segments" or plan["segments"]:
         segments.of_plan(plan, described, "plan")
     meant = hosts.tables(described, plan["steps"])
-    same("plan: hosts", "hosts", len(meant), len(plan["hosts"]))
+    check_equal("plan: hosts", "hosts", len(meant), len(plan["hosts"]))
     for one, said in zip(meant, plan["hosts"], strict=True):
         if one != said:
             what = next(key for key in one if one[key] != said.get(key))

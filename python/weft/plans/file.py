@@ -1,4 +1,4 @@
-"""The plan file: JSON, one object. `docs/plan-file.md` describes every key."""
+"""The plan file: JSON, one object. `docs/plans.md` describes every key."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """`weft plan --verify`: loads and bounds from the plan file alone, beside what it says.
 
-First that it is of the cluster and the job that the file describes (`described`): the same links,
+First that it is of the cluster and the job that the file describes (`consistency`): the same links,
 steps and messages. Then of every step:
 
 - the pieces of each message add up, and every piece follows a path that exists, which is the one
@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from weft import _native
 from weft.errors import ExperimentError
 from weft.plans import certificate, consistency, hosts, network
-from weft.plans.consistency import REMAKE, ROUNDING, same
+from weft.plans.consistency import REMAKE, ROUNDING, check_equal
 from weft.plans.file import Plan
 from weft.plans.network import Network, Numbers
 
@@ -72,9 +72,9 @@ def verify(plan: Plan) -> list[Checked]:
 
 
 def _verify(plan: Plan) -> list[Checked]:
-    given = consistency.given(plan)
+    given = consistency.recompute(plan)
     net = network.of(plan["links"])
-    cluster = consistency.in_cluster(plan, net)
+    cluster = consistency.check_cluster(plan, net)
     found = [
         _step(plan, net, number, step, given["steps"][number])
         for number, step in enumerate(plan["steps"])
@@ -83,8 +83,8 @@ def _verify(plan: Plan) -> list[Checked]:
     _agree("plan: seconds", sum(map(_product, times, (one.seconds for one in found))), plan)
     bounds = (step["bound_s"] for step in plan["steps"])
     _agree("plan: steps_bound_s", sum(map(_product, times, bounds)), plan)
-    consistency.least(plan, given)
-    consistency.queue_pairs(plan, cluster)
+    consistency.check_bound(plan, given)
+    consistency.check_queue_pairs(plan, cluster)
     return found
 
 
@@ -133,7 +133,7 @@ def _step(
 ) -> Checked:
     where = f"plan: step {number + 1} ({step['name']})"
     for what in ("times", "messages", "bytes"):
-        same(where, what, given[what], step[what])
+        check_equal(where, what, given[what], step[what])
     loads = np.zeros(len(net.names), dtype=np.int64)
     leaf_demand = np.zeros((net.leaves, net.leaves), dtype=np.int64)
     sent = np.zeros(len(net.nic), dtype=np.int64)
@@ -141,7 +141,7 @@ def _step(
     count = total = cut = most = 0
     for pieces in pieces_of(plan, number):
         if step["pieces"] is not None:
-            consistency.messages(where, given, pieces)
+            consistency.check_messages(where, given, pieces)
         loads += net.loads(pieces)
         a, b = net.leaf_of[pieces["src"]], net.leaf_of[pieces["dst"]]
         amounts, pairs = pieces["bytes"], a * net.leaves + b
@@ -155,10 +155,10 @@ def _step(
         if plan["enforce"] == "segments":
             pinned = plan["experiment"]["balance"]["scheme"].startswith("ethereal")
             _ports(where, net, plan["segments"], pieces, pinned)
-    same(where, "pieces", count, step["piece_count"])
-    same(where, "bytes in pieces", total, step["bytes"])
-    same(where, "messages in parts", cut, step["split"])
-    same(where, "queue pairs on a host", most, step["queue_pairs"])
+    check_equal(where, "pieces", count, step["piece_count"])
+    check_equal(where, "bytes in pieces", total, step["bytes"])
+    check_equal(where, "messages in parts", cut, step["split"])
+    check_equal(where, "queue pairs on a host", most, step["queue_pairs"])
     said = np.asarray(step["loads"], dtype=np.int64)
     if len(said) != len(loads):
         raise ExperimentError(f"{where}: {len(said)} loads for {len(loads)} links")
@@ -245,5 +245,5 @@ def _busiest(where: str, net: Network, loads: Numbers, step: dict[str, Any]) -> 
         raise ExperimentError(
             f"{where}: {net.names[link]} is the busiest link, not {said['link']}; {REMAKE}"
         )
-    same(f"{where}: {said['link']}", "bytes", int(loads[named]), said["bytes"])
+    check_equal(f"{where}: {said['link']}", "bytes", int(loads[named]), said["bytes"])
     return float(seconds[link])

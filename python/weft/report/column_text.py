@@ -1,4 +1,4 @@
-"""Result columns for a reader: titles, units, numbers with their uncertainty."""
+"""Result columns as text: titles, units, numbers with their uncertainty."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Which runs stand together: the shape that tables and figures share.
+"""Which runs belong together in tables and figures.
 
-A sweep is seen in three directions. Its *series* are what is compared (schemes, unless the
-experiment names other keys); the numeric key on the *x* axis, if there is one; and everything
-else, whose combinations are the *facets*. Seeds are samples of the same cell. A *category* is a
-facet at one x.
+The swept keys of an experiment have three roles. *Series* are what is compared (schemes, unless the
+experiment names other keys); one numeric key may be the *x* axis; the combinations of all other
+keys are the *facets*. Runs that differ only in their seed are samples of one cell. A *category* is
+a facet at one x.
 """
 
 from __future__ import annotations

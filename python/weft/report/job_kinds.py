@@ -17,7 +17,7 @@ def compute(rows: Sequence[Row]) -> bool:
     return are_jobs(rows) and all(row["compute_s"] > 0 for row in rows)
 
 
-def only_communicate(rows: Sequence[Row]) -> bool:
+def communicate_only(rows: Sequence[Row]) -> bool:
     """Whether all are of ranks that do nothing but collectives."""
     return are_jobs(rows) and all(
         row["collectives"] > 0 and row["compute_s"] == 0.0 for row in rows

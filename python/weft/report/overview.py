@@ -1,8 +1,8 @@
-"""One table and one heat map of everything: series down, categories across.
+"""One table and one heat map of all scenarios: one row a series, one column a scenario.
 
-An experiment asks for it by `overview` in `[report]`: the cells are means over seeds of the first
-of `report.columns`; behind them come their geometric mean, and of each column that `overview` names
-the largest value over all categories.
+An experiment asks for it with `overview` in `[report]`. Cells are means over seeds of the first of
+`report.columns`; the last columns are their geometric mean and, for each column that `overview`
+names, the largest value over all scenarios.
 """
 
 from __future__ import annotations

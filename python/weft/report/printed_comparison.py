@@ -18,7 +18,7 @@ from weft.study.printed import Selection, Statement
 from weft.study.selection import combination
 from weft.study.settings import Settings
 
-_SLACK = 1e-9
+_ROUNDING = 1e-9
 """A difference that is a tolerance but for rounding is within it."""
 
 
@@ -70,9 +70,7 @@ class Comparison:
         return found | {"agrees": self.agrees, "words": self.words}
 
 
-def compared(
-    settings: Settings, rows: Sequence[Row], choice: best_value.Choice
-) -> list[Comparison]:
+def compare(settings: Settings, rows: Sequence[Row], choice: best_value.Choice) -> list[Comparison]:
     """Every printed result of an experiment beside its rows.
 
     `choice` are the best values of the key that is searched, if one is.
@@ -82,7 +80,8 @@ def compared(
         return [row for row in rows if _is_of(row, selection, settings, choice)]
 
     return [
-        _compare(one, [of(selection) for selection in one.selections]) for one in settings.printed
+        _comparison(one, [of(selection) for selection in one.selections])
+        for one in settings.printed
     ]
 
 
@@ -93,7 +92,7 @@ def _is_of(row: Row, selection: Selection, settings: Settings, choice: best_valu
     return mine and best_value.is_best(row["swept"], choice, settings.best)
 
 
-def _compare(one: Statement, cells: Sequence[Sequence[Row]]) -> Comparison:
+def _comparison(one: Statement, cells: Sequence[Sequence[Row]]) -> Comparison:
     """`cells` are the rows of each of its selections."""
     if one.kind == "order":
         return _ordered(one, cells)
@@ -143,16 +142,16 @@ def _verdict(one: Statement, difference: float) -> tuple[bool | None, str]:
     """Whether a difference is tolerable, and the words for it."""
     off = abs(difference)
     if one.within is not None:
-        agrees = off <= one.within + _SLACK
+        agrees = off <= one.within + _ROUNDING
         tolerance = column_text.exact("" if one.kind == "ratio" else one.column, one.within)
         return agrees, f"{_word(agrees)} (tolerance {tolerance})"
     if one.sd:
         most = 1.0 if one.sds is None else one.sds
-        agrees = off <= most * one.sd + _SLACK
+        agrees = off <= most * one.sd + _ROUNDING
         many = f"{off / one.sd:.1f} printed sd away"
         return agrees, f"{_word(agrees)} ({many})"
     if one.low != one.high:
-        agrees = off <= _SLACK
+        agrees = off <= _ROUNDING
         return agrees, "agrees (within the range)" if agrees else "differs (outside the range)"
     return None, "no tolerance given"
 
@@ -172,8 +171,8 @@ def _ordered(one: Statement, cells: Sequence[Sequence[Row]]) -> Comparison:
             continue
         pairs += 1
         lead = before - after if one.falling else after - before
-        if lead < -(one.within or 0.0) - _SLACK:
-            doubt = _in_doubt(averages.difference(one.column, cells[left], cells[right]))
+        if lead < -(one.within or 0.0) - _ROUNDING:
+            doubt = _doubt(averages.difference(one.column, cells[left], cells[right]))
             wrong.append(f"{names[right]} before {names[left]}{doubt}")
     printed = _printed_order(one, names)
     if not pairs or None in means:
@@ -184,9 +183,9 @@ def _ordered(one: Statement, cells: Sequence[Sequence[Row]]) -> Comparison:
     return Comparison(one, what, printed, None, None, not wrong, words, means)
 
 
-def _in_doubt(gap: stats.Mean | None) -> str:
+def _doubt(gap: stats.Mean | None) -> str:
     """A remark if the seeds leave open which of two is the smaller one."""
-    unsure = gap is not None and gap.is_within_noise_of(0.0)
+    unsure = gap is not None and gap.includes(0.0)
     return ", within the confidence interval" if unsure else ""
 
 
@@ -197,7 +196,7 @@ def _printed_order(one: Statement, names: Sequence[str]) -> str:
     return (" > " if one.falling else " < ").join(" = ".join(same) for same in levels.values())
 
 
-def counted(comparisons: Sequence[Comparison]) -> str:
+def agreement(comparisons: Sequence[Comparison]) -> str:
     """How many agree, for a line under the table."""
     judged = [one for one in comparisons if one.agrees is not None]
     if not judged:

@@ -111,13 +111,13 @@ def _basis(view: View) -> str:
     counts = [one.measured.samples for one in view.comparisons if one.measured is not None]
     parts = []
     if counts and max(counts) > 1:
-        seeds = stats.counted(min(counts), max(counts))
+        seeds = stats.seeds_text(min(counts), max(counts))
         parts.append(f"mean of {seeds}, ± 95 % confidence")
         if any(one.statement.sd for one in view.comparisons):
             parts.append("printed ± is a standard deviation")
     elif counts:
         parts.append("1 seed")
-    parts.append(printed_comparison.counted(view.comparisons))
+    parts.append(printed_comparison.agreement(view.comparisons))
     if view.settings.left_out:
         many = view.settings.left_out
         what = "1 printed result has" if many == 1 else f"{many} printed results have"

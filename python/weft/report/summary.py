@@ -1,7 +1,7 @@
-"""What came out, in one JSON object: means, best values, and how they stand beside a paper's.
+"""The summary of results as one JSON object: means, best values, comparisons with printed results.
 
-`weft run --summary` prints it and `weft run -o DIR` leaves it as `DIR/summary.json`;
-docs/experiments.md says what each key is.
+`weft run --summary` prints it and `weft run -o DIR` writes it to `DIR/summary.json`;
+docs/experiments.md describes each key.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _against(grouping: Grouping, cell: tuple[Category, str], rows: Sequence[Row]
     found = averages.ratio("cct_s", rows, base) if averages.same_seeds(rows, base) else None
     if found is None or series == grouping.reference:
         return {}
-    surely = None if found.half is None else not found.is_within_noise_of(1.0)
+    surely = None if found.half is None else not found.includes(1.0)
     return {
         "against": {
             "reference": grouping.reference,

@@ -72,7 +72,9 @@ class Table:
         """What the numbers are means of, for a line under or over the table."""
         fewest = min(section.seeds[0] for section in self.sections)
         most = max(section.seeds[1] for section in self.sections)
-        sure = f"mean of {stats.counted(fewest, most)}, ± 95 % confidence" if most > 1 else "1 seed"
+        sure = (
+            f"mean of {stats.seeds_text(fewest, most)}, ± 95 % confidence" if most > 1 else "1 seed"
+        )
         if self.runs < self.wanted:
             sure += f"; only {self.runs} of {self.wanted} runs"
         cells = [cell for section in self.sections for line in section.lines for cell in line.cells]

@@ -1,8 +1,8 @@
-"""What every rank did when, as a file that the Perfetto UI opens (Chrome's trace format).
+"""Timelines of all ranks for the Perfetto UI (Chrome's trace format), one file for each run.
 
-One file a run. A rank is a process with tracks for its computation, its collectives and the
-messages that it sends over the fabric; what overlaps goes to tracks side by side, since slices
-of one track must not cross. Arrows lead from a message's sender to its receiver.
+A rank is a process with tracks for its computation, its collectives and the messages that it sends
+over the fabric. Slices that overlap go to different tracks, since slices of one track must not
+cross. Arrows go from a message's sender to its receiver.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class Column:
 
 def columns_of(rows: Sequence[Row]) -> list[Column]:
     """The columns for these rows, all of an experiment."""
-    communicate, compute = job_kinds.only_communicate(rows), job_kinds.compute(rows)
+    communicate, compute = job_kinds.communicate_only(rows), job_kinds.compute(rows)
     own = [_BUSBW] if communicate else [_EXPOSED] if compute else []
     return [
         _ITERATION if compute else _CCT,
@@ -81,7 +81,7 @@ def _against(rows: Sequence[Row], base: Sequence[Row]) -> Cell:
     found = averages.ratio("cct_s", rows, base) if averages.same_seeds(rows, base) else None
     if found is None:
         return Cell(OTHER_SEEDS, math.inf)
-    unsure = found.is_within_noise_of(1.0)
+    unsure = found.includes(1.0)
     text = _percent(100 * (found.value - 1), None if found.half is None else 100 * found.half)
     return Cell(f"{text} {NOT_SIGNIFICANT}" if unsure else text, 100 * (found.value - 1), unsure)
 

@@ -1,4 +1,4 @@
-"""Results as an experiment wants them seen: what tables, figures and summaries share."""
+"""The results of one experiment in the shape that tables, figures and summaries share."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def of(experiment: Experiment, rows: Sequence[Row]) -> View:
     settings.check(rows[0])
     if settings.best is None:
         grouping = group(rows, settings.x, settings.series)
-        return View(settings, grouping, None, printed_comparison.compared(settings, rows, {}))
+        return View(settings, grouping, None, printed_comparison.compare(settings, rows, {}))
     over = settings.best.over
     choice = best_value.choose(rows, settings.best)
     shown = best_value.at_best(rows, choice, settings.best)
@@ -62,5 +62,5 @@ def of(experiment: Experiment, rows: Sequence[Row]) -> View:
         settings,
         group(shown, x, tuple(key for key in settings.series if key != over)),
         group(rows, over, settings.series),
-        printed_comparison.compared(settings, rows, choice),
+        printed_comparison.compare(settings, rows, choice),
     )

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from weft._types import Row
 from weft.study import stats
 
-_OVER_OWN = ("slowdown", "normalised")
+_OVER_OWN_TIME = ("slowdown", "normalised")
 """Completion times over a time that the run has of its own."""
 _RATES = ("busbw_gb_s", "algbw_gb_s", "bus_bytes_per_s", "of_bound")
 """The same bytes, or the same bound, over a time."""
@@ -103,7 +103,7 @@ def _average(column: str, rows: Sequence[Row]) -> Average:
 def _parts(column: str, rows: Sequence[Row]) -> list[tuple[float, float]]:
     """Of each row what is summed up, and what that is divided by."""
     if all(row[column] > 0 for row in rows):
-        if column in _OVER_OWN:
+        if column in _OVER_OWN_TIME:
             return [(row["cct_s"], row["cct_s"] / row[column]) for row in rows]
         if column in _RATES:
             return [(1.0, 1.0 / row[column]) for row in rows]

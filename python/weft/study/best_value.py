@@ -24,13 +24,13 @@ COLUMN = "best_value"
 """Where rows carry the value that was best for them, if it is a number."""
 
 
-def searched(runs: Sequence[RunSpec], best: Best) -> list[RunSpec]:
+def search_runs(runs: Sequence[RunSpec], best: Best) -> list[RunSpec]:
     """The runs that the search needs: every value, with the first seeds."""
     seeds = _search_seeds([spec["seed"] for spec in runs], best)
     return [spec for spec in runs if spec["seed"] in seeds]
 
 
-def narrowed(runs: Sequence[RunSpec], rows: Sequence[Row], best: Best) -> list[RunSpec]:
+def without_rejected(runs: Sequence[RunSpec], rows: Sequence[Row], best: Best) -> list[RunSpec]:
     """The runs that belong to the result, once the search's have left these rows."""
     if best.search_seeds is None:
         return list(runs)

@@ -1,4 +1,4 @@
-"""Fabrics for workloads that name none: non-blocking, and large enough."""
+"""A fabric for a workload file that names none: non-blocking, and large enough."""
 
 from __future__ import annotations
 
@@ -86,17 +86,17 @@ def _hosts_named(path: Path) -> tuple[int, str]:
     with path.open(encoding="utf-8", errors="replace", newline="") as lines:
         if path.suffix.lower() == ".cm":
             words = lines.readline().split()
-            hosts = _whole(words[1]) if len(words) == 2 and words[0] == "Nodes" else None
+            hosts = _whole_number(words[1]) if len(words) == 2 and words[0] == "Nodes" else None
             return max(2, hosts or 0), f"Nodes {hosts}"
         rows = csv.DictReader(line for line in lines if not line.startswith("#"))
         ends = (row.get(end) or "" for row in rows for end in ("src", "dst"))
         try:
-            largest = max((_whole(end) or 0 for end in ends), default=0)
+            largest = max((_whole_number(end) or 0 for end in ends), default=0)
         except csv.Error:
             largest = 0
         return max(2, largest + 1), f"host {largest}"
 
 
-def _whole(text: str) -> int | None:
+def _whole_number(text: str) -> int | None:
     """A number of a workload file; None for what is none, or is beyond any count."""
     return int(text) if re.fullmatch(r"\s*[0-9]{1,18}\s*", text) else None

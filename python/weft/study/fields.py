@@ -1,6 +1,6 @@
-"""Reading tables that the native core hands on unread: typed, and every key asked for.
+"""Typed reading of tables of an experiment file that the native core does not read.
 
-What is wrong becomes one line: the file, the key, what is wrong, how to mend it.
+Every key must be asked for. An error is one line: file, key, what is wrong, how to correct it.
 """
 
 from __future__ import annotations

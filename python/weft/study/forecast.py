@@ -1,4 +1,4 @@
-"""How long a sweep will still take, told from the runs that have ended and those under way."""
+"""How long a sweep will still take, estimated from the runs that have ended and the active ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONG = 30.0
 
 
 @dataclass(frozen=True)
-class UnderWay:
+class ActiveRun:
     """A run that has begun, as `_native.Progress` tells it."""
 
     kind: str
@@ -28,7 +28,7 @@ class UnderWay:
     seconds: float
     """So far."""
 
-    def whole(self) -> float | None:
+    def total_time(self) -> float | None:
         """How long all of it will take; None as long as that cannot be told."""
         told = self.seconds >= _SOON and self.share > 0
         return self.seconds / self.share if told else None
@@ -46,7 +46,7 @@ class Forecast:
         self._workers = side_by_side
         self._left: dict[str, int] = {}
         self._took: dict[str, list[float]] = {}
-        self._under_way: list[UnderWay] = []
+        self._under_way: list[ActiveRun] = []
         self._later = 0
         self._told = False
 
@@ -63,16 +63,16 @@ class Forecast:
         self._left[kind] -= 1
         self._took.setdefault(kind, []).append(seconds)
 
-    def look(self, under_way: Iterable[UnderWay]) -> None:
+    def update(self, under_way: Iterable[ActiveRun]) -> None:
         """These have begun, and have not ended."""
         self._under_way = list(under_way)
 
-    def left(self) -> float | None:
+    def time_left(self) -> float | None:
         """Seconds until all have ended; None before any has, or tells how long it will take."""
         took = {kind: list(seconds) for kind, seconds in self._took.items()}
         rest = [0.0]
         for run in self._under_way:
-            whole = run.whole()
+            whole = run.total_time()
             if whole is not None:
                 took.setdefault(run.kind, []).append(whole)
                 rest.append(whole - run.seconds)
@@ -88,7 +88,7 @@ class Forecast:
 
     def announcement(self, cores: int) -> str | None:
         """What to say, once, of work that takes long; None while there is nothing to say."""
-        left = None if self._told or not self._under_way else self.left()
+        left = None if self._told or not self._under_way else self.time_left()
         if left is None or left < _LONG:
             return None
         self._told = True

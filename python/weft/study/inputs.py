@@ -1,7 +1,7 @@
-"""What the user hands in, as experiments: files, dicts, bare workloads, shorthands.
+"""Experiments from what users name: files, dicts, workload files, short forms.
 
-Checking is the native core's; this module finds the text, and builds the experiment around a
-workload file or a command line that does not say everything.
+The native core checks them; this module reads the text, and makes an experiment of a workload file
+or of a command line.
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ def from_file(
         raise ExperimentError(f"{error}, {others}") from None
 
 
-def files_of(path: Path) -> list[Path]:
+def experiment_files(path: Path) -> list[Path]:
     """The experiment files that a path means: itself, or those of a directory, by number."""
     if not path.is_dir():
         return [path]
-    found = sorted(path.glob("*.toml"), key=lambda one: _by_number(one.name))
+    found = sorted(path.glob("*.toml"), key=lambda one: _natural_order(one.name))
     if not found:
         raise ExperimentError(f"{path}: a directory without experiments (.toml); name another one")
     return found
@@ -172,7 +172,7 @@ def _expand(
 ) -> Experiment:
     listed = _native.expand(text, form, source, list(overrides), seeds, quick)
     expanded: Expanded = json.loads(listed)
-    _refuse_twins(expanded["runs"], source)
+    _check_distinct(expanded["runs"], source)
     name = Path(source).stem.replace(" ", "-") or "experiment"
     experiment = Experiment(
         name=name,
@@ -191,7 +191,7 @@ def _expand(
     return experiment
 
 
-def _refuse_twins(runs: Sequence[RunSpec], source: str) -> None:
+def _check_distinct(runs: Sequence[RunSpec], source: str) -> None:
     """A value that a sweep lists twice would count as one more seed of it."""
     seen = set()
     for spec in runs:
@@ -233,7 +233,7 @@ def _not_finite(value: object, key: str = "") -> str | None:
     return next((bad for bad in found if bad is not None), None)
 
 
-def _by_number(name: str) -> list[tuple[int, str]]:
+def _natural_order(name: str) -> list[tuple[int, str]]:
     """Sorts fig2 before fig10."""
     parts = re.findall(r"[0-9]+|[^0-9]+", name)
     return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]

@@ -1,7 +1,7 @@
-"""`[[printed]]`: what a paper prints, as statements about runs of an experiment.
+"""`[[printed]]`: results that a paper prints, as statements about runs of an experiment.
 
-A statement is about one column and one selection (a value), two (a ratio or a difference), or
-several in an order. `weft.report.printed_comparison` compares them with results.
+A statement is about one column and one selection of runs (a value), two (a ratio or a difference),
+or several in an order. `weft.report.printed_comparison` compares them with results.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ def _resolved(
         key, values = next(iter(open_keys.items()), ("", []))
         listed = ", ".join(text_of(value) for value in values)
         raise ExperimentError(f"{place}: where: leaves {key} open; say which of {listed}")
-    telling = _telling(runs, chosen[0], but)
+    telling = _distinguishing(runs, chosen[0], but)
     return Selection(selection.where, combinations.pop(), but is not None, telling)
 
 
@@ -238,7 +238,9 @@ def _why_none(
     return f"{place}: where: no run has {pairs} together; look at [sweep]"
 
 
-def _telling(runs: Sequence[RunSpec], one: RunSpec, but: str | None) -> tuple[tuple[str, str], ...]:
+def _distinguishing(
+    runs: Sequence[RunSpec], one: RunSpec, but: str | None
+) -> tuple[tuple[str, str], ...]:
     """The values of the swept keys that vary, in the order of the sweep."""
     varying = [key for key in one["swept"] if key != but and len(values_of(runs, key)) > 1]
     return tuple((key, text_of(value_of(one, key))) for key in varying)

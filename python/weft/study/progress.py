@@ -1,4 +1,4 @@
-"""Telling a person how far a sweep is: on standard error, never among the results."""
+"""Progress of a sweep, on standard error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NAME = 40  # Columns.
 _MINUTE = 60.0  # Seconds.
 
 
-class Watcher(Protocol):
+class ProgressReporter(Protocol):
     """Hears of every finished run. Called from the main thread only."""
 
     def start(self, total: int, kept: int) -> None:
@@ -171,7 +171,7 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
-def watcher(quiet: bool) -> Watcher:
+def reporter(quiet: bool) -> ProgressReporter:
     """The one that suits standard error."""
     if quiet:
         return Silent()

@@ -1,8 +1,8 @@
 """How an experiment wants its results shown: `[report]`, `[best]` and `[[printed]]`.
 
-The native core hands these tables on as written. They are read before anything runs, so that a
-mistake costs no simulation; only whether a result column exists is known no sooner than with
-the first result (`Settings.check`).
+The native core returns these tables as written. They are read before anything runs, so that a
+mistake costs no simulation; whether a result column exists is known with the first result
+(`Settings.check`).
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ def student_t95(freedom: int) -> float:
     return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
 
 
-def counted(fewest: int, most: int) -> str:
+def seeds_text(fewest: int, most: int) -> str:
     """How many seeds means are made of: `3 seeds`, or `2 to 3 seeds`."""
     return f"{most} seeds" if fewest == most else f"{fewest} to {most} seeds"
 
@@ -46,7 +46,7 @@ class Mean:
         half, sd = (None if own is None else own / scale for own in (self.half, self.sd))
         return Mean(self.value / scale, half, self.samples, sd)
 
-    def is_within_noise_of(self, value: float) -> bool:
+    def includes(self, value: float) -> bool:
         """Whether the difference to a value may be chance; of a single sample nobody can tell."""
         return bool(self.half) and abs(self.value - value) <= (self.half or 0.0)
 

@@ -1,10 +1,10 @@
-"""Where results live: one folder a finished run, and the tables assembled from them.
+"""Storage of results: one folder for each finished run, and the tables assembled from them.
 
-A results directory holds `runs/<key>/` (one finished run: `row.json` and parquet files), the
-assembled `runs.parquet`, `flows.parquet`, `links.parquet`, `series.parquet`, of jobs
+A results directory has `runs/<key>/` (one finished run: `row.json` and parquet files), the
+assembled `runs.parquet`, `flows.parquet`, `links.parquet`, `series.parquet`, for jobs
 `collectives.parquet` (and `nodes.parquet`, `messages.parquet`), and `timing.parquet`, the only
 one that differs between machines; `study.json` says which runs belong to it. A run's folder
-appears by one rename, so it is whole or not there.
+appears by one rename, so it is complete or not there.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class DirectoryStore:
         """
         flaws = []
         for key in dict.fromkeys(keys):
-            flaw = _flaw_of_run(self._runs / key)
+            flaw = _run_damage(self._runs / key)
             if flaw is not None:
                 shutil.rmtree(self._runs / key)
                 flaws.append(flaw)
@@ -254,7 +254,7 @@ def _sink(frame: pl.LazyFrame, path: Path) -> None:
     frame.sink_parquet(path, row_group_size=1 << 17, maintain_order=True)
 
 
-def flaw_of_table(path: Path) -> str | None:
+def table_damage(path: Path) -> str | None:
     """What is wrong with a parquet file that is missing or cut off; None if nothing."""
     try:
         size = path.stat().st_size
@@ -270,7 +270,7 @@ def flaw_of_table(path: Path) -> str | None:
     return None if whole else f"{path.name} is damaged"
 
 
-def _flaw_of_run(folder: Path) -> str | None:
+def _run_damage(folder: Path) -> str | None:
     if not folder.exists():
         return None
     try:
@@ -283,7 +283,7 @@ def _flaw_of_run(folder: Path) -> str | None:
     if not whole:
         return "row.json is damaged"
     there = [name for name in OF_JOBS if (folder / f"{name}.parquet").exists()]
-    flaws = (flaw_of_table(folder / f"{name}.parquet") for name in (*ALWAYS, *there))
+    flaws = (table_damage(folder / f"{name}.parquet") for name in (*ALWAYS, *there))
     return next((flaw for flaw in flaws if flaw is not None), None)
 
 

@@ -1,4 +1,4 @@
-"""A study: experiments run by one command, and what a results directory says about them."""
+"""A study: the experiments of one command, and the results in a directory."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from weft._types import Row, RunSpec
 from weft.errors import ExperimentError, replace_text
 from weft.study import best_value
 from weft.study.inputs import Experiment
-from weft.study.progress import Watcher
-from weft.study.store import TABLES, Listed, Store, flaw_of_table
-from weft.study.sweep import Crew, Later, Tally, execute, plain_name
+from weft.study.progress import ProgressReporter
+from weft.study.store import TABLES, Listed, Store, table_damage
+from weft.study.sweep import LaterRuns, Parallelism, SweepResult, execute, run_name
 
 if TYPE_CHECKING:
     import polars as pl
@@ -54,39 +54,45 @@ class Study:
             if store.has(spec["key"])
         ]
 
-    def carry_out(self, store: Store, crew: Crew, watcher: Watcher) -> tuple[Study, Tally]:
+    def simulate(
+        self, store: Store, parallelism: Parallelism, reporter: ProgressReporter
+    ) -> tuple[Study, SweepResult]:
         """Simulate what is missing; the study of the runs that belong to its results.
 
         Those are all runs, but for an experiment that searches for the best value of a key
         with a few seeds: of its other values the other seeds are left out.
         """
-        first, expected = self._searched()
-        later = Later(lambda: self._narrowed(store).runs(), expected) if expected else None
+        first, expected = self._first_runs()
+        later = (
+            LaterRuns(lambda: self._without_rejected(store).runs(), expected) if expected else None
+        )
         unchecked = True
 
-        def seen(row: Row) -> None:
+        def on_row(row: Row) -> None:
             nonlocal unchecked
             if unchecked:
                 for experiment in self.experiments:
                     experiment.settings.check(row)
             unchecked = False
 
-        tally = execute(first, store, crew, watcher, self.name_of, later, seen)
-        return self if tally.interrupted else self._narrowed(store), tally
+        result = execute(first, store, parallelism, reporter, self.name_of, later, on_row)
+        return self if result.interrupted else self._without_rejected(store), result
 
-    def _searched(self) -> tuple[list[RunSpec], int]:
+    def _first_runs(self) -> tuple[list[RunSpec], int]:
         """The runs that do not depend on others, and how many will."""
         runs: list[RunSpec] = []
         expected = 0
         for experiment in self.experiments:
             wanted = experiment.settings.best
             runs += (
-                experiment.runs if wanted is None else best_value.searched(experiment.runs, wanted)
+                experiment.runs
+                if wanted is None
+                else best_value.search_runs(experiment.runs, wanted)
             )
             expected += 0 if wanted is None else best_value.expected(experiment.runs, wanted)
         return runs, expected
 
-    def _narrowed(self, store: Store) -> Study:
+    def _without_rejected(self, store: Store) -> Study:
         """The study without the runs that a search has made needless."""
         experiments = []
         for experiment in self.experiments:
@@ -95,14 +101,14 @@ class Study:
                 rows = self.rows(experiment, store)
                 if rows:
                     experiment.settings.check(rows[0])
-                runs = best_value.narrowed(experiment.runs, rows, wanted)
+                runs = best_value.without_rejected(experiment.runs, rows, wanted)
                 experiment = replace(experiment, runs=runs)
             experiments.append(experiment)
         return replace(self, experiments=experiments)
 
     def name_of(self, spec: RunSpec) -> str:
         """What a run is called: its experiment and what tells it from the others there."""
-        return f"{self._owners[spec['key']]} {plain_name(spec)}"
+        return f"{self._owners[spec['key']]} {run_name(spec)}"
 
     @cached_property
     def _owners(self) -> dict[str, str]:
@@ -174,7 +180,7 @@ def load(directory: Path) -> Results:
             f"{directory}: {_FILE} is damaged; repeat the command that made it"
         ) from None
     for name in ("runs", "timing", *TABLES):
-        flaw = flaw_of_table(directory / f"{name}.parquet")
+        flaw = table_damage(directory / f"{name}.parquet")
         if flaw is not None:
             raise ExperimentError(
                 f"{directory}: {flaw}; repeat the command that made it: {saved['command']}"

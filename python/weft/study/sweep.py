@@ -16,19 +16,19 @@ from dataclasses import dataclass, field
 from weft import _native
 from weft._types import Row, RunSpec
 from weft.errors import ExperimentError, StallError
-from weft.study.forecast import Forecast, UnderWay, kind_of
-from weft.study.progress import Watcher
+from weft.study.forecast import ActiveRun, Forecast, kind_of
+from weft.study.progress import ProgressReporter
 from weft.study.store import Store
 
-_LOOK = 0.25
+_POLL_S = 0.25
 """Seconds between looks at runs under way."""
-_TRIAL = 0.5
+_TRIAL_S = 0.5
 """Seconds of a run after which it has told how fast it is."""
 
 
 @dataclass(frozen=True)
-class Crew:
-    """What a user says about cores; None leaves it to us. No result depends on it."""
+class Parallelism:
+    """How many cores to use; None: Weft chooses. No result depends on it."""
 
     jobs: int | None = None
     """Simulations side by side."""
@@ -49,7 +49,7 @@ class Crew:
 
 
 @dataclass
-class Tally:
+class SweepResult:
     """How a sweep ended."""
 
     total: int
@@ -59,13 +59,13 @@ class Tally:
     interrupted: bool = False
 
 
-def plain_name(spec: RunSpec) -> str:
+def run_name(spec: RunSpec) -> str:
     """What tells a run from the others of its experiment."""
     return f"{spec['label']} seed {spec['seed']}"
 
 
 @dataclass(frozen=True)
-class Later:
+class LaterRuns:
     """Runs that are known only when others have ended."""
 
     runs: Callable[[], Sequence[RunSpec]]
@@ -77,24 +77,24 @@ class Later:
 def execute(
     runs: Sequence[RunSpec],
     store: Store,
-    crew: Crew,
-    watcher: Watcher,
-    name: Callable[[RunSpec], str] = plain_name,
-    later: Later | None = None,
-    seen: Callable[[Row], None] | None = None,
-) -> Tally:
-    """Simulate those of `runs` that `store` does not have, side by side as `crew` says.
+    parallelism: Parallelism,
+    reporter: ProgressReporter,
+    name: Callable[[RunSpec], str] = run_name,
+    later: LaterRuns | None = None,
+    on_row: Callable[[Row], None] | None = None,
+) -> SweepResult:
+    """Simulate those of `runs` that `store` does not have, side by side as `parallelism` says.
 
-    `name` says what a run is called in progress lines and in the tally. `seen` gets the row of
+    `name` says what a run is called in progress lines and in the result. `on_row` gets the row of
     every run that ends, and may refuse to go on by raising.
     Ctrl-C stops the running simulations and returns with `interrupted` set. A stalled run is
     noted and the others go on; any other failure stops everything and is raised.
     """
-    sweep = _Sweep(store, crew, watcher, name, seen)
+    sweep = _Sweep(store, parallelism, reporter, name, on_row)
     sweep.round(runs, later.expected if later else 0)
     if later is not None and not sweep.interrupted:
         sweep.round(later.runs(), 0)
-    return sweep.tally()
+    return sweep.result()
 
 
 class _Sweep:
@@ -103,13 +103,13 @@ class _Sweep:
     def __init__(
         self,
         store: Store,
-        crew: Crew,
-        watcher: Watcher,
+        parallelism: Parallelism,
+        reporter: ProgressReporter,
         name: Callable[[RunSpec], str],
-        seen: Callable[[Row], None] | None,
+        on_row: Callable[[Row], None] | None,
     ) -> None:
-        self._store, self._crew, self._watcher = store, crew, watcher
-        self._name, self._seen = name, seen
+        self._store, self._parallelism, self._reporter = store, parallelism, reporter
+        self._name, self._on_row = name, on_row
         self._wanted: dict[str, RunSpec] = {}
         self._stalls: dict[str, str] = {}
         self._cores = _native.cores()
@@ -124,15 +124,15 @@ class _Sweep:
         missing = self._missing()
         if not missing:
             return
-        self._workers = workers = self._crew.side_by_side(len(missing), self._cores)
+        self._workers = workers = self._parallelism.side_by_side(len(missing), self._cores)
         first, self._forecast = self._forecast is None, self._forecast or Forecast(workers)
         self._forecast.add(missing, expected)
         cancel = _native.Cancel()
-        # The watcher inside the pool: after an error it is gone before the pool waits.
-        with ThreadPoolExecutor(workers) as pool, self._watcher:
+        # The reporter inside the pool: after an error it is gone before the pool waits.
+        with ThreadPoolExecutor(workers) as pool, self._reporter:
             if first:
                 total = len(self._wanted) + expected
-                self._watcher.start(total, len(self._wanted) - len(missing))
+                self._reporter.start(total, len(self._wanted) - len(missing))
             try:
                 self._run(missing, pool, cancel)
             except BaseException as error:
@@ -155,7 +155,10 @@ class _Sweep:
     def _run(
         self, missing: Sequence[RunSpec], pool: ThreadPoolExecutor, cancel: _native.Cancel
     ) -> None:
-        share, threads = self._crew.share(len(missing), self._cores), self._crew.threads
+        share, threads = (
+            self._parallelism.share(len(missing), self._cores),
+            self._parallelism.threads,
+        )
         self._used = min(self._cores, (threads or share) * min(len(missing), self._workers))
         left: dict[Future[tuple[Row, float]], tuple[RunSpec, _native.Progress]] = {}
         for spec in missing:
@@ -163,42 +166,42 @@ class _Sweep:
             future = pool.submit(_one, spec, self._store, cancel, threads, share, progress)
             left[future] = spec, progress
         while left:
-            done, _ = wait(left, _LOOK, FIRST_COMPLETED)
+            done, _ = wait(left, _POLL_S, FIRST_COMPLETED)
             for future in [future for future in left if future in done]:
                 self._ended(future, left.pop(future)[0])
             self._look(left.values())
 
     def _look(self, left: Iterable[tuple[RunSpec, _native.Progress]]) -> None:
-        """Tell the watcher how far the runs are that have begun."""
+        """Tell the reporter how far the runs are that have begun."""
         if self._forecast is None:
             return
         states = [(spec, progress.state()) for spec, progress in left]
-        begun = [UnderWay(kind_of(spec), *state) for spec, state in states if state is not None]
-        self._forecast.look(begun)
+        begun = [ActiveRun(kind_of(spec), *state) for spec, state in states if state is not None]
+        self._forecast.update(begun)
         line = self._forecast.announcement(self._used)
         if line is not None:
-            self._watcher.announce(line)
-        self._watcher.expect(self._forecast.left())
-        self._watcher.under_way(sum(run.share for run in begun))
+            self._reporter.announce(line)
+        self._reporter.expect(self._forecast.time_left())
+        self._reporter.under_way(sum(run.share for run in begun))
 
     def _ended(self, future: Future[tuple[Row, float]], spec: RunSpec) -> None:
         called = self._name(spec)
         row, seconds = _finish(future, spec["key"], called, self._stalls)
-        if row is not None and self._seen is not None:
-            self._seen(row)
+        if row is not None and self._on_row is not None:
+            self._on_row(row)
         if self._forecast is not None:
             self._forecast.ended(spec, seconds)
-            self._watcher.expect(self._forecast.left())
-        self._watcher.finished(called, row)
+            self._reporter.expect(self._forecast.time_left())
+        self._reporter.finished(called, row)
 
-    def tally(self) -> Tally:
+    def result(self) -> SweepResult:
         """How it ended."""
         done = sum(self._store.has(key) for key in self._wanted)
         stalls = [self._stalls[key] for key in self._wanted if key in self._stalls]
-        return Tally(len(self._wanted), done, stalls, self.interrupted)
+        return SweepResult(len(self._wanted), done, stalls, self.interrupted)
 
 
-def trial(spec: RunSpec) -> float | None:
+def estimated_time(spec: RunSpec) -> float | None:
     """Seconds that a run takes on one core, told from its beginning; None if that tells nothing."""
     progress, cancel = _native.Progress(), _native.Cancel()
     experiment = json.dumps(spec["experiment"])
@@ -208,10 +211,10 @@ def trial(spec: RunSpec) -> float | None:
         )
         try:
             while not run.done():
-                wait([run], _LOOK)
+                wait([run], _POLL_S)
                 state = progress.state()
-                if state is not None and state[2] >= _TRIAL:
-                    return UnderWay("", *state).whole()
+                if state is not None and state[2] >= _TRIAL_S:
+                    return ActiveRun("", *state).total_time()
         finally:
             cancel.cancel()
         return run.result()["timing"]["wall_s"]

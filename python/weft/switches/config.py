@@ -13,13 +13,11 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from weft import cluster as clusters
 from weft.cluster import Cluster
 from weft.errors import ExperimentError
-from weft.switches import segments
 from weft.switches import steering as steerings
 from weft.switches.platforms import PLATFORMS, Platform
-from weft.switches.segments import Range, Scheme, Segments
+from weft.switches.segments import Range, Segments
 from weft.switches.steering import Steering
 
 if TYPE_CHECKING:
@@ -32,27 +30,6 @@ class File:
 
     name: str
     text: str
-
-
-def of_file(path: Path, scheme: Scheme | None) -> tuple[Cluster, Segments]:
-    """Cluster and segments of a plan file, or of a cluster file and a scheme."""
-    from weft.plans import file as plans
-
-    if path.suffix == ".toml":
-        found = clusters.read(path)
-        if scheme is None:
-            raise ExperimentError(
-                f"{path}: is a cluster, not a plan; add --scheme dnlb or ethereal, or name a plan"
-            )
-        try:
-            return found, segments.of(found, scheme)
-        except ExperimentError as error:
-            raise ExperimentError(f"{path}: {error}") from None
-    if scheme is not None:
-        raise ExperimentError(f"{path}: a plan has its scheme; remove --scheme")
-    plan = plans.read(path, keys=("cluster",))
-    found = clusters.from_json(plan["cluster"], str(path))
-    return found, segments.of_plan(plan, found, str(path))
 
 
 def files(

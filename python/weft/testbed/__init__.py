@@ -1,12 +1,19 @@
 """A leaf-spine of network namespaces on one machine, with real traffic: `weft testbed`.
 
-`layout` says which namespaces, links and routes a cluster is, `failures` how links die. `rules`
-makes leaves follow source ports, `bed` makes all that so. `session` runs a workload
-through it: `agents` are its hosts, whose sockets are `crates/net`'s, `counters` what its links
-carried, `measure` what to say about it.
-
-`bench` measures collectives over the NCCL plugin on a bed of its own: `bench_session` conducts,
-`ranks` are its processes.
+| module | what it does |
+|---|---|
+| `layout` | the namespaces, links, addresses and routes of a cluster, as lines for `ip` and `tc` |
+| `failures` | how links fail and how they are repaired, likewise |
+| `rules` | makes leaves follow source ports, with the files of `weft switch-config` |
+| `bed` | builds, changes and removes a test bed |
+| `operations` | `up`, `down`, `fail` and `run` |
+| `session` | one run, in a process of its own |
+| `host_processes` | the hosts of a run; their sockets are those of `crates/net` |
+| `counters`, `metrics` | what the kernel counted at links; the results of a run |
+| `bench`, `bench_session`, `rank_processes` | collectives over the NCCL plugin |
+| `plan_input`, `scheme_options` | plan files, and options of schemes, as hosts need them |
+| `show` | what the commands print |
+| `system` | calls of Linux: `ip`, `tc`, `nft`, namespaces |
 
 Nothing outside the namespaces is touched. Linux, root and iproute2 are needed.
 """

@@ -1,8 +1,8 @@
-"""A bed that stands: built, changed, taken down; and what is known of those with names.
+"""A test bed: built, changed, removed; and the state files of standing ones.
 
-A bed for one run has no names that others see and needs no care (`system.hide_names`). One that
-`weft testbed up` made has: its namespaces begin with a prefix of its own, and a file under
-/run/weft/testbed says what it is, written before the first of them and removed after the last.
+A bed for one run has no names that others see (`system.hide_namespaces`) and leaves nothing behind.
+One that `weft testbed up` made has: its namespaces begin with a prefix of its own, and a file under
+/run/weft/testbed describes it, written before the first of them and removed after the last.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Bed:
 
     def hash_all(self) -> None:
         """Have leaves hash everything; also what a run that was killed had them do."""
-        rules.take_back(self.cluster, self.prefix, self._loaded)
+        rules.unload(self.cluster, self.prefix, self._loaded)
 
     def follow_ports(self, protocol: Protocol) -> None:
         """Have leaves follow the source ports of a protocol, whatever they did before."""
@@ -75,12 +75,12 @@ class Bed:
 
     def fail(self, failure: Failure) -> None:
         """Have a link fail."""
-        self._carry_out(failures.breaking(self.cluster, failure))
+        self._carry_out(failures.failure_steps(self.cluster, failure))
 
-    def mend(self, failure: Failure) -> None:
+    def repair(self, failure: Failure) -> None:
         """Bring it back, with all routes over it."""
-        self._carry_out(failures.mending(self.cluster, failure))
-        rules.renew(self.cluster, self.prefix, self._loaded, failure.leaf, failure.spine)
+        self._carry_out(failures.repair_steps(self.cluster, failure))
+        rules.restore_routes(self.cluster, self.prefix, self._loaded, failure.leaf, failure.spine)
 
     def _carry_out(self, steps: Iterable[Step]) -> None:
         for step in steps:
@@ -123,7 +123,7 @@ def standing(path: Path) -> tuple[Bed, dict[str, Any]] | None:
     return Bed(cluster, state["prefix"], state["rules"]), state
 
 
-def keep(path: Path, bed: Bed, **more: Any) -> None:
+def save_state(path: Path, bed: Bed, **more: Any) -> None:
     """Write down what a standing bed is."""
     STATES.mkdir(parents=True, exist_ok=True)
     state = {
@@ -143,7 +143,7 @@ def folder_of(path: Path) -> Path:
     return STATES / f"{prefix_of(path)}runs"
 
 
-def forget(path: Path) -> None:
+def remove_state(path: Path) -> None:
     """Remove what was written down."""
     for kept in (folder_of(path), STATES / f"{prefix_of(path)}rules"):
         shutil.rmtree(kept, ignore_errors=True)

@@ -1,7 +1,7 @@
-"""`weft testbed bench`: collectives over the NCCL plugin between hosts of a bed, scheme by scheme.
+"""Collectives over the NCCL plugin between hosts of a test bed, one scheme after the other.
 
 Ranks are processes in namespaces that drive the plugin as NCCL's proxy does (`weft bench-net`).
-All schemes run over the same bed, seed by seed: switches hash under another seed each time.
+All schemes run over the same bed, seed by seed: for each seed switches hash differently.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ def _ask_session(job: dict[str, Any]) -> Iterator[dict[str, Any]]:
                 yield found
             said = session.stderr.read()
             if session.wait() != 0:
-                raise system.wrong(session.returncode, said)
+                raise system.session_error(session.returncode, said)
         finally:
             session.kill()
 
@@ -304,7 +304,7 @@ def _over(base: str, rows: Sequence[Row], others: Sequence[Row]) -> dict[str, An
     return {
         f"over_{base}": found and found.value,
         f"over_{base}_half_95": found and found.half,
-        f"over_{base}_significant": not found.is_within_noise_of(1.0) if found and known else None,
+        f"over_{base}_significant": not found.includes(1.0) if found and known else None,
     }
 
 

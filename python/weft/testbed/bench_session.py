@@ -1,7 +1,7 @@
-"""All measurements of `weft testbed bench`, in a process of its own that dies with whoever asked.
+"""All measurements of `weft testbed bench`, in a process of its own that ends when its parent ends.
 
-Run as a module with the process that it dies with. The job comes on standard input; a line of JSON
-for each measurement goes to standard output. The bed is for this run alone, as in `session`.
+Started as a module, with the parent's process id. The job comes on standard input; a line of JSON
+for each measurement goes to standard output. The bed is for this run only, as in `session`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def main() -> int:
 def _all(job: dict[str, Any]) -> Any:
     cluster = clusters.for_protocol(clusters.from_json(job["cluster"]), "tcp")
     hosts = rank_processes.placed(cluster, job["ranks"])
-    system.hide_names()
+    system.hide_namespaces()
     bed = Bed(cluster, rules=job["rules"])
     bed.build(job["seeds"][0])
     rank_processes.connect(hosts, "")
@@ -102,15 +102,15 @@ class _One:
         processes = Ranks(self._hosts, self._bed.prefix, self._what, self._folder)
         late = False
         try:
-            while not processes.gone():
+            while not processes.finished():
                 if time.monotonic() - self._start > self._job["limit"]:
                     late = True
                     processes.kill()
-                self._harm_if_due(before, processes)
+                self._inject_failures(before, processes)
                 time.sleep(_LOOK)
         finally:
             if self._failed_at is not None and self._failure:
-                self._bed.mend(self._failure)
+                self._bed.repair(self._failure)
         seconds = time.monotonic() - self._start
         after = counters.read(self._cluster, self._bed.prefix)
         found: dict[str, Any] = {
@@ -123,7 +123,7 @@ class _One:
             found["error"] = f"not done after {self._job['limit']:g} s"
         return found
 
-    def _harm_if_due(self, before: list[counters.Counted], processes: Ranks) -> None:
+    def _inject_failures(self, before: list[counters.LinkCounters], processes: Ranks) -> None:
         """By what the uplinks of a leaf have sent of what they will send in all."""
         failure, kill = self._failure, self._kill
         if failure is not None and self._failed_at is None:
@@ -137,7 +137,7 @@ class _One:
                 processes.kill(kill)
                 self._kill = None
 
-    def _is_sent(self, before: list[counters.Counted], leaf: str, percent: int) -> bool:
+    def _is_sent(self, before: list[counters.LinkCounters], leaf: str, percent: int) -> bool:
         now = counters.sent_up(self._cluster, self._bed.prefix, leaf)
         then = sum(one.bytes for one in before if one.up and one.sender == leaf)
         return bool((now - then) * 100 >= percent * self._job["bytes_up"])

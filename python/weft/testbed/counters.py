@@ -1,4 +1,4 @@
-"""What the kernel counted at the links between switches."""
+"""Counters of the kernel at the links between switches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weft.testbed import layout, system
 
 
 @dataclass(frozen=True)
-class Counted:
+class LinkCounters:
     """One direction of a link between switches."""
 
     sender: str
@@ -27,15 +27,15 @@ class Counted:
     drops: int
     """At the queue before it."""
 
-    def since(self, before: Counted) -> Counted:
+    def since(self, before: LinkCounters) -> LinkCounters:
         """What came after `before`."""
         changed = {
             key: getattr(self, key) - getattr(before, key) for key in ("bytes", "packets", "drops")
         }
-        return Counted(**(asdict(self) | changed))
+        return LinkCounters(**(asdict(self) | changed))
 
 
-def read(cluster: Cluster, prefix: str) -> list[Counted]:
+def read(cluster: Cluster, prefix: str) -> list[LinkCounters]:
     """All of them, switch by switch."""
     ports = layout.ports(cluster)
     found = []
@@ -51,7 +51,7 @@ def read(cluster: Cluster, prefix: str) -> list[Counted]:
             sent = stats[port.name]["stats64"]["tx"]
             drops = int(queues.get(port.name, {}).get("drops", 0))
             found.append(
-                Counted(
+                LinkCounters(
                     *ends,
                     link.member,
                     port.is_lower,
@@ -71,7 +71,7 @@ def sent_up(cluster: Cluster, prefix: str, leaf: str) -> int:
     return sum(int(stats[name]["stats64"]["tx"]["bytes"]) for name in names)
 
 
-def between(before: Sequence[Counted], after: Sequence[Counted]) -> list[Counted]:
+def between(before: Sequence[LinkCounters], after: Sequence[LinkCounters]) -> list[LinkCounters]:
     """What came in between."""
     return [late.since(early) for early, late in zip(before, after, strict=True)]
 

@@ -80,7 +80,7 @@ def link_of(cluster: Cluster, failure: Failure) -> Link:
     raise ExperimentError(f"--fail: there is no link {name}, or it is already down")
 
 
-def breaking(cluster: Cluster, failure: Failure) -> list[Step]:
+def failure_steps(cluster: Cluster, failure: Failure) -> list[Step]:
     """What makes it fail."""
     link = link_of(cluster, failure)
     match failure.how:
@@ -109,7 +109,7 @@ def _harm(link: Link, which: str, what: str) -> Step:
     return Step("nft", link.upper, lines)
 
 
-def mending(cluster: Cluster, failure: Failure) -> list[Step]:
+def repair_steps(cluster: Cluster, failure: Failure) -> list[Step]:
     """What brings it back: its link, and what the kernel dropped of table main."""
     link = link_of(cluster, failure)
     ports = layout.ports(cluster)

@@ -1,8 +1,8 @@
-"""The hosts of a run: a process each, forked from one that has loaded the native core.
+"""The hosts of a run: one process each, forked from one that has loaded the native core.
 
-Run as a module with the process that it dies with; the job comes on standard input. A host enters
-its namespace, does what `net_host` says until the control socket tells it to stop, and leaves its
-report in a file.
+Started as a module, with the id of the process that it ends with; the job comes on standard input.
+A host enters its namespace, runs the native `net_host` until the control socket tells it to stop,
+and writes its report to a file.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _host(job: dict[str, Any], number: int, namespace: str) -> int:
     except (ExperimentError, OSError, RuntimeError) as error:
         report = {"host": number, "error": str(error)}
     except BaseException as error:  # noqa: BLE001 - a child: its parent shall say it.
-        report = {"host": number, "error": internal_errors.what(error), "fault": True}
+        report = {"host": number, "error": internal_errors.describe(error), "fault": True}
     # In one go, so that nobody reads half of it.
     draft = Path(job["folder"], f"{number}.draft")
     draft.write_text(json.dumps(report))

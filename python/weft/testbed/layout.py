@@ -1,8 +1,8 @@
-"""Which namespaces, links, addresses and routes a cluster is, as lines for `ip` and `tc`.
+"""The namespaces, links, addresses and routes of a cluster, as lines for `ip` and `tc`.
 
-Only says so; `bed` carries them out. Every host and switch is a namespace, every link a veth pair.
-Leaf-spine links are shaped by a token bucket at both ends, links of hosts are not. Neighbours are
-fixed, so that nothing but the traffic itself is on the wire.
+`bed` runs these lines. Every host and switch is a namespace, every link a veth pair. Links between
+leaves and spines are shaped by a token bucket at both ends, links of hosts are not. Neighbour
+entries are static, so that only the traffic itself is on the wire.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What to say of a run: times, loads, losses, recovery, from what hosts and the kernel counted."""
+"""Results of a run from what hosts and the kernel counted: times, loads, losses, recovery."""
 
 from __future__ import annotations
 

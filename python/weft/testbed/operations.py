@@ -28,13 +28,13 @@ def up(path: Path, seed: int, rules: Rules = "linux") -> str:
     if bed.standing(path):
         raise ExperimentError(f"testbed: {path}: is up already; run weft testbed down {path}")
     new = bed.Bed(cluster, bed.prefix_of(path), rules)
-    bed.keep(path, new)
+    bed.save_state(path, new)
     try:
         new.build(seed)
         new.follow_ports("udp")
     except BaseException:
         new.remove()
-        bed.forget(path)
+        bed.remove_state(path)
         raise
     names = f"{new.prefix}leaf-0, {new.prefix}host-0, ..."
     return f"{path}: {len(layout.nodes(cluster))} network namespaces are up: {names}"
@@ -47,11 +47,11 @@ def down(path: Path) -> str:
     if found is None:
         return f"{path}: nothing is up"
     found[0].remove()
-    bed.forget(path)
+    bed.remove_state(path)
     return f"{path}: removed"
 
 
-def fail(path: Path, link: str, how: str, mend: bool) -> str:
+def fail(path: Path, link: str, how: str, repair: bool) -> str:
     """Fail a link of a standing bed, or repair it; a line about it."""
     system.require()
     found = bed.standing(path)
@@ -60,17 +60,17 @@ def fail(path: Path, link: str, how: str, mend: bool) -> str:
     standing, state = found
     failure = failures.read(link, how, standing.cluster)
     failed: list[dict[str, Any]] = state.get("failed", [])
-    if mend:
+    if repair:
         # Whatever was done to this link, not only what is asked for.
         mine = [one for one in failed if _link(one) == _link(asdict(failure))]
         for one in mine:
-            standing.mend(Failure(**one))
+            standing.repair(Failure(**one))
         failed = [one for one in failed if one not in mine]
     else:
         standing.fail(failure)
         failed = [*failed, asdict(failure)]
-    bed.keep(path, standing, failed=failed)
-    what = "repaired" if mend else f"failed ({failure.how})"
+    bed.save_state(path, standing, failed=failed)
+    what = "repaired" if repair else f"failed ({failure.how})"
     return f"{failure.leaf}:{failure.spine}: {what}"
 
 
@@ -108,7 +108,7 @@ def follows_ports(table: dict[str, Any]) -> bool:
 
 
 @dataclass(frozen=True)
-class Order:
+class RunRequest:
     """What to run."""
 
     experiment: dict[str, Any]
@@ -124,29 +124,29 @@ class Order:
     """Of each host."""
 
 
-def run(path: Path, order: Order) -> dict[str, Any]:
-    """Carry out an order on the bed of a cluster: the one that stands, or one of its own.
+def run(path: Path, request: RunRequest) -> dict[str, Any]:
+    """Carry out an request on the bed of a cluster: the one that stands, or one of its own.
 
     Returns what `session` found; `measure.summary` makes a row of it.
     """
     # Links that fail at random are those that hosts are told of.
-    cluster = clusters.read(path, order.seed)
+    cluster = clusters.read(path, request.seed)
     layout.check(cluster)
     found = bed.standing(path)
-    rules = order.rules or (found[0].rules if found else "linux")
+    rules = request.rules or (found[0].rules if found else "linux")
     system.require(rules)
     job: dict[str, Any] = {
         "cluster": clusters.as_json(cluster),
         "prefix": "",
-        "follow_ports": follows_ports(order.experiment),
+        "follow_ports": follows_ports(request.experiment),
         "rules": rules,
-        "experiment": json.dumps(order.experiment),
-        "seed": order.seed,
-        "failure": asdict(order.failure) if order.failure else None,
-        "planned": order.planned,
+        "experiment": json.dumps(request.experiment),
+        "seed": request.seed,
+        "failure": asdict(request.failure) if request.failure else None,
+        "planned": request.planned,
         "options": {
-            "limit_s": order.limit,
-            "tcp": order.tcp,
+            "limit_s": request.limit,
+            "tcp": request.tcp,
         },
     }
     if found:
@@ -171,7 +171,7 @@ def _ask_session(job: dict[str, Any]) -> dict[str, Any]:
         check=False,
     )
     if done.returncode != 0:
-        raise system.wrong(done.returncode, done.stderr)
+        raise system.session_error(done.returncode, done.stderr)
     return dict(json.loads(done.stdout))
 
 
@@ -197,7 +197,7 @@ def run_workload(
     cluster = clusters.read(path, seed)
     failure = failures.read(fail_at, how, cluster) if fail_at else None
     table = experiment(cluster, scheme, workload, seed, changes)
-    found = run(path, Order(table, seed, failure, limit, tcp, rules, planned))
+    found = run(path, RunRequest(table, seed, failure, limit, tcp, rules, planned))
     row = {
         "scheme": table["balance"]["scheme"],
         "workload": str(plan) if plan else workload,

@@ -1,6 +1,6 @@
 """A plan file (`weft plan`) as what each host sends, step by step: messages, pieces and ports.
 
-A step begins at a host when it has sent and received all of the step before.
+A host begins a step when it has sent and received everything of the step before.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The ranks of a benchmark: a process each, in the namespace of a host of the bed.
+"""The ranks of a benchmark: one process each, in the namespace of a host of the test bed.
 
-Hosts have a control network beside the fabric, as clusters do: there ranks meet, so that neither
-what they say counts nor a link that dies parts them.
+Hosts have a control network beside the fabric, as in clusters: ranks find each other over it, so
+that this traffic is not counted and a failed link does not separate them.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Ranks:
                     os._exit(1)
             self.processes[child] = rank
 
-    def gone(self) -> bool:
+    def finished(self) -> bool:
         """Whether all have ended."""
         for process in list(self.processes):
             if os.waitpid(process, os.WNOHANG)[0]:
@@ -153,7 +153,7 @@ def _rank(
     except (RuntimeError, ExperimentError) as error:
         report["error"] = str(error)
     except BaseException as error:  # noqa: BLE001 - a child: its parent shall say it.
-        report["error"] = f"unexpected {internal_errors.what(error)}"
+        report["error"] = f"unexpected {internal_errors.describe(error)}"
     if statistics.exists():
         report["statistics"] = json.loads(statistics.read_text())
     draft = folder / f"{rank}.draft"

@@ -30,14 +30,14 @@ def load(cluster: Cluster, prefix: str, folder: Path, rules: Rules, protocol: Pr
         system.run_script(prefix + switch.node, script)
 
 
-def take_back(cluster: Cluster, prefix: str, folder: Path) -> None:
+def unload(cluster: Cluster, prefix: str, folder: Path) -> None:
     """Run the rollbacks of what was loaded, all of it or some, and remove its files."""
     for switch, script in _scripts(cluster, folder, "rollback"):
         system.run_script(prefix + switch.node, script)
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def renew(cluster: Cluster, prefix: str, folder: Path, *nodes: str) -> None:
+def restore_routes(cluster: Cluster, prefix: str, folder: Path, *nodes: str) -> None:
     """Have nodes that follow ports put back the routes that the kernel dropped with a link."""
     for switch, script in _scripts(cluster, folder, "sh"):
         if switch.node in nodes:

@@ -1,7 +1,7 @@
-"""One run through a bed, in a process of its own that dies with whoever asked for it.
+"""One run through a test bed, in a process of its own that ends when its parent ends.
 
-Run as a module with the process that it dies with. The job comes on standard input, what was found
-goes to standard output, both as JSON. A bed for this run alone lives in this process's own /run:
+Started as a module, with the parent's process id. The job comes on standard input and the results
+go to standard output, both as JSON. A bed for this run only lives in this process's own /run:
 however it ends, nothing stays.
 """
 
@@ -48,7 +48,7 @@ def _run(job: dict[str, Any]) -> dict[str, Any]:
         folder = Path(tempfile.mkdtemp(dir=job["folder"]))
         bed.reseed(job["seed"])
     else:
-        system.hide_names()
+        system.hide_namespaces()
         folder = Path(tempfile.mkdtemp(dir="/run"))
         bed = Bed(cluster, rules=rules)
         bed.build(job["seed"])
@@ -61,7 +61,7 @@ def _run(job: dict[str, Any]) -> dict[str, Any]:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         if job["prefix"] and failure:
-            bed.mend(failure)
+            bed.repair(failure)
 
 
 class _Session:
@@ -164,7 +164,7 @@ class _Session:
                 break
             for key, _ in self._selector.select(min(left, 0.2)):
                 self._listen(key.fileobj)
-            self._fail_if_due()
+            self._inject_failure()
             if agents.poll() is not None:
                 # None of them ends by itself before it is told: say what the first one says.
                 self._reports()
@@ -196,7 +196,7 @@ class _Session:
             elif word == b"done":
                 self._done += 1
 
-    def _fail_if_due(self) -> None:
+    def _inject_failure(self) -> None:
         failure = self._failure
         if failure is None or self._failed_at is not None or not self._start_ns:
             return

@@ -1,4 +1,4 @@
-"""What the test bed asks of Linux: `ip` and `tc`, namespaces, and to die with its parent."""
+"""What the test bed needs of Linux: `ip`, `tc`, namespaces, children that end with their parent."""
 
 from __future__ import annotations
 
@@ -143,20 +143,20 @@ def serve(work: Callable[[Any], Iterable[Any]]) -> int:
     except KeyboardInterrupt:
         return 130
     except BaseException as error:  # noqa: BLE001 - whoever asked tells it to the user.
-        internal_errors.NET.debug = True
-        return internal_errors.NET.tell(error)
+        internal_errors.HANDLER.debug = True
+        return internal_errors.HANDLER.report(error)
     return 0
 
 
-def wrong(status: int, said: str) -> Exception:
+def session_error(status: int, said: str) -> Exception:
     """What a session that ended with `status` said on standard error, as an exception here."""
     if status == internal_errors.STATUS:
-        return internal_errors.ChildFault(said)
+        return internal_errors.ChildError(said)
     lines = said.strip().splitlines() or [f"testbed: the session ended early (status {status})"]
     return ExperimentError(lines[-1])
 
 
-def hide_names() -> None:
+def hide_namespaces() -> None:
     """Give this process a /run of its own, so that names of namespaces die with it.
 
     The kernel takes apart a namespace when its last process and its last name are gone. In here

@@ -1,4 +1,4 @@
-"""Limits and ticks: panels that can be compared share their limits, logarithms read as numbers."""
+"""Limits and ticks of axes: panels that can be compared share limits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _STEPS: tuple[tuple[float, tuple[float, ...]], ...] = (
 Ends = tuple[float, float]
 
 
-def wide(values: Iterable[float]) -> bool:
+def needs_log(values: Iterable[float]) -> bool:
     """Whether only a logarithmic axis shows all these values.
 
     They span too much, or one lone value would press half of them to the ground.
@@ -39,13 +39,13 @@ def wide(values: Iterable[float]) -> bool:
     return max(positive) > min(_WIDE * min(positive), _LONELY * statistics.median(positive))
 
 
-def alike(tops: Sequence[float]) -> bool:
+def comparable(tops: Sequence[float]) -> bool:
     """Whether panels with these largest values are readable with the same limits and unit."""
     return min(tops) > 0 and max(tops) <= _ALIKE * min(tops)
 
 
-def fit(panels: Sequence[Panel]) -> tuple[Panel, ...]:
-    """Panels with room for error bars and ticks on logarithmic axes; limits shared if `alike`.
+def with_limits(panels: Sequence[Panel]) -> tuple[Panel, ...]:
+    """Panels with room for error bars and ticks on logarithmic axes; limits shared if `comparable`.
 
     Only panels of curves are made to share.
     """
@@ -85,7 +85,7 @@ def _fit(axes: Sequence[Axis], ends: Sequence[Ends], *, from_zero: bool) -> list
         return [_logarithmic(axis, *end) for axis, end in zip(axes, ends, strict=True)]
     if axes[0].limits is not None:
         return list(axes)
-    if len({axis.title for axis in axes}) == 1 and alike([high for _, high in ends]):
+    if len({axis.title for axis in axes}) == 1 and comparable([high for _, high in ends]):
         ends = [(min(low for low, _ in ends), max(high for _, high in ends))] * len(ends)
     limits = [_limits(low, high, from_zero=from_zero) for low, high in ends]
     return [replace(axis, limits=limit) for axis, limit in zip(axes, limits, strict=True)]

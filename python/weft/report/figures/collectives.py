@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING
 
 from weft._types import Row
 from weft.report.figures import palette
-from weft.report.figures.axes import fit
+from weft.report.figures.axes import with_limits
 from weft.report.figures.model import Axis, Bars, BarSeries, Figure, Panel
 from weft.report.figures.palette import Style
-from weft.report.figures.subset import MOST_MEASURED, MOST_PANELS, MOST_SERIES, chosen, evenly
+from weft.report.figures.subset import (
+    MOST_MEASURED,
+    MOST_PANELS,
+    MOST_SERIES,
+    evenly_spaced,
+    first_series,
+)
 from weft.report.grouping import Category, Grouping
 from weft.study import stats
 from weft.units import time_unit
@@ -31,8 +37,10 @@ def figures(grouping: Grouping, collectives: pl.LazyFrame) -> list[Figure]:
     if "run" not in collectives.collect_schema():
         return []
     drawn: list[Figure] = []
-    for category in evenly(grouping.categories):
-        cells = {series: grouping.rows(category, series) for series in chosen(grouping.series)}
+    for category in evenly_spaced(grouping.categories):
+        cells = {
+            series: grouping.rows(category, series) for series in first_series(grouping.series)
+        }
         runs = [row["run"] for rows in cells.values() for row in rows]
         times = _times(collectives, runs)
         kinds = _longest(times)
@@ -58,7 +66,9 @@ def _figure(
         "that starts to the last rank that finishes, mean over all collectives of a run and over "
         "seeds. The kinds with the largest total time come first."
     )
-    return Figure(name, "Times of collectives", caption + _left_out(grouping, kinds), fit(panels))
+    return Figure(
+        name, "Times of collectives", caption + _left_out(grouping, kinds), with_limits(panels)
+    )
 
 
 def _bars(

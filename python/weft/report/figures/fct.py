@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from weft._types import Row
 from weft.report.figures import palette
-from weft.report.figures.axes import fit, wide
+from weft.report.figures.axes import needs_log, with_limits
 from weft.report.figures.model import Axis, Curve, Figure, Lines, Panel
-from weft.report.figures.subset import chosen, evenly, remark
+from weft.report.figures.subset import evenly_spaced, first_series, omitted
 from weft.report.grouping import Grouping
 from weft.units import time_unit
 
@@ -25,18 +25,18 @@ def figures(grouping: Grouping, flows: pl.LazyFrame) -> list[Figure]:
     Nothing where no message crossed the fabric, or there are too many to keep each.
     """
     panels = []
-    for category in evenly(grouping.categories):
+    for category in evenly_spaced(grouping.categories):
         samples = {
             series: _times(flows, grouping.rows(category, series))
-            for series in chosen(grouping.series)
+            for series in first_series(grouping.series)
         }
         if any(samples.values()):
             panels.append(Panel(category.label, _cdf(grouping, samples)))
     if not panels:
         return []
     caption = "Share of messages that completed within a time, all seeds together."
-    caption += remark(grouping)
-    return [Figure("fct", "Flow completion times", caption, fit(panels))]
+    caption += omitted(grouping)
+    return [Figure("fct", "Flow completion times", caption, with_limits(panels))]
 
 
 def _times(flows: pl.LazyFrame, rows: Sequence[Row]) -> list[float]:
@@ -64,6 +64,6 @@ def _cdf(grouping: Grouping, samples: dict[str, list[float]]) -> Lines:
             curves.append(Curve(series, styles[series], x, (0.0, *shares)))
     # A few messages that finish at once (within a rack) are no reason to bend the axis.
     low = min((times[len(times) // 20] for times in samples.values() if times), default=0.0)
-    log = min(everything) > 0 and wide([low, max(everything)])
+    log = min(everything) > 0 and needs_log([low, max(everything)])
     x_axis = Axis(f"flow completion time [{unit}]", log=log)
     return Lines(tuple(curves), x_axis, Axis("share of messages", limits=(0.0, 1.0)))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from weft._types import Row
 from weft.report.figures.model import Figure
 from weft.report.figures.queues import GOODPUT
-from weft.report.figures.subset import one_run, remark
+from weft.report.figures.subset import of_one_run, omitted
 from weft.report.figures.time_series import panels
 from weft.report.grouping import Grouping
 from weft.units import rate_unit
@@ -25,7 +25,9 @@ _POINTS = 300
 def figures(grouping: Grouping, series: pl.LazyFrame) -> list[Figure]:
     """One panel a category, one curve a scheme; nothing where nothing was sampled."""
     drawn = panels(grouping, partial(_rates, series), "goodput", rate_unit)
-    caption = f"Payload that all hosts together receive; {one_run(grouping)}." + remark(grouping)
+    caption = f"Payload that all hosts together receive; {of_one_run(grouping)}." + omitted(
+        grouping
+    )
     return [Figure("goodput", "Total goodput over time", caption, drawn)] if drawn else []
 
 

@@ -1,4 +1,4 @@
-"""Heat maps of link load: which uplinks and downlinks a scheme leaves idle or overloads."""
+"""Heat maps of link load: uplinks and downlinks that a scheme leaves idle or overloads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from weft._types import Row
 from weft.report.figures.model import Axis, Figure, HeatMap, Panel
-from weft.report.figures.subset import MOST_SERIES, chosen, one_run
+from weft.report.figures.subset import MOST_SERIES, first_series, of_one_run
 from weft.report.grouping import Category, Grouping
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _figure(
 ) -> Figure | None:
     end, row_kind, column_kind, title = _TIERS[tier]
     maps = {}
-    for series in chosen(grouping.series):
+    for series in first_series(grouping.series):
         run = grouping.sample(category, series)
         grid = _grid(links, run, tier, end) if run else {}
         if grid:
@@ -58,7 +58,7 @@ def _figure(
     case = f", {category.label}" if category.label else ""
     caption = (
         "Share of each link's capacity that was used, from the start until the last packet"
-        f"{case}; {one_run(grouping)}. The same colour is the same load."
+        f"{case}; {of_one_run(grouping)}. The same colour is the same load."
     )
     if len(grouping.series) > MOST_SERIES:
         caption += f" Shown: the first {MOST_SERIES} of {len(grouping.series)} schemes."

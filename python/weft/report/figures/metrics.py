@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from weft._types import Row
 from weft.report import column_text, job_kinds
 from weft.report.figures import palette
-from weft.report.figures.axes import fit, wide
+from weft.report.figures.axes import needs_log, with_limits
 from weft.report.figures.model import Axis, Bars, BarSeries, Curve, Figure, Lines, Mark, Panel, Spot
-from weft.report.figures.subset import MOST_MEASURED, chosen, evenly, remark_on
+from weft.report.figures.subset import MOST_MEASURED, evenly_spaced, first_series, omitted_means
 from weft.report.grouping import Category, Grouping, key_name
 from weft.report.views import View
 from weft.study import averages, best_value, stats
@@ -58,9 +58,9 @@ def figures(view: View) -> list[Figure]:
     grouping, columns = view.grouping, view.settings.columns
     drawn = [_column(view, column) for column in columns]
     if not columns:
-        drawn = [completion(grouping, view.marks("cct_s", grouping)), *_slowdown(view)]
+        drawn = [completion_times(grouping, view.marks("cct_s", grouping)), *_slowdown(view)]
         drawn += [_column(view, column) for column in _of_jobs(grouping)]
-        drawn += [peaks(grouping)]
+        drawn += [largest_queues(grouping)]
     if view.curve is not None and view.settings.best is not None:
         drawn += [_choice(view, view.settings.best.over)]
         searched = columns or (view.settings.best.of,)
@@ -71,34 +71,34 @@ def figures(view: View) -> list[Figure]:
 def _of_jobs(grouping: Grouping) -> list[str]:
     """The columns that tell most of jobs."""
     rows = [row for cell in grouping.cells.values() for row in cell]
-    if job_kinds.only_communicate(rows):
+    if job_kinds.communicate_only(rows):
         return ["busbw_gb_s"]
     return ["exposed_s"] if job_kinds.compute(rows) else []
 
 
-def completion(
+def completion_times(
     grouping: Grouping, marks: Mapping[tuple[Category, str], Mark] | None = None
 ) -> Figure:
     """Completion times, with the bound."""
     values = [row["cct_s"] for rows in grouping.cells.values() for row in rows]
     scale, unit = time_unit(values)
-    y = Axis(f"completion time [{unit}]", log=wide(values))
+    y = Axis(f"completion time [{unit}]", log=needs_log(values))
     iterations = job_kinds.compute([row for rows in grouping.cells.values() for row in rows])
     what = "Time of an iteration" if iterations else "Collective completion time"
-    caption = f"{what}, {_basis(grouping)}; the dashed line is the lower bound." + remark_on(
+    caption = f"{what}, {_basis(grouping)}; the dashed line is the lower bound." + omitted_means(
         grouping
     )
     measure = _Measure("cct_s", y, scale, lambda row: float(row["bound_s"]), marks or {})
     return Figure("cct", "Completion time", caption, _panels(grouping, measure))
 
 
-def peaks(grouping: Grouping) -> Figure:
+def largest_queues(grouping: Grouping) -> Figure:
     """Largest queues; without panels if no packet ever waited."""
     values = [row["peak_queue_bytes"] for rows in grouping.cells.values() for row in rows]
     scale, unit = bytes_unit(values)
     measure = _Measure("peak_queue_bytes", Axis(f"largest queue [{unit}]"), scale)
     caption = f"The largest queue of any port, {_basis(grouping)}."
-    caption += remark_on(grouping)
+    caption += omitted_means(grouping)
     panels = _panels(grouping, measure) if any(values) else ()
     return Figure("peak-queue", "Largest queue", caption, panels)
 
@@ -111,7 +111,7 @@ def _slowdown(view: View) -> list[Figure]:
     if len(bounds) < 2 and not marks:
         return []
     caption = f"Completion time / lower bound, {_basis(grouping)}; 1 is optimal."
-    caption += remark_on(grouping)
+    caption += omitted_means(grouping)
     measure = _Measure("slowdown", Axis("slowdown"), marks=marks)
     return [Figure("slowdown", "Slowdown", caption, _panels(grouping, measure))]
 
@@ -125,7 +125,7 @@ def _column(view: View, column: str) -> Figure:
         at = f" at the best {key_name(view.settings.best.over)}"
     caption = f"{title}{at}, {_basis(grouping)}."
     measure = _measure(grouping, column, view.marks(column, grouping))
-    caption += _explained(measure) + remark_on(grouping)
+    caption += _explained(measure) + omitted_means(grouping)
     return Figure(_file_name(column), title + at, caption, _panels(grouping, measure))
 
 
@@ -133,7 +133,7 @@ def _curve_of(view: View, curve: Grouping, column: str) -> Figure:
     """A column over all values of the key that is searched."""
     title = f"{_capital(column_text.name_of(column))} over {key_name(curve.x_key or '')}"
     measure = _measure(curve, column, view.marks(column, curve))
-    caption = f"{title}, {_basis(curve)}.{_explained(measure)}{remark_on(curve)}"
+    caption = f"{title}, {_basis(curve)}.{_explained(measure)}{omitted_means(curve)}"
     return Figure(f"{_file_name(column)}-curve", title, caption, _panels(curve, measure))
 
 
@@ -145,7 +145,7 @@ def _choice(view: View, over: str) -> Figure:
     if any(row[best_value.COLUMN] is None for row in rows):
         return Figure("best", title, "", ())
     column = column_text.name_of(view.settings.best.of if view.settings.best else "")
-    caption = f"The {name} with the smallest mean {column}.{remark_on(grouping)}"
+    caption = f"The {name} with the smallest mean {column}.{omitted_means(grouping)}"
     places = sorted({(row[best_value.COLUMN], text_of(row["best"])) for row in rows})
     measure = _Measure(best_value.COLUMN, Axis(f"best {name}", ticks=tuple(places)))
     return Figure("best", title, caption, _panels(grouping, measure))
@@ -156,7 +156,7 @@ def _measure(
 ) -> _Measure:
     values = [row[column] for rows in grouping.cells.values() for row in rows]
     scale, unit = column_text.unit_of(column, values)
-    log = wide(values) and min(values) > 0
+    log = needs_log(values) and min(values) > 0
     y = Axis(column_text.axis_title(column, unit), log=log)
     return _Measure(column, y, scale, _levels(column), marks)
 
@@ -183,7 +183,7 @@ def _basis(grouping: Grouping) -> str:
     counts = [len(rows) for rows in grouping.cells.values()]
     if max(counts) == 1:
         return "one seed"
-    seeds = stats.counted(min(counts), max(counts))
+    seeds = stats.seeds_text(min(counts), max(counts))
     return f"mean of {seeds} with 95 % confidence intervals"
 
 
@@ -193,12 +193,12 @@ def _panels(grouping: Grouping, measure: _Measure) -> tuple[Panel, ...]:
     if numbers is not None:
         panels = [
             Panel(facet, _over_x(grouping, facet, numbers, measure))
-            for facet in evenly(grouping.facets, MOST_MEASURED)
+            for facet in evenly_spaced(grouping.facets, MOST_MEASURED)
         ]
-        return fit(panels)
+        return with_limits(panels)
     if len(grouping.categories) == 1:
-        return fit([Panel("", _by_series(grouping, measure))])
-    return fit([Panel("", _by_category(grouping, measure))])
+        return with_limits([Panel("", _by_series(grouping, measure))])
+    return with_limits([Panel("", _by_category(grouping, measure))])
 
 
 def _over_x(grouping: Grouping, facet: str, numbers: dict[str, float], measure: _Measure) -> Lines:
@@ -206,7 +206,7 @@ def _over_x(grouping: Grouping, facet: str, numbers: dict[str, float], measure: 
     categories.sort(key=lambda category: numbers[category.x])
     styles = palette.styles(grouping.series)
     curves, spots = [], []
-    for series in chosen(grouping.series):
+    for series in first_series(grouping.series):
         curve = _curve(grouping, categories, numbers, measure, series)
         curves.append(replace(curve, style=styles[series]))
         for category in categories:
@@ -271,7 +271,7 @@ def _by_category(grouping: Grouping, measure: _Measure) -> Bars:
     styles = palette.styles(grouping.series)
     categories = grouping.categories
     bars = []
-    for series in chosen(grouping.series):
+    for series in first_series(grouping.series):
         cells = [grouping.rows(category, series) for category in categories]
         means = [measure.mean(rows) for rows in cells]
         bars.append(

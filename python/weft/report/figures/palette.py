@@ -1,8 +1,8 @@
-"""One colour, dash and marker a scheme, the same in every figure.
+"""One colour, dash and marker for each scheme, the same in every figure.
 
-The colours are those of Okabe and Ito, which stay apart for colour-blind readers; black is
-left out because it vanishes on dark paper, and more of the same lightness behind them for
-sweeps with up to twelve series. Dashes and markers repeat the distinction for print.
+The colours are those of Okabe and Ito, which colour-blind readers can tell apart; without black,
+which is invisible on dark paper. More colours of the same lightness follow for sweeps with up to
+twelve series. Dashes and markers differ too, for print.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from weft._types import Row
 from weft.report.figures.model import Figure
-from weft.report.figures.subset import one_run, remark
+from weft.report.figures.subset import of_one_run, omitted
 from weft.report.figures.time_series import panels
 from weft.report.grouping import Grouping
 from weft.units import bytes_unit
@@ -68,8 +68,8 @@ def _figure(grouping: Grouping, series: pl.LazyFrame, probes: Sequence[str]) -> 
     if not drawn:
         return None
     what = "Over time" if len(probes) == 1 else f"The largest of {len(probes)} at every time"
-    caption = f"{what}; {one_run(grouping)}. Short peaks are kept where samples are left out."
-    return Figure("queue", _title(probes), caption + remark(grouping), drawn)
+    caption = f"{what}; {of_one_run(grouping)}. Short peaks are kept where samples are left out."
+    return Figure("queue", _title(probes), caption + omitted(grouping), drawn)
 
 
 def _samples(

@@ -1,4 +1,4 @@
-"""What to leave out of a figure so that it stays readable."""
+"""Which series and panels a figure shows, so that it stays readable."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ MOST_MEASURED = 6
 T = TypeVar("T")
 
 
-def chosen(series: Sequence[str]) -> list[str]:
+def first_series(series: Sequence[str]) -> list[str]:
     """The series that a figure of curves or grouped bars shows: the first ones."""
     return list(series[:MOST_SERIES])
 
 
-def evenly(items: Sequence[T], most: int = MOST_PANELS) -> list[T]:
+def evenly_spaced(items: Sequence[T], most: int = MOST_PANELS) -> list[T]:
     """At most `most` items, the first and the last among them, evenly apart."""
     if len(items) <= most:
         return list(items)
     return [items[round(i * (len(items) - 1) / (most - 1))] for i in range(most)]
 
 
-def one_run(grouping: Grouping) -> str:
+def of_one_run(grouping: Grouping) -> str:
     """For captions of figures of single runs, which readers compare with means over seeds."""
     seed = f"seed {grouping.sample_seed}"
     several = max(map(len, grouping.cells.values())) > 1
     return f"one run, {seed}" + ("; the table shows means over seeds" if several else "")
 
 
-def remark(grouping: Grouping) -> str:
+def omitted(grouping: Grouping) -> str:
     """What a figure of panels leaves out, as a further sentence of its caption."""
     return _shown(grouping, len(grouping.categories), MOST_PANELS, "combinations")
 
 
-def remark_on(grouping: Grouping) -> str:
+def omitted_means(grouping: Grouping) -> str:
     """The same for a figure of means: curves in a panel a facet, or bars side by side."""
     lines = grouping.numeric_x() is not None
     if not lines and len(grouping.categories) == 1:

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from weft._types import Row
 from weft.report.figures import palette
-from weft.report.figures.axes import alike, fit
+from weft.report.figures.axes import comparable, with_limits
 from weft.report.figures.model import Axis, Curve, Lines, Panel
-from weft.report.figures.subset import chosen, evenly
+from weft.report.figures.subset import evenly_spaced, first_series
 from weft.report.grouping import Category, Grouping
 from weft.units import time_unit
 
@@ -27,11 +27,11 @@ def panels(
 ) -> tuple[Panel, ...]:
     """The panels of a figure; `samples` are those of a run, empty where it has none."""
     found = []
-    for category in evenly(grouping.categories):
+    for category in evenly_spaced(grouping.categories):
         curves = _curves(grouping, category, samples)
         if curves:
             found.append(Panel(category.label, Lines(tuple(curves), Axis(""), Axis(""))))
-    return fit(_with_units(found, what, unit)) if found else ()
+    return with_limits(_with_units(found, what, unit)) if found else ()
 
 
 def _curves(
@@ -39,7 +39,7 @@ def _curves(
 ) -> list[Curve]:
     styles = palette.styles(grouping.series)
     curves = []
-    for name in chosen(grouping.series):
+    for name in first_series(grouping.series):
         run = grouping.sample(category, name)
         times, values = samples(run) if run else ([], [])
         if times:
@@ -59,8 +59,8 @@ def _with_units(
     plots = [panel.plot for panel in panels if isinstance(panel.plot, Lines)]
     ends = [max(curve.x[-1] for curve in plot.curves) for plot in plots]
     tops = [max(max(curve.y) for curve in plot.curves) for plot in plots]
-    ends = [max(ends)] * len(ends) if alike(ends) else ends
-    tops = [max(tops)] * len(tops) if alike(tops) else tops
+    ends = [max(ends)] * len(ends) if comparable(ends) else ends
+    tops = [max(tops)] * len(tops) if comparable(tops) else tops
     return [
         replace(panel, plot=_scaled(plot, what, time_unit([end]), unit([top])))
         for panel, plot, end, top in zip(panels, plots, ends, tops, strict=True)
