@@ -37,13 +37,13 @@ class Expanded(TypedDict):
 
 
 class Timing(TypedDict):
-    """What a run cost. Differs between machines, so it is kept apart from the results."""
+    """Cost of a run. It differs between machines, so it is stored apart from the results."""
 
     wall_s: float
     build_s: float
     events: int
     threads: int
-    """Those that the simulation was given."""
+    """Number of threads of the simulation."""
 
 
 Planned = tuple[int, int, list[int], list[int], list[tuple[int, int | None, int | None]]]
@@ -52,7 +52,7 @@ received before, and its pieces as payload, path id and source port."""
 
 
 class Series(TypedDict):
-    """What was sampled: one array of bytes for each name, all at the same times."""
+    """Samples of probes: one array of bytes for each name, all at the same times."""
 
     time_s: Any
     names: list[str]
@@ -61,20 +61,20 @@ class Series(TypedDict):
 
 
 class Tuning(TypedDict):
-    """ParaLet's two numbers for a fabric, and what they lead to."""
+    """ParaLet's two parameters for a fabric, and the resulting slowdown and rate."""
 
     queue_pairs: int
-    """Of a NIC: m of ParaLet (2024)."""
+    """Queue pairs per NIC: m of ParaLet (2024)."""
     flowlet_bytes: int
     """Payload of a flowlet: S of ParaLet (2024)."""
     slowdown: float
-    """What equation 1 expects."""
+    """Expected slowdown, by equation 1."""
     rate_bps: int
-    """What a queue pair sends at."""
+    """Rate of a queue pair."""
 
 
 class Outcome(TypedDict):
-    """What one run leaves: scalars, and one array a column for the tables."""
+    """The results of one run: scalars, and one array per column for the tables."""
 
     row: Row
     timing: Timing
@@ -141,7 +141,7 @@ class CapacityAnswer(Capacity):
     label: str
     swept: dict[str, Any]
     seed: int
-    """Of links that fail at random and of random workloads."""
+    """Seed of random failures and random workloads."""
 
 
 class CatalogueOption(TypedDict):

@@ -32,27 +32,27 @@ _REMAKE = "make the plan again with weft plan"
 
 @dataclass(frozen=True)
 class Host:
-    """A NIC: what the fabric takes for a host."""
+    """A NIC, which is a host of the fabric."""
 
     number: int
     name: str
     leaf: int
-    """The number of its leaf."""
+    """Number of its leaf."""
     place: int
-    """Which of those below its leaf."""
+    """Its position below its leaf."""
     address: str
     leaf_port: str
-    """The leaf's port to it."""
+    """Name of the leaf's port to the host."""
     server: int
-    """Several NICs may be of one server."""
+    """Number of its server; a server may have several NICs."""
     rail: int
-    """Which NIC of its server."""
+    """Its position in the server."""
     interface: str
-    """Its own name for the link."""
+    """Name of the host's network interface."""
 
     @property
     def node(self) -> str:
-        """What failures and links call it."""
+        """Its name in failures and links, e.g. `host-3`."""
         return f"host-{self.number}"
 
 
@@ -62,17 +62,17 @@ class Switch:
 
     number: int
     node: str
-    """What failures and links call it, as `leaf-0`, `spine-1`, `pod-0-agg-1`, `core-2`."""
+    """Its name in failures and links: `leaf-0`, `spine-1`, `pod-0-agg-1`, `core-2`."""
     name: str
     tier: int
-    """0 leaf, 1 spine or aggregation, 2 core."""
+    """0: leaf, 1: spine or aggregation switch, 2: core."""
     pod: int
     index: int
-    """Which of its tier."""
+    """Its position in its tier (and pod)."""
     racks: tuple[str, ...]
-    """The prefixes below it: a leaf's own, those of its pod for an aggregation switch, else all."""
+    """Prefixes below it: the leaf's own, the pod's (aggregation switch), or all."""
     gateway: str | None
-    """A leaf's address towards its hosts."""
+    """Address of a leaf towards its hosts; None for other switches."""
 
 
 @dataclass(frozen=True)
@@ -83,44 +83,44 @@ class Link:
     """A node, as `host-3` or `leaf-0`."""
     upper: str
     member: int
-    """Which of the links between the two."""
+    """Number of the link among parallel links."""
     lower_port: str
     upper_port: str
     lower_address: str
-    """Of a host, its own."""
+    """The address of the lower end; a host's own address."""
     upper_address: str
-    """The next hop on the way up."""
+    """The next hop for traffic that goes up."""
     line_bps: int
     rate_bps: int
-    """What it carries now while it is not down: less than the line's where it is degraded."""
+    """Current rate if the link is not down; less than `line_bps` if it is degraded."""
     state: State
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """What a CLUSTER.toml describes."""
+    """The contents of a CLUSTER.toml."""
 
     title: str
     fabric: dict[str, Any]
     """`[fabric]` with every default written out."""
     failures: dict[str, Any]
     dscp: int
-    """Of the traffic that is steered."""
+    """DSCP of the steered traffic."""
     protocol: Protocol
-    """Its protocol: UDP is RoCEv2."""
+    """Protocol of the steered traffic; UDP means RoCEv2."""
     port: int
-    """Its first destination port."""
+    """The first destination port of the steered traffic."""
     ports: int
-    """How many destination ports there are from that one on."""
+    """Number of destination ports, consecutive from `port`."""
     first_port: int
-    """Its source ports."""
+    """The first source port of the steered traffic."""
     last_port: int
     mtu: int
-    """Most payload of a packet, in bytes."""
+    """Largest payload of a packet, in bytes."""
     nics: int
-    """Of a server."""
+    """NICs of a server."""
     nccl: dict[str, str]
-    """Environment for hosts, beyond what a plan asks for."""
+    """Environment variables for hosts, in addition to those of a plan."""
     hosts: tuple[Host, ...]
     switches: tuple[Switch, ...]
     links: tuple[Link, ...]
@@ -167,7 +167,7 @@ def from_dict(table: Mapping[str, Any], source: str = "cluster", seed: int = 1) 
 
 
 def for_protocol(cluster: Cluster, protocol: Protocol) -> Cluster:
-    """The same for another protocol, with as many destination ports as that has by default."""
+    """The cluster for another protocol, with its default number of destination ports."""
     if cluster.protocol == protocol:
         return cluster
     ports = _native.cluster_ports(protocol)

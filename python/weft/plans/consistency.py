@@ -23,12 +23,12 @@ from weft.switches import segments
 
 REMAKE = "the plan is not what it says, make it again"
 ROUNDING = 1e-9
-"""Of quotients of floating-point numbers."""
+"""Relative rounding error of quotients."""
 Given = dict[str, Any]
 
 
 def recompute(plan: Plan) -> Given:
-    """What the plan is made of, by its `experiment`; links and steps are compared.
+    """Links and steps, computed again from the plan's `experiment`, and compared with the plan.
 
     Raises:
         ExperimentError: The plan is of other links or of other steps: which, and both values.
@@ -60,13 +60,13 @@ def recompute(plan: Plan) -> Given:
 
 
 def check_equal(where: str, what: str, found: Any, said: Any) -> None:
-    """Whether what was counted is what the file says."""
+    """Refuse a file whose count differs from the computed one."""
     if found != said:
         raise ExperimentError(f"{where}: has {found} {what}, not {said}; {REMAKE}")
 
 
 def check_bound(plan: Plan, found: Given) -> None:
-    """Whether the lower bound is the job's."""
+    """Refuse a file whose lower bound is not the job's."""
     is_so, said = found["bound_s"], plan["bound_s"]
     if not abs(is_so - said) <= ROUNDING * is_so:
         raise ExperimentError(
@@ -75,7 +75,7 @@ def check_bound(plan: Plan, found: Given) -> None:
 
 
 def check_messages(where: str, step: Given, pieces: dict[str, Numbers]) -> None:
-    """Whether pieces that the file holds are all of the messages of the step, and no more."""
+    """Refuse pieces that are not exactly the messages of the step."""
     if (pieces["bytes"] <= 0).any():
         raise ExperimentError(f"{where}: a piece has {pieces['bytes'].min()} bytes; {REMAKE}")
     each = step["each"]

@@ -24,11 +24,11 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Comparison:
-    """A printed result beside the measured one."""
+    """A printed result and the measured one."""
 
     statement: Statement
     what: str
-    """What it is about: `large, ecmp`."""
+    """The runs, e.g. `large, ecmp`."""
     printed: str
     """The printed result as text."""
     measured: stats.Mean | None
@@ -39,11 +39,11 @@ class Comparison:
     """None without a tolerance, or without a result."""
     words: str
     means: tuple[float | None, ...] = field(default=())
-    """Of an order: what was measured of each."""
+    """For an order: the measured mean of each selection."""
 
     @property
     def name(self) -> str:
-        """The column, or what is made of it."""
+        """The title of the column."""
         return column_text.title_of(self.statement.column)
 
     def as_json(self) -> dict[str, Any]:
@@ -71,7 +71,7 @@ class Comparison:
 
 
 def compare(settings: Settings, rows: Sequence[Row], choice: best_value.Choice) -> list[Comparison]:
-    """Every printed result of an experiment beside its rows.
+    """Compare every printed result of an experiment with its rows.
 
     `choice` are the best values of the key that is searched, if one is.
     """

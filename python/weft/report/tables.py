@@ -43,7 +43,7 @@ class Section:
     seeds: tuple[int, int]
     """The smallest and the largest number of seeds of a line."""
     bound: float | None
-    """Of the completion time, in seconds; None where lines are of several categories."""
+    """Lower bound of the completion time, in seconds; None if lines are of several categories."""
     lines: list[Line]
 
 
@@ -57,11 +57,11 @@ class Table:
     """The meaning of each column, shown when the pointer is over it."""
     sections: list[Section]
     runs: int
-    """How many runs the table is made of."""
+    """Number of runs in the table."""
     wanted: int
-    """How many runs the experiment has: more than `runs` if some stalled or never ran."""
+    """Number of runs of the experiment; more than `runs` if some stalled or did not run."""
     series_name: str = "scheme"
-    """What the lines of a section are."""
+    """What a line is: a scheme, or a value of another key."""
     spare: tuple[int, ...] = ()
     """Columns that a narrow terminal leaves out."""
     notes: tuple[str, ...] = ()
@@ -84,7 +84,7 @@ class Table:
 
     @property
     def hosts(self) -> str:
-        """How many hosts the fabrics have."""
+        """The number of hosts, as text."""
         counts = [section.hosts for section in self.sections]
         low, high = min(counts), max(counts)
         if low == high:
@@ -216,7 +216,7 @@ Grid = list[list[str]]
 
 
 def _grid(table: Table, columns: Sequence[int]) -> tuple[Heads, Grid]:
-    """Titles in two lines, and what stands under them."""
+    """Titles in two lines, and the cells."""
     heads = [("", table.series_name), *(_two_lines(table.columns[i]) for i in columns)]
     lines = [line for section in table.sections for line in section.lines]
     return heads, [[line.series, *(line.cells[i].text for i in columns)] for line in lines]
@@ -245,7 +245,7 @@ def _bounds(table: Table) -> list[str]:
 
 
 def _above(table: Table, section: Section) -> list[str]:
-    """What the lines of a section have in common, if it is not the only one."""
+    """The title of a section, if it is not the only one."""
     if not section.category.label:
         return []
     own = section.bound if len(_bounds(table)) > 1 else None
@@ -254,7 +254,7 @@ def _above(table: Table, section: Section) -> list[str]:
 
 
 def _below(table: Table) -> str:
-    """What holds for the whole table."""
+    """The lines under the table."""
     bounds = _bounds(table)
     bound = f"; lower bound {bounds[0]}" if len(bounds) == 1 else ""
     return "; ".join([f"{table.hosts}; {table.basis}{bound}", *table.notes])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from weft.study.study import Results
 
 MOST_MESSAGES = 200_000
-"""With more than these a file holds no messages: a viewer would not show them in any time."""
+"""A file has no messages if there are more: viewers are too slow for them."""
 
 _TRACKS = ("compute", "communication", "messages")
 _COMPUTE = ("compute", "memory")

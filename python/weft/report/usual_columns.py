@@ -19,9 +19,9 @@ MINUS = "\N{MINUS SIGN}"
 NOT_SIGNIFICANT = "n.s."
 """Follows a difference that may be chance."""
 OTHER_SEEDS = "other seeds"
-"""In place of a comparison with runs of other seeds."""
+"""Shown instead of a comparison with runs of other seeds."""
 _SMALLEST = 0.005
-"""Percent: less is not worth a third place."""
+"""In percent: smaller half widths are not shown."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Column:
     """A column of the table."""
 
     title: str
-    """With `{reference}` for the series that others are compared with."""
+    """May contain `{reference}`: the series that others are compared with."""
     meaning: str
     cell: Callable[[Sequence[Row], Sequence[Row]], Cell]
     """From the rows of a series and those of the reference."""

@@ -24,9 +24,9 @@ class View:
 
     settings: Settings
     grouping: Grouping
-    """What the table has; with `[best]` only the best value of each combination."""
+    """The rows of the table; with `[best]` only the best value of each combination."""
     curve: Grouping | None = None
-    """With `[best]`: all values, the key that is searched on the x axis."""
+    """With `[best]`: all values, with the searched key on the x axis."""
     comparisons: list[Comparison] = field(default_factory=list)
 
     def marks(self, column: str, grouping: Grouping) -> Marks:

@@ -28,13 +28,13 @@ _RATES = ("busbw_gb_s", "algbw_gb_s", "bus_bytes_per_s", "of_bound")
 
 @dataclass(frozen=True)
 class Average:
-    """An average, and by seed how far that seed draws it from what the others say."""
+    """An average, and the influence of each seed on it."""
 
     value: float
     deviations: Mapping[int, float]
 
     def mean(self) -> stats.Mean:
-        """With its confidence interval."""
+        """The average with its confidence interval."""
         return stats.around(self.value, list(self.deviations.values()))
 
 
@@ -101,7 +101,7 @@ def _average(column: str, rows: Sequence[Row]) -> Average:
 
 
 def _parts(column: str, rows: Sequence[Row]) -> list[tuple[float, float]]:
-    """Of each row what is summed up, and what that is divided by."""
+    """For each row, the summand of the numerator and that of the denominator."""
     if all(row[column] > 0 for row in rows):
         if column in _OVER_OWN_TIME:
             return [(row["cct_s"], row["cct_s"] / row[column]) for row in rows]

@@ -11,25 +11,25 @@ from weft._types import RunSpec
 from weft.units import format_duration
 
 _SOON = 0.1
-"""Seconds of a simulation from which on its speed tells something."""
+"""Seconds after which the speed of a simulation is a useful estimate."""
 _LONG = 30.0
-"""Seconds of work that are worth a word before."""
+"""Seconds of work from which on it is announced."""
 
 
 @dataclass(frozen=True)
 class ActiveRun:
-    """A run that has begun, as `_native.Progress` tells it."""
+    """A run that has begun, as `_native.Progress` reports it."""
 
     kind: str
     hops: int
     """Packet-hops at least."""
     share: float
-    """Of the data packets, those that have arrived."""
+    """Share of the data packets that have arrived."""
     seconds: float
-    """So far."""
+    """Running time so far."""
 
     def total_time(self) -> float | None:
-        """How long all of it will take; None as long as that cannot be told."""
+        """Expected seconds of the whole run; None while unknown."""
         told = self.seconds >= _SOON and self.share > 0
         return self.seconds / self.share if told else None
 
@@ -64,7 +64,7 @@ class Forecast:
         self._took.setdefault(kind, []).append(seconds)
 
     def update(self, under_way: Iterable[ActiveRun]) -> None:
-        """These have begun, and have not ended."""
+        """Set the runs that are active."""
         self._under_way = list(under_way)
 
     def time_left(self) -> float | None:
@@ -87,7 +87,7 @@ class Forecast:
         return max(total / self._workers, *rest)
 
     def announcement(self, cores: int) -> str | None:
-        """What to say, once, of work that takes long; None while there is nothing to say."""
+        """One line about work that takes long, once; None if there is nothing to announce."""
         left = None if self._told or not self._under_way else self.time_left()
         if left is None or left < _LONG:
             return None
@@ -106,5 +106,5 @@ def format_hops(hops: int) -> str:
 
 
 def kind_of(spec: RunSpec) -> str:
-    """What runs have in common that differ in their seed only."""
+    """A key that is equal for runs that differ only in their seed."""
     return json.dumps(spec["experiment"])

@@ -25,7 +25,7 @@ class Selection:
 
     where: dict[str, Any]
     combination: str = ""
-    """Of these runs (`where.combination`)."""
+    """The combination of these runs (`selection.combination`)."""
     at_best: bool = False
     """Whether `combination` leaves out the key that is searched: the best value is meant."""
     values: tuple[tuple[str, str], ...] = ()
@@ -43,20 +43,20 @@ class Statement:
     column: str
     kind: Kind
     selections: tuple[Selection, ...]
-    """One; or what is divided (or lessened) and by what; or all of an order, the first first."""
+    """One; two of a ratio or a difference; or all of an order, the best first."""
     levels: tuple[int, ...] = ()
-    """Of an order: those on the same level are not told apart."""
+    """For an order: selections with the same level count as equal."""
     low: float = 0.0
     high: float = 0.0
     """The printed number, or the ends of a printed range."""
     sd: float | None = None
     """The printed standard deviation."""
     within: float | None = None
-    """How far off still agrees."""
+    """Tolerance of agreement, in the unit of the column."""
     sds: float | None = None
     """The same, in printed standard deviations."""
     falling: bool = False
-    """Of an order: the largest comes first."""
+    """For an order: whether the largest comes first."""
 
 
 def read(tables: object, column: str, source: str) -> list[Statement]:

@@ -15,19 +15,19 @@ _MINUTE = 60.0  # Seconds.
 
 
 class ProgressReporter(Protocol):
-    """Hears of every finished run. Called from the main thread only."""
+    """Is told how a sweep goes on. Called from the main thread only."""
 
     def start(self, total: int, kept: int) -> None:
         """`total` runs are wanted, `kept` of them are on disk already."""
 
     def expect(self, seconds: float | None) -> None:
-        """So much time is left after the run that is told next; None if that is unknown."""
+        """Expect so many seconds until the end; None if unknown."""
 
     def announce(self, line: str) -> None:
-        """There is something to know beforehand: how much work there is."""
+        """Print how much work there is, before it is done."""
 
     def under_way(self, share: float) -> None:
-        """Of all runs that have begun and not ended, so much is done: 1.5 is one run and a half."""
+        """How much of the active runs is done, summed up: 1.5 is one and a half runs."""
 
     def finished(self, name: str, row: Row | None) -> None:
         """A run ended; `row` is None if it stalled."""
@@ -172,7 +172,7 @@ def clock(seconds: float) -> str:
 
 
 def reporter(quiet: bool) -> ProgressReporter:
-    """The one that suits standard error."""
+    """The reporter for standard error: none, a bar in a terminal, else lines."""
     if quiet:
         return Silent()
     return Bar() if sys.stderr.isatty() else Lines()

@@ -24,7 +24,7 @@ def student_t95(freedom: int) -> float:
 
 
 def seeds_text(fewest: int, most: int) -> str:
-    """How many seeds means are made of: `3 seeds`, or `2 to 3 seeds`."""
+    """The number of seeds of a mean as text: `3 seeds`, or `2 to 3 seeds`."""
     return f"{most} seeds" if fewest == most else f"{fewest} to {most} seeds"
 
 
@@ -39,15 +39,15 @@ class Mean:
     half: float | None
     samples: int
     sd: float | None = None
-    """Of the samples, as an estimate for all there could be (n - 1)."""
+    """Standard deviation of the samples (n - 1)."""
 
     def over(self, scale: float) -> Mean:
-        """The same in another unit."""
+        """The mean in another unit: divided by `scale`."""
         half, sd = (None if own is None else own / scale for own in (self.half, self.sd))
         return Mean(self.value / scale, half, self.samples, sd)
 
     def includes(self, value: float) -> bool:
-        """Whether the difference to a value may be chance; of a single sample nobody can tell."""
+        """Whether the confidence interval includes a value; no for a single sample."""
         return bool(self.half) and abs(self.value - value) <= (self.half or 0.0)
 
 

@@ -113,7 +113,7 @@ def write(made: Sequence[File], directory: Path) -> None:
 
 
 def printed(made: Sequence[File]) -> str:
-    """All of them for a terminal, each under its name."""
+    """All files for a terminal, each under its name."""
     if len(made) == 1:
         return made[0].text
     return "\n".join(f"==> {file.name} <==\n{file.text}" for file in made)

@@ -16,12 +16,12 @@ def _nothing(_: Steering) -> None:
 
 @dataclass(frozen=True)
 class Platform:
-    """One of them."""
+    """A platform of switches."""
 
     suffixes: tuple[str, ...]
-    """Of its files, each of which is a template; the one to load first comes first."""
+    """Suffixes of its files, each from a template; the one to load first comes first."""
     remarks: tuple[str, ...] = ()
-    """What it cannot do, and what stands in for it."""
+    """What it cannot do, and the replacement."""
     check: Callable[[Steering], None] = _nothing
     """Refuses a switch that it cannot steer."""
 

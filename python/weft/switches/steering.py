@@ -56,7 +56,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Steering:
-    """What a template is filled with."""
+    """The steering of one switch: the input of a template."""
 
     title: str
     name: str
@@ -65,11 +65,11 @@ class Steering:
     """`leaf`, `spine`, `aggregation switch` or `core`."""
     dscp: int
     protocol: Protocol
-    """Of the traffic that is steered."""
+    """Protocol of the steered traffic."""
     port: int
     """The first of its destination ports."""
     ports: int
-    """How many there are."""
+    """Number of destination ports."""
     inputs: Sequence[str]
     """Ports whose traffic is steered."""
     local: Sequence[str]
@@ -92,12 +92,12 @@ class Steering:
 
     @property
     def protocol_number(self) -> int:
-        """As IPv4 has it."""
+        """The number of the protocol in IPv4."""
         return {"udp": 17, "tcp": 6}[self.protocol]
 
     @property
     def ways(self) -> list[Way]:
-        """All of them."""
+        """Uplinks and members of bundles."""
         return [*self.uplinks, *self.bundles]
 
     @property
@@ -112,7 +112,7 @@ class Steering:
 
     @property
     def live(self) -> list[Way]:
-        """Both."""
+        """Uplinks and members of bundles that are not down."""
         return [way for way in self.ways if way.up]
 
     @property
@@ -123,7 +123,7 @@ class Steering:
 
 
 def of(cluster: Cluster, found: Segments) -> list[Steering]:
-    """Of every switch that steers."""
+    """The steering of every switch that steers."""
     return [_steering(cluster, found, switch) for switch in _switches(cluster, found)]
 
 

@@ -28,7 +28,7 @@ STATES = Path("/run/weft/testbed")
 
 @dataclass
 class Bed:
-    """Namespaces and what is between them."""
+    """Namespaces and the links between them."""
 
     cluster: Cluster
     prefix: str = ""

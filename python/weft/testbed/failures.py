@@ -41,7 +41,7 @@ NFT: tuple[str, ...] = ("corrupt", "reset")
 """Those that nftables does."""
 _TABLE = "weft_failure"
 _A_SECOND = 5
-"""So many packets suffer."""
+"""Packets per second that are changed or reset."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def failure_steps(cluster: Cluster, failure: Failure) -> list[Step]:
 
 
 def _harm(link: Link, which: str, what: str) -> Step:
-    """Does something to a few packets that a spine sends down a link."""
+    """An nftables rule for a few of the packets that a spine sends down a link."""
     lines = (
         f"table ip {_TABLE} {{ chain down {{ type filter hook forward priority 0;",
         f'oifname "{link.upper_port}" {which} limit rate {_A_SECOND}/second burst 1 packets {what}',

@@ -66,7 +66,7 @@ def _host(job: dict[str, Any], number: int, namespace: str) -> int:
 
 
 def _planned(read: Any) -> tuple[list[Planned], int]:
-    """As the native core takes it; JSON knows no tuples."""
+    """As the native core takes it: tuples, which JSON does not have."""
     messages, expected = read
     rows = [
         (message, dst, sent, received, [tuple(piece) for piece in pieces])

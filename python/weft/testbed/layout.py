@@ -18,18 +18,18 @@ from weft.errors import ExperimentError
 BURST = 64 * 1024
 """Bytes that a link may send at once after it was idle."""
 LIMIT = 2 * 1024 * 1024
-"""Bytes that wait at a link."""
+"""Bytes of the queue of a link."""
 HEADERS = 14 + 20 + 8
 """On every packet of an Ethernet link, as Linux counts: Ethernet, IPv4, UDP."""
 DATA_HEADER = 48
 ANSWER = 24
-"""As in crates/net/src/wire.rs."""
+"""Bytes, as in crates/net/src/wire.rs."""
 
 _FIVE_TUPLE = 0x37
 """Source and destination address, protocol, source and destination port."""
 _INTERFACE = re.compile(r"[^/:\s]{1,15}")
 _MOST_NODES = 400
-"""What a machine carries with some patience."""
+"""Largest number of namespaces."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def check(cluster: Cluster) -> None:
 
 
 def nodes(cluster: Cluster) -> list[str]:
-    """All of them, switches first."""
+    """Names of all nodes, switches first."""
     return [switch.node for switch in cluster.switches] + [host.node for host in cluster.hosts]
 
 

@@ -149,7 +149,7 @@ def _by_leaf(uplinks: Sequence[Report], key: str) -> list[list[float]]:
 
 
 def variance(uplinks: Sequence[Report]) -> float:
-    """Of the utilisation of a leaf's uplinks, in percentage points squared; the mean of leaves."""
+    """Variance of the utilisation of a leaf's uplinks, in squared percentage points: the mean."""
     leaves = _by_leaf(uplinks, "utilisation_pct")
     return statistics.fmean(map(statistics.pvariance, leaves)) if leaves else 0.0
 

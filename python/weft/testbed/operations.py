@@ -109,10 +109,10 @@ def follows_ports(table: dict[str, Any]) -> bool:
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What to run."""
+    """A run of a test bed."""
 
     experiment: dict[str, Any]
-    """As `experiment` makes it: the fabric, the scheme and, unless it was planned, the workload."""
+    """From `experiment`: fabric, scheme and, without a plan, the workload."""
     seed: int
     failure: Failure | None = None
     limit: float = 60.0
@@ -121,7 +121,7 @@ class RunRequest:
     rules: Rules | None = None
     """None: as a bed that stands was built, else linux."""
     planned: list[plan_input.Planned] | None = None
-    """Of each host."""
+    """What each host sends, from a plan."""
 
 
 def run(path: Path, request: RunRequest) -> dict[str, Any]:

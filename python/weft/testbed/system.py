@@ -18,7 +18,7 @@ from weft import internal_errors
 from weft.errors import ExperimentError
 
 _AHEAD = -15
-"""Of sessions: ahead of hosts, which are ahead of other work themselves."""
+"""Nice value of sessions: before hosts, which are before other work."""
 NAMES = Path("/run/netns")
 """Where `ip netns` keeps its names."""
 

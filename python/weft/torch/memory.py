@@ -73,10 +73,10 @@ class Tensors:
     def _checked(self, tensor: Any) -> Any:
         if tensor.device.type != "cpu" or tensor.layout != torch.strided:
             where = f"{tensor.layout} on {tensor.device}"
-            raise TypeError(f"weft: tensors are to be dense and on the cpu, not {where}")
+            raise TypeError(f"weft: tensors must be dense and on the cpu, not {where}")
         if self._dtype not in (None, tensor.dtype):
             both = f"{self._dtype} and {tensor.dtype}"
-            raise TypeError(f"weft: tensors of one operation are to be of one type, not {both}")
+            raise TypeError(f"weft: tensors of one operation must be of one type, not {both}")
         self._dtype = tensor.dtype
         return tensor
 

@@ -32,7 +32,7 @@ def _reduction(wanted: Any) -> str:
         if wanted == getattr(ReduceOp, theirs):
             return ours
     known = ", ".join(_REDUCTIONS)
-    raise ValueError(f"weft: this reduction is not there; use one of {known}")
+    raise ValueError(f"weft: this reduction is not supported; use one of {known}")
 
 
 class _Asked:
@@ -358,7 +358,7 @@ def _lists(tensors: Any) -> list[list[Any]]:
 
 def _single(tensors: Sequence[Any]) -> Any:
     if len(tensors) != 1:
-        raise ValueError(f"weft: one tensor is to be given, not {len(tensors)}")
+        raise ValueError(f"weft: expected one tensor, not {len(tensors)}")
     return tensors[0]
 
 

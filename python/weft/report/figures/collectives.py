@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 _MOST_NAMES = 12
-"""With more kinds of collectives and groups, groups are told by their sizes."""
+"""With more kinds of collectives and groups, a group is named by its size."""
 
 Kind = str
 Times = Mapping[int, Mapping[Kind, tuple[float, float, int]]]
@@ -106,7 +106,7 @@ def _left_out(grouping: Grouping, kinds: Sequence[Kind]) -> str:
 
 
 def _times(collectives: pl.LazyFrame, runs: Sequence[int]) -> Times:
-    """Of these runs. Groups are told by name, or by size where there are too many names."""
+    """The times in these runs. A group has its name, or its size if there are too many names."""
     import polars as pl
 
     mine = collectives.filter(pl.col("run").is_in(runs))

@@ -93,7 +93,7 @@ def draw(figure: Figure, directory: Path) -> list[Path]:
 
 
 def _size(figure: Figure, columns: int, rows: int) -> tuple[float, float]:
-    """In inches, without title and legend. Many bars make a single panel wider."""
+    """Width and height in inches, without title and legend. Many bars make a panel wider."""
     if len(figure.panels) > 1:
         return _PANEL[0] * columns, _PANEL[1] * rows
     plot = figure.panels[0].plot

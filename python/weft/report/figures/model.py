@@ -44,9 +44,9 @@ class BarSeries:
     halves: tuple[float | None, ...]
     """Half widths of the confidence intervals; None for a single seed."""
     printed: tuple[Mark | None, ...] = ()
-    """What a paper prints, by category; empty for nothing."""
+    """Printed values, by category; may be empty."""
     notes: tuple[str, ...] = ()
-    """What else to say of a bar to whoever points at it."""
+    """More text for a bar, shown when the pointer is over it."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Curve:
     markers: bool = False
     shape: Literal["linear", "steps"] = "linear"
     notes: tuple[str, ...] = ()
-    """What else to say of a point to whoever points at it."""
+    """More text for a point, shown when the pointer is over it."""
 
 
 @dataclass(frozen=True)
@@ -120,13 +120,13 @@ class HeatMap:
     x: Axis
     y: Axis
     scale: Axis
-    """Of the colours, with limits."""
+    """The scale of the colours, with limits."""
     texts: tuple[tuple[str, ...], ...] = ()
-    """What cells say; empty for colours alone."""
+    """Texts in cells; empty for colours only."""
 
     @property
     def low_is_light(self) -> bool:
-        """Whether small values are light: those that somebody is to read."""
+        """Whether small values are light: yes if cells have texts."""
         return bool(self.texts)
 
 

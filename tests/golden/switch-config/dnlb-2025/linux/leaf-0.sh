@@ -1,6 +1,6 @@
 #!/bin/sh
 # Weft: leaf leaf-0 of The cluster of DNLB (2025).
-# UDP to port 4791 with DSCP 26 takes the uplink of its source port. All else is routed
+# UDP to port 4791 with DSCP 26 takes the uplink of its source port. All other traffic is routed
 # as without this, and so is what goes to 10.0.0.0/16.
 #   49152-51199 over eth51 to spine-0
 #   51200-53247 over eth52 to spine-0
@@ -10,20 +10,20 @@
 #   59392-61439 over eth60 to spine-1
 #   61440-63487 over eth61 to spine-1
 #   63488-65535 over eth62 to spine-1
-# Needs:
+# Requires:
 #   routes to all racks over all links in table main (ECMP),
 #   net.ipv4.fib_multipath_hash_policy=1, rp_filter 0 or 2; rules 900 to 1200 and tables
-#   1001 to 1008 that nobody else has
+#   1001 to 1008 that nothing else uses
 # Load:
-#   sh leaf-0.sh          (as root; as often as you like)
+#   sh leaf-0.sh          (as root; may be repeated)
 #   sh leaf-0.sh routes   (after a link came back: the kernel has dropped its route)
-# Take back:
+# Remove:
 #   sh leaf-0.rollback
-# When a link dies:
+# When a link fails:
 #   the kernel drops the route in its table, and its ports are hashed among the others;
 #   with the sysctl below also where only the carrier is lost. To follow links by itself:
 #   ip monitor link | while read -r _; do sh leaf-0.sh routes; done
-# Watch:
+# Check:
 #   ip -s link show dev PORT: bytes equal on all links above
 #   ip rule; ip route show table 1001: empty means hashed
 

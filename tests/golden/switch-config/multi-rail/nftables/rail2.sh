@@ -1,25 +1,25 @@
 #!/bin/sh
 # Weft: leaf rail2 of Four rails.
-# UDP to port 4791 with DSCP 24 takes the uplink of its source port. All else is routed
+# UDP to port 4791 with DSCP 24 takes the uplink of its source port. All other traffic is routed
 # as without this, and so is what goes to 10.102.0.0/24.
 #   49152-53247 over eth9 to spine-0
 #   53248-57343 over eth10 to spine-1
 #   57344-61439 over eth11 to spine-2
 #   61440-65535 over eth12 to spine-3
-# Needs:
+# Requires:
 #   routes to all racks over all links in table main (ECMP),
 #   net.ipv4.fib_multipath_hash_policy=1, rp_filter 0 or 2; rule 1000, marks 1 to 4 and
-#   tables 1001 to 1004 that nobody else has
+#   tables 1001 to 1004 that nothing else uses
 # Load:
-#   sh rail2.sh          (as root, beside rail2.nft; as often as you like)
+#   sh rail2.sh          (as root, beside rail2.nft; may be repeated)
 #   sh rail2.sh routes   (after a link came back: the kernel has dropped its route)
-# Take back:
+# Remove:
 #   sh rail2.rollback
-# When a link dies:
+# When a link fails:
 #   the kernel drops the route in its table, and its ports are hashed among the others;
 #   with the sysctl below also where only the carrier is lost. To follow links by itself:
 #   ip monitor link | while read -r _; do sh rail2.sh routes; done
-# Watch:
+# Check:
 #   ip -s link show dev PORT: bytes equal on all links above
 #   nft list table ip weft: packets that were steered, and that stayed below
 

@@ -1,25 +1,25 @@
 #!/bin/sh
 # Weft: leaf leaf-1 of sockets.
-# TCP to ports 7000-7015 with DSCP 26 takes the uplink of its source port. All else is routed
+# TCP to ports 7000-7015 with DSCP 26 takes the uplink of its source port. All other traffic is routed
 # as without this, and so is what goes to 10.1.0.0/16.
 #   49152-54612 over eth3 to spine-0
 #   54613-60073 over eth4 to spine-1
 #   60074-65534 over eth5 to spine-2
 #   65535-65535 hashed: this is left over
-# Needs:
+# Requires:
 #   routes to all racks over all links in table main (ECMP),
 #   net.ipv4.fib_multipath_hash_policy=1, rp_filter 0 or 2; rules 900 to 1200 and tables
-#   1001 to 1003 that nobody else has
+#   1001 to 1003 that nothing else uses
 # Load:
-#   sh leaf-1.sh          (as root; as often as you like)
+#   sh leaf-1.sh          (as root; may be repeated)
 #   sh leaf-1.sh routes   (after a link came back: the kernel has dropped its route)
-# Take back:
+# Remove:
 #   sh leaf-1.rollback
-# When a link dies:
+# When a link fails:
 #   the kernel drops the route in its table, and its ports are hashed among the others;
 #   with the sysctl below also where only the carrier is lost. To follow links by itself:
 #   ip monitor link | while read -r _; do sh leaf-1.sh routes; done
-# Watch:
+# Check:
 #   ip -s link show dev PORT: bytes equal on all links above
 #   ip rule; ip route show table 1001: empty means hashed
 

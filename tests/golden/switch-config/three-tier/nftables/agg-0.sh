@@ -1,6 +1,6 @@
 #!/bin/sh
 # Weft: aggregation switch agg-0 of Three tiers.
-# UDP to port 4791 with DSCP 26 takes the uplink of its source port. All else is routed
+# UDP to port 4791 with DSCP 26 takes the uplink of its source port. All other traffic is routed
 # as without this.
 #   49152-51199, 53248-55295 over eth5 to core-0
 #   51200-53247, 55296-57343 over eth6 to core-1
@@ -8,20 +8,20 @@
 #   53248-57343 over eth2 down to leaf-0
 #   49152-53247 over eth3 down to leaf-1
 #   53248-57343 over eth4 down to leaf-1
-# Needs:
+# Requires:
 #   routes to all racks over all links in table main (ECMP),
 #   net.ipv4.fib_multipath_hash_policy=1, rp_filter 0 or 2; rule 1000, marks 1 to 6 and
-#   tables 1001 to 1006 that nobody else has
+#   tables 1001 to 1006 that nothing else uses
 # Load:
-#   sh agg-0.sh          (as root, beside agg-0.nft; as often as you like)
+#   sh agg-0.sh          (as root, beside agg-0.nft; may be repeated)
 #   sh agg-0.sh routes   (after a link came back: the kernel has dropped its route)
-# Take back:
+# Remove:
 #   sh agg-0.rollback
-# When a link dies:
+# When a link fails:
 #   the kernel drops the route in its table, and its ports are hashed among the others;
 #   with the sysctl below also where only the carrier is lost. To follow links by itself:
 #   ip monitor link | while read -r _; do sh agg-0.sh routes; done
-# Watch:
+# Check:
 #   ip -s link show dev PORT: bytes equal on all links above
 #   nft list table ip weft: packets that were steered, and that stayed below
 

@@ -1,25 +1,25 @@
 #!/bin/sh
 # Weft: leaf leaf-1 of Three tiers.
-# UDP to port 4791 with DSCP 26 takes the uplink of its source port. All else is routed
+# UDP to port 4791 with DSCP 26 takes the uplink of its source port. All other traffic is routed
 # as without this, and so is what goes to 10.1.0.0/16.
 #   49152-53247 over eth5 to agg-0
 #   53248-57343 over eth6 to agg-0
 #   57344-61439 over eth7 to agg-1
 #   61440-65535 over eth8 to agg-1 (down: no rule, hashed)
-# Needs:
+# Requires:
 #   routes to all racks over all links in table main (ECMP),
 #   net.ipv4.fib_multipath_hash_policy=1, rp_filter 0 or 2; rule 1000, marks 1 to 4 and
-#   tables 1001 to 1004 that nobody else has
+#   tables 1001 to 1004 that nothing else uses
 # Load:
-#   sh leaf-1.sh          (as root, beside leaf-1.nft; as often as you like)
+#   sh leaf-1.sh          (as root, beside leaf-1.nft; may be repeated)
 #   sh leaf-1.sh routes   (after a link came back: the kernel has dropped its route)
-# Take back:
+# Remove:
 #   sh leaf-1.rollback
-# When a link dies:
+# When a link fails:
 #   the kernel drops the route in its table, and its ports are hashed among the others;
 #   with the sysctl below also where only the carrier is lost. To follow links by itself:
 #   ip monitor link | while read -r _; do sh leaf-1.sh routes; done
-# Watch:
+# Check:
 #   ip -s link show dev PORT: bytes equal on all links above
 #   nft list table ip weft: packets that were steered, and that stayed below
 
