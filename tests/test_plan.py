@@ -343,9 +343,9 @@ def test_segments_are_followed_round_far_failures() -> None:
     plan = make.of(FAT_TREE | far, EXCHANGE, "dnlb-4")
     assert verify.verify(plan)[0].pieces == plan["steps"][0]["piece_count"]
     net = network.of(plan["links"])
-    leads = net.leads()
+    reachable = net.reachable()
     # Leaf 0 by its first uplink: to pod 1 through core 1, but not on to leaf 3.
-    assert leads[0, :2].tolist() == [
+    assert reachable[0, :2].tolist() == [
         [True, True, True, False, True, True, True, True],
         [True] * 8,
     ]

@@ -52,7 +52,7 @@ class Network:
     """By core and pod: the aggregation switch there."""
     leaves: int
 
-    def ways(self, src: Numbers, dst: Numbers, path: Numbers) -> Numbers:
+    def path_links(self, src: Numbers, dst: Numbers, path: Numbers) -> Numbers:
         """The links that pieces cross: one row a piece, `NONE` where there are fewer than six."""
         rows = np.full((len(src), 6), NONE, dtype=np.int64)
         rows[:, 0] = self.nic[src]
@@ -80,15 +80,15 @@ class Network:
 
     def loads(self, pieces: dict[str, Numbers]) -> Numbers:
         """Payload by link."""
-        rows = self.ways(pieces["src"], pieces["dst"], pieces["path"])
+        rows = self.path_links(pieces["src"], pieces["dst"], pieces["path"])
         loads = np.zeros(len(self.names), dtype=np.int64)
         for column in rows.T:
             here = column >= 0
             loads += total(column[here], pieces["bytes"][here], len(loads))
         return loads
 
-    def leads(self) -> NDArray[np.bool_]:
-        """By switch, place and leaf: whether the link up there has a live way on to the leaf."""
+    def reachable(self) -> NDArray[np.bool_]:
+        """By switch, place and leaf: whether a live path leads over that uplink to the leaf."""
         leaves = self.leaves
         found = np.zeros((*self.ups.shape, leaves), dtype=np.bool_)
         reaches = np.zeros((len(self.ups), leaves), dtype=np.bool_)
@@ -99,7 +99,7 @@ class Network:
         for core, pod in np.argwhere(self.below >= 0):
             agg, inside = self.below[core, pod], self.pod_of[:leaves] == pod
             reaches[core, inside] = reaches[agg, inside] & alive[self.between[core, agg]]
-        # Leaves last, when it is known where what is above them leads.
+        # Leaves last: their uplinks depend on the switches above.
         for switch in reversed(range(len(self.ups))):
             places = np.flatnonzero(self.ups[switch] >= 0)
             live = alive[self.ups[switch, places]]

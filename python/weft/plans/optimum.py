@@ -62,7 +62,7 @@ def solve(net: Network, demand: Numbers) -> Optimum:
     """The optimum for a demand from leaf to leaf, in bytes.
 
     Raises:
-        ExperimentError: There is no way for some of it, or it is too large.
+        ExperimentError: There is no live path for some of it, or it is too large.
     """
     import highspy
 
@@ -117,12 +117,12 @@ def _variables(net: Network, demand: Numbers) -> tuple[list[tuple[int, int, int]
     for a, b in np.argwhere(demand > 0):
         found = paths(net, a, b)
         ones = np.ones(len(found), dtype=np.int64)
-        ways = net.ways(first[a] * ones, first[b] * ones, found)[:, 1:5]
-        alive = np.where(ways >= 0, net.capacities[ways], 1).min(axis=1) > 0
+        crossed = net.path_links(first[a] * ones, first[b] * ones, found)[:, 1:5]
+        alive = np.where(crossed >= 0, net.capacities[crossed], 1).min(axis=1) > 0
         if not alive.any():
             raise ExperimentError(f"plan: no live path is left from leaf {a} to leaf {b}")
         variables += [(int(a), int(b), int(path)) for path in found[alive]]
-        rows.append(ways[alive])
+        rows.append(crossed[alive])
         if len(variables) > MOST_VARIABLES:
             raise ExperimentError(
                 f"plan: the linear program has more than {MOST_VARIABLES} variables; ask for the "
@@ -132,14 +132,14 @@ def _variables(net: Network, demand: Numbers) -> tuple[list[tuple[int, int, int]
 
 
 def _program(
-    net: Network, demand: Numbers, variables: list[tuple[int, int, int]], ways: Numbers
+    net: Network, demand: Numbers, variables: list[tuple[int, int, int]], crossed: Numbers
 ) -> tuple[int, tuple[Numbers, Numbers, Numbers], Numbers, Numbers]:
     """Columns: the time, then every variable. Rows: pairs, then links that somebody uses."""
     import highspy
 
     pairs = sorted({(a, b) for a, b, _ in variables})
     row_of_pair = {pair: row for row, pair in enumerate(pairs)}
-    used = np.unique(ways[ways >= 0])
+    used = np.unique(crossed[crossed >= 0])
     row_of_link = {int(link): len(pairs) + row for row, link in enumerate(used)}
     payload, seconds = _payload(demand), _seconds(net, demand)
     starts, indices, values = [0], [], []
@@ -148,10 +148,10 @@ def _program(
         indices.append(row_of_link[int(link)])
         values.append(-float(net.capacities[link]) * seconds / 8 / payload)
     starts.append(len(indices))
-    for (a, b, _), way in zip(variables, ways, strict=True):
+    for (a, b, _), links in zip(variables, crossed, strict=True):
         indices.append(row_of_pair[a, b])
         values.append(1.0)
-        for link in way[way >= 0]:
+        for link in links[links >= 0]:
             indices.append(row_of_link[int(link)])
             values.append(1.0)
         starts.append(len(indices))

@@ -16,7 +16,7 @@ At last the sums over all steps, the lower bound of the job, which the core comp
 queue pairs of every host.
 
 Pieces that the file does not hold are planned again by the core, from the experiment in the file;
-their ways, loads and bounds are then checked as all others are.
+their paths, loads and bounds are then checked as all others are.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def _ports(
                 table[owner[name], first : last + 1] = hop
     path, port = pieces["path"], pieces["source_port"]
     a, b = (net.leaf_of[pieces[end]] for end in ("src", "dst"))
-    leads = net.leads()
+    reachable = net.reachable()
     at, place = a, path >> 8
     what: NDArray[np.bool_] = a != b
     for piece in np.flatnonzero(what & (port > 0xFFFF))[:1]:
@@ -210,7 +210,7 @@ def _ports(
     for _ in range(2):
         told = table[at, port].astype(np.int64)
         # What has lost its way is hashed onto others.
-        meant = what & (told >= 0) & leads[at, told, b]
+        meant = what & (told >= 0) & reachable[at, told, b]
         wrong = np.flatnonzero((meant & (told != place)) | (what & pinned & (told < 0)))
         if len(wrong):
             bad = int(wrong[0])

@@ -55,10 +55,10 @@ def files(
 def _remarks(platform: Platform, steering: Sequence[Steering]) -> Iterator[str]:
     yield from platform.remarks
     for one in steering:
-        for way in one.ways:
-            if not way.up:
+        for link in one.links:
+            if not link.up:
                 yield (
-                    f"{one.name}: {way.port} to {way.to} is down, so it has no rule; its source "
+                    f"{one.name}: {link.port} to {link.to} is down, so it has no rule; its source "
                     "ports are hashed among the other links"
                 )
 

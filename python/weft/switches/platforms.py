@@ -30,7 +30,7 @@ _LINUX_NAME = re.compile(r"[^/\s:]{1,15}")
 
 
 def _linux(steering: Steering) -> None:
-    for port in (*steering.inputs, *(way.port for way in steering.ways)):
+    for port in (*steering.inputs, *(link.port for link in steering.links)):
         if not _LINUX_NAME.fullmatch(port):
             raise ExperimentError(
                 f"{steering.node}: port {port!r} is not a Linux interface name (15 characters at "
@@ -53,13 +53,13 @@ def _cumulus(steering: Steering) -> None:
             f"{steering.node}: Cumulus knows a path by its DSCP, which has no room for a second "
             "tier; plan with --scheme dnlb and without bundles, or choose another --format"
         )
-    last = max(way.dscp for way in steering.ways)
+    last = max(link.dscp for link in steering.links)
     if last > 63:
         raise ExperimentError(
             f"{steering.node}: a DSCP for each uplink would go up to {last}, and 63 is the last; "
             "lower cluster.dscp, or choose another --format"
         )
-    rules = len(steering.ways) + len(steering.local)
+    rules = len(steering.links) + len(steering.local)
     if rules > _MOST_CUMULUS_RULES:
         raise ExperimentError(
             f"{steering.node}: {rules} rules are more than the {_MOST_CUMULUS_RULES} of Cumulus; "
@@ -72,9 +72,9 @@ _MOST_SEQUENCES = 700
 
 def _few_rules(steering: Steering) -> None:
     """A pbr-map of FRR is numbered from 1 to 700."""
-    if len(steering.ways) > _MOST_SEQUENCES:
+    if len(steering.links) > _MOST_SEQUENCES:
         raise ExperimentError(
-            f"{steering.node}: {len(steering.ways)} links are more than the {_MOST_SEQUENCES} "
+            f"{steering.node}: {len(steering.links)} links are more than the {_MOST_SEQUENCES} "
             "that a pbr-map has; choose --format nftables"
         )
 

@@ -17,7 +17,7 @@ from weft.switches.segments import Range, Segments
 
 
 @dataclass(frozen=True)
-class Way:
+class SteeredLink:
     """A link and what goes over it: an uplink, or a member of a bundle down."""
 
     name: str
@@ -74,8 +74,8 @@ class Steering:
     """Ports whose traffic is steered."""
     local: Sequence[str]
     """Prefixes below, which no rule for an uplink may catch; none without uplinks."""
-    uplinks: Sequence[Way]
-    bundles: Sequence[Way]
+    uplinks: Sequence[SteeredLink]
+    bundles: Sequence[SteeredLink]
     """Members of bundles down, those to one switch side by side."""
     spare: Sequence[Range] = field(default=())
     """Ports in the range of the cluster that no segment has."""
@@ -96,30 +96,30 @@ class Steering:
         return {"udp": 17, "tcp": 6}[self.protocol]
 
     @property
-    def ways(self) -> list[Way]:
+    def links(self) -> list[SteeredLink]:
         """Uplinks and members of bundles."""
         return [*self.uplinks, *self.bundles]
 
     @property
-    def live_up(self) -> list[Way]:
+    def live_up(self) -> list[SteeredLink]:
         """The uplinks that are not down."""
-        return [way for way in self.uplinks if way.up]
+        return [link for link in self.uplinks if link.up]
 
     @property
-    def live_down(self) -> list[Way]:
+    def live_down(self) -> list[SteeredLink]:
         """The members of bundles that are not down."""
-        return [way for way in self.bundles if way.up]
+        return [link for link in self.bundles if link.up]
 
     @property
-    def live(self) -> list[Way]:
+    def live(self) -> list[SteeredLink]:
         """Uplinks and members of bundles that are not down."""
-        return [way for way in self.ways if way.up]
+        return [link for link in self.links if link.up]
 
     @property
-    def below(self) -> list[tuple[Sequence[str], list[Way]]]:
+    def below(self) -> list[tuple[Sequence[str], list[SteeredLink]]]:
         """Live members of bundles by the prefixes that they lead to."""
-        grouped = groupby(self.live_down, key=lambda way: tuple(way.prefixes))
-        return [(prefixes, list(ways)) for prefixes, ways in grouped]
+        grouped = groupby(self.live_down, key=lambda link: tuple(link.prefixes))
+        return [(prefixes, list(links)) for prefixes, links in grouped]
 
 
 def of(cluster: Cluster, found: Segments) -> list[Steering]:
@@ -175,8 +175,8 @@ def _what(cluster: Cluster, switch: Switch) -> str:
     return ("leaf", "spine" if two_tiers else "aggregation switch", "core")[switch.tier]
 
 
-def _uplink(cluster: Cluster, found: Segments, index: int, link: Link) -> Way:
-    return Way(
+def _uplink(cluster: Cluster, found: Segments, index: int, link: Link) -> SteeredLink:
+    return SteeredLink(
         name=f"U{index + 1}",
         number=index + 1,
         port=link.lower_port,
@@ -188,11 +188,11 @@ def _uplink(cluster: Cluster, found: Segments, index: int, link: Link) -> Way:
     )
 
 
-def _member(cluster: Cluster, found: Segments, number: int, place: int, link: Link) -> Way:
+def _member(cluster: Cluster, found: Segments, number: int, place: int, link: Link) -> SteeredLink:
     """Down over the member by which the same ports go up."""
     index = cluster.uplinks[link.lower].index(link)
     lower = cluster.by_node[link.lower]
-    return Way(
+    return SteeredLink(
         name=f"D{place}",
         number=number,
         port=link.upper_port,
