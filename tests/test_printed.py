@@ -184,7 +184,7 @@ MISTAKES = [
     ),
     (
         {"of": {"balance.scheme": "host"}, "where": LARGE, "value": 1},
-        "printed 1.of: stands against one other",
+        "printed 1.of: needs one other selection",
     ),
     ({"order": ["host"], "by": "balance.scheme"}, "printed 1.order: is not an order"),
     ({"order": ["host", "ecmp"]}, "printed 1.by: is missing; say whose values are in order"),

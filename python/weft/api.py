@@ -46,7 +46,7 @@ class Result:
     warnings: list[str]
     """What is odd about the experiment though it runs; also issued as `weft.WeftWarning`."""
     summary: dict[str, Any]
-    """Means over seeds, best values, and how they stand beside printed ones: what
+    """Means over seeds, best values, and comparisons with printed results: what
     `weft run --summary` prints of an experiment."""
 
     def __str__(self) -> str:
@@ -76,7 +76,7 @@ def simulate(
         quick: As short as the experiment's `[quick]` makes it; one seed, if it says nothing.
 
     Raises:
-        ExperimentError: The experiment is wrong; one line says where and how to mend it.
+        ExperimentError: The experiment is wrong; one line says where and how to correct it.
         StallError: Some runs stopped making progress; says which flows wait for what.
     """
     from weft.report import summary, views
@@ -127,7 +127,7 @@ def capacity(
             experiment's seeds.
 
     Raises:
-        ExperimentError: The experiment is wrong; one line says where and how to mend it.
+        ExperimentError: The experiment is wrong; one line says where and how to correct it.
     """
     from weft.analysis import capacity
     from weft.study import inputs

@@ -153,7 +153,7 @@ def read(path: Path, seed: int = 1) -> Cluster:
     """The cluster in a file; `seed` draws failures that are random.
 
     Raises:
-        ExperimentError: The file cannot be read or is wrong: file, key and mend.
+        ExperimentError: The file cannot be read or is wrong: file, key and correction.
     """
     from weft.study.inputs import read_text
 
@@ -175,7 +175,7 @@ def for_protocol(cluster: Cluster, protocol: Protocol) -> Cluster:
 
 
 def as_json(cluster: Cluster) -> dict[str, Any]:
-    """What stands under `cluster` in a plan file."""
+    """The value of `cluster` in a plan file."""
     table = {field.name: getattr(cluster, field.name) for field in dataclasses.fields(cluster)}
     table["hosts"] = [vars(host) for host in cluster.hosts]
     table["links"] = [vars(link) for link in cluster.links]

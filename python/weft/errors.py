@@ -47,7 +47,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Write a text file in one step: nobody ever reads half of it.
+    """Write a text file in one step, so that readers never see half of it.
 
     Raises:
         DiskError: It could not be written; the old file is untouched.

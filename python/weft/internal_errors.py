@@ -15,7 +15,7 @@ from types import TracebackType
 STATUS = 70
 """The exit status of a command that met an internal error: EX_SOFTWARE of sysexits.h."""
 OPTION = "--debug"
-"""Shows tracebacks. It may stand anywhere on a command line."""
+"""Shows tracebacks. It may be anywhere on a command line."""
 
 _HERE = Path(__file__).parent
 
@@ -39,7 +39,7 @@ class Handler:
         self._told = False
 
     def take_option(self, words: list[str]) -> list[str]:
-        """Take the option out of a command line, wherever it stands."""
+        """Remove the option from a command line; returns the other words."""
         end = words.index("--") if "--" in words else len(words)
         left = [word for word in words[:end] if word != OPTION]
         self.debug = len(left) < end

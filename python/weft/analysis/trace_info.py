@@ -30,7 +30,7 @@ def info(path: Path, options: Overrides = (), ranks: int | None = None) -> dict[
 def work(path: Path, options: Overrides, ranks: int | None, fabric: str) -> dict[str, Any]:
     """How much there is to do on a fabric, and how long it takes here under ECMP on one core.
 
-    `estimated_s` is told from the first half second of a run, which is then ended; it may be None.
+    `estimated_s` follows from the first half second of a run, which is then stopped; may be None.
     """
     workload: dict[str, Any] = {"trace": path.name}
     if ranks is not None:

@@ -45,13 +45,13 @@ _NOT_IN_REPORTS = {"--jobs": 2, "--threads": 2, "--quiet": 1, "-q": 1}
 
 def simulate(experiments: Sequence[Experiment], options: Options) -> int:
     """Simulate what is missing, and show and write the results; returns the exit status."""
-    told = {warning for experiment in experiments for warning in experiment.warnings}
+    shown = {warning for experiment in experiments for warning in experiment.warnings}
     for warning in dict.fromkeys(w for experiment in experiments for w in experiment.warnings):
         note(f"warning: {warning}")
     whole = study.of(experiments, _command())
     kept = _store(whole, options)
     try:
-        return _results(whole, kept, options, told)
+        return _results(whole, kept, options, shown)
     except DiskError as error:
         raise error.adding(_finished(whole, kept)) from error
     except BaseException as error:
@@ -78,14 +78,16 @@ def _store(whole: study.Study, options: Options) -> store.Store:
     return kept
 
 
-def _results(whole: study.Study, kept: store.Store, options: Options, told: Collection[str]) -> int:
+def _results(
+    whole: study.Study, kept: store.Store, options: Options, shown: Collection[str]
+) -> int:
     reporter = progress.reporter(options.quiet)
     parallelism = sweep.Parallelism(options.jobs, options.threads)
     whole, result = whole.simulate(kept, parallelism, reporter)
     for stall in result.stalls:
         note(f"stalled: {stall}")
     listed = whole.listed(kept)
-    _print_warnings(listed, kept, told)
+    _print_warnings(listed, kept, shown)
     if not result.interrupted and options.output and listed:
         _save(whole, listed, kept, options.output, options.quiet)
     if options.json:
@@ -119,12 +121,12 @@ def _save(
         )
 
 
-def _print_warnings(listed: store.Listed, kept: store.Store, told: Collection[str]) -> None:
-    """Print the warnings of runs, each once, without those that were `told` before."""
+def _print_warnings(listed: store.Listed, kept: store.Store, shown: Collection[str]) -> None:
+    """Print the warnings of runs, each once, without those that were `shown` before."""
     found: dict[str, int] = {}
     for _, spec in listed:
         for warning in kept.record(spec["key"])["warnings"]:
-            if warning not in told:
+            if warning not in shown:
                 found[warning] = found.get(warning, 0) + 1
     for warning, count in found.items():
         note(f"warning: {warning}" + (f" ({count} runs)" if count > 1 else ""))

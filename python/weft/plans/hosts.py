@@ -13,7 +13,7 @@ from weft.errors import ExperimentError
 from weft.plans.file import Plan
 
 NONE = 0xFFFFFFFF
-"""What the core writes for no source port and for no queue pair that stands."""
+"""What the core writes for no source port and for no permanent queue pair."""
 
 
 def flow_label(source_port: int) -> int:
@@ -28,7 +28,7 @@ def flow_label(source_port: int) -> int:
 def tables(cluster: Cluster, steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The queue pairs of every host over all steps that hold their pieces, by destination.
 
-    Where some step does not, hosts are not told how many NCCL needs.
+    If a step does not hold its pieces, the number of queue pairs for NCCL is left out.
     """
     held = [step["pieces"] for step in steps]
     known = all(pieces is not None for pieces in held)
@@ -97,7 +97,7 @@ def environment(cluster: Cluster, queue_pairs: list[dict[str, Any]] | None) -> d
 
     As many queue pairs a connection as some peer needs (NCCL takes 1 to 128), every message cut
     over all of them, and the traffic class of the DSCP. NCCL has no variable for source ports.
-    `None`: nobody knows the queue pairs.
+    `None`: the queue pairs are not known.
     """
     found = {"NCCL_IB_TC": str(cluster.dscp << 2)}
     if queue_pairs is None:

@@ -184,7 +184,7 @@ def of(links: dict[str, Any]) -> Network:
 
 
 def _tiers(ends: list[list[str]], hosts: int, switches: dict[str, int], leaves: int) -> Numbers:
-    """How high each switch stands: leaves 0, what is above them 1, the rest 2."""
+    """The tier of each switch: 0 leaves, 1 the switches above them, 2 all others."""
     tier = np.full(len(switches), 2, dtype=np.int64)
     tier[:leaves] = 0
     for owner, peer in ends[hosts:]:

@@ -122,7 +122,7 @@ def _dead(plan: Plan) -> list[str]:
 
 
 def optima(plan: Plan) -> str:
-    """The exact optimum of every step, by a linear program, beside the plan."""
+    """The exact optimum of every step, by a linear program, compared with the plan."""
     net = network.of(plan["links"])
     lines = []
     for number, step in enumerate(plan["steps"]):

@@ -1,4 +1,4 @@
-"""`weft plan --verify`: loads and bounds from the plan file alone, beside what it says.
+"""`weft plan --verify`: loads and bounds, computed from the plan file alone and compared with it.
 
 First that it is of the cluster and the job that the file describes (`consistency`): the same links,
 steps and messages. Then of every step:
@@ -175,7 +175,7 @@ def _step(
 
 
 def _queue_pairs(pieces: dict[str, Numbers]) -> int:
-    """The most on which a host sends: one a piece, unless they stand."""
+    """Largest number of queue pairs of a host: one per piece, or the permanent ones."""
     senders, pair = pieces["src"], pieces["queue_pair"]
     stands = pair != hosts.NONE
     standing = np.unique(np.stack([senders[stands], pair[stands]]), axis=1)[0]

@@ -46,7 +46,7 @@ def unit_of(column: str, values: Iterable[float]) -> tuple[float, str]:
 
 
 def axis_title(column: str, unit: str) -> str:
-    """What stands at an axis."""
+    """The title of an axis."""
     return f"{name_of(column)} [{unit}]" if unit else name_of(column)
 
 

@@ -59,7 +59,7 @@ class Grouping:
         return self.cells.get((category, series), [])
 
     def sample(self, category: Category, series: str) -> Row | None:
-        """The run that stands for a cell where a mean would blur: of the same seed everywhere."""
+        """The run that represents a cell where there is no mean: the same seed in all cells."""
         rows = self.rows(category, series)
         return next(
             (row for row in rows if row["seed"] == self.sample_seed), next(iter(rows), None)

@@ -151,7 +151,7 @@ def summarise(
 
 _SD = "sd"
 Title = tuple[str, str, str]
-"""A result column, what stands over it, and what it means."""
+"""A result column, its title, and its meaning."""
 
 
 def _titles(grouping: Grouping, columns: Sequence[str]) -> list[Title]:
@@ -228,7 +228,7 @@ def _widths(heads: Heads, grid: Grid) -> list[int]:
 
 
 def plain(runs: pl.DataFrame) -> str:
-    """The table of a runs frame without an experiment: what varies is told from the columns."""
+    """The table of a runs frame without an experiment; swept keys have a dot in their name."""
     swept = [name for name in runs.columns if "." in name]
     rows = [row | {"swept": {key: row[key] for key in swept}} for row in runs.iter_rows(named=True)]
     return text(summarise(group(rows)), runs["experiment"][0], _ROOMY) if rows else "no runs"

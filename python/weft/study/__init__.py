@@ -12,6 +12,6 @@
 | `sweep` | runs what is missing, several simulations side by side |
 | `store` | results on disk and in memory |
 | `best_value` | `[best]`: searches the best value of a swept key |
-| `forecast`, `progress` | how long a sweep will still take, and how a user is told |
+| `forecast`, `progress` | how long a sweep will still take; progress on standard error |
 | `stats`, `averages` | means over seeds with confidence intervals; paired comparisons |
 """

@@ -44,7 +44,7 @@ def without_rejected(runs: Sequence[RunSpec], rows: Sequence[Row], best: Best) -
 
 
 def expected(runs: Sequence[RunSpec], best: Best) -> int:
-    """How many runs will follow the search, as far as that can be told before."""
+    """Expected number of runs after the search."""
     seeds = {spec["seed"] for spec in runs}
     combinations = {combination(spec["swept"], best.over) for spec in runs}
     return len(combinations) * (len(seeds) - len(_search_seeds(list(seeds), best)))
@@ -80,7 +80,7 @@ def is_best(swept: Mapping[str, Any], choice: Choice, best: Best) -> bool:
 
 
 def at_best(rows: Sequence[Row], choice: Choice, best: Best) -> list[Row]:
-    """The rows of the best values, which are told in `COLUMN` and no longer swept."""
+    """The rows of the best values; the value is in `COLUMN` and no longer among the swept keys."""
     found = []
     for row in rows:
         if is_best(row["swept"], choice, best):

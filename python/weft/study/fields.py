@@ -14,7 +14,7 @@ from weft.errors import ExperimentError
 
 
 class Fields:
-    """A table whose keys are read one by one; `finish` refuses those that nobody asked for."""
+    """A table whose keys are read one by one; `finish` refuses keys that were not asked for."""
 
     def __init__(self, source: str, place: str, table: object) -> None:
         self._source, self._place = source, place
@@ -59,7 +59,7 @@ class Fields:
         return None if value is None else self.as_number(key, value, least)
 
     def as_number(self, key: str, value: object, least: float = -math.inf) -> float:
-        """A value that stands within one of the keys, as a number."""
+        """A value inside one of the keys, as a number."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self.wrong(key, f"{value!r} is not a number; write it without quotes")
         if not least <= value < math.inf:
@@ -79,7 +79,7 @@ class Fields:
         return {} if value is None else self.as_table(key, value)
 
     def as_table(self, key: str, value: object) -> dict[str, Any]:
-        """A value that stands within one of the keys, as such a table."""
+        """A value inside one of the keys, as such a table."""
         if not isinstance(value, Mapping):
             raise self.wrong(key, f'{value!r} is not a table; write {{ "balance.scheme" = "..." }}')
         return dict(_flat(value))
@@ -91,7 +91,7 @@ class Fields:
                 raise self.wrong(key, f"unknown key; {suggestion(key, self._asked)}")
 
     def wrong(self, key: str, what: str) -> ExperimentError:
-        """The refusal of what stands at a key; the table as a whole for an empty one."""
+        """The error about the value of a key; about the whole table for an empty key."""
         place = f"{self._place}.{key}" if key else self._place
         return ExperimentError(f"{self._source}: {place}: {what}")
 

@@ -186,7 +186,7 @@ def _expand(
         ended=expanded["ended"],
         changed=bool(overrides) or quick,
     )
-    # Read here, so that a mistake is told before anything runs.
+    # Read here, so that a mistake is reported before anything runs.
     _ = experiment.settings
     return experiment
 
@@ -205,7 +205,7 @@ def _check_distinct(runs: Sequence[RunSpec], source: str) -> None:
 
 
 def read_text(path: Path, what: str = "an experiment") -> str:
-    """What is in a file that the user named; `what` it should be, for the mend."""
+    """The text of a file that the user named; `what` it should be, for error messages."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:

@@ -135,7 +135,7 @@ def _values(
 def _pair(fields: Fields, base: Statement, where: dict[str, Any]) -> Statement:
     of, over, minus = fields.table("of"), fields.get("over"), fields.get("minus")
     if (over is None) == (minus is None):
-        raise fields.wrong("of", "stands against one other: give over (a ratio) or minus")
+        raise fields.wrong("of", "needs one other selection: give over (a ratio) or minus")
     against = fields.as_table("over" if minus is None else "minus", over or minus)
     pair = (Selection(where | of), Selection(where | against))
     kind: Kind = "ratio" if minus is None else "difference"

@@ -15,7 +15,7 @@ _MINUTE = 60.0  # Seconds.
 
 
 class ProgressReporter(Protocol):
-    """Is told how a sweep goes on. Called from the main thread only."""
+    """Shows the progress of a sweep. Called from the main thread only."""
 
     def start(self, total: int, kept: int) -> None:
         """`total` runs are wanted, `kept` of them are on disk already."""

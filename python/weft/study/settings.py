@@ -21,7 +21,7 @@ from weft.study.selection import values_of
 FIGURES = ("fct", "collectives", "queues", "goodput", "links")
 """What a report may show beyond scalar columns."""
 _USUAL = ("cct_s", "slowdown", "normalised")
-"""Columns of which there are statistics if nobody asks for others."""
+"""Columns with statistics if the experiment names no others."""
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,7 @@ class DirectoryStore:
         return flaws
 
     def put(self, spec: RunSpec, outcome: Outcome) -> None:
-        """Keep a finished run: written beside its place, then renamed into it."""
+        """Keep a finished run: written to a draft folder, which is then renamed."""
         key = spec["key"]
         draft = self._runs / f".{key}.{os.getpid()}.{threading.get_ident()}"
         try:

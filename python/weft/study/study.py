@@ -26,7 +26,7 @@ _FILE = "study.json"
 
 @dataclass(frozen=True)
 class Study:
-    """Experiments whose results stand in one directory, and where they came from."""
+    """Experiments with results in one directory, and the command that made them."""
 
     experiments: Sequence[Experiment]
     command: str
@@ -120,7 +120,7 @@ class Study:
         }
 
     def replaced(self, directory: Path) -> list[str]:
-        """The names of other experiments whose tables stand in a directory."""
+        """The names of other experiments whose tables are in a directory."""
         try:
             saved = json.loads((directory / _FILE).read_text())["experiments"]
             others = [(one["name"], one["title"]) for one in saved]

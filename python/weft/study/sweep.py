@@ -23,7 +23,7 @@ from weft.study.store import Store
 _POLL_S = 0.25
 """Seconds between looks at runs under way."""
 _TRIAL_S = 0.5
-"""Seconds of a run after which it has told how fast it is."""
+"""Seconds after which the speed of a run is known well enough."""
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ class _Sweep:
 
 
 def estimated_time(spec: RunSpec) -> float | None:
-    """Seconds that a run takes on one core, told from its beginning; None if that tells nothing."""
+    """Seconds that a run takes on one core, estimated from its beginning; None if unknown."""
     progress, cancel = _native.Progress(), _native.Cancel()
     experiment = json.dumps(spec["experiment"])
     with ThreadPoolExecutor(1) as pool:

@@ -38,7 +38,7 @@ def of(cluster: Cluster, scheme: Scheme) -> Segments:
 
 
 def _of_agg(cluster: Cluster, node: str, above: int) -> list[list[Range]]:
-    """Every leaf below has the same uplinks here, so the first one stands for all."""
+    """Every leaf below has the same uplinks here, so the first one is enough."""
     leaf = cluster.downlinks[node][0].lower
     up = cluster.uplinks[leaf]
     whole = (cluster.first_port, cluster.last_port)

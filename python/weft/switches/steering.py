@@ -1,4 +1,4 @@
-"""What each switch is told, so that source ports choose uplinks: the same for every platform.
+"""What each switch has to do so that source ports choose uplinks: the same for every platform.
 
 The ports whose traffic is steered, the prefixes that stay below, and for every link its next hop
 and its source ports. Members of bundles are uplinks each; the switch above sends down over the
@@ -32,7 +32,7 @@ class SteeredLink:
     """Whether it carries anything now."""
     ranges: Sequence[Range]
     dscp: int
-    """Where DSCPs stand for paths."""
+    """Its DSCP, on platforms where the DSCP chooses the path."""
     prefixes: Sequence[str] = ()
     """What goes over it has these destinations; none: all that is not below."""
 

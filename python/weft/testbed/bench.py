@@ -28,7 +28,7 @@ from weft.testbed import failures, layout, metrics, rank_processes, system
 from weft.testbed.rules import Rules
 
 SOCKETS = "sockets"
-"""What stands for plain sockets beside the schemes."""
+"""The name of plain sockets among the schemes."""
 BASELINES = ("ecmp", SOCKETS)
 """What others are compared with."""
 

@@ -56,9 +56,9 @@ def _host(job: dict[str, Any], number: int, namespace: str) -> int:
         )
     except (ExperimentError, OSError, RuntimeError) as error:
         report = {"host": number, "error": str(error)}
-    except BaseException as error:  # noqa: BLE001 - a child: its parent shall say it.
+    except BaseException as error:  # noqa: BLE001 - the parent reports it.
         report = {"host": number, "error": internal_errors.describe(error), "fault": True}
-    # In one go, so that nobody reads half of it.
+    # In one step, so that nobody reads half of it.
     draft = Path(job["folder"], f"{number}.draft")
     draft.write_text(json.dumps(report))
     draft.rename(Path(job["folder"], f"{number}.json"))

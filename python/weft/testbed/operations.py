@@ -21,7 +21,7 @@ from weft.testbed.rules import Rules
 
 
 def up(path: Path, seed: int, rules: Rules = "linux") -> str:
-    """Build the bed of a cluster, whose leaves follow source ports; a line about what stands."""
+    """Build the bed of a cluster, whose leaves follow source ports; returns a line about it."""
     cluster = clusters.read(path, seed)
     layout.check(cluster)
     system.require(rules)
@@ -119,17 +119,17 @@ class RunRequest:
     """Seconds."""
     tcp: bool = False
     rules: Rules | None = None
-    """None: as a bed that stands was built, else linux."""
+    """None: as the standing bed was built, else linux."""
     planned: list[plan_input.Planned] | None = None
     """What each host sends, from a plan."""
 
 
 def run(path: Path, request: RunRequest) -> dict[str, Any]:
-    """Carry out an request on the bed of a cluster: the one that stands, or one of its own.
+    """Run a request on the bed of a cluster: the standing one, or one for this run only.
 
-    Returns what `session` found; `measure.summary` makes a row of it.
+    Returns what `session` found; `metrics.summary` makes a row of it.
     """
-    # Links that fail at random are those that hosts are told of.
+    # Random failures: the same links that hosts know of.
     cluster = clusters.read(path, request.seed)
     layout.check(cluster)
     found = bed.standing(path)

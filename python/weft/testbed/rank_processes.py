@@ -68,7 +68,7 @@ def connect(hosts: Sequence[Host], prefix: str) -> None:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What ranks are to measure; the keys of `_native.bench_net` beside those of a rank."""
+    """What ranks measure: the arguments of `_native.bench_net` that are equal for all ranks."""
 
     operation: str
     size: int
@@ -152,7 +152,7 @@ def _rank(
         )
     except (RuntimeError, ExperimentError) as error:
         report["error"] = str(error)
-    except BaseException as error:  # noqa: BLE001 - a child: its parent shall say it.
+    except BaseException as error:  # noqa: BLE001 - the parent reports it.
         report["error"] = f"unexpected {internal_errors.describe(error)}"
     if statistics.exists():
         report["statistics"] = json.loads(statistics.read_text())

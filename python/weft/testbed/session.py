@@ -166,7 +166,7 @@ class _Session:
                 self._listen(key.fileobj)
             self._inject_failure()
             if agents.poll() is not None:
-                # None of them ends by itself before it is told: say what the first one says.
+                # A host ends early only after an error: report the first one.
                 self._reports()
                 raise ExperimentError("testbed: a host ended early")
         if not reached() and not self._start_ns:

@@ -29,7 +29,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def missing(rules: str = "linux") -> str | None:
-    """Say what this machine lacks for a test bed with such rules, with the mend; None: nothing."""
+    """What this machine lacks for a test bed with such rules, and what to do; None: nothing."""
     if sys.platform != "linux":
         return "the test bed needs Linux network namespaces; use a Linux machine"
     if os.geteuid() != 0:
@@ -46,7 +46,7 @@ def require(rules: str = "linux") -> None:
     """Refuse to go on where something is missing.
 
     Raises:
-        ExperimentError: With what is missing, and the mend.
+        ExperimentError: What is missing, and what to do.
     """
     what = missing(rules)
     if what is not None:
@@ -132,7 +132,7 @@ def serve(work: Callable[[Any], Iterable[Any]]) -> int:
     Dies with the process that the command line names. Returns the exit status.
     """
     die_with(int(sys.argv[1]))
-    # A failure shall come when it is meant to, however busy hosts keep this machine.
+    # Failures must happen in time, also when hosts keep this machine busy.
     os.nice(_AHEAD)
     try:
         for result in work(json.load(sys.stdin)):
@@ -142,7 +142,7 @@ def serve(work: Callable[[Any], Iterable[Any]]) -> int:
         return 2
     except KeyboardInterrupt:
         return 130
-    except BaseException as error:  # noqa: BLE001 - whoever asked tells it to the user.
+    except BaseException as error:  # noqa: BLE001 - the parent reports it.
         internal_errors.HANDLER.debug = True
         return internal_errors.HANDLER.report(error)
     return 0

@@ -58,7 +58,7 @@ _WIDEST = 10.0
 # In inches: room for the title, for a line of the legend, for a letter in it, for its line.
 _TITLE, _ENTRY_HEIGHT, _LETTER, _HANDLE = 0.5, 0.19, 0.066, 0.62
 _PRINTED = "#222222"
-# In inches: a cell of a heat map with texts, and the names beside and above the cells.
+# In inches: a cell of a heat map with texts, and the names left of and above the cells.
 _CELL, _NAMES, _ABOVE = (0.62, 0.21), 2.6, 1.1
 _DARK = 0.55
 """The part of the colours on which text is white."""
@@ -120,7 +120,7 @@ def _names(figure: Figure) -> list[str]:
 
 
 def _across(names: Sequence[str], width: float) -> int:
-    """How many entries of the legend stand side by side, so that its lines are full alike."""
+    """Legend entries per line, so that all lines are about equally full."""
     if not names or sum(_HANDLE + _LETTER * len(name) for name in names) <= width:
         return max(1, len(names))
     fit = max(1, int(width / (_HANDLE + _LETTER * max(map(len, names)))))
@@ -230,7 +230,7 @@ def _curve(ax: Axes, curve: Curve) -> None:
     )
     if any(curve.halves):
         halves = [half or 0.0 for half in curve.halves]
-        # Thin, since those of many curves stand over the same places.
+        # Thin, since error bars of many curves are at the same x.
         thin: Any = {"capsize": 2, "elinewidth": 0.8, "capthick": 0.8, "alpha": 0.7}
         ax.errorbar(curve.x, curve.y, halves, color=curve.style.colour, fmt="none", **thin)
 

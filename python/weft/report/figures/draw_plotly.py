@@ -17,7 +17,7 @@ _STAR: Json = {"symbol": "star", "size": 12, "line": {"width": 1.2, "color": "#3
 """Seen on bars of every colour, and on light and dark paper."""
 _ERROR: Json = {"type": "data", "thickness": 1.2, "width": 3}
 _LETTERS = 100
-"""Names of categories with more letters stand aslant, and get a higher plot."""
+"""Category names with more letters in total are rotated, and the plot is higher."""
 
 
 def panel(panel: Panel) -> Json:
@@ -144,7 +144,7 @@ def _lines(plot: Lines) -> Json:
         names = [f"{label}: printed"] * len(mine)
         colour = mine[0].style.colour
         drawn = _printed([spot.x for spot in mine], [spot.mark for spot in mine], names)
-        # One entry in the legend stands for all: what is printed is a star everywhere.
+        # One entry in the legend for all: printed values are stars everywhere.
         entry = {"name": "printed", "legendgroup": "printed", "showlegend": number == 0}
         data.append(drawn | entry | {"marker": _STAR | {"color": colour}})
     return {"data": data, "layout": {"hovermode": "closest"}}
@@ -206,7 +206,7 @@ def _heat_map(plot: HeatMap) -> Json:
 
 
 def _rounded_cell(value: float | None, log: bool) -> float | None:
-    """What stands for a value on the scale of the colours."""
+    """The value on the colour scale, which may be logarithmic."""
     return None if value is None else _rounded(math.log10(value) if log else value)
 
 

@@ -67,6 +67,6 @@ def styles(labels: Sequence[str]) -> dict[str, Style]:
     taken = {style.colour for style in chosen.values()}
     free = [style for style in _CYCLE if style.colour not in taken] or list(_CYCLE)
     rest = [label for label in labels if label not in chosen]
-    # Beyond the last colour the same ones come again, told apart by dash and marker.
+    # After the last colour the same ones are used again, with other dashes and markers.
     again = [Style(s.colour, _NEXT[s.dash], "circle") for s in free]
     return chosen | {label: (free + again)[i % (2 * len(free))] for i, label in enumerate(rest)}

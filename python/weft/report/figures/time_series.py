@@ -54,7 +54,7 @@ def _with_units(
 ) -> list[Panel]:
     """The same units in all panels where they can be compared, else each its own.
 
-    `what` the values are stands at their axis; `unit` chooses theirs.
+    `what` is the title of the value axis; `unit` chooses its unit.
     """
     plots = [panel.plot for panel in panels if isinstance(panel.plot, Lines)]
     ends = [max(curve.x[-1] for curve in plot.curves) for plot in plots]
