@@ -1,8 +1,8 @@
 """A real cluster: the fabric of an experiment, with the names and addresses of its nodes and ports.
 
 A `CLUSTER.toml` has a `[fabric]`, perhaps `[failures]`, as experiments have them, and a `[cluster]`
-for names and addresses. All keys of `[cluster]` have defaults. `weft_config::cluster` reads the file,
-for hosts too; here its result becomes Python objects.
+for names and addresses. All keys of `[cluster]` have defaults. `weft_config::cluster` reads the
+file, for hosts too; here its result becomes Python objects.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ pub enum LossSignal {
 }
 
 /// The part of a scheme at the NIC of one host. Posts go in, subflows come out, some at once and
-/// some when the deadline has come. [`Whole`] is the plainest.
+/// some when the deadline has come. [`Unsplit`] is the plainest.
 pub trait Plan {
     /// Takes a message; appends to `out` what can leave at once.
     fn post(&mut self, now: Time, post: Post, fabric: &Fabric, out: &mut Vec<Subflow>);

@@ -15,7 +15,7 @@ pub struct Entry {
     pub source: String,
     /// Its keys.
     pub options: Vec<OptionEntry>,
-    /// Of a scheme: where it runs ([`Platform::ALL`]).
+    /// Of a scheme: where it runs ([`weft_balance::scheme::platform::Platform::ALL`]).
     pub runs_on: Vec<&'static str>,
     /// Of a scheme: what leaves of real hosts make of source ports, `"hashed"` or `"segments"`.
     pub source_ports: Option<&'static str>,

@@ -1,4 +1,4 @@
-//! A plugin as a [`Network`].
+//! A plugin as a [`NetworkPlugin`].
 
 #![expect(unsafe_code, reason = "calls a plugin, whose comms and requests are pointers")]
 

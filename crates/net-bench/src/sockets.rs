@@ -1,4 +1,4 @@
-//! Plain sockets as a [`Network`]: the baseline. A message is cut evenly over some connections of
+//! Plain sockets as a [`NetworkPlugin`]: the baseline. A message is cut evenly over some connections of
 //! a channel, whose ports the kernel picks; nobody chooses paths, and whoever asks whether a
 //! request is done moves the bytes.
 

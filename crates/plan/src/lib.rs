@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`normal`] | quantiles of the normal distribution, far out in the tail |
 //! | [`paralet`] | ParaLet's expected slowdown, and how to choose m and S (ParaLet 2024) |
-//! | [`spread`] | shares of paths that load unequal links alike |
+//! | [`path_shares`] | shares of paths that load unequal links alike |
 //! | [`steps`] | a job as sets of messages that are sent side by side |
 //! | [`mod@assign`] | which way every subflow of a step takes, by the planners that hosts run |
 //! | [`loads`] | what links carry in a step, and the least that the busiest one can |

@@ -54,7 +54,7 @@ use weft_units::{OptionError, OptionInfo, Options, Time};
 pub trait Scheme: Clone + Debug + PartialEq {
     /// Its line of the catalogue.
     const INFO: SchemeInfo;
-    /// What acts at the NIC of a host: [`crate::plan::Whole`] for whole messages at once.
+    /// What acts at the NIC of a host: [`crate::plan::Unsplit`] for messages that are not split.
     type Planner: Plan + Clone + Debug;
     /// What acts at a flow: [`crate::steer::Fixed`] for one route.
     type Steering: Steer + Clone + Debug;

@@ -2,7 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`graph`] | [`RankGraph`]: nodes and what they wait for; [`Work`]: what a node does |
+//! | [`rank_graph`] | [`RankGraph`]: nodes and what they wait for; [`Work`]: what a node does |
 //! | [`groups`] | [`Group`]: which ranks a collective concerns, for any number of ranks |
 //! | [`chakra`] | MLCommons Chakra execution traces, one `.et` file a rank |
 //! | [`text`] | text workloads of ASTRA-sim and of AICB/SimAI, one graph for all ranks |
