@@ -524,7 +524,7 @@ def test_4096_hosts_are_planned_in_seconds(tmp_path: Path) -> None:
     assert "16,773,120" in said
     assert "optimal" in said
     plan = file.read(tmp_path / "out")
-    some = _native.plan_pieces(json.dumps(plan["experiment"]), 1, 0, 17, 18)
+    some = _native.plan_subflows(json.dumps(plan["experiment"]), 1, 0, 17, 18)
     assert len(np.asarray(some["src"])) == 4095
     # Of a core: machines of tests are shared. It takes 5.5 s where nothing else runs.
     seconds, gigabytes = used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e9

@@ -217,17 +217,19 @@ def paralet_tuning(
     One of ``slowdown`` and ``queue_pairs`` is given; ``accelerators`` are its hosts unless told.
     """
 
-def plan_job(experiment_json: str, seed: int, most_pieces: int) -> dict[str, Any]:
+def plan_job(experiment_json: str, seed: int, most_subflows: int) -> dict[str, Any]:
     """Plan the job of one experiment of :func:`expand`.
 
     ``mtu``, ``header``, ``scheme``, ``links`` (columns ``link``, ``rate_bps``, ``capacity_bps``)
     and ``steps``: of each ``name``, ``times``, ``messages``, ``bytes``, ``piece_count``, ``split``,
     ``queue_pairs``, ``loads``, ``busiest``, ``bound_s``, ``reached_s``, ``certificate`` and
-    ``pieces``; no pieces where a step has more than ``most_pieces``.
+    ``pieces``; no pieces where a step has more than ``most_subflows``.
     """
 
-def plan_pieces(experiment_json: str, seed: int, step: int, first: int, end: int) -> dict[str, Any]:
-    """Plan the pieces of one step that hosts from ``first`` to before ``end`` send: columns."""
+def plan_subflows(
+    experiment_json: str, seed: int, step: int, first: int, end: int
+) -> dict[str, Any]:
+    """Plan the subflows of one step that hosts from ``first`` to before ``end`` send: columns."""
 
 def plan_given(experiment_json: str, seed: int, most_messages: int) -> dict[str, Any]:
     """List what a plan is made of: ``links``, as those of :func:`plan_job`, and ``steps``.

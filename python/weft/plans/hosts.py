@@ -58,7 +58,7 @@ def of_host(plan: Plan, name: str) -> dict[str, Any]:
         return dict(plan["hosts"][number])
     experiment, seed = json.dumps(plan["experiment"]), plan["seed"]
     again = [
-        _native.plan_pieces(experiment, seed, step, number, number + 1)
+        _native.plan_subflows(experiment, seed, step, number, number + 1)
         for step in range(len(steps))
     ]
     cluster = clusters.from_json(plan["cluster"])

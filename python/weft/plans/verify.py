@@ -107,7 +107,7 @@ def pieces_of(plan: Plan, number: int) -> Iterator[dict[str, Numbers]]:
     experiment, seed = json.dumps(plan["experiment"]), plan["seed"]
     hosts = sum(name.startswith("host-") for name in plan["links"]["link"])
     for first in range(0, hosts, _BLOCK):
-        block = _native.plan_pieces(experiment, seed, number, first, min(hosts, first + _BLOCK))
+        block = _native.plan_subflows(experiment, seed, number, first, min(hosts, first + _BLOCK))
         yield _columns(block)
 
 
