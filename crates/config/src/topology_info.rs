@@ -1,16 +1,16 @@
 //! `weft topology info`: what is in a topology file, and whether it can be a fabric.
 
 use crate::error::{ExperimentError, Origin};
-use crate::section::topology_file::{self, NO_SWITCHES};
+use crate::section::topology_file;
 use crate::value::{Table, Value};
 use std::path::Path;
-use weft_fabric::import::{Analytical, Dimension, Ns3, Queues, Shape, Topology};
+use weft_fabric::import::{Ns3, Queues, Topology};
 use weft_fabric::{Bundle, Clos, Fabric, Link};
 
 /// Describes the topology file at `path` in JSON: `name`, `kind`, `hosts`, `switches`, `links`,
-/// `pods`, `tiers`, `levels`, `oversubscription`, `switch_latency_s`, `dimensions`, `nodes`,
+/// `pods`, `tiers`, `levels`, `oversubscription`, `switch_latency_s`, `nodes`,
 /// `in_order`, `fabric`, `remarks`, `problems`. Rates are bits per second, delays seconds, and
-/// what the file does not say is `false`; an analytical network has `hosts` and `dimensions` only.
+/// what the file does not say is `false`.
 ///
 /// # Errors
 /// If the file cannot be read, or is none of the kinds that are known.
@@ -21,11 +21,7 @@ pub fn topology_info(path: &Path) -> Result<String, ExperimentError> {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
     table.put("name", name.unwrap_or_default());
     table.put("kind", kind(&topology));
-    match &topology {
-        Topology::Analytical(network) => put_network(&mut table, network),
-        Topology::Ns3(file) => put_fabric(&mut table, &topology, &file.clos).map_err(plain)?,
-        Topology::Htsim(file) => put_fabric(&mut table, &topology, &file.clos).map_err(plain)?,
-    }
+    put_fabric(&mut table, &topology).map_err(plain)?;
     Ok(Value::Table(table).to_json())
 }
 
@@ -33,55 +29,18 @@ fn kind(topology: &Topology) -> &'static str {
     match topology {
         Topology::Ns3(_) => "ns-3",
         Topology::Htsim(_) => "htsim",
-        Topology::Analytical(_) => "analytical",
     }
 }
 
-/// A network without switches: what the other keys would say is not there.
-fn put_network(table: &mut Table, network: &Analytical) {
-    table.put("hosts", count(network.npus()));
-    for key in ["switches", "links", "pods"] {
-        table.put(key, count(0u32));
-    }
-    for key in ["tiers", "levels"] {
-        table.put(key, Vec::new());
-    }
-    table.put("oversubscription", false);
-    table.put("switch_latency_s", false);
-    let dimension = |dimension: &Dimension| {
-        let mut table = Table::new();
-        table.put("shape", shape(dimension.shape));
-        table.put("npus", count(dimension.npus));
-        table.put("rate_bps", count(dimension.rate().as_bps()));
-        table.put("latency_s", Value::Float(dimension.latency.as_secs_f64()));
-        Value::Table(table)
-    };
-    table.put("dimensions", network.dimensions.iter().map(dimension).collect::<Vec<_>>());
-    table.put("nodes", Vec::new());
-    table.put("in_order", true);
-    table.put("fabric", Table::new());
-    table.put("remarks", Vec::new());
-    table.put("problems", vec![Value::from(NO_SWITCHES)]);
-}
-
-fn shape(shape: Shape) -> &'static str {
-    match shape {
-        Shape::Ring => "ring",
-        Shape::Switch => "switch",
-        Shape::FullyConnected => "fully connected",
-    }
-}
-
-fn put_fabric(table: &mut Table, topology: &Topology, clos: &Clos) -> Result<(), String> {
+fn put_fabric(table: &mut Table, topology: &Topology) -> Result<(), String> {
+    let clos = topology.clos();
     let (queues, latency, ns3) = match topology {
         Topology::Htsim(file) => (&file.queues[..], file.switch_latency, None),
         Topology::Ns3(file) => (&[][..], None, Some(file)),
-        Topology::Analytical(_) => (&[][..], None, None),
     };
     put_tiers(table, clos, queues);
     table.put("oversubscription", share(oversubscription(clos)));
     table.put("switch_latency_s", share(latency.map(|latency| latency.as_secs_f64())));
-    table.put("dimensions", Vec::new());
     let renumbered = ns3.and_then(topology_file::renumbered);
     table.put("nodes", ns3.map(nodes).transpose()?.unwrap_or_default());
     table.put("in_order", renumbered.is_none());

@@ -15,7 +15,6 @@ from weft.units import format_bytes, format_rate, format_time, significant
 _KINDS = {
     "ns-3": "ASTRA-sim's ns-3 backend",
     "htsim": "htsim",
-    "analytical": "ASTRA-sim's analytical backends",
 }
 _MOST_RUNS = 8
 """Stretches of nodes that are shown; a shuffled file may have one for each."""
@@ -40,15 +39,13 @@ def placement(found: dict[str, Any]) -> list[int]:
 def text(found: dict[str, Any]) -> str:
     """The description for a terminal."""
     lines = [f"{found['name']}: {_KINDS[found['kind']]}, {_summary(found)}", ""]
-    lines += _network(found["dimensions"]) if found["dimensions"] else _fabric(found)
+    lines += _fabric(found)
     if found["remarks"]:
         lines += ["", "remarks:", *(f"  {remark}" for remark in found["remarks"])]
     return "\n".join([*lines, "", *_verdict(found)])
 
 
 def _summary(found: dict[str, Any]) -> str:
-    if found["dimensions"]:
-        return f"{found['hosts']} NPUs"
     pods = f" in {found['pods']} pods" if len(found["tiers"]) > 2 else ""
     return f"{len(found['tiers'])} tiers{pods}, {found['hosts']} hosts"
 
@@ -84,14 +81,6 @@ def _levels(levels: Sequence[dict[str, Any]]) -> list[str]:
         count, pair = str(level["links"]), str(level["per_pair"])
         rate, delay = _rate(level["rate_bps"]), _time(level["delay_s"])
         grid.append([" - ".join(level["ends"]), count, pair, rate, delay])
-    return aligned(grid)
-
-
-def _network(dimensions: Sequence[dict[str, Any]]) -> list[str]:
-    grid = [["dimension", "shape", "NPUs", "rate", "latency"]]
-    for number, one in enumerate(dimensions):
-        rate, latency = _rate(one["rate_bps"]), _time(one["latency_s"])
-        grid.append([str(number), one["shape"], str(one["npus"]), rate, latency])
     return aligned(grid)
 
 

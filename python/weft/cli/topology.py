@@ -19,8 +19,7 @@ def info(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="A topology file of ASTRA-sim's ns-3 backend or of htsim (.topo), or a network "
-            "file of ASTRA-sim's analytical backends (.yml).",
+            help="A topology file of ASTRA-sim's ns-3 backend or of htsim (.topo).",
             show_default=False,
         ),
     ],

@@ -76,24 +76,15 @@ pub fn load(path: &Path) -> Result<Topology, String> {
 /// # Errors
 /// If there is none in it, or these keys cannot say it.
 fn tables(shown: &str, topology: &Topology) -> Result<(Table, FromFile), String> {
-    let Some(clos) = topology.clos() else {
-        return Err(format!("{shown}: {NO_SWITCHES}"));
-    };
-    let (keys, clos) = in_keys(clos).map_err(|what| format!("{shown}: {what}"))?;
+    let (keys, clos) = in_keys(topology.clos()).map_err(|what| format!("{shown}: {what}"))?;
     let (usual, warning) = match topology {
         Topology::Htsim(file) => (usual(shown, file), None),
         Topology::Ns3(file) => {
             (Usual::default(), renumbered(file).map(|what| format!("{shown}: {what}")))
         }
-        Topology::Analytical(_) => (Usual::default(), None),
     };
     Ok((keys, FromFile { clos, usual, warning }))
 }
-
-/// Why an analytical network is no fabric, and what is.
-pub const NO_SWITCHES: &str = "a network of ASTRA-sim's analytical backend has no switches \
-    that packets could queue in; write topology with its counts instead of file, and what is \
-    within a server as gpus and scale_up of [fabric.server]";
 
 /// The keys of `[fabric]` that say `clos`, in the order in which they are read, and what they say.
 ///

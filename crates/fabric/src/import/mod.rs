@@ -1,22 +1,19 @@
-//! Topology files of other simulators: text in, a [`Clos`] or a plain description out.
+//! Topology files of other simulators: text in, a [`Clos`] out.
 //!
 //! | module | whose file | what comes out |
 //! |---|---|---|
 //! | [`ns3`] | ASTRA-sim's ns-3 backend: every link on a line | the [`Clos`] in it, and which node is which |
 //! | [`htsim`] | htsim's `.topo`: radices and rates by tier | a [`Clos`], switch latency, queue sizes |
-//! | [`analytical`] | ASTRA-sim's analytical network (YAML) | dimensions; no Clos |
 //!
 //! Invariant: what comes out is all that the file says of the network, or the file is refused:
 //! nothing is rounded to the nearest regular fabric. No text makes a reader panic, and memory
 //! grows with the text, not with the numbers in it. What a reader does not do: open files
 //! (texts come with a name, for errors), or build the fabric.
 
-pub mod analytical;
 pub mod htsim;
 pub mod ns3;
 mod recognise;
 
-pub use analytical::{Analytical, Dimension, Shape};
 pub use htsim::{Htsim, Queues};
 pub use ns3::Ns3;
 
@@ -31,23 +28,20 @@ pub enum Topology {
     Ns3(Ns3),
     /// Of htsim.
     Htsim(Htsim),
-    /// Of ASTRA-sim's analytical backends.
-    Analytical(Analytical),
 }
 
 impl Topology {
-    /// The folded Clos; none in an analytical network, which has no switches to queue in.
-    pub fn clos(&self) -> Option<&Clos> {
+    /// The folded Clos.
+    pub fn clos(&self) -> &Clos {
         match self {
-            Topology::Ns3(file) => Some(&file.clos),
-            Topology::Htsim(file) => Some(&file.clos),
-            Topology::Analytical(_) => None,
+            Topology::Ns3(file) => &file.clos,
+            Topology::Htsim(file) => &file.clos,
         }
     }
 }
 
-/// Reads a topology file of any of the three kinds, told apart by its first word: a number in
-/// those of ns-3, `key:` in YAML, and htsim's otherwise. `name` stands in errors.
+/// Reads a topology file of either kind, told apart by its first word: a number in those of ns-3,
+/// htsim's otherwise. `name` stands in errors.
 ///
 /// # Errors
 /// One line, `name:line: what; the mend`, where the text is none of the kinds, does not follow
@@ -70,11 +64,16 @@ pub fn read(name: &str, text: &str) -> Result<Topology, FabricError> {
     if first.starts_with(|c: char| c.is_ascii_digit()) {
         ns3::read(name, text).map(Topology::Ns3)
     } else if first.contains(':') {
-        analytical::read(name, text).map(Topology::Analytical)
+        Err(Odd::whole(ANALYTICAL).of(name))
     } else {
         htsim::read(name, text).map(Topology::Htsim)
     }
 }
+
+/// Why a file with `key:` on its first line is refused, and what to do.
+const ANALYTICAL: &str = "a network of ASTRA-sim's analytical backend has no switches that packets could \
+    queue in; write topology with its counts instead of file, and what is within a server as gpus \
+    and scale_up of [fabric.server]";
 
 /// `text` without the byte-order mark that some editors put first.
 fn unmarked(text: &str) -> &str {
