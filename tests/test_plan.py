@@ -14,10 +14,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+import linear_program
 from conftest import Weft, command
 from weft import _native, simulate
 from weft.errors import ExperimentError
-from weft.plans import file, hosts, make, network, optimum, show, verify
+from weft.plans import file, hosts, make, network, show, verify
 from weft.units import format_time
 
 LEAF_SPINE = {
@@ -394,9 +395,9 @@ def test_the_linear_program_knows_its_optimum() -> None:
     place = {"fabric": {**LEAF_SPINE["fabric"], "leaves": 2}, **slow}
     plan = make.of(place, {"workload": {"pattern": "all-to-all", "size": "1MB"}}, "ecmp")
     net = network.of(plan["links"])
-    demand = optimum.demands(net, next(verify.pieces_of(plan, 0)))
+    demand = linear_program.demands(net, next(verify.pieces_of(plan, 0)))
     assert demand.tolist() == [[0, 16_000_000], [16_000_000, 0]]
-    best = optimum.solve(net, demand)
+    best = linear_program.solve(net, demand)
     assert best.seconds == pytest.approx(16e6 * 8 / 350e9)
     assert sum(best.shares[0, 1].values()) == pytest.approx(1)
 

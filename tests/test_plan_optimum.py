@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from weft.plans import make, network, optimum, verify
+import linear_program
+from weft.plans import make, network, verify
 
 CASES = 200
 NEAR = 1.01
@@ -70,8 +71,8 @@ def gap(case: int, folder: Path) -> float:
     worst = 1.0
     for number, step in enumerate(plan["steps"]):
         pieces = next(verify.pieces_of(plan, number))
-        best = optimum.solve(net, optimum.demands(net, pieces)).seconds
-        best = max(best, optimum.at_hosts(net, np.asarray(step["loads"])))
+        best = linear_program.solve(net, linear_program.demands(net, pieces)).seconds
+        best = max(best, linear_program.at_hosts(net, np.asarray(step["loads"])))
         # The certificate and the program prove the same, from two sides. In bundles the program
         # has the paths that plans have, where a member up goes with one member down; the
         # certificate holds for all.

@@ -213,6 +213,12 @@ impl<'a> Reader<'a> {
         self.elsewhere.extend(keys.map(|key| Elsewhere { key, refusal: refusal.clone() }));
     }
 
+    /// Says that `key` was there once, and `instead` what holds now.
+    pub fn gone(&mut self, key: &str, instead: &str) {
+        let refusal = Some(format!("is gone: {instead}; remove it"));
+        self.elsewhere.push(Elsewhere { key: key.to_owned(), refusal });
+    }
+
     /// All keys that there are, in the order of the file.
     pub fn keys(&self) -> Vec<String> {
         self.table.iter().map(|(key, _)| key.to_owned()).collect()

@@ -43,8 +43,6 @@ pub struct PaceConfig {
     pub start_gaps: f64,
     /// As [`Pacing::gap_jitter`].
     pub gap_jitter: f64,
-    /// As [`Pacing::desynchronise`].
-    pub desynchronise: bool,
     /// As [`Pacing::subflows`].
     pub subflows: Subflows,
 }
@@ -57,7 +55,6 @@ impl PaceConfig {
         coefficient: 1.0,
         start_gaps: 0.0,
         gap_jitter: 0.0,
-        desynchronise: false,
         subflows: Subflows::Fixed(1),
     };
 
@@ -73,7 +70,6 @@ impl PaceConfig {
         let same = |rate| Rates::Same(self.share(rate));
         let rates = match self.base {
             _ if !self.is_paced => Rates::Line,
-            Base::Line if self.coefficient >= 1.0 && self.is_plain() => Rates::Line,
             Base::Line => same(line),
             Base::Fixed(rate) => same(rate),
             Base::Fair => {
@@ -89,8 +85,8 @@ impl PaceConfig {
                 subflows_against_reordering(threshold, queue, shared_queues(fabric), flows)
             }
         };
-        let PaceConfig { start_gaps, gap_jitter, desynchronise, .. } = *self;
-        Pacing { rates, start_gaps, gap_jitter, desynchronise, subflows }
+        let PaceConfig { start_gaps, gap_jitter, is_paced, .. } = *self;
+        Pacing { rates, start_gaps, gap_jitter, desynchronise: is_paced, subflows }
     }
 
     /// Refuses what can only be computed for messages that are all known in advance.
@@ -113,11 +109,6 @@ impl PaceConfig {
     pub(crate) fn share(&self, rate: Rate) -> Rate {
         let bits = rate.as_bps() as f64 * self.coefficient;
         Rate::bps((bits as u64).max(1))
-    }
-
-    /// Whether a queue pair at line rate needs no pacer: its NIC keeps it to that.
-    fn is_plain(&self) -> bool {
-        self.start_gaps == 0.0 && self.gap_jitter == 0.0 && !self.desynchronise
     }
 }
 

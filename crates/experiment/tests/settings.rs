@@ -31,7 +31,6 @@ const DEFAULTS: &[(Set<'_>, &[(&str, &str)])] = &[
             ("transport.rate_coefficient", "1.0"),
             ("transport.start_gaps", "0.0"),
             ("transport.gap_jitter", "0.0"),
-            ("transport.desynchronise", "true"),
         ],
     ),
     (
@@ -149,7 +148,6 @@ fn every_key_counts() {
         (&[FIXED], "transport.rate_coefficient", "0.85"),
         (&[FIXED], "transport.start_gaps", "1.0"),
         (&[FIXED], "transport.gap_jitter", "0.1"),
-        (&[FIXED], "transport.desynchronise", "false"),
         (&[SWIFT], "transport.swift_base_target", "25us"),
         (&[SWIFT], "transport.swift_per_hop", "1us"),
         (&[SWIFT], "transport.swift_scaling_range", "0ns"),
@@ -444,9 +442,9 @@ fn each_mistake_names_key_and_mend() {
             "transport.gap_jitter (--set): 1.5 is out of range; use 0 to 1",
         ),
         (
-            &[FIXED, ("transport.desynchronise", "1")],
-            "transport.desynchronise (--set): 1 is a whole number, not a boolean; write one such \
-             as true",
+            &[FIXED, ("transport.desynchronise", "true")],
+            "transport.desynchronise (--set): is gone: after a NACK the next gap is always random; \
+             remove it",
         ),
         (
             &[SWIFT, ("transport.swift_scaling_min", "200")],

@@ -68,7 +68,9 @@ def plan(
     ] = False,
     optimum: Annotated[
         bool,
-        typer.Option("--optimum", help="Also solve the linear program for the exact optimum."),
+        typer.Option(
+            "--optimum", help="Also print the optimum of every step, by a linear program."
+        ),
     ] = False,
     host: Annotated[
         str | None,

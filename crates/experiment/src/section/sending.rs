@@ -3,7 +3,7 @@
 
 use super::options;
 use crate::error::ExperimentError;
-use crate::kind::{Flag, Number, OneOf, Or, Speed};
+use crate::kind::{Number, OneOf, Or, Speed};
 use crate::pace::{Base, PaceConfig};
 use crate::reader::{Asked, Reader, keys_asked_by};
 use weft_transport::{CONGESTION_CONTROLS, CongestionConfig, CongestionInfo, PathScale};
@@ -84,19 +84,6 @@ fn read_pace(r: &mut Reader<'_>) -> Result<PaceConfig> {
         Some(0.0),
         "every gap between packets is longer by up to this share of it, at random",
     )?;
-    let desynchronise = r.get(
-        "desynchronise",
-        Flag,
-        Some(true),
-        "after a NACK the next gap is random, so that senders that lost together part",
-    )?;
-    Ok(PaceConfig {
-        is_paced: true,
-        base,
-        coefficient,
-        start_gaps,
-        gap_jitter,
-        desynchronise,
-        ..PaceConfig::NONE
-    })
+    r.gone("desynchronise", "after a NACK the next gap is always random");
+    Ok(PaceConfig { is_paced: true, base, coefficient, start_gaps, gap_jitter, ..PaceConfig::NONE })
 }
