@@ -79,6 +79,10 @@ lint: build
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+	@if test -d "$$(rustc --print target-libdir --target wasm32-unknown-unknown)"; \
+	then echo "cargo check for wasm32: the simulator and the reader of experiments"; \
+	cargo check -p weft-experiment --target wasm32-unknown-unknown --quiet; \
+	else echo "wasm32: skipped; rustup target add wasm32-unknown-unknown"; fi
 	$(BIN)/ruff format --check python tests bench
 	$(BIN)/ruff check python tests bench
 	$(BIN)/mypy python

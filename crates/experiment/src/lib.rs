@@ -14,7 +14,6 @@
 //! | `cuts`, [`fair`], [`pace`] | what senders may compute in advance: fair shares, sub-flows |
 //! | [`mod@capacity`] | whether the fabric carries the workload, failures and all |
 //! | [`mod@run`] | builds, simulates, times |
-//! | [`mod@on_sockets`] | the same experiment for hosts with real sockets |
 //! | [`memory`] | what a run takes of it, beside what there is |
 //! | [`threads`] | on how many threads |
 //! | [`progress`] | how far a run is |
@@ -45,7 +44,6 @@ pub mod fair;
 mod hints;
 mod leaves;
 pub mod measure;
-pub mod on_sockets;
 pub mod overrides;
 pub mod pace;
 pub mod planning;
@@ -74,7 +72,6 @@ pub use catalogue::Catalogue;
 pub use columns::{Cell, Column, Columns, Row};
 pub use expand::{Expansion, Request, expand, expand_quick, read_run};
 pub use experiment::{CODE_VERSION, Resolved};
-pub use on_sockets::{HostJob, on_sockets};
 pub use overrides::{ShortKind, shorthand, workload_key};
 pub use progress::Progress;
 pub use run::{RunError, RunResult, Series, Timing, run, run_watched, work};

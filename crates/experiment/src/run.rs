@@ -18,7 +18,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use weft_fabric::{Failures, Node};
 use weft_sim::{Halt, MOST_SAMPLES, Outcome, ProbeConfig, RunConfig, Simulation, Work, least_work};
-use weft_transport::MOST_BACKED_OFF;
+use weft_transport::{MOST_BACKED_OFF, TransportConfig};
 use weft_units::Time;
 
 /// Why there is no result.
@@ -213,6 +213,11 @@ fn seconds(from: Instant, to: Instant) -> f64 {
 }
 
 impl Resolved {
+    /// Loss recovery and congestion control for `traffic`, with the time-out that suits both.
+    pub fn transport_for(&self, traffic: &Traffic, failures: &Failures) -> TransportConfig {
+        self.transport.with(time_out::suited(self, traffic, failures))
+    }
+
     /// This experiment over `traffic`, as the simulator takes it.
     pub fn run_config<'a>(
         &'a self,
@@ -220,7 +225,7 @@ impl Resolved {
         failures: Failures,
         seed: u64,
     ) -> RunConfig<'a> {
-        let transport = self.transport.with(time_out::suited(self, traffic, &failures));
+        let transport = self.transport_for(traffic, &failures);
         let growth = if transport.backs_off { MOST_BACKED_OFF } else { 1 };
         let stall_after = self.stall_after.unwrap_or_else(|| patience(transport.rto, growth));
         let pacing = self.pace.pacing(&self.fabric, &traffic.workload, &self.packet, &self.switch);

@@ -11,6 +11,7 @@
 //! | [`sender`] | messages to subflows by the planner, subflows to datagrams, trouble to new routes |
 //! | [`messages`] | which subflows a message has, and whether all are answered |
 //! | [`receiver`] | datagrams to messages, each byte once; answers |
+//! | [`mod@host_job`] | an experiment as what one of its hosts does |
 //! | [`script`] | which messages a host posts when |
 //! | [`pattern`] | contents that a receiver can check without having seen them |
 //! | [`report`] | what a host counted |
@@ -19,7 +20,7 @@
 //!
 //! Loss recovery and congestion control are those of `transport`, as in the simulator. What real
 //! sockets cannot do: the queues of Linux mark nothing (no ECN), so that controls which live on marks
-//! would know of no congestion; switches trim nothing; and nobody codes payload. `experiment` refuses
+//! would know of no congestion; switches trim nothing; and nobody codes payload. [`mod@host_job`] refuses
 //! those.
 //!
 //! Calls go in as `handle_*` with the time as an argument, and what is to be done comes out of
@@ -29,6 +30,7 @@
 //! What this does not do: secure anything, or be kind to other traffic.
 
 pub mod flow;
+pub mod host_job;
 pub mod io;
 pub mod messages;
 pub mod pattern;
@@ -39,5 +41,6 @@ pub mod script;
 pub mod sender;
 pub mod wire;
 
+pub use host_job::{HostJob, host_job};
 pub use weft_balance::plan::Route;
 pub use weft_fabric::PathId;

@@ -44,8 +44,8 @@ pub(crate) fn net_host<'py>(
         .collect::<PyResult<_>>()?;
     let report = py.detach(|| -> PyResult<(HostReport, Ports)> {
         let experiment = weft_experiment::read_run(experiment_json).map_err(wrong)?;
-        let job = weft_experiment::on_sockets(&experiment, seed, host).map_err(wrong)?;
-        let weft_experiment::HostJob { sender, tasks, expected } = job;
+        let job = weft_net::host_job(&experiment, seed, host).map_err(wrong)?;
+        let weft_net::HostJob { sender, tasks, expected } = job;
         let (tasks, expected) = match planned {
             Some((tasks, expected)) => (tasks.into_iter().map(task).collect(), expected),
             None => (tasks, expected),

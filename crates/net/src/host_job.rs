@@ -1,19 +1,17 @@
 //! An experiment as what its hosts do on real sockets: the same fabric, scheme and messages that the
 //! simulator takes, host by host.
 
-use crate::error::{ExperimentError, Origin};
-use crate::experiment::Resolved;
-use crate::fabric_links::known_at_start;
-use crate::section::transport::Transport;
-use crate::time_out;
+use crate::flow::FlowConfig;
+use crate::script::{Need, Task};
+use crate::sender::SenderConfig;
 use std::sync::Arc;
 use weft_balance::scheme::SchemeConfig;
 use weft_balance::scheme::platform::Platform;
+use weft_experiment::{ExperimentError, Origin, Resolved, known_at_start};
 use weft_fabric::Failures;
-use weft_net::flow::FlowConfig;
-use weft_net::script::{Need, Task};
-use weft_net::sender::SenderConfig;
-use weft_transport::{CONGESTION_CONTROLS, CongestionInfo, RECOVERIES, RecoveryInfo};
+use weft_transport::{
+    CONGESTION_CONTROLS, CongestionInfo, RECOVERIES, RecoveryInfo, TransportConfig,
+};
 use weft_units::{HostId, MessageId};
 use weft_workload::{When, Workload};
 
@@ -33,7 +31,7 @@ pub struct HostJob {
 /// # Errors
 /// If scheme or transport want more of switches than Linux does, the fabric has three tiers, or the
 /// workload is ranks at work.
-pub fn on_sockets(
+pub fn host_job(
     experiment: &Resolved,
     seed: u64,
     host: HostId,
@@ -41,7 +39,6 @@ pub fn on_sockets(
     let wrong = |key: &str, what: String| ExperimentError::new(key, Origin::Unknown, what);
     let scheme = &experiment.balance.scheme;
     check_scheme(scheme).map_err(|what| wrong("balance.scheme", what))?;
-    check_transport(&experiment.transport).map_err(|(key, what)| wrong(key, what))?;
     if experiment.fabric.clos().cores() > 0 {
         let what = "three tiers are more than the test bed has; use topology = \"leaf-spine\"";
         return Err(wrong("fabric.topology", what.into()));
@@ -53,8 +50,8 @@ pub fn on_sockets(
         return Err(wrong("workload", what.into()));
     }
     let workload = &traffic.workload;
-    let suited = time_out::suited(experiment, &traffic, &Failures::default());
-    let transport = experiment.transport.with(suited);
+    let transport = experiment.transport_for(&traffic, &Failures::default());
+    check_transport(&transport).map_err(|(key, what)| wrong(key, what))?;
     let failures = Failures::new(&experiment.fabric, &experiment.failures, seed)
         .map_err(|error| wrong("failures", error.0))?;
     let sender = SenderConfig {
@@ -84,7 +81,7 @@ fn check_scheme(scheme: &SchemeConfig) -> Result<(), String> {
 }
 
 /// Refuses what real sockets cannot do, with the key that asks for it.
-fn check_transport(transport: &Transport) -> Result<(), (&'static str, String)> {
+fn check_transport(transport: &TransportConfig) -> Result<(), (&'static str, String)> {
     let info = transport.congestion.info();
     if let Some(needs) = control_needs(info) {
         let fit = CONGESTION_CONTROLS.iter().filter(|info| control_needs(info).is_none());

@@ -1,10 +1,11 @@
 //! What hosts on real sockets are told before they begin.
 
+#[path = "../../experiment/tests/common/mod.rs"]
 mod common;
 
 use common::{GOOD, settled};
 use weft_balance::plan::{Post, Route, Subflow};
-use weft_experiment::on_sockets;
+use weft_net::host_job;
 use weft_units::{HostId, MessageId, Time};
 
 const BYTES: u64 = 1 << 20;
@@ -16,7 +17,7 @@ fn by_uplink(scheme: &str, failure: &str) -> [u64; 2] {
         + "unit = \"byte\"\n[failures.x]\nlinks = [\"leaf-0 <-> spine-1\"]\n"
         + failure;
     let experiment = settled(&text, &[("transport.congestion", "swift")]);
-    let sender = on_sockets(&experiment, 1, HostId(0)).expect("a host").sender;
+    let sender = host_job(&experiment, 1, HostId(0)).expect("a host").sender;
     let (mut planner, mut subflows) = (sender.planner(), Vec::<Subflow>::new());
     for (message, dst) in [(1, 4), (2, 8), (3, 12)] {
         let (message, dst) = (MessageId(message), HostId(dst));
@@ -53,7 +54,7 @@ fn dead_links_get_nothing() {
 
 #[test]
 fn what_sockets_cannot_do_is_refused() {
-    let told = |changes: &[(&str, &str)]| on_sockets(&settled(GOOD, changes), 1, HostId(0));
+    let told = |changes: &[(&str, &str)]| host_job(&settled(GOOD, changes), 1, HostId(0));
     let swift = ("transport.congestion", "swift");
     for recovery in ["go-back-n", "selective-repeat", "tcp"] {
         assert!(told(&[swift, ("transport.recovery", recovery)]).is_ok(), "{recovery}");
