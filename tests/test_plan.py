@@ -155,7 +155,7 @@ def test_a_sum_of_steps_is_called_that() -> None:
 def test_a_plan_without_pieces_is_planned_again_where_asked() -> None:
     """And is the same."""
     whole = make.of(LEAF_SPINE, EXCHANGE, "ethereal")
-    compact = make.of(LEAF_SPINE, EXCHANGE, "ethereal", most_pieces=10)
+    compact = make.of(LEAF_SPINE, EXCHANGE, "ethereal", most_subflows=10)
     assert compact["steps"][0]["pieces"] is None
     assert verify.verify(compact) == verify.verify(whole)
     again, kept = (next(verify.pieces_of(plan, 0)) for plan in (compact, whole))
@@ -166,7 +166,7 @@ def test_a_plan_without_pieces_is_planned_again_where_asked() -> None:
 def test_a_plan_without_pieces_tells_nccl_nothing_wrong() -> None:
     """How many queue pairs it needs is not in the file; asked for a host, it is."""
     whole = make.of(LEAF_SPINE, EXCHANGE, "ethereal")
-    compact = make.of(LEAF_SPINE, EXCHANGE, "ethereal", most_pieces=10)
+    compact = make.of(LEAF_SPINE, EXCHANGE, "ethereal", most_subflows=10)
     assert compact["hosts"][3]["environment"] == {"NCCL_IB_TC": "104"}
     assert "NCCL_IB_QPS_PER_CONNECTION" in hosts.of_host(compact, "h3")["environment"]
     assert "NCCL_IB_QPS_PER_CONNECTION" in whole["hosts"][3]["environment"]
@@ -460,8 +460,8 @@ def test_a_job_inside_one_server_has_an_empty_plan(tmp_path: Path, weft: Weft) -
         (CLUSTER, "[balance]\n", [], "workload: is missing"),
         (CLUSTER, "[workload", [], "j.toml"),
         ("fabric = 3\n", JOB, [], "c.toml: fabric"),
-        (CLUSTER, "balance = 3\n" + JOB, [], "j.toml: balance: is not a table"),
-        (CLUSTER, JOB + '[balance]\nscheme = "ecmp"\n', [], "balance.scheme: is ecmp"),
+        (CLUSTER, "balance = 3\n" + JOB, [], "j.toml: balance (line 1): is not a table"),
+        (CLUSTER, JOB + '[balance]\nscheme = "ecmp"\n', [], "balance.scheme (line 6): is ecmp"),
         (CLUSTER.replace("leaves = 3", "leafs = 3"), JOB, [], "c.toml: fabric.leafs (line 5)"),
         (CLUSTER, JOB, ["--host", "h99"], "--host: h99"),
         (
@@ -537,7 +537,7 @@ def test_4096_hosts_are_planned_in_seconds(tmp_path: Path) -> None:
 def test_a_compact_plan_has_tables_of_hosts_on_demand() -> None:
     """The same that a plan with all its pieces holds."""
     whole = make.of(LEAF_SPINE, EXCHANGE, "ethereal")
-    compact = make.of(LEAF_SPINE, EXCHANGE, "ethereal", most_pieces=10)
+    compact = make.of(LEAF_SPINE, EXCHANGE, "ethereal", most_subflows=10)
     assert compact["hosts"][5]["queue_pairs"] == []
     assert hosts.of_host(compact, "h5") == whole["hosts"][5]
 

@@ -217,14 +217,34 @@ def paralet_tuning(
     One of ``slowdown`` and ``queue_pairs`` is given; ``accelerators`` are its hosts unless told.
     """
 
-def plan_job(experiment_json: str, seed: int, most_subflows: int) -> dict[str, Any]:
-    """Plan the job of one experiment of :func:`expand`.
+def make_plan(
+    cluster: tuple[str, str, str],
+    job: tuple[str, str, str],
+    scheme: str,
+    seed: int,
+    overrides: list[tuple[str, str]],
+    most_subflows: int,
+) -> str:
+    """Plan a job on a cluster: the text of the plan file.
 
-    ``mtu``, ``header``, ``scheme``, ``links`` (columns ``link``, ``rate_bps``, ``capacity_bps``)
-    and ``steps``: of each ``name``, ``times``, ``messages``, ``bytes``, ``piece_count``, ``split``,
-    ``queue_pairs``, ``loads``, ``busiest``, ``bound_s``, ``reached_s``, ``certificate`` and
-    ``pieces``; no pieces where a step has more than ``most_subflows``.
+    Both are a text, how it is written (``toml``, ``json``; a job also ``short``), and its source. A
+    step of more than ``most_subflows`` keeps none.
     """
+
+def check_plan(text: str, source: str, keys: list[str]) -> None:
+    """Refuse a text that is no plan file, is of another version, or lacks one of ``keys``."""
+
+def plan_for_hosts(scheme: str, seed: int, cluster_json: str) -> str:
+    """Write a plan file that says only what hosts read."""
+
+def plan_host(experiment_json: str, seed: int, cluster_json: str, host: int, steps: int) -> str:
+    """Plan again what one host sends in all steps: its entry of ``hosts``, as JSON."""
+
+def port_segments(cluster_json: str, scheme: str) -> str:
+    """List the source ports of every uplink of a cluster by switch, as ``scheme`` wants them."""
+
+def enforced(experiment_json: str) -> str:
+    """Tell what makes packets take their paths: ``segments``, ``hash``, ``path-id`` or ``none``."""
 
 def plan_subflows(
     experiment_json: str, seed: int, step: int, first: int, end: int
@@ -232,7 +252,7 @@ def plan_subflows(
     """Plan the subflows of one step that hosts from ``first`` to before ``end`` send: columns."""
 
 def plan_given(experiment_json: str, seed: int, most_messages: int) -> dict[str, Any]:
-    """List what a plan is made of: ``links``, as those of :func:`plan_job`, and ``steps``.
+    """List what a plan is made of: ``links`` as in the file, ``enforce``, ``bound_s``, ``steps``.
 
     Of each step ``name``, ``times``, ``messages``, ``bytes``, and ``each`` message (columns
     ``src``, ``dst``, ``bytes``); None where there are more than ``most_messages``.

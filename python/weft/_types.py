@@ -164,3 +164,7 @@ class CatalogueEntry(TypedDict):
     summary: str
     source: str
     options: list[CatalogueOption]
+    runs_on: list[str]
+    """Of a scheme: simulator, planner, test bed, sockets, verbs."""
+    source_ports: str
+    """Of a scheme: `segments` if leaves have to map source ports to uplinks, else `hashed`."""

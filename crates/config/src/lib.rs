@@ -21,6 +21,7 @@ pub mod fabric_links;
 pub mod kind;
 pub mod memory;
 pub mod parse;
+pub mod plan_file;
 pub mod reader;
 pub mod section;
 pub mod topology_info;

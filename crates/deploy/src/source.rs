@@ -1,12 +1,11 @@
 //! The file that `WEFT_CONFIG` names: a cluster, or a plan with the cluster in it.
 
 use crate::DeployError;
-use serde::Deserialize;
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use weft_config::FabricLinks;
 use weft_config::cluster::{Cluster, Format};
+use weft_config::plan_file::PlanForHosts;
 
 /// What it says.
 #[derive(Debug)]
@@ -27,17 +26,6 @@ pub(crate) struct PlannedScheme {
     pub(crate) seed: u64,
 }
 
-/// The part of a plan file that hosts read (docs/plans.md).
-#[derive(Deserialize)]
-struct PlanFile {
-    format: String,
-    version: u64,
-    scheme: String,
-    options: BTreeMap<String, serde_json::Value>,
-    seed: u64,
-    cluster: Cluster,
-}
-
 /// Reads a file, or `plan.json` in a directory. `seed` draws failures that are random, where the
 /// file is no plan, which has a seed of its own.
 pub(crate) fn read(path: &Path, seed: u64) -> Result<Source, DeployError> {
@@ -52,19 +40,9 @@ pub(crate) fn read(path: &Path, seed: u64) -> Result<Source, DeployError> {
         let (cluster, links) = read.map_err(wrong)?;
         return Ok(Source { file, cluster, links, plan: None });
     }
-    let plan: PlanFile = serde_json::from_str(&text).map_err(|error| {
-        DeployError(format!("{file}: {error}; name what weft plan wrote, or make the plan again"))
-    })?;
-    if plan.format != "weft-plan" || plan.version != 1 {
-        let what = format!("{} {}", plan.format, plan.version);
-        let known = "weft-plan 1 is known";
-        return Err(DeployError(format!("{file}: format: {what}, {known}; make the plan again")));
-    }
+    let plan = PlanForHosts::read(&text, &file).map_err(wrong)?;
     let links = plan.cluster.fabric(&file, plan.seed).map_err(wrong)?;
-    let options = plan.options.into_iter().map(|(key, value)| match value {
-        serde_json::Value::String(text) => (key, text),
-        other => (key, other.to_string()),
-    });
-    let found = PlannedScheme { scheme: plan.scheme, options: options.collect(), seed: plan.seed };
+    let options = plan.options();
+    let found = PlannedScheme { scheme: plan.scheme, options, seed: plan.seed };
     Ok(Source { file, cluster: plan.cluster, links, plan: Some(found) })
 }

@@ -229,13 +229,17 @@ fn mistakes_are_told_in_one_line() {
     let path = file("wrong/cluster.toml", CLUSTER);
     let bad = file("wrong/bad.toml", &CLUSTER.replace("leaves", "leafs"));
     let junk = file("wrong/plan.json", "{\"format\": \"other\"}");
+    let old = file("wrong/old.json", "{\"format\": \"weft-plan\", \"version\": 9}");
+    let half = file("wrong/half.json", "{\"format\": \"weft-plan\", \"version\": 1}");
     let three = file("wrong/port.toml", &format!("{CLUSTER}port = 65500\n"));
     let config = ("WEFT_CONFIG", path.to_str().unwrap());
     let here = [interface("eth0", "10.0.0.2")];
     let cases: &[(&[(&str, &str)], &str)] = &[
         (&[("WEFT_CONFIG", "/nowhere")], "WEFT_CONFIG: /nowhere: "),
         (&[("WEFT_CONFIG", bad.to_str().unwrap())], "fabric.leafs (line 4): unknown key"),
-        (&[("WEFT_CONFIG", junk.to_str().unwrap())], "plan.json: missing field"),
+        (&[("WEFT_CONFIG", junk.to_str().unwrap())], "plan.json: format: not a plan of weft"),
+        (&[("WEFT_CONFIG", old.to_str().unwrap())], "old.json: version: 9 is not known"),
+        (&[("WEFT_CONFIG", half.to_str().unwrap())], "half.json: scheme: is missing"),
         (&[("WEFT_CONFIG", three.to_str().unwrap())], "cluster.ports: 64 from 65500 on"),
         (&[config, ("WEFT_SCHEME", "etherial")], "WEFT_SCHEME: "),
         (&[config, ("WEFT_SCHEME", "spray")], "WEFT_SCHEME: spray needs"),

@@ -145,7 +145,7 @@ const PIPELINE: &str = "[fabric]\ntopology = \"leaf-spine\"\nleaves = 4\nspines 
 fn steps_overlap_so_that_their_sum_is_no_bound() {
     let experiment = settled(PIPELINE, &[]);
     let planned = planning::plan(&experiment, 1, 0).expect("a plan");
-    let sum: f64 = planned.steps.iter().map(|step| step.times as f64 * step.bound.seconds).sum();
+    let sum: f64 = planned.steps.iter().map(|step| step.times as f64 * step.bound_s).sum();
     let cct = value(&result(&experiment, 1, PIPELINE), "cct_s");
     assert!(cct < sum, "{cct} and {sum}");
     assert!(planned.bound.as_secs_f64() <= cct);

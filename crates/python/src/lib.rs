@@ -340,7 +340,12 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(net::net_host, module)?)?;
     module.add_function(wrap_pyfunction!(bench::bench_net, module)?)?;
     module.add_function(wrap_pyfunction!(bench::check_environment, module)?)?;
-    module.add_function(wrap_pyfunction!(planning::plan_job, module)?)?;
+    module.add_function(wrap_pyfunction!(planning::make_plan, module)?)?;
+    module.add_function(wrap_pyfunction!(planning::plan_for_hosts, module)?)?;
+    module.add_function(wrap_pyfunction!(planning::enforced, module)?)?;
+    module.add_function(wrap_pyfunction!(planning::check_plan, module)?)?;
+    module.add_function(wrap_pyfunction!(planning::plan_host, module)?)?;
+    module.add_function(wrap_pyfunction!(planning::port_segments, module)?)?;
     module.add_function(wrap_pyfunction!(planning::plan_subflows, module)?)?;
     module.add_function(wrap_pyfunction!(planning::plan_given, module)?)?;
     module.add_function(wrap_pyfunction!(quantity::quantity, module)?)?;

@@ -1,39 +1,88 @@
 //! Plans of jobs for Python.
 
 use crate::convert::columns;
-use crate::wrong;
+use crate::{format_named, wrong};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use weft_experiment::Resolved;
-use weft_experiment::planning::{self, PlannedStep};
+use weft_config::cluster::Cluster;
+use weft_config::plan_file::{self, Links, PlanForHosts, Subflows};
+use weft_experiment::planning::{self, PlanRequest, Text};
+use weft_experiment::{Column, Columns, ExperimentError};
 
-/// Plans the job of one experiment of `expand` under one seed.
+/// The plan file of a cluster and a job, each a text, how it is written (`toml`, `json`; a job also
+/// `short`) and its source.
 #[pyfunction]
-pub(crate) fn plan_job<'py>(
-    py: Python<'py>,
+pub(crate) fn make_plan(
+    py: Python<'_>,
+    cluster: (String, String, String),
+    job: (String, String, String),
+    scheme: &str,
+    seed: u64,
+    overrides: Vec<(String, String)>,
+    most_subflows: u64,
+) -> PyResult<String> {
+    let request = PlanRequest {
+        cluster: text(&cluster)?,
+        job: text(&job)?,
+        scheme,
+        seed,
+        overrides: &overrides,
+        most_subflows,
+    };
+    py.detach(|| planning::make(&request).map(|plan| plan_file::to_json(&plan))).map_err(wrong)
+}
+
+fn text((text, format, source): &(String, String, String)) -> PyResult<Text<'_>> {
+    let format = if format == "short" { None } else { Some(format_named(format)?) };
+    Ok(Text { text, format, source })
+}
+
+/// Refuses a text that is no plan file, or lacks one of `keys`.
+#[pyfunction]
+pub(crate) fn check_plan(text: &str, source: &str, keys: Vec<String>) -> PyResult<()> {
+    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+    plan_file::check(text, source, &keys).map_err(wrong)
+}
+
+/// A plan file that says only what hosts read.
+#[pyfunction]
+pub(crate) fn plan_for_hosts(scheme: String, seed: u64, cluster_json: &str) -> PyResult<String> {
+    let cluster = Cluster::from_json(cluster_json).map_err(wrong)?;
+    Ok(plan_file::to_json(&PlanForHosts::new(scheme, seed, cluster)))
+}
+
+/// The table of one host of a plan of so many steps, whose subflows are planned again, as JSON.
+#[pyfunction]
+pub(crate) fn plan_host(
+    py: Python<'_>,
     experiment_json: &str,
     seed: u64,
-    most_subflows: u64,
-) -> PyResult<Bound<'py, PyDict>> {
-    let (experiment, planned) = py
-        .detach(|| {
-            let experiment = weft_experiment::read_run(experiment_json)?;
-            let planned = planning::plan(&experiment, seed, most_subflows)?;
-            Ok((experiment, planned))
-        })
-        .map_err(|error: weft_experiment::ExperimentError| wrong(error))?;
-    let steps = PyList::empty(py);
-    for one in planned.steps {
-        steps.append(step(py, &experiment, one)?)?;
-    }
-    let out = PyDict::new(py);
-    out.set_item("mtu", experiment.packet.mtu)?;
-    out.set_item("header", experiment.packet.header)?;
-    out.set_item("scheme", experiment.balance.scheme.name())?;
-    out.set_item("steps", steps)?;
-    out.set_item("links", columns(py, planned.links)?)?;
-    out.set_item("bound_s", planned.bound.as_secs_f64())?;
-    Ok(out)
+    cluster_json: &str,
+    host: u32,
+    steps: usize,
+) -> PyResult<String> {
+    let cluster = Cluster::from_json(cluster_json).map_err(wrong)?;
+    let found = py.detach(|| {
+        let experiment = weft_experiment::read_run(experiment_json)?;
+        planning::host_table(&experiment, seed, &cluster, host, steps)
+    });
+    found.map(|table| plan_file::to_json(&table)).map_err(wrong)
+}
+
+/// The source ports of every uplink of a cluster, by switch, as `scheme` wants them, as JSON.
+#[pyfunction]
+pub(crate) fn port_segments(cluster_json: &str, scheme: &str) -> PyResult<String> {
+    let cluster = Cluster::from_json(cluster_json).map_err(wrong)?;
+    let found = planning::segments_for(&cluster, scheme).map_err(wrong)?;
+    Ok(plan_file::to_json(&found))
+}
+
+/// What makes the packets of an experiment take their paths.
+#[pyfunction]
+pub(crate) fn enforced(experiment_json: &str) -> PyResult<&'static str> {
+    weft_experiment::read_run(experiment_json)
+        .map(|found| planning::enforced(&found))
+        .map_err(wrong)
 }
 
 /// The subflows of one step that hosts from `first` to before `end` send.
@@ -50,7 +99,20 @@ pub(crate) fn plan_subflows<'py>(
         let experiment = weft_experiment::read_run(experiment_json)?;
         planning::subflows(&experiment, seed, step, (first, end))
     });
-    columns(py, found.map_err(wrong)?)
+    columns(py, by_column(found.map_err(wrong)?))
+}
+
+fn by_column(all: Subflows) -> Columns {
+    vec![
+        ("src", Column::U32(all.src)),
+        ("dst", Column::U32(all.dst)),
+        ("message", Column::U32(all.message)),
+        ("part", Column::U32(all.part)),
+        ("bytes", Column::U64(all.bytes)),
+        ("path", Column::U32(all.path)),
+        ("source_port", Column::U32(all.source_port)),
+        ("queue_pair", Column::U32(all.queue_pair)),
+    ]
 }
 
 /// What a plan is made of: links now, and the messages of every step.
@@ -65,7 +127,7 @@ pub(crate) fn plan_given<'py>(
         let experiment = weft_experiment::read_run(experiment_json)?;
         planning::given(&experiment, seed, most_messages)
     });
-    let found = found.map_err(wrong)?;
+    let found = found.map_err(|error: ExperimentError| wrong(error))?;
     let steps = PyList::empty(py);
     for one in found.steps {
         let dict = PyDict::new(py);
@@ -76,39 +138,16 @@ pub(crate) fn plan_given<'py>(
         dict.set_item("each", one.each.map(|each| columns(py, each)).transpose()?)?;
         steps.append(dict)?;
     }
+    let Links { link, rate_bps, capacity_bps } = found.links;
+    let links = vec![
+        ("link", Column::Text(link)),
+        ("rate_bps", Column::U64(rate_bps)),
+        ("capacity_bps", Column::U64(capacity_bps)),
+    ];
     let out = PyDict::new(py);
-    out.set_item("links", columns(py, found.links)?)?;
+    out.set_item("links", columns(py, links)?)?;
+    out.set_item("enforce", found.enforce)?;
     out.set_item("bound_s", found.bound.as_secs_f64())?;
     out.set_item("steps", steps)?;
     Ok(out)
-}
-
-fn step<'py>(
-    py: Python<'py>,
-    experiment: &Resolved,
-    one: PlannedStep,
-) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("name", one.name)?;
-    dict.set_item("times", one.times)?;
-    dict.set_item("messages", one.messages)?;
-    dict.set_item("bytes", one.bytes)?;
-    dict.set_item("piece_count", one.subflows)?;
-    dict.set_item("split", one.split)?;
-    dict.set_item("queue_pairs", one.queue_pairs)?;
-    dict.set_item("loads", one.loads)?;
-    let busiest = one.busiest.map(|busiest| {
-        let dict = PyDict::new(py);
-        dict.set_item("link", planning::link_name(experiment, busiest.port))?;
-        dict.set_item("bytes", busiest.bytes)?;
-        dict.set_item("seconds", busiest.seconds)?;
-        PyResult::Ok(dict)
-    });
-    dict.set_item("busiest", busiest.transpose()?)?;
-    dict.set_item("bound_s", one.bound.seconds)?;
-    dict.set_item("reached_s", one.bound.reached)?;
-    let certificate = one.bound.bottleneck.as_ref().map(planning::certificate);
-    dict.set_item("certificate", certificate.map(|found| columns(py, found)).transpose()?)?;
-    dict.set_item("pieces", one.placed.map(|found| columns(py, found)).transpose()?)?;
-    Ok(dict)
 }

@@ -11,7 +11,7 @@ from weft.cli import options
 
 if TYPE_CHECKING:
     from weft.cluster import Cluster
-    from weft.switches.segments import Scheme, Segments
+    from weft.switches.segments import Segments
 
 
 def switch_config(
@@ -44,9 +44,10 @@ def switch_config(
         ),
     ] = None,
     scheme: Annotated[
-        Literal["dnlb", "ethereal"] | None,
+        str | None,
         typer.Option(
             *options.SCHEME,
+            metavar="NAME",
             help="With a cluster file: port segments at leaves (dnlb), or in three tiers also at "
             "aggregation switches (ethereal).",
         ),
@@ -94,7 +95,7 @@ def switch_config(
     return 0
 
 
-def read_segments(path: Path, scheme: Scheme | None) -> tuple[Cluster, Segments]:
+def read_segments(path: Path, scheme: str | None) -> tuple[Cluster, Segments]:
     """Cluster and segments from a plan file, or from a cluster file and a scheme."""
     from weft import ExperimentError
     from weft import cluster as clusters

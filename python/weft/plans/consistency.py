@@ -17,7 +17,6 @@ from weft.cluster import Cluster
 from weft.errors import ExperimentError
 from weft.plans import hosts
 from weft.plans.file import Plan
-from weft.plans.make import enforced_by
 from weft.plans.network import Network, Numbers
 from weft.switches import segments
 
@@ -36,7 +35,7 @@ def recompute(plan: Plan) -> Given:
     # Of pieces that the file does not hold the core makes sure itself.
     most = max((len(step["pieces"]["src"]) for step in plan["steps"] if step["pieces"]), default=0)
     found = _native.plan_given(json.dumps(plan["experiment"]), plan["seed"], most)
-    enforce = enforced_by(plan["experiment"]["balance"])
+    enforce = found["enforce"]
     if plan["enforce"] != enforce:
         raise ExperimentError(f"plan: enforce: {enforce}, not {plan['enforce']}; {REMAKE}")
     links = plan["links"]

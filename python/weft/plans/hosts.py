@@ -1,4 +1,7 @@
-"""What hosts need of a plan: queue pairs, their source ports and flow labels, environment."""
+"""What hosts need of a plan: queue pairs, their source ports and flow labels, environment.
+
+The core writes it; `tables` computes it again, from the file alone, for `weft plan --verify`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from weft import _native
-from weft import cluster as clusters
 from weft.cluster import FIRST_PORT, LAST_PORT, Cluster
 from weft.errors import ExperimentError
 from weft.plans.file import Plan
@@ -56,14 +58,9 @@ def of_host(plan: Plan, name: str) -> dict[str, Any]:
     number, steps = names.index(name), plan["steps"]
     if all(step["pieces"] is not None for step in steps):
         return dict(plan["hosts"][number])
-    experiment, seed = json.dumps(plan["experiment"]), plan["seed"]
-    again = [
-        _native.plan_subflows(experiment, seed, step, number, number + 1)
-        for step in range(len(steps))
-    ]
-    cluster = clusters.from_json(plan["cluster"])
-    pairs = _queue_pairs(cluster, again)[number]
-    return {"host": name, "queue_pairs": pairs, "environment": environment(cluster, pairs)}
+    experiment, cluster = json.dumps(plan["experiment"]), json.dumps(plan["cluster"])
+    found = _native.plan_host(experiment, plan["seed"], cluster, number, len(steps))
+    return dict(json.loads(found))
 
 
 def _queue_pairs(

@@ -153,7 +153,7 @@ def _step(
         cut += int((np.unique(pieces["message"], return_counts=True)[1] > 1).sum())
         most = max(most, _queue_pairs(pieces))
         if plan["enforce"] == "segments":
-            pinned = plan["experiment"]["balance"]["scheme"].startswith("ethereal")
+            pinned = plan["experiment"]["balance"].get("enforce") == "segments"
             _ports(where, net, plan["segments"], pieces, pinned)
     check_equal(where, "pieces", count, step["piece_count"])
     check_equal(where, "bytes in pieces", total, step["bytes"])

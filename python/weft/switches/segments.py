@@ -1,17 +1,17 @@
 """Which source ports go over which uplink: of a plan, or as they follow from a cluster alone.
 
-A leaf cuts the range of source ports into equal segments, one an uplink (DNLB (2025), equation 2,
-with ends that do not overlap). In three tiers every segment is cut again, one part an uplink of
-the aggregation switch that it leads to; members of a bundle below give that switch several ranges
-an uplink. What does not divide is behind the last segment and hashed.
+The core cuts (`crates/config/src/cluster/segments.rs`); here segments of a plan are checked.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
+from weft import _native
+from weft import cluster as clusters
 from weft.cluster import Cluster
 from weft.errors import ExperimentError
 
@@ -19,43 +19,21 @@ Range = tuple[int, int]
 """First and last port."""
 Segments = dict[str, list[list[Range]]]
 """Ranges by switch and uplink."""
-Scheme = Literal["dnlb", "ethereal"]
 
 _SHAPE = "[[first, last], ...], one an uplink, or a list of such ranges for each"
 
 
-def of(cluster: Cluster, scheme: Scheme) -> Segments:
-    """The segments of all leaves and, under `ethereal`, of the switches between them and cores."""
-    found: Segments = {}
-    whole = (cluster.first_port, cluster.last_port)
-    for switch in cluster.switches:
-        above = len(cluster.uplinks.get(switch.node, ()))
-        if switch.tier == 0 and above:
-            found[switch.node] = [[_part(whole, index, above)] for index in range(above)]
-        elif switch.tier == 1 and above and scheme == "ethereal":
-            found[switch.node] = _of_agg(cluster, switch.node, above)
-    return found
+def of(cluster: Cluster, scheme: str) -> Segments:
+    """The segments of all leaves and, where paths are pinned, of those between them and cores.
 
-
-def _of_agg(cluster: Cluster, node: str, above: int) -> list[list[Range]]:
-    """Every leaf below has the same uplinks here, so the first one is enough."""
-    leaf = cluster.downlinks[node][0].lower
-    up = cluster.uplinks[leaf]
-    whole = (cluster.first_port, cluster.last_port)
-    parts = [_part(whole, i, len(up)) for i, link in enumerate(up) if link.upper == node]
-    if parts[0][1] - parts[0][0] + 1 < above:
-        ports = cluster.last_port - cluster.first_port + 1
-        raise ExperimentError(
-            f"cluster.last_port: {ports} source ports cannot be cut into {len(up)} times {above} "
-            "segments; widen first_port to last_port, or steer leaves alone with --scheme dnlb"
-        )
-    return [[_part(part, index, above) for part in parts] for index in range(above)]
-
-
-def _part(whole: Range, index: int, parts: int) -> Range:
-    step = (whole[1] - whole[0] + 1) // parts
-    first = whole[0] + index * step
-    return first, first + step - 1
+    Raises:
+        ExperimentError: Leaves hash the source ports of this scheme, or there are too few ports.
+    """
+    found = json.loads(_native.port_segments(json.dumps(clusters.as_json(cluster)), scheme))
+    return {
+        switch: [[(first, last) for first, last in ranges] for ranges in uplinks]
+        for switch, uplinks in found.items()
+    }
 
 
 def of_plan(plan: Mapping[str, Any], cluster: Cluster, source: str) -> Segments:

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from weft import _native, bench_net
+from weft import api, bench_net
 from weft import cluster as clusters
 from weft._types import Row
 from weft.cluster import Cluster, Host
@@ -143,15 +143,15 @@ def _kill(options: Options) -> tuple[int | None, int]:
 
 
 def _schemes(text: str) -> Iterator[dict[str, Any]]:
-    known = {row["name"].removesuffix("-N") for row in json.loads(_native.catalogue("schemes"))}
+    known = {row["name"].removesuffix("-N"): row for row in api.schemes()}
     for name in filter(None, (part.strip() for part in text.split(","))):
-        plain = name.rstrip("0123456789").rstrip("-")
-        if name != SOCKETS and name not in known and plain not in known:
+        info = known.get(name) or known.get(name.rstrip("0123456789").rstrip("-"))
+        if name != SOCKETS and info is None:
             raise ExperimentError(
                 f"--schemes: {name}: no such scheme; weft list schemes has them all, and {SOCKETS} "
                 "are plain ones"
             )
-        follows = plain.partition("-")[0] in ("ethereal", "dnlb", "hpn")
+        follows = info is not None and info["source_ports"] == "segments"
         yield {"name": name, "config": name != SOCKETS, "follows_ports": follows}
 
 

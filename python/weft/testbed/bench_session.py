@@ -14,6 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from weft import _native
 from weft import cluster as clusters
 from weft.cluster import Cluster, Host
 from weft.plans import file as plans
@@ -85,9 +86,9 @@ class _One:
             return {}
         config = self._folder / plans.NAME
         # Its seed draws failures: those of the bed.
-        plan = {"scheme": scheme["name"], "options": {}, "seed": self._job["cluster_seed"]}
-        plan |= {"format": plans.FORMAT, "version": plans.VERSION}
-        config.write_text(json.dumps(plan | {"cluster": clusters.as_json(self._cluster)}))
+        seed_of_failures = self._job["cluster_seed"]
+        cluster = json.dumps(clusters.as_json(self._cluster))
+        config.write_text(_native.plan_for_hosts(scheme["name"], seed_of_failures, cluster))
         return {
             "WEFT_CONFIG": str(config),
             "WEFT_SEED": str(seed),

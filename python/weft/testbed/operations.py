@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from weft import _native
 from weft import cluster as clusters
 from weft.cluster import Cluster
 from weft.errors import ExperimentError
@@ -102,9 +103,8 @@ def experiment(
 
 
 def follows_ports(table: dict[str, Any]) -> bool:
-    """Whether leaves are to follow source ports: for paths that are pinned, and for DNLB."""
-    name = str(table["balance"]["scheme"])
-    return name.partition("-")[0] in ("ethereal", "dnlb")
+    """Whether leaves are to follow source ports: for paths that are pinned, and for policies."""
+    return _native.enforced(json.dumps(table)) != "none"
 
 
 @dataclass(frozen=True)

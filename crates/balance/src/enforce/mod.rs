@@ -59,12 +59,18 @@ impl Enforce {
     /// # Errors
     /// If it is none of the three words.
     pub fn read(options: &mut Options<'_>) -> Result<Enforce, OptionError> {
-        let words = [
-            ("path-id", Enforce::PathId),
-            ("segments", Enforce::Segments),
-            ("hash", Enforce::Hash),
-        ];
+        let words =
+            [Enforce::PathId, Enforce::Segments, Enforce::Hash].map(|one| (one.name(), one));
         options.choice(Enforce::OPTION.key, &words)
+    }
+
+    /// The value of [`Enforce::OPTION`].
+    pub fn name(self) -> &'static str {
+        match self {
+            Enforce::PathId => "path-id",
+            Enforce::Segments => "segments",
+            Enforce::Hash => "hash",
+        }
     }
 
     /// What switches must do beyond hashing packets onto equal hops

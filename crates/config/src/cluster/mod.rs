@@ -10,20 +10,25 @@
 //! | [`pattern`] | text with whole-number expressions |
 //! | [`naming`] | the keys of `[cluster]` and their defaults |
 //! | `nodes` | hosts, switches and links, named |
+//! | `segments` | which source ports go over which uplink |
 //! | `check` | whether the names and addresses can be |
 
 mod check;
 pub mod naming;
 mod nodes;
 pub mod pattern;
+mod segments;
 
 pub use crate::Format;
 
+use crate::plan_file::{self, not_so};
 use crate::value::{Item, Table, Value};
 use crate::{ExperimentError, FabricLinks, fabric_links, parse};
-use serde::ser::SerializeMap as _;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
+use std::fmt;
+use std::marker::PhantomData;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
@@ -55,8 +60,8 @@ pub struct Cluster {
     /// NICs of a server.
     pub nics: u32,
     /// Environment for hosts, beyond what a plan asks for; in the order of the file.
-    #[serde(serialize_with = "as_map", skip_deserializing)]
-    pub nccl: Vec<(String, String)>,
+    #[serde(default)]
+    pub nccl: InOrder<String>,
     /// By number.
     pub hosts: Vec<Host>,
     /// By number.
@@ -179,6 +184,42 @@ pub enum State {
     Down,
 }
 
+/// Names and values, in an order that JSON keeps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InOrder<V>(pub Vec<(String, V)>);
+
+impl<V> Default for InOrder<V> {
+    fn default() -> InOrder<V> {
+        InOrder(Vec::new())
+    }
+}
+
+impl<V: Serialize> Serialize for InOrder<V> {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        out.collect_map(self.0.iter().map(|(key, value)| (key, value)))
+    }
+}
+
+impl<'de, V: Deserialize<'de>> Deserialize<'de> for InOrder<V> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<InOrder<V>, D::Error> {
+        struct Entries<V>(PhantomData<V>);
+        impl<'de, V: Deserialize<'de>> Visitor<'de> for Entries<V> {
+            type Value = InOrder<V>;
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("a table")
+            }
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<InOrder<V>, M::Error> {
+                let mut all = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    all.push(entry);
+                }
+                Ok(InOrder(all))
+            }
+        }
+        from.deserialize_map(Entries(PhantomData))
+    }
+}
+
 /// What else stands in a `CLUSTER.toml`.
 const SECTIONS: [&str; 6] = ["title", "notes", "fabric", "failures", "cluster", "nccl"];
 
@@ -194,8 +235,20 @@ pub fn read(
     seed: u64,
 ) -> Result<(Cluster, FabricLinks), ExperimentError> {
     let whole = parse::parse(text, format).map_err(|error| error.in_source(source))?;
-    let found = fabric_links(&whole, source, seed)?;
-    let cluster = of(&whole, &found, source).map_err(|error| error.in_source(source))?;
+    of_table(&whole, source, seed)
+}
+
+/// The same of a file that has been parsed.
+///
+/// # Errors
+/// As [`read`].
+pub fn of_table(
+    whole: &Table,
+    source: &str,
+    seed: u64,
+) -> Result<(Cluster, FabricLinks), ExperimentError> {
+    let found = fabric_links(whole, source, seed)?;
+    let cluster = of(whole, &found, source).map_err(|error| error.in_source(source))?;
     Ok((cluster, found))
 }
 
@@ -237,7 +290,15 @@ fn of(whole: &Table, found: &FabricLinks, source: &str) -> Result<Cluster, Exper
 impl Cluster {
     /// What stands under `cluster` in a plan file.
     pub fn to_json(&self) -> String {
-        serde_json::to_string(self).expect("names and numbers are JSON")
+        plan_file::to_json(self)
+    }
+
+    /// What [`Cluster::to_json`] wrote.
+    ///
+    /// # Errors
+    /// If it is something else.
+    pub fn from_json(text: &str) -> Result<Cluster, ExperimentError> {
+        serde_json::from_str(text).map_err(|error| not_so("cluster", &error.to_string()))
     }
 
     /// The fabric that it was read from, with the failures of `seed`.
@@ -257,7 +318,7 @@ fn raw(table: &Table, key: &str) -> Box<RawValue> {
     RawValue::from_string(text).expect("values are JSON")
 }
 
-fn environment(section: &Table) -> Result<Vec<(String, String)>, ExperimentError> {
+fn environment(section: &Table) -> Result<InOrder<String>, ExperimentError> {
     let one = |(key, item): (&str, &Item)| match &item.value {
         Value::Text(text) => Ok((key.to_owned(), text.clone())),
         Value::Int(number) => Ok((key.to_owned(), number.to_string())),
@@ -266,19 +327,11 @@ fn environment(section: &Table) -> Result<Vec<(String, String)>, ExperimentError
             Err(ExperimentError::new(format!("nccl.{key}"), item.origin, what))
         }
     };
-    section.iter().map(one).collect()
+    section.iter().map(one).collect::<Result<_, _>>().map(InOrder)
 }
 
 fn one() -> u16 {
     1
-}
-
-fn as_map<S: Serializer>(pairs: &[(String, String)], out: S) -> Result<S::Ok, S::Error> {
-    let mut map = out.serialize_map(Some(pairs.len()))?;
-    for (key, value) in pairs {
-        map.serialize_entry(key, value)?;
-    }
-    map.end()
 }
 
 /// `text` in single quotes, on one line.

@@ -1,15 +1,17 @@
 //! What a plan is made of, before anything is planned: links as they are now, and messages. Plans
 //! are held against it.
 
-use super::{Columns, Result, Step, job, links, network};
-use crate::{Column, Resolved};
+use super::{Links, Result, Step, enforced, job, links, network};
+use crate::{Column, Columns, Resolved};
 use weft_units::Time;
 
 /// What a plan is made of.
 #[derive(Clone, Debug)]
 pub struct Given {
     /// As [`super::Planned::links`].
-    pub links: Columns,
+    pub links: Links,
+    /// What makes packets take their paths.
+    pub enforce: &'static str,
     /// The steps of the job, equal ones once.
     pub steps: Vec<GivenStep>,
     /// As [`super::Planned::bound`].
@@ -39,7 +41,8 @@ pub struct GivenStep {
 pub fn given(experiment: &Resolved, seed: u64, most: u64) -> Result<Given> {
     let links = links(&network(experiment, seed)?);
     let (steps, bound) = job(experiment, seed)?;
-    Ok(Given { links, steps: steps.into_iter().map(|step| of_step(step, most)).collect(), bound })
+    let steps = steps.into_iter().map(|step| of_step(step, most)).collect();
+    Ok(Given { links, enforce: enforced(experiment), steps, bound })
 }
 
 fn of_step(step: Step, most: u64) -> GivenStep {

@@ -5,10 +5,10 @@
 //! Steps are planned and bounded one by one; what the whole job takes at the least is
 //! [`mod@crate::bound`]'s to say, since steps may overlap.
 //! Hosts run the planners that they run in simulations, each step by itself: a host posts its
-//! messages of a step at one instant.
+//! messages of a step at one instant. `file` makes the plan file of a cluster and a job, which is
+//! written and read by [`weft_config::plan_file`].
 
 use crate::bound::bound;
-use crate::columns::{Column, Columns};
 use crate::error::{ExperimentError, Origin};
 use crate::experiment::Resolved;
 use crate::traffic::Traffic;
@@ -18,6 +18,7 @@ use weft_balance::plan::Route;
 use weft_balance::scheme::SchemeInfo;
 use weft_balance::scheme::platform::Platform;
 use weft_capacity::Bottleneck;
+use weft_config::plan_file::{self, Certificate, Links, NONE, Subflows};
 use weft_fabric::{Fabric, Failures};
 use weft_plan::steps::{self, Ranks};
 use weft_plan::{
@@ -25,50 +26,26 @@ use weft_plan::{
     assign,
 };
 use weft_sim::SwitchConfig;
-use weft_units::{HostId, IdVec, PortId, Time};
+use weft_units::{HostId, IdVec, Time};
 
+mod file;
 mod given;
+mod hosts;
 
+pub use file::{PlanRequest, Text, enforced, host_table, make, segments_for};
 pub use given::{Given, GivenStep, given};
 
 type Result<T> = std::result::Result<T, ExperimentError>;
 
 /// A plan of a job.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Planned {
     /// Its steps, equal ones once.
-    pub steps: Vec<PlannedStep>,
+    pub steps: Vec<plan_file::Step>,
     /// Every link: its name as failures have it, its rate and what is left of that.
-    pub links: Columns,
+    pub links: Links,
     /// The least that the job can take, whoever plans: the bound of its runs.
     pub bound: Time,
-}
-
-/// What is sent side by side.
-#[derive(Clone, Debug)]
-pub struct PlannedStep {
-    /// What it is a part of.
-    pub name: String,
-    /// How many steps of the job are this one.
-    pub times: u64,
-    /// How many messages it has.
-    pub messages: u64,
-    /// Payload, in bytes.
-    pub bytes: u64,
-    /// Into how many subflows they are cut.
-    pub subflows: u64,
-    /// How many messages are cut.
-    pub split: u64,
-    /// The most queue pairs that a host sends on.
-    pub queue_pairs: u64,
-    /// Payload by link, in the order of [`Planned::links`].
-    pub loads: Vec<u64>,
-    /// The link that takes longest.
-    pub busiest: Option<Busiest>,
-    /// The least that it could take.
-    pub bound: Bound,
-    /// Every subflow, unless there are too many to be kept.
-    pub placed: Option<Columns>,
 }
 
 /// Plans the job of `experiment` under `seed`. Steps of more than `most` subflows are planned, but
@@ -93,7 +70,7 @@ pub fn subflows(
     seed: u64,
     step: usize,
     hosts: (u32, u32),
-) -> Result<Columns> {
+) -> Result<Subflows> {
     let mut network = network(experiment, seed)?;
     let steps = steps_of(&experiment.traffic(seed)?);
     let Some(step) = steps.get(step) else {
@@ -102,12 +79,12 @@ pub fn subflows(
     let before = |host: u32| step.messages.partition_point(|one| one.src.0 < host);
     let (first, end) = (before(hosts.0), before(hosts.1));
     let meant = (first as u32, &step.messages[first..end.max(first)]);
-    let mut kept = Kept::default();
+    let mut kept = Subflows::default();
     let least = || Bound::of(&network, &step.messages).seconds;
     let hosts = hosts_for(experiment, seed, &network, step, least)?;
-    assign(&mut network, &hosts, meant, |one| kept.add(one))
+    assign(&mut network, &hosts, meant, |one| add(&mut kept, one))
         .map_err(|lost| unreachable(&network, lost))?;
-    Ok(kept.columns())
+    Ok(kept)
 }
 
 fn network(experiment: &Resolved, seed: u64) -> Result<PlannedFabric<'_>> {
@@ -191,12 +168,12 @@ fn plan_step(
     most: u64,
     network: &mut PlannedFabric<'_>,
     step: &Step,
-) -> Result<PlannedStep> {
+) -> Result<plan_file::Step> {
     let fabric = network.fabric;
     let bound = Bound::of(network, &step.messages);
     let hosts = hosts_for(experiment, seed, network, step, || bound.seconds)?;
     let mut loads = Loads::none(fabric);
-    let mut kept = Some(Kept::default());
+    let mut kept = Some(Subflows::default());
     let mut parts = vec![0u32; step.messages.len()];
     let mut count = Counts::new(fabric);
     let mut each = |one: &Placed| {
@@ -204,24 +181,30 @@ fn plan_step(
         parts[one.message as usize] += 1;
         count.add(one);
         match &mut kept {
-            Some(all) if count.subflows <= most => all.add(one),
+            Some(all) if count.subflows <= most => add(all, one),
             _ => kept = None,
         }
     };
     let all = (0, &step.messages[..]);
     assign(network, &hosts, all, &mut each).map_err(|lost| unreachable(network, lost))?;
-    Ok(PlannedStep {
-        name: step.name.clone(),
+    let busiest = loads.busiest(network).map(|Busiest { port, bytes, seconds }| {
+        plan_file::Busiest { link: Some(fabric.port_name(port)), bytes, seconds }
+    });
+    let name = if step.name.is_empty() { "messages" } else { &step.name };
+    Ok(plan_file::Step {
+        name: name.to_owned(),
         times: step.times,
         messages: step.messages.len() as u64,
         bytes: step.messages.iter().map(|one| one.bytes).sum(),
         subflows: count.subflows,
         split: parts.iter().filter(|parts| **parts > 1).count() as u64,
         queue_pairs: count.most(),
-        busiest: loads.busiest(network),
+        congestion: busiest.unwrap_or_default(),
+        bound_s: bound.seconds,
+        reached_s: bound.reached,
+        certificate: bound.bottleneck.as_ref().map(certificate),
         loads: loads.0.iter().copied().collect(),
-        bound,
-        placed: kept.map(Kept::columns),
+        placed: kept,
     })
 }
 
@@ -247,58 +230,28 @@ impl Counts {
     }
 }
 
-/// Subflows by column.
-#[derive(Default)]
-struct Kept {
-    src: Vec<u32>,
-    dst: Vec<u32>,
-    message: Vec<u32>,
-    part: Vec<u32>,
-    bytes: Vec<u64>,
-    path: Vec<u32>,
-    source_port: Vec<u32>,
-    queue_pair: Vec<u32>,
+fn add(all: &mut Subflows, one: &Placed) {
+    all.src.push(one.src.0);
+    all.dst.push(one.dst.0);
+    all.message.push(one.message);
+    all.part.push(one.part);
+    all.bytes.push(one.bytes);
+    all.path.push(u32::from(one.way.path.0));
+    all.source_port.push(match one.route {
+        Route::Hashed(port) => u32::from(port),
+        Route::Pinned(_) => NONE,
+    });
+    all.queue_pair.push(one.queue_pair.map_or(NONE, |id| id.0));
 }
 
-/// No source port, or no persistent queue pair.
-const NONE: u32 = u32::MAX;
-
-impl Kept {
-    fn add(&mut self, one: &Placed) {
-        self.src.push(one.src.0);
-        self.dst.push(one.dst.0);
-        self.message.push(one.message);
-        self.part.push(one.part);
-        self.bytes.push(one.bytes);
-        self.path.push(u32::from(one.way.path.0));
-        self.source_port.push(match one.route {
-            Route::Hashed(port) => u32::from(port),
-            Route::Pinned(_) => NONE,
-        });
-        self.queue_pair.push(one.queue_pair.map_or(NONE, |id| id.0));
-    }
-    fn columns(self) -> Columns {
-        vec![
-            ("src", Column::U32(self.src)),
-            ("dst", Column::U32(self.dst)),
-            ("message", Column::U32(self.message)),
-            ("part", Column::U32(self.part)),
-            ("bytes", Column::U64(self.bytes)),
-            ("path", Column::U32(self.path)),
-            ("source_port", Column::U32(self.source_port)),
-            ("queue_pair", Column::U32(self.queue_pair)),
-        ]
-    }
-}
-
-fn links(network: &PlannedFabric<'_>) -> Columns {
+fn links(network: &PlannedFabric<'_>) -> Links {
     let fabric = network.fabric;
     let ids = || fabric.ports().ids();
-    vec![
-        ("link", Column::Text(ids().map(|id| fabric.port_name(id)).collect())),
-        ("rate_bps", Column::U64(ids().map(|id| fabric.ports()[id].rate.as_bps()).collect())),
-        ("capacity_bps", Column::U64(ids().map(|id| network.capacities[id]).collect())),
-    ]
+    Links {
+        link: ids().map(|id| fabric.port_name(id)).collect(),
+        rate_bps: ids().map(|id| fabric.ports()[id].rate.as_bps()).collect(),
+        capacity_bps: ids().map(|id| network.capacities[id]).collect(),
+    }
 }
 
 fn unreachable(network: &PlannedFabric<'_>, lost: Unreachable) -> ExperimentError {
@@ -335,17 +288,12 @@ fn wrong(key: &str, what: String) -> ExperimentError {
     ExperimentError::new(key, Origin::Unknown, what)
 }
 
-/// The links that force a bound: name, weight and capacity, as columns.
-pub fn certificate(bottleneck: &Bottleneck) -> Columns {
+/// The links that force a bound.
+fn certificate(bottleneck: &Bottleneck) -> Certificate {
     let links = || bottleneck.links.iter();
-    vec![
-        ("link", Column::Text(links().map(|one| one.name.clone()).collect())),
-        ("weight", Column::U64(links().map(|one| one.weight).collect())),
-        ("capacity_bps", Column::U64(links().map(|one| one.capacity).collect())),
-    ]
-}
-
-/// The name of a link, as [`Planned::links`] has it.
-pub fn link_name(experiment: &Resolved, port: PortId) -> String {
-    experiment.fabric.port_name(port)
+    Certificate {
+        link: links().map(|one| one.name.clone()).collect(),
+        weight: links().map(|one| one.weight).collect(),
+        capacity_bps: links().map(|one| one.capacity).collect(),
+    }
 }
