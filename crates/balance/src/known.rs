@@ -4,7 +4,9 @@
 //! Planners of schemes that ask are told what every path can carry ([`crate::plan::Plan::learn`]);
 //! others that pin paths learn of dead ones as if something had timed out there.
 
-use crate::plan::{FlowInfo, LossSignal, Planner, Route};
+use crate::Planner;
+
+use crate::plan::{FlowInfo, LossSignal, Route};
 use crate::scheme::SchemeConfig;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -27,3 +27,5 @@ mod registry;
 pub mod scheme;
 pub mod steer;
 pub mod tor;
+
+pub use scheme::{Planner, Steering, Switching};

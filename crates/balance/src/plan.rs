@@ -1,14 +1,11 @@
 //! What a scheme decides when a host posts messages: how to split them and how each part
 //! finds its way.
 //!
-//! One [`Planner`] per host, made of the scheme's own [`Plan`]. The subflows of a message add up
+//! One [`crate::Planner`] per host, made of the scheme's own [`Plan`]. The subflows of a message add up
 //! to it exactly, and under one seed a subflow starts out with the same delay under every
 //! scheme. Random positions in the NIC's list of queue pairs are the NIC's work.
 
-pub use crate::scheme::Planner;
-
 use crate::enforce::Hashing;
-use crate::scheme::BalanceConfig;
 use std::sync::Arc;
 use weft_fabric::{Fabric, PathId, PathView};
 use weft_units::{Draw, HostId, MessageId, Time, id, random};
@@ -212,27 +209,6 @@ pub struct HostContext {
     pub bdp: u64,
     /// What switches make of addresses and ports, if hosts know.
     pub hashing: Option<Hashing>,
-}
-
-impl Planner {
-    /// The planner of `host`. All its randomness follows from `seed`; `mtu` is the payload of a
-    /// full packet, in bytes.
-    pub fn new(config: &BalanceConfig, host: HostId, seed: u64, mtu: u32) -> Planner {
-        Planner::knowing(None, config, host, seed, mtu)
-    }
-
-    /// As [`Planner::new`], where hosts know what the switches' hash is.
-    pub fn knowing(
-        hashing: Option<Hashing>,
-        config: &BalanceConfig,
-        host: HostId,
-        seed: u64,
-        mtu: u32,
-    ) -> Planner {
-        let starts = Starts::new(config.start_jitter, seed);
-        let bdp = config.bdp;
-        Planner::of(&config.scheme, &HostContext { host, seed, mtu, starts, bdp, hashing })
-    }
 }
 
 /// Every message leaves at once and whole, hashed under an entropy of its own: the planner of

@@ -1,7 +1,7 @@
 //! What the registry of schemes makes of its list: one enum for what a scheme is told and one
 //! for each place where schemes act, with a `match` behind every call; and how names are read.
 
-use crate::scheme::{SCHEMES, Scheme, SchemeConfig, SchemeInfo};
+use crate::scheme::{Scheme, SchemeInfo};
 use weft_units::options::ResolvedOptions;
 use weft_units::{OptionError, Options};
 
@@ -42,9 +42,10 @@ macro_rules! schemes {
                 name: &str,
                 given: &[(&str, &str)],
             ) -> Result<(SchemeConfig, ResolvedOptions), OptionError> {
-                let spelling = Spelling::read(name)?;
+                let spelling = Spelling::read(name, SCHEMES)?;
                 $(if spelling.info.name == <$Scheme as Scheme>::INFO.name {
-                    return spelling.resolve::<$Scheme>(given);
+                    let (scheme, options) = spelling.resolve::<$Scheme>(given)?;
+                    return Ok((scheme.into(), options));
                 })*
                 unreachable!("{:?} is in the registry", spelling.info)
             }
@@ -290,8 +291,11 @@ pub(crate) struct Spelling<'a> {
 }
 
 impl<'a> Spelling<'a> {
-    /// Finds the scheme.
-    pub(crate) fn read(name: &'a str) -> Result<Spelling<'a>, OptionError> {
+    /// Finds the scheme among all that there are.
+    pub(crate) fn read(
+        name: &'a str,
+        schemes: &'static [SchemeInfo],
+    ) -> Result<Spelling<'a>, OptionError> {
         let number = |info: &SchemeInfo| {
             let number = name.strip_prefix(info.name)?.strip_prefix('-')?;
             // One spelling for one number: no leading zeros.
@@ -299,23 +303,23 @@ impl<'a> Spelling<'a> {
                 && (number == "0" || !number.starts_with('0'));
             (info.numbered.is_some() && !number.is_empty() && plain).then_some(number)
         };
-        let found = SCHEMES.iter().find_map(|info| match number(info) {
+        let found = schemes.iter().find_map(|info| match number(info) {
             None if info.name == name => Some(Spelling { name, info, number: None }),
             None => None,
             number => Some(Spelling { name, info, number }),
         });
         found.ok_or_else(|| {
-            let known: Vec<_> = SCHEMES.iter().map(SchemeInfo::spelling).collect();
+            let known: Vec<_> = schemes.iter().map(SchemeInfo::spelling).collect();
             let known: Vec<_> = known.iter().map(String::as_str).collect();
             OptionError::unknown("scheme", name, &known)
         })
     }
 
     /// Reads the options of `S`, whose name this is: those given and that in the name.
-    pub(crate) fn resolve<S: Scheme + Into<SchemeConfig>>(
+    pub(crate) fn resolve<S: Scheme>(
         self,
         given: &[(&str, &str)],
-    ) -> Result<(SchemeConfig, ResolvedOptions), OptionError> {
+    ) -> Result<(S, ResolvedOptions), OptionError> {
         let in_name = S::INFO.numbered.zip(self.number);
         let mut all = given.to_vec();
         let again = in_name.is_some_and(|(key, _)| given.iter().any(|(other, _)| *other == key));
@@ -328,13 +332,12 @@ impl<'a> Spelling<'a> {
             }
             _ => error,
         })?;
-        let config: SchemeConfig = scheme.into();
         match in_name {
-            Some((key, _)) if config.name() != self.name => {
+            Some((key, _)) if S::INFO.named(scheme.number()) != self.name => {
                 let what = format!("contradicts the name {:?}; remove one of them", self.name);
                 Err(OptionError::new(key, what))
             }
-            _ => Ok((config, options.resolve()?)),
+            _ => Ok((scheme, options.resolve()?)),
         }
     }
 }

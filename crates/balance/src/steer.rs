@@ -1,15 +1,12 @@
 //! What a scheme decides per packet: which entropy value or path it takes, given what the
 //! acknowledgements said.
 //!
-//! One [`Steering`] per flow (queue pair), made of the scheme's own [`Steer`]. Single-path
+//! One [`crate::Steering`] per flow (queue pair), made of the scheme's own [`Steer`]. Single-path
 //! schemes use [`Fixed`]: the route that the flow was given stands until someone re-routes the
 //! flow.
 
-pub use crate::scheme::Steering;
-
 use crate::enforce::{Enforce, Hashing, PathRoutes};
 use crate::plan::Route;
-use crate::scheme::BalanceConfig;
 use weft_fabric::Fabric;
 use weft_units::{HostId, Time};
 
@@ -118,13 +115,6 @@ impl FlowContext<'_> {
         let mut routes = PathRoutes::new(enforce, host, self.hashing);
         let paths = self.fabric.path_set(host, dst);
         (0..paths.len()).map(|index| routes.route(self.fabric, dst, paths.get(index))).collect()
-    }
-}
-
-impl Steering {
-    /// The state of a new flow under the scheme of `config`.
-    pub fn new(config: &BalanceConfig, context: &FlowContext<'_>) -> Steering {
-        Steering::of(&config.scheme, context)
     }
 }
 

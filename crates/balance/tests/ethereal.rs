@@ -2,7 +2,8 @@
 //! paths that this host has marked bad.
 
 use std::collections::{BTreeMap, BTreeSet};
-use weft_balance::plan::{FlowInfo, LossSignal, Planner, Post, Route, Subflow};
+use weft_balance::Planner;
+use weft_balance::plan::{FlowInfo, LossSignal, Post, Route, Subflow};
 use weft_balance::scheme::{BalanceConfig, SchemeConfig};
 use weft_fabric::{Bundle, Clos, Fabric, Link, PathId, Tiers};
 use weft_trial::prelude::*;

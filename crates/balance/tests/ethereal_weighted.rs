@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use weft_balance::plan::{ActiveFlow, FlowInfo, LossSignal, Planner, Post, Route, Subflow};
+use weft_balance::Planner;
+use weft_balance::plan::{ActiveFlow, FlowInfo, LossSignal, Post, Route, Subflow};
 use weft_balance::scheme::ethereal::{Group, Share, split_and_assign};
 use weft_balance::scheme::ethereal_weighted::split_by_weight;
 use weft_balance::scheme::{BalanceConfig, SchemeConfig};

@@ -1,7 +1,8 @@
 //! Least outstanding bytes: which connection a message is posted to, and where connections lie.
 
 use std::collections::{BTreeMap, BTreeSet};
-use weft_balance::plan::{FlowInfo, LossSignal, Planner, Post, Route, Subflow};
+use weft_balance::Planner;
+use weft_balance::plan::{FlowInfo, LossSignal, Post, Route, Subflow};
 use weft_balance::scheme::{BalanceConfig, SchemeConfig};
 use weft_fabric::{Bundle, Clos, Fabric, Link, PathId};
 use weft_trial::prelude::*;

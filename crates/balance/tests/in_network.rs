@@ -7,7 +7,8 @@ mod harness;
 use harness::{
     LINK, Queues, counts, empty, is_even, named, packet, queues, switch, switch_of, take,
 };
-use weft_balance::forward::{Hops, Passing, Switching};
+use weft_balance::Switching;
+use weft_balance::forward::{Hops, Passing};
 use weft_balance::scheme::SchemeConfig;
 use weft_units::{HostId, Time};
 

@@ -2,7 +2,8 @@
 //! source ports and segments.
 
 use std::collections::{BTreeMap, BTreeSet};
-use weft_balance::plan::{FlowInfo, LossSignal, Planner, Post, QueuePairId, Route, Subflow};
+use weft_balance::Planner;
+use weft_balance::plan::{FlowInfo, LossSignal, Post, QueuePairId, Route, Subflow};
 use weft_balance::scheme::dnlb::{Condition, FIRST_PORT, Formula, PORTS, segment};
 use weft_balance::scheme::{BalanceConfig, Paralet, SchemeConfig};
 use weft_fabric::{Clos, Fabric, Link};

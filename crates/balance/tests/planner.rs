@@ -1,8 +1,9 @@
 //! What a host does with its messages: batches, rack-local messages, trouble, random starts.
 
 use std::collections::BTreeSet;
+use weft_balance::Planner;
 use weft_balance::enforce::Enforce;
-use weft_balance::plan::{Carrier, FlowInfo, LossSignal, Planner, Post, Route, Subflow};
+use weft_balance::plan::{Carrier, FlowInfo, LossSignal, Post, Route, Subflow};
 use weft_balance::scheme::ethereal::{Group, Nack, Unit};
 use weft_balance::scheme::platform::Platform;
 use weft_balance::scheme::{BalanceConfig, Ecmp, Ethereal, SCHEMES, SchemeConfig};

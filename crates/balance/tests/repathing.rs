@@ -5,9 +5,10 @@ mod flow;
 
 use flow::steering;
 use std::collections::BTreeSet;
+use weft_balance::Steering;
 use weft_balance::plan::Route;
 use weft_balance::scheme::{BalanceConfig, SchemeConfig};
-use weft_balance::steer::{Departure, Feedback, Steering, TimeOut};
+use weft_balance::steer::{Departure, Feedback, TimeOut};
 use weft_fabric::PathId;
 use weft_units::Time;
 

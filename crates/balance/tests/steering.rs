@@ -6,11 +6,12 @@ mod flow;
 
 use common::chi_square;
 use std::collections::{BTreeMap, BTreeSet};
+use weft_balance::Steering;
 use weft_balance::plan::Route;
 use weft_balance::scheme::reps::{CACHE, RepsFlow, StickyFlow};
 use weft_balance::scheme::spray::{CounterSpray, RandomSpray};
 use weft_balance::scheme::{BalanceConfig, Reps, SchemeConfig};
-use weft_balance::steer::{Departure, Feedback, Steer, Steering, TimeOut};
+use weft_balance::steer::{Departure, Feedback, Steer, TimeOut};
 use weft_fabric::PathId;
 use weft_units::Time;
 

@@ -1,6 +1,8 @@
 //! Parts of messages, and the numbers at the end of names.
 
-use weft_balance::plan::{Planner, Post, Route, Subflow};
+use weft_balance::Planner;
+
+use weft_balance::plan::{Post, Route, Subflow};
 use weft_balance::scheme::{
     BalanceConfig, Ecmp, SCHEMES, SchemeConfig, SchemeInfo, Subflows, SubflowsAdaptive,
 };

@@ -2,7 +2,8 @@
 //! ideal spraying does, for any demand of equal sizes per source and leaf.
 
 use std::collections::BTreeMap;
-use weft_balance::plan::{FlowInfo, LossSignal, Planner, Post, Route, Subflow};
+use weft_balance::Planner;
+use weft_balance::plan::{FlowInfo, LossSignal, Post, Route, Subflow};
 use weft_balance::scheme::ethereal::{Group, Share, split_and_assign};
 use weft_balance::scheme::{BalanceConfig, SchemeConfig};
 use weft_fabric::{Bundle, Clos, Fabric, Link, Node, PathId, Tiers};

@@ -131,7 +131,8 @@ fn a_plan_brings_scheme_options_and_seed() {
 
 #[test]
 fn what_the_file_says_of_failures_planners_know() {
-    use weft_balance::plan::{Planner, Post, Route};
+    use weft_balance::Planner;
+    use weft_balance::plan::{Post, Route};
     let dead =
         format!("{CLUSTER}[failures.a]\nlinks = [\"leaf-1 <-> spine-2\"]\nkind = \"down\"\n");
     let uplinks = |text: &str| {

@@ -8,8 +8,8 @@
 //! - A gap between packets counts from when the last one left: who waited for a core does not catch up.
 
 use crate::wire::Answer;
+use weft_balance::Steering;
 use weft_balance::plan::{Carrier, FlowInfo, QueuePairId, Route, Subflow};
-use weft_balance::steer::Steering;
 use weft_transport::{
     Acknowledged, Acknowledgement, BackOff, Congestion, FlowPace, Loss, Sender, TransportConfig,
 };

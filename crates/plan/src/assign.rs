@@ -3,8 +3,9 @@
 use crate::network::{Hashes, PlannedFabric, RoutedPath};
 use crate::path_shares::PathShares;
 use crate::steps::Transfer;
+use weft_balance::Planner;
 use weft_balance::known::Known;
-use weft_balance::plan::{Carrier, Planner, Post, QueuePairId, Route, Subflow};
+use weft_balance::plan::{Carrier, Post, QueuePairId, Route, Subflow};
 use weft_balance::scheme::BalanceConfig;
 use weft_fabric::{LinkShares, PathWeights};
 use weft_units::{Draw, HostId, MessageId, PortId, Time};

@@ -1,7 +1,8 @@
 //! The fabric as a plan sees it: what its links carry now, and which way a packet goes.
 
+use weft_balance::Switching;
 use weft_balance::enforce::{self, FiveTuple, HashFunction, Hasher, Hashing};
-use weft_balance::forward::{Hops, Passing, SwitchContext, Switching};
+use weft_balance::forward::{Hops, Passing, SwitchContext};
 use weft_balance::hash;
 use weft_balance::plan::Route;
 use weft_balance::scheme::BalanceConfig;

@@ -4,7 +4,8 @@
 mod common;
 
 use common::{LINK, Setup, all_to_all, dctcp, ethereal, incast, messages, pattern, permutation};
-use weft_balance::plan::{Planner, Post};
+use weft_balance::Planner;
+use weft_balance::plan::Post;
 use weft_balance::scheme::{Ecmp, SchemeConfig, Spray};
 use weft_fabric::{Bundle, Clos, Fabric, Node};
 use weft_sim::{Outcome, PacketConfig};

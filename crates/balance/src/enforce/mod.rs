@@ -13,6 +13,7 @@
 //! keeps count of the ports that it has used. What RDMA verbs want in place of a port is in [`label`].
 
 mod crossing;
+mod ends;
 mod fitting;
 pub mod hashing;
 pub mod label;
@@ -22,8 +23,9 @@ mod routes;
 pub mod segments;
 
 pub use crossing::{Crossing, crossings};
+pub use ends::{Ends, address};
 pub use hashing::{Hasher, Hashing, uplink_of};
-pub use ports::{Ends, Ports, address};
+pub use ports::Ports;
 pub use range::PortRange;
 pub use routes::PathRoutes;
 pub use segments::{PortRules, Segment, Segments};

@@ -1,6 +1,6 @@
 //! What a scheme decides in a switch: which of several equal next hops a packet takes.
 //!
-//! One [`Switching`] per switch, made of the scheme's own [`Forward`]. Most schemes leave
+//! One [`crate::Switching`] per switch, made of the scheme's own [`Forward`]. Most schemes leave
 //! switches as they are ([`Hashed`]: the choice of [`crate::hash`] stands). The others see the
 //! queues of the hops through [`Hops`] and may keep state, by destination, by set of hops or by
 //! flow ([`flows`]).
@@ -12,9 +12,6 @@
 pub mod flows;
 pub mod loads;
 
-pub use crate::scheme::Switching;
-
-use crate::scheme::BalanceConfig;
 use weft_fabric::Fabric;
 use weft_units::{HostId, SwitchId, Time};
 
@@ -83,13 +80,6 @@ pub struct SwitchContext<'a> {
     pub seed: u64,
     /// Bytes that the queue of one port may hold.
     pub buffer: u64,
-}
-
-impl Switching {
-    /// The state of one switch.
-    pub fn new(config: &BalanceConfig, context: &SwitchContext) -> Switching {
-        Switching::of(&config.scheme, context)
-    }
 }
 
 /// Every packet goes where the hash says.

@@ -3,9 +3,10 @@
 // Every test uses a part of this.
 #![allow(dead_code)]
 
+use weft_balance::Steering;
 use weft_balance::plan::Route;
 use weft_balance::scheme::{BalanceConfig, SchemeConfig};
-use weft_balance::steer::{Departure, Feedback, FlowContext, Steering};
+use weft_balance::steer::{Departure, Feedback, FlowContext};
 use weft_fabric::{Clos, Fabric, Link};
 use weft_units::{HostId, Rate, Time};
 

@@ -5,7 +5,8 @@
 
 use crate::common::chi_square;
 use std::sync::LazyLock;
-use weft_balance::forward::{Hops, Passing, SwitchContext, Switching};
+use weft_balance::Switching;
+use weft_balance::forward::{Hops, Passing, SwitchContext};
 use weft_balance::scheme::{BalanceConfig, SchemeConfig};
 use weft_fabric::{Clos, Fabric, Link};
 use weft_units::{HostId, Rate, SwitchId, Time};

@@ -14,7 +14,8 @@ use crate::{CommError, EndpointConfig, Hint};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use weft_balance::plan::{Carrier, FlowInfo, LossSignal, Planner, Post, Subflow};
+use weft_balance::Planner;
+use weft_balance::plan::{Carrier, FlowInfo, LossSignal, Post, Subflow};
 use weft_fabric::Fabric;
 use weft_units::{HostId, MessageId, Time};
 

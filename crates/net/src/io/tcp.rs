@@ -22,7 +22,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::{SocketAddr, SocketAddrV4};
 use std::time::Duration;
-use weft_balance::plan::{FlowInfo, LossSignal, Planner, Post, Subflow};
+use weft_balance::Planner;
+use weft_balance::plan::{FlowInfo, LossSignal, Post, Subflow};
 use weft_units::Time;
 
 const LISTENER: Token = Token(0);

@@ -36,7 +36,8 @@ use crate::queue::EventQueue;
 use flow::{Stage, stretched};
 use persistent::PersistentQp;
 use std::collections::VecDeque;
-use weft_balance::plan::{Planner, QueuePairId};
+use weft_balance::Planner;
+use weft_balance::plan::QueuePairId;
 use weft_fabric::PathId;
 use weft_units::{Draw, HostId, IdVec, Stream, Time, random};
 

@@ -9,8 +9,9 @@ use crate::messages::SendingId;
 use crate::partition::OwnHost;
 use crate::ports::Ports;
 use crate::queue::EventQueue;
+use weft_balance::Steering;
 use weft_balance::plan::{Carrier, QueuePairId, Subflow};
-use weft_balance::steer::{FlowContext, Steering};
+use weft_balance::steer::FlowContext;
 use weft_transport::{Congestion, FlowPace, Sender};
 use weft_units::{Draw, HostId, Rate, Time, random};
 
