@@ -1,36 +1,8 @@
 //! The one line that a user reads when an experiment is wrong.
 
+use crate::origin::Origin;
 use crate::value::Table;
 use std::fmt;
-
-/// Where a value was written, for messages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Origin {
-    /// Not known (JSON, Python).
-    #[default]
-    Unknown,
-    /// On this line of the file.
-    Line(u32),
-    /// In a `--set`.
-    Set,
-    /// In the file that the experiment extends.
-    Extended,
-    /// In the sweep, on this line of the file if known.
-    Sweep(Option<u32>),
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Origin::Unknown => Ok(()),
-            Origin::Line(line) => write!(f, " (line {line})"),
-            Origin::Set => write!(f, " (--set)"),
-            Origin::Extended => write!(f, " (in the file it extends)"),
-            Origin::Sweep(None) => write!(f, " (sweep)"),
-            Origin::Sweep(Some(line)) => write!(f, " (sweep, line {line})"),
-        }
-    }
-}
 
 /// A mistake in an experiment: `<source>: <key> (<where>): <what is wrong>; <mend>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +17,11 @@ pub struct ExperimentError {
 }
 
 impl ExperimentError {
+    /// `source` does not hold what Weft writes there: `what`.
+    pub(crate) fn not_as_written(source: &str, what: &str) -> Self {
+        let what = format!("not as weft plan writes it ({what}); make the plan again");
+        ExperimentError::new("", Origin::Unknown, what).in_source(source)
+    }
     /// `what` is wrong at `key` (dotted; empty for the file as a whole). `what` ends with the
     /// mend, after a semicolon.
     pub fn new(key: impl Into<String>, origin: Origin, what: impl Into<String>) -> Self {

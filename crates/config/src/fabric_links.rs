@@ -4,11 +4,11 @@
 //! The order is fixed: the links of hosts by host, then those above leaves by leaf and uplink, then
 //! those above aggregation switches likewise.
 
-use crate::error::{ExperimentError, Origin};
 use crate::reader::Reader;
 use crate::section::folder_of;
 use crate::section::{fabric, failures};
 use crate::value::Table;
+use crate::{ExperimentError, Origin};
 use weft_balance::known::Known;
 use weft_balance::scheme::SchemeConfig;
 use weft_fabric::{Fabric, Failures, Node};

@@ -1,6 +1,6 @@
 //! What a key may hold: how to read it, how to write it back, and what to say if it is wrong.
 
-use crate::reader::nearest;
+use crate::nearest::nearest;
 use crate::value::{Item, Value};
 use weft_units::{Rate, Time, UnitError, parse_rate, parse_size, parse_time, size_text};
 

@@ -4,7 +4,7 @@
 //! way to disk included; of a link 750; of a run of a sweep that is listed 18 thousand. Estimates
 //! are meant to be right within a factor of two, for what is large.
 
-use crate::error::{ExperimentError, Origin};
+use crate::{ExperimentError, Origin};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;

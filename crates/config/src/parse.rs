@@ -1,7 +1,7 @@
 //! TOML and JSON text to a [`Table`]. Does not know what the keys mean.
 
-use crate::error::{ExperimentError, Origin};
 use crate::value::{Item, Table, Value};
+use crate::{ExperimentError, Origin};
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 use toml::Spanned;

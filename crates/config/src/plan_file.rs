@@ -3,8 +3,9 @@
 //! Two readers: hosts take the scheme and the cluster ([`PlanForHosts`]); commands that show or check a
 //! plan take all of it as plain JSON, after [`check`].
 
-use crate::cluster::{Cluster, InOrder};
-use crate::error::{ExperimentError, Origin};
+use crate::cluster::{Cluster, PortSegments};
+use crate::in_order::InOrder;
+use crate::{ExperimentError, Origin};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -55,11 +56,6 @@ pub struct PlanFile {
     /// What each host needs.
     pub hosts: Vec<HostTable>,
 }
-
-/// First and last port.
-pub type PortSpan = (u16, u16);
-/// For each uplink of each switch that has some: its ranges of source ports.
-pub type PortSegments = InOrder<Vec<Vec<PortSpan>>>;
 
 /// Links by column, in the order of the fabric's ports.
 #[derive(Clone, Debug, Serialize)]
@@ -222,7 +218,8 @@ impl PlanForHosts {
     /// As [`check`]; and if a value is not what a plan has there.
     pub fn read(text: &str, source: &str) -> Result<PlanForHosts, ExperimentError> {
         check(text, source, &["scheme", "options", "seed", "cluster"])?;
-        serde_json::from_str(text).map_err(|error| not_so(source, &error.to_string()))
+        serde_json::from_str(text)
+            .map_err(|error| ExperimentError::not_as_written(source, &error.to_string()))
     }
     /// The other keys of `[balance]`, as text.
     pub fn options(&self) -> Vec<(String, String)> {
@@ -268,9 +265,4 @@ pub fn check(text: &str, source: &str, keys: &[&str]) -> Result<(), ExperimentEr
         Some(key) => Err(wrong(key, "is missing; make the plan again".into())),
         None => Ok(()),
     }
-}
-
-pub(crate) fn not_so(source: &str, what: &str) -> ExperimentError {
-    let what = format!("not as weft plan writes it ({what}); make the plan again");
-    ExperimentError::new("", Origin::Unknown, what).in_source(source)
 }

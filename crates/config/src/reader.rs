@@ -4,9 +4,10 @@
 //! One pass of a decoder through a `Reader` therefore gives three things that can never
 //! disagree: the values, the resolved table with all defaults, and the list of keys.
 
-use crate::error::{ExperimentError, Origin};
 use crate::kind::{Kind, OneOf};
+use crate::nearest::nearest;
 use crate::value::{Item, Table, Value};
+use crate::{ExperimentError, Origin};
 
 /// A key that a decoder asked for.
 #[derive(Clone, Debug, PartialEq)]
@@ -346,14 +347,4 @@ pub fn unknown_key<'a>(key: &str, valid: impl Iterator<Item = &'a str> + Clone) 
             format!("unknown key; remove it or use one of {}", all.join(", "))
         }
     }
-}
-
-/// The name most like `text`, if any is like it at all.
-pub fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let text = text.to_lowercase();
-    names
-        .map(|name| (strsim::damerau_levenshtein(&text, name), name))
-        .min()
-        .filter(|(distance, name)| *distance <= (name.len().max(text.len()) / 2).min(4))
-        .map(|(_, name)| name)
 }

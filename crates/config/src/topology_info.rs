@@ -1,8 +1,8 @@
 //! `weft topology info`: what is in a topology file, and whether it can be a fabric.
 
-use crate::error::{ExperimentError, Origin};
 use crate::section::topology_file;
 use crate::value::{Table, Value};
+use crate::{ExperimentError, Origin};
 use std::path::Path;
 use weft_fabric::import::{Ns3, Queues, Topology};
 use weft_fabric::{Bundle, Clos, Fabric, Link};

@@ -1,6 +1,6 @@
 //! One value tree for TOML and JSON: tables keep their order, values remember their line.
 
-use crate::error::Origin;
+use crate::origin::Origin;
 
 /// A value and where it was written.
 #[derive(Clone, Debug, PartialEq)]

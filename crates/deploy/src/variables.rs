@@ -138,7 +138,7 @@ pub fn unknown<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
     // `nearest` compares small letters.
     let small: Vec<String> = VARIABLES.iter().map(|known| known.name.to_lowercase()).collect();
     let line =
-        |name: &str| match weft_config::reader::nearest(name, small.iter().map(String::as_str)) {
+        |name: &str| match weft_config::nearest::nearest(name, small.iter().map(String::as_str)) {
             Some(near) => {
                 format!("{name}: no such variable; did you mean {}?", near.to_uppercase())
             }

@@ -11,7 +11,6 @@
 
 mod words;
 
-use crate::error::{ExperimentError, Origin};
 use crate::experiment::Resolved;
 use crate::fair::fair_shares;
 use crate::pace::Base;
@@ -19,6 +18,7 @@ use crate::section::workload::WorkloadSource;
 use crate::traffic::{Stream, Traffic};
 use std::collections::{BTreeMap, BTreeSet};
 use weft_capacity::{Demands, carries, printed_inequality};
+use weft_config::{ExperimentError, Origin};
 use weft_fabric::{Clos, Fabric, Failure, FailureKind, Failures, Groups, LinkChoice, Tier, Tiers};
 use weft_units::{HostId, IdVec, MessageId, Rate, Time};
 use weft_workload::{Pattern, Workload};

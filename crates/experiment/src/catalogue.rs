@@ -2,7 +2,7 @@
 //! registries themselves, so that it cannot say anything else than they do.
 
 use crate::reader::{Asked, keys_of};
-use crate::section::{balance, fabric, sending, transport, workload};
+use crate::section::{balance, fabric, sending, topology, transport, workload};
 use crate::value::Value;
 use weft_balance::scheme::SCHEMES;
 use weft_balance::scheme::platform::{Platform, SourcePorts};
@@ -119,7 +119,7 @@ fn workloads() -> Vec<Entry> {
 
 fn topologies() -> Vec<Entry> {
     let boxes = options("fabric", &fabric::box_keys());
-    let entries = fabric::TOPOLOGIES.iter().map(|choice| {
+    let entries = topology::TOPOLOGIES.iter().map(|choice| {
         let mut own = options("fabric", &keys_of("fabric", choice, &()));
         own.extend(boxes.iter().cloned());
         entry("fabric.topology", choice.name, choice.summary, choice.source, own)

@@ -1,6 +1,5 @@
 //! Experiment text to runs: what the command line and Python ask for.
 
-use crate::error::{ExperimentError, Origin};
 use crate::experiment::Resolved;
 use crate::extends;
 use crate::overrides;
@@ -11,6 +10,7 @@ use crate::value::{Item, Table, Value, quoted};
 use std::collections::BTreeSet;
 use std::path::Path;
 use weft_config::section::folder_of;
+use weft_config::{ExperimentError, Origin};
 
 /// What to expand.
 #[derive(Clone, Debug)]

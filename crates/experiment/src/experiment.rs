@@ -1,7 +1,7 @@
 //! A table with every choice made, as what the simulator takes.
 
-use crate::error::{ExperimentError, Origin};
-use crate::measure::Completion;
+use crate::completion::Completion;
+use crate::digest::digest;
 use crate::pace::PaceConfig;
 use crate::reader::Reader;
 use crate::section::server::Servers;
@@ -11,9 +11,9 @@ use crate::section::workload::WorkloadSource;
 use crate::section::{balance, fabric, failures, probe, run, transport, workload};
 use crate::traffic::Traffic;
 use crate::value::{Item, Table, Value};
-use sha2::{Digest, Sha256};
 use std::path::Path;
 use weft_balance::scheme::BalanceConfig;
+use weft_config::{ExperimentError, Origin};
 use weft_fabric::{Fabric, Failure, Failures};
 use weft_sim::{Buffer, PacketConfig, ProbeConfig, Service, SwitchConfig};
 use weft_units::Time;
@@ -110,11 +110,6 @@ impl Resolved {
         let text = format!("{}\n{seed}\n{CODE_VERSION}\n", Value::Table(table).to_json());
         digest(text.as_bytes())
     }
-}
-
-/// 32 hex digits that stand for `bytes`.
-pub(crate) fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// All sections, and what each means.

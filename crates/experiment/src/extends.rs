@@ -5,11 +5,11 @@
 //! extend a third. Of a list of files each is written over those before it. Paths are relative to
 //! the file that names them.
 
-use crate::error::{ExperimentError, Origin};
 use crate::parse::{Format, parse};
 use crate::value::{Item, Table, Value};
 use std::fs;
 use std::path::Path;
+use weft_config::{ExperimentError, Origin};
 
 /// More than any person would nest, and a certain sign of a circle.
 const DEEPEST: u32 = 8;

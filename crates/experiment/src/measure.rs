@@ -2,6 +2,7 @@
 
 use crate::collectives::Done;
 use crate::columns::{Column, Columns, Row};
+use crate::completion::Completion;
 use crate::experiment::Resolved;
 use crate::leaves;
 use crate::traffic::{Traffic, Volume};
@@ -129,24 +130,6 @@ fn most(traffic: &Traffic, outcome: &Outcome, of: fn(&MessageResult) -> u32) -> 
 /// Zero where there is nothing to compare with (an empty workload).
 fn ratio(value: f64, of: f64) -> f64 {
     if of > 0.0 { value / of } else { 0.0 }
-}
-
-/// When a message counts as complete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Completion {
-    /// Its receiver has the last byte.
-    Received,
-    /// Its sender has the last acknowledgement.
-    Acknowledged,
-}
-
-impl Completion {
-    fn of(self, message: &MessageResult) -> Time {
-        match self {
-            Completion::Received => message.received,
-            Completion::Acknowledged => message.sent,
-        }
-    }
 }
 
 /// When the messages of a run were complete.

@@ -1,12 +1,12 @@
 //! `--set key=value` and the short forms of the command line, as tables.
 
-use crate::error::{ExperimentError, Origin};
 use crate::kind::{Kind, OneOf};
 use crate::parse::{parse_bare, parse_path};
 use crate::reader::unknown_key;
 use crate::section::{fabric, topology_file, workload};
 use crate::value::{Item, Table, Value};
 use std::path::Path;
+use weft_config::{ExperimentError, Origin};
 
 /// Writes `overrides` (dotted key, value in TOML or a bare word) over `table`. One that names
 /// a swept key ends that key's sweep; a list replaces the swept values, and tables among those may

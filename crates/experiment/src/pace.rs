@@ -1,8 +1,8 @@
 //! Sending at a rate: what the experiment says about it, and what comes of it once the messages
 //! are known.
 
-use crate::error::{ExperimentError, Origin};
 use crate::fair::{fair_shares, most_concurrent};
+use weft_config::{ExperimentError, Origin};
 use weft_fabric::Fabric;
 use weft_sim::{Buffer, Pacing, PacketConfig, Rates, SwitchConfig};
 use weft_transport::subflows_against_reordering;

@@ -3,7 +3,6 @@
 use crate::bound::bound;
 use crate::collectives;
 use crate::columns::{Columns, Row};
-use crate::error::{ExperimentError, Origin};
 use crate::experiment::Resolved;
 use crate::hints;
 use crate::measure;
@@ -16,6 +15,7 @@ use crate::time_out;
 use crate::traffic::Traffic;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
+use weft_config::{ExperimentError, Origin};
 use weft_fabric::{Failures, Node};
 use weft_sim::{Halt, MOST_SAMPLES, Outcome, ProbeConfig, RunConfig, Simulation, Work, least_work};
 use weft_transport::{MOST_BACKED_OFF, TransportConfig};

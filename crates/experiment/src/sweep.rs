@@ -4,12 +4,12 @@
 //! seeds within each. A swept value may be a table, which is merged into the table at its
 //! key; the key `variant` merges at the top, so that one value may change several sections.
 
-use crate::error::{ExperimentError, Origin};
 use crate::kind::{Integer, Kind};
 use crate::memory::{self, Need};
 use crate::overrides::set;
 use crate::parse::parse_path;
 use crate::value::{Item, Table, Value};
+use weft_config::{ExperimentError, Origin};
 
 /// A table at the key `variant` changes the experiment as a whole.
 const VARIANT: &str = "variant";

@@ -1,6 +1,5 @@
 //! `weft trace info`: what is in a trace, and whether it can run.
 
-use crate::error::{ExperimentError, Origin};
 use crate::experiment::most_payload;
 use crate::parse::parse_bare;
 use crate::reader::Reader;
@@ -9,6 +8,7 @@ use crate::section::workload::{self, JobSource, TraceFiles, What, WorkloadSource
 use crate::value::{Item, Table, Value};
 use std::ops::ControlFlow;
 use std::path::Path;
+use weft_config::{ExperimentError, Origin};
 use weft_workload::job::{Algorithms, Job};
 use weft_workload::trace::{CollectiveRow, Remark, Size, Trace, Work, check, summarise};
 

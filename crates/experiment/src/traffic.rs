@@ -1,6 +1,6 @@
 //! What a run sends: messages that are known from the start, or ranks that make them as they go.
 
-use crate::measure::Completion;
+use crate::completion::Completion;
 use std::ops::ControlFlow;
 use std::sync::OnceLock;
 use weft_sim::{JobConfig, ScaleUp};

@@ -1,8 +1,8 @@
 //! ParaLet's m and S for the fabric of an experiment (ParaLet 2024, section 5.2).
 
-use crate::error::{ExperimentError, Origin};
 use crate::experiment::{Resolved, round_trip};
 use weft_balance::scheme::{Paralet, Scheme};
+use weft_config::{ExperimentError, Origin};
 use weft_plan::paralet::Tuning;
 
 /// What is given, for the rest to follow.

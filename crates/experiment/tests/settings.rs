@@ -5,7 +5,7 @@ mod common;
 
 use common::{GOOD, expanded, find, mistake, settled};
 use weft_balance::scheme::SCHEMES;
-use weft_experiment::measure::Completion;
+use weft_experiment::completion::Completion;
 use weft_sim::{Buffer, MarkAt, TrimConfig, Victim};
 use weft_transport::{
     Coding, CongestionConfig, DcqcnConfig, GoBackN, MpRdmaConfig, RECOVERIES, RecoveryConfig,

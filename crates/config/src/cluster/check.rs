@@ -152,7 +152,7 @@ fn addresses(named: &Named, names: &Names<'_>) -> Result<()> {
     let mut seen = FxHashMap::default();
     for (leaf, rack) in leaves().zip(&racks) {
         let text = leaf.gateway.as_deref().unwrap_or_default();
-        let found = address(names, "gateway", &leaf.node, text)?;
+        let found = names.address("gateway", &leaf.node, text)?;
         note(&mut seen, names, "gateway", &leaf.node, found)?;
         inside(names, "gateway", found, *rack)?;
     }
@@ -168,7 +168,7 @@ fn addresses(named: &Named, names: &Names<'_>) -> Result<()> {
         };
         let who = format!("{} to {}", link.lower, link.upper);
         for (key, text) in keys.into_iter().zip([&link.lower_address, &link.upper_address]) {
-            let found = address(names, key, &who, text)?;
+            let found = names.address(key, &who, text)?;
             note(&mut seen, names, key, &who, found)?;
             let number = u32::from(found);
             let at = sorted.partition_point(|rack| rack.first <= number);
@@ -186,19 +186,6 @@ fn rack(names: &Names<'_>, text: &str) -> Result<Prefix> {
         let what = format!("{} is no IPv4 prefix", quoted(text));
         names.wrong("rack", format!("{what}; write one as 10.0.0.0/16"))
     })
-}
-
-/// The address in `text`, of somebody who can have it.
-pub(crate) fn address(names: &Names<'_>, key: &str, who: &str, text: &str) -> Result<Ipv4Addr> {
-    let found: Ipv4Addr = text.parse().map_err(|_| {
-        let text = quoted(text);
-        names.wrong(key, format!("{text} is no IPv4 address ({who}); mend the pattern"))
-    })?;
-    if found.is_multicast() || found.is_unspecified() || found.is_loopback() {
-        let what = format!("{found} ({who}) is no host's; use a private range");
-        return Err(names.wrong(key, what));
-    }
-    Ok(found)
 }
 
 /// Refuses an address that somebody else has.

@@ -20,15 +20,15 @@ pub mod pattern;
 mod segments;
 
 pub use crate::Format;
+pub use segments::{PortSegments, PortSpan};
 
-use crate::plan_file::{self, not_so};
+use naming::{Names, Shape};
+
+use crate::in_order::InOrder;
 use crate::value::{Item, Table, Value};
 use crate::{ExperimentError, FabricLinks, fabric_links, parse};
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use std::fmt;
-use std::marker::PhantomData;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
@@ -184,42 +184,6 @@ pub enum State {
     Down,
 }
 
-/// Names and values, in an order that JSON keeps.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InOrder<V>(pub Vec<(String, V)>);
-
-impl<V> Default for InOrder<V> {
-    fn default() -> InOrder<V> {
-        InOrder(Vec::new())
-    }
-}
-
-impl<V: Serialize> Serialize for InOrder<V> {
-    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
-        out.collect_map(self.0.iter().map(|(key, value)| (key, value)))
-    }
-}
-
-impl<'de, V: Deserialize<'de>> Deserialize<'de> for InOrder<V> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<InOrder<V>, D::Error> {
-        struct Entries<V>(PhantomData<V>);
-        impl<'de, V: Deserialize<'de>> Visitor<'de> for Entries<V> {
-            type Value = InOrder<V>;
-            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-                out.write_str("a table")
-            }
-            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<InOrder<V>, M::Error> {
-                let mut all = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    all.push(entry);
-                }
-                Ok(InOrder(all))
-            }
-        }
-        from.deserialize_map(Entries(PhantomData))
-    }
-}
-
 /// What else stands in a `CLUSTER.toml`.
 const SECTIONS: [&str; 6] = ["title", "notes", "fabric", "failures", "cluster", "nccl"];
 
@@ -267,7 +231,12 @@ fn of(whole: &Table, found: &FabricLinks, source: &str) -> Result<Cluster, Exper
         }
     };
     let none = Table::new();
-    let named = nodes::build(found, naming::section(whole, "cluster", &none)?)?;
+    let clos = found.fabric.clos();
+    let shape =
+        Shape { leaves: found.fabric.leaves(), hosts: clos.hosts_per_leaf, nics: found.nics };
+    let names = Names::read(naming::section(whole, "cluster", &none)?, shape)?;
+    let named = nodes::build(found, &names)?;
+    check::check(&named, &names, clos.cores() > 0)?;
     Ok(Cluster {
         title,
         fabric: raw(&found.resolved, "fabric"),
@@ -290,7 +259,7 @@ fn of(whole: &Table, found: &FabricLinks, source: &str) -> Result<Cluster, Exper
 impl Cluster {
     /// What stands under `cluster` in a plan file.
     pub fn to_json(&self) -> String {
-        plan_file::to_json(self)
+        serde_json::to_string(self).expect("names and numbers are JSON")
     }
 
     /// What [`Cluster::to_json`] wrote.
@@ -298,7 +267,8 @@ impl Cluster {
     /// # Errors
     /// If it is something else.
     pub fn from_json(text: &str) -> Result<Cluster, ExperimentError> {
-        serde_json::from_str(text).map_err(|error| not_so("cluster", &error.to_string()))
+        serde_json::from_str(text)
+            .map_err(|error| ExperimentError::not_as_written("cluster", &error.to_string()))
     }
 
     /// The fabric that it was read from, with the failures of `seed`.

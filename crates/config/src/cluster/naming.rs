@@ -8,6 +8,7 @@ use crate::cluster::{Protocol, quoted};
 use crate::value::{Item, Table, Value};
 use crate::{ExperimentError, Origin};
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 
 /// The first UDP source port of RoCEv2; the last one is the last there is.
 pub const FIRST_PORT: u16 = 0xC000;
@@ -135,6 +136,24 @@ pub(crate) struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
+    /// The address in `text`, of somebody (`who`) who can have it.
+    pub(crate) fn address(
+        &self,
+        key: &str,
+        who: &str,
+        text: &str,
+    ) -> Result<Ipv4Addr, ExperimentError> {
+        let found: Ipv4Addr = text.parse().map_err(|_| {
+            let text = quoted(text);
+            self.wrong(key, format!("{text} is no IPv4 address ({who}); mend the pattern"))
+        })?;
+        if found.is_multicast() || found.is_unspecified() || found.is_loopback() {
+            let what = format!("{found} ({who}) is no host's; use a private range");
+            return Err(self.wrong(key, what));
+        }
+        Ok(found)
+    }
+
     /// Reads the section.
     pub(crate) fn read(section: &'a Table, shape: Shape) -> Result<Names<'a>, ExperimentError> {
         let mut names = Names { section, patterns: BTreeMap::new() };
@@ -244,7 +263,7 @@ fn usual(shape: Shape) -> BTreeMap<&'static str, &'static str> {
 
 /// The refusal of `key`, all of it `dotted`, where there are `known` ones.
 pub(crate) fn unknown(dotted: &str, key: &str, origin: Origin, known: &[&str]) -> ExperimentError {
-    let mend = match crate::reader::nearest(key, known.iter().copied()) {
+    let mend = match crate::nearest::nearest(key, known.iter().copied()) {
         Some(near) => format!("did you mean {}?", quoted(near)),
         None => format!("use one of {}", known.join(", ")),
     };

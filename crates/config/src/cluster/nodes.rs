@@ -1,11 +1,9 @@
 //! The hosts, switches and links of a cluster, named. What there is, and in which order, is
 //! [`crate::fabric_links`]; what it is called is [`crate::cluster::naming`]'s.
 
-use crate::cluster::check::check;
-use crate::cluster::naming::{Names, Shape};
+use crate::cluster::naming::Names;
 use crate::cluster::pattern::Values;
 use crate::cluster::{Host, Link, Protocol, State, Switch};
-use crate::value::Table;
 use crate::{ExperimentError, FabricLinks, LinkRow, LinkState, SwitchRow};
 use rustc_hash::FxHashMap;
 use std::net::Ipv4Addr;
@@ -25,20 +23,16 @@ pub(crate) struct Named {
     pub(crate) last_port: u16,
 }
 
-/// Names everything, and checks the names.
-pub(crate) fn build(found: &FabricLinks, section: &Table) -> Result<Named> {
-    let clos = found.fabric.clos();
-    let shape =
-        Shape { leaves: found.fabric.leaves(), hosts: clos.hosts_per_leaf, nics: found.nics };
-    let names = Names::read(section, shape)?;
-    let nodes = Nodes::new(found, &names);
+/// Names everything as `names` says.
+pub(crate) fn build(found: &FabricLinks, names: &Names<'_>) -> Result<Named> {
+    let nodes = Nodes::new(found, names);
     let hosts = (0..found.fabric.hosts()).map(|number| nodes.host(number));
     let hosts = hosts.collect::<Result<Vec<_>>>()?;
     let switches = nodes.found.switches.iter().zip(0..).map(|(row, at)| nodes.switch(row, at));
     let switches = switches.collect::<Result<Vec<_>>>()?;
     let links = nodes.links(&hosts, &switches)?;
     let (protocol, port) = (names.protocol()?, names.number("port")?);
-    let named = Named {
+    Ok(Named {
         dscp: names.number("dscp")? as u8,
         protocol,
         port,
@@ -48,9 +42,7 @@ pub(crate) fn build(found: &FabricLinks, section: &Table) -> Result<Named> {
         hosts,
         switches,
         links,
-    };
-    check(&named, &names, clos.cores() > 0)?;
-    Ok(named)
+    })
 }
 
 struct Nodes<'a> {
@@ -146,7 +138,7 @@ impl<'a> Nodes<'a> {
 
     fn host_address(&self, number: u32, values: &Values<'_>) -> Result<Ipv4Addr> {
         let text = self.names.fill("host_address", values)?;
-        crate::cluster::check::address(self.names, "host_address", &format!("host-{number}"), &text)
+        self.names.address("host_address", &format!("host-{number}"), &text)
     }
 
     fn switch(&self, row: &SwitchRow, number: u32) -> Result<Switch> {

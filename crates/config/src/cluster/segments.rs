@@ -6,10 +6,15 @@
 //! switch several ranges an uplink. What does not divide is behind the last segment and hashed.
 
 use super::Cluster;
-use crate::error::{ExperimentError, Origin};
-use crate::plan_file::{PortSegments, PortSpan};
+use crate::in_order::InOrder;
+use crate::{ExperimentError, Origin};
 use rustc_hash::FxHashMap;
 use weft_balance::enforce::PortRange;
+
+/// First and last port.
+pub type PortSpan = (u16, u16);
+/// For each uplink of each switch that has some: its ranges of source ports.
+pub type PortSegments = InOrder<Vec<Vec<PortSpan>>>;
 
 impl Cluster {
     /// The segments of all leaves; if `tiers`, of the switches between them and cores, too.

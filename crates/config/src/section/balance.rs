@@ -3,10 +3,10 @@
 //! The options of schemes stay with the schemes: this reads whatever the registry lists.
 
 use super::options;
-use crate::error::{ExperimentError, Origin};
 use crate::kind::{Flag, Kind, OneOf, Span};
 use crate::reader::{Asked, Reader, keys_asked_by};
 use crate::value::{Item, Value};
+use crate::{ExperimentError, Origin};
 use weft_balance::enforce::{Enforce, HashFunction, Hashing, PortRange, Ports};
 use weft_balance::scheme::{BalanceConfig, SCHEMES, SchemeConfig, SchemeInfo};
 use weft_fabric::Fabric;

@@ -6,6 +6,7 @@ pub mod failures;
 pub mod options;
 pub mod server;
 pub mod switch;
+pub mod topology;
 pub mod topology_file;
 
 use std::fs;

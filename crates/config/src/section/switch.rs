@@ -1,8 +1,8 @@
 //! `[fabric.switch]`: memory, marking, pausing, trimming.
 
-use crate::error::{ExperimentError, Origin};
 use crate::kind::{Flag, Number, OneOf, Or, Size, Span};
 use crate::reader::Reader;
+use crate::{ExperimentError, Origin};
 use weft_balance::enforce::HashFunction;
 use weft_fabric::{
     Buffer, EcnConfig, MarkAt, PacketConfig, PfcConfig, SwitchConfig, TrimConfig, Victim,

@@ -4,9 +4,9 @@
 //! these. So a file is never more than they can say, is refused where they are, and a resolved
 //! experiment does not need it. What it says of switches becomes defaults of `[fabric.switch]`.
 
-use super::fabric::{TOPOLOGIES, check_links, clos as read_clos};
 use super::read_text;
 use super::switch::Usual;
+use super::topology::{TOPOLOGIES, check_links, clos as read_clos};
 use crate::error::ExperimentError;
 use crate::kind::{Kind, Span, Speed, Text};
 use crate::reader::{Reader, keys_of};

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use weft_balance::enforce::PortRange;
-use weft_config::cluster::{Cluster, InOrder};
+use weft_config::cluster::Cluster;
+use weft_config::in_order::InOrder;
 use weft_config::plan_file::{HostTable, NONE, QueuePairRow, Subflows};
 
 /// Where a queue pair goes: other host, source port, path.

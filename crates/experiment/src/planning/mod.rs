@@ -9,7 +9,6 @@
 //! written and read by [`weft_config::plan_file`].
 
 use crate::bound::bound;
-use crate::error::{ExperimentError, Origin};
 use crate::experiment::Resolved;
 use crate::traffic::Traffic;
 use std::collections::BTreeSet;
@@ -19,6 +18,7 @@ use weft_balance::scheme::SchemeInfo;
 use weft_balance::scheme::platform::Platform;
 use weft_capacity::Bottleneck;
 use weft_config::plan_file::{self, Certificate, Links, NONE, Subflows};
+use weft_config::{ExperimentError, Origin};
 use weft_fabric::{Fabric, Failures};
 use weft_plan::steps::{self, Ranks};
 use weft_plan::{

@@ -1,8 +1,8 @@
 //! `[run]`: when a run is over.
 
+use crate::completion::Completion;
 use crate::error::ExperimentError;
 use crate::kind::{Integer, OneOf, Or, Span};
-use crate::measure::Completion;
 use crate::reader::Reader;
 use weft_units::Time;
 

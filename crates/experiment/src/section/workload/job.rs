@@ -3,12 +3,12 @@
 use super::collective::{Again, read_again};
 use super::fault::Fault;
 use super::trace_files::{self, TraceFiles};
-use crate::error::{ExperimentError, Origin};
 use crate::kind::{Integer, OneOf, Or, Span};
 use crate::memory::{self, Need};
 use crate::reader::Reader;
 use crate::section::options;
 use std::path::Path;
+use weft_config::{ExperimentError, Origin};
 use weft_units::{OptionInfo, Time};
 use weft_workload::Training;
 use weft_workload::collective::{ALGORITHMS, Algorithm, AlgorithmInfo, Operation};

@@ -15,8 +15,7 @@ pub(crate) use listed::{keys, listed};
 pub(crate) use trace_files::TraceFiles;
 
 use super::{options, read_text};
-use crate::error::{ExperimentError, Origin};
-use crate::experiment::digest;
+use crate::digest::digest;
 use crate::kind::{OneOf, Size, Span, Text};
 use crate::memory::{self, Need};
 use crate::reader::Reader;
@@ -25,6 +24,7 @@ use crate::traffic::{Ranks, Traffic};
 use crate::value::{Item, Table, Value};
 use placement::Placement;
 use std::path::{Path, PathBuf};
+use weft_config::{ExperimentError, Origin};
 use weft_fabric::Fabric;
 use weft_units::Time;
 use weft_workload::collective::Servers as Block;

@@ -1,8 +1,8 @@
 //! Traces on disk: which files belong together, and what their formats leave open.
 
 use super::fault::Fault;
+use crate::digest::digest;
 use crate::error::ExperimentError;
-use crate::experiment::digest;
 use crate::kind::{Flag, Integer, Number, OneOf, Or, Span, Text};
 use crate::reader::Reader;
 use std::fs;
