@@ -108,7 +108,7 @@ fn transports() -> Vec<Entry> {
 fn workloads() -> Vec<Entry> {
     let entries = workload::listed().into_iter().map(|one| Entry {
         key: format!("workload.{}", one.key),
-        name: one.name.into(),
+        name: one.name,
         summary: one.summary,
         source: one.source.into(),
         options: options("workload", &one.asked),

@@ -29,7 +29,9 @@ pub fn trace_info(
 ) -> Result<String, ExperimentError> {
     let job = source(path, options, folder).map_err(|error| match error.key() {
         // Their errors name the file.
-        "trace" | "process_groups" => ExperimentError::new("", Origin::Unknown, error.what()),
+        key if workload::is_path_key(key) => {
+            ExperimentError::new("", Origin::Unknown, error.what())
+        }
         _ => error,
     })?;
     let What::Trace(files) = &job.what else { unreachable!("it has the key of a trace") };
@@ -89,7 +91,7 @@ fn described(files: &TraceFiles, trace: Trace) -> Value {
         pair.put("bytes", count(bytes));
         table.put(key, pair);
     }
-    let groups = files.groups().map(|path| path.to_string_lossy().into_owned());
+    let groups = files.side_file().map(|(_, path)| path.to_string_lossy().into_owned());
     table.put("process_groups", groups.map_or(Value::Bool(false), Value::from));
     table.put("unsupported", remarks(&summary.unsupported));
     table.put("remarks", remarks(&summary.remarks));

@@ -118,6 +118,18 @@ impl<'a> Options<'a> {
         if self.has(key) { self.number(key, range).map(Some) } else { Ok(None) }
     }
 
+    /// A whole number within `range`, or the word that is its default: `None`.
+    ///
+    /// # Errors
+    /// If it is neither, or out of range.
+    pub fn number_or_word(
+        &mut self,
+        key: &str,
+        range: impl RangeBounds<u32>,
+    ) -> Result<Option<u32>, OptionError> {
+        self.read_or_word(key, |text, word| whole(text, word, &range), u32::to_string)
+    }
+
     /// A number within `range`, such as a share.
     ///
     /// # Errors
@@ -127,12 +139,22 @@ impl<'a> Options<'a> {
         key: &str,
         range: impl RangeBounds<f64>,
     ) -> Result<f64, OptionError> {
-        let parse = |text: &str, default: &str| match text.parse::<f64>() {
-            Ok(number) if !number.is_nan() => within(number, &range),
-            _ => Err(format!("{} is not a number; write one such as {default}", quoted(text))),
-        };
         // Debug prints the shortest text that reads back as the same number.
+        let parse = |text: &str, default: &str| real(text, default, &range);
         self.read(key, parse, |number| format!("{number:?}"))
+    }
+
+    /// A number within `range`, or the word that is its default: `None`.
+    ///
+    /// # Errors
+    /// If it is neither, or out of range.
+    pub fn fraction_or_word(
+        &mut self,
+        key: &str,
+        range: impl RangeBounds<f64>,
+    ) -> Result<Option<f64>, OptionError> {
+        let parse = |text: &str, _: &str| real(text, "1.0", &range);
+        self.read_or_word(key, parse, |number| format!("{number:?}"))
     }
 
     /// `true` or `false`.
@@ -156,11 +178,15 @@ impl<'a> Options<'a> {
     /// # Errors
     /// If it is none, shorter, or longer than 1000 seconds.
     pub fn time_from(&mut self, key: &str, least: Time) -> Result<Time, OptionError> {
-        let parse = |text: &str, _: &str| match parse_time(text).map_err(mend)? {
-            time if (least..=LONGEST).contains(&time) => Ok(time),
-            time => Err(format!("\"{time}\" is out of range; use \"{least}\" to \"{LONGEST}\"")),
-        };
-        self.read(key, parse, Time::to_string)
+        self.read(key, |text, _| span(text, least), Time::to_string)
+    }
+
+    /// A span of time that is no shorter than `least`, or the word that is its default: `None`.
+    ///
+    /// # Errors
+    /// If it is neither, shorter, or longer than 1000 seconds.
+    pub fn time_or_word(&mut self, key: &str, least: Time) -> Result<Option<Time>, OptionError> {
+        self.read_or_word(key, |text, _| span(text, least), Time::to_string)
     }
 
     /// Bits per second, written with their unit.
@@ -302,6 +328,36 @@ impl<'a> Options<'a> {
         let value = parse(text, info.default).map_err(|what| OptionError::new(key, what))?;
         self.resolved.push((info.key, write(&value)));
         Ok(value)
+    }
+
+    /// As `read`; the text of the default is a word that stands for `None`.
+    fn read_or_word<T>(
+        &mut self,
+        key: &str,
+        parse: impl FnOnce(&str, &str) -> Result<T, String>,
+        write: impl FnOnce(&T) -> String,
+    ) -> Result<Option<T>, OptionError> {
+        let known = self.known;
+        let word = known.iter().find(|option| option.key == key).map_or("", |info| info.default);
+        let or_word = |text: &str, _: &str| match text == word {
+            true => Ok(None),
+            false => parse(text, word).map(Some).map_err(|what| format!("{what}, or {word:?}")),
+        };
+        self.read(key, or_word, |value| value.as_ref().map_or_else(|| word.to_owned(), write))
+    }
+}
+
+fn real(text: &str, example: &str, range: &impl RangeBounds<f64>) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if !number.is_nan() => within(number, range),
+        _ => Err(format!("{} is not a number; write one such as {example}", quoted(text))),
+    }
+}
+
+fn span(text: &str, least: Time) -> Result<Time, String> {
+    match parse_time(text).map_err(mend)? {
+        time if (least..=LONGEST).contains(&time) => Ok(time),
+        time => Err(format!("\"{time}\" is out of range; use \"{least}\" to \"{LONGEST}\"")),
     }
 }
 

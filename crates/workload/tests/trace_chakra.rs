@@ -9,8 +9,8 @@ use weft_trial::prelude::*;
 use weft_units::Time;
 use weft_workload::collective::Operation;
 use weft_workload::trace::{
-    Action, ChakraOptions, ChakraReader, Compute, Gathered, Membership, Memory, Size, Trace, Work,
-    rank_of_file, summarise,
+    Action, ChakraOptions, ChakraReader, Compute, Gathered, Membership, Memory, Size, Trace,
+    TraceFormat, Work, summarise,
 };
 
 fn read_with(options: ChakraOptions, ranks: &[Vec<u8>]) -> Result<Trace, String> {
@@ -360,6 +360,7 @@ fn truncation_tells_where() {
 
 #[test]
 fn ranks_and_file_names() {
+    let rank_of_file = |name| ChakraOptions::INFO.rank_of_file(name);
     assert_eq!(rank_of_file("all_gather.13.et"), Some(("all_gather", 13)));
     assert_eq!(rank_of_file("a/b.c.0.et.gz"), Some(("a/b.c", 0)));
     assert_eq!(

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use weft_units::Time;
 use weft_workload::collective::Operation;
 use weft_workload::trace::{
-    ChakraOptions, ChakraReader, Findings, Size, Summary, TextOptions, Trace, Work, check,
-    is_comm_log, is_text_workload, rank_of_file, read_comm_log, read_text, summarise,
+    ChakraOptions, ChakraReader, Findings, Size, Summary, TextOptions, Trace, TraceFormat, Work,
+    check, is_comm_log, is_text_workload, read_comm_log, read_text, summarise,
 };
 
 /// The folder of real files, or `None`, with a line saying so.
@@ -52,7 +52,8 @@ fn is_trace(path: &Path) -> bool {
 fn chakra(folder: &Path) -> Trace {
     let mut reader = ChakraReader::new(ChakraOptions::default());
     for path in files(folder).iter().filter(|path| is_trace(path)) {
-        reader.read_rank(rank_of_file(name(path)).unwrap().1, name(path), &bytes(path)).unwrap();
+        let (_, rank) = ChakraOptions::INFO.rank_of_file(name(path)).unwrap();
+        reader.read_rank(rank, name(path), &bytes(path)).unwrap();
     }
     reader.finish().unwrap()
 }

@@ -16,14 +16,14 @@
 
 use super::{
     Action, Collective, Compute, Degrees, Group, Membership, Node, RankGraph, Remark, Size, Trace,
-    Work,
+    TraceFormat, TraceFormatInfo, TraceSource, Work,
 };
 use crate::WorkloadError;
 use crate::collective::Operation;
 use ::csv::{ReaderBuilder, StringRecord, Trim};
 use std::collections::BTreeMap;
-use weft_units::Time;
 use weft_units::options::quoted;
+use weft_units::{OptionError, Options, Time};
 
 const COLUMNS: [&str; 6] =
     ["comm_type", "comm_group", "comm_group_size", "msg_size", "stage", "_elapsed_time"];
@@ -33,6 +33,34 @@ const NEEDED: [usize; 3] = [0, 1, 3];
 
 /// What Python writes for nothing.
 const NOTHING: &str = "None";
+
+/// Such lists leave nothing open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommLog;
+
+impl TraceFormat for CommLog {
+    const INFO: TraceFormatInfo = TraceFormatInfo {
+        name: "list of communications",
+        summary: "a list of communications, the same for all ranks",
+        source: "AICB",
+        ends: &[".csv"],
+        per_rank: false,
+        side_file: None,
+        options: &[],
+        example: b"comm_type,comm_group,msg_size\nCommType.all_reduce,CommGroup.all,4096\n",
+    };
+
+    fn read(_: &mut Options<'_>) -> Result<CommLog, OptionError> {
+        Ok(CommLog)
+    }
+    fn recognises(bytes: &[u8]) -> bool {
+        std::str::from_utf8(bytes).is_ok_and(is_comm_log)
+    }
+    fn load(&self, files: &mut dyn TraceSource) -> Result<Trace, WorkloadError> {
+        let (name, text) = files.text()?;
+        read_comm_log(&name, &text)
+    }
+}
 
 /// Whether a text is such a list.
 pub fn is_comm_log(text: &str) -> bool {

@@ -7,10 +7,15 @@
 //! | [`chakra`] | MLCommons Chakra execution traces, one `.et` file a rank |
 //! | [`text`] | text workloads of ASTRA-sim and of AICB/SimAI, one graph for all ranks |
 //! | [`comm_log`] | AICB's lists of communications (CSV), one graph for all ranks |
+//! | [`format`] | [`TraceFormat`]: what a format says of itself, its options and its reader |
 //! | [`foreign`](mod@foreign) | what people take for traces, told apart and named |
 //! | [`roofline`] | how long operations and bytes take that a trace only counts |
 //! | [`check`](mod@check) | what keeps a trace from ever finishing, with the nodes that wait |
 //! | [`summary`] | what is in a trace, counted |
+//!
+//! One file a format, or a folder; here its `mod` line and one line in the registry. Nothing else in
+//! Weft lists formats of traces: the reader of experiment files, `weft list`, `weft trace info` and the
+//! tests go by [`TRACE_FORMATS`] (`docs/extend/trace-format.md`).
 //!
 //! Reading and judging are apart: a reader refuses what it cannot decode, whereas what cannot
 //! *run* (a dependency on a node that is not there, a cycle, a receive without a send) is kept
@@ -26,16 +31,19 @@ pub mod chakra;
 pub mod check;
 pub mod comm_log;
 pub mod foreign;
+pub mod format;
 pub mod groups;
 pub mod rank_graph;
+mod registry;
 pub mod roofline;
 pub mod summary;
 pub mod text;
 
-pub use chakra::{ChakraOptions, ChakraReader, Dependencies, rank_of_file};
+pub use chakra::{ChakraOptions, ChakraReader, Dependencies};
 pub use check::{Findings, check};
-pub use comm_log::{is_comm_log, read_comm_log};
-pub use foreign::foreign;
+pub use comm_log::{CommLog, is_comm_log, read_comm_log};
+pub use foreign::{FOREIGN, Foreign, foreign};
+pub use format::{SideFile, TraceFile, TraceFormat, TraceFormatInfo, TraceSource};
 pub use groups::{Degrees, Group, Members, Membership};
 pub use rank_graph::{
     Action, Collective, Compute, Memory, Node, Peer, RankGraph, Size, Transfer, Work,
@@ -45,7 +53,16 @@ pub use summary::{CollectiveRow, Summary, summarise};
 pub use text::{Dialect, TextOptions, is_text_workload, read_text};
 
 use crate::WorkloadError;
-use weft_units::Time;
+use registry::{options_of, trace_formats};
+use weft_units::options::ResolvedOptions;
+use weft_units::{OptionError, Time};
+
+// The registry: one line a format.
+trace_formats! {
+    chakra::ChakraOptions,
+    text::TextOptions,
+    comm_log::CommLog,
+}
 
 /// What an all-gather's size in a file counts; all other collectives count their larger buffer
 /// everywhere.

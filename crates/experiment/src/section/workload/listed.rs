@@ -10,6 +10,7 @@ use crate::section::options;
 use std::path::Path;
 use weft_workload::collective::{ALGORITHMS, AlgorithmInfo, Operation};
 use weft_workload::model::{MODELS, TRAINING_OPTIONS};
+use weft_workload::trace::TRACE_FORMATS;
 use weft_workload::{PATTERNS, Training};
 
 type Result<T> = std::result::Result<T, ExperimentError>;
@@ -19,7 +20,7 @@ pub(crate) struct Listed {
     /// The key of `[workload]` that chooses it.
     pub(crate) key: &'static str,
     /// What to write there; of a file, how its name ends.
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     pub(crate) summary: String,
     pub(crate) source: &'static str,
     /// Its keys; of jobs without those of algorithms, which are listed by themselves.
@@ -81,36 +82,14 @@ fn algorithms() -> impl Iterator<Item = Listed> {
     })
 }
 
-fn traces() -> [Listed; 3] {
-    let here = Path::new("");
-    let chakra = asked(|r| {
-        let gathered = trace_files::read_gathered(r)?;
-        trace_files::read_chakra(r, gathered, here)?;
-        of_trace_or_model(r)
-    });
-    let text = asked(|r| {
-        let gathered = trace_files::read_gathered(r)?;
-        trace_files::read_text(r, gathered)?;
-        of_trace_or_model(r)
-    });
-    let summary = "Chakra: what each rank does; PREFIX.RANK.et, or PREFIX for all of them";
-    [
-        entry("trace", "*.et", summary, "MLCommons", chakra),
-        entry(
-            "trace",
-            "*.txt",
-            "a text workload: layer by layer, the same for all ranks",
-            "ASTRA-sim; AICB and SimAI",
-            text,
-        ),
-        entry(
-            "trace",
-            "*.csv",
-            "a list of communications, the same for all ranks",
-            "AICB",
-            asked(of_trace_or_model),
-        ),
-    ]
+fn traces() -> impl Iterator<Item = Listed> {
+    TRACE_FORMATS.iter().map(|info| {
+        let asked = asked(|r| {
+            trace_files::read_options(r, std::slice::from_ref(info), Path::new(""))?;
+            of_trace_or_model(r)
+        });
+        entry("trace", &format!("*{}", info.ends[0]), info.summary, info.source, asked)
+    })
 }
 
 fn models() -> impl Iterator<Item = Listed> {
@@ -155,10 +134,11 @@ fn asked<T>(decode: impl FnOnce(&mut Reader<'_>) -> Result<T>) -> Vec<Asked> {
 
 fn entry(
     key: &'static str,
-    name: &'static str,
+    name: &str,
     summary: &str,
     source: &'static str,
     asked: Vec<Asked>,
 ) -> Listed {
-    Listed { key, name, summary: summary.to_owned(), source, asked }
+    let (name, summary) = (name.to_owned(), summary.to_owned());
+    Listed { key, name, summary, source, asked }
 }

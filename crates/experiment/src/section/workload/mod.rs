@@ -12,7 +12,7 @@ mod trace_files;
 
 pub(crate) use job::{JobSource, What};
 pub(crate) use listed::{keys, listed};
-pub(crate) use trace_files::TraceFiles;
+pub(crate) use trace_files::{TraceFiles, is_path_key};
 
 use super::{options, read_text};
 use crate::digest::digest;
@@ -29,7 +29,6 @@ use weft_fabric::Fabric;
 use weft_units::Time;
 use weft_workload::collective::Servers as Block;
 use weft_workload::job::Endpoint;
-use weft_workload::trace::is_comm_log;
 use weft_workload::{PATTERNS, Pattern, PatternInfo, Scope, Workload};
 
 type Result<T> = std::result::Result<T, ExperimentError>;
@@ -148,8 +147,8 @@ fn read_file(r: &mut Reader<'_>, folder: &Path) -> Result<WorkloadSource> {
     }
     let path = folder.join(&name);
     let text = read_text(&path).map_err(|what| r.wrong("file", what))?;
-    if is_comm_log(&text) {
-        let what = format!("{name:?} is a list of communications, which ranks run; write trace");
+    if let Some(format) = trace_files::format_of_messages(&name, &text) {
+        let what = format!("{name:?} is a {format}, which ranks run; write trace");
         return Err(r.wrong("file", format!("{what} = {name:?} instead")));
     }
     r.record("file", path.to_string_lossy().into_owned());
@@ -277,7 +276,10 @@ impl WorkloadSource {
 
 /// Takes out where traces lie.
 fn forget_paths(section: &mut Table) {
-    let _ = (section.remove("trace"), section.remove("process_groups"));
+    let keys: Vec<String> = section.iter().map(|(key, _)| key.to_owned()).collect();
+    for key in keys.iter().filter(|key| is_path_key(key)) {
+        section.remove(key);
+    }
     if let Some(Item { value: Value::Table(jobs), .. }) = section.get_mut(JOBS) {
         let names: Vec<String> = jobs.iter().map(|(name, _)| name.to_owned()).collect();
         for name in names {

@@ -20,9 +20,11 @@ mod message;
 mod process_groups;
 mod wire;
 
+use super::format::{GATHERED, SideFileInfo, read_gathered};
 use super::{
     Action, Collective, Compute, Degrees, Gathered, Group, Membership, Memory, Node, Peer,
-    RankGraph, Remark, Roofline, Size, Trace, Transfer, Work,
+    RankGraph, Remark, Roofline, SideFile, Size, Trace, TraceFile, TraceFormat, TraceFormatInfo,
+    TraceSource, Transfer, Work,
 };
 use crate::WorkloadError;
 use crate::collective::Operation;
@@ -32,8 +34,8 @@ use file::{Message, messages, unpacked};
 use message::{RawNode, is_of_tensor_graph};
 use process_groups::Groups;
 use std::collections::BTreeMap;
-use weft_units::Time;
 use weft_units::options::quoted;
+use weft_units::{OptionError, OptionInfo, Options, Time};
 
 /// What nodes wait for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,6 +77,103 @@ impl Default for ChakraOptions {
     }
 }
 
+impl TraceFormat for ChakraOptions {
+    const INFO: TraceFormatInfo = TraceFormatInfo {
+        name: "Chakra trace",
+        summary: "Chakra: what each rank does; PREFIX.RANK.et, or PREFIX for all of them",
+        source: "MLCommons",
+        ends: &[".et", ".et.gz"],
+        per_rank: true,
+        side_file: Some(SideFileInfo {
+            key: "process_groups",
+            what: "JSON file of process groups",
+            end: ".json",
+        }),
+        options: OPTIONS,
+        // Empty metadata, then the computation 1 called "a".
+        example: b"\x00\x07\x08\x01\x12\x01a\x18\x04",
+    };
+
+    fn read(options: &mut Options<'_>) -> Result<ChakraOptions, OptionError> {
+        let gathered = read_gathered(options)?.unwrap_or(Gathered::Shard);
+        let bytes_per_element = options.number("bytes_per_element", 1..=16)?.into();
+        let start_times = options.flag("start_times")?;
+        let words = [("all", Dependencies::All), ("data", Dependencies::Data)];
+        let dependencies = options.choice("dependencies", &words)?;
+        let mut per_second = |key, unit: f64| {
+            let number = options.fraction_or_word(key, 0.001..=1e6)?;
+            Ok(number.map(|number| (number * unit) as u64))
+        };
+        let (operations, bytes) =
+            (per_second("peak_tflops", 1e12)?, per_second("memory_gb_s", 1e9)?);
+        let roofline = Roofline { operations, bytes };
+        Ok(ChakraOptions { bytes_per_element, gathered, start_times, dependencies, roofline })
+    }
+    fn recognises(_: &[u8]) -> bool {
+        false
+    }
+    fn load(&self, files: &mut dyn TraceSource) -> Result<Trace, WorkloadError> {
+        let mut reader = ChakraReader::new(*self);
+        match files.side_file()? {
+            Some(SideFile::Is { name, text }) => reader.read_groups(&name, &text)?,
+            Some(SideFile::Missing { place, is_taken: true }) => {
+                reader.lacks_groups(format!("{place} is no process-group file"));
+            }
+            Some(SideFile::Missing { place, is_taken: false }) => {
+                reader.lacks_groups(format!("there is no {place} beside the trace"));
+            }
+            None => {}
+        }
+        while let Some(TraceFile { rank, name, bytes }) = files.next_file()? {
+            reader.read_rank(rank, &name, &bytes)?;
+        }
+        reader.finish()
+    }
+    fn check_side_file(name: &str, text: &str) -> Result<(), WorkloadError> {
+        process_groups::from_file(name, text).map(|_| ())
+    }
+    fn on_data(&self) -> Option<ChakraOptions> {
+        let data = ChakraOptions { dependencies: Dependencies::Data, ..*self };
+        (data != *self).then_some(data)
+    }
+}
+
+/// What the format leaves open.
+const OPTIONS: &[OptionInfo] = &[
+    GATHERED,
+    OptionInfo {
+        key: "process_groups",
+        default: "",
+        meaning: "Chakra: a JSON file of process groups",
+    },
+    OptionInfo {
+        key: "bytes_per_element",
+        default: "1",
+        meaning: "Chakra: what 1 of comm_size and tensor_size is",
+    },
+    OptionInfo {
+        key: "start_times",
+        default: "false",
+        meaning: "Chakra: whether nodes start no sooner than the trace says",
+    },
+    OptionInfo {
+        key: "dependencies",
+        default: "all",
+        meaning: "Chakra: what nodes wait for: all, or data, not for control dependencies, as in its \
+                  feeder",
+    },
+    OptionInfo {
+        key: "peak_tflops",
+        default: "none",
+        meaning: "Chakra: 10^12 operations a second; computations take num_ops over it, or longer",
+    },
+    OptionInfo {
+        key: "memory_gb_s",
+        default: "none",
+        meaning: "Chakra: 10^9 bytes a second; computations take tensor_size over it, or longer",
+    },
+];
+
 /// Computations that would take time if it were known what accelerators do.
 const UNTIMED: &str = "computations count operations or bytes but no time, and take none; give \
                        peak_tflops and memory_gb_s (--peak-tflops, --memory-gb-s)";
@@ -97,16 +196,6 @@ pub struct ChakraReader {
     group_ids: BTreeMap<(String, Membership), u32>,
     graphs: BTreeMap<u32, RankGraph>,
     remarks: BTreeMap<String, u64>,
-}
-
-/// What a file called `<anything>.<rank>.et`, or `.et.gz`, begins with, and the rank that it is
-/// about.
-pub fn rank_of_file(name: &str) -> Option<(&str, u32)> {
-    let unpacked = name.strip_suffix(".gz").unwrap_or(name);
-    let (prefix, number) = unpacked.strip_suffix(".et")?.rsplit_once('.')?;
-    // Another spelling of a number is another file.
-    let rank: u32 = number.parse().ok().filter(|rank: &u32| rank.to_string() == number)?;
-    Some((prefix, rank))
 }
 
 impl ChakraReader {

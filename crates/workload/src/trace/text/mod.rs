@@ -33,11 +33,12 @@
 mod lower;
 mod rows;
 
-use super::{Degrees, Gathered, Remark, Trace};
+use super::format::{GATHERED, read_gathered};
+use super::{Degrees, Gathered, Remark, Trace, TraceFormat, TraceFormatInfo, TraceSource};
 use crate::WorkloadError;
 use lower::Lowering;
 use rows::{Header, Layer, Policy, parse};
-use weft_units::Time;
+use weft_units::{OptionError, OptionInfo, Options, Time};
 
 /// Who wrote a text workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +79,62 @@ impl Default for TextOptions {
         }
     }
 }
+
+impl TraceFormat for TextOptions {
+    const INFO: TraceFormatInfo = TraceFormatInfo {
+        name: "text workload",
+        summary: "a text workload: layer by layer, the same for all ranks",
+        source: "ASTRA-sim; AICB and SimAI",
+        ends: &[".txt"],
+        per_rank: false,
+        side_file: None,
+        options: OPTIONS,
+        example: b"DATA\n1\na -1 5 NONE 0 5 NONE 0 5 ALLREDUCE 4096 5\n",
+    };
+
+    fn read(options: &mut Options<'_>) -> Result<TextOptions, OptionError> {
+        let gathered = read_gathered(options)?;
+        let unit = options.time_or_word("time_unit", Time::ps(1))?;
+        let passes = options.number("passes", 1..=1_000)?;
+        let serial = options.flag("serial")?;
+        let mut degree = |key| options.number_or_word(key, 1..=65_536);
+        let [tensor, expert, pipeline] =
+            [degree("tensor")?, degree("expert")?, degree("pipeline")?];
+        let one = |degree: Option<u32>| degree.unwrap_or(1);
+        let degrees = tensor.or(expert).or(pipeline).map(|_| Degrees {
+            tensor: one(tensor),
+            expert: one(expert),
+            pipeline: one(pipeline),
+        });
+        Ok(TextOptions { dialect: None, unit, gathered, degrees, passes, serial })
+    }
+    fn recognises(bytes: &[u8]) -> bool {
+        std::str::from_utf8(bytes).is_ok_and(is_text_workload)
+    }
+    fn load(&self, files: &mut dyn TraceSource) -> Result<Trace, WorkloadError> {
+        let (name, text) = files.text()?;
+        read_text(&name, &text, self)
+    }
+}
+
+/// What the format leaves open.
+const OPTIONS: &[OptionInfo] = &[
+    GATHERED,
+    OptionInfo {
+        key: "time_unit",
+        default: "format",
+        meaning: "text: what 1 in a column of times is",
+    },
+    OptionInfo { key: "passes", default: "1", meaning: "text: how often the job runs through" },
+    OptionInfo {
+        key: "serial",
+        default: "false",
+        meaning: "text: whether each step waits for the one before it",
+    },
+    OptionInfo { key: "tensor", default: "header", meaning: "text: ranks that share tensors" },
+    OptionInfo { key: "expert", default: "header", meaning: "text: ranks that share experts" },
+    OptionInfo { key: "pipeline", default: "header", meaning: "text: pipeline stages" },
+];
 
 /// Whether a text begins as a text workload does.
 pub fn is_text_workload(text: &str) -> bool {
