@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from weft.cli import options
+from weft.switches.platforms import PLATFORMS
 
 if TYPE_CHECKING:
     from weft.cluster import Cluster
     from weft.switches.segments import Segments
+
+    Format = str
+else:
+    Format = Literal[PLATFORMS]
 
 
 def switch_config(
@@ -24,7 +29,7 @@ def switch_config(
         ),
     ],
     format_: Annotated[
-        Literal["linux", "nftables", "frr", "ios", "eos", "sonic", "junos", "cumulus"],
+        Format,
         typer.Option("--format", help="The platform of the switches.", show_default=False),
     ],
     output: Annotated[

@@ -4,6 +4,7 @@
 |---|---|
 | `segments` | which source ports go over which uplink |
 | `steering` | what each switch has to do, the same for every platform |
-| `platforms` | the platforms, their files and their limits |
-| `config` | fills the templates of a platform (`templates`) |
+| `platform` | what a platform says of itself: its files and its limits |
+| `platforms` | the platforms, a folder each with its templates |
+| `config` | fills the templates of a platform |
 """

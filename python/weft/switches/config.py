@@ -1,6 +1,6 @@
 """`weft switch-config`: the files of every switch that steers by source port.
 
-A configuration is a template of its platform (`templates`) filled with what
+A configuration is a template of its platform (`platforms`) filled with what
 `weft.switches.steering` says of the switch. Templates decide nothing.
 """
 
@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 from weft.cluster import Cluster
 from weft.errors import ExperimentError
+from weft.switches import platforms
 from weft.switches import steering as steerings
-from weft.switches.platforms import PLATFORMS, Platform
+from weft.switches.platform import Platform
 from weft.switches.segments import Range, Segments
 from weft.switches.steering import Steering
 
@@ -39,7 +40,7 @@ def files(
     switch: str | None = None,
 ) -> tuple[list[File], list[str]]:
     """The files of all switches that steer, or of one (by name or node), and remarks."""
-    chosen = PLATFORMS[platform]
+    chosen = platforms.find(platform)
     everyone = steering = steerings.of(cluster, found)
     if switch is not None:
         steering = [one for one in everyone if switch in (one.name, one.node)]
@@ -66,17 +67,20 @@ def _remarks(platform: Platform, steering: Sequence[Steering]) -> Iterator[str]:
 def _fill(platform: Platform, name: str, steering: Steering) -> list[File]:
     filled = []
     for suffix in (*platform.suffixes, "rollback"):
-        text = _template(f"{name}.{suffix}.j2").render(s=steering, suffixes=platform.suffixes)
+        text = _template(name, suffix).render(s=steering, suffixes=platform.suffixes)
         filled.append(File(f"{steering.name}.{suffix}", text))
     return filled
 
 
 @cache
-def _template(name: str) -> Template:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+def _template(platform: str, suffix: str) -> Template:
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
+    for_all = platforms.__name__
     environment = Environment(
-        loader=PackageLoader("weft.switches"),
+        loader=ChoiceLoader(
+            [PackageLoader(f"{for_all}.{platform}", "."), PackageLoader(for_all, ".")]
+        ),
         autoescape=False,  # noqa: S701 (not for browsers; names are checked by weft.cluster.nodes)
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -85,7 +89,7 @@ def _template(name: str) -> Template:
     )
     environment.filters["wildcard"] = _wildcard
     environment.filters["linux_range"] = _linux_range
-    return environment.get_template(name)
+    return environment.get_template(f"{suffix}.j2")
 
 
 def _wildcard(prefix: str) -> str:

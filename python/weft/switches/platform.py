@@ -1,0 +1,46 @@
+"""What a platform of switches says of itself: its files, its limits, its names.
+
+The platforms are in `weft.switches.platforms`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from weft.errors import ExperimentError
+from weft.switches.steering import Steering
+
+
+def _nothing(_: Steering) -> None:
+    """Any switch will do."""
+
+
+@dataclass(frozen=True)
+class Platform:
+    """A platform of switches."""
+
+    suffixes: tuple[str, ...]
+    """Suffixes of its files, each from a template; the one to load first comes first."""
+    port: str
+    """What it calls a port, before the port's number: `eth`."""
+    remarks: tuple[str, ...] = ()
+    """What it cannot do, and the replacement; each begins with the platform's name."""
+    check: Callable[[Steering], None] = _nothing
+    """Refuses a switch that it cannot steer, with an ExperimentError."""
+    by_dscp: bool = False
+    """Whether it knows a path by its DSCP, since it cannot match source ports."""
+
+
+_LINUX_NAME = re.compile(r"[^/\s:]{1,15}")
+
+
+def linux_names(steering: Steering) -> None:
+    """Refuses ports that Linux cannot have."""
+    for port in (*steering.inputs, *(link.port for link in steering.links)):
+        if not _LINUX_NAME.fullmatch(port):
+            raise ExperimentError(
+                f"{steering.node}: port {port!r} is not a Linux interface name (15 characters at "
+                "most, no / or :); change the patterns of [cluster], or --format"
+            )

@@ -1,0 +1,14 @@
+"""Cisco IOS and those like it: route-maps over extended access lists."""
+
+from __future__ import annotations
+
+from weft.switches.platform import Platform
+
+PLATFORM = Platform(
+    suffixes=("cfg",),
+    port="FHGigabitEthernet0/",
+    remarks=(
+        "ios: next hops must be neighbours; whether a route-map is done in hardware, and how "
+        "many entries it may have, is the model's",
+    ),
+)
