@@ -96,7 +96,8 @@ def test_a_bare_trace_runs(weft: Weft, tmp_path: Path) -> None:
     assert "job.txt: does not say the number of ranks; give --fabric" in done.stderr
     (row,) = rows(weft, "run", path, "--schemes", "ecmp", "--fabric", FABRIC)
     assert (row["ranks"], row["collectives"]) == (8, 2)
-    assert "a trace (.et, .txt, .csv)" in " ".join(weft("compare", "--help").stdout.split())
+    shown = " ".join(weft("compare", "--help").stdout.split())
+    assert "or a trace; see weft list workloads" in shown
 
 
 def test_a_trace_of_more_ranks_than_there_are_gpus(weft: Weft, tmp_path: Path) -> None:
@@ -110,3 +111,20 @@ def test_a_trace_of_more_ranks_than_there_are_gpus(weft: Weft, tmp_path: Path) -
     assert done.returncode == 2, done.stderr
     assert "has 16 ranks, more than the 8 GPUs" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_every_key_of_a_format_can_be_set(weft: Weft, tmp_path: Path) -> None:
+    """Those of the catalogue: with `--set`, which takes no other keys."""
+    path = tmp_path / "job.txt"
+    path.write_text(TRACE)
+    entries = json.loads(weft("list", "workloads", "--json").stdout)
+    (entry,) = (one for one in entries if one["name"] == "*.txt")
+    assert "workload.time_unit" in {option["key"] for option in entry["options"]}
+    usual = json.loads(weft("trace", "info", path, "--json").stdout)
+    slow = json.loads(
+        weft("trace", "info", path, "--json", "--set", "workload.time_unit=1ms").stdout
+    )
+    assert slow["compute_s"] == pytest.approx(1000 * usual["compute_s"])
+    done = weft("trace", "info", path, "--set", "fabric.leaves=2")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: --set: fabric.leaves: a trace has keys of workload alone")

@@ -23,7 +23,7 @@ def compare(
             *options.WORKLOAD,
             metavar="SHORTHAND|FILE",
             help="NAME:KEY=VALUE,..., where NAME is a pattern, a collective, a model, or a file: "
-            "messages (.cm, .csv) or a trace (.et, .txt, .csv); see weft list workloads.",
+            "messages (.cm, .csv) or a trace; see weft list workloads.",
             show_default=False,
         ),
     ],

@@ -21,7 +21,7 @@ def run(
         typer.Argument(
             metavar="FILE...",
             help="Experiments (.toml), directories of them, or workloads: a connection "
-            "matrix of the htsim family (.cm), flows (.csv) or a trace (.et, .txt, .csv).",
+            "matrix of the htsim family (.cm), flows (.csv) or a trace (see weft list workloads).",
             show_default=False,
         ),
     ],

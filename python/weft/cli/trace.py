@@ -19,8 +19,8 @@ def info(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="A Chakra trace (one of its files, or the part of the name before .0.et), a text "
-            "workload of ASTRA-sim, AICB or SimAI, or AICB's list of communications (.csv).",
+            help="A trace: a file, or the part of the name before .0.et where each rank has "
+            "a file. The formats are in weft list workloads, under workload.trace.",
             show_default=False,
         ),
     ],
@@ -43,6 +43,7 @@ def info(
             "how long a simulation takes on this machine.",
         ),
     ] = None,
+    set_: trace_options.Set = None,
     json: options.JsonObject = False,
 ) -> int:
     """Show what is in a trace, and whether it can run.
@@ -58,6 +59,7 @@ def info(
     of_trace = trace_options.workload_keys(
         process_groups, bytes_per_element, dependencies, peak_tflops, memory_gb_s
     )
+    of_trace += trace_options.of_workload(options.overrides(set_ or []))
     found = trace_info.info(file, of_trace, ranks)
     if fabric is not None and not found["problems"]:
         found["work"] = trace_info.work(file, of_trace, ranks, fabric)

@@ -54,6 +54,15 @@ MemoryGbS = Annotated[
         "takes as long as its tensor_size needs, if that is longer.",
     ),
 ]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Any key of the trace's format, e.g. --set workload.time_unit=1us. May be given "
+        "several times.",
+    ),
+]
 
 
 def workload_keys(
@@ -72,6 +81,17 @@ def workload_keys(
         "memory_gb_s": memory_gb_s,
     }
     return [(key, str(value)) for key, value in given.items() if value is not None]
+
+
+def of_workload(changes: Overrides) -> Overrides:
+    """The keys of `[workload]` that `--set` gives, without its name."""
+    from weft import ExperimentError
+
+    own = [(key.removeprefix("workload."), value) for key, value in changes]
+    for (key, _), (short, _) in zip(changes, own, strict=True):
+        if key == short:
+            raise ExperimentError(f"--set: {key}: a trace has keys of workload alone; remove it")
+    return own
 
 
 def in_workload(of_trace: Overrides) -> Overrides:
