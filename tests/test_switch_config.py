@@ -220,32 +220,35 @@ def _is_rule(line: str) -> bool:
     return not re.match(r"#|! |!$", line) or line == "!"
 
 
-@pytest.mark.parametrize("platform", PLATFORMS)
+UNDONE: dict[str, list[str]] = {
+    "linux": [
+        "900",
+        "901",
+        "1000",
+        "1050",
+        "1100",
+        "1200",
+        *(f"table {n}" for n in range(1001, 1009)),
+    ],
+    "nftables": ["table ip weft", "pref 1000", *(f"table {n}" for n in range(1001, 1009))],
+    "frr": ["table ip weft", *(f"seq {n}" for n in range(1, 9))],
+    "ios": ["route-map WEFT", "WEFT-LOCAL", *(f"WEFT-U{n}" for n in range(1, 9))],
+    "eos": ["no traffic-policy WEFT"],
+    "sonic": ["WEFT|LOCAL1", "ACL_TABLE|WEFT", *(f"WEFT|U{n}" for n in range(1, 9))],
+    "junos": ["delete firewall family inet filter WEFT"],
+    "cumulus": ["map WEFT", *(f"WEFT-U{n}" for n in range(1, 9))],
+}
+"""Names that a rollback has to undo."""
+
+
+@pytest.mark.parametrize("platform", UNDONE)
 def test_a_rollback_undoes_every_name(platform: str) -> None:
     """Whatever a configuration defines or binds, its rollback names."""
     found = golden_cluster("dnlb-2025", platform)
     made, _ = switchconfig.files(found, segments.of(found, "dnlb"), platform, "leaf-0")
     back = made[-1]
     assert back.name == "leaf-0.rollback"
-    names = {
-        "linux": [
-            "900",
-            "901",
-            "1000",
-            "1050",
-            "1100",
-            "1200",
-            *(f"table {n}" for n in range(1001, 1009)),
-        ],
-        "nftables": ["table ip weft", "pref 1000", *(f"table {n}" for n in range(1001, 1009))],
-        "frr": ["table ip weft", *(f"seq {n}" for n in range(1, 9))],
-        "ios": ["route-map WEFT", "WEFT-LOCAL", *(f"WEFT-U{n}" for n in range(1, 9))],
-        "eos": ["no traffic-policy WEFT"],
-        "sonic": ["WEFT|LOCAL1", "ACL_TABLE|WEFT", *(f"WEFT|U{n}" for n in range(1, 9))],
-        "junos": ["delete firewall family inet filter WEFT"],
-        "cumulus": ["map WEFT", *(f"WEFT-U{n}" for n in range(1, 9))],
-    }
-    assert [name for name in names[platform] if name not in back.text] == []
+    assert [name for name in UNDONE[platform] if name not in back.text] == []
     if platform not in ("linux", "nftables", "sonic"):
         ports = [f"{platforms.find(platform).port}{number}" for number in range(1, 9)]
         assert [port for port in ports if port not in back.text] == []

@@ -21,7 +21,8 @@ HERE = Path(__file__).parent
 CLUSTERS = HERE / "golden" / "switch-config"
 
 
-def _cluster(name: str, platform: str) -> Cluster:
+def cluster_of(name: str, platform: str) -> Cluster:
+    """A golden cluster with the ports of a platform."""
     text = (CLUSTERS / f"{name}.toml").read_text()
     return cluster.from_dict(
         tomllib.loads(text.replace("PORT", platforms.find(platform).port)), name
@@ -46,7 +47,8 @@ def test_it_says_what_it_is(platform: str) -> None:
     assert found.port
     assert all(remark.startswith(f"{platform}: ") for remark in found.remarks)
     guide = (HERE.parent / "docs" / "deploy.md").read_text().splitlines()
-    (row,) = [line for line in guide if line.startswith(f"| `{platform}` |")]
+    row = "\n".join(line for line in guide if line.startswith(f"| `{platform}` |"))
+    assert row, f"the table of docs/deploy.md has no row `{platform}`"
     assert [suffix for suffix in found.suffixes if f"`.{suffix}`" not in row] == []
 
 
@@ -62,7 +64,7 @@ def test_rules_are_there_and_are_taken_back(platform: str, name: str) -> None:
     """Every live link has its rule and a dead one has none; a rollback is there for each switch."""
     chosen = platforms.find(platform)
     scheme: segments.Scheme = "dnlb" if chosen.by_dscp else "ethereal"
-    found = _cluster(name, platform)
+    found = cluster_of(name, platform)
     cut = segments.of(found, scheme)
     for steering in steerings(found, cut):
         try:

@@ -14,7 +14,7 @@
 //! [`enforce`] is what schemes share that pin paths: how packets are made to take them on switches
 //! that route by path id, by policy or by a known hash.
 //!
-//! One file a scheme in [`scheme`], and one line in the registry there: `docs/add-a-scheme.md`
+//! One file a scheme in [`scheme`], and one line in the registry there: `docs/extend/scheme.md`
 //! walks through it. Invariant: what a scheme decides is a function of its configuration, the
 //! seed and the calls made to it.
 

@@ -1,4 +1,4 @@
-//! The schemes of `docs/add-a-scheme.md`, compiled as they stand there and put to work.
+//! The schemes of `docs/extend`, compiled as they stand there and put to work.
 
 // The file says `crate::` and `super::`, as it would in `crates/balance/src/scheme`.
 mod forward {
@@ -28,12 +28,16 @@ use steer::{Departure, FlowContext, Steer};
 use weft_fabric::{Clos, Fabric, Link};
 use weft_units::{HostId, Options, Rate, SwitchId, Time};
 
-const GUIDE: &str = include_str!("../../../docs/add-a-scheme.md");
-
 #[test]
-fn the_guide_shows_these_files() {
-    for file in [include_str!("guide/rotate.rs"), include_str!("guide/two_choices.rs")] {
-        assert!(GUIDE.contains(&format!("```rust\n{file}```\n")));
+fn the_guides_show_these_files() {
+    for (guide, file) in [
+        (include_str!("../../../docs/extend/scheme.md"), include_str!("guide/rotate.rs")),
+        (
+            include_str!("../../../docs/extend/scheme-in-switches.md"),
+            include_str!("guide/two_choices.rs"),
+        ),
+    ] {
+        assert!(guide.contains(&format!("```rust\n{file}```\n")));
     }
 }
 

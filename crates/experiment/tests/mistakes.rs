@@ -6,6 +6,7 @@ use common::GOOD;
 use weft_balance::scheme::{SCHEMES, SchemeInfo};
 use weft_experiment::{Format, Request, ShortKind, expand, shorthand};
 use weft_trial::prelude::*;
+use weft_workload::PATTERNS;
 
 fn message(text: &str) -> String {
     message_with(text, &[])
@@ -35,6 +36,12 @@ fn each_mistake_names_source_key_and_mend() {
     let unknown_scheme = format!(
         "fig.toml: balance.scheme (line 11): \"ecpm\" is not one of {}; did you mean \"ecmp\"?",
         schemes.join(", ")
+    );
+    let patterns: Vec<_> = PATTERNS.iter().map(|info| info.name).collect();
+    let unknown_pattern = format!(
+        "fig.toml: workload.pattern (line 8): \"all-to-al\" is not one of {}; did you mean \
+         \"all-to-all\"?",
+        patterns.join(", ")
     );
     // What to replace, by what, and the whole message.
     let cases = [
@@ -84,11 +91,7 @@ fn each_mistake_names_source_key_and_mend() {
             "\"0B\"",
             r#"fig.toml: workload.size (line 9): "0B" is out of range; use "1B" to "1000TB""#,
         ),
-        (
-            "\"all-to-all\"",
-            "\"all-to-al\"",
-            r#"fig.toml: workload.pattern (line 8): "all-to-al" is not one of all-to-all, permutation, incast, ring, tree; did you mean "all-to-all"?"#,
-        ),
+        ("\"all-to-all\"", "\"all-to-al\"", &unknown_pattern),
         (
             "size =",
             "launch = \"sucessor\"\nsize =",

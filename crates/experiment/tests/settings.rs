@@ -412,6 +412,11 @@ fn each_mistake_names_key_and_mend() {
     let known = known.collect::<Vec<_>>().join(", ");
     let ecmp_4 =
         format!("balance.scheme (--set): \"ecmp-4\" is not one of {known}; did you mean \"ecmp\"?");
+    let recoveries: Vec<_> = RECOVERIES.iter().map(|info| info.name).collect();
+    let roce = format!(
+        "transport.recovery (--set): \"roce\" is not known; use one of natural, {}",
+        recoveries.join(", ")
+    );
     const FIXED: (&str, &str) = ("transport.congestion", "fixed-rate");
     const SWIFT: (&str, &str) = ("transport.congestion", "swift");
     const DCQCN: (&str, &str) = ("transport.congestion", "dcqcn");
@@ -486,11 +491,7 @@ fn each_mistake_names_key_and_mend() {
             "transport.dcqcn_increase_timer (--set): \"0ns\" is out of range; use \"1ns\" to \
              \"1000s\"",
         ),
-        (
-            &[("transport.recovery", "roce")],
-            "transport.recovery (--set): \"roce\" is not known; use one of natural, \
-             go-back-n, selective-repeat, trim, tcp, coding",
-        ),
+        (&[("transport.recovery", "roce")], &roce),
         (
             &[TCP, ("transport.dup_acks", "0")],
             "transport.dup_acks (--set): 0 is out of range; use 1 to 1000000",

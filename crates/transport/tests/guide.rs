@@ -1,9 +1,10 @@
-//! The recovery of `docs/add-a-scheme.md`, compiled as it stands there and put to work.
+//! The recovery and the congestion control of `docs/extend`, compiled as they stand there and put to
+//! work.
 
 mod common;
 
-// The file says `super::`, as it would in `crates/transport/src/recovery`. Public there, private
-// to this test.
+// The files say `super::`, as they would in `crates/transport/src/recovery` and `congestion`. Public
+// there, private to this test.
 #[allow(unreachable_pub)]
 #[path = "guide"]
 mod recovery {
@@ -13,16 +14,35 @@ mod recovery {
     pub(crate) mod stop_and_wait;
 }
 
+#[allow(unreachable_pub)]
+#[path = "guide"]
+mod congestion {
+    pub(crate) use weft_transport::congestion::{
+        AckInfo, CongestionControl, CongestionInfo, CongestionState, FlowPace, Loss, PathScale,
+    };
+    pub(crate) mod aimd;
+}
+
 use common::{Channel, FAIR, Parcel, Weather};
+use congestion::aimd::{Aimd, AimdConfig};
+use congestion::{
+    AckInfo, CongestionControl, CongestionInfo, CongestionState, FlowPace, Loss, PathScale,
+};
 use recovery::stop_and_wait::StopAndWait;
 use recovery::{ReceiveHalf, Recovery, RecoveryInfo, Reply, SendHalf};
-use weft_units::{Options, Time};
-
-const GUIDE: &str = include_str!("../../../docs/add-a-scheme.md");
+use weft_units::{Options, Rate, Time};
 
 #[test]
-fn the_guide_shows_this_file() {
-    assert!(GUIDE.contains(&format!("```rust\n{}```\n", include_str!("guide/stop_and_wait.rs"))));
+fn the_guides_show_these_files() {
+    for (guide, file) in [
+        (
+            include_str!("../../../docs/extend/loss-recovery.md"),
+            include_str!("guide/stop_and_wait.rs"),
+        ),
+        (include_str!("../../../docs/extend/congestion-control.md"), include_str!("guide/aimd.rs")),
+    ] {
+        assert!(guide.contains(&format!("```rust\n{file}```\n")));
+    }
 }
 
 fn told(batch: &str) -> StopAndWait {
@@ -99,4 +119,47 @@ fn the_guides_recovery_delivers() {
             assert!(deliver(told(batch), 100, bad, seed) > 100);
         }
     }
+}
+
+/// A window of 10 packets, of which a cut leaves `keep`.
+fn aimd(keep: &str) -> Aimd {
+    const INFO: CongestionInfo = AimdConfig::INFO;
+    let path = PathScale { bdp: 10_000, line: Rate::gbps(100) };
+    let given = [("aimd_keep", keep)];
+    let mut options = Options::new("the guide", INFO.options, &given).unwrap();
+    let config = AimdConfig::read(&mut options, &path).unwrap();
+    assert_eq!(config.initial_window(), Some(10_000));
+    config.state(&FlowPace { mtu: 1_000, rate: None, share: 1, hops: 4 })
+}
+
+fn ack(marked: bool, in_flight: u32) -> AckInfo {
+    AckInfo { now: Time::ZERO, seq: 0, packets: 1, marked, in_flight, rtt: Time::ZERO }
+}
+
+#[test]
+fn the_guides_control_grows_and_cuts() {
+    let mut state = aimd("0.5");
+    assert_eq!(state.window(), 10);
+    // A window of acknowledgements is a little less than a packet more, as the window grows.
+    (0..11).for_each(|_| state.on_ack(&ack(false, 11)));
+    assert_eq!(state.window(), 11);
+    // What is not used does not grow.
+    (0..100).for_each(|_| state.on_ack(&ack(false, 3)));
+    assert_eq!(state.window(), 11);
+    // The marks of one round trip cut once, those of the next one again.
+    (0..11).for_each(|_| state.on_ack(&ack(true, 11)));
+    assert_eq!(state.window(), 5);
+    state.on_ack(&ack(true, 5));
+    assert_eq!(state.window(), 2);
+    state.on_loss(Time::ZERO, Loss::Gap);
+    assert_eq!(state.window(), 2, "the same round trip");
+    state.on_loss(Time::ZERO, Loss::TimeOut);
+    assert_eq!(state.window(), 1);
+    state.on_loss(Time::ZERO, Loss::Gap);
+    assert_eq!(state.window(), 1, "never less than a packet");
+    let mut gentle = aimd("0.9");
+    gentle.on_ack(&ack(true, 10));
+    assert_eq!(gentle.window(), 9);
+    (0..100_000).for_each(|_| gentle.on_ack(&ack(false, u32::MAX)));
+    assert_eq!(gentle.window(), 80, "never more than eight times the first");
 }

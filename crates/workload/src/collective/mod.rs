@@ -5,7 +5,8 @@
 //! happens at its own rank, so that ranks need no common clock, and a step is computed from its
 //! number, so that a collective of thousands of ranks takes no memory.
 //!
-//! One file an algorithm; here what they have in common, and the registry of them. Sizes are
+//! One file an algorithm; here what they have in common, and the registry of them
+//! (`docs/extend/collective.md`). Sizes are
 //! exact: the buffer is cut into one block for each rank, which differ by at most a byte.
 //!
 //! Invariant (held by tests): the receipts of a sequence come in the order in which it waits for
@@ -19,11 +20,6 @@ mod ring;
 mod tree;
 
 pub use blocks::Blocks;
-pub use direct::Direct;
-pub use halving_doubling::HalvingDoubling;
-pub use pat::Pat;
-pub use ring::Ring;
-pub use tree::Tree;
 pub(crate) use tree::both as tree_places;
 
 use crate::WorkloadError;
@@ -159,18 +155,18 @@ impl Operation {
 
 impl Call {
     /// The buffer, a block for each rank.
-    fn blocks(&self) -> Blocks {
+    pub fn blocks(&self) -> Blocks {
         Blocks::new(self.bytes, self.ranks)
     }
     /// The rank `distance` after `rank`, counting on from zero at the end.
-    fn ahead(&self, rank: u32, distance: u32) -> u32 {
+    pub fn ahead(&self, rank: u32, distance: u32) -> u32 {
         let (sum, ranks) = (u64::from(rank) + u64::from(distance), u64::from(self.ranks));
         // Once round at most, for nearly all: dividing takes longer.
         let once = if sum >= ranks { sum - ranks } else { sum };
         (if once < ranks { once } else { once % ranks }) as u32
     }
     /// The rank `distance` before `rank`.
-    fn behind(&self, rank: u32, distance: u32) -> u32 {
+    pub fn behind(&self, rank: u32, distance: u32) -> u32 {
         self.ahead(rank, self.ranks - distance % self.ranks)
     }
 }
@@ -196,7 +192,7 @@ pub struct AlgorithmInfo {
 }
 
 /// An algorithm of one or several operations.
-trait Schedule: Sized {
+pub trait Schedule: Sized {
     /// Its line of the catalogue.
     const INFO: AlgorithmInfo;
     /// Takes its options.
@@ -209,6 +205,9 @@ trait Schedule: Sized {
         true
     }
     /// What of `call`, one of its operations, it cannot do all the same.
+    ///
+    /// # Errors
+    /// With one line that names the key and says what to use instead.
     fn check(&self, _call: &Call) -> Result<(), WorkloadError> {
         Ok(())
     }
@@ -225,6 +224,8 @@ trait Schedule: Sized {
 
 macro_rules! algorithms {
     ($($module:ident::$Algorithm:ident),* $(,)?) => {
+        $(pub use $module::$Algorithm;)*
+
         /// Any of the algorithms, with its options.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Algorithm {

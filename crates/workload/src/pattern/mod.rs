@@ -1,7 +1,7 @@
 //! Generators of traffic, and the registry of them.
 //!
-//! One file a pattern: a struct of its options with `INFO`, `read` and `generate`; here its
-//! `mod` line and one line in the registry. All messages of a pattern have the same size and
+//! One file a pattern: a struct of its options with `INFO`, `read`, `messages` and `generate`; here
+//! its `mod` line and one line in the registry (`docs/extend/pattern.md`). All messages of a pattern have the same size and
 //! start; none waits for another.
 //!
 //! Invariant: a pattern is a pure function of its options and its [`Scope`]; only patterns
@@ -13,11 +13,8 @@ mod permutation;
 mod ring;
 mod tree;
 
-pub use all_to_all::{AllToAll, Launch};
-pub use incast::Incast;
-pub use permutation::Permutation;
-pub use ring::Ring;
-pub use tree::{Direction, Tree};
+pub use all_to_all::Launch;
+pub use tree::Direction;
 
 use crate::{Message, Workload, WorkloadError};
 use weft_units::options::ResolvedOptions;
@@ -53,6 +50,8 @@ pub struct PatternInfo {
 
 macro_rules! patterns {
     ($($module:ident::$Pattern:ident),* $(,)?) => {
+        $(pub use $module::$Pattern;)*
+
         /// Any of the patterns, with its options.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum Pattern {
@@ -128,7 +127,7 @@ impl Scope {
     ///
     /// # Errors
     /// If there is nobody to send to, nothing to send, or more than can be counted.
-    fn workload(&self, (messages, key): (u64, &str)) -> Result<Workload, WorkloadError> {
+    pub fn workload(&self, (messages, key): (u64, &str)) -> Result<Workload, WorkloadError> {
         let error = |text: String| Err(WorkloadError(text));
         if self.hosts < 2 {
             return error(format!(
@@ -153,14 +152,17 @@ impl Scope {
         }
         Ok(Workload::new(self.hosts))
     }
-    /// Appends one message.
-    fn send(&self, workload: &mut Workload, src: u32, dst: u32) {
+    /// Appends one message, from host `src` to host `dst`.
+    pub fn send(&self, workload: &mut Workload, src: u32, dst: u32) {
         let (src, dst) = (HostId(src), HostId(dst));
         workload.push(Message { src, dst, bytes: self.bytes, start: self.start }, &[]);
     }
     /// The hosts of a leaf, if there are at least two full leaves. With a partial one some
     /// neighbours would stand under the same leaf.
-    fn full_leaf(&self) -> Result<u32, WorkloadError> {
+    ///
+    /// # Errors
+    /// If there are not (key `cross_rack`).
+    pub fn full_leaf(&self) -> Result<u32, WorkloadError> {
         let Scope { hosts, hosts_per_leaf, .. } = *self;
         if hosts_per_leaf == 0 || hosts <= hosts_per_leaf || !hosts.is_multiple_of(hosts_per_leaf) {
             return Err(WorkloadError(format!(
@@ -171,7 +173,7 @@ impl Scope {
         Ok(hosts_per_leaf)
     }
     /// The host `distance` after `host`, counting on from zero at the end.
-    fn ahead(&self, host: u32, distance: u32) -> u32 {
+    pub fn ahead(&self, host: u32, distance: u32) -> u32 {
         ((u64::from(host) + u64::from(distance)) % u64::from(self.hosts)) as u32
     }
 }

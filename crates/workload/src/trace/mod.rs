@@ -39,9 +39,9 @@ pub mod roofline;
 pub mod summary;
 pub mod text;
 
-pub use chakra::{ChakraOptions, ChakraReader, Dependencies};
+pub use chakra::{ChakraReader, Dependencies};
 pub use check::{Findings, check};
-pub use comm_log::{CommLog, is_comm_log, read_comm_log};
+pub use comm_log::{is_comm_log, read_comm_log};
 pub use foreign::{FOREIGN, Foreign, foreign};
 pub use format::{SideFile, TraceFile, TraceFormat, TraceFormatInfo, TraceSource};
 pub use groups::{Degrees, Group, Members, Membership};
@@ -50,7 +50,7 @@ pub use rank_graph::{
 };
 pub use roofline::Roofline;
 pub use summary::{CollectiveRow, Summary, summarise};
-pub use text::{Dialect, TextOptions, is_text_workload, read_text};
+pub use text::{Dialect, is_text_workload, read_text};
 
 use crate::WorkloadError;
 use registry::{options_of, trace_formats};

@@ -8,6 +8,8 @@ use weft_units::{OptionError, Options};
 /// Takes `module::Options` for every format; `Options` implements [`TraceFormat`].
 macro_rules! trace_formats {
     ($($module:ident::$Format:ident),* $(,)?) => {
+        $(pub use $module::$Format;)*
+
         /// All formats of traces, in the order in which they are asked whose a file is.
         pub const TRACE_FORMATS: &[TraceFormatInfo] =
             &[$(<$module::$Format as TraceFormat>::INFO),*];
