@@ -12,6 +12,7 @@ use weft_experiment::{Catalogue, ShortKind, shorthand};
 use weft_units::OptionInfo;
 use weft_workload::collective::{ALGORITHMS, Algorithm, Operation};
 use weft_workload::model::MODELS;
+use weft_workload::trace::TRACE_FORMATS;
 
 /// Any job, in the place of the pattern.
 const WORKLOAD: &str = "pattern = \"all-to-all\"\nsize = \"16KB\"\n";
@@ -49,6 +50,22 @@ fn every_listed_scheme_option_is_read() {
         for OptionInfo { key, default, .. } in info.options {
             let option = entry.options.iter().find(|o| o.key == format!("balance.{key}"));
             assert_eq!(option.map(|o| o.default.as_str()), Some(*default), "{} {key}", info.name);
+        }
+    }
+}
+
+#[test]
+fn every_format_of_traces_is_listed_with_its_keys() {
+    let entries = Catalogue::Workloads.entries();
+    for info in TRACE_FORMATS {
+        let name = format!("*{}", info.ends[0]);
+        let is_it = |entry: &&Entry| entry.key == "workload.trace" && entry.name == name;
+        let entry = entries.iter().find(is_it).unwrap_or_else(|| panic!("{}", info.name));
+        assert_eq!((&*entry.summary, &*entry.source), (info.summary, info.source));
+        for OptionInfo { key, default, meaning } in info.options {
+            let option = entry.options.iter().find(|o| o.key == format!("workload.{key}"));
+            let told = option.map(|o| (o.default.as_str(), o.meaning.as_str()));
+            assert_eq!(told, Some((*default, *meaning)), "{} {key}", info.name);
         }
     }
 }

@@ -11,6 +11,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use weft_experiment::trace_info;
+use weft_workload::trace::TRACE_FORMATS;
 
 /// A folder for a test, with a file for each name.
 fn folder(name: &str, files: &[(&str, &[u8])]) -> PathBuf {
@@ -81,7 +82,9 @@ fn packed_files_are_files() {
 
 #[test]
 fn files_that_are_none_are_told_apart() {
-    let here = folder("none", &[("b.0.et", b""), ("a.0.et", b""), ("empty.txt", b"\n")]);
+    let files: [(&str, &[u8]); 4] =
+        [("b.0.et", b""), ("a.0.et", b""), ("empty.txt", b"\n"), ("junk.txt", b"lorem ipsum")];
+    let here = folder("none", &files);
     let of =
         |path: &Path| trace_info(path, &[], Path::new(""), None).expect_err("none").to_string();
     let shown = here.display();
@@ -90,5 +93,10 @@ fn files_that_are_none_are_told_apart() {
     assert_eq!(refused(&here), format!("fig.toml: workload.trace (line 7): {line}"));
     let empty = here.join("empty.txt");
     assert_eq!(of(&empty), format!("{} is empty; copy or write it again", empty.display()));
+    let line = of(&here.join("junk.txt"));
+    for info in TRACE_FORMATS {
+        let shown = format!("{} ({})", info.name, info.ends.join(", "));
+        assert!(line.contains("is no trace that is known; give one of: ") && line.contains(&shown));
+    }
     fs::remove_dir_all(here).expect("it is there");
 }
