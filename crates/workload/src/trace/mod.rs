@@ -7,7 +7,7 @@
 //! | [`chakra`] | MLCommons Chakra execution traces, one `.et` file a rank |
 //! | [`text`] | text workloads of ASTRA-sim and of AICB/SimAI, one graph for all ranks |
 //! | [`comm_log`] | AICB's lists of communications (CSV), one graph for all ranks |
-//! | [`format`] | [`TraceFormat`]: what a format says of itself, its options and its reader |
+//! | [`format`](mod@format) | [`TraceFormat`]: what a format says of itself, its options and its reader |
 //! | [`foreign`](mod@foreign) | what people take for traces, told apart and named |
 //! | [`roofline`] | how long operations and bytes take that a trace only counts |
 //! | [`check`](mod@check) | what keeps a trace from ever finishing, with the nodes that wait |
