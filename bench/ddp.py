@@ -1,6 +1,6 @@
 """Stock PyTorch trains a model on a test bed: over Weft, and over Gloo and ECMP.
 
-Two leaves, four spines, four hosts, 100 Mbit/s a link between leaves and spines, made of network
+Two leaves, four spines, four hosts, 100 Mbps a link between leaves and spines, made of network
 namespaces (`docs/testbed.md`). Each way to talk has four processes, which wait while it is not
 their turn: `gloo` is PyTorch's own back end, `weft ecmp` has four connections a pair from ports
 that the kernel picks, and switches hash both; `weft ethereal` plans, and leaves follow its source

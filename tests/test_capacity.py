@@ -60,8 +60,8 @@ def test_table_has_a_line_for_each_combination(weft: Weft, slow: Path) -> None:
     assert [row[2:5] for row in cells] == [["yes", "1.0000", "1.0000"]] * 2 + [
         ["no", "0.8750", "0.8750"]
     ] * 2
-    assert cells[0][5] == "host-0 -> leaf-0: 100 Gbit/s for 100 Gbit/s"
-    assert cells[3][5] == "4 links up from leaf 0: 200 Gbit/s for 229 Gbit/s"
+    assert cells[0][5] == "host-0 -> leaf-0: 100 Gbps for 100 Gbps"
+    assert cells[3][5] == "4 links up from leaf 0: 200 Gbps for 229 Gbps"
     assert below.startswith("seed 3; ")
 
 
@@ -127,7 +127,7 @@ def test_what_is_not_enough_never_looks_like_all(weft: Weft, slow: Path) -> None
     done = weft("capacity", slow, *(word for change in changes for word in change))
     line = next(line for line in done.stdout.splitlines() if "host-0" in line)
     assert line.split()[2:5] == ["no", "0.99998", "0.99998"]
-    assert line.endswith("host-0 -> leaf-0: 100 Gbit/s for 100.002 Gbit/s")
+    assert line.endswith("host-0 -> leaf-0: 100 Gbps for 100.002 Gbps")
 
 
 BAD = {

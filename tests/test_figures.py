@@ -282,7 +282,7 @@ def test_counts_and_bytes() -> None:
 
 
 def test_goodput_is_bytes_over_the_interval_before() -> None:
-    """12,500 bytes in a microsecond are 100 Gbit/s, drawn where the microsecond ends."""
+    """12,500 bytes in a microsecond are 100 Gbps, drawn where the microsecond ends."""
     kind = ["goodput"] * 3 + ["port"] * 3
     sampled = {"run": [0] * 6, "name": ["all hosts"] * 3 + ["leaf-0 -> host-0"] * 3, "kind": kind}
     sampled |= {"time_s": [0.0, 1e-6, 2e-6] * 2, "bytes": [0, 12_500, 6_250, 0, 9_000, 0]}
@@ -291,7 +291,7 @@ def test_goodput_is_bytes_over_the_interval_before() -> None:
     (figure,) = goodput.figures(group(rows), series)
     plot = figure.panels[0].plot
     assert isinstance(plot, Lines)
-    assert plot.y.title == "goodput [Gbit/s]"
+    assert plot.y.title == "goodput [Gbps]"
     assert plot.curves[0].x == pytest.approx((0.0, 1.0, 2.0))
     assert plot.curves[0].y == pytest.approx((0.0, 100.0, 50.0))
     # It is no queue, and a queue is no goodput.

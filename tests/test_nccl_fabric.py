@@ -39,7 +39,7 @@ uplink = "100Mbps"
 
 @pytest.fixture
 def bed(tmp_path: Path) -> Path:
-    """Four hosts under two leaves, four spines, 100 Mbit/s a link."""
+    """Four hosts under two leaves, four spines, 100 Mbps a link."""
     path = tmp_path / "bed.toml"
     path.write_text(CLUSTER)
     return path

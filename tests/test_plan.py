@@ -254,7 +254,7 @@ def falsify(plan: dict[str, Any], what: str) -> str:
         ("bytes", "bytes"),
         ("certificate", "leaf-9 -> spine-9: no such link"),
         ("no certificate", "certificate: is missing"),
-        ("capacity", "bit/s"),
+        ("capacity", "bps"),
         ("weight", "host-9 -> leaf-2: weight -1"),
         ("rate", "capacity_bps: 100000000000 in the cluster"),
         ("host", "h0: queue_pairs"),
@@ -390,7 +390,7 @@ def test_hosts_have_queue_pairs_ports_and_labels(plan: dict[str, Any]) -> None:
 
 
 def test_the_linear_program_knows_its_optimum() -> None:
-    """Two leaves, one link of a half: 16 MB over 350 Gbit/s."""
+    """Two leaves, one link of a half: 16 MB over 350 Gbps."""
     slow = {"failures": {"slow": SLOW["failures"]["slow"]}}
     place = {"fabric": {**LEAF_SPINE["fabric"], "leaves": 2}, **slow}
     plan = make.of(place, {"workload": {"pattern": "all-to-all", "size": "1MB"}}, "ecmp")

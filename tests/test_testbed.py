@@ -62,7 +62,7 @@ def small(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def large(tmp_path: Path) -> Path:
-    """Sixteen host pairs, four spines, 100 Mbit/s a link."""
+    """Sixteen host pairs, four spines, 100 Mbps a link."""
     path = tmp_path / "large-bed.toml"
     path.write_text(LARGE)
     return path

@@ -71,8 +71,8 @@ def test_a_file_of_htsim_is_described(weft: Weft, files: Path) -> None:
     assert lines[0] == "small.topo: htsim, 2 tiers, 4 hosts"
     assert "leaf 2 2 1 2 : 1 100 KB 100 KB" in lines
     assert "spine 1 2 - - 100 KB -" in lines
-    assert "host - leaf 4 1 200 Gbit/s 500 ns" in lines
-    assert "leaf - spine 2 1 200 Gbit/s 700 ns" in lines
+    assert "host - leaf 4 1 200 Gbps 500 ns" in lines
+    assert "leaf - spine 2 1 200 Gbps 700 ns" in lines
     assert "oversubscription 2 : 1 overall" in lines
     assert "switch latency 300 ns" in lines
     assert 'topology = "clos", tiers = 2, leaves = 2, hosts_per_leaf = 2' in done.stdout

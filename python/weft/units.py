@@ -12,7 +12,7 @@ from weft import _native
 
 _TIME = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")]
 _BYTES = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "KB"), (1.0, "B")]
-_RATE = [(1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")]
+_RATE = [(1e12, "Tbps"), (1e9, "Gbps"), (1e6, "Mbps"), (1e3, "Kbps"), (1.0, "bps")]
 _NUMBER = re.compile(r"\s*-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?\s*")
 
 
@@ -64,7 +64,7 @@ def format_bytes(count: float) -> str:
 
 
 def format_rate(bits_per_second: float) -> str:
-    """Bits per second for a reader: `400 Gbit/s`."""
+    """Bits per second for a reader: `400 Gbps`."""
     scale, name = _unit([bits_per_second], _RATE)
     return f"{significant(bits_per_second / scale)} {name}"
 

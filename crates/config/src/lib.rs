@@ -23,6 +23,7 @@ pub mod kind;
 pub mod memory;
 pub mod nearest;
 mod origin;
+pub mod other_names;
 pub mod parse;
 pub mod plan_file;
 pub mod reader;

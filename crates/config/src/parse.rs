@@ -1,5 +1,7 @@
-//! TOML and JSON text to a [`Table`]. Does not know what the keys mean.
+//! TOML and JSON text to a [`Table`], in which every key has its own name ([`other_names`]). Does not know
+//! what the keys mean.
 
+use crate::other_names;
 use crate::value::{Item, Table, Value};
 use crate::{ExperimentError, Origin};
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
@@ -19,12 +21,14 @@ pub enum Format {
 /// The table that `text` writes.
 ///
 /// # Errors
-/// If the text is not what `format` says, with the line.
+/// If the text is not what `format` says, with the line; or has a key under both of its names.
 pub fn parse(text: &str, format: Format) -> Result<Table, ExperimentError> {
-    match format {
-        Format::Toml => parse_toml(text),
-        Format::Json => parse_json(text),
-    }
+    let mut table = match format {
+        Format::Toml => parse_toml(text)?,
+        Format::Json => parse_json(text)?,
+    };
+    other_names::apply(&mut table)?;
+    Ok(table)
 }
 
 /// One value in TOML; text that is not TOML (`16KB`, `ecmp`) stands for itself.

@@ -14,7 +14,7 @@ use weft_units::HostId;
 
 /// Connections to a peer where nobody says how many paths there are.
 const CONNECTIONS: u32 = 4;
-/// What NCCL takes an interface for whose speed is not known, in Mbit/s.
+/// What NCCL takes an interface for whose speed is not known, in Mbps.
 const SPEED: u32 = 10_000;
 /// Subflows of a message over TCP are multiples of this: a quarter of what one system call hands over.
 const TCP_QUANTUM: u32 = 16 << 10;

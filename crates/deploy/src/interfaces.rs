@@ -20,7 +20,7 @@ pub struct Interface {
     pub is_loopback: bool,
     /// Its MAC; zeros where it has none.
     pub mac: [u8; 6],
-    /// Its speed in Mbit/s, if the driver says so.
+    /// Its speed in Mbps, if the driver says so.
     pub speed_mbps: Option<u32>,
     /// Its PCI device under `/sys/devices`, if it has one.
     pub pci_path: Option<String>,

@@ -58,7 +58,7 @@ pub struct Device {
     pub interface: String,
     /// What to open.
     pub endpoint: EndpointConfig,
-    /// Its speed in Mbit/s.
+    /// Its speed in Mbps.
     pub speed_mbps: u32,
     /// Its PCI device under `/sys/devices`, if it has one.
     pub pci_path: Option<String>,

@@ -6,6 +6,7 @@ use crate::reader::unknown_key;
 use crate::section::{fabric, topology_file, workload};
 use crate::value::{Item, Table, Value};
 use std::path::Path;
+use weft_config::other_names;
 use weft_config::{ExperimentError, Origin};
 
 /// Writes `overrides` (dotted key, value in TOML or a bare word) over `table`. One that names
@@ -32,6 +33,7 @@ pub(crate) fn change(
     key: &str,
     item: Item,
 ) -> Result<Option<String>, ExperimentError> {
+    let key = other_names::name_of(key);
     let path = parse_path(key).ok_or_else(|| {
         let what = "not a dotted key; write --set balance.scheme=reps";
         ExperimentError::new(key, item.origin, what)
@@ -105,6 +107,13 @@ pub enum ShortKind {
 }
 
 impl ShortKind {
+    /// The section that it is short for.
+    fn section(self) -> &'static str {
+        match self {
+            ShortKind::Fabric => "fabric",
+            ShortKind::Workload => "workload",
+        }
+    }
     /// The keys that the part before the colon may set, and what each may be.
     fn choosers(self) -> Vec<(&'static str, Vec<&'static str>)> {
         match self {
@@ -198,10 +207,8 @@ fn read_part(
     let Some((key, value)) = part.split_once('=') else {
         return wrong(part.trim(), "has no value; write key=value".to_owned());
     };
-    let key = match key.trim() {
-        "hosts" if kind == ShortKind::Fabric => "hosts_per_leaf",
-        key => key,
-    };
+    let dotted = format!("{}.{}", kind.section(), key.trim());
+    let key = other_names::name_of(&dotted).split_once('.').expect("dotted").1;
     let path: Vec<String> = key.split('.').map(str::to_owned).collect();
     if !keys.contains(&path[0]) {
         let is_said = kind == ShortKind::Fabric

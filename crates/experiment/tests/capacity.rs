@@ -61,13 +61,12 @@ fn the_four_scenarios_of_the_study() {
         let left = 16.0 - f64::from(count) * lost;
         if answer == Answer::Yes {
             assert!((verdict.factor - 1.0).abs() < 1e-8, "{}", verdict.factor);
-            assert!(words(&found).ends_with(": 100 Gbit/s for 100 Gbit/s"), "{}", words(&found));
+            assert!(words(&found).ends_with(": 100 Gbps for 100 Gbps"), "{}", words(&found));
         } else {
             let share = left * 127.0 / (16.0 * 112.0);
             assert!((verdict.limit - share).abs() < 1e-8, "{}", verdict.limit);
             assert!((verdict.factor - share).abs() < 1e-7, "{}", verdict.factor);
-            let expected =
-                format!("16 links up from pod 0: {:.2} Tbit/s for 1.41 Tbit/s", left / 10.0);
+            let expected = format!("16 links up from pod 0: {:.2} Tbps for 1.41 Tbps", left / 10.0);
             assert_eq!(words(&found), expected);
         }
     }
@@ -180,7 +179,7 @@ seeds = 1
     for (factor, expected) in factors.into_iter().zip([1.0, 1.0, 7.0 / 16.0]) {
         assert!((factor - expected).abs() < 1e-7, "{factor} {expected}");
     }
-    assert_eq!(words(&found), "4 links up from leaf 0: 100 Gbit/s for 229 Gbit/s");
+    assert_eq!(words(&found), "4 links up from leaf 0: 100 Gbps for 229 Gbps");
     let Moment { verdict, .. } = found.worst();
     assert_eq!(verdict.answer, Answer::No);
 }
@@ -202,8 +201,8 @@ fn whole_switches() {
         assert_eq!(verdict.answer, Answer::No, "{text}");
         assert!((verdict.limit - share).abs() < 1e-7, "{text}: {}", verdict.limit);
     }
-    assert!(words(&found[0]).ends_with(": 1.3 Tbit/s for 1.41 Tbit/s"), "{}", words(&found[0]));
-    assert_eq!(words(&found[2]), "4 links up from leaf 8: 300 Gbit/s for 391 Gbit/s");
+    assert!(words(&found[0]).ends_with(": 1.3 Tbps for 1.41 Tbps"), "{}", words(&found[0]));
+    assert_eq!(words(&found[2]), "4 links up from leaf 8: 300 Gbps for 391 Gbps");
     let leaf = asked(&down("switches = [\"leaf-7\"]\nstart = \"1us\"\nduration = \"5ms\""), &[]);
     let moments: Vec<_> =
         leaf.moments.iter().map(|moment| (moment.at, moment.verdict.answer)).collect();
@@ -214,12 +213,12 @@ fn whole_switches() {
 #[test]
 fn bottlenecks_in_words() {
     let up = failing("kind = \"down\"\ncount = 16\ndirection = \"up\"\ngroups = [3]");
-    assert_eq!(words(&asked(&up, &[])), "16 links up from pod 3: nothing for 1.41 Tbit/s");
+    assert_eq!(words(&asked(&up, &[])), "16 links up from pod 3: nothing for 1.41 Tbps");
     let down = failing("kind = \"down\"\ncount = 16\ndirection = \"down\"");
-    assert_eq!(words(&asked(&down, &[])), "128 links down to 8 pods: nothing for 11.3 Tbit/s");
+    assert_eq!(words(&asked(&down, &[])), "128 links down to 8 pods: nothing for 11.3 Tbps");
     let named = "[failures.a]\nlinks = [\"host-5 -> leaf-1\"]\nkind = \"degraded\"\nlost = 0.5\n";
     let named = format!("{STUDY}{named}");
-    assert_eq!(words(&asked(&named, &[])), "host-5 -> leaf-1: 50 Gbit/s for 100 Gbit/s");
+    assert_eq!(words(&asked(&named, &[])), "host-5 -> leaf-1: 50 Gbps for 100 Gbps");
 }
 
 /// The answer for a table of flows over the study's fabric.

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::GOOD;
+use common::{GOOD, mistake, settled};
 use std::collections::BTreeSet;
 use weft_balance::scheme::SCHEMES;
 use weft_experiment::value::Value;
@@ -329,4 +329,20 @@ fn a_start_beyond_all_reason_is_refused() {
     let error = expand(&request).unwrap_err().to_string();
     assert!(error.contains("message 1 starts after 2000s"), "{error}");
     std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn keys_of_two_names_are_one_key() {
+    let usual = settled(GOOD, &[]);
+    let named = GOOD.replace("hosts_per_leaf", "hosts");
+    assert_eq!(settled(&named, &[]).key(1), usual.key(1));
+    let eight = [("fabric.hosts", "8")];
+    for text in [GOOD, &named] {
+        assert_eq!(settled(text, &eight).fabric.clos().hosts_per_leaf, 8);
+    }
+    let swept = format!("{GOOD}[sweep]\n\"fabric.hosts\" = [2, 4, 8]\n");
+    assert_eq!(expanded(&swept, &[], None).runs.len(), 3);
+    let both = GOOD.replace("hosts_per_leaf = 4", "hosts_per_leaf = 4\nhosts = 4");
+    let told = "fig.toml: fabric.hosts (line 7): is there as hosts_per_leaf, too; remove one";
+    assert_eq!(mistake(&both, &[]), told);
 }

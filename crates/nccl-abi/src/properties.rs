@@ -36,7 +36,7 @@ pub struct PropertiesV8 {
     pub pointer_support: c_int,
     /// Whether memory once registered will do for all communicators.
     pub registration_is_global: c_int,
-    /// Mbit/s.
+    /// Mbps.
     pub speed: c_int,
     /// Its port, from one.
     pub port: c_int,

@@ -31,7 +31,7 @@ pub(crate) struct About {
     pub(crate) name: &'static std::ffi::CStr,
     pub(crate) pci_path: Option<&'static std::ffi::CStr>,
     pub(crate) guid: u64,
-    /// Mbit/s.
+    /// Mbps.
     pub(crate) speed: c_int,
 }
 

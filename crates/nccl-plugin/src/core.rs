@@ -191,7 +191,7 @@ impl Nic {
             Backend::Roce { device, .. } => format!("RoCE on {device}, else TCP"),
         };
         let address = endpoint.address;
-        format!("{name}: {interface}, {address}, {speed_mbps} Mbit/s, {carrier}, scheme {scheme}")
+        format!("{name}: {interface}, {address}, {speed_mbps} Mbps, {carrier}, scheme {scheme}")
     }
 
     /// Opens it. Whoever is first to need it does: processes of a server with many NICs use one or

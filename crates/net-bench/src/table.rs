@@ -58,7 +58,7 @@ pub struct Properties {
     pub guid: u64,
     /// Bits of the memory that it can send from.
     pub pointer_support: i32,
-    /// Mbit/s.
+    /// Mbps.
     pub speed: i32,
     /// Communicators that it can hold.
     pub max_comms: i32,

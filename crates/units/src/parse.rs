@@ -1,8 +1,9 @@
 //! Numbers with units, as people write them: `"400Gbps"`, `"500ns"`, `"64MB"`, `"1.5us"`.
 //!
 //! Sizes are decimal (`KB` = 1000 bytes) unless they say binary (`KiB` = 1024 bytes), as in
-//! the papers, whoever reads them. Only where nccl-tests' options are taken over may they also be
-//! written as there ([`parse_nccl_size`]). Arithmetic is exact: `"0.1us"` is 100,000 ps, with no binary fraction between.
+//! the papers, whoever reads them. Letters alone are as tools have them: `1M` is a binary size, `100G` a
+//! decimal rate. Only where nccl-tests' options are taken over may a size be a number alone
+//! ([`parse_nccl_size`]). Arithmetic is exact: `"0.1us"` is 100,000 ps, with no binary fraction between.
 
 use crate::{Rate, Time};
 use std::fmt;
@@ -25,9 +26,12 @@ struct Kind {
     example: &'static str,
     usual: &'static str,
     units: &'static [(&'static str, u64)],
+    /// Letters that stand alone, in either case.
+    letters: &'static [(&'static str, u64)],
 }
 
 const TIME: Kind = Kind {
+    letters: &[],
     name: "time",
     example: "500ns",
     usual: "ns",
@@ -41,6 +45,8 @@ const TIME: Kind = Kind {
     ],
 };
 const SIZE: Kind = Kind {
+    // As nccl-tests and coreutils have them.
+    letters: &[("K", 1 << 10), ("M", 1 << 20), ("G", 1 << 30), ("T", 1 << 40)],
     name: "size",
     example: "64MB",
     usual: "B",
@@ -58,6 +64,7 @@ const SIZE: Kind = Kind {
     ],
 };
 const RATE: Kind = Kind {
+    letters: &[("K", 1_000), ("M", 1_000_000), ("G", 1_000_000_000), ("T", 1_000_000_000_000)],
     name: "rate",
     example: "400Gbps",
     usual: "Gbps",
@@ -82,7 +89,8 @@ pub fn parse_time(text: &str) -> Result<Time, UnitError> {
     parse(text, &TIME).map(Time)
 }
 
-/// A number of bytes, such as `"64MB"` or `"32KiB"`.
+/// A number of bytes, such as `"64MB"` (decimal) or `"32KiB"` (binary). Letters alone are binary, too:
+/// `"1M"` is 1,048,576 bytes, as in nccl-tests and coreutils.
 ///
 /// # Errors
 /// If the number or the unit is wrong, or the size is not a whole number of bytes.
@@ -90,26 +98,18 @@ pub fn parse_size(text: &str) -> Result<u64, UnitError> {
     parse(text, &SIZE)
 }
 
-/// What nccl-tests' sizes may end in, in either case: nothing is bytes.
-const NCCL_UNITS: [(&str, u64); 4] = [("", 1), ("K", 1 << 10), ("M", 1 << 20), ("G", 1 << 30)];
-
-/// A number of bytes as [`parse_size`] has it, or as nccl-tests writes it: `"8"`, `"64K"`, `"1M"`,
-/// `"1G"`, whose letters are powers of 1024.
+/// As [`parse_size`], where a number alone is bytes, as nccl-tests has it.
 ///
 /// # Errors
 /// As [`parse_size`].
 pub fn parse_nccl_size(text: &str) -> Result<u64, UnitError> {
-    let (number, unit) = split(text);
-    let known = NCCL_UNITS.iter().find(|(known, _)| unit.eq_ignore_ascii_case(known));
-    match known {
-        Some((_, scale)) if !number.is_empty() => scaled(text, number, *scale, &SIZE),
-        _ => parse_size(text).map_err(|UnitError(what)| {
-            UnitError(format!("{what}; or as nccl-tests does 8, 64K, 1M, 1G (powers of 1024)"))
-        }),
+    match split(text) {
+        (number, "") if !number.is_empty() => scaled(text, number, 1, &SIZE),
+        _ => parse_size(text),
     }
 }
 
-/// A link rate, such as `"400Gbps"`.
+/// A link rate, such as `"400Gbps"` or `"400G"`.
 ///
 /// # Errors
 /// If the number or the unit is wrong, or the rate is zero.
@@ -135,7 +135,7 @@ pub fn size_text(bytes: u64) -> String {
 }
 
 fn parse(text: &str, kind: &Kind) -> Result<u64, UnitError> {
-    let Kind { name, example, usual, units } = kind;
+    let Kind { name, example, usual, units, letters } = kind;
     let (number, unit) = split(text);
     if number.is_empty() {
         return Err(UnitError(format!("{text:?} is not a {name}: write one such as {example:?}")));
@@ -143,7 +143,8 @@ fn parse(text: &str, kind: &Kind) -> Result<u64, UnitError> {
     if unit.is_empty() {
         return Err(UnitError(format!("{name} {text:?} has no unit: write \"{number}{usual}\"")));
     }
-    let Some((_, scale)) = units.iter().find(|(known, _)| *known == unit) else {
+    let letter = || letters.iter().find(|(known, _)| unit.eq_ignore_ascii_case(known));
+    let Some((_, scale)) = units.iter().find(|(known, _)| *known == unit).or_else(letter) else {
         let known: Vec<_> = units.iter().map(|(known, _)| *known).collect();
         return Err(UnitError(format!(
             "{name} {text:?} has an unknown unit {unit:?}: use one of {}",

@@ -42,7 +42,7 @@ def bound(
                 f"{where}: certificate: {name}: weight {weight}, or it is listed twice; {REMAKE}"
             )
         weights[place] = weight
-        check_equal(f"{where}: certificate: {name}", "bit/s", int(net.capacities[place]), rate)
+        check_equal(f"{where}: certificate: {name}", "bps", int(net.capacities[place]), rate)
     # Python's integers: weights of a linear program are long.
     capacity = sum(int(w) * int(net.capacities[i]) for i, w in enumerate(weights) if w)
     needed = _crossings(net, weights, leaf_demand)

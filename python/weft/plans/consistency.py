@@ -124,7 +124,7 @@ def check_cluster(plan: Plan, net: Network) -> Cluster:
         least = min(capacity.pop(name) for name in both)
         if (now, link.line_bps) != (least, rate[both[0]]):
             raise ExperimentError(
-                f"plan: cluster: {both[0]}: carries {now} of {link.line_bps} bit/s, by the links "
+                f"plan: cluster: {both[0]}: carries {now} of {link.line_bps} bps, by the links "
                 f"{least} of {rate[both[0]]}; {REMAKE}"
             )
     if capacity:

@@ -51,7 +51,7 @@ def bench(path: Path, found: Mapping[str, Any]) -> str:
         f"{found['connections']} connections per channel",
         "",
         f"{'scheme':18} {'runs':>4} {'failed':>6} {'of the bound':>12} {'min':>6} {'max':>6} "
-        f"{'busbw Mbit/s':>12} {'x ecmp':>16} {'x sockets':>16} {'busiest':>7} {'time-outs':>9}",
+        f"{'busbw Mbps':>12} {'x ecmp':>16} {'x sockets':>16} {'busiest':>7} {'time-outs':>9}",
     ]
     for one in found["schemes"]:
         shown = [_of(one[f"of_bound_{key}"], "6.3f") for key in ("mean", "min", "max")]

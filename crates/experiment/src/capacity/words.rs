@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use weft_capacity::Bottleneck;
 use weft_fabric::Fabric;
 
-/// `16 links up from pod 0: 1.33 Tbit/s for 1.41 Tbit/s`
+/// `16 links up from pod 0: 1.33 Tbps for 1.41 Tbps`
 pub(super) fn of(fabric: &Fabric, bottleneck: &Bottleneck) -> String {
     let (capacity, demand) = told_apart(bottleneck.capacity, bottleneck.demand);
     format!("{}: {capacity} for {demand}", links(fabric, bottleneck))
@@ -91,16 +91,15 @@ fn told_apart(capacity: f64, demand: f64) -> (String, String) {
     (FEWEST..=MOST).map(both).find(differ).unwrap_or_else(|| both(FEWEST))
 }
 
-/// `1.33 Tbit/s`, `100 Gbit/s`, `nothing`
+/// `1.33 Tbps`, `100 Gbps`, `nothing`
 fn rate(bits: f64, digits: usize) -> String {
-    const UNITS: [(f64, &str); 4] =
-        [(1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")];
+    const UNITS: [(f64, &str); 4] = [(1e12, "Tbps"), (1e9, "Gbps"), (1e6, "Mbps"), (1e3, "Kbps")];
     if bits == 0.0 {
         return "nothing".into();
     }
     // What rounds up to one of a unit is one of it.
     let unit = UNITS.into_iter().find(|(scale, _)| bits >= scale * 0.9999995);
-    let (scale, unit) = unit.unwrap_or((1.0, "bit/s"));
+    let (scale, unit) = unit.unwrap_or((1.0, "bps"));
     let value = bits / scale;
     let whole = format!("{value:.0}").len();
     let text = format!("{value:.*}", digits.saturating_sub(whole));
