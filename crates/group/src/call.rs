@@ -3,6 +3,7 @@
 use crate::element::{Element, Reduction};
 use crate::error::GroupError;
 use crate::memory::Segment;
+use weft_workload::collective;
 
 /// An operation, without its buffers. Every rank of the group calls the same, but for sends and
 /// receives.
@@ -93,6 +94,18 @@ impl Operation {
     }
     fn reduces(self) -> bool {
         matches!(self, Operation::AllReduce | Operation::ReduceScatter | Operation::Reduce { .. })
+    }
+    /// What it is called in `weft_workload`, with its root, where algorithms for it are.
+    pub(crate) fn collective(self) -> Option<(collective::Operation, u32)> {
+        Some(match self {
+            Operation::AllReduce => (collective::Operation::AllReduce, 0),
+            Operation::AllGather => (collective::Operation::AllGather, 0),
+            Operation::ReduceScatter => (collective::Operation::ReduceScatter, 0),
+            Operation::AllToAll => (collective::Operation::AllToAll, 0),
+            Operation::Broadcast { root } => (collective::Operation::Broadcast, root),
+            Operation::Reduce { root } => (collective::Operation::Reduce, root),
+            _ => return None,
+        })
     }
     /// The rank that it names, if it names one.
     pub(crate) fn names(self) -> Option<u32> {

@@ -5,7 +5,7 @@ use crate::element::{Element, Reduction};
 use crate::error::GroupError;
 use crate::links::Links;
 use crate::memory::Memory;
-use crate::schedule::{self, Action, Schedule, Tuning};
+use crate::schedule::{Action, Schedule};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Messages of one direction to or from one peer.
@@ -33,13 +33,12 @@ pub(crate) struct Run<R> {
 }
 
 impl<R> Run<R> {
-    /// Begins a call that has been checked.
+    /// Begins a call that has been checked, with what this rank does in it.
     ///
     /// # Safety
     /// As [`Memory::new`], for the call's inputs and outputs.
     #[expect(unsafe_code, reason = "the memory is the caller's")]
-    pub(crate) unsafe fn new(call: &Call, rank: u32, ranks: u32, tuning: Tuning) -> Run<R> {
-        let schedule = schedule::of(call, rank, ranks, tuning);
+    pub(crate) unsafe fn new(call: &Call, ranks: u32, schedule: Schedule) -> Run<R> {
         let segments = call.inputs.iter().chain(&call.outputs).copied().collect();
         // SAFETY: passed on.
         let mut memory = unsafe { Memory::new(segments, schedule.room) };

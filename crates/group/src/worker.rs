@@ -6,7 +6,7 @@ use crate::exchange::{Exchange, Timer};
 use crate::links::Links;
 use crate::mesh::Mesh;
 use crate::run::Run;
-use crate::schedule::Tuning;
+use crate::schedule::{self, Tuning};
 use crate::ticket::Ticket;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -174,9 +174,10 @@ impl Work {
         if self.current.is_none()
             && let Some((call, ticket, limit)) = self.calls.pop_front()
         {
+            let schedule = schedule::of(&call, self.rank, self.ranks, self.tuning);
             #[expect(unsafe_code, reason = "the memory is the caller's")]
             // SAFETY: `Group::submit`'s contract; links are closed before a run is dropped undone.
-            let run = unsafe { Run::new(&call, self.rank, self.ranks, self.tuning) };
+            let run = unsafe { Run::new(&call, self.ranks, schedule) };
             let (timer, operation) = (Timer { since: now, limit }, call.operation);
             self.current = Some(Current { run, ticket, timer, operation });
         }

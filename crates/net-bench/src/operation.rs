@@ -1,6 +1,11 @@
 //! Collectives: what each rank sends and receives, in which order, and what comes out.
+//!
+//! The step rules are those of `weft_workload::collective`, a ring or direct; here is what only
+//! buffers and channels need: which elements a block is, how they are cut into chunks, and which
+//! message of a channel waits for which.
 
 use std::ops::Range;
+use weft_workload::collective::{self, Algorithm, Call, Direct, Payload, Ring, Servers, Step};
 
 /// A collective of nccl-tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,15 +90,21 @@ impl Operation {
         if self == Operation::AllToAll { ranks - 1 } else { 1 }
     }
 
+    /// The same in `weft_workload`.
+    fn kind(self) -> collective::Operation {
+        match self {
+            Operation::AllReduce => collective::Operation::AllReduce,
+            Operation::AllGather => collective::Operation::AllGather,
+            Operation::ReduceScatter => collective::Operation::ReduceScatter,
+            Operation::AllToAll => collective::Operation::AllToAll,
+            Operation::SendRecv => collective::Operation::SendReceive,
+        }
+    }
+
     /// What nccl-tests multiplies the algorithm's bandwidth with, to tell the busiest link's.
     #[must_use]
     pub fn bus_factor(self, ranks: usize) -> f64 {
-        let ranks = ranks as f64;
-        match self {
-            Operation::AllReduce => 2.0 * (ranks - 1.0) / ranks,
-            Operation::SendRecv => 1.0,
-            _ => (ranks - 1.0) / ranks,
-        }
+        self.kind().bus_factor(number(ranks))
     }
 
     /// Channels of `rank`: `width` of them to each peer, messages of at most `chunk` elements.
@@ -106,31 +117,26 @@ impl Operation {
         width: usize,
         chunk: usize,
     ) -> Vec<Channel> {
-        let ring = Ring { rank, ranks };
-        let each = |channel: usize, count: usize| part(0..count, channel, width);
-        match self {
-            Operation::AllReduce => {
-                (0..width).map(|at| ring.all_reduce(each(at, count), chunk)).collect()
+        let (operation, servers) = (self.kind(), Servers::EACH);
+        let call = Call { operation, ranks: number(ranks), bytes: 0, root: 0, servers };
+        let own = if self.by_rank() { count / ranks } else { count };
+        // NCCL cuts blocks of one chunk a rank, and sums go around block by block.
+        let block = chunk.saturating_mul(if self == Operation::AllReduce { ranks } else { 1 });
+        let lists = (0..width).flat_map(|at| {
+            let mut lists = Lists { operation: self, own, sends: Vec::new(), receives: Vec::new() };
+            for block in pieces(part(0..own, at, width), block) {
+                lists.add(&call, number(rank), &block);
             }
-            Operation::AllGather => (0..width)
-                .map(|at| ring.all_gather(each(at, count / ranks), count / ranks, chunk))
-                .collect(),
-            Operation::ReduceScatter => (0..width)
-                .map(|at| ring.reduce_scatter(each(at, count / ranks), count / ranks, chunk))
-                .collect(),
-            Operation::SendRecv => {
-                (0..width).map(|at| ring.pair(1, each(at, count), 0, 0, chunk)).collect()
-            }
-            Operation::AllToAll => {
-                let own = count / ranks;
-                let pair = |distance: usize, at: usize| {
-                    let (to, from) = ring.pair_of(distance);
-                    ring.pair(distance, each(at, own), own * to, own * from, chunk)
-                };
-                (1..ranks).flat_map(|far| (0..width).map(move |at| pair(far, at))).collect()
-            }
-        }
+            lists.channels()
+        });
+        let mut channels: Vec<Channel> = lists.collect();
+        channels.sort_by_key(|channel| (channel.to + ranks - rank) % ranks);
+        channels
     }
+}
+
+fn number(rank: usize) -> u32 {
+    u32::try_from(rank).expect("ranks are 32-bit numbers")
 }
 
 /// Part `index` of `count` of a range, as equal as can be.
@@ -148,97 +154,74 @@ fn pieces(range: Range<usize>, chunk: usize) -> impl Iterator<Item = Range<usize
     })
 }
 
-#[derive(Clone, Copy)]
-struct Ring {
-    rank: usize,
-    ranks: usize,
+/// Messages by peer, in the order in which algorithms come to them.
+struct Lists {
+    operation: Operation,
+    /// Elements of a rank's part; of operations without parts, all.
+    own: usize,
+    sends: Vec<(u32, Vec<Send>)>,
+    receives: Vec<(u32, Vec<Receive>)>,
 }
 
-impl Ring {
-    /// The rank `steps` before this one.
-    fn back(self, steps: usize) -> usize {
-        (self.rank + 2 * self.ranks - steps % self.ranks) % self.ranks
-    }
-
-    fn pair_of(self, distance: usize) -> (usize, usize) {
-        ((self.rank + distance) % self.ranks, self.back(distance))
-    }
-
-    fn channel(self) -> Channel {
-        let (to, from) = self.pair_of(1);
-        Channel { to, from, sends: Vec::new(), receives: Vec::new() }
-    }
-
-    fn pair(
-        self,
-        distance: usize,
-        range: Range<usize>,
-        out: usize,
-        into: usize,
-        chunk: usize,
-    ) -> Channel {
-        let (to, from) = self.pair_of(distance);
-        let shift = |piece: Range<usize>, by: usize| piece.start + by..piece.end + by;
-        let sends = pieces(range.clone(), chunk)
-            .map(|piece| Send { from: shift(piece, out), after: None })
-            .collect();
-        let receives = pieces(range, chunk)
-            .map(|piece| Receive { into: shift(piece, into), add: false, after: None })
-            .collect();
-        Channel { to, from, sends, receives }
-    }
-
-    /// Blocks of one chunk a rank, as NCCL cuts them: in each, the sum of a chunk comes together
-    /// going around, and goes around once more.
-    fn all_reduce(self, range: Range<usize>, chunk: usize) -> Channel {
-        let mut channel = self.channel();
-        for block in pieces(range, chunk.saturating_mul(self.ranks)) {
-            let segment = |owner: usize| part(block.clone(), owner, self.ranks);
-            let first = channel.receives.len();
-            for step in 0..2 * (self.ranks - 1) {
-                let adding = step < self.ranks - 1;
-                channel.sends.push(Send {
-                    from: segment(self.back(step)),
-                    after: (step > 0).then(|| first + step - 1),
-                });
-                channel.receives.push(Receive {
-                    into: segment(self.back(step + 1)),
-                    add: adding,
-                    // It comes over the partial sum that was sent once around before.
-                    after: (!adding).then(|| first + step + 1 - self.ranks),
-                });
+impl Lists {
+    /// Adds all that a rank does with `block` of the elements of each part.
+    fn add(&mut self, call: &Call, rank: u32, block: &Range<usize>) {
+        let own = self.own;
+        let elements = |index: u32| match call.operation {
+            collective::Operation::AllReduce => {
+                part(block.clone(), index as usize, call.ranks as usize)
+            }
+            _ => block.start + index as usize * own..block.end + index as usize * own,
+        };
+        let algorithm = match self.operation {
+            Operation::AllToAll => Algorithm::Direct(Direct { window: None, skew: None }),
+            _ => Algorithm::Ring(Ring { channels: Some(1), chunks: 1 }),
+        };
+        // Which message was the last that read or wrote each block, where it is written in place.
+        let mut sent = vec![None; call.ranks as usize];
+        let mut received = sent.clone();
+        let last = |number: usize| self.operation.in_place().then_some(number);
+        let mut receipts = 0..;
+        for at in 0.. {
+            let Some(step) = algorithm.step_in_blocks(call, rank, 0, at) else { break };
+            match step {
+                Step::Send { to, payload: Payload { first, .. }, .. } => {
+                    let sends = of_peer(&mut self.sends, to);
+                    sent[first as usize] = last(sends.len());
+                    let after = received[first as usize];
+                    sends.push(Send { from: elements(first), after });
+                }
+                Step::Receive { from, payload: Payload { first, .. } } => {
+                    // An all-to-all sorts by the sender what it has cut by the receiver.
+                    let is_exchange = self.operation == Operation::AllToAll;
+                    let into = elements(if is_exchange { from } else { first });
+                    let add = algorithm.reduces(call, 0, receipts.next().expect("a number"));
+                    let receives = of_peer(&mut self.receives, from);
+                    received[first as usize] = last(receives.len());
+                    let after = sent[first as usize];
+                    receives.push(Receive { into, add, after });
+                }
+                Step::Sent(_) => unreachable!("neither algorithm has a window"),
             }
         }
-        channel
     }
 
-    fn all_gather(self, range: Range<usize>, own: usize, chunk: usize) -> Channel {
-        let mut channel = self.channel();
-        for block in pieces(range, chunk) {
-            let segment = |owner: usize| block.start + owner * own..block.end + owner * own;
-            let first = channel.receives.len();
-            for step in 0..self.ranks - 1 {
-                let after = (step > 0).then(|| first + step - 1);
-                channel.sends.push(Send { from: segment(self.back(step)), after });
-                let into = segment(self.back(step + 1));
-                channel.receives.push(Receive { into, add: false, after: None });
-            }
-        }
-        channel
+    /// A channel to each peer and from as many.
+    fn channels(self) -> impl Iterator<Item = Channel> {
+        self.sends.into_iter().zip(self.receives).map(|((to, sends), (from, receives))| Channel {
+            to: to as usize,
+            from: from as usize,
+            sends,
+            receives,
+        })
     }
+}
 
-    fn reduce_scatter(self, range: Range<usize>, own: usize, chunk: usize) -> Channel {
-        let mut channel = self.channel();
-        for block in pieces(range, chunk) {
-            let segment = |owner: usize| block.start + owner * own..block.end + owner * own;
-            let first = channel.receives.len();
-            for step in 0..self.ranks - 1 {
-                let after = (step > 0).then(|| first + step - 1);
-                channel.sends.push(Send { from: segment(self.back(step + 1)), after });
-                let into = segment(self.back(step + 2));
-                channel.receives.push(Receive { into, add: true, after: None });
-            }
-        }
-        channel
-    }
+/// The messages of a peer.
+fn of_peer<T>(lists: &mut Vec<(u32, Vec<T>)>, peer: u32) -> &mut Vec<T> {
+    let at = lists.iter().position(|(one, _)| *one == peer).unwrap_or_else(|| {
+        lists.push((peer, Vec::new()));
+        lists.len() - 1
+    });
+    &mut lists[at].1
 }

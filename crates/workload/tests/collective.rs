@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use weft_trial::prelude::*;
-use weft_workload::collective::{ALGORITHMS, Algorithm, Blocks, Call, Operation, Servers, Step};
+use weft_workload::collective::{
+    ALGORITHMS, Algorithm, Blocks, Call, Operation, Payload, Servers, Step,
+};
 
 fn algorithm(name: &str, options: &[(&str, &str)]) -> Algorithm {
     Algorithm::read(name, options).expect("an algorithm")
@@ -20,7 +22,7 @@ fn steps(algorithm: &Algorithm, call: &Call, rank: u32, sequence: u32) -> Vec<St
 /// Who sends what to whom, in the order of each sender's sequence.
 fn sends(algorithm: &Algorithm, call: &Call, rank: u32, sequence: u32) -> Vec<(u32, u64)> {
     let sent = |step| match step {
-        Step::Send { to, bytes, .. } => Some((to, bytes)),
+        Step::Send { to, payload, .. } => Some((to, payload)),
         _ => None,
     };
     steps(algorithm, call, rank, sequence).into_iter().filter_map(sent).collect()
@@ -39,7 +41,7 @@ struct Trace {
 /// Runs all sequences of all ranks, one step of a random runnable sequence at a time.
 ///
 /// Checks on the way: every receipt comes from exactly one send, is the one that the receiver
-/// expects, with the bytes that it expects; and everything ends.
+/// expects, with the bytes and blocks that it expects; all cut the buffer alike; and everything ends.
 fn run(algorithm: &Algorithm, call: &Call, mut order: impl FnMut(usize) -> usize) -> Trace {
     algorithm.check(call).expect("a call that it can do");
     let sequences = algorithm.sequences(call);
@@ -48,7 +50,8 @@ fn run(algorithm: &Algorithm, call: &Call, mut order: impl FnMut(usize) -> usize
         received: vec![0; call.ranks as usize],
         messages: 0,
     };
-    let mut here: BTreeMap<(u32, u32, u32), (u32, u64)> = BTreeMap::new();
+    let mut here: BTreeMap<(u32, u32, u32), (u32, u64, Payload)> = BTreeMap::new();
+    let mut cuts = BTreeSet::new();
     // Where each sequence stands: its step, and how many receipts and sends lie behind it.
     let mut open: Vec<(u32, u32, u32, u32, u32)> = (0..call.ranks)
         .flat_map(|rank| (0..sequences).map(move |sequence| (rank, sequence, 0, 0, 0)))
@@ -59,23 +62,32 @@ fn run(algorithm: &Algorithm, call: &Call, mut order: impl FnMut(usize) -> usize
         let (rank, sequence, at, receipts, posted) = &mut open[pick];
         idle += 1;
         assert!(idle < 1_000_000, "{call:?} is stuck: rank {rank} sequence {sequence} step {at}");
+        let blocks = match algorithm.step_in_blocks(call, *rank, *sequence, *at) {
+            Some(Step::Send { payload, .. } | Step::Receive { payload, .. }) => {
+                assert!(payload.many <= payload.count && payload.blocks().count() > 0);
+                cuts.insert((payload.shares, payload.count));
+                Some(payload)
+            }
+            _ => None,
+        };
+        let blocks = || blocks.expect("a message has a payload");
         match algorithm.step(call, *rank, *sequence, *at) {
             None => {
                 open.swap_remove(pick);
                 continue;
             }
-            Some(Step::Send { to, bytes, sequence: target, receipt }) => {
+            Some(Step::Send { to, payload: bytes, sequence: target, receipt }) => {
                 assert_ne!(to, *rank, "{call:?}");
-                let old = here.insert((to, target, receipt), (*rank, bytes));
+                let old = here.insert((to, target, receipt), (*rank, bytes, blocks()));
                 assert_eq!(old, None, "{call:?}: two sends for one receipt");
                 trace.sent[*rank as usize] += bytes;
                 trace.received[to as usize] += bytes;
                 trace.messages += u32::from(bytes > 0);
                 *posted += 1;
             }
-            Some(Step::Receive { from, bytes }) => {
+            Some(Step::Receive { from, payload: bytes }) => {
                 let Some(came) = here.remove(&(*rank, *sequence, *receipts)) else { continue };
-                assert_eq!(came, (from, bytes), "{call:?}: rank {rank} step {at}");
+                assert_eq!(came, (from, bytes, blocks()), "{call:?}: rank {rank} step {at}");
                 *receipts += 1;
             }
             Some(Step::Sent(number)) => assert!(number < *posted, "{call:?}: not sent yet"),
@@ -83,6 +95,7 @@ fn run(algorithm: &Algorithm, call: &Call, mut order: impl FnMut(usize) -> usize
         *at += 1;
         idle = 0;
     }
+    assert_eq!(cuts.len(), 1, "{call:?}: {cuts:?}");
     assert!(here.is_empty(), "{call:?}: nobody waits for {here:?}");
     trace
 }
@@ -100,6 +113,14 @@ fn pieces_add_up() {
     let blocks = Blocks::new(10, 4);
     assert_eq!([0, 1, 2, 3].map(|block| blocks.len(block)), [3, 3, 2, 2]);
     assert_eq!((blocks.len(4), blocks.sum(0, 1, 4), blocks.sum(1, 2, 2)), (3, 10, 5));
+}
+
+#[test]
+fn payloads_are_counted_round() {
+    let all = Payload { share: 1, shares: 2, count: 5, first: 3, stride: 2, many: 3 };
+    assert_eq!(all.blocks().collect::<Vec<_>>(), [3, 0, 2]);
+    // The second share of 27 is 13 long: 3 3 3 2 2.
+    assert_eq!(all.bytes(27), 2 + 3 + 3);
 }
 
 #[test]
@@ -159,7 +180,7 @@ fn direct_is_the_table_of_its_source() {
     // With a window the third send waits for the first, and so on.
     let windowed = algorithm("direct", &[("window", "2")]);
     let steps = steps(&windowed, &call(Operation::AllToAll, 5, 50), 0, 0);
-    let send = |to| Step::Send { to, bytes: 10, sequence: 0, receipt: to - 1 };
+    let send = |to| Step::Send { to, payload: 10, sequence: 0, receipt: to - 1 };
     let expected = [send(1), send(2), Step::Sent(0), send(3), Step::Sent(1), send(4)];
     assert_eq!(steps[..6], expected);
     assert!(steps[6..].iter().all(|step| matches!(step, Step::Receive { .. })));

@@ -1,9 +1,10 @@
 //! What a rank does in an operation: sends and receives, and what each of them waits for.
 //!
-//! One file an algorithm. An algorithm lists its tasks in an order in which they could be done one
-//! after the other; [`Builder`] finds out which really depend on each other, by the memory that
-//! they touch. So all that does not is under way at once, chunks follow each other through the
-//! ranks, and nothing is overwritten that may have to be sent again.
+//! Algorithms are those of `weft_workload::collective`, the same that are simulated; `collective`
+//! drives them. Tasks are listed in an order in which they could be done one after the other;
+//! [`Builder`] finds out which really depend on each other, by the memory that they touch. So all
+//! that does not is under way at once, chunks follow each other through the ranks, and nothing is
+//! overwritten that may have to be sent again.
 //!
 //! A receive may have to wait for a send that reads the same bytes, but never for one of the same
 //! step: a send is over only when the other end has received, and that may wait for our receive.
@@ -11,15 +12,17 @@
 //! Messages from one rank to another match in the order of their tasks. All ranks cut buffers
 //! alike, so both ends agree on every length.
 
-mod around;
-mod chain;
-mod direct;
-mod doubling;
+mod collective;
 mod overlap;
+mod rooted;
 
 use crate::call::{Call, Operation};
 use crate::memory::Span;
 use overlap::Overlap;
+use std::collections::VecDeque;
+use std::ops::Range;
+use weft_workload::collective::Call as Collective;
+use weft_workload::collective::{Algorithm, Blocks, Direct, HalvingDoubling, Ring, Servers};
 
 /// How operations are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +42,7 @@ impl Default for Tuning {
 
 /// Chunks are whole multiples of this, whatever their elements.
 const WORD: usize = 64;
-/// Receives that have room at a time, where what comes in is reduced.
+/// Receives that have room at a time, where what comes in is reduced; more if an algorithm needs it.
 const SLOTS: usize = 16;
 
 /// What is done with what came in.
@@ -76,7 +79,13 @@ pub(crate) struct Builder {
     schedule: Schedule,
     /// Which tasks touched what, for each segment of the call and the room.
     touched: Vec<Overlap>,
+    /// Slots of the room that nothing lies in, the longest unused first; and how many there are.
+    free: VecDeque<usize>,
+    /// Those that are free from the next turn on.
+    given_back: Vec<usize>,
     slots: usize,
+    /// What sends wait for, whatever they read.
+    holding: Range<u32>,
     pub(crate) rank: u32,
     pub(crate) ranks: u32,
     pub(crate) chunk: usize,
@@ -94,7 +103,10 @@ impl Builder {
         Builder {
             schedule: Schedule::default(),
             touched: (0..=lens.len()).map(|_| Overlap::default()).collect(),
-            slots: 0,
+            free: (0..SLOTS).collect(),
+            given_back: Vec::new(),
+            slots: SLOTS,
+            holding: 0..0,
             rank,
             ranks,
             chunk: tuning.chunk.min(largest.next_multiple_of(WORD)),
@@ -120,22 +132,43 @@ impl Builder {
     fn behind(&self, distance: u32) -> u32 {
         self.ahead(self.ranks - distance % self.ranks)
     }
-    /// Lengths of a buffer's parts, one for each rank: whole elements, the first ones an element
-    /// longer where they do not divide.
-    fn parts(&self, len: usize) -> Vec<usize> {
-        let (elements, ranks) = (len / self.element, self.ranks as usize);
-        let long = elements % ranks;
-        (0..ranks)
-            .map(|part| (elements / ranks + usize::from(part < long)) * self.element)
-            .collect()
+    /// Part `index` of `count` of a span: whole elements, the first ones an element longer where
+    /// they do not divide.
+    fn part(&self, of: Span, index: u32, count: u32) -> Span {
+        let (blocks, index) =
+            (Blocks::new((of.len / self.element) as u64, count), u64::from(index));
+        let before = blocks.sum(0, 1, index) as usize * self.element;
+        Span { start: of.start + before, len: blocks.len(index) as usize * self.element, ..of }
     }
-    /// Room for something that comes in. It is reused: nothing may be read from it after the next
-    /// [`SLOTS`] calls.
+    /// Room for something that comes in, until it is given back.
     fn slot(&mut self, len: usize) -> Span {
-        let start = self.slots % SLOTS * self.chunk;
-        self.slots += 1;
+        let slot = self.free.pop_front().unwrap_or_else(|| {
+            self.slots += 1;
+            self.slots - 1
+        });
+        let start = slot * self.chunk;
         self.schedule.room = self.schedule.room.max(start + len.next_multiple_of(8));
         Span { segment: self.lens.len(), start, len }
+    }
+    /// Takes a slot back that only receives use: tasks listed so far may still do so.
+    fn give_back(&mut self, slot: Span) {
+        self.free.push_back(slot.start / self.chunk);
+    }
+    /// The same of one that a send reads, for which no receive of its turn may wait.
+    fn give_back_after_turn(&mut self, slot: Span) {
+        self.given_back.push(slot.start / self.chunk);
+    }
+    /// Sends and receives that do not depend on each other are over, or go on.
+    fn begin_turn(&mut self) {
+        self.free.extend(self.given_back.drain(..));
+    }
+    /// How many tasks there are.
+    fn tasks(&self) -> u32 {
+        self.schedule.actions.len() as u32
+    }
+    /// All sends that are listed from now on wait for these tasks.
+    fn hold_sends_for(&mut self, tasks: Range<u32>) {
+        self.holding = tasks;
     }
 
     fn copy(&mut self, from: Span, to: Span) {
@@ -160,7 +193,10 @@ impl Builder {
             return;
         }
         let task = self.schedule.actions.len() as u32;
-        let mut needs = Vec::new();
+        let mut needs = match action {
+            Action::Send { .. } => self.holding.clone().collect(),
+            Action::Receive { .. } => Vec::new(),
+        };
         for span in reads {
             self.touched[span.segment].read(span.start..span.start + span.len, task, &mut needs);
         }
@@ -189,25 +225,39 @@ fn chunks(of: Span, chunk: usize) -> impl Iterator<Item = Span> {
 /// What `rank` does in a call that has been checked. Sends and receives of single messages are
 /// no schedules.
 pub(crate) fn of(call: &Call, rank: u32, ranks: u32, tuning: Tuning) -> Schedule {
+    by(&usual(call, ranks, tuning), call, rank, ranks, tuning)
+}
+
+/// The algorithm that a call is done by, if its operation is a collective of `weft_workload`.
+fn usual(call: &Call, ranks: u32, tuning: Tuning) -> Algorithm {
+    match call.operation {
+        Operation::AllToAll => Algorithm::Direct(Direct { window: None, skew: None }),
+        Operation::AllReduce if ranks.is_power_of_two() && call.outputs[0].len <= tuning.small => {
+            Algorithm::HalvingDoubling(HalvingDoubling)
+        }
+        _ => Algorithm::Ring(Ring { channels: Some(1), chunks: 1 }),
+    }
+}
+
+/// The same by an algorithm that can do it.
+pub(crate) fn by(
+    algorithm: &Algorithm,
+    call: &Call,
+    rank: u32,
+    ranks: u32,
+    tuning: Tuning,
+) -> Schedule {
     let mut builder = Builder::new(call, rank, ranks, tuning);
     match call.operation {
-        Operation::AllReduce => {
-            let len = builder.output(0).len;
-            if ranks.is_power_of_two() && len <= tuning.small {
-                doubling::all_reduce(&mut builder);
-            } else {
-                around::all_reduce(&mut builder);
+        Operation::Gather { root } => rooted::gather(&mut builder, root),
+        Operation::Scatter { root } => rooted::scatter(&mut builder, root),
+        Operation::Barrier => rooted::barrier(&mut builder),
+        other => {
+            if let Some((operation, root)) = other.collective() {
+                let call = Collective { operation, ranks, bytes: 0, root, servers: Servers::EACH };
+                collective::carry_out(&mut builder, algorithm, &call);
             }
         }
-        Operation::AllGather => around::all_gather(&mut builder),
-        Operation::ReduceScatter => around::reduce_scatter(&mut builder),
-        Operation::AllToAll => direct::all_to_all(&mut builder),
-        Operation::Broadcast { root } => chain::broadcast(&mut builder, root),
-        Operation::Reduce { root } => chain::reduce(&mut builder, root),
-        Operation::Gather { root } => direct::gather(&mut builder, root),
-        Operation::Scatter { root } => direct::scatter(&mut builder, root),
-        Operation::Barrier => direct::barrier(&mut builder),
-        Operation::Send { .. } | Operation::Receive { .. } | Operation::ReceiveAny { .. } => {}
     }
     builder.schedule
 }

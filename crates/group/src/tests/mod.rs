@@ -1,27 +1,39 @@
-//! Operations over a network in memory, beside the definition of each; and beside the simulator's
-//! algorithms, message by message.
+//! Operations over a network in memory, beside the definition of each; and by every algorithm of
+//! the simulator, message by message.
 
 mod exchanged;
 mod network;
-mod simulated;
+mod registry;
 
 use crate::call::{Call, Operation};
 use crate::element::{Element, Reduction};
 use crate::memory::Segment;
 use crate::run::Run;
-use crate::schedule::Tuning;
+use crate::schedule::{self, Schedule, Tuning};
 use network::{Draw, Message, Network};
 use weft_trial::prelude::*;
 
 /// Buffers of all ranks, by rank: inputs and outputs.
 type Buffers = Vec<(Vec<Vec<u8>>, Vec<Vec<u8>>)>;
 
-/// Carries out an operation at all ranks; the messages that it took.
+/// Carries out an operation at all ranks, as groups do.
 fn carry_out(
+    operation: Operation,
+    kind: (Element, Reduction),
+    buffers: &mut Buffers,
+    tuning: Tuning,
+    seed: u64,
+) {
+    let usual = |call: &Call, rank, ranks| schedule::of(call, rank, ranks, tuning);
+    carry_out_by(&usual, operation, kind, buffers, seed);
+}
+
+/// The same with these schedules; the messages that it took.
+fn carry_out_by(
+    schedule: &dyn Fn(&Call, u32, u32) -> Schedule,
     operation: Operation,
     (element, reduction): (Element, Reduction),
     buffers: &mut Buffers,
-    tuning: Tuning,
     seed: u64,
 ) -> Vec<Message> {
     let network = Network::default();
@@ -39,9 +51,10 @@ fn carry_out(
             outputs: outputs.iter_mut().map(segment).collect(),
         };
         call.check(rank as u32, ranks).expect("a call that makes sense");
+        let schedule = schedule(&call, rank as u32, ranks);
         #[expect(unsafe_code, reason = "the memory is ours")]
         // SAFETY: buffers outlive runs and are touched by nobody else meanwhile.
-        let run = unsafe { Run::new(&call, rank as u32, ranks, tuning) };
+        let run = unsafe { Run::new(&call, ranks, schedule) };
         runs.push((run, network.port(rank as u32, most)));
     }
     loop {
@@ -236,9 +249,10 @@ fn a_barrier_holds_everybody_back() {
                 inputs: vec![],
                 outputs: vec![],
             };
+            let schedule = |rank| schedule::of(&call, rank, ranks, Tuning::default());
             #[expect(unsafe_code, reason = "the trait asks for it")]
             // SAFETY: a barrier has no buffers.
-            let run = |rank| unsafe { Run::new(&call, rank, ranks, Tuning::default()) };
+            let run = |rank| unsafe { Run::new(&call, ranks, schedule(rank)) };
             let mut runs: Vec<_> =
                 (0..ranks).map(|rank| (run(rank), network.port(rank, 4))).collect();
             let step = |runs: &mut Vec<(Run<usize>, network::Port)>, draw: &mut Draw, all: bool| {
@@ -302,9 +316,10 @@ fn unequal_sizes_are_refused() {
                 inputs: vec![],
                 outputs: vec![Segment { start: buffer.as_mut_ptr(), len: buffer.len() }],
             };
+            let schedule = schedule::of(&call, rank as u32, 2, Tuning::default());
             #[expect(unsafe_code, reason = "the memory is ours")]
             // SAFETY: buffers outlive runs.
-            let run = unsafe { Run::new(&call, rank as u32, 2, Tuning::default()) };
+            let run = unsafe { Run::new(&call, 2, schedule) };
             (run, network.port(rank as u32, 4))
         })
         .collect();

@@ -1,4 +1,4 @@
-//! A buffer cut into one block for each rank.
+//! A buffer cut into blocks of nearly equal length, and which of them a message carries.
 
 /// `bytes` in `count` blocks, in order; the first ones are a byte longer where they do not divide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,5 +28,73 @@ impl Blocks {
         // Of these, the ones below `bytes % count` are a byte longer.
         let longer = (self.bytes % count).saturating_sub(first).div_ceil(stride).min(many);
         self.bytes / count * many + longer
+    }
+}
+
+/// Which blocks of a buffer a message carries.
+///
+/// The buffer is cut into `shares`, and share `share` into `count` blocks. The message carries
+/// `many` of them, at most `count`: `first`, `first + stride`, ..., counted round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Payload {
+    /// Which share of the buffer: each channel of a ring and each tree has one.
+    pub share: u32,
+    /// How many shares there are.
+    pub shares: u32,
+    /// Blocks of the share: one for each rank, or one for each chunk of a chain or a tree.
+    pub count: u32,
+    /// The first block; below `count`.
+    pub first: u32,
+    /// From one block to the next.
+    pub stride: u32,
+    /// How many blocks.
+    pub many: u32,
+}
+
+impl Payload {
+    /// All of share `share` of `shares`.
+    #[inline]
+    pub(super) fn share(share: u32, shares: u32) -> Payload {
+        Payload { share, shares, count: 1, first: 0, stride: 1, many: 1 }
+    }
+    /// Of the same share, cut into `count` blocks, block `index`.
+    #[inline]
+    pub(super) fn block(self, index: u32, count: u32) -> Payload {
+        Payload { count, first: index, ..self }
+    }
+    /// The numbers of its blocks.
+    pub fn blocks(self) -> impl DoubleEndedIterator<Item = u32> {
+        let at = move |index| {
+            let sum = u64::from(self.first) + u64::from(index) * u64::from(self.stride);
+            (sum % u64::from(self.count)) as u32
+        };
+        (0..self.many).map(at)
+    }
+    /// Its length, of a buffer of so many bytes.
+    #[inline]
+    pub fn bytes(self, buffer: u64) -> u64 {
+        let share = match self.shares {
+            1 => buffer,
+            shares => Blocks::new(buffer, shares).len(u64::from(self.share)),
+        };
+        let blocks = Blocks::new(share, self.count);
+        let (first, stride) = (u64::from(self.first), u64::from(self.stride));
+        // Dividing takes longer than all else.
+        match (self.count, self.many) {
+            (1, _) => return share,
+            (_, 1) => return blocks.len(first),
+            _ => {}
+        }
+        let (count, many) = (u64::from(self.count), u64::from(self.many));
+        // Those before the end, and those after it.
+        let before = match first + (many - 1) * stride < count {
+            true => many,
+            false => (count - first).div_ceil(stride),
+        };
+        let after = match many - before {
+            0 => 0,
+            rest => blocks.sum(first + before * stride - count, stride, rest),
+        };
+        blocks.sum(first, stride, before) + after
     }
 }

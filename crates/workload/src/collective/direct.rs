@@ -4,7 +4,7 @@
 //! ([`Skew`](crate::Skew)). All-reduce is reduce-scatter, then,
 //! when all of that has arrived, all-gather. Source: ASTRA-sim's `direct`.
 
-use super::{AlgorithmInfo, Call, MOST_CHUNKS, Operation, Schedule, Step};
+use super::{AlgorithmInfo, Call, MOST_CHUNKS, Operation, Payload, Schedule, Step};
 use crate::{Skew, WorkloadError};
 use weft_units::{OptionError, OptionInfo, Options};
 
@@ -54,7 +54,8 @@ impl Schedule for Direct {
     fn sequences(&self, _: &Call) -> u32 {
         1
     }
-    fn step(&self, call: &Call, rank: u32, _: u32, at: u32) -> Option<Step> {
+    #[inline]
+    fn step(&self, call: &Call, rank: u32, _: u32, at: u32) -> Option<Step<Payload>> {
         let phases = 1 + u32::from(call.operation == Operation::AllReduce);
         let others = call.ranks - 1;
         let window = self.window.unwrap_or(others).clamp(1, others.max(1));
@@ -67,14 +68,11 @@ impl Schedule for Direct {
         }
         // An all-gather sends its own block to all, the others each the block that is theirs.
         let gathers = call.operation == Operation::AllGather || phase == 1;
-        let block = |rank: u32| match &self.skew {
-            None => call.blocks().len(u64::from(rank)),
-            Some(skew) => skew.block(call.bytes, call.ranks, rank),
-        };
+        let block = |rank: u32| Payload::share(0, 1).block(rank, call.ranks);
         let send = |index: u32| {
             let to = call.ahead(rank, index + 1);
-            let bytes = block(if gathers { rank } else { to });
-            Step::Send { to, bytes, sequence: 0, receipt: phase * others + index }
+            let payload = block(if gathers { rank } else { to });
+            Step::Send { to, payload, sequence: 0, receipt: phase * others + index }
         };
         Some(if at < window {
             send(at)
@@ -86,8 +84,15 @@ impl Schedule for Direct {
             }
         } else {
             let from = call.behind(rank, at - others - waits + 1);
-            Step::Receive { from, bytes: block(if gathers { from } else { rank }) }
+            Step::Receive { from, payload: block(if gathers { from } else { rank }) }
         })
+    }
+    #[inline]
+    fn bytes(&self, call: &Call, payload: Payload) -> u64 {
+        match &self.skew {
+            None => payload.bytes(call.bytes),
+            Some(skew) => skew.block(call.bytes, call.ranks, payload.first),
+        }
     }
     fn adds(&self, call: &Call, _: u32, receipt: u32) -> bool {
         receipt < call.ranks - 1

@@ -5,7 +5,7 @@
 //! The number of ranks is a power of two. Source: Thakur, Rabenseifner and Gropp (2005);
 //! ASTRA-sim's `halvingDoubling`, the recursive doubling of Ethereal (2025).
 
-use super::{AlgorithmInfo, Call, Operation, Schedule, Step};
+use super::{AlgorithmInfo, Call, Operation, Payload, Schedule, Step};
 use crate::WorkloadError;
 use weft_units::{OptionError, Options};
 
@@ -38,7 +38,8 @@ impl Schedule for HalvingDoubling {
     fn sequences(&self, _: &Call) -> u32 {
         1
     }
-    fn step(&self, call: &Call, rank: u32, _: u32, at: u32) -> Option<Step> {
+    #[inline]
+    fn step(&self, call: &Call, rank: u32, _: u32, at: u32) -> Option<Step<Payload>> {
         let levels = call.ranks.trailing_zeros();
         let turn = at / 2;
         let (halves, level) = match call.operation {
@@ -54,14 +55,19 @@ impl Schedule for HalvingDoubling {
         // The blocks that are one rank's business after this level share its lowest bits. Those of
         // the partner leave while halving, and its own while doubling.
         let group = |rank: u32| {
-            let stride = 2u64 << level;
-            call.blocks().sum(u64::from(rank) % stride, stride, u64::from(call.ranks) / stride)
+            let stride = 2 << level;
+            let all = Payload::share(0, 1).block(rank % stride, call.ranks);
+            Payload { stride, many: call.ranks / stride, ..all }
         };
         let (sent, received) = if halves { (partner, rank) } else { (rank, partner) };
         Some(match at % 2 {
-            0 => Step::Send { to: partner, bytes: group(sent), sequence: 0, receipt: turn },
-            _ => Step::Receive { from: partner, bytes: group(received) },
+            0 => Step::Send { to: partner, payload: group(sent), sequence: 0, receipt: turn },
+            _ => Step::Receive { from: partner, payload: group(received) },
         })
+    }
+    /// By the bits of its number read backwards: those that share their lowest bits lie together.
+    fn position(&self, call: &Call, block: u32) -> u32 {
+        block.reverse_bits().checked_shr(32 - call.ranks.trailing_zeros()).unwrap_or(0)
     }
     fn adds(&self, call: &Call, _: u32, receipt: u32) -> bool {
         receipt < call.ranks.trailing_zeros()

@@ -9,6 +9,11 @@
 //! (`docs/extend/collective.md`). Sizes are
 //! exact: the buffer is cut into one block for each rank, which differ by at most a byte.
 //!
+//! A step is known in bytes ([`Algorithm::step`], for simulation and plans) and in blocks
+//! ([`Algorithm::step_in_blocks`], for real buffers): with [`Algorithm::reduces`] that is all that
+//! `weft-group` and `weft-net-bench` need to move data. Which bytes of which buffer a block is,
+//! they say themselves.
+//!
 //! Invariant (held by tests): the receipts of a sequence come in the order in which it waits for
 //! them, each from exactly one send, and no graph can deadlock.
 
@@ -19,7 +24,7 @@ mod pat;
 mod ring;
 mod tree;
 
-pub use blocks::Blocks;
+pub use blocks::{Blocks, Payload};
 pub(crate) use tree::both as tree_places;
 
 use crate::WorkloadError;
@@ -78,15 +83,15 @@ impl Servers {
     pub const EACH: Servers = Servers { ranks: 1, nics: 1 };
 }
 
-/// One step of a sequence.
+/// One step of a sequence. A payload is told in bytes, or as the [`Payload`] that it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum Step<P = u64> {
     /// Posts a message, and goes on at once.
     Send {
         /// Which rank of the group receives.
         to: u32,
-        /// Payload; a send of nothing is skipped, and so is its receipt.
-        bytes: u64,
+        /// What is sent; a send of nothing is skipped, and so is its receipt.
+        payload: P,
         /// Which sequence of that rank.
         sequence: u32,
         /// Which of that sequence's receipts, from 0.
@@ -96,11 +101,25 @@ pub enum Step {
     Receive {
         /// Which rank sends it.
         from: u32,
-        /// Its payload.
-        bytes: u64,
+        /// What comes.
+        payload: P,
     },
     /// Waits until the sequence's send of this number, from 0, has been acknowledged.
     Sent(u32),
+}
+
+impl<P> Step<P> {
+    /// The same step with its payload told in another way.
+    #[inline]
+    fn map<Q>(self, tell: impl FnOnce(P) -> Q) -> Step<Q> {
+        match self {
+            Step::Send { to, payload, sequence, receipt } => {
+                Step::Send { to, payload: tell(payload), sequence, receipt }
+            }
+            Step::Receive { from, payload } => Step::Receive { from, payload: tell(payload) },
+            Step::Sent(send) => Step::Sent(send),
+        }
+    }
 }
 
 impl Operation {
@@ -154,10 +173,6 @@ impl Operation {
 }
 
 impl Call {
-    /// The buffer, a block for each rank.
-    pub fn blocks(&self) -> Blocks {
-        Blocks::new(self.bytes, self.ranks)
-    }
     /// The rank `distance` after `rank`, counting on from zero at the end.
     pub fn ahead(&self, rank: u32, distance: u32) -> u32 {
         let (sum, ranks) = (u64::from(rank) + u64::from(distance), u64::from(self.ranks));
@@ -214,7 +229,20 @@ pub trait Schedule: Sized {
     /// How many sequences a rank has; the same for all of them.
     fn sequences(&self, call: &Call) -> u32;
     /// Step `at` of a sequence; `None`: it is over.
-    fn step(&self, call: &Call, rank: u32, sequence: u32, at: u32) -> Option<Step>;
+    fn step(&self, call: &Call, rank: u32, sequence: u32, at: u32) -> Option<Step<Payload>>;
+    /// How many bytes a payload of `call` has.
+    #[inline]
+    fn bytes(&self, call: &Call, payload: Payload) -> u64 {
+        payload.bytes(call.bytes)
+    }
+    /// The same step, in bytes.
+    fn step_in_bytes(&self, call: &Call, rank: u32, sequence: u32, at: u32) -> Option<Step> {
+        Some(self.step(call, rank, sequence, at)?.map(|payload| self.bytes(call, payload)))
+    }
+    /// At which position in a buffer block `block` lies best: so that what a message carries lies together.
+    fn position(&self, _call: &Call, block: u32) -> u32 {
+        block
+    }
     /// Of an all-reduce: whether receipt `receipt` of `sequence` is added to what the rank has. All
     /// others it keeps as they are.
     fn adds(&self, _call: &Call, _strand: u32, _receipt: u32) -> bool {
@@ -278,7 +306,25 @@ macro_rules! algorithms {
             /// [checked](Algorithm::check); `None`: the sequence is over.
             #[inline]
             pub fn step(&self, call: &Call, rank: u32, sequence: u32, at: u32) -> Option<Step> {
+                match self {
+                    $(Algorithm::$Algorithm(one) => one.step_in_bytes(call, rank, sequence, at)),*
+                }
+            }
+            /// The same step with its payload in blocks, for who moves data. Nothing of it depends
+            /// on `call.bytes`.
+            pub fn step_in_blocks(
+                &self,
+                call: &Call,
+                rank: u32,
+                sequence: u32,
+                at: u32,
+            ) -> Option<Step<Payload>> {
                 match self { $(Algorithm::$Algorithm(one) => one.step(call, rank, sequence, at)),* }
+            }
+            /// At which position in a buffer, of `ranks`, block `block` of an all-reduce lies best:
+            /// so that what a message carries lies together.
+            pub fn position(&self, call: &Call, block: u32) -> u32 {
+                match self { $(Algorithm::$Algorithm(one) => one.position(call, block)),* }
             }
             /// All steps of a sequence of `rank`, until `each` has enough.
             pub(crate) fn walk(
@@ -290,7 +336,7 @@ macro_rules! algorithms {
                 // One loop an algorithm: which it is, is not asked at every step.
                 match self {
                     $(Algorithm::$Algorithm(one) => {
-                        (0..).map_while(|at| one.step(call, rank, sequence, at)).try_for_each(each)
+                        (0..).map_while(|at| one.step_in_bytes(call, rank, sequence, at)).try_for_each(each)
                     }),*
                 }
             }

@@ -5,7 +5,7 @@
 //! reduce-scatter is its mirror image. It takes `log2 n` steps, for any number of ranks. Source:
 //! Jeaugey (2025), as NCCL has it from 2.23 on.
 
-use super::{AlgorithmInfo, Call, Operation, Schedule, Step};
+use super::{AlgorithmInfo, Call, Operation, Payload, Schedule, Step};
 use weft_units::{OptionError, Options};
 
 /// Parallel aggregated trees.
@@ -27,7 +27,8 @@ impl Schedule for Pat {
     fn sequences(&self, _: &Call) -> u32 {
         1
     }
-    fn step(&self, call: &Call, rank: u32, _: u32, at: u32) -> Option<Step> {
+    #[inline]
+    fn step(&self, call: &Call, rank: u32, _: u32, at: u32) -> Option<Step<Payload>> {
         let levels = call.ranks.next_power_of_two().trailing_zeros();
         let turn = at / 2;
         if turn >= levels {
@@ -36,27 +37,24 @@ impl Schedule for Pat {
         let gathers = call.operation == Operation::AllGather;
         let distance = 1 << if gathers { levels - 1 - turn } else { turn };
         let (next, previous) = (call.ahead(rank, distance), call.behind(rank, distance));
-        Some(match (gathers, at % 2) {
-            (true, 0) => {
-                let bytes = passed_on(call, rank, distance);
-                Step::Send { to: next, bytes, sequence: 0, receipt: turn }
-            }
-            (true, _) => {
-                Step::Receive { from: previous, bytes: passed_on(call, previous, distance) }
-            }
-            // Where blocks came from they go to now.
-            (false, 0) => {
-                let bytes = passed_on(call, previous, distance);
-                Step::Send { to: previous, bytes, sequence: 0, receipt: turn }
-            }
-            (false, _) => Step::Receive { from: next, bytes: passed_on(call, rank, distance) },
+        // Where blocks of an all-gather go to, those of a reduce-scatter come from.
+        let (onward, back) = (passed_on(call, rank, distance), passed_on(call, previous, distance));
+        let ((to, sent), (from, received)) = match gathers {
+            true => ((next, onward), (previous, back)),
+            false => ((previous, back), (next, onward)),
+        };
+        Some(match at % 2 {
+            0 => Step::Send { to, payload: sent, sequence: 0, receipt: turn },
+            _ => Step::Receive { from, payload: received },
         })
     }
 }
 
 /// What `rank` passes on to the rank `distance` after it in an all-gather: its own block and those
 /// that came over longer distances, unless the rank ahead is where they began or beyond it.
-fn passed_on(call: &Call, rank: u32, distance: u32) -> u64 {
-    let far = (0..call.ranks - distance).step_by(2 * distance as usize);
-    far.map(|back| call.blocks().len(u64::from(call.behind(rank, back)))).sum()
+fn passed_on(call: &Call, rank: u32, distance: u32) -> Payload {
+    let stride = 2 * distance;
+    let many = (call.ranks - distance).div_ceil(stride);
+    let first = call.behind(rank, (many - 1) * stride);
+    Payload { stride, many, ..Payload::share(0, 1).block(first, call.ranks) }
 }

@@ -12,7 +12,7 @@
 //! Source: Patarasuk and Yuan (2009); NCCL.
 
 use super::{
-    AlgorithmInfo, Blocks, Call, MOST_CHUNKS, MOST_STRANDS, Operation, Schedule, Servers, Step,
+    AlgorithmInfo, Call, MOST_CHUNKS, MOST_STRANDS, Operation, Payload, Schedule, Servers, Step,
 };
 use weft_units::{OptionError, OptionInfo, Options};
 
@@ -62,13 +62,13 @@ impl Schedule for Ring {
     fn sequences(&self, call: &Call) -> u32 {
         self.channels.unwrap_or(call.servers.nics)
     }
-    fn step(&self, call: &Call, rank: u32, sequence: u32, at: u32) -> Option<Step> {
-        let bytes = Blocks::new(call.bytes, self.sequences(call)).len(u64::from(sequence));
-        let share = Call { bytes, ..*call };
+    #[inline]
+    fn step(&self, call: &Call, rank: u32, sequence: u32, at: u32) -> Option<Step<Payload>> {
+        let share = Payload::share(sequence, self.sequences(call));
         match call.operation {
-            Operation::Broadcast | Operation::Reduce => self.chain(&share, rank, sequence, at),
-            Operation::SendReceive => shift(&share, rank, sequence, at),
-            _ => around(&share, rank, sequence, at),
+            Operation::Broadcast | Operation::Reduce => self.chain(call, rank, share, at),
+            Operation::SendReceive => shift(call, rank, share, at),
+            _ => around(call, rank, share, at),
         }
     }
     fn adds(&self, call: &Call, _: u32, receipt: u32) -> bool {
@@ -77,7 +77,7 @@ impl Schedule for Ring {
 }
 
 /// Step `at` of `rank` in one ring: a send and a receipt by turns.
-fn around(call: &Call, rank: u32, sequence: u32, at: u32) -> Option<Step> {
+fn around(call: &Call, rank: u32, share: Payload, at: u32) -> Option<Step<Payload>> {
     let round = call.ranks - 1;
     let (rounds, lead) = match call.operation {
         Operation::AllReduce => (2 * round, 1),
@@ -91,14 +91,15 @@ fn around(call: &Call, rank: u32, sequence: u32, at: u32) -> Option<Step> {
     // What is reduced last is the rank's own block: the first to leave is the one before it. An
     // all-gather begins with its own.
     let back = turn + lead;
+    let sequence = share.share;
     let order = Order::of(call, sequence);
-    let block = |back: u32| call.blocks().len(u64::from(order.behind(rank, back)));
+    let block = |back: u32| share.block(order.behind(rank, back), call.ranks);
     Some(match at % 2 {
         0 => {
             let to = order.ahead(rank, 1);
-            Step::Send { to, bytes: block(back), sequence, receipt: turn }
+            Step::Send { to, payload: block(back), sequence, receipt: turn }
         }
-        _ => Step::Receive { from: order.behind(rank, 1), bytes: block(back + 1) },
+        _ => Step::Receive { from: order.behind(rank, 1), payload: block(back + 1) },
     })
 }
 
@@ -138,11 +139,11 @@ impl Order<'_> {
 }
 
 /// Step `at` of a rank that sends all that it has to the next one.
-fn shift(call: &Call, rank: u32, sequence: u32, at: u32) -> Option<Step> {
-    let bytes = call.bytes;
+fn shift(call: &Call, rank: u32, payload: Payload, at: u32) -> Option<Step<Payload>> {
+    let (to, sequence) = (call.ahead(rank, 1), payload.share);
     match at {
-        0 => Some(Step::Send { to: call.ahead(rank, 1), bytes, sequence, receipt: 0 }),
-        1 => Some(Step::Receive { from: call.behind(rank, 1), bytes }),
+        0 => Some(Step::Send { to, payload, sequence, receipt: 0 }),
+        1 => Some(Step::Receive { from: call.behind(rank, 1), payload }),
         _ => None,
     }
 }
@@ -150,8 +151,9 @@ fn shift(call: &Call, rank: u32, sequence: u32, at: u32) -> Option<Step> {
 impl Ring {
     /// Step `at` of `rank` in a chain, from the root on or towards it: a receipt and a send for
     /// every chunk, without the one at its first and the other at its last rank.
-    fn chain(&self, call: &Call, rank: u32, sequence: u32, at: u32) -> Option<Step> {
+    fn chain(&self, call: &Call, rank: u32, share: Payload, at: u32) -> Option<Step<Payload>> {
         let last = call.ranks - 1;
+        let sequence = share.share;
         let order = Order::of(call, sequence);
         let from_root = call.behind(order.place(rank), order.place(call.root));
         let (place, ahead) = match call.operation {
@@ -164,10 +166,10 @@ impl Ring {
         if chunk >= self.chunks {
             return None;
         }
-        let bytes = Blocks::new(call.bytes, self.chunks).len(u64::from(chunk));
+        let payload = share.block(chunk, self.chunks);
         Some(match receives && at.is_multiple_of(steps) {
-            true => Step::Receive { from: order.behind(rank, ahead), bytes },
-            false => Step::Send { to: order.ahead(rank, ahead), bytes, sequence, receipt: chunk },
+            true => Step::Receive { from: order.behind(rank, ahead), payload },
+            false => Step::Send { to: order.ahead(rank, ahead), payload, sequence, receipt: chunk },
         })
     }
 }

@@ -8,7 +8,7 @@
 //! Broadcast and reduce take one tree, turned until the root is its root. Sources: Sanders, Speck
 //! and Träff (2009); NCCL.
 
-use super::{AlgorithmInfo, Blocks, Call, MOST_CHUNKS, Operation, Schedule, Step};
+use super::{AlgorithmInfo, Call, MOST_CHUNKS, Operation, Payload, Schedule, Step};
 use weft_units::{OptionError, OptionInfo, Options};
 
 /// One binary tree, or two.
@@ -137,11 +137,10 @@ impl Schedule for Tree {
     fn sequences(&self, call: &Call) -> u32 {
         2 * self.trees(call)
     }
-    fn step(&self, call: &Call, rank: u32, sequence: u32, at: u32) -> Option<Step> {
+    #[inline]
+    fn step(&self, call: &Call, rank: u32, sequence: u32, at: u32) -> Option<Step<Payload>> {
         let (tree, down) = (sequence / 2, sequence % 2 == 1);
         let place = self.place(call, rank, tree);
-        let share = Blocks::new(call.bytes, self.trees(call)).len(u64::from(tree));
-        let chunks = Blocks::new(share, self.chunks);
         let goes_up = call.operation != Operation::Broadcast;
         let comes_down = call.operation != Operation::Reduce;
         let is_root = place.parent.is_none();
@@ -158,21 +157,22 @@ impl Schedule for Tree {
         if chunk >= self.chunks {
             return None;
         }
-        let (turn, bytes) = (at % (receipts + sends), chunks.len(u64::from(chunk)));
+        let turn = at % (receipts + sends);
+        let payload = Payload::share(tree, self.trees(call)).block(chunk, self.chunks);
         let child = |index: u32| {
             place.children.iter().flatten().nth(index as usize).copied().expect("a child")
         };
         Some(if turn < receipts {
             let from = if down { place.parent.expect("not the root") } else { child(turn) };
-            Step::Receive { from, bytes }
+            Step::Receive { from, payload }
         } else if down || is_root {
             let to = child(turn - receipts);
-            Step::Send { to, bytes, sequence: 2 * tree + 1, receipt: chunk }
+            Step::Send { to, payload, sequence: 2 * tree + 1, receipt: chunk }
         } else {
             let to = place.parent.expect("not the root");
             let above = self.place(call, to, tree);
             let receipt = chunk * above.count() + above.index_of(rank);
-            Step::Send { to, bytes, sequence, receipt }
+            Step::Send { to, payload, sequence, receipt }
         })
     }
     fn adds(&self, _: &Call, sequence: u32, _: u32) -> bool {

@@ -112,7 +112,7 @@ impl<N: IdleNetwork> Intake<'_, N> {
         let members = self.job.trace().members(one.group, rank).expect("it is a member");
         let (mut busy, mut slowest) = (Time::ZERO, Time::ZERO);
         let _ = role.steps(|step| {
-            if let Step::Receive { from, bytes: bytes @ 1.. } = step {
+            if let Step::Receive { from, payload: bytes @ 1.. } = step {
                 let src = members.rank(from);
                 busy = busy.saturating_add(self.network.intake(src, rank, bytes));
                 slowest = slowest.max(self.network.alone(src, rank, bytes).0);

@@ -96,7 +96,7 @@ impl Job {
             let (mut phase, mut has_received) = (0, false);
             let played = role.steps(|step| {
                 match step {
-                    Step::Send { to, bytes, .. } => {
+                    Step::Send { to, payload: bytes, .. } => {
                         phase += usize::from(std::mem::take(&mut has_received));
                         phases.resize_with(phases.len().max(phase + 1), Vec::new);
                         if bytes > 0 {

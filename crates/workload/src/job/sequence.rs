@@ -169,11 +169,11 @@ impl Part {
                     return;
                 }
                 // What is nothing needs no message, and nobody waits for it.
-                Some(Step::Send { bytes: 0, .. }) => {
+                Some(Step::Send { payload: 0, .. }) => {
                     sequence.acknowledge(sequence.posted);
                     sequence.posted += 1;
                 }
-                Some(Step::Send { to, bytes, sequence: target, receipt }) => {
+                Some(Step::Send { to, payload: bytes, sequence: target, receipt }) => {
                     let sending = sequence.posted;
                     sequence.posted += 1;
                     out(Sending {
@@ -186,7 +186,7 @@ impl Part {
                         reduces: algorithm.reduces(&self.call, target, receipt),
                     });
                 }
-                Some(Step::Receive { bytes: 0, .. }) => sequence.received.skip(),
+                Some(Step::Receive { payload: 0, .. }) => sequence.received.skip(),
                 Some(Step::Receive { .. }) => {
                     if sequence.holds_back(await_sends) || !sequence.received.take() {
                         return;

@@ -70,7 +70,7 @@ impl Job {
             for (role, times) in roles {
                 let mut alike: Option<Traffic> = None;
                 role.steps(|step| {
-                    let Step::Send { to, bytes: bytes @ 1.., .. } = step else {
+                    let Step::Send { to, payload: bytes @ 1.., .. } = step else {
                         return ControlFlow::Continue(());
                     };
                     let next = Traffic { src: rank, dst: members.rank(to), bytes, times };

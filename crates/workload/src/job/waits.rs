@@ -43,8 +43,8 @@ pub(super) fn of(
         let members = job.trace.members(one.group, rank).expect("it is a member");
         part.waits_for().filter_map(move |step| {
             let (place, what) = match step {
-                Step::Receive { from, bytes } => (from, Awaited::Message(bytes)),
-                Step::Send { to, bytes, .. } => (to, Awaited::Acknowledgement(bytes)),
+                Step::Receive { from, payload: bytes } => (from, Awaited::Message(bytes)),
+                Step::Send { to, payload: bytes, .. } => (to, Awaited::Acknowledgement(bytes)),
                 Step::Sent(_) => return None,
             };
             Some(Wait { within: within(job, rank, *node), peer: members.rank(place), what })

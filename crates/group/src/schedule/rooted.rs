@@ -1,20 +1,11 @@
-//! Everybody to everybody or to one, in one step; and barriers.
+//! Everybody to one, one to everybody, and barriers: what has no step rule that could be shared, since a
+//! gather and a scatter are one message a rank, and words of a barrier carry nothing of a buffer.
 //!
 //! All messages of a rank are under way at once, whole, so that a load balancer sees all of them
 //! when it spreads them.
 
 use super::{Action, Builder};
 use crate::memory::Span;
-
-/// All-to-all, with sizes as they come: to the next rank, the one after it, and so on.
-pub(super) fn all_to_all(b: &mut Builder) {
-    b.copy(b.input(b.rank), b.output(b.rank));
-    for distance in 1..b.ranks {
-        let (to, from) = (b.ahead(distance), b.behind(distance));
-        b.send(to, b.input(to));
-        b.receive(from, b.output(from));
-    }
-}
 
 /// Gather.
 pub(super) fn gather(b: &mut Builder, root: u32) {
