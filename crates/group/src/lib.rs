@@ -3,7 +3,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`call`] | which operations there are, and what makes sense |
-//! | `schedule` | an algorithm as sends, receives and what waits for what |
+//! | `schedule` | an algorithm of `weft_workload` as sends, receives and what waits for what |
 //! | `run` | a schedule under way: posts what can be posted, reduces what came |
 //! | `links` | what these need of a network |
 //! | `memory`, `combine` | buffers, and arithmetic on them |

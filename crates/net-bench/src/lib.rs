@@ -6,7 +6,7 @@
 //! | [`table`] | a plugin's table of functions, whatever its version |
 //! | [`network`] | what a collective needs: `ncclNet`'s calls |
 //! | [`plugin`], [`sockets`] | the two that there are |
-//! | [`operation`] | collectives as lists of sends and receives |
+//! | [`operation`] | collectives as lists of sends and receives, by algorithms of `weft_workload` |
 //! | [`progress`] | runs one: posts, asks, adds |
 //! | [`meet`] | how ranks find each other |
 //! | [`bench`](mod@bench) | sizes, iterations, times |

@@ -4,14 +4,17 @@
 //! is reduced or kept. Here is what only real buffers need: which bytes a block is, how they are
 //! cut into messages, and where sums lie that may not be made in place.
 //!
-//! Sequences of a rank are listed one after the other, and so are the messages of two ranks. A step
-//! that waits for an acknowledgement holds back sends only: a send is over when it has been
-//! received, so a receive that waited for one could wait for ever.
+//! Three rules are those of real buffers alone:
+//! - Sequences of a rank are listed one after the other: messages of two ranks match in one order.
+//! - A step that waits for an acknowledgement holds back sends only. A send is over when it has been
+//!   received, so a receive that waited for one could wait for ever.
+//! - Where ranks have blocks of their own, channels share each block. In the simulator they share
+//!   the buffer; the two differ by a byte or so where the channels do not divide.
 
 use super::{Builder, Combine, SLOTS, chunks};
 use crate::memory::Span;
 use std::collections::BTreeMap;
-use weft_workload::collective::{Algorithm, Blocks, Call, Operation, Payload, Step};
+use weft_workload::collective::{Algorithm, Call, Operation, Payload, Step};
 
 /// Lists all tasks of a rank in a call that the algorithm can do; `call.bytes` means nothing.
 pub(super) fn carry_out(b: &mut Builder, algorithm: &Algorithm, call: &Call) {
@@ -26,20 +29,16 @@ pub(super) fn carry_out(b: &mut Builder, algorithm: &Algorithm, call: &Call) {
         return;
     }
     let sequences = sequences(algorithm, call, b.rank);
-    let payloads = || {
-        sequences.iter().flatten().filter_map(|(step, reduces)| match step {
-            Step::Send { payload, .. } | Step::Receive { payload, .. } => {
-                Some((*payload, *reduces))
-            }
-            Step::Sent(_) => None,
-        })
-    };
-    // Every payload of a call is cut alike.
-    let Some((Payload { shares, count, .. }, _)) = payloads().next() else { return };
-    let homes = homes(b, algorithm, call, shares, count);
-    let mut uses = vec![0; homes.len()];
-    for (payload, _) in payloads().filter(|(_, reduces)| *reduces) {
-        numbers(payload).for_each(|block| uses[block] += 1);
+    let mut uses = Vec::new();
+    let mut homes = Vec::new();
+    for (step, reduces) in sequences.iter().flatten() {
+        let (Step::Send { payload, .. } | Step::Receive { payload, .. }) = *step else { continue };
+        if homes.is_empty() {
+            // All payloads of a call cut the buffer alike.
+            homes = self::homes(b, algorithm, call, payload);
+            uses = vec![0; homes.len()];
+        }
+        numbers(payload).for_each(|block| uses[block] += u32::from(*reduces));
     }
     // A load balancer sees all messages of an all-to-all at once, whole, when it spreads them.
     let chunk = if call.operation == Operation::AllToAll { usize::MAX } else { b.chunk };
@@ -77,35 +76,31 @@ fn numbers(payload: Payload) -> impl Iterator<Item = usize> {
 }
 
 /// Where blocks lie from which a rank sends and which it keeps, by number.
-fn homes(b: &Builder, algorithm: &Algorithm, call: &Call, shares: u32, count: u32) -> Vec<Span> {
+fn homes(b: &Builder, algorithm: &Algorithm, call: &Call, cut: Payload) -> Vec<Span> {
+    let Payload { shares, count, .. } = cut;
     let mut homes = Vec::with_capacity((shares * count) as usize);
     for share in 0..shares {
         let part = |whole: Span| b.part(whole, share, shares);
+        let blocks = 0..count;
         match call.operation {
-            Operation::AllGather => homes.extend((0..count).map(|block| part(b.output(block)))),
+            Operation::AllGather => homes.extend(blocks.map(|block| part(b.output(block)))),
             Operation::ReduceScatter | Operation::AllToAll => {
-                homes.extend((0..count).map(|block| part(b.input(block))));
+                homes.extend(blocks.map(|block| part(b.input(block))));
             }
-            Operation::AllReduce => {
-                homes.extend(laid_out(b, part(b.output(0)), count, |block| {
-                    algorithm.position(call, block)
-                }));
-            }
-            _ => homes.extend((0..count).map(|block| b.part(part(b.output(0)), block, count))),
+            _ => homes.extend(laid_out(b, algorithm, call, part(b.output(0)), count)),
         }
     }
     homes
 }
 
-/// Where `count` blocks lie in a span, in the order of their positions.
-fn laid_out(b: &Builder, whole: Span, count: u32, position: impl Fn(u32) -> u32) -> Vec<Span> {
+/// Where `count` blocks lie in one buffer or its share: in the order of their positions.
+fn laid_out(b: &Builder, algorithm: &Algorithm, call: &Call, of: Span, count: u32) -> Vec<Span> {
     let mut order: Vec<u32> = (0..count).collect();
-    order.sort_by_key(|block| position(*block));
-    let lens = Blocks::new(whole.len as u64 / b.element as u64, count);
-    let (mut spans, mut start) = (vec![whole; count as usize], whole.start);
+    order.sort_by_key(|block| algorithm.position(call, *block));
+    let (mut spans, mut start) = (vec![of; count as usize], of.start);
     for block in order {
-        let len = lens.len(u64::from(block)) as usize * b.element;
-        spans[block as usize] = Span { start, len, ..whole };
+        let len = b.part(of, block, count).len;
+        spans[block as usize] = Span { start, len, ..of };
         start += len;
     }
     spans
@@ -156,11 +151,9 @@ impl Round<'_> {
     /// The homes of what each message of a step carries; and whether a receipt of it is the last
     /// that is reduced into it.
     fn messages(&mut self, payload: Payload, reduces: bool) -> Vec<(Span, bool)> {
-        let mut parts: Vec<(Span, bool)> = Vec::with_capacity(payload.many as usize);
+        let mut parts = Vec::with_capacity(payload.many as usize);
         for block in numbers(payload) {
-            if reduces {
-                self.uses[block] -= 1;
-            }
+            self.uses[block] -= u32::from(reduces);
             parts.push((self.homes[block], self.uses[block] == 0));
         }
         if payload.many > 1 && self.call.operation == Operation::AllReduce {
@@ -227,7 +220,7 @@ impl Round<'_> {
 
 /// Spans in order, those that touch made one.
 fn joined(mut parts: Vec<(Span, bool)>) -> Vec<(Span, bool)> {
-    parts.sort_by_key(|(part, _)| part.start);
+    parts.sort_by_key(|(part, _)| (part.start, part.len));
     let mut all: Vec<(Span, bool)> = Vec::new();
     for (part, is_last) in parts {
         match all.last_mut() {

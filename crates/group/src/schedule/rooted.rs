@@ -1,5 +1,7 @@
-//! Everybody to one, one to everybody, and barriers: what has no step rule that could be shared, since a
-//! gather and a scatter are one message a rank, and words of a barrier carry nothing of a buffer.
+//! Gather, scatter and barrier.
+//!
+//! They share no steps with the simulator, which has none of the three: a gather and a scatter are one
+//! message for each rank, and a barrier moves no data.
 //!
 //! All messages of a rank are under way at once, whole, so that a load balancer sees all of them
 //! when it spreads them.

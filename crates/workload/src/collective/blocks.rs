@@ -34,7 +34,8 @@ impl Blocks {
 /// Which blocks of a buffer a message carries.
 ///
 /// The buffer is cut into `shares`, and share `share` into `count` blocks. The message carries
-/// `many` of them, at most `count`: `first`, `first + stride`, ..., counted round.
+/// `many` of them, at most `count`: `first`, `first + stride`, ..., counted round. All messages of
+/// a call have equal `shares` and `count`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Payload {
     /// Which share of the buffer: each channel of a ring and each tree has one.
@@ -63,7 +64,7 @@ impl Payload {
         Payload { count, first: index, ..self }
     }
     /// The numbers of its blocks.
-    pub fn blocks(self) -> impl DoubleEndedIterator<Item = u32> {
+    pub fn blocks(self) -> impl Iterator<Item = u32> {
         let at = move |index| {
             let sum = u64::from(self.first) + u64::from(index) * u64::from(self.stride);
             (sum % u64::from(self.count)) as u32
@@ -71,21 +72,22 @@ impl Payload {
         (0..self.many).map(at)
     }
     /// Its length, of a buffer of so many bytes.
-    #[inline]
+    #[inline(always)]
     pub fn bytes(self, buffer: u64) -> u64 {
         let share = match self.shares {
             1 => buffer,
             shares => Blocks::new(buffer, shares).len(u64::from(self.share)),
         };
-        let blocks = Blocks::new(share, self.count);
-        let (first, stride) = (u64::from(self.first), u64::from(self.stride));
-        // Dividing takes longer than all else.
         match (self.count, self.many) {
-            (1, _) => return share,
-            (_, 1) => return blocks.len(first),
-            _ => {}
+            (1, _) => share,
+            (count, 1) => Blocks::new(share, count).len(u64::from(self.first)),
+            (count, _) => self.sum(Blocks::new(share, count)),
         }
+    }
+    /// The same, of its share.
+    fn sum(self, blocks: Blocks) -> u64 {
         let (count, many) = (u64::from(self.count), u64::from(self.many));
+        let (first, stride) = (u64::from(self.first), u64::from(self.stride));
         // Those before the end, and those after it.
         let before = match first + (many - 1) * stride < count {
             true => many,

@@ -54,7 +54,7 @@ impl Schedule for Direct {
     fn sequences(&self, _: &Call) -> u32 {
         1
     }
-    #[inline]
+    #[inline(always)]
     fn step(&self, call: &Call, rank: u32, _: u32, at: u32) -> Option<Step<Payload>> {
         let phases = 1 + u32::from(call.operation == Operation::AllReduce);
         let others = call.ranks - 1;

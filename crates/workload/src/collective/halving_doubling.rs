@@ -38,7 +38,7 @@ impl Schedule for HalvingDoubling {
     fn sequences(&self, _: &Call) -> u32 {
         1
     }
-    #[inline]
+    #[inline(always)]
     fn step(&self, call: &Call, rank: u32, _: u32, at: u32) -> Option<Step<Payload>> {
         let levels = call.ranks.trailing_zeros();
         let turn = at / 2;

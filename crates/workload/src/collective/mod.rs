@@ -108,20 +108,6 @@ pub enum Step<P = u64> {
     Sent(u32),
 }
 
-impl<P> Step<P> {
-    /// The same step with its payload told in another way.
-    #[inline]
-    fn map<Q>(self, tell: impl FnOnce(P) -> Q) -> Step<Q> {
-        match self {
-            Step::Send { to, payload, sequence, receipt } => {
-                Step::Send { to, payload: tell(payload), sequence, receipt }
-            }
-            Step::Receive { from, payload } => Step::Receive { from, payload: tell(payload) },
-            Step::Sent(send) => Step::Sent(send),
-        }
-    }
-}
-
 impl Operation {
     /// All of them.
     pub const ALL: [Operation; 7] = [
@@ -237,9 +223,17 @@ pub trait Schedule: Sized {
     }
     /// The same step, in bytes.
     fn step_in_bytes(&self, call: &Call, rank: u32, sequence: u32, at: u32) -> Option<Step> {
-        Some(self.step(call, rank, sequence, at)?.map(|payload| self.bytes(call, payload)))
+        Some(match self.step(call, rank, sequence, at)? {
+            Step::Send { to, payload, sequence, receipt } => {
+                Step::Send { to, payload: self.bytes(call, payload), sequence, receipt }
+            }
+            Step::Receive { from, payload } => {
+                Step::Receive { from, payload: self.bytes(call, payload) }
+            }
+            Step::Sent(send) => Step::Sent(send),
+        })
     }
-    /// At which position in a buffer block `block` lies best: so that what a message carries lies together.
+    /// At which position in a buffer block `block` of an all-reduce lies best.
     fn position(&self, _call: &Call, block: u32) -> u32 {
         block
     }
@@ -319,10 +313,12 @@ macro_rules! algorithms {
                 sequence: u32,
                 at: u32,
             ) -> Option<Step<Payload>> {
-                match self { $(Algorithm::$Algorithm(one) => one.step(call, rank, sequence, at)),* }
+                match self {
+                    $(Algorithm::$Algorithm(one) => one.step(call, rank, sequence, at)),*
+                }
             }
-            /// At which position in a buffer, of `ranks`, block `block` of an all-reduce lies best:
-            /// so that what a message carries lies together.
+            /// At which position in a buffer block `block` of an all-reduce, one for each rank, lies
+            /// best: so that what a message carries lies together.
             pub fn position(&self, call: &Call, block: u32) -> u32 {
                 match self { $(Algorithm::$Algorithm(one) => one.position(call, block)),* }
             }
@@ -336,7 +332,8 @@ macro_rules! algorithms {
                 // One loop an algorithm: which it is, is not asked at every step.
                 match self {
                     $(Algorithm::$Algorithm(one) => {
-                        (0..).map_while(|at| one.step_in_bytes(call, rank, sequence, at)).try_for_each(each)
+                        let step = |at| one.step_in_bytes(call, rank, sequence, at);
+                        (0..).map_while(step).try_for_each(each)
                     }),*
                 }
             }

@@ -27,7 +27,7 @@ impl Schedule for Pat {
     fn sequences(&self, _: &Call) -> u32 {
         1
     }
-    #[inline]
+    #[inline(always)]
     fn step(&self, call: &Call, rank: u32, _: u32, at: u32) -> Option<Step<Payload>> {
         let levels = call.ranks.next_power_of_two().trailing_zeros();
         let turn = at / 2;
@@ -38,14 +38,14 @@ impl Schedule for Pat {
         let distance = 1 << if gathers { levels - 1 - turn } else { turn };
         let (next, previous) = (call.ahead(rank, distance), call.behind(rank, distance));
         // Where blocks of an all-gather go to, those of a reduce-scatter come from.
-        let (onward, back) = (passed_on(call, rank, distance), passed_on(call, previous, distance));
-        let ((to, sent), (from, received)) = match gathers {
-            true => ((next, onward), (previous, back)),
-            false => ((previous, back), (next, onward)),
+        let (to, from) = if gathers { (next, previous) } else { (previous, next) };
+        let payload = |onward: bool| {
+            let first = if onward { rank } else { previous };
+            passed_on(call, first, distance)
         };
         Some(match at % 2 {
-            0 => Step::Send { to, payload: sent, sequence: 0, receipt: turn },
-            _ => Step::Receive { from, payload: received },
+            0 => Step::Send { to, payload: payload(gathers), sequence: 0, receipt: turn },
+            _ => Step::Receive { from, payload: payload(!gathers) },
         })
     }
 }

@@ -62,7 +62,7 @@ impl Schedule for Ring {
     fn sequences(&self, call: &Call) -> u32 {
         self.channels.unwrap_or(call.servers.nics)
     }
-    #[inline]
+    #[inline(always)]
     fn step(&self, call: &Call, rank: u32, sequence: u32, at: u32) -> Option<Step<Payload>> {
         let share = Payload::share(sequence, self.sequences(call));
         match call.operation {
@@ -139,8 +139,9 @@ impl Order<'_> {
 }
 
 /// Step `at` of a rank that sends all that it has to the next one.
-fn shift(call: &Call, rank: u32, payload: Payload, at: u32) -> Option<Step<Payload>> {
-    let (to, sequence) = (call.ahead(rank, 1), payload.share);
+fn shift(call: &Call, rank: u32, share: Payload, at: u32) -> Option<Step<Payload>> {
+    let (to, sequence) = (call.ahead(rank, 1), share.share);
+    let payload = share;
     match at {
         0 => Some(Step::Send { to, payload, sequence, receipt: 0 }),
         1 => Some(Step::Receive { from: call.behind(rank, 1), payload }),

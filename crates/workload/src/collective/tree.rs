@@ -137,7 +137,7 @@ impl Schedule for Tree {
     fn sequences(&self, call: &Call) -> u32 {
         2 * self.trees(call)
     }
-    #[inline]
+    #[inline(always)]
     fn step(&self, call: &Call, rank: u32, sequence: u32, at: u32) -> Option<Step<Payload>> {
         let (tree, down) = (sequence / 2, sequence % 2 == 1);
         let place = self.place(call, rank, tree);
