@@ -159,6 +159,10 @@ impl Operation {
 }
 
 impl Call {
+    /// Of the buffer with a block for each rank, `many` blocks from block `first` on, counted round.
+    pub fn blocks(&self, first: u32, many: u32) -> Payload {
+        Payload { many, ..Payload::share(0, 1).block(first, self.ranks) }
+    }
     /// The rank `distance` after `rank`, counting on from zero at the end.
     pub fn ahead(&self, rank: u32, distance: u32) -> u32 {
         let (sum, ranks) = (u64::from(rank) + u64::from(distance), u64::from(self.ranks));
@@ -239,7 +243,7 @@ pub trait Schedule: Sized {
     }
     /// Of an all-reduce: whether receipt `receipt` of `sequence` is added to what the rank has. All
     /// others it keeps as they are.
-    fn adds(&self, _call: &Call, _strand: u32, _receipt: u32) -> bool {
+    fn adds(&self, _call: &Call, _sequence: u32, _receipt: u32) -> bool {
         false
     }
 }

@@ -1,6 +1,6 @@
 //! Neighbour exchange: pairs of ranks swap blocks, with the neighbour on either side in turn.
 
-use super::{AlgorithmInfo, Call, Operation, Schedule, Step};
+use super::{AlgorithmInfo, Call, Operation, Payload, Schedule, Step};
 use crate::WorkloadError;
 use weft_units::{OptionError, Options};
 
@@ -33,31 +33,31 @@ impl Schedule for NeighborExchange {
         1
     }
     /// Each turn is a send and then a receipt: of the own block, then of the pair that came last.
-    fn step(&self, call: &Call, rank: u32, _: u32, at: u32) -> Option<Step> {
+    fn step(&self, call: &Call, rank: u32, _: u32, at: u32) -> Option<Step<Payload>> {
         let (turn, half) = (at / 2, at % 2);
         if turn >= call.ranks / 2 {
             return None;
         }
         let is_next = rank.is_multiple_of(2) == turn.is_multiple_of(2);
         let other = if is_next { call.ahead(rank, 1) } else { call.behind(rank, 1) };
-        let bytes = |of: u32| match turn {
-            0 => call.blocks().len(of.into()),
-            _ => pair_bytes(call, of, turn - 1),
+        let payload = |of: u32| match turn {
+            0 => call.blocks(of, 1),
+            _ => call.blocks(last_pair(call, of, turn - 1), 2),
         };
         Some(match half {
-            0 => Step::Send { to: other, bytes: bytes(rank), sequence: 0, receipt: turn },
-            _ => Step::Receive { from: other, bytes: bytes(other) },
+            0 => Step::Send { to: other, payload: payload(rank), sequence: 0, receipt: turn },
+            _ => Step::Receive { from: other, payload: payload(other) },
         })
     }
 }
 
-/// The two blocks that `rank` has got last after `turn`; after turn 0 its own and its partner's.
-fn pair_bytes(call: &Call, rank: u32, turn: u32) -> u64 {
+/// The first of the two blocks that `rank` has got last after `turn`; after turn 0 its own and its
+/// partner's.
+fn last_pair(call: &Call, rank: u32, turn: u32) -> u32 {
     let own = rank - rank % 2;
     let distance = turn + turn % 2;
-    let first = match rank.is_multiple_of(2) == turn.is_multiple_of(2) {
+    match rank.is_multiple_of(2) == turn.is_multiple_of(2) {
         true => call.ahead(own, distance),
         false => call.behind(own, distance),
-    };
-    call.blocks().sum(first.into(), 1, 2)
+    }
 }
