@@ -1,7 +1,8 @@
 //! What is to come in a partition, and what it sends to others.
 
-use crate::event::{Class, Event, Packet, flag};
+use crate::event::{Class, Event};
 use crate::mail::Mail;
+use crate::packet::Packet;
 use crate::partition::{Exit, InLink};
 use crate::queue::EventQueue;
 use crate::tor::{Tagged, Tags};
@@ -34,10 +35,10 @@ impl<Q: EventQueue> Agenda<Q> {
     pub fn arrive(&mut self, time: Time, exit: Exit, mut packet: Packet) {
         if exit.partition != self.own
             && let Some(tags) = &mut self.tags
-            && packet.is(flag::TAGGED)
+            && let Some(place) = packet.tag()
         {
             let mail = &mut self.outgoing[usize::from(exit.partition)];
-            packet.aux = mail.add_tag(tags.take(packet.aux));
+            packet = packet.tagged(mail.add_tag(tags.take(place)));
         }
         self.push_at(exit.partition, Event::arrival(time, exit.link, packet));
     }
@@ -52,13 +53,12 @@ impl<Q: EventQueue> Agenda<Q> {
     }
     /// Adds an event that comes from another partition, with the tags of its mail.
     pub(crate) fn take_in(&mut self, event: Event, mail: &[Tagged]) {
-        let mut packet = event.packet();
-        let target = event.target();
+        let (packet, target) = (event.packet(), event.target());
         if let Some(tags) = &mut self.tags
             && target.is(Class::Arrive)
-            && packet.is(flag::TAGGED)
+            && let Some(place) = packet.tag()
         {
-            packet.aux = tags.put(mail[packet.aux as usize]);
+            let packet = packet.tagged(tags.put(mail[place as usize]));
             return self.push(Event::arrival(event.time, InLink(target.id()), packet));
         }
         self.push(event);

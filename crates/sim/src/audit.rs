@@ -2,8 +2,8 @@
 //! whether packets of one flow overtook each other on one path.
 
 use crate::config::RunConfig;
-use crate::event::{LostPacket, Packet, flag};
 use crate::outcome::PortResult;
+use crate::packet::{Data, Kind, LostPacket, Packet};
 use crate::partition::{InLink, OutPort, Partition};
 use std::collections::BTreeMap;
 use weft_fabric::{Fabric, Node};
@@ -61,18 +61,20 @@ impl Audit {
         let seen = &mut self.links[link];
         seen.bytes += u64::from(packet.size);
         seen.packets += 1;
-        if packet.is(flag::CONTROL | flag::AGAIN) || !self.in_order {
+        if packet.kind() != Kind::Data || !self.in_order {
             return;
         }
-        let newest = self
-            .newest
-            .entry((packet.dst(), (packet.flow, packet.aux), packet.route, link))
-            .or_insert(packet.seq);
-        if packet.seq == 0 && self.repeats {
+        let Data { receiver, seq, key, is_resent } = packet.as_data();
+        if is_resent {
+            return;
+        }
+        let flow = (packet.dst(), (receiver.0, key), packet.entropy(), link);
+        let newest = self.newest.entry(flow).or_insert(seq);
+        if seq == 0 && self.repeats {
             *newest = 0;
         }
-        assert!(*newest <= packet.seq, "{packet:?} was overtaken by {newest} on its own path");
-        *newest = packet.seq;
+        assert!(*newest <= seq, "{packet:?} was overtaken by {newest} on its own path");
+        *newest = seq;
     }
 
     /// `packet` came by the link that `reverse` leads back, and is gone.

@@ -7,7 +7,8 @@
 
 use crate::config::RunConfig;
 use crate::engine::Engine;
-use crate::event::{Class, Event, LostPacket};
+use crate::event::{Class, Event};
+use crate::packet::LostPacket;
 use crate::partition::{InLink, OutPort, Partition};
 use crate::ports::Ports;
 use crate::queue::EventQueue;

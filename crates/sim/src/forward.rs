@@ -2,8 +2,8 @@
 
 use crate::config::{Buffer, RunConfig};
 use crate::engine::Engine;
-use crate::event::{Packed, Packet, ReceiverId, flag};
 use crate::hops::NextHops;
+use crate::packet::{Answer, Data, HashFields, Packed, Packet, flag};
 use crate::partition::{InLink, OutPort, OwnHost, OwnSwitch, Partition, Partitioning};
 use crate::ports::Ports;
 use crate::queue::EventQueue;
@@ -15,9 +15,10 @@ use weft_balance::Switching;
 use weft_balance::enforce::{self, FiveTuple, Hasher};
 use weft_balance::forward::{Hops, Passing, SwitchContext};
 use weft_balance::hash;
+use weft_balance::plan::Route;
 use weft_fabric::{Node, PortGroup};
 use weft_units::id::Id;
-use weft_units::{HostId, IdVec, PortId, SwitchId};
+use weft_units::{IdVec, PortId, SwitchId};
 
 /// The end of a link, packed for the hot path.
 #[derive(Clone, Copy, Debug)]
@@ -179,16 +180,15 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let Switch { id, shift, salt } = self.switches[switch];
         let group = self.config.fabric.next_hops(id, packet.dst());
         if group.count == 1 {
-            self.expect(packet.flow, packet.is(flag::CONTROL));
+            self.expect(packet);
         }
         let port = if packet.is(flag::PINNED) {
-            let port = group.pinned(packet.path());
-            packet.route = packet.path().swapped().0;
-            port.0
+            group.pinned(packet.swap_path()).0
         } else if self.routing.plain {
-            group.first.0 + hash::choose(hash_key(&packet), packet.route, salt, group.count)
+            group.first.0
+                + hash::choose(packet.hash_fields().key(), packet.entropy(), salt, group.count)
         } else {
-            match self.choose_hop(switch, (packet.to, packet.aux, packet.route), group) {
+            match self.choose_hop(switch, packet.hash_fields(), group) {
                 Some(port) => port.0,
                 None => return self.lose(ingress, packet.lost()),
             }
@@ -207,32 +207,30 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     fn choose_hop(
         &mut self,
         switch: OwnSwitch,
-        (to, aux, route): (u32, u32, u16),
+        fields: HashFields,
         group: PortGroup,
     ) -> Option<PortId> {
-        let packet = &Packet { to, aux, route, ..Packet::default() };
+        let (dst, entropy) = (fields.dst(), fields.entropy);
         let here = self.switches[switch];
         let salt = here.salt;
         let Routing { switching, hashers, routes, .. } = &mut self.routing;
-        let towards = (packet.dst(), group);
-        let hops = NextHops::new(&self.ports, self.now, routes.as_deref(), here, towards);
+        let routes = routes.as_deref();
+        let hops = NextHops::new(&self.ports, self.now, routes, here, (dst, group));
         let count = hops.count();
         if count == 0 {
             return None;
         }
         let (hash, hashed) = match hashers.as_slice().get(switch.index()) {
             None => {
-                let hash = hash::bits(hash_key(packet), packet.route, salt);
+                let hash = hash::bits(fields.key(), entropy, salt);
                 (hash, hash::below(hash, count))
             }
-            Some(hasher) => hasher.spread(&tuple_of(packet), count),
+            Some(hasher) => hasher.spread(&tuple_of(fields), count),
         };
         let hop = match switching.is_empty() || count == 1 {
             true => hashed,
             false => {
-                let control = packet.is(flag::CONTROL);
-                let (now, dst, flow) = (self.now, packet.dst(), flow_of(packet));
-                let entropy = packet.route;
+                let (now, control, flow) = (self.now, fields.is_control(), flow_of(fields));
                 let passing = Passing { now, flow, dst, control, entropy, hashed, hash };
                 switching[switch].choose(&passing, &hops)
             }
@@ -246,56 +244,51 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let Switch { id, salt, .. } = self.switches[switch];
         let group = self.config.fabric.next_hops(id, packet.dst());
         if self.routing.plain {
-            let hop = hash::choose(hash_key(packet), packet.route, salt, group.count);
+            let hop = hash::choose(packet.hash_fields().key(), packet.entropy(), salt, group.count);
             return Some(PortId(group.first.0 + hop));
         }
-        self.choose_hop(switch, (packet.to, packet.aux, packet.route), group)
+        self.choose_hop(switch, packet.hash_fields(), group)
     }
 
     /// Sends a header that `switch` trimmed back to its sender.
     #[cold]
     pub(crate) fn return_header(&mut self, switch: OwnSwitch, ingress: OutPort, header: Packet) {
         let (header, _) = self.untag(header);
-        let id = ReceiverId(header.flow);
+        let Data { receiver: id, seq, .. } = header.as_data();
         let (src, sender) = self.receivers[id.partition()][id.number()].back();
         // Not pinned: the way back of a path id begins at its far end.
+        let route = Route::Hashed(header.entropy());
+        let nack = Answer { is_nack: true, sender, seq, cumulative: 0, echo: false };
+        let nack = Packet::answer(src, route, header.size, nack);
         // Still a header, which goes first, and is known as one if it is lost.
-        let (flow, to, aux) = (sender, src.0 | flag::NACK | flag::TRIMMED, 0);
-        self.relay(switch, ingress, Packet { flow, to, aux, ..header });
+        self.relay(switch, ingress, nack.trimmed(header.size));
     }
 
     /// A PFC frame for `port`.
     #[cold]
     fn pfc_frame(&mut self, port: OutPort, packet: Packet) {
-        let paused = packet.is(flag::PAUSE);
-        if self.ports.pause(self.now, port, paused, &mut self.agenda) {
+        if self.ports.pause(self.now, port, packet.pauses(), &mut self.agenda) {
             // Only a NIC asks for data, and NICs are numbered like their hosts.
             self.pull(OwnHost(port.0));
         }
     }
 }
 
-/// What stands for the addresses in a packet's hash. Acknowledgements hash by where they go and
-/// the entropy that they echo.
-#[inline(always)]
-fn hash_key(packet: &Packet) -> u32 {
-    if packet.is(flag::CONTROL) { packet.to & flag::HOST } else { packet.aux }
-}
-
 /// What switches see of a packet that hash addresses and ports. An acknowledgement knows its
 /// destination and the port that it echoes.
-fn tuple_of(packet: &Packet) -> FiveTuple {
-    let src = match packet.is(flag::CONTROL) {
+fn tuple_of(fields: HashFields) -> FiveTuple {
+    let src = match fields.is_control() {
         true => Ipv4Addr::UNSPECIFIED,
-        false => enforce::address(HostId(packet.aux & flag::HOST)),
+        false => enforce::address(fields.src()),
     };
-    FiveTuple::rocev2(src, enforce::address(packet.dst()), packet.route)
+    FiveTuple::rocev2(src, enforce::address(fields.dst()), fields.entropy)
 }
 
 /// The flow of a packet, as a switch can tell it from others.
-fn flow_of(packet: &Packet) -> u64 {
-    match packet.is(flag::CONTROL) {
-        true => 1 << 63 | u64::from(packet.dst().0) << 16 | u64::from(packet.route),
-        false => u64::from(packet.aux) << 32 | u64::from(packet.dst().0),
+fn flow_of(fields: HashFields) -> u64 {
+    let dst = u64::from(fields.dst().0);
+    match fields.is_control() {
+        true => 1 << 63 | dst << 16 | u64::from(fields.entropy),
+        false => u64::from(fields.key()) << 32 | dst,
     }
 }

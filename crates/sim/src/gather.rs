@@ -2,7 +2,6 @@
 
 use crate::audit::{self, Seen};
 use crate::engine::{Delivered, Engine};
-use crate::event::ReceiverId;
 use crate::histogram::DurationHistogram;
 use crate::jobs::Jobs;
 use crate::losses::Losses;
@@ -113,9 +112,8 @@ fn rank_messages<Q, P: Ports>(
         sent.push(records.take_sent());
     }
     let losses = engines.iter().flat_map(|engine| [engine.ports.losses(), &engine.losses]);
-    let losses = losses.flat_map(Losses::all).map(|(dst, flow, count)| {
-        let (id, partition) =
-            (ReceiverId(flow), usize::from(world.partitioning.hosts[dst].partition));
+    let losses = losses.flat_map(Losses::all).map(|(dst, id, count)| {
+        let partition = usize::from(world.partitioning.hosts[dst].partition);
         let records = &engines[partition].ranks.as_ref().expect("a job").records;
         (records.served(id.partition(), id.number() as u32), count)
     });
@@ -133,8 +131,7 @@ fn add_losses<Q, P: Ports>(
     messages: &mut IdVec<MessageId, MessageResult>,
 ) {
     let losses = engines.iter().flat_map(|engine| [engine.ports.losses(), &engine.losses]);
-    for (dst, flow, count) in losses.flat_map(Losses::all) {
-        let id = ReceiverId(flow);
+    for (dst, id, count) in losses.flat_map(Losses::all) {
         let partition = usize::from(world.partitioning.hosts[dst].partition);
         let flow = &engines[partition].receivers[id.partition()][id.number()];
         messages[engines[partition].jobs.receiving(flow.message).message].lost += count;

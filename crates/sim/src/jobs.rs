@@ -9,10 +9,11 @@
 
 use crate::config::{JobConfig, Service};
 use crate::engine::Engine;
-use crate::event::{Class, Event, ReceivingId};
+use crate::event::{Class, Event};
 use crate::mail::Announcement;
 use crate::messages::{Receiving, Sending, SendingId};
 use crate::outcome::NodeResult;
+use crate::partition::ReceivingId;
 use crate::ports::Ports;
 use crate::queue::EventQueue;
 use crate::records::{Owner, Records};

@@ -14,7 +14,8 @@
 //! | `partition`, `world` | how the fabric falls into partitions, and what all of them read |
 //! | `epochs`, `mail` | partitions side by side on several threads, and what passes between them |
 //! | `engine` | the loop of one partition, and the state that its parts share |
-//! | [`event`] | packets, events and their total order |
+//! | [`packet`] | packets: their kinds, and what each carries |
+//! | [`event`] | events and their total order |
 //! | [`queue`], `agenda` | the event queues: timing wheel, and a plain heap as its oracle |
 //! | [`ports`] | output ports: plain FIFO, or real queues with shared buffers and PFC |
 //! | `forward`, `hops` | a packet at a switch |
@@ -54,6 +55,7 @@ mod mail;
 mod messages;
 mod nic;
 pub mod outcome;
+pub mod packet;
 mod partition;
 pub mod ports;
 mod probes;
@@ -68,7 +70,7 @@ mod world;
 pub use config::*;
 pub use histogram::DurationHistogram;
 pub use outcome::*;
-pub use partition::InLink;
+pub use partition::{InLink, ReceiverId};
 pub use probes::MOST_SAMPLES;
 pub use simulation::{Halt, Simulation, Work, least_work, useful_threads};
 pub use stall::Stall;

@@ -1,14 +1,15 @@
 //! Which queue pairs lost data packets, and how many: kept where packets are lost, which is far
 //! from their two ends and cold.
 
-use crate::event::{LostPacket, flag};
+use crate::packet::LostPacket;
+use crate::partition::ReceiverId;
 use rustc_hash::FxHashMap;
 use weft_units::HostId;
 
 /// Data packets lost in one partition, by the receiving half of their queue pair.
 #[derive(Debug)]
 pub struct Losses {
-    /// By destination host above the packet's `flow`.
+    /// By destination host above the receiving half.
     counts: FxHashMap<u64, u32>,
     /// Where packets may have tags: the places of those that are of no use any more.
     tags: Option<Vec<u32>>,
@@ -23,13 +24,11 @@ impl Losses {
     /// A packet is gone; only data counts.
     #[cold]
     pub(crate) fn add(&mut self, packet: LostPacket) {
-        if let Some(tags) = &mut self.tags
-            && packet.is(flag::TAGGED)
-        {
-            tags.push(packet.aux);
+        if let (Some(tags), Some(tag)) = (&mut self.tags, packet.tag()) {
+            tags.push(tag);
         }
-        if !packet.is(flag::CONTROL) {
-            let key = u64::from(packet.to & flag::HOST) << 32 | u64::from(packet.flow);
+        if let Some((dst, receiver)) = packet.receiver() {
+            let key = u64::from(dst.0) << 32 | u64::from(receiver.0);
             *self.counts.entry(key).or_default() += 1;
         }
     }
@@ -44,9 +43,9 @@ impl Losses {
         self.tags.as_ref().map_or(0, Vec::len)
     }
 
-    /// Destination, `flow` and count of every queue pair that lost something, in no order.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (HostId, u32, u32)> {
+    /// Destination, receiving half and count of every queue pair that lost something, in no order.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (HostId, ReceiverId, u32)> {
         let counts = self.counts.iter();
-        counts.map(|(key, count)| (HostId((key >> 32) as u32), *key as u32, *count))
+        counts.map(|(key, count)| (HostId((key >> 32) as u32), ReceiverId(*key as u32), *count))
     }
 }

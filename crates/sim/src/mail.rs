@@ -1,6 +1,7 @@
 //! What passes from one partition to another between two epochs.
 
-use crate::event::{Event, ReceivingId};
+use crate::event::Event;
+use crate::partition::ReceivingId;
 use crate::tor::Tagged;
 use weft_units::{HostId, MessageId, Time};
 use weft_workload::job::Receipt;

@@ -1,10 +1,10 @@
 //! Messages: posted when their dependencies are met, complete when both ends say so.
 
 use crate::engine::Engine;
-use crate::event::{Class, Event, ReceivingId};
+use crate::event::{Class, Event};
 use crate::nic::Reordering;
 use crate::outcome::MessageResult;
-use crate::partition::OwnHost;
+use crate::partition::{OwnHost, ReceivingId};
 use crate::ports::Ports;
 use crate::queue::EventQueue;
 use crate::world::World;

@@ -2,32 +2,31 @@
 //!
 //! A partition is a set of neighbouring racks (pods in three tiers, leaves in two) and a share of
 //! the switches above them. An event in one partition reaches another one link delay later at the
-//! soonest, the [`Cut::lookahead`]; for that long every partition can be simulated
+//! soonest, the [`Partitioning::lookahead`]; for that long every partition can be simulated
 //! by itself. That serves several cores, and one as well: a partition at a time fits its cache.
 //!
 //! Inside a partition things have numbers of their own, dense and in the order of the fabric's
 //! numbers, so that events keep their order whatever the partitioning. No result depends on the partitioning.
 
 use crate::config::RunConfig;
-use crate::event;
 use weft_fabric::{Fabric, Node};
 use weft_units::{HostId, IdVec, PortId, SwitchId, Time, id};
 
 id!(
-    /// An output port of a partition, by its place in [`Territory::ports`].
+    /// An output port of a partition, by its place in [`Partition::ports`].
     pub struct OutPort
 );
 id!(
-    /// A link that ends in a partition, by its place in [`Territory::links`].
+    /// A link that ends in a partition, by its place in [`Partition::links`].
     pub struct InLink
 );
 id!(
-    /// A host of a partition, by its place in [`Territory::hosts`]. Its NIC has the same number
+    /// A host of a partition, by its place in [`Partition::hosts`]. Its NIC has the same number
     /// among the [`OutPort`]s.
     pub struct OwnHost
 );
 id!(
-    /// A switch of a partition, by its place in [`Territory::switches`].
+    /// A switch of a partition, by its place in [`Partition::switches`].
     pub struct OwnSwitch
 );
 
@@ -78,8 +77,51 @@ pub(crate) struct Partitioning {
     pub(crate) lookahead: Time,
 }
 
+/// A number for what the hosts of one partition have with those of another, given by the partition that
+/// sends, so that it need not ask.
+macro_rules! between {
+    ($(#[$doc:meta])* $vis:vis $Name:ident, $what:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        $vis struct $Name($vis u32);
+
+        impl $Name {
+            #[doc = concat!("The `number`-th of the ", $what, " from `partition`.")]
+            ///
+            /// # Panics
+            /// Beyond 67 million of them at once.
+            $vis fn new(partition: u16, number: u32) -> $Name {
+                assert!(number >> NUMBER == 0, concat!("{} ", $what, " are too many"), number);
+                $Name(u32::from(partition) << NUMBER | number)
+            }
+            /// The partition of the sender.
+            #[inline(always)]
+            $vis fn partition(self) -> usize {
+                (self.0 >> NUMBER) as usize
+            }
+            /// Which of those from there.
+            #[inline(always)]
+            $vis fn number(self) -> usize {
+                (self.0 & ((1 << NUMBER) - 1)) as usize
+            }
+        }
+    };
+}
+
+const NUMBER: u32 = 26;
+
 /// A packet tells its sender's partition in few bits.
-const MOST_PARTITIONS: u32 = event::PARTITIONS;
+const MOST_PARTITIONS: u32 = 1 << (32 - NUMBER);
+
+between! {
+    /// The receiving half of a queue pair.
+    pub ReceiverId, "queue pairs"
+}
+
+between! {
+    /// A message, at the partition that receives it.
+    pub(crate) ReceivingId, "messages"
+}
 
 impl Partitioning {
     /// The fabric of `config` in `partitions` partitions, or as many as it can be cut into.
@@ -87,35 +129,29 @@ impl Partitioning {
         let fabric = config.fabric;
         let partitions = partitions.clamp(1, most_partitions(fabric));
         let owner = Owner { fabric, partitions };
-        let mut territories: Vec<_> = (0..partitions).map(|_| Partition::default()).collect();
+        let mut all: Vec<_> = (0..partitions).map(|_| Partition::default()).collect();
         let hosts = (0..fabric.hosts()).map(HostId).map(|host| {
             let partition = owner.of(Node::Host(host));
-            Place { partition, own: territories[usize::from(partition)].hosts.push(host) }
+            Place { partition, own: all[usize::from(partition)].hosts.push(host) }
         });
         let hosts = hosts.collect();
         let switches = (0..fabric.switches()).map(SwitchId).map(|switch| {
             let partition = owner.of(Node::Switch(switch));
-            Place { partition, own: territories[usize::from(partition)].switches.push(switch) }
+            Place { partition, own: all[usize::from(partition)].switches.push(switch) }
         });
         let switches = switches.collect();
         let ports = fabric.ports().enumerate().map(|(id, port)| {
             let partition = owner.of(port.owner);
-            Place { partition, own: territories[usize::from(partition)].ports.push(id) }
+            Place { partition, own: all[usize::from(partition)].ports.push(id) }
         });
         let ports: IdVec<PortId, Place<OutPort>> = ports.collect();
         for (id, port) in fabric.ports().enumerate() {
             let partition = owner.of(port.peer);
-            let link = territories[usize::from(partition)].links.push(id);
-            let exits = &mut territories[usize::from(ports[id].partition)].exits;
+            let link = all[usize::from(partition)].links.push(id);
+            let exits = &mut all[usize::from(ports[id].partition)].exits;
             exits.push(Exit { link, partition });
         }
-        Partitioning {
-            partitions: territories,
-            hosts,
-            switches,
-            ports,
-            lookahead: lookahead(config),
-        }
+        Partitioning { partitions: all, hosts, switches, ports, lookahead: lookahead(config) }
     }
 
     /// How many partitions suit a run on `threads` threads: some for each, so that a thread that

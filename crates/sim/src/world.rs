@@ -1,9 +1,8 @@
 //! What all partitions of a run read and none changes.
 
 use crate::config::RunConfig;
-use crate::event::ReceivingId;
 use crate::messages::SendingId;
-use crate::partition::Partitioning;
+use crate::partition::{Partitioning, ReceivingId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

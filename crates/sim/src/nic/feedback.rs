@@ -2,7 +2,8 @@
 
 use super::flow::{PacketHooks, SendingQp, Stage};
 use crate::engine::Engine;
-use crate::event::{Class, Event, Packet, ReceiverId, flag};
+use crate::event::{Class, Event};
+use crate::packet::{Answer, Data, Kind, Packet, flag};
 use crate::partition::OwnHost;
 use crate::ports::Ports;
 use crate::queue::EventQueue;
@@ -21,14 +22,18 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// A packet is on its way down to its host, which may be of another partition: has the cache
     /// fetch its queue pair.
     #[inline(always)]
-    pub(crate) fn expect(&self, flow: u32, control: bool) {
+    pub(crate) fn expect(&self, packet: Packet) {
         if self.senders.len() <= MANY {
             return;
         }
-        let id = ReceiverId(flow);
-        if !control && let Some(flow) = self.receivers[id.partition()].get(id.number()) {
-            prefetch(flow);
-        } else if control && let Some(flow) = self.senders.get(flow as usize) {
+        if !packet.is(flag::CONTROL) {
+            let id = packet.receiver();
+            if let Some(flow) = self.receivers[id.partition()].get(id.number()) {
+                prefetch(flow);
+            }
+        } else if packet.kind() != Kind::TorControl
+            && let Some(flow) = self.senders.get(packet.sender() as usize)
+        {
             flow.prefetch();
         }
     }
@@ -36,23 +41,23 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// A data packet has reached its host.
     #[inline(always)]
     pub(crate) fn receive(&mut self, host: OwnHost, packet: Packet) {
-        let id = ReceiverId(packet.flow);
+        let Data { receiver: id, seq, is_resent, .. } = packet.as_data();
         let flow = &mut self.receivers[id.partition()][id.number()];
         let (back, message) = (flow.back(), flow.message);
         if packet.is(flag::TRIMMED) {
-            let arrival = flow.receiver.on_trimmed(self.now, packet.seq);
+            let arrival = flow.receiver.on_trimmed(self.now, seq);
             return self.reply(host, back, packet, arrival.reply);
         }
-        if packet.seq >= flow.highest {
-            flow.highest = packet.seq;
-        } else if !packet.is(flag::AGAIN) {
-            let behind = flow.highest - packet.seq;
+        if seq >= flow.highest {
+            flow.highest = seq;
+        } else if !is_resent {
+            let behind = flow.highest - seq;
             flow.reordering.packets += 1;
             flow.reordering.farthest = flow.reordering.farthest.max(behind);
             self.totals.reordered += 1;
             self.totals.reorder_distance += u64::from(behind);
         }
-        let (arrival, done) = flow.receiver.on_data_done(self.now, packet.seq);
+        let (arrival, done) = flow.receiver.on_data_done(self.now, seq);
         if arrival.accepted {
             self.progress.make(self.now);
             self.accepted.add(&packet);
@@ -60,7 +65,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 let bytes = flow.bytes;
                 self.subflow_received(message, bytes);
             }
-        } else if arrival.duplicate && packet.is(flag::AGAIN) {
+        } else if arrival.duplicate && is_resent {
             self.totals.spurious += 1;
             self.jobs.add_spurious(message);
         }
@@ -70,22 +75,19 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// Answers a data packet. The acknowledgement retraces a pinned path.
     #[inline(always)]
     fn reply(&mut self, host: OwnHost, back: (HostId, u32), packet: Packet, reply: Reply) {
-        let (kind, aux) = match reply {
-            Reply::Ack { cumulative } => (flag::ACK, cumulative),
-            Reply::Nack { cumulative } => (flag::NACK, cumulative),
+        let (is_nack, cumulative) = match reply {
+            Reply::Ack { cumulative } => (false, cumulative),
+            Reply::Nack { cumulative } => (true, cumulative),
             Reply::None => return,
         };
-        let pinned = packet.is(flag::PINNED);
-        let route = if pinned { packet.path().flipped().0 } else { packet.route };
-        let (src, sender) = back;
-        let answer = Packet {
-            flow: sender,
-            seq: packet.seq,
-            aux,
-            to: src.0 | kind | packet.to & flag::PINNED | flag::echo(packet.to),
-            route,
-            size: self.config.packet.ack as u16,
+        let route = match packet.route() {
+            Route::Pinned(path) => Route::Pinned(path.flipped()),
+            hashed => hashed,
         };
+        let ((src, sender), seq) = (back, packet.as_data().seq);
+        let echo = packet.is(flag::MARKED);
+        let answer = Answer { is_nack, sender, seq, cumulative, echo };
+        let answer = Packet::answer(src, route, self.config.packet.ack as u16, answer);
         self.totals.control_packets += 1;
         let nic = host.nic();
         self.ports.answer(self.now, nic, answer, &mut self.agenda);
@@ -94,32 +96,34 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// An acknowledgement or NACK has reached the sender.
     #[inline(always)]
     pub(crate) fn answered(&mut self, host: OwnHost, packet: Packet) {
-        let flow = &mut self.senders[packet.flow as usize];
+        let answer = packet.as_answer();
+        let id = answer.sender;
+        let flow = &mut self.senders[id as usize];
         flow.note_answer();
         if flow.is_done() {
-            return self.retire_if_over(packet.flow);
+            return self.retire_if_over(id);
         }
-        if packet.is(flag::NACK) {
+        if answer.is_nack {
             return self.nacked(host, packet);
         }
-        let rtt = flow.rtt(self.now, packet.seq);
-        let ack = acknowledgement(self.now, &packet, rtt);
+        let rtt = flow.rtt(self.now, answer.seq);
+        let ack = acknowledgement(self.now, answer, rtt);
         let (_, done) = ack.deliver(&mut flow.sender, &mut flow.congestion);
         if !flow.hooks.is_plain() {
             flow.steering.on_ack(Feedback {
                 now: self.now,
-                entropy: packet.route,
-                marked: packet.is(flag::ECHO),
+                entropy: packet.entropy(),
+                marked: answer.echo,
                 trimmed: false,
                 answer_marked: packet.is(flag::MARKED),
                 room: flow.room(),
                 rtt,
             });
             if let Some(departures) = &mut flow.departures {
-                departures.forget_below(packet.aux);
+                departures.forget_below(answer.cumulative);
             }
         }
-        self.go_on(host, packet.flow, done);
+        self.go_on(host, id, done);
     }
 
     /// Closes queue pair `id` if it is done; else it sends if its window has opened.
@@ -137,12 +141,14 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// that the queue pair has left: what was sent since then is on its way elsewhere.
     #[cold]
     fn nacked(&mut self, host: OwnHost, packet: Packet) {
-        let flow = &mut self.senders[packet.flow as usize];
-        // The answer retraced the path, so its id has been swapped an odd number of times.
+        let answer = packet.as_answer();
+        let id = answer.sender;
+        let flow = &mut self.senders[id as usize];
         let pinned = packet.is(flag::PINNED);
-        let path = match pinned {
-            true => Route::Pinned(packet.path().swapped()),
-            false => Route::Hashed(packet.route),
+        let path = match packet.route() {
+            // The answer retraced the path, so its id has been swapped an odd number of times.
+            Route::Pinned(path) => Route::Pinned(path.swapped()),
+            hashed => hashed,
         };
         if (pinned || self.config.pins_by_port()) && flow.route != path {
             return;
@@ -151,7 +157,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             // What was trimmed met congestion, as a mark would say.
             flow.steering.on_ack(Feedback {
                 now: self.now,
-                entropy: packet.route,
+                entropy: packet.entropy(),
                 marked: true,
                 trimmed: true,
                 answer_marked: packet.is(flag::MARKED),
@@ -159,15 +165,15 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 rtt: Time::ZERO,
             });
         }
-        let rtt = flow.rtt(self.now, packet.seq);
-        let ack = acknowledgement(self.now, &packet, rtt);
+        let rtt = flow.rtt(self.now, answer.seq);
+        let ack = acknowledgement(self.now, answer, rtt);
         if ack.deliver_nack(&mut flow.sender, &mut flow.congestion).is_none() {
             return;
         }
         flow.shaken = true;
-        self.reroute(host, packet.flow, LossSignal::Nack);
-        let done = self.senders[packet.flow as usize].sender.is_done();
-        self.go_on(host, packet.flow, done);
+        self.reroute(host, id, LossSignal::Nack);
+        let done = self.senders[id as usize].sender.is_done();
+        self.go_on(host, id, done);
     }
 
     /// Asks the planner for a way around.
@@ -265,9 +271,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     }
 }
 
-/// What `packet` says, which answers one that left `rtt` before.
+/// What `answer` says of a packet that left `rtt` before.
 #[inline(always)]
-fn acknowledgement(now: Time, packet: &Packet, rtt: Time) -> Acknowledgement {
-    let marked = packet.is(flag::ECHO);
-    Acknowledgement { now, seq: packet.seq, cumulative: packet.aux, marked, rtt }
+fn acknowledgement(now: Time, answer: Answer, rtt: Time) -> Acknowledgement {
+    let Answer { seq, cumulative, echo: marked, .. } = answer;
+    Acknowledgement { now, seq, cumulative, marked, rtt }
 }

@@ -1,11 +1,9 @@
 //! The two halves of a queue pair, laid out for the cache.
 
 use crate::config::RunConfig;
-use crate::event::{ReceiverId, ReceivingId};
 use crate::mail::Opening;
 use crate::messages::SendingId;
-use crate::partition::OwnHost;
-use weft_balance::Steering;
+use crate::partition::{OwnHost, ReceiverId, ReceivingId};
 use weft_balance::plan::{FlowInfo, QueuePairId, Route};
 use weft_balance::steer::Departure;
 use weft_transport::{Congestion, Receiver, SendTimes, Sender, Sent};

@@ -29,16 +29,15 @@ pub(crate) use flow::{ReceivingQp, Reordering, SendingQp};
 
 use crate::config::{Pacing, RunConfig, Service};
 use crate::engine::Engine;
-use crate::event::{Class, Event, Packet, flag};
+use crate::event::{Class, Event};
+use crate::packet::{Data, Packet};
 use crate::partition::{OwnHost, Partition};
 use crate::ports::{Ports, Ready};
 use crate::queue::EventQueue;
 use flow::{Stage, stretched};
 use persistent::PersistentQp;
 use std::collections::VecDeque;
-use weft_balance::Planner;
-use weft_balance::plan::QueuePairId;
-use weft_fabric::PathId;
+use weft_balance::plan::{Planner, QueuePairId};
 use weft_units::{Draw, HostId, IdVec, Stream, Time, random};
 
 /// A host: its planner and the round of its NIC.
@@ -217,18 +216,10 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             true => flow.route,
             false => flow.leave(self.now, sent.seq, in_flight),
         };
-        let (route, flags) = Packet::encode(route);
-        let again = if sent.retransmission { flag::AGAIN } else { 0 };
         let size = flow.payload(sent.seq, self.config.packet.mtu) + self.config.packet.header;
-        let to = flow.dst.0 | flags | again;
-        let packet = Packet {
-            flow: flow.receiver.0,
-            seq: sent.seq,
-            aux: flow.key,
-            to,
-            route,
-            size: size as u16,
-        };
+        let (receiver, key) = (flow.receiver, flow.key);
+        let data = Data { receiver, seq: sent.seq, key, is_resent: sent.retransmission };
+        let packet = Packet::data(flow.dst, route, size as u16, data);
         flow.congestion.on_send(self.now, size);
         if let Some(gap) = flow.congestion.pacing(size) {
             self.wait_for_gap(host, id, gap);
@@ -303,6 +294,3 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
     }
 }
-
-/// A packet's size travels in 16 bits, its path id in the same 16 bits as its entropy.
-const _: () = assert!(size_of::<PathId>() == 2);

@@ -3,10 +3,11 @@
 use super::flow::{PacketHooks, ReceivingQp, SendingQp, Stage, packets_of, parts, stretched};
 use crate::config::Service;
 use crate::engine::Engine;
-use crate::event::{Class, Event, ReceiverId, Target, flag};
+use crate::event::{Class, Event, Target};
 use crate::mail::Opening;
 use crate::messages::SendingId;
-use crate::partition::OwnHost;
+use crate::packet::HashFields;
+use crate::partition::{OwnHost, ReceiverId};
 use crate::ports::Ports;
 use crate::queue::EventQueue;
 use weft_balance::Steering;
@@ -129,12 +130,11 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
     }
 
-    /// What packets of `host` carry for switches to hash: `drawn`, or where they hash addresses that
-    /// of the host, with some of the draw to tell its flows apart.
+    /// What packets of `host` carry for switches to hash: `drawn`, unless they hash addresses.
     fn hash_key(&self, host: OwnHost, drawn: u32) -> u32 {
         match self.config.switch.hash {
             None => drawn,
-            Some(_) => drawn & !flag::HOST | self.hosts[host].id.0,
+            Some(_) => HashFields::key_of(self.hosts[host].id, drawn),
         }
     }
 

@@ -9,9 +9,10 @@ use super::whole_packets::WholePackets;
 use super::{Ports, Ready};
 use crate::agenda::Agenda;
 use crate::config::{Buffer, RunConfig, SwitchConfig};
-use crate::event::{Class, Event, LostPacket, Packet, flag};
+use crate::event::{Class, Event};
 use crate::losses::Losses;
 use crate::outcome::PortResult;
+use crate::packet::{LostPacket, Packet};
 use crate::partition::{Exit, OutPort, OwnSwitch, Partition, Partitioning};
 use crate::queue::EventQueue;
 use weft_units::{Draw, IdVec, Rate, Time};
@@ -174,7 +175,7 @@ impl Ports for FifoPorts {
         if limits.marks(backlog, || mark_bits(self.marks, self.records[port].id, fifo.packets))
             && !packet.is(self.unmarked)
         {
-            packet.to |= flag::MARKED;
+            packet.mark();
             self.records[port].mark();
         }
         fifo.append(now, size, packet, agenda);
@@ -201,7 +202,7 @@ impl Ports for FifoPorts {
         }
         let bits = || mark_bits(self.marks, self.records[port].id, fifo.packets);
         if !packet.is(self.unmarked) && self.limits[fifo.limits as usize].marks(backlog, bits) {
-            packet.to |= flag::MARKED;
+            packet.mark();
             self.records[port].mark();
         }
         self.append(now, port, packet, agenda);

@@ -2,7 +2,7 @@
 //! times spares the hot path a division, and both kinds of port decide alike.
 
 use crate::config::{Buffer, EcnConfig, PacketConfig, SwitchConfig};
-use crate::event::flag;
+use crate::packet::flag;
 use weft_fabric::{Node, Port};
 use weft_units::{Draw, PortId, Rate, Time, Wire, random};
 

@@ -20,9 +20,9 @@ pub use queued::QueuePorts;
 pub use shared::pfc_set_aside;
 
 use crate::agenda::Agenda;
-use crate::event::Packet;
 use crate::losses::Losses;
 use crate::outcome::PortResult;
+use crate::packet::Packet;
 use crate::partition::{OutPort, OwnSwitch};
 use crate::queue::EventQueue;
 use weft_units::{IdVec, Rate, Time};

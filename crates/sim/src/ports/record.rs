@@ -2,8 +2,8 @@
 //! pauses of a port.
 
 use crate::config::RunConfig;
-use crate::event::{LostPacket, Packet, flag};
 use crate::outcome::PortResult;
+use crate::packet::{LostPacket, Packet, flag};
 use crate::partition::{OutPort, Partition};
 use weft_units::{IdVec, PortId, Rate, Time};
 

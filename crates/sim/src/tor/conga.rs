@@ -2,8 +2,8 @@
 
 use super::{Tagged, Tors};
 use crate::engine::Engine;
-use crate::event::{Packet, flag};
 use crate::hops::NextHops;
+use crate::packet::{Packet, flag};
 use crate::partition::{OutPort, OwnSwitch};
 use crate::ports::Ports;
 use crate::queue::EventQueue;
@@ -26,8 +26,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let is_below = self.is_below(switch, &packet);
         if packet.is(flag::TAGGED) && is_below {
             self.end_flowlet(switch, ingress, packet);
-        } else if packet.is(flag::TAGGED) {
-            self.carry_load(switch, ingress, packet);
+        } else if let Some(place) = packet.tag() {
+            self.carry_load(switch, ingress, packet, place);
         } else if self.host_behind(ingress).is_some() && !is_below {
             self.place_flowlet(switch, ingress, packet);
         } else {
@@ -40,9 +40,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let src = self.host_behind(ingress).expect("it comes from a host");
         let here = self.switches[switch];
         let (fabric, dst) = (self.config.fabric, packet.dst());
-        let Packet { aux, route, .. } = packet;
         let control = packet.is(flag::CONTROL);
-        let key = if control { u32::from(route) } else { aux };
+        let key = if control { u32::from(packet.entropy()) } else { packet.as_data().key };
         let flow = FlowId { key, control, src, dst };
         let (group, first) = (fabric.next_hops(here.id, dst), fabric.ports_of(here.id).first.0);
         let hops = NextHops::new(&self.ports, self.now, self.routing.routes(), here, (dst, group));
@@ -55,23 +54,24 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let (port, uplink) = (hops.port(hop), hops.place(hop));
         let mut tag = state.tag(uplink, to);
         state.leaves(self.now, port.0 - first, u32::from(packet.size), &mut tag);
-        let packet = self.tag(packet, Tagged { aux, route, src, tag: Tag::Conga(tag) });
+        let beneath = packet.beneath_tag();
+        let packet = self.tag(packet, Tagged { beneath, src, tag: Tag::Conga(tag) });
         self.queue_at(switch, here.own(port), ingress, packet);
     }
 
-    /// A packet between two leaves learns how loaded the next link is.
-    fn carry_load(&mut self, switch: OwnSwitch, ingress: OutPort, packet: Packet) {
+    /// A packet between two leaves, whose tag is at `place`, learns how loaded the next link is.
+    fn carry_load(&mut self, switch: OwnSwitch, ingress: OutPort, packet: Packet, place: u32) {
         let here = self.switches[switch];
-        let Tagged { aux, route, .. } =
-            *self.agenda.tags.as_mut().expect("packets have tags").get(packet.aux);
-        let Some(port) = self.next_port(switch, &Packet { aux, route, ..packet }) else {
+        let tags = self.agenda.tags.as_mut().expect("packets have tags");
+        let untagged = packet.untagged(tags.get(place).beneath);
+        let Some(port) = self.next_port(switch, &untagged) else {
             return self.lose(ingress, packet.lost());
         };
         let first = self.config.fabric.ports_of(here.id).first.0;
         let now = self.now;
         let Engine { tors, agenda, .. } = self;
         let state = tors.as_mut().expect("all switches keep something").conga(switch);
-        let tagged = agenda.tags.as_mut().expect("packets have tags").get(packet.aux);
+        let tagged = agenda.tags.as_mut().expect("packets have tags").get(place);
         if let Tag::Conga(tag) = &mut tagged.tag {
             state.leaves(now, port.0 - first, u32::from(packet.size), tag);
         }

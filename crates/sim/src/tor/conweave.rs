@@ -2,13 +2,13 @@
 
 use super::{Tagged, Tors};
 use crate::engine::Engine;
-use crate::event::{Packed, Packet, flag};
+use crate::packet::{Kind, Packed, Packet, TorControl, flag};
 use crate::partition::{OutPort, OwnSwitch};
 use crate::ports::Ports;
 use crate::queue::EventQueue;
 use crate::world::Routes;
 use weft_balance::tor::conweave::rx::Came;
-use weft_balance::tor::conweave::{ControlMessage, ControlPacket, Leaf};
+use weft_balance::tor::conweave::{ControlPacket, Leaf};
 use weft_balance::tor::{CONTROL_BYTES, FlowId, Tag, Tor, Ways};
 use weft_fabric::{Fabric, Node, PathId, PathSet};
 use weft_units::{HostId, SwitchId};
@@ -73,7 +73,7 @@ impl Tors {
 impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// A packet has reached a leaf.
     pub(super) fn enter_conweave(&mut self, switch: OwnSwitch, ingress: OutPort, packet: Packet) {
-        if packet.is_tor_control() {
+        if packet.kind() == Kind::TorControl {
             self.read_letter(switch, ingress, packet);
         } else if packet.is(flag::TAGGED) {
             self.leave_paths(switch, ingress, packet);
@@ -89,8 +89,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let here = self.switches[switch];
         let (fabric, dst) = (self.config.fabric, packet.dst());
         let src = self.host_behind(ingress).expect("data without a tag comes from a host");
-        let Packet { aux, route, .. } = packet;
-        let flow = FlowId { key: aux, control: false, src, dst };
+        let flow = FlowId { key: packet.as_data().key, control: false, src, dst };
         let (routes, set) = (self.routing.routes(), fabric.path_set(src, dst));
         let paths = Paths { fabric, routes, leaf: here.id, dst, set };
         let leaf = self.tors.as_mut().expect("the leaf keeps something").leaf(switch);
@@ -98,29 +97,31 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             return self.lose(ingress, packet.lost());
         };
         let port = fabric.next_hops(here.id, dst).pinned(tag.path);
-        let tagged = Tagged { aux, route, src, tag: Tag::ConWeave(tag) };
-        let packet = Packet { route: tag.path.swapped().0, ..self.tag(packet, tagged) };
+        let beneath = packet.beneath_tag();
+        let packet = self.tag(packet, Tagged { beneath, src, tag: Tag::ConWeave(tag) });
+        let packet = packet.pinned(tag.path.swapped());
         self.queue_at(switch, here.own(port), ingress, packet);
     }
 
     /// A data packet comes from another leaf.
     fn leave_paths(&mut self, switch: OwnSwitch, ingress: OutPort, packet: Packet) {
         let (packet, tagged) = self.untag(packet);
-        let Some(Tagged { src, aux, tag: Tag::ConWeave(tag), .. }) = tagged else {
+        let Some(Tagged { src, tag: Tag::ConWeave(tag), .. }) = tagged else {
             unreachable!("{packet:?} has {tagged:?}")
         };
         if packet.is(flag::TRIMMED) {
             // It went ahead of what it was to follow, and says nothing about the order.
             return self.pass(switch, ingress, packet);
         }
-        let flow = FlowId { key: aux, control: false, src, dst: packet.dst() };
+        let key = packet.as_data().key;
+        let flow = FlowId { key, control: false, src, dst: packet.dst() };
         let (marked, bytes) = (packet.is(flag::MARKED), u32::from(packet.size));
         let came = Came { flow, tag, marked, bytes, item: Packed::new(packet, ingress.0) };
         let tors = self.tors.as_mut().expect("the leaf keeps something");
         let mut out = std::mem::take(&mut tors.out);
         let message = tors.leaf(switch).receive(self.now, came, &mut out);
         for message in message.into_iter().flatten() {
-            self.send_control(switch, packet.route, ControlPacket { flow, message });
+            self.send_control(switch, packet.entropy(), ControlPacket { flow, message });
         }
         self.deliver(switch, &mut out);
         self.tors.as_mut().expect("as above").out = out;
@@ -129,16 +130,11 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
 
     /// A leaf writes to that of the sender of a flow of this entropy value; or not, if there is no
     /// way.
-    fn send_control(&mut self, switch: OwnSwitch, route: u16, packet: ControlPacket) {
+    fn send_control(&mut self, switch: OwnSwitch, entropy: u16, packet: ControlPacket) {
         let ControlPacket { flow: FlowId { key, src, dst, .. }, message } = packet;
-        let (flow, kind, aux) = match message {
-            ControlMessage::Reply(epoch) => (key, REPLY, epoch),
-            ControlMessage::Clear(epoch) => (key, CLEAR, epoch),
-            ControlMessage::Notify(path) => (u32::from(path.0), NOTIFY, 0),
-        };
         let size = CONTROL_BYTES as u16;
-        let packet =
-            Packet { flow, seq: dst.0 | kind, aux, to: src.0 | flag::TOR_CONTROL, route, size };
+        let control = TorControl { key, receiver: dst, message };
+        let packet = Packet::tor_control(src, entropy, size, control);
         let Some(port) = self.next_port(switch, &packet) else { return };
         let port = self.switches[switch].own(port);
         if let Some(audit) = &mut self.audit {
@@ -154,22 +150,11 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             audit.lost(ingress, packet.lost());
         }
         self.totals.end = self.now;
-        let Packet { flow, seq, aux, .. } = packet;
-        let dst = HostId(seq & flag::HOST);
-        let message = match seq & !flag::HOST {
-            REPLY => ControlMessage::Reply(aux),
-            CLEAR => ControlMessage::Clear(aux),
-            _ => ControlMessage::Notify(PathId(flow as u16)),
-        };
-        let flow = FlowId { key: flow, control: false, src: packet.dst(), dst };
-        let from = self.config.fabric.leaf_of(dst);
+        let TorControl { key, receiver, message } = packet.as_tor_control();
+        let flow = FlowId { key, control: false, src: packet.dst(), dst: receiver };
+        let from = self.config.fabric.leaf_of(receiver);
         let tors = self.tors.as_mut().expect("the leaf keeps something");
         tors.read += 1;
         tors.leaf(switch).hear(self.now, from, &ControlPacket { flow, message });
     }
 }
-
-/// What a control packet is, beside the host that its flow goes to.
-const REPLY: u32 = 1 << 24;
-const CLEAR: u32 = 2 << 24;
-const NOTIFY: u32 = 3 << 24;

@@ -17,8 +17,9 @@ pub(crate) use tags::{Tagged, Tags};
 
 use crate::config::RunConfig;
 use crate::engine::Engine;
-use crate::event::{Class, Event, Packed, Packet, flag};
+use crate::event::{Class, Event};
 use crate::outcome::TorCounts;
+use crate::packet::{Packed, Packet};
 use crate::partition::{OutPort, OwnSwitch, Partition};
 use crate::ports::Ports;
 use crate::queue::EventQueue;
@@ -150,19 +151,16 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 tags.take(place);
             }
         }
-        Packet { aux: tags.put(tagged), to: packet.to | flag::TAGGED, ..packet }
+        packet.tagged(tags.put(tagged))
     }
 
     /// `packet` as its host sent it, and the tag that it had.
     pub(crate) fn untag(&mut self, packet: Packet) -> (Packet, Option<Tagged>) {
-        match &mut self.agenda.tags {
-            Some(tags) if packet.is(flag::TAGGED) => {
-                let tagged = tags.take(packet.aux);
-                let Tagged { aux, route, .. } = tagged;
-                (Packet { aux, route, to: packet.to & !flag::TAGGED, ..packet }, Some(tagged))
-            }
-            _ => (packet, None),
-        }
+        let (Some(tags), Some(place)) = (&mut self.agenda.tags, packet.tag()) else {
+            return (packet, None);
+        };
+        let tagged = tags.take(place);
+        (packet.untagged(tagged.beneath), Some(tagged))
     }
 
     /// What a leaf lets go goes to its hosts.

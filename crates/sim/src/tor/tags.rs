@@ -1,14 +1,13 @@
 //! The tags of the packets in one partition. Events have no room for them, and few schemes have any.
 
+use crate::packet::BeneathTag;
 use weft_balance::tor::Tag;
 use weft_units::HostId;
 
 /// A tag, and what the packet had in its place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tagged {
-    /// As `Packet::aux` and `Packet::route`, as the host sent it.
-    pub(crate) aux: u32,
-    pub(crate) route: u16,
+    pub(crate) beneath: BeneathTag,
     /// Who sent it.
     pub(crate) src: HostId,
     pub(crate) tag: Tag,

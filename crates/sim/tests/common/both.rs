@@ -1,7 +1,8 @@
 //! A wheel and a heap that get the same events and must give the same.
 
 use weft_sim::InLink;
-use weft_sim::event::{Class, Event, Packet};
+use weft_sim::event::{Class, Event};
+use weft_sim::packet::Packet;
 use weft_sim::queue::{EventQueue, Heap, Wheel};
 use weft_units::Time;
 
@@ -29,7 +30,7 @@ impl Both {
     pub fn push_at(&mut self, time: Time) {
         let id = self.number().wrapping_mul(0x9e37_79b1) & 0x0fff_ffff;
         self.push_both(match id % 3 {
-            0 => Event::arrival(time, InLink(id), Packet { seq: id, ..Packet::default() }),
+            0 => Event::arrival(time, InLink(id), Packet::default().tagged(id)),
             1 => Event::new(time, Class::Transmitted, id),
             _ => Event::new(time, Class::Wake, id),
         });

@@ -3,7 +3,7 @@
 //! A place that is given back is the next to be used, so that all queues together need as much
 //! memory as packets wait at once, and the part in use stays in the cache.
 
-use crate::event::{Packed, Packet};
+use crate::packet::{Packed, Packet};
 use crate::partition::OutPort;
 
 /// A packet that waits, beside the port that it came in by (the NIC itself at a host, or a

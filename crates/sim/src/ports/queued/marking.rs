@@ -9,7 +9,7 @@
 use super::QueuePorts;
 use super::list::Entry;
 use crate::config::MarkAt;
-use crate::event::{Packet, flag};
+use crate::packet::Packet;
 use crate::partition::OutPort;
 use crate::ports::limits::mark_bits;
 use weft_units::Time;
@@ -26,7 +26,7 @@ impl QueuePorts {
             && limits.marks(self.queued(now, port), bits)
             && self.mark_at == MarkAt::Enqueue
         {
-            packet.to |= flag::MARKED;
+            packet.mark();
             self.records[port].mark();
         }
     }
@@ -65,7 +65,7 @@ impl QueuePorts {
         if packet.is(self.unmarked) || !limits.marks(queue.waiting, bits) {
             return entry;
         }
-        packet.to |= flag::MARKED;
+        packet.mark();
         self.records[port].mark();
         Entry::new(packet, entry.ingress())
     }

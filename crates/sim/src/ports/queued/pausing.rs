@@ -2,7 +2,8 @@
 
 use super::{QueuePorts, SPARED};
 use crate::agenda::Agenda;
-use crate::event::{Class, Event, Packet, flag};
+use crate::event::{Class, Event};
+use crate::packet::Packet;
 use crate::partition::{OutPort, OwnSwitch};
 use crate::ports::shared::PAUSE_FRAME_BYTES;
 use crate::queue::EventQueue;
@@ -25,8 +26,7 @@ impl QueuePorts {
             in_service[port] = queue.busy_until - now;
         }
         queue.tell_end(port, agenda);
-        let to = if pause { flag::PAUSE } else { flag::RESUME };
-        let frame = Packet { to, size: PAUSE_FRAME_BYTES, ..Packet::default() };
+        let frame = Packet::pfc(pause, PAUSE_FRAME_BYTES);
         agenda.arrive(queue.busy_until + queue.line.delay, queue.exit, frame);
         self.pauses_sent += u64::from(pause);
     }

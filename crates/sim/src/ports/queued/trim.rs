@@ -7,7 +7,7 @@ use super::list::Entry;
 use super::{QueuePorts, SPARED};
 use crate::agenda::Agenda;
 use crate::config::{RunConfig, TrimConfig, Victim};
-use crate::event::{Packet, flag};
+use crate::packet::{Packet, flag};
 use crate::partition::OutPort;
 use crate::ports::Ports;
 use crate::ports::limits::{Limits, Line};
@@ -63,8 +63,7 @@ impl Trimming {
     }
     /// What is left of `packet`.
     fn trimmed(&self, packet: Packet) -> Packet {
-        let size = self.config.size.map_or(packet.size, |size| size.min(packet.size));
-        Packet { to: packet.to | flag::TRIMMED, size, ..packet }
+        packet.trimmed(self.config.size.map_or(packet.size, |size| size.min(packet.size)))
     }
     /// Whether to trim the packet that arrives at `port` rather than the last in its queue,
     /// the `count`-th time that it comes to that.

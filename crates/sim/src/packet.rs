@@ -1,0 +1,412 @@
+//! Packets: of which kind they are, what they carry, and how they lie in memory.
+//!
+//! | [`Kind`] | its fields |
+//! |---|---|
+//! | data | [`Data`] |
+//! | acknowledgement, NACK | [`Answer`] |
+//! | control from leaf to leaf | [`TorControl`] |
+//! | PFC frame | [`Packet::pauses`] |
+//!
+//! All kinds have a destination, a route, a size and [`flag`]s. The rest are three words and a bit,
+//! which only this file reads. A tag lies elsewhere; a tagged packet has its place instead of the
+//! last word, until [`Packet::untagged`] puts that back.
+
+use crate::partition::ReceiverId;
+use weft_balance::plan::Route;
+use weft_balance::tor::conweave::ControlMessage;
+use weft_fabric::PathId;
+use weft_units::HostId;
+
+/// Bits beside the destination, for [`Packet::is`]: kinds, and what has happened to a packet.
+pub mod flag {
+    /// Acknowledgements, NACKs and control from leaf to leaf.
+    pub const CONTROL: u32 = 3 << 24;
+    /// PFC frames.
+    pub const PFC: u32 = 1 << 26;
+    /// Has a tag, under a scheme that tags packets between leaves.
+    pub const TAGGED: u32 = 1 << 27;
+    /// Follows a path id instead of the hash.
+    pub const PINNED: u32 = 1 << 28;
+    /// Congestion experienced.
+    pub const MARKED: u32 = 1 << 29;
+    /// A switch has cut it down to its header.
+    pub const TRIMMED: u32 = 1 << 31;
+}
+
+/// What the packet's kind makes of it.
+const OWN: u32 = 1 << 30;
+const KIND: u32 = flag::CONTROL | flag::PFC;
+const HOST: u32 = (1 << 24) - 1;
+
+/// What a packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Kind {
+    /// Payload for a receiver.
+    Data = 0,
+    /// An acknowledgement.
+    Ack = 1 << 24,
+    /// A negative acknowledgement.
+    Nack = 2 << 24,
+    /// From leaf to leaf.
+    TorControl = 3 << 24,
+    /// From the end of a link to its beginning.
+    Pfc = flag::PFC,
+}
+
+/// A packet. Carried by value, in events and queues as [`Packed`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Packet {
+    words: [u32; 3],
+    /// Destination host, kind and flags.
+    to: u32,
+    /// Entropy value, or path id if pinned.
+    route: u16,
+    /// Bytes on the wire.
+    pub size: u16,
+}
+
+/// What data says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Data {
+    /// Its queue pair.
+    pub receiver: ReceiverId,
+    /// Which packet of it.
+    pub seq: u32,
+    /// What switches hash: stands for the addresses of the flow.
+    pub key: u32,
+    /// It has left its host before.
+    pub is_resent: bool,
+}
+
+/// What an acknowledgement or a NACK says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Which of the two it is.
+    pub is_nack: bool,
+    /// Its queue pair, as the destination's partition numbers it.
+    pub sender: u32,
+    /// Number of the packet that it answers.
+    pub seq: u32,
+    /// All packets below this number have arrived.
+    pub cumulative: u32,
+    /// The packet that it answers was marked.
+    pub echo: bool,
+}
+
+/// What a leaf writes to the leaf above the destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TorControl {
+    /// The flow that it is about, which the destination sends: its hash key, and its receiver.
+    pub key: u32,
+    /// As `key`.
+    pub receiver: HostId,
+    /// What it says of that.
+    pub message: ControlMessage,
+}
+
+impl TorControl {
+    const REPLY: u32 = 1 << 24;
+    const CLEAR: u32 = 2 << 24;
+    const NOTIFY: u32 = 3 << 24;
+}
+
+impl Packet {
+    #[inline(always)]
+    fn new(kind: Kind, own: bool, dst: HostId, route: Route, size: u16, words: [u32; 3]) -> Packet {
+        let (route, pinned) = match route {
+            Route::Hashed(entropy) => (entropy, 0),
+            Route::Pinned(path) => (path.0, flag::PINNED),
+        };
+        let to = dst.0 | kind as u32 | pinned | if own { OWN } else { 0 };
+        Packet { words, to, route, size }
+    }
+    /// Data of `size` bytes, headers included, for `dst`.
+    #[inline(always)]
+    pub fn data(dst: HostId, route: Route, size: u16, data: Data) -> Packet {
+        let Data { receiver, seq, key, is_resent } = data;
+        Packet::new(Kind::Data, is_resent, dst, route, size, [receiver.0, seq, key])
+    }
+    /// An answer to data from `dst`.
+    #[inline(always)]
+    pub fn answer(dst: HostId, route: Route, size: u16, answer: Answer) -> Packet {
+        let Answer { is_nack, sender, seq, cumulative, echo } = answer;
+        let kind = if is_nack { Kind::Nack } else { Kind::Ack };
+        Packet::new(kind, echo, dst, route, size, [sender, seq, cumulative])
+    }
+    /// Control for the leaf above `dst`.
+    pub fn tor_control(dst: HostId, entropy: u16, size: u16, control: TorControl) -> Packet {
+        let TorControl { key, receiver, message } = control;
+        let (kind, number) = match message {
+            ControlMessage::Reply(epoch) => (TorControl::REPLY, epoch),
+            ControlMessage::Clear(epoch) => (TorControl::CLEAR, epoch),
+            ControlMessage::Notify(path) => (TorControl::NOTIFY, u32::from(path.0)),
+        };
+        let words = [key, receiver.0 | kind, number];
+        Packet::new(Kind::TorControl, false, dst, Route::Hashed(entropy), size, words)
+    }
+    /// A PFC frame for the port at the beginning of a link.
+    pub fn pfc(pauses: bool, size: u16) -> Packet {
+        Packet::new(Kind::Pfc, pauses, HostId(0), Route::Hashed(0), size, [0; 3])
+    }
+
+    /// What it is.
+    #[inline(always)]
+    pub fn kind(&self) -> Kind {
+        match self.to & KIND {
+            0 => Kind::Data,
+            bits if bits == Kind::Ack as u32 => Kind::Ack,
+            bits if bits == Kind::Nack as u32 => Kind::Nack,
+            bits if bits == Kind::TorControl as u32 => Kind::TorControl,
+            _ => Kind::Pfc,
+        }
+    }
+    /// Whether any of `flags` is set.
+    #[inline(always)]
+    pub fn is(&self, flags: u32) -> bool {
+        self.to & flags != 0
+    }
+    /// Where it goes.
+    #[inline(always)]
+    pub fn dst(&self) -> HostId {
+        HostId(self.to & HOST)
+    }
+    /// What data without a tag says.
+    #[inline(always)]
+    pub fn as_data(&self) -> Data {
+        debug_assert!(self.kind() == Kind::Data && !self.is(flag::TAGGED), "{self:?}");
+        let [_, seq, key] = self.words;
+        Data { receiver: self.receiver(), seq, key, is_resent: self.is(OWN) }
+    }
+    /// What an answer without a tag says.
+    #[inline(always)]
+    pub fn as_answer(&self) -> Answer {
+        debug_assert!(!self.is(flag::TAGGED), "{self:?}");
+        let [_, seq, cumulative] = self.words;
+        let (is_nack, sender) = (self.is(Kind::Nack as u32), self.sender());
+        Answer { is_nack, sender, seq, cumulative, echo: self.is(OWN) }
+    }
+    /// What control from leaf to leaf says.
+    pub fn as_tor_control(&self) -> TorControl {
+        debug_assert!(self.kind() == Kind::TorControl, "{self:?}");
+        let [key, receiver, number] = self.words;
+        let message = match receiver & !HOST {
+            TorControl::REPLY => ControlMessage::Reply(number),
+            TorControl::CLEAR => ControlMessage::Clear(number),
+            _ => ControlMessage::Notify(PathId(number as u16)),
+        };
+        TorControl { key, receiver: HostId(receiver & HOST), message }
+    }
+    /// Whether a PFC frame says to stop; else to go on.
+    pub fn pauses(&self) -> bool {
+        debug_assert!(self.kind() == Kind::Pfc, "{self:?}");
+        self.is(OWN)
+    }
+    /// Of data: as [`Data::receiver`].
+    #[inline(always)]
+    pub fn receiver(&self) -> ReceiverId {
+        debug_assert!(self.kind() == Kind::Data, "{self:?}");
+        ReceiverId(self.words[0])
+    }
+    /// Of an answer: as [`Answer::sender`].
+    #[inline(always)]
+    pub fn sender(&self) -> u32 {
+        debug_assert!(matches!(self.kind(), Kind::Ack | Kind::Nack), "{self:?}");
+        self.words[0]
+    }
+
+    /// How switches choose its way.
+    #[inline(always)]
+    pub fn route(&self) -> Route {
+        match self.is(flag::PINNED) {
+            true => Route::Pinned(self.path()),
+            false => Route::Hashed(self.route),
+        }
+    }
+    /// The entropy value of a packet that is not pinned.
+    #[inline(always)]
+    pub fn entropy(&self) -> u16 {
+        self.route
+    }
+    /// The path id of a pinned packet.
+    #[inline(always)]
+    pub fn path(&self) -> PathId {
+        PathId(self.route)
+    }
+    /// The path id of a pinned packet, as its next switch reads it, for the one that reads it now.
+    #[inline(always)]
+    pub(crate) fn swap_path(&mut self) -> PathId {
+        let path = self.path();
+        self.route = path.swapped().0;
+        path
+    }
+    /// It has met congestion.
+    #[inline(always)]
+    pub fn mark(&mut self) {
+        self.to |= flag::MARKED;
+    }
+    /// What is left of it, in `size` bytes.
+    pub fn trimmed(self, size: u16) -> Packet {
+        Packet { to: self.to | flag::TRIMMED, size, ..self }
+    }
+
+    /// The place of its tag.
+    #[inline(always)]
+    pub fn tag(&self) -> Option<u32> {
+        self.is(flag::TAGGED).then_some(self.words[2])
+    }
+    /// It with the tag at `place`, in the stead of another one if it has one.
+    #[inline(always)]
+    pub fn tagged(self, place: u32) -> Packet {
+        let [first, second, _] = self.words;
+        Packet { words: [first, second, place], to: self.to | flag::TAGGED, ..self }
+    }
+    /// What a tag makes it lose.
+    pub(crate) fn beneath_tag(&self) -> BeneathTag {
+        BeneathTag { word: self.words[2], route: self.route }
+    }
+    /// It follows `path` from its next switch on.
+    pub(crate) fn pinned(self, path: PathId) -> Packet {
+        Packet { to: self.to | flag::PINNED, route: path.0, ..self }
+    }
+    /// It as its host, which pins none, sent it.
+    pub(crate) fn untagged(self, beneath: BeneathTag) -> Packet {
+        let ([first, second, _], BeneathTag { word, route }) = (self.words, beneath);
+        let to = self.to & !(flag::TAGGED | flag::PINNED);
+        Packet { words: [first, second, word], to, route, ..self }
+    }
+
+    /// What matters once it is lost.
+    #[inline(always)]
+    pub fn lost(&self) -> LostPacket {
+        let [first, _, last] = self.words;
+        LostPacket { first, last, to: self.to, size: self.size }
+    }
+    /// What switches hash of it.
+    #[inline(always)]
+    pub(crate) fn hash_fields(&self) -> HashFields {
+        HashFields { to: self.to, word: self.words[2], entropy: self.route }
+    }
+}
+
+/// What a packet had where it has a tag now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BeneathTag {
+    word: u32,
+    route: u16,
+}
+
+/// What is noted of a packet that is lost. Handed over by value: a packet that some rare case
+/// borrows would be put together in memory in every case, which costs a sixth of a hop.
+#[derive(Clone, Copy, Debug)]
+pub struct LostPacket {
+    first: u32,
+    last: u32,
+    to: u32,
+    /// As [`Packet::size`].
+    pub size: u16,
+}
+
+impl LostPacket {
+    /// As [`Packet::is`].
+    pub fn is(self, flags: u32) -> bool {
+        self.to & flags != 0
+    }
+    /// As [`Packet::tag`].
+    pub fn tag(self) -> Option<u32> {
+        self.is(flag::TAGGED).then_some(self.last)
+    }
+    /// Of data: its destination and queue pair.
+    pub fn receiver(self) -> Option<(HostId, ReceiverId)> {
+        (self.to & KIND == 0).then_some((HostId(self.to & HOST), ReceiverId(self.first)))
+    }
+}
+
+/// What switches hash of a packet without a tag. By value, as [`LostPacket`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HashFields {
+    to: u32,
+    word: u32,
+    pub(crate) entropy: u16,
+}
+
+impl HashFields {
+    /// The hash key of data from `host` where switches hash addresses, with some of `drawn` to tell
+    /// its flows apart.
+    pub(crate) fn key_of(host: HostId, drawn: u32) -> u32 {
+        drawn & !HOST | host.0
+    }
+    /// The sender of data with such a key.
+    pub(crate) fn src(self) -> HostId {
+        HostId(self.word & HOST)
+    }
+    #[inline(always)]
+    pub(crate) fn dst(self) -> HostId {
+        HostId(self.to & HOST)
+    }
+    #[inline(always)]
+    pub(crate) fn is_control(self) -> bool {
+        self.to & flag::CONTROL != 0
+    }
+    /// What stands for the addresses. Control hashes by where it goes, and the entropy that it echoes.
+    #[inline(always)]
+    pub(crate) fn key(self) -> u32 {
+        if self.is_control() { self.to & HOST } else { self.word }
+    }
+}
+
+/// A packet in memory, with a number beside it. Whole words, so that it goes from registers to
+/// memory and back without ever being put together from smaller parts on the way, which costs
+/// processors more than the packing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Packed {
+    /// The second word of the packet above the first.
+    which: u64,
+    /// `to` above the third.
+    destination: u64,
+    /// The number above `size` above `route`.
+    rest: u64,
+}
+
+impl Packed {
+    /// A place for a packet.
+    pub(crate) const EMPTY: Packed = Packed { which: 0, destination: 0, rest: 0 };
+
+    /// `packet`, with `beside`.
+    #[inline(always)]
+    pub fn new(packet: Packet, beside: u32) -> Packed {
+        let Packet { words: [first, second, third], to, route, size } = packet;
+        let pair = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
+        let rest = pair(u32::from(size) << 16 | u32::from(route), beside);
+        Packed { which: pair(first, second), destination: pair(third, to), rest }
+    }
+    /// The packet.
+    #[inline(always)]
+    pub fn packet(self) -> Packet {
+        let Packed { which, destination, rest } = self;
+        Packet {
+            words: [which as u32, (which >> 32) as u32, destination as u32],
+            to: (destination >> 32) as u32,
+            route: rest as u16,
+            size: (rest >> 16) as u16,
+        }
+    }
+    /// The number beside it.
+    #[inline(always)]
+    pub fn beside(self) -> u32 {
+        (self.rest >> 32) as u32
+    }
+    /// Becomes `other`, word by word: a copy of the whole would have to wait until all words of
+    /// `other` have been put together in memory.
+    #[inline(always)]
+    pub(crate) fn set(&mut self, other: Packed) {
+        self.which = other.which;
+        self.destination = other.destination;
+        self.rest = other.rest;
+    }
+}
+
+const _: () = assert!(size_of::<Packet>() == 20 && size_of::<Packed>() == 24);
+/// A path id travels in the same 16 bits as an entropy value.
+const _: () = assert!(size_of::<PathId>() == 2);
