@@ -1,18 +1,18 @@
 //! The end of a run: what the partitions found becomes one outcome, and the books are checked.
 
 use crate::audit::{self, Seen};
-use crate::engine::{Delivered, Engine};
+use crate::counts::Delivered;
+use crate::engine::Engine;
+use crate::halt::{Halt, Silence};
 use crate::histogram::DurationHistogram;
-use crate::jobs::Jobs;
+use crate::jobs::{self, Jobs};
 use crate::losses::Losses;
 use crate::messages;
 use crate::outcome::{MessageResult, Outcome, PortResult, RankMessage, Series, Totals};
 use crate::ports::Ports;
 use crate::probes::samples_until;
 use crate::progress::Progress;
-use crate::records;
-use crate::simulation::Halt;
-use crate::stall::{self, Silence};
+use crate::stall;
 use crate::tor::{Tags, Tors};
 use crate::world::World;
 use weft_balance::tor::CONTROL_BYTES;
@@ -31,15 +31,14 @@ pub(crate) fn outcome<Q, P: Ports>(
 ) -> Result<Outcome, Halt> {
     let end = engines.iter().map(|engine| engine.now).max().unwrap_or(Time::ZERO);
     if engines.iter().any(Engine::is_unfinished) {
-        let since = Progress::of_all(engines.iter().map(|engine| engine.progress)).last;
+        let since = Progress::of_all(engines.iter().map(|engine| engine.counts.progress)).last;
         return Err(stalled(world, &engines, Silence { since, now: end, packets: None }));
     }
     let ports = port_results(world, &engines, end);
     let messages = messages(world, &engines);
     let mut totals = totals(&engines, &ports);
     let (rank_messages, durations) = rank_messages(world, &mut engines);
-    let mut nodes: Vec<_> =
-        ranks(&engines).flat_map(|ranks| ranks.nodes().iter().copied()).collect();
+    let mut nodes: Vec<_> = jobs(&engines).flat_map(|jobs| jobs.nodes().iter().copied()).collect();
     nodes.sort_unstable();
     let received = messages.iter().map(|message| message.received);
     let finished = nodes.iter().map(|node| node.finished);
@@ -77,10 +76,10 @@ fn messages<Q, P: Ports>(
     world: &World,
     engines: &[Engine<Q, P>],
 ) -> IdVec<MessageId, MessageResult> {
-    let jobs = |host| &engines[usize::from(world.partitioning.hosts[host].partition)].jobs;
+    let known = |host| &engines[usize::from(world.partitioning.hosts[host].partition)].messages;
     let result = |(id, message): (MessageId, &weft_workload::Message)| {
-        let sending = jobs(message.src).sending(world.sending[id]);
-        let receiving = jobs(message.dst).receiving(world.receiving[id]);
+        let sending = known(message.src).sending(world.sending[id]);
+        let receiving = known(message.dst).receiving(world.receiving[id]);
         messages::result(sending, receiving)
     };
     let mut messages = world.config.workload.messages().enumerate().map(result).collect();
@@ -101,27 +100,27 @@ fn rank_messages<Q, P: Ports>(
     }
     let mut sent = Vec::new();
     for engine in engines.iter_mut() {
-        let Engine { ranks, jobs, receivers, .. } = engine;
-        let records = &mut ranks.as_mut().expect("a job").records;
-        jobs.all_receiving().for_each(|receiving| records.add_received(receiving));
-        for (from, flows) in receivers.iter().enumerate() {
+        let Engine { jobs, messages, nics, .. } = engine;
+        let records = &mut jobs.as_mut().expect("a job").records;
+        messages.all_receiving().for_each(|receiving| records.add_received(receiving));
+        for (from, flows) in nics.receivers().iter().enumerate() {
             for (number, flow) in (0..).zip(flows) {
                 records.add_reordering(from, number, flow.reordering);
             }
         }
         sent.push(records.take_sent());
     }
-    let losses = engines.iter().flat_map(|engine| [engine.ports.losses(), &engine.losses]);
+    let losses = engines.iter().flat_map(|engine| [engine.ports.losses(), &engine.counts.losses]);
     let losses = losses.flat_map(Losses::all).map(|(dst, id, count)| {
         let partition = usize::from(world.partitioning.hosts[dst].partition);
-        let records = &engines[partition].ranks.as_ref().expect("a job").records;
+        let records = &engines[partition].jobs.as_ref().expect("a job").records;
         (records.served(id.partition(), id.number() as u32), count)
     });
-    records::join(sent, ranks(engines).map(|ranks| &ranks.records).collect(), losses)
+    jobs::join(sent, jobs(engines).map(|jobs| &jobs.records).collect(), losses)
 }
 
-fn ranks<'e, 'a, Q, P>(engines: &'e [Engine<'a, Q, P>]) -> impl Iterator<Item = &'e Jobs<'a>> {
-    engines.iter().filter_map(|engine| engine.ranks.as_ref())
+fn jobs<'e, 'a, Q, P>(engines: &'e [Engine<'a, Q, P>]) -> impl Iterator<Item = &'e Jobs<'a>> {
+    engines.iter().filter_map(|engine| engine.jobs.as_ref())
 }
 
 /// Losses are noted by queue pair, where they happen.
@@ -130,18 +129,18 @@ fn add_losses<Q, P: Ports>(
     engines: &[Engine<Q, P>],
     messages: &mut IdVec<MessageId, MessageResult>,
 ) {
-    let losses = engines.iter().flat_map(|engine| [engine.ports.losses(), &engine.losses]);
+    let losses = engines.iter().flat_map(|engine| [engine.ports.losses(), &engine.counts.losses]);
     for (dst, id, count) in losses.flat_map(Losses::all) {
         let partition = usize::from(world.partitioning.hosts[dst].partition);
-        let flow = &engines[partition].receivers[id.partition()][id.number()];
-        messages[engines[partition].jobs.receiving(flow.message).message].lost += count;
+        let flow = engines[partition].nics.receiver(id);
+        messages[engines[partition].messages.receiving(flow.message).message].lost += count;
     }
 }
 
 fn add_reordering<Q, P>(engines: &[Engine<Q, P>], messages: &mut IdVec<MessageId, MessageResult>) {
     for engine in engines {
-        for flow in engine.receivers.iter().flatten() {
-            let message = &mut messages[engine.jobs.receiving(flow.message).message];
+        for flow in engine.nics.receivers().iter().flatten() {
+            let message = &mut messages[engine.messages.receiving(flow.message).message];
             message.reordered += flow.reordering.packets;
             message.farthest = message.farthest.max(flow.reordering.farthest);
         }
@@ -151,11 +150,11 @@ fn add_reordering<Q, P>(engines: &[Engine<Q, P>], messages: &mut IdVec<MessageId
 fn totals<Q, P: Ports>(engines: &[Engine<Q, P>], ports: &IdVec<PortId, PortResult>) -> Totals {
     let mut totals = Totals::default();
     for engine in engines {
-        totals.add(&engine.totals);
+        totals.add(&engine.counts.totals);
         totals.pauses += engine.ports.pauses_sent();
-        totals.places += engine.senders.len() as u32;
-        engine.tors.iter().for_each(|tors| tors.add_counts(&mut totals.tor));
-        for host in engine.hosts.iter() {
+        totals.places += engine.nics.senders().len() as u32;
+        engine.switches.tors().iter().for_each(|tors| tors.add_counts(&mut totals.tor));
+        for host in engine.nics.hosts() {
             totals.max_qps = totals.max_qps.max(host.most_active());
             totals.established_qps = totals.established_qps.max(host.established());
         }
@@ -185,19 +184,21 @@ fn check_conservation<Q, P: Ports>(
         packets: nics.iter().map(|nic| nic.packets).sum(),
         bytes: nics.iter().map(|nic| nic.bytes).sum(),
     };
-    let tors = || engines.iter().filter_map(|engine| engine.tors.as_ref());
+    let tors = || engines.iter().filter_map(|engine| engine.switches.tors());
     let (written, read) = (tors().map(|tors| tors.written), tors().map(|tors| tors.read));
     let (written, read) = (written.sum::<u64>(), read.sum::<u64>());
     assert_eq!(tors().map(Tors::holding).sum::<u64>(), 0, "packets held in switches");
-    for Engine { agenda, ports, losses, .. } in engines {
-        let idle = ports.losses().idle_tags() + losses.idle_tags();
+    for Engine { agenda, ports, counts, .. } in engines {
+        let idle = ports.losses().idle_tags() + counts.losses.idle_tags();
         assert_eq!(agenda.tags.as_ref().map_or(0, Tags::count), idle, "tags of no packet");
     }
-    let delivered = |of: fn(&Delivered) -> u64| engines.iter().map(|e| of(&e.delivered)).sum();
-    let (packets, bytes): (u64, u64) = (delivered(|all| all.packets), delivered(|all| all.bytes));
+    let delivered = engines.iter().map(|engine| engine.counts.delivered());
+    let delivered = delivered.fold(Delivered::default(), Delivered::and);
     let accounted = Delivered {
-        packets: packets + totals.wire_drops + ports.iter().map(|port| port.drops).sum::<u64>(),
-        bytes: bytes
+        packets: delivered.packets
+            + totals.wire_drops
+            + ports.iter().map(|port| port.drops).sum::<u64>(),
+        bytes: delivered.bytes
             + totals.wire_dropped_bytes
             + ports.iter().map(|port| port.dropped_bytes + port.trimmed_bytes).sum::<u64>(),
     };
@@ -212,7 +213,7 @@ fn check_conservation<Q, P: Ports>(
     if world.config.audit {
         let mut links: IdVec<PortId, Seen> = ports.iter().map(|_| Seen::default()).collect();
         for (engine, partition) in engines.iter().zip(&world.partitioning.partitions) {
-            let audit = engine.audit.as_ref().expect("every partition has one");
+            let audit = engine.counts.audit().expect("every partition has one");
             audit.gather(partition, &mut links);
         }
         audit::check(world.config.fabric, &links, ports.as_slice());

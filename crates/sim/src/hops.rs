@@ -1,11 +1,53 @@
-//! The equal next hops of a packet at a switch, with the queues behind them.
+//! A switch, and the equal next hops of a packet there with the queues behind them.
 
-use crate::forward::Switch;
+use crate::config::RunConfig;
+use crate::packet::HashFields;
+use crate::partition::{OutPort, OwnSwitch, Partition, Partitioning};
 use crate::ports::Ports;
 use crate::world::Routes;
 use weft_balance::forward::Hops;
+use weft_balance::hash;
 use weft_fabric::PortGroup;
-use weft_units::{HostId, PortId, Time};
+use weft_units::{HostId, IdVec, PortId, SwitchId, Time};
+
+/// What forwarding needs to know of a switch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Switch {
+    /// Its number in the fabric.
+    pub(crate) id: SwitchId,
+    /// What the partition's number of a port of it is more than the fabric's.
+    shift: u32,
+    /// Of its hash: its own, or one for all.
+    pub(crate) salt: u64,
+}
+
+impl Switch {
+    /// The partition's number of a port of it.
+    #[inline(always)]
+    pub(crate) fn own(self, port: PortId) -> OutPort {
+        OutPort(port.0.wrapping_add(self.shift))
+    }
+    /// The port among those of `group` that its hash picks.
+    #[inline(always)]
+    pub(crate) fn hashed(self, fields: HashFields, group: PortGroup) -> PortId {
+        let hop = hash::choose(fields.key(), fields.entropy, self.salt, group.count);
+        PortId(group.first.0 + hop)
+    }
+    /// The switches of a partition.
+    pub(crate) fn all(
+        config: &RunConfig,
+        partitioning: &Partitioning,
+        partition: &Partition,
+    ) -> IdVec<OwnSwitch, Switch> {
+        let switch = |id: &SwitchId| {
+            let salted = if config.switch.same_salt { SwitchId(0) } else { *id };
+            let first = config.fabric.ports_of(*id).first;
+            let shift = partitioning.ports[first].own.0.wrapping_sub(first.0);
+            Switch { id: *id, shift, salt: hash::salt(config.seed, salted) }
+        };
+        partition.switches.iter().map(switch).collect()
+    }
+}
 
 /// The equal next hops of one packet, as a scheme sees them.
 pub(crate) struct NextHops<'a, P> {

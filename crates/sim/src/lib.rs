@@ -13,18 +13,20 @@
 //! | `simulation` | [`Simulation`]: a run from outside |
 //! | `partition`, `world` | how the fabric falls into partitions, and what all of them read |
 //! | `epochs`, `mail` | partitions side by side on several threads, and what passes between them |
-//! | `engine` | the loop of one partition, and the state that its parts share |
+//! | `engine` | the loop of one partition, and the parts that it has |
 //! | [`packet`] | packets: their kinds, and what each carries |
 //! | [`event`] | events and their total order |
 //! | [`queue`], `agenda` | the event queues: timing wheel, and a plain heap as its oracle |
 //! | [`ports`] | output ports: plain FIFO, or real queues with shared buffers and PFC |
-//! | `forward`, `hops` | a packet at a switch |
+//! | `switches`, `hops` | the switches of a partition, and the next hops of a packet |
+//! | `forward` | a packet at the end of a link |
 //! | `tor` | packets at switches that keep a state: tags, control packets, what is held back |
-//! | `faults` | links that fail |
+//! | `faults`, `lossy` | links that fail, and what they lose |
 //! | `nic` | queue pairs: opening, sending, receiving, timers |
-//! | `messages` | messages and their dependencies |
+//! | `messages`, `posts` | messages; when they are posted, and when they are complete |
 //! | `jobs` | ranks at work, and the messages that they make |
-//! | `losses` | which queue pairs lost packets |
+//! | `counts`, `losses` | what is counted on the way; which queue pairs lost packets |
+//! | `halt` | how a run ends |
 //! | `progress`, `stall` | messages that get nearer to their ends, and what is told of a run that stalled |
 //! | `probes` | samples of queues |
 //! | `audit` | an independent count of what arrived, for tests |
@@ -41,16 +43,19 @@
 mod agenda;
 mod audit;
 pub mod config;
+mod counts;
 mod engine;
 mod epochs;
 pub mod event;
 mod faults;
 mod forward;
 mod gather;
+mod halt;
 mod histogram;
 mod hops;
 mod jobs;
 mod losses;
+mod lossy;
 mod mail;
 mod messages;
 mod nic;
@@ -58,19 +63,20 @@ pub mod outcome;
 pub mod packet;
 mod partition;
 pub mod ports;
+mod posts;
 mod probes;
 mod progress;
 pub mod queue;
-mod records;
 mod simulation;
 mod stall;
+mod switches;
 mod tor;
 mod world;
 
 pub use config::*;
+pub use halt::{Halt, Stall};
 pub use histogram::DurationHistogram;
 pub use outcome::*;
 pub use partition::{InLink, ReceiverId};
 pub use probes::MOST_SAMPLES;
-pub use simulation::{Halt, Simulation, Work, least_work, useful_threads};
-pub use stall::Stall;
+pub use simulation::{Simulation, Work, least_work, useful_threads};

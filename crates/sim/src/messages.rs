@@ -1,22 +1,11 @@
-//! Messages: posted when their dependencies are met, complete when both ends say so.
+//! The messages of a partition: what their senders and receivers know of them.
 
-use crate::engine::Engine;
-use crate::event::{Class, Event};
 use crate::nic::Reordering;
 use crate::outcome::MessageResult;
-use crate::partition::{OwnHost, ReceivingId};
-use crate::ports::Ports;
-use crate::queue::EventQueue;
+use crate::partition::{ReceivingId, SendingId};
 use crate::world::World;
-use std::sync::Arc;
-use weft_balance::plan::Post;
-use weft_units::{IdVec, MessageId, Time, id};
-use weft_workload::When;
+use weft_units::{IdVec, MessageId, Time};
 
-id!(
-    /// A message among those that a partition's hosts send.
-    pub struct SendingId
-);
 /// The messages of one partition: what its hosts know as senders, and what they know as receivers.
 #[derive(Debug, Default)]
 pub(crate) struct Messages {
@@ -83,10 +72,50 @@ impl Messages {
     pub(crate) fn unfinished(&self) -> u32 {
         self.unfinished
     }
-    /// A message that its rank posted at `posted` goes to its NIC.
-    pub(crate) fn post(&mut self, message: SendingId, posted: Time) {
-        self.sending[message].posted = posted;
+    /// A message of the workload goes to its NIC.
+    pub(crate) fn post(&mut self, now: Time, message: SendingId) {
+        self.sending[message].posted = now;
+    }
+    /// The same of one that its rank posted at `posted`.
+    pub(crate) fn post_new(&mut self, posted: Time, message: SendingId) {
+        self.post(posted, message);
         self.unfinished += 1;
+    }
+    /// One more dependency of `message` is met. Returns whether that was the last.
+    pub(crate) fn meet(&mut self, message: SendingId) -> bool {
+        let unmet = &mut self.sending[message].unmet;
+        *unmet -= 1;
+        *unmet == 0
+    }
+    /// A receiver has all of one subflow, `bytes` of payload. Returns the message if that is complete.
+    pub(crate) fn receive(&mut self, now: Time, id: ReceivingId, bytes: u64) -> Option<MessageId> {
+        let receiving = self.receiving_mut(id);
+        receiving.bytes_missing -= bytes;
+        (receiving.bytes_missing == 0).then(|| {
+            receiving.received = now;
+            receiving.message
+        })
+    }
+    /// All of one subflow has left its host once. Returns whether all of the message has.
+    pub(crate) fn leave(&mut self, id: SendingId, bytes: u64) -> bool {
+        let bytes_here = &mut self.sending[id].bytes_here;
+        *bytes_here -= bytes;
+        *bytes_here == 0
+    }
+    /// A sender has the last acknowledgement of one subflow. Returns the message if it has all.
+    pub(crate) fn acknowledge(
+        &mut self,
+        now: Time,
+        id: SendingId,
+        bytes: u64,
+    ) -> Option<MessageId> {
+        let sending = &mut self.sending[id];
+        sending.bytes_open -= bytes;
+        (sending.bytes_open == 0).then(|| {
+            sending.sent = now;
+            self.unfinished -= 1;
+            sending.message
+        })
     }
     pub(crate) fn push_sending(&mut self, sending: Sending) -> SendingId {
         self.sending.push(sending)
@@ -195,17 +224,6 @@ impl Receiving {
     }
 }
 
-/// Schedules the messages that wait for nothing.
-pub(crate) fn start<Q: EventQueue, P>(world: &World, partitions: &mut [Engine<Q, P>]) {
-    for (id, message) in world.config.workload.messages().enumerate() {
-        let partition =
-            &mut partitions[usize::from(world.partitioning.hosts[message.src].partition)];
-        if partition.jobs.sending[world.sending[id]].unmet == 0 {
-            partition.agenda.push(Event::new(message.start, Class::Post, id.0));
-        }
-    }
-}
-
 /// The result of a message, from what its sender and its receiver know.
 pub(crate) fn result(sending: &Sending, receiving: &Receiving) -> MessageResult {
     MessageResult {
@@ -214,120 +232,5 @@ pub(crate) fn result(sending: &Sending, receiving: &Receiving) -> MessageResult 
         reordered: receiving.reordering.packets,
         farthest: receiving.reordering.farthest,
         ..sending.result()
-    }
-}
-
-impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
-    /// A host posts a message to its NIC.
-    pub(crate) fn post(&mut self, id: MessageId) {
-        let message = &self.config.workload.messages()[id];
-        let sending = self.world.sending[id];
-        self.jobs.sending[sending].posted = self.now;
-        // A pause in the workload is no stall: from now on something can be delivered.
-        self.progress.make(self.now);
-        let (dst, bytes, tag) = (message.dst, message.bytes, sending.0);
-        let post = Post { message: id, dst, bytes, job: 0, ranks: (0, 0), tag };
-        self.plan(self.world.partitioning.hosts[message.src].own, post);
-    }
-
-    /// The planner of `host` takes a message.
-    pub(crate) fn plan(&mut self, host: OwnHost, post: Post) {
-        let planner = &mut self.hosts[host].planner;
-        planner.post(self.now, post, self.config.fabric, &mut self.subflows);
-        let deadline = planner.deadline();
-        self.flush_by(host, deadline);
-        self.open_flows(host);
-    }
-
-    /// Sees to it that a `Flush` event comes at `deadline`.
-    pub(crate) fn flush_by(&mut self, host: OwnHost, deadline: Option<Time>) {
-        let state = &mut self.hosts[host];
-        if let Some(at) = deadline
-            && state.flush_at != deadline
-        {
-            state.flush_at = deadline;
-            self.agenda.push(Event::new(at, Class::Flush, host.0));
-        }
-    }
-
-    /// A planner's batch is complete.
-    pub(crate) fn flush(&mut self, host: OwnHost) {
-        let state = &mut self.hosts[host];
-        state.flush_at = None;
-        state.planner.flush(self.now, self.config.fabric, &mut self.subflows);
-        let deadline = state.planner.deadline();
-        self.flush_by(host, deadline);
-        self.open_flows(host);
-    }
-
-    /// A receiver has all of one subflow, `bytes` of payload.
-    pub(crate) fn subflow_received(&mut self, id: ReceivingId, bytes: u64) {
-        let receiving = self.jobs.receiving_mut(id);
-        receiving.bytes_missing -= bytes;
-        if receiving.bytes_missing == 0 {
-            receiving.received = self.now;
-            let message = receiving.message;
-            match self.ranks {
-                Some(_) => self.rank_received(id),
-                None => self.end_reached(message, When::Received),
-            }
-        }
-    }
-
-    /// All of one subflow has left its host once, `bytes` of payload.
-    pub(crate) fn subflow_left(&mut self, id: SendingId, bytes: u64) {
-        let sending = &mut self.jobs.sending[id];
-        sending.bytes_here -= bytes;
-        if sending.bytes_here == 0 {
-            self.rank_message_left(id);
-        }
-    }
-
-    /// A sender has the last acknowledgement of one subflow, `bytes` of payload.
-    pub(crate) fn subflow_sent(&mut self, id: SendingId, bytes: u64) {
-        let sending = &mut self.jobs.sending[id];
-        sending.bytes_open -= bytes;
-        if sending.bytes_open == 0 {
-            sending.sent = self.now;
-            let message = sending.message;
-            self.jobs.unfinished -= 1;
-            match self.ranks {
-                Some(_) => self.rank_sent(id),
-                None => self.end_reached(message, When::Sent),
-            }
-        }
-    }
-
-    /// One end of a message is done: whoever waited for it may go on. Where the waiting host
-    /// is not the one that saw it, the news takes one link delay, the least that keeps hosts
-    /// independent of each other for that long.
-    fn end_reached(&mut self, id: MessageId, when: When) {
-        let world = Arc::clone(&self.world);
-        let messages = self.config.workload.messages();
-        let observer = match when {
-            When::Sent => messages[id].src,
-            When::Received => messages[id].dst,
-        };
-        for dependency in world.dependents.numbers(id, when) {
-            let host = messages[world.dependents.message(dependency)].src;
-            if host == observer {
-                self.dependency_met(dependency);
-            } else {
-                let at = self.now + world.news_delay;
-                let news = Event::new(at, Class::DependencyMet, dependency);
-                self.agenda.push_at(world.partitioning.hosts[host].partition, news);
-            }
-        }
-    }
-
-    /// The sender of the message that waits under `dependency` hears that it is met.
-    pub(crate) fn dependency_met(&mut self, dependency: u32) {
-        let id = self.world.dependents.message(dependency);
-        let waiting = &mut self.jobs.sending[self.world.sending[id]];
-        waiting.unmet -= 1;
-        if waiting.unmet == 0 {
-            let at = self.now + self.config.workload.messages()[id].start;
-            self.agenda.push(Event::new(at, Class::Post, id.0));
-        }
     }
 }

@@ -4,16 +4,17 @@
 //! |---|---|
 //! | data | [`Data`] |
 //! | acknowledgement, NACK | [`Answer`] |
-//! | control from leaf to leaf | [`TorControl`] |
+//! | control from leaf to leaf | [`ControlPacket`] |
 //! | PFC frame | [`Packet::pauses`] |
 //!
 //! All kinds have a destination, a route, a size and [`flag`]s. The rest are three words and a bit,
 //! which only this file reads. A tag lies elsewhere; a tagged packet has its place instead of the
-//! last word, until [`Packet::untagged`] puts that back.
+//! last word, until `untagged` puts that back.
 
 use crate::partition::ReceiverId;
 use weft_balance::plan::Route;
-use weft_balance::tor::conweave::ControlMessage;
+use weft_balance::tor::FlowId;
+use weft_balance::tor::conweave::{ControlMessage, ControlPacket};
 use weft_fabric::PathId;
 use weft_units::HostId;
 
@@ -94,22 +95,10 @@ pub struct Answer {
     pub echo: bool,
 }
 
-/// What a leaf writes to the leaf above the destination.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TorControl {
-    /// The flow that it is about, which the destination sends: its hash key, and its receiver.
-    pub key: u32,
-    /// As `key`.
-    pub receiver: HostId,
-    /// What it says of that.
-    pub message: ControlMessage,
-}
-
-impl TorControl {
-    const REPLY: u32 = 1 << 24;
-    const CLEAR: u32 = 2 << 24;
-    const NOTIFY: u32 = 3 << 24;
-}
+/// What control from leaf to leaf says, beside the receiver of the flow.
+const REPLY: u32 = 1 << 24;
+const CLEAR: u32 = 2 << 24;
+const NOTIFY: u32 = 3 << 24;
 
 impl Packet {
     #[inline(always)]
@@ -134,16 +123,16 @@ impl Packet {
         let kind = if is_nack { Kind::Nack } else { Kind::Ack };
         Packet::new(kind, echo, dst, route, size, [sender, seq, cumulative])
     }
-    /// Control for the leaf above `dst`.
-    pub fn tor_control(dst: HostId, entropy: u16, size: u16, control: TorControl) -> Packet {
-        let TorControl { key, receiver, message } = control;
+    /// Control for the leaf above the sender of the flow.
+    pub fn tor_control(entropy: u16, size: u16, control: ControlPacket) -> Packet {
+        let ControlPacket { flow: FlowId { key, src, dst, .. }, message } = control;
         let (kind, number) = match message {
-            ControlMessage::Reply(epoch) => (TorControl::REPLY, epoch),
-            ControlMessage::Clear(epoch) => (TorControl::CLEAR, epoch),
-            ControlMessage::Notify(path) => (TorControl::NOTIFY, u32::from(path.0)),
+            ControlMessage::Reply(epoch) => (REPLY, epoch),
+            ControlMessage::Clear(epoch) => (CLEAR, epoch),
+            ControlMessage::Notify(path) => (NOTIFY, u32::from(path.0)),
         };
-        let words = [key, receiver.0 | kind, number];
-        Packet::new(Kind::TorControl, false, dst, Route::Hashed(entropy), size, words)
+        let (route, words) = (Route::Hashed(entropy), [key, dst.0 | kind, number]);
+        Packet::new(Kind::TorControl, false, src, route, size, words)
     }
     /// A PFC frame for the port at the beginning of a link.
     pub fn pfc(pauses: bool, size: u16) -> Packet {
@@ -187,15 +176,16 @@ impl Packet {
         Answer { is_nack, sender, seq, cumulative, echo: self.is(OWN) }
     }
     /// What control from leaf to leaf says.
-    pub fn as_tor_control(&self) -> TorControl {
+    pub fn as_tor_control(&self) -> ControlPacket {
         debug_assert!(self.kind() == Kind::TorControl, "{self:?}");
         let [key, receiver, number] = self.words;
         let message = match receiver & !HOST {
-            TorControl::REPLY => ControlMessage::Reply(number),
-            TorControl::CLEAR => ControlMessage::Clear(number),
+            REPLY => ControlMessage::Reply(number),
+            CLEAR => ControlMessage::Clear(number),
             _ => ControlMessage::Notify(PathId(number as u16)),
         };
-        TorControl { key, receiver: HostId(receiver & HOST), message }
+        let dst = HostId(receiver & HOST);
+        ControlPacket { flow: FlowId { key, control: false, src: self.dst(), dst }, message }
     }
     /// Whether a PFC frame says to stop; else to go on.
     pub fn pauses(&self) -> bool {
@@ -223,7 +213,7 @@ impl Packet {
             false => Route::Hashed(self.route),
         }
     }
-    /// The entropy value of a packet that is not pinned.
+    /// The entropy value; of a pinned packet the number of its path id.
     #[inline(always)]
     pub fn entropy(&self) -> u16 {
         self.route

@@ -30,6 +30,11 @@ id!(
     pub struct OwnSwitch
 );
 
+id!(
+    /// A message among those that a partition's hosts send.
+    pub struct SendingId
+);
+
 impl OwnHost {
     /// The host's NIC.
     #[inline(always)]

@@ -1,16 +1,12 @@
 //! Samples of queues, buffers and goodput.
 
 use crate::config::{ProbeConfig, RunConfig};
-use crate::engine::Engine;
-use crate::event::{Class, Event};
 use crate::outcome::Series;
 use crate::partition::{OutPort, OwnSwitch, Partitioning};
-use crate::ports::Ports;
-use crate::queue::EventQueue;
 use weft_units::Time;
 
 /// The probes of one partition, and their samples.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Probes {
     interval: Option<Time>,
     /// By their places among all series of the run.
@@ -18,13 +14,21 @@ pub(crate) struct Probes {
     /// How often this partition has sampled, and how many probes all partitions have.
     rounds: usize,
     everywhere: usize,
+    /// Some other partition has something to do.
+    pub(crate) others_unfinished: bool,
+}
+
+/// Where bytes wait.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Queue {
+    Port(OutPort),
+    Switch(OwnSwitch),
 }
 
 /// What is sampled.
 #[derive(Clone, Copy, Debug)]
 enum Probe {
-    Port(OutPort),
-    Switch(OwnSwitch),
+    Queue(Queue),
     /// Payload that hosts of this partition received for the first time, and how much of it had been
     /// there at the last sample. All partitions have one, at the same place.
     Goodput(u64),
@@ -38,11 +42,11 @@ impl Probes {
     pub(crate) fn new(config: &RunConfig, partitioning: &Partitioning, own: u16) -> Probes {
         let ports = config.probes.ports.iter().map(|port| {
             let place = partitioning.ports[*port];
-            (place.partition, Probe::Port(place.own))
+            (place.partition, Probe::Queue(Queue::Port(place.own)))
         });
         let switches = config.probes.switches.iter().map(|switch| {
             let place = partitioning.switches[*switch];
-            (place.partition, Probe::Switch(place.own))
+            (place.partition, Probe::Queue(Queue::Switch(place.own)))
         });
         let goodput = config.probes.goodput.then_some((own, Probe::Goodput(0)));
         let all = ports.chain(switches).chain(goodput).enumerate();
@@ -52,7 +56,26 @@ impl Probes {
             probes: here.map(|(at, (_, probe))| (at, probe, Series::default())).collect(),
             rounds: 0,
             everywhere: config.probes.series(),
+            others_unfinished: partitioning.partitions.len() > 1,
         }
+    }
+    /// Whether there is anything to sample here.
+    pub(crate) fn are_any(&self) -> bool {
+        self.interval.is_some() && !self.probes.is_empty()
+    }
+    /// Samples all, where so much payload was `received` and `bytes` says what waits elsewhere.
+    pub(crate) fn sample(&mut self, received: u64, bytes: impl Fn(Queue) -> u64) {
+        for (_, probe, series) in &mut self.probes {
+            series.bytes.push(match probe {
+                Probe::Goodput(before) => received - std::mem::replace(before, received),
+                Probe::Queue(queue) => bytes(*queue),
+            });
+        }
+        self.rounds += 1;
+    }
+    /// When to sample next, after `now`, if it goes on.
+    pub(crate) fn next(&self, now: Time) -> Option<Time> {
+        self.interval.filter(|_| !self.are_too_many()).map(|interval| now + interval)
     }
     pub(crate) fn are_too_many(&self) -> bool {
         self.rounds * self.everywhere > MOST_SAMPLES
@@ -74,45 +97,5 @@ impl ProbeConfig {
     /// How many series there are in all.
     pub(crate) fn series(&self) -> usize {
         self.ports.len() + self.switches.len() + usize::from(self.goodput)
-    }
-}
-
-impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
-    /// Payload that hosts of this partition have received for the first time.
-    fn goodput(&self) -> u64 {
-        let headers = self.accepted.packets * u64::from(self.config.packet.header);
-        self.accepted.bytes - headers
-    }
-
-    /// Begins to sample, if there is anything to sample here.
-    pub(crate) fn start_probes(&mut self) {
-        if self.probes.interval.is_some() && !self.probes.probes.is_empty() {
-            self.agenda.push(Event::new(Time::ZERO, Class::Sample, 0));
-        }
-    }
-
-    /// Samples the probes, and comes back while there is something left to do.
-    #[cold]
-    pub(crate) fn sample(&mut self) {
-        let mut probes = std::mem::take(&mut self.probes.probes);
-        let received = self.goodput();
-        for (_, probe, series) in &mut probes {
-            series.bytes.push(match probe {
-                Probe::Goodput(before) => received - std::mem::replace(before, received),
-                Probe::Port(port) => self.ports.queued_bytes(self.now, *port),
-                Probe::Switch(switch) => self.buffered_bytes(*switch),
-            });
-        }
-        self.probes.probes = probes;
-        self.probes.rounds += 1;
-        // Not counted: several partitions with probes sample more often than one with all of them.
-        self.totals.events -= 1;
-        let unfinished = self.is_unfinished() || self.others_unfinished;
-        if let Some(interval) = self.probes.interval
-            && unfinished
-            && !self.probes.are_too_many()
-        {
-            self.agenda.push(Event::new(self.now + interval, Class::Sample, 0));
-        }
     }
 }

@@ -4,44 +4,21 @@
 
 use crate::config::{JobConfig, MarkAt, RunConfig};
 use crate::engine::Engine;
-use crate::epochs::{self, Ending};
+use crate::epochs;
 use crate::event::Target;
 use crate::gather;
-use crate::messages::{self, Messages};
+use crate::halt::{Ending, Halt};
+use crate::messages::Messages;
 use crate::outcome::Outcome;
 use crate::partition::{Partition, Partitioning};
 use crate::ports::{FifoPorts, Ports, QueuePorts};
-use crate::probes::MOST_SAMPLES;
+use crate::posts;
 use crate::queue::{EventQueue, Heap, Wheel};
-use crate::stall::Stall;
 use crate::world::World;
-use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use weft_units::{HostId, Time};
-
-/// Why a run ended without a result.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Halt {
-    /// Somebody asked for it.
-    Cancelled,
-    /// No message gets nearer to its end any more: which ones wait for what.
-    Stalled(Box<Stall>),
-    /// The probes have taken more samples than a result can reasonably hold.
-    TooManySamples,
-}
-
-impl fmt::Display for Halt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Halt::Cancelled => write!(f, "cancelled"),
-            Halt::Stalled(stall) => write!(f, "the run stalled: {stall}"),
-            Halt::TooManySamples => write!(f, "more than {MOST_SAMPLES} samples of queues"),
-        }
-    }
-}
-impl std::error::Error for Halt {}
 
 /// A run that is set up and ready to go.
 #[derive(Debug)]
@@ -208,13 +185,13 @@ fn engines<'a, Q: EventQueue, P: Ports>(
     queue: impl Fn(&Partition) -> Q,
     ports: impl Fn(&RunConfig<'a>, &Partitioning, &Partition) -> P,
 ) -> Vec<Engine<'a, Q, P>> {
-    let territories = world.partitioning.partitions.iter().zip(0..).zip(Messages::all(world));
-    let engine = |((partition, own), jobs)| {
+    let partitions = world.partitioning.partitions.iter().zip(0..).zip(Messages::all(world));
+    let engine = |((partition, own), messages)| {
         let ports = ports(world.config, &world.partitioning, partition);
-        Engine::new(world, own, jobs, queue(partition), ports)
+        Engine::new(world, own, messages, queue(partition), ports)
     };
-    let mut engines: Vec<_> = territories.map(engine).collect();
-    messages::start(world, &mut engines);
+    let mut engines: Vec<_> = partitions.map(engine).collect();
+    posts::start(world, &mut engines);
     engines
 }
 

@@ -5,38 +5,12 @@
 
 use crate::config::JobConfig;
 use crate::engine::Engine;
-use crate::messages::SendingId;
+use crate::halt::{Silence, Stall};
 use crate::outcome::Totals;
+use crate::partition::SendingId;
 use crate::world::World;
-use std::fmt;
 use weft_units::{MessageId, Time, about_bytes, about_time};
 use weft_workload::job::{Awaited, Wait};
-
-/// A run that was given up because it made no progress.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stall {
-    /// Since when, and what waits for what.
-    pub text: String,
-    /// What the run had counted until then; [`Totals::events`] is left out.
-    pub totals: Totals,
-}
-
-impl fmt::Display for Stall {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-/// No message got nearer to its end for too long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Silence {
-    /// The last progress.
-    pub(crate) since: Time,
-    /// When the run was given up.
-    pub(crate) now: Time,
-    /// So many data packets were sent in vain, if that was why.
-    pub(crate) packets: Option<u64>,
-}
 
 /// Which messages or ranks of a run that stalled are not done, and what they wait for; the
 /// first few.
@@ -77,7 +51,7 @@ fn open_messages<Q, P>(world: &World, partitions: &[Engine<Q, P>]) -> Vec<String
     const SHOWN: usize = 4;
     let mut open = Vec::new();
     for partition in partitions {
-        let messages = partition.jobs.open();
+        let messages = partition.messages.open();
         open.extend(messages.map(|(id, sending)| Open { partition, id, message: sending.message }));
     }
     let first = |open: &Open<Q, P>| match world.config.job.is_some() {
@@ -95,14 +69,14 @@ fn open_messages<Q, P>(world: &World, partitions: &[Engine<Q, P>]) -> Vec<String
 impl<Q, P> Open<'_, '_, Q, P> {
     /// Data packets of it that left more than once.
     fn sent_again(&self) -> u32 {
-        self.partition.jobs.sending(self.id).result().retransmits
+        self.partition.messages.sending(self.id).result().retransmits
     }
 
     fn tell(&self, world: &World, partitions: &[Engine<Q, P>]) -> String {
         let (config, message) = (world.config, self.message);
-        let (name, dst) = match (&config.job, &self.partition.ranks) {
-            (Some(job), Some(ranks)) => {
-                let (src, dst) = ranks.ends(self.id);
+        let (name, dst) = match (&config.job, &self.partition.jobs) {
+            (Some(job), Some(jobs)) => {
+                let (src, dst) = jobs.ends(self.id);
                 let name = format!("message {} -> {}", rank_name(job, src), rank_name(job, dst));
                 (name, job.hosts[dst as usize])
             }
@@ -114,7 +88,7 @@ impl<Q, P> Open<'_, '_, Q, P> {
             }
         };
         let receiver = &partitions[usize::from(world.partitioning.hosts[dst].partition)];
-        match self.partition.jobs.sending(self.id).unmet() {
+        match self.partition.messages.sending(self.id).unmet() {
             0 => format!("{name} {}", self.missing(receiver, config.packet.mtu)),
             unmet => format!("{name} waits for {unmet} dependencies"),
         }
@@ -122,12 +96,12 @@ impl<Q, P> Open<'_, '_, Q, P> {
 
     /// How much of it has not arrived, and how much of it was sent again.
     fn missing(&self, receiver: &Engine<Q, P>, mtu: u32) -> String {
-        let sending = self.partition.jobs.sending(self.id);
-        let stuck = self.partition.senders.iter().filter(|flow| flow.is_open_of(self.id));
-        let halves = receiver.receivers.iter().flatten();
+        let sending = self.partition.messages.sending(self.id);
+        let stuck = self.partition.nics.senders().iter().filter(|flow| flow.is_open_of(self.id));
+        let halves = receiver.nics.receivers().iter().flatten();
         let halves = halves.filter(|flow| flow.message == sending.receiving);
         let here: u64 = halves.map(|flow| flow.bytes_of_open_subflow(mtu)).sum();
-        let missing = receiver.jobs.receiving(sending.receiving).bytes_missing() - here;
+        let missing = receiver.messages.receiving(sending.receiving).bytes_missing() - here;
         let again = u64::from(self.sent_again());
         let symbols = stuck.clone().map(|flow| flow.symbols_beyond()).sum::<u64>();
         let times = |packets: u64| 1.0 + (packets * u64::from(mtu)) as f64 / sending.bytes as f64;
@@ -163,8 +137,8 @@ fn down_links(world: &World, now: Time) -> Option<String> {
 /// What keeps ranks waiting; the first few of them.
 fn waiting_ranks<Q, P>(job: &JobConfig, partitions: &[Engine<Q, P>]) -> Vec<String> {
     const SHOWN: usize = 4;
-    let ranks = partitions.iter().filter_map(|partition| partition.ranks.as_ref());
-    let mut stuck: Vec<(u32, Vec<Wait>)> = ranks.flat_map(|ranks| ranks.waits()).collect();
+    let jobs = partitions.iter().filter_map(|partition| partition.jobs.as_ref());
+    let mut stuck: Vec<(u32, Vec<Wait>)> = jobs.flat_map(|jobs| jobs.waits()).collect();
     stuck.sort_unstable();
     let told = stuck.iter().take(SHOWN).map(|(rank, waits)| waiting(job, *rank, waits));
     let mut lines: Vec<String> = told.collect();

@@ -1,8 +1,7 @@
 //! What all partitions of a run read and none changes.
 
 use crate::config::RunConfig;
-use crate::messages::SendingId;
-use crate::partition::{Partitioning, ReceivingId};
+use crate::partition::{Partitioning, ReceivingId, SendingId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

@@ -1,8 +1,9 @@
 //! Where the threads of a run wait for each other between two epochs.
 
-use super::{UNHARMED, lock};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex};
+use std::sync::{Condvar, Mutex, MutexGuard};
+
+pub(super) const UNHARMED: &str = "no thread panicked";
 
 /// Where threads wait for each other: they look for a short time, let others use the core for
 /// some more, and then sleep.
@@ -92,4 +93,9 @@ impl Drop for Alarm<'_> {
             self.0.wake_sleepers();
         }
     }
+}
+
+/// The lock of what no two threads want at once.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect(UNHARMED)
 }

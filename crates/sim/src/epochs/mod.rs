@@ -13,31 +13,17 @@ mod gate;
 mod watch;
 
 use crate::engine::Engine;
+use crate::halt::{Ending, Halt};
 use crate::mail::Mail;
 use crate::ports::Ports;
 use crate::queue::EventQueue;
-use crate::simulation::Halt;
-use crate::stall::Silence;
 use crate::world::World;
-use gate::{Alarm, Gate};
+use gate::{Alarm, Gate, UNHARMED, lock};
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use watch::Watch;
 use weft_units::Time;
-
-/// How a run ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// There are no events left.
-    Done,
-    /// No message had got nearer to its end for too long.
-    Stalled(Silence),
-    /// Its ports cannot express what happened.
-    Overflowed,
-    /// Something else stopped it.
-    Halted(Halt),
-}
 
 /// Runs all partitions on `threads` threads until nothing is left to do.
 pub(crate) fn run<'a, Q, P>(
@@ -69,7 +55,6 @@ where
     (engines.collect(), ending.expect("the work went on until the end"))
 }
 
-const UNHARMED: &str = "no thread panicked";
 const NEVER: u64 = u64::MAX;
 
 /// What the threads of a run share.
@@ -181,7 +166,7 @@ where
             return;
         }
         let mut engine = lock(&self.engines[partition]);
-        let before = engine.totals.events;
+        let before = engine.counts.totals.events;
         for sender in bits(from) {
             engine.take_in(sender, &mut self.mail[read].bag(sender, partition));
         }
@@ -189,7 +174,7 @@ where
             *lock(&self.ending) = Some(ending);
         }
         self.mail[1 - read].collect(partition, &mut engine);
-        self.epoch.handled.fetch_add(engine.totals.events - before, Ordering::Relaxed);
+        self.epoch.handled.fetch_add(engine.counts.totals.events - before, Ordering::Relaxed);
         self.next[partition].store(time(engine.agenda.next()), Ordering::Relaxed);
     }
 
@@ -244,7 +229,7 @@ where
         let mut engines: Vec<_> = self.engines.iter().map(lock).collect();
         let all = engines.iter().filter(|engine| engine.is_unfinished()).count();
         for engine in &mut engines {
-            engine.others_unfinished = all > usize::from(engine.is_unfinished());
+            engine.probes.others_unfinished = all > usize::from(engine.is_unfinished());
         }
     }
 }
@@ -278,11 +263,6 @@ impl Exchange {
         }
         self.first.fetch_min(first, Ordering::Relaxed);
     }
-}
-
-/// The lock of what no two threads want at once.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().expect(UNHARMED)
 }
 
 fn time(time: Option<Time>) -> u64 {

@@ -1,11 +1,10 @@
 //! Does the run get on? Looked at whenever it has come to one of a row of times, which follow
 //! from the run alone, so that no partitioning and no number of threads changes what is seen.
 
-use super::Ending;
 use crate::config::RunConfig;
 use crate::engine::Engine;
+use crate::halt::{Ending, Silence};
 use crate::progress::Progress;
-use crate::stall::Silence;
 use crate::world::World;
 use weft_units::Time;
 
@@ -48,8 +47,8 @@ impl Watch {
         world: &World<'a>,
         engines: impl Iterator<Item = &'e Engine<'a, Q, P>> + Clone,
     ) -> Option<Ending> {
-        let progress = Progress::of_all(engines.clone().map(|engine| engine.progress));
-        let packets = engines.map(|engine| engine.totals.packets).sum();
+        let progress = Progress::of_all(engines.clone().map(|engine| engine.counts.progress));
+        let packets = engines.map(|engine| engine.counts.totals.packets).sum();
         let now = self.next;
         let silent = |silence| Some(Ending::Stalled(silence));
         if progress.silence() > progress.patience(world.config.stall_after) {

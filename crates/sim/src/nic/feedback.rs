@@ -1,48 +1,24 @@
 //! What comes back: data at its receiver, answers at their sender, timers.
 
 use super::flow::{PacketHooks, SendingQp, Stage};
+use super::persistent::Left;
 use crate::engine::Engine;
 use crate::event::{Class, Event};
-use crate::packet::{Answer, Data, Kind, Packet, flag};
+use crate::packet::{Answer, Data, Packet, flag};
 use crate::partition::OwnHost;
 use crate::ports::Ports;
 use crate::queue::EventQueue;
-use weft_balance::Steering;
-use weft_balance::plan::{LossSignal, Route};
-use weft_balance::steer::{Feedback, TimeOut};
+use weft_balance::plan::{LossSignal, QueuePairId, Route};
+use weft_balance::steer::{Feedback, Steering, TimeOut};
 use weft_transport::{Acknowledgement, Loss, Reply, Sender, TransportConfig};
-use weft_units::prefetch::prefetch;
 use weft_units::{HostId, Time};
 
-/// With more queue pairs than this, what packets need of them is out of the cache when they reach
-/// their hosts.
-const MANY: usize = 1 << 13;
-
 impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
-    /// A packet is on its way down to its host, which may be of another partition: has the cache
-    /// fetch its queue pair.
-    #[inline(always)]
-    pub(crate) fn expect(&self, packet: Packet) {
-        if self.senders.len() <= MANY {
-            return;
-        }
-        if !packet.is(flag::CONTROL) {
-            let id = packet.receiver();
-            if let Some(flow) = self.receivers[id.partition()].get(id.number()) {
-                prefetch(flow);
-            }
-        } else if packet.kind() != Kind::TorControl
-            && let Some(flow) = self.senders.get(packet.sender() as usize)
-        {
-            flow.prefetch();
-        }
-    }
-
     /// A data packet has reached its host.
     #[inline(always)]
     pub(crate) fn receive(&mut self, host: OwnHost, packet: Packet) {
         let Data { receiver: id, seq, is_resent, .. } = packet.as_data();
-        let flow = &mut self.receivers[id.partition()][id.number()];
+        let flow = &mut self.nics.receivers[id.partition()][id.number()];
         let (back, message) = (flow.back(), flow.message);
         if packet.is(flag::TRIMMED) {
             let arrival = flow.receiver.on_trimmed(self.now, seq);
@@ -54,20 +30,18 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             let behind = flow.highest - seq;
             flow.reordering.packets += 1;
             flow.reordering.farthest = flow.reordering.farthest.max(behind);
-            self.totals.reordered += 1;
-            self.totals.reorder_distance += u64::from(behind);
+            self.counts.reorder(behind);
         }
         let (arrival, done) = flow.receiver.on_data_done(self.now, seq);
         if arrival.accepted {
-            self.progress.make(self.now);
-            self.accepted.add(&packet);
+            self.counts.accept(self.now, &packet);
             if done {
                 let bytes = flow.bytes;
                 self.subflow_received(message, bytes);
             }
         } else if arrival.duplicate && is_resent {
-            self.totals.spurious += 1;
-            self.jobs.add_spurious(message);
+            self.counts.totals.spurious += 1;
+            self.messages.add_spurious(message);
         }
         self.reply(host, back, packet, arrival.reply);
     }
@@ -88,7 +62,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let echo = packet.is(flag::MARKED);
         let answer = Answer { is_nack, sender, seq, cumulative, echo };
         let answer = Packet::answer(src, route, self.config.packet.ack as u16, answer);
-        self.totals.control_packets += 1;
+        self.counts.totals.control_packets += 1;
         let nic = host.nic();
         self.ports.answer(self.now, nic, answer, &mut self.agenda);
     }
@@ -98,7 +72,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     pub(crate) fn answered(&mut self, host: OwnHost, packet: Packet) {
         let answer = packet.as_answer();
         let id = answer.sender;
-        let flow = &mut self.senders[id as usize];
+        let flow = &mut self.nics.senders[id as usize];
         flow.note_answer();
         if flow.is_done() {
             return self.retire_if_over(id);
@@ -143,7 +117,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     fn nacked(&mut self, host: OwnHost, packet: Packet) {
         let answer = packet.as_answer();
         let id = answer.sender;
-        let flow = &mut self.senders[id as usize];
+        let flow = &mut self.nics.senders[id as usize];
         let pinned = packet.is(flag::PINNED);
         let path = match packet.route() {
             // The answer retraced the path, so its id has been swapped an odd number of times.
@@ -172,14 +146,14 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
         flow.shaken = true;
         self.reroute(host, id, LossSignal::Nack);
-        let done = self.senders[id as usize].sender.is_done();
+        let done = self.nics.senders[id as usize].sender.is_done();
         self.go_on(host, id, done);
     }
 
     /// Asks the planner for a way around.
     fn reroute(&mut self, host: OwnHost, id: u32, signal: LossSignal) {
-        let flow = &mut self.senders[id as usize];
-        let planner = &mut self.hosts[host].planner;
+        let flow = &mut self.nics.senders[id as usize];
+        let planner = &mut self.nics.hosts[host].planner;
         let (fabric, underway) = (self.config.fabric, flow.underway());
         if let Some(route) = planner.on_loss(self.now, &underway, signal, fabric) {
             flow.route = route;
@@ -192,28 +166,29 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// A `Timer` event: resends what timed out, and sleeps until the next deadline.
     pub(crate) fn flow_timer(&mut self, id: u32) {
         let TransportConfig { rto, backs_off, .. } = self.config.transport;
-        let flow = &mut self.senders[id as usize];
+        let flow = &mut self.nics.senders[id as usize];
         if flow.is_done() {
             flow.timed = false;
             return;
         }
         let host = flow.src;
-        let after = self.back_offs.of(id, rto);
+        let after = self.nics.back_offs.of(id, rto);
         if flow.sender.on_timer(self.now, after) > 0 {
             if backs_off {
-                self.back_offs.timed_out(id, self.now, after, flow.sender.arrived());
+                self.nics.back_offs.timed_out(id, self.now, after, flow.sender.arrived());
             }
             flow.congestion.on_loss(self.now, Loss::TimeOut);
             flow.steering.on_time_out(TimeOut { now: self.now, after });
             self.reroute(host, id, LossSignal::TimeOut);
         }
-        let flow = &mut self.senders[id as usize];
+        let flow = &mut self.nics.senders[id as usize];
         let gap = if flow.waiting { self.now.until(flow.due) } else { Time::ZERO };
-        self.progress.wait(self.now, gap);
+        self.counts.progress.wait(self.now, gap);
         // A queue pair without anything out still needs its timer: it may be held back for
         // good (a paused NIC), and only timers notice a stall.
         let again = self.now.saturating_add(flow.sender.longest_sleep(rto));
-        let at = flow.sender.deadline(self.back_offs.of(id, rto)).map_or(again, |at| at.min(again));
+        let at =
+            flow.sender.deadline(self.nics.back_offs.of(id, rto)).map_or(again, |at| at.min(again));
         let at = at.max(Time(self.now.0 + 1));
         self.agenda.push(Event::new(at, Class::Timer, id));
         self.rejoin(id);
@@ -223,19 +198,32 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// Every packet of queue pair `id` has left once.
     #[cold]
     pub(super) fn all_left(&mut self, id: u32) {
-        let SendingQp { src, message, bytes, queue_pair, .. } = self.senders[id as usize];
-        if self.awaits_departures() {
-            self.subflow_left(message, bytes);
+        let SendingQp { src, message, bytes, queue_pair, .. } = self.nics.senders[id as usize];
+        if self.awaits_departures() && self.messages.leave(message, bytes) {
+            self.rank_message_left(message);
         }
         if let Some(queue_pair) = queue_pair {
             self.hand_over(src, queue_pair, id);
         }
     }
 
+    /// The last packet of flow `id`, on a persistent queue pair, is on the wire: that takes the next
+    /// subflow.
+    #[cold]
+    fn hand_over(&mut self, host: OwnHost, queue_pair: QueuePairId, id: u32) {
+        let flow = &self.nics.senders[id as usize];
+        let left = Left { congestion: Some(flow.congestion.clone()), due: flow.due };
+        let state = &mut self.nics.hosts[host];
+        state.persistent.leave(queue_pair, left);
+        let subflow = state.planner.next(self.now, queue_pair, self.config.fabric);
+        self.nics.subflows.extend(subflow);
+        self.open_flows(host);
+    }
+
     /// The last acknowledgement is in: frees what the queue pair held.
     #[cold]
     fn close_flow(&mut self, host: OwnHost, id: u32) {
-        let flow = &mut self.senders[id as usize];
+        let flow = &mut self.nics.senders[id as usize];
         let is_awaited = flow.sender.is_rateless() && flow.hooks.is_awaited();
         (flow.stage, flow.steering, flow.hooks) =
             (Stage::Done, Steering::Fixed, PacketHooks::PLAIN);
@@ -243,9 +231,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         flow.departures = None;
         let (message, bytes) = (flow.message, flow.bytes);
         let underway = flow.underway();
-        self.back_offs.forget(id);
-        self.hosts[host].close_queue_pair(underway.queue_pair);
-        self.hosts[host].planner.sent(&underway, self.config.fabric);
+        self.nics.back_offs.forget(id);
+        self.nics.hosts[host].close_queue_pair(underway.queue_pair);
+        self.nics.hosts[host].planner.sent(&underway, self.config.fabric);
         if is_awaited {
             // Which of its symbols would be the last, nobody knew.
             self.all_left(id);
@@ -258,13 +246,13 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// that lost a packet for good keeps its place: nobody can tell when the last of it is gone.
     #[inline]
     pub(super) fn retire_if_over(&mut self, id: u32) {
-        let flow = &self.senders[id as usize];
+        let flow = &self.nics.senders[id as usize];
         if flow.is_over() {
             let partition = self.world.partitioning.hosts[flow.dst].partition;
-            self.hosts[flow.src].free.push(id);
-            self.free_receivers[usize::from(partition)].push(flow.receiver.number() as u32);
+            self.nics.hosts[flow.src].free.push(id);
+            self.nics.free_receivers[usize::from(partition)].push(flow.receiver.number() as u32);
             let (message, to) = (flow.message, flow.dst);
-            if self.jobs.end_subflow(message) {
+            if self.messages.end_subflow(message) {
                 self.forget_message(message, to);
             }
         }

@@ -2,8 +2,7 @@
 
 use crate::config::RunConfig;
 use crate::mail::Opening;
-use crate::messages::SendingId;
-use crate::partition::{OwnHost, ReceiverId, ReceivingId};
+use crate::partition::{OwnHost, ReceiverId, ReceivingId, SendingId};
 use weft_balance::plan::{FlowInfo, QueuePairId, Route};
 use weft_balance::steer::Departure;
 use weft_transport::{Congestion, Receiver, SendTimes, Sender, Sent};

@@ -1,33 +1,61 @@
-//! New queue pairs: how many, at what rate, from when on.
+//! Messages become queue pairs: what planners are told; how many, at what rate, from when on.
 
 use super::flow::{PacketHooks, ReceivingQp, SendingQp, Stage, packets_of, parts, stretched};
 use crate::config::Service;
 use crate::engine::Engine;
 use crate::event::{Class, Event, Target};
 use crate::mail::Opening;
-use crate::messages::SendingId;
 use crate::packet::HashFields;
-use crate::partition::{OwnHost, ReceiverId};
+use crate::partition::{OwnHost, ReceiverId, SendingId};
 use crate::ports::Ports;
 use crate::queue::EventQueue;
-use weft_balance::Steering;
-use weft_balance::plan::{Carrier, QueuePairId, Subflow};
-use weft_balance::steer::FlowContext;
+use weft_balance::plan::{Carrier, Post, QueuePairId, Subflow};
+use weft_balance::steer::{FlowContext, Steering};
 use weft_transport::{Congestion, FlowPace, Sender};
 use weft_units::{Draw, HostId, Rate, Time, random};
 
 impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
+    /// The planner of `host` takes a message.
+    pub(crate) fn plan(&mut self, host: OwnHost, post: Post) {
+        let planner = &mut self.nics.hosts[host].planner;
+        planner.post(self.now, post, self.config.fabric, &mut self.nics.subflows);
+        let deadline = planner.deadline();
+        self.flush_by(host, deadline);
+        self.open_flows(host);
+    }
+
+    /// Sees to it that a `Flush` event comes at `deadline`.
+    pub(crate) fn flush_by(&mut self, host: OwnHost, deadline: Option<Time>) {
+        let state = &mut self.nics.hosts[host];
+        if let Some(at) = deadline
+            && state.flush_at != deadline
+        {
+            state.flush_at = deadline;
+            self.agenda.push(Event::new(at, Class::Flush, host.0));
+        }
+    }
+
+    /// A planner's batch is complete.
+    pub(crate) fn flush(&mut self, host: OwnHost) {
+        let state = &mut self.nics.hosts[host];
+        state.flush_at = None;
+        state.planner.flush(self.now, self.config.fabric, &mut self.nics.subflows);
+        let deadline = state.planner.deadline();
+        self.flush_by(host, deadline);
+        self.open_flows(host);
+    }
+
     /// Opens a queue pair, or the configured number of them, for every subflow that the planner
     /// of `host` has put out.
     pub(crate) fn open_flows(&mut self, host: OwnHost) {
-        let mut subflows = std::mem::take(&mut self.subflows);
+        let mut subflows = std::mem::take(&mut self.nics.subflows);
         for subflow in subflows.drain(..) {
             for (part, bytes) in parts(self.config, subflow.bytes) {
-                self.jobs.add_subflow(SendingId(subflow.tag));
+                self.messages.add_subflow(SendingId(subflow.tag));
                 self.open_flow(host, Subflow { bytes, ..subflow }, part);
             }
         }
-        self.subflows = subflows;
+        self.nics.subflows = subflows;
     }
 
     /// Opens a queue pair for the `unit`-th unit of accounting of a subflow.
@@ -49,8 +77,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         };
         let part = u64::from(unit) << 32 | u64::from(subflow.part);
         let own = name.at(u64::from(subflow.message.0), part);
-        let free = self.hosts[host].free.pop();
-        let id = free.unwrap_or(self.senders.len() as u32);
+        let free = self.nics.hosts[host].free.pop();
+        let id = free.unwrap_or(self.nics.senders.len() as u32);
         assert!(id < Target::LIMIT, "{id} queue pairs at once are too many");
         let receiver = self.open_receiver(host, id, &subflow);
         let steering = Steering::new(
@@ -61,12 +89,13 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 mtu: config.packet.mtu,
                 bdp: config.balance.bdp,
                 fabric: config.fabric,
-                hosts: (self.hosts[host].id, subflow.dst),
+                hosts: (self.nics.hosts[host].id, subflow.dst),
                 hashing: config.hashing(),
             },
         );
         let pace = self.pace(host, &subflow);
-        let before = self.hosts[host].take_over(queue_pair);
+        let before = queue_pair.map(|id| self.nics.hosts[host].persistent.take_over(id));
+        let before = before.unwrap_or_default();
         let congestion = before
             .congestion
             .unwrap_or_else(|| Congestion::new(&config.transport.congestion, &pace));
@@ -94,7 +123,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             queued: false,
             waiting: true,
             stage: Stage::New,
-            timed: free.is_some_and(|place| self.senders[place as usize].timed),
+            timed: free.is_some_and(|place| self.nics.senders[place as usize].timed),
             out: 0,
             shaken: false,
             granted: false,
@@ -103,13 +132,13 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             bytes: subflow.bytes,
         };
         match free {
-            Some(_) => self.senders[id as usize] = flow,
-            None => self.senders.push(flow),
+            Some(_) => self.nics.senders[id as usize] = flow,
+            None => self.nics.senders.push(flow),
         }
-        self.hosts[host].open_queue_pair(queue_pair);
+        self.nics.hosts[host].open_queue_pair(queue_pair);
         if config.service == Service::OldestFirst {
-            self.opening_order.resize(self.senders.len(), 0);
-            self.opening_order[id as usize] = self.hosts[host].opened;
+            self.nics.opening_order.resize(self.nics.senders.len(), 0);
+            self.nics.opening_order[id as usize] = self.nics.hosts[host].opened;
         }
         if delay > Time::ZERO {
             self.agenda.push(Event::new(self.now + delay, Class::Start, id));
@@ -126,7 +155,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             mtu: config.packet.mtu,
             rate: self.fixed_rate(host, subflow),
             share: subflow.carrier.share(),
-            hops: config.fabric.hops(self.hosts[host].id, subflow.dst),
+            hops: config.fabric.hops(self.nics.hosts[host].id, subflow.dst),
         }
     }
 
@@ -134,13 +163,13 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     fn hash_key(&self, host: OwnHost, drawn: u32) -> u32 {
         match self.config.switch.hash {
             None => drawn,
-            Some(_) => HashFields::key_of(self.hosts[host].id, drawn),
+            Some(_) => HashFields::key_of(self.nics.hosts[host].id, drawn),
         }
     }
 
     /// What switches hash of the addresses of a persistent queue pair of `host`.
     fn address(&self, host: OwnHost, id: QueuePairId, dst: HostId) -> u64 {
-        let queue_pair = u64::from(self.hosts[host].id.0) << 32 | u64::from(id.0);
+        let queue_pair = u64::from(self.nics.hosts[host].id.0) << 32 | u64::from(id.0);
         Draw::new(self.config.seed, "queue-pair-key").at(queue_pair, u64::from(dst.0))
     }
 
@@ -148,7 +177,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// its part of the message's, by bytes or among those that carry it side by side, and no more
     /// than its share of the line rate.
     fn fixed_rate(&self, host: OwnHost, subflow: &Subflow) -> Option<Rate> {
-        let whole = self.jobs.sending(SendingId(subflow.tag)).bytes;
+        let whole = self.messages.sending(SendingId(subflow.tag)).bytes;
         let part = |rate: Rate| {
             let bits = u128::from(rate.as_bps()) * u128::from(subflow.bytes);
             Rate::bps(((bits / u128::from(whole)) as u64).max(1))
@@ -180,15 +209,15 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// Makes the receiving half of the queue pair that `host` opens as its `sender`.
     fn open_receiver(&mut self, host: OwnHost, sender: u32, subflow: &Subflow) -> ReceiverId {
         let Subflow { bytes, dst, tag, .. } = *subflow;
-        let message = self.jobs.sending(SendingId(tag)).receiving;
+        let message = self.messages.sending(SendingId(tag)).receiving;
         let partition = self.world.partitioning.hosts[dst].partition;
-        let free = self.free_receivers[usize::from(partition)].pop();
+        let free = self.nics.free_receivers[usize::from(partition)].pop();
         let number = free.unwrap_or_else(|| {
-            let opened = &mut self.opened[usize::from(partition)];
+            let opened = &mut self.nics.opened[usize::from(partition)];
             *opened += 1;
             *opened - 1
         });
-        let opening = Opening { src: self.hosts[host].id, sender, number, message, bytes };
+        let opening = Opening { src: self.nics.hosts[host].id, sender, number, message, bytes };
         if partition == self.own {
             self.open_receiving(usize::from(partition), &opening);
         } else {
@@ -200,7 +229,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// Takes in the receiving half of a queue pair that a host of partition `from` has opened.
     pub(crate) fn open_receiving(&mut self, from: usize, opening: &Opening) {
         let flow = ReceivingQp::new(self.config, opening);
-        let flows = &mut self.receivers[from];
+        let flows = &mut self.nics.receivers[from];
         let over = match flows.get_mut(opening.number as usize) {
             Some(place) => Some(std::mem::replace(place, flow)),
             None => {
@@ -208,13 +237,13 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 None
             }
         };
-        match (&mut self.ranks, over) {
-            (Some(ranks), over) => {
+        match (&mut self.jobs, over) {
+            (Some(jobs), over) => {
                 let over = over.map(|over| over.reordering);
-                let message = self.jobs.receiving(opening.message).message;
-                ranks.records.serve(from, opening.number, message, over);
+                let message = self.messages.receiving(opening.message).message;
+                jobs.records.serve(from, opening.number, message, over);
             }
-            (None, Some(over)) => self.jobs.add_reordering(over.message, &over.reordering),
+            (None, Some(over)) => self.messages.add_reordering(over.message, &over.reordering),
             (None, None) => {}
         }
     }

@@ -20,8 +20,8 @@ impl SendingQp {
 impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// Lets the planner of `host` spread its flows anew, if it asks for that.
     pub(super) fn rebalance(&mut self, host: OwnHost) {
-        if self.hosts[host].planner.wants_rebalance() {
-            let flows = (0..).zip(&self.senders);
+        if self.nics.hosts[host].planner.wants_rebalance() {
+            let flows = (0..).zip(&self.nics.senders);
             let own = flows.filter(|(_, flow)| flow.src == host && !flow.is_done());
             let own: Vec<u32> = own.map(|(id, _)| id).collect();
             self.rebalance_flows(host, &own);
@@ -31,16 +31,16 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// The same for all hosts, in one look at all flows.
     #[cold]
     pub(crate) fn rebalance_all(&mut self) {
-        let hosts: Vec<OwnHost> = self.hosts.ids().collect();
-        if !hosts.iter().any(|host| self.hosts[*host].planner.wants_rebalance()) {
+        let hosts: Vec<OwnHost> = self.nics.hosts.ids().collect();
+        if !hosts.iter().any(|host| self.nics.hosts[*host].planner.wants_rebalance()) {
             return;
         }
         let mut flows: IdVec<OwnHost, Vec<u32>> = hosts.iter().map(|_| Vec::new()).collect();
-        for (id, flow) in (0..).zip(&self.senders).filter(|(_, flow)| !flow.is_done()) {
+        for (id, flow) in (0..).zip(&self.nics.senders).filter(|(_, flow)| !flow.is_done()) {
             flows[flow.src].push(id);
         }
         for host in hosts {
-            if self.hosts[host].planner.wants_rebalance() {
+            if self.nics.hosts[host].planner.wants_rebalance() {
                 self.rebalance_flows(host, &flows[host]);
             }
         }
@@ -52,12 +52,12 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     fn rebalance_flows(&mut self, host: OwnHost, own: &[u32]) {
         let mtu = self.config.packet.mtu;
         let flows: Vec<ActiveFlow> =
-            own.iter().map(|id| self.senders[*id as usize].active(mtu)).collect();
+            own.iter().map(|id| self.nics.senders[*id as usize].active(mtu)).collect();
         let mut moved = Vec::new();
-        let planner = &mut self.hosts[host].planner;
+        let planner = &mut self.nics.hosts[host].planner;
         planner.rebalance(self.now, &flows, self.config.fabric, &mut moved);
         for (index, route) in moved {
-            self.senders[own[index] as usize].route = route;
+            self.nics.senders[own[index] as usize].route = route;
         }
     }
 }

@@ -15,14 +15,14 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// waits.
     #[cold]
     pub(super) fn may_leave_gpu(&mut self, id: u32) -> bool {
-        let flow = &mut self.senders[id as usize];
+        let flow = &mut self.nics.senders[id as usize];
         if std::mem::take(&mut flow.granted) {
             return true;
         }
-        let ranks = self.ranks.as_mut().expect("slots are those of ranks");
+        let jobs = self.jobs.as_mut().expect("slots are those of ranks");
         let size = flow.bytes.min(u64::from(self.config.packet.mtu));
         let size = size + u64::from(self.config.packet.header);
-        let slot = ranks.next_slot(self.now, flow.message, size);
+        let slot = jobs.next_slot(self.now, flow.message, size);
         if slot == self.now {
             return true;
         }

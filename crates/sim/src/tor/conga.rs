@@ -44,18 +44,18 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let key = if control { u32::from(packet.entropy()) } else { packet.as_data().key };
         let flow = FlowId { key, control, src, dst };
         let (group, first) = (fabric.next_hops(here.id, dst), fabric.ports_of(here.id).first.0);
-        let hops = NextHops::new(&self.ports, self.now, self.routing.routes(), here, (dst, group));
+        let (tors, routes) = self.switches.tors_beside_routes();
+        let hops = NextHops::new(&self.ports, self.now, routes, here, (dst, group));
         if hops.count() == 0 {
-            return self.lose(ingress, packet.lost());
+            return self.counts.lose(self.now, ingress, packet.lost());
         }
-        let state = self.tors.as_mut().expect("all switches keep something").conga(switch);
+        let state = tors.conga(switch);
         let (to, first_up) = (fabric.leaf_of(dst), group.first.0 - first);
         let hop = state.choose(self.now, flow, to, first_up, &hops);
         let (port, uplink) = (hops.port(hop), hops.place(hop));
         let mut tag = state.tag(uplink, to);
         state.leaves(self.now, port.0 - first, u32::from(packet.size), &mut tag);
-        let beneath = packet.beneath_tag();
-        let packet = self.tag(packet, Tagged { beneath, src, tag: Tag::Conga(tag) });
+        let packet = self.tag(packet, src, Tag::Conga(tag));
         self.queue_at(switch, here.own(port), ingress, packet);
     }
 
@@ -65,12 +65,12 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let tags = self.agenda.tags.as_mut().expect("packets have tags");
         let untagged = packet.untagged(tags.get(place).beneath);
         let Some(port) = self.next_port(switch, &untagged) else {
-            return self.lose(ingress, packet.lost());
+            return self.counts.lose(self.now, ingress, packet.lost());
         };
         let first = self.config.fabric.ports_of(here.id).first.0;
         let now = self.now;
-        let Engine { tors, agenda, .. } = self;
-        let state = tors.as_mut().expect("all switches keep something").conga(switch);
+        let Engine { switches, agenda, .. } = self;
+        let state = switches.tors_mut().conga(switch);
         let tagged = agenda.tags.as_mut().expect("packets have tags").get(place);
         if let Tag::Conga(tag) = &mut tagged.tag {
             state.leaves(now, port.0 - first, u32::from(packet.size), tag);
@@ -85,7 +85,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             unreachable!("{packet:?} has {tagged:?}")
         };
         let from = self.config.fabric.leaf_of(src);
-        let state = self.tors.as_mut().expect("all switches keep something").conga(switch);
+        let state = self.switches.tors_mut().conga(switch);
         state.receive(self.now, from, &tag);
         self.pass(switch, ingress, packet);
     }

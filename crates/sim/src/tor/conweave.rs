@@ -2,7 +2,7 @@
 
 use super::{Tagged, Tors};
 use crate::engine::Engine;
-use crate::packet::{Kind, Packed, Packet, TorControl, flag};
+use crate::packet::{Kind, Packed, Packet, flag};
 use crate::partition::{OutPort, OwnSwitch};
 use crate::ports::Ports;
 use crate::queue::EventQueue;
@@ -74,7 +74,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// A packet has reached a leaf.
     pub(super) fn enter_conweave(&mut self, switch: OwnSwitch, ingress: OutPort, packet: Packet) {
         if packet.kind() == Kind::TorControl {
-            self.read_letter(switch, ingress, packet);
+            self.read_control(switch, ingress, packet);
         } else if packet.is(flag::TAGGED) {
             self.leave_paths(switch, ingress, packet);
         } else if packet.is(flag::CONTROL) || self.is_below(switch, &packet) {
@@ -90,15 +90,14 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let (fabric, dst) = (self.config.fabric, packet.dst());
         let src = self.host_behind(ingress).expect("data without a tag comes from a host");
         let flow = FlowId { key: packet.as_data().key, control: false, src, dst };
-        let (routes, set) = (self.routing.routes(), fabric.path_set(src, dst));
+        let (set, (tors, routes)) = (fabric.path_set(src, dst), self.switches.tors_beside_routes());
         let paths = Paths { fabric, routes, leaf: here.id, dst, set };
-        let leaf = self.tors.as_mut().expect("the leaf keeps something").leaf(switch);
+        let leaf = tors.leaf(switch);
         let Some(tag) = leaf.send(self.now, flow, fabric.leaf_of(dst), &paths) else {
-            return self.lose(ingress, packet.lost());
+            return self.counts.lose(self.now, ingress, packet.lost());
         };
         let port = fabric.next_hops(here.id, dst).pinned(tag.path);
-        let beneath = packet.beneath_tag();
-        let packet = self.tag(packet, Tagged { beneath, src, tag: Tag::ConWeave(tag) });
+        let packet = self.tag(packet, src, Tag::ConWeave(tag));
         let packet = packet.pinned(tag.path.swapped());
         self.queue_at(switch, here.own(port), ingress, packet);
     }
@@ -117,44 +116,36 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let flow = FlowId { key, control: false, src, dst: packet.dst() };
         let (marked, bytes) = (packet.is(flag::MARKED), u32::from(packet.size));
         let came = Came { flow, tag, marked, bytes, item: Packed::new(packet, ingress.0) };
-        let tors = self.tors.as_mut().expect("the leaf keeps something");
+        let tors = self.switches.tors_mut();
         let mut out = std::mem::take(&mut tors.out);
         let message = tors.leaf(switch).receive(self.now, came, &mut out);
         for message in message.into_iter().flatten() {
             self.send_control(switch, packet.entropy(), ControlPacket { flow, message });
         }
         self.deliver(switch, &mut out);
-        self.tors.as_mut().expect("as above").out = out;
+        self.switches.tors_mut().out = out;
         self.set_alarm(switch);
     }
 
     /// A leaf writes to that of the sender of a flow of this entropy value; or not, if there is no
     /// way.
-    fn send_control(&mut self, switch: OwnSwitch, entropy: u16, packet: ControlPacket) {
-        let ControlPacket { flow: FlowId { key, src, dst, .. }, message } = packet;
+    fn send_control(&mut self, switch: OwnSwitch, entropy: u16, control: ControlPacket) {
         let size = CONTROL_BYTES as u16;
-        let control = TorControl { key, receiver: dst, message };
-        let packet = Packet::tor_control(src, entropy, size, control);
+        let packet = Packet::tor_control(entropy, size, control);
         let Some(port) = self.next_port(switch, &packet) else { return };
         let port = self.switches[switch].own(port);
-        if let Some(audit) = &mut self.audit {
-            audit.made(port, size);
-        }
-        self.tors.as_mut().expect("the leaf keeps something").written += 1;
+        self.counts.make(port, size);
+        self.switches.tors_mut().written += 1;
         self.ports.emit(self.now, port, packet, &mut self.agenda);
     }
 
     /// A control packet has come, by the link that `ingress` leads back.
-    fn read_letter(&mut self, switch: OwnSwitch, ingress: OutPort, packet: Packet) {
-        if let Some(audit) = &mut self.audit {
-            audit.lost(ingress, packet.lost());
-        }
-        self.totals.end = self.now;
-        let TorControl { key, receiver, message } = packet.as_tor_control();
-        let flow = FlowId { key, control: false, src: packet.dst(), dst: receiver };
-        let from = self.config.fabric.leaf_of(receiver);
-        let tors = self.tors.as_mut().expect("the leaf keeps something");
+    fn read_control(&mut self, switch: OwnSwitch, ingress: OutPort, packet: Packet) {
+        self.counts.end(self.now, ingress, packet.lost());
+        let control = packet.as_tor_control();
+        let from = self.config.fabric.leaf_of(control.flow.dst);
+        let tors = self.switches.tors_mut();
         tors.read += 1;
-        tors.leaf(switch).hear(self.now, from, &ControlPacket { flow, message });
+        tors.leaf(switch).hear(self.now, from, &control);
     }
 }

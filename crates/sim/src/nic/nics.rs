@@ -1,0 +1,94 @@
+//! The hosts of a partition, and the halves of queue pairs that are at them.
+
+use super::back_off::BackOffs;
+use super::flow::{ReceivingQp, SendingQp};
+use super::host::Host;
+use crate::config::RunConfig;
+use crate::packet::{Kind, Packet, flag};
+use crate::partition::{OwnHost, Partition, ReceiverId};
+use std::sync::Arc;
+use weft_balance::plan::Subflow;
+use weft_fabric::{Fabric, PathView};
+use weft_units::prefetch::prefetch;
+use weft_units::{IdVec, Time};
+
+/// The NICs of a partition.
+#[derive(Debug)]
+pub(crate) struct Nics {
+    pub(super) hosts: IdVec<OwnHost, Host>,
+    /// Sending halves of the queue pairs of this partition's hosts.
+    pub(super) senders: Vec<SendingQp>,
+    /// Which queue pair of its host each of them is, if that decides whose turn it is.
+    pub(super) opening_order: Vec<u32>,
+    pub(super) back_offs: BackOffs,
+    /// Receiving halves, by the partition of the sender.
+    pub(super) receivers: Vec<Vec<ReceivingQp>>,
+    /// How many receiving halves the queue pairs to hosts of each partition take, and which of their
+    /// places are free again.
+    pub(super) opened: Vec<u32>,
+    pub(super) free_receivers: Vec<Vec<u32>>,
+    /// Packets leave in slots of their GPUs.
+    pub(super) has_slots: bool,
+    /// Scratch for planners.
+    pub(super) subflows: Vec<Subflow>,
+}
+
+/// With more queue pairs than this, what packets need of them is out of the cache when they reach
+/// their hosts.
+const MANY: usize = 1 << 13;
+
+impl Nics {
+    /// Those of a partition, of `partitions`.
+    pub(crate) fn new(config: &RunConfig, partition: &Partition, partitions: usize) -> Nics {
+        Nics {
+            hosts: Host::all(config, partition),
+            senders: Vec::new(),
+            opening_order: Vec::new(),
+            back_offs: BackOffs::default(),
+            receivers: (0..partitions).map(|_| Vec::new()).collect(),
+            opened: vec![0; partitions],
+            free_receivers: vec![Vec::new(); partitions],
+            has_slots: config.job.as_ref().is_some_and(|job| job.pcie.is_some()),
+            subflows: Vec::new(),
+        }
+    }
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = &Host> {
+        self.hosts.iter()
+    }
+    /// All sending halves.
+    pub(crate) fn senders(&self) -> &[SendingQp] {
+        &self.senders
+    }
+    /// A receiving half.
+    #[inline(always)]
+    pub(crate) fn receiver(&self, id: ReceiverId) -> &ReceivingQp {
+        &self.receivers[id.partition()][id.number()]
+    }
+    /// All receiving halves, by the partition of the sender.
+    pub(crate) fn receivers(&self) -> &[Vec<ReceivingQp>] {
+        &self.receivers
+    }
+    /// Planners hear what every path can carry from now on.
+    pub(crate) fn learn(&mut self, now: Time, view: &Arc<PathView>, fabric: &Fabric) {
+        self.hosts.iter_mut().for_each(|host| host.planner.learn(now, view, fabric));
+    }
+
+    /// A packet is on its way down to its host, which may be of another partition: has the cache
+    /// fetch its queue pair.
+    #[inline(always)]
+    pub(crate) fn expect(&self, packet: Packet) {
+        if self.senders.len() <= MANY {
+            return;
+        }
+        if !packet.is(flag::CONTROL) {
+            let id = packet.receiver();
+            if let Some(flow) = self.receivers[id.partition()].get(id.number()) {
+                prefetch(flow);
+            }
+        } else if packet.kind() != Kind::TorControl
+            && let Some(flow) = self.senders.get(packet.sender() as usize)
+        {
+            flow.prefetch();
+        }
+    }
+}

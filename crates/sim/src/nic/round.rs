@@ -1,0 +1,205 @@
+//! The round of a NIC: whose turn it is, and what leaves.
+
+use super::flow::{Stage, stretched};
+use super::host::Host;
+use crate::config::{Pacing, Service};
+use crate::engine::Engine;
+use crate::event::{Class, Event};
+use crate::packet::{Data, Packet};
+use crate::partition::OwnHost;
+use crate::ports::{Ports, Ready};
+use crate::queue::EventQueue;
+use weft_units::{Draw, Time, random};
+
+impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
+    /// Puts a new queue pair into its NIC's round: where its turn is, or anywhere if so configured.
+    pub(super) fn enter_round(&mut self, id: u32) {
+        let flow = &mut self.nics.senders[id as usize];
+        (flow.waiting, flow.stage) = (false, Stage::Started);
+        flow.due = self.now;
+        let host = flow.src;
+        if self.config.service != Service::OldestFirst && self.config.balance.random_position {
+            flow.queued = true;
+            let Host { positions, round, .. } = &mut self.nics.hosts[host];
+            let at = positions.below(round.len() as u32 + 1) as usize;
+            return round.insert(at, id);
+        }
+        self.line_up(host, id);
+    }
+
+    /// Puts queue pair `id`, which can send, into the round of its NIC.
+    #[inline(always)]
+    fn line_up(&mut self, host: OwnHost, id: u32) {
+        self.nics.senders[id as usize].queued = true;
+        match self.config.service {
+            Service::RoundRobin | Service::InOrder => self.nics.hosts[host].round.push_back(id),
+            Service::OldestFirst => self.line_up_by_age(host, id),
+        }
+    }
+
+    #[cold]
+    fn line_up_by_age(&mut self, host: OwnHost, id: u32) {
+        let births = &self.nics.opening_order;
+        let age = |id: u32| births[id as usize];
+        let round = &mut self.nics.hosts[host].round;
+        let at = round.partition_point(|other| age(*other) < age(id));
+        round.insert(at, id);
+    }
+
+    /// Lets the NIC look for work once everything that happens now has been posted.
+    pub(super) fn wake_later(&mut self, host: OwnHost) {
+        let state = &mut self.nics.hosts[host];
+        if !state.waking {
+            state.waking = true;
+            self.agenda.push(Event::new(self.now, Class::Wake, host.0));
+        }
+    }
+
+    pub(crate) fn wake(&mut self, host: OwnHost) {
+        self.pull(host);
+        self.nics.hosts[host].waking = false;
+        // What the packet that has just left made way for asked for no second look at this instant.
+        self.pull(host);
+    }
+
+    /// A `Start` event: the queue pair begins, or its pacing gap is over.
+    pub(crate) fn start_flow(&mut self, id: u32) {
+        let flow = &mut self.nics.senders[id as usize];
+        let host = flow.src;
+        if flow.stage == Stage::New {
+            self.enter_round(id);
+            return self.wake_later(host);
+        }
+        flow.waiting = false;
+        self.rejoin(id);
+        self.retire_if_over(id);
+        self.pull(host);
+    }
+
+    /// Brings a queue pair back into the round if it can send.
+    #[inline(always)]
+    pub(super) fn rejoin(&mut self, id: u32) {
+        let flow = &mut self.nics.senders[id as usize];
+        if !flow.queued && flow.may_send() {
+            if flow.congestion.is_paced() {
+                // What it could not send while it had nothing to send is not made up for.
+                flow.due = flow.due.max(self.now);
+            }
+            let host = flow.src;
+            self.line_up(host, id);
+        }
+    }
+
+    /// If the NIC of `host` is free, sends the next packet in turn.
+    #[inline(always)]
+    pub(crate) fn pull(&mut self, host: OwnHost) {
+        let nic = host.nic();
+        loop {
+            let round = &mut self.nics.hosts[host].round;
+            if round.is_empty() || self.ports.ready(self.now, nic, &mut self.agenda) == Ready::Told
+            {
+                return;
+            }
+            let id = round.pop_front().expect("not empty");
+            let flow = &mut self.nics.senders[id as usize];
+            flow.queued = false;
+            if flow.may_send() {
+                if self.nics.has_slots && !self.may_leave_gpu(id) {
+                    continue;
+                }
+                return self.send_data(host, id);
+            }
+            self.retire_if_over(id);
+        }
+    }
+
+    /// Puts the next packet of queue pair `id` on the wire.
+    #[inline(always)]
+    fn send_data(&mut self, host: OwnHost, id: u32) {
+        let flow = &mut self.nics.senders[id as usize];
+        flow.note_sent();
+        let in_flight = flow.sender.in_flight();
+        let sent = flow.sender.send(self.now);
+        let is_last = flow.hooks.is_awaited() && flow.is_last(&sent);
+        let route = match flow.hooks.is_plain() {
+            true => flow.route,
+            false => flow.leave(self.now, sent.seq, in_flight),
+        };
+        let size = flow.payload(sent.seq, self.config.packet.mtu) + self.config.packet.header;
+        let (receiver, key) = (flow.receiver, flow.key);
+        let data = Data { receiver, seq: sent.seq, key, is_resent: sent.retransmission };
+        let packet = Packet::data(flow.dst, route, size as u16, data);
+        flow.congestion.on_send(self.now, size);
+        if let Some(gap) = flow.congestion.pacing(size) {
+            self.wait_for_gap(host, id, gap);
+        } else if flow.may_send() {
+            self.line_up(host, id);
+        }
+        self.counts.totals.packets += 1;
+        if sent.retransmission {
+            self.counts.totals.retransmits += 1;
+            let message = self.nics.senders[id as usize].message;
+            self.messages.add_retransmit(message);
+        }
+        self.arm_timer(id);
+        let next = self.nics.hosts[host].round.front();
+        let more = next.is_some();
+        if let Some(next) = next {
+            self.nics.senders[*next as usize].prefetch();
+        }
+        let nic = host.nic();
+        self.ports.send(self.now, nic, packet, more, &mut self.agenda);
+        if is_last {
+            self.all_left(id);
+        }
+    }
+
+    /// Holds queue pair `id` back until its next packet is due. Packets are due at a steady
+    /// beat, even if the NIC, busy with others, sends some of them late; unless congestion control
+    /// counts from when they have left.
+    #[inline(always)]
+    fn wait_for_gap(&mut self, host: OwnHost, id: u32, gap: Time) {
+        let gap = self.gap_after(id, gap);
+        let flow = &mut self.nics.senders[id as usize];
+        if !flow.congestion.paces_absolutely() {
+            flow.due = self.now;
+        }
+        flow.due += gap;
+        if flow.due > self.now {
+            flow.waiting = true;
+            self.agenda.push(Event::new(flow.due, Class::Start, id));
+        } else if flow.may_send() {
+            self.line_up(host, id);
+        }
+    }
+
+    /// The gap after the packet that queue pair `id` sends now, where `gap` is the usual one.
+    /// Draws only where there is something to draw.
+    #[inline]
+    fn gap_after(&mut self, id: u32, gap: Time) -> Time {
+        let Pacing { gap_jitter, desynchronise, .. } = self.config.pacing;
+        let flow = &mut self.nics.senders[id as usize];
+        let (seed, key) = (self.config.seed, u64::from(flow.key));
+        let draw = |purpose| random::unit(Draw::new(seed, purpose).at(key, self.now.0));
+        let mut gap = gap;
+        if gap_jitter > 0.0 {
+            gap += stretched(gap, gap_jitter * draw("pacing-gap"));
+        }
+        if desynchronise && flow.shaken {
+            gap = stretched(gap, 0.5 + draw("pacing-shaken"));
+        }
+        flow.shaken = false;
+        gap
+    }
+
+    #[inline(always)]
+    fn arm_timer(&mut self, id: u32) {
+        let flow = &mut self.nics.senders[id as usize];
+        if !flow.timed {
+            flow.timed = true;
+            let rto = self.config.transport.rto;
+            let at = self.now.saturating_add(flow.sender.longest_sleep(rto));
+            self.agenda.push(Event::new(at, Class::Timer, id));
+        }
+    }
+}
