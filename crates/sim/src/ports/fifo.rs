@@ -3,10 +3,10 @@
 //! their own, one class, no PFC.
 
 use super::commons::Commons;
+use super::interface::{Ports, Ready};
 use super::limits::{Limits, Line, mark_bits, unmarked};
 use super::record::Record;
 use super::whole_packets::WholePackets;
-use super::{Ports, Ready};
 use crate::agenda::Agenda;
 use crate::config::{Buffer, RunConfig, SwitchConfig};
 use crate::event::{Class, Event};

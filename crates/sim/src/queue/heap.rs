@@ -1,6 +1,6 @@
 //! A binary heap: slow and obviously right. The oracle for the wheel, in tests.
 
-use super::EventQueue;
+use super::interface::EventQueue;
 use crate::event::Event;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

@@ -6,9 +6,9 @@
 //! Buckets are unsorted until their slot is due; then the bucket is sorted once and handed
 //! out. Bitmaps find the next bucket that holds anything.
 
-use super::EventQueue;
 use super::due::Due;
 use super::heap::Earliest;
+use super::interface::EventQueue;
 use super::pool::{Bucket, Pool};
 use crate::event::Event;
 use std::collections::BinaryHeap;

@@ -10,10 +10,10 @@ mod pausing;
 mod shut;
 mod trim;
 
+use super::interface::{Ports, Ready};
 use super::limits::{Limits, Line, unmarked};
 use super::record::Record;
 use super::shared::{Admission, Ingress, Memory, Rules, headroom, set_aside};
-use super::{Ports, Ready};
 use crate::agenda::Agenda;
 use crate::config::{MarkAt, PacketConfig, RunConfig, SwitchConfig};
 use crate::event::{Class, Event};

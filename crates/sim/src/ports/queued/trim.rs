@@ -9,7 +9,7 @@ use crate::agenda::Agenda;
 use crate::config::{RunConfig, TrimConfig, Victim};
 use crate::packet::{Packet, flag};
 use crate::partition::OutPort;
-use crate::ports::Ports;
+use crate::ports::interface::Ports;
 use crate::ports::limits::{Limits, Line};
 use crate::queue::EventQueue;
 use weft_units::{Draw, IdVec, PortId, Time};
