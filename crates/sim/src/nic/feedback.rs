@@ -8,8 +8,9 @@ use crate::packet::{Answer, Data, Packet, flag};
 use crate::partition::OwnHost;
 use crate::ports::Ports;
 use crate::queue::EventQueue;
+use weft_balance::Steering;
 use weft_balance::plan::{LossSignal, QueuePairId, Route};
-use weft_balance::steer::{Feedback, Steering, TimeOut};
+use weft_balance::steer::{Feedback, TimeOut};
 use weft_transport::{Acknowledgement, Loss, Reply, Sender, TransportConfig};
 use weft_units::{HostId, Time};
 
@@ -144,7 +145,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         if ack.deliver_nack(&mut flow.sender, &mut flow.congestion).is_none() {
             return;
         }
-        flow.shaken = true;
+        flow.nacked = true;
         self.reroute(host, id, LossSignal::Nack);
         let done = self.nics.senders[id as usize].sender.is_done();
         self.go_on(host, id, done);

@@ -3,6 +3,7 @@
 use crate::config::RunConfig;
 use crate::mail::Opening;
 use crate::partition::{OwnHost, ReceiverId, ReceivingId, SendingId};
+use weft_balance::Steering;
 use weft_balance::plan::{FlowInfo, QueuePairId, Route};
 use weft_balance::steer::Departure;
 use weft_transport::{Congestion, Receiver, SendTimes, Sender, Sent};
@@ -39,7 +40,7 @@ pub(crate) struct SendingQp {
     pub(super) out: u8,
     pub(crate) message: SendingId,
     /// Has had a NACK since its last packet, and is to leave the beat of the others.
-    pub(super) shaken: bool,
+    pub(super) nacked: bool,
     /// Its next packet has a slot on the way from its GPU to the NIC.
     pub(super) granted: bool,
     pub(super) steering: Steering,

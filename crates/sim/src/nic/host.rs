@@ -4,7 +4,8 @@ use super::persistent::PersistentQps;
 use crate::config::RunConfig;
 use crate::partition::{OwnHost, Partition};
 use std::collections::VecDeque;
-use weft_balance::plan::{Planner, QueuePairId};
+use weft_balance::Planner;
+use weft_balance::plan::QueuePairId;
 use weft_units::{Draw, HostId, IdVec, Stream, Time};
 
 /// A host: its planner and the round of its NIC.

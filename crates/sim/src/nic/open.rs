@@ -9,8 +9,9 @@ use crate::packet::HashFields;
 use crate::partition::{OwnHost, ReceiverId, SendingId};
 use crate::ports::Ports;
 use crate::queue::EventQueue;
+use weft_balance::Steering;
 use weft_balance::plan::{Carrier, Post, QueuePairId, Subflow};
-use weft_balance::steer::{FlowContext, Steering};
+use weft_balance::steer::FlowContext;
 use weft_transport::{Congestion, FlowPace, Sender};
 use weft_units::{Draw, HostId, Rate, Time, random};
 
@@ -125,7 +126,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             stage: Stage::New,
             timed: free.is_some_and(|place| self.nics.senders[place as usize].timed),
             out: 0,
-            shaken: false,
+            nacked: false,
             granted: false,
             due: Time::ZERO,
             departures: is_timed.then(Box::default),

@@ -185,10 +185,10 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         if gap_jitter > 0.0 {
             gap += stretched(gap, gap_jitter * draw("pacing-gap"));
         }
-        if desynchronise && flow.shaken {
+        if desynchronise && flow.nacked {
             gap = stretched(gap, 0.5 + draw("pacing-shaken"));
         }
-        flow.shaken = false;
+        flow.nacked = false;
         gap
     }
 
