@@ -95,7 +95,7 @@ def test_every_version_is_driven(weft: Weft, abi: str) -> None:
     [
         (
             ["-b", "many"],
-            '-b: "many" is not a size: write one such as "64MB"; or as nccl-tests',
+            '-b: "many" is not a size: write one such as "64MB"',
         ),
         (["-b", "2M", "-e", "1M"], "-b 2M: more than -e 1M"),
         (["-e", "100G"], "-e 100G: use at most 16G"),
