@@ -5,7 +5,7 @@
 //! how many of a tag it has sent; a message that was told of, and that no receive was begun for, is
 //! there to be taken.
 
-use crate::exchange::Item;
+use crate::item::Item;
 use crate::links::Links;
 use crate::tagged::Note;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

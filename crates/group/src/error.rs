@@ -1,6 +1,6 @@
 //! What can go wrong.
 
-use crate::call::Operation;
+use crate::operation::Operation;
 use std::time::Duration;
 
 /// Why an operation did not come to its end, in one line.

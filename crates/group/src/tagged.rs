@@ -5,7 +5,7 @@
 //! the tag and then the message, in the order in which both are there. Nothing comes that nobody
 //! waits for, and no message holds up those of other tags.
 
-use crate::exchange::Item;
+use crate::item::Item;
 use crate::links::Links;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

@@ -2,7 +2,8 @@
 
 use crate::call::{Call, Operation};
 use crate::error::GroupError;
-use crate::exchange::{Exchange, Timer};
+use crate::exchange::Exchange;
+use crate::item::Timer;
 use crate::links::Links;
 use crate::mesh::Mesh;
 use crate::run::Run;

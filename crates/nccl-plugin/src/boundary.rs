@@ -1,6 +1,6 @@
 //! From Rust to C: no panic gets through, and every error leaves one line in NCCL's log.
 
-use crate::core::Core;
+use crate::forked;
 use crate::logger;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use weft_comm::CommError;
@@ -58,7 +58,7 @@ impl Failure {
 pub(crate) fn enter(call: &'static str, work: impl FnOnce() -> Result<(), Failure>) -> NcclResult {
     // Whatever a panic left half done is seen to be broken by the next call: locks are poisoned.
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        let here = Core::may_be_called().then_some(()).ok_or(Failure::Forked);
+        let here = forked::may_call().then_some(()).ok_or(Failure::Forked);
         here.and_then(|()| work()).map_err(|failure| {
             failure.say(call);
             failure.result()

@@ -6,7 +6,8 @@
 #![expect(unsafe_code, reason = "reads and writes through NCCL's pointers")]
 
 use crate::boundary::Failure;
-use crate::core::{Core, Nic, forever};
+use crate::core::{Core, forever};
+use crate::nic::Nic;
 use crate::objects::{Comm, Memory, Slot, at, give, take};
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;

@@ -1,15 +1,16 @@
 //! What a process has once, however many communicators NCCL makes: its NICs.
 
 use crate::boundary::Failure;
-use crate::logger;
+use crate::nic::Nic;
 use crate::watch::{self, Watch};
+use crate::{forked, logger};
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
-use weft_comm::{Backend, Connecting, Endpoint, HANDLE, Handle, Hint, Process};
-use weft_deploy::{Deployment, Device};
+use weft_comm::{Connecting, Endpoint, HANDLE, Handle, Hint};
+use weft_deploy::Deployment;
 
 /// NICs and whoever watches them. It goes when the last communicator does.
 pub(crate) struct Core {
@@ -19,13 +20,6 @@ pub(crate) struct Core {
     attempts: AtomicU64,
     hint: Mutex<Option<Hint>>,
     watch: Watch,
-}
-
-/// One NIC.
-pub(crate) struct Nic {
-    pub(crate) device: Device,
-    endpoint: OnceLock<Arc<Endpoint>>,
-    opening: Mutex<()>,
 }
 
 /// Which attempt to connect: NCCL asks again with the handle as it was left, wherever that is by then.
@@ -45,10 +39,6 @@ fn take_note(handle: &mut Handle) -> u64 {
     handle.0[NOTE].fill(0);
     u64::from_ne_bytes(note)
 }
-
-/// How many cores there are, and the process that has them. A child that is forked has copies of all.
-static CORES: AtomicU32 = AtomicU32::new(0);
-static OWNER: AtomicU32 = AtomicU32::new(0);
 
 static CURRENT: Mutex<Weak<Core>> = Mutex::new(Weak::new());
 /// Versions 8 to 10 have no `finalize`: theirs stays.
@@ -101,15 +91,8 @@ impl Core {
         }
         let watch = Watch::start(stats, prometheus, nics.clone())?;
         let (connecting, attempts, hint) = Default::default();
-        OWNER.store(Process::current().forks(), Ordering::Relaxed);
-        CORES.fetch_add(1, Ordering::Relaxed);
+        forked::has_core();
         Ok(Core { nics, connecting, attempts, hint, watch })
-    }
-
-    /// Whether this process may call: it is no child of one that has a core. Takes no lock.
-    pub(crate) fn may_be_called() -> bool {
-        CORES.load(Ordering::Relaxed) == 0
-            || OWNER.load(Ordering::Relaxed) == Process::current().forks()
     }
 
     pub(crate) fn devices(&self) -> usize {
@@ -173,44 +156,7 @@ impl Core {
 
 impl Drop for Core {
     fn drop(&mut self) {
-        CORES.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-impl Nic {
-    fn new(device: Device) -> Nic {
-        Nic { device, endpoint: OnceLock::new(), opening: Mutex::new(()) }
-    }
-
-    /// What NCCL's log says of it.
-    fn describe(&self, scheme: &str) -> String {
-        let Device { name, interface, endpoint, speed_mbps, .. } = &self.device;
-        let carrier = match &endpoint.backend {
-            Backend::Tcp => "TCP".to_owned(),
-            Backend::Roce { device, or_tcp: false, .. } => format!("RoCE on {device}"),
-            Backend::Roce { device, .. } => format!("RoCE on {device}, else TCP"),
-        };
-        let address = endpoint.address;
-        format!("{name}: {interface}, {address}, {speed_mbps} Mbps, {carrier}, scheme {scheme}")
-    }
-
-    /// Opens it. Whoever is first to need it does: processes of a server with many NICs use one or
-    /// two each.
-    fn open(&self) -> Result<Arc<Endpoint>, Failure> {
-        let _one_at_a_time = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(endpoint) = self.endpoint.get() {
-            return Ok(endpoint.clone());
-        }
-        let endpoint = Arc::new(Endpoint::open(self.device.endpoint.clone())?);
-        if let Some(notice) = endpoint.notice() {
-            logger::warn(notice);
-        }
-        Ok(self.endpoint.get_or_init(|| endpoint).clone())
-    }
-
-    /// Its endpoint, if anybody has needed it.
-    pub(crate) fn opened(&self) -> Option<&Arc<Endpoint>> {
-        self.endpoint.get()
+        forked::core_is_gone();
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::boundary::Failure;
 use crate::changes::StatisticsChanges;
-use crate::core::Nic;
+use crate::nic::Nic;
 use crate::{http, logger};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};

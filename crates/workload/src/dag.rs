@@ -6,7 +6,7 @@
 //!
 //! What it does not do: hold compute steps, or know what a collective is.
 
-use crate::{Dependents, WorkloadError};
+use crate::WorkloadError;
 use weft_units::id::Id;
 use weft_units::{HostId, IdVec, MessageId, Time};
 
@@ -87,13 +87,6 @@ impl Workload {
     /// All payload bytes. [`Workload::validate`] refuses workloads where they overflow.
     pub fn total_bytes(&self) -> u64 {
         self.messages.iter().map(|message| message.bytes).sum()
-    }
-    /// Who waits for whom, as the engine asks: once per run, then only look-ups.
-    ///
-    /// # Panics
-    /// If a dependency names a message that does not exist (see [`Workload::validate`]).
-    pub fn dependents(&self) -> Dependents {
-        Dependents::new(self)
     }
     /// The same traffic on a fabric of `hosts` hosts, the added ones being silent.
     ///

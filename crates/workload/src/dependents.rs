@@ -29,6 +29,16 @@ fn slot(message: MessageId, when: When) -> usize {
         }
 }
 
+impl Workload {
+    /// Who waits for whom, as the engine asks: once per run, then only look-ups.
+    ///
+    /// # Panics
+    /// If a dependency names a message that does not exist (see [`Workload::validate`]).
+    pub fn dependents(&self) -> Dependents {
+        Dependents::new(self)
+    }
+}
+
 impl Dependents {
     /// A counting sort of all dependencies by what they wait for; linear in their number.
     pub(crate) fn new(workload: &Workload) -> Dependents {

@@ -3,7 +3,8 @@
 use super::network::{Draw, Network};
 use crate::call::{Call, Operation};
 use crate::element::{Element, Reduction};
-use crate::exchange::{Exchange, Timer};
+use crate::exchange::Exchange;
+use crate::item::Timer;
 use crate::memory::Segment;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -15,6 +15,7 @@ mod ahead;
 mod earliest;
 mod endpoint;
 mod levels;
+mod meeting;
 mod role;
 mod runner;
 mod sequence;
@@ -24,7 +25,8 @@ mod waits;
 pub use earliest::{IdleNetwork, earliest};
 pub use endpoint::{AwaitSends, Endpoint};
 pub use levels::Transfer;
-pub use runner::{Action, Meeting, Receipt, Runner, Sent};
+pub use meeting::Meeting;
+pub use runner::{Action, Receipt, Runner, Sent};
 pub use traffic::Traffic;
 pub use waits::{Awaited, Wait};
 

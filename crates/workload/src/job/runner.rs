@@ -1,33 +1,13 @@
 //! Ranks at work: what goes in, what comes out, and what a rank is busy with.
 
 use super::Job;
+use super::meeting::Meeting;
 use super::sequence::{Part, Sending};
 use super::waits::{self, Wait};
 use crate::trace::{Collective, Transfer, Work};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use weft_units::Time;
-
-/// What brings a message and its receiver together: both know it, and nobody else does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Meeting {
-    /// A collective: the `turn`-th of a group.
-    Group {
-        /// An index into the trace's groups.
-        group: u32,
-        /// Which of the group's collectives.
-        turn: u32,
-    },
-    /// A message from `src`: the `turn`-th under a tag.
-    Pair {
-        /// The sending rank.
-        src: u32,
-        /// Tells messages of a pair of ranks apart.
-        tag: u64,
-        /// Which of them.
-        turn: u32,
-    },
-}
 
 /// What the receiver of a message needs to know of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

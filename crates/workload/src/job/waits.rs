@@ -1,7 +1,7 @@
 //! What a rank that does not get on waits for.
 
 use super::Job;
-use super::runner::Meeting;
+use super::meeting::Meeting;
 use super::sequence::Part;
 use crate::collective::Step;
 use crate::trace::Work;

@@ -1,0 +1,51 @@
+//! One NIC of the plugin.
+
+use crate::boundary::Failure;
+use crate::logger;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use weft_comm::{Backend, Endpoint};
+use weft_deploy::Device;
+
+/// One NIC.
+pub(crate) struct Nic {
+    pub(crate) device: Device,
+    endpoint: OnceLock<Arc<Endpoint>>,
+    opening: Mutex<()>,
+}
+
+impl Nic {
+    pub(crate) fn new(device: Device) -> Nic {
+        Nic { device, endpoint: OnceLock::new(), opening: Mutex::new(()) }
+    }
+
+    /// What NCCL's log says of it.
+    pub(crate) fn describe(&self, scheme: &str) -> String {
+        let Device { name, interface, endpoint, speed_mbps, .. } = &self.device;
+        let carrier = match &endpoint.backend {
+            Backend::Tcp => "TCP".to_owned(),
+            Backend::Roce { device, or_tcp: false, .. } => format!("RoCE on {device}"),
+            Backend::Roce { device, .. } => format!("RoCE on {device}, else TCP"),
+        };
+        let address = endpoint.address;
+        format!("{name}: {interface}, {address}, {speed_mbps} Mbps, {carrier}, scheme {scheme}")
+    }
+
+    /// Opens it. Whoever is first to need it does: processes of a server with many NICs use one or
+    /// two each.
+    pub(crate) fn open(&self) -> Result<Arc<Endpoint>, Failure> {
+        let _one_at_a_time = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(endpoint) = self.endpoint.get() {
+            return Ok(endpoint.clone());
+        }
+        let endpoint = Arc::new(Endpoint::open(self.device.endpoint.clone())?);
+        if let Some(notice) = endpoint.notice() {
+            logger::warn(notice);
+        }
+        Ok(self.endpoint.get_or_init(|| endpoint).clone())
+    }
+
+    /// Its endpoint, if anybody has needed it.
+    pub(crate) fn opened(&self) -> Option<&Arc<Endpoint>> {
+        self.endpoint.get()
+    }
+}
