@@ -10,21 +10,6 @@ use super::training::Zero;
 use crate::collective::Operation;
 use crate::trace::{Compute, Membership, Work};
 
-/// What is under way beside the line of a stage.
-#[derive(Default)]
-pub(super) struct Pending {
-    /// Gradients that wait for their reduction: parameters.
-    held: Held,
-    /// The last unit of them.
-    unit: String,
-    /// Reductions; the line waits for them at the end.
-    reductions: Vec<u32>,
-    /// The last gathers.
-    gathers: Vec<u32>,
-    /// What the unit before began after.
-    before: Vec<u32>,
-}
-
 impl Held {
     /// With the group that exchanges each, and what it is called.
     fn parts(self) -> [(Membership, u64, &'static str); 2] {

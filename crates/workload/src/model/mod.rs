@@ -8,6 +8,7 @@
 //! | [`TRAINING_OPTIONS`] | the same as an experiment file tells it |
 //! | `sizes` | bytes of every collective and operations of every step |
 //! | `stage` | the graph of a stage: forward and backward, micro-batch by micro-batch |
+//! | `generate` | what is refused, then a graph for each stage |
 //! | `gradients` | gradients, gathered weights, the optimizer's step |
 //!
 //! B samples are trained in an iteration, b in a micro-batch, each of s tokens of h numbers, in
@@ -54,6 +55,7 @@
 //! gradients of normalisations between tensor-parallel ranks, the gradient's norm or the loss's
 //! mean.
 
+mod generate;
 mod gradients;
 mod options;
 pub mod shape;

@@ -4,8 +4,7 @@
 //! leaves beside the line, what it receives is expected from the start; so are reductions and
 //! gathers that overlap.
 
-use super::gradients::Pending;
-use super::sizes::{Part, Phase, TrainingSizes, Unit};
+use super::sizes::{Held, Part, Phase, TrainingSizes, Unit};
 use super::training::{Recompute, Schedule};
 use crate::collective::Operation;
 use crate::trace::{
@@ -298,4 +297,19 @@ impl Stage<'_> {
             self.front.push(receive);
         }
     }
+}
+
+/// What is under way beside the line of a stage.
+#[derive(Default)]
+pub(super) struct Pending {
+    /// Gradients that wait for their reduction: parameters.
+    pub(super) held: Held,
+    /// The last unit of them.
+    pub(super) unit: String,
+    /// Reductions; the line waits for them at the end.
+    pub(super) reductions: Vec<u32>,
+    /// The last gathers.
+    pub(super) gathers: Vec<u32>,
+    /// What the unit before began after.
+    pub(super) before: Vec<u32>,
 }

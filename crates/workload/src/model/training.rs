@@ -1,10 +1,9 @@
 //! How a model is trained, and on how many ranks that is possible.
 
+use super::refuse;
 use super::shape::{MOST, Model};
-use super::sizes::TrainingSizes;
-use super::{refuse, stage};
 use crate::WorkloadError;
-use crate::trace::{Degrees, Trace};
+use crate::trace::Degrees;
 use weft_units::Time;
 
 /// What the data-parallel ranks share instead of holding copies (Rajbhandari et al. 2020).
@@ -113,7 +112,7 @@ pub struct Training {
 /// Enough for any real iteration; every node of a graph costs memory.
 const MOST_NODES: u64 = 1 << 22;
 /// No more is needed for one step of a layer, and sums stay far from an overflow.
-const LONGEST: Time = Time::secs(1_000);
+pub(super) const LONGEST: Time = Time::secs(1_000);
 
 impl Training {
     /// The training of `model`, every rank for itself with a micro-batch of one sample, on an
@@ -138,56 +137,8 @@ impl Training {
         }
     }
 
-    /// One iteration on `ranks` ranks: a graph for each stage, in the order of stages.
-    ///
-    /// # Errors
-    /// If there can be no such model, if it cannot be cut as the degrees say, or if the batch
-    /// cannot be cut into micro-batches: with the key and the mend.
-    pub fn generate(&self, ranks: u32) -> Result<Trace, WorkloadError> {
-        let plan = self.plan(ranks)?;
-        let stages = 0..self.degrees.pipeline;
-        Ok(Trace {
-            name: self.name.clone(),
-            ranks: Some(ranks),
-            graphs: stages.map(|stage| stage::graph(&plan, stage)).collect(),
-            shared: false,
-            groups: stage::groups(),
-            degrees: self.degrees,
-            remarks: Vec::new(),
-        })
-    }
-
-    /// All that was wrong is refused here; what follows cannot fail.
-    fn plan(&self, ranks: u32) -> Result<TrainingSizes<'_>, WorkloadError> {
-        self.model.check()?;
-        if let Err(what) = self.degrees.check(ranks) {
-            return refuse("ranks", what);
-        }
-        self.check_split()?;
-        self.check_experts()?;
-        let micro_batches = self.micro_batches(self.degrees.data(ranks))?;
-        self.check_pace()?;
-        let plan = TrainingSizes::new(self, ranks, micro_batches);
-        if plan.largest() > 1 << 60 {
-            let what =
-                "a micro-batch of more than 2^60 bytes between two layers; use a smaller one";
-            return refuse("micro_batch", what);
-        }
-        if plan.longest() <= LONGEST {
-            return Ok(plan);
-        }
-        let what = format!("a step of a layer takes more than {LONGEST}");
-        match self.pace {
-            Pace::Operations { peak, .. } => {
-                let mend = "use more, such as 312e12, or smaller layers";
-                refuse("peak", format!("{what} at {peak} operations a second; {mend}"))
-            }
-            Pace::Given { .. } => refuse("forward", format!("{what}; use less")),
-        }
-    }
-
     /// Whether layers and their matrices can be cut.
-    fn check_split(&self) -> Result<(), WorkloadError> {
+    pub(super) fn check_split(&self) -> Result<(), WorkloadError> {
         let (Model { layers, heads, kv_heads, feed_forward, sequence, .. }, tensor) =
             (self.model, self.degrees.tensor);
         let stages = self.degrees.pipeline;
@@ -206,7 +157,7 @@ impl Training {
         Ok(())
     }
 
-    fn check_experts(&self) -> Result<(), WorkloadError> {
+    pub(super) fn check_experts(&self) -> Result<(), WorkloadError> {
         let degree = self.degrees.expert;
         match self.model.experts {
             None if degree > 1 => {
@@ -222,7 +173,7 @@ impl Training {
     }
 
     /// How many micro-batches pass through each of `data` pipelines.
-    fn micro_batches(&self, data: u32) -> Result<u32, WorkloadError> {
+    pub(super) fn micro_batches(&self, data: u32) -> Result<u32, WorkloadError> {
         let (batch, micro) = (self.global_batch, self.micro_batch);
         if micro == 0 || micro > MOST {
             return refuse("micro_batch", format!("{micro} is out of range; use 1 to {MOST}"));
@@ -249,7 +200,7 @@ impl Training {
         }
     }
 
-    fn check_pace(&self) -> Result<(), WorkloadError> {
+    pub(super) fn check_pace(&self) -> Result<(), WorkloadError> {
         if let Pace::Operations { peak, efficiency } = self.pace {
             if !(peak.is_finite() && peak > 0.0) {
                 let what = format!("{peak} operations a second are not possible; use 312e12 or so");
