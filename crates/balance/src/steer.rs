@@ -59,7 +59,7 @@ pub trait Steer {
     const TIMED: bool = false;
 
     /// The route of the next data packet of a flow whose own route is `base`. Called once for
-    /// every packet put on the wire, resent ones included.
+    /// every packet put on the wire, retransmissions included.
     fn route(&mut self, base: Route, at: Departure) -> Route;
 
     /// An acknowledgement returned.

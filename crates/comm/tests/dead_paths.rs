@@ -1,5 +1,5 @@
 //! Paths that die: packets from their source ports are lost, or answered with a reset, in a network
-//! name space of its own. Needs root and nftables: `cargo test -p weft-comm --test dead_paths -- --ignored`.
+//! namespace of its own. Needs root and nftables: `cargo test -p weft-comm --test dead_paths -- --ignored`.
 
 mod common;
 
@@ -16,7 +16,7 @@ fn run_command(line: &str) {
     assert!(status.success(), "{line}");
 }
 
-/// Runs `name` again, in a name space of its own. Whether this is it.
+/// Runs `name` again, in a namespace of its own. Whether this is it.
 fn alone(name: &str) -> bool {
     const INSIDE: &str = "WEFT_TEST_INSIDE";
     if std::env::var(INSIDE).is_ok() {
@@ -101,7 +101,7 @@ const ETHEREAL: [(&str, &str); 3] =
     [("unit", "packet"), ("enforce", "segments"), ("bad_for", "30s")];
 
 #[test]
-#[ignore = "needs root, for a network name space"]
+#[ignore = "needs root, for a network namespace"]
 fn ethereal_goes_around_a_dead_path() {
     if !alone("ethereal_goes_around_a_dead_path") {
         return;
@@ -113,7 +113,7 @@ fn ethereal_goes_around_a_dead_path() {
 
 /// As where a firewall, or the last router of a path, answers: connecting fails at once, not late.
 #[test]
-#[ignore = "needs root, for a network name space"]
+#[ignore = "needs root, for a network namespace"]
 fn ethereal_goes_around_a_path_that_refuses() {
     if !alone("ethereal_goes_around_a_path_that_refuses") {
         return;
@@ -124,7 +124,7 @@ fn ethereal_goes_around_a_path_that_refuses() {
 }
 
 #[test]
-#[ignore = "needs root, for a network name space"]
+#[ignore = "needs root, for a network namespace"]
 fn dnlb_leaves_a_dead_queue_pair_alone() {
     if !alone("dnlb_leaves_a_dead_queue_pair_alone") {
         return;
@@ -136,7 +136,7 @@ fn dnlb_leaves_a_dead_queue_pair_alone() {
 }
 
 #[test]
-#[ignore = "needs root, for a network name space"]
+#[ignore = "needs root, for a network namespace"]
 fn hashed_connections_find_another_port() {
     if !alone("hashed_connections_find_another_port") {
         return;
@@ -150,7 +150,7 @@ fn hashed_connections_find_another_port() {
 
 /// No path is left at all.
 #[test]
-#[ignore = "needs root, for a network name space"]
+#[ignore = "needs root, for a network namespace"]
 fn with_no_path_left_there_is_an_error_in_time() {
     if !alone("with_no_path_left_there_is_an_error_in_time") {
         return;

@@ -186,7 +186,7 @@ fn memory_that_is_not_there_is_named_at_both_ends() {
 
 /// So few ports that two peers would not get by with them, if no two connections shared one.
 #[test]
-#[ignore = "needs root, for a network name space"]
+#[ignore = "needs root, for a network namespace"]
 fn ports_are_short_for_each_peer_alone_and_are_named() {
     let name = "ports_are_short_for_each_peer_alone_and_are_named";
     if !alone(name, &["unshare", "--net"]) {

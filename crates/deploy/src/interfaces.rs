@@ -37,7 +37,7 @@ impl Interface {
     }
 }
 
-/// All of them, in the name space of this process, in the order of the kernel.
+/// All of them, in the namespace of this process, in the order of the kernel.
 pub(crate) fn of_this_machine() -> Result<Vec<Interface>, DeployError> {
     let rows = getifaddrs().map_err(|error| {
         DeployError(format!("interfaces: the kernel does not list them: {error}; look at ip addr"))
@@ -67,7 +67,7 @@ pub(crate) fn of_this_machine() -> Result<Vec<Interface>, DeployError> {
 }
 
 /// Adds what sysfs says, if it is about this interface: a process that has moved into another
-/// network name space may still see the interfaces of the old one there.
+/// network namespace may still see the interfaces of the old one there.
 fn look_up(one: &mut Interface, sys: &Path) {
     let folder = sys.join(&one.name);
     let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();

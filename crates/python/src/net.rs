@@ -18,7 +18,7 @@ use weft_units::{HostId, MessageId, Time};
 /// before it, and subflows as payload, path id and source port.
 type Planned = (u32, u32, Vec<u32>, Vec<u32>, Vec<(u64, Option<u16>, Option<u16>)>);
 
-/// Sends and receives as one host of an experiment, in the network name space of the caller, until
+/// Sends and receives as one host of an experiment, in the network namespace of the caller, until
 /// the control socket says stop.
 #[pyfunction]
 #[pyo3(signature = (experiment_json, seed, host, addresses, port, dscp, control, *, limit_s,

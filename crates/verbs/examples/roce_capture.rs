@@ -1,4 +1,4 @@
-//! Counts RoCEv2 packets that come in over the interfaces of this name space, until a file appears.
+//! Counts RoCEv2 packets that come in over the interfaces of this namespace, until a file appears.
 //!
 //!     roce_capture FILE SECONDS
 //!

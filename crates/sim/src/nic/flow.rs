@@ -39,7 +39,7 @@ pub(crate) struct SendingQp {
     /// Packets that nothing has answered, on their way or lost; [`MANY`] stays as it is.
     pub(super) out: u8,
     pub(crate) message: SendingId,
-    /// Has had a NACK since its last packet, and is to leave the beat of the others.
+    /// Has had a NACK since its last packet, and leaves the times of the others.
     pub(super) nacked: bool,
     /// Its next packet has a slot on the way from its GPU to the NIC.
     pub(super) granted: bool,

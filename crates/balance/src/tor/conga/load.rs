@@ -1,5 +1,5 @@
 //! How loaded a port is: the discounting rate estimator (section 3.2). A register grows by the
-//! bytes that leave and loses a share of itself at a beat, so that it stands for the rate of the
+//! bytes that leave and loses a share of itself every interval, so that it stands for the rate of the
 //! last few intervals.
 
 use super::Options;
@@ -11,7 +11,7 @@ pub struct Load {
     /// The register.
     bytes: u64,
     /// How many intervals had begun when it was last right.
-    beat: u64,
+    intervals: u64,
     interval: Time,
     decay: f64,
     /// What it stands at under full load, in bytes.
@@ -25,7 +25,7 @@ impl Load {
     /// `interval / decay`.
     pub fn new(options: &Options, rate: Rate) -> Load {
         let Options { interval, decay, bits, .. } = *options;
-        let mut load = Load { bytes: 0, beat: 0, interval, decay, full: 1, levels: 1 << bits };
+        let mut load = Load { bytes: 0, intervals: 0, interval, decay, full: 1, levels: 1 << bits };
         load.set_rate(rate);
         load
     }
@@ -48,13 +48,13 @@ impl Load {
     /// Makes up for the intervals that began since it was last looked at.
     #[inline]
     fn decay(&mut self, now: Time) {
-        let beat = now.0 / self.interval.0;
-        while self.beat < beat && self.bytes > 0 {
+        let intervals = now.0 / self.interval.0;
+        while self.intervals < intervals && self.bytes > 0 {
             // Rounded down, so that it comes to zero.
             self.bytes = (self.bytes as f64 * (1.0 - self.decay)) as u64;
-            self.beat += 1;
+            self.intervals += 1;
         }
-        self.beat = beat;
+        self.intervals = intervals;
     }
 }
 
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn it_loses_a_fifth_at_every_beat() {
+    fn it_loses_a_fifth_every_interval() {
         let mut load = Load::new(&OPTIONS, Rate::gbps(100));
         load.add(Time::us(49), 100_000);
         load.decay(Time::us(49));
