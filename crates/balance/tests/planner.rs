@@ -9,6 +9,7 @@ use weft_balance::scheme::platform::Platform;
 use weft_balance::scheme::{BalanceConfig, Ecmp, Ethereal, SCHEMES, SchemeConfig};
 use weft_fabric::{Clos, Fabric, Link, PathId};
 use weft_trial::prelude::*;
+use weft_units::options::ResolvedOption;
 use weft_units::{HostId, MessageId, Rate, Time};
 
 /// Payload of a packet.
@@ -344,12 +345,12 @@ fn the_registry_says_what_each_scheme_reads() {
         let (scheme, settled) = SchemeConfig::resolve(info.name, &[]).unwrap();
         assert_eq!(scheme.info(), info);
         // What holds without being told is what is listed, in the same words.
-        for (key, text) in &settled {
+        for ResolvedOption { key, text, .. } in &settled {
             let listed = info.options.iter().find(|option| option.key == *key).unwrap();
             assert_eq!(listed.default, text, "{} {key}", info.name);
         }
         // And told the same, it is the same.
-        let told: Vec<_> = settled.iter().map(|(key, text)| (*key, text.as_str())).collect();
+        let told: Vec<_> = settled.iter().map(|one| (one.key, one.text.as_str())).collect();
         assert_eq!(SchemeConfig::resolve(info.name, &told), Ok((scheme, settled.clone())));
         for option in info.options {
             let wrong = SchemeConfig::read(info.name, &[(option.key, "\u{1}")]).unwrap_err();

@@ -75,7 +75,8 @@ fn numbers_in_names_are_options() {
     assert_eq!(adaptive, SubflowsAdaptive { count: 3, threshold: 0.5 }.into());
     // Said twice alike is well said: that is how settled options read back.
     let (eight, settled) = SchemeConfig::resolve("subflows-8", &[]).unwrap();
-    assert_eq!(settled, [("count", "8".to_owned())]);
+    let settled: Vec<_> = settled.iter().map(|one| (one.key, one.text.as_str())).collect();
+    assert_eq!(settled, [("count", "8")]);
     assert_eq!(read("subflows-8", &[("count", "8")]), eight);
     for name in ["subflows-8", "subflows-1024", "subflows-adaptive-3", "subflows-1", "ecmp"] {
         assert_eq!(read(name, &[]).name(), name);

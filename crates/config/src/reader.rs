@@ -151,6 +151,14 @@ impl<'a> Reader<'a> {
         Ok(value)
     }
 
+    /// Says which words `key`, which was asked for, may be.
+    pub(crate) fn words(&mut self, key: &str, words: &[String]) {
+        let asked = self.asked.iter_mut().rfind(|asked| asked.key == key);
+        if let Some(asked) = asked {
+            words.clone_into(&mut asked.words);
+        }
+    }
+
     /// Reads a choice and the keys that belong to it. Keys of the choices not taken are
     /// refused if they stand beside a choice in the file, and ignored if the choice came from
     /// a sweep or a `--set`: the file then serves several.

@@ -53,8 +53,19 @@ impl fmt::Display for OptionError {
 }
 impl std::error::Error for OptionError {}
 
-/// Options as they were understood, defaults included: key and text.
-pub type ResolvedOptions = Vec<(&'static str, String)>;
+/// Options as they were understood, defaults included.
+pub type ResolvedOptions = Vec<ResolvedOption>;
+
+/// One option as it was understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResolvedOption {
+    /// Its key.
+    pub key: &'static str,
+    /// Its value, as text that reads back as the same.
+    pub text: String,
+    /// The words that it may be; empty where it is something else.
+    pub words: Vec<String>,
+}
 
 /// The options of one thing: those given, and the defaults of the others.
 #[derive(Clone, Debug)]
@@ -162,7 +173,10 @@ impl<'a> Options<'a> {
     /// # Errors
     /// If it is neither.
     pub fn flag(&mut self, key: &str) -> Result<bool, OptionError> {
-        self.choice(key, &[("true", true), ("false", false)])
+        let value = self.choice(key, &[("true", true), ("false", false)])?;
+        // Everybody knows these two.
+        self.resolved.last_mut().expect("just read").words.clear();
+        Ok(value)
     }
 
     /// A span of time, written with its unit.
@@ -298,7 +312,10 @@ impl<'a> Options<'a> {
             let word = words.iter().find(|(_, other)| other == value);
             word.map_or_else(String::new, |(word, _)| (*word).to_owned())
         };
-        self.read(key, parse, write)
+        let value = self.read(key, parse, write)?;
+        self.resolved.last_mut().expect("just read").words =
+            words.iter().map(|(word, _)| (*word).to_owned()).collect();
+        Ok(value)
     }
 
     /// Ends reading: every option that was asked for, defaults included.
@@ -307,7 +324,7 @@ impl<'a> Options<'a> {
     /// If an option was given that nobody asked for, since others make it meaningless.
     pub fn resolve(self) -> Result<ResolvedOptions, OptionError> {
         let unread =
-            self.given.iter().find(|(key, _)| !self.resolved.iter().any(|(read, _)| read == key));
+            self.given.iter().find(|(key, _)| !self.resolved.iter().any(|read| read.key == *key));
         match unread {
             Some((key, _)) => Err(OptionError::new(*key, "does nothing here; remove it")),
             None => Ok(self.resolved),
@@ -326,7 +343,8 @@ impl<'a> Options<'a> {
         let given = self.given.iter().find(|(given, _)| *given == key);
         let text = given.map_or(info.default, |(_, text)| text.trim());
         let value = parse(text, info.default).map_err(|what| OptionError::new(key, what))?;
-        self.resolved.push((info.key, write(&value)));
+        let (key, text, words) = (info.key, write(&value), Vec::new());
+        self.resolved.push(ResolvedOption { key, text, words });
         Ok(value)
     }
 

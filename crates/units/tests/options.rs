@@ -40,7 +40,7 @@ fn read(given: &[(&str, &str)]) -> Result<(All, ResolvedOptions), OptionError> {
 }
 
 fn texts(settled: &ResolvedOptions) -> Vec<String> {
-    settled.iter().map(|(key, text)| format!("{key}={text}")).collect()
+    settled.iter().map(|one| format!("{}={}", one.key, one.text)).collect()
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn what_is_given_holds_and_is_written_in_one_form() {
     let expected =
         ["count=64", "most=7", "share=0.1", "on=false", "wait=100ns", "bytes=1500B", "way=right"];
     assert_eq!(texts(&settled), expected);
-    let again: Vec<_> = settled.iter().map(|(key, text)| (*key, text.as_str())).collect();
+    let again: Vec<_> = settled.iter().map(|one| (one.key, one.text.as_str())).collect();
     assert_eq!(read(&again).unwrap(), (all, settled));
 }
 
@@ -110,4 +110,12 @@ fn an_option_that_nobody_asks_for_is_refused() {
 #[should_panic(expected = "not listed")]
 fn an_option_has_to_be_listed() {
     let _ = Options::new("the test", KNOWN, &[]).unwrap().flag("off");
+}
+
+#[test]
+fn what_was_read_knows_its_words() {
+    let (_, settled) = read(&[]).unwrap();
+    let words = |key: &str| &settled.iter().find(|one| one.key == key).unwrap().words;
+    assert_eq!(words("way"), &["left", "right"]);
+    assert!(words("on").is_empty() && words("count").is_empty());
 }

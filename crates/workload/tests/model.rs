@@ -302,8 +302,7 @@ fn parameters_are_gathered_one_layer_ahead() {
 fn trainings_are_read_from_options() {
     let (training, settled) = Training::resolve(&[]).expect("defaults");
     assert_eq!(training, Training { global_batch: 64, ..Training::of("gpt2-small", GPT2_SMALL) });
-    let given: Vec<(&str, &str)> =
-        settled.iter().map(|(key, text)| (*key, text.as_str())).collect();
+    let given: Vec<(&str, &str)> = settled.iter().map(|one| (one.key, one.text.as_str())).collect();
     assert_eq!(Training::resolve(&given).expect("as settled"), (training, settled.clone()));
     let given = [
         ("model", "llama2-7b"),

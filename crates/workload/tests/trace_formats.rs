@@ -64,10 +64,10 @@ fn options_read_back_as_they_were_written() {
     let side_keys: Vec<_> =
         TRACE_FORMATS.iter().filter_map(|info| Some(info.side_file?.key)).collect();
     for option in TRACE_FORMATS.iter().flat_map(|info| info.options) {
-        let is_asked = resolved.iter().any(|(key, _)| *key == option.key);
+        let is_asked = resolved.iter().any(|one| one.key == option.key);
         assert_ne!(is_asked, side_keys.contains(&option.key), "{}", option.key);
     }
-    let given: Vec<_> = resolved.iter().map(|(key, text)| (*key, text.as_str())).collect();
+    let given: Vec<_> = resolved.iter().map(|one| (one.key, one.text.as_str())).collect();
     assert_eq!(TraceFormats::resolve(&given).unwrap(), (formats, resolved.clone()));
     let error = TraceFormats::resolve(&[("no-such-key", "1")]).unwrap_err().to_string();
     assert_eq!(error, "no-such-key: is no option of a trace; remove it");

@@ -36,8 +36,9 @@ pub fn read<T>(
     }
     let given: Vec<_> = given.iter().map(|(key, text)| (*key, text.as_str())).collect();
     let (value, resolved) = resolve(&given).map_err(|error| r.wrong(&error.key, error.what))?;
-    for (key, text) in resolved.iter().filter(|one| known.iter().any(|known| known.key == one.0)) {
-        r.record(key, crate::parse::parse_bare(text));
+    for one in resolved.iter().filter(|one| known.iter().any(|known| known.key == one.key)) {
+        r.record(one.key, crate::parse::parse_bare(&one.text));
+        r.words(one.key, &one.words);
     }
     Ok(value)
 }

@@ -106,7 +106,7 @@ impl Training {
 impl ModelInfo {
     /// The model's own numbers: options of which it has other defaults than
     /// [`TRAINING_OPTIONS`] say, and these as an experiment file writes them.
-    pub fn defaults(&self) -> ResolvedOptions {
+    pub fn defaults(&self) -> Vec<(&'static str, String)> {
         let mut model = self.model;
         let experts = ("experts", model.experts.map_or(0, |experts| experts.count).to_string());
         let top_k = model.experts.map(|experts| ("top_k", experts.top_k.to_string()));

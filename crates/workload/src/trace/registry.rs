@@ -32,7 +32,7 @@ macro_rules! trace_formats {
                 let mut resolved = ResolvedOptions::new();
                 let formats =
                     TraceFormats { $($module: options_of(given, &mut resolved)?),* };
-                let is_read = |key: &str| resolved.iter().any(|(read, _)| *read == key);
+                let is_read = |key: &str| resolved.iter().any(|read| read.key == key);
                 match given.iter().find(|(key, _)| !is_read(key)) {
                     Some((key, _)) => Err(OptionError::new(*key, "is no option of a trace; remove it")),
                     None => Ok((formats, resolved)),
@@ -100,7 +100,7 @@ pub(super) fn options_of<F: TraceFormat>(
     let mut options = Options::new(F::INFO.name, F::INFO.options, &own)?;
     let format = F::read(&mut options)?;
     for one in options.resolve()? {
-        if !resolved.iter().any(|(key, _)| *key == one.0) {
+        if !resolved.iter().any(|read| read.key == one.key) {
             resolved.push(one);
         }
     }
