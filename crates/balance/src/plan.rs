@@ -36,6 +36,16 @@ pub enum Route {
     Pinned(PathId),
 }
 
+impl Route {
+    /// The entropy value, or the number of the path id.
+    pub fn number(self) -> u16 {
+        match self {
+            Route::Hashed(entropy) => entropy,
+            Route::Pinned(path) => path.0,
+        }
+    }
+}
+
 id!(
     /// A queue pair that carries one subflow after the other, by the number that the planner of its
     /// host gave it: dense, from zero.

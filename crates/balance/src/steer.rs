@@ -25,7 +25,8 @@ pub struct Departure {
 pub struct Feedback {
     /// The time at which it came.
     pub now: Time,
-    /// Under which entropy value its packet was sent.
+    /// Under which entropy value its packet was sent; of one that was pinned by path id, the number of
+    /// that id.
     pub entropy: u16,
     /// Whether its packet met congestion (ECN).
     pub marked: bool,

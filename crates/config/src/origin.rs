@@ -23,7 +23,7 @@ impl fmt::Display for Origin {
         match self {
             Origin::Unknown => Ok(()),
             Origin::Line(line) => write!(f, " (line {line})"),
-            Origin::Set => write!(f, " (--set)"),
+            Origin::Set => write!(f, " (command line)"),
             Origin::Extended => write!(f, " (in the file it extends)"),
             Origin::Sweep(None) => write!(f, " (sweep)"),
             Origin::Sweep(Some(line)) => write!(f, " (sweep, line {line})"),

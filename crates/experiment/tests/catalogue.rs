@@ -37,7 +37,7 @@ fn what_is_listed_is_taken() {
 fn takes(chooser: &str, name: &str, key: &str) {
     let error = mistake(GOOD, &[(chooser, name), (key, "{}")]);
     // A topology that is only named lacks its counts, which are asked for first.
-    let blamed = format!("fig.toml: {key} (--set): ");
+    let blamed = format!("fig.toml: {key} (command line): ");
     assert!(!error.contains("unknown key"), "{key}: {error}");
     assert!(error.starts_with(&blamed) || error.contains(": missing; add it"), "{key}: {error}");
 }

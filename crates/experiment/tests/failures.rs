@@ -424,7 +424,7 @@ fn each_mistake_names_the_failure_and_the_mend() {
     );
     let text = with("tier = \"leaf-up\"\nkind = \"down\"");
     let got = mistake(&text, &[("failures.x.count", "9")]);
-    let expected = "fig.toml: failures.x.count (--set): 9 links cannot fail in leaf 0, which has \
+    let expected = "fig.toml: failures.x.count (command line): 9 links cannot fail in leaf 0, which has \
                     2 up; use 1 to 2";
     assert_eq!(got, expected);
 }

@@ -182,11 +182,17 @@ fn messages_are_listed_if_asked_for() {
 fn mistakes_name_the_key_and_the_mend() {
     let of = |overrides: Overrides<'_>| mistake(JOB, overrides);
     let cases: [(Overrides<'_>, &str); 11] = [
-        (&[("workload.algorithm", "pat")], "workload.algorithm (--set): \"pat\""),
-        (&[("workload.ranks", "17")], "workload.ranks (--set): 17 are more than the 16 GPUs"),
-        (&[("workload.group", "5")], "workload.group (--set): 16 ranks cannot be cut into groups"),
-        (&[("workload.root", "16")], "workload.root (--set): there is no rank 16"),
-        (&[("workload.pattern", "ring")], "workload.pattern (--set): stands beside a job"),
+        (&[("workload.algorithm", "pat")], "workload.algorithm (command line): \"pat\""),
+        (
+            &[("workload.ranks", "17")],
+            "workload.ranks (command line): 17 are more than the 16 GPUs",
+        ),
+        (
+            &[("workload.group", "5")],
+            "workload.group (command line): 16 ranks cannot be cut into groups",
+        ),
+        (&[("workload.root", "16")], "workload.root (command line): there is no rank 16"),
+        (&[("workload.pattern", "ring")], "workload.pattern (command line): stands beside a job"),
         (&[("workload.model", "gpt2-small")], "stands beside collective; remove one"),
         (&[("fabric.server.nics", "3")], "1 GPUs cannot share 3 NICs equally"),
         (
@@ -200,7 +206,7 @@ fn mistakes_name_the_key_and_the_mend() {
                 ("transport.rate", "fair"),
                 ("transport.recovery", "coding"),
             ],
-            "transport.rate (--set): \"fair\" needs messages that are known in advance",
+            "transport.rate (command line): \"fair\" needs messages that are known in advance",
         ),
         (&[("workload.placement_file", "nowhere.txt")], "cannot read nowhere.txt"),
     ];
@@ -299,7 +305,8 @@ fn a_skew_is_of_all_to_alls_alone() {
     let direct = ("workload.algorithm", "direct");
     let all_reduce = says(&[direct, ("workload.skew", "1")]);
     assert!(
-        all_reduce.contains("workload.skew (--set): only an all-to-all has one, not all-reduce"),
+        all_reduce
+            .contains("workload.skew (command line): only an all-to-all has one, not all-reduce"),
         "{all_reduce}"
     );
     // The all-reduces of a model go the way they went.

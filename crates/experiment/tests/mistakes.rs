@@ -371,22 +371,27 @@ fn overrides_are_blamed_as_such() {
         (
             "fabric.leafs",
             "4",
-            r#"fig.toml: fabric.leafs (--set): unknown key; did you mean "leaves"?"#,
+            r#"fig.toml: fabric.leafs (command line): unknown key; did you mean "leaves"?"#,
+        ),
+        (
+            "transport.gain",
+            "0.1",
+            r#"fig.toml: transport.gain (command line): unknown key; did you mean "dctcp_gain"?"#,
         ),
         (
             "workload.size",
             "16384",
-            r#"fig.toml: workload.size (--set): 16384 has no unit; write "16384B" or "16KB""#,
+            r#"fig.toml: workload.size (command line): 16384 has no unit; write "16384B" or "16KB""#,
         ),
         (
             "fabric..leaves",
             "4",
-            "fig.toml: fabric..leaves (--set): not a dotted key; write --set balance.scheme=reps",
+            "fig.toml: fabric..leaves (command line): not a dotted key; write --set balance.scheme=reps",
         ),
         (
             "fabric.leaves.x",
             "4",
-            "fig.toml: fabric.leaves (--set): is not a table, so nothing can be set in it; correct the key",
+            "fig.toml: fabric.leaves (command line): is not a table, so nothing can be set in it; correct the key",
         ),
     ];
     for (key, value, expected) in cases {
@@ -403,11 +408,12 @@ fn bursts_with_nothing_between_them_are_refused() {
     let blamed = |key, value| message_with(&text, &[(key, value)]);
     assert_eq!(
         blamed("failures.up.every", "100ns"),
-        "fig.toml: failures.up.every (--set): bursts of 1us every 100ns leave next to nothing between \
+        "fig.toml: failures.up.every (command line): bursts of 1us every 100ns leave next to nothing between \
          them; use kind = \"down\", or shorter ones"
     );
     assert!(
-        blamed("failures.up.length", "81us").starts_with("fig.toml: failures.up.length (--set): ")
+        blamed("failures.up.length", "81us")
+            .starts_with("fig.toml: failures.up.length (command line): ")
     );
     let as_it_is = text.replace("1us", "200us");
     assert!(message(&as_it_is).starts_with("fig.toml: failures.up.length (line "));

@@ -410,11 +410,12 @@ fn numbers_at_the_end_of_a_scheme_s_name_are_options() {
 fn each_mistake_names_key_and_mend() {
     let known = weft_balance::scheme::SCHEMES.iter().map(|info| info.spelling());
     let known = known.collect::<Vec<_>>().join(", ");
-    let ecmp_4 =
-        format!("balance.scheme (--set): \"ecmp-4\" is not one of {known}; did you mean \"ecmp\"?");
+    let ecmp_4 = format!(
+        "balance.scheme (command line): \"ecmp-4\" is not one of {known}; did you mean \"ecmp\"?"
+    );
     let recoveries: Vec<_> = RECOVERIES.iter().map(|info| info.name).collect();
     let roce = format!(
-        "transport.recovery (--set): \"roce\" is not known; use one of natural, {}",
+        "transport.recovery (command line): \"roce\" is not known; use one of natural, {}",
         recoveries.join(", ")
     );
     const FIXED: (&str, &str) = ("transport.congestion", "fixed-rate");
@@ -427,28 +428,28 @@ fn each_mistake_names_key_and_mend() {
     let cases: &[(Set<'_>, &str)] = &[
         (
             &[FIXED, ("transport.rate", "fast")],
-            "transport.rate (--set): \"fast\" is not a rate; write one such as \"400Gbps\", or \
+            "transport.rate (command line): \"fast\" is not a rate; write one such as \"400Gbps\", or \
              \"fair\", or \"line\"",
         ),
         (
             &[FIXED, ("transport.rate", "100")],
-            "transport.rate (--set): 100 has no unit; write \"100Gbps\", or \"fair\", or \"line\"",
+            "transport.rate (command line): 100 has no unit; write \"100Gbps\", or \"fair\", or \"line\"",
         ),
         (
             &[FIXED, ("transport.rate_coefficient", "0")],
-            "transport.rate_coefficient (--set): 0 is out of range; use 0.001 to 100",
+            "transport.rate_coefficient (command line): 0 is out of range; use 0.001 to 100",
         ),
         (
             &[FIXED, ("transport.start_gaps", "-1")],
-            "transport.start_gaps (--set): -1 is out of range; use 0 to 1000",
+            "transport.start_gaps (command line): -1 is out of range; use 0 to 1000",
         ),
         (
             &[FIXED, ("transport.gap_jitter", "1.5")],
-            "transport.gap_jitter (--set): 1.5 is out of range; use 0 to 1",
+            "transport.gap_jitter (command line): 1.5 is out of range; use 0 to 1",
         ),
         (
             &[FIXED, ("transport.desynchronise", "true")],
-            "transport.desynchronise (--set): is gone: after a NACK the next gap is always random; \
+            "transport.desynchronise (command line): is gone: after a NACK the next gap is always random; \
              remove it",
         ),
         (
@@ -457,136 +458,136 @@ fn each_mistake_names_key_and_mend() {
         ),
         (
             &[SWIFT, ("transport.swift_scaling_min", "5"), ("transport.swift_scaling_max", "5")],
-            "transport.swift_scaling_max (--set): is not above swift_scaling_min; raise it or \
+            "transport.swift_scaling_max (command line): is not above swift_scaling_min; raise it or \
              lower that",
         ),
         (
             &[SWIFT, ("transport.swift_max_window", "1KB")],
-            "transport.swift_max_window (--set): is below swift_initial_window; raise it or \
+            "transport.swift_max_window (command line): is below swift_initial_window; raise it or \
              lower that",
         ),
         (
             &[SWIFT, ("transport.swift_reset_after", "0")],
-            "transport.swift_reset_after (--set): 0 is out of range; use 1 to 1000",
+            "transport.swift_reset_after (command line): 0 is out of range; use 1 to 1000",
         ),
         (
             &[SWIFT, ("transport.swift_min_window", "0B")],
-            "transport.swift_min_window (--set): \"0B\" is out of range; use \"1B\" to \"1GB\"",
+            "transport.swift_min_window (command line): \"0B\" is out of range; use \"1B\" to \"1GB\"",
         ),
         (
             &[SWIFT, ("transport.swift_decrease", "2")],
-            "transport.swift_decrease (--set): 2 is out of range; use 0 to 1",
+            "transport.swift_decrease (command line): 2 is out of range; use 0 to 1",
         ),
         (
             &[SWIFT, ("transport.swift_base_target", "20")],
-            "transport.swift_base_target (--set): time \"20\" has no unit; write \"20ns\"",
+            "transport.swift_base_target (command line): time \"20\" has no unit; write \"20ns\"",
         ),
         (
             &[DCQCN, ("transport.dcqcn_byte_counter", "1500B")],
-            "transport.dcqcn_byte_counter (--set): \"1500B\" is out of range; use \"65536B\" to \
+            "transport.dcqcn_byte_counter (command line): \"1500B\" is out of range; use \"65536B\" to \
              \"1TB\", or \"none\"",
         ),
         (
             &[DCQCN, ("transport.dcqcn_increase_timer", "0us")],
-            "transport.dcqcn_increase_timer (--set): \"0ns\" is out of range; use \"1ns\" to \
+            "transport.dcqcn_increase_timer (command line): \"0ns\" is out of range; use \"1ns\" to \
              \"1000s\"",
         ),
         (&[("transport.recovery", "roce")], &roce),
         (
             &[TCP, ("transport.dup_acks", "0")],
-            "transport.dup_acks (--set): 0 is out of range; use 1 to 1000000",
+            "transport.dup_acks (command line): 0 is out of range; use 1 to 1000000",
         ),
         (
             &[TCP, ("transport.sack", "maybe")],
-            "transport.sack (--set): unknown value \"maybe\"; use one of true, false",
+            "transport.sack (command line): unknown value \"maybe\"; use one of true, false",
         ),
         (
             &[TCP, ("transport.min_rto", "0s")],
-            "transport.min_rto (--set): 0s is no time to wait; use at least 1ns",
+            "transport.min_rto (command line): 0s is no time to wait; use at least 1ns",
         ),
         (
             &[CODING, ("transport.coding_overhead", "-0.1")],
-            "transport.coding_overhead (--set): -0.1 is out of range; use 0 to 10",
+            "transport.coding_overhead (command line): -0.1 is out of range; use 0 to 10",
         ),
         (
             &[CODING, ("transport.coding_extra", "some")],
-            "transport.coding_extra (--set): \"some\" is not a whole number; write one such as 0",
+            "transport.coding_extra (command line): \"some\" is not a whole number; write one such as 0",
         ),
         (
             &[("transport.nack_rewind", "start")],
-            "transport.nack_rewind (--set): unknown value \"start\"; use one of gap, message",
+            "transport.nack_rewind (command line): unknown value \"start\"; use one of gap, message",
         ),
         (
             &[("transport.nack_quiet", "10")],
-            "transport.nack_quiet (--set): time \"10\" has no unit; write \"10ns\"",
+            "transport.nack_quiet (command line): time \"10\" has no unit; write \"10ns\"",
         ),
         (
             &[("transport.subflows", "0")],
-            "transport.subflows (--set): 0 is out of range; use 1 to 65536, or \"auto\"",
+            "transport.subflows (command line): 0 is out of range; use 1 to 65536, or \"auto\"",
         ),
         (
             &[("transport.subflows", "many")],
-            "transport.subflows (--set): \"many\" is text, not a whole number; write one such as \
+            "transport.subflows (command line): \"many\" is text, not a whole number; write one such as \
              2, or \"auto\"",
         ),
         (
             &[("fabric.switch.trim", "true")],
-            "fabric.switch.trim (--set): needs per-port buffers; set buffer_kind = \"per-port\"",
+            "fabric.switch.trim (command line): needs per-port buffers; set buffer_kind = \"per-port\"",
         ),
         (
             &[PORTS, ("fabric.switch.trim", "true"), ("fabric.switch.pfc", "true")],
-            "fabric.switch.trim (--set): never happens under PFC; set pfc = false",
+            "fabric.switch.trim (command line): never happens under PFC; set pfc = false",
         ),
         (
             &[TRIM],
-            "transport.recovery (--set): trim has switches trim, which needs per-port buffers; \
+            "transport.recovery (command line): trim has switches trim, which needs per-port buffers; \
              set buffer_kind = \"per-port\"",
         ),
         (
             &[TRIM, PORTS, ("fabric.switch.pfc", "true")],
-            "transport.recovery (--set): trim has switches trim, which never happens under PFC; \
+            "transport.recovery (command line): trim has switches trim, which never happens under PFC; \
              set pfc = false",
         ),
         (
             &[PORTS, ("fabric.switch.trim", "yes")],
-            "fabric.switch.trim (--set): \"yes\" is text, not a boolean; write one such as true, \
+            "fabric.switch.trim (command line): \"yes\" is text, not a boolean; write one such as true, \
              or \"auto\"",
         ),
         (
             &[PORTS, ("fabric.switch.trim_size", "0B")],
-            "fabric.switch.trim_size (--set): \"0B\" is out of range; use \"1B\" to \"65535B\", or \
+            "fabric.switch.trim_size (command line): \"0B\" is out of range; use \"1B\" to \"65535B\", or \
              \"full\"",
         ),
         (
             &[PORTS, ("fabric.switch.trim_victim", "head")],
-            "fabric.switch.trim_victim (--set): \"head\" is not known; use one of either, \
+            "fabric.switch.trim_victim (command line): \"head\" is not known; use one of either, \
              arriving, tail",
         ),
         (
             &[PORTS, ("fabric.switch.trim_queue", "63B")],
-            "fabric.switch.trim_queue (--set): holds no trimmed packet; use trim_size, 64 bytes, or \
+            "fabric.switch.trim_queue (command line): holds no trimmed packet; use trim_size, 64 bytes, or \
              more",
         ),
         (
             &[("fabric.switch.pfc_threshold", "1")],
-            "fabric.switch.pfc_threshold (--set): 1 has no unit; write \"1B\", or \"dynamic\"",
+            "fabric.switch.pfc_threshold (command line): 1 has no unit; write \"1B\", or \"dynamic\"",
         ),
         (
             &[("run.completion", "sent")],
-            "run.completion (--set): \"sent\" is not known; use one of received, acknowledged",
+            "run.completion (command line): \"sent\" is not known; use one of received, acknowledged",
         ),
         (
             &[("balance.scheme", "subflows-8"), ("balance.count", "4")],
-            "balance.count (--set): contradicts the name \"subflows-8\"; remove one of them",
+            "balance.count (command line): contradicts the name \"subflows-8\"; remove one of them",
         ),
         (
             &[("balance.scheme", "subflows-0")],
-            "balance.scheme (--set): \"subflows-0\": 0 is out of range; use 1 to 1024",
+            "balance.scheme (command line): \"subflows-0\": 0 is out of range; use 1 to 1024",
         ),
         (&[("balance.scheme", "ecmp-4")], &ecmp_4),
         (
             &[("balance.scheme", "subflows"), ("balance.count", "0")],
-            "balance.count (--set): 0 is out of range; use 1 to 1024",
+            "balance.count (command line): 0 is out of range; use 1 to 1024",
         ),
     ];
     let mut wrong = Vec::new();

@@ -4,10 +4,10 @@
 mod common;
 
 use common::compare::{but_events, difference};
-use common::{LINK, Setup, dctcp, messages, permutation};
+use common::{LINK, Setup, dctcp, incast, messages, permutation};
 use weft_balance::scheme::SchemeConfig;
 use weft_fabric::{Clos, Direction, Failure, FailureKind, Groups, LinkChoice, Pick, Tier};
-use weft_sim::{Buffer, Halt, PfcConfig, TrimConfig, Victim};
+use weft_sim::{Buffer, EcnConfig, Halt, PfcConfig, TrimConfig, Victim};
 use weft_transport::{CongestionConfig, FixedRateConfig, PathScale, RecoveryConfig};
 use weft_units::{Draw, Rate, Time, parse_time};
 
@@ -195,6 +195,23 @@ fn every_control_finishes() {
                 finishes(&what, &scheme, (recovery, control), kind, full);
             }
         }
+    }
+}
+
+/// Under every control 15 hosts send 2 MB each to one, in little more than its link
+/// takes for it. A control whose steps are made for slower links, or that cuts again and again for one
+/// queue, takes many times as long.
+#[test]
+fn no_control_collapses() {
+    let clos = Clos::leaf_spine(4, 4, 4, LINK);
+    for control in controls() {
+        let mut setup = Setup::new(clos, incast(&clos, 2_000_000));
+        setup.transport.congestion = control;
+        setup.transport.recovery = RecoveryConfig::SELECTIVE_REPEAT;
+        setup.switch.ecn = Some(EcnConfig { kmin: 100_000, kmax: 400_000, pmax: 0.2 });
+        let least = LINK.rate.serialize(15 * 2_000_000);
+        let slowdown = setup.run().totals.cct.0 as f64 / least.0 as f64;
+        assert!(slowdown < 4.0, "{} takes {slowdown} times the bound", control.info().name);
     }
 }
 

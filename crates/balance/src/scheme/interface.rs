@@ -91,8 +91,9 @@ pub struct SchemeInfo {
     /// Whether it needs a fabric whose paths have ids ([`Fabric::check_path_ids`]), unless it is
     /// told otherwise.
     pub path_ids: bool,
-    /// Whether it acts in switches, beyond their hash: whether [`Scheme::Switching`] is
-    /// anything but [`crate::forward::Hashed`], or [`SchemeInfo::tor`] names some.
+    /// Whether it chooses in switches: whether [`Scheme::Switching`] is anything but
+    /// [`crate::forward::Hashed`] and [`crate::enforce::PortRules`], which follow what hosts chose, or
+    /// [`SchemeInfo::tor`] names some.
     pub in_switch: bool,
     /// Whether all that it does in switches is a policy that maps source ports to uplinks, which switches
     /// on sale can be configured to do.

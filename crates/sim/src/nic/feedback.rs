@@ -87,7 +87,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         if !flow.hooks.is_plain() {
             flow.steering.on_ack(Feedback {
                 now: self.now,
-                entropy: packet.entropy(),
+                entropy: answered_route(&packet).number(),
                 marked: answer.echo,
                 trimmed: false,
                 answer_marked: packet.is(flag::MARKED),
@@ -120,11 +120,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let id = answer.sender;
         let flow = &mut self.nics.senders[id as usize];
         let pinned = packet.is(flag::PINNED);
-        let path = match packet.route() {
-            // The answer retraced the path, so its id has been swapped an odd number of times.
-            Route::Pinned(path) => Route::Pinned(path.swapped()),
-            hashed => hashed,
-        };
+        let path = answered_route(&packet);
         if (pinned || self.config.pins_by_port()) && flow.route != path {
             return;
         }
@@ -132,7 +128,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             // What was trimmed met congestion, as a mark would say.
             flow.steering.on_ack(Feedback {
                 now: self.now,
-                entropy: packet.entropy(),
+                entropy: answered_route(&packet).number(),
                 marked: true,
                 trimmed: true,
                 answer_marked: packet.is(flag::MARKED),
@@ -257,6 +253,16 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 self.forget_message(message, to);
             }
         }
+    }
+}
+
+/// The route of the packet that `answer` answers.
+#[inline(always)]
+fn answered_route(answer: &Packet) -> Route {
+    match answer.route() {
+        // The answer retraced the path, so its id has been swapped an odd number of times.
+        Route::Pinned(path) => Route::Pinned(path.swapped()),
+        hashed => hashed,
     }
 }
 
