@@ -207,7 +207,7 @@ pub trait Plan {
 /// What a planner is made from, beside its scheme.
 #[derive(Clone, Copy, Debug)]
 pub struct HostContext {
-    /// Whose planner.
+    /// The host whose planner it is.
     pub host: HostId,
     /// All randomness follows from it.
     pub seed: u64,

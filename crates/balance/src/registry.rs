@@ -23,7 +23,7 @@ macro_rules! schemes {
             }
         })*
 
-        /// All schemes.
+        /// All schemes, in the order of the registry.
         pub const SCHEMES: &[SchemeInfo] = &[$(<$Scheme as Scheme>::INFO),*];
 
         impl SchemeConfig {

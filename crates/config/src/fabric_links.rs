@@ -53,7 +53,7 @@ pub struct SwitchRow {
 pub struct LinkRow {
     /// A node as failures name it.
     pub lower: String,
-    /// Another.
+    /// The node at its upper end.
     pub upper: String,
     /// Which of the links between the two.
     pub member: u32,

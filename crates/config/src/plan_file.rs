@@ -115,7 +115,7 @@ pub struct Busiest {
 /// The proof of a step's bound, by column: every demand crosses links of so much weight.
 #[derive(Clone, Debug, Serialize)]
 pub struct Certificate {
-    /// Names.
+    /// The links, by name.
     pub link: Vec<String>,
     /// Whole numbers.
     pub weight: Vec<u64>,
@@ -151,7 +151,7 @@ pub struct Subflows {
 pub struct HostTable {
     /// Its name.
     pub host: String,
-    /// By destination.
+    /// Queue pairs, by destination.
     pub queue_pairs: Vec<QueuePairRow>,
     /// NCCL's variables.
     pub environment: InOrder<String>,

@@ -48,7 +48,7 @@ impl Capacity {
 /// The answer from some time on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moment {
-    /// From when.
+    /// From this time on it holds.
     pub at: Time,
     /// The answer.
     pub verdict: Verdict,

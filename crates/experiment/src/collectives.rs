@@ -11,7 +11,7 @@ use weft_workload::trace::{Action, Collective, Work};
 /// A collective as its ranks saw it, from the first that began to the last that was done.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Done {
-    /// Which job.
+    /// The job that it belongs to.
     job: u32,
     /// What its node is called.
     label: String,

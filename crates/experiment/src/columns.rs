@@ -9,7 +9,7 @@ pub enum Column {
     U64(Vec<u64>),
     /// Seconds and shares.
     F64(Vec<f64>),
-    /// Names.
+    /// Text, such as names.
     Text(Vec<String>),
 }
 

@@ -66,11 +66,11 @@ pub enum Queued {
 /// Some links, what is wrong with them, and when.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
-    /// Which links.
+    /// The links that fail.
     pub links: LinkChoice,
     /// What is wrong with them.
     pub kind: FailureKind,
-    /// From when.
+    /// When it begins.
     pub start: Time,
     /// Until, not including, this time; [`Time::MAX`]: for ever.
     pub end: Time,

@@ -22,7 +22,7 @@ unsafe impl Send for Segment {}
 /// A part of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
-    /// Which segment.
+    /// The segment that it lies in.
     pub(crate) segment: usize,
     /// Bytes before it.
     pub(crate) start: usize,

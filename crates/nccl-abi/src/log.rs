@@ -52,6 +52,6 @@ pub mod subsystem {
     pub const NET: c_ulong = 0x10;
     /// Variables of the environment.
     pub const ENV: c_ulong = 0x80;
-    /// All.
+    /// All subsystems.
     pub const ALL: c_ulong = c_ulong::MAX;
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// What is measured.
 #[derive(Clone, Debug)]
 pub struct Benchmark {
-    /// Which collective.
+    /// The collective that is timed.
     pub operation: Operation,
     /// Sizes in bytes, in order.
     pub sizes: Vec<usize>,

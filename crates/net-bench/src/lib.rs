@@ -44,7 +44,7 @@ pub enum Over {
         file: PathBuf,
         /// Which of its tables.
         version: Version,
-        /// Which NIC.
+        /// The NIC that it happened at.
         device: i32,
     },
     /// Plain sockets.

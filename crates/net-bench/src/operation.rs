@@ -25,7 +25,7 @@ pub enum Operation {
 /// Sends of a channel, in order: elements of the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Send {
-    /// Which elements.
+    /// The elements that are sent.
     pub from: Range<usize>,
     /// The receive of this channel that must be done before.
     pub after: Option<usize>,
@@ -34,7 +34,7 @@ pub struct Send {
 /// Receives of a channel, in order: elements of the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receive {
-    /// Which elements.
+    /// The elements that are received into.
     pub into: Range<usize>,
     /// Whether it is added to what is there.
     pub add: bool,

@@ -57,7 +57,7 @@ pub struct Flow {
     pub tag: u32,
     /// Which part of it.
     pub part: u32,
-    /// To whom.
+    /// The host that receives it.
     pub dst: HostId,
     /// The way that its planner gave it last.
     pub route: Route,

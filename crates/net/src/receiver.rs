@@ -23,7 +23,7 @@ pub trait Sink {
 /// An answer that is to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// To whom.
+    /// The host that it goes to.
     pub dst: HostId,
     /// What it says; its port is the one to send it from.
     pub answer: Answer,

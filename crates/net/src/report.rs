@@ -20,9 +20,9 @@ pub struct Count {
 /// A message that is over, at its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentMessage {
-    /// Which.
+    /// The message.
     pub message: MessageId,
-    /// To whom.
+    /// The host that received it.
     pub dst: HostId,
     /// Payload.
     pub bytes: u64,
@@ -37,9 +37,9 @@ pub struct SentMessage {
 /// A message that is complete, at its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceivedMessage {
-    /// Which.
+    /// The message.
     pub message: MessageId,
-    /// From whom.
+    /// The host that sent it.
     pub src: HostId,
     /// Payload.
     pub bytes: u64,

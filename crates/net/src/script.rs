@@ -12,9 +12,9 @@ use weft_units::{HostId, MessageId, Time};
 /// One message to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
-    /// Which. Unique in the whole job.
+    /// Its number, unique in the whole job.
     pub message: MessageId,
-    /// To whom.
+    /// The host that receives it.
     pub dst: HostId,
     /// Payload.
     pub bytes: u64,

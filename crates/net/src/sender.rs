@@ -35,7 +35,7 @@ pub trait Source {
 /// What a sender is made from.
 #[derive(Clone, Debug)]
 pub struct SenderConfig {
-    /// Whose.
+    /// The host that sends.
     pub host: HostId,
     /// The network as the planner knows it.
     pub fabric: Arc<Fabric>,
@@ -61,7 +61,7 @@ impl SenderConfig {
 /// A datagram that is to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit {
-    /// To whom.
+    /// The host that it goes to.
     pub dst: HostId,
     /// From which UDP source port.
     pub port: u16,

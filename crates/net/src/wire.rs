@@ -41,7 +41,7 @@ pub struct Data {
     pub seq: u32,
     /// How many packets the flow has.
     pub packets: u32,
-    /// Which message.
+    /// The number of the message.
     pub message: u32,
     /// Where in the message the payload begins.
     pub offset: u64,

@@ -141,7 +141,7 @@ struct Sequence {
     /// Of each of these.
     names: Vec<String>,
     order: Vec<usize>,
-    /// By hash.
+    /// Steps that are known, by hash.
     known: FxHashMap<u64, Vec<usize>>,
 }
 

@@ -28,7 +28,7 @@ use weft_units::{MessageId, Time};
 pub(crate) struct Engine<'a, Q, P> {
     pub(crate) config: &'a RunConfig<'a>,
     pub(crate) world: Arc<World<'a>>,
-    /// Which partition.
+    /// The number of the partition.
     pub(crate) own: u16,
     pub(crate) now: Time,
     pub(crate) agenda: Agenda<Q>,

@@ -84,7 +84,7 @@ impl<I: Id, T> IdVec<I, T> {
     pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, T> {
         self.items.iter_mut()
     }
-    /// All ids.
+    /// All ids, ascending.
     pub fn ids(&self) -> impl Iterator<Item = I> + use<I, T> {
         (0..self.items.len()).map(I::from_index)
     }

@@ -28,7 +28,7 @@ pub struct OptionInfo {
 /// A mistake in an option. Displays as `key: what`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionError {
-    /// Which option.
+    /// The key of the option.
     pub key: String,
     /// What is wrong with it, and after a semicolon the mend.
     pub what: String,

@@ -71,7 +71,7 @@ impl Workload {
     pub fn hosts(&self) -> u32 {
         self.hosts
     }
-    /// All messages.
+    /// All messages, by id.
     pub fn messages(&self) -> &IdVec<MessageId, Message> {
         &self.messages
     }

@@ -19,7 +19,7 @@ impl PortRange {
     pub const fn len(self) -> u32 {
         self.last as u32 - self.first as u32 + 1
     }
-    /// Never.
+    /// Whether it has no port: never.
     pub const fn is_empty(self) -> bool {
         false
     }

@@ -26,7 +26,7 @@ pub struct FlowTable {
 /// Where a flow goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Which hop.
+    /// The hop that the flow takes, among the equal ones.
     pub hop: u32,
     /// How many hops there are to choose from.
     count: u32,

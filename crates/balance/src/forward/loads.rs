@@ -11,7 +11,7 @@ use weft_units::{OptionError, OptionInfo, Options, Stream, Time};
 /// How a switch looks at queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gauge {
-    /// How exactly.
+    /// How exactly a switch sees the bytes of a queue.
     pub levels: Levels,
     /// What was seen is used for this long. Zero: every packet looks anew.
     pub refresh: Time,

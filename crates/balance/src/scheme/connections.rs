@@ -49,7 +49,7 @@ impl Sharing {
         meaning: "a message goes in equal parts over all queue pairs (\"even\"), or whole to one \
                   of them in turn (\"round-robin\"): NCCL_IB_SPLIT_DATA_ON_QPS = 1 and 0",
     };
-    /// Chunks.
+    /// The option `chunk`: messages are sent as if posted in chunks.
     pub const CHUNK: OptionInfo = OptionInfo {
         key: "chunk",
         default: "whole messages",

@@ -21,7 +21,7 @@ pub struct Drill {
     pub samples: u32,
     /// How many of the best are remembered, "m".
     pub memory: u32,
-    /// For what.
+    /// Whether it remembers for each set of hops or for each destination.
     pub per: Memory,
 }
 

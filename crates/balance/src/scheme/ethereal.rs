@@ -162,7 +162,7 @@ pub struct Share {
     pub part: u32,
     /// Payload. Never zero, unless the message itself is empty.
     pub bytes: u64,
-    /// Which path.
+    /// The path that it takes.
     pub path: PathId,
 }
 

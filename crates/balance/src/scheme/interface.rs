@@ -125,16 +125,16 @@ pub struct SchemeInfo {
 /// Which switches keep a state of their own ([`crate::tor`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatefulSwitches {
-    /// None.
+    /// No switch.
     None,
     /// Those that hosts are at.
     Leaves,
-    /// All.
+    /// All switches.
     All,
 }
 
 impl StatefulSwitches {
-    /// None.
+    /// Whether no switch keeps a state.
     pub const fn is_none(self) -> bool {
         matches!(self, StatefulSwitches::None)
     }

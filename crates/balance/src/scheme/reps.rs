@@ -128,7 +128,7 @@ impl Entropies {
         }
         entropy
     }
-    /// Any.
+    /// Any of the flow's entropy values.
     #[inline]
     pub(super) fn any(&self, stream: &mut Stream) -> u16 {
         self.first.wrapping_add(stream.below(self.count) as u16)

@@ -50,7 +50,7 @@ impl Scheme for SwitchSprayAdaptive {
 #[derive(Clone, Debug)]
 pub struct Shortest {
     loads: Loads,
-    /// Ties.
+    /// Draws that break ties.
     stream: Stream,
 }
 

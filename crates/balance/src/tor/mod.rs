@@ -30,9 +30,9 @@ pub struct FlowId {
     pub key: u32,
     /// Whether it is made of acknowledgements.
     pub control: bool,
-    /// From where.
+    /// The host that sends.
     pub src: HostId,
-    /// To where.
+    /// The host that receives.
     pub dst: HostId,
 }
 

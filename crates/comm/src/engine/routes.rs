@@ -71,7 +71,7 @@ enum Entropies {
     Paths,
     /// Ports of segments, each of which is an uplink of the leaf.
     Uplinks,
-    /// Anything.
+    /// Any source port.
     Any,
 }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// A part of a message that a lane is to carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Which send.
+    /// The send that it is part of.
     pub send: u32,
     /// The caller's number for it.
     pub subflow: u32,

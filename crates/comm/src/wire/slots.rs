@@ -84,7 +84,7 @@ impl Slots {
         out.extend_from_slice(&header.encode());
         out.extend_from_slice(body);
     }
-    /// All.
+    /// All slots.
     pub fn as_slice(&self) -> &[Slot] {
         &self.slots[..self.count]
     }

@@ -62,9 +62,9 @@ pub struct Cluster {
     /// Environment for hosts, beyond what a plan asks for; in the order of the file.
     #[serde(default)]
     pub nccl: InOrder<String>,
-    /// By number.
+    /// The hosts, by number.
     pub hosts: Vec<Host>,
-    /// By number.
+    /// The switches, by number.
     pub switches: Vec<Switch>,
     /// Those of hosts by host, then those of leaves by leaf and uplink, and so on upwards.
     pub links: Vec<Link>,
@@ -119,7 +119,7 @@ pub struct Switch {
 pub struct Link {
     /// A node, as `host-3` or `leaf-0`.
     pub lower: String,
-    /// Another.
+    /// The node at its upper end.
     pub upper: String,
     /// Which of the links between the two.
     pub member: u32,
@@ -151,7 +151,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// Both.
+    /// Both protocols.
     pub const ALL: [Protocol; 2] = [Protocol::Udp, Protocol::Tcp];
 
     /// As `[cluster]` calls it.

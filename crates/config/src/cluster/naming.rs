@@ -121,7 +121,7 @@ pub fn keys() -> Vec<&'static str> {
 /// The counts that defaults depend on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
-    /// In all.
+    /// How many leaves there are in all pods.
     pub(crate) leaves: u32,
     /// Below each leaf.
     pub(crate) hosts: u32,

@@ -13,7 +13,7 @@ const COUNT: Integer = Integer { min: 1, max: 65_536 };
 /// Links of a fabric: beyond this its description alone fills the memory.
 const MAX_LINKS: u64 = 1 << 24;
 
-/// All topologies.
+/// The topologies that have keys of their own.
 pub const TOPOLOGIES: &[Choice<(), Clos>] = &[
     Choice {
         name: "leaf-spine",

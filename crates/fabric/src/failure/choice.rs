@@ -43,7 +43,7 @@ pub enum Pick {
 /// Which directions of a link fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// Both.
+    /// Both directions.
     Both,
     /// From the lower to the upper switch.
     Up,
@@ -66,7 +66,7 @@ pub enum LinkChoice {
         groups: Groups,
         /// Which of a group.
         pick: Pick,
-        /// Which directions.
+        /// Which directions of each link fail.
         direction: Direction,
     },
     /// Links by name, one direction as [`Fabric::port_name`] writes it (`leaf-0 -> spine-1`,

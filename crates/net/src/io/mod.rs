@@ -46,7 +46,7 @@ pub struct HostConfig {
 /// What became of it.
 #[derive(Clone, Debug)]
 pub struct HostReport {
-    /// Whose.
+    /// The host that reports.
     pub host: HostId,
     /// Whether all was sent and has come.
     pub complete: bool,

@@ -195,7 +195,7 @@ pub struct Swift {
 
 #[derive(Clone, Debug, PartialEq)]
 struct State {
-    /// In packets.
+    /// The congestion window, in packets.
     cwnd: f64,
     /// Smoothed round trip; until the first is measured, the target without flow scaling.
     rtt: Time,

@@ -18,7 +18,7 @@ macro_rules! recoveries {
             }
         })*
 
-        /// All recoveries.
+        /// All recoveries, in the order of the registry.
         pub const RECOVERIES: &[RecoveryInfo] = &[$(<$Recovery as Recovery>::INFO),*];
 
         impl RecoveryConfig {

@@ -51,7 +51,7 @@ pub struct Job {
     endpoint: Endpoint,
     /// GPUs and NICs of the servers that its ranks fill, if they do.
     servers: Servers,
-    /// By graph.
+    /// Who waits for each node, by graph.
     followers: Vec<Followers>,
 }
 

@@ -16,7 +16,7 @@ pub struct Receipt {
     pub meeting: Meeting,
     /// For which sequence of a collective, and which of its receipts.
     pub sequence: u32,
-    /// See `sequence`.
+    /// The number of the receipt within its sequence.
     pub number: u32,
     /// How long the receiver takes over it; whoever carries it tells [`Runner::received`] so much
     /// later than it has come.
@@ -30,7 +30,7 @@ pub struct Sent {
     pub node: u32,
     /// Of which sequence of a collective, and which of its sends.
     pub sequence: u32,
-    /// See `sequence`.
+    /// The number of the send within its sequence.
     pub number: u32,
 }
 
@@ -54,7 +54,7 @@ pub enum Action {
     },
     /// Wants [`Runner::woken`] at a time.
     Wake {
-        /// Who.
+        /// The rank that wants it.
         rank: u32,
         /// For which node.
         node: u32,

@@ -31,7 +31,7 @@ pub struct Model {
     pub kv_heads: u32,
     /// Tokens in a sample.
     pub sequence: u32,
-    /// Different tokens.
+    /// How many different tokens there are.
     pub vocabulary: u32,
     /// Positions that have a learned embedding; 0 if positions are told otherwise.
     pub positions: u32,

@@ -36,7 +36,7 @@ pub(super) enum Part {
     Head,
 }
 
-/// Which way.
+/// A pass through a layer: forward, forward again to recompute, or backward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Forward,

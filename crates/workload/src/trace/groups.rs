@@ -25,7 +25,7 @@ pub struct Degrees {
 /// Which ranks a group has.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Membership {
-    /// All ranks.
+    /// All ranks of the trace.
     World,
     /// Ranks that share tensors.
     Tensor,
@@ -39,7 +39,7 @@ pub enum Membership {
     Pipeline,
     /// The first and the last rank of a pipeline.
     Ends,
-    /// Those listed.
+    /// The ranks that are listed.
     Listed(Vec<u32>),
 }
 
@@ -64,7 +64,7 @@ pub enum Members<'a> {
         /// How many there are.
         count: u32,
     },
-    /// Those listed.
+    /// The ranks that are listed.
     Listed(&'a [u32]),
 }
 

@@ -79,7 +79,7 @@ pub enum Gathered {
 pub struct Remark {
     /// What, in words.
     pub what: String,
-    /// How often.
+    /// How often it occurs.
     pub count: u64,
 }
 

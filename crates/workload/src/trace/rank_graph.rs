@@ -56,7 +56,7 @@ pub struct Compute {
 /// A transfer from or to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// How much.
+    /// How much is moved, in bytes.
     pub bytes: u64,
     /// How long it took, if the trace says so.
     pub time: Time,
@@ -67,7 +67,7 @@ pub struct Memory {
 /// What a collective does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Moves data.
+    /// An operation that moves data.
     Operation(Operation),
     /// Only waits for everyone.
     Barrier,

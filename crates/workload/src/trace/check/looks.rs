@@ -13,7 +13,7 @@ enum Reach {
     Own,
     /// The ranks at the same place of other stages.
     Across,
-    /// Whomever.
+    /// Any rank.
     Any,
 }
 
