@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use weft_trial::prelude::*;
 use weft_units::{Rate, Time};
 use weft_workload::collective::{Algorithm, Operation};
-use weft_workload::job::{Algorithms, AwaitSends, Endpoint, Job};
+use weft_workload::job::{Algorithms, AwaitSends, Endpoint, IdleNetwork, Job, earliest};
 use weft_workload::trace::{self, TextOptions, Trace};
 
 const IDEAL: Ideal = Ideal { latency: Time::us(1), ps_per_byte: 80 };
@@ -209,4 +209,41 @@ fn ranks_may_wait_for_what_they_sent() {
     let exchange = |sends| awaiting(Operation::AllToAll, "ALLTOALL", "direct", sends);
     assert_eq!(exchange(AwaitSends::Never).end, Time::ps(step));
     assert_eq!(exchange(AwaitSends::Step).end, Time::ps(step + 1_000_000));
+}
+
+/// The ideal network, for who asks what is possible.
+struct Idle(Ideal);
+
+impl IdleNetwork for Idle {
+    fn alone(&self, src: u32, dst: u32, bytes: u64) -> (Time, Time) {
+        // Some links are longer than others.
+        let longer = Time(u64::from(src.min(dst) % 3) * 500_000);
+        (self.0.latency + longer + Time(self.0.ps_per_byte * bytes), self.0.latency)
+    }
+    fn intake(&self, _: u32, _: u32, _: u64) -> Time {
+        Time::ZERO
+    }
+}
+
+trials! {
+    #![cases(48)]
+
+    /// Round by round for all ranks at once, rings are over when they are message by message: a rank that
+    /// waits for its acknowledgements at the end has the latter, and here these come sooner than
+    /// anything else.
+    fn rings_are_over_when_their_messages_are(
+        (ranks, bytes, channels, operation) in (2..12_u32, 0..300_u64, 1..4_u32, 0..3_usize)
+    ) {
+        let (word, operation) = [
+            ("ALLREDUCE", Operation::AllReduce),
+            ("ALLGATHER", Operation::AllGather),
+            ("REDUCESCATTER", Operation::ReduceScatter),
+        ][operation];
+        let channels = channels.to_string();
+        let of = || job(one(ranks, word, bytes), operation, "ring", &[("channels", &channels)]);
+        let quick = Ideal { latency: Time::ZERO, ..IDEAL };
+        let at_once = earliest(&of(), &Idle(quick));
+        let by_messages = earliest(&of().awaiting_sends(AwaitSends::End), &Idle(quick));
+        prop_assert_eq!(at_once, by_messages);
+    }
 }

@@ -20,6 +20,14 @@ impl Blocks {
         let index = if index < count { index } else { index % count };
         self.bytes / count + u64::from(index < self.bytes % count)
     }
+    /// How long the shortest are.
+    pub fn shortest(&self) -> u64 {
+        self.bytes / u64::from(self.count)
+    }
+    /// How many are a byte longer than these.
+    pub fn longer(&self) -> u32 {
+        (self.bytes % u64::from(self.count)) as u32
+    }
     /// Blocks `first`, `first + stride`, ..., of them `many`, all below `count`: their bytes.
     #[inline]
     pub fn sum(&self, first: u64, stride: u64, many: u64) -> u64 {

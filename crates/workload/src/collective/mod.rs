@@ -196,6 +196,19 @@ pub struct AlgorithmInfo {
     pub options: &'static [OptionInfo],
 }
 
+/// What one sequence of a rank sends and receives in rounds that are all alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Around {
+    /// To which rank.
+    pub to: u32,
+    /// Sizes of messages in bytes, and how many there are of each; of none, zero.
+    pub sends: [(u64, u64); 2],
+    /// From which rank.
+    pub from: u32,
+    /// As `sends`.
+    pub receives: [(u64, u64); 2],
+}
+
 /// An algorithm of one or several operations.
 pub trait Schedule: Sized {
     /// Its line of the catalogue.
@@ -236,6 +249,15 @@ pub trait Schedule: Sized {
             }
             Step::Sent(send) => Step::Sent(send),
         })
+    }
+    /// In how many rounds, all alike, a rank sends to one and the same rank and then waits for as much
+    /// from one and the same; `None`: it goes about it otherwise.
+    fn rounds(&self, _call: &Call) -> Option<u32> {
+        None
+    }
+    /// What a sequence of `rank` sends and receives in all [`Schedule::rounds`] together.
+    fn around(&self, _call: &Call, _rank: u32, _sequence: u32) -> Option<Around> {
+        None
     }
     /// At which position in a buffer block `block` of an all-reduce lies best.
     fn position(&self, _call: &Call, block: u32) -> u32 {
@@ -320,6 +342,15 @@ macro_rules! algorithms {
                 match self {
                     $(Algorithm::$Algorithm(one) => one.step(call, rank, sequence, at)),*
                 }
+            }
+            /// In how many rounds, all alike, a rank sends to one and the same rank and then waits for
+            /// as much from one and the same; each is two steps. `None`: it goes about it otherwise.
+            pub fn rounds(&self, call: &Call) -> Option<u32> {
+                match self { $(Algorithm::$Algorithm(one) => one.rounds(call)),* }
+            }
+            /// What a sequence of `rank` sends and receives in all [`Algorithm::rounds`] together.
+            pub fn around(&self, call: &Call, rank: u32, sequence: u32) -> Option<Around> {
+                match self { $(Algorithm::$Algorithm(one) => one.around(call, rank, sequence)),* }
             }
             /// At which position in a buffer block `block` of an all-reduce, one for each rank, lies
             /// best: so that what a message carries lies together.

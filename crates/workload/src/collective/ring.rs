@@ -12,7 +12,8 @@
 //! Source: Patarasuk and Yuan (2009); NCCL.
 
 use super::{
-    AlgorithmInfo, Call, MOST_CHUNKS, MOST_STRANDS, Operation, Payload, Schedule, Servers, Step,
+    AlgorithmInfo, Around, Blocks, Call, MOST_CHUNKS, MOST_STRANDS, Operation, Payload, Schedule,
+    Servers, Step,
 };
 use weft_units::{OptionError, OptionInfo, Options};
 
@@ -70,6 +71,38 @@ impl Schedule for Ring {
             Operation::SendReceive => shift(call, rank, share, at),
             _ => around(call, rank, share, at),
         }
+    }
+    fn rounds(&self, call: &Call) -> Option<u32> {
+        let round = call.ranks - 1;
+        match call.operation {
+            Operation::AllReduce => Some(2 * round),
+            Operation::ReduceScatter | Operation::AllGather => Some(round),
+            _ => None,
+        }
+    }
+    fn around(&self, call: &Call, rank: u32, sequence: u32) -> Option<Around> {
+        let rounds = self.rounds(call)?;
+        let (order, round) = (Order::of(call, sequence), call.ranks - 1);
+        let share = Payload::share(sequence, self.sequences(call));
+        let blocks = Blocks::new(share.bytes(call.bytes), call.ranks);
+        // Once round are all blocks but one: which, follows from where the rounds begin.
+        let all_but = |back: u32| {
+            let left_out = u64::from(order.behind(rank, back));
+            let long = blocks.longer() - u32::from(blocks.len(left_out) > blocks.shortest());
+            [u64::from(round - long), u64::from(long)]
+        };
+        let count = |first: u32| {
+            let mut times = [0, 0];
+            for turn in (0..rounds).step_by(round as usize) {
+                // The block before the first of these.
+                let part = all_but(first + turn + call.ranks - 1);
+                times.iter_mut().zip(part).for_each(|(sum, more)| *sum += more);
+            }
+            [(blocks.shortest(), times[0]), (blocks.shortest() + 1, times[1])]
+        };
+        let lead = u32::from(call.operation != Operation::AllGather);
+        let (to, from) = (order.ahead(rank, 1), order.behind(rank, 1));
+        Some(Around { to, sends: count(lead), from, receives: count(lead + 1) })
     }
     fn adds(&self, call: &Call, _: u32, receipt: u32) -> bool {
         receipt < call.ranks - 1

@@ -7,9 +7,9 @@
 //! Where ranks send all at once, that alone counts, for there would be too many messages.
 
 use super::Job;
+use super::rings::Rings;
 use super::role::Role;
 use super::runner::{Action, Receipt, Runner, Sent};
-use crate::collective::Step;
 use crate::trace::{Collective, Work};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};
@@ -36,6 +36,7 @@ enum What {
     Received(Receipt),
     Sent(Sent),
     Woken(u32),
+    RestDone(u32),
 }
 
 /// A lower bound on the time at which the last node of `job` is over.
@@ -45,7 +46,10 @@ enum What {
 pub fn earliest(job: &Job, network: &impl IdleNetwork) -> Time {
     let mut intake = Intake { job, network, begun: BTreeMap::new(), known: BTreeMap::new() };
     let least = |now, rank, node| intake.least(now, rank, node);
-    let mut runner = Runner::new(job, |_| true).lasting(least);
+    // Rings are over when that follows from: no need to go through all their rounds one by one.
+    let cut = |rank, one: &Collective| job.rounds(rank, one).map(|_| 0);
+    let mut runner = Runner::new(job, |_| true).lasting(least).cutting(cut);
+    let mut rings = Rings::new(job);
     let mut agenda: BinaryHeap<Reverse<Next>> = BinaryHeap::new();
     let (mut number, mut now, mut end) = (0, Time::ZERO, Time::ZERO);
     let mut actions = Vec::new();
@@ -66,6 +70,11 @@ pub fn earliest(job: &Job, network: &impl IdleNetwork) -> Time {
                 }
                 Action::Wake { rank, node, at } => push(at, rank, What::Woken(node)),
                 Action::Begun { .. } => {}
+                Action::Paused { rank, node } => {
+                    for (rank, node, at) in rings.paused(network, now, rank, node) {
+                        push(at, rank, What::RestDone(node));
+                    }
+                }
                 Action::Finished { .. } => end = now,
             }
         }
@@ -77,6 +86,7 @@ pub fn earliest(job: &Job, network: &impl IdleNetwork) -> Time {
             What::Received(receipt) => runner.received(now, rank, receipt, &mut actions),
             What::Sent(sent) => runner.sent(now, rank, sent, &mut actions),
             What::Woken(node) => runner.woken(now, rank, node, &mut actions),
+            What::RestDone(node) => runner.rest_done(now, rank, node, &mut actions),
         }
     }
 }
@@ -111,12 +121,11 @@ impl<N: IdleNetwork> Intake<'_, N> {
         }
         let members = self.job.trace().members(one.group, rank).expect("it is a member");
         let (mut busy, mut slowest) = (Time::ZERO, Time::ZERO);
-        let _ = role.steps(|step| {
-            if let Step::Receive { from, payload: bytes @ 1.. } = step {
-                let src = members.rank(from);
-                busy = busy.saturating_add(self.network.intake(src, rank, bytes));
-                slowest = slowest.max(self.network.alone(src, rank, bytes).0);
-            }
+        let _ = role.receives(|from, bytes, times| {
+            let src = members.rank(from);
+            let intake = self.network.intake(src, rank, bytes);
+            busy = busy.saturating_add(Time(intake.0.saturating_mul(times)));
+            slowest = slowest.max(self.network.alone(src, rank, bytes).0);
             ControlFlow::Continue(())
         });
         // Nobody sends sooner than his own delay, and what has come still has to be handled.

@@ -54,7 +54,7 @@ impl Job {
                         time = time.max(at);
                         now.push(Happening::Woken(rank, node));
                     }
-                    Action::Begun { .. } | Action::Finished { .. } => {}
+                    Action::Begun { .. } | Action::Paused { .. } | Action::Finished { .. } => {}
                 }
             }
             let next = now.pop().or_else(|| {

@@ -16,7 +16,9 @@ mod earliest;
 mod endpoint;
 mod levels;
 mod meeting;
+mod rings;
 mod role;
+mod rounds;
 mod runner;
 mod sequence;
 mod traffic;
@@ -26,6 +28,7 @@ pub use earliest::{IdleNetwork, earliest};
 pub use endpoint::{AwaitSends, Endpoint};
 pub use levels::Transfer;
 pub use meeting::Meeting;
+pub use rounds::Rounds;
 pub use runner::{Action, Receipt, Runner, Sent};
 pub use traffic::Traffic;
 pub use waits::{Awaited, Wait};
@@ -156,6 +159,10 @@ impl Job {
             Work::Collective(_) => self.await_sends != AwaitSends::Never,
             _ => true,
         }
+    }
+    /// What GPUs take to handle messages.
+    pub fn endpoint(&self) -> Endpoint {
+        self.endpoint
     }
     /// How long the rank computes that does so longest.
     pub fn computing(&self) -> Time {

@@ -68,6 +68,14 @@ pub enum Action {
         /// The node, by its place in the graph of the rank.
         node: u32,
     },
+    /// The first rounds of a collective are done at a rank ([`Runner::cutting`]); it goes on after
+    /// [`Runner::rest_done`].
+    Paused {
+        /// The rank.
+        rank: u32,
+        /// The node, by its place in the graph of the rank.
+        node: u32,
+    },
     /// A node is done.
     Finished {
         /// The rank.
@@ -85,6 +93,17 @@ pub struct Runner<'a> {
     ranks: Vec<Option<Box<Rank>>>,
     unfinished: u64,
     least: Option<Least<'a>>,
+    first: Option<First<'a>>,
+}
+
+/// How many of its rounds are done as messages, of a collective that `rank` joins; `None`: all.
+struct First<'a>(Box<Cut<'a>>);
+type Cut<'a> = dyn FnMut(u32, &Collective) -> Option<u32> + Send + 'a;
+
+impl fmt::Debug for First<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("First")
+    }
 }
 
 /// When a node of a rank may be over at the earliest, though nothing else holds it up; asked as
@@ -123,12 +142,28 @@ impl<'a> Runner<'a> {
         let rank = |rank: u32| holds(rank).then(|| Box::new(Rank::new(job, rank)));
         let ranks: Vec<_> = (0..job.ranks()).map(rank).collect();
         let unfinished = ranks.iter().flatten().map(|rank| rank.unmet.len() as u64).sum();
-        Runner { job, ranks, unfinished, least: None }
+        Runner { job, ranks, unfinished, least: None, first: None }
     }
     /// The same, where a rank's part in a collective takes until `least` at the least: asked with
     /// time, rank and node as it begins. And a rank may compute many things at a time.
     pub fn lasting(self, least: impl FnMut(Time, u32, u32) -> Time + Send + 'a) -> Runner<'a> {
         Runner { least: Some(Least(Box::new(least))), ..self }
+    }
+    /// The same, where of a collective with [rounds](Job::rounds) only the first are done as messages:
+    /// so many as `first` says for a rank that joins one, the same for all its ranks. Then comes
+    /// [`Action::Paused`], and the rank waits for [`Runner::rest_done`].
+    pub fn cutting(
+        self,
+        first: impl FnMut(u32, &Collective) -> Option<u32> + Send + 'a,
+    ) -> Runner<'a> {
+        Runner { first: Some(First(Box::new(first))), ..self }
+    }
+    /// The other rounds of a collective are done, too.
+    pub fn rest_done(&mut self, now: Time, rank: u32, node: u32, out: &mut Vec<Action>) {
+        match self.state(rank).floors.remove(&node) {
+            Some(floor) if floor > now => self.wait(now, rank, node, now.until(floor), out),
+            _ => self.finish(now, rank, node, out),
+        }
     }
     /// Nodes that are not done.
     pub fn unfinished(&self) -> u64 {
@@ -289,11 +324,21 @@ impl<'a> Runner<'a> {
             }
             self.state(rank).floors.insert(node, floor);
         }
+        let first = self.first.as_mut().and_then(|First(first)| first(rank, one));
+        if first == Some(0) {
+            out.push(Action::Paused { rank, node });
+            return false;
+        }
         let meeting = Meeting::Group { group: one.group, turn: one.turn };
         let state = self.state(rank);
         let early = state.early.remove(&meeting).unwrap_or_default();
         state.awaited.insert(meeting, node);
-        state.parts.insert(node, Part::new(role));
+        let part = Part::new(role);
+        let part = match first {
+            None => part,
+            Some(rounds) => part.cut(rounds),
+        };
+        state.parts.insert(node, part);
         let delay = self.job.endpoint.delay;
         if delay > Time::ZERO {
             out.push(Action::Wake { rank, node, at: now.saturating_add(delay) });
@@ -346,8 +391,13 @@ impl<'a> Runner<'a> {
         if !part.is_over() {
             return false;
         }
+        let is_cut = part.is_cut();
         state.parts.remove(&node);
         state.awaited.remove(&meeting);
+        if is_cut {
+            out.push(Action::Paused { rank, node });
+            return false;
+        }
         match state.floors.remove(&node) {
             Some(floor) if floor > now => {
                 self.wait(now, rank, node, now.until(floor), out);

@@ -21,6 +21,8 @@ pub(super) struct Part {
     open: u32,
     /// Receipts for later chunks: sequence and number.
     later: Vec<(u32, u32)>,
+    /// After so many steps a sequence is over, whatever is left.
+    most: u32,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -72,7 +74,16 @@ impl Part {
         let call = role.chunk(0);
         let open = role.algorithm.sequences(&call);
         let sequences = vec![Sequence::default(); open as usize];
-        Part { role, chunk: 0, call, has_begun: false, sequences, open, later: Vec::new() }
+        let (later, most) = (Vec::new(), u32::MAX);
+        Part { role, chunk: 0, call, has_begun: false, sequences, open, later, most }
+    }
+    /// The same for its first `rounds` only ([`Algorithm::rounds`](crate::collective::Algorithm)).
+    pub(super) fn cut(self, rounds: u32) -> Part {
+        Part { most: rounds.saturating_mul(2), ..self }
+    }
+    /// Whether it is only the first rounds.
+    pub(super) fn is_cut(&self) -> bool {
+        self.most < u32::MAX
     }
     /// Whether the chunk is done.
     pub(super) fn is_over(&self) -> bool {
@@ -161,7 +172,9 @@ impl Part {
             return;
         }
         loop {
-            match algorithm.step(&self.call, place, number, sequence.at) {
+            let at = sequence.at;
+            let step = (at < self.most).then(|| algorithm.step(&self.call, place, number, at));
+            match step.flatten() {
                 None if await_sends != AwaitSends::Never && !sequence.is_acknowledged() => return,
                 None => {
                     sequence.is_over = true;

@@ -2,7 +2,6 @@
 
 use super::Job;
 use super::role::Role;
-use crate::collective::Step;
 use crate::trace::Work;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -68,23 +67,10 @@ impl Job {
         for (group, roles) in alike {
             let members = self.trace.members(group, rank).expect("it is a member");
             for (role, times) in roles {
-                let mut alike: Option<Traffic> = None;
-                role.steps(|step| {
-                    let Step::Send { to, payload: bytes @ 1.., .. } = step else {
-                        return ControlFlow::Continue(());
-                    };
-                    let next = Traffic { src: rank, dst: members.rank(to), bytes, times };
-                    match &mut alike {
-                        Some(Traffic { dst, bytes, times: sum, .. })
-                            if (*dst, *bytes) == (next.dst, next.bytes) =>
-                        {
-                            *sum += times;
-                            ControlFlow::Continue(())
-                        }
-                        other => other.replace(next).map_or(ControlFlow::Continue(()), &mut *each),
-                    }
+                role.sends(|to, bytes, messages| {
+                    let (dst, times) = (members.rank(to), times * messages);
+                    each(Traffic { src: rank, dst, bytes, times })
                 })?;
-                alike.map_or(ControlFlow::Continue(()), &mut *each)?;
             }
         }
         ControlFlow::Continue(())

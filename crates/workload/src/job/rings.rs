@@ -1,0 +1,235 @@
+//! When rings are over on a network where no message is in another's way: round by round for all ranks
+//! at once, instead of message by message.
+//!
+//! Every rank passes on what it has received. So what comes to a place in round `k` left `k` places before
+//! in round 0, and `at(place, k + 1) = at(place - 1, k) + what the message takes`, where a rank sends
+//! nothing before it has joined.
+
+use super::role::Role;
+use super::{IdleNetwork, Job};
+use crate::collective::{Call, Step};
+use crate::trace::{Members, Work};
+use std::collections::{BTreeMap, VecDeque};
+use weft_units::Time;
+
+/// Beyond so many messages all are taken for the shortest: at most a byte too short.
+const MOST_ROUNDS: u64 = 1 << 29;
+
+/// Rings that some ranks have joined.
+pub(super) struct Rings<'a> {
+    job: &'a Job,
+    /// By group, turn and first member.
+    joined: BTreeMap<(u32, u32, u32), Vec<Joined>>,
+}
+
+/// A rank, its node, and when it joined, or is done.
+type Joined = (u32, u32, Time);
+
+/// What a message takes into each place, if it is as short as the shortest, or a byte longer.
+struct Takes {
+    short: Vec<u64>,
+    long: Vec<u64>,
+}
+
+impl<'a> Rings<'a> {
+    pub(super) fn new(job: &'a Job) -> Rings<'a> {
+        Rings { job, joined: BTreeMap::new() }
+    }
+
+    /// A rank has joined a ring. If it is the last one: all ranks with their nodes, and when each is
+    /// done.
+    pub(super) fn paused(
+        &mut self,
+        network: &impl IdleNetwork,
+        now: Time,
+        rank: u32,
+        node: u32,
+    ) -> Vec<Joined> {
+        let trace = self.job.trace();
+        let Work::Collective(one) = &trace.graph(rank).nodes()[node as usize].work else {
+            unreachable!("only collectives have rounds")
+        };
+        let members = trace.members(one.group, rank).expect("it is a member");
+        let key = (one.group, one.turn, members.rank(0));
+        let joined = self.joined.entry(key).or_default();
+        joined.push((rank, node, now));
+        if joined.len() < members.len() as usize {
+            return Vec::new();
+        }
+        let mut joined = self.joined.remove(&key).expect("it is full");
+        joined.sort_unstable_by_key(|(rank, ..)| members.place(*rank));
+        let role = self.job.role(rank, one).expect("it moves something");
+        let delay = self.job.endpoint.delay;
+        let mut ends: Vec<Time> = vec![now; joined.len()];
+        for sequence in 0..role.algorithm.sequences(&role.call) {
+            let starts = joined.iter().map(|(_, _, at)| at.saturating_add(delay).0).collect();
+            let order = order(&role, sequence);
+            let done = self.around(network, &role, &members, (sequence, &order), starts);
+            for (place, at) in order.iter().zip(done) {
+                let end = &mut ends[*place as usize];
+                *end = (*end).max(Time(at));
+            }
+        }
+        joined.into_iter().zip(ends).map(|((rank, node, _), end)| (rank, node, end)).collect()
+    }
+
+    /// When the ranks of one sequence are done, in the order of the ring; `starts` are by place in the
+    /// group, in picoseconds.
+    fn around(
+        &self,
+        network: &impl IdleNetwork,
+        role: &Role,
+        members: &Members<'_>,
+        (sequence, order): (u32, &[u32]),
+        starts: Vec<u64>,
+    ) -> Vec<u64> {
+        let Role { algorithm, call, .. } = role;
+        let rounds = algorithm.rounds(call).expect("it has rounds");
+        let ranks = order.len();
+        let sizes: Vec<u64> =
+            order.iter().map(|place| first_send(role, call, *place, sequence)).collect();
+        let shortest = sizes.iter().copied().min().unwrap_or(0);
+        let starts: Vec<u64> = order.iter().map(|place| starts[*place as usize]).collect();
+        let mut at = starts.clone();
+        let few = u64::from(rounds) * ranks as u64 <= MOST_ROUNDS;
+        let is_long: Vec<bool> = sizes.iter().map(|size| few && *size > shortest).collect();
+        let takes = |reduces| {
+            let of = |bytes: u64| {
+                let into = |place: usize| {
+                    let before = order[(place + ranks - 1) % ranks];
+                    let [src, dst] = [before, order[place]].map(|place| members.rank(place));
+                    let alone = network.alone(src, dst, bytes).0;
+                    alone.saturating_add(self.job.endpoint.takes(bytes, reduces)).0
+                };
+                match bytes {
+                    // What is nothing needs no message.
+                    0 => vec![0; ranks],
+                    _ => (0..ranks).map(into).collect(),
+                }
+            };
+            Takes { short: of(shortest), long: of(shortest + 1) }
+        };
+        let [keeps, reduces] = [takes(false), takes(true)];
+        if !few {
+            return many_rounds(&starts, &keeps, &reduces, reduced(role, sequence, rounds), rounds);
+        }
+        let mut next = vec![0; ranks];
+        for round in 0..rounds {
+            let takes = if algorithm.reduces(call, sequence, round) { &reduces } else { &keeps };
+            let shift = ranks - round as usize % ranks;
+            for place in 0..ranks {
+                let before = if place == 0 { ranks - 1 } else { place - 1 };
+                // What left so many places before.
+                let source = before + shift;
+                let source = if source >= ranks { source - ranks } else { source };
+                let took = if is_long[source] { takes.long[place] } else { takes.short[place] };
+                let own = at[place];
+                let came = if shortest == 0 && !is_long[source] { own } else { at[before] + took };
+                next[place] = own.max(came);
+            }
+            std::mem::swap(&mut at, &mut next);
+        }
+        at
+    }
+}
+
+/// How many of the first rounds reduce what they receive.
+fn reduced(role: &Role, sequence: u32, rounds: u32) -> u32 {
+    let Role { algorithm, call, .. } = role;
+    (0..rounds).take_while(|round| algorithm.reduces(call, sequence, *round)).count() as u32
+}
+
+/// The same for so many rounds that each would take too long, of messages of one size: what leads to
+/// `place` after `rounds` began at one of the last so many places, at the latest of their
+/// starts beyond what lies between.
+fn many_rounds(
+    starts: &[u64],
+    keeps: &Takes,
+    reduces: &Takes,
+    reduced: u32,
+    rounds: u32,
+) -> Vec<u64> {
+    let first = advance(starts, &reduces.short, reduced as usize);
+    advance(&first, &keeps.short, rounds as usize - reduced as usize)
+}
+
+/// `at` after `rounds` rounds in which a message takes `takes` into each place.
+fn advance(at: &[u64], takes: &[u64], rounds: usize) -> Vec<u64> {
+    let ranks = at.len();
+    // What lies before each place, from place 0 on; places go on over the end, and before the start.
+    let mut sums = vec![0; ranks + 1];
+    for place in 0..ranks {
+        sums[place + 1] = sums[place] + i128::from(takes[place]);
+    }
+    let start = |from: i64| {
+        let (laps, place) = (from.div_euclid(ranks as i64), from.rem_euclid(ranks as i64) as usize);
+        i128::from(at[place]) - (i128::from(laps) * sums[ranks] + sums[place + 1])
+    };
+    // The farther it began, the longer it takes: of each place, the last time round that it could begin.
+    let (farthest, nearest) = (rounds as i64, (rounds as i64 + 1 - ranks as i64).max(0));
+    let mut next = -farthest;
+    // The latest of a window that moves on by a place: those that can still be it, in their order.
+    let mut latest: VecDeque<(i64, i128)> = VecDeque::new();
+    let mut ends = Vec::with_capacity(ranks);
+    for place in 0..ranks as i64 {
+        while next <= place - nearest {
+            let own = start(next);
+            while latest.back().is_some_and(|(_, other)| *other <= own) {
+                latest.pop_back();
+            }
+            latest.push_back((next, own));
+            next += 1;
+        }
+        while latest.front().is_some_and(|(from, _)| *from < place - farthest) {
+            latest.pop_front();
+        }
+        let (_, most) = latest.front().expect("a window has at least one place");
+        ends.push((most + sums[place as usize + 1]) as u64);
+    }
+    ends
+}
+
+/// The places of a group in the order of the ring.
+fn order(role: &Role, sequence: u32) -> Vec<u32> {
+    let mut order = vec![0];
+    loop {
+        let last = *order.last().expect("it begins with one");
+        let around = role.algorithm.around(&role.call, last, sequence).expect("it has rounds");
+        match around.to {
+            0 => return order,
+            next => order.push(next),
+        }
+    }
+}
+
+/// How long the message is that the rank at `place` sends in the first round.
+fn first_send(role: &Role, call: &Call, place: u32, sequence: u32) -> u64 {
+    match role.algorithm.step(call, place, sequence, 0) {
+        Some(Step::Send { payload, .. }) => payload,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::advance;
+    use weft_trial::prelude::*;
+
+    trials! {
+        /// As one after the other.
+        fn many_rounds_at_once(
+            (places, rounds) in (prop::collection::vec((0..1000_u64, 0..50_u64), 1..12), 0..40_usize)
+        ) {
+            let (at, takes): (Vec<u64>, Vec<u64>) = places.into_iter().unzip();
+            let mut slow = at.clone();
+            for _ in 0..rounds {
+                let before = slow.clone();
+                for place in 0..slow.len() {
+                    let came = before[(place + slow.len() - 1) % slow.len()] + takes[place];
+                    slow[place] = before[place].max(came);
+                }
+            }
+            prop_assert_eq!(advance(&at, &takes, rounds), slow);
+        }
+    }
+}
