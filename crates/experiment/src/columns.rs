@@ -22,6 +22,8 @@ pub enum Cell {
     F64(f64),
     /// A name.
     Text(String),
+    /// Nothing: the run does not tell.
+    Unknown,
 }
 
 impl From<u64> for Cell {

@@ -2,6 +2,7 @@
 
 use crate::completion::Completion;
 use crate::digest::digest;
+use crate::fidelity::Fidelity;
 use crate::pace::PaceConfig;
 use crate::reader::Reader;
 use crate::section::server::Servers;
@@ -52,6 +53,8 @@ pub struct Resolved {
     pub stall_after: Option<Time>,
     /// As [`weft_sim::RunConfig::stall_packets`].
     pub stall_packets: u64,
+    /// What is simulated.
+    pub fidelity: Fidelity,
     /// What the user should know; one line each.
     pub warnings: Vec<String>,
     pub(crate) workload: WorkloadSource,
@@ -158,7 +161,10 @@ fn read_sections(root: &mut Reader<'_>, folder: &Path) -> Result<Resolved, Exper
     balance::check_hash(&balance.scheme, &fabric, &switch)?;
     let probes = root.section(on_probe.0, on_probe.1, |r| probe::read(r, &fabric))?;
     let in_vain = packets_in_vain(&fabric, &packet, bdp);
-    let limits = root.section(on_run.0, on_run.1, |r| run::read(r, transport.rto, in_vain))?;
+    let unfit = weft_fluid::unfit(balance.scheme.info(), &failures)
+        .map(|why| format!("{} {why}", balance.scheme.name()));
+    let limits = root
+        .section(on_run.0, on_run.1, |r| run::read(r, transport.rto, in_vain, unfit.as_deref()))?;
     let idle =
         (workload.is_of_messages() && servers != Servers::USUAL).then(|| SERVERS_IDLE.into());
     Ok(Resolved {
@@ -176,7 +182,14 @@ fn read_sections(root: &mut Reader<'_>, folder: &Path) -> Result<Resolved, Exper
         completion: limits.completion,
         stall_after: limits.stall_after,
         stall_packets: limits.stall_packets,
-        warnings: network.warnings.into_iter().chain(warning).chain(idle).collect(),
+        fidelity: limits.fidelity,
+        warnings: network
+            .warnings
+            .into_iter()
+            .chain(warning)
+            .chain(idle)
+            .chain(limits.fidelity.remark())
+            .collect(),
         workload,
         table: Table::new(),
     })

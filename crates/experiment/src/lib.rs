@@ -43,6 +43,7 @@ pub mod expand;
 pub mod experiment;
 mod extends;
 pub mod fair;
+pub mod fidelity;
 mod hints;
 mod leaves;
 pub mod measure;

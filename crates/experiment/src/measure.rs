@@ -39,6 +39,7 @@ pub(crate) fn row(
         ("messages", messages.into()),
         ("payload_bytes", payload.into()),
         ("seed", config.seed.into()),
+        ("fidelity", experiment.fidelity.name().into()),
         ("cct_s", cct.into()),
         ("bound_s", bound.as_secs_f64().into()),
         ("slowdown", ratio(cct, bound.as_secs_f64()).into()),
@@ -80,6 +81,7 @@ pub(crate) fn row(
         ("exposed_s", (cct - work.compute).max(0.0).into()),
     ];
     row.extend(leaves::columns(&totals.tor));
+    experiment.fidelity.blank(&mut row);
     row
 }
 

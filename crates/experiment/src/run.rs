@@ -4,6 +4,7 @@ use crate::bound::bound;
 use crate::collectives;
 use crate::columns::{Columns, Row};
 use crate::experiment::Resolved;
+use crate::fidelity::Fidelity;
 use crate::hints;
 use crate::measure;
 use crate::memory::{self, Need};
@@ -136,13 +137,22 @@ pub fn run_watched(
     samples(&experiment.probes, bound)?;
     let config = experiment.run_config(&traffic, failures, seed);
     let threads = threads.of(&config);
-    let simulation = Simulation::on_threads(&config, threads);
-    if let Some(progress) = progress {
-        progress.begin(least_work(&config, u64::MAX), simulation.accepted());
-    }
-    let looping = Instant::now();
-    let outcome =
-        simulation.run(cancel).map_err(|halt| halted(experiment, config.transport.rto, halt))?;
+    let looping;
+    let outcome = match experiment.fidelity {
+        Fidelity::Packet => {
+            let simulation = Simulation::on_threads(&config, threads);
+            if let Some(progress) = progress {
+                progress.begin(least_work(&config, u64::MAX), simulation.accepted());
+            }
+            looping = Instant::now();
+            simulation.run(cancel).map_err(|halt| halted(experiment, config.transport.rto, halt))?
+        }
+        Fidelity::Fluid => {
+            looping = Instant::now();
+            weft_fluid::run(&config, cancel)
+                .map_err(|halt| halted(experiment, config.transport.rto, halt))?
+        }
+    };
     let timing = Timing {
         wall_s: looping.elapsed().as_secs_f64(),
         build_s: seconds(started, looping),
@@ -154,14 +164,15 @@ pub fn run_watched(
     let unbalanced = segments::warnings(&experiment.balance.scheme, fabric, &traffic);
     let warnings = said.chain(remarks(&traffic)).chain(unbalanced).chain(hints).collect();
     let done = collectives::done(&traffic, &outcome);
+    let fidelity = experiment.fidelity;
     Ok(RunResult {
         row: measure::row(experiment, &traffic, &config, &outcome, &done, bound),
         timing,
-        flows: measure::flows(experiment.completion, &traffic, &outcome),
+        flows: fidelity.known(measure::flows(experiment.completion, &traffic, &outcome)),
         collectives: collectives::collectives(&traffic, &done),
         nodes: collectives::nodes(experiment.timeline, &traffic, &outcome),
         messages: collectives::messages(experiment.timeline, &outcome),
-        links: measure::links(fabric, &outcome),
+        links: fidelity.known(measure::links(fabric, &outcome)),
         series: series(experiment, outcome),
         warnings,
     })
@@ -254,6 +265,9 @@ impl Resolved {
 fn series(experiment: &Resolved, outcome: Outcome) -> Series {
     let probes = &experiment.probes;
     let Some(interval) = probes.interval else { return Series::default() };
+    if experiment.fidelity == Fidelity::Fluid {
+        return Series::default();
+    }
     let fabric = &experiment.fabric;
     let ports = probes.ports.iter().map(|port| fabric.port_name(*port));
     let switches = probes.switches.iter().map(|switch| fabric.name(Node::Switch(*switch)));

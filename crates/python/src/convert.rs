@@ -6,7 +6,7 @@ use pyo3::types::PyDict;
 use weft_experiment::capacity::{Answer, Bottleneck, Capacity, Verdict};
 use weft_experiment::{Cell, Column, Columns, Row, Series};
 
-/// `{column: value}`.
+/// `{column: value}`; None where the run does not tell.
 pub(crate) fn row(py: Python<'_>, row: Row) -> PyResult<Bound<'_, PyDict>> {
     let dict = PyDict::new(py);
     for (name, cell) in row {
@@ -14,6 +14,7 @@ pub(crate) fn row(py: Python<'_>, row: Row) -> PyResult<Bound<'_, PyDict>> {
             Cell::U64(number) => dict.set_item(name, number)?,
             Cell::F64(number) => dict.set_item(name, number)?,
             Cell::Text(text) => dict.set_item(name, text)?,
+            Cell::Unknown => dict.set_item(name, py.None())?,
         }
     }
     Ok(dict)

@@ -20,10 +20,14 @@ pub struct DurationHistogram {
 impl DurationHistogram {
     /// Counts one more.
     pub fn add(&mut self, duration: Time) {
+        self.add_times(duration, 1);
+    }
+    /// Counts so many more that all took `duration`.
+    pub fn add_times(&mut self, duration: Time, times: u64) {
         self.counts.resize(CLASSES, 0);
-        self.counts[class(duration.0)] += 1;
-        self.count += 1;
-        self.sum += u128::from(duration.0);
+        self.counts[class(duration.0)] += times;
+        self.count += times;
+        self.sum += u128::from(duration.0) * u128::from(times);
         self.longest = self.longest.max(duration);
     }
     /// Counts all of `other`, too.

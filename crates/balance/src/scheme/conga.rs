@@ -4,7 +4,7 @@
 //! Acknowledgements are flows too, and carry feedback: in the paper all that passes between two
 //! leaves does.
 
-use super::{Scheme, SchemeInfo, StatefulSwitches};
+use super::{PathUse, Scheme, SchemeInfo, StatefulSwitches};
 use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Unsplit};
 use crate::steer::{Fixed, FlowContext};
@@ -51,6 +51,7 @@ impl Scheme for Conga {
                 meaning: "what another leaf said is forgotten after this",
             },
         ],
+        paths: PathUse::AsPacketsFind,
         ..SchemeInfo::PLAIN
     };
     type Planner = Unsplit;

@@ -3,7 +3,7 @@
 //!
 //! Acknowledgements, and its own control packets, go by the hash, as in the code behind the paper.
 
-use super::{Scheme, SchemeInfo, StatefulSwitches};
+use super::{PathUse, Scheme, SchemeInfo, StatefulSwitches};
 use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Unsplit};
 use crate::steer::{Fixed, FlowContext};
@@ -89,6 +89,7 @@ impl Scheme for ConWeave {
                 meaning: "paths drawn to find one that need not be left alone, up to 64",
             },
         ],
+        paths: PathUse::AsPacketsFind,
         ..SchemeInfo::PLAIN
     };
     type Planner = Unsplit;

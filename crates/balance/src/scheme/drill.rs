@@ -7,7 +7,7 @@
 //! take part here as they do in the paper. Of equal queues the remembered one is taken. What the
 //! paper does about asymmetric fabrics, to hash flows to groups of like paths first, is left out.
 
-use super::{Scheme, SchemeInfo};
+use super::{PathUse, Scheme, SchemeInfo};
 use crate::forward::{Forward, Hops, Passing, SwitchContext};
 use crate::plan::{HostContext, Unsplit};
 use crate::steer::{Fixed, FlowContext};
@@ -60,6 +60,7 @@ impl Scheme for Drill {
                           \"destination\": for each host, as in the code behind ConWeave",
             },
         ],
+        paths: PathUse::AllAlike,
         ..SchemeInfo::PLAIN
     };
     type Planner = Unsplit;

@@ -8,7 +8,7 @@
 //! Invariant: packets of a flow that follow each other within the gap take one hop as long as
 //! the set of hops stays as it is.
 
-use super::{Scheme, SchemeInfo};
+use super::{PathUse, Scheme, SchemeInfo};
 use crate::forward::flows::{FlowTable, IDLE};
 use crate::forward::loads::{Gauge, Levels, Loads, least};
 use crate::forward::{Forward, Hops, Passing, SwitchContext};
@@ -58,6 +58,7 @@ impl Scheme for FlowletAdaptive {
             OptionInfo { default: "exact, or quantised if strictly", ..Gauge::LEVELS },
             Gauge::REFRESH,
         ],
+        paths: PathUse::AsPacketsFind,
         ..SchemeInfo::PLAIN
     };
     type Planner = Unsplit;

@@ -7,7 +7,7 @@
 //! The study's code sees the marks of the acknowledgements themselves, on their way back
 //! ([`Marks::Answers`]).
 
-use super::{Scheme, SchemeInfo};
+use super::{PathUse, Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Route, Unsplit};
 use crate::steer::{Departure, Feedback, FlowContext, Steer, TimeOut};
@@ -64,6 +64,7 @@ impl Scheme for HostFlowlets {
                 meaning: "whether a flow leaves its path after a time-out too, as under PLB",
             },
         ],
+        paths: PathUse::AsPacketsFind,
         ..SchemeInfo::PLAIN
     };
     type Planner = Unsplit;

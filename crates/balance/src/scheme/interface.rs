@@ -88,6 +88,8 @@ pub struct SchemeInfo {
     /// Whether packets of one flow may take different paths, so that they arrive out of order
     /// and want selective repeat.
     pub multipath: bool,
+    /// Which paths the packets of one flow take, for those who count in flows instead of packets.
+    pub paths: PathUse,
     /// Whether it needs a fabric whose paths have ids ([`Fabric::check_path_ids`]), unless it is
     /// told otherwise.
     pub path_ids: bool,
@@ -122,6 +124,20 @@ pub struct SchemeInfo {
     pub options: &'static [OptionInfo],
 }
 
+/// Which paths the packets of one flow take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathUse {
+    /// One, until its host or a switch is told of a failure.
+    One,
+    /// All shortest ones, the same share on each.
+    AllAlike,
+    /// All shortest ones, on each as much as it carries: hosts learn from marks where that is.
+    AllByRoom,
+    /// What packets meet on their way decides: marks, queues, gaps between packets. Only a
+    /// simulation of packets tells.
+    AsPacketsFind,
+}
+
 /// Which switches keep a state of their own ([`crate::tor`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatefulSwitches {
@@ -153,6 +169,7 @@ impl SchemeInfo {
         switches: "nothing",
         source: "",
         multipath: false,
+        paths: PathUse::One,
         path_ids: false,
         in_switch: false,
         port_policy: false,

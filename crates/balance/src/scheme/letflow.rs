@@ -11,7 +11,7 @@
 //! Invariant: packets of a flow that follow each other within the gap take one hop as long as the
 //! set of hops stays as it is.
 
-use super::{Scheme, SchemeInfo};
+use super::{PathUse, Scheme, SchemeInfo};
 use crate::forward::flows::FlowTable;
 use crate::forward::{Forward, Hops, Passing, SwitchContext};
 use crate::plan::{HostContext, Unsplit};
@@ -38,6 +38,7 @@ impl Scheme for LetFlow {
             default: "100us",
             meaning: "a flow is placed anew once its last packet is longer ago than this",
         }],
+        paths: PathUse::AsPacketsFind,
         ..SchemeInfo::PLAIN
     };
     type Planner = Unsplit;

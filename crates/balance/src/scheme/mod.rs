@@ -37,7 +37,7 @@ pub mod switch_spray;
 pub mod switch_spray_adaptive;
 pub mod wcmp;
 
-pub use interface::{Scheme, SchemeInfo, StatefulSwitches};
+pub use interface::{PathUse, Scheme, SchemeInfo, StatefulSwitches};
 
 use crate::enforce::{Enforce, Hashing};
 use crate::forward::{Forward, Hops, Passing, SwitchContext};

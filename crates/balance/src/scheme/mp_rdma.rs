@@ -17,7 +17,7 @@
 //! burst that a large step of the window would cause waits for further acknowledgements
 //! instead of a timer.
 
-use super::{Scheme, SchemeInfo};
+use super::{PathUse, Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Route, Unsplit};
 use crate::steer::{Departure, Feedback, FlowContext, Steer};
@@ -43,6 +43,7 @@ impl Scheme for MpRdma {
             default: "0.01",
             meaning: "probability, once a round trip, that a packet takes a new path",
         }],
+        paths: PathUse::AsPacketsFind,
         ..SchemeInfo::PLAIN
     };
     type Planner = Unsplit;

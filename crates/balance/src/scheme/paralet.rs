@@ -12,7 +12,7 @@
 //! the paper leaves open: the order of pulling (in turn here), and whether a flowlet keeps the
 //! port of its queue pair ([`Ports`]).
 
-use super::{Scheme, SchemeInfo};
+use super::{PathUse, Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{Carrier, HostContext, Plan, Post, QueuePairId, Route, Starts, Subflow};
 use crate::steer::{Fixed, FlowContext};
@@ -67,6 +67,7 @@ impl Scheme for Paralet {
                           \"flowlet\"",
             },
         ],
+        paths: PathUse::AsPacketsFind,
         ..SchemeInfo::PLAIN
     };
     type Planner = Box<Flowlets>;

@@ -7,7 +7,7 @@
 //! [`Plb`] is that of Linux (`net/ipv4/tcp_plb.c`, after Qureshi et al. 2022), [`FlowBender`]
 //! that of Kabbani et al. (2014).
 
-use super::{Scheme, SchemeInfo};
+use super::{PathUse, Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Route, Unsplit};
 use crate::steer::{Departure, Feedback, FlowContext, Steer, TimeOut};
@@ -56,6 +56,7 @@ impl Scheme for Plb {
                 meaning: "after a time-out a flow moves, and not again for this to twice this",
             },
         ],
+        paths: PathUse::AsPacketsFind,
         ..SchemeInfo::PLAIN
     };
     type Planner = Unsplit;
@@ -164,6 +165,7 @@ impl Scheme for FlowBender {
                 meaning: "congested round trips in a row after which a flow moves, 1 or more",
             },
         ],
+        paths: PathUse::AsPacketsFind,
         ..SchemeInfo::PLAIN
     };
     type Planner = Unsplit;

@@ -9,7 +9,7 @@
 //!
 //! Invariant: a cache never holds more than [`CACHE`] entropies; the oldest one leaves.
 
-use super::{Scheme, SchemeInfo};
+use super::{PathUse, Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Route, Unsplit};
 use crate::steer::{Departure, Feedback, FlowContext, Steer, TimeOut};
@@ -44,6 +44,7 @@ impl Scheme for Reps {
         source: "REPS (Bonato et al. 2024); UEC htsim, legacy form",
         multipath: true,
         options: &[ENTROPIES],
+        paths: PathUse::AllByRoom,
         ..SchemeInfo::PLAIN
     };
     type Planner = Unsplit;
@@ -80,6 +81,7 @@ impl Scheme for RepsSticky {
         source: "REPS as the code behind Ethereal (2025) has it",
         multipath: true,
         options: &[ENTROPIES],
+        paths: PathUse::AsPacketsFind,
         ..SchemeInfo::PLAIN
     };
     type Planner = Unsplit;

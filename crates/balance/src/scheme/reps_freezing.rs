@@ -10,7 +10,7 @@
 //! this does not do: tell a failure from congestion by anything but a time-out.
 
 use super::reps::{ENTROPIES, Entropies, read_entropies};
-use super::{Scheme, SchemeInfo};
+use super::{PathUse, Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Route, Unsplit};
 use crate::steer::{Departure, Feedback, FlowContext, Steer, TimeOut};
@@ -53,6 +53,7 @@ impl Scheme for RepsFreezing {
                 meaning: "packets with random entropy values after that",
             },
         ],
+        paths: PathUse::AllByRoom,
         ..SchemeInfo::PLAIN
     };
     type Planner = Unsplit;

@@ -3,7 +3,7 @@
 //! Switches hash the entropy, so packets of one flow spread over all paths. No form looks at
 //! feedback.
 
-use super::{Scheme, SchemeInfo};
+use super::{PathUse, Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Route, Unsplit};
 use crate::steer::{Departure, FlowContext, Steer};
@@ -19,6 +19,7 @@ impl Scheme for Spray {
         summary: "a random path for every packet",
         source: "Ethereal (2025); McClure et al. (2025)",
         multipath: true,
+        paths: PathUse::AllAlike,
         ..SchemeInfo::PLAIN
     };
     type Planner = Unsplit;
@@ -69,6 +70,7 @@ impl Scheme for SprayCounter {
         source: "UEC htsim, oblivious",
         multipath: true,
         options: &[ENTROPIES],
+        paths: PathUse::AllAlike,
         ..SchemeInfo::PLAIN
     };
     type Planner = Unsplit;
@@ -99,6 +101,7 @@ impl Scheme for SprayLabel {
         summary: "every packet the next entropy value, as hosts count up a flow label",
         source: "McClure et al. (2025), spraying in hosts",
         multipath: true,
+        paths: PathUse::AllAlike,
         ..SchemeInfo::PLAIN
     };
     type Planner = Unsplit;

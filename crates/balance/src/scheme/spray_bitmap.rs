@@ -13,7 +13,7 @@
 
 use super::reps::remember;
 use super::spray::{CounterSpray, ENTROPIES, read_entropies};
-use super::{Scheme, SchemeInfo};
+use super::{PathUse, Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Route, Unsplit};
 use crate::steer::{Departure, Feedback, FlowContext, Steer, TimeOut};
@@ -77,6 +77,7 @@ impl Scheme for SprayBitmap {
         source: "UEC htsim, bitmap",
         multipath: true,
         options: OPTIONS,
+        paths: PathUse::AllByRoom,
         ..SchemeInfo::PLAIN
     };
     type Planner = Unsplit;
@@ -114,6 +115,7 @@ impl Scheme for SprayMixed {
         source: "UEC htsim, mixed (its default)",
         multipath: true,
         options: OPTIONS,
+        paths: PathUse::AllByRoom,
         ..SchemeInfo::PLAIN
     };
     type Planner = Unsplit;

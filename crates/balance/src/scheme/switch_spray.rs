@@ -8,7 +8,7 @@
 //!
 //! Invariant: within a round every hop is taken once.
 
-use super::{Scheme, SchemeInfo};
+use super::{PathUse, Scheme, SchemeInfo};
 use crate::forward::{Forward, Hops, Passing, SwitchContext};
 use crate::plan::{HostContext, Unsplit};
 use crate::steer::{Fixed, FlowContext};
@@ -34,6 +34,7 @@ impl Scheme for SwitchSpray {
             default: "5",
             meaning: "rounds after which a switch draws the order of its hops anew; 0: never",
         }],
+        paths: PathUse::AllAlike,
         ..SchemeInfo::PLAIN
     };
     type Planner = Unsplit;
@@ -134,6 +135,7 @@ impl Scheme for SwitchRotation {
         source: "McClure et al. (2025, version 2), Ofan",
         multipath: true,
         in_switch: true,
+        paths: PathUse::AllAlike,
         ..SchemeInfo::PLAIN
     };
     type Planner = Unsplit;

@@ -3,7 +3,7 @@
 //! As in McClure et al. (2025), section 4. Its code looks at four levels of each queue, at most every
 //! 100 ns: `levels = "quantised"` and `refresh = "100ns"` (see [`crate::forward::loads`]).
 
-use super::{Scheme, SchemeInfo};
+use super::{PathUse, Scheme, SchemeInfo};
 use crate::forward::loads::{Gauge, Loads, least};
 use crate::forward::{Forward, Hops, Passing, SwitchContext};
 use crate::plan::{HostContext, Unsplit};
@@ -26,6 +26,7 @@ impl Scheme for SwitchSprayAdaptive {
         multipath: true,
         in_switch: true,
         options: &[Gauge::LEVELS, Gauge::REFRESH],
+        paths: PathUse::AllAlike,
         ..SchemeInfo::PLAIN
     };
     type Planner = Unsplit;

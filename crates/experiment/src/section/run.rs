@@ -1,7 +1,8 @@
-//! `[run]`: when a run is over.
+//! `[run]`: when a run is over, and how closely it is simulated.
 
 use crate::completion::Completion;
 use crate::error::ExperimentError;
+use crate::fidelity::Fidelity;
 use crate::kind::{Integer, OneOf, Or, Span};
 use crate::reader::Reader;
 use weft_units::Time;
@@ -12,6 +13,7 @@ pub(crate) struct RunSection {
     pub(crate) completion: Completion,
     pub(crate) stall_after: Option<Time>,
     pub(crate) stall_packets: u64,
+    pub(crate) fidelity: Fidelity,
 }
 
 /// For how long a run may stand still whose time-outs are `rto`, and grow to so many times that.
@@ -20,11 +22,12 @@ pub(crate) fn patience(rto: Time, growth: u64) -> Time {
 }
 
 /// Reads `[run]` for a transport with time-out `rto`, if it is fixed; by default `packets` may be
-/// sent in vain.
+/// sent in vain. `unfit` says why rates do not tell, if they do not.
 pub(crate) fn read(
     r: &mut Reader<'_>,
     rto: Option<Time>,
     packets: u64,
+    unfit: Option<&str>,
 ) -> Result<RunSection, ExperimentError> {
     let meaning = "give up after this much simulated time without a new byte; \"auto\": 900ms, or \
                    some time-outs where these are long";
@@ -48,5 +51,11 @@ pub(crate) fn read(
                    has the last acknowledgement";
     let completion = r.get("completion", OneOf(&words), Some(0), meaning)?;
     let completion = [Completion::Received, Completion::Acknowledged][completion];
-    Ok(RunSection { completion, stall_after, stall_packets })
+    let words: Vec<&str> = Fidelity::ALL.iter().map(|one| one.name()).collect();
+    let meaning = "what is simulated: every packet, or the rates of flows";
+    let fidelity = Fidelity::ALL[r.get("fidelity", OneOf(&words), Some(0), meaning)?];
+    if let (Fidelity::Fluid, Some(unfit)) = (fidelity, unfit) {
+        return Err(r.wrong("fidelity", format!("\"fluid\" cannot tell: {unfit}; use \"packet\"")));
+    }
+    Ok(RunSection { completion, stall_after, stall_packets, fidelity })
 }

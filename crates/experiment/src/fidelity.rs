@@ -1,0 +1,85 @@
+//! What is simulated: packets, or the rates of flows; and what the results of rates lack.
+
+use crate::columns::{Cell, Columns, Row};
+
+/// How closely a run is simulated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fidelity {
+    /// Every packet.
+    #[default]
+    Packet,
+    /// The rates of flows ([`weft_fluid`]).
+    Fluid,
+}
+
+impl Fidelity {
+    /// All, the default first.
+    pub const ALL: [Fidelity; 2] = [Fidelity::Packet, Fidelity::Fluid];
+
+    /// The value of `run.fidelity`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Fidelity::Packet => "packet",
+            Fidelity::Fluid => "fluid",
+        }
+    }
+
+    /// What the user of such a run has to know.
+    pub(crate) fn remark(self) -> Option<String> {
+        match self {
+            Fidelity::Packet => None,
+            Fidelity::Fluid => Some(
+                "run.fidelity = \"fluid\": rates of flows instead of packets; it sees no queue, mark, \
+                 pause, loss or reordering, and columns about these are empty"
+                    .into(),
+            ),
+        }
+    }
+
+    /// Takes out of a row what it does not know.
+    pub(crate) fn blank(self, row: &mut Row) {
+        if self == Fidelity::Fluid {
+            for (_, cell) in row.iter_mut().filter(|(name, _)| OF_PACKETS.contains(name)) {
+                *cell = Cell::Unknown;
+            }
+        }
+    }
+
+    /// The columns of a table that it knows.
+    pub(crate) fn known(self, columns: Columns) -> Columns {
+        let knows = |name| self == Fidelity::Packet || !OF_PACKETS.contains(&name);
+        columns.into_iter().filter(|(name, _)| knows(name)).collect()
+    }
+}
+
+/// Columns that only a simulation of packets can fill.
+const OF_PACKETS: [&str; 28] = [
+    "drops",
+    "marks",
+    "wire_drops",
+    "trims",
+    "trimmed_bytes",
+    "header_drops",
+    "pauses",
+    "paused_s",
+    "retransmits",
+    "spurious_retransmits",
+    "spurious_per_flow",
+    "worst_flow_loss",
+    "lost",
+    "reordered",
+    "reorder_mean",
+    "reorder_max",
+    "peak_queue_bytes",
+    "max_goodput_gb_s",
+    "leaf_flows",
+    "leaf_letters",
+    "reroutes",
+    "reorder_queues",
+    "reorder_bytes",
+    "held_packets",
+    "held_mean_s",
+    "held_max_s",
+    "flushes",
+    "premature_flushes",
+];

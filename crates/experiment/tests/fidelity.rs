@@ -1,0 +1,180 @@
+//! `run.fidelity`: what rates say against what packets say.
+
+use std::sync::atomic::AtomicBool;
+use weft_experiment::value::Value;
+use weft_experiment::{
+    Cell, Column, Columns, ExperimentError, Format, Request, Resolved, RunResult, Threads, expand,
+    read_run, run,
+};
+
+const FABRIC: &str = r#"
+[fabric]
+topology = "leaf-spine"
+leaves = 4
+spines = 4
+hosts_per_leaf = 4
+link = "100Gbps"
+delay = "500ns"
+"#;
+
+fn resolved(text: &str, overrides: &[(&str, &str)]) -> Result<Resolved, ExperimentError> {
+    let own = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+    let overrides: Vec<_> = overrides.iter().map(own).collect();
+    let (format, source) = (Format::Toml, "test.toml");
+    let request = Request { text, format, source, overrides: &overrides, seeds: None };
+    let all = expand(&request)?;
+    Ok(read_run(&Value::Table(all.runs[0].experiment.clone()).to_json()).expect("resolved"))
+}
+
+fn result(text: &str, fidelity: &str) -> RunResult {
+    let resolved = resolved(text, &[("run.fidelity", fidelity)]);
+    let resolved = resolved.unwrap_or_else(|error| panic!("{error}"));
+    run(&resolved, 1, Threads::ONE, &AtomicBool::new(false))
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn both(text: &str) -> [RunResult; 2] {
+    ["packet", "fluid"].map(|fidelity| result(text, fidelity))
+}
+
+fn cell<'a>(result: &'a RunResult, name: &str) -> &'a Cell {
+    &result.row.iter().find(|(column, _)| *column == name).expect("a column").1
+}
+
+fn seconds(result: &RunResult) -> f64 {
+    match cell(result, "cct_s") {
+        Cell::F64(seconds) => *seconds,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn counts(columns: &Columns, name: &str) -> Vec<u64> {
+    match columns.iter().find(|(column, _)| *column == name) {
+        Some((_, Column::U64(values))) => values.clone(),
+        other => panic!("{name} is {other:?}"),
+    }
+}
+
+#[track_caller]
+fn close(text: &str, within: f64) {
+    let [packet, fluid] = both(text).map(|one| seconds(&one));
+    let error = fluid / packet - 1.0;
+    assert!(error.abs() <= within, "{packet} s by packets, {fluid} s by rates: {error:+.4}");
+}
+
+#[test]
+fn flows_on_one_path_take_as_long_as_by_packets() {
+    let traffic = [
+        "pattern = \"permutation\"\nsize = \"4MB\"",
+        "collective = \"all-to-all\"\nsize = \"4MB\"",
+        "collective = \"all-reduce\"\nalgorithm = \"ring\"\nsize = \"4MB\"",
+    ];
+    for workload in traffic {
+        for scheme in ["ecmp", "ethereal", "dnlb-4", "path-pinning"] {
+            let balance = format!("[balance]\nscheme = \"{scheme}\"\n");
+            close(&format!("{FABRIC}{balance}[workload]\n{workload}\n"), 0.05);
+        }
+    }
+}
+
+#[test]
+fn spraying_takes_as_long_as_by_packets_where_many_flows_share() {
+    for scheme in ["spray", "switch-spray", "reps"] {
+        let balance = format!("[balance]\nscheme = \"{scheme}\"\n");
+        let workload = "[workload]\ncollective = \"all-to-all\"\nsize = \"8MB\"\n";
+        close(&format!("{FABRIC}{balance}{workload}"), 0.03);
+    }
+}
+
+#[test]
+fn jobs_on_several_tiers_take_as_long_as_by_packets() {
+    for scheme in ["ecmp", "path-pinning"] {
+        let text = format!(
+            r#"
+[fabric]
+topology = "fat-tree"
+k = 4
+link = "100Gbps"
+delay = "500ns"
+[balance]
+scheme = "{scheme}"
+[workload]
+model = "gpt2-small"
+ranks = 16
+tensor = 2
+pipeline = 2
+global_batch = 8
+"#
+        );
+        close(&text, 0.03);
+    }
+}
+
+#[test]
+fn a_link_that_dies_costs_its_time_out_as_by_packets() {
+    let dead = r#"
+[failures.dead]
+links = ["leaf-0 <-> spine-0"]
+kind = "down"
+start = "50us"
+[balance]
+scheme = "ecmp"
+[workload]
+pattern = "permutation"
+size = "4MB"
+"#;
+    let text = format!("{FABRIC}{dead}");
+    close(&text, 0.05);
+    let [_, fluid] = both(&text).map(|one| seconds(&one));
+    let without = text.replace("start = \"50us\"", "start = \"50s\"");
+    assert!(fluid > 2.0 * seconds(&result(&without, "fluid")), "the failure cost nothing: {fluid}");
+}
+
+#[test]
+fn pinned_flows_load_every_link_to_the_byte_as_by_packets() {
+    for scheme in ["ecmp", "ethereal", "dnlb-4"] {
+        let balance = format!("[balance]\nscheme = \"{scheme}\"\n");
+        let workload = "[workload]\ncollective = \"all-to-all\"\nsize = \"1MB\"\n";
+        let [packet, fluid] = both(&format!("{FABRIC}{balance}{workload}"));
+        assert_eq!(counts(&packet.links, "bytes"), counts(&fluid.links, "bytes"), "{scheme}");
+        assert_eq!(counts(&packet.links, "packets"), counts(&fluid.links, "packets"), "{scheme}");
+        for count in ["packets", "packet_hops", "max_qps", "established_qps", "messages"] {
+            assert_eq!(cell(&packet, count), cell(&fluid, count), "{scheme}: {count}");
+        }
+    }
+}
+
+#[test]
+fn a_row_says_its_fidelity_and_nothing_that_only_packets_tell() {
+    let balance = "[balance]\nscheme = \"ecmp\"\n";
+    let text =
+        format!("{FABRIC}{balance}[workload]\npattern = \"permutation\"\nsize = \"100KB\"\n");
+    let [packet, fluid] = both(&text);
+    assert_eq!(cell(&packet, "fidelity"), &Cell::from("packet"));
+    assert_eq!(cell(&fluid, "fidelity"), &Cell::from("fluid"));
+    for column in ["drops", "marks", "pauses", "retransmits", "peak_queue_bytes", "reordered"] {
+        assert_ne!(cell(&packet, column), &Cell::Unknown, "{column}");
+        assert_eq!(cell(&fluid, column), &Cell::Unknown, "{column}");
+    }
+    assert!(fluid.warnings.iter().any(|one| one.contains("run.fidelity")), "{:?}", fluid.warnings);
+    assert!(packet.warnings.is_empty(), "{:?}", packet.warnings);
+}
+
+#[test]
+fn what_only_packets_tell_is_refused_by_the_key() {
+    let flaky = "[failures.bad]\nlinks = [\"leaf-0 <-> spine-0\"]\nkind = \"flaky\"\n\
+                 every = \"100us\"\nlength = \"5us\"\n";
+    let workload = "[workload]\npattern = \"permutation\"\nsize = \"100KB\"\n";
+    let of = |scheme: &str, failures: &str| {
+        let balance = format!("[balance]\nscheme = \"{scheme}\"\n");
+        let text = format!("{FABRIC}{failures}{balance}{workload}");
+        resolved(&text, &[("run.fidelity", "fluid")]).map(|_| ()).map_err(|error| error.to_string())
+    };
+    for (scheme, failures) in [("plb", ""), ("letflow", ""), ("spray", flaky)] {
+        let error = of(scheme, failures).expect_err(scheme);
+        let said = error.contains("run.fidelity") && error.contains("use \"packet\"");
+        assert!(said && error.contains(scheme), "{error}");
+    }
+    assert_eq!(of("spray", ""), Ok(()));
+    assert_eq!(of("ethereal", flaky), Ok(()));
+}

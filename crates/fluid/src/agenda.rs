@@ -1,0 +1,75 @@
+//! What will happen, in the order of time.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use weft_units::{HostId, MessageId, PortId, Time};
+
+/// What will happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum What {
+    /// A message of the workload has waited for all that it depends on.
+    Post(MessageId),
+    /// A planner's batch is complete.
+    Flush(HostId),
+    /// A subflow starts later than its message was posted.
+    Start(u32),
+    /// All of a flow may have crossed its links.
+    Finish { flow: u32, version: u32 },
+    /// The last acknowledgement of a flow is in.
+    Acknowledged(u32),
+    /// The last byte of a message is there.
+    Received(u32),
+    /// Something is due at a rank.
+    Rank(u32),
+    /// All rounds of a ring may be done.
+    RingDone { ring: u32, version: u64 },
+    /// Windows have grown.
+    Grow,
+    /// Routing has learnt of links.
+    Learn(u32),
+    /// Links carry more or less from now on.
+    Turn,
+    /// A flaky link loses everything until `end`.
+    Burst { port: PortId, end: Time },
+    /// It does so no more.
+    BurstEnds(PortId),
+    /// A flow that lost packets has heard nothing for too long.
+    TimeOut { flow: u32, version: u32 },
+    /// A flow that lost packets knows it from those that came after.
+    Resume { flow: u32, version: u32 },
+}
+
+/// All of it. What is due at one time comes in the order in which it was pushed.
+#[derive(Debug, Default)]
+pub(crate) struct Agenda {
+    heap: BinaryHeap<Reverse<(Time, u64, What)>>,
+    pushed: u64,
+    /// How many of them happen to the fabric, whatever the traffic does.
+    of_fabric: usize,
+}
+
+impl What {
+    fn is_of_fabric(self) -> bool {
+        matches!(self, What::Turn | What::Learn(_) | What::Burst { .. } | What::BurstEnds(_))
+    }
+}
+
+impl Agenda {
+    pub(crate) fn push(&mut self, at: Time, what: What) {
+        self.pushed += 1;
+        self.of_fabric += usize::from(what.is_of_fabric());
+        self.heap.push(Reverse((at, self.pushed, what)));
+    }
+    pub(crate) fn next_at(&self) -> Option<Time> {
+        self.heap.peek().map(|Reverse((at, _, _))| *at)
+    }
+    pub(crate) fn pop(&mut self) -> Option<(Time, What)> {
+        let Reverse((at, _, what)) = self.heap.pop()?;
+        self.of_fabric -= usize::from(what.is_of_fabric());
+        Some((at, what))
+    }
+    /// Whether nothing of the traffic is still to happen.
+    pub(crate) fn is_over(&self) -> bool {
+        self.heap.len() == self.of_fabric
+    }
+}

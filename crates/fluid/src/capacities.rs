@@ -1,0 +1,318 @@
+//! What each resource carries for data: what failures leave of it, less what acknowledgements take, and
+//! for links over which packets are sprayed what random arrivals let them carry.
+//!
+//! Packets that choose one of `n` equal links at random leave some of them idle, unless enough wait at
+//! all. Flows put out a window each, so what waits is what their windows have beyond the round trip. A
+//! queue that random arrivals load to `r` holds `r^2 / (2 (1 - r))` packets in the mean where all take
+//! equally long (Pollaczek and Khinchine for M/D/1; the packet in service is part of the round trip).
+//! So the load solves `w = r p + s r^2 / (2 (1 - r))`: `w` packets of windows a link, `p` packets in a
+//! round trip at the rate of the link, `s` places where packets choose. A window begins at
+//! its first size and grows by a packet each round trip until links mark (DCTCP, section 3.3 of
+//! Alizadeh et al. 2010).
+
+use crate::flows::Flow;
+use crate::paths::{Cut, Layout};
+use crate::rates::Rates;
+use weft_sim::RunConfig;
+use weft_units::Time;
+
+/// Loads of acknowledgements are taken into account where they changed by this share of a link.
+const ACK_STEP: f64 = 0.004;
+/// The same of what random arrivals let links carry.
+const LOAD_STEP: f64 = 0.002;
+/// A step of growth is this many round trips.
+const STEP: u64 = 2;
+
+/// Of all resources, by their numbers.
+#[derive(Debug)]
+pub(crate) struct Capacities {
+    /// What failures leave.
+    whole: Vec<f64>,
+    /// What acknowledgements take of each, and how much of that is taken into account.
+    acks: Vec<(f64, f64)>,
+    /// An acknowledgement's share of the bytes of its packet.
+    ack: f64,
+    /// Resources whose capacity is to be told anew.
+    stale: Vec<u32>,
+    /// Cuts, from the first one's number on.
+    first_cut: u32,
+    cuts: Vec<Spray>,
+    spraying: Spraying,
+    flows: u32,
+    grows: bool,
+}
+
+/// What is the same for all cuts.
+#[derive(Clone, Copy, Debug)]
+struct Spraying {
+    rtt: Time,
+    /// Bytes of a packet on the wire.
+    packet: f64,
+    first_window: f64,
+    most: f64,
+    window_lasts: Time,
+    /// Places on a path where packets choose, or meet others that have chosen.
+    places: f64,
+}
+
+/// The flows over a cut.
+#[derive(Clone, Copy, Debug)]
+struct Spray {
+    links: u32,
+    flows: u32,
+    /// The sum of the times at which they began.
+    began: u128,
+    /// What they load it with, in bytes a picosecond.
+    load: f64,
+    /// The share of the links that they can load.
+    share: f64,
+}
+
+impl Capacities {
+    pub(crate) fn new(
+        config: &RunConfig<'_>,
+        layout: &Layout<'_>,
+        rtt: Time,
+        all: usize,
+    ) -> Capacities {
+        let spray = |cut: Cut| {
+            let links = layout.ports_of(cut).len() as u32;
+            Spray { links, flows: 0, began: 0, load: 0.0, share: 1.0 }
+        };
+        let packet = f64::from(config.packet.mtu + config.packet.header);
+        let nic = config.fabric.ports()[config.fabric.nic(weft_units::HostId(0))].rate;
+        let bdp = nic.as_bps() as f64 / 8e12 * rtt.0 as f64;
+        let first_window =
+            config.transport.congestion.initial_window().map_or(bdp, |bytes| bytes as f64);
+        let marks_at = config.switch.ecn.map_or(f64::INFINITY, |ecn| ecn.kmax as f64);
+        let tiers = if config.fabric.clos().pods() > 1 { 4.0 } else { 2.0 };
+        Capacities {
+            whole: vec![0.0; all],
+            acks: vec![(0.0, 0.0); all],
+            ack: f64::from(config.packet.ack) / packet,
+            stale: Vec::new(),
+            first_cut: layout.first_cut(),
+            cuts: layout.cuts().map(spray).collect(),
+            spraying: Spraying {
+                rtt,
+                packet,
+                first_window,
+                most: bdp + marks_at,
+                window_lasts: Time((first_window / bdp * rtt.0 as f64) as u64),
+                places: tiers,
+            },
+            flows: 0,
+            grows: false,
+        }
+    }
+
+    /// What failures leave of a resource from now on, in bytes a picosecond.
+    pub(crate) fn set_whole(&mut self, resource: u32, capacity: f64) {
+        if self.whole[resource as usize] != capacity {
+            self.whole[resource as usize] = capacity;
+            self.stale.push(resource);
+        }
+    }
+    /// A flow is so much faster from now on: it loads its cuts, and its acknowledgements the way back.
+    pub(crate) fn load(&mut self, flow: &Flow, faster: f64) {
+        for resource in flow.back.as_slice() {
+            let (load, known) = &mut self.acks[*resource as usize];
+            *load += self.ack * faster;
+            if (*load - *known).abs() > ACK_STEP * self.whole[*resource as usize] {
+                self.stale.push(*resource);
+            }
+        }
+        for resource in flow.forward.as_slice() {
+            if let Some(cut) = cut_of(&mut self.cuts, self.first_cut, *resource) {
+                cut.load += faster;
+            }
+        }
+    }
+    /// A flow spreads over its cuts from now on.
+    pub(crate) fn enter(&mut self, flow: &Flow) {
+        self.count(flow, true);
+    }
+    /// It does so no more.
+    pub(crate) fn leave(&mut self, flow: &Flow) {
+        self.count(flow, false);
+    }
+    fn count(&mut self, flow: &Flow, enters: bool) {
+        let mut spreads = false;
+        for resource in flow.forward.as_slice() {
+            let Some(cut) = cut_of(&mut self.cuts, self.first_cut, *resource) else { continue };
+            let began = u128::from(flow.began.0);
+            match enters {
+                true => (cut.flows, cut.began) = (cut.flows + 1, cut.began + began),
+                false => (cut.flows, cut.began) = (cut.flows - 1, cut.began - began),
+            }
+            self.stale.push(*resource);
+            spreads = true;
+        }
+        match enters {
+            true => self.flows += u32::from(spreads),
+            false => self.flows -= u32::from(spreads),
+        }
+    }
+
+    /// How much longer than alone the last packet of a flow takes, if `at` of all flows take no longer:
+    /// the latest of as many as there are links. What random arrivals make wait at one place is close
+    /// to an exponential distribution.
+    pub(crate) fn tail(&self, flow: &Flow, at: f64) -> Time {
+        let mut mean = 0.0;
+        let mut places = 0;
+        let mut links = 1;
+        for resource in flow.forward.as_slice() {
+            let Some(number) = resource.checked_sub(self.first_cut) else { continue };
+            let Some(cut) = self.cuts.get(number as usize) else { continue };
+            let whole = self.whole[*resource as usize];
+            if cut.links > 1 && whole > 0.0 {
+                let load = (cut.load / whole).clamp(0.0, cut.share.min(0.999));
+                let waiting =
+                    load * load / (2.0 * (1.0 - load)) * (1.0 - 1.0 / f64::from(cut.links));
+                mean += waiting * self.spraying.packet / (whole / f64::from(cut.links));
+                places += 1;
+                links = links.max(cut.links);
+            }
+        }
+        let samples = (flow.packets.min(u64::from(links))).max(1) as f64;
+        Time(
+            (mean / f64::from(places.max(1)) * latest(libm::pow(at, 1.0 / samples), places)) as u64,
+        )
+    }
+
+    /// Whether windows begin to grow now: flows spread, and nobody has looked after it yet.
+    pub(crate) fn begins_to_grow(&mut self) -> bool {
+        let begins = self.flows > 0 && !self.grows;
+        self.grows |= begins;
+        begins
+    }
+    /// How long until windows have grown so much that loads are to be looked at.
+    pub(crate) fn step(&self) -> Time {
+        Time(self.spraying.rtt.0 * STEP)
+    }
+    /// Windows have grown. Returns whether they go on growing.
+    pub(crate) fn grow(&mut self) -> bool {
+        let used = (0..).zip(&self.cuts).filter(|(_, cut)| cut.flows > 0);
+        self.stale.extend(used.map(|(number, _): (u32, _)| self.first_cut + number));
+        self.grows = self.flows > 0;
+        self.grows
+    }
+
+    /// How long a host may send before it hears of a packet, in a fabric without load.
+    pub(crate) fn rtt(&self) -> Time {
+        self.spraying.rtt
+    }
+    /// How long a window lasts at line rate, if nothing comes back.
+    pub(crate) fn window_lasts(&self) -> Time {
+        self.spraying.window_lasts
+    }
+
+    /// Whether some capacity is to be told anew.
+    pub(crate) fn has_changed(&self) -> bool {
+        !self.stale.is_empty()
+    }
+    /// Tells all that has changed.
+    pub(crate) fn update(&mut self, now: Time, rates: &mut Rates) {
+        self.stale.sort_unstable();
+        self.stale.dedup();
+        for resource in std::mem::take(&mut self.stale) {
+            let (load, known) = &mut self.acks[resource as usize];
+            *known = *load;
+            let left = (self.whole[resource as usize] - *load).max(0.0);
+            let share = self.share(resource, now);
+            rates.set_capacity(resource, left * share);
+        }
+    }
+
+    /// What random arrivals let flows use of a resource.
+    fn share(&mut self, resource: u32, now: Time) -> f64 {
+        let Some(number) = resource.checked_sub(self.first_cut) else { return 1.0 };
+        let whole = self.whole[resource as usize];
+        let spraying = self.spraying;
+        let Some(cut) = self.cuts.get_mut(number as usize) else { return 1.0 };
+        if cut.links <= 1 || cut.flows == 0 {
+            return 1.0;
+        }
+        let share = cut.load(&spraying, whole, now);
+        if (share - cut.share).abs() > LOAD_STEP {
+            cut.share = share;
+        }
+        cut.share
+    }
+}
+
+impl Spray {
+    /// The load that the windows of all flows can keep up, between 0 and 1.
+    fn load(&self, spraying: &Spraying, whole: f64, now: Time) -> f64 {
+        let Spraying { rtt, packet, first_window, most, places, .. } = *spraying;
+        let flows = f64::from(self.flows);
+        let mean = self.began as f64 / flows;
+        let trips = (now.0 as f64 - mean).max(0.0) / rtt.0 as f64;
+        let window = (first_window + trips * packet).min(most.max(first_window));
+        let links = f64::from(self.links);
+        let waiting = flows * window / packet / links;
+        let trip = whole / links * rtt.0 as f64 / packet;
+        solve(waiting, trip, places * (1.0 - 1.0 / links))
+    }
+}
+
+fn cut_of(cuts: &mut [Spray], first: u32, resource: u32) -> Option<&mut Spray> {
+    cuts.get_mut(resource.checked_sub(first)? as usize)
+}
+
+/// What the sum of so many exponential variables of mean 1 exceeds with probability `1 - at` (the
+/// quantile of an Erlang distribution).
+fn latest(at: f64, places: u32) -> f64 {
+    if places == 0 {
+        return 0.0;
+    }
+    let beyond = |x: f64| {
+        let mut term = 1.0;
+        let mut sum = 1.0;
+        for k in 1..places {
+            term *= x / f64::from(k);
+            sum += term;
+        }
+        libm::exp(-x) * sum
+    };
+    let (mut low, mut high) = (0.0, 60.0);
+    for _ in 0..40 {
+        let middle = (low + high) / 2.0;
+        match beyond(middle) > 1.0 - at {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    low
+}
+
+/// The `r` between 0 and 1 at which `r trip + places r^2 / (2 (1 - r))` is `waiting`.
+fn solve(waiting: f64, trip: f64, places: f64) -> f64 {
+    // (places/2 - trip) r^2 + (trip + waiting) r - waiting = 0
+    let (a, b) = (places / 2.0 - trip, trip + waiting);
+    if a.abs() < 1e-12 {
+        return waiting / b;
+    }
+    let root = (b * b + 4.0 * a * waiting).max(0.0).sqrt();
+    // The root between 0 and 1, in the form that does not cancel.
+    2.0 * waiting / (b + root)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::solve;
+
+    #[test]
+    fn a_load_solves_its_equation() {
+        for waiting in [0.5, 4.0, 64.0, 1000.0] {
+            for trip in [0.1, 8.0, 64.0] {
+                for places in [1.0, 2.0, 4.0] {
+                    let r: f64 = solve(waiting, trip, places);
+                    assert!((0.0..1.0).contains(&r), "{waiting} {trip} {places}: {r}");
+                    let again = r * trip + places * r * r / (2.0 * (1.0 - r));
+                    assert!((again - waiting).abs() < 1e-6 * waiting, "{again} for {waiting}");
+                }
+            }
+        }
+    }
+}

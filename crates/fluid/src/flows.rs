@@ -1,0 +1,331 @@
+//! Subflows under way: which links they use, at what rate, and until when.
+
+use crate::agenda::What;
+use crate::engine::Engine;
+use crate::paths::Resources;
+use crate::rounds::RING;
+use weft_balance::plan::{Carrier, Route, Subflow};
+use weft_sim::JobConfig;
+use weft_transport::CongestionConfig;
+use weft_units::{Draw, HostId, Rate, Time};
+
+/// How late what a flow leaves behind may be given to others, as a share of how long it took.
+const TOLERANCE: f64 = 0.002;
+
+/// A subflow under way; its rate is in [`crate::rates::Rates`] while it runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Flow {
+    pub(crate) subflow: Subflow,
+    pub(crate) src: HostId,
+    /// Bytes of the wire that had not crossed as of `since`, and how fast they do.
+    pub(crate) left: f64,
+    since: Time,
+    pub(crate) rate: f64,
+    /// Its number in [`crate::rates::Rates`].
+    rates: u32,
+    /// What does not name this version is no longer true.
+    pub(crate) version: u32,
+    /// When it will be through, and the earliest [`What::Finish`] that is on the agenda.
+    due: Time,
+    looked_at: Time,
+    pub(crate) began: Time,
+    pub(crate) packets: u64,
+    wire: u64,
+    pub(crate) forward: Resources,
+    pub(crate) back: Resources,
+    latency: Time,
+    pub(crate) is_running: bool,
+    /// Since when what it sends is lost, if it is.
+    pub(crate) blocked: Option<Time>,
+    /// How often in a row it has timed out.
+    pub(crate) time_outs: u32,
+}
+
+/// Bytes in a picosecond.
+pub(crate) fn speed(bits: u64) -> f64 {
+    bits as f64 / 8e12
+}
+
+impl Flow {
+    /// What has not crossed its links by `now`.
+    fn left_at(&self, now: Time) -> f64 {
+        (self.left - self.rate * now.0.saturating_sub(self.since.0) as f64).max(0.0)
+    }
+    /// Payload that is left at `now`.
+    pub(crate) fn payload_left(&self, now: Time) -> u64 {
+        let share = self.left_at(now) / self.wire.max(1) as f64;
+        (share * self.subflow.bytes as f64).ceil() as u64
+    }
+}
+
+impl Engine<'_> {
+    pub(crate) fn new_flow(&mut self, src: HostId, subflow: Subflow) -> u32 {
+        let packet = &self.config.packet;
+        let packets = subflow.bytes.div_ceil(u64::from(packet.mtu));
+        let wire = subflow.bytes + packets * u64::from(packet.header);
+        let flow = Flow {
+            subflow,
+            src,
+            left: wire as f64,
+            since: self.now,
+            rate: 0.0,
+            rates: u32::MAX,
+            version: 0,
+            due: Time::MAX,
+            looked_at: Time::MAX,
+            began: self.now,
+            packets,
+            wire,
+            forward: Resources::default(),
+            back: Resources::default(),
+            latency: Time::ZERO,
+            is_running: false,
+            blocked: None,
+            time_outs: 0,
+        };
+        match self.free_flows.pop() {
+            Some(id) => {
+                let version = self.flows[id as usize].version + 1;
+                self.flows[id as usize] = Flow { version, ..flow };
+                id
+            }
+            None => {
+                self.flows.push(flow);
+                self.flows.len() as u32 - 1
+            }
+        }
+    }
+
+    /// The first packet of a flow leaves.
+    pub(crate) fn begin(&mut self, id: u32) {
+        self.find_path(id);
+        let flow = &mut self.flows[id as usize];
+        flow.began = self.now;
+        self.totals.packets += flow.packets;
+        self.totals.control_packets += flow.packets;
+        if self.is_lost(id) {
+            self.block(id);
+        } else {
+            self.enter(id);
+        }
+    }
+
+    /// Which links a flow uses.
+    pub(crate) fn find_path(&mut self, id: u32) {
+        let config = self.config;
+        let flow = &self.flows[id as usize];
+        let (src, Subflow { dst, route, message, part, carrier, .. }) = (flow.src, flow.subflow);
+        let fabric = config.fabric;
+        let (mut forward, back) = if self.spreads {
+            (self.layout.of_spread(src, dst), self.layout.of_spread(dst, src))
+        } else {
+            let key = match carrier.persistent() {
+                None => {
+                    Draw::new(config.seed, "flow-key").at(u64::from(message.0), u64::from(part))
+                }
+                Some(pair) => Draw::new(config.seed, "queue-pair-key")
+                    .at(u64::from(src.0) << 32 | u64::from(pair.0), u64::from(dst.0)),
+            };
+            match self.network.way(src, dst, route, key as u32) {
+                None => (Resources::default(), Resources::default()),
+                Some(path) => {
+                    // Acknowledgements hash by where they go, and the entropy that they echo.
+                    let back = match route {
+                        Route::Pinned(_) => Some(self.layout.back_along(&path)),
+                        Route::Hashed(_) => {
+                            let back = self.network.way(dst, src, route, src.0);
+                            back.map(|path| self.layout.of_path(&path))
+                        }
+                    };
+                    (self.layout.of_path(&path), back.unwrap_or_default())
+                }
+            }
+        };
+        if let Some(JobConfig { pcie: Some(_), .. }) = &config.job
+            && let Some(owner) = self.messages[flow.subflow.tag as usize].owner
+        {
+            forward.push(self.layout.pcie(owner.src));
+        }
+        let last =
+            flow.subflow.bytes.min(u64::from(config.packet.mtu)) + u64::from(config.packet.header);
+        let nic = fabric.ports()[fabric.nic(src)].rate.serialize(last);
+        let latency = Time(fabric.one_way(src, dst, last).0.saturating_sub(nic.0));
+        let flow = &mut self.flows[id as usize];
+        (flow.forward, flow.back, flow.latency) = (forward, back, latency);
+    }
+
+    /// The flow shares its links from now on.
+    pub(crate) fn enter(&mut self, id: u32) {
+        let limit = self.limit(id);
+        let flow = &mut self.flows[id as usize];
+        let rates = self.rates.add(flow.forward.as_slice(), limit);
+        (flow.rates, flow.rate, flow.since, flow.is_running) = (rates, 0.0, self.now, true);
+        self.know(rates, id);
+        self.capacities.enter(&self.flows[id as usize]);
+        if self.spreads && self.capacities.begins_to_grow() {
+            self.agenda.push(self.now + self.capacities.step(), What::Grow);
+        }
+        match self.rates.grant(rates) {
+            Some(rate) => self.set_rate(id, rate),
+            None => self.unsettle(self.latest),
+        }
+    }
+
+    /// Notes who is which of [`crate::rates::Rates`].
+    pub(crate) fn know(&mut self, rates: u32, id: u32) {
+        if self.by_rates.len() <= rates as usize {
+            self.by_rates.resize(rates as usize + 1, u32::MAX);
+        }
+        self.by_rates[rates as usize] = id;
+    }
+
+    /// The rate that a flow is told, if it is; its NIC's at most.
+    fn limit(&self, id: u32) -> f64 {
+        let flow = &self.flows[id as usize];
+        let config = self.config;
+        let line = config.fabric.ports()[config.fabric.nic(flow.src)].rate;
+        let mut limit = match config.transport.congestion {
+            CongestionConfig::FixedRate(fixed) => fixed.rate.unwrap_or(line),
+            _ => line,
+        };
+        if let Carrier::Persistent { share, .. } = flow.subflow.carrier {
+            limit = limit.min(Rate::bps((line.as_bps() / u64::from(share)).max(1)));
+        }
+        speed(limit.as_bps())
+    }
+
+    /// The flow shares its links no more.
+    pub(crate) fn leave(&mut self, id: u32) {
+        self.capacities.leave(&self.flows[id as usize]);
+        self.load_acks(id, 0.0);
+        let now = self.now;
+        let flow = &mut self.flows[id as usize];
+        self.rates.remove(flow.rates);
+        flow.left = flow.left_at(now);
+        (flow.rate, flow.since, flow.is_running, flow.looked_at) = (0.0, now, false, Time::MAX);
+        flow.version += 1;
+    }
+
+    /// Windows have grown, and so has what spraying makes of links.
+    pub(crate) fn grow(&mut self) {
+        if self.capacities.grow() {
+            self.agenda.push(self.now + self.capacities.step(), What::Grow);
+        }
+        self.unsettle(Time::ZERO);
+    }
+
+    /// Gives all flows the rates that follow from who is there.
+    pub(crate) fn settle(&mut self) {
+        self.settle_by = Time::MAX;
+        for _ in 0..3 {
+            self.update_capacities();
+            let mut rates = std::mem::take(&mut self.rates);
+            rates.settle(|id, _, rate| match self.by_rates[id as usize] {
+                ring if ring & RING != 0 => self.set_ring_rate(ring & !RING, rate),
+                flow => self.set_rate(flow, rate),
+            });
+            self.rates = rates;
+            if !self.capacities.has_changed() {
+                break;
+            }
+        }
+    }
+
+    /// Tells [`crate::rates::Rates`] what acknowledgements and bursts leave of each resource.
+    fn update_capacities(&mut self) {
+        let Engine { capacities, rates, now, .. } = self;
+        capacities.update(*now, rates);
+    }
+
+    fn set_rate(&mut self, id: u32, rate: f64) {
+        let now = self.now;
+        let flow = &self.flows[id as usize];
+        if (flow.rate - rate).abs() <= rate * 1e-12 && flow.rate > 0.0 {
+            return;
+        }
+        self.load_acks(id, rate);
+        let flow = &mut self.flows[id as usize];
+        let is_fresh = flow.rate == 0.0;
+        flow.left = flow.left_at(now);
+        if is_fresh {
+            // It has sent since it began: rates come a little late.
+            flow.left -= rate * now.0.saturating_sub(flow.since.0) as f64;
+        }
+        (flow.rate, flow.since) = (rate, now);
+        if rate > 0.0 {
+            flow.due = Time(now.0 + (flow.left.max(0.0) / rate).ceil() as u64);
+            if flow.due < flow.looked_at {
+                flow.looked_at = flow.due;
+                let what = What::Finish { flow: id, version: flow.version };
+                self.agenda.push(flow.due, what);
+            }
+        }
+    }
+
+    /// What acknowledgements of a flow at `rate` take on its way back.
+    fn load_acks(&mut self, id: u32, rate: f64) {
+        let flow = &self.flows[id as usize];
+        self.capacities.load(flow, rate - flow.rate);
+    }
+
+    /// If it is through indeed, and not slower than it was.
+    pub(crate) fn finish_if_due(&mut self, id: u32, version: u32) {
+        let now = self.now;
+        let flow = &mut self.flows[id as usize];
+        if flow.version != version || !flow.is_running {
+            return;
+        }
+        if flow.due > now {
+            flow.looked_at = flow.due;
+            return self.agenda.push(flow.due, What::Finish { flow: id, version });
+        }
+        self.finish(id);
+    }
+
+    /// All of a flow has crossed its links.
+    fn finish(&mut self, id: u32) {
+        let tail = self.tail(id);
+        self.leave(id);
+        let flow = &self.flows[id as usize];
+        let slack = Time((flow.began.until(self.now).0 as f64 * TOLERANCE) as u64);
+        let (src, latency, packets, wire) = (flow.src, flow.latency, flow.packets, flow.wire);
+        let (forward, back, subflow) = (flow.forward, flow.back, flow.subflow);
+        self.unsettle(slack.max(self.latest));
+        self.count(forward, wire, packets);
+        let acks = u64::from(self.config.packet.ack) * packets;
+        self.count(back, acks, packets);
+        if !self.rings.is_empty()
+            && let Some(owner) = self.messages[subflow.tag as usize].owner
+        {
+            let at = self.meeting_of(&owner);
+            self.ring_crossed(at, forward.as_slice(), (wire, packets));
+            self.ring_crossed(at, back.as_slice(), (acks, packets));
+        }
+        let there = self.now + latency + tail;
+        let ack = self.config.fabric.one_way(subflow.dst, src, u64::from(self.config.packet.ack));
+        self.agenda.push(there + ack, What::Acknowledged(id));
+        self.left(&subflow, there);
+        if let Some(pair) = subflow.carrier.persistent() {
+            let planner = &mut self.hosts[src.0 as usize].planner;
+            let next = planner.next(self.now, pair, self.config.fabric);
+            self.subflows.extend(next);
+            self.open(src);
+        }
+    }
+
+    /// How much later than it would without queues the last packet arrives.
+    fn tail(&self, id: u32) -> Time {
+        let flow = &self.flows[id as usize];
+        let Subflow { message, part, .. } = flow.subflow;
+        let draw = Draw::new(self.config.seed, "spray-tail");
+        let draw = draw.at(u64::from(message.0), u64::from(part));
+        self.capacities.tail(flow, weft_units::random::unit(draw))
+    }
+
+    fn count(&mut self, resources: Resources, bytes: u64, packets: u64) {
+        for resource in resources.as_slice().iter().filter(|one| **one < self.layout.len()) {
+            self.bytes[*resource as usize] += bytes;
+            self.packets[*resource as usize] += packets;
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Simulation by rates instead of packets, for jobs that no packet engine reaches.
+//!
+//! The fabric, the planners of hosts, the hashes of switches, jobs and failures are those of
+//! `weft-sim`, and so is the outcome. What takes the place of packets: a flow has a rate, max-min fair
+//! among all that share its links, and something happens only where flows begin, end or fail.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `rates` | max-min fair rates, kept up to date |
+//! | `capacities` | what each link carries for data: less acknowledgements, less what spraying wastes |
+//! | `paths` | which links a flow uses, or which cuts it spreads over |
+//! | `engine`, `agenda` | the state of a run, its loop, and what will happen |
+//! | `messages`, `flows` | messages and their subflows under way |
+//! | `ranks` | jobs at work, and the messages that they make |
+//! | `rounds` | rings: the first rounds simulated, the others at their pace |
+//! | `failures` | links that carry less or nothing, and who notices when |
+//! | `outcome` | results |
+//! | `unfit` | what only packets tell |
+//!
+//! What it cannot see: queues, marks, pauses, losses by overload, reordering; a queue delays nobody.
+
+mod agenda;
+mod capacities;
+mod engine;
+mod failures;
+mod flows;
+mod messages;
+mod outcome;
+mod paths;
+mod ranks;
+mod rates;
+mod rounds;
+mod unfit;
+
+pub use engine::run;
+pub use unfit::unfit;

@@ -1,0 +1,150 @@
+//! Which resources a flow uses: the links of its path, or the cuts that it spreads over.
+
+use crate::rates::MOST;
+use weft_balance::scheme::PathUse;
+use weft_fabric::{Clos, Fabric, Failures};
+use weft_plan::RoutedPath;
+use weft_units::{HostId, PortId, Time};
+
+/// Resources of one flow, the NIC's first.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Resources {
+    ids: [u32; MOST],
+    count: usize,
+}
+
+impl Resources {
+    pub(crate) fn push(&mut self, id: u32) {
+        self.ids[self.count] = id;
+        self.count += 1;
+    }
+    pub(crate) fn as_slice(&self) -> &[u32] {
+        &self.ids[..self.count]
+    }
+}
+
+/// The numbers of all resources: every port, then the uplinks and downlinks of every leaf, then those
+/// of every pod, then the ways from GPUs to their NICs.
+#[derive(Debug)]
+pub(crate) struct Layout<'a> {
+    fabric: &'a Fabric,
+    ports: u32,
+    leaves: u32,
+    pods: u32,
+    /// Whether a cut carries what its links carry together, whatever each does.
+    by_room: bool,
+}
+
+/// Links over which packets that are sprayed spread alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cut {
+    LeafUp(u32),
+    LeafDown(u32),
+    PodUp(u32),
+    PodDown(u32),
+}
+
+impl<'a> Layout<'a> {
+    pub(crate) fn new(fabric: &'a Fabric, paths: PathUse) -> Layout<'a> {
+        let (ports, pods) = (fabric.ports().len() as u32, fabric.clos().pods());
+        let by_room = paths == PathUse::AllByRoom;
+        Layout { fabric, ports, leaves: fabric.leaves(), pods, by_room }
+    }
+    /// How many resources there are before those of ranks.
+    pub(crate) fn len(&self) -> u32 {
+        self.ports + 2 * (self.leaves + self.pods)
+    }
+    /// The way from the GPU of `rank` to its NIC.
+    pub(crate) fn pcie(&self, rank: u32) -> u32 {
+        self.len() + rank
+    }
+    /// The number of the first cut; the others follow, as [`Layout::cuts`] has them.
+    pub(crate) fn first_cut(&self) -> u32 {
+        self.ports
+    }
+    pub(crate) fn cut(&self, cut: Cut) -> u32 {
+        let base = self.ports;
+        match cut {
+            Cut::LeafUp(leaf) => base + leaf,
+            Cut::LeafDown(leaf) => base + self.leaves + leaf,
+            Cut::PodUp(pod) => base + 2 * self.leaves + pod,
+            Cut::PodDown(pod) => base + 2 * self.leaves + self.pods + pod,
+        }
+    }
+    /// Each cut.
+    pub(crate) fn cuts(&self) -> impl Iterator<Item = Cut> + use<> {
+        let (leaves, pods) = (self.leaves, self.pods);
+        let up = (0..leaves).map(Cut::LeafUp).chain((0..leaves).map(Cut::LeafDown));
+        up.chain((0..pods).map(Cut::PodUp)).chain((0..pods).map(Cut::PodDown))
+    }
+    /// All links of `path`.
+    pub(crate) fn of_path(&self, path: &RoutedPath) -> Resources {
+        let mut all = Resources::default();
+        path.ports().iter().for_each(|port| all.push(port.0));
+        all
+    }
+    /// The links back along `path`.
+    pub(crate) fn back_along(&self, path: &RoutedPath) -> Resources {
+        let mut all = Resources::default();
+        path.ports().iter().rev().for_each(|port| all.push(self.fabric.ports()[*port].reverse.0));
+        all
+    }
+    /// Of packets that take all paths from `src` to `dst` alike.
+    pub(crate) fn of_spread(&self, src: HostId, dst: HostId) -> Resources {
+        let fabric = self.fabric;
+        let mut all = Resources::default();
+        all.push(fabric.nic(src).0);
+        let hops = fabric.hops(src, dst);
+        if hops >= 4 {
+            all.push(self.cut(Cut::LeafUp(fabric.leaf_of(src))));
+        }
+        if hops == 6 {
+            all.push(self.cut(Cut::PodUp(fabric.pod_of(src))));
+            all.push(self.cut(Cut::PodDown(fabric.pod_of(dst))));
+        }
+        if hops >= 4 {
+            all.push(self.cut(Cut::LeafDown(fabric.leaf_of(dst))));
+        }
+        all.push(fabric.ports()[fabric.nic(dst)].reverse.0);
+        all
+    }
+    /// The ports of a cut.
+    pub(crate) fn ports_of(&self, cut: Cut) -> Vec<PortId> {
+        let fabric = self.fabric;
+        let clos: &Clos = fabric.clos();
+        let leaf = |leaf: u32| {
+            let all = fabric.ports_of(weft_units::SwitchId(leaf));
+            let down = clos.hosts_per_leaf;
+            (all.first.0 + down..all.first.0 + all.count).map(PortId).collect::<Vec<_>>()
+        };
+        let pod = |pod: u32| -> Vec<PortId> {
+            let mids = clos.mids_per_pod();
+            let first = fabric.leaves() + pod * mids;
+            let of = |mid: u32| {
+                let switch = weft_units::SwitchId(mid);
+                let (all, up) = (fabric.ports_of(switch), fabric.uplinks(switch));
+                (all.first.0 + all.count - up..all.first.0 + all.count).map(PortId)
+            };
+            (first..first + mids).flat_map(of).collect()
+        };
+        let back = |ports: Vec<PortId>| {
+            ports.into_iter().map(|port| fabric.ports()[port].reverse).collect::<Vec<_>>()
+        };
+        match cut {
+            Cut::LeafUp(number) => leaf(number),
+            Cut::LeafDown(number) => back(leaf(number)),
+            Cut::PodUp(number) => pod(number),
+            Cut::PodDown(number) => back(pod(number)),
+        }
+    }
+    /// What the cut carries, in bits per second: if all its links carry alike, the slowest decides.
+    pub(crate) fn capacity(&self, cut: Cut, failures: &Failures, at: Time) -> u64 {
+        let ports = self.ports_of(cut);
+        let links = ports.len() as u64;
+        let each = ports.into_iter().map(|port| failures.capacity(self.fabric, port, at));
+        match self.by_room {
+            true => each.sum(),
+            false => each.min().unwrap_or(0) * links,
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! Collectives of many rounds that are all alike (rings): the first rounds are simulated, the others go
+//! on as these did.
+//!
+//! In a ring every rank sends to one and the same rank, round after round, and goes on when it has as
+//! much from one and the same. A round takes as long as a message in the mean over all ranks, since
+//! each has to go round; or as long as the slowest rank sends. So what messages take once they leave,
+//! how fast rounds follow each other and what each link carried are measured over the middle of the first
+//! rounds; from then on the ring is one flow that loads all these links, no faster than both allow.
+//!
+//! Between ranks of one server nobody else is in the way: there the pace is known at once.
+
+use crate::agenda::What;
+use crate::engine::Engine;
+use crate::ranks::Happening;
+use rustc_hash::FxHashMap;
+use weft_sim::JobConfig;
+use weft_units::Time;
+use weft_workload::job::{Job, Meeting};
+use weft_workload::trace::{Collective, Work};
+
+/// Rounds that are simulated at least.
+const FIRST: u32 = 8;
+/// Messages in the rounds that are simulated, at least.
+const MESSAGES: u32 = 8192;
+/// Which flows of [`crate::rates::Rates`] are rings: this, and the number.
+pub(crate) const RING: u32 = 1 << 31;
+
+/// A collective at which ranks of a job meet. Ranks of several groups may be in a collective of one
+/// number: the first rank tells these apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    job: u32,
+    group: u32,
+    turn: u32,
+    first: u32,
+}
+
+/// A collective under way whose first rounds are simulated.
+#[derive(Debug)]
+pub(crate) struct Ring {
+    /// How many rounds are simulated, and how many there are after these.
+    first: u32,
+    rest: u32,
+    /// Messages of the first rounds, and how many of them are there.
+    expected: u64,
+    received: u64,
+    /// When a quarter of them were there, and when three.
+    from: Time,
+    to: Time,
+    /// How long those in between took, together.
+    durations: u128,
+    /// What crossed resources meanwhile: bytes and packets.
+    crossed: FxHashMap<u32, (u64, u64)>,
+    ranks: u32,
+    /// Ranks that have done the first rounds, with their nodes, and when.
+    paused: Vec<(u32, u32, Time)>,
+}
+
+impl Ring {
+    /// Whether a quarter of its messages are there, and three are not.
+    fn is_measured(&self) -> bool {
+        let quarter = self.expected / 4;
+        (quarter..quarter * 3).contains(&self.received)
+    }
+    /// What its messages took, in the mean.
+    fn mean_duration(&self) -> Time {
+        Time((self.durations / u128::from((self.expected / 2).max(1))) as u64)
+    }
+}
+
+/// The rest of a ring, as one flow.
+#[derive(Debug)]
+pub(crate) struct Rest {
+    ring: Ring,
+    /// The first rank of its job.
+    base: u32,
+    /// Rounds that are left, as of `since`, and how many go by in a picosecond.
+    left: f64,
+    since: Time,
+    rate: f64,
+    /// What does not name this version is no longer true.
+    version: u64,
+    rates: u32,
+}
+
+/// How many rounds of a ring between `ranks` are simulated.
+fn first_rounds(ranks: u32, rounds: u32) -> Option<u32> {
+    let first = MESSAGES.div_ceil(ranks).max(FIRST);
+    (rounds > 2 * first).then_some(first)
+}
+
+/// How many rounds of a collective that `rank` joins are simulated, where servers are those of
+/// `config` and the first rank of the job is `base`; `None`: all.
+pub(crate) fn cut(
+    config: &JobConfig<'_>,
+    job: &Job,
+    base: u32,
+    rank: u32,
+    one: &Collective,
+) -> Option<u32> {
+    let rounds = job.rounds(rank, one)?;
+    if is_inside(config, job, base, rank, one) {
+        return Some(0);
+    }
+    first_rounds(rounds.ranks, rounds.rounds).filter(|_| !config.each_message)
+}
+
+/// Whether all ranks of a collective are in one server.
+fn is_inside(config: &JobConfig<'_>, job: &Job, base: u32, rank: u32, one: &Collective) -> bool {
+    let Some(members) = job.trace().members(one.group, rank) else { return false };
+    let server = |place| config.servers[(base + members.rank(place)) as usize];
+    // Most groups that leave a server do so between these.
+    let (first, last) = (server(0), server(members.len() - 1));
+    first == last && (0..members.len()).all(|place| server(place) == first)
+}
+
+impl Engine<'_> {
+    /// A message of a collective is at a rank of `job`, numbered within it.
+    pub(crate) fn ring_received(&mut self, job: u32, rank: u32, meeting: Meeting, took: Time) {
+        let now = self.now;
+        let Some(ring) = self.ring_of(job, rank, meeting) else { return };
+        ring.received += 1;
+        if ring.received == ring.expected / 4 {
+            ring.from = now;
+        } else if ring.is_measured() {
+            ring.durations += u128::from(took.0);
+        }
+        if ring.received == ring.expected / 4 * 3 {
+            ring.to = now;
+        }
+    }
+
+    /// Packets of a collective have crossed resources, on their way to a rank of `job`.
+    pub(crate) fn ring_crossed(
+        &mut self,
+        (job, rank, meeting): (u32, u32, Meeting),
+        resources: &[u32],
+        (bytes, packets): (u64, u64),
+    ) {
+        let Some(ring) = self.ring_of(job, rank, meeting) else { return };
+        if ring.is_measured() {
+            for resource in resources {
+                let (sum, count) = ring.crossed.entry(*resource).or_default();
+                *sum += bytes;
+                *count += packets;
+            }
+        }
+    }
+
+    fn ring_of(&mut self, job: u32, rank: u32, meeting: Meeting) -> Option<&mut Ring> {
+        if self.rings.is_empty() {
+            return None;
+        }
+        let Meeting::Group { group, turn } = meeting else { return None };
+        let key = self.key(job, rank, group, turn)?;
+        self.rings.get_mut(&key)
+    }
+
+    fn key(&self, job: u32, rank: u32, group: u32, turn: u32) -> Option<Key> {
+        let of = &self.config.job.as_ref()?.jobs[job as usize];
+        let first = of.trace().members(group, rank)?.rank(0);
+        Some(Key { job, group, turn, first })
+    }
+
+    /// A rank has begun a node: if that is a collective which is cut, its first rounds are measured.
+    pub(crate) fn ring_begun(&mut self, job: u32, base: u32, rank: u32, node: u32) {
+        let config = self.config.job.as_ref().expect("a job");
+        let of = &config.jobs[job as usize];
+        let Work::Collective(one) = &of.trace().graph(rank).nodes()[node as usize].work else {
+            return;
+        };
+        let Some(first) = cut(config, of, base, rank, one) else { return };
+        let Some(key) = self.key(job, rank, one.group, one.turn) else { return };
+        if self.rings.contains_key(&key) {
+            return;
+        }
+        let rounds = of.rounds(rank, one).expect("it is cut");
+        let ring = Ring {
+            first,
+            rest: rounds.rounds - first,
+            expected: u64::from(first) * u64::from(rounds.ranks) * u64::from(rounds.messages),
+            received: 0,
+            from: Time::ZERO,
+            to: Time::ZERO,
+            durations: 0,
+            crossed: FxHashMap::default(),
+            ranks: rounds.ranks,
+            paused: Vec::new(),
+        };
+        self.rings.insert(key, ring);
+    }
+
+    /// A rank has done the first rounds; `rank` is numbered within its job.
+    pub(crate) fn ring_paused(&mut self, job: u32, base: u32, rank: u32, node: u32) {
+        let now = self.now;
+        let of = &self.config.job.as_ref().expect("a job").jobs[job as usize];
+        let Work::Collective(one) = &of.trace().graph(rank).nodes()[node as usize].work else {
+            unreachable!("only collectives are cut")
+        };
+        let key = self.key(job, rank, one.group, one.turn).expect("it is a member");
+        let ring = self.rings.get_mut(&key).expect("it has begun");
+        ring.paused.push((rank, node, now));
+        if ring.paused.len() < ring.ranks as usize {
+            return;
+        }
+        let ring = self.rings.remove(&key).expect("it has begun");
+        match ring.first {
+            0 => self.go_round_inside(ring, job, base),
+            _ => self.go_on_round(ring, base),
+        }
+    }
+
+    /// The whole of a ring within a server.
+    fn go_round_inside(&mut self, ring: Ring, job: u32, base: u32) {
+        let config = self.config.job.as_ref().expect("a job");
+        let of = &config.jobs[job as usize];
+        let (rank, node, _) = ring.paused[0];
+        let Work::Collective(one) = &of.trace().graph(rank).nodes()[node as usize].work else {
+            unreachable!("only collectives are cut")
+        };
+        let bytes = of.bytes_a_round(rank, one);
+        let messages = u64::from(of.rounds(rank, one).map_or(1, |rounds| rounds.messages));
+        let takes = of.endpoint().takes(bytes / messages.max(1), true);
+        let round = config.scale_up.serialize(bytes) + config.scale_up.latency + takes;
+        let done = self.now.saturating_add(Time(round.0.saturating_mul(u64::from(ring.rest))));
+        let count = u64::from(ring.rest) * u64::from(ring.ranks) * messages;
+        self.count_durations(round, count);
+        for (rank, node, _) in ring.paused {
+            self.tell(base + rank, done, Happening::RestDone(node));
+        }
+    }
+
+    /// The rest of a ring becomes a flow.
+    fn go_on_round(&mut self, ring: Ring, base: u32) {
+        let measured = f64::from(ring.first) / 2.0;
+        let follow = ring.from.until(ring.to).0 as f64 / measured;
+        let limit = 1.0 / follow.max(ring.mean_duration().0 as f64).max(1.0);
+        let use_of =
+            |(resource, (bytes, _)): (&u32, &(u64, u64))| (*resource, *bytes as f64 / measured);
+        let mut uses: Vec<(u32, f64)> = ring.crossed.iter().map(use_of).collect();
+        uses.sort_unstable_by_key(|one| one.0);
+        // Once round, all ranks are equally far: the mean counts.
+        let ahead: u128 = ring.paused.iter().map(|one| u128::from(one.2.until(self.now).0)).sum();
+        let ahead = ahead as f64 / ring.paused.len() as f64;
+        let left = (f64::from(ring.rest) - ahead * limit).max(0.0);
+        let rates = self.rates.add_weighted(uses.into_iter(), limit);
+        let number = self.rests.iter().position(Option::is_none).unwrap_or(self.rests.len());
+        if number == self.rests.len() {
+            self.rests.push(None);
+        }
+        let version = self.ring_version;
+        self.rests[number] =
+            Some(Rest { ring, base, left, since: self.now, rate: 0.0, version, rates });
+        self.know(rates, RING | number as u32);
+        match self.rates.grant(rates) {
+            Some(rate) => self.set_ring_rate(number as u32, rate),
+            None => self.unsettle(Time::ZERO),
+        }
+    }
+
+    /// A ring goes round so fast from now on, in rounds a picosecond.
+    pub(crate) fn set_ring_rate(&mut self, number: u32, rate: f64) {
+        let now = self.now;
+        let Some(rest) = &mut self.rests[number as usize] else { return };
+        if (rest.rate - rate).abs() <= rate * 1e-12 && rest.rate > 0.0 {
+            return;
+        }
+        rest.left -= rest.rate * rest.since.until(now).0 as f64;
+        (rest.rate, rest.since) = (rate, now);
+        self.ring_version += 1;
+        rest.version = self.ring_version;
+        if rate > 0.0 {
+            let at = now.saturating_add(Time((rest.left.max(0.0) / rate).ceil() as u64));
+            let version = rest.version;
+            self.agenda.push(at, What::RingDone { ring: number, version });
+        }
+    }
+
+    /// All rounds of a ring are done.
+    pub(crate) fn ring_done(&mut self, number: u32, version: u64) {
+        let place = &mut self.rests[number as usize];
+        if place.as_ref().is_none_or(|rest| rest.version != version) {
+            return;
+        }
+        let Rest { ring, base, rates, .. } = place.take().expect("it is there");
+        self.rates.remove(rates);
+        self.unsettle(self.latest);
+        let times = f64::from(ring.rest) / (f64::from(ring.first) / 2.0);
+        let mean = ring.mean_duration();
+        let messages = ring.expected / u64::from(ring.first) * u64::from(ring.rest);
+        let nics = 0..self.config.fabric.hosts();
+        for (resource, (bytes, packets)) in ring.crossed {
+            let packets = (packets as f64 * times) as u64;
+            if resource < self.layout.len() {
+                self.bytes[resource as usize] += (bytes as f64 * times) as u64;
+                self.packets[resource as usize] += packets;
+            }
+            if nics.contains(&resource) {
+                // Data and its acknowledgements both leave at NICs: half of all.
+                self.totals.packets += packets / 2;
+                self.totals.control_packets += packets - packets / 2;
+            }
+        }
+        self.count_durations(mean, messages);
+        for (rank, node, _) in ring.paused {
+            self.tell(base + rank, self.now, Happening::RestDone(node));
+        }
+    }
+}
