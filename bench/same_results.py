@@ -48,8 +48,9 @@ def main() -> int:
         f"{name}: {table}.{column}"
         for name, tables in found.items()
         for table, columns in tables.items()
-        for column, hashed in columns.items()
-        if before[name][table].get(column) != hashed
+        # What is new has nothing to be compared with.
+        for column, hashed in before[name][table].items()
+        if columns.get(column) != hashed
     ]
     print("\n".join(other) or "the same")
     return int(bool(other))

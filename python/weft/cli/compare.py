@@ -48,6 +48,7 @@ def compare(
     seeds: options.Seeds = None,
     jobs: options.Jobs = None,
     threads: options.Threads = None,
+    fidelity: options.Fidelity = None,
     set_: options.Set = None,
     process_groups: trace_options.ProcessGroups = None,
     bytes_per_element: trace_options.BytesPerElement = None,
@@ -80,7 +81,8 @@ def compare(
     of_trace = trace_options.workload_keys(
         process_groups, bytes_per_element, dependencies, peak_tflops, memory_gb_s
     )
-    given = Options(output, jobs, threads, json, not no_report, quiet, summary, timeline)
+    closely = tuple(options.names("--fidelity", fidelity) or ())
+    given = Options(output, jobs, threads, json, not no_report, quiet, summary, timeline, closely)
     chosen = options.names("--schemes", schemes) or []
     changes = options.overrides(set_ or [])
     return run_comparison(fabric, workload, chosen, transport, given, seeds, changes, of_trace)

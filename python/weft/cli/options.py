@@ -57,6 +57,14 @@ Threads = Annotated[
         "are free, if the simulation is large enough to gain from them.",
     ),
 ]
+Fidelity = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A[,B]",
+        help="How closely to simulate: packet (the default) or fluid, rates of flows instead of "
+        "packets, for what no packet engine reaches. Of several, the difference is printed.",
+    ),
+]
 Set = Annotated[
     list[str] | None,
     typer.Option(

@@ -29,6 +29,7 @@ def run(
     seeds: options.Seeds = None,
     jobs: options.Jobs = None,
     threads: options.Threads = None,
+    fidelity: options.Fidelity = None,
     set_: options.Set = None,
     fabric: Annotated[
         str | None,
@@ -85,7 +86,8 @@ def run(
     of_trace = trace_options.workload_keys(
         process_groups, bytes_per_element, dependencies, peak_tflops, memory_gb_s
     )
-    given = Options(output, jobs, threads, json, not no_report, quiet, summary, timeline)
+    closely = tuple(options.names("--fidelity", fidelity) or ())
+    given = Options(output, jobs, threads, json, not no_report, quiet, summary, timeline, closely)
     changes = options.overrides(set_ or [])
     chosen = options.names("--schemes", schemes)
     return run_files(files, given, seeds, changes, fabric, chosen, quick, of_trace)

@@ -33,10 +33,18 @@ class Options:
     quiet: bool
     summary: bool = False
     timeline: bool = False
+    fidelities: tuple[str, ...] = ()
 
     def extend(self, changes: Overrides) -> Overrides:
         """The changes to an experiment that these options ask for."""
-        return [*changes, ("probe.timeline", "true")] if self.timeline else changes
+        told = [*changes]
+        if self.timeline:
+            told.append(("probe.timeline", "true"))
+        if len(self.fidelities) == 1:
+            told.append(("run.fidelity", self.fidelities[0]))
+        elif self.fidelities:
+            told.append(("sweep.run.fidelity", json.dumps(self.fidelities)))
+        return told
 
 
 _NOT_IN_REPORTS = {"--jobs": 2, "--threads": 2, "--quiet": 1, "-q": 1}
@@ -142,7 +150,7 @@ def _print_json(listed: store.Listed, kept: store.Store) -> None:
 
 
 def _print_tables(whole: study.Study, kept: store.Store) -> None:
-    from weft.report import overview, printed_table, tables, views
+    from weft.report import fidelities, overview, printed_table, tables, views
 
     width = terminal.width()
     number = 0
@@ -156,6 +164,9 @@ def _print_tables(whole: study.Study, kept: store.Store) -> None:
         compared = printed_table.of(view)
         if compared is not None:
             print("\n" + printed_table.text(compared, width))
+        between = fidelities.of(rows)
+        if between is not None:
+            print("\n" + fidelities.text(between))
         number += 1
 
 

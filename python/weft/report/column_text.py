@@ -23,6 +23,8 @@ _NAMES = {
     "compute_s": "computation",
     "exposed_s": "exposed communication",
 }
+UNKNOWN = "\N{EN DASH}"
+"""Stands for a value that a run does not tell."""
 _DIGITS, _MOST_PLACES = 4, 9
 _MOST = 1e4
 """Beyond this no digit after the point says anything."""
@@ -51,7 +53,12 @@ def axis_title(column: str, unit: str) -> str:
 
 
 def shown(column: str, value: float, half: float | None = None) -> str:
-    """A value of a column, with what it may be off by: `1.234 ± 0.012`, `12.3 ± 0.4 ms`."""
+    """A value of a column, with what it may be off by: `1.234 ± 0.012`, `12.3 ± 0.4 ms`.
+
+    A dash for what is not a number: the run does not tell.
+    """
+    if math.isnan(value):
+        return UNKNOWN
     scale, unit = unit_of(column, [value])
     value, half = value / scale, None if half is None else half / scale
     places = decimals(value, half)

@@ -56,6 +56,7 @@ def table(view: View, wanted: int) -> Table:
         runs=len(everything),
         wanted=wanted,
         series_name=grouping.series_name,
+        fidelities=tables.fidelities_of(everything),
     )
 
 

@@ -62,6 +62,8 @@ class Table:
     """Number of runs of the experiment; more than `runs` if some stalled or did not run."""
     series_name: str = "scheme"
     """What a line is: a scheme, or a value of another key."""
+    fidelities: tuple[str, ...] = ()
+    """How closely the runs were simulated: the values of `run.fidelity`."""
     spare: tuple[int, ...] = ()
     """Columns that a narrow terminal leaves out."""
     notes: tuple[str, ...] = ()
@@ -80,6 +82,8 @@ class Table:
         cells = [cell for section in self.sections for line in section.lines for cell in line.cells]
         if any(cell.unsure for cell in cells):
             sure += f"; {NOT_SIGNIFICANT}: not significant"
+        if self.fidelities:
+            sure += f"; fidelity: {', '.join(self.fidelities)}"
         return sure
 
     @property
@@ -146,7 +150,13 @@ def summarise(
         series_name=grouping.series_name,
         spare=tuple(i for i, (_, _, spare) in enumerate(heads) if spare),
         notes=tuple(one.note for one in usual if one.note),
+        fidelities=fidelities_of(everything),
     )
+
+
+def fidelities_of(rows: Sequence[Row]) -> tuple[str, ...]:
+    """How closely the runs were simulated, each word once."""
+    return tuple(dict.fromkeys(row["fidelity"] for row in rows if "fidelity" in row))
 
 
 _SD = "sd"

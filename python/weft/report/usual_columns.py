@@ -60,7 +60,8 @@ def columns_of(rows: Sequence[Row]) -> list[Column]:
         *own,
         # In a job, nobody waits for the slowest of all its messages.
         Column("p99 FCT", _P99, _mean("fct_p99_s", format_time), spare=communicate or compute),
-        *_LOSSES,
+        *(_OF_PACKETS if any(row["drops"] is not None for row in rows) else ()),
+        _MOST_QPS,
     ]
 
 
@@ -100,9 +101,13 @@ def _mean(column: str, show: Callable[[float], str]) -> Callable[[Sequence[Row],
 
     def cell(rows: Sequence[Row], _: object) -> Cell:
         value = _average(rows, column)
-        return Cell(show(value), value)
+        return _unknown() if math.isnan(value) else Cell(show(value), value)
 
     return cell
+
+
+def _unknown() -> Cell:
+    return Cell(column_text.UNKNOWN, math.inf)
 
 
 def _average(rows: Sequence[Row], column: str) -> float:
@@ -111,6 +116,8 @@ def _average(rows: Sequence[Row], column: str) -> float:
 
 def _retransmits(rows: Sequence[Row], _: Sequence[Row]) -> Cell:
     retransmits, spurious = _average(rows, "retransmits"), _average(rows, "spurious_retransmits")
+    if math.isnan(retransmits):
+        return _unknown()
     unneeded = f" ({format_count(spurious)})" if spurious else ""
     return Cell(format_count(retransmits) + unneeded, retransmits)
 
@@ -159,7 +166,7 @@ _EXPOSED = Column(
     _exposed,
 )
 _P99 = "99th percentile of flow completion times"
-_LOSSES = (
+_OF_PACKETS = (
     Column("drops", "Packets dropped per run", _mean("drops", format_count)),
     Column(
         "retransmits",
@@ -167,15 +174,15 @@ _LOSSES = (
         _retransmits,
     ),
     Column(
-        "max QPs",
-        "Largest number of queue pairs that are active at the same time at one NIC",
-        _mean("max_qps", format_count),
-        spare=True,
-    ),
-    Column(
         "peak queue",
         "Largest queue of any port",
         _mean("peak_queue_bytes", format_bytes),
         spare=True,
     ),
+)
+_MOST_QPS = Column(
+    "max QPs",
+    "Largest number of queue pairs that are active at the same time at one NIC",
+    _mean("max_qps", format_count),
+    spare=True,
 )

@@ -39,9 +39,20 @@ class Average:
 
 
 def of(column: str, rows: Sequence[Row]) -> stats.Mean:
-    """The average of a column over the rows of a cell, one a seed; there is at least one."""
-    sd = stats.mean([row[column] for row in rows]).sd
-    return replace(_average(column, rows).mean(), sd=sd)
+    """The average of a column over the rows of a cell, one a seed; there is at least one.
+
+    Not a number where a run does not tell.
+    """
+    values = [number(row, column) for row in rows]
+    if any(map(math.isnan, values)):
+        return stats.Mean(math.nan, None, len(rows))
+    return replace(_average(column, rows).mean(), sd=stats.mean(values).sd)
+
+
+def number(row: Row, column: str) -> float:
+    """A value of a row; not a number where the run does not tell (`run.fidelity`)."""
+    value: float | None = row[column]
+    return math.nan if value is None else value
 
 
 def ratio(column: str, rows: Sequence[Row], base: Sequence[Row]) -> stats.Mean | None:
@@ -102,9 +113,9 @@ def _average(column: str, rows: Sequence[Row]) -> Average:
 
 def _parts(column: str, rows: Sequence[Row]) -> list[tuple[float, float]]:
     """For each row, the summand of the numerator and that of the denominator."""
-    if all(row[column] > 0 for row in rows):
+    if all(number(row, column) > 0 for row in rows):
         if column in _OVER_OWN_TIME:
             return [(row["cct_s"], row["cct_s"] / row[column]) for row in rows]
         if column in _RATES:
             return [(1.0, 1.0 / row[column]) for row in rows]
-    return [(row[column], 1.0) for row in rows]
+    return [(number(row, column), 1.0) for row in rows]

@@ -48,10 +48,12 @@ class Study:
 
     def rows(self, experiment: Experiment, store: Store) -> list[Row]:
         """The rows of one experiment's finished runs, in run order, each with its `swept`."""
+        records = [
+            (spec, store.record(spec["key"])) for spec in experiment.runs if store.has(spec["key"])
+        ]
         return [
-            store.record(spec["key"])["row"] | {"swept": spec["swept"]}
-            for spec in experiment.runs
-            if store.has(spec["key"])
+            record["row"] | {"swept": spec["swept"], "wall_s": record["timing"]["wall_s"]}
+            for spec, record in records
         ]
 
     def simulate(

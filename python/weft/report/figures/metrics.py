@@ -94,7 +94,8 @@ def completion_times(
 
 def largest_queues(grouping: Grouping) -> Figure:
     """Largest queues; without panels if no packet ever waited."""
-    values = [row["peak_queue_bytes"] for rows in grouping.cells.values() for row in rows]
+    told = [row["peak_queue_bytes"] for rows in grouping.cells.values() for row in rows]
+    values = [] if None in told else told
     scale, unit = bytes_unit(values)
     measure = _Measure("peak_queue_bytes", Axis(f"largest queue [{unit}]"), scale)
     caption = f"The largest queue of any port, {_basis(grouping)}."
