@@ -2,6 +2,7 @@
 
 use crate::experiment::Resolved;
 use crate::extends;
+use crate::fidelity;
 use crate::overrides;
 use crate::parse::{Format, parse};
 use crate::quick::Quick;
@@ -107,7 +108,16 @@ fn expand_unnamed(request: &Request<'_>, quick: bool) -> Result<Expansion, Exper
     let mut expansion = Expansion { title, notes, x, ended, shown, runs, warnings };
     let (mut warned, mut traffic) = (BTreeSet::new(), BTreeSet::new());
     for combination in sweep.combinations(&table)? {
-        let resolved = Resolved::read(&combination.table, &folder)?;
+        let resolved = match Resolved::read(&combination.table, &folder) {
+            Err(error) if is_of_a_fidelity_among_others(&error, &combination) => {
+                let what = format!("left out: {error}");
+                if warned.insert(what.clone()) {
+                    expansion.warnings.push(what);
+                }
+                continue;
+            }
+            other => other?,
+        };
         let mut near = Vec::new();
         // Generating messages takes a while: each kind once, under one seed.
         if traffic.insert(resolved.traffic_key()) {
@@ -123,6 +133,12 @@ fn expand_unnamed(request: &Request<'_>, quick: bool) -> Result<Expansion, Exper
         push_runs(&mut expansion.runs, &resolved, &combination, &sweep.seeds);
     }
     Ok(expansion)
+}
+
+/// Whether one of several fidelities cannot tell: the others may.
+fn is_of_a_fidelity_among_others(error: &ExperimentError, combination: &Combination) -> bool {
+    let known = |item: &Item| matches!(&item.value, Value::Text(word) if fidelity::is_known(word));
+    error.key() == fidelity::KEY && combination.swept.get(fidelity::KEY).is_some_and(known)
 }
 
 fn push_runs(runs: &mut Vec<Run>, resolved: &Resolved, combination: &Combination, seeds: &[u64]) {

@@ -2,6 +2,14 @@
 
 use crate::columns::{Cell, Columns, Row};
 
+/// Where an experiment says it.
+pub(crate) const KEY: &str = "run.fidelity";
+
+/// Whether there is a fidelity of this name.
+pub(crate) fn is_known(name: &str) -> bool {
+    Fidelity::ALL.iter().any(|one| one.name() == name)
+}
+
 /// How closely a run is simulated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fidelity {

@@ -175,6 +175,14 @@ fn what_only_packets_tell_is_refused_by_the_key() {
         let said = error.contains("run.fidelity") && error.contains("use \"packet\"");
         assert!(said && error.contains(scheme), "{error}");
     }
+    // Where other fidelities can, they do, and the user is told.
+    let text = format!("{FABRIC}[balance]\nscheme = \"plb\"\n{workload}");
+    let both = [("sweep.run.fidelity".to_owned(), "[\"fluid\", \"packet\"]".to_owned())];
+    let (format, source) = (Format::Toml, "test.toml");
+    let request = Request { text: &text, format, source, overrides: &both, seeds: None };
+    let expansion = expand(&request).expect("packets can");
+    assert_eq!(expansion.runs.len(), 1);
+    assert!(expansion.warnings.iter().any(|one| one.starts_with("left out: ")));
     assert_eq!(of("spray", ""), Ok(()));
     assert_eq!(of("ethereal", flaky), Ok(()));
 }

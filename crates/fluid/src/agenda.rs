@@ -1,11 +1,11 @@
 //! What will happen, in the order of time.
 
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use weft_units::{HostId, MessageId, PortId, Time};
 
 /// What will happen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     /// A message of the workload has waited for all that it depends on.
     Post(MessageId),
@@ -39,10 +39,35 @@ pub(crate) enum What {
     Resume { flow: u32, version: u32 },
 }
 
+/// What will happen when: the time above the number of its push, so that one comparison tells.
+#[derive(Clone, Copy, Debug)]
+struct Next {
+    key: u128,
+    what: What,
+}
+
+impl PartialEq for Next {
+    fn eq(&self, other: &Next) -> bool {
+        self.key == other.key
+    }
+}
+impl Eq for Next {}
+impl PartialOrd for Next {
+    fn partial_cmp(&self, other: &Next) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Next {
+    /// The earliest is the greatest: it comes first.
+    fn cmp(&self, other: &Next) -> Ordering {
+        other.key.cmp(&self.key)
+    }
+}
+
 /// All of it. What is due at one time comes in the order in which it was pushed.
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
-    heap: BinaryHeap<Reverse<(Time, u64, What)>>,
+    heap: BinaryHeap<Next>,
     pushed: u64,
     /// How many of them happen to the fabric, whatever the traffic does.
     of_fabric: usize,
@@ -58,15 +83,16 @@ impl Agenda {
     pub(crate) fn push(&mut self, at: Time, what: What) {
         self.pushed += 1;
         self.of_fabric += usize::from(what.is_of_fabric());
-        self.heap.push(Reverse((at, self.pushed, what)));
+        let key = u128::from(at.0) << 64 | u128::from(self.pushed);
+        self.heap.push(Next { key, what });
     }
     pub(crate) fn next_at(&self) -> Option<Time> {
-        self.heap.peek().map(|Reverse((at, _, _))| *at)
+        self.heap.peek().map(|next| Time((next.key >> 64) as u64))
     }
     pub(crate) fn pop(&mut self) -> Option<(Time, What)> {
-        let Reverse((at, _, what)) = self.heap.pop()?;
+        let Next { key, what } = self.heap.pop()?;
         self.of_fabric -= usize::from(what.is_of_fabric());
-        Some((at, what))
+        Some((Time((key >> 64) as u64), what))
     }
     /// Whether nothing of the traffic is still to happen.
     pub(crate) fn is_over(&self) -> bool {
