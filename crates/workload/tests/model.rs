@@ -5,12 +5,12 @@ mod training;
 
 use std::collections::BTreeMap;
 use training::{
-    FAST, FREE, MIXTRAL, busy, calls, degrees, end, generate, gpt2, llama, names, sends, volume,
+    FAST, FREE, busy, calls, degrees, end, generate, gpt2, llama, names, sends, volume,
 };
 use weft_units::Time;
 use weft_workload::model::{
-    Experts, GPT2_SMALL, Gradients, LLAMA2_7B, MODELS, Model, Pace, Recompute, Schedule, Training,
-    Zero,
+    Experts, GPT2_SMALL, GPT3_13B, Gradients, LLAMA2_7B, MIXTRAL_8X7B, MODELS, Model, Pace,
+    Recompute, Schedule, Training, Zero,
 };
 use weft_workload::trace::{Trace, check, summarise};
 
@@ -18,12 +18,16 @@ use weft_workload::trace::{Trace, check, summarise};
 fn models_have_the_published_parameters() {
     assert_eq!(GPT2_SMALL.parameters(), 124_439_808);
     assert_eq!(LLAMA2_7B.parameters(), 6_738_415_616);
-    assert_eq!(MIXTRAL.parameters(), 46_702_792_704);
+    assert_eq!(GPT3_13B.parameters(), 12_853_386_240);
+    assert_eq!(MIXTRAL_8X7B.parameters(), 46_702_792_704);
     for info in MODELS {
         assert_eq!(Model::named(info.name), Ok(info.model));
     }
     let line = Model::named("gpt5").unwrap_err().to_string();
-    assert_eq!(line, "model: unknown value \"gpt5\"; use one of gpt2-small, llama2-7b");
+    assert_eq!(
+        line,
+        "model: unknown value \"gpt5\"; use one of gpt2-small, llama2-7b, gpt-13b, mixtral-8x7b"
+    );
 }
 
 #[test]
@@ -117,6 +121,36 @@ fn llama_on_64_ranks() {
     assert_eq!(mean, 6_738_415_616u64 / 16);
 }
 
+/// Two stages of half the layers; eight ranks share each tensor, and eight have the same.
+#[test]
+fn gpt_13b_on_128_ranks() {
+    const A: u64 = 2 * 2048 * 5120;
+    const H: u64 = 5120;
+    let training = Training {
+        overlap: false,
+        global_batch: 64,
+        degrees: degrees(8, 1, 2),
+        ..Training::of("gpt-13b", GPT3_13B)
+    };
+    let trace = generate(&training, 128);
+    // Matrices and the first kind of biases are cut in eight, the rest is whole.
+    let layer = (12 * H * H + 7 * H) / 8 + 6 * H;
+    let tokens = 50_257_u64.div_ceil(8) * H;
+    let first = BTreeMap::from([
+        (("all-reduce", "tensor", A), 20 * 4 * 8 + 8),
+        (("all-reduce", "data", 4 * (20 * layer + tokens + 2048 * H)), 1),
+        (("all-reduce", "ends", 4 * tokens), 1),
+    ]);
+    let last = BTreeMap::from([
+        (("all-reduce", "tensor", A), 20 * 4 * 8 + 8),
+        (("all-reduce", "tensor", 4 * 2048), 3 * 8),
+        (("all-reduce", "data", 4 * (20 * layer + tokens + 2 * H)), 1),
+        (("all-reduce", "ends", 4 * tokens), 1),
+    ]);
+    assert_eq!((calls(&trace, 0), calls(&trace, 1)), (first, last));
+    assert_eq!((sends(&trace, 0), sends(&trace, 1)), (vec![(64, A); 8], vec![(-64, A); 8]));
+}
+
 #[test]
 fn sequence_parallel_ranks_gather_and_scatter() {
     const A: u64 = 33_554_432;
@@ -194,7 +228,7 @@ fn tokens_go_to_their_experts_and_back() {
         degrees: degrees(2, 4, 1),
         global_batch: 16,
         overlap: false,
-        ..Training::of("mixtral", MIXTRAL)
+        ..Training::of("mixtral", MIXTRAL_8X7B)
     };
     // 8 data-parallel ranks with 2 micro-batches; 2 hold the same experts.
     let trace = generate(&training, 16);
@@ -334,6 +368,12 @@ fn trainings_are_read_from_options() {
         ..Training::of("llama2-7b", LLAMA2_7B)
     };
     assert_eq!(Training::resolve(&given).expect("a training").0, expected);
+    let given = [("model", "mixtral-8x7b"), ("top_k", "1")];
+    let experts = Some(Experts { count: 8, top_k: 1 });
+    assert_eq!(
+        Training::resolve(&given).expect("a training").0.model,
+        Model { experts, ..MIXTRAL_8X7B }
+    );
     for (given, expected) in [
         (&[("forward", "1us")][..], "backward: missing beside the other direction; give both"),
         (&[("top_k", "2")], "top_k: does nothing here; remove it"),
@@ -405,7 +445,7 @@ fn what_cannot_be_is_refused_in_one_line() {
     );
     refused(arranged(1, 2, 1), 16, "expert: the model has no experts; use 1, or give it some");
     refused(
-        Training { degrees: degrees(1, 16, 1), ..Training::of("m", MIXTRAL) },
+        Training { degrees: degrees(1, 16, 1), ..Training::of("m", MIXTRAL_8X7B) },
         16,
         "expert: 8 experts cannot be cut among 16 ranks; use a divisor",
     );

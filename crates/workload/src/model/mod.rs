@@ -64,7 +64,7 @@ mod stage;
 pub mod training;
 
 pub use options::TRAINING_OPTIONS;
-pub use shape::{Experts, GPT2_SMALL, LLAMA2_7B, MODELS, Model, ModelInfo};
+pub use shape::{Experts, GPT2_SMALL, GPT3_13B, LLAMA2_7B, MIXTRAL_8X7B, MODELS, Model, ModelInfo};
 pub use training::{Gradients, Pace, Recompute, Schedule, Training, Zero};
 
 use crate::WorkloadError;

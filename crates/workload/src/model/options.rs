@@ -145,13 +145,11 @@ fn changed(mut model: Model, options: &mut Options<'_>) -> Result<Model, OptionE
             *flag = options.flag(key)?;
         }
     }
-    match options.number_if_given("experts", ..)? {
-        None => {}
-        Some(0) => model.experts = None,
-        Some(count) => {
-            model.experts = Some(Experts { count, top_k: options.number("top_k", ..)? });
-        }
-    }
+    let own = model.experts.map_or(0, |experts| experts.count);
+    model.experts = match options.number_if_given("experts", ..)?.unwrap_or(own) {
+        0 => None,
+        count => Some(Experts { count, top_k: options.number("top_k", ..)? }),
+    };
     Ok(model)
 }
 

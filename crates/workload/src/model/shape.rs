@@ -99,6 +99,27 @@ pub const LLAMA2_7B: Model = Model {
     experts: None,
 };
 
+/// GPT-3 with 13 billion parameters: 12,853,386,240. The paper's table prints a width of 5140, which
+/// its 40 heads of 128 numbers do not make; 5120 is what Megatron and `SimAI` train.
+pub const GPT3_13B: Model = Model {
+    layers: 40,
+    hidden: 5120,
+    feed_forward: 20_480,
+    heads: 40,
+    kv_heads: 40,
+    sequence: 2048,
+    positions: 2048,
+    ..GPT2_SMALL
+};
+
+/// Mixtral 8x7B: 46,702,792,704 parameters, of which a token uses 12.9 billion.
+pub const MIXTRAL_8X7B: Model = Model {
+    feed_forward: 14_336,
+    kv_heads: 8,
+    experts: Some(Experts { count: 8, top_k: 2 }),
+    ..LLAMA2_7B
+};
+
 /// All shipped models.
 pub const MODELS: &[ModelInfo] = &[
     ModelInfo {
@@ -112,6 +133,18 @@ pub const MODELS: &[ModelInfo] = &[
         summary: "Llama 2 with 6.7 billion parameters",
         source: "Touvron et al. (2023)",
         model: LLAMA2_7B,
+    },
+    ModelInfo {
+        name: "gpt-13b",
+        summary: "GPT-3 with 13 billion parameters",
+        source: "Brown et al. (2020)",
+        model: GPT3_13B,
+    },
+    ModelInfo {
+        name: "mixtral-8x7b",
+        summary: "Mixtral 8x7B, eight experts a layer, in samples of 4096 tokens",
+        source: "Jiang et al. (2024)",
+        model: MIXTRAL_8X7B,
     },
 ];
 

@@ -5,16 +5,8 @@ use crate::ideal::{Ideal, run};
 use std::collections::BTreeMap;
 use weft_units::Time;
 use weft_workload::job::{Algorithms, Job};
-use weft_workload::model::{Experts, GPT2_SMALL, LLAMA2_7B, Model, Training};
+use weft_workload::model::{GPT2_SMALL, LLAMA2_7B, Training};
 use weft_workload::trace::{Degrees, Peer, Trace, Work};
-
-/// Mixtral 8x7B: eight experts in each layer, of which a token takes two.
-pub(crate) const MIXTRAL: Model = Model {
-    feed_forward: 14_336,
-    kv_heads: 8,
-    experts: Some(Experts { count: 8, top_k: 2 }),
-    ..LLAMA2_7B
-};
 
 pub(crate) const FREE: Ideal = Ideal { latency: Time::ZERO, ps_per_byte: 0 };
 pub(crate) const FAST: Ideal = Ideal { latency: Time::us(1), ps_per_byte: 20 };
