@@ -113,7 +113,7 @@ $(TORCH)/ready: tests/pytorch/environment.py $(VENV)/ready
 bench:  ## packet-hops per second on one core and two (4 minutes); the record goes to bench/records
 	$(PYTHON) bench/record.py --keep
 
-bench-large: build  ## jobs of thousands of ranks: time and memory (half an hour); records as above
+bench-large: build  ## large collectives and training iterations: time and memory (25 minutes); records as above
 	$(BIN)/python bench/large.py
 
 plugin: $(PLUGIN)  ## NCCL's network plugin: python/weft/libnccl-net-weft.so

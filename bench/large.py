@@ -1,7 +1,8 @@
 """Large jobs: how long they take and how much memory, each in a process of its own.
 
 One record a case in bench/records/large: date, commit, command, machine, what was run, and what
-it took. A case is a command line of `weft compare`, so anybody can repeat it without this file.
+it took. A case is a command line of `weft compare` or `weft run`, so anybody can repeat it without
+this file. What takes long and what tells little more runs only if it is named, or with --all.
 """
 
 from __future__ import annotations
@@ -16,30 +17,61 @@ from typing import Any
 
 import record
 
+ROOT = Path(__file__).parent.parent
 FOLDER = Path(__file__).parent / "records" / "large"
+TRAINING = "experiments/training"
 # Every message a queue pair of its own, all in turn, as in Ethereal (2025).
 NIC = "nic.mtu=9000B,nic.serve=round-robin"
 PODS = f"fat-tree:k=32,link=400Gbps,delay=500ns,{NIC}"
 RACKS = f"leaf-spine:leaves=64,spines=64,hosts=64,link=400Gbps,delay=500ns,{NIC}"
+
+
+def collective(fabric: str, workload: str) -> list[str]:
+    """One collective under Ethereal."""
+    words = ["--fabric", fabric, "--workload", workload, "--schemes", "ethereal"]
+    return ["compare", *words]
+
+
+def training(name: str, scheme: str) -> list[str]:
+    """One iteration of experiments/training under one of its schemes."""
+    return ["run", f"{TRAINING}/{name}.toml", "--set", f"balance.scheme={scheme}"]
+
+
 CASES = {
-    "ring-8192": (PODS, "all-reduce:algorithm=ring,size=64MB"),
-    "recursive-doubling-8192": (PODS, "all-reduce:algorithm=recursive-doubling,size=64MB"),
-    "ring-4096": (RACKS, "all-reduce:algorithm=ring,size=64MB"),
-    "all-to-all-1024": (RACKS, "all-to-all:algorithm=direct,size=16MB,ranks=1024"),
+    "recursive-doubling-8192": collective(
+        PODS, "all-reduce:algorithm=recursive-doubling,size=64MB"
+    ),
+    "ring-4096": collective(RACKS, "all-reduce:algorithm=ring,size=64MB"),
+    "all-to-all-1024": collective(RACKS, "all-to-all:algorithm=direct,size=16MB,ranks=1024"),
+    "gpt-13b": training("gpt-13b", "ethereal"),
+    "gpt-13b-ecmp": training("gpt-13b", "ecmp"),
+    "gpt-175b-simai": training("gpt-175b-simai", "ethereal"),
+    "mixtral-8x7b": training("mixtral-8x7b", "ethereal"),
+    "mixtral-8x7b-ecmp": training("mixtral-8x7b", "ecmp"),
+}
+# Half an hour of a core, and the same work as that of a case above.
+LONG = {
+    "gpt-175b-simai-ecmp": training("gpt-175b-simai", "ecmp"),
+    "ring-8192": collective(PODS, "all-reduce:algorithm=ring,size=64MB"),
 }
 
 
 def main() -> int:
     """Run the cases that were named, or all, and keep a record of each; returns the status."""
+    known = CASES | LONG
     options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    options.add_argument("cases", nargs="*", help=f"of {', '.join(CASES)}; default: all")
-    names = options.parse_args().cases or list(CASES)
+    options.add_argument(
+        "cases", nargs="*", help=f"of {', '.join(known)}; default: all but the last"
+    )
+    options.add_argument("--all", action="store_true", help=f"also {', '.join(LONG)}")
+    given = options.parse_args()
+    names = given.cases or list(known if given.all else CASES)
     for name in names:
-        if name not in CASES:
-            print(f"error: {name} is no case; use one of {', '.join(CASES)}", file=sys.stderr)
+        if name not in known:
+            print(f"error: {name} is no case; use one of {', '.join(known)}", file=sys.stderr)
             return 2
     for name in names:
-        measured = measure(name)
+        measured = measure(known[name])
         print(
             f"{name:<26} {measured['wall_s']:8.1f} s  {measured['user_s']:8.1f} s of one core  "
             f"{measured['peak_bytes'] / 1e6:8.0f} MB  "
@@ -50,12 +82,10 @@ def main() -> int:
     return 0
 
 
-def measure(name: str) -> dict[str, Any]:
-    """One case on one core."""
-    fabric, workload = CASES[name]
-    words = ["compare", "--fabric", fabric, "--workload", workload, "--schemes", "ethereal"]
+def measure(words: list[str]) -> dict[str, Any]:
+    """One command of Weft on one core."""
     command = [sys.executable, "-m", "weft", *words, "--threads", "1", "--json", "-q"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
         assert process.stdout is not None
         text = process.stdout.read()
         _, status, usage = os.wait4(process.pid, 0)

@@ -316,3 +316,19 @@ fn aicb_lists_of_communications() {
     assert_eq!(nodes(&zero, "broadcast", "data", 128), 291);
     assert_eq!(nodes(&zero, "barrier", "all", 128), 1);
 }
+
+/// Columns may be aligned otherwise; the header has other ranks.
+#[test]
+fn the_experiment_on_gpt_175b_has_the_published_rows() {
+    let Some(root) = root() else { return };
+    let folder = root.join("aicb_simai/model_workload");
+    let published = text(&folder.join("G175B-M1-C03_GPT175B_megatron_tp8_pp1_mbs1_A100.txt"));
+    let ours = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let ours = text(&ours.join("../../experiments/training/common/gpt-175b.txt"));
+    let rows = |text: &str| -> Vec<Vec<String>> {
+        let rows = text.lines().skip(2).map(|row| row.split_whitespace().map(Into::into).collect());
+        rows.filter(|row: &Vec<String>| !row.is_empty()).collect()
+    };
+    assert_eq!(rows(&ours).len(), 33);
+    assert_eq!(rows(&ours), rows(&published));
+}
