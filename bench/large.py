@@ -32,9 +32,10 @@ def collective(fabric: str, workload: str) -> list[str]:
     return ["compare", *words]
 
 
-def training(name: str, scheme: str) -> list[str]:
-    """One iteration of experiments/training under one of its schemes."""
-    return ["run", f"{TRAINING}/{name}.toml", "--set", f"balance.scheme={scheme}"]
+def training(name: str, whole: str, scheme: str) -> list[str]:
+    """One iteration of experiments/training, whole, under one of its schemes."""
+    chosen = ["--set", f"workload.{whole}", "--set", f"balance.scheme={scheme}"]
+    return ["run", f"{TRAINING}/{name}.toml", *chosen]
 
 
 CASES = {
@@ -43,15 +44,15 @@ CASES = {
     ),
     "ring-4096": collective(RACKS, "all-reduce:algorithm=ring,size=64MB"),
     "all-to-all-1024": collective(RACKS, "all-to-all:algorithm=direct,size=16MB,ranks=1024"),
-    "gpt-13b": training("gpt-13b", "ethereal"),
-    "gpt-13b-ecmp": training("gpt-13b", "ecmp"),
-    "gpt-175b-simai": training("gpt-175b-simai", "ethereal"),
-    "mixtral-8x7b": training("mixtral-8x7b", "ethereal"),
-    "mixtral-8x7b-ecmp": training("mixtral-8x7b", "ecmp"),
+    "gpt-13b": training("gpt-13b", "layers=40", "ethereal"),
+    "gpt-13b-ecmp": training("gpt-13b", "layers=40", "ecmp"),
+    "gpt-175b-simai": training("gpt-175b-simai", "ranks=1024", "ethereal"),
+    "mixtral-8x7b": training("mixtral-8x7b", "layers=32", "ethereal"),
+    "mixtral-8x7b-ecmp": training("mixtral-8x7b", "layers=32", "ecmp"),
 }
 # Half an hour of a core, and the same work as that of a case above.
 LONG = {
-    "gpt-175b-simai-ecmp": training("gpt-175b-simai", "ecmp"),
+    "gpt-175b-simai-ecmp": training("gpt-175b-simai", "ranks=1024", "ecmp"),
     "ring-8192": collective(PODS, "all-reduce:algorithm=ring,size=64MB"),
 }
 
@@ -60,9 +61,8 @@ def main() -> int:
     """Run the cases that were named, or all, and keep a record of each; returns the status."""
     known = CASES | LONG
     options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    options.add_argument(
-        "cases", nargs="*", help=f"of {', '.join(known)}; default: all but the last"
-    )
+    default = f"default: all but {', '.join(LONG)}"
+    options.add_argument("cases", nargs="*", help=f"of {', '.join(known)}; {default}")
     options.add_argument("--all", action="store_true", help=f"also {', '.join(LONG)}")
     given = options.parse_args()
     names = given.cases or list(known if given.all else CASES)
