@@ -21,7 +21,7 @@ use weft_workload::trace::{Collective, Work};
 /// Rounds that are simulated at least.
 const FIRST: u32 = 8;
 /// Messages in the rounds that are simulated, at least.
-const MESSAGES: u32 = 8192;
+const MESSAGES: u32 = 2048;
 /// Which flows of [`crate::rates::Rates`] are rings: this, and the number.
 pub(crate) const RING: u32 = 1 << 31;
 
