@@ -72,9 +72,7 @@ def test_table_compares_the_means_that_it_shows() -> None:
     ecmp, ethereal = table.sections[0].lines
     assert ethereal.cells[2].text == f"{usual_columns.MINUS}67 ± 141 % n.s."
     assert (ethereal.cells[2].unsure, ecmp.cells[2].unsure) == (True, False)
-    assert table.basis == (
-        "mean of 2 seeds, ± 95 % confidence; n.s.: not significant; fidelity: packet"
-    )
+    assert table.basis == "mean of 2 seeds, ± 95 % confidence; n.s.: not significant"
     assert ecmp.cells[2].text == "0.0 %"
     assert ecmp.cells[0].value == pytest.approx(3e-5)
     assert ecmp.cells[0].text == "30.00 ± 127 µs"

@@ -73,8 +73,8 @@ def _differ(one: float, two: float) -> bool:
 
 def of(rows: Sequence[Row]) -> list[Between] | None:
     """Each cheaper fidelity against the most exact one; None for runs of one fidelity."""
-    found = {row["fidelity"] for row in rows}
-    exact, *cheaper = [one for one in EXACT_FIRST if one in found]
+    found = {row["fidelity"] for row in rows if "fidelity" in row}
+    exact, *cheaper = [one for one in EXACT_FIRST if one in found] or EXACT_FIRST[:1]
     return [_between(exact, cheap, rows) for cheap in cheaper] or None
 
 

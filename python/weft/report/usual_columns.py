@@ -60,8 +60,11 @@ def columns_of(rows: Sequence[Row]) -> list[Column]:
         *own,
         # In a job, nobody waits for the slowest of all its messages.
         Column("p99 FCT", _P99, _mean("fct_p99_s", format_time), spare=communicate or compute),
-        *(_OF_PACKETS if any(row["drops"] is not None for row in rows) else ()),
-        _MOST_QPS,
+        *[
+            one
+            for one in _LOAD
+            if one is _MOST_QPS or any(row["drops"] is not None for row in rows)
+        ],
     ]
 
 
@@ -166,23 +169,24 @@ _EXPOSED = Column(
     _exposed,
 )
 _P99 = "99th percentile of flow completion times"
-_OF_PACKETS = (
+_MOST_QPS = Column(
+    "max QPs",
+    "Largest number of queue pairs that are active at the same time at one NIC",
+    _mean("max_qps", format_count),
+    spare=True,
+)
+_LOAD = (
     Column("drops", "Packets dropped per run", _mean("drops", format_count)),
     Column(
         "retransmits",
         "Retransmissions of data packets per run (in parentheses: spurious ones)",
         _retransmits,
     ),
+    _MOST_QPS,
     Column(
         "peak queue",
         "Largest queue of any port",
         _mean("peak_queue_bytes", format_bytes),
         spare=True,
     ),
-)
-_MOST_QPS = Column(
-    "max QPs",
-    "Largest number of queue pairs that are active at the same time at one NIC",
-    _mean("max_qps", format_count),
-    spare=True,
 )
