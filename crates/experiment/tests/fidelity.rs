@@ -170,7 +170,11 @@ fn what_only_packets_tell_is_refused_by_the_key() {
         let text = format!("{FABRIC}{failures}{balance}{workload}");
         resolved(&text, &[("run.fidelity", "fluid")]).map(|_| ()).map_err(|error| error.to_string())
     };
-    for (scheme, failures) in [("plb", ""), ("letflow", ""), ("spray", flaky)] {
+    let slow =
+        "[failures.bad]\nlinks = [\"leaf-0 <-> spine-0\"]\nkind = \"degraded\"\nlost = 0.5\n";
+    let refused =
+        [("plb", ""), ("letflow", ""), ("spray", flaky), ("ethereal", flaky), ("reps", slow)];
+    for (scheme, failures) in refused {
         let error = of(scheme, failures).expect_err(scheme);
         let said = error.contains("run.fidelity") && error.contains("use \"packet\"");
         assert!(said && error.contains(scheme), "{error}");
@@ -184,5 +188,6 @@ fn what_only_packets_tell_is_refused_by_the_key() {
     assert_eq!(expansion.runs.len(), 1);
     assert!(expansion.warnings.iter().any(|one| one.starts_with("left out: ")));
     assert_eq!(of("spray", ""), Ok(()));
-    assert_eq!(of("ethereal", flaky), Ok(()));
+    assert_eq!(of("spray", slow), Ok(()));
+    assert_eq!(of("ethereal", slow), Ok(()));
 }

@@ -42,8 +42,8 @@ pub use devices::{
     Victim,
 };
 pub use failure::{
-    Bursts, Detected, Direction, Failure, FailureKind, Failures, Flush, Groups, LinkChoice, Losses,
-    Pick, Queued, RateChange, Tier,
+    Detected, Direction, Failure, FailureKind, Failures, Flush, Groups, LinkChoice, Losses, Pick,
+    Queued, RateChange, Tier,
 };
 pub use graph::{Fabric, Node, Port, PortGroup};
 pub use hash_function::{FiveTuple, HashFunction, MICROSOFT_KEY};

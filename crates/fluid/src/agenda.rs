@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
-use weft_units::{HostId, MessageId, PortId, Time};
+use weft_units::{HostId, MessageId, Time};
 
 /// What will happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,10 +29,6 @@ pub(crate) enum What {
     Learn(u32),
     /// Links carry more or less from now on.
     Turn,
-    /// A flaky link loses everything until `end`.
-    Burst { port: PortId, end: Time },
-    /// It does so no more.
-    BurstEnds(PortId),
     /// A flow that lost packets has heard nothing for too long.
     TimeOut { flow: u32, version: u32 },
     /// A flow that lost packets knows it from those that came after.
@@ -75,7 +71,7 @@ pub(crate) struct Agenda {
 
 impl What {
     fn is_of_fabric(self) -> bool {
-        matches!(self, What::Turn | What::Learn(_) | What::Burst { .. } | What::BurstEnds(_))
+        matches!(self, What::Turn | What::Learn(_))
     }
 }
 

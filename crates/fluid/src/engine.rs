@@ -194,8 +194,6 @@ impl<'a> Engine<'a> {
             What::Grow => self.grow(),
             What::Learn(number) => self.learn(number),
             What::Turn => self.set_capacities(),
-            What::Burst { port, end } => self.burst(port, end),
-            What::BurstEnds(port) => self.burst_ends(port),
             What::TimeOut { flow, version } => self.time_out(flow, version),
             What::Resume { flow, version } => self.resume(flow, version),
         }

@@ -8,7 +8,6 @@
 use crate::agenda::What;
 use crate::engine::Engine;
 use crate::flows::speed;
-use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use weft_balance::plan::{ActiveFlow, FlowInfo, LossSignal, Subflow};
 use weft_fabric::{LinkShares, PathView};
@@ -25,13 +24,10 @@ struct Learning {
     dead: Vec<PortId>,
 }
 
-/// What fails, and what is lost now.
+/// What routing learns of failures.
 #[derive(Debug, Default)]
 pub(crate) struct Trouble {
     learning: Vec<Learning>,
-    /// Ports in a burst of losses. Never iterated.
-    bursts: FxHashSet<PortId>,
-    flaky: Vec<(PortId, Vec<weft_fabric::Bursts>)>,
 }
 
 impl Trouble {
@@ -50,9 +46,7 @@ impl Trouble {
             }
         }
         learning.dedup_by_key(|one| one.at);
-        let flaky = failures.ports().map(|port| (port, failures.bursts(port).collect::<Vec<_>>()));
-        let flaky = flaky.filter(|(_, bursts)| !bursts.is_empty()).collect();
-        Trouble { learning, bursts: FxHashSet::default(), flaky }
+        Trouble { learning }
     }
 
     /// What hosts and routing know of the fabric at `at`.
@@ -92,17 +86,6 @@ impl Engine<'_> {
         for number in 0..self.trouble.learning.len() as u32 {
             self.agenda.push(self.trouble.learning[number as usize].at, What::Learn(number));
         }
-        for place in 0..self.trouble.flaky.len() {
-            self.next_burst(place);
-        }
-    }
-
-    fn next_burst(&mut self, place: usize) {
-        let (port, bursts) = &mut self.trouble.flaky[place];
-        let port = *port;
-        for (start, end) in bursts.iter_mut().filter_map(Iterator::next) {
-            self.agenda.push(start, What::Burst { port, end });
-        }
     }
 
     /// Links carry what failures leave of them now.
@@ -138,24 +121,8 @@ impl Engine<'_> {
         }
     }
 
-    /// A flaky link loses everything for a while.
-    pub(crate) fn burst(&mut self, port: PortId, end: Time) {
-        self.trouble.bursts.insert(port);
-        self.lose(port);
-        self.agenda.push(end, What::BurstEnds(port));
-    }
-
-    /// It is as before.
-    pub(crate) fn burst_ends(&mut self, port: PortId) {
-        self.trouble.bursts.remove(&port);
-        self.find_again(port);
-        if let Some(place) = self.trouble.flaky.iter().position(|one| one.0 == port) {
-            self.next_burst(place);
-        }
-    }
-
     fn is_dead(&self, port: PortId) -> bool {
-        self.trouble.bursts.contains(&port) || self.config.failures.is_down(port, self.now)
+        self.config.failures.is_down(port, self.now)
     }
 
     /// Whether a link of its path loses everything now.

@@ -231,7 +231,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Tells [`crate::rates::Rates`] what acknowledgements and bursts leave of each resource.
+    /// Tells [`crate::rates::Rates`] what acknowledgements leave of each resource.
     fn update_capacities(&mut self) {
         let Engine { capacities, rates, now, .. } = self;
         capacities.update(*now, rates);

@@ -4,7 +4,7 @@
 //! In a ring every rank sends to one and the same rank, round after round, and goes on when it has as
 //! much from one and the same. A round takes as long as a message in the mean over all ranks, since
 //! each has to go round; or as long as the slowest rank sends. So what messages take once they leave,
-//! how fast rounds follow each other and what each link carried are measured over the middle of the first
+//! how fast rounds follow each other and what each link carried are measured over later ones of the first
 //! rounds; from then on the ring is one flow that loads all these links, no faster than both allow.
 //!
 //! Between ranks of one server nobody else is in the way: there the pace is known at once.
@@ -13,13 +13,14 @@ use crate::agenda::What;
 use crate::engine::Engine;
 use crate::ranks::Happening;
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 use weft_sim::JobConfig;
 use weft_units::Time;
 use weft_workload::job::{Job, Meeting};
 use weft_workload::trace::{Collective, Work};
 
 /// Rounds that are simulated at least.
-const FIRST: u32 = 8;
+const FIRST: u32 = 16;
 /// Messages in the rounds that are simulated, at least.
 const MESSAGES: u32 = 2048;
 /// Which flows of [`crate::rates::Rates`] are rings: this, and the number.
@@ -44,7 +45,7 @@ pub(crate) struct Ring {
     /// Messages of the first rounds, and how many of them are there.
     expected: u64,
     received: u64,
-    /// When a quarter of them were there, and when three.
+    /// When as many of them were there as are not measured, and when all that are.
     from: Time,
     to: Time,
     /// How long those in between took, together.
@@ -57,14 +58,24 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// Whether a quarter of its messages are there, and three are not.
+    /// Which of its messages are measured: not the first, which find nobody under way, nor the last,
+    /// behind which nobody comes.
+    fn measured(&self) -> Range<u64> {
+        let eighth = self.expected / 8;
+        4 * eighth..7 * eighth
+    }
+    /// How many rounds these are.
+    fn measured_rounds(&self) -> f64 {
+        let Range { start, end } = self.measured();
+        f64::from(self.first) * (end - start) as f64 / self.expected as f64
+    }
     fn is_measured(&self) -> bool {
-        let quarter = self.expected / 4;
-        (quarter..quarter * 3).contains(&self.received)
+        self.measured().contains(&self.received)
     }
     /// What its messages took, in the mean.
     fn mean_duration(&self) -> Time {
-        Time((self.durations / u128::from((self.expected / 2).max(1))) as u64)
+        let Range { start, end } = self.measured();
+        Time((self.durations / u128::from((end - start).max(1))) as u64)
     }
 }
 
@@ -120,12 +131,12 @@ impl Engine<'_> {
         let now = self.now;
         let Some(ring) = self.ring_of(job, rank, meeting) else { return };
         ring.received += 1;
-        if ring.received == ring.expected / 4 {
+        if ring.received == ring.measured().start {
             ring.from = now;
         } else if ring.is_measured() {
             ring.durations += u128::from(took.0);
         }
-        if ring.received == ring.expected / 4 * 3 {
+        if ring.received == ring.measured().end {
             ring.to = now;
         }
     }
@@ -232,7 +243,7 @@ impl Engine<'_> {
 
     /// The rest of a ring becomes a flow.
     fn go_on_round(&mut self, ring: Ring, base: u32) {
-        let measured = f64::from(ring.first) / 2.0;
+        let measured = ring.measured_rounds();
         let follow = ring.from.until(ring.to).0 as f64 / measured;
         let limit = 1.0 / follow.max(ring.mean_duration().0 as f64).max(1.0);
         let use_of =
@@ -285,7 +296,7 @@ impl Engine<'_> {
         let Rest { ring, base, rates, .. } = place.take().expect("it is there");
         self.rates.remove(rates);
         self.unsettle(self.latest);
-        let times = f64::from(ring.rest) / (f64::from(ring.first) / 2.0);
+        let times = f64::from(ring.rest) / ring.measured_rounds();
         let mean = ring.mean_duration();
         let messages = ring.expected / u64::from(ring.first) * u64::from(ring.rest);
         let nics = 0..self.config.fabric.hosts();

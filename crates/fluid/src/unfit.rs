@@ -5,13 +5,17 @@ use weft_fabric::{Failure, FailureKind};
 
 /// Why a run cannot be simulated by rates, in words that follow the name of the scheme; `None`: it can.
 pub fn unfit(scheme: &SchemeInfo, failures: &[Failure]) -> Option<&'static str> {
-    let loses = |failure: &Failure| !matches!(failure.kind, FailureKind::Degraded { .. });
+    let any = |of: fn(&FailureKind) -> bool| failures.iter().any(|failure| of(&failure.kind));
+    let is_flaky = any(|kind| matches!(kind, FailureKind::Flaky { .. }));
+    let is_down = any(|kind| matches!(kind, FailureKind::Down { .. }));
+    let is_slow = any(|kind| matches!(kind, FailureKind::Degraded { .. }));
     match scheme.paths {
-        PathUse::One => None,
         PathUse::AsPacketsFind => Some("sends packets where others before them met no queue"),
-        PathUse::AllAlike | PathUse::AllByRoom if failures.iter().any(loses) => {
-            Some("loses some packets of every message on a link that is down or flaky")
+        _ if is_flaky => Some("loses some packets of a message on a flaky link, and not others"),
+        PathUse::AllAlike | PathUse::AllByRoom if is_down => {
+            Some("loses some packets of every message on a link that is down")
         }
-        PathUse::AllAlike | PathUse::AllByRoom => None,
+        PathUse::AllByRoom if is_slow => Some("learns from marks which links are slow"),
+        _ => None,
     }
 }

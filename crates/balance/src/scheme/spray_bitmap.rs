@@ -77,7 +77,7 @@ impl Scheme for SprayBitmap {
         source: "UEC htsim, bitmap",
         multipath: true,
         options: OPTIONS,
-        paths: PathUse::AllByRoom,
+        paths: PathUse::AllAlike,
         ..SchemeInfo::PLAIN
     };
     type Planner = Unsplit;
@@ -115,7 +115,7 @@ impl Scheme for SprayMixed {
         source: "UEC htsim, mixed (its default)",
         multipath: true,
         options: OPTIONS,
-        paths: PathUse::AllByRoom,
+        paths: PathUse::AllAlike,
         ..SchemeInfo::PLAIN
     };
     type Planner = Unsplit;
