@@ -226,8 +226,8 @@ impl<'a> Engine<'a> {
         let busy = &mut jobs.busy[owner.src as usize];
         *busy = (*busy).max(now) + link.serialize(bytes);
         let there = *busy + link.latency;
-        let (job, rank, meeting) = self.meeting_of(&owner);
-        self.ring_received(job, rank, meeting, now.until(there) + owner.receipt.takes);
+        let took = now.until(there) + owner.receipt.takes;
+        self.ring_received(self.meeting_of(&owner), (took, took));
         self.tell(owner.dst, there + owner.receipt.takes, Happening::Received(owner.receipt));
         self.tell(owner.src, there + link.latency, Happening::Sent(owner.sent));
     }
@@ -238,6 +238,18 @@ impl<'a> Engine<'a> {
         if !jobs.config.each_message {
             jobs.durations.add_times(duration, times);
         }
+    }
+
+    /// How long a message takes that has its path to itself.
+    fn alone(&self, owner: &Owner, bytes: u64) -> Time {
+        let (fabric, packet) = (self.config.fabric, &self.config.packet);
+        let hosts = &self.ranks.as_ref().expect("a job").config.hosts;
+        let [src, dst] = [owner.src, owner.dst].map(|rank| hosts[rank as usize]);
+        let packets = bytes.div_ceil(u64::from(packet.mtu));
+        let wire = bytes + packets * u64::from(packet.header);
+        let last = bytes.min(u64::from(packet.mtu)) + u64::from(packet.header);
+        let line = fabric.ports()[fabric.nic(src)].rate;
+        fabric.one_way(src, dst, last) + line.serialize(wire.saturating_sub(last))
     }
 
     /// The job of a message, its receiver there, and for what it is.
@@ -258,8 +270,11 @@ impl<'a> Engine<'a> {
             let receipt = owner.receipt;
             self.tell(owner.dst, now + receipt.takes, Happening::Received(receipt));
         }
-        let (job, rank, meeting) = self.meeting_of(&owner);
-        self.ring_received(job, rank, meeting, message.left_at.until(now) + owner.receipt.takes);
+        if !self.rings.is_empty() {
+            let took = message.left_at.until(now) + owner.receipt.takes;
+            let alone = self.alone(&owner, message.bytes) + owner.receipt.takes;
+            self.ring_received(self.meeting_of(&owner), (took, alone));
+        }
     }
 
     /// A message of a rank has been acknowledged to its end.

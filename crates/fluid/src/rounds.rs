@@ -5,7 +5,8 @@
 //! much from one and the same. A round takes as long as a message in the mean over all ranks, since
 //! each has to go round; or as long as the slowest rank sends. So what messages take once they leave,
 //! how fast rounds follow each other and what each link carried are measured over later ones of the first
-//! rounds; from then on the ring is one flow that loads all these links, no faster than both allow.
+//! rounds; from then on the ring is one flow that loads all these links, no faster than both allow. If
+//! others used its NICs meanwhile, it would have been faster without them, by their share.
 //!
 //! Between ranks of one server nobody else is in the way: there the pace is known at once.
 
@@ -48,8 +49,12 @@ pub(crate) struct Ring {
     /// When as many of them were there as are not measured, and when all that are.
     from: Time,
     to: Time,
-    /// How long those in between took, together.
+    /// How long those in between took, together, and how long they would have taken alone.
     durations: u128,
+    alone: u128,
+    /// What the NICs of its ranks had sent before, and what they sent meanwhile, of all messages.
+    before: u64,
+    meanwhile: u64,
     /// What crossed resources meanwhile: bytes and packets.
     crossed: FxHashMap<u32, (u64, u64)>,
     ranks: u32,
@@ -72,6 +77,15 @@ impl Ring {
     fn is_measured(&self) -> bool {
         self.measured().contains(&self.received)
     }
+    /// How long a round takes that has the links to itself, in picoseconds, if `own` of the bytes that
+    /// its NICs sent meanwhile were its own.
+    fn round(&self, own: u64) -> f64 {
+        let follow = self.from.until(self.to).0 as f64 / self.measured_rounds();
+        let share = own as f64 / self.meanwhile.max(own).max(1) as f64;
+        let Range { start, end } = self.measured();
+        let alone = self.alone as f64 / (end - start).max(1) as f64;
+        (share * follow.max(self.mean_duration().0 as f64)).max(alone)
+    }
     /// What its messages took, in the mean.
     fn mean_duration(&self) -> Time {
         let Range { start, end } = self.measured();
@@ -85,7 +99,7 @@ pub(crate) struct Rest {
     ring: Ring,
     /// The first rank of its job.
     base: u32,
-    /// Rounds that are left, as of `since`, and how many go by in a picosecond.
+    /// Bytes that each rank has left, as of `since`, and how many go in a picosecond.
     left: f64,
     since: Time,
     rate: f64,
@@ -127,18 +141,49 @@ fn is_inside(config: &JobConfig<'_>, job: &Job, base: u32, rank: u32, one: &Coll
 
 impl Engine<'_> {
     /// A message of a collective is at a rank of `job`, numbered within it.
-    pub(crate) fn ring_received(&mut self, job: u32, rank: u32, meeting: Meeting, took: Time) {
+    pub(crate) fn ring_received(
+        &mut self,
+        (job, rank, meeting): (u32, u32, Meeting),
+        (took, alone): (Time, Time),
+    ) {
         let now = self.now;
         let Some(ring) = self.ring_of(job, rank, meeting) else { return };
         ring.received += 1;
-        if ring.received == ring.measured().start {
+        let (is_first, is_last) =
+            (ring.received == ring.measured().start, ring.received == ring.measured().end);
+        if is_first {
             ring.from = now;
-        } else if ring.is_measured() {
+        } else if ring.is_measured() || is_last {
             ring.durations += u128::from(took.0);
+            ring.alone += u128::from(alone.0);
         }
-        if ring.received == ring.measured().end {
+        if is_last {
             ring.to = now;
         }
+        if is_first || is_last {
+            let sent = self.sent_by_members(job, rank, meeting);
+            let ring = self.ring_of(job, rank, meeting).expect("it is there");
+            match is_first {
+                true => ring.before = sent,
+                false => ring.meanwhile = sent - ring.before,
+            }
+        }
+    }
+
+    /// What the NICs of all ranks at a meeting have sent so far, in bytes.
+    fn sent_by_members(&self, job: u32, rank: u32, meeting: Meeting) -> u64 {
+        let (Some(config), Meeting::Group { group, .. }) = (&self.config.job, meeting) else {
+            return 0;
+        };
+        let base: u32 = config.jobs[..job as usize].iter().map(Job::ranks).sum();
+        let Some(members) = config.jobs[job as usize].trace().members(group, rank) else {
+            return 0;
+        };
+        let nic = |place| {
+            let host = config.hosts[(base + members.rank(place)) as usize];
+            self.bytes[self.config.fabric.nic(host).0 as usize]
+        };
+        (0..members.len()).map(nic).sum()
     }
 
     /// Packets of a collective have crossed resources, on their way to a rank of `job`.
@@ -194,6 +239,9 @@ impl Engine<'_> {
             from: Time::ZERO,
             to: Time::ZERO,
             durations: 0,
+            alone: 0,
+            before: 0,
+            meanwhile: 0,
             crossed: FxHashMap::default(),
             ranks: rounds.ranks,
             paused: Vec::new(),
@@ -244,16 +292,21 @@ impl Engine<'_> {
     /// The rest of a ring becomes a flow.
     fn go_on_round(&mut self, ring: Ring, base: u32) {
         let measured = ring.measured_rounds();
-        let follow = ring.from.until(ring.to).0 as f64 / measured;
-        let limit = 1.0 / follow.max(ring.mean_duration().0 as f64).max(1.0);
-        let use_of =
-            |(resource, (bytes, _)): (&u32, &(u64, u64))| (*resource, *bytes as f64 / measured);
+        let nics = 0..self.config.fabric.hosts();
+        let own = ring.crossed.iter().filter(|(id, _)| nics.contains(id));
+        let own: u64 = own.map(|(_, (bytes, _))| bytes).sum();
+        // In bytes of one rank, so that a ring shares links with others as a flow of each rank does.
+        let bytes = (own as f64 / measured / f64::from(ring.ranks)).max(1.0);
+        let limit = bytes / ring.round(own).max(1.0);
+        let use_of = |(resource, (crossed, _)): (&u32, &(u64, u64))| {
+            (*resource, *crossed as f64 / measured / bytes)
+        };
         let mut uses: Vec<(u32, f64)> = ring.crossed.iter().map(use_of).collect();
         uses.sort_unstable_by_key(|one| one.0);
         // Once round, all ranks are equally far: the mean counts.
         let ahead: u128 = ring.paused.iter().map(|one| u128::from(one.2.until(self.now).0)).sum();
         let ahead = ahead as f64 / ring.paused.len() as f64;
-        let left = (f64::from(ring.rest) - ahead * limit).max(0.0);
+        let left = (f64::from(ring.rest) * bytes - ahead * limit).max(0.0);
         let rates = self.rates.add_weighted(uses.into_iter(), limit);
         let number = self.rests.iter().position(Option::is_none).unwrap_or(self.rests.len());
         if number == self.rests.len() {
@@ -269,7 +322,7 @@ impl Engine<'_> {
         }
     }
 
-    /// A ring goes round so fast from now on, in rounds a picosecond.
+    /// A ring goes round so fast from now on, in bytes of a rank a picosecond.
     pub(crate) fn set_ring_rate(&mut self, number: u32, rate: f64) {
         let now = self.now;
         let Some(rest) = &mut self.rests[number as usize] else { return };
