@@ -42,10 +42,23 @@ def test_work_is_what_a_run_does_that_loses_nothing() -> None:
     assert progress.state() is None
     row = _native.run(text, spec["seed"], progress=progress)["row"]
     assert row["packet_hops"] == 320
-    hops, share, seconds = progress.state() or (0, 0.0, 0.0)
+    hops, share, seconds, first = progress.state() or (0, 0.0, 0.0, (0.0, 0.0))
     assert hops == 320
     assert 0 <= share <= 1
     assert seconds > 0
+    assert first == ((seconds, share) if share > 0 else (0.0, 0.0))
+
+
+def test_forecast_leaves_out_the_time_before_the_first_packet() -> None:
+    """Two seconds of computation, then a tenth of the packets a second: twelve in all."""
+    (spec,) = _specs("1KB", 1)
+    assert ActiveRun("", 1, 0.1, 3.0, (3.0, 0.1)).total_time() is None
+    run = ActiveRun(kind_of(spec), 3_100_000_000, 0.3, 5.0, (3.0, 0.1))
+    assert run.total_time() == pytest.approx(12)
+    forecast = Forecast(1)
+    forecast.add([spec])
+    forecast.update([run])
+    assert forecast.time_left() == pytest.approx(7)
 
 
 def test_share_rises_while_a_run_goes_on() -> None:

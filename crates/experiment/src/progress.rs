@@ -14,6 +14,8 @@ struct Begun {
     work: Work,
     accepted: Arc<AtomicU64>,
     at: Instant,
+    /// Seconds and share when data packets were first seen to arrive.
+    first: OnceLock<(f64, f64)>,
 }
 
 /// What is known of a run under way.
@@ -25,18 +27,26 @@ pub struct State {
     pub share: f64,
     /// Seconds since the simulation began.
     pub seconds: f64,
+    /// Seconds and share as of the first look that found a packet: jobs may compute for long before
+    /// they send. Zero before that.
+    pub first: (f64, f64),
 }
 
 impl Progress {
     /// The simulation of so much `work` begins; `accepted` counts its packets.
     pub(crate) fn begin(&self, work: Work, accepted: Arc<AtomicU64>) {
-        let _ = self.0.set(Begun { work, accepted, at: Instant::now() });
+        let _ = self.0.set(Begun { work, accepted, at: Instant::now(), first: OnceLock::new() });
     }
     /// How it stands; none before it has begun.
     pub fn state(&self) -> Option<State> {
-        let Begun { work, accepted, at } = self.0.get()?;
+        let Begun { work, accepted, at, first } = self.0.get()?;
         let done = accepted.load(Ordering::Relaxed).min(work.packets);
         let share = done as f64 / work.packets.max(1) as f64;
-        Some(State { hops: work.hops, share, seconds: at.elapsed().as_secs_f64() })
+        let seconds = at.elapsed().as_secs_f64();
+        let first = match share > 0.0 {
+            true => *first.get_or_init(|| (seconds, share)),
+            false => (0.0, 0.0),
+        };
+        Some(State { hops: work.hops, share, seconds, first })
     }
 }

@@ -61,10 +61,10 @@ impl Progress {
     fn new() -> Progress {
         Progress::default()
     }
-    /// Packet-hops at least, the share of packets that have arrived, seconds since it began; none
-    /// before that.
-    fn state(&self) -> Option<(u64, f64, f64)> {
-        self.0.state().map(|state| (state.hops, state.share, state.seconds))
+    /// Packet-hops at least, the share of packets that have arrived, seconds since it began, and
+    /// seconds and share of the first look that found a packet; none before it began.
+    fn state(&self) -> Option<(u64, f64, f64, (f64, f64))> {
+        self.0.state().map(|state| (state.hops, state.share, state.seconds, state.first))
     }
 }
 

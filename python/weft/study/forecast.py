@@ -27,11 +27,14 @@ class ActiveRun:
     """Share of the data packets that have arrived."""
     seconds: float
     """Running time so far."""
+    first: tuple[float, float] = (0.0, 0.0)
+    """Seconds and share when packets were first seen: a job may compute for long before."""
 
     def total_time(self) -> float | None:
         """Expected seconds of the whole run; None while unknown."""
-        told = self.seconds >= _SOON and self.share > 0
-        return self.seconds / self.share if told else None
+        began, share = self.first
+        took, gained = self.seconds - began, self.share - share
+        return began + took / gained * (1 - share) if took >= _SOON and gained > 0 else None
 
 
 class Forecast:

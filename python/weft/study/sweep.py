@@ -214,7 +214,9 @@ def estimated_time(spec: RunSpec) -> float | None:
                 wait([run], _POLL_S)
                 state = progress.state()
                 if state is not None and state[2] >= _TRIAL_S:
-                    return ActiveRun("", *state).total_time()
+                    seconds = ActiveRun("", *state).total_time()
+                    if seconds is not None:
+                        return seconds
         finally:
             cancel.cancel()
         return run.result()["timing"]["wall_s"]
