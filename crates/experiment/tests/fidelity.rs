@@ -144,6 +144,28 @@ fn pinned_flows_load_every_link_to_the_byte_as_by_packets() {
     }
 }
 
+/// Subflows on all paths are one flow to `fluid`; with starts so far apart that they are not, the same
+/// comes out.
+#[test]
+fn an_even_split_is_as_good_as_its_subflows() {
+    let text = |jitter: &str| {
+        format!(
+            "[fabric]\ntopology = \"fat-tree\"\nk = 4\nlink = \"100Gbps\"\ndelay = \"500ns\"\n\
+             [balance]\nscheme = \"ethereal\"\nstart_jitter = \"{jitter}\"\n\
+             [workload]\ncollective = \"all-reduce\"\nalgorithm = \"recursive-doubling\"\n\
+             size = \"8MB\"\n"
+        )
+    };
+    let [whole, apart] = ["50ns", "1us"].map(|jitter| result(&text(jitter), "fluid"));
+    assert!(whole.timing.events * 2 < apart.timing.events, "they are not one flow");
+    let (one, other) = (seconds(&whole), seconds(&apart));
+    assert!((one / other - 1.0).abs() < 0.01, "{one} s and {other} s");
+    let packet = result(&text("50ns"), "packet");
+    for column in ["bytes", "packets"] {
+        assert_eq!(counts(&whole.links, column), counts(&packet.links, column), "{column}");
+    }
+}
+
 #[test]
 fn a_row_says_its_fidelity_and_nothing_that_only_packets_tell() {
     let balance = "[balance]\nscheme = \"ecmp\"\n";

@@ -114,18 +114,28 @@ impl Capacities {
         }
     }
     /// A flow is so much faster from now on: it loads its cuts, and its acknowledgements the way back.
-    pub(crate) fn load(&mut self, flow: &Flow, faster: f64) {
-        for resource in flow.back.as_slice() {
-            let (load, known) = &mut self.acks[*resource as usize];
-            *load += self.ack * faster;
-            if (*load - *known).abs() > ACK_STEP * self.whole[*resource as usize] {
-                self.stale.push(*resource);
+    pub(crate) fn load(&mut self, flow: &Flow, layout: &Layout<'_>, faster: f64) {
+        if flow.is_split() {
+            for (resource, share) in layout.links(&flow.back) {
+                self.acknowledge(resource, share * faster);
             }
+            return;
+        }
+        for resource in flow.back.as_slice() {
+            self.acknowledge(*resource, faster);
         }
         for resource in flow.forward.as_slice() {
             if let Some(cut) = cut_of(&mut self.cuts, self.first_cut, *resource) {
                 cut.load += faster;
             }
+        }
+    }
+    /// Acknowledgements of what has become so much faster come by a resource.
+    fn acknowledge(&mut self, resource: u32, faster: f64) {
+        let (load, known) = &mut self.acks[resource as usize];
+        *load += self.ack * faster;
+        if (*load - *known).abs() > ACK_STEP * self.whole[resource as usize] {
+            self.stale.push(resource);
         }
     }
     /// A flow spreads over its cuts from now on.
@@ -137,6 +147,9 @@ impl Capacities {
         self.count(flow, false);
     }
     fn count(&mut self, flow: &Flow, enters: bool) {
+        if flow.is_split() {
+            return;
+        }
         let mut spreads = false;
         for resource in flow.forward.as_slice() {
             let Some(cut) = cut_of(&mut self.cuts, self.first_cut, *resource) else { continue };

@@ -16,6 +16,11 @@ const TOLERANCE: f64 = 0.002;
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
     pub(crate) subflow: Subflow,
+    /// How many subflows of its message it stands for: one, or as many as there are paths, which they
+    /// load alike. `subflow` then is the first, with the payload of all.
+    pub(crate) subflows: u32,
+    /// Payload of the largest of them.
+    part: u64,
     pub(crate) src: HostId,
     /// Bytes of the wire that had not crossed as of `since`, and how fast they do.
     pub(crate) left: f64,
@@ -51,6 +56,10 @@ impl Flow {
     fn left_at(&self, now: Time) -> f64 {
         (self.left - self.rate * now.0.saturating_sub(self.since.0) as f64).max(0.0)
     }
+    /// Whether it stands for subflows on all paths.
+    pub(crate) fn is_split(&self) -> bool {
+        self.subflows > 1
+    }
     /// Payload that is left at `now`.
     pub(crate) fn payload_left(&self, now: Time) -> u64 {
         let share = self.left_at(now) / self.wire.max(1) as f64;
@@ -59,12 +68,40 @@ impl Flow {
 }
 
 impl Engine<'_> {
-    pub(crate) fn new_flow(&mut self, src: HostId, subflow: Subflow) -> u32 {
+    /// How many of the first of `subflows`, which `src` opens now, are one flow: as many as there are
+    /// paths, if they are parts of one message that load all paths alike; else one.
+    pub(crate) fn even_split(&self, src: HostId, subflows: &[Subflow]) -> usize {
+        let first = subflows[0];
+        let Route::Pinned(_) = first.route else { return 1 };
+        let paths = self.config.fabric.path_set(src, first.dst).len() as usize;
+        if paths < 2 || subflows.len() < paths || self.spreads || !self.config.failures.is_empty() {
+            return 1;
+        }
+        let these = &subflows[..paths];
+        let is_alike = |one: &Subflow| {
+            let own = one.carrier == Carrier::Own && one.delay <= self.latest;
+            own && one.tag == first.tag && one.bytes.abs_diff(first.bytes) <= 1
+        };
+        if !these.iter().all(is_alike) {
+            return 1;
+        }
+        let mut routes: Vec<u16> = these.iter().map(|one| one.route.number()).collect();
+        routes.sort_unstable();
+        routes.dedup();
+        if routes.len() == paths { paths } else { 1 }
+    }
+
+    /// A flow that stands for all of `subflows`, one or an even split.
+    pub(crate) fn new_flow(&mut self, src: HostId, subflows: &[Subflow]) -> u32 {
         let packet = &self.config.packet;
-        let packets = subflow.bytes.div_ceil(u64::from(packet.mtu));
-        let wire = subflow.bytes + packets * u64::from(packet.header);
+        let packets = |bytes: u64| bytes.div_ceil(u64::from(packet.mtu));
+        let packets = subflows.iter().map(|one| packets(one.bytes)).sum();
+        let bytes = subflows.iter().map(|one| one.bytes).sum();
+        let wire = bytes + packets * u64::from(packet.header);
         let flow = Flow {
-            subflow,
+            subflow: Subflow { bytes, ..subflows[0] },
+            subflows: subflows.len() as u32,
+            part: subflows.iter().map(|one| one.bytes).max().unwrap_or(0),
             src,
             left: wire as f64,
             since: self.now,
@@ -116,7 +153,7 @@ impl Engine<'_> {
         let flow = &self.flows[id as usize];
         let (src, Subflow { dst, route, message, part, carrier, .. }) = (flow.src, flow.subflow);
         let fabric = config.fabric;
-        let (mut forward, back) = if self.spreads {
+        let (mut forward, back) = if self.spreads || flow.is_split() {
             (self.layout.of_spread(src, dst), self.layout.of_spread(dst, src))
         } else {
             let key = match carrier.persistent() {
@@ -146,8 +183,7 @@ impl Engine<'_> {
         {
             forward.push(self.layout.pcie(owner.src));
         }
-        let last =
-            flow.subflow.bytes.min(u64::from(config.packet.mtu)) + u64::from(config.packet.header);
+        let last = flow.part.min(u64::from(config.packet.mtu)) + u64::from(config.packet.header);
         let nic = fabric.ports()[fabric.nic(src)].rate.serialize(last);
         let latency = Time(fabric.one_way(src, dst, last).0.saturating_sub(nic.0));
         let flow = &mut self.flows[id as usize];
@@ -158,7 +194,16 @@ impl Engine<'_> {
     pub(crate) fn enter(&mut self, id: u32) {
         let limit = self.limit(id);
         let flow = &mut self.flows[id as usize];
-        let rates = self.rates.add(flow.forward.as_slice(), limit);
+        // Of several subflows each one has a share of what they meet.
+        let count = f64::from(flow.subflows);
+        let rates = match flow.is_split() {
+            false => self.rates.add(flow.forward.as_slice(), limit),
+            true => {
+                let links = self.layout.links(&flow.forward);
+                let uses = links.map(|(link, share)| (link, share * count));
+                self.rates.add_weighted(uses, limit / count)
+            }
+        };
         (flow.rates, flow.rate, flow.since, flow.is_running) = (rates, 0.0, self.now, true);
         self.know(rates, id);
         self.capacities.enter(&self.flows[id as usize]);
@@ -237,9 +282,11 @@ impl Engine<'_> {
         capacities.update(*now, rates);
     }
 
+    /// Each subflow of a flow has this rate from now on.
     fn set_rate(&mut self, id: u32, rate: f64) {
         let now = self.now;
         let flow = &self.flows[id as usize];
+        let rate = rate * f64::from(flow.subflows);
         if (flow.rate - rate).abs() <= rate * 1e-12 && flow.rate > 0.0 {
             return;
         }
@@ -265,7 +312,7 @@ impl Engine<'_> {
     /// What acknowledgements of a flow at `rate` take on its way back.
     fn load_acks(&mut self, id: u32, rate: f64) {
         let flow = &self.flows[id as usize];
-        self.capacities.load(flow, rate - flow.rate);
+        self.capacities.load(flow, &self.layout, rate - flow.rate);
     }
 
     /// If it is through indeed, and not slower than it was.
@@ -298,8 +345,8 @@ impl Engine<'_> {
             && let Some(owner) = self.messages[subflow.tag as usize].owner
         {
             let at = self.meeting_of(&owner);
-            self.ring_crossed(at, forward.as_slice(), (wire, packets));
-            self.ring_crossed(at, back.as_slice(), (acks, packets));
+            self.ring_crossed(at, forward, (wire, packets));
+            self.ring_crossed(at, back, (acks, packets));
         }
         let there = self.now + latency + tail;
         let ack = self.config.fabric.one_way(subflow.dst, src, u64::from(self.config.packet.ack));
@@ -316,6 +363,9 @@ impl Engine<'_> {
     /// How much later than it would without queues the last packet arrives.
     fn tail(&self, id: u32) -> Time {
         let flow = &self.flows[id as usize];
+        if !self.spreads {
+            return Time::ZERO;
+        }
         let Subflow { message, part, .. } = flow.subflow;
         let draw = Draw::new(self.config.seed, "spray-tail");
         let draw = draw.at(u64::from(message.0), u64::from(part));

@@ -115,16 +115,21 @@ impl Engine<'_> {
     /// Opens what the planner of `src` has put out.
     pub(crate) fn open(&mut self, src: HostId) {
         let mut subflows = std::mem::take(&mut self.subflows);
-        for subflow in subflows.drain(..) {
-            let id = self.new_flow(src, subflow);
-            self.messages[subflow.tag as usize].subflows += 1;
-            self.count_queue_pair(src, &subflow);
-            if subflow.delay > Time::ZERO {
-                self.agenda.push(self.now + subflow.delay, What::Start(id));
+        let mut rest = &subflows[..];
+        while let Some(first) = rest.first() {
+            let (these, others) = rest.split_at(self.even_split(src, rest));
+            rest = others;
+            let id = self.new_flow(src, these);
+            self.messages[first.tag as usize].subflows += these.len() as u32;
+            these.iter().for_each(|subflow| self.count_queue_pair(src, subflow));
+            let delay = these.iter().map(|subflow| subflow.delay).min().unwrap_or(Time::ZERO);
+            if delay > Time::ZERO {
+                self.agenda.push(self.now + delay, What::Start(id));
             } else {
                 self.begin(id);
             }
         }
+        subflows.clear();
         self.subflows = subflows;
     }
 
@@ -167,6 +172,7 @@ impl Engine<'_> {
     pub(crate) fn acknowledged(&mut self, id: u32) {
         let flow = &self.flows[id as usize];
         let Subflow { tag, bytes, dst, route, carrier, .. } = flow.subflow;
+        let queue_pairs = flow.subflows;
         let host = &mut self.hosts[flow.src.0 as usize];
         let info = FlowInfo { dst, route, bytes, queue_pair: carrier.persistent() };
         host.planner.sent(&info, self.config.fabric);
@@ -178,7 +184,7 @@ impl Engine<'_> {
                 *open
             }
         };
-        host.active -= u32::from(still == 0);
+        host.active -= if still == 0 { queue_pairs } else { 0 };
         self.free_flows.push(id);
         let message = &mut self.messages[tag as usize];
         message.unacknowledged -= bytes;

@@ -33,6 +33,8 @@ pub(crate) struct Layout<'a> {
     pods: u32,
     /// Whether a cut carries what its links carry together, whatever each does.
     by_room: bool,
+    /// The links of each cut, as [`Layout::cuts`] has these.
+    members: Vec<Vec<PortId>>,
 }
 
 /// Links over which packets that are sprayed spread alike.
@@ -47,8 +49,22 @@ pub(crate) enum Cut {
 impl<'a> Layout<'a> {
     pub(crate) fn new(fabric: &'a Fabric, paths: PathUse) -> Layout<'a> {
         let (ports, pods) = (fabric.ports().len() as u32, fabric.clos().pods());
-        let by_room = paths == PathUse::AllByRoom;
-        Layout { fabric, ports, leaves: fabric.leaves(), pods, by_room }
+        let (by_room, members) = (paths == PathUse::AllByRoom, Vec::new());
+        let mut layout = Layout { fabric, ports, leaves: fabric.leaves(), pods, by_room, members };
+        layout.members = layout.cuts().map(|cut| layout.ports_of(cut)).collect();
+        layout
+    }
+    /// Links, each with the share of a flow that it carries where that spreads alike over the links of
+    /// every cut that it uses.
+    pub(crate) fn links(&self, resources: &Resources) -> impl Iterator<Item = (u32, f64)> {
+        resources.as_slice().iter().flat_map(move |resource| {
+            let cut =
+                resource.checked_sub(self.ports).and_then(|cut| self.members.get(cut as usize));
+            let own = cut.is_none().then_some((*resource, 1.0));
+            let share = cut.map_or(1.0, |links| 1.0 / links.len() as f64);
+            let links = cut.into_iter().flatten().map(move |port| (port.0, share));
+            own.into_iter().chain(links)
+        })
     }
     /// How many resources there are before those of ranks.
     pub(crate) fn len(&self) -> u32 {

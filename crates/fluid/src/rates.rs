@@ -43,10 +43,11 @@ struct Resource {
     open: f64,
 }
 
-/// A flow on a resource, and how many times its rate it takes.
+/// A flow on a resource: which of its uses that is, and how many times its rate it takes.
 #[derive(Clone, Copy, Debug)]
 struct Member {
     flow: u32,
+    number: u32,
     weight: f64,
 }
 
@@ -127,15 +128,11 @@ impl Rates {
         });
         let flow = &mut self.flows[id as usize];
         *flow = Flow { is_fresh: true, limit, ..Flow::default() };
-        for (resource, weight) in uses {
-            let members = &self.resources[resource as usize].flows;
-            let one = Use { resource, place: members.len() as u32, weight };
-            flow.push(one);
-            self.resources[resource as usize].flows.push(Member { flow: id, weight });
-        }
-        for one in flow.uses() {
-            let state = &mut self.resources[one.resource as usize];
-            state.wanted += limit * one.weight;
+        for (number, (resource, weight)) in (0..).zip(uses) {
+            let state = &mut self.resources[resource as usize];
+            flow.push(Use { resource, place: state.flows.len() as u32, weight });
+            state.flows.push(Member { flow: id, number, weight });
+            state.wanted += limit * weight;
         }
         id
     }
@@ -173,10 +170,8 @@ impl Rates {
             state.flows.swap_remove(one.place as usize);
             state.wanted -= flow.limit * one.weight;
             if let Some(moved) = state.flows.get(one.place as usize) {
-                // A flow that stands for many is never moved so often that it counts.
                 let uses = self.flows[moved.flow as usize].uses_mut();
-                let moved = uses.iter_mut().find(|moved| moved.resource == one.resource);
-                moved.expect("it uses it").place = one.place;
+                uses[moved.number as usize].place = one.place;
             } else if state.flows.is_empty() {
                 state.wanted = 0.0;
             }

@@ -12,8 +12,10 @@
 
 use crate::agenda::What;
 use crate::engine::Engine;
+use crate::paths::Resources;
 use crate::ranks::Happening;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use weft_sim::JobConfig;
 use weft_units::Time;
@@ -190,16 +192,26 @@ impl Engine<'_> {
     pub(crate) fn ring_crossed(
         &mut self,
         (job, rank, meeting): (u32, u32, Meeting),
-        resources: &[u32],
+        resources: Resources,
         (bytes, packets): (u64, u64),
     ) {
         let Some(ring) = self.ring_of(job, rank, meeting) else { return };
         if ring.is_measured() {
-            for resource in resources {
+            for resource in resources.as_slice() {
                 let (sum, count) = ring.crossed.entry(*resource).or_default();
                 *sum += bytes;
                 *count += packets;
             }
+        }
+    }
+
+    /// What a ring that crossed `resource` uses: that, or its links where flows have paths of their own.
+    fn links_of_ring(&self, resource: u32) -> Vec<(u32, f64)> {
+        let mut one = Resources::default();
+        one.push(resource);
+        match self.spreads {
+            true => vec![(resource, 1.0)],
+            false => self.layout.links(&one).collect(),
         }
     }
 
@@ -298,16 +310,21 @@ impl Engine<'_> {
         // In bytes of one rank, so that a ring shares links with others as a flow of each rank does.
         let bytes = (own as f64 / measured / f64::from(ring.ranks)).max(1.0);
         let limit = bytes / ring.round(own).max(1.0);
-        let use_of = |(resource, (crossed, _)): (&u32, &(u64, u64))| {
-            (*resource, *crossed as f64 / measured / bytes)
-        };
-        let mut uses: Vec<(u32, f64)> = ring.crossed.iter().map(use_of).collect();
-        uses.sort_unstable_by_key(|one| one.0);
+        let mut shares: BTreeMap<u32, f64> = BTreeMap::new();
+        let mut crossed: Vec<(u32, u64)> =
+            ring.crossed.iter().map(|(id, (bytes, _))| (*id, *bytes)).collect();
+        crossed.sort_unstable();
+        for (resource, crossed) in crossed {
+            let share = crossed as f64 / measured / bytes;
+            for (link, part) in self.links_of_ring(resource) {
+                *shares.entry(link).or_default() += share * part;
+            }
+        }
         // Once round, all ranks are equally far: the mean counts.
         let ahead: u128 = ring.paused.iter().map(|one| u128::from(one.2.until(self.now).0)).sum();
         let ahead = ahead as f64 / ring.paused.len() as f64;
         let left = (f64::from(ring.rest) * bytes - ahead * limit).max(0.0);
-        let rates = self.rates.add_weighted(uses.into_iter(), limit);
+        let rates = self.rates.add_weighted(shares.into_iter(), limit);
         let number = self.rests.iter().position(Option::is_none).unwrap_or(self.rests.len());
         if number == self.rests.len() {
             self.rests.push(None);
