@@ -11,7 +11,7 @@ pub(crate) struct Case {
     pub(crate) about: &'static str,
     pub(crate) clos: fn() -> Clos,
     pub(crate) traffic: Traffic,
-    /// Payload of every message.
+    /// Payload of every message; of a job, of the whole buffer.
     pub(crate) bytes: u64,
     pub(crate) network: Network,
     /// Whether scaling is measured without being asked for.
@@ -154,6 +154,15 @@ pub(crate) const CASES: &[Case] = &[
         scaling: false,
     },
     Case {
+        name: "study-1024",
+        about: "permutation of 2 MB, 1024 hosts (k = 16), paced, coding, 8-packet buffers",
+        clos: || Clos::fat_tree(16, LINK),
+        traffic: Traffic::Permutation,
+        bytes: 2_000_000,
+        network: STUDY,
+        scaling: false,
+    },
+    Case {
         name: "study-paused-128",
         about: "the same under PFC, with go-back-N",
         clos: || Clos::fat_tree(8, LINK),
@@ -169,6 +178,15 @@ pub(crate) const CASES: &[Case] = &[
         traffic: Traffic::AllToAll,
         bytes: 200_000,
         network: STUDY_TRIMMED,
+        scaling: false,
+    },
+    Case {
+        name: "job-1024",
+        about: "all-reduce of 16 MB by 1024 ranks, recursive doubling (k = 16), DCTCP, host spray",
+        clos: || Clos::fat_tree(16, LINK),
+        traffic: Traffic::RecursiveDoubling,
+        bytes: 16_000_000,
+        network: SPRAY,
         scaling: false,
     },
 ];

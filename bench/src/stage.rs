@@ -1,21 +1,24 @@
 //! A case set up: fabric, traffic and configuration, and what pencil and paper say of them.
 
 use crate::cases::{Case, Memory, Network};
+use std::ops::ControlFlow;
 use std::time::Instant;
 use weft_balance::scheme::{BalanceConfig, SchemeConfig};
 use weft_fabric::{Fabric, Failures};
 use weft_sim::{
-    Buffer, EcnConfig, MarkAt, Pacing, PacketConfig, PfcConfig, ProbeConfig, Rates, RunConfig,
-    Service, SwitchConfig, TrimConfig, Victim,
+    Buffer, EcnConfig, JobConfig, MarkAt, Pacing, PacketConfig, PfcConfig, ProbeConfig, Rates,
+    RunConfig, ScaleUp, Service, SwitchConfig, TrimConfig, Victim,
 };
 use weft_transport::{CongestionConfig, DctcpConfig, FixedRateConfig, TransportConfig};
 use weft_units::{HostId, Rate, Time};
 use weft_workload::Workload;
+use weft_workload::job::Job;
 
 /// A fabric and its traffic, built once for all repetitions of a case.
 pub(crate) struct Stage {
     pub(crate) fabric: Fabric,
     pub(crate) workload: Workload,
+    jobs: Vec<Job>,
     /// Seconds that the fabric took.
     pub(crate) fabric_s: f64,
     /// Seconds that fabric and workload took.
@@ -30,7 +33,8 @@ impl Stage {
         let fabric = Fabric::build(&(case.clos)()).expect("the cases are sound");
         let fabric_s = start.elapsed().as_secs_f64();
         let workload = case.traffic.workload(&fabric, case.bytes);
-        Stage { fabric, workload, fabric_s, build_s: start.elapsed().as_secs_f64() }
+        let jobs = case.traffic.jobs(&fabric, case.bytes);
+        Stage { fabric, workload, jobs, fabric_s, build_s: start.elapsed().as_secs_f64() }
     }
 
     /// A run of `case`, whose stage this is.
@@ -38,7 +42,7 @@ impl Stage {
         RunConfig {
             fabric: &self.fabric,
             workload: &self.workload,
-            job: None,
+            job: (!self.jobs.is_empty()).then(|| self.job()),
             switch: self.switch(&case.network),
             packet: PACKET,
             service: Service::RoundRobin,
@@ -65,6 +69,21 @@ impl Stage {
         }
     }
 
+    /// Every host is a rank, and a server.
+    fn job(&self) -> JobConfig<'_> {
+        let hosts = self.fabric.hosts();
+        JobConfig {
+            jobs: &self.jobs,
+            hosts: (0..hosts).map(HostId).collect(),
+            servers: (0..hosts).collect(),
+            // Nobody uses it.
+            scale_up: ScaleUp { rate: Rate::gbps(400), latency: Time::ZERO, cycle: Time(1) },
+            pcie: None,
+            at_acknowledgement: false,
+            each_message: false,
+        }
+    }
+
     fn congestion(&self, network: &Network) -> CongestionConfig {
         match network.memory {
             Memory::Deep | Memory::Shared => CongestionConfig::Dctcp(DctcpConfig {
@@ -77,13 +96,14 @@ impl Stage {
         }
     }
 
-    /// In the study's cases every host sends to all others at once, each at its share.
+    /// In the study's cases every host sends all its messages at once, each at its share.
     fn pacing(&self, network: &Network) -> Pacing {
         match network.memory {
             Memory::Deep | Memory::Shared => Pacing::default(),
             _ => {
                 let line = self.fabric.clos().host_link.rate;
-                let share = Rate::bps(line.as_bps() / u64::from(self.fabric.hosts() - 1));
+                let messages = self.workload.messages().len() as u64;
+                let share = Rate::bps(line.as_bps() * u64::from(self.fabric.hosts()) / messages);
                 let rates = Rates::Same(share);
                 Pacing { rates, start_gaps: 1.0, ..Pacing::default() }
             }
@@ -140,15 +160,24 @@ impl Stage {
         let hops = messages.iter().map(|message| {
             2 * packets(message.bytes) * u64::from(self.fabric.hops(message.src, message.dst))
         });
-        hops.sum()
+        let mut of_jobs = 0;
+        for job in &self.jobs {
+            let _ = job.traffic(|one| {
+                let hops = self.fabric.hops(HostId(one.src), HostId(one.dst));
+                of_jobs += 2 * packets(one.bytes) * one.times * u64::from(hops);
+                ControlFlow::Continue(())
+            });
+        }
+        hops.sum::<u64>() + of_jobs
     }
 
     /// Bytes of memory that the case may take: 100 for each packet in flight (as many as there
-    /// are [for certain](Stage::least_in_flight)), 300 for each flow (one a message, which is
-    /// the least), 1 KB for each port. The program and the description of the workload are to
+    /// are [for certain](Stage::least_in_flight)), 300 for each flow (one a message, and one a rank
+    /// of a job, which is the least), 1 KB for each port. The program and the description of the workload are to
     /// fit in there too.
     pub(crate) fn memory_budget(&self) -> u64 {
-        let flows = self.workload.messages().len() as u64;
+        let ranks = self.jobs.iter().map(|job| u64::from(job.ranks())).sum::<u64>();
+        let flows = self.workload.messages().len() as u64 + ranks;
         let ports = self.fabric.ports().len() as u64;
         100 * self.least_in_flight() + 300 * flows + 1000 * ports
     }

@@ -2,7 +2,10 @@
 
 use weft_fabric::Fabric;
 use weft_units::{HostId, MessageId, Time};
+use weft_workload::collective::{Algorithm, Operation};
+use weft_workload::job::{Algorithms, Job};
 use weft_workload::pattern::{AllToAll, Launch, Pattern, Permutation, Scope};
+use weft_workload::trace::{Action, Collective, Degrees, Size, Trace};
 use weft_workload::{Dependency, Message, When, Workload};
 
 /// Who sends to whom; all messages have the same size.
@@ -14,6 +17,8 @@ pub(crate) enum Traffic {
     AllToAll,
     /// The all-to-all ("direct") all-reduce, see [`direct_all_reduce`].
     DirectAllReduce,
+    /// A job: every host is a rank, and all do an all-reduce by recursive doubling.
+    RecursiveDoubling,
 }
 
 impl Traffic {
@@ -25,6 +30,7 @@ impl Traffic {
                 Pattern::AllToAll(AllToAll { launch: Launch::Successor, skew: None })
             }
             Traffic::DirectAllReduce => return direct_all_reduce(fabric.hosts(), bytes),
+            Traffic::RecursiveDoubling => return Workload::new(fabric.hosts()),
         };
         let scope = Scope {
             hosts: fabric.hosts(),
@@ -34,6 +40,25 @@ impl Traffic {
             seed: 1,
         };
         pattern.generate(&scope).expect("the cases are sound")
+    }
+
+    /// What ranks do, if the traffic is a job.
+    pub(crate) fn jobs(self, fabric: &Fabric, bytes: u64) -> Vec<Job> {
+        let Traffic::RecursiveDoubling = self else { return Vec::new() };
+        let operation = Operation::AllReduce;
+        let algorithm = Algorithm::read("recursive-doubling", &[]).expect("an algorithm of ours");
+        let algorithms = Algorithms::usual().with(operation, algorithm);
+        let one = Collective {
+            action: Action::Operation(operation),
+            size: Size::Whole(bytes),
+            group: 0,
+            root: 0,
+            turn: 0,
+        };
+        let ranks = fabric.hosts();
+        let together = Degrees { expert: ranks, ..Degrees::NONE };
+        let trace = Trace::of_collective(one, 1, together, ranks);
+        vec![Job::new(trace.expect("all ranks are one group"), algorithms).expect("it can run")]
     }
 }
 
