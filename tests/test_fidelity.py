@@ -65,8 +65,20 @@ def test_a_wrong_word_is_refused_in_one_line(weft: Weft, named: str) -> None:
     done = weft("compare", *PLACE, "--schemes", "ecmp", "--fidelity", named)
     assert done.returncode == 2
     assert "run.fidelity" in done.stderr
-    assert "packet, fluid" in done.stderr
+    assert "packet, fast, fluid" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_fast_says_where_it_took_packets(weft: Weft) -> None:
+    """Under the table, and in a column: ECMP's flows meet, Ethereal's do not."""
+    ring = (*PLACE[:2], "--workload", "all-reduce:algorithm=recursive-doubling,size=16MB")
+    done = weft("compare", *ring, "--schemes", "ecmp,ethereal", "--fidelity", "fast,packet")
+    assert done.returncode == 0, done.stderr
+    assert "fidelity: fast (packets in 1 of 2 runs), packet" in done.stdout
+    assert "fast against packet: completion times" in done.stdout
+    rows = json.loads(weft("compare", *ring, "--fidelity", "fast", "--json").stdout)
+    skipped = {row["scheme"]: row["skipped_pct"] for row in rows}
+    assert (skipped["ecmp"], skipped["ethereal"]) == (0.0, 100.0)
 
 
 def _row(scheme: str, fidelity: str, cct: float) -> dict[str, object]:

@@ -1,4 +1,5 @@
-//! What is simulated: packets, or the rates of flows; and what the results of rates lack.
+//! What is simulated: packets, or the rates of flows, or packets where these are needed; and what the
+//! results of rates lack.
 
 use crate::columns::{Cell, Columns, Row};
 
@@ -16,18 +17,28 @@ pub enum Fidelity {
     /// Every packet.
     #[default]
     Packet,
+    /// Rates where hosts send as if they were alone ([`weft_fluid::run_alone`]), else every packet.
+    Fast,
     /// The rates of flows ([`weft_fluid`]).
     Fluid,
 }
 
+/// What a result comes of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    Packets,
+    Rates,
+}
+
 impl Fidelity {
     /// All, the default first.
-    pub const ALL: [Fidelity; 2] = [Fidelity::Packet, Fidelity::Fluid];
+    pub const ALL: [Fidelity; 3] = [Fidelity::Packet, Fidelity::Fast, Fidelity::Fluid];
 
     /// The value of `run.fidelity`.
     pub fn name(self) -> &'static str {
         match self {
             Fidelity::Packet => "packet",
+            Fidelity::Fast => "fast",
             Fidelity::Fluid => "fluid",
         }
     }
@@ -35,7 +46,7 @@ impl Fidelity {
     /// What the user of such a run has to know.
     pub(crate) fn remark(self) -> Option<String> {
         match self {
-            Fidelity::Packet => None,
+            Fidelity::Packet | Fidelity::Fast => None,
             Fidelity::Fluid => Some(
                 "run.fidelity = \"fluid\": rates of flows instead of packets; it sees no queue, mark, \
                  pause, loss or reordering, and columns about these are empty"
@@ -43,10 +54,22 @@ impl Fidelity {
             ),
         }
     }
+}
+
+impl Source {
+    /// Which share of the packet-hops of a run of that fidelity was worked out instead of simulated, in
+    /// percent.
+    pub(crate) fn skipped(self, fidelity: Fidelity) -> Cell {
+        match (fidelity, self) {
+            (Fidelity::Fluid, _) => Cell::Unknown,
+            (_, Source::Packets) => 0.0.into(),
+            (_, Source::Rates) => 100.0.into(),
+        }
+    }
 
     /// Takes out of a row what it does not know.
     pub(crate) fn blank(self, row: &mut Row) {
-        if self == Fidelity::Fluid {
+        if self == Source::Rates {
             for (_, cell) in row.iter_mut().filter(|(name, _)| OF_PACKETS.contains(name)) {
                 *cell = Cell::Unknown;
             }
@@ -55,7 +78,7 @@ impl Fidelity {
 
     /// The columns of a table that it knows.
     pub(crate) fn known(self, columns: Columns) -> Columns {
-        let knows = |name| self == Fidelity::Packet || !OF_PACKETS.contains(&name);
+        let knows = |name| self == Source::Packets || !OF_PACKETS.contains(&name);
         columns.into_iter().filter(|(name, _)| knows(name)).collect()
     }
 }

@@ -4,6 +4,7 @@ use crate::collectives::Done;
 use crate::columns::{Column, Columns, Row};
 use crate::completion::Completion;
 use crate::experiment::Resolved;
+use crate::fidelity::Source;
 use crate::leaves;
 use crate::traffic::{Traffic, Volume};
 use crate::uplinks::Balance;
@@ -16,7 +17,7 @@ pub(crate) fn row(
     experiment: &Resolved,
     traffic: &Traffic,
     config: &RunConfig<'_>,
-    outcome: &Outcome,
+    (outcome, source): (&Outcome, Source),
     done: &[Done],
     bound: Time,
 ) -> Row {
@@ -40,6 +41,7 @@ pub(crate) fn row(
         ("payload_bytes", payload.into()),
         ("seed", config.seed.into()),
         ("fidelity", experiment.fidelity.name().into()),
+        ("skipped_pct", source.skipped(experiment.fidelity)),
         ("cct_s", cct.into()),
         ("bound_s", bound.as_secs_f64().into()),
         ("slowdown", ratio(cct, bound.as_secs_f64()).into()),
@@ -81,7 +83,7 @@ pub(crate) fn row(
         ("exposed_s", (cct - work.compute).max(0.0).into()),
     ];
     row.extend(leaves::columns(&totals.tor));
-    experiment.fidelity.blank(&mut row);
+    source.blank(&mut row);
     row
 }
 

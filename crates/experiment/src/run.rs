@@ -4,7 +4,7 @@ use crate::bound::bound;
 use crate::collectives;
 use crate::columns::{Columns, Row};
 use crate::experiment::Resolved;
-use crate::fidelity::Fidelity;
+use crate::fidelity::{Fidelity, Source};
 use crate::hints;
 use crate::measure;
 use crate::memory::{self, Need};
@@ -138,19 +138,29 @@ pub fn run_watched(
     let config = experiment.run_config(&traffic, failures, seed);
     let threads = threads.of(&config);
     let looping;
-    let outcome = match experiment.fidelity {
-        Fidelity::Packet => {
+    let halted = |halt| halted(experiment, config.transport.rto, halt);
+    let tried = Instant::now();
+    let by_rates = match experiment.fidelity {
+        Fidelity::Packet => None,
+        Fidelity::Fast if experiment.probes.interval.is_some() => None,
+        Fidelity::Fast => weft_fluid::run_alone(&config, bound, cancel).map_err(halted)?,
+        Fidelity::Fluid => Some(weft_fluid::run(&config, cancel).map_err(halted)?),
+    };
+    let (source, outcome) = match by_rates {
+        Some(outcome) => {
+            looping = tried;
+            (Source::Rates, outcome)
+        }
+        None => {
             let simulation = Simulation::on_threads(&config, threads);
             if let Some(progress) = progress {
                 progress.begin(least_work(&config, u64::MAX), simulation.accepted());
             }
-            looping = Instant::now();
-            simulation.run(cancel).map_err(|halt| halted(experiment, config.transport.rto, halt))?
-        }
-        Fidelity::Fluid => {
-            looping = Instant::now();
-            weft_fluid::run(&config, cancel)
-                .map_err(|halt| halted(experiment, config.transport.rto, halt))?
+            looping = match experiment.fidelity {
+                Fidelity::Packet => Instant::now(),
+                _ => tried,
+            };
+            (Source::Packets, simulation.run(cancel).map_err(halted)?)
         }
     };
     let timing = Timing {
@@ -164,16 +174,15 @@ pub fn run_watched(
     let unbalanced = segments::warnings(&experiment.balance.scheme, fabric, &traffic);
     let warnings = said.chain(remarks(&traffic)).chain(unbalanced).chain(hints).collect();
     let done = collectives::done(&traffic, &outcome);
-    let fidelity = experiment.fidelity;
     Ok(RunResult {
-        row: measure::row(experiment, &traffic, &config, &outcome, &done, bound),
+        row: measure::row(experiment, &traffic, &config, (&outcome, source), &done, bound),
         timing,
-        flows: fidelity.known(measure::flows(experiment.completion, &traffic, &outcome)),
+        flows: source.known(measure::flows(experiment.completion, &traffic, &outcome)),
         collectives: collectives::collectives(&traffic, &done),
         nodes: collectives::nodes(experiment.timeline, &traffic, &outcome),
         messages: collectives::messages(experiment.timeline, &outcome),
-        links: fidelity.known(measure::links(fabric, &outcome)),
-        series: series(experiment, outcome),
+        links: source.known(measure::links(fabric, &outcome)),
+        series: series(experiment, source, outcome),
         warnings,
     })
 }
@@ -262,10 +271,10 @@ impl Resolved {
 }
 
 /// The probes' samples with their names: first the ports, then the switches, then goodput.
-fn series(experiment: &Resolved, outcome: Outcome) -> Series {
+fn series(experiment: &Resolved, source: Source, outcome: Outcome) -> Series {
     let probes = &experiment.probes;
     let Some(interval) = probes.interval else { return Series::default() };
-    if experiment.fidelity == Fidelity::Fluid {
+    if source == Source::Rates {
         return Series::default();
     }
     let fabric = &experiment.fabric;

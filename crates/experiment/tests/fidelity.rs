@@ -166,6 +166,70 @@ fn an_even_split_is_as_good_as_its_subflows() {
     }
 }
 
+/// The row of a run under `fast` and the one by packets; what both say of how they came about is left out.
+fn fast_and_packet(text: &str) -> [RunResult; 2] {
+    ["fast", "packet"].map(|fidelity| result(text, fidelity))
+}
+
+#[test]
+fn hosts_that_are_not_in_each_others_way_need_no_packets() {
+    for (scheme, workload) in [
+        (
+            "ethereal",
+            "collective = \"all-reduce\"\nalgorithm = \"recursive-doubling\"\nsize = \"8MB\"",
+        ),
+        ("path-pinning", "collective = \"all-reduce\"\nalgorithm = \"ring\"\nsize = \"8MB\""),
+        ("conga", "pattern = \"permutation\"\nsize = \"1MB\""),
+    ] {
+        let text = format!("{FABRIC}[balance]\nscheme = \"{scheme}\"\n[workload]\n{workload}\n");
+        let [fast, packet] = fast_and_packet(&text);
+        let is_skipped = cell(&fast, "skipped_pct") == &Cell::F64(100.0);
+        // What CONGA does, only packets tell.
+        assert_eq!(is_skipped, scheme != "conga", "{scheme}");
+        let (one, other) = (seconds(&fast), seconds(&packet));
+        assert!((one / other - 1.0).abs() < 0.005, "{scheme}: {one} s, by packets {other} s");
+        assert_eq!(counts(&fast.links, "bytes"), counts(&packet.links, "bytes"), "{scheme}");
+        for count in ["packets", "packet_hops", "max_qps", "established_qps", "messages"] {
+            assert_eq!(cell(&fast, count), cell(&packet, count), "{scheme}: {count}");
+        }
+    }
+}
+
+#[test]
+fn whatever_else_is_done_by_packets() {
+    let ring = "[workload]\ncollective = \"all-reduce\"\nalgorithm = \"ring\"\nsize = \"1MB\"\n";
+    let incast = "[workload]\npattern = \"incast\"\nsize = \"100KB\"\nsenders = 4\n";
+    let pinned = "[balance]\nscheme = \"path-pinning\"\n";
+    for (what, text) in [
+        ("hosts that send to one", format!("{FABRIC}{pinned}{incast}")),
+        ("spraying", format!("{FABRIC}[balance]\nscheme = \"spray\"\n{ring}")),
+        (
+            "a small window",
+            format!("{FABRIC}{pinned}[transport]\ndctcp_initial_window = \"10KB\"\n{ring}"),
+        ),
+        (
+            "a slow link",
+            format!(
+                "{FABRIC}{pinned}[failures.slow]\nlinks = [\"leaf-0 <-> spine-0\"]\n\
+                 kind = \"degraded\"\nlost = 0.5\n{ring}"
+            ),
+        ),
+        (
+            "queues that are sampled",
+            format!(
+                "{FABRIC}{pinned}[probe]\ninterval = \"1us\"\nports = [\"leaf-0 -> spine-0\"]\n{ring}"
+            ),
+        ),
+    ] {
+        let [fast, packet] = fast_and_packet(&text);
+        assert_eq!(cell(&fast, "skipped_pct"), &Cell::F64(0.0), "{what}");
+        for ((name, one), (_, other)) in fast.row.iter().zip(&packet.row) {
+            assert!(*name == "fidelity" || one == other, "{what}: {name} {one:?} {other:?}");
+        }
+        assert_eq!(fast.links, packet.links, "{what}");
+    }
+}
+
 #[test]
 fn a_row_says_its_fidelity_and_nothing_that_only_packets_tell() {
     let balance = "[balance]\nscheme = \"ecmp\"\n";

@@ -1,6 +1,7 @@
 //! The state of a run, and its loop: something happens, rates follow from it.
 
 use crate::agenda::{Agenda, What};
+use crate::alone::Watch;
 use crate::capacities::Capacities;
 use crate::failures::Trouble;
 use crate::flows::Flow;
@@ -74,6 +75,7 @@ pub(crate) struct Engine<'a> {
     pub(crate) packets: Vec<u64>,
     pub(crate) totals: Totals,
     pub(crate) trouble: Trouble,
+    pub(crate) watch: Option<Watch>,
 }
 
 /// Runs `config` by rates. It ends early where `cancel` says so.
@@ -88,7 +90,7 @@ pub fn run(config: &RunConfig<'_>, cancel: &AtomicBool) -> Result<Outcome, Halt>
 }
 
 impl<'a> Engine<'a> {
-    fn new(config: &'a RunConfig<'a>) -> Engine<'a> {
+    pub(crate) fn new(config: &'a RunConfig<'a>) -> Engine<'a> {
         let fabric = config.fabric;
         let layout = Layout::new(fabric, config.balance.scheme.info().paths);
         let host = |id: u32| Host {
@@ -140,11 +142,12 @@ impl<'a> Engine<'a> {
             layout,
             totals: Totals::default(),
             trouble,
+            watch: None,
             config,
         }
     }
 
-    fn start(&mut self) {
+    pub(crate) fn start(&mut self) {
         self.set_capacities();
         self.start_failures();
         for (id, message) in self.config.workload.messages().enumerate() {
@@ -157,8 +160,8 @@ impl<'a> Engine<'a> {
         }
     }
 
-    fn work(&mut self, cancel: &AtomicBool) -> Result<(), Halt> {
-        loop {
+    pub(crate) fn work(&mut self, cancel: &AtomicBool) -> Result<(), Halt> {
+        while !self.watch.as_ref().is_some_and(|watch| watch.is_over) {
             let next = self.agenda.next_at();
             if self.settle_by <= next.unwrap_or(Time::MAX) && self.settle_by < Time::MAX {
                 self.now = self.now.max(self.settle_by.min(next.unwrap_or(self.settle_by)));
@@ -179,6 +182,7 @@ impl<'a> Engine<'a> {
                 return Err(Halt::Cancelled);
             }
         }
+        Ok(())
     }
 
     fn handle(&mut self, what: What) {

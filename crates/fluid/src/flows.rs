@@ -243,6 +243,7 @@ impl Engine<'_> {
     pub(crate) fn leave(&mut self, id: u32) {
         self.capacities.leave(&self.flows[id as usize]);
         self.load_acks(id, 0.0);
+        self.watch_rate(id, 0.0);
         let now = self.now;
         let flow = &mut self.flows[id as usize];
         self.rates.remove(flow.rates);
@@ -291,6 +292,7 @@ impl Engine<'_> {
             return;
         }
         self.load_acks(id, rate);
+        self.watch_rate(id, rate);
         let flow = &mut self.flows[id as usize];
         let is_fresh = flow.rate == 0.0;
         flow.left = flow.left_at(now);
@@ -306,6 +308,45 @@ impl Engine<'_> {
                 let what = What::Finish { flow: id, version: flow.version };
                 self.agenda.push(flow.due, what);
             }
+        }
+    }
+
+    /// Who watches hosts hears that a flow has another rate.
+    fn watch_rate(&mut self, id: u32, rate: f64) {
+        if self.watch.is_none() {
+            return;
+        }
+        let limit = self.limit(id);
+        let flow = &self.flows[id as usize];
+        let fabric = self.config.fabric;
+        let line = speed(fabric.ports()[fabric.nic(flow.src)].rate.as_bps());
+        if let Some(watch) = &mut self.watch {
+            watch.set_rate(self.now, flow, (limit, line), rate);
+        }
+    }
+
+    /// Who watches hosts hears how long packets of a flow wait where other flows share its links: at one
+    /// of these, behind which they are as far apart as they leave there.
+    fn watch_queues(&mut self, id: u32) {
+        if self.watch.is_none() {
+            return;
+        }
+        let (fabric, packet) = (self.config.fabric, self.config.packet);
+        let flow = &self.flows[id as usize];
+        let line = fabric.ports()[fabric.nic(flow.src)].rate;
+        let feeding = fabric.clos().hosts_per_leaf as usize;
+        let others = |resource: &u32| {
+            // All links of a cut are alike to a flow that spreads over them.
+            let link = self.layout.first_link(*resource);
+            self.rates.flows_on(link).min(feeding).saturating_sub(1)
+        };
+        let most = flow.forward.as_slice().iter().skip(1).map(others).max().unwrap_or(0);
+        // Messages that meet are about as long.
+        let size = flow.part.min(u64::from(packet.mtu)) + u64::from(packet.header);
+        let each = line.serialize(size).0 as f64;
+        let share = (flow.rate / speed(line.as_bps())).min(1.0);
+        if let Some(watch) = &mut self.watch {
+            watch.wait(flow, share, most as f64 * each / 2.0);
         }
     }
 
@@ -332,6 +373,7 @@ impl Engine<'_> {
     /// All of a flow has crossed its links.
     fn finish(&mut self, id: u32) {
         let tail = self.tail(id);
+        self.watch_queues(id);
         self.leave(id);
         let flow = &self.flows[id as usize];
         let slack = Time((flow.began.until(self.now).0 as f64 * TOLERANCE) as u64);

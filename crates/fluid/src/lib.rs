@@ -12,6 +12,7 @@
 //! | `engine`, `agenda` | the state of a run, its loop, and what will happen |
 //! | `messages`, `flows` | messages and their subflows under way |
 //! | `ranks` | jobs at work, and the messages that they make |
+//! | `alone` | whether hosts are in each other's way at all |
 //! | `rounds` | rings: the first rounds simulated, the others at their pace |
 //! | `failures` | links that carry less or nothing, and who notices when |
 //! | `outcome` | results |
@@ -20,6 +21,7 @@
 //! What it cannot see: queues, marks, pauses, losses by overload, reordering; a queue delays nobody.
 
 mod agenda;
+mod alone;
 mod capacities;
 mod engine;
 mod failures;
@@ -32,5 +34,6 @@ mod rates;
 mod rounds;
 mod unfit;
 
+pub use alone::run_alone;
 pub use engine::run;
 pub use unfit::unfit;

@@ -54,6 +54,11 @@ impl<'a> Layout<'a> {
         layout.members = layout.cuts().map(|cut| layout.ports_of(cut)).collect();
         layout
     }
+    /// The first link of a cut; of any other resource itself.
+    pub(crate) fn first_link(&self, resource: u32) -> u32 {
+        let cut = resource.checked_sub(self.ports).and_then(|cut| self.members.get(cut as usize));
+        cut.and_then(|links| links.first()).map_or(resource, |port| port.0)
+    }
     /// Links, each with the share of a flow that it carries where that spreads alike over the links of
     /// every cut that it uses.
     pub(crate) fn links(&self, resources: &Resources) -> impl Iterator<Item = (u32, f64)> {

@@ -179,6 +179,11 @@ impl Rates {
         self.free.push(id);
     }
 
+    /// How many flows use a resource.
+    pub(crate) fn flows_on(&self, resource: u32) -> usize {
+        self.resources[resource as usize].flows.len()
+    }
+
     /// The resource carries so much from now on.
     pub(crate) fn set_capacity(&mut self, resource: u32, capacity: f64) {
         let state = &mut self.resources[resource as usize];

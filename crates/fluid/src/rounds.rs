@@ -84,9 +84,13 @@ impl Ring {
     fn round(&self, own: u64) -> f64 {
         let follow = self.from.until(self.to).0 as f64 / self.measured_rounds();
         let share = own as f64 / self.meanwhile.max(own).max(1) as f64;
-        let Range { start, end } = self.measured();
-        let alone = self.alone as f64 / (end - start).max(1) as f64;
+        let alone = self.mean_alone();
         (share * follow.max(self.mean_duration().0 as f64)).max(alone)
+    }
+    /// What its messages would have taken alone, in the mean, in picoseconds.
+    fn mean_alone(&self) -> f64 {
+        let Range { start, end } = self.measured();
+        self.alone as f64 / (end - start).max(1) as f64
     }
     /// What its messages took, in the mean.
     fn mean_duration(&self) -> Time {
@@ -105,6 +109,7 @@ pub(crate) struct Rest {
     left: f64,
     since: Time,
     rate: f64,
+    limit: f64,
     /// What does not name this version is no longer true.
     version: u64,
     rates: u32,
@@ -310,6 +315,10 @@ impl Engine<'_> {
         // In bytes of one rank, so that a ring shares links with others as a flow of each rank does.
         let bytes = (own as f64 / measured / f64::from(ring.ranks)).max(1.0);
         let limit = bytes / ring.round(own).max(1.0);
+        if let Some(watch) = &mut self.watch {
+            let alone = ring.mean_alone();
+            watch.look_at_ring(ring.mean_duration().0 as f64, alone);
+        }
         let mut shares: BTreeMap<u32, f64> = BTreeMap::new();
         let mut crossed: Vec<(u32, u64)> =
             ring.crossed.iter().map(|(id, (bytes, _))| (*id, *bytes)).collect();
@@ -331,7 +340,7 @@ impl Engine<'_> {
         }
         let version = self.ring_version;
         self.rests[number] =
-            Some(Rest { ring, base, left, since: self.now, rate: 0.0, version, rates });
+            Some(Rest { ring, base, left, since: self.now, rate: 0.0, limit, version, rates });
         self.know(rates, RING | number as u32);
         match self.rates.grant(rates) {
             Some(rate) => self.set_ring_rate(number as u32, rate),
@@ -343,6 +352,9 @@ impl Engine<'_> {
     pub(crate) fn set_ring_rate(&mut self, number: u32, rate: f64) {
         let now = self.now;
         let Some(rest) = &mut self.rests[number as usize] else { return };
+        if let Some(watch) = &mut self.watch {
+            watch.look_at_ring(rest.limit, rate);
+        }
         if (rest.rate - rate).abs() <= rate * 1e-12 && rest.rate > 0.0 {
             return;
         }

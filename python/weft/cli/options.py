@@ -61,8 +61,9 @@ Fidelity = Annotated[
     str | None,
     typer.Option(
         metavar="A[,B]",
-        help="How closely to simulate: packet (the default) or fluid, rates of flows instead of "
-        "packets, for what no packet engine reaches. Of several, the difference is printed.",
+        help="How closely to simulate: packet (the default); fast, packets only in runs whose "
+        "hosts are in each other's way; or fluid, rates of flows instead of packets, for what no "
+        "packet engine reaches. Of several, the difference is printed.",
     ),
 ]
 Set = Annotated[

@@ -14,7 +14,7 @@ from weft._types import Row
 from weft.study.store import text_of
 from weft.units import format_time
 
-EXACT_FIRST = ("packet", "fluid")
+EXACT_FIRST = ("packet", "fast", "fluid")
 """Fidelities, the most exact first."""
 _ORDERED = 0.1
 """Schemes that differ by more than this share ought to keep their order."""

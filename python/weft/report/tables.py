@@ -155,8 +155,12 @@ def summarise(
 
 
 def fidelities_of(rows: Sequence[Row]) -> tuple[str, ...]:
-    """How closely the runs were simulated, each word once."""
-    return tuple(dict.fromkeys(row["fidelity"] for row in rows if "fidelity" in row))
+    """How closely the runs were simulated, each word once; of `fast`, how many took packets."""
+    words = dict.fromkeys(row["fidelity"] for row in rows if "fidelity" in row)
+    fast = [row["skipped_pct"] for row in rows if row.get("fidelity") == "fast"]
+    packets = sum(share == 0 for share in fast)
+    said = {"fast": f"fast (packets in {packets} of {len(fast)} runs)"}
+    return tuple(said.get(word, word) for word in words)
 
 
 _SD = "sd"

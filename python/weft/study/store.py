@@ -184,7 +184,7 @@ def timing_frame(listed: Listed, store: Store) -> pl.DataFrame:
 
 
 def table(listed: Listed, store: Store, name: str) -> pl.DataFrame:
-    """One of `TABLES` of all runs, each row with its run, experiment, scheme and seed."""
+    """One of `TABLES` of all runs, each row with its run, experiment, scheme, seed and fidelity."""
     import polars as pl
 
     frames = [batch.collect() for batch in _batches(listed, store, name)]
@@ -207,6 +207,7 @@ def _batches(listed: Listed, store: Store, name: str) -> Iterator[pl.LazyFrame]:
                 pl.lit(experiment).alias("experiment"),
                 pl.lit(row["scheme"]).alias("scheme"),
                 pl.lit(row["seed"]).alias("seed"),
+                pl.lit(row.get("fidelity"), dtype=pl.String).alias("fidelity"),
             ]
             parts.append(own.select(*whose, pl.all()))
         if parts:

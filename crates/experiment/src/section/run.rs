@@ -52,7 +52,8 @@ pub(crate) fn read(
     let completion = r.get("completion", OneOf(&words), Some(0), meaning)?;
     let completion = [Completion::Received, Completion::Acknowledged][completion];
     let words: Vec<&str> = Fidelity::ALL.iter().map(|one| one.name()).collect();
-    let meaning = "what is simulated: every packet, or the rates of flows";
+    let meaning = "what is simulated: every packet; packets only where hosts are in each other's way; \
+                   or the rates of flows";
     let fidelity = Fidelity::ALL[r.get("fidelity", OneOf(&words), Some(0), meaning)?];
     if let (Fidelity::Fluid, Some(unfit)) = (fidelity, unfit) {
         return Err(r.wrong("fidelity", format!("\"fluid\" cannot tell: {unfit}; use \"packet\"")));

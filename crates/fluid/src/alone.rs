@@ -1,0 +1,151 @@
+//! Whether hosts send as if they were alone: what one has to send leaves at the rate of its NIC, and nobody
+//! is in its way.
+//!
+//! Then packets do what rates say: queues in the network stay as short as chance makes them, and congestion
+//! control has nothing to do. A host loses time where its NIC could send more than the network takes (half
+//! the time, where a flow of another takes half of the link), and where its subflows have unequal rates,
+//! by how much these differ: what they meet elsewhere has told them apart. And its packets wait behind those
+//! that come to a link at the same instant: half a packet of each other subflow there, but for those of one
+//! host, which leave one after the other.
+
+use crate::engine::Engine;
+use crate::flows::{Flow, speed};
+use std::sync::atomic::AtomicBool;
+use weft_balance::scheme::PathUse;
+use weft_sim::{Halt, Outcome, RunConfig};
+use weft_units::{HostId, Time};
+
+/// How much of a run a host may lose to others: half of what its completion time may be off by.
+const MOST_LOST: f64 = 0.005;
+
+/// Rates that differ by less are equal: acknowledgements take no more of one link than of another.
+const EQUAL: f64 = 0.02;
+
+/// What one host sends, and what it has lost so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sending {
+    /// Subflows with a rate, the rates of all and their squares, and what they would be on a network for
+    /// themselves; in bytes a picosecond.
+    subflows: u32,
+    rate: f64,
+    squares: f64,
+    wanted: f64,
+    since: Time,
+    lost: f64,
+}
+
+/// The hosts of a run that is given up when one of them has lost too much.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    hosts: Vec<Sending>,
+    /// In picoseconds.
+    most: f64,
+    /// What acknowledgements may take of a link.
+    acks: f64,
+    pub(crate) is_over: bool,
+}
+
+impl Sending {
+    /// Which share of the time the host loses now, if its NIC can send at `line`.
+    fn losing(&self, line: f64) -> f64 {
+        let could = self.wanted.min(line);
+        if could <= 0.0 {
+            return 0.0;
+        }
+        let idle = (1.0 - self.rate / could).max(0.0);
+        // The coefficient of variation.
+        let unequal = f64::from(self.subflows) * self.squares / (self.rate * self.rate) - 1.0;
+        let unequal = unequal.max(0.0).sqrt();
+        (idle + if unequal > EQUAL { unequal } else { 0.0 }).min(1.0)
+    }
+}
+
+impl Watch {
+    /// Of a run that takes `bound` at least.
+    fn new(config: &RunConfig<'_>, bound: Time) -> Watch {
+        let packet = f64::from(config.packet.mtu + config.packet.header);
+        let acks = f64::from(config.packet.ack) / packet;
+        let hosts = vec![Sending::default(); config.fabric.hosts() as usize];
+        Watch { hosts, most: MOST_LOST * bound.0 as f64, acks, is_over: false }
+    }
+
+    /// A flow of a host whose NIC sends at `line` has another rate from now on; none, if it ends.
+    pub(crate) fn set_rate(
+        &mut self,
+        now: Time,
+        flow: &Flow,
+        (limit, line): (f64, f64),
+        rate: f64,
+    ) {
+        let host = &mut self.hosts[flow.src.0 as usize];
+        host.lost += host.losing(line * (1.0 - 2.0 * self.acks)) * host.since.until(now).0 as f64;
+        self.is_over |= host.lost > self.most;
+        host.since = now;
+        let count = flow.subflows;
+        if flow.rate > 0.0 {
+            host.subflows -= count;
+            host.rate -= flow.rate;
+            host.squares -= flow.rate * flow.rate / f64::from(count);
+            host.wanted -= limit;
+        }
+        if host.subflows == 0 {
+            // So that what floating-point numbers leave does not add up.
+            (host.rate, host.squares, host.wanted) = (0.0, 0.0, 0.0);
+        }
+        if rate > 0.0 {
+            host.subflows += count;
+            host.rate += rate;
+            host.squares += rate * rate / f64::from(count);
+            host.wanted += limit;
+        }
+    }
+
+    /// Packets of a flow, which makes up `share` of what its host sends, wait for so long.
+    pub(crate) fn wait(&mut self, flow: &Flow, share: f64, wait: f64) {
+        let host = &mut self.hosts[flow.src.0 as usize];
+        host.lost += share * wait;
+        self.is_over |= host.lost > self.most;
+    }
+
+    /// Messages of a ring, all of which go on so, take `took` in the mean instead of `alone`.
+    pub(crate) fn look_at_ring(&mut self, took: f64, alone: f64) {
+        self.is_over |= took > alone * (1.0 + MOST_LOST);
+    }
+}
+
+/// Runs `config`, which takes `bound` at least, by rates as long as no host loses half a percent of that to
+/// others. `None`: one does, or only packets tell: of spraying, which is random, of failures, and of windows
+/// that are too small for a link at first.
+///
+/// # Errors
+/// [`Halt::Cancelled`].
+pub fn run_alone(
+    config: &RunConfig<'_>,
+    bound: Time,
+    cancel: &AtomicBool,
+) -> Result<Option<Outcome>, Halt> {
+    if !may_be_alone(config) {
+        return Ok(None);
+    }
+    let mut engine = Engine::new(config);
+    engine.watch = Some(Watch::new(config, bound));
+    engine.start();
+    engine.work(cancel)?;
+    let is_over = engine.watch.as_ref().is_some_and(|watch| watch.is_over);
+    Ok((!is_over).then(|| engine.outcome()))
+}
+
+/// Whether rates may tell what packets do, if hosts are not in each other's way.
+fn may_be_alone(config: &RunConfig<'_>) -> bool {
+    let fabric = config.fabric;
+    let (data, ack) = (config.packet.mtu + config.packet.header, config.packet.ack);
+    let rtt = fabric.base_rtt(u64::from(data), u64::from(ack));
+    let line = fabric.ports()[fabric.nic(HostId(0))].rate;
+    let bdp = speed(line.as_bps()) * rtt.0 as f64;
+    // The first window is a bandwidth-delay product, in whole packets.
+    let is_small = |window: u64| window as f64 + f64::from(data) < bdp;
+    let one_path = config.balance.scheme.info().paths == PathUse::One;
+    one_path
+        && config.failures.is_empty()
+        && !config.transport.congestion.initial_window().is_some_and(is_small)
+}
