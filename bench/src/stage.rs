@@ -173,8 +173,8 @@ impl Stage {
 
     /// Bytes of memory that the case may take: 100 for each packet in flight (as many as there
     /// are [for certain](Stage::least_in_flight)), 300 for each flow (one a message, and one a rank
-    /// of a job, which is the least), 1 KB for each port. The program and the description of the workload are to
-    /// fit in there too.
+    /// of a job, which is the least), 1 KB for each port. The program and the description of the
+    /// workload are to fit in there too.
     pub(crate) fn memory_budget(&self) -> u64 {
         let ranks = self.jobs.iter().map(|job| u64::from(job.ranks())).sum::<u64>();
         let flows = self.workload.messages().len() as u64 + ranks;

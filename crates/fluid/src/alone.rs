@@ -107,7 +107,8 @@ impl Watch {
         self.is_over |= host.lost > self.most;
     }
 
-    /// Messages of a ring, all of which go on so, take `took` in the mean instead of `alone`.
+    /// Messages of a ring, all of which go on so, take `took` in the mean instead of `alone`; or it could
+    /// go on at rate `took`, and does at `alone`.
     pub(crate) fn look_at_ring(&mut self, took: f64, alone: f64) {
         self.is_over |= took > alone * (1.0 + MOST_LOST);
     }

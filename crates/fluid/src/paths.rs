@@ -54,17 +54,20 @@ impl<'a> Layout<'a> {
         layout.members = layout.cuts().map(|cut| layout.ports_of(cut)).collect();
         layout
     }
+    /// The links of a cut; `None` for any other resource.
+    fn links_of(&self, resource: u32) -> Option<&Vec<PortId>> {
+        resource.checked_sub(self.ports).and_then(|cut| self.members.get(cut as usize))
+    }
     /// The first link of a cut; of any other resource itself.
     pub(crate) fn first_link(&self, resource: u32) -> u32 {
-        let cut = resource.checked_sub(self.ports).and_then(|cut| self.members.get(cut as usize));
-        cut.and_then(|links| links.first()).map_or(resource, |port| port.0)
+        let first = self.links_of(resource).and_then(|links| links.first());
+        first.map_or(resource, |port| port.0)
     }
     /// Links, each with the share of a flow that it carries where that spreads alike over the links of
     /// every cut that it uses.
     pub(crate) fn links(&self, resources: &Resources) -> impl Iterator<Item = (u32, f64)> {
         resources.as_slice().iter().flat_map(move |resource| {
-            let cut =
-                resource.checked_sub(self.ports).and_then(|cut| self.members.get(cut as usize));
+            let cut = self.links_of(*resource);
             let own = cut.is_none().then_some((*resource, 1.0));
             let share = cut.map_or(1.0, |links| 1.0 / links.len() as f64);
             let links = cut.into_iter().flatten().map(move |port| (port.0, share));
