@@ -65,6 +65,7 @@ impl Stage {
             stall_after: Time::secs(1),
             stall_packets: u64::MAX,
             force_queues: false,
+            least_in_window: RunConfig::LEAST_IN_WINDOW,
             audit: false,
         }
     }

@@ -265,6 +265,7 @@ impl Resolved {
             stall_after,
             stall_packets: self.stall_packets,
             force_queues: false,
+            least_in_window: RunConfig::LEAST_IN_WINDOW,
             audit: false,
         }
     }

@@ -77,6 +77,31 @@ const LEAF: u8 = 0;
 const MID: u8 = 1;
 const CORE: u8 = 2;
 
+impl Switch {
+    #[inline(always)]
+    fn next_hops(&self, dst: HostId) -> PortGroup {
+        // Unsigned: a unit before the first becomes a huge number.
+        let unit = self.unit.div(dst.0).wrapping_sub(self.first);
+        // Which way is hard to predict: both are computed, so that there is nothing to branch for.
+        let down = self.down.wrapping_add(unit.wrapping_mul(self.members));
+        let below = 0u32.wrapping_sub(u32::from(unit < self.units));
+        let either = |down: u32, up: u32| up ^ ((up ^ down) & below);
+        PortGroup { first: PortId(either(down, self.up)), count: either(self.members, self.ups) }
+    }
+}
+
+/// The ways from one switch, for whoever asks often.
+#[derive(Clone, Copy, Debug)]
+pub struct Ways(Switch);
+
+impl Ways {
+    /// As [`Fabric::next_hops`].
+    #[inline(always)]
+    pub fn next_hops(&self, dst: HostId) -> PortGroup {
+        self.0.next_hops(dst)
+    }
+}
+
 /// A built fabric. Cheap to share; never changes.
 #[derive(Clone, Debug)]
 pub struct Fabric {
@@ -164,13 +189,12 @@ impl Fabric {
     /// The ports of `switch` that lead towards `dst`: down if it is below, else up.
     #[inline(always)]
     pub fn next_hops(&self, switch: SwitchId, dst: HostId) -> PortGroup {
-        let here = &self.switches[switch];
-        // Unsigned: a unit before the first becomes a huge number.
-        let unit = here.unit.div(dst.0).wrapping_sub(here.first);
-        // Which way is hard to predict: both are computed, so that there is nothing to branch for.
-        let down = (here.down.wrapping_add(unit.wrapping_mul(here.members)), here.members);
-        let (first, count) = if unit < here.units { down } else { (here.up, here.ups) };
-        PortGroup { first: PortId(first), count }
+        self.switches[switch].next_hops(dst)
+    }
+
+    /// What `switch` knows of the ways from it.
+    pub fn ways_from(&self, switch: SwitchId) -> Ways {
+        Ways(self.switches[switch])
     }
 
     /// The hosts to which `switch` sends down, by their numbers.

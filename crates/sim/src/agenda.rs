@@ -3,9 +3,12 @@
 use crate::event::{Class, Event};
 use crate::mail::Mail;
 use crate::packet::Packet;
-use crate::partition::{Exit, InLink};
-use crate::queue::EventQueue;
+use crate::partition::{Exit, InLink, OwnHost, OwnSwitch, Partition};
+use crate::processes::Processes;
+use crate::queue::{EventQueue, Row, Whole};
 use crate::tor::{Tagged, Tags};
+use std::ops::Range;
+use std::sync::Arc;
 use weft_units::Time;
 
 /// The events of one partition, and its mail to the others.
@@ -15,20 +18,36 @@ pub struct Agenda<Q> {
     own: u16,
     /// By partition; the own one stays empty.
     outgoing: Vec<Mail>,
+    processes: Arc<Processes>,
     /// Of the packets in this partition, if they have any.
     pub(crate) tags: Option<Tags>,
 }
 
 impl<Q: EventQueue> Agenda<Q> {
-    /// For partition `own` of `partitions`; whether packets may have `tags`.
-    pub(crate) fn new(queue: Q, own: u16, partitions: usize, tags: bool) -> Agenda<Q> {
+    /// For `partition`, which is `own` of `partitions`; whether packets may have `tags`.
+    pub(crate) fn new(
+        queue: Q,
+        own: u16,
+        (partition, partitions): (&Partition, usize),
+        tags: bool,
+    ) -> Agenda<Q> {
         let outgoing = (0..partitions).map(|_| Mail::default()).collect();
-        Agenda { queue, own, outgoing, tags: tags.then(Tags::default) }
+        let processes = Arc::clone(&partition.processes);
+        Agenda { queue, own, outgoing, processes, tags: tags.then(Tags::default) }
     }
-    /// Adds an event in this partition, not earlier than now.
+    /// Adds an event of `host`, or of its NIC, in this partition, not earlier than now.
     #[inline(always)]
-    pub fn push(&mut self, event: Event) {
-        self.queue.push(event);
+    pub fn push_at_host(&mut self, event: Event, host: OwnHost) {
+        self.queue.push(event, self.processes.of_host(host));
+    }
+    /// Adds an event of `switch`, or of a port of it, in this partition, not earlier than now.
+    #[inline(always)]
+    pub fn push_at_switch(&mut self, event: Event, switch: OwnSwitch) {
+        self.queue.push(event, self.processes.of_switch(switch));
+    }
+    /// Adds an event that concerns all of this partition, not earlier than now.
+    pub(crate) fn push_for_all(&mut self, event: Event) {
+        self.queue.push_for_all(event, self.processes.of_all());
     }
     /// `packet` will reach the far end of a link, in whatever partition that is.
     #[inline(always)]
@@ -40,33 +59,75 @@ impl<Q: EventQueue> Agenda<Q> {
             let mail = &mut self.outgoing[usize::from(exit.partition)];
             packet = packet.tagged(mail.add_tag(tags.take(place)));
         }
-        self.push_at(exit.partition, Event::arrival(time, exit.link, packet));
-    }
-    /// Adds an event in `partition`; if it is another one, at least the lookahead from now.
-    #[inline(always)]
-    pub(crate) fn push_at(&mut self, partition: u16, event: Event) {
-        if partition == self.own {
-            self.queue.push(event);
+        let event = Event::arrival(time, exit.link, packet);
+        if exit.partition == self.own {
+            self.queue.push(event, exit.process);
         } else {
-            self.outgoing[usize::from(partition)].push(event);
+            self.outgoing[usize::from(exit.partition)].push(event);
+        }
+    }
+    /// As [`Agenda::arrive`], for one after the other with the same exit, each no earlier than the one
+    /// before it, at the next window or later; packets without tags.
+    #[inline(always)]
+    pub(crate) fn arrive_in_row(&mut self, row: &mut Row, exit: Exit, event: Event) {
+        debug_assert!(self.tags.is_none());
+        if exit.partition == self.own {
+            self.queue.push_in_row(row, event, exit.process);
+        } else {
+            self.outgoing[usize::from(exit.partition)].push(event);
+        }
+    }
+    /// Adds an event of `process` in `partition`; if that is another one, at least the lookahead
+    /// from now.
+    pub(crate) fn push_at(&mut self, (partition, process): (u16, u16), event: Event) {
+        if partition == self.own {
+            self.queue.push(event, process);
+        } else {
+            self.outgoing[usize::from(partition)].push(event.of_process(process));
         }
     }
     /// Adds an event that comes from another partition, with the tags of its mail.
     pub(crate) fn take_in(&mut self, event: Event, mail: &[Tagged]) {
         let (packet, target) = (event.packet(), event.target());
-        if let Some(tags) = &mut self.tags
-            && target.is(Class::Arrive)
-            && let Some(place) = packet.tag()
-        {
-            let packet = packet.tagged(tags.put(mail[place as usize]));
-            return self.push(Event::arrival(event.time, InLink(target.id()), packet));
+        if !target.is(Class::Arrive) {
+            return self.queue.push(event, event.process());
         }
-        self.push(event);
+        let link = InLink(target.id());
+        let event = match (&mut self.tags, packet.tag()) {
+            (Some(tags), Some(place)) => {
+                let packet = packet.tagged(tags.put(mail[place as usize]));
+                Event::arrival(event.time, link, packet)
+            }
+            _ => event,
+        };
+        self.queue.push(event, self.processes.of_link(link));
     }
     /// The next event before `end`.
     #[inline(always)]
     pub(crate) fn pop_before(&mut self, end: Time) -> Option<Event> {
         self.queue.pop_before(end)
+    }
+    /// Who is who in this partition.
+    pub(crate) fn processes(&self) -> &Arc<Processes> {
+        &self.processes
+    }
+    /// As [`EventQueue::hand_out_whole`].
+    pub(crate) fn hand_out_whole(&mut self, processes: Range<u16>) {
+        self.queue.hand_out_whole(processes);
+    }
+    /// As [`EventQueue::take_whole`].
+    #[inline(always)]
+    pub(crate) fn take_whole(&mut self, events: &mut Vec<Event>) -> Option<Whole> {
+        self.queue.take_whole(events)
+    }
+    /// As [`EventQueue::announce`].
+    pub(crate) fn announce(&mut self) {
+        self.queue.announce();
+    }
+    /// As [`EventQueue::next_ones`].
+    #[inline(always)]
+    pub(crate) fn next_ones(&mut self) -> Option<&[Event]> {
+        self.queue.next_ones()
     }
     /// No event of this partition is earlier; `None`: there is none.
     pub(crate) fn next(&self) -> Option<Time> {

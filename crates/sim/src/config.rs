@@ -47,11 +47,18 @@ pub struct RunConfig<'a> {
     pub stall_packets: u64,
     /// Ports as queues even where plain FIFO ports would do (to test one against the other).
     pub force_queues: bool,
+    /// Switches and leaves' hosts handle their events one after the other, a link's delay at a time,
+    /// if a switch's ports together can send so many full packets in it; else all events are handled
+    /// in the order of time. The outcome is the same. Usually [`RunConfig::LEAST_IN_WINDOW`].
+    pub least_in_window: u32,
     /// Count again at the far end of every link, to check conservation. Costs speed.
     pub audit: bool,
 }
 
 impl RunConfig<'_> {
+    /// Where fewer packets share a window, what it costs is not made up for.
+    pub const LEAST_IN_WINDOW: u32 = 16;
+
     /// A port as it is when the run begins: slower if its link is degraded from the start.
     pub(crate) fn port_at_start(&self, id: PortId) -> Port {
         let rate = self.failures.rate(self.fabric, id, Time::ZERO);

@@ -76,6 +76,10 @@ impl Counts {
         self.accepted.packets - before
     }
 
+    /// Whether somebody counts a second time.
+    pub(crate) fn are_audited(&self) -> bool {
+        self.audit.is_some()
+    }
     /// `packet` has reached the end of `link`.
     #[inline(always)]
     pub(crate) fn arrive(&mut self, link: InLink, packet: Packet) {
@@ -94,7 +98,7 @@ impl Counts {
     #[inline(always)]
     pub(crate) fn deliver(&mut self, now: Time, packet: &Packet) {
         self.delivered.add(packet);
-        self.totals.end = now;
+        self.totals.end = self.totals.end.max(now);
     }
     /// The data of `packet` is new to its receiver.
     #[inline(always)]
@@ -119,7 +123,7 @@ impl Counts {
         if let Some(audit) = &mut self.audit {
             audit.lost(reverse, packet);
         }
-        self.totals.end = now;
+        self.totals.end = self.totals.end.max(now);
     }
     /// A packet is gone: the link that `reverse` leads back lost it, or no way is left to where it
     /// goes.

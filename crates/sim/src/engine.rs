@@ -4,6 +4,7 @@
 //! congestion control and recovery are enums.
 
 use crate::agenda::Agenda;
+use crate::bulk::Bulk;
 use crate::config::RunConfig;
 use crate::counts::Counts;
 use crate::event::{Class, Event};
@@ -31,6 +32,8 @@ pub(crate) struct Engine<'a, Q, P> {
     /// The number of the partition.
     pub(crate) own: u16,
     pub(crate) now: Time,
+    /// The time of the latest event so far, of whatever logical process.
+    pub(crate) latest: Time,
     pub(crate) agenda: Agenda<Q>,
     pub(crate) ports: P,
     pub(crate) switches: Switches,
@@ -40,6 +43,9 @@ pub(crate) struct Engine<'a, Q, P> {
     pub(crate) jobs: Option<Jobs<'a>>,
     pub(crate) counts: Counts,
     pub(crate) probes: Probes,
+    pub(crate) bulk: Bulk,
+    /// When so many events are handled, it is time to look up.
+    next_look: u64,
 }
 
 /// How many events between two looks at the cancel flag.
@@ -62,7 +68,8 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             world: Arc::clone(world),
             own,
             now: Time::ZERO,
-            agenda: Agenda::new(events, own, partitions, config.tags()),
+            latest: Time::ZERO,
+            agenda: Agenda::new(events, own, (partition, partitions), config.tags()),
             ports,
             switches: Switches::new(config, &world.partitioning, partition),
             nics: Nics::new(config, partition, partitions),
@@ -70,10 +77,18 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             jobs: Jobs::new(world, own),
             counts: Counts::new(config, partition),
             probes: Probes::new(config, &world.partitioning, own),
+            bulk: Bulk::default(),
+            next_look: CANCEL_EVERY,
         };
+        engine.agenda.announce();
+        if engine.may_relay_in_bulk() {
+            let processes = engine.agenda.processes();
+            engine.bulk = Bulk::new(processes.switches(), processes.most_links());
+            engine.agenda.hand_out_whole(engine.bulk.processes.clone());
+        }
         engine.start_ranks();
         if engine.probes.are_any() {
-            engine.agenda.push(Event::new(Time::ZERO, Class::Sample, 0));
+            engine.agenda.push_for_all(Event::new(Time::ZERO, Class::Sample, 0));
         }
         engine.schedule_faults();
         engine
@@ -98,27 +113,48 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
     /// # Errors
     /// What ends the run.
     pub(crate) fn run_before(&mut self, end: Time, cancel: &AtomicBool) -> Result<(), Ending> {
-        let mut last = None;
-        while let Some(event) = self.agenda.pop_before(end) {
-            debug_assert!(last < Some(event.key()), "{event:?} is not after {last:?}");
-            last = Some(event.key());
-            self.now = event.time;
-            self.counts.totals.events += 1;
-            self.handle(event);
-            if self.counts.totals.events.is_multiple_of(CANCEL_EVERY) {
-                self.look_up()?;
-                self.tell_accepted();
-                if cancel.load(Ordering::Relaxed) {
-                    return Err(Ending::Halted(Halt::Cancelled));
+        loop {
+            while let Some(event) = self.agenda.pop_before(end) {
+                self.now = event.time;
+                self.latest = self.latest.max(event.time);
+                self.counts.totals.events += 1;
+                self.handle(event);
+                if self.counts.totals.events >= self.next_look {
+                    self.look_up(cancel)?;
                 }
             }
+            if !self.relay_whole() && !self.look_ahead() {
+                return self.may_go_on();
+            }
         }
-        self.look_up()
+    }
+
+    /// Has the cache fetch the queue pairs of what comes next, if that is why the agenda had no event.
+    #[inline]
+    fn look_ahead(&mut self) -> bool {
+        let Some(events) = self.agenda.next_ones() else { return false };
+        if self.nics.are_many() {
+            for event in events.iter().filter(|event| event.target().is(Class::Arrive)) {
+                self.nics.expect(event.packet());
+            }
+        }
+        true
+    }
+
+    /// What is done once in a while.
+    #[cold]
+    fn look_up(&mut self, cancel: &AtomicBool) -> Result<(), Ending> {
+        self.next_look = self.counts.totals.events + CANCEL_EVERY;
+        self.tell_accepted();
+        if cancel.load(Ordering::Relaxed) {
+            return Err(Ending::Halted(Halt::Cancelled));
+        }
+        self.may_go_on()
     }
 
     /// Whether there is a reason to stop.
     #[cold]
-    fn look_up(&self) -> Result<(), Ending> {
+    fn may_go_on(&self) -> Result<(), Ending> {
         if self.ports.overflowed() {
             return Err(Ending::Overflowed);
         }
@@ -186,7 +222,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
         if (self.is_unfinished() || probes.others_unfinished)
             && let Some(at) = probes.next(self.now)
         {
-            self.agenda.push(Event::new(at, Class::Sample, 0));
+            self.agenda.push_for_all(Event::new(at, Class::Sample, 0));
         }
         self.probes = probes;
     }

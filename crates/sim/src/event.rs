@@ -107,6 +107,18 @@ impl Event {
         let target = Target::new(class, id);
         Event { time, packed: Packed::new(Packet::default(), target.bits()) }
     }
+    /// The same, of logical process `process`: for one without a packet, in which it has its place.
+    #[inline]
+    pub(crate) fn of_process(self, process: u16) -> Event {
+        debug_assert!(!self.target().is(Class::Arrive));
+        let packet = Packet::default().tagged(u32::from(process));
+        Event { packed: Packed::new(packet, self.target().bits()), ..self }
+    }
+    /// What [`Event::of_process`] said.
+    #[inline]
+    pub(crate) fn process(&self) -> u16 {
+        self.packet().tag().map_or(0, |process| process as u16)
+    }
     /// `packet` reaches the end of `link`.
     #[inline(always)]
     pub fn arrival(time: Time, link: InLink, packet: Packet) -> Event {
@@ -128,6 +140,22 @@ impl Event {
     #[inline(always)]
     pub fn packet(&self) -> Packet {
         self.packed.packet()
+    }
+    /// The same packet, `marked` or as it was, reaches the end of `link`, the next one.
+    #[inline(always)]
+    pub(crate) fn forwarded(self, time: Time, link: InLink, marked: bool) -> Event {
+        let target = Target::new(Class::Arrive, link.0);
+        Event { time, packed: self.packed.forwarded(marked, target.bits()) }
+    }
+    /// What arrives, as it stands in memory.
+    #[inline(always)]
+    pub(crate) fn packed(&self) -> Packed {
+        self.packed
+    }
+    /// The same, to change it.
+    #[inline(always)]
+    pub(crate) fn packed_mut(&mut self) -> &mut Packed {
+        &mut self.packed
     }
     /// The order of events.
     #[inline(always)]

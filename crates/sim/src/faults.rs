@@ -33,7 +33,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 self.tell_hosts(routes);
             }
             if is_ours {
-                self.agenda.push(Event::new(*at, Class::Fault, number as u32));
+                self.agenda.push_for_all(Event::new(*at, Class::Fault, number as u32));
             }
         }
     }

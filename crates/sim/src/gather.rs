@@ -29,7 +29,7 @@ pub(crate) fn outcome<Q, P: Ports>(
     world: &World,
     mut engines: Vec<Engine<Q, P>>,
 ) -> Result<Outcome, Halt> {
-    let end = engines.iter().map(|engine| engine.now).max().unwrap_or(Time::ZERO);
+    let end = engines.iter().map(|engine| engine.latest).max().unwrap_or(Time::ZERO);
     if engines.iter().any(Engine::is_unfinished) {
         let since = Progress::of_all(engines.iter().map(|engine| engine.counts.progress)).last;
         return Err(stalled(world, &engines, Silence { since, now: end, packets: None }));

@@ -42,7 +42,8 @@
 
 mod agenda;
 mod audit;
-pub mod config;
+pub mod bulk;
+mod config;
 mod counts;
 mod engine;
 mod epochs;
@@ -65,6 +66,7 @@ mod partition;
 pub mod ports;
 mod posts;
 mod probes;
+mod processes;
 mod progress;
 pub mod queue;
 mod simulation;

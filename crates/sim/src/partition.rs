@@ -9,6 +9,8 @@
 //! numbers, so that events keep their order whatever the partitioning. No result depends on the partitioning.
 
 use crate::config::RunConfig;
+use crate::processes::{self, Processes};
+use std::sync::Arc;
 use weft_fabric::{Fabric, Node};
 use weft_units::{HostId, IdVec, PortId, SwitchId, Time, id};
 
@@ -50,6 +52,8 @@ pub struct Exit {
     pub link: InLink,
     /// That partition.
     pub partition: u16,
+    /// The logical process there.
+    pub process: u16,
 }
 
 /// What one partition owns, each kind in the order of the fabric's numbers.
@@ -62,6 +66,7 @@ pub(crate) struct Partition {
     pub(crate) exits: IdVec<OutPort, Exit>,
     /// The ports, of any partition, whose links end here.
     pub(crate) links: IdVec<InLink, PortId>,
+    pub(crate) processes: Arc<Processes>,
 }
 
 /// Somebody's partition, and number in it.
@@ -139,24 +144,42 @@ impl Partitioning {
             let partition = owner.of(Node::Host(host));
             Place { partition, own: all[usize::from(partition)].hosts.push(host) }
         });
-        let hosts = hosts.collect();
+        let hosts: IdVec<HostId, Place<OwnHost>> = hosts.collect();
         let switches = (0..fabric.switches()).map(SwitchId).map(|switch| {
             let partition = owner.of(Node::Switch(switch));
             Place { partition, own: all[usize::from(partition)].switches.push(switch) }
         });
-        let switches = switches.collect();
+        let switches: IdVec<SwitchId, Place<OwnSwitch>> = switches.collect();
         let ports = fabric.ports().enumerate().map(|(id, port)| {
             let partition = owner.of(port.owner);
             Place { partition, own: all[usize::from(partition)].ports.push(id) }
         });
         let ports: IdVec<PortId, Place<OutPort>> = ports.collect();
-        for (id, port) in fabric.ports().enumerate() {
-            let partition = owner.of(port.peer);
-            let link = all[usize::from(partition)].links.push(id);
+        let ends: Vec<_> = fabric
+            .ports()
+            .enumerate()
+            .map(|(id, port)| {
+                let partition = owner.of(port.peer);
+                (id, partition, all[usize::from(partition)].links.push(id))
+            })
+            .collect();
+        let window = processes::window(config);
+        for partition in &mut all {
+            partition.processes =
+                Arc::new(Processes::new(config, partition, &hosts, &switches, window));
+        }
+        for (id, partition, link) in ends {
+            let process = all[usize::from(partition)].processes.of_link(link);
             let exits = &mut all[usize::from(ports[id].partition)].exits;
-            exits.push(Exit { link, partition });
+            exits.push(Exit { link, partition, process });
         }
         Partitioning { partitions: all, hosts, switches, ports, lookahead: lookahead(config) }
+    }
+
+    /// The partition of `host`, and its logical process there.
+    pub(crate) fn process_of(&self, host: HostId) -> (u16, u16) {
+        let Place { partition, own } = self.hosts[host];
+        (partition, self.partitions[usize::from(partition)].processes.of_host(own))
     }
 
     /// How many partitions suit a run on `threads` threads: some for each, so that a thread that

@@ -17,7 +17,8 @@ pub(crate) fn start<Q: EventQueue, P>(world: &World, partitions: &mut [Engine<Q,
         let partition =
             &mut partitions[usize::from(world.partitioning.hosts[message.src].partition)];
         if partition.messages.sending(world.sending[id]).unmet() == 0 {
-            partition.agenda.push(Event::new(message.start, Class::Post, id.0));
+            let host = world.partitioning.hosts[message.src].own;
+            partition.agenda.push_at_host(Event::new(message.start, Class::Post, id.0), host);
         }
     }
 }
@@ -72,7 +73,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             } else {
                 let at = self.now + world.news_delay;
                 let news = Event::new(at, Class::DependencyMet, dependency);
-                self.agenda.push_at(world.partitioning.hosts[host].partition, news);
+                self.agenda.push_at(world.partitioning.process_of(host), news);
             }
         }
     }
@@ -81,8 +82,10 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     pub(crate) fn dependency_met(&mut self, dependency: u32) {
         let id = self.world.dependents.message(dependency);
         if self.messages.meet(self.world.sending[id]) {
-            let at = self.now + self.config.workload.messages()[id].start;
-            self.agenda.push(Event::new(at, Class::Post, id.0));
+            let message = &self.config.workload.messages()[id];
+            let host = self.world.partitioning.hosts[message.src].own;
+            let at = self.now + message.start;
+            self.agenda.push_at_host(Event::new(at, Class::Post, id.0), host);
         }
     }
 }

@@ -27,11 +27,12 @@ impl Progress {
     /// Some message is nearer to its end.
     #[inline(always)]
     pub(crate) fn make(&mut self, now: Time) {
-        self.last = now;
+        // Logical processes take turns: what is told last may have been first.
+        self.last = self.last.max(now);
     }
     /// A timer found a queue pair that waits; its own pace holds it back for `gap`.
     pub(crate) fn wait(&mut self, now: Time, gap: Time) {
-        self.awaited = now;
+        self.awaited = self.awaited.max(now);
         self.longest_gap = self.longest_gap.max(gap);
     }
     /// That of several partitions together.

@@ -222,6 +222,11 @@ const QUEUED: u64 = 6;
 
 /// A wheel for a partition, which reaches beyond a hop through short queues.
 fn wheel(config: &RunConfig, partition: &Partition, events: u64) -> Wheel {
+    let processes = Arc::clone(&partition.processes);
+    if let Some(window) = processes.window {
+        let windows = (BUCKETS / (u64::from(processes.count) + 1)).clamp(16, 1024);
+        return Wheel::of_processes(window, windows, processes);
+    }
     let fabric = config.fabric.ports();
     let ports = || partition.ports.iter().map(|port| &fabric[*port]);
     let fastest = ports().map(|port| port.rate).max().expect("a partition has ports");
@@ -229,8 +234,12 @@ fn wheel(config: &RunConfig, partition: &Partition, events: u64) -> Wheel {
     let slot = (packet * events / partition.ports.len() as u64).clamp(128, 16_384);
     let delay = ports().map(|port| port.delay).max().expect("a partition has ports").0;
     let slots = (2 * (delay + 2 * packet) / slot).clamp(1024, 1 << 15);
-    Wheel::new(Time(slot), slots)
+    // A power of two.
+    Wheel::of_processes(Time(1 << slot.ilog2()), slots, processes)
 }
+
+/// Of the near level of a wheel with many processes.
+const BUCKETS: u64 = 1 << 16;
 
 fn run<'a, Q, P>(
     world: &World<'a>,

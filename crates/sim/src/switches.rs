@@ -53,6 +53,10 @@ impl Switches {
             lossy: LossyLinks::new(config, partition),
         }
     }
+    /// The ends of all links.
+    pub(crate) fn links(&self) -> impl Iterator<Item = &Link> {
+        self.links.iter()
+    }
     /// The end of `link`.
     #[inline(always)]
     pub(crate) fn link(&self, link: InLink) -> Link {

@@ -115,6 +115,11 @@ trials! {
         prop_assert_eq!(difference(&wheel, &heap), None);
     }
 
+    fn windows_equal_the_order_of_time(setup in setup(ANY)) {
+        let (windows, by_time) = (setup.try_run(), setup.run_by_time());
+        prop_assert_eq!(difference(&windows, &by_time), None);
+    }
+
     fn partitions_and_threads_equal_one(
         (setup, partitions, threads) in (setup(ANY), 2..9u32, 1..4u32)
     ) {

@@ -67,7 +67,8 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
         due.push(happening);
         let is_seen_to = jobs.awake == Some(rank) && at == self.now;
         if due.len() == 1 && !is_seen_to {
-            self.agenda.push(Event::new(at, Class::Rank, rank));
+            let host = self.world.partitioning.hosts[jobs.config.hosts[rank as usize]].own;
+            self.agenda.push_at_host(Event::new(at, Class::Rank, rank), host);
         }
     }
 

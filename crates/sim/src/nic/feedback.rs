@@ -187,7 +187,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let at =
             flow.sender.deadline(self.nics.back_offs.of(id, rto)).map_or(again, |at| at.min(again));
         let at = at.max(Time(self.now.0 + 1));
-        self.agenda.push(Event::new(at, Class::Timer, id));
+        self.agenda.push_at_host(Event::new(at, Class::Timer, id), host);
         self.rejoin(id);
         self.pull(host);
     }

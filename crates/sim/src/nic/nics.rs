@@ -73,11 +73,15 @@ impl Nics {
         self.hosts.iter_mut().for_each(|host| host.planner.learn(now, view, fabric));
     }
 
+    /// Whether packets are worth to be [expected](Nics::expect).
+    pub(crate) fn are_many(&self) -> bool {
+        self.senders.len() > MANY
+    }
     /// A packet is on its way down to its host, which may be of another partition: has the cache
     /// fetch its queue pair.
     #[inline(always)]
     pub(crate) fn expect(&self, packet: Packet) {
-        if self.senders.len() <= MANY {
+        if !self.are_many() {
             return;
         }
         if !packet.is(flag::CONTROL) {

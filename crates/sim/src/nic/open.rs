@@ -32,7 +32,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             && state.flush_at != deadline
         {
             state.flush_at = deadline;
-            self.agenda.push(Event::new(at, Class::Flush, host.0));
+            self.agenda.push_at_host(Event::new(at, Class::Flush, host.0), host);
         }
     }
 
@@ -142,7 +142,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             self.nics.opening_order[id as usize] = self.nics.hosts[host].opened;
         }
         if delay > Time::ZERO {
-            self.agenda.push(Event::new(self.now + delay, Class::Start, id));
+            self.agenda.push_at_host(Event::new(self.now + delay, Class::Start, id), host);
         } else {
             self.enter_round(id);
             self.wake_later(host);

@@ -51,7 +51,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let state = &mut self.nics.hosts[host];
         if !state.waking {
             state.waking = true;
-            self.agenda.push(Event::new(self.now, Class::Wake, host.0));
+            self.agenda.push_at_host(Event::new(self.now, Class::Wake, host.0), host);
         }
     }
 
@@ -167,7 +167,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         flow.due += gap;
         if flow.due > self.now {
             flow.waiting = true;
-            self.agenda.push(Event::new(flow.due, Class::Start, id));
+            self.agenda.push_at_host(Event::new(flow.due, Class::Start, id), host);
         } else if flow.may_send() {
             self.line_up(host, id);
         }
@@ -199,7 +199,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             flow.timed = true;
             let rto = self.config.transport.rto;
             let at = self.now.saturating_add(flow.sender.longest_sleep(rto));
-            self.agenda.push(Event::new(at, Class::Timer, id));
+            let host = flow.src;
+            self.agenda.push_at_host(Event::new(at, Class::Timer, id), host);
         }
     }
 }

@@ -27,7 +27,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             return true;
         }
         (flow.granted, flow.waiting) = (true, true);
-        self.agenda.push(Event::new(slot, Class::Start, id));
+        let host = flow.src;
+        self.agenda.push_at_host(Event::new(slot, Class::Start, id), host);
         false
     }
 }

@@ -18,19 +18,24 @@ pub(super) struct Commons {
     owners: IdVec<OutPort, OwnSwitch>,
     switches: IdVec<OwnSwitch, Common>,
     overflowed: bool,
+    /// Scratch: bytes that each ingress has to come, and which of them have any.
+    sums: IdVec<OutPort, u64>,
+    coming: Vec<(OutPort, u64)>,
 }
 
 #[derive(Debug)]
 struct Common {
     memory: Memory,
-    /// What is in memory, and what has left without being noted: when, by which ingress it
-    /// came, and its size.
-    leaving: Vec<(Time, OutPort, u16)>,
+    /// What is in memory, and what has left without being noted.
+    leaving: Vec<Leaving>,
     /// At this length it is time to note what has left.
     long: usize,
     /// What is accounted to nobody: when it leaves, and its size. Apart, since it is rare.
     spared: Vec<(Time, u16)>,
 }
+
+/// A packet: when it leaves, by which ingress it came, and its size.
+pub(super) type Leaving = (Time, OutPort, u16);
 
 const SHORT: usize = 64;
 
@@ -61,6 +66,8 @@ impl Commons {
             owners: owners.collect(),
             switches: switches.collect(),
             overflowed: false,
+            sums: partition.ports.iter().map(|_| 0).collect(),
+            coming: Vec::new(),
         }
     }
 
@@ -93,6 +100,53 @@ impl Commons {
         }
         self.overflowed |= !room && self.rules.is_lossless();
         room
+    }
+
+    /// Whether [`Commons::admit_all`] can ever do it.
+    pub(super) fn admits_all(&self) -> bool {
+        self.rules.is_lossless()
+    }
+
+    /// Takes in all packets that come to `switch` from `start` on for a window, by these ingresses
+    /// and of these sizes, until it is noted when they [leave](Commons::leaving). Returns false, and
+    /// does nothing, if one of them might find no room when it comes.
+    pub(super) fn admit_all(
+        &mut self,
+        start: Time,
+        switch: OwnSwitch,
+        arrivals: impl Iterator<Item = (OutPort, u16)>,
+    ) -> bool {
+        for (ingress, size) in arrivals {
+            let sum = &mut self.sums[ingress];
+            if *sum == 0 {
+                self.coming.push((ingress, 0));
+            }
+            *sum += u64::from(size);
+        }
+        let mut coming = std::mem::take(&mut self.coming);
+        for (ingress, bytes) in &mut coming {
+            *bytes = std::mem::take(&mut self.sums[*ingress]);
+        }
+        if self.switches[switch].leaving.len() >= self.switches[switch].long {
+            self.free_departed(start, switch);
+        }
+        let room = self.take_in_all(switch, &coming) || {
+            self.free_departed(start, switch);
+            self.take_in_all(switch, &coming)
+        };
+        coming.clear();
+        self.coming = coming;
+        room
+    }
+
+    fn take_in_all(&mut self, switch: OwnSwitch, coming: &[(OutPort, u64)]) -> bool {
+        self.rules.take_in_all(&mut self.switches[switch].memory, &mut self.ingress, coming)
+    }
+
+    /// Where it is to be noted when what was taken in with others leaves the switch of `port`.
+    #[inline(always)]
+    pub(super) fn leaving(&mut self, port: OutPort) -> &mut Vec<Leaving> {
+        &mut self.switches[self.owners[port]].leaving
     }
 
     /// Takes a packet of `size` bytes into the memory of the switch of `port` until it leaves `at`,

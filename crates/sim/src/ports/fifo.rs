@@ -13,8 +13,8 @@ use crate::event::{Class, Event};
 use crate::losses::Losses;
 use crate::outcome::PortResult;
 use crate::packet::{LostPacket, Packet};
-use crate::partition::{Exit, OutPort, OwnSwitch, Partition, Partitioning};
-use crate::queue::EventQueue;
+use crate::partition::{Exit, OutPort, OwnHost, OwnSwitch, Partition, Partitioning};
+use crate::queue::{EventQueue, Row};
 use weft_units::{Draw, IdVec, Rate, Time};
 
 /// All ports of a partition.
@@ -89,6 +89,51 @@ impl FifoPorts {
         self.losses.add(packet);
     }
 
+    /// Queues `packet` at a switch's `port` if there is room; in memory that ports share, if there is
+    /// an `ingress` to account it to.
+    #[inline(always)]
+    fn take_in<Q: EventQueue>(
+        &mut self,
+        now: Time,
+        port: OutPort,
+        ingress: Option<OutPort>,
+        mut packet: Packet,
+        agenda: &mut Agenda<Q>,
+    ) {
+        let fifo = &mut self.ports[port];
+        let limits = &self.limits[fifo.limits as usize];
+        let backlog = match &mut self.whole {
+            None => fifo.backlog(now),
+            Some(whole) => whole.drain(now, port),
+        };
+        let size = fifo.line.wire.time(u32::from(packet.size));
+        if !limits.fits(backlog, size) {
+            return self.drop(port, packet.lost());
+        }
+        if let Some(ingress) = ingress
+            && let Some(commons) = &mut self.commons
+        {
+            let queued = match commons.drops_by_queue() {
+                true => self.records[port].bytes_of(backlog),
+                false => 0,
+            };
+            let at = fifo.free_at.max(now) + size;
+            if !commons.admit(now, (port, ingress), (queued, packet.size), at) {
+                return self.drop(port, packet.lost());
+            }
+        }
+        if limits.marks(backlog, || mark_bits(self.marks, self.records[port].id, fifo.packets))
+            && !packet.is(self.unmarked)
+        {
+            packet.mark();
+            self.records[port].mark();
+        }
+        fifo.append(now, size, packet, agenda);
+        if let Some(whole) = &mut self.whole {
+            whole.join(port, fifo.free_at, size);
+        }
+    }
+
     /// Appends a packet that always has room, as those of a NIC, and tells its arrival.
     #[inline(always)]
     fn append<Q: EventQueue>(
@@ -140,6 +185,13 @@ impl Fifo {
     fn backlog(&self, now: Time) -> Time {
         now.until(self.free_at)
     }
+    /// Has a `Transmitted` event of this `port`, a NIC, come when all that is queued has left.
+    #[inline(always)]
+    fn tell_end<Q: EventQueue>(&self, port: OutPort, agenda: &mut Agenda<Q>) {
+        // NICs are numbered like their hosts.
+        let end = Event::new(self.free_at, Class::Transmitted, port.0);
+        agenda.push_at_host(end, OwnHost(port.0));
+    }
 }
 
 impl Ports for FifoPorts {
@@ -149,39 +201,75 @@ impl Ports for FifoPorts {
         now: Time,
         port: OutPort,
         ingress: OutPort,
-        mut packet: Packet,
+        packet: Packet,
         agenda: &mut Agenda<Q>,
     ) {
+        self.take_in(now, port, Some(ingress), packet, agenda);
+    }
+
+    fn can_be_independent(&self) -> bool {
+        self.commons.as_ref().is_none_or(|commons| commons.admits_all() && self.whole.is_none())
+    }
+
+    #[inline(always)]
+    fn are_independent(
+        &mut self,
+        start: Time,
+        switch: OwnSwitch,
+        arrivals: impl Iterator<Item = (OutPort, u16)>,
+    ) -> bool {
+        let commons = self.commons.as_mut();
+        commons.is_none_or(|commons| commons.admit_all(start, switch, arrivals))
+    }
+
+    #[inline(always)]
+    fn relay<'e, Q: EventQueue>(
+        &mut self,
+        port: OutPort,
+        arrivals: impl Iterator<Item = &'e Event>,
+        ingress: impl Fn(&Event) -> OutPort,
+        agenda: &mut Agenda<Q>,
+    ) {
+        if self.whole.is_some() {
+            return arrivals.for_each(|event| {
+                self.take_in(event.time, port, None, event.packet(), agenda);
+            });
+        }
         let fifo = &mut self.ports[port];
-        let limits = &self.limits[fifo.limits as usize];
-        let backlog = match &mut self.whole {
-            None => fifo.backlog(now),
-            Some(whole) => whole.drain(now, port),
-        };
-        let size = fifo.line.wire.time(u32::from(packet.size));
-        if !limits.fits(backlog, size) {
-            return self.drop(port, packet.lost());
-        }
-        if let Some(commons) = &mut self.commons {
-            let queued = match commons.drops_by_queue() {
-                true => self.records[port].bytes_of(backlog),
-                false => 0,
-            };
-            let at = fifo.free_at.max(now) + size;
-            if !commons.admit(now, (port, ingress), (queued, packet.size), at) {
-                return self.drop(port, packet.lost());
+        let limits = self.limits[fifo.limits as usize];
+        let Fifo { line, exit, mut free_at, mut bytes, mut packets, mut peak, .. } = *fifo;
+        let (marks, unmarked) = (self.marks, self.unmarked);
+        let mut leaving = self.commons.as_mut().map(|commons| commons.leaving(port));
+        let mut row = Row::default();
+        for event in arrivals {
+            let (now, packet) = (event.time, event.packed());
+            let (backlog, length) = (now.until(free_at), packet.size());
+            let size = line.wire.time(u32::from(length));
+            if !limits.fits(backlog, size) {
+                let lost = packet.packet().lost();
+                self.records[port].drop(lost);
+                self.losses.add(lost);
+                continue;
             }
+            let mut marked = false;
+            if limits.marks(backlog, || mark_bits(marks, self.records[port].id, packets))
+                && !packet.is(unmarked)
+            {
+                marked = true;
+                self.records[port].mark();
+            }
+            free_at = free_at.max(now) + size;
+            peak = peak.max(free_at - now);
+            bytes += u64::from(length);
+            packets += 1;
+            if let Some(leaving) = &mut leaving {
+                leaving.push((free_at, ingress(event), length));
+            }
+            let next = event.forwarded(free_at + line.delay, exit.link, marked);
+            agenda.arrive_in_row(&mut row, exit, next);
         }
-        if limits.marks(backlog, || mark_bits(self.marks, self.records[port].id, fifo.packets))
-            && !packet.is(self.unmarked)
-        {
-            packet.mark();
-            self.records[port].mark();
-        }
-        fifo.append(now, size, packet, agenda);
-        if let Some(whole) = &mut self.whole {
-            whole.join(port, fifo.free_at, size);
-        }
+        let fifo = &mut self.ports[port];
+        (fifo.free_at, fifo.bytes, fifo.packets, fifo.peak) = (free_at, bytes, packets, peak);
     }
 
     fn emit<Q: EventQueue>(
@@ -227,7 +315,7 @@ impl Ports for FifoPorts {
         }
         if fifo.free_at > now {
             fifo.told = true;
-            agenda.push(Event::new(fifo.free_at, Class::Transmitted, port.0));
+            fifo.tell_end(port, agenda);
             return Ready::Told;
         }
         Ready::Now
@@ -246,7 +334,7 @@ impl Ports for FifoPorts {
         if more {
             let fifo = &mut self.ports[port];
             fifo.told = true;
-            agenda.push(Event::new(fifo.free_at, Class::Transmitted, port.0));
+            fifo.tell_end(port, agenda);
         }
     }
 
@@ -261,7 +349,7 @@ impl Ports for FifoPorts {
         // Acknowledgements have slipped in: look again when they are out.
         fifo.told = fifo.free_at > now;
         if fifo.told {
-            agenda.push(Event::new(fifo.free_at, Class::Transmitted, port.0));
+            fifo.tell_end(port, agenda);
         }
         !fifo.told
     }

@@ -1,6 +1,7 @@
 //! What both kinds of port do.
 
 use crate::agenda::Agenda;
+use crate::event::Event;
 use crate::losses::Losses;
 use crate::outcome::PortResult;
 use crate::packet::Packet;
@@ -28,6 +29,33 @@ pub trait Ports {
         packet: Packet,
         agenda: &mut Agenda<Q>,
     );
+    /// Whether there are times when nothing but what goes to a switch's port makes a difference to
+    /// that port ([`Ports::are_independent`]).
+    fn can_be_independent(&self) -> bool {
+        false
+    }
+    /// Whether that is so for all that comes to `switch` in the window that begins at `start`: if so,
+    /// the switch takes it in, by these ingresses and of these sizes.
+    fn are_independent(
+        &mut self,
+        _start: Time,
+        _switch: OwnSwitch,
+        _arrivals: impl Iterator<Item = (OutPort, u16)>,
+    ) -> bool {
+        false
+    }
+    /// Queues packets at a switch's `port`, in the order in which they arrive, as [`Ports::forward`]
+    /// does, if ports are independent in that window, which has come to its switch by these
+    /// ingresses. Their links are at least as long as a window.
+    fn relay<'e, Q: EventQueue>(
+        &mut self,
+        port: OutPort,
+        _arrivals: impl Iterator<Item = &'e Event>,
+        _ingress: impl Fn(&Event) -> OutPort,
+        _agenda: &mut Agenda<Q>,
+    ) {
+        unreachable!("{port:?} depends on others")
+    }
     /// Queues a packet at a switch's `port` that the switch itself had: it asks for no room, and
     /// is accounted to nobody.
     fn emit<Q: EventQueue>(

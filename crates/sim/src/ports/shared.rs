@@ -12,8 +12,9 @@
 //! Without headroom in use, what has come and gone determines all counts, whatever the order.
 
 use crate::config::{Buffer, PacketConfig, PfcConfig, SwitchConfig};
+use crate::partition::OutPort;
 use weft_fabric::{Fabric, Failures};
-use weft_units::{PortId, SwitchId};
+use weft_units::{IdVec, PortId, SwitchId};
 
 /// A PFC frame on the wire.
 pub(super) const PAUSE_FRAME_BYTES: u16 = 64;
@@ -119,6 +120,38 @@ impl Rules {
             ingress.held += size;
             memory.used += extra;
             memory.total += size;
+        }
+        room
+    }
+
+    /// Takes in what several ingresses have to come, with their bytes, if each finds room outside the
+    /// headroom whatever the order in which they come and whether or not anything leaves meanwhile;
+    /// else does nothing and returns false, as always where a full queue drops.
+    pub(super) fn take_in_all(
+        &self,
+        memory: &mut Memory,
+        ingresses: &mut IdVec<OutPort, Ingress>,
+        coming: &[(OutPort, u64)],
+    ) -> bool {
+        let Some(pfc) = &self.pfc else { return false };
+        let shared =
+            |ingress: &Ingress, more: u64| (ingress.held + more).saturating_sub(pfc.reserve);
+        let extra = |(port, bytes): &(OutPort, u64)| {
+            let ingress = &ingresses[*port];
+            shared(ingress, *bytes) - shared(ingress, 0)
+        };
+        let used = memory.used + coming.iter().map(extra).sum::<u64>();
+        let fits = |one: &(OutPort, u64)| {
+            let ingress = &ingresses[one.0];
+            let fits = used <= memory.shared
+                && float(shared(ingress, one.1)) <= pfc.alpha * float(memory.shared - used);
+            ingress.over == 0 && (extra(one) == 0 || fits)
+        };
+        let room = coming.iter().all(fits);
+        if room {
+            coming.iter().for_each(|(port, bytes)| ingresses[*port].held += bytes);
+            memory.used = used;
+            memory.total += coming.iter().map(|(_, bytes)| bytes).sum::<u64>();
         }
         room
     }

@@ -1,177 +1,184 @@
-//! The events of the slot that is being handed out, in order.
+//! The events of the bucket that is being handed out, in order.
 //!
-//! What is sorted is not the events but a word for each: its key, less what all of a slot have
+//! What is sorted is not the events but a word for each: its key, less what all of a bucket have
 //! in common, above its place among the events. Words sort without branches, and are a quarter
-//! of the size.
+//! of the size. What comes while the bucket is handed out stands in a row of its own, since most
+//! of it is later than all that came like this before.
 //!
-//! Invariant: `order[taken..]` has one word for each event not yet handed out, in the order of
-//! their keys.
+//! Invariant: `order[taken..]` and `late` have one word for each event not yet handed out, both
+//! in the order of the keys.
 
+use super::sort::Sorter;
 use crate::event::Event;
+use std::collections::VecDeque;
 use weft_units::Time;
 
-/// Sorted events, among which a few more may fall.
+/// Sorted events, among which some more may fall.
 #[derive(Debug)]
 pub(super) struct Due {
     /// In no particular order.
     events: Vec<Event>,
     order: Vec<u64>,
-    scratch: Vec<u64>,
+    sorter: Sorter,
     taken: usize,
-    /// The bits of a word that are the place; all, where there are too many events for a key
-    /// beside it.
-    places: u64,
+    /// Of what came since the order was made.
+    late: VecDeque<u64>,
+    /// How many bits of a word are the place.
+    place: u32,
+    /// How many of the bits above are the time that an event has in its bucket.
+    time: u32,
+    /// Words are places and nothing else: there are too many events for a key beside them.
+    crowded: bool,
 }
 
-impl Due {
-    /// The longest slot is one shifted by this, in picoseconds.
-    pub(super) const LONGEST_SHIFT: u32 = 64 - Due::TARGET - Due::PLACE;
-    /// Bits of an event's target, and of a place.
-    const TARGET: u32 = 32;
-    const PLACE: u32 = 18;
-    const PLACES: u64 = (1 << Due::PLACE) - 1;
+/// Bits of an event's target.
+const TARGET: u32 = 32;
+/// Fewer bits for a place are too few.
+const LEAST_PLACE: u32 = 10;
+/// The most.
+const MOST_PLACE: u32 = 18;
 
-    pub(super) fn new() -> Due {
+impl Due {
+    /// The longest bucket, in picoseconds.
+    pub(super) const LONGEST: u64 = (1 << (64 - TARGET - LEAST_PLACE)) - 1;
+
+    /// For buckets of `length` picoseconds.
+    pub(super) fn new(length: u64) -> Due {
+        let time = length.ilog2() + 1;
         Due {
             events: Vec::new(),
             order: Vec::new(),
-            scratch: Vec::new(),
+            sorter: Sorter::default(),
             taken: 0,
-            places: Due::PLACES,
+            late: VecDeque::new(),
+            place: (64 - TARGET - time).min(MOST_PLACE),
+            time,
+            crowded: false,
         }
     }
 
     #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
-        self.taken == self.order.len()
+        self.taken == self.order.len() && self.late.is_empty()
     }
 
     #[inline(always)]
     pub(super) fn first(&self) -> Option<&Event> {
-        self.order.get(self.taken).map(|word| self.event(*word))
+        self.first_word().map(|(word, _)| self.event(word))
+    }
+
+    /// The first word, and whether it is a late one.
+    #[inline(always)]
+    fn first_word(&self) -> Option<(u64, bool)> {
+        match (self.order.get(self.taken), self.late.front()) {
+            (Some(&word), None) => Some((word, false)),
+            (Some(&word), Some(&late)) => Some((word.min(late), late < word)),
+            (None, Some(&late)) => Some((late, true)),
+            (None, None) => None,
+        }
     }
 
     /// Takes the first event, if it is before `end`.
     #[inline(always)]
     pub(super) fn pop_before(&mut self, end: Time) -> Option<Event> {
-        let event = *self.first()?;
+        let (word, is_late) = self.first_word()?;
+        let event = *self.event(word);
         if event.time >= end {
             return None;
         }
-        self.taken += 1;
+        match is_late {
+            false => self.taken += 1,
+            true => _ = self.late.pop_front(),
+        }
         Some(event)
+    }
+
+    /// All that was there at first.
+    pub(super) fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    /// Gives away all that is left, in no particular order.
+    pub(super) fn drain_rest(&mut self, mut put: impl FnMut(Event)) {
+        let left = self.order[self.taken..].iter().chain(&self.late);
+        left.for_each(|word| put(*self.event(*word)));
+        self.taken = self.order.len();
+        self.late.clear();
     }
 
     #[inline(always)]
     fn event(&self, word: u64) -> &Event {
-        &self.events[(word & self.places) as usize]
+        &self.events[(word & self.places()) as usize]
     }
 
-    /// The word of an event in the slot that begins at `start`.
+    /// The bits of a word that are a place.
     #[inline(always)]
-    fn word(start: Time, event: &Event, place: usize) -> u64 {
-        let key = (event.time - start).0 << Due::TARGET | u64::from(event.target().bits());
-        key << Due::PLACE | place as u64
+    fn places(&self) -> u64 {
+        if self.crowded { u64::MAX } else { (1 << self.place) - 1 }
     }
 
-    /// Starts over with the events that `drain` gives, all of the slot that begins at `start`.
+    /// The word of an event in the bucket that begins at `start`.
+    #[inline(always)]
+    fn word(&self, start: Time, event: &Event, place: usize) -> u64 {
+        let key = (event.time - start).0 << TARGET | u64::from(event.target().bits());
+        key << self.place | place as u64
+    }
+
+    /// Starts over with the events that `drain` gives, all of the bucket that begins at `start`.
     #[inline(always)]
     pub(super) fn fill(&mut self, start: Time, drain: impl FnOnce(&mut Vec<Event>)) {
         self.events.clear();
         self.order.clear();
-        (self.taken, self.places) = (0, Due::PLACES);
+        (self.taken, self.crowded) = (0, false);
         drain(&mut self.events);
-        if self.events.len() > Due::PLACES as usize {
+        if self.events.len() >> self.place != 0 {
             return self.sort_many();
         }
+        let mut order = std::mem::take(&mut self.order);
         let words = self.events.iter().enumerate();
-        self.order.extend(words.map(|(place, event)| Due::word(start, event, place)));
-        sort(&mut self.order, &mut self.scratch);
+        order.extend(words.map(|(place, event)| self.word(start, event, place)));
+        self.order = order;
+        self.sorter.sort(&mut self.order, self.time + TARGET + self.place);
     }
 
     /// The order of more events than have a place beside a key.
     #[cold]
     fn sort_many(&mut self) {
-        self.places = u64::MAX;
+        self.crowded = true;
         self.order.extend(0..self.events.len() as u64);
         self.order.sort_unstable_by_key(|place| self.events[*place as usize].key());
     }
 
-    /// One more event, in the slot that begins at `start`.
-    #[cold]
+    /// One more event, in the bucket that begins at `start`.
+    #[inline]
     pub(super) fn insert(&mut self, start: Time, event: Event) {
         let place = self.events.len();
-        if place > Due::PLACES as usize && self.places == Due::PLACES {
-            self.order.iter_mut().for_each(|word| *word &= Due::PLACES);
-            self.places = u64::MAX;
-        }
-        let word = match self.places {
-            Due::PLACES => Due::word(start, &event, place),
-            _ => place as u64,
-        };
-        let rest = &self.order[self.taken..];
-        let at = rest.partition_point(|other| self.event(*other).key() < event.key());
-        self.order.insert(self.taken + at, word);
         self.events.push(event);
-    }
-}
-
-/// Sorts words by their keys, which are all different. Slots hold few words in no predictable
-/// order: where a comparison sort would guess wrong once a word, counting the smaller words
-/// never does. Many words are sorted digit by digit.
-#[inline(always)]
-fn sort(words: &mut Vec<u64>, scratch: &mut Vec<u64>) {
-    match words.len() {
-        0..=1 => {}
-        2 => {
-            let (one, other) = (words[0], words[1]);
-            (words[0], words[1]) = (one.min(other), one.max(other));
+        if self.crowded || place >> self.place != 0 {
+            return self.insert_among_many(place);
         }
-        3..=4 => rank::<4>(words),
-        5..=8 => rank::<8>(words),
-        9..=16 => rank::<16>(words),
-        17..=24 => rank::<24>(words),
-        25..=32 => rank::<32>(words),
-        33..=FEW => words.sort_unstable(),
-        _ => radix(words, scratch),
-    }
-}
-
-/// From here on, digit by digit is faster.
-const FEW: usize = 200;
-
-/// Sorts from the lowest digit of eight bits to the highest, less the bits that all words have
-/// in common: where many events share a slot, most share their time as well.
-fn radix(words: &mut Vec<u64>, scratch: &mut Vec<u64>) {
-    let first = words[0];
-    let mut differ = words.iter().fold(0, |bits, word| bits | (word ^ first));
-    differ &= !Due::PLACES;
-    scratch.resize(words.len(), 0);
-    while differ != 0 {
-        let shift = differ.trailing_zeros();
-        let digit = |word: u64| usize::from((word >> shift) as u8);
-        let mut starts = [0u32; 256];
-        words.iter().for_each(|word| starts[digit(*word)] += 1);
-        let mut sum = 0;
-        for start in &mut starts {
-            (*start, sum) = (sum, sum + *start);
+        let word = self.word(start, &event, place);
+        let mut at = self.late.len();
+        while at > 0 && self.late[at - 1] > word {
+            at -= 1;
         }
-        for &word in words.iter() {
-            let at = &mut starts[digit(word)];
-            scratch[*at as usize] = word;
-            *at += 1;
-        }
-        std::mem::swap(words, scratch);
-        differ &= !(0xff << shift);
+        self.late.insert(at, word);
     }
-}
 
-/// Puts each of at most `MOST` words where the number of smaller ones says.
-#[inline(always)]
-fn rank<const MOST: usize>(words: &mut [u64]) {
-    let mut all = [u64::MAX; MOST];
-    all[..words.len()].copy_from_slice(words);
-    for &word in &all[..words.len()] {
-        words[all.iter().map(|other| usize::from(*other < word)).sum::<usize>()] = word;
+    /// The same, where a word has no room for a key.
+    #[cold]
+    fn insert_among_many(&mut self, place: usize) {
+        if !self.crowded {
+            let places = self.places();
+            let late = self.late.drain(..);
+            self.order.extend(late);
+            self.order[self.taken..].sort_unstable();
+            self.order.iter_mut().for_each(|word| *word &= places);
+            self.crowded = true;
+        }
+        let key = self.events[place].key();
+        let rest = &self.order[self.taken..];
+        let at = rest.partition_point(|other| self.events[*other as usize].key() < key);
+        self.order.insert(self.taken + at, place as u64);
     }
 }

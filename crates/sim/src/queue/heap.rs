@@ -35,8 +35,11 @@ impl PartialEq for Earliest {
 impl Eq for Earliest {}
 
 impl EventQueue for Heap {
-    fn push(&mut self, event: Event) {
+    fn push(&mut self, event: Event, _: u16) {
         self.events.push(Earliest(event));
+    }
+    fn push_for_all(&mut self, event: Event, process: u16) {
+        self.push(event, process);
     }
     fn pop_before(&mut self, end: Time) -> Option<Event> {
         let first = self.events.peek_mut().filter(|first| first.0.time < end)?;

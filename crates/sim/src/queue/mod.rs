@@ -4,8 +4,10 @@ mod due;
 mod heap;
 mod interface;
 mod pool;
+mod sort;
 mod wheel;
 
 pub use heap::Heap;
-pub use interface::EventQueue;
+pub use interface::{EventQueue, Row, Whole};
+pub(crate) use sort::Sorter;
 pub use wheel::Wheel;

@@ -1,83 +1,147 @@
-//! A timing wheel of two levels, with a heap for what lies beyond.
+//! A timing wheel of two levels for each logical process, with a heap for what lies beyond.
 //!
-//! Time is cut into slots of a power of two picoseconds. The near level holds one bucket for
-//! each of the next so many slots, the far level one for each of the next [`LAPS`] laps
-//! of the near one; a lap's bucket is spread over the near level when its first slot comes.
-//! Buckets are unsorted until their slot is due; then the bucket is sorted once and handed
-//! out. Bitmaps find the next bucket that holds anything.
+//! Time is cut into windows of equal length. The near level holds a bucket for every process in
+//! each of the next so many windows, the far level one for all of them in each of the next
+//! [`LAPS`] laps of the near one; a lap's bucket is spread over the near level when its first window
+//! comes. Buckets are unsorted until they are due; then a bucket is sorted once and handed out.
+//! Bitmaps find the next bucket that holds anything.
+//!
+//! In a window one process comes after the other: its events up to the limit of this pass. That is
+//! the end of the window, or the time behind an event that concerns all processes, or as far as the
+//! caller wants to go; what is after the limit waits for the next pass through the window.
 
 use super::due::Due;
 use super::heap::Earliest;
-use super::interface::EventQueue;
+use super::interface::{EventQueue, Row, Whole};
 use super::pool::{Bucket, Pool};
-use crate::event::Event;
+use crate::event::{Class, Event};
+use crate::partition::InLink;
+use crate::processes::Processes;
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
+use std::sync::Arc;
 use weft_units::Time;
 
 /// Buckets in the far level: a power of two, a multiple of 64.
 const LAPS: u64 = 2048;
+/// Instead of the number of a bucket.
+const NO_BUCKET: u64 = u64::MAX;
 
 /// Events in a two-level wheel.
 #[derive(Debug)]
 pub struct Wheel {
-    /// A slot is `1 << shift` picoseconds.
+    windows: Windows,
+    /// There is room for `1 << shift` processes.
     shift: u32,
-    /// A lap is `1 << slots` slots.
-    slots: u32,
-    /// The slot whose events are in `due`.
-    slot: u64,
+    /// A lap is `1 << lap` windows.
+    lap: u32,
+    /// The present window.
+    window: u64,
+    /// The bucket whose events are in `due`.
+    current: u64,
+    /// Where this pass goes on, if one is under way.
+    pass: Option<u64>,
+    /// Events before it are handed out, in this pass or earlier.
+    limit: Time,
     due: Due,
+    /// Processes whose buckets are handed out whole.
+    whole: Range<u16>,
+    /// The bucket that is ready to be handed out whole.
+    ready: u64,
+    /// Whether to announce what is in `due`, and whether that is to be done now.
+    announces: bool,
+    announced: bool,
     near: Level,
     far: Level,
     pool: Pool,
     /// Scratch to spread a lap.
-    lap: Vec<Event>,
+    scratch: Vec<Event>,
     beyond: BinaryHeap<Earliest>,
+    /// The times of what concerns all processes, where there are several.
+    cuts: BinaryHeap<Reverse<Time>>,
+    /// Where the links of arrivals end.
+    processes: Arc<Processes>,
+}
+
+/// Time in windows of equal length.
+#[derive(Clone, Copy, Debug)]
+struct Windows {
+    length: u64,
+    /// `2^64 / length`, rounded down.
+    reciprocal: u64,
+}
+
+impl Windows {
+    fn new(length: u64) -> Windows {
+        Windows { length, reciprocal: (u128::from(u64::MAX) / u128::from(length)) as u64 }
+    }
+    /// The window of `time`: the product is at most one too small.
+    #[inline(always)]
+    fn of(self, time: Time) -> u64 {
+        let window = ((u128::from(time.0) * u128::from(self.reciprocal)) >> 64) as u64;
+        window + u64::from(time.0 - window * self.length >= self.length)
+    }
+    /// When `window` begins.
+    #[inline(always)]
+    fn start(self, window: u64) -> Time {
+        Time(window.saturating_mul(self.length))
+    }
 }
 
 impl Wheel {
-    /// A wheel of about `slots` slots that are about as long as `slot`: choose it so that a slot
-    /// holds some tens of events, and most events are at most so many slots ahead.
-    pub fn new(slot: Time, slots: u64) -> Wheel {
-        let slots = slots.next_power_of_two().max(64);
+    /// A wheel of about `windows` windows that are as long as `length`: choose it so that a bucket
+    /// holds some tens of events, and most events are at most so many windows ahead.
+    pub fn new(length: Time, windows: u64) -> Wheel {
+        Wheel::of_processes(length, windows, Arc::default())
+    }
+
+    /// The same, where `processes` take turns.
+    pub(crate) fn of_processes(length: Time, windows: u64, processes: Arc<Processes>) -> Wheel {
+        // One more, for what concerns all.
+        let room = u64::from(processes.of_all()) + 1;
+        let shift = room.next_power_of_two().ilog2();
+        let windows = windows.next_power_of_two().max(64 >> shift.min(6));
+        let length = length.0.clamp(2, Due::LONGEST);
         Wheel {
-            shift: slot.0.max(2).ilog2().min(Due::LONGEST_SHIFT),
-            slots: slots.ilog2(),
-            slot: 0,
-            due: Due::new(),
-            near: Level::new(slots),
+            windows: Windows::new(length),
+            shift,
+            lap: windows.ilog2(),
+            window: 0,
+            current: NO_BUCKET,
+            pass: None,
+            limit: Time::ZERO,
+            due: Due::new(length),
+            whole: 0..0,
+            ready: NO_BUCKET,
+            announces: false,
+            announced: false,
+            near: Level::new(windows << shift),
             far: Level::new(LAPS),
             pool: Pool::new(),
-            lap: Vec::new(),
+            scratch: Vec::new(),
             beyond: BinaryHeap::new(),
+            cuts: BinaryHeap::new(),
+            processes,
         }
     }
 
+    /// The bucket of the first process in `window`.
     #[inline(always)]
-    fn slot_of(&self, event: &Event) -> u64 {
-        event.time.0 >> self.shift
+    fn first(&self, window: u64) -> u64 {
+        window << self.shift
     }
 
     #[inline(always)]
-    fn lap_of(&self, slot: u64) -> u64 {
-        slot >> self.slots
-    }
-
-    /// Puts an event that is not due into its level.
-    #[inline(always)]
-    fn place(&mut self, event: Event) {
-        let slot = self.slot_of(&event);
-        let ahead = slot - self.slot;
-        if ahead >> self.slots == 0 {
-            self.near.push(&mut self.pool, slot, event);
-        } else {
-            self.place_far(slot, event);
-        }
+    fn lap_of(&self, window: u64) -> u64 {
+        window >> self.lap
     }
 
     #[cold]
-    fn place_far(&mut self, slot: u64, event: Event) {
-        let (lap, current) = (self.lap_of(slot), self.lap_of(self.slot));
+    fn place_far(&mut self, window: u64, event: Event, process: u16) {
+        let is_known = process == 0 || event.target().is(Class::Arrive);
+        let event = if is_known { event } else { event.of_process(process) };
+        let (lap, current) = (self.lap_of(window), self.lap_of(self.window));
         if lap - current < LAPS {
             self.far.push(&mut self.pool, lap, event);
         } else {
@@ -85,16 +149,119 @@ impl Wheel {
         }
     }
 
-    /// Moves on to the next slot that holds anything, unless all of it is `end` or later, and
-    /// sorts its events into `due`.
-    fn advance(&mut self, end: Time) -> bool {
-        let last = (end.0 - 1) >> self.shift;
+    /// Goes on with the next process, pass or window, as far as `end`.
+    #[inline(never)]
+    fn pop_from_next(&mut self, end: Time) -> Option<Event> {
+        self.announced = false;
+        if self.shift == 0 && !self.due.is_empty() {
+            // Nobody else takes a turn: the bucket stays open.
+            self.limit = end.min(self.windows.start(self.window + 1));
+            return self.due.pop_before(self.limit);
+        }
+        self.put_back();
+        loop {
+            if let Some(from) = self.pass {
+                let next = self.first(self.window + 1);
+                if let Some(bucket) = self.near.next(from, next) {
+                    self.pass = Some(bucket + 1);
+                    if self.is_whole(bucket) {
+                        self.ready = bucket;
+                        return None;
+                    }
+                    self.take(bucket);
+                    if self.announces {
+                        self.announced = true;
+                        return None;
+                    }
+                    let event = self.due.pop_before(self.limit);
+                    if event.is_some() || self.shift == 0 {
+                        return event;
+                    }
+                    self.put_back();
+                    continue;
+                }
+                self.pass = None;
+            }
+            if !self.start_pass(end) {
+                return None;
+            }
+        }
+    }
+
+    /// The process of `bucket`, which is one of the present window.
+    #[inline(always)]
+    fn process_of(&self, bucket: u64) -> u16 {
+        (bucket - self.first(self.window)) as u16
+    }
+
+    /// Whether `bucket` is to be handed out whole.
+    #[inline(always)]
+    fn is_whole(&self, bucket: u64) -> bool {
+        self.whole.contains(&self.process_of(bucket))
+            && self.limit >= self.windows.start(self.window + 1)
+    }
+
+    /// Sorts the events of `bucket` into `due`.
+    #[inline(always)]
+    fn take(&mut self, bucket: u64) {
+        self.current = bucket;
+        let start = self.windows.start(self.window);
+        self.due.fill(start, |events| self.near.drain(&mut self.pool, bucket, events));
+        if self.shift > 0 && self.process_of(bucket) == self.processes.of_all() {
+            self.note_cuts();
+        }
+    }
+
+    /// What concerns all is about to happen, and may cause something at any process: it takes
+    /// another pass, with the same limit, to find that.
+    #[cold]
+    fn note_cuts(&mut self) {
+        while self.cuts.peek().is_some_and(|cut| cut.0 < self.limit) {
+            self.cuts.pop();
+            self.pass = Some(self.first(self.window));
+        }
+    }
+
+    /// Puts what is left of the bucket that was handed out, all of it after the limit, back.
+    #[inline(always)]
+    fn put_back(&mut self) {
+        if !self.due.is_empty() {
+            let Wheel { due, near, pool, current, .. } = self;
+            due.drain_rest(|event| near.push(pool, *current, event));
+        }
+        self.current = NO_BUCKET;
+    }
+
+    /// Starts the next pass, unless nothing is left before `end`.
+    fn start_pass(&mut self, end: Time) -> bool {
+        if self.limit >= end {
+            return false;
+        }
+        let cut = self.cuts.peek().map_or(Time::MAX, |cut| Time(cut.0.0 + 1));
+        let until = end.min(cut);
+        if !self.open_window(self.windows.of(Time(until.0 - 1))) {
+            if self.is_empty() {
+                self.limit = Time::ZERO;
+            }
+            return false;
+        }
+        self.pass = Some(self.first(self.window));
+        self.limit = until.min(self.windows.start(self.window + 1));
+        true
+    }
+
+    /// Whether there is no event, but for those in `due`.
+    fn is_empty(&self) -> bool {
+        self.near.count == 0 && self.far.count == 0 && self.beyond.is_empty()
+    }
+
+    /// Moves on to the next window that holds anything, up to window `last`.
+    fn open_window(&mut self, last: u64) -> bool {
         loop {
             let lap_end = self.lap_end();
-            if let Some(slot) = self.near.next(self.slot, lap_end.min(last + 1)) {
-                self.slot = slot;
-                let start = Time(slot << self.shift);
-                self.due.fill(start, |events| self.near.drain(&mut self.pool, slot, events));
+            let end = self.first(lap_end.min(last + 1));
+            if let Some(bucket) = self.near.next(self.first(self.window), end) {
+                self.window = bucket >> self.shift;
                 return true;
             }
             if last < lap_end || !self.enter_next_lap(last) {
@@ -103,64 +270,124 @@ impl Wheel {
         }
     }
 
-    /// The first slot of the next lap.
+    /// The first window of the next lap.
     #[inline(always)]
     fn lap_end(&self) -> u64 {
-        (self.lap_of(self.slot) + 1) << self.slots
+        (self.lap_of(self.window) + 1) << self.lap
     }
 
-    /// Moves to the first slot of the next lap that may hold anything, if that is not after
-    /// slot `last`.
+    /// Moves to the first window of the next lap that may hold anything, if that is not after
+    /// window `last`.
     fn enter_next_lap(&mut self, last: u64) -> bool {
-        let next = self.lap_of(self.slot) + 1;
+        let next = self.lap_of(self.window) + 1;
         let lap = if self.near.count > 0 { Some(next) } else { self.later_lap() };
-        let Some(lap) = lap.filter(|lap| lap << self.slots <= last) else { return false };
-        self.slot = lap << self.slots;
+        let Some(lap) = lap.filter(|lap| lap << self.lap <= last) else { return false };
+        self.window = lap << self.lap;
         self.spread(lap);
         true
     }
 
     /// The first lap after this one that has events in the far level or beyond.
     fn later_lap(&self) -> Option<u64> {
-        let next = self.lap_of(self.slot) + 1;
+        let next = self.lap_of(self.window) + 1;
         let far = self.far.next(next, next + LAPS);
-        let beyond = self.beyond.peek().map(|event| self.lap_of(self.slot_of(&event.0)));
+        let beyond = self.beyond.peek().map(|event| self.lap_of(self.windows.of(event.0.time)));
         far.into_iter().chain(beyond).min()
     }
 
     /// Moves the events of `lap` into the near level.
     fn spread(&mut self, lap: u64) {
-        let mut events = std::mem::take(&mut self.lap);
+        let mut events = std::mem::take(&mut self.scratch);
         self.far.drain(&mut self.pool, lap, &mut events);
-        for event in events.drain(..) {
-            let slot = self.slot_of(&event);
-            self.near.push(&mut self.pool, slot, event);
-        }
-        self.lap = events;
-        while self.beyond.peek().is_some_and(|first| self.lap_of(self.slot_of(&first.0)) <= lap) {
+        while self
+            .beyond
+            .peek()
+            .is_some_and(|first| self.lap_of(self.windows.of(first.0.time)) <= lap)
+        {
             let Earliest(event) = self.beyond.pop().expect("just seen");
-            let slot = self.slot_of(&event);
-            self.near.push(&mut self.pool, slot, event);
+            events.push(event);
         }
+        for event in events.drain(..) {
+            let target = event.target();
+            let process = match target.is(Class::Arrive) {
+                true if self.shift > 0 => self.processes.of_link(InLink(target.id())),
+                true => 0,
+                false => event.process(),
+            };
+            let bucket = self.first(self.windows.of(event.time)) + u64::from(process);
+            self.near.push(&mut self.pool, bucket, event);
+        }
+        self.scratch = events;
     }
 }
 
 impl EventQueue for Wheel {
     #[inline(always)]
-    fn push(&mut self, event: Event) {
-        if self.slot_of(&event) <= self.slot {
-            self.due.insert(Time(self.slot << self.shift), event);
+    fn push(&mut self, event: Event, process: u16) {
+        let window = self.windows.of(event.time);
+        let bucket = self.first(window) + u64::from(process);
+        if bucket == self.current {
+            self.due.insert(self.windows.start(self.window), event);
+        } else if (window - self.window) >> self.lap == 0 {
+            self.near.push(&mut self.pool, bucket, event);
         } else {
-            self.place(event);
+            self.place_far(window, event, process);
         }
     }
 
     #[inline(always)]
+    fn push_in_row(&mut self, row: &mut Row, event: Event, process: u16) {
+        if event.time < row.end {
+            let at = (row.bucket & self.near.mask) as usize;
+            return self.pool.push(&mut self.near.buckets[at], event);
+        }
+        let window = self.windows.of(event.time);
+        if (window - self.window) >> self.lap == 0 {
+            let end = self.windows.start(window + 1);
+            *row = Row { end, bucket: self.first(window) + u64::from(process) };
+        }
+        self.push(event, process);
+    }
+
+    fn push_for_all(&mut self, event: Event, process: u16) {
+        if self.shift > 0 {
+            self.cuts.push(Reverse(event.time));
+        }
+        self.push(event, process);
+    }
+
+    #[inline(always)]
     fn pop_before(&mut self, end: Time) -> Option<Event> {
-        if self.due.is_empty() && !self.advance(end) {
+        match self.due.pop_before(self.limit) {
+            None => self.pop_from_next(end),
+            event => event,
+        }
+    }
+
+    fn hand_out_whole(&mut self, processes: Range<u16>) {
+        if self.shift > 0 {
+            self.whole = processes;
+        }
+    }
+
+    fn announce(&mut self) {
+        self.announces = self.shift > 0;
+    }
+
+    fn next_ones(&mut self) -> Option<&[Event]> {
+        std::mem::take(&mut self.announced).then(|| self.due.events())
+    }
+
+    #[inline]
+    fn take_whole(&mut self, events: &mut Vec<Event>) -> Option<Whole> {
+        let bucket = std::mem::replace(&mut self.ready, NO_BUCKET);
+        if bucket == NO_BUCKET {
             return None;
         }
-        self.due.pop_before(end)
+        events.clear();
+        self.near.drain(&mut self.pool, bucket, events);
+        let (process, start) = (self.process_of(bucket), self.windows.start(self.window));
+        Some(Whole { process, start })
     }
 
     fn next(&self) -> Option<Time> {
@@ -168,13 +395,14 @@ impl EventQueue for Wheel {
             return Some(event.time);
         }
         let lap_end = self.lap_end();
-        let here = self.near.next(self.slot, lap_end);
-        let slot = here.or_else(|| {
-            let near = self.near.next(lap_end, self.slot + (1 << self.slots));
-            let later = self.later_lap().map(|lap| lap << self.slots);
+        let here = self.near.next(self.first(self.window), self.first(lap_end));
+        let window = here.map(|bucket| bucket >> self.shift).or_else(|| {
+            let all = self.first(self.window + (1 << self.lap));
+            let near = self.near.next(self.first(lap_end), all).map(|bucket| bucket >> self.shift);
+            let later = self.later_lap().map(|lap| lap << self.lap);
             near.into_iter().chain(later).min()
         });
-        slot.map(|slot| Time(slot << self.shift))
+        window.map(|window| self.windows.start(window).max(self.limit))
     }
 }
 

@@ -101,7 +101,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         // Two events of one leaf at one time would be one too many.
         if alarms[switch].last().is_none_or(|next| at < *next) {
             alarms[switch].push(at);
-            self.agenda.push(Event::new(at, Class::Leaf, switch.0));
+            self.agenda.push_at_switch(Event::new(at, Class::Leaf, switch.0), switch);
         }
     }
 

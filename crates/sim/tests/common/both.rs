@@ -49,8 +49,8 @@ impl Both {
         self.next
     }
     fn push_both(&mut self, event: Event) {
-        self.wheel.push(event);
-        self.heap.push(event);
+        self.wheel.push(event, 0);
+        self.heap.push(event, 0);
     }
     /// Returns whether there was anything.
     pub fn pop(&mut self) -> bool {

@@ -33,6 +33,8 @@ pub fn confirmed(setup: &Setup) -> Result<Outcome, Halt> {
     let (one, oracle) = (setup.run_in(1, 1), setup.run_oracle());
     let differ = difference(&one.clone().map(but_events), &oracle.map(but_events));
     assert_eq!(differ, None, "one partition against the oracle");
+    let differ = difference(&one, &setup.run_by_time());
+    assert_eq!(differ, None, "windows against the order of time");
     one
 }
 

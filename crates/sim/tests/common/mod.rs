@@ -144,6 +144,8 @@ impl Setup {
             stall_after: self.stall_after,
             stall_packets: self.stall_packets,
             force_queues: false,
+            // As often as it can be.
+            least_in_window: 0,
             audit: true,
         }
     }
@@ -158,6 +160,11 @@ impl Setup {
     /// Runs on real queues.
     pub fn run_queued(&self) -> Result<Outcome, Halt> {
         let config = RunConfig { force_queues: true, ..self.config() };
+        Simulation::new(&config).run(&AtomicBool::new(false))
+    }
+    /// Runs on the ports that it needs, all events in the order of time.
+    pub fn run_by_time(&self) -> Result<Outcome, Halt> {
+        let config = RunConfig { least_in_window: u32::MAX, ..self.config() };
         Simulation::new(&config).run(&AtomicBool::new(false))
     }
     /// Runs on the ports that it needs and on real queues: messages and ports are the same.

@@ -20,7 +20,7 @@ use crate::event::{Class, Event};
 use crate::losses::Losses;
 use crate::outcome::PortResult;
 use crate::packet::{LostPacket, Packet, flag};
-use crate::partition::{Exit, OutPort, OwnSwitch, Partition, Partitioning};
+use crate::partition::{Exit, OutPort, OwnHost, OwnSwitch, Partition, Partitioning};
 use crate::queue::EventQueue;
 use leaving::Leaving;
 use list::{Entry, Fifo, Waiting};
@@ -187,7 +187,12 @@ impl Queued {
     fn tell_end<Q: EventQueue>(&mut self, port: OutPort, agenda: &mut Agenda<Q>) {
         if !self.told {
             self.told = true;
-            agenda.push(Event::new(self.busy_until, Class::Transmitted, port.0));
+            let end = Event::new(self.busy_until, Class::Transmitted, port.0);
+            match self.switch {
+                // NICs are numbered like their hosts.
+                NIC => agenda.push_at_host(end, OwnHost(port.0)),
+                switch => agenda.push_at_switch(end, OwnSwitch(switch)),
+            }
         }
     }
 }

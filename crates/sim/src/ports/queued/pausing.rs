@@ -98,7 +98,8 @@ impl QueuePorts {
                 queue.tell_end(packet.port, agenda);
             } else {
                 // The port has gone on to its next packet at this very instant.
-                agenda.push(Event::new(packet.at, Class::Transmitted, packet.port.0));
+                let end = Event::new(packet.at, Class::Transmitted, packet.port.0);
+                agenda.push_at_switch(end, switch);
             }
         }
     }

@@ -1,0 +1,147 @@
+//! The logical processes of a partition: each switch is one, and the hosts of a leaf are one.
+//!
+//! What happens at one is felt at another a link's delay later at the soonest. So within a window of
+//! that length the events of each are handled one process after the other, with its ports, queue
+//! pairs and events in the cache, instead of all in the order of time (conservative synchronisation
+//! with bounded lag, Lubachevsky 1989, on one core).
+
+use crate::config::RunConfig;
+use crate::partition::{InLink, OwnHost, OwnSwitch, Partition, Place};
+use std::ops::Range;
+use weft_fabric::Node;
+use weft_units::{HostId, IdVec, SwitchId, Time};
+
+/// Who belongs to which logical process of a partition.
+#[derive(Debug, Default)]
+pub(crate) struct Processes {
+    /// How many there are, numbered from 0.
+    pub(crate) count: u16,
+    /// For how long nothing that happens at one is felt at another, if that is used.
+    pub(crate) window: Option<Time>,
+    hosts: IdVec<OwnHost, u16>,
+    switches: IdVec<OwnSwitch, u16>,
+    links: IdVec<InLink, u16>,
+    /// The place of each link among those that end at its process.
+    places: IdVec<InLink, u16>,
+}
+
+impl Processes {
+    /// One process for all of `partition`.
+    fn one(partition: &Partition) -> Processes {
+        Processes {
+            count: 1,
+            window: None,
+            hosts: partition.hosts.iter().map(|_| 0).collect(),
+            switches: partition.switches.iter().map(|_| 0).collect(),
+            links: partition.links.iter().map(|_| 0).collect(),
+            places: IdVec::new(),
+        }
+    }
+
+    /// The processes of a partition, of a fabric whose hosts and switches have these numbers; one
+    /// for all of it where `window` is `None`.
+    pub(crate) fn new(
+        config: &RunConfig,
+        partition: &Partition,
+        host_places: &IdVec<HostId, Place<OwnHost>>,
+        switch_places: &IdVec<SwitchId, Place<OwnSwitch>>,
+        window: Option<Time>,
+    ) -> Processes {
+        let fabric = config.fabric;
+        let leaf = |host: &HostId| fabric.leaf_of(*host);
+        let mut leaves: Vec<u32> = partition.hosts.iter().map(leaf).collect();
+        leaves.dedup();
+        let count = leaves.len() + partition.switches.len();
+        let Some(window) = window.filter(|_| count < usize::from(u16::MAX)) else {
+            return Processes::one(partition);
+        };
+        let below = |host: &HostId| {
+            leaves.binary_search(&leaf(host)).expect("leaves have their hosts' order") as u16
+        };
+        let hosts: IdVec<OwnHost, u16> = partition.hosts.iter().map(below).collect();
+        let switches = partition.switches.ids();
+        let switches = switches.map(|switch| (leaves.len() + switch.0 as usize) as u16);
+        let switches: IdVec<OwnSwitch, u16> = switches.collect();
+        let links = partition.links.iter().map(|link| match fabric.ports()[*link].peer {
+            Node::Host(host) => hosts[host_places[host].own],
+            Node::Switch(switch) => switches[switch_places[switch].own],
+        });
+        let links: IdVec<InLink, u16> = links.collect();
+        let mut ends = vec![0; count];
+        let places = links.iter().map(|process| {
+            let end: &mut u16 = &mut ends[usize::from(*process)];
+            *end += 1;
+            *end - 1
+        });
+        let places = places.collect();
+        Processes { count: count as u16, window: Some(window), hosts, switches, links, places }
+    }
+
+    /// That of `host`.
+    #[inline(always)]
+    pub(crate) fn of_host(&self, host: OwnHost) -> u16 {
+        self.hosts[host]
+    }
+    /// That of `switch`.
+    #[inline(always)]
+    pub(crate) fn of_switch(&self, switch: OwnSwitch) -> u16 {
+        self.switches[switch]
+    }
+    /// That of what is at the end of `link`.
+    #[inline(always)]
+    pub(crate) fn of_link(&self, link: InLink) -> u16 {
+        self.links[link]
+    }
+    /// Those of switches.
+    pub(crate) fn switches(&self) -> Range<u16> {
+        self.switches.iter().next().map_or(0..0, |first| *first..self.count)
+    }
+    /// The place of `link` among those that end at its process, in their order.
+    #[inline(always)]
+    pub(crate) fn place_of(&self, link: InLink) -> u16 {
+        self.places[link]
+    }
+    /// The most links that end at one process.
+    pub(crate) fn most_links(&self) -> u16 {
+        self.places.iter().max().map_or(0, |most| most + 1)
+    }
+    /// That of what concerns all of them: once a window is cut there, it comes last.
+    pub(crate) fn of_all(&self) -> u16 {
+        match self.window {
+            Some(_) => self.count,
+            None => 0,
+        }
+    }
+}
+
+/// For how long nothing that happens at one process is felt at another, if it is worth while to
+/// handle one after the other for so long.
+pub(crate) fn window(config: &RunConfig) -> Option<Time> {
+    let fabric = config.fabric;
+    let job = config.job.as_ref();
+    // Ranks that learn at once of what another host has seen, or talk over a server's own links.
+    if job.is_some_and(|job| job.at_acknowledgement) || splits_server(config) {
+        return None;
+    }
+    let window = fabric.min_delay().0.min(LONGEST.0);
+    let fastest = fabric.ports().iter().map(|port| port.rate).max()?;
+    let packet = fastest.serialize(u64::from(config.packet.mtu + config.packet.header)).0;
+    let ports = fabric.ports().len() as u128 - u128::from(fabric.hosts());
+    let packets = u128::from(window) * ports / u128::from(fabric.switches()) / u128::from(packet);
+    let pays = window > 0 && packets >= u128::from(config.least_in_window);
+    pays.then_some(Time(window))
+}
+
+/// A time within a window has its place beside the rest of an event's key.
+const LONGEST: Time = Time((1 << 22) - 1);
+
+/// Whether ranks of one server are at different leaves.
+fn splits_server(config: &RunConfig) -> bool {
+    let Some(job) = &config.job else { return false };
+    let servers = job.servers.iter().map(|server| *server as usize + 1).max();
+    let mut homes = vec![None; servers.unwrap_or(0)];
+    job.servers.iter().zip(&job.hosts).any(|(server, host)| {
+        let leaf = config.fabric.leaf_of(*host);
+        *homes[*server as usize].get_or_insert(leaf) != leaf
+    })
+}
