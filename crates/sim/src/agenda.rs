@@ -60,11 +60,7 @@ impl<Q: EventQueue> Agenda<Q> {
             packet = packet.tagged(mail.add_tag(tags.take(place)));
         }
         let event = Event::arrival(time, exit.link, packet);
-        if exit.partition == self.own {
-            self.queue.push(event, exit.process);
-        } else {
-            self.outgoing[usize::from(exit.partition)].push(event);
-        }
+        self.push_at((exit.partition, exit.process), event);
     }
     /// As [`Agenda::arrive`], for one after the other with the same exit, each no earlier than the one
     /// before it, at the next window or later; packets without tags.
@@ -77,13 +73,14 @@ impl<Q: EventQueue> Agenda<Q> {
             self.outgoing[usize::from(exit.partition)].push(event);
         }
     }
-    /// Adds an event of `process` in `partition`; if that is another one, at least the lookahead
-    /// from now.
+    /// Adds an event of `process`, which it knows if it is no arrival, in `partition`; if that is
+    /// another one, at least the lookahead from now.
+    #[inline(always)]
     pub(crate) fn push_at(&mut self, (partition, process): (u16, u16), event: Event) {
         if partition == self.own {
             self.queue.push(event, process);
         } else {
-            self.outgoing[usize::from(partition)].push(event.of_process(process));
+            self.outgoing[usize::from(partition)].push(event);
         }
     }
     /// Adds an event that comes from another partition, with the tags of its mail.

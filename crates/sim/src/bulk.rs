@@ -9,8 +9,7 @@ use crate::event::Event;
 use crate::packet::flag;
 use crate::partition::{InLink, OwnSwitch};
 use crate::ports::Ports;
-use crate::queue::{EventQueue, Sorter, Whole};
-use crate::switches::Link;
+use crate::queue::{EventQueue, Sorter, WINDOW_BITS, Whole};
 use std::ops::Range;
 use weft_units::{PortId, Time};
 
@@ -31,15 +30,12 @@ pub(crate) struct Bulk {
     sorter: Sorter,
 }
 
-/// Windows have at most so many bits.
-const WINDOW: u32 = 22;
-
 impl Bulk {
     /// For switches whose processes these are, with up to `links` links.
     pub(crate) fn new(processes: Range<u16>, links: u16) -> Bulk {
         let link = u16::BITS - links.leading_zeros();
         // Always 10 bits or more.
-        let place = 64 - WINDOW - 2 * link;
+        let place = 64 - WINDOW_BITS - 2 * link;
         let (events, words) = (Vec::new(), Vec::new());
         Bulk { processes, link, place, events, words, sorter: Sorter::default() }
     }
@@ -59,24 +55,22 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
 
     /// Handles what a window has for a switch, if that is why the agenda had no event.
     pub(crate) fn relay_whole(&mut self) -> bool {
+        let Some(whole) = self.agenda.take_whole(&mut self.bulk.events) else { return false };
         let mut bulk = std::mem::take(&mut self.bulk);
-        let whole = self.agenda.take_whole(&mut bulk.events);
-        if let Some(whole) = whole {
-            self.counts.totals.events += bulk.events.len() as u64;
-            match self.goes_by_port(whole, &bulk) {
-                true => self.relay_by_port(whole, &mut bulk),
-                false => self.relay_by_time(&mut bulk.events),
-            }
+        self.counts.totals.events += bulk.events.len() as u64;
+        match self.goes_by_port(whole, &bulk) {
+            true => self.relay_by_port(whole, &mut bulk),
+            false => self.relay_by_time(&mut bulk.events),
         }
         self.bulk = bulk;
-        whole.is_some()
+        true
     }
 
     /// Whether the packets of `bulk` can be sorted by port. If so their switch has taken them in.
     fn goes_by_port(&mut self, Whole { process, start }: Whole, bulk: &Bulk) -> bool {
         let (switch, switches) = (bulk.switch(process), &self.switches);
         let ingress = |event: &Event| switches.link(InLink(event.target().id())).reverse;
-        let arrivals = bulk.events.iter().map(|event| (ingress(event), event.packed().size()));
+        let arrivals = bulk.events.iter().map(|event| (ingress(event), event.packet().size));
         bulk.events.len() >> bulk.place == 0
             && switches.are_plain()
             && self.ports.are_independent(start, switch, arrivals)
@@ -99,17 +93,21 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let ports = self.config.fabric.ports_of(here.id);
         let ways = self.config.fabric.ways_from(here.id);
         let Bulk { link, place, events, words, sorter, .. } = bulk;
-        let (by_time, by_port) = (*link + *place, WINDOW + *link + *place);
+        let (by_time, by_port) = (*link + *place, WINDOW_BITS + *link + *place);
         let mut latest = Time::ZERO;
         words.clear();
         let processes = self.agenda.processes();
         words.extend((0..).zip(events.iter_mut()).map(|(number, event)| {
             let link = InLink(event.target().id());
-            let packed = event.packed_mut();
-            let group = ways.next_hops(packed.dst());
-            let port = match packed.is(flag::PINNED) {
-                true => group.pinned(packed.swap_path()),
-                false => here.hashed(packed.hash_fields(), group),
+            let mut packet = event.packet();
+            let group = ways.next_hops(packet.dst());
+            let port = match packet.is(flag::PINNED) {
+                true => {
+                    let port = group.pinned(packet.swap_path());
+                    event.put(packet);
+                    port
+                }
+                false => here.hashed(packet.hash_fields(), group),
             };
             latest = latest.max(event.time);
             let port = u64::from(port.0 - ports.first.0) << by_port;
@@ -137,12 +135,5 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
 impl Default for Bulk {
     fn default() -> Bulk {
         Bulk::new(0..0, 0)
-    }
-}
-
-impl crate::switches::Switches {
-    /// Whether no link that ends here loses packets or is watched.
-    fn links_are_plain(&self) -> bool {
-        self.links().all(|link| link.peer & (Link::FAULTY | Link::WATCHED) == 0)
     }
 }

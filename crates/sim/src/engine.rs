@@ -116,13 +116,13 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
         loop {
             while let Some(event) = self.agenda.pop_before(end) {
                 self.now = event.time;
-                self.latest = self.latest.max(event.time);
                 self.counts.totals.events += 1;
                 self.handle(event);
                 if self.counts.totals.events >= self.next_look {
                     self.look_up(cancel)?;
                 }
             }
+            self.latest = self.latest.max(self.now);
             if !self.relay_whole() && !self.look_ahead() {
                 return self.may_go_on();
             }

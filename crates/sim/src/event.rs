@@ -147,15 +147,10 @@ impl Event {
         let target = Target::new(Class::Arrive, link.0);
         Event { time, packed: self.packed.forwarded(marked, target.bits()) }
     }
-    /// What arrives, as it stands in memory.
+    /// Another packet arrives in its stead.
     #[inline(always)]
-    pub(crate) fn packed(&self) -> Packed {
-        self.packed
-    }
-    /// The same, to change it.
-    #[inline(always)]
-    pub(crate) fn packed_mut(&mut self) -> &mut Packed {
-        &mut self.packed
+    pub(crate) fn put(&mut self, packet: Packet) {
+        self.packed.set(Packed::new(packet, self.packed.beside()));
     }
     /// The order of events.
     #[inline(always)]

@@ -42,8 +42,8 @@
 
 mod agenda;
 mod audit;
-pub mod bulk;
-mod config;
+mod bulk;
+pub mod config;
 mod counts;
 mod engine;
 mod epochs;

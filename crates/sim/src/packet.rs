@@ -390,37 +390,6 @@ impl Packed {
         let rest = self.rest & u64::from(u32::MAX) | u64::from(beside) << 32;
         Packed { destination, rest, ..self }
     }
-    #[inline(always)]
-    fn to(self) -> u32 {
-        (self.destination >> 32) as u32
-    }
-    /// As [`Packet::is`].
-    #[inline(always)]
-    pub(crate) fn is(self, flags: u32) -> bool {
-        self.to() & flags != 0
-    }
-    /// As [`Packet::dst`].
-    #[inline(always)]
-    pub(crate) fn dst(self) -> HostId {
-        HostId(self.to() & HOST)
-    }
-    /// As [`Packet::size`].
-    #[inline(always)]
-    pub(crate) fn size(self) -> u16 {
-        (self.rest >> 16) as u16
-    }
-    /// As [`Packet::hash_fields`].
-    #[inline(always)]
-    pub(crate) fn hash_fields(self) -> HashFields {
-        HashFields { to: self.to(), word: self.destination as u32, entropy: self.rest as u16 }
-    }
-    /// As [`Packet::swap_path`].
-    #[inline(always)]
-    pub(crate) fn swap_path(&mut self) -> PathId {
-        let path = PathId(self.rest as u16);
-        self.rest = self.rest & !u64::from(u16::MAX) | u64::from(path.swapped().0);
-        path
-    }
     /// The number beside it.
     #[inline(always)]
     pub fn beside(self) -> u32 {

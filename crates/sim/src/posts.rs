@@ -72,8 +72,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 self.dependency_met(dependency);
             } else {
                 let at = self.now + world.news_delay;
-                let news = Event::new(at, Class::DependencyMet, dependency);
-                self.agenda.push_at(world.partitioning.process_of(host), news);
+                let (partition, process) = world.partitioning.process_of(host);
+                let news = Event::new(at, Class::DependencyMet, dependency).of_process(process);
+                self.agenda.push_at((partition, process), news);
             }
         }
     }

@@ -7,6 +7,7 @@
 
 use crate::config::RunConfig;
 use crate::partition::{InLink, OwnHost, OwnSwitch, Partition, Place};
+use crate::queue::LONGEST_WINDOW;
 use std::ops::Range;
 use weft_fabric::Node;
 use weft_units::{HostId, IdVec, SwitchId, Time};
@@ -36,6 +37,11 @@ impl Processes {
             links: partition.links.iter().map(|_| 0).collect(),
             places: IdVec::new(),
         }
+    }
+
+    /// Processes that have nothing but their numbers.
+    pub(crate) fn without_links(count: u16, window: Time) -> Processes {
+        Processes { count, window: Some(window), ..Processes::default() }
     }
 
     /// The processes of a partition, of a fabric whose hosts and switches have these numbers; one
@@ -120,10 +126,12 @@ pub(crate) fn window(config: &RunConfig) -> Option<Time> {
     let fabric = config.fabric;
     let job = config.job.as_ref();
     // Ranks that learn at once of what another host has seen, or talk over a server's own links.
-    if job.is_some_and(|job| job.at_acknowledgement) || splits_server(config) {
+    if job.is_some_and(|job| job.at_acknowledgement)
+        || splits_server(config, |host| fabric.leaf_of(host))
+    {
         return None;
     }
-    let window = fabric.min_delay().0.min(LONGEST.0);
+    let window = fabric.min_delay().0.min(LONGEST_WINDOW);
     let fastest = fabric.ports().iter().map(|port| port.rate).max()?;
     let packet = fastest.serialize(u64::from(config.packet.mtu + config.packet.header)).0;
     let ports = fabric.ports().len() as u128 - u128::from(fabric.hosts());
@@ -132,16 +140,13 @@ pub(crate) fn window(config: &RunConfig) -> Option<Time> {
     pays.then_some(Time(window))
 }
 
-/// A time within a window has its place beside the rest of an event's key.
-const LONGEST: Time = Time((1 << 22) - 1);
-
-/// Whether ranks of one server are at different leaves.
-fn splits_server(config: &RunConfig) -> bool {
+/// Whether the hosts of some server's ranks have different homes.
+pub(crate) fn splits_server(config: &RunConfig, home: impl Fn(HostId) -> u32) -> bool {
     let Some(job) = &config.job else { return false };
     let servers = job.servers.iter().map(|server| *server as usize + 1).max();
     let mut homes = vec![None; servers.unwrap_or(0)];
     job.servers.iter().zip(&job.hosts).any(|(server, host)| {
-        let leaf = config.fabric.leaf_of(*host);
-        *homes[*server as usize].get_or_insert(leaf) != leaf
+        let home = home(*host);
+        *homes[*server as usize].get_or_insert(home) != home
     })
 }

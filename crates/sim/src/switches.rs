@@ -53,9 +53,9 @@ impl Switches {
             lossy: LossyLinks::new(config, partition),
         }
     }
-    /// The ends of all links.
-    pub(crate) fn links(&self) -> impl Iterator<Item = &Link> {
-        self.links.iter()
+    /// Whether no link that ends here loses packets or is watched.
+    pub(crate) fn links_are_plain(&self) -> bool {
+        self.links.iter().all(|link| link.peer & (Link::FAULTY | Link::WATCHED) == 0)
     }
     /// The end of `link`.
     #[inline(always)]

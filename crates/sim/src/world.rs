@@ -2,6 +2,7 @@
 
 use crate::config::RunConfig;
 use crate::partition::{Partitioning, ReceivingId, SendingId};
+use crate::processes::splits_server;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -89,11 +90,12 @@ impl<'a> World<'a> {
         let learns = config.job.as_ref().is_some_and(|job| job.at_acknowledgement);
         let partitions = if returns || learns { 1 } else { partitions };
         let partitioning = Partitioning::new(config, partitions);
-        let partitioning = if splits_server(config, &partitioning) {
-            Partitioning::new(config, 1)
-        } else {
-            partitioning
-        };
+        // Ranks of one server talk faster than partitions may.
+        let partitioning =
+            match splits_server(config, |host| u32::from(partitioning.hosts[host].partition)) {
+                true => Partitioning::new(config, 1),
+                false => partitioning,
+            };
         let partitions = partitioning.partitions.len();
         let mut sent = vec![0; partitions];
         let mut between = vec![vec![0; partitions]; partitions];
@@ -128,17 +130,6 @@ impl<'a> World<'a> {
             accepted,
         }
     }
-}
-
-/// Whether ranks of one server are in different partitions: they talk faster than these may.
-fn splits_server(config: &RunConfig, partitioning: &Partitioning) -> bool {
-    let Some(job) = &config.job else { return false };
-    let servers = job.servers.iter().map(|server| *server as usize + 1).max();
-    let mut homes = vec![None; servers.unwrap_or(0)];
-    job.servers.iter().zip(&job.hosts).any(|(server, host)| {
-        let partition = partitioning.hosts[*host].partition;
-        *homes[*server as usize].get_or_insert(partition) != partition
-    })
 }
 
 /// When a link fails, comes back or is learnt of for the last time, or changes its rate.

@@ -77,7 +77,7 @@ impl Nics {
     pub(crate) fn are_many(&self) -> bool {
         self.senders.len() > MANY
     }
-    /// A packet is on its way down to its host, which may be of another partition: has the cache
+    /// A packet is on its way to its host, which may be of another partition: has the cache
     /// fetch its queue pair.
     #[inline(always)]
     pub(crate) fn expect(&self, packet: Packet) {

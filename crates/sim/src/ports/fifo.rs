@@ -40,7 +40,7 @@ fn has_account(config: &SwitchConfig) -> bool {
 }
 
 /// What every packet touches: one cache line.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Fifo {
     line: Line,
@@ -175,11 +175,16 @@ impl Fifo {
         packet: Packet,
         agenda: &mut Agenda<Q>,
     ) {
+        self.join(now, size, packet.size);
+        agenda.arrive(self.free_at + self.line.delay, self.exit, packet);
+    }
+    /// A packet of so many bytes, which take `size`, joins the queue.
+    #[inline(always)]
+    fn join(&mut self, now: Time, size: Time, bytes: u16) {
         self.free_at = self.free_at.max(now) + size;
         self.peak = self.peak.max(self.free_at - now);
-        self.bytes += u64::from(packet.size);
+        self.bytes += u64::from(bytes);
         self.packets += 1;
-        agenda.arrive(self.free_at + self.line.delay, self.exit, packet);
     }
     #[inline(always)]
     fn backlog(&self, now: Time) -> Time {
@@ -235,41 +240,37 @@ impl Ports for FifoPorts {
                 self.take_in(event.time, port, None, event.packet(), agenda);
             });
         }
-        let fifo = &mut self.ports[port];
-        let limits = self.limits[fifo.limits as usize];
-        let Fifo { line, exit, mut free_at, mut bytes, mut packets, mut peak, .. } = *fifo;
+        // By value, so that what changes stays in registers.
+        let mut fifo = self.ports[port];
+        let (limits, line) = (self.limits[fifo.limits as usize], fifo.line);
         let (marks, unmarked) = (self.marks, self.unmarked);
         let mut leaving = self.commons.as_mut().map(|commons| commons.leaving(port));
         let mut row = Row::default();
         for event in arrivals {
-            let (now, packet) = (event.time, event.packed());
-            let (backlog, length) = (now.until(free_at), packet.size());
+            let (now, packet) = (event.time, event.packet());
+            let (backlog, length) = (fifo.backlog(now), packet.size);
             let size = line.wire.time(u32::from(length));
             if !limits.fits(backlog, size) {
-                let lost = packet.packet().lost();
+                let lost = packet.lost();
                 self.records[port].drop(lost);
                 self.losses.add(lost);
                 continue;
             }
             let mut marked = false;
-            if limits.marks(backlog, || mark_bits(marks, self.records[port].id, packets))
+            if limits.marks(backlog, || mark_bits(marks, self.records[port].id, fifo.packets))
                 && !packet.is(unmarked)
             {
                 marked = true;
                 self.records[port].mark();
             }
-            free_at = free_at.max(now) + size;
-            peak = peak.max(free_at - now);
-            bytes += u64::from(length);
-            packets += 1;
+            fifo.join(now, size, length);
             if let Some(leaving) = &mut leaving {
-                leaving.push((free_at, ingress(event), length));
+                leaving.push((fifo.free_at, ingress(event), length));
             }
-            let next = event.forwarded(free_at + line.delay, exit.link, marked);
-            agenda.arrive_in_row(&mut row, exit, next);
+            let next = event.forwarded(fifo.free_at + line.delay, fifo.exit.link, marked);
+            agenda.arrive_in_row(&mut row, fifo.exit, next);
         }
-        let fifo = &mut self.ports[port];
-        (fifo.free_at, fifo.bytes, fifo.packets, fifo.peak) = (free_at, bytes, packets, peak);
+        self.ports[port] = fifo;
     }
 
     fn emit<Q: EventQueue>(

@@ -50,6 +50,12 @@ fn float(bytes: u64) -> f64 {
     bytes as i64 as f64
 }
 
+/// Whether an ingress may hold `held` bytes of the shared part, of which `free` are free.
+#[inline(always)]
+fn is_below(pfc: &PfcConfig, held: u64, free: u64) -> bool {
+    float(held) <= pfc.alpha * float(free)
+}
+
 /// What a switch does with a packet that finds no room outside the headroom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admission {
@@ -114,7 +120,7 @@ impl Rules {
         let shared_now = ingress.held.saturating_sub(pfc.reserve);
         let extra = shared_after - shared_now;
         let free = memory.shared - memory.used;
-        let fits = extra <= free && float(shared_after) <= pfc.alpha * float(free);
+        let fits = extra <= free && is_below(pfc, shared_after, free);
         let room = ingress.over == 0 && (extra == 0 || fits);
         if room {
             ingress.held += size;
@@ -141,11 +147,11 @@ impl Rules {
             shared(ingress, *bytes) - shared(ingress, 0)
         };
         let used = memory.used + coming.iter().map(extra).sum::<u64>();
+        let Some(free) = memory.shared.checked_sub(used) else { return false };
         let fits = |one: &(OutPort, u64)| {
             let ingress = &ingresses[one.0];
-            let fits = used <= memory.shared
-                && float(shared(ingress, one.1)) <= pfc.alpha * float(memory.shared - used);
-            ingress.over == 0 && (extra(one) == 0 || fits)
+            let fits = extra(one) == 0 || is_below(pfc, shared(ingress, one.1), free);
+            ingress.over == 0 && fits
         };
         let room = coming.iter().all(fits);
         if room {

@@ -6,7 +6,7 @@
 //! of it is later than all that came like this before.
 //!
 //! Invariant: `order[taken..]` and `late` have one word for each event not yet handed out, both
-//! in the order of the keys.
+//! in the order of the keys; behind those of `order` stands [`NONE`].
 
 use super::sort::Sorter;
 use crate::event::Event;
@@ -23,73 +23,87 @@ pub(super) struct Due {
     taken: usize,
     /// Of what came since the order was made.
     late: VecDeque<u64>,
+    /// The first of these, or [`NONE`].
+    next_late: u64,
     /// How many bits of a word are the place.
     place: u32,
     /// How many of the bits above are the time that an event has in its bucket.
     time: u32,
-    /// Words are places and nothing else: there are too many events for a key beside them.
-    crowded: bool,
+    /// The bits of a word that are the place: all, where there are too many events for a key beside
+    /// them.
+    places: u64,
 }
+
+/// Behind all words.
+const NONE: u64 = u64::MAX;
+/// Of words that are places and nothing else.
+const CROWDED: u64 = u64::MAX;
 
 /// Bits of an event's target.
 const TARGET: u32 = 32;
-/// Fewer bits for a place are too few.
-const LEAST_PLACE: u32 = 10;
-/// The most.
+/// The most bits of a time within a window: some are left for a place.
+pub(crate) const WINDOW_BITS: u32 = 22;
+/// The longest window, in picoseconds.
+pub(crate) const LONGEST_WINDOW: u64 = (1 << WINDOW_BITS) - 1;
+/// The most bits of a place.
 const MOST_PLACE: u32 = 18;
 
 impl Due {
-    /// The longest bucket, in picoseconds.
-    pub(super) const LONGEST: u64 = (1 << (64 - TARGET - LEAST_PLACE)) - 1;
-
     /// For buckets of `length` picoseconds.
     pub(super) fn new(length: u64) -> Due {
-        let time = length.ilog2() + 1;
+        let time = u64::BITS - (length - 1).leading_zeros();
         Due {
             events: Vec::new(),
-            order: Vec::new(),
+            order: vec![NONE],
             sorter: Sorter::default(),
             taken: 0,
             late: VecDeque::new(),
+            next_late: NONE,
             place: (64 - TARGET - time).min(MOST_PLACE),
             time,
-            crowded: false,
+            places: CROWDED,
         }
     }
 
     #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
-        self.taken == self.order.len() && self.late.is_empty()
+        self.first_word() == NONE
     }
 
     #[inline(always)]
     pub(super) fn first(&self) -> Option<&Event> {
-        self.first_word().map(|(word, _)| self.event(word))
+        let word = self.first_word();
+        (word != NONE).then(|| self.event(word))
     }
 
-    /// The first word, and whether it is a late one.
     #[inline(always)]
-    fn first_word(&self) -> Option<(u64, bool)> {
-        match (self.order.get(self.taken), self.late.front()) {
-            (Some(&word), None) => Some((word, false)),
-            (Some(&word), Some(&late)) => Some((word.min(late), late < word)),
-            (None, Some(&late)) => Some((late, true)),
-            (None, None) => None,
-        }
+    fn first_word(&self) -> u64 {
+        self.order[self.taken].min(self.next_late)
     }
 
     /// Takes the first event, if it is before `end`.
     #[inline(always)]
     pub(super) fn pop_before(&mut self, end: Time) -> Option<Event> {
-        let (word, is_late) = self.first_word()?;
+        let word = self.order[self.taken];
+        if word >= self.next_late {
+            return self.pop_late_before(end);
+        }
         let event = *self.event(word);
         if event.time >= end {
             return None;
         }
-        match is_late {
-            false => self.taken += 1,
-            true => _ = self.late.pop_front(),
+        self.taken += 1;
+        Some(event)
+    }
+
+    /// The same, if it is a late one, or there is none.
+    fn pop_late_before(&mut self, end: Time) -> Option<Event> {
+        let event = *self.event(*self.late.front()?);
+        if event.time >= end {
+            return None;
         }
+        self.late.pop_front();
+        self.next_late = self.late.front().copied().unwrap_or(NONE);
         Some(event)
     }
 
@@ -100,21 +114,16 @@ impl Due {
 
     /// Gives away all that is left, in no particular order.
     pub(super) fn drain_rest(&mut self, mut put: impl FnMut(Event)) {
-        let left = self.order[self.taken..].iter().chain(&self.late);
+        let end = self.order.len() - 1;
+        let left = self.order[self.taken..end].iter().chain(&self.late);
         left.for_each(|word| put(*self.event(*word)));
-        self.taken = self.order.len();
+        (self.taken, self.next_late) = (end, NONE);
         self.late.clear();
     }
 
     #[inline(always)]
     fn event(&self, word: u64) -> &Event {
-        &self.events[(word & self.places()) as usize]
-    }
-
-    /// The bits of a word that are a place.
-    #[inline(always)]
-    fn places(&self) -> u64 {
-        if self.crowded { u64::MAX } else { (1 << self.place) - 1 }
+        &self.events[(word & self.places) as usize]
     }
 
     /// The word of an event in the bucket that begins at `start`.
@@ -129,7 +138,7 @@ impl Due {
     pub(super) fn fill(&mut self, start: Time, drain: impl FnOnce(&mut Vec<Event>)) {
         self.events.clear();
         self.order.clear();
-        (self.taken, self.crowded) = (0, false);
+        (self.taken, self.places) = (0, (1 << self.place) - 1);
         drain(&mut self.events);
         if self.events.len() >> self.place != 0 {
             return self.sort_many();
@@ -139,14 +148,16 @@ impl Due {
         order.extend(words.map(|(place, event)| self.word(start, event, place)));
         self.order = order;
         self.sorter.sort(&mut self.order, self.time + TARGET + self.place);
+        self.order.push(NONE);
     }
 
     /// The order of more events than have a place beside a key.
     #[cold]
     fn sort_many(&mut self) {
-        self.crowded = true;
+        self.places = CROWDED;
         self.order.extend(0..self.events.len() as u64);
         self.order.sort_unstable_by_key(|place| self.events[*place as usize].key());
+        self.order.push(NONE);
     }
 
     /// One more event, in the bucket that begins at `start`.
@@ -154,30 +165,33 @@ impl Due {
     pub(super) fn insert(&mut self, start: Time, event: Event) {
         let place = self.events.len();
         self.events.push(event);
-        if self.crowded || place >> self.place != 0 {
+        if self.places == CROWDED || place >> self.place != 0 {
             return self.insert_among_many(place);
         }
         let word = self.word(start, &event, place);
-        let mut at = self.late.len();
-        while at > 0 && self.late[at - 1] > word {
-            at -= 1;
+        match self.late.back() {
+            Some(last) if *last > word => {
+                let at = self.late.partition_point(|other| *other < word);
+                self.late.insert(at, word);
+            }
+            _ => self.late.push_back(word),
         }
-        self.late.insert(at, word);
+        self.next_late = self.next_late.min(word);
     }
 
     /// The same, where a word has no room for a key.
     #[cold]
     fn insert_among_many(&mut self, place: usize) {
-        if !self.crowded {
-            let places = self.places();
-            let late = self.late.drain(..);
-            self.order.extend(late);
+        if self.places != CROWDED {
+            self.order.extend(self.late.drain(..));
+            self.next_late = NONE;
             self.order[self.taken..].sort_unstable();
-            self.order.iter_mut().for_each(|word| *word &= places);
-            self.crowded = true;
+            let end = self.order.len() - 1;
+            self.order[..end].iter_mut().for_each(|word| *word &= self.places);
+            self.places = CROWDED;
         }
         let key = self.events[place].key();
-        let rest = &self.order[self.taken..];
+        let rest = &self.order[self.taken..self.order.len() - 1];
         let at = rest.partition_point(|other| self.events[*other as usize].key() < key);
         self.order.insert(self.taken + at, place as u64);
     }

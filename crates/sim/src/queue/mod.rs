@@ -7,6 +7,7 @@ mod pool;
 mod sort;
 mod wheel;
 
+pub(crate) use due::{LONGEST_WINDOW, WINDOW_BITS};
 pub use heap::Heap;
 pub use interface::{EventQueue, Row, Whole};
 pub(crate) use sort::Sorter;

@@ -12,7 +12,7 @@ pub(crate) struct Sorter {
 }
 
 /// So many words should have the same highest bits.
-const SHARE: usize = 4;
+const SHARE: usize = 8;
 /// The widest network; so many words more have room behind all.
 const WIDEST: usize = 16;
 

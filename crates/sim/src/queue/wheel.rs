@@ -10,7 +10,7 @@
 //! the end of the window, or the time behind an event that concerns all processes, or as far as the
 //! caller wants to go; what is after the limit waits for the next pass through the window.
 
-use super::due::Due;
+use super::due::{Due, LONGEST_WINDOW};
 use super::heap::Earliest;
 use super::interface::{EventQueue, Row, Whole};
 use super::pool::{Bucket, Pool};
@@ -96,13 +96,18 @@ impl Wheel {
         Wheel::of_processes(length, windows, Arc::default())
     }
 
+    /// The same, for so many processes, which take turns and have no links.
+    pub fn taking_turns(length: Time, windows: u64, processes: u16) -> Wheel {
+        Wheel::of_processes(length, windows, Arc::new(Processes::without_links(processes, length)))
+    }
+
     /// The same, where `processes` take turns.
     pub(crate) fn of_processes(length: Time, windows: u64, processes: Arc<Processes>) -> Wheel {
         // One more, for what concerns all.
         let room = u64::from(processes.of_all()) + 1;
         let shift = room.next_power_of_two().ilog2();
         let windows = windows.next_power_of_two().max(64 >> shift.min(6));
-        let length = length.0.clamp(2, Due::LONGEST);
+        let length = length.0.clamp(2, LONGEST_WINDOW);
         Wheel {
             windows: Windows::new(length),
             shift,
@@ -169,6 +174,17 @@ impl Wheel {
                         return None;
                     }
                     self.take(bucket);
+                    if self.is_of_all(bucket) {
+                        // One at a time: it may cause something at any process, which it takes
+                        // another pass to find, before the next one.
+                        let event = self.due.pop_before(self.limit);
+                        self.put_back();
+                        if event.is_some() {
+                            self.pass = Some(self.first(self.window));
+                            return event;
+                        }
+                        continue;
+                    }
                     if self.announces {
                         self.announced = true;
                         return None;
@@ -207,19 +223,12 @@ impl Wheel {
         self.current = bucket;
         let start = self.windows.start(self.window);
         self.due.fill(start, |events| self.near.drain(&mut self.pool, bucket, events));
-        if self.shift > 0 && self.process_of(bucket) == self.processes.of_all() {
-            self.note_cuts();
-        }
     }
 
-    /// What concerns all is about to happen, and may cause something at any process: it takes
-    /// another pass, with the same limit, to find that.
-    #[cold]
-    fn note_cuts(&mut self) {
-        while self.cuts.peek().is_some_and(|cut| cut.0 < self.limit) {
-            self.cuts.pop();
-            self.pass = Some(self.first(self.window));
-        }
+    /// Whether what is in `bucket` concerns all processes.
+    #[inline(always)]
+    fn is_of_all(&self, bucket: u64) -> bool {
+        self.shift > 0 && self.process_of(bucket) == self.processes.of_all()
     }
 
     /// Puts what is left of the bucket that was handed out, all of it after the limit, back.
@@ -236,6 +245,9 @@ impl Wheel {
     fn start_pass(&mut self, end: Time) -> bool {
         if self.limit >= end {
             return false;
+        }
+        while self.cuts.peek().is_some_and(|cut| cut.0 < self.limit) {
+            self.cuts.pop();
         }
         let cut = self.cuts.peek().map_or(Time::MAX, |cut| Time(cut.0.0 + 1));
         let until = end.min(cut);
@@ -326,6 +338,13 @@ impl EventQueue for Wheel {
     fn push(&mut self, event: Event, process: u16) {
         let window = self.windows.of(event.time);
         let bucket = self.first(window) + u64::from(process);
+        debug_assert!(
+            window > self.window
+                || bucket == self.current
+                || event.time >= self.limit
+                || self.current == NO_BUCKET,
+            "{event:?} of process {process} is not a window later",
+        );
         if bucket == self.current {
             self.due.insert(self.windows.start(self.window), event);
         } else if (window - self.window) >> self.lap == 0 {
