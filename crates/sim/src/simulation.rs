@@ -224,7 +224,7 @@ const QUEUED: u64 = 6;
 fn wheel(config: &RunConfig, partition: &Partition, events: u64) -> Wheel {
     let processes = Arc::clone(&partition.processes);
     if let Some(window) = processes.window {
-        let windows = (BUCKETS / (u64::from(processes.count) + 1)).clamp(16, 1024);
+        let windows = (BUCKETS / (u64::from(processes.count) + 1)).clamp(32, 1024);
         return Wheel::of_processes(window, windows, processes);
     }
     let fabric = config.fabric.ports();
@@ -239,7 +239,7 @@ fn wheel(config: &RunConfig, partition: &Partition, events: u64) -> Wheel {
 }
 
 /// Of the near level of a wheel with many processes.
-const BUCKETS: u64 = 1 << 16;
+const BUCKETS: u64 = 1 << 14;
 
 fn run<'a, Q, P>(
     world: &World<'a>,
