@@ -512,25 +512,31 @@ def test_no_plan_is_one_line(tmp_path: Path, weft: Weft) -> None:
 @pytest.mark.slow
 def test_4096_hosts_are_planned_in_seconds(tmp_path: Path) -> None:
     """16.8 million messages, in less memory than they would take one by one."""
-    place = CLUSTER.replace("leaves = 3", "leaves = 64").replace("spines = 4", "spines = 64")
-    (tmp_path / "c.toml").write_text(place.replace("hosts_per_leaf = 4", "hosts_per_leaf = 64"))
+
+    def planned(place: str) -> tuple[str, float, float]:
+        """What the command says, its seconds of a core, and the most memory it had, in GB."""
+        (tmp_path / "c.toml").write_text(place)
+        words = command("plan", "c.toml", "--job", "j.toml", "-o", "out")
+        with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            said = process.stdout.read()
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.returncode == 0
+        return said, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e9
+
     (tmp_path / "j.toml").write_text(JOB.replace("1200KB", "268MB"))
-    words = command("plan", "c.toml", "--job", "j.toml", "-o", "out")
-    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        said = process.stdout.read()
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0
+    # Of a core: machines of tests are shared. Python and its figure cost the same for few hosts.
+    _, start, _ = planned(CLUSTER)
+    place = CLUSTER.replace("leaves = 3", "leaves = 64").replace("spines = 4", "spines = 64")
+    said, seconds, gigabytes = planned(place.replace("hosts_per_leaf = 4", "hosts_per_leaf = 64"))
     assert "16,773,120" in said
     assert "optimal" in said
     plan = file.read(tmp_path / "out")
     some = _native.plan_subflows(json.dumps(plan["experiment"]), 1, 0, 17, 18)
     assert len(np.asarray(some["src"])) == 4095
-    # Of a core: machines of tests are shared. It takes 5.5 s where nothing else runs.
-    seconds, gigabytes = used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e9
-    print(f"{seconds:.1f} s, {gigabytes:.2f} GB")
-    assert seconds < 10
+    print(f"{seconds:.1f} s, {start:.1f} s for 12 hosts, {gigabytes:.2f} GB")
+    assert seconds - start < 10
     assert gigabytes < 2
 
 

@@ -37,8 +37,10 @@ pub(crate) fn crossing<T: Copy, U>(
     let mut all = CUTS.map(|_| Vec::new());
     traffic.streams(|stream| {
         let one = of(&stream);
+        let links = fabric.hops(stream.src, stream.dst);
         for (cut, places) in CUTS.iter().zip(&mut all) {
-            let Some((link, place)) = cut.place(fabric, stream.src, stream.dst) else { continue };
+            let place = cut.place_of(fabric, (stream.src, stream.dst), links);
+            let Some((link, place)) = place else { continue };
             let place = place as usize;
             if places.len() <= place {
                 places.resize(place + 1, nothing);
@@ -52,7 +54,18 @@ pub(crate) fn crossing<T: Copy, U>(
 impl Cut {
     /// Which link of the way from `src` to `dst` crosses a cut of this kind, and which cut.
     pub(crate) fn place(self, fabric: &Fabric, src: HostId, dst: HostId) -> Option<(usize, u32)> {
-        let links = fabric.hops(src, dst) as usize;
+        self.place_of(fabric, (src, dst), fabric.hops(src, dst))
+    }
+
+    /// The same of a way of `links` links.
+    #[inline]
+    fn place_of(
+        self,
+        fabric: &Fabric,
+        (src, dst): (HostId, HostId),
+        links: u32,
+    ) -> Option<(usize, u32)> {
+        let links = links as usize;
         match self {
             Cut::HostOut => Some((0, src.0)),
             Cut::LeafUp if links >= 4 => Some((1, fabric.leaf_of(src))),

@@ -145,8 +145,8 @@ impl<'a> PlannedFabric<'a> {
         let weights = self.weights.as_ref().and_then(|weights| weights.of(switch, dst));
         let hops = Equal { first: group.first, places: group.count, left, weights };
         let count = hops.count();
-        if count == 0 {
-            return None;
+        if count < 2 {
+            return (count == 1).then(|| hops.port(0));
         }
         let (hash, hashed) = match self.hashers.as_slice().get(switch.index()) {
             None => {
@@ -160,8 +160,7 @@ impl<'a> PlannedFabric<'a> {
         };
         let flow = u64::from(key) << 32 | u64::from(dst.0);
         let passing = Passing { now: Time::ZERO, flow, dst, control: false, entropy, hashed, hash };
-        let hop = if count == 1 { 0 } else { self.switching[switch].choose(&passing, &hops) };
-        Some(hops.port(hop))
+        Some(hops.port(self.switching[switch].choose(&passing, &hops)))
     }
 }
 

@@ -100,10 +100,7 @@ impl Ports {
         let crossings = crossings(fabric, ends.src, ends.dst, path)?;
         Ok(match self {
             Ports::Segments(segments) => {
-                let leaves = fabric.leaf_of(ends.src) == fabric.leaf_of(ends.dst);
-                let pods = fabric.pod_of(ends.src) == fabric.pod_of(ends.dst);
-                let tiers = if leaves { 0 } else { 2 - u32::from(pods) };
-                Fitting::all(segments.ports(path, tiers))
+                Fitting::all(segments.between(fabric, (ends.src, ends.dst), path))
             }
             Ports::Hash(range, hashing) => {
                 let wanted = crossings.iter().map(|at| (hashing.at(fabric, at.switch), *at));

@@ -31,6 +31,11 @@ impl PortRange {
     pub fn ports(self) -> RangeInclusive<u16> {
         self.first..=self.last
     }
+    /// The one behind `last`, round and round; the first if there is none.
+    #[inline]
+    pub(super) fn after(self, last: Option<u16>) -> u16 {
+        last.filter(|last| *last < self.last).map_or(self.first, |last| last + 1)
+    }
     /// The `index`-th of `parts` equal parts. What does not divide is behind the last one.
     ///
     /// # Panics

@@ -3,6 +3,7 @@
 use super::{Ends, Enforce, Hashing, PortRange, Ports, Segments};
 use crate::plan::Route;
 use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
 use weft_fabric::{Fabric, PathId};
 use weft_units::HostId;
 
@@ -12,6 +13,8 @@ pub struct PathRoutes {
     host: HostId,
     hashing: Option<Hashing>,
     enforce: Enforce,
+    /// How source ports name paths, once that was asked for.
+    ports: Option<Ports>,
     /// The last port for a host by a path.
     last: FxHashMap<(HostId, PathId), u16>,
 }
@@ -19,7 +22,14 @@ pub struct PathRoutes {
 impl PathRoutes {
     /// Of `host`, which knows the switches' hash if it is told.
     pub fn new(enforce: Enforce, host: HostId, hashing: Option<Hashing>) -> PathRoutes {
-        PathRoutes { host, hashing, enforce, last: FxHashMap::default() }
+        PathRoutes { host, hashing, enforce, ports: None, last: FxHashMap::default() }
+    }
+
+    /// Makes room for `count` more paths of hosts.
+    pub fn reserve(&mut self, count: usize) {
+        if self.enforce != Enforce::PathId {
+            self.last.reserve(count);
+        }
     }
 
     /// A route to `dst` by `path`.
@@ -31,16 +41,29 @@ impl PathRoutes {
     /// If the fabric has no such path, or too few ports ([`Enforce::fits`]), or if paths are enforced
     /// by a hash that the host was not told.
     pub fn route(&mut self, fabric: &Fabric, dst: HostId, path: PathId) -> Route {
-        let Some(ports) = self.ports(fabric) else { return Route::Pinned(path) };
-        let ends = Ends::of(self.host, dst);
-        let fitting = match ports.fitting(fabric, &ends, path) {
-            Ok(fitting) => fitting,
-            Err(error) => panic!("{error}"),
+        if self.ports.is_none() {
+            self.ports = self.ports(fabric);
+        }
+        let Some(ports) = &self.ports else { return Route::Pinned(path) };
+        let mut last = self.last.entry((dst, path));
+        let before = match &mut last {
+            Entry::Occupied(last) => Some(*last.get()),
+            Entry::Vacant(_) => None,
         };
-        let last = self.last.get(&(dst, path)).copied();
-        let port = fitting.after(last).or_else(|| fitting.at_first().after(last));
-        let port = port.unwrap_or(PortRange::ROCE.first);
-        self.last.insert((dst, path), port);
+        let port = match ports {
+            // Without the hash to search there is nothing to look up: plans ask for millions.
+            Ports::Segments(segments) => {
+                segments.between(fabric, (self.host, dst), path).after(before)
+            }
+            Ports::Hash(..) => match ports.fitting(fabric, &Ends::of(self.host, dst), path) {
+                Ok(fitting) => {
+                    let port = fitting.after(before).or_else(|| fitting.at_first().after(before));
+                    port.unwrap_or(PortRange::ROCE.first)
+                }
+                Err(error) => panic!("{error}"),
+            },
+        };
+        last.insert_entry(port);
         Route::Hashed(port)
     }
 

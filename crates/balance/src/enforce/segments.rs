@@ -22,7 +22,7 @@ use super::{PortError, PortRange, uplinks};
 use crate::forward::{Forward, Hops, Passing, SwitchContext};
 use std::collections::BTreeMap;
 use weft_fabric::{Fabric, PathId};
-use weft_units::SwitchId;
+use weft_units::{HostId, SwitchId};
 
 /// How the port range is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +76,20 @@ impl Segments {
     /// The ports that are cut.
     pub fn range(&self) -> PortRange {
         self.range
+    }
+
+    /// The ports that lead from `src` to `dst` along `path`.
+    ///
+    /// # Panics
+    /// If there is no such path.
+    #[inline]
+    pub(super) fn between(
+        &self,
+        fabric: &Fabric,
+        (src, dst): (HostId, HostId),
+        path: PathId,
+    ) -> PortRange {
+        self.ports(path, fabric.hops(src, dst) / 2 - 1)
     }
 
     /// The ports of `path`, of which the first `tiers` bytes count: none within a rack, one where

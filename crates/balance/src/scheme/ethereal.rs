@@ -381,6 +381,7 @@ impl Interceptor {
         if posts.is_empty() {
             return;
         }
+        self.routes.reserve(posts.len());
         let mut planned = self.plan_batch(now, &posts, fabric, split);
         self.batches += 1;
         // Back in the order of posting: which path a message takes says nothing about when

@@ -62,8 +62,10 @@ impl Schedule for Direct {
         // A phase: the sends, all but the first `window` behind a wait, then all receipts.
         let waits = others - window.min(others);
         let length = 2 * others + waits;
-        let (phase, at) = (at.checked_div(length)?, at.checked_rem(length)?);
-        if phase >= phases {
+        // There are two at most: no division, which would take as long as all the rest.
+        let phase = u32::from(at >= length);
+        let at = at - phase * length;
+        if at >= length || phase >= phases {
             return None;
         }
         // An all-gather sends its own block to all, the others each the block that is theirs.
