@@ -203,6 +203,13 @@ macro_rules! schemes {
                     }),*
                 }
             }
+            /// As [`Steer::entropies`].
+            pub fn entropies(&self) -> Option<std::ops::RangeInclusive<u16>> {
+                match self {
+                    Steering::Fixed => None,
+                    $(Steering::$Scheme(state) => Steer::entropies(state)),*
+                }
+            }
             /// As [`Steer::route`].
             #[inline]
             pub fn route(&mut self, base: Route, at: Departure) -> Route {

@@ -7,6 +7,7 @@
 
 use crate::enforce::{Enforce, Hashing, PathRoutes};
 use crate::plan::Route;
+use std::ops::RangeInclusive;
 use weft_fabric::Fabric;
 use weft_units::{HostId, Time};
 
@@ -58,6 +59,12 @@ pub trait Steer {
     const FIXED: bool = false;
     /// Whether it wants round-trip times.
     const TIMED: bool = false;
+
+    /// The entropy values that all packets take, each as often, until something is learnt of the
+    /// network; `None`: there are no such.
+    fn entropies(&self) -> Option<RangeInclusive<u16>> {
+        None
+    }
 
     /// The route of the next data packet of a flow whose own route is `base`. Called once for
     /// every packet put on the wire, retransmissions included.
@@ -136,6 +143,9 @@ impl<S: Steer> Steer for Box<S> {
     const FIXED: bool = S::FIXED;
     const TIMED: bool = S::TIMED;
 
+    fn entropies(&self) -> Option<RangeInclusive<u16>> {
+        (**self).entropies()
+    }
     #[inline(always)]
     fn route(&mut self, base: Route, at: Departure) -> Route {
         S::route(self, base, at)

@@ -87,6 +87,20 @@ fn spraying_takes_as_long_as_by_packets_where_many_flows_share() {
 }
 
 #[test]
+fn entropy_values_in_turn_load_the_links_that_they_hash_onto() {
+    let text = |balance: &str| {
+        format!(
+            "{FABRIC}[workload]\npattern = \"permutation\"\nsize = \"4MB\"\n[balance]\n{balance}\n"
+        )
+    };
+    let counted = text("scheme = \"spray-counter\"\nentropies = 8");
+    close(&counted, 0.08);
+    let random = text("scheme = \"spray\"");
+    let [counted, random] = [counted, random].map(|text| seconds(&result(&text, "fluid")));
+    assert!(counted > 1.2 * random, "{counted} s, and {random} s at random");
+}
+
+#[test]
 fn jobs_on_several_tiers_take_as_long_as_by_packets() {
     for scheme in ["ecmp", "path-pinning"] {
         let text = format!(

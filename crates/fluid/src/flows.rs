@@ -4,7 +4,10 @@ use crate::agenda::What;
 use crate::engine::Engine;
 use crate::paths::Resources;
 use crate::rounds::RING;
+use std::collections::BTreeMap;
+use weft_balance::Steering;
 use weft_balance::plan::{Carrier, Route, Subflow};
+use weft_balance::steer::FlowContext;
 use weft_sim::JobConfig;
 use weft_transport::CongestionConfig;
 use weft_units::{Draw, HostId, Rate, Time};
@@ -37,6 +40,9 @@ pub(crate) struct Flow {
     pub(crate) packets: u64,
     wire: u64,
     pub(crate) forward: Resources,
+    /// What share of it each link between switches carries, where it spreads over few values
+    /// ([`Engine::link_shares`]).
+    shares: Vec<(u32, f64)>,
     pub(crate) back: Resources,
     latency: Time,
     pub(crate) is_running: bool,
@@ -114,6 +120,7 @@ impl Engine<'_> {
             packets,
             wire,
             forward: Resources::default(),
+            shares: Vec::new(),
             back: Resources::default(),
             latency: Time::ZERO,
             is_running: false,
@@ -183,11 +190,50 @@ impl Engine<'_> {
         {
             forward.push(self.layout.pcie(owner.src));
         }
+        let shares = if self.spreads { self.link_shares(id) } else { Vec::new() };
+        let flow = &self.flows[id as usize];
         let last = flow.part.min(u64::from(config.packet.mtu)) + u64::from(config.packet.header);
         let nic = fabric.ports()[fabric.nic(src)].rate.serialize(last);
         let latency = Time(fabric.one_way(src, dst, last).0.saturating_sub(nic.0));
         let flow = &mut self.flows[id as usize];
         (flow.forward, flow.back, flow.latency) = (forward, back, latency);
+        flow.shares = shares;
+    }
+
+    /// What share of a flow each link between switches carries, if its packets take some entropy values
+    /// in turn: switches hash these onto some links more often than onto others. Empty: onto all alike,
+    /// or within a rack, or hosts may have learnt of failures which to leave out.
+    fn link_shares(&mut self, id: u32) -> Vec<(u32, f64)> {
+        let config = self.config;
+        let flow = &self.flows[id as usize];
+        let (src, Subflow { dst, message, part, .. }) = (flow.src, flow.subflow);
+        if !config.failures.is_empty() || config.fabric.hops(src, dst) < 4 {
+            return Vec::new();
+        }
+        let key = Draw::new(config.seed, "flow-key").at(u64::from(message.0), u64::from(part));
+        let context = FlowContext {
+            flow: key,
+            seed: config.seed,
+            mtu: config.packet.mtu,
+            bdp: config.balance.bdp,
+            fabric: config.fabric,
+            hosts: (src, dst),
+            hashing: config.hashing(),
+        };
+        let Some(entropies) = Steering::new(&config.balance, &context).entropies() else {
+            return Vec::new();
+        };
+        let share = 1.0 / entropies.len() as f64;
+        let mut shares: BTreeMap<u32, f64> = BTreeMap::new();
+        for entropy in entropies {
+            let way = self.network.way(src, dst, Route::Hashed(entropy), key as u32);
+            let links = way.iter().flat_map(|way| {
+                let links = way.ports();
+                &links[1..links.len() - 1]
+            });
+            links.for_each(|link| *shares.entry(link.0).or_default() += share);
+        }
+        shares.into_iter().collect()
     }
 
     /// The flow shares its links from now on.
@@ -197,7 +243,11 @@ impl Engine<'_> {
         // Of several subflows each one has a share of what they meet.
         let count = f64::from(flow.subflows);
         let rates = match flow.is_split() {
-            false => self.rates.add(flow.forward.as_slice(), limit),
+            false if flow.shares.is_empty() => self.rates.add(flow.forward.as_slice(), limit),
+            false => {
+                let cuts = flow.forward.as_slice().iter().map(|resource| (*resource, 1.0));
+                self.rates.add_weighted(cuts.chain(flow.shares.iter().copied()), limit)
+            }
             true => {
                 let links = self.layout.links(&flow.forward);
                 let uses = links.map(|(link, share)| (link, share * count));

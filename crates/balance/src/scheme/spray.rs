@@ -7,6 +7,7 @@ use super::{PathUse, Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Route, Unsplit};
 use crate::steer::{Departure, FlowContext, Steer};
+use std::ops::RangeInclusive;
 use weft_units::{Draw, OptionError, OptionInfo, Options, Stream};
 
 /// A random entropy value for every packet.
@@ -190,6 +191,10 @@ impl CounterSpray {
         }
         entropy
     }
+    /// All entropies of the flow.
+    pub(super) fn all(&self) -> RangeInclusive<u16> {
+        self.block..=self.block | self.bits
+    }
     /// How many entropies the flow has.
     pub(super) fn entropies(&self) -> u32 {
         u32::from(self.bits) + 1
@@ -206,6 +211,9 @@ impl CounterSpray {
 }
 
 impl Steer for CounterSpray {
+    fn entropies(&self) -> Option<RangeInclusive<u16>> {
+        Some(self.all())
+    }
     #[inline]
     fn route(&mut self, _: Route, _: Departure) -> Route {
         Route::Hashed(self.next_entropy())

@@ -18,6 +18,7 @@ use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Route, Unsplit};
 use crate::steer::{Departure, Feedback, FlowContext, Steer, TimeOut};
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 use weft_units::{Draw, OptionError, OptionInfo, Options, Time};
 
 /// What raises the score of an entropy, and by how much.
@@ -233,6 +234,9 @@ impl BitmapFlow {
 }
 
 impl Steer for BitmapFlow {
+    fn entropies(&self) -> Option<RangeInclusive<u16>> {
+        Some(self.walk.all())
+    }
     #[inline]
     fn route(&mut self, _: Route, at: Departure) -> Route {
         let entropy = self.next_entropy();
