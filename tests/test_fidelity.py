@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
-from conftest import Weft
-from weft.report import fidelities
-from weft.study import averages
+from conftest import Weft, rows
+from weft._types import RunSpec
+from weft.cli import simulations
+from weft.cli.compare import run_comparison
+from weft.report import check_table, fidelities
+from weft.study import averages, check, stats, store
 
 PLACE = (
     "--fabric",
@@ -19,6 +24,9 @@ PLACE = (
     "--workload",
     "all-to-all:size=1MB",
 )
+DOUBLING = (*PLACE[:2], "--workload", "all-reduce:algorithm=recursive-doubling,size=16MB")
+SWEEP = ("compare", *DOUBLING, "--schemes", "ecmp,ethereal,path-pinning", "--seeds", "2")
+"""Of its six runs, the two of ECMP go by packets with `--fidelity fast`."""
 
 
 def test_both_are_run_and_the_difference_printed(weft: Weft) -> None:
@@ -71,13 +79,12 @@ def test_a_wrong_word_is_refused_in_one_line(weft: Weft, named: str) -> None:
 
 def test_fast_says_where_it_took_packets(weft: Weft) -> None:
     """Under the table, and in a column: ECMP's flows meet, Ethereal's do not."""
-    ring = (*PLACE[:2], "--workload", "all-reduce:algorithm=recursive-doubling,size=16MB")
-    done = weft("compare", *ring, "--schemes", "ecmp,ethereal", "--fidelity", "fast,packet")
+    done = weft("compare", *DOUBLING, "--schemes", "ecmp,ethereal", "--fidelity", "fast,packet")
     assert done.returncode == 0, done.stderr
     assert "fidelity: fast (packets in 1 of 2 runs), packet" in done.stdout
     assert "fast against packet: completion times" in done.stdout
-    rows = json.loads(weft("compare", *ring, "--fidelity", "fast", "--json").stdout)
-    skipped = {row["scheme"]: row["skipped_pct"] for row in rows}
+    found = rows(weft, "compare", *DOUBLING, "--fidelity", "fast")
+    skipped = {row["scheme"]: row["skipped_pct"] for row in found}
     assert (skipped["ecmp"], skipped["ethereal"]) == (0.0, 100.0)
 
 
@@ -89,14 +96,233 @@ def _row(scheme: str, fidelity: str, cct: float) -> dict[str, object]:
 def test_errors_and_order_are_of_the_same_traffic() -> None:
     """One and two differ by half and swap, three is too close to one to count."""
     times = {"one": (1.0, 1.4), "two": (1.5, 1.2), "three": (1.05, 1.05)}
-    rows = [_row(name, "packet", packet) for name, (packet, _) in times.items()]
-    rows += [_row(name, "fluid", fluid) for name, (_, fluid) in times.items()]
-    (between,) = fidelities.of(rows) or ()
+    found = [_row(name, "packet", packet) for name, (packet, _) in times.items()]
+    found += [_row(name, "fluid", fluid) for name, (_, fluid) in times.items()]
+    (between,) = fidelities.of(found) or ()
     assert between.errors == pytest.approx([0.0, 0.2, 0.4])
     assert between.order == (1, 2)
-    assert fidelities.of(rows[:3]) is None
+    assert fidelities.of(found[:3]) is None
 
 
 def test_an_unknown_value_makes_an_unknown_mean() -> None:
     """Not a zero."""
     assert math.isnan(averages.of("drops", [{"seed": 1, "drops": None}]).value)
+
+
+def _folders(out: Path) -> set[str]:
+    return {path.name for path in (out / "runs").iterdir()}
+
+
+def test_check_does_a_sample_over_by_packets(weft: Weft, tmp_path: Path) -> None:
+    """The differences are those from the runs of `--fidelity packet`, and it has their keys."""
+    out = tmp_path / "out"
+    checked = rows(weft, *SWEEP, "--fidelity", "fast", "--check", "3", "-o", out, "--no-report")
+    exact = rows(weft, *SWEEP, "--fidelity", "packet", "-o", tmp_path / "exact", "--no-report")
+    drawn = [place for place, row in enumerate(checked) if row["checked"]]
+    assert len(drawn) == 3
+    assert len(_folders(out)) == 6 + 3
+    assert {checked[place]["packet_key"] for place in drawn} < _folders(tmp_path / "exact")
+    for place in drawn:
+        row, packets = checked[place], exact[place]
+        assert row["skipped_pct"] == 100
+        assert row["packet_cct_s"] == packets["cct_s"]
+        assert row["difference_pct"] == pytest.approx(100 * (row["cct_s"] / packets["cct_s"] - 1))
+        assert row["difference_pct"] != 0
+        assert row["times_as_fast"] == pytest.approx(row["packet_core_s"] / row["core_s"])
+        assert row["max_qps_difference"] == row["max_qps"] - packets["max_qps"] == 0
+        assert row["link_bytes_difference_pct"] < 0.1
+    kept = pl.read_parquet(out / "check.parquet")
+    assert kept["difference_pct"].to_list() == [checked[p]["difference_pct"] for p in drawn]
+    largest = kept["difference_pct"].abs().max()
+    said = json.loads((out / "summary.json").read_text())["check"]
+    assert (said["runs"], said["exact"], said["skipped"], said["drawn"]) == (6, 2, 4, 3)
+    assert (said["largest_pct"], said["others"]) == (largest, 1)
+
+
+def test_check_goes_on_where_it_was(weft: Weft, tmp_path: Path) -> None:
+    """The same sample again costs nothing, a larger one has the smaller one in it."""
+    words = (*SWEEP, "--fidelity", "fast", "-o", tmp_path / "out", "--no-report", "--check")
+    first = weft(*words, "2")
+    assert first.stderr.count(" by packets: CCT ") == 2
+    assert "2 runs checked of 4 that skipped packets; 2 of 6 runs went packet by" in first.stdout
+    again = weft(*words, "2")
+    assert (again.stdout, again.stderr) == (first.stdout, "")
+    two = set(pl.read_parquet(tmp_path / "out" / "check.parquet")["key"])
+    more = weft(*words)
+    assert more.stderr.count(" by packets: CCT ") == 2
+    assert "4 runs checked of 4 that skipped packets" in more.stdout
+    four = set(pl.read_parquet(tmp_path / "out" / "check.parquet")["key"])
+    assert (len(two), len(four), two < four) == (2, 4, True)
+
+
+def test_check_takes_what_the_sweep_has(weft: Weft, tmp_path: Path) -> None:
+    """Runs by packets in the same sweep are not simulated again; the next command has no check."""
+    out = tmp_path / "out"
+    words = ("compare", *DOUBLING, "--schemes", "ethereal,ecmp", "--fidelity", "fast,packet")
+    done = weft(*words, "-o", out, "--check", "9")
+    assert done.returncode == 0, done.stderr
+    assert " by packets: " not in done.stderr
+    assert len(_folders(out)) == 4
+    below = done.stdout.split("check by packets\n")[1]
+    assert below.splitlines()[3].split()[:3] == ["compare", "ethereal", "1"]
+    line = "1 run checked of 1 that skipped packets; 3 of 4 runs went packet by packet (exact)"
+    assert line in below
+    page = (out / "report.html").read_text()
+    assert f"<p>{line}.</p>" in page
+    assert "<h2>Check by packets</h2>" in page
+    assert weft(*words, "-o", out, "--no-report").returncode == 0
+    assert not (out / "check.parquet").exists()
+
+
+def test_check_of_fluid_tells_its_error(weft: Weft) -> None:
+    """ECMP's flows meet, and rates do not see their queues."""
+    words = ("--schemes", "ecmp,ethereal", "--fidelity", "fluid", "--check")
+    found = {row["scheme"]: row for row in rows(weft, "compare", *DOUBLING, *words)}
+    assert found["ecmp"]["difference_pct"] < -3
+    assert abs(found["ethereal"]["difference_pct"]) < 1
+    assert found["ecmp"]["link_bytes_difference_pct"] is None  # Without -o links are not kept.
+
+
+@pytest.mark.parametrize("fidelity", ["fast", "packet"])
+def test_nothing_to_check_takes_one_line(weft: Weft, fidelity: str) -> None:
+    """With a hint where nobody asked to skip packets."""
+    done = weft("compare", *DOUBLING, "--schemes", "ecmp", "--check", "--fidelity", fidelity)
+    assert done.returncode == 0, done.stderr
+    line = done.stdout.splitlines()[-1]
+    assert line.startswith("check: 1 run, all packet by packet (exact): nothing to check")
+    assert ("--fidelity fast" in line) == (fidelity == "packet")
+
+
+@pytest.mark.parametrize("count", ["0", "-2", "five", "2.5", "missing.toml"])
+def test_a_wrong_count_is_refused_in_one_line(weft: Weft, small: Path, count: str) -> None:
+    """Before anything runs."""
+    done = weft("run", small, "--fidelity", "fast", "--check", count)
+    assert done.returncode == 2
+    assert "--check" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+
+
+def test_a_file_after_check_is_a_file(weft: Weft, small: Path) -> None:
+    """Not a number of runs."""
+    done = weft("run", "--check", small, "-q")
+    assert done.returncode == 0, done.stderr
+    assert "check: 6 runs, all packet by packet" in done.stdout
+
+
+def test_check_goes_past_what_packets_cannot_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """For lack of memory, say: the others are checked, and nothing is said of the rest."""
+    from weft import _native
+
+    real = _native.run
+
+    def scarce(experiment: str, seed: int, cancel: _native.Cancel, **cores: Any) -> Any:
+        if '"fidelity": "packet"' in experiment and '"path-pinning"' in experiment:
+            raise _native.ExperimentError("workload: takes more memory than there is")
+        return real(experiment, seed, cancel, **cores)
+
+    monkeypatch.setattr(_native, "run", scarce)
+    given = simulations.Options(
+        tmp_path, 2, None, json=False, report=False, quiet=True, fidelities=("fast",), check=4
+    )
+    schemes = ("ethereal", "path-pinning", "dnlb-16")
+    assert run_comparison(DOUBLING[1], DOUBLING[3], schemes, None, given, 2, ()) == 1
+    said = capsys.readouterr()
+    refused = said.err.count("not checked: compare path-pinning seed")
+    assert 1 <= refused <= 2
+    assert f"{4 - refused} runs checked of 6 that skipped packets" in said.out
+    assert "result by packets, so nothing is known of those not drawn" in said.out
+    assert "differ by more" not in said.out
+
+
+def _specs(count: int) -> list[tuple[str, RunSpec]]:
+    return [
+        (
+            "one",
+            {"experiment": {"run": {}}, "seed": seed, "key": f"{seed}", "swept": {}, "label": ""},
+        )
+        for seed in range(count)
+    ]
+
+
+def _kept(listed: list[tuple[str, RunSpec]], cct: float) -> store.RowStore:
+    kept = store.RowStore()
+    for _, spec in listed:
+        skipped = 100.0 if spec["seed"] % 3 else 0.0
+        row = {"fidelity": "fast", "skipped_pct": skipped, "cct_s": cct / (1 + spec["seed"])}
+        outcome: Any = {"row": row, "timing": {"wall_s": cct}, "warnings": []}
+        kept.put(spec, outcome)
+    return kept
+
+
+def test_what_is_drawn_does_not_depend_on_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor on the order of runs or on what other runs there are; and it is spread."""
+    monkeypatch.setattr(check, "by_packets", lambda spec: spec)
+    listed = _specs(300)
+    drawn = [one.spec["seed"] for one in check.draw(listed, _kept(listed, 1.0), 40)]
+    assert len(drawn) == 40
+    assert all(seed % 3 for seed in drawn)
+    turned = [*reversed(listed), *listed]
+    again = check.draw(turned, _kept(listed, -2.0), 40)
+    assert sorted(one.spec["seed"] for one in again) == drawn
+    assert 60 < sum(drawn) / len(drawn) < 240
+    fewer = check.draw(listed[:200], _kept(listed, 1.0), 40)
+    assert {seed for seed in drawn if seed < 200} <= {one.spec["seed"] for one in fewer}
+
+
+@pytest.mark.parametrize("total", [1, 5, 9, 12])
+def test_the_bound_on_the_others_holds_and_is_the_least(total: int) -> None:
+    """Over all samples: more than that are larger in 5 % of them at most, not so with one less."""
+    for drawn in range(1, total + 1):
+        samples = list(combinations(range(total), drawn))
+        larger = [total - 1 - max(sample) for sample in samples]
+        bound = stats.most_larger(total, drawn)
+        assert sum(count > bound for count in larger) <= 0.05 * len(samples)
+        if bound:
+            assert sum(count > bound - 1 for count in larger) > 0.05 * len(samples)
+
+
+def test_the_bound_is_that_of_wilks_for_large_sweeps() -> None:
+    """The first to have 95 % below their largest one, with 95 % confidence, are 59."""
+    assert stats.most_larger(100_000, 59) / 100_000 <= 0.05
+    assert stats.most_larger(100_000, 58) / 100_000 > 0.05
+
+
+def _checked(error: float, qps: int = 0, links: float | None = None) -> dict[str, Any]:
+    counters = dict.fromkeys((f"{name}_difference" for name in check.COUNTERS), 0)
+    return {
+        **{"experiment": "one", "case": "", "scheme": "ecmp", "seed": 1, "fidelity": "fluid"},
+        **{"skipped_pct": None, "cct_s": 1.0, "packet_cct_s": 1.0, "difference_pct": error},
+        **{"core_s": 1.0, "packet_core_s": 9.0, "times_as_fast": 9.0, **counters},
+        **{"max_qps_difference": qps, "link_bytes_difference_pct": links},
+    }
+
+
+def test_the_lines_below_say_what_the_sample_tells() -> None:
+    """Sizes of differences without their sign, counters, and how many others may be worse."""
+    found = check.Check([_checked(-3.0, -4), _checked(1.0, 2), _checked(2.0, links=0.5)], 40, 10)
+    runs, difference, counters = check_table.below(found)
+    assert runs == (
+        "3 runs checked of 40 that skipped packets; 10 of 50 runs went packet by packet (exact)"
+    )
+    assert difference == (
+        "difference: median 2.00 %, largest 3.00 %; with 95 % confidence at most 24 of the 37 not "
+        "checked (65 %) differ by more than that"
+    )
+    assert counters == (
+        "counters that differ: max_qps in 2 runs (by at most 4), bytes on links in 1 run "
+        "(by at most 0.50 %)"
+    )
+    few = check_table.below(check.Check(found.rows[:1], 2, 0))
+    assert "too few for a statement about the 1 not checked" in few[1]
+
+
+def test_a_narrow_terminal_gets_fewer_columns() -> None:
+    """What the sample is off by stays."""
+    found = check.Check([_checked(-3.0)], 1, 0)
+    for width in (200, 90, 70):
+        table = check_table.text(found, width).splitlines()
+        assert max(map(len, table)) <= width
+        assert "\N{MINUS SIGN}3.00 %" in table[4]

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from weft import internal_errors
-from weft.cli import exit_status, testbed, topology, trace
+from weft.cli import exit_status, options, testbed, topology, trace
 from weft.cli.bench_net import bench_net
 from weft.cli.capacity import capacity
 from weft.cli.compare import compare
@@ -27,8 +27,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(run)
-app.command()(compare)
+app.command(cls=options.WithCheck)(run)
+app.command(cls=options.WithCheck)(compare)
 app.command()(capacity)
 app.command()(tune)
 app.command()(plan)

@@ -49,6 +49,7 @@ def compare(
     jobs: options.Jobs = None,
     threads: options.Threads = None,
     fidelity: options.Fidelity = None,
+    check: options.Check = None,
     set_: options.Set = None,
     process_groups: trace_options.ProcessGroups = None,
     bytes_per_element: trace_options.BytesPerElement = None,
@@ -82,7 +83,9 @@ def compare(
         process_groups, bytes_per_element, dependencies, peak_tflops, memory_gb_s
     )
     closely = tuple(options.names("--fidelity", fidelity) or ())
-    given = Options(output, jobs, threads, json, not no_report, quiet, summary, timeline, closely)
+    given = Options(
+        *(output, jobs, threads, json, not no_report, quiet, summary, timeline, closely, check)
+    )
     chosen = options.names("--schemes", schemes) or []
     changes = options.overrides(set_ or [])
     return run_comparison(fabric, workload, chosen, transport, given, seeds, changes, of_trace)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 MOST_THREADS = 1 << 16
 """More than any machine has; the native core counts in 32 bits."""
 LARGEST_SEED = (1 << 32) - 1
+CHECKED_RUNS = 5
+"""Runs that `--check` does over if it is given no number."""
 
 # A command that takes one scheme, one that takes several: both words are accepted everywhere, and
 # so are both words for what is sent.
@@ -66,6 +70,16 @@ Fidelity = Annotated[
         "packet engine reaches. Of several, the difference is printed.",
     ),
 ]
+Check = Annotated[
+    int | None,
+    typer.Option(
+        "--check",
+        min=1,
+        metavar="[COUNT]",
+        help="Measure what fast and fluid are off by: do COUNT of the runs that skipped packets "
+        f"(default: {CHECKED_RUNS}; drawn at random, always the same ones) over packet by packet.",
+    ),
+]
 Set = Annotated[
     list[str] | None,
     typer.Option(
@@ -116,6 +130,33 @@ Timeline = Annotated[
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no hints.")]
+
+
+class WithCheck(TyperCommand):
+    """A command with `--check [COUNT]`: the parser knows no options whose value may be left out."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the command line with the number that a bare `--check` stands for."""
+        return super().parse_args(ctx, _with_count(args))
+
+
+def _with_count(words: Sequence[str]) -> list[str]:
+    """The words, a number behind each `--check` that has none: a file or an option may follow."""
+    given: list[str] = []
+    for place, word in enumerate(words):
+        if word == "--":
+            return [*given, *words[place:]]
+        given.append(word)
+        if word == "--check" and not _is_count("".join(words[place + 1 : place + 2])):
+            given.append(str(CHECKED_RUNS))
+    return given
+
+
+def _is_count(word: str) -> bool:
+    """Whether a word is meant as a number, right or wrong."""
+    if re.match(r"-?\d+$", word):
+        return True
+    return bool(word) and not word.startswith("-") and not Path(word).exists()
 
 
 def overrides(texts: Sequence[str]) -> list[tuple[str, str]]:

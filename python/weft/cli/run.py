@@ -30,6 +30,7 @@ def run(
     jobs: options.Jobs = None,
     threads: options.Threads = None,
     fidelity: options.Fidelity = None,
+    check: options.Check = None,
     set_: options.Set = None,
     fabric: Annotated[
         str | None,
@@ -73,6 +74,7 @@ def run(
       weft run fig3.toml --set workload.size=1MB --seeds 1
       weft run permutation.cm --schemes ecmp,ethereal    a fabric is chosen to fit
       weft run gpt.0.et                                  the same for a trace
+      weft run fig3.toml --fidelity fast --check         how far off is it?
       weft run fig3.toml --json > rows.json
 
     \b
@@ -87,7 +89,9 @@ def run(
         process_groups, bytes_per_element, dependencies, peak_tflops, memory_gb_s
     )
     closely = tuple(options.names("--fidelity", fidelity) or ())
-    given = Options(output, jobs, threads, json, not no_report, quiet, summary, timeline, closely)
+    given = Options(
+        *(output, jobs, threads, json, not no_report, quiet, summary, timeline, closely, check)
+    )
     changes = options.overrides(set_ or [])
     chosen = options.names("--schemes", schemes)
     return run_files(files, given, seeds, changes, fabric, chosen, quick, of_trace)

@@ -8,15 +8,17 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from weft._types import RunSpec
 from weft.cli import report, terminal
 from weft.cli.terminal import note
 from weft.errors import DiskError
 from weft.report import summary
+from weft.study import check as checks
 from weft.study import progress, store, study, sweep
 from weft.study.inputs import Experiment, Overrides
 
@@ -34,6 +36,8 @@ class Options:
     summary: bool = False
     timeline: bool = False
     fidelities: tuple[str, ...] = ()
+    check: int | None = None
+    """How many runs to do over packet by packet; None for no check."""
 
     def extend(self, changes: Overrides) -> Overrides:
         """The changes to an experiment that these options ask for."""
@@ -78,12 +82,16 @@ def _store(whole: study.Study, options: Options) -> store.Store:
     if options.output is None:
         return store.RowStore()
     kept = store.DirectoryStore(options.output)
-    flaws = kept.discard_damaged(spec["key"] for spec in whole.runs())
+    _discard_damaged(kept, whole.runs(), options.output)
+    return kept
+
+
+def _discard_damaged(kept: store.DirectoryStore, runs: Iterable[RunSpec], directory: Path) -> None:
+    flaws = kept.discard_damaged(spec["key"] for spec in runs)
     if flaws:
         many = "a damaged run" if len(flaws) == 1 else f"{len(flaws)} damaged runs"
         what = ", ".join(dict.fromkeys(flaws))
-        note(f"warning: {options.output / 'runs'} held {many} ({what}); simulated again")
-    return kept
+        note(f"warning: {directory / 'runs'} held {many} ({what}); simulated again")
 
 
 def _results(
@@ -98,12 +106,18 @@ def _results(
     _print_warnings(listed, kept, shown)
     if not result.interrupted and options.output and listed:
         _save(whole, listed, kept, options.output, options.quiet)
-    if options.json:
-        _print_json(listed, kept)
-    elif options.summary:
-        print(summary.text(_summaries(whole, kept)))
-    elif listed:
+    shows_tables = not (options.json or options.summary)
+    if shows_tables and listed:
         _print_tables(whole, kept)
+    found = None
+    if options.check is not None and listed and not result.interrupted:
+        found, result = _check(whole, listed, kept, options, result)
+    if options.json:
+        _print_json(listed, kept, found)
+    elif options.summary:
+        print(summary.text(_summaries(whole, kept), found))
+    if found is not None:
+        _show_check(found, options)
     if result.interrupted:
         _interrupted(result, options.output)
         return 130
@@ -114,11 +128,52 @@ def _results(
     return 1 if result.stalls else 0
 
 
+def _check(
+    whole: study.Study,
+    listed: store.Listed,
+    kept: store.Store,
+    options: Options,
+    result: sweep.SweepResult,
+) -> tuple[checks.Check | None, sweep.SweepResult]:
+    """Do some runs over packet by packet, after a sweep that ended with `result`.
+
+    What that found, None if it was interrupted; and how the command has ended.
+    """
+    drawn = checks.draw(listed, kept, options.check or 0)
+    if isinstance(kept, store.DirectoryStore) and options.output is not None:
+        _discard_damaged(kept, (one.packets for one in drawn), options.output)
+    reporter = progress.reporter(options.quiet)
+    parallelism = sweep.Parallelism(options.jobs, options.threads)
+    done = checks.run(drawn, kept, parallelism, reporter, whole.name_of)
+    for failure in done.stalls:
+        note(f"not checked: {failure}")
+    if done.interrupted:
+        runs, ended = result.total + done.total, result.done + done.done
+        return None, replace(done, total=runs, done=ended)
+    found = checks.of(drawn, listed, kept)
+    if options.output is not None:
+        checks.save(found, options.output)
+        summary.save(_summaries(whole, kept), options.output, found)
+    return found, replace(result, stalls=[*result.stalls, *done.stalls])
+
+
+def _show_check(found: checks.Check, options: Options) -> None:
+    """Print the table of a check; where JSON goes to standard output, its lines to the other."""
+    from weft.report import check_table
+
+    if not (options.json or options.summary):
+        print("\n" + check_table.text(found, terminal.width()))
+    elif not options.quiet:
+        for line in check_table.below(found):
+            note(line)
+
+
 def _save(
     whole: study.Study, listed: store.Listed, kept: store.Store, output: Path, quiet: bool
 ) -> None:
     """Write the tables of the output directory, which holds one study at a time."""
     others = whole.replaced(output)
+    checks.save(None, output)
     whole.save(output)
     store.assemble(output, listed, kept)
     summary.save(_summaries(whole, kept), output)
@@ -140,12 +195,16 @@ def _print_warnings(listed: store.Listed, kept: store.Store, shown: Collection[s
         note(f"warning: {warning}" + (f" ({count} runs)" if count > 1 else ""))
 
 
-def _print_json(listed: store.Listed, kept: store.Store) -> None:
+def _print_json(listed: store.Listed, kept: store.Store, found: checks.Check | None) -> None:
+    checked = {} if found is None else {row["key"]: row for row in found.rows}
     rows = []
     for experiment, spec in listed:
         record = kept.record(spec["key"])
         swept = {key: value for key, value in spec["swept"].items() if key not in record["row"]}
-        rows.append({"experiment": experiment, **record["row"], **record["timing"], **swept})
+        own = {"experiment": experiment, **record["row"], **record["timing"], **swept}
+        if found is not None:
+            own |= checks.fields(checked.get(spec["key"]))
+        rows.append(own)
     print(json.dumps(rows, indent=1))
 
 

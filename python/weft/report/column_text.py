@@ -75,6 +75,11 @@ def deviation(column: str, value: float, by: float, half: float | None = None) -
     return f"{text} {unit}".strip()
 
 
+def signed_percent(share: float, places: int = 1) -> str:
+    """A share as percent with its sign: `+1.2 %` for 0.012."""
+    return f"{100 * share:+.{places}f} %".replace("-", "\N{MINUS SIGN}")
+
+
 def decimals(value: float, half: float | None = None) -> int:
     """Digits after the point: four that count, or fewer where two of what it is off by say less."""
     size = abs(value) or abs(half or 0.0)

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from weft._types import Row
+from weft.report import column_text, text_table
+from weft.study.stats import times_as_fast
 from weft.study.store import text_of
 from weft.units import format_time
 
@@ -19,8 +21,6 @@ EXACT_FIRST = ("packet", "fast", "fluid")
 _ORDERED = 0.1
 """Schemes that differ by more than this share ought to keep their order."""
 _PERCENTILE = 0.9
-_SHORTEST_S = 1e-6
-"""Simulations that took less than this count as long as this."""
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,9 @@ def _between(exact: str, cheap: str, rows: Sequence[Row]) -> Between:
             continue
         label = ", ".join([*map(str, values), *([f"seed {seed}"] if several else [])])
         place = [v for key, v in zip(keys, values, strict=True) if key != "balance.scheme"]
-        slow, fast = (max(both[one]["wall_s"], _SHORTEST_S) for one in (exact, cheap))
+        faster = times_as_fast(both[exact]["wall_s"], both[cheap]["wall_s"])
         times = both[exact]["cct_s"], both[cheap]["cct_s"]
-        pairs.append(Pair(label, (*place, seed), *times, slow / fast))
+        pairs.append(Pair(label, (*place, seed), *times, faster))
     return Between(exact, cheap, pairs)
 
 
@@ -109,20 +109,13 @@ def _table(between: Between) -> str:
             pair.label,
             format_time(pair.exact),
             format_time(pair.cheap),
-            f"{100 * pair.error:+.1f} %".replace("-", "\N{MINUS SIGN}"),
+            column_text.signed_percent(pair.error),
             f"{pair.times_as_fast:.0f}",
         )
         for pair in between.pairs
     ]
-    widths = [max(map(len, column)) for column in zip(heads, *lines, strict=True)]
-    rule = "\N{BOX DRAWINGS LIGHT HORIZONTAL}" * (sum(widths) + 2 * len(widths) - 2)
-
-    def drawn(cells: Sequence[str]) -> str:
-        first, *rest = zip(cells, widths, strict=True)
-        return "  ".join([f"{first[0]:<{first[1]}}", *(f"{cell:>{size}}" for cell, size in rest)])
-
     title = f"{between.cheap} against {between.exact}: completion times"
-    return "\n".join([title, rule, drawn(heads), rule, *map(drawn, lines), rule, _below(between)])
+    return text_table.ruled(title, heads, lines, range(1, len(heads)), [_below(between)])
 
 
 def _below(between: Between) -> str:

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from weft.errors import replace_text, writing
-from weft.report import overview, printed_table, tables, views
+from weft.report import check_table, overview, printed_table, tables, views
 from weft.report.figures import all_figures, draw_plotly
 from weft.report.figures.model import Figure
+from weft.study.check import Check
 from weft.study.inputs import Experiment
 from weft.study.study import Results
 from weft.units import format_time
@@ -95,10 +96,23 @@ def _page(results: Results, sections: list[Json]) -> str:
         has_jobs="run" in results.collectives.collect_schema(),
         has_timelines="run" in results.nodes.collect_schema(),
         heads=printed_table.HEADS,
+        check=_check(results.check),
         # "</script>" inside a string would end the script element.
         figures_json=Markup(_compact(figures_json).replace("</", "<\\/")),  # noqa: S704
         plotly=Markup(get_plotlyjs()),  # noqa: S704
     )
+
+
+def _check(found: Check | None) -> Json | None:
+    if found is None:
+        return None
+    return {
+        "title": check_table.TITLE,
+        "heads": check_table.HEADS,
+        "text_columns": check_table.TEXT_COLUMNS,
+        "rows": check_table.cells(found),
+        "below": check_table.below(found),
+    }
 
 
 def _section(

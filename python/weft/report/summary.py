@@ -16,6 +16,7 @@ from weft.errors import replace_text
 from weft.report.grouping import Category, Grouping
 from weft.report.views import View
 from weft.study import averages
+from weft.study.check import Check
 from weft.study.inputs import Experiment
 
 FILE = "summary.json"
@@ -53,14 +54,15 @@ def of(experiment: Experiment, view: View, runs: int) -> dict[str, Any]:
     return found
 
 
-def text(summaries: Iterable[dict[str, Any]]) -> str:
-    """The object of a whole study."""
-    return json.dumps({"experiments": list(summaries)}, indent=1)
+def text(summaries: Iterable[dict[str, Any]], check: Check | None = None) -> str:
+    """The object of a whole study, with `check` where `--check` was asked for."""
+    checked = {} if check is None else {"check": check.as_json()}
+    return json.dumps({"experiments": list(summaries), **checked}, indent=1)
 
 
-def save(summaries: Iterable[dict[str, Any]], directory: Path) -> None:
+def save(summaries: Iterable[dict[str, Any]], directory: Path, check: Check | None = None) -> None:
     """Write `directory/summary.json`."""
-    replace_text(directory / FILE, text(summaries) + "\n")
+    replace_text(directory / FILE, text(summaries, check) + "\n")
 
 
 def _against(grouping: Grouping, cell: tuple[Category, str], rows: Sequence[Row]) -> dict[str, Any]:

@@ -15,3 +15,16 @@ def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[
         ).rstrip()
         for row in rows
     ]
+
+
+def ruled(
+    title: str,
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    right: Collection[int],
+    below: Sequence[str] = (),
+) -> str:
+    """A table with rules under its title, its heads and its rows, and lines below it."""
+    head, *lines = aligned([heads, *rows], right)
+    rule = "\N{BOX DRAWINGS LIGHT HORIZONTAL}" * max(map(len, [head, *lines]))
+    return "\n".join([title, rule, head, rule, *lines, rule, *below])

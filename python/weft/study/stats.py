@@ -1,4 +1,4 @@
-"""Means over seeds and how sure they are."""
+"""Means over seeds, what a sample tells of the rest, and how sure both are."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ _T95 = (
     *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
     *(2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042),
 )
+
+DOUBT = 0.05
+"""What confidence leaves open: one less 95 %."""
+_SHORTEST_S = 1e-6
+"""A time below this counts as long as this where others are divided by it."""
 
 
 def student_t95(freedom: int) -> float:
@@ -65,3 +70,27 @@ def around(value: float, deviations: Sequence[float]) -> Mean:
         return Mean(value, None, count)
     sd = math.sqrt(math.fsum(one**2 for one in deviations) / (count - 1))
     return Mean(value, student_t95(count - 1) * sd / math.sqrt(count), count, sd)
+
+
+def most_larger(total: int, drawn: int) -> int:
+    """The most of `total` values that may be larger than the largest of `drawn` of them.
+
+    With 95 % confidence and whatever the values are, if they were drawn at random without
+    replacement. All that were not drawn (`total - drawn`) if so few tell nothing.
+    """
+    # More than k values are larger than the largest drawn one only if none of the k + 1 largest
+    # was drawn, which has the probability C(total - k - 1, drawn) / C(total, drawn). That is the
+    # one-sided tolerance limit of Wilks (Determination of sample sizes for setting tolerance
+    # limits, Ann. Math. Stat. 12, 1941) for a finite population: for a large one k / total becomes
+    # 1 - 0.05^(1 / drawn), and equal values only make it safer.
+    missed = 1.0
+    for larger in range(total - drawn):
+        missed *= (total - drawn - larger) / (total - larger)
+        if missed <= DOUBT:
+            return larger
+    return total - drawn
+
+
+def times_as_fast(slow_s: float, fast_s: float) -> float:
+    """How many times one time (seconds) goes into another one, however short they are."""
+    return max(slow_s, _SHORTEST_S) / max(fast_s, _SHORTEST_S)

@@ -3,8 +3,9 @@
 A results directory has `runs/<key>/` (one finished run: `row.json` and parquet files), the
 assembled `runs.parquet`, `flows.parquet`, `links.parquet`, `series.parquet`, for jobs
 `collectives.parquet` (and `nodes.parquet`, `messages.parquet`), and `timing.parquet`, the only
-one that differs between machines; `study.json` says which runs belong to it. A run's folder
-appears by one rename, so it is complete or not there.
+one of these that differs between machines; `study.json` says which runs belong to it.
+`weft.study.check` may add `check.parquet`. A run's folder appears by one rename, so it is complete
+or not there.
 """
 
 from __future__ import annotations
@@ -87,6 +88,10 @@ class RowStore(MemoryStore):
     def put(self, spec: RunSpec, outcome: Outcome) -> None:
         """Keep a finished run's scalars."""
         self._records[spec["key"]] = _record(outcome)
+
+    def table(self, key: str, name: str) -> pl.LazyFrame | None:
+        """None: only scalars are kept."""
+        return None
 
 
 class DirectoryStore:

@@ -13,6 +13,7 @@ from weft import _native
 from weft._types import Row, RunSpec
 from weft.errors import ExperimentError, replace_text
 from weft.study import best_value
+from weft.study import check as checks
 from weft.study.inputs import Experiment
 from weft.study.progress import ProgressReporter
 from weft.study.store import TABLES, Listed, Store, table_damage
@@ -154,6 +155,8 @@ class Results:
     nodes: pl.LazyFrame
     messages: pl.LazyFrame
     series: pl.LazyFrame
+    check: checks.Check | None = None
+    """What `--check` found, if it was asked for."""
 
     def rows(self, experiment: Experiment) -> list[Row]:
         """The rows of one experiment, in run order, each with its run number and `swept`."""
@@ -187,9 +190,11 @@ def load(directory: Path) -> Results:
             raise ExperimentError(
                 f"{directory}: {flaw}; repeat the command that made it: {saved['command']}"
             )
+    runs = pl.read_parquet(directory / "runs.parquet")
     return Results(
         Study(experiments, **saved),
-        runs=pl.read_parquet(directory / "runs.parquet"),
+        runs=runs,
         timing=pl.read_parquet(directory / "timing.parquet"),
         **{name: pl.scan_parquet(directory / f"{name}.parquet") for name in TABLES},
+        check=checks.load(directory, runs),
     )

@@ -55,7 +55,7 @@ class SweepResult:
     total: int
     done: int = 0
     stalls: list[str] = field(default_factory=list)
-    """One line a stalled run, in run order."""
+    """One line a run that stalled, or was refused where that ends nothing; in run order."""
     interrupted: bool = False
 
 
@@ -82,15 +82,17 @@ def execute(
     name: Callable[[RunSpec], str] = run_name,
     later: LaterRuns | None = None,
     on_row: Callable[[Row], None] | None = None,
+    past_refused: bool = False,
 ) -> SweepResult:
     """Simulate those of `runs` that `store` does not have, side by side as `parallelism` says.
 
     `name` says what a run is called in progress lines and in the result. `on_row` gets the row of
     every run that ends, and may refuse to go on by raising.
     Ctrl-C stops the running simulations and returns with `interrupted` set. A stalled run is
-    noted and the others go on; any other failure stops everything and is raised.
+    noted and the others go on, and so, if `past_refused`, is one that cannot be simulated (an
+    ExperimentError, as for lack of memory); any other failure stops everything and is raised.
     """
-    sweep = _Sweep(store, parallelism, reporter, name, on_row)
+    sweep = _Sweep(store, parallelism, reporter, name, on_row, past_refused)
     sweep.round(runs, later.expected if later else 0)
     if later is not None and not sweep.interrupted:
         sweep.round(later.runs(), 0)
@@ -107,9 +109,10 @@ class _Sweep:
         reporter: ProgressReporter,
         name: Callable[[RunSpec], str],
         on_row: Callable[[Row], None] | None,
+        past_refused: bool,
     ) -> None:
         self._store, self._parallelism, self._reporter = store, parallelism, reporter
-        self._name, self._on_row = name, on_row
+        self._name, self._on_row, self._past_refused = name, on_row, past_refused
         self._wanted: dict[str, RunSpec] = {}
         self._stalls: dict[str, str] = {}
         self._cores = _native.cores()
@@ -186,7 +189,7 @@ class _Sweep:
 
     def _ended(self, future: Future[tuple[Row, float]], spec: RunSpec) -> None:
         called = self._name(spec)
-        row, seconds = _finish(future, spec["key"], called, self._stalls)
+        row, seconds = _finish(future, spec["key"], called, self._stalls, self._past_refused)
         if row is not None and self._on_row is not None:
             self._on_row(row)
         if self._forecast is not None:
@@ -239,7 +242,11 @@ def _one(
 
 
 def _finish(
-    future: Future[tuple[Row, float]], key: str, called: str, stalls: dict[str, str]
+    future: Future[tuple[Row, float]],
+    key: str,
+    called: str,
+    stalls: dict[str, str],
+    past_refused: bool,
 ) -> tuple[Row | None, float]:
     """What `_one` gave, or no row and a line in `stalls`."""
     try:
@@ -248,6 +255,9 @@ def _finish(
         stalls[key] = f"{called}: {error}"
         return None, 0.0
     except ExperimentError as error:
+        if past_refused:
+            stalls[key] = f"{called}: {error}"
+            return None, 0.0
         # What only a run can tell: say which one.
         raise ExperimentError(f"{called}: {error}") from None
     except BaseException as error:
