@@ -2,7 +2,7 @@
 
 Records are JSON files in bench/records, named by date (UTC, so that they sort) and commit:
 commit, command, machine, a calibration of the machine, for each case the raw loop times of all
-repetitions, and for each case on two cores the raw times of all rounds.
+repetitions, for each case on two cores the raw times of all rounds, and what more cores would gain.
 Ratios of speeds are corrected by the calibration loops of the two records, so that a slower day
 of the machine does not look like slower code. What two cores gain is compared as it is: it was
 measured against one core of the same machine.
@@ -35,16 +35,17 @@ def main() -> int:
     options.add_argument("cases", nargs="*", help="only these cases (keeps no record)")
     options.add_argument("--seconds", default="3", help="how long each case repeats")
     options.add_argument("--scaling", action="store_true", help="two cores only (keeps no record)")
+    options.add_argument("--threads", action="store_true", help="more cores only (keeps no record)")
     options.add_argument("--keep", action="store_true", help="keep the record in bench/records")
     arguments = options.parse_args()
-    scaling = ["--scaling"] if arguments.scaling else []
-    command = [*COMMAND, "--seconds", arguments.seconds, *scaling, *arguments.cases]
+    part = ["--scaling"] * arguments.scaling or ["--threads"] * arguments.threads
+    command = [*COMMAND, "--seconds", arguments.seconds, *part, *arguments.cases]
     measured = run(command)
     if measured is None:
         return 1
     growth(measured)
     compare(measured, last_record())
-    if arguments.keep and not arguments.cases and not arguments.scaling:
+    if arguments.keep and not arguments.cases and not part:
         print(f"kept as {keep(measured, command)}")
     return 0
 

@@ -3,8 +3,9 @@
 //! `weft-bench [--seconds S] [--scaling] [NAME...]` runs every case (or those named) in a
 //! process of its own, so that peak memory is the case's, and prints a table and, last, one
 //! line of JSON: the record. A case repeats until it has run for S seconds (3 by default), at
-//! least twice, and counts its median. Then come the usual cases on two cores ([`scaling`]).
-//! With `--scaling` only they come, or those named; with names alone they are left out.
+//! least twice, and counts its median. Then come the usual cases on two cores ([`scaling`]), and what
+//! more cores would gain ([`threads`]). With `--scaling` or `--threads` only these come, or those named;
+//! with names alone they are left out.
 
 mod cases;
 mod json;
@@ -12,6 +13,7 @@ mod machine;
 mod scaling;
 mod speed;
 mod stage;
+mod threads;
 mod traffic;
 
 use cases::{CASES, Case};
@@ -35,11 +37,13 @@ fn main() -> ExitCode {
 enum Part {
     Speed,
     Scaling,
+    Threads,
 }
 
 struct Options {
     seconds: f64,
-    scaling: bool,
+    /// The one part that is asked for.
+    only: Option<Part>,
     /// Measure here, in this process, and print a row and a line of JSON for each case.
     child: bool,
     /// Empty: the usual ones.
@@ -48,14 +52,15 @@ struct Options {
 
 impl Options {
     fn read(mut arguments: impl Iterator<Item = String>) -> Result<Options, String> {
-        let mut options = Options { seconds: 3.0, scaling: false, child: false, names: Vec::new() };
+        let mut options = Options { seconds: 3.0, only: None, child: false, names: Vec::new() };
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
                 "--seconds" => {
                     let number = arguments.next().and_then(|text| text.parse().ok());
                     options.seconds = number.ok_or("--seconds needs a number")?;
                 }
-                "--scaling" => options.scaling = true,
+                "--scaling" => options.only = Some(Part::Scaling),
+                "--threads" => options.only = Some(Part::Threads),
                 "--child" => options.child = true,
                 name if CASES.iter().any(|case| case.name == name) => options.names.push(argument),
                 other => return Err(format!("no case is called {other:?}: {}", list())),
@@ -65,26 +70,34 @@ impl Options {
     }
 
     fn run(&self) -> Result<(), String> {
-        let part = if self.scaling { Part::Scaling } else { Part::Speed };
         if self.child {
+            let part = self.only.unwrap_or(Part::Speed);
             self.cases(part).for_each(|case| self.measure(part, case));
             return Ok(());
         }
         let mut calibrations = vec![calibrate()];
-        let (mut speed, mut scaling) = (Vec::new(), Vec::new());
-        if !self.scaling {
-            speed = self.run_part(Part::Speed, &mut calibrations)?;
-        }
-        if self.scaling || self.names.is_empty() {
-            scaling = self.run_part(Part::Scaling, &mut calibrations)?;
-        }
+        let mut run = |part| match self.has(part) {
+            true => self.run_part(part, &mut calibrations),
+            false => Ok(Vec::new()),
+        };
+        let (speed, scaling) = (run(Part::Speed)?, run(Part::Scaling)?);
+        let threads = run(Part::Threads)?;
         let record = json::object(&[
             ("calibration_ns", format!("{:.3}", median(calibrations))),
             ("cases", json::list(&speed)),
             ("scaling", json::list(&scaling)),
+            ("threads", json::list(&threads)),
         ]);
         println!("{record}");
         Ok(())
+    }
+
+    /// Whether a part is asked for: of named cases the first alone.
+    fn has(&self, part: Part) -> bool {
+        match self.only {
+            Some(only) => part == only,
+            None => part == Part::Speed || self.names.is_empty(),
+        }
     }
 
     fn cases(&self, part: Part) -> impl Iterator<Item = &'static Case> {
@@ -104,6 +117,10 @@ impl Options {
                 let scaling = Scaling::measure(case, self.seconds);
                 (scaling.row(), scaling.json())
             }
+            Part::Threads => {
+                let plan = threads::Plan::measure(case);
+                (plan.row(), plan.json())
+            }
         };
         println!("{row}\n{json}");
     }
@@ -114,6 +131,7 @@ impl Options {
         match part {
             Part::Speed => println!("{}", speed::heading()),
             Part::Scaling => println!("{}", scaling::heading()),
+            Part::Threads => println!("{}", threads::heading()),
         }
         let run = |case| {
             let (row, json) = self.run_child(part, case)?;
@@ -129,8 +147,10 @@ impl Options {
         let own = std::env::current_exe().map_err(|why| why.to_string())?;
         let mut command = Command::new(own);
         command.args(["--child", "--seconds", &self.seconds.to_string(), case.name]);
-        if part == Part::Scaling {
-            command.arg("--scaling");
+        match part {
+            Part::Speed => {}
+            Part::Scaling => _ = command.arg("--scaling"),
+            Part::Threads => _ = command.arg("--threads"),
         }
         let output = command.output().map_err(|why| why.to_string())?;
         let text = String::from_utf8_lossy(&output.stdout);

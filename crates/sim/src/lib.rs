@@ -76,9 +76,10 @@ mod tor;
 mod world;
 
 pub use config::*;
+pub use epochs::WORTH_COMPANY;
 pub use halt::{Halt, Stall};
 pub use histogram::DurationHistogram;
 pub use outcome::*;
 pub use partition::{InLink, ReceiverId};
 pub use probes::MOST_SAMPLES;
-pub use simulation::{Simulation, Work, least_work, useful_threads};
+pub use simulation::{EpochLog, Simulation, Work, least_work, partitions_for, useful_threads};

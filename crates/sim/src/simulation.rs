@@ -109,10 +109,48 @@ impl<'a> Simulation<'a> {
             outcome.unwrap_or_else(|Overflowed| unreachable!("queues can be paused"))
         })
     }
+
+    /// As [`Simulation::run`] on one thread. Says how many events each partition had in each epoch, one
+    /// epoch after the other: what threads could do side by side. A run that starts over on real queues
+    /// has only those of the second start.
+    ///
+    /// # Errors
+    /// As [`Simulation::run`].
+    pub fn run_logging(self, cancel: &AtomicBool) -> Result<(Outcome, EpochLog), Halt> {
+        let world = &self.world;
+        let mut log = EpochLog::new();
+        let mut note = |events: &[u64]| log.push(events.into());
+        let outcome = match self.engines {
+            Engines::Fifo(engines) => {
+                ended(world, epochs::run_logging(engines, world, cancel, &mut note))
+            }
+            Engines::Queued(engines) => {
+                ended(world, epochs::run_logging(engines, world, cancel, &mut note))
+            }
+            Engines::Oracle(engines) => {
+                ended(world, epochs::run_logging(engines, world, cancel, &mut note))
+            }
+        };
+        let outcome = outcome.unwrap_or_else(|Overflowed| {
+            log.clear();
+            let note = |events: &[u64]| log.push(events.into());
+            let outcome = ended(world, epochs::run_logging(queued(world), world, cancel, note));
+            outcome.unwrap_or_else(|Overflowed| unreachable!("queues can be paused"))
+        });
+        Ok((outcome?, log))
+    }
 }
+
+/// How many events each partition had, epoch by epoch.
+pub type EpochLog = Vec<Box<[u64]>>;
 
 /// FIFO ports met what only queues can do.
 struct Overflowed;
+
+/// In how many partitions a run on `threads` threads is cut ([`Simulation::on_threads`]).
+pub fn partitions_for(config: &RunConfig, threads: u32) -> u32 {
+    Partitioning::suits(config, threads)
+}
 
 /// The most threads that are worth while for a run: one where it is short, or too small for
 /// its parts to be kept busy until they must wait for each other.
@@ -251,7 +289,14 @@ where
     Q: EventQueue + Send,
     P: Ports + Send,
 {
-    let (engines, ending) = epochs::run(engines, world, threads, cancel);
+    ended(world, epochs::run(engines, world, threads, cancel))
+}
+
+/// What has become of a run.
+fn ended<'a, Q: EventQueue, P: Ports>(
+    world: &World<'a>,
+    (engines, ending): (Vec<Engine<'a, Q, P>>, Ending),
+) -> Result<Result<Outcome, Halt>, Overflowed> {
     match ending {
         Ending::Done => Ok(gather::outcome(world, engines)),
         Ending::Stalled(silence) => Ok(Err(gather::stalled(world, &engines, silence))),

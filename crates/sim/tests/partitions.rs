@@ -249,6 +249,24 @@ fn the_cut_that_suits_a_number_of_threads() {
     }
 }
 
+/// The run is the same, and every event of it is in some partition and epoch; a run that starts over on
+/// queues has those of its second start.
+#[test]
+fn the_epochs_of_a_run() {
+    let clos = Clos::leaf_spine(4, 2, 4, LINK);
+    for kind in [Kind::Shared, Kind::Lossless] {
+        let setup = loaded(clos, kind);
+        let config = setup.config();
+        let simulation = || Simulation::in_partitions(&config, 4, 1);
+        let run = simulation().run(&AtomicBool::new(false)).expect("it finishes");
+        let (logged, epochs) =
+            simulation().run_logging(&AtomicBool::new(false)).expect("it finishes");
+        assert!(epochs.len() > 10 && epochs.iter().all(|events| events.len() == 4));
+        assert_eq!(epochs.iter().flatten().sum::<u64>(), run.totals.events, "{kind:?}");
+        assert!(run == logged, "{kind:?}");
+    }
+}
+
 /// A queue pair's receiving half is known before its first packet comes, even where host, leaf
 /// and switch are one link apart and the packet is the smallest there is.
 #[test]

@@ -50,9 +50,34 @@ where
             other.join().unwrap_or_else(|panic| resume_unwind(panic));
         }
     });
-    let engines = crew.engines.into_iter().map(|engine| engine.into_inner().expect(UNHARMED));
-    let ending = crew.ending.into_inner().expect(UNHARMED);
-    (engines.collect(), ending.expect("the work went on until the end"))
+    crew.finish()
+}
+
+/// Runs all partitions on this thread until nothing is left to do. `each` gets, epoch by epoch, how many
+/// events every partition had in it.
+pub(crate) fn run_logging<'a, Q, P>(
+    engines: Vec<Engine<'a, Q, P>>,
+    world: &World<'a>,
+    cancel: &AtomicBool,
+    mut each: impl FnMut(&[u64]),
+) -> (Vec<Engine<'a, Q, P>>, Ending)
+where
+    Q: EventQueue + Send,
+    P: Ports + Send,
+{
+    let crew = Crew::new(engines, world, 1, cancel);
+    let mut events = vec![0; crew.engines.len()];
+    loop {
+        crew.plan_window();
+        if crew.epoch.over.load(Ordering::Relaxed) {
+            return crew.finish();
+        }
+        for (partition, events) in events.iter_mut().enumerate() {
+            crew.advance(partition);
+            *events = crew.epoch.handled.swap(0, Ordering::Relaxed);
+        }
+        each(&events);
+    }
 }
 
 const NEVER: u64 = u64::MAX;
@@ -86,7 +111,7 @@ struct Epoch {
 }
 
 /// Where the last epoch had fewer events, one thread is faster than several that must meet.
-const WORTH_COMPANY: u64 = 256;
+pub const WORTH_COMPANY: u64 = 256;
 
 /// Consecutive partitions.
 #[repr(align(64))]
@@ -140,6 +165,13 @@ where
             ending: Mutex::new(None),
             gate: Gate::new(threads),
         }
+    }
+
+    /// The engines, and how it ended.
+    fn finish(self) -> (Vec<Engine<'a, Q, P>>, Ending) {
+        let engines = self.engines.into_iter().map(|engine| engine.into_inner().expect(UNHARMED));
+        let ending = self.ending.into_inner().expect(UNHARMED);
+        (engines.collect(), ending.expect("the work went on until the end"))
     }
 
     /// What one thread does from the beginning to the end.
