@@ -210,6 +210,23 @@ fn hosts_that_are_not_in_each_others_way_need_no_packets() {
 }
 
 #[test]
+fn hosts_that_share_links_for_long_need_no_packets() {
+    let job = |scheme: &str| {
+        let model =
+            "model = \"gpt2-small\"\nranks = 16\ntensor = 2\npipeline = 2\nglobal_batch = 8";
+        format!("{FABRIC}[balance]\nscheme = \"{scheme}\"\n[workload]\n{model}\n")
+    };
+    // Pinned, they share for a twelfth of the run, hundreds of round trips at a time; Ethereal's
+    // parts have others beside them again and again.
+    for (scheme, skipped) in [("path-pinning", 100.0), ("ethereal", 0.0)] {
+        let [fast, packet] = fast_and_packet(&job(scheme));
+        assert_eq!(cell(&fast, "skipped_pct"), &Cell::F64(skipped), "{scheme}");
+        let (one, other) = (seconds(&fast), seconds(&packet));
+        assert!((one / other - 1.0).abs() < 0.01, "{scheme}: {one} s, by packets {other} s");
+    }
+}
+
+#[test]
 fn whatever_else_is_done_by_packets() {
     let ring = "[workload]\ncollective = \"all-reduce\"\nalgorithm = \"ring\"\nsize = \"1MB\"\n";
     let incast = "[workload]\npattern = \"incast\"\nsize = \"100KB\"\nsenders = 4\n";

@@ -1,12 +1,17 @@
-//! Whether hosts send as if they were alone: what one has to send leaves at the rate of its NIC, and nobody
-//! is in its way.
+//! Whether rates tell what packets do: hosts send as if they were alone, or share links for so long at a
+//! time that it does not matter how they come to their shares.
 //!
-//! Then packets do what rates say: queues in the network stay as short as chance makes them, and congestion
-//! control has nothing to do. A host loses time where its NIC could send more than the network takes (half
-//! the time, where a flow of another takes half of the link), and where its subflows have unequal rates,
-//! by how much these differ: what they meet elsewhere has told them apart. And its packets wait behind those
-//! that come to a link at the same instant: half a packet of each other subflow there, but for those of one
-//! host, which leave one after the other.
+//! What a host that is alone has to send leaves at the rate of its NIC: queues in the network stay as short as
+//! chance makes them, and congestion control has nothing to do. A host loses time where its NIC could send
+//! more than the network takes (half the time, where a flow of another takes half of the link), and where
+//! its subflows have unequal rates, by how much these differ: what they meet elsewhere has told them apart.
+//! And its packets wait behind those that come to a link at the same instant: half a packet of each other
+//! subflow there, but for those of one host, which leave one after the other.
+//!
+//! Who shares a full link for many round trips gets his share of it, but for what congestion control takes
+//! to find it, and for some who get more than others. So what is lost in the first round trip after a
+//! change of rates counts in full. Where that is little, completion times were off by a tenth of what is lost
+//! later and half a percent at most (experiments/fidelity).
 
 use crate::engine::Engine;
 use crate::flows::{Flow, speed};
@@ -17,6 +22,16 @@ use weft_units::{HostId, Time};
 
 /// How much of a run a host may lose to others: half of what its completion time may be off by.
 const MOST_LOST: f64 = 0.005;
+/// The same of what it loses before rates are found again, and of what it loses from then on, if the two
+/// together are more than that.
+const MOST_UNSETTLED: f64 = 0.0025;
+const MOST_SHARED: f64 = 0.09;
+
+/// A rate takes about as long to find as three packets to cross a link: an attempt costs a run at most a
+/// seventh of what it takes by packets.
+const WORTH: u64 = 20;
+/// So many are found in no time.
+const FEW: u64 = 10_000;
 
 /// Rates that differ by less are equal: acknowledgements take no more of one link than of another.
 const EQUAL: f64 = 0.02;
@@ -31,18 +46,23 @@ pub(crate) struct Sending {
     squares: f64,
     wanted: f64,
     since: Time,
+    /// In picoseconds: within a round trip of a change of rates, or in queues; and from then on.
     lost: f64,
+    shared: f64,
 }
 
 /// The hosts of a run that is given up when one of them has lost too much.
 #[derive(Debug)]
 pub(crate) struct Watch {
     hosts: Vec<Sending>,
-    /// In picoseconds.
-    most: f64,
+    /// What the run takes at the least, and a round trip; in picoseconds.
+    bound: f64,
+    rtt: f64,
     /// What acknowledgements may take of a link.
     acks: f64,
-    pub(crate) is_over: bool,
+    /// What packets would have to cross of all that has begun.
+    pub(crate) packet_hops: u64,
+    is_over: bool,
 }
 
 impl Sending {
@@ -58,15 +78,34 @@ impl Sending {
         let unequal = unequal.max(0.0).sqrt();
         (idle + if unequal > EQUAL { unequal } else { 0.0 }).min(1.0)
     }
+
+    /// Whether it has lost too much of a run that takes `bound` at least.
+    fn has_lost(&self, bound: f64) -> bool {
+        let (lost, shared) = (self.lost / bound, self.shared / bound);
+        lost + shared > MOST_LOST && (lost > MOST_UNSETTLED || shared > MOST_SHARED)
+    }
 }
 
 impl Watch {
-    /// Of a run that takes `bound` at least.
-    fn new(config: &RunConfig<'_>, bound: Time) -> Watch {
+    /// Of a run that takes `bound` at least, where a round trip takes `rtt`.
+    fn new(config: &RunConfig<'_>, bound: Time, rtt: Time) -> Watch {
         let packet = f64::from(config.packet.mtu + config.packet.header);
         let acks = f64::from(config.packet.ack) / packet;
         let hosts = vec![Sending::default(); config.fabric.hosts() as usize];
-        Watch { hosts, most: MOST_LOST * bound.0 as f64, acks, is_over: false }
+        Watch {
+            hosts,
+            bound: bound.0 as f64,
+            rtt: rtt.0 as f64,
+            acks,
+            packet_hops: 0,
+            is_over: false,
+        }
+    }
+
+    /// Whether the run is given up: a host has lost too much, or `found` rates have been found, which is so
+    /// much work that packets are better.
+    pub(crate) fn is_over(&self, found: u64) -> bool {
+        self.is_over || found > FEW + self.packet_hops / WORTH
     }
 
     /// A flow of a host whose NIC sends at `line` has another rate from now on; none, if it ends.
@@ -78,8 +117,11 @@ impl Watch {
         rate: f64,
     ) {
         let host = &mut self.hosts[flow.src.0 as usize];
-        host.lost += host.losing(line * (1.0 - 2.0 * self.acks)) * host.since.until(now).0 as f64;
-        self.is_over |= host.lost > self.most;
+        let losing = host.losing(line * (1.0 - 2.0 * self.acks));
+        let passed = host.since.until(now).0 as f64;
+        host.lost += losing * passed.min(self.rtt);
+        host.shared += losing * (passed - self.rtt).max(0.0);
+        self.is_over |= host.has_lost(self.bound);
         host.since = now;
         let count = flow.subflows;
         if flow.rate > 0.0 {
@@ -104,7 +146,7 @@ impl Watch {
     pub(crate) fn wait(&mut self, flow: &Flow, share: f64, wait: f64) {
         let host = &mut self.hosts[flow.src.0 as usize];
         host.lost += share * wait;
-        self.is_over |= host.lost > self.most;
+        self.is_over |= host.has_lost(self.bound);
     }
 
     /// Messages of a ring, all of which go on so, take `took` in the mean instead of `alone`; or it could
@@ -114,8 +156,8 @@ impl Watch {
     }
 }
 
-/// Runs `config`, which takes `bound` at least, by rates as long as no host loses half a percent of that to
-/// others. `None`: one does, or only packets tell: of spraying, which is random, of failures, and of windows
+/// Runs `config`, which takes `bound` at least, by rates as long as no host loses too much of that to others.
+/// `None`: one does, or only packets tell: of spraying, which is random, of failures, and of windows
 /// that are too small for a link at first.
 ///
 /// # Errors
@@ -129,10 +171,11 @@ pub fn run_alone(
         return Ok(None);
     }
     let mut engine = Engine::new(config);
-    engine.watch = Some(Watch::new(config, bound));
+    engine.watch = Some(Watch::new(config, bound, engine.capacities.rtt()));
     engine.start();
     engine.work(cancel)?;
-    let is_over = engine.watch.as_ref().is_some_and(|watch| watch.is_over);
+    let found = engine.rates.found();
+    let is_over = engine.watch.as_ref().is_some_and(|watch| watch.is_over(found));
     Ok((!is_over).then(|| engine.outcome()))
 }
 

@@ -161,7 +161,7 @@ impl<'a> Engine<'a> {
     }
 
     pub(crate) fn work(&mut self, cancel: &AtomicBool) -> Result<(), Halt> {
-        while !self.watch.as_ref().is_some_and(|watch| watch.is_over) {
+        while !self.watch.as_ref().is_some_and(|watch| watch.is_over(self.rates.found())) {
             let next = self.agenda.next_at();
             if self.settle_by <= next.unwrap_or(Time::MAX) && self.settle_by < Time::MAX {
                 self.now = self.now.max(self.settle_by.min(next.unwrap_or(self.settle_by)));

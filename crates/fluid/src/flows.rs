@@ -147,6 +147,11 @@ impl Engine<'_> {
         flow.began = self.now;
         self.totals.packets += flow.packets;
         self.totals.control_packets += flow.packets;
+        if let Some(watch) = &mut self.watch {
+            let links = self.config.fabric.hops(flow.src, flow.subflow.dst);
+            // Each of its acknowledgements crosses as many.
+            watch.packet_hops += 2 * flow.packets * u64::from(links);
+        }
         if self.is_lost(id) {
             self.block(id);
         } else {

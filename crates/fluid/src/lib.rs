@@ -12,7 +12,7 @@
 //! | `engine`, `agenda` | the state of a run, its loop, and what will happen |
 //! | `messages`, `flows` | messages and their subflows under way |
 //! | `ranks` | jobs at work, and the messages that they make |
-//! | `alone` | whether hosts are in each other's way at all |
+//! | `alone` | whether hosts are in each other's way so that only packets tell |
 //! | `rounds` | rings: the first rounds simulated, the others at their pace |
 //! | `failures` | links that carry less or nothing, and who notices when |
 //! | `outcome` | results |

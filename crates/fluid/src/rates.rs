@@ -26,6 +26,8 @@ pub(crate) struct Rates {
     fresh: Vec<u32>,
     /// The number of this settling: what has it was reached.
     round: u32,
+    /// Rates found so far.
+    found: u64,
     heap: BinaryHeap<Level>,
     reached: Vec<u32>,
     affected: Vec<u32>,
@@ -179,6 +181,11 @@ impl Rates {
         self.free.push(id);
     }
 
+    /// How often a rate was found so far.
+    pub(crate) fn found(&self) -> u64 {
+        self.found
+    }
+
     /// How many flows use a resource.
     pub(crate) fn flows_on(&self, resource: u32) -> usize {
         self.resources[resource as usize].flows.len()
@@ -199,6 +206,7 @@ impl Rates {
     pub(crate) fn settle(&mut self, mut each: impl FnMut(u32, f64, f64)) {
         self.round += 1;
         self.reach();
+        self.found += self.affected.len() as u64;
         self.heap.clear();
         for id in &self.reached {
             let state = &mut self.resources[*id as usize];
