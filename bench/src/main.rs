@@ -1,6 +1,6 @@
 //! The speed benchmark: packet-hops per second of the simulation loop, on one core and on two.
 //!
-//! `weft-bench [--seconds S] [--scaling] [NAME...]` runs every case (or those named) in a
+//! `weft-bench [--seconds S] [--scaling | --threads] [NAME...]` runs every case (or those named) in a
 //! process of its own, so that peak memory is the case's, and prints a table and, last, one
 //! line of JSON: the record. A case repeats until it has run for S seconds (3 by default), at
 //! least twice, and counts its median. Then come the usual cases on two cores ([`scaling`]), and what

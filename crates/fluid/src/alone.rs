@@ -27,8 +27,8 @@ const MOST_LOST: f64 = 0.005;
 const MOST_UNSETTLED: f64 = 0.0025;
 const MOST_SHARED: f64 = 0.09;
 
-/// A rate takes about as long to find as three packets to cross a link: an attempt costs a run at most a
-/// seventh of what it takes by packets.
+/// A rate takes about as long to find as three packets to cross a link: an attempt costs a run about a
+/// seventh of what it takes by packets, at most.
 const WORTH: u64 = 20;
 /// So many are found in no time.
 const FEW: u64 = 10_000;

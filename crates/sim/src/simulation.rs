@@ -96,18 +96,7 @@ impl<'a> Simulation<'a> {
     /// # Errors
     /// [`Halt`], if the run was cancelled or stalled.
     pub fn run(self, cancel: &AtomicBool) -> Result<Outcome, Halt> {
-        let (world, threads) = (&self.world, self.threads);
-        let outcome = match self.engines {
-            Engines::Fifo(engines) => run(world, engines, threads, cancel),
-            Engines::Queued(engines) => run(world, engines, threads, cancel),
-            Engines::Oracle(engines) => run(world, engines, threads, cancel),
-        };
-        // PFC that never pauses is no more than an account; else start over with real queues.
-        outcome.unwrap_or_else(|Overflowed| {
-            world.accepted.store(0, Ordering::Relaxed);
-            let outcome = run(world, queued(world), threads, cancel);
-            outcome.unwrap_or_else(|Overflowed| unreachable!("queues can be paused"))
-        })
+        self.run_with(cancel, None)
     }
 
     /// As [`Simulation::run`] on one thread. Says how many events each partition had in each epoch, one
@@ -117,27 +106,28 @@ impl<'a> Simulation<'a> {
     /// # Errors
     /// As [`Simulation::run`].
     pub fn run_logging(self, cancel: &AtomicBool) -> Result<(Outcome, EpochLog), Halt> {
-        let world = &self.world;
         let mut log = EpochLog::new();
-        let mut note = |events: &[u64]| log.push(events.into());
+        let outcome = self.run_with(cancel, Some(&mut log))?;
+        Ok((outcome, log))
+    }
+
+    fn run_with(
+        self,
+        cancel: &AtomicBool,
+        mut log: Option<&mut EpochLog>,
+    ) -> Result<Outcome, Halt> {
+        let (world, threads) = (&self.world, self.threads);
         let outcome = match self.engines {
-            Engines::Fifo(engines) => {
-                ended(world, epochs::run_logging(engines, world, cancel, &mut note))
-            }
-            Engines::Queued(engines) => {
-                ended(world, epochs::run_logging(engines, world, cancel, &mut note))
-            }
-            Engines::Oracle(engines) => {
-                ended(world, epochs::run_logging(engines, world, cancel, &mut note))
-            }
+            Engines::Fifo(engines) => run(world, engines, threads, cancel, log.as_deref_mut()),
+            Engines::Queued(engines) => run(world, engines, threads, cancel, log.as_deref_mut()),
+            Engines::Oracle(engines) => run(world, engines, threads, cancel, log.as_deref_mut()),
         };
-        let outcome = outcome.unwrap_or_else(|Overflowed| {
-            log.clear();
-            let note = |events: &[u64]| log.push(events.into());
-            let outcome = ended(world, epochs::run_logging(queued(world), world, cancel, note));
+        // PFC that never pauses is no more than an account; else start over with real queues.
+        outcome.unwrap_or_else(|Overflowed| {
+            world.accepted.store(0, Ordering::Relaxed);
+            let outcome = run(world, queued(world), threads, cancel, log);
             outcome.unwrap_or_else(|Overflowed| unreachable!("queues can be paused"))
-        });
-        Ok((outcome?, log))
+        })
     }
 }
 
@@ -284,19 +274,19 @@ fn run<'a, Q, P>(
     engines: Vec<Engine<'a, Q, P>>,
     threads: u32,
     cancel: &AtomicBool,
+    log: Option<&mut EpochLog>,
 ) -> Result<Result<Outcome, Halt>, Overflowed>
 where
     Q: EventQueue + Send,
     P: Ports + Send,
 {
-    ended(world, epochs::run(engines, world, threads, cancel))
-}
-
-/// What has become of a run.
-fn ended<'a, Q: EventQueue, P: Ports>(
-    world: &World<'a>,
-    (engines, ending): (Vec<Engine<'a, Q, P>>, Ending),
-) -> Result<Result<Outcome, Halt>, Overflowed> {
+    let (engines, ending) = match log {
+        None => epochs::run(engines, world, threads, cancel),
+        Some(log) => {
+            log.clear();
+            epochs::run_logging(engines, world, cancel, |events| log.push(events.into()))
+        }
+    };
     match ending {
         Ending::Done => Ok(gather::outcome(world, engines)),
         Ending::Stalled(silence) => Ok(Err(gather::stalled(world, &engines, silence))),
