@@ -45,7 +45,7 @@ pub use failure::{
     Detected, Direction, Failure, FailureKind, Failures, Flush, Groups, LinkChoice, Losses, Pick,
     Queued, RateChange, Tier,
 };
-pub use graph::{Fabric, Node, Port, PortGroup};
+pub use graph::{Fabric, Node, Port, PortGroup, Ways};
 pub use hash_function::{FiveTuple, HashFunction, MICROSOFT_KEY};
 pub use path::{PathId, PathSet};
 pub use path_weights::{PathView, PathWeights};

@@ -3,9 +3,10 @@
 
 use crate::audit::Audit;
 use crate::config::RunConfig;
+use crate::event::{Class, Event};
 use crate::losses::Losses;
 use crate::outcome::Totals;
-use crate::packet::{LostPacket, Packed, Packet};
+use crate::packet::{LostPacket, Packed, Packet, flag};
 use crate::partition::{InLink, OutPort, Partition};
 use crate::progress::Progress;
 use weft_units::Time;
@@ -85,6 +86,13 @@ impl Counts {
     pub(crate) fn arrive(&mut self, link: InLink, packet: Packet) {
         if self.audit.is_some() {
             self.audit_arrival(Packed::new(packet, link.0));
+        }
+    }
+    /// What a window has for a switch: as [`Counts::arrive`], for a packet that is relayed.
+    #[cold]
+    pub(crate) fn relay(&mut self, event: &Event) {
+        if event.target().is(Class::Arrive) && !event.packet().is(flag::PFC) {
+            self.arrive(InLink(event.target().id()), event.packet());
         }
     }
     /// By itself: it borrows the packet.

@@ -80,6 +80,11 @@ impl Target {
     pub fn bits(self) -> u32 {
         self.0
     }
+    /// What has these [`Target::bits`].
+    #[inline(always)]
+    pub(crate) fn of_bits(bits: u32) -> Target {
+        Target(bits)
+    }
     /// Its number.
     #[inline(always)]
     pub fn id(self) -> u32 {

@@ -54,6 +54,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             }
             Fault::Routes(routes) => {
                 self.switches.learn(routes);
+                if !self.may_relay_in_bulk() {
+                    self.agenda.hand_out_whole(0..0);
+                }
                 if self.now > Time::ZERO {
                     self.tell_hosts(routes);
                     self.rebalance_all();

@@ -15,6 +15,8 @@ use weft_units::{HostId, IdVec, PortId, SwitchId, Time};
 pub(crate) struct Switch {
     /// Its number in the fabric.
     pub(crate) id: SwitchId,
+    /// Its first port.
+    pub(crate) first: PortId,
     /// What the partition's number of a port of it is more than the fabric's.
     shift: u32,
     /// Of its hash: its own, or one for all.
@@ -26,6 +28,11 @@ impl Switch {
     #[inline(always)]
     pub(crate) fn own(self, port: PortId) -> OutPort {
         OutPort(port.0.wrapping_add(self.shift))
+    }
+    /// The place among its ports of the one that has this number in the partition.
+    #[inline(always)]
+    pub(crate) fn place(self, port: OutPort) -> u32 {
+        port.0.wrapping_sub(self.shift).wrapping_sub(self.first.0)
     }
     /// The port among those of `group` that its hash picks.
     #[inline(always)]
@@ -43,7 +50,7 @@ impl Switch {
             let salted = if config.switch.same_salt { SwitchId(0) } else { *id };
             let first = config.fabric.ports_of(*id).first;
             let shift = partitioning.ports[first].own.0.wrapping_sub(first.0);
-            Switch { id: *id, shift, salt: hash::salt(config.seed, salted) }
+            Switch { id: *id, first, shift, salt: hash::salt(config.seed, salted) }
         };
         partition.switches.iter().map(switch).collect()
     }

@@ -1,6 +1,7 @@
 //! The switches of a partition and the links that end in it: what a packet asks them.
 
 use crate::config::{Buffer, RunConfig};
+use crate::event::Event;
 use crate::hops::{NextHops, Switch};
 use crate::lossy::LossyLinks;
 use crate::packet::HashFields;
@@ -61,6 +62,11 @@ impl Switches {
     #[inline(always)]
     pub(crate) fn link(&self, link: InLink) -> Link {
         self.links[link]
+    }
+    /// The port that leads back to where the packet of `event` came from.
+    #[inline(always)]
+    pub(crate) fn ingress(&self, event: &Event) -> OutPort {
+        self.links[InLink(event.target().id())].reverse
     }
     /// As [`LossyLinks::is_lost`].
     #[cold]

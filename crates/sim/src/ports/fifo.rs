@@ -3,7 +3,7 @@
 //! their own, one class, no PFC.
 
 use super::commons::Commons;
-use super::interface::{Ports, Ready};
+use super::interface::{Ports, Ready, Window};
 use super::limits::{Limits, Line, mark_bits, unmarked};
 use super::record::Record;
 use super::whole_packets::WholePackets;
@@ -200,6 +200,8 @@ impl Fifo {
 }
 
 impl Ports for FifoPorts {
+    const KEEP: bool = false;
+
     #[inline(always)]
     fn forward<Q: EventQueue>(
         &mut self,
@@ -212,19 +214,19 @@ impl Ports for FifoPorts {
         self.take_in(now, port, Some(ingress), packet, agenda);
     }
 
-    fn can_be_independent(&self) -> bool {
+    fn take_windows(&self) -> bool {
         self.commons.as_ref().is_none_or(|commons| commons.admits_all() && self.whole.is_none())
     }
 
     #[inline(always)]
     fn are_independent(
         &mut self,
-        start: Time,
+        window: &Window,
         switch: OwnSwitch,
         arrivals: impl Iterator<Item = (OutPort, u16)>,
     ) -> bool {
         let commons = self.commons.as_mut();
-        commons.is_none_or(|commons| commons.admit_all(start, switch, arrivals))
+        commons.is_none_or(|commons| commons.admit_all(window.start, switch, arrivals))
     }
 
     #[inline(always)]
@@ -233,6 +235,7 @@ impl Ports for FifoPorts {
         port: OutPort,
         arrivals: impl Iterator<Item = &'e Event>,
         ingress: impl Fn(&Event) -> OutPort,
+        _: &mut Window,
         agenda: &mut Agenda<Q>,
     ) {
         if self.whole.is_some() {
@@ -271,6 +274,19 @@ impl Ports for FifoPorts {
             agenda.arrive_in_row(&mut row, fifo.exit, next);
         }
         self.ports[port] = fifo;
+    }
+
+    fn relay_in_order<'e, Q: EventQueue>(
+        &mut self,
+        _: (OutPort, u32),
+        arrivals: impl Iterator<Item = (&'e Event, OutPort)>,
+        ingress: impl Fn(&Event) -> OutPort,
+        _: &mut Window,
+        agenda: &mut Agenda<Q>,
+    ) {
+        for (event, port) in arrivals {
+            self.take_in(event.time, port, Some(ingress(event)), event.packet(), agenda);
+        }
     }
 
     fn emit<Q: EventQueue>(

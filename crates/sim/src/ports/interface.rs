@@ -1,7 +1,7 @@
 //! What both kinds of port do.
 
 use crate::agenda::Agenda;
-use crate::event::Event;
+use crate::event::{Event, Target};
 use crate::losses::Losses;
 use crate::outcome::PortResult;
 use crate::packet::Packet;
@@ -18,8 +18,46 @@ pub enum Ready {
     Told,
 }
 
+/// A window that a switch takes in at once.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Window {
+    /// When it begins.
+    pub start: Time,
+    /// Where it ends.
+    pub end: Time,
+    /// The last of its events that was handled.
+    pub latest: Time,
+    /// How many were.
+    pub events: u64,
+}
+
+impl Window {
+    /// From `start` up to, not including, `end`.
+    pub(crate) fn new(start: Time, end: Time) -> Window {
+        Window { start, end, latest: start, events: 0 }
+    }
+    /// The order of the events in it.
+    #[inline(always)]
+    pub fn key(&self, event: &Event) -> u64 {
+        (event.time - self.start).0 << u32::BITS | u64::from(event.target().bits())
+    }
+    /// What [`Window::key`] is of.
+    #[inline(always)]
+    pub fn of_key(&self, key: u64) -> (Time, Target) {
+        (self.start + Time(key >> u32::BITS), Target::of_bits(key as u32))
+    }
+    /// One more event of it, at `time`, is handled.
+    #[inline(always)]
+    pub fn count(&mut self, time: Time) {
+        self.latest = self.latest.max(time);
+        self.events += 1;
+    }
+}
+
 /// All output ports of a partition.
 pub trait Ports {
+    /// Whether ports keep packets, so that switches have `Transmitted` events and can be paused.
+    const KEEP: bool;
     /// Queues `packet` at a switch's `port`; it came in by the link that `ingress` leads back.
     fn forward<Q: EventQueue>(
         &mut self,
@@ -29,33 +67,37 @@ pub trait Ports {
         packet: Packet,
         agenda: &mut Agenda<Q>,
     );
-    /// Whether there are times when nothing but what goes to a switch's port makes a difference to
-    /// that port ([`Ports::are_independent`]).
-    fn can_be_independent(&self) -> bool {
-        false
-    }
-    /// Whether that is so for all that comes to `switch` in the window that begins at `start`: if so,
-    /// the switch takes it in, by these ingresses and of these sizes.
+    /// Whether a switch's ports can take in all that comes to it in a window at once.
+    fn take_windows(&self) -> bool;
+    /// Whether nothing but what comes for a port makes a difference to it in `window`, given all that
+    /// comes to its switch, by these ingresses and of these sizes: if so, the switch takes that in.
     fn are_independent(
         &mut self,
-        _start: Time,
-        _switch: OwnSwitch,
-        _arrivals: impl Iterator<Item = (OutPort, u16)>,
-    ) -> bool {
-        false
-    }
-    /// Queues packets at a switch's `port`, in the order in which they arrive, as [`Ports::forward`]
-    /// does, if ports are independent in that window, which has come to its switch by these
-    /// ingresses. Their links are at least as long as a window.
+        window: &Window,
+        switch: OwnSwitch,
+        arrivals: impl Iterator<Item = (OutPort, u16)>,
+    ) -> bool;
+    /// Handles what a window has for a switch's `port`, in its order, if that depends on no other:
+    /// arrivals, as [`Ports::forward`] does, and its own `Transmitted` events. Links are at least as
+    /// long as a window.
     fn relay<'e, Q: EventQueue>(
         &mut self,
         port: OutPort,
-        _arrivals: impl Iterator<Item = &'e Event>,
-        _ingress: impl Fn(&Event) -> OutPort,
-        _agenda: &mut Agenda<Q>,
-    ) {
-        unreachable!("{port:?} depends on others")
-    }
+        events: impl Iterator<Item = &'e Event>,
+        ingress: impl Fn(&Event) -> OutPort,
+        window: &mut Window,
+        agenda: &mut Agenda<Q>,
+    );
+    /// Handles what a window has for a switch, whose ports are so many from the first one on, in its
+    /// order, beside the ports that packets go to or `Transmitted` events are of.
+    fn relay_in_order<'e, Q: EventQueue>(
+        &mut self,
+        ports: (OutPort, u32),
+        events: impl Iterator<Item = (&'e Event, OutPort)>,
+        ingress: impl Fn(&Event) -> OutPort,
+        window: &mut Window,
+        agenda: &mut Agenda<Q>,
+    );
     /// Queues a packet at a switch's `port` that the switch itself had: it asks for no room, and
     /// is accounted to nobody.
     fn emit<Q: EventQueue>(

@@ -17,6 +17,6 @@ mod shared;
 mod whole_packets;
 
 pub use fifo::FifoPorts;
-pub use interface::{Ports, Ready};
+pub use interface::{Ports, Ready, Window};
 pub use queued::QueuePorts;
 pub use shared::pfc_set_aside;

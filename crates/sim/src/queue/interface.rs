@@ -11,6 +11,8 @@ pub struct Whole {
     pub process: u16,
     /// When the window begins.
     pub start: Time,
+    /// Where it ends.
+    pub end: Time,
 }
 
 /// Where the last of several events went that follow each other, and until when events go there.

@@ -405,8 +405,8 @@ impl EventQueue for Wheel {
         }
         events.clear();
         self.near.drain(&mut self.pool, bucket, events);
-        let (process, start) = (self.process_of(bucket), self.windows.start(self.window));
-        Some(Whole { process, start })
+        let (start, end) = (self.windows.start(self.window), self.windows.start(self.window + 1));
+        Some(Whole { process: self.process_of(bucket), start, end })
     }
 
     fn next(&self) -> Option<Time> {

@@ -9,8 +9,9 @@ mod marking;
 mod pausing;
 mod shut;
 mod trim;
+mod window;
 
-use super::interface::{Ports, Ready};
+use super::interface::{Ports, Ready, Window};
 use super::limits::{Limits, Line, unmarked};
 use super::record::Record;
 use super::shared::{Admission, Ingress, Memory, Rules, headroom, set_aside};
@@ -21,11 +22,12 @@ use crate::losses::Losses;
 use crate::outcome::PortResult;
 use crate::packet::{LostPacket, Packet, flag};
 use crate::partition::{Exit, OutPort, OwnHost, OwnSwitch, Partition, Partitioning};
-use crate::queue::EventQueue;
+use crate::queue::{EventQueue, Row};
 use leaving::Leaving;
 use list::{Entry, Fifo, Waiting};
 use rustc_hash::FxHashMap;
 use trim::Trimming;
+use window::{Ends, OfPort, OfSwitch, Outlet};
 use weft_fabric::Node;
 use weft_units::{Draw, IdVec, PortId, Rate, Time, Wire};
 
@@ -37,6 +39,8 @@ pub struct QueuePorts {
     limits: Vec<Limits>,
     switches: IdVec<OwnSwitch, Shared>,
     rules: Rules,
+    /// Somebody asks what is in the memory of a switch.
+    accounts: bool,
     control_priority: bool,
     trimming: Option<Trimming>,
     /// Ports that take nothing, since their links are dead, and until when.
@@ -53,6 +57,8 @@ pub struct QueuePorts {
     /// Kinds of packet that are never marked.
     unmarked: u32,
     pauses_sent: u64,
+    /// Scratch: of a switch that takes in a window.
+    ends: Ends,
     /// For ports whose rates change.
     switch: SwitchConfig,
     packet: PacketConfig,
@@ -157,41 +163,41 @@ impl Queued {
     fn is_idle(&self, now: Time) -> bool {
         !self.told && self.busy_until <= now
     }
-    /// Puts a packet on the wire.
+    /// Puts a packet on the wire; `shared`: of its switch, if that accounts for it.
     #[inline(always)]
-    fn serve<Q: EventQueue>(
+    fn serve<O: Outlet>(
         &mut self,
         now: Time,
         port: OutPort,
         entry: Entry,
-        switches: &mut IdVec<OwnSwitch, Shared>,
-        agenda: &mut Agenda<Q>,
+        shared: Option<&mut Shared>,
+        out: &mut O,
     ) {
         let (packet, ingress) = (entry.packet(), entry.ingress());
         let at = now + self.line.wire.time(u32::from(packet.size));
         self.busy_until = at;
-        agenda.arrive(at + self.line.delay, self.exit, packet);
-        if self.switch == NIC {
-            return self.tell_end(port, agenda);
-        }
-        let shared = &mut switches[OwnSwitch(self.switch)];
-        if shared.pausing > 0 || !self.data.is_empty() || !self.control.is_empty() {
+        out.arrive(at + self.line.delay, self.exit, packet);
+        let goes_on = self.switch == NIC || !self.data.is_empty() || !self.control.is_empty();
+        if let Some(shared) = shared {
+            if shared.pausing == 0 && !goes_on {
+                return shared.leaving.push(Leaving { at, port, ingress, size: packet.size });
+            }
             (self.service_size, self.service_ingress) = (packet.size, ingress);
-            self.tell_end(port, agenda);
-        } else {
-            shared.leaving.push(Leaving { at, port, ingress, size: packet.size });
+            self.tell_end(port, out);
+        } else if goes_on {
+            self.tell_end(port, out);
         }
     }
     /// Sees to it that a `Transmitted` event of this `port` comes when it has finished.
     #[inline(always)]
-    fn tell_end<Q: EventQueue>(&mut self, port: OutPort, agenda: &mut Agenda<Q>) {
+    fn tell_end<O: Outlet>(&mut self, port: OutPort, out: &mut O) {
         if !self.told {
             self.told = true;
             let end = Event::new(self.busy_until, Class::Transmitted, port.0);
             match self.switch {
                 // NICs are numbered like their hosts.
-                NIC => agenda.push_at_host(end, OwnHost(port.0)),
-                switch => agenda.push_at_switch(end, OwnSwitch(switch)),
+                NIC => out.push_at_host(end, OwnHost(port.0)),
+                switch => out.push_at_switch(end, OwnSwitch(switch)),
             }
         }
     }
@@ -216,13 +222,15 @@ impl QueuePorts {
             Shared { memory, leaving: Vec::new(), most_leaving, pausing: 0 }
         });
         let SwitchConfig { ecn, mark, trim, whole_packets, .. } = config.switch;
+        let rules = Rules::new(&config.switch);
         let marks_leaving = mark == MarkAt::Dequeue && ecn.is_some();
         QueuePorts {
             ports: ports.collect(),
             waiting: Waiting::new(),
             limits,
             switches: switches.collect(),
-            rules: Rules::new(&config.switch),
+            rules,
+            accounts: rules.is_shared() || rules.is_lossless(),
             control_priority: config.switch.control_priority,
             trimming: Trimming::new(config, partition.ports.len()),
             shut: FxHashMap::default(),
@@ -234,6 +242,7 @@ impl QueuePorts {
             watches_leaving: whole_packets || trim.is_some() || marks_leaving,
             unmarked: unmarked(&config.switch),
             pauses_sent: 0,
+            ends: Ends::default(),
             switch: config.switch,
             packet: config.packet,
         }
@@ -253,13 +262,13 @@ impl QueuePorts {
     /// Queues a packet that has been admitted, or puts it on the wire; `first`: in the lane
     /// that goes before the other.
     #[inline(always)]
-    fn enqueue<Q: EventQueue>(
+    fn enqueue<O: Outlet>(
         &mut self,
         now: Time,
         port: OutPort,
         entry: Entry,
         first: bool,
-        agenda: &mut Agenda<Q>,
+        out: &mut O,
     ) {
         let queue = &mut self.ports[port];
         let size = entry.packet().size;
@@ -272,7 +281,7 @@ impl QueuePorts {
             if let Some(in_service) = &mut self.in_service {
                 in_service[port] = time;
             }
-            return queue.serve(now, port, entry, &mut self.switches, agenda);
+            return self.put_on_wire(now, port, entry, out);
         }
         queue.waiting += time;
         if first && let Some(trimming) = &mut self.trimming {
@@ -280,22 +289,22 @@ impl QueuePorts {
         }
         self.waiting.push(if first { &mut queue.control } else { &mut queue.data }, entry);
         if queue.busy_until > now {
-            queue.tell_end(port, agenda);
+            queue.tell_end(port, out);
         }
     }
 
     /// Starts the next transmission of an idle port. Returns whether it found nothing, and
     /// the port is a NIC that may send data.
     #[inline(always)]
-    fn serve_next<Q: EventQueue>(
+    fn serve_next<O: Outlet>(
         &mut self,
         now: Time,
         port: OutPort,
-        agenda: &mut Agenda<Q>,
+        out: &mut O,
     ) -> bool {
         let queue = &mut self.ports[port];
         if queue.ingress.pause != queue.told_pause {
-            self.send_frame(now, port, agenda);
+            self.send_frame(now, port, out);
             return false;
         }
         // Where control has a class of its own, a pause holds back data only.
@@ -313,21 +322,28 @@ impl QueuePorts {
         if self.watches_leaving {
             entry = self.watched(port, entry, time, first);
         }
-        let queue = &mut self.ports[port];
-        queue.serve(now, port, entry, &mut self.switches, agenda);
+        self.put_on_wire(now, port, entry, out);
         false
+    }
+
+    #[inline(always)]
+    fn put_on_wire<O: Outlet>(&mut self, now: Time, port: OutPort, entry: Entry, out: &mut O) {
+        let queue = &mut self.ports[port];
+        let accounts = self.accounts && queue.switch != NIC;
+        let shared = accounts.then(|| &mut self.switches[OwnSwitch(queue.switch)]);
+        queue.serve(now, port, entry, shared, out);
     }
 
     /// Takes `packet`, which came by `ingress`, into the memory of the switch of `port`, or
     /// drops it; pauses the upstream port if need be. Returns what to account it to.
     #[inline(always)]
-    fn admit<Q: EventQueue>(
+    fn admit<O: Outlet>(
         &mut self,
         now: Time,
         port: OutPort,
         ingress: OutPort,
         packet: &Packet,
-        agenda: &mut Agenda<Q>,
+        out: &mut O,
     ) -> Option<OutPort> {
         let queue = &self.ports[port];
         let (switch, size) = (OwnSwitch(queue.switch), u64::from(packet.size));
@@ -344,19 +360,22 @@ impl QueuePorts {
         if !limits.fits(backlog, time) && !self.fits_beside_headers(limits, port, backlog, time) {
             return None;
         }
+        if !self.accounts {
+            return Some(SPARED);
+        }
         let shared = &mut self.switches[switch];
         let queued = match self.rules.drops_by_queue() {
             true => self.records[port].bytes_of(backlog),
             false => 0,
         };
         if shared.leaving.len() >= shared.most_leaving {
-            self.free_departed(now, switch, now, agenda);
+            self.free_departed(now, switch, now, out);
         }
         let memory = &mut self.switches[switch].memory;
         if self.rules.take_in(memory, &mut self.ports[ingress].ingress, queued, size) {
             return Some(ingress);
         }
-        self.admit_at_limit(now, switch, ingress, (queued, size), agenda)
+        self.admit_at_limit(now, switch, ingress, (queued, size), out)
     }
 
     #[cold]
@@ -367,20 +386,23 @@ impl QueuePorts {
 
     /// `size` bytes enter the memory of the switch of `port`, whatever there is.
     fn account(&mut self, port: OutPort, size: u16) {
+        if !self.accounts {
+            return;
+        }
         self.switches[OwnSwitch(self.ports[port].switch)].memory.total += u64::from(size);
     }
 
     /// As `admit`, where there seems to be no room.
     #[cold]
-    fn admit_at_limit<Q: EventQueue>(
+    fn admit_at_limit<O: Outlet>(
         &mut self,
         now: Time,
         switch: OwnSwitch,
         ingress: OutPort,
         (queued, size): (u64, u64),
-        agenda: &mut Agenda<Q>,
+        out: &mut O,
     ) -> Option<OutPort> {
-        self.free_departed(now, switch, now, agenda);
+        self.free_departed(now, switch, now, out);
         let shared = &mut self.switches[switch];
         let state = &mut self.ports[ingress].ingress;
         if self.rules.take_in(&mut shared.memory, state, queued, size) {
@@ -391,38 +413,177 @@ impl QueuePorts {
         if state.pause && !was_pausing {
             shared.pausing += 1;
             if shared.pausing == 1 {
-                self.watch_leaving(switch, agenda);
+                self.watch_leaving(switch, out);
             }
         }
         if matches!(admission, Admission::AdmitAndPause | Admission::DropAndPause) {
-            self.tell(now, ingress, agenda);
+            self.tell(now, ingress, out);
         }
         (admission == Admission::AdmitAndPause).then_some(ingress)
+    }
+
+    /// As [`Ports::forward`].
+    #[inline(always)]
+    fn take<O: Outlet>(
+        &mut self,
+        now: Time,
+        port: OutPort,
+        ingress: OutPort,
+        mut packet: Packet,
+        out: &mut O,
+    ) {
+        if let Some(trimming) = &self.trimming
+            && packet.is(trimming.express)
+        {
+            return self.forward_express(now, port, packet, out);
+        }
+        let Some(ingress) = self.admit(now, port, ingress, &packet, out) else {
+            return self.refuse(now, port, ingress, packet, out);
+        };
+        let control = packet.is(flag::CONTROL);
+        self.mark(now, port, &mut packet);
+        let first = self.control_priority && control;
+        self.enqueue(now, port, Entry::new(packet, ingress), first, out);
+    }
+
+    /// As [`Ports::transmitted`].
+    #[inline(always)]
+    fn ended<O: Outlet>(&mut self, now: Time, port: OutPort, out: &mut O) -> bool {
+        let queue = &mut self.ports[port];
+        let switch = OwnSwitch(queue.switch);
+        if queue.busy_until > now {
+            // It has gone on at this very instant, and only its memory is of interest.
+            self.free_departed(now, switch, Time(now.0 + 1), out);
+            return false;
+        }
+        queue.told = false;
+        if queue.switch != NIC && self.accounts {
+            let (size, ingress) = (std::mem::take(&mut queue.service_size), queue.service_ingress);
+            if size > 0 {
+                if self.release(switch, ingress, size) && ingress != port {
+                    self.tell(now, ingress, out);
+                }
+            } else if self.switches[switch].pausing > 0 {
+                self.free_departed(now, switch, Time(now.0 + 1), out);
+            }
+        }
+        self.ports[port].is_idle(now) && self.serve_next(now, port, out)
+    }
+
+    /// Puts what waits at `port` on the wire, one after the other, until `time`; the port depends on
+    /// no other.
+    #[inline(always)]
+    fn go_on<O: Outlet>(&mut self, time: Time, port: OutPort, window: &mut Window, out: &mut O) {
+        loop {
+            let queue = &self.ports[port];
+            let at = queue.busy_until;
+            if !queue.told || at >= time {
+                return;
+            }
+            window.count(at);
+            self.ended(at, port, out);
+        }
+    }
+
+    /// As [`Ports::pause`].
+    fn hold<O: Outlet>(&mut self, now: Time, port: OutPort, paused: bool, out: &mut O) -> bool {
+        self.records[port].pause(now, paused);
+        let queue = &mut self.ports[port];
+        queue.paused = paused;
+        !paused && queue.is_idle(now) && self.serve_next(now, port, out)
     }
 }
 
 impl Ports for QueuePorts {
+    const KEEP: bool = true;
+
     #[inline(always)]
     fn forward<Q: EventQueue>(
         &mut self,
         now: Time,
         port: OutPort,
         ingress: OutPort,
-        mut packet: Packet,
+        packet: Packet,
         agenda: &mut Agenda<Q>,
     ) {
-        if let Some(trimming) = &self.trimming
-            && packet.is(trimming.express)
-        {
-            return self.forward_express(now, port, packet, agenda);
+        self.take(now, port, ingress, packet, agenda);
+    }
+
+    fn take_windows(&self) -> bool {
+        !self.trimming.as_ref().is_some_and(Trimming::returns)
+    }
+
+    fn are_independent(
+        &mut self,
+        _: &Window,
+        _: OwnSwitch,
+        _: impl Iterator<Item = (OutPort, u16)>,
+    ) -> bool {
+        !self.accounts
+    }
+
+    #[inline(always)]
+    fn relay<'e, Q: EventQueue>(
+        &mut self,
+        port: OutPort,
+        events: impl Iterator<Item = &'e Event>,
+        ingress: impl Fn(&Event) -> OutPort,
+        window: &mut Window,
+        agenda: &mut Agenda<Q>,
+    ) {
+        let queue = &self.ports[port];
+        let is_later = queue.told && queue.busy_until >= window.end;
+        let mut out = OfPort { agenda, row: Row::default() };
+        for event in events {
+            if event.target().is(Class::Arrive) {
+                self.go_on(event.time, port, window, &mut out);
+                self.take(event.time, port, ingress(event), event.packet(), &mut out);
+            } else {
+                // Counted when it comes to that.
+                window.events -= 1;
+            }
         }
-        let Some(ingress) = self.admit(now, port, ingress, &packet, agenda) else {
-            return self.refuse(now, port, ingress, packet, agenda);
-        };
-        let control = packet.is(flag::CONTROL);
-        self.mark(now, port, &mut packet);
-        let first = self.control_priority && control;
-        self.enqueue(now, port, Entry::new(packet, ingress), first, agenda);
+        self.go_on(window.end, port, window, &mut out);
+        let queue = &self.ports[port];
+        if queue.told && !is_later {
+            let end = Event::new(queue.busy_until, Class::Transmitted, port.0);
+            agenda.push_at_switch(end, OwnSwitch(queue.switch));
+        }
+    }
+
+    #[inline(always)]
+    fn relay_in_order<'e, Q: EventQueue>(
+        &mut self,
+        (first, ports): (OutPort, u32),
+        events: impl Iterator<Item = (&'e Event, OutPort)>,
+        ingress: impl Fn(&Event) -> OutPort,
+        window: &mut Window,
+        agenda: &mut Agenda<Q>,
+    ) {
+        let mut out = OfSwitch { agenda, ends: std::mem::take(&mut self.ends) };
+        out.ends.start(window, first, ports);
+        for (event, port) in events {
+            let now = event.time;
+            while let Some((at, port)) = out.ends.pop_before(window.key(event)) {
+                window.count(at);
+                self.ended(at, port, &mut out);
+            }
+            if !event.target().is(Class::Arrive) {
+                self.ended(now, port, &mut out);
+                continue;
+            }
+            let packet = event.packet();
+            if packet.is(flag::PFC) {
+                self.hold(now, port, packet.pauses(), &mut out);
+            } else {
+                self.take(now, port, ingress(event), packet, &mut out);
+            }
+        }
+        while let Some((at, port)) = out.ends.pop_before(u64::MAX) {
+            window.count(at);
+            self.ended(at, port, &mut out);
+        }
+        self.ends = out.ends;
     }
 
     fn emit<Q: EventQueue>(
@@ -482,25 +643,7 @@ impl Ports for QueuePorts {
         port: OutPort,
         agenda: &mut Agenda<Q>,
     ) -> bool {
-        let queue = &mut self.ports[port];
-        let switch = OwnSwitch(queue.switch);
-        if queue.busy_until > now {
-            // It has gone on at this very instant, and only its memory is of interest.
-            self.free_departed(now, switch, Time(now.0 + 1), agenda);
-            return false;
-        }
-        queue.told = false;
-        if queue.switch != NIC {
-            let (size, ingress) = (std::mem::take(&mut queue.service_size), queue.service_ingress);
-            if size > 0 {
-                if self.release(switch, ingress, size) && ingress != port {
-                    self.tell(now, ingress, agenda);
-                }
-            } else if self.switches[switch].pausing > 0 {
-                self.free_departed(now, switch, Time(now.0 + 1), agenda);
-            }
-        }
-        self.ports[port].is_idle(now) && self.serve_next(now, port, agenda)
+        self.ended(now, port, agenda)
     }
 
     fn pause<Q: EventQueue>(
@@ -510,10 +653,7 @@ impl Ports for QueuePorts {
         paused: bool,
         agenda: &mut Agenda<Q>,
     ) -> bool {
-        self.records[port].pause(now, paused);
-        let queue = &mut self.ports[port];
-        queue.paused = paused;
-        !paused && queue.is_idle(now) && self.serve_next(now, port, agenda)
+        self.hold(now, port, paused, agenda)
     }
 
     fn set_rate(&mut self, now: Time, port: OutPort, rate: Rate) {

@@ -1,22 +1,21 @@
 //! PFC at ports with queues: when memory is freed, and what upstream ports are told.
 
+use super::window::Outlet;
 use super::{QueuePorts, SPARED};
-use crate::agenda::Agenda;
 use crate::event::{Class, Event};
 use crate::packet::Packet;
 use crate::partition::{OutPort, OwnSwitch};
 use crate::ports::shared::PAUSE_FRAME_BYTES;
-use crate::queue::EventQueue;
 use weft_units::Time;
 
 impl QueuePorts {
     /// Tells the upstream port of `port`'s reverse link to pause or to resume.
     #[cold]
-    pub(super) fn send_frame<Q: EventQueue>(
+    pub(super) fn send_frame<O: Outlet>(
         &mut self,
         now: Time,
         port: OutPort,
-        agenda: &mut Agenda<Q>,
+        out: &mut O,
     ) {
         let queue = &mut self.ports[port];
         let pause = queue.ingress.pause;
@@ -25,45 +24,45 @@ impl QueuePorts {
         if let Some(in_service) = &mut self.in_service {
             in_service[port] = queue.busy_until - now;
         }
-        queue.tell_end(port, agenda);
+        queue.tell_end(port, out);
         let frame = Packet::pfc(pause, PAUSE_FRAME_BYTES);
-        agenda.arrive(queue.busy_until + queue.line.delay, queue.exit, frame);
+        out.arrive(queue.busy_until + queue.line.delay, queue.exit, frame);
         self.pauses_sent += u64::from(pause);
     }
 
     /// The wish to pause the upstream port of `ingress` has changed: tell it at once if the
     /// port back is idle, else after the packet in service.
     #[cold]
-    pub(super) fn tell<Q: EventQueue>(
+    pub(super) fn tell<O: Outlet>(
         &mut self,
         now: Time,
         ingress: OutPort,
-        agenda: &mut Agenda<Q>,
+        out: &mut O,
     ) {
         let queue = &mut self.ports[ingress];
         if queue.ingress.pause == queue.told_pause {
             return;
         }
         if queue.is_idle(now) {
-            self.send_frame(now, ingress, agenda);
+            self.send_frame(now, ingress, out);
         } else {
-            queue.tell_end(ingress, agenda);
+            queue.tell_end(ingress, out);
         }
     }
 
     /// Notes what has left `switch` before `until`: frees its memory and lets upstream resume.
-    pub(super) fn free_departed<Q: EventQueue>(
+    pub(super) fn free_departed<O: Outlet>(
         &mut self,
         now: Time,
         switch: OwnSwitch,
         until: Time,
-        agenda: &mut Agenda<Q>,
+        out: &mut O,
     ) {
         let mut leaving = std::mem::take(&mut self.switches[switch].leaving);
         leaving.retain(|packet| {
             let left = packet.at < until;
             if left && self.release(switch, packet.ingress, packet.size) {
-                self.tell(now, packet.ingress, agenda);
+                self.tell(now, packet.ingress, out);
             }
             !left
         });
@@ -74,6 +73,9 @@ impl QueuePorts {
     /// `switch`. Returns whether that ends a pause.
     #[inline(always)]
     pub(super) fn release(&mut self, switch: OwnSwitch, ingress: OutPort, size: u16) -> bool {
+        if !self.accounts {
+            return false;
+        }
         let shared = &mut self.switches[switch];
         let size = u64::from(size);
         if ingress == SPARED {
@@ -87,19 +89,19 @@ impl QueuePorts {
     }
 
     /// From now on it matters when each packet leaves `switch`.
-    pub(super) fn watch_leaving<Q: EventQueue>(
+    pub(super) fn watch_leaving<O: Outlet>(
         &mut self,
         switch: OwnSwitch,
-        agenda: &mut Agenda<Q>,
+        out: &mut O,
     ) {
         for packet in &self.switches[switch].leaving {
             let queue = &mut self.ports[packet.port];
             if packet.at == queue.busy_until {
-                queue.tell_end(packet.port, agenda);
+                queue.tell_end(packet.port, out);
             } else {
                 // The port has gone on to its next packet at this very instant.
                 let end = Event::new(packet.at, Class::Transmitted, packet.port.0);
-                agenda.push_at_switch(end, switch);
+                out.push_at_switch(end, switch);
             }
         }
     }

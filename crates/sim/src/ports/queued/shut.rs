@@ -7,21 +7,20 @@
 //! first packet that comes when the link is back opens it.
 
 use super::list::Entry;
+use super::window::Outlet;
 use super::{NIC, QueuePorts, narrow};
-use crate::agenda::Agenda;
 use crate::partition::{OutPort, OwnSwitch};
 use crate::ports::limits::Limits;
-use crate::queue::EventQueue;
 use weft_units::Time;
 
 impl QueuePorts {
     /// Shuts `port`, of a switch, until, not including, `until`, and drops what waits there.
-    pub(super) fn shut_until<Q: EventQueue>(
+    pub(super) fn shut_until<O: Outlet>(
         &mut self,
         now: Time,
         port: OutPort,
         until: Time,
-        agenda: &mut Agenda<Q>,
+        out: &mut O,
     ) {
         let queue = &mut self.ports[port];
         debug_assert!(queue.switch != NIC, "NICs keep their pace");
@@ -38,7 +37,7 @@ impl QueuePorts {
             self.records[port].flush(packet.lost());
             self.losses.add(packet.lost());
             if self.release(switch, entry.ingress(), packet.size) {
-                self.tell(now, entry.ingress(), agenda);
+                self.tell(now, entry.ingress(), out);
             }
         }
     }

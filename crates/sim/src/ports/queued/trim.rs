@@ -4,14 +4,12 @@
 //! tells the sender. A header that finds its lane full is dropped.
 
 use super::list::Entry;
+use super::window::Outlet;
 use super::{QueuePorts, SPARED};
-use crate::agenda::Agenda;
 use crate::config::{RunConfig, TrimConfig, Victim};
 use crate::packet::{Packet, flag};
 use crate::partition::OutPort;
-use crate::ports::interface::Ports;
 use crate::ports::limits::{Limits, Line};
-use crate::queue::EventQueue;
 use weft_units::{Draw, IdVec, PortId, Time};
 
 /// What trimming needs to know of the ports of a partition.
@@ -38,6 +36,10 @@ impl Trimming {
             coins: Draw::new(config.seed, "trim-victim"),
             returned: None,
         })
+    }
+    /// Whether headers turn round.
+    pub(super) fn returns(&self) -> bool {
+        self.config.return_to_sender
     }
     pub(super) fn waiting(&self, port: OutPort) -> Time {
         self.waiting[port]
@@ -82,22 +84,22 @@ const MOST_QUEUED: u64 = u32::MAX as u64;
 impl QueuePorts {
     /// What becomes of a packet that was not admitted.
     #[cold]
-    pub(super) fn refuse<Q: EventQueue>(
+    pub(super) fn refuse<O: Outlet>(
         &mut self,
         now: Time,
         port: OutPort,
         ingress: OutPort,
         packet: Packet,
-        agenda: &mut Agenda<Q>,
+        out: &mut O,
     ) {
         if self.shut.contains_key(&port) {
             return match self.is_shut(now, port) {
                 true => self.drop(port, packet.lost()),
-                false => self.forward(now, port, ingress, packet, agenda),
+                false => self.take(now, port, ingress, packet, out),
             };
         }
         if self.trimming.is_some() && !packet.is(flag::CONTROL) {
-            self.trim(now, port, Entry::new(packet, ingress), agenda);
+            self.trim(now, port, Entry::new(packet, ingress), out);
         } else {
             self.drop(port, packet.lost());
         }
@@ -105,12 +107,12 @@ impl QueuePorts {
 
     /// A data packet found no room at `port`: it is trimmed, or the last in the queue is and
     /// leaves its place.
-    pub(super) fn trim<Q: EventQueue>(
+    pub(super) fn trim<O: Outlet>(
         &mut self,
         now: Time,
         port: OutPort,
         entry: Entry,
-        agenda: &mut Agenda<Q>,
+        out: &mut O,
     ) {
         let packet = entry.packet();
         let record = &self.records[port];
@@ -139,16 +141,16 @@ impl QueuePorts {
             trimming.returned = Some(header);
             return;
         }
-        self.forward_express(now, port, header, agenda);
+        self.forward_express(now, port, header, out);
     }
 
     /// Queues `packet` at `port` ahead of all data.
-    pub(super) fn forward_express<Q: EventQueue>(
+    pub(super) fn forward_express<O: Outlet>(
         &mut self,
         now: Time,
         port: OutPort,
         packet: Packet,
-        agenda: &mut Agenda<Q>,
+        out: &mut O,
     ) {
         let trimming = self.trimming.as_ref().expect("switches trim");
         let fits = trimming.fits(port, &self.ports[port].line, packet.size);
@@ -156,7 +158,7 @@ impl QueuePorts {
             return self.drop(port, packet.lost());
         }
         self.account(port, packet.size);
-        self.enqueue(now, port, Entry::new(packet, SPARED), true, agenda);
+        self.enqueue(now, port, Entry::new(packet, SPARED), true, out);
     }
 
     /// Whether a data packet that takes `time` fits behind the data that waits at `port`.
