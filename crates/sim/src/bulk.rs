@@ -81,6 +81,9 @@ impl Bits {
     }
 }
 
+/// Fewer events are not worth a look at every port.
+const WORTH_PORTS: usize = 6;
+
 impl Bulk {
     /// For switches whose processes these are, with up to `links` links.
     pub(crate) fn new(processes: Range<u16>, links: u16) -> Bulk {
@@ -106,7 +109,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let Whole { process, start, end } = whole;
         let (switch, mut window) = (bulk.switch(process), Window::new(start, end));
         let are_few = bulk.events.len() >> bulk.bits.number == 0;
-        match are_few && self.goes_by_port(switch, &window, &bulk.events) {
+        let by_port = are_few && bulk.events.len() >= WORTH_PORTS;
+        match by_port && self.goes_by_port(switch, &window, &bulk.events) {
             true => self.relay_by_port(switch, &mut window, &mut bulk),
             false => self.relay_by_time(switch, &mut window, &mut bulk, are_few),
         }
@@ -120,7 +124,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     fn goes_by_port(&mut self, switch: OwnSwitch, window: &Window, events: &[Event]) -> bool {
         let switches = &self.switches;
         let arrivals = events.iter().filter(|event| is_arrival::<P>(event));
-        let arrivals = arrivals.map(|event| (switches.ingress(event), event.packet().size));
+        let arrivals = arrivals.map(|event| (switches.ingress(event), event.packet()));
         self.ports.are_independent(window, switch, arrivals)
     }
 

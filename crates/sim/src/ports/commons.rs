@@ -2,7 +2,7 @@
 //! admission needs, as long as nobody is paused. With PFC, the first packet that would pause
 //! somebody ends that: the run starts over with real queues ([`Commons::overflowed`]).
 
-use super::shared::{Ingress, Memory, Rules, headroom, set_aside};
+use super::shared::{Coming, Ingress, Memory, Rules, headroom, set_aside};
 use crate::config::RunConfig;
 use crate::partition::{OutPort, OwnSwitch, Partition, Partitioning};
 use weft_fabric::Node;
@@ -18,9 +18,8 @@ pub(super) struct Commons {
     owners: IdVec<OutPort, OwnSwitch>,
     switches: IdVec<OwnSwitch, Common>,
     overflowed: bool,
-    /// Scratch: bytes that each ingress has to come, and which of them have any.
-    sums: IdVec<OutPort, u64>,
-    coming: Vec<(OutPort, u64)>,
+    /// Scratch.
+    coming: Coming,
 }
 
 #[derive(Debug)]
@@ -66,8 +65,7 @@ impl Commons {
             owners: owners.collect(),
             switches: switches.collect(),
             overflowed: false,
-            sums: partition.ports.iter().map(|_| 0).collect(),
-            coming: Vec::new(),
+            coming: Coming::new(partition.ports.len()),
         }
     }
 
@@ -116,31 +114,19 @@ impl Commons {
         switch: OwnSwitch,
         arrivals: impl Iterator<Item = (OutPort, u16)>,
     ) -> bool {
-        for (ingress, size) in arrivals {
-            let sum = &mut self.sums[ingress];
-            if *sum == 0 {
-                self.coming.push((ingress, 0));
-            }
-            *sum += u64::from(size);
-        }
-        let mut coming = std::mem::take(&mut self.coming);
-        for (ingress, bytes) in &mut coming {
-            *bytes = std::mem::take(&mut self.sums[*ingress]);
-        }
+        self.coming.add_up(arrivals);
         if self.switches[switch].leaving.len() >= self.switches[switch].long {
             self.free_departed(start, switch);
         }
-        let room = self.take_in_all(switch, &coming) || {
+        self.take_in_all(switch) || {
             self.free_departed(start, switch);
-            self.take_in_all(switch, &coming)
-        };
-        coming.clear();
-        self.coming = coming;
-        room
+            self.take_in_all(switch)
+        }
     }
 
-    fn take_in_all(&mut self, switch: OwnSwitch, coming: &[(OutPort, u64)]) -> bool {
-        self.rules.take_in_all(&mut self.switches[switch].memory, &mut self.ingress, coming)
+    fn take_in_all(&mut self, switch: OwnSwitch) -> bool {
+        let memory = &mut self.switches[switch].memory;
+        self.rules.take_in_all(memory, &mut self.ingress, &self.coming.bytes)
     }
 
     /// Where it is to be noted when what was taken in with others leaves the switch of `port`.

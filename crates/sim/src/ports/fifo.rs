@@ -223,8 +223,9 @@ impl Ports for FifoPorts {
         &mut self,
         window: &Window,
         switch: OwnSwitch,
-        arrivals: impl Iterator<Item = (OutPort, u16)>,
+        arrivals: impl Iterator<Item = (OutPort, Packet)>,
     ) -> bool {
+        let arrivals = arrivals.map(|(ingress, packet)| (ingress, packet.size));
         let commons = self.commons.as_mut();
         commons.is_none_or(|commons| commons.admit_all(window.start, switch, arrivals))
     }

@@ -70,12 +70,12 @@ pub trait Ports {
     /// Whether a switch's ports can take in all that comes to it in a window at once.
     fn take_windows(&self) -> bool;
     /// Whether nothing but what comes for a port makes a difference to it in `window`, given all that
-    /// comes to its switch, by these ingresses and of these sizes: if so, the switch takes that in.
+    /// comes to its switch, by these ingresses: if so, the switch takes that in.
     fn are_independent(
         &mut self,
         window: &Window,
         switch: OwnSwitch,
-        arrivals: impl Iterator<Item = (OutPort, u16)>,
+        arrivals: impl Iterator<Item = (OutPort, Packet)>,
     ) -> bool;
     /// Handles what a window has for a switch's `port`, in its order, if that depends on no other:
     /// arrivals, as [`Ports::forward`] does, and its own `Transmitted` events. Links are at least as

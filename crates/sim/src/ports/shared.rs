@@ -32,6 +32,53 @@ pub(super) struct Ingress {
     pub(super) pause: bool,
 }
 
+/// The ingresses of a partition, each beside or in its port.
+pub(super) trait Ingresses {
+    fn get(&self, port: OutPort) -> &Ingress;
+    fn get_mut(&mut self, port: OutPort) -> &mut Ingress;
+}
+
+impl Ingresses for IdVec<OutPort, Ingress> {
+    fn get(&self, port: OutPort) -> &Ingress {
+        &self[port]
+    }
+    fn get_mut(&mut self, port: OutPort) -> &mut Ingress {
+        &mut self[port]
+    }
+}
+
+/// What several ingresses have to come.
+#[derive(Debug)]
+pub(super) struct Coming {
+    /// Scratch: bytes by ingress.
+    sums: IdVec<OutPort, u64>,
+    /// Each ingress that has any, and its bytes.
+    pub(super) bytes: Vec<(OutPort, u64)>,
+}
+
+impl Coming {
+    /// For `ports` ports.
+    pub(super) fn new(ports: usize) -> Coming {
+        Coming { sums: (0..ports).map(|_| 0).collect(), bytes: Vec::new() }
+    }
+    /// That of packets of these sizes, beside their ingresses.
+    #[inline(always)]
+    pub(super) fn add_up(&mut self, arrivals: impl Iterator<Item = (OutPort, u16)>) {
+        let Coming { sums, bytes } = self;
+        bytes.clear();
+        for (ingress, size) in arrivals {
+            let sum = &mut sums[ingress];
+            if *sum == 0 {
+                bytes.push((ingress, 0));
+            }
+            *sum += u64::from(size);
+        }
+        for (ingress, bytes) in bytes {
+            *bytes = std::mem::take(&mut sums[*ingress]);
+        }
+    }
+}
+
 /// Memory of one switch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Memory {
@@ -136,26 +183,26 @@ impl Rules {
     pub(super) fn take_in_all(
         &self,
         memory: &mut Memory,
-        ingresses: &mut IdVec<OutPort, Ingress>,
+        ingresses: &mut impl Ingresses,
         coming: &[(OutPort, u64)],
     ) -> bool {
         let Some(pfc) = &self.pfc else { return false };
         let shared =
             |ingress: &Ingress, more: u64| (ingress.held + more).saturating_sub(pfc.reserve);
         let extra = |(port, bytes): &(OutPort, u64)| {
-            let ingress = &ingresses[*port];
+            let ingress = ingresses.get(*port);
             shared(ingress, *bytes) - shared(ingress, 0)
         };
         let used = memory.used + coming.iter().map(extra).sum::<u64>();
         let Some(free) = memory.shared.checked_sub(used) else { return false };
         let fits = |one: &(OutPort, u64)| {
-            let ingress = &ingresses[one.0];
+            let ingress = ingresses.get(one.0);
             let fits = extra(one) == 0 || is_below(pfc, shared(ingress, one.1), free);
             ingress.over == 0 && fits
         };
         let room = coming.iter().all(fits);
         if room {
-            coming.iter().for_each(|(port, bytes)| ingresses[*port].held += bytes);
+            coming.iter().for_each(|(port, bytes)| ingresses.get_mut(*port).held += bytes);
             memory.used = used;
             memory.total += coming.iter().map(|(_, bytes)| bytes).sum::<u64>();
         }

@@ -26,7 +26,7 @@ impl Sorter {
     }
 
     /// Sorts `words`, whose bits from `shift` on are below `values` and part them well, and gives
-    /// those of each value to `take`.
+    /// those of each value that has any to `take`.
     #[inline(always)]
     pub(crate) fn deal(
         &mut self,
@@ -56,9 +56,11 @@ impl Sorter {
         let mut start = 0;
         for (value, &end) in ends.iter().enumerate() {
             let end = end as usize;
-            sort_few(&dealt[start..], &mut words[start..], end - start);
-            take(value, &words[start..end]);
-            start = end;
+            if end > start {
+                sort_few(&dealt[start..], &mut words[start..], end - start);
+                take(value, &words[start..end]);
+                start = end;
+            }
         }
         words.truncate(count);
     }

@@ -14,7 +14,7 @@ mod window;
 use super::interface::{Ports, Ready, Window};
 use super::limits::{Limits, Line, unmarked};
 use super::record::Record;
-use super::shared::{Admission, Ingress, Memory, Rules, headroom, set_aside};
+use super::shared::{Admission, Coming, Ingress, Memory, Rules, headroom, set_aside};
 use crate::agenda::Agenda;
 use crate::config::{MarkAt, PacketConfig, RunConfig, SwitchConfig};
 use crate::event::{Class, Event};
@@ -27,9 +27,9 @@ use leaving::Leaving;
 use list::{Entry, Fifo, Waiting};
 use rustc_hash::FxHashMap;
 use trim::Trimming;
-use window::{Ends, OfPort, OfSwitch, Outlet};
 use weft_fabric::Node;
 use weft_units::{Draw, IdVec, PortId, Rate, Time, Wire};
+use window::{Ends, OfPort, OfSwitch, Outlet};
 
 /// All ports of a partition.
 #[derive(Debug)]
@@ -59,6 +59,7 @@ pub struct QueuePorts {
     pauses_sent: u64,
     /// Scratch: of a switch that takes in a window.
     ends: Ends,
+    coming: Coming,
     /// For ports whose rates change.
     switch: SwitchConfig,
     packet: PacketConfig,
@@ -243,6 +244,7 @@ impl QueuePorts {
             unmarked: unmarked(&config.switch),
             pauses_sent: 0,
             ends: Ends::default(),
+            coming: Coming::new(partition.ports.len()),
             switch: config.switch,
             packet: config.packet,
         }
@@ -296,12 +298,7 @@ impl QueuePorts {
     /// Starts the next transmission of an idle port. Returns whether it found nothing, and
     /// the port is a NIC that may send data.
     #[inline(always)]
-    fn serve_next<O: Outlet>(
-        &mut self,
-        now: Time,
-        port: OutPort,
-        out: &mut O,
-    ) -> bool {
+    fn serve_next<O: Outlet>(&mut self, now: Time, port: OutPort, out: &mut O) -> bool {
         let queue = &mut self.ports[port];
         if queue.ingress.pause != queue.told_pause {
             self.send_frame(now, port, out);
@@ -360,8 +357,8 @@ impl QueuePorts {
         if !limits.fits(backlog, time) && !self.fits_beside_headers(limits, port, backlog, time) {
             return None;
         }
-        if !self.accounts {
-            return Some(SPARED);
+        if O::TAKEN || !self.accounts {
+            return Some(ingress);
         }
         let shared = &mut self.switches[switch];
         let queued = match self.rules.drops_by_queue() {
@@ -420,6 +417,23 @@ impl QueuePorts {
             self.tell(now, ingress, out);
         }
         (admission == Admission::AdmitAndPause).then_some(ingress)
+    }
+
+    /// A packet comes for `port` of a switch, or a PFC frame.
+    #[inline(always)]
+    fn arrive<O: Outlet>(
+        &mut self,
+        event: &Event,
+        port: OutPort,
+        ingress: impl Fn(&Event) -> OutPort,
+        out: &mut O,
+    ) {
+        let (now, packet) = (event.time, event.packet());
+        if packet.is(flag::PFC) {
+            self.hold(now, port, packet.pauses(), out);
+        } else {
+            self.take(now, port, ingress(event), packet, out);
+        }
     }
 
     /// As [`Ports::forward`].
@@ -515,11 +529,11 @@ impl Ports for QueuePorts {
 
     fn are_independent(
         &mut self,
-        _: &Window,
-        _: OwnSwitch,
-        _: impl Iterator<Item = (OutPort, u16)>,
+        window: &Window,
+        switch: OwnSwitch,
+        arrivals: impl Iterator<Item = (OutPort, Packet)>,
     ) -> bool {
-        !self.accounts
+        !self.accounts || self.is_calm(window, switch, arrivals)
     }
 
     #[inline(always)]
@@ -537,7 +551,7 @@ impl Ports for QueuePorts {
         for event in events {
             if event.target().is(Class::Arrive) {
                 self.go_on(event.time, port, window, &mut out);
-                self.take(event.time, port, ingress(event), event.packet(), &mut out);
+                self.arrive(event, port, &ingress, &mut out);
             } else {
                 // Counted when it comes to that.
                 window.events -= 1;
@@ -554,29 +568,23 @@ impl Ports for QueuePorts {
     #[inline(always)]
     fn relay_in_order<'e, Q: EventQueue>(
         &mut self,
-        (first, ports): (OutPort, u32),
+        ports: (OutPort, u32),
         events: impl Iterator<Item = (&'e Event, OutPort)>,
         ingress: impl Fn(&Event) -> OutPort,
         window: &mut Window,
         agenda: &mut Agenda<Q>,
     ) {
         let mut out = OfSwitch { agenda, ends: std::mem::take(&mut self.ends) };
-        out.ends.start(window, first, ports);
+        out.ends.start(window, ports.0, ports.1);
         for (event, port) in events {
-            let now = event.time;
             while let Some((at, port)) = out.ends.pop_before(window.key(event)) {
                 window.count(at);
                 self.ended(at, port, &mut out);
             }
-            if !event.target().is(Class::Arrive) {
-                self.ended(now, port, &mut out);
-                continue;
-            }
-            let packet = event.packet();
-            if packet.is(flag::PFC) {
-                self.hold(now, port, packet.pauses(), &mut out);
+            if event.target().is(Class::Arrive) {
+                self.arrive(event, port, &ingress, &mut out);
             } else {
-                self.take(now, port, ingress(event), packet, &mut out);
+                self.ended(event.time, port, &mut out);
             }
         }
         while let Some((at, port)) = out.ends.pop_before(u64::MAX) {

@@ -1,22 +1,18 @@
 //! PFC at ports with queues: when memory is freed, and what upstream ports are told.
 
 use super::window::Outlet;
-use super::{QueuePorts, SPARED};
+use super::{QueuePorts, Queued, SPARED};
 use crate::event::{Class, Event};
-use crate::packet::Packet;
+use crate::packet::{Packet, flag};
 use crate::partition::{OutPort, OwnSwitch};
-use crate::ports::shared::PAUSE_FRAME_BYTES;
-use weft_units::Time;
+use crate::ports::interface::Window;
+use crate::ports::shared::{Ingress, Ingresses, PAUSE_FRAME_BYTES};
+use weft_units::{IdVec, Time};
 
 impl QueuePorts {
     /// Tells the upstream port of `port`'s reverse link to pause or to resume.
     #[cold]
-    pub(super) fn send_frame<O: Outlet>(
-        &mut self,
-        now: Time,
-        port: OutPort,
-        out: &mut O,
-    ) {
+    pub(super) fn send_frame<O: Outlet>(&mut self, now: Time, port: OutPort, out: &mut O) {
         let queue = &mut self.ports[port];
         let pause = queue.ingress.pause;
         queue.told_pause = pause;
@@ -33,12 +29,7 @@ impl QueuePorts {
     /// The wish to pause the upstream port of `ingress` has changed: tell it at once if the
     /// port back is idle, else after the packet in service.
     #[cold]
-    pub(super) fn tell<O: Outlet>(
-        &mut self,
-        now: Time,
-        ingress: OutPort,
-        out: &mut O,
-    ) {
+    pub(super) fn tell<O: Outlet>(&mut self, now: Time, ingress: OutPort, out: &mut O) {
         let queue = &mut self.ports[ingress];
         if queue.ingress.pause == queue.told_pause {
             return;
@@ -69,6 +60,44 @@ impl QueuePorts {
         self.switches[switch].leaving = leaving;
     }
 
+    /// Whether nobody asks `switch` for a pause before `window` is over, nor waits for the end of one,
+    /// whatever the order of what comes. If so it takes that into its memory.
+    pub(super) fn is_calm(
+        &mut self,
+        window: &Window,
+        switch: OwnSwitch,
+        arrivals: impl Iterator<Item = (OutPort, Packet)>,
+    ) -> bool {
+        let shared = &self.switches[switch];
+        if !self.rules.is_lossless() || shared.pausing > 0 || !self.shut.is_empty() {
+            return false;
+        }
+        if shared.leaving.len() >= shared.most_leaving {
+            self.note_departed(switch, window.start);
+        }
+        let spared = match self.control_priority {
+            true => flag::PFC | flag::CONTROL,
+            false => flag::PFC,
+        };
+        let arrivals = arrivals.filter(|(_, packet)| !packet.is(spared));
+        self.coming.add_up(arrivals.map(|(ingress, packet)| (ingress, packet.size)));
+        let memory = &mut self.switches[switch].memory;
+        self.rules.take_in_all(memory, &mut self.ports, &self.coming.bytes)
+    }
+
+    /// Notes what has left `switch`, whom nobody asks for a pause, before `until`.
+    fn note_departed(&mut self, switch: OwnSwitch, until: Time) {
+        let mut leaving = std::mem::take(&mut self.switches[switch].leaving);
+        leaving.retain(|packet| {
+            let left = packet.at < until;
+            if left {
+                self.release(switch, packet.ingress, packet.size);
+            }
+            !left
+        });
+        self.switches[switch].leaving = leaving;
+    }
+
     /// Frees the memory of a packet of `size` bytes that came by `ingress` and has left
     /// `switch`. Returns whether that ends a pause.
     #[inline(always)]
@@ -89,11 +118,7 @@ impl QueuePorts {
     }
 
     /// From now on it matters when each packet leaves `switch`.
-    pub(super) fn watch_leaving<O: Outlet>(
-        &mut self,
-        switch: OwnSwitch,
-        out: &mut O,
-    ) {
+    pub(super) fn watch_leaving<O: Outlet>(&mut self, switch: OwnSwitch, out: &mut O) {
         for packet in &self.switches[switch].leaving {
             let queue = &mut self.ports[packet.port];
             if packet.at == queue.busy_until {
@@ -104,5 +129,14 @@ impl QueuePorts {
                 out.push_at_switch(end, switch);
             }
         }
+    }
+}
+
+impl Ingresses for IdVec<OutPort, Queued> {
+    fn get(&self, port: OutPort) -> &Ingress {
+        &self[port].ingress
+    }
+    fn get_mut(&mut self, port: OutPort) -> &mut Ingress {
+        &mut self[port].ingress
     }
 }

@@ -107,13 +107,7 @@ impl QueuePorts {
 
     /// A data packet found no room at `port`: it is trimmed, or the last in the queue is and
     /// leaves its place.
-    pub(super) fn trim<O: Outlet>(
-        &mut self,
-        now: Time,
-        port: OutPort,
-        entry: Entry,
-        out: &mut O,
-    ) {
+    pub(super) fn trim<O: Outlet>(&mut self, now: Time, port: OutPort, entry: Entry, out: &mut O) {
         let packet = entry.packet();
         let record = &self.records[port];
         let trimming = self.trimming.as_ref().expect("switches trim");

@@ -11,6 +11,8 @@ use weft_units::Time;
 
 /// Takes what is to come of what a port does.
 pub(super) trait Outlet {
+    /// Whether the memory of the switch has taken in all that comes in this window.
+    const TAKEN: bool = false;
     /// As [`Agenda::arrive`].
     fn arrive(&mut self, time: Time, exit: Exit, packet: Packet);
     /// As [`Agenda::push_at_host`].
@@ -42,6 +44,8 @@ pub(super) struct OfPort<'a, Q> {
 }
 
 impl<Q: EventQueue> Outlet for OfPort<'_, Q> {
+    const TAKEN: bool = true;
+
     #[inline(always)]
     fn arrive(&mut self, time: Time, exit: Exit, packet: Packet) {
         let event = Event::arrival(time, exit.link, packet);
@@ -83,33 +87,41 @@ pub(super) struct Ends {
     window: Window,
     /// The first port of the switch.
     port: OutPort,
-    /// By port, [`Window::key`] or [`NEVER`]; some more, so that all are looked at in [`ROW`]s.
-    keys: Vec<u64>,
-    /// The smallest.
-    first: u64,
+    /// By port, [`Window::key`] or [`NEVER`]; in rows, beside the smallest key of each.
+    rows: Vec<[u64; ROW]>,
+    least: Vec<u64>,
     /// Of transmissions whose ports have gone on at the same instant: hardly ever any.
     more: Vec<u64>,
+    /// The smallest key of all, or [`NEVER`].
+    first: u64,
 }
 
 const NEVER: u64 = u64::MAX;
 const ROW: usize = 8;
 
 impl Ends {
-    /// None yet, of the ports of a switch from `port` on, in `window`.
+    /// None yet, of a switch's ports from `port` on, in `window`.
     pub(super) fn start(&mut self, window: &Window, port: OutPort, ports: u32) {
         (self.window, self.port, self.first) = (*window, port, NEVER);
-        self.keys.clear();
-        self.keys.resize((ports as usize).next_multiple_of(ROW), NEVER);
+        let rows = (ports as usize).div_ceil(ROW);
+        if self.rows.len() != rows {
+            // All are taken when a window is over.
+            self.rows.resize(rows, [NEVER; ROW]);
+            self.least.resize(rows, NEVER);
+        }
     }
     #[inline(always)]
     fn push(&mut self, end: &Event) {
         let key = self.window.key(end);
-        let place = &mut self.keys[(end.target().id() - self.port.0) as usize];
-        match *place {
-            NEVER => *place = key,
+        let place = (end.target().id() - self.port.0) as usize;
+        let slot = &mut self.rows[place / ROW][place % ROW];
+        match *slot {
+            NEVER => *slot = key,
             _ => self.more.push(key),
         }
-        self.first = self.first.min(key);
+        let least = &mut self.least[place / ROW];
+        *least = key.min(*least);
+        self.first = key.min(self.first);
     }
     /// Takes the first end, if its key is below `key`: its time and port.
     #[inline(always)]
@@ -120,18 +132,15 @@ impl Ends {
         }
         let (time, target) = self.window.of_key(end);
         let port = OutPort(target.id());
-        let place = &mut self.keys[(port.0 - self.port.0) as usize];
-        match *place == end {
-            true => *place = NEVER,
+        let place = (port.0 - self.port.0) as usize;
+        let row = &mut self.rows[place / ROW];
+        match row[place % ROW] == end {
+            true => row[place % ROW] = NEVER,
             false => self.more.retain(|other| *other != end),
         }
-        let (rows, _) = self.keys.as_chunks::<ROW>();
-        let mut least = rows[0];
-        for row in &rows[1..] {
-            (0..ROW).for_each(|at| least[at] = least[at].min(row[at]));
-        }
-        let first = least.into_iter().fold(NEVER, u64::min);
-        self.first = self.more.iter().fold(first, |first, other| first.min(*other));
+        self.least[place / ROW] = row.iter().fold(NEVER, |least, key| least.min(*key));
+        let all = self.least.iter().chain(&self.more);
+        self.first = all.fold(NEVER, |least, key| least.min(*key));
         Some((time, port))
     }
 }
