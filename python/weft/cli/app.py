@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
@@ -82,6 +83,8 @@ def weft(
 
 def main() -> None:
     """Run the command line and exit with its status."""
+    # No command multiplies large matrices; threads for that would only wait, and take a core.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     words = sys.argv[1:] = internal_errors.HANDLER.take_option(sys.argv[1:])
     sys.exit(internal_errors.HANDLER.status(status(words)))
 
