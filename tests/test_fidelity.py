@@ -183,6 +183,17 @@ def test_check_of_fluid_tells_its_error(weft: Weft) -> None:
     assert found["ecmp"]["link_bytes_difference_pct"] is None  # Without -o links are not kept.
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["spray", "switch-spray"])
+def test_small_delays_do_not_grow_over_many_racks(weft: Weft, scheme: str) -> None:
+    """Flows that share their links meet the same queues; else later steps double what is late."""
+    place = "leaf-spine:leaves=32,spines=32,hosts=32,link=400Gbps,delay=500ns,nic.mtu=4KiB"
+    words = ("--fabric", place, *DOUBLING[2:3], DOUBLING[3].replace("16MB", "64MB"))
+    both = ("--schemes", scheme, "--fidelity", "fluid,packet")
+    found = {row["fidelity"]: row["cct_s"] for row in rows(weft, "compare", *words, *both)}
+    assert abs(found["fluid"] / found["packet"] - 1) < 0.05
+
+
 @pytest.mark.parametrize("fidelity", ["fast", "packet"])
 def test_nothing_to_check_takes_one_line(weft: Weft, fidelity: str) -> None:
     """With a hint where nobody asked to skip packets."""

@@ -14,7 +14,7 @@ use crate::flows::Flow;
 use crate::paths::{Cut, Layout};
 use crate::rates::Rates;
 use weft_sim::RunConfig;
-use weft_units::Time;
+use weft_units::{Draw, Time, random};
 
 /// Loads of acknowledgements are taken into account where they changed by this share of a link.
 const ACK_STEP: f64 = 0.004;
@@ -64,6 +64,11 @@ struct Spray {
     began: u128,
     /// What they load it with, in bytes a picosecond.
     load: f64,
+    /// What they did before some of them ended, and until when what waits is of then.
+    before: f64,
+    fades: Time,
+    /// How often some have ended.
+    endings: u64,
     /// The share of the links that they can load.
     share: f64,
 }
@@ -77,7 +82,16 @@ impl Capacities {
     ) -> Capacities {
         let spray = |cut: Cut| {
             let links = layout.ports_of(cut).len() as u32;
-            Spray { links, flows: 0, began: 0, load: 0.0, share: 1.0 }
+            Spray {
+                links,
+                flows: 0,
+                began: 0,
+                load: 0.0,
+                before: 0.0,
+                fades: Time::ZERO,
+                endings: 0,
+                share: 1.0,
+            }
         };
         let packet = f64::from(config.packet.mtu + config.packet.header);
         let nic = config.fabric.ports()[config.fabric.nic(weft_units::HostId(0))].rate;
@@ -114,7 +128,7 @@ impl Capacities {
         }
     }
     /// A flow is so much faster from now on: it loads its cuts, and its acknowledgements the way back.
-    pub(crate) fn load(&mut self, flow: &Flow, layout: &Layout<'_>, faster: f64) {
+    pub(crate) fn load(&mut self, now: Time, flow: &Flow, layout: &Layout<'_>, faster: f64) {
         if flow.is_split() {
             for (resource, share) in layout.links(&flow.back) {
                 self.acknowledge(resource, share * faster);
@@ -126,6 +140,13 @@ impl Capacities {
         }
         for resource in flow.forward.as_slice() {
             if let Some(cut) = cut_of(&mut self.cuts, self.first_cut, *resource) {
+                let whole = self.whole[*resource as usize];
+                if faster < 0.0 && now > cut.fades && whole > 0.0 {
+                    let slot = self.spraying.packet * f64::from(cut.links) / whole;
+                    cut.before = cut.load;
+                    cut.fades = Time(now.0 + (cut.waiting(cut.load, whole) * slot) as u64);
+                    cut.endings += 1;
+                }
                 cut.load += faster;
             }
         }
@@ -167,30 +188,38 @@ impl Capacities {
         }
     }
 
-    /// How much longer than alone the last packet of a flow takes, if `at` of all flows take no longer:
-    /// the latest of as many as there are links. What random arrivals make wait at one place is close
-    /// to an exponential distribution.
-    pub(crate) fn tail(&self, flow: &Flow, at: f64) -> Time {
-        let mut mean = 0.0;
-        let mut places = 0;
-        let mut links = 1;
+    /// How much longer than alone a flow takes until its last packet has come.
+    ///
+    /// A packet that leaves `j` packets before the last one is late if it waits longer than these take.
+    /// So if packets wait longer than `x` with probability `P(x)`, none is later than `x` with probability
+    /// `exp(-H)`, where `H` is the integral of `P` from `x` on. In a queue that random arrivals load for
+    /// long, `P` is close to exponential. A queue that was empty when the flow began is no longer than
+    /// a random walk of as many steps as the flow has packets, reflected where it is empty.
+    ///
+    /// Flows that spread over the same links and end together meet the same queues.
+    pub(crate) fn tail(&self, now: Time, flow: &Flow, draw: Draw) -> Time {
+        let mut tail = 0.0;
         for resource in flow.forward.as_slice() {
             let Some(number) = resource.checked_sub(self.first_cut) else { continue };
             let Some(cut) = self.cuts.get(number as usize) else { continue };
             let whole = self.whole[*resource as usize];
             if cut.links > 1 && whole > 0.0 {
-                let load = (cut.load / whole).clamp(0.0, cut.share.min(0.999));
-                let waiting =
-                    load * load / (2.0 * (1.0 - load)) * (1.0 - 1.0 / f64::from(cut.links));
-                mean += waiting * self.spraying.packet / (whole / f64::from(cut.links));
-                places += 1;
-                links = links.max(cut.links);
+                let at = random::unit(draw.at(u64::from(*resource), cut.endings));
+                let beyond = -libm::log(at.max(f64::MIN_POSITIVE));
+                let load = if now <= cut.fades { cut.load.max(cut.before) } else { cut.load };
+                let mean = cut.waiting(load, whole);
+                if mean > beyond {
+                    let walk = libm::sqrt(cut.random() * flow.packets as f64);
+                    let steady = mean * libm::log(mean / beyond);
+                    tail += steady.min(walked(walk, beyond)) * self.slot(cut, whole);
+                }
             }
         }
-        let samples = (flow.packets.min(u64::from(links))).max(1) as f64;
-        Time(
-            (mean / f64::from(places.max(1)) * latest(libm::pow(at, 1.0 / samples), places)) as u64,
-        )
+        Time(tail as u64)
+    }
+    /// How long one of the links of `cut`, which carry `whole`, takes for a packet.
+    fn slot(&self, cut: &Spray, whole: f64) -> f64 {
+        self.spraying.packet * f64::from(cut.links) / whole
     }
 
     /// Whether windows begin to grow now: flows spread, and nobody has looked after it yet.
@@ -255,6 +284,15 @@ impl Capacities {
 }
 
 impl Spray {
+    /// How many packets wait at one place in the mean under a load that flows can keep up.
+    fn waiting(&self, load: f64, whole: f64) -> f64 {
+        let load = (load / whole).clamp(0.0, self.share.min(0.999));
+        load * load / (2.0 * (1.0 - load)) * self.random()
+    }
+    /// The variance of how many packets come to a link, over the mean.
+    fn random(&self) -> f64 {
+        1.0 - 1.0 / f64::from(self.links)
+    }
     /// The load that the windows of all flows can keep up, between 0 and 1.
     fn load(&self, spraying: &Spraying, whole: f64, now: Time) -> f64 {
         let Spraying { rtt, packet, first_window, most, places, .. } = *spraying;
@@ -273,30 +311,22 @@ fn cut_of(cuts: &mut [Spray], first: u32, resource: u32) -> Option<&mut Spray> {
     cuts.get_mut(resource.checked_sub(first)? as usize)
 }
 
-/// What the sum of so many exponential variables of mean 1 exceeds with probability `1 - at` (the
-/// quantile of an Erlang distribution).
-fn latest(at: f64, places: u32) -> f64 {
-    if places == 0 {
-        return 0.0;
-    }
-    let beyond = |x: f64| {
-        let mut term = 1.0;
-        let mut sum = 1.0;
-        for k in 1..places {
-            term *= x / f64::from(k);
-            sum += term;
-        }
-        libm::exp(-x) * sum
+/// The `x` from which on the integral of the probability that a random walk, reflected at zero, of standard
+/// deviation `walk` is beyond is `beyond`; zero if it never is as much.
+fn walked(walk: f64, beyond: f64) -> f64 {
+    let over = |z: f64| {
+        let density = libm::exp(-z * z / 2.0) / (2.0 * core::f64::consts::PI).sqrt();
+        density - z * libm::erfc(z / core::f64::consts::SQRT_2) / 2.0
     };
-    let (mut low, mut high) = (0.0, 60.0);
+    let (mut low, mut high) = (0.0, 40.0);
     for _ in 0..40 {
         let middle = (low + high) / 2.0;
-        match beyond(middle) > 1.0 - at {
+        match 2.0 * walk * over(middle) > beyond {
             true => low = middle,
             false => high = middle,
         }
     }
-    low
+    low * walk
 }
 
 /// The `r` between 0 and 1 at which `r trip + places r^2 / (2 (1 - r))` is `waiting`.
@@ -313,7 +343,25 @@ fn solve(waiting: f64, trip: f64, places: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::solve;
+    use super::{solve, walked};
+
+    #[test]
+    fn a_walk_goes_as_far_as_its_integral_says() {
+        let beyond_zero = |walk: f64| 2.0 * walk / (2.0 * core::f64::consts::PI).sqrt();
+        for walk in [1.0, 4.0, 50.0] {
+            for share in [0.9, 0.1, 1e-4] {
+                let (x, sum) = (walked(walk, share * beyond_zero(walk)), 1000);
+                // The probability that the absolute value of a normal variable is beyond, by steps.
+                let step = 10.0 * walk / f64::from(sum);
+                let beyond = (0..sum).map(|at| x + (f64::from(at) + 0.5) * step);
+                let integral: f64 =
+                    beyond.map(|x| libm::erfc(x / walk / core::f64::consts::SQRT_2) * step).sum();
+                let error = integral / (share * beyond_zero(walk)) - 1.0;
+                assert!(error.abs() < 1e-3, "{walk} {share}: {x}, {error}");
+            }
+        }
+        assert_eq!(walked(4.0, beyond_zero(4.0) * 1.01), 0.0);
+    }
 
     #[test]
     fn a_load_solves_its_equation() {

@@ -408,7 +408,7 @@ impl Engine<'_> {
     /// What acknowledgements of a flow at `rate` take on its way back.
     fn load_acks(&mut self, id: u32, rate: f64) {
         let flow = &self.flows[id as usize];
-        self.capacities.load(flow, &self.layout, rate - flow.rate);
+        self.capacities.load(self.now, flow, &self.layout, rate - flow.rate);
     }
 
     /// If it is through indeed, and not slower than it was.
@@ -463,10 +463,7 @@ impl Engine<'_> {
         if !self.spreads {
             return Time::ZERO;
         }
-        let Subflow { message, part, .. } = flow.subflow;
-        let draw = Draw::new(self.config.seed, "spray-tail");
-        let draw = draw.at(u64::from(message.0), u64::from(part));
-        self.capacities.tail(flow, weft_units::random::unit(draw))
+        self.capacities.tail(self.now, flow, Draw::new(self.config.seed, "spray-tail"))
     }
 
     fn count(&mut self, resources: Resources, bytes: u64, packets: u64) {
