@@ -1,5 +1,6 @@
 //! Ports with real queues: for shared buffers, PFC and priority, where a packet's departure
-//! is not known when it arrives. A hop is two events: arrival, and end of transmission.
+//! is not known when it arrives. A hop is two events: arrival, and end of transmission. What ends in a
+//! window that its switch takes in at once is no event in the queue of events (`window`).
 //!
 //! A packet occupies the switch's memory until its last bit has left.
 
