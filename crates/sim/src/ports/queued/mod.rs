@@ -8,29 +8,29 @@ mod leaving;
 mod list;
 mod marking;
 mod pausing;
+mod port;
 mod shut;
 mod trim;
 mod window;
 
 use super::interface::{Ports, Ready, Window};
-use super::limits::{Limits, Line, unmarked};
+use super::limits::{Limits, unmarked};
 use super::record::Record;
-use super::shared::{Admission, Coming, Ingress, Memory, Rules, headroom, set_aside};
+use super::shared::{Admission, Coming, Memory, Rules, set_aside};
 use crate::agenda::Agenda;
 use crate::config::{MarkAt, PacketConfig, RunConfig, SwitchConfig};
-use crate::event::{Class, Event};
+use crate::event::Event;
 use crate::losses::Losses;
 use crate::outcome::PortResult;
 use crate::packet::{LostPacket, Packet, flag};
-use crate::partition::{Exit, OutPort, OwnHost, OwnSwitch, Partition, Partitioning};
-use crate::queue::{EventQueue, Row};
-use leaving::Leaving;
-use list::{Entry, Fifo, Waiting};
+use crate::partition::{OutPort, OwnSwitch, Partition, Partitioning};
+use crate::queue::EventQueue;
+use list::{Entry, Waiting};
+use port::{NIC, Queued, SPARED, Shared, narrow};
 use rustc_hash::FxHashMap;
 use trim::Trimming;
-use weft_fabric::Node;
-use weft_units::{Draw, IdVec, PortId, Rate, Time, Wire};
-use window::{Ends, OfPort, OfSwitch, Outlet};
+use weft_units::{Draw, IdVec, Rate, Time, Wire};
+use window::{Ends, Outlet};
 
 /// All ports of a partition.
 #[derive(Debug)]
@@ -64,145 +64,6 @@ pub struct QueuePorts {
     /// For ports whose rates change.
     switch: SwitchConfig,
     packet: PacketConfig,
-}
-
-/// What the ports of a switch share.
-#[derive(Debug)]
-struct Shared {
-    memory: Memory,
-    /// What is on the wire, and what has left without being noted.
-    leaving: Vec<Leaving>,
-    /// How many of them are noted at last, whoever asks.
-    most_leaving: usize,
-    /// How many ingresses want their upstream port to be paused.
-    pausing: u32,
-}
-
-/// Two cache lines: the first for what every packet touches.
-#[derive(Debug)]
-#[repr(C, align(64))]
-struct Queued {
-    line: Line,
-    exit: Exit,
-    /// When the packet in service, if there is one, will have left.
-    busy_until: Time,
-    /// Serialisation time of all that waits.
-    waiting: Time,
-    data: Fifo,
-    control: Fifo,
-    /// The switch that owns the port; [`NIC`] for a NIC.
-    switch: u32,
-    limits: u16,
-    /// A `Transmitted` event is under way. A busy port without one has nothing to do next.
-    told: bool,
-    paused: bool,
-
-    bytes: u64,
-    /// That were ever admitted.
-    packets: u64,
-    peak: Time,
-    /// What came in by the reverse link.
-    ingress: Ingress,
-    /// What the upstream port of the reverse link was last told.
-    told_pause: bool,
-    /// The size of the packet in service if its memory is freed when it has left (see
-    /// [`Leaving`] for when it is not), else zero.
-    service_size: u16,
-    /// What to account it to.
-    service_ingress: OutPort,
-}
-
-fn narrow(limits: u32) -> u16 {
-    u16::try_from(limits).expect("ports are of few kinds")
-}
-
-const NIC: u32 = u32::MAX;
-/// Instead of an ingress: control that PFC does not account for, trimmed headers, and what a switch
-/// itself had.
-const SPARED: OutPort = OutPort(u32::MAX);
-
-impl Queued {
-    fn new(
-        config: &RunConfig,
-        partitioning: &Partitioning,
-        id: PortId,
-        exit: Exit,
-        limits: &mut Vec<Limits>,
-    ) -> Self {
-        let port = &config.port_at_start(id);
-        let switch = match port.owner {
-            Node::Host(_) => NIC,
-            Node::Switch(switch) => partitioning.switches[switch].own.0,
-        };
-        let RunConfig { fabric, failures, packet, .. } = config;
-        let headroom = |pfc| headroom(fabric, failures, id, packet, &pfc);
-        let limits = Limits::index_of(port, &config.switch, &config.packet, limits);
-        Queued {
-            line: Line::new(port),
-            exit,
-            busy_until: Time::ZERO,
-            waiting: Time::ZERO,
-            data: Fifo::EMPTY,
-            control: Fifo::EMPTY,
-            switch,
-            limits: narrow(limits),
-            told: false,
-            paused: false,
-            bytes: 0,
-            packets: 0,
-            peak: Time::ZERO,
-            ingress: Ingress::new(config.switch.pfc.map_or(0, headroom)),
-            told_pause: false,
-            service_size: 0,
-            service_ingress: SPARED,
-        }
-    }
-    #[inline(always)]
-    fn backlog(&self, now: Time) -> Time {
-        now.until(self.busy_until) + self.waiting
-    }
-    #[inline(always)]
-    fn is_idle(&self, now: Time) -> bool {
-        !self.told && self.busy_until <= now
-    }
-    /// Puts a packet on the wire; `shared`: of its switch, if that accounts for it.
-    #[inline(always)]
-    fn serve<O: Outlet>(
-        &mut self,
-        now: Time,
-        port: OutPort,
-        entry: Entry,
-        shared: Option<&mut Shared>,
-        out: &mut O,
-    ) {
-        let (packet, ingress) = (entry.packet(), entry.ingress());
-        let at = now + self.line.wire.time(u32::from(packet.size));
-        self.busy_until = at;
-        out.arrive(at + self.line.delay, self.exit, packet);
-        let goes_on = self.switch == NIC || !self.data.is_empty() || !self.control.is_empty();
-        if let Some(shared) = shared {
-            if shared.pausing == 0 && !goes_on {
-                return shared.leaving.push(Leaving { at, port, ingress, size: packet.size });
-            }
-            (self.service_size, self.service_ingress) = (packet.size, ingress);
-            self.tell_end(port, out);
-        } else if goes_on {
-            self.tell_end(port, out);
-        }
-    }
-    /// Sees to it that a `Transmitted` event of this `port` comes when it has finished.
-    #[inline(always)]
-    fn tell_end<O: Outlet>(&mut self, port: OutPort, out: &mut O) {
-        if !self.told {
-            self.told = true;
-            let end = Event::new(self.busy_until, Class::Transmitted, port.0);
-            match self.switch {
-                // NICs are numbered like their hosts.
-                NIC => out.push_at_host(end, OwnHost(port.0)),
-                switch => out.push_at_switch(end, OwnSwitch(switch)),
-            }
-        }
-    }
 }
 
 impl QueuePorts {
@@ -420,23 +281,6 @@ impl QueuePorts {
         (admission == Admission::AdmitAndPause).then_some(ingress)
     }
 
-    /// A packet comes for `port` of a switch, or a PFC frame.
-    #[inline(always)]
-    fn arrive<O: Outlet>(
-        &mut self,
-        event: &Event,
-        port: OutPort,
-        ingress: impl Fn(&Event) -> OutPort,
-        out: &mut O,
-    ) {
-        let (now, packet) = (event.time, event.packet());
-        if packet.is(flag::PFC) {
-            self.hold(now, port, packet.pauses(), out);
-        } else {
-            self.take(now, port, ingress(event), packet, out);
-        }
-    }
-
     /// As [`Ports::forward`].
     #[inline(always)]
     fn take<O: Outlet>(
@@ -485,21 +329,6 @@ impl QueuePorts {
         self.ports[port].is_idle(now) && self.serve_next(now, port, out)
     }
 
-    /// Puts what waits at `port` on the wire, one after the other, until `time`; the port depends on
-    /// no other.
-    #[inline(always)]
-    fn go_on<O: Outlet>(&mut self, time: Time, port: OutPort, window: &mut Window, out: &mut O) {
-        loop {
-            let queue = &self.ports[port];
-            let at = queue.busy_until;
-            if !queue.told || at >= time {
-                return;
-            }
-            window.count(at);
-            self.ended(at, port, out);
-        }
-    }
-
     /// As [`Ports::pause`].
     fn hold<O: Outlet>(&mut self, now: Time, port: OutPort, paused: bool, out: &mut O) -> bool {
         self.records[port].pause(now, paused);
@@ -546,24 +375,7 @@ impl Ports for QueuePorts {
         window: &mut Window,
         agenda: &mut Agenda<Q>,
     ) {
-        let queue = &self.ports[port];
-        let is_later = queue.told && queue.busy_until >= window.end;
-        let mut out = OfPort { agenda, row: Row::default() };
-        for event in events {
-            if event.target().is(Class::Arrive) {
-                self.go_on(event.time, port, window, &mut out);
-                self.arrive(event, port, &ingress, &mut out);
-            } else {
-                // Counted when it comes to that.
-                window.events -= 1;
-            }
-        }
-        self.go_on(window.end, port, window, &mut out);
-        let queue = &self.ports[port];
-        if queue.told && !is_later {
-            let end = Event::new(queue.busy_until, Class::Transmitted, port.0);
-            agenda.push_at_switch(end, OwnSwitch(queue.switch));
-        }
+        self.relay_at_port(port, events, ingress, window, agenda);
     }
 
     #[inline(always)]
@@ -575,24 +387,7 @@ impl Ports for QueuePorts {
         window: &mut Window,
         agenda: &mut Agenda<Q>,
     ) {
-        let mut out = OfSwitch { agenda, ends: std::mem::take(&mut self.ends) };
-        out.ends.start(window, ports.0, ports.1);
-        for (event, port) in events {
-            while let Some((at, port)) = out.ends.pop_before(window.key(event)) {
-                window.count(at);
-                self.ended(at, port, &mut out);
-            }
-            if event.target().is(Class::Arrive) {
-                self.arrive(event, port, &ingress, &mut out);
-            } else {
-                self.ended(event.time, port, &mut out);
-            }
-        }
-        while let Some((at, port)) = out.ends.pop_before(u64::MAX) {
-            window.count(at);
-            self.ended(at, port, &mut out);
-        }
-        self.ends = out.ends;
+        self.relay_at_switch(ports, events, ingress, window, agenda);
     }
 
     fn emit<Q: EventQueue>(
@@ -726,5 +521,3 @@ impl Ports for QueuePorts {
         self.pauses_sent
     }
 }
-
-const _: () = assert!(size_of::<Queued>() == 128, "a port with a queue is two cache lines");

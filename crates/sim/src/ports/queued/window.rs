@@ -1,9 +1,10 @@
 //! What comes of what a port with a queue does: events, or, where a switch takes in a window at once,
 //! something that it keeps for itself until then.
 
+use super::QueuePorts;
 use crate::agenda::Agenda;
-use crate::event::Event;
-use crate::packet::Packet;
+use crate::event::{Class, Event};
+use crate::packet::{Packet, flag};
 use crate::partition::{Exit, OutPort, OwnHost, OwnSwitch};
 use crate::ports::interface::Window;
 use crate::queue::{EventQueue, Row};
@@ -142,5 +143,99 @@ impl Ends {
         let all = self.least.iter().chain(&self.more);
         self.first = all.fold(NEVER, |least, key| least.min(*key));
         Some((time, port))
+    }
+}
+
+impl QueuePorts {
+    /// As [`Ports::relay`](crate::ports::Ports::relay).
+    #[inline(always)]
+    pub(super) fn relay_at_port<'e, Q: EventQueue>(
+        &mut self,
+        port: OutPort,
+        events: impl Iterator<Item = &'e Event>,
+        ingress: impl Fn(&Event) -> OutPort,
+        window: &mut Window,
+        agenda: &mut Agenda<Q>,
+    ) {
+        let queue = &self.ports[port];
+        let is_later = queue.told && queue.busy_until >= window.end;
+        let mut out = OfPort { agenda, row: Row::default() };
+        for event in events {
+            if event.target().is(Class::Arrive) {
+                self.go_on(event.time, port, window, &mut out);
+                self.arrive(event, port, &ingress, &mut out);
+            } else {
+                // Counted when it comes to that.
+                window.events -= 1;
+            }
+        }
+        self.go_on(window.end, port, window, &mut out);
+        let queue = &self.ports[port];
+        if queue.told && !is_later {
+            let end = Event::new(queue.busy_until, Class::Transmitted, port.0);
+            agenda.push_at_switch(end, OwnSwitch(queue.switch));
+        }
+    }
+
+    /// As [`Ports::relay_in_order`](crate::ports::Ports::relay_in_order).
+    #[inline(always)]
+    pub(super) fn relay_at_switch<'e, Q: EventQueue>(
+        &mut self,
+        ports: (OutPort, u32),
+        events: impl Iterator<Item = (&'e Event, OutPort)>,
+        ingress: impl Fn(&Event) -> OutPort,
+        window: &mut Window,
+        agenda: &mut Agenda<Q>,
+    ) {
+        let mut out = OfSwitch { agenda, ends: std::mem::take(&mut self.ends) };
+        out.ends.start(window, ports.0, ports.1);
+        for (event, port) in events {
+            while let Some((at, port)) = out.ends.pop_before(window.key(event)) {
+                window.count(at);
+                self.ended(at, port, &mut out);
+            }
+            if event.target().is(Class::Arrive) {
+                self.arrive(event, port, &ingress, &mut out);
+            } else {
+                self.ended(event.time, port, &mut out);
+            }
+        }
+        while let Some((at, port)) = out.ends.pop_before(u64::MAX) {
+            window.count(at);
+            self.ended(at, port, &mut out);
+        }
+        self.ends = out.ends;
+    }
+
+    /// Puts what waits at `port` on the wire, one after the other, until `time`; the port depends on
+    /// no other.
+    #[inline(always)]
+    fn go_on<O: Outlet>(&mut self, time: Time, port: OutPort, window: &mut Window, out: &mut O) {
+        loop {
+            let queue = &self.ports[port];
+            let at = queue.busy_until;
+            if !queue.told || at >= time {
+                return;
+            }
+            window.count(at);
+            self.ended(at, port, out);
+        }
+    }
+
+    /// A packet comes for `port` of a switch, or a PFC frame.
+    #[inline(always)]
+    fn arrive<O: Outlet>(
+        &mut self,
+        event: &Event,
+        port: OutPort,
+        ingress: impl Fn(&Event) -> OutPort,
+        out: &mut O,
+    ) {
+        let (now, packet) = (event.time, event.packet());
+        if packet.is(flag::PFC) {
+            self.hold(now, port, packet.pauses(), out);
+        } else {
+            self.take(now, port, ingress(event), packet, out);
+        }
     }
 }
