@@ -54,7 +54,8 @@ impl Processes {
         window: Option<Time>,
     ) -> Processes {
         let fabric = config.fabric;
-        let leaf = |host: &HostId| fabric.leaf_of(*host);
+        let together = are_together(config);
+        let leaf = |host: &HostId| if together { 0 } else { fabric.leaf_of(*host) };
         let mut leaves: Vec<u32> = partition.hosts.iter().map(leaf).collect();
         leaves.dedup();
         let count = leaves.len() + partition.switches.len();
@@ -76,8 +77,9 @@ impl Processes {
         let mut ends = vec![0; count];
         let places = links.iter().map(|process| {
             let end: &mut u16 = &mut ends[usize::from(*process)];
-            *end += 1;
-            *end - 1
+            // Of more hosts than that nobody asks.
+            *end = end.wrapping_add(1);
+            end.wrapping_sub(1)
         });
         let places = places.collect();
         Processes { count: count as u16, window: Some(window), hosts, switches, links, places }
@@ -107,9 +109,12 @@ impl Processes {
     pub(crate) fn place_of(&self, link: InLink) -> u16 {
         self.places[link]
     }
-    /// The most links that end at one process.
+    /// The most links that end at one switch.
     pub(crate) fn most_links(&self) -> u16 {
-        self.places.iter().max().map_or(0, |most| most + 1)
+        let switches = self.switches();
+        let of_switches = self.links.iter().zip(self.places.iter());
+        let of_switches = of_switches.filter(|(process, _)| switches.contains(process));
+        of_switches.map(|(_, place)| place + 1).max().unwrap_or(0)
     }
     /// That of what concerns all of them: once a window is cut there, it comes last.
     pub(crate) fn of_all(&self) -> u16 {
@@ -124,20 +129,28 @@ impl Processes {
 /// handle one after the other for so long.
 pub(crate) fn window(config: &RunConfig) -> Option<Time> {
     let fabric = config.fabric;
-    let job = config.job.as_ref();
-    // Ranks that learn at once of what another host has seen, or talk over a server's own links.
-    if job.is_some_and(|job| job.at_acknowledgement)
-        || splits_server(config, |host| fabric.leaf_of(host))
-    {
-        return None;
-    }
-    let window = fabric.min_delay().0.min(LONGEST_WINDOW);
     let fastest = fabric.ports().iter().map(|port| port.rate).max()?;
     let packet = fastest.serialize(u64::from(config.packet.mtu + config.packet.header)).0;
+    let mut window = fabric.min_delay().0.min(LONGEST_WINDOW);
+    if are_together(config) {
+        let most = packet.saturating_mul(MOST_PACKETS) / u64::from(fabric.hosts());
+        window = window.min(most);
+    }
     let ports = fabric.ports().len() as u128 - u128::from(fabric.hosts());
     let packets = u128::from(window) * ports / u128::from(fabric.switches()) / u128::from(packet);
     let pays = window > 0 && packets >= u128::from(config.least_in_window);
     pays.then_some(Time(window))
+}
+
+/// So many packets at most come to all hosts in a window if they are one process: with what comes of them
+/// it still sorts its events by words.
+const MOST_PACKETS: u64 = 2048;
+
+/// Whether all hosts are one process: ranks learn at once of what the host of another leaf has seen, or
+/// talk over a server's own links.
+fn are_together(config: &RunConfig) -> bool {
+    config.job.as_ref().is_some_and(|job| job.at_acknowledgement)
+        || splits_server(config, |host| config.fabric.leaf_of(host))
 }
 
 /// Whether the hosts of some server's ranks have different homes.

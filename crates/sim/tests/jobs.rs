@@ -161,18 +161,19 @@ fn places_are_used_again() {
 fn a_rank_may_have_to_wait_for_the_acknowledgement() {
     let setup = setup();
     let job = job(16, 1, 16 * u64::from(setup.packet.mtu), ("ring", &[]));
-    let run = |at_acknowledgement, partitions| {
+    let run_within = |least_in_window, at_acknowledgement, partitions| {
         let job = JobConfig { at_acknowledgement, ..on(&job, &EACH, true) };
-        let config = RunConfig { job: Some(job), ..setup.config() };
+        let config = RunConfig { job: Some(job), least_in_window, ..setup.config() };
         let simulation = Simulation::in_partitions(&config, partitions, 1);
         simulation.run(&AtomicBool::new(false)).expect("a run")
     };
+    let run = |at_acknowledgement, partitions| run_within(0, at_acknowledgement, partitions);
     let (early, late) = (run(false, 1), run(true, 1));
     // Every one of 30 steps waits for the way back as well; that of the last hop counts once.
     let back = |src: u32, dst: u32| setup.fabric.one_way(HostId(dst), HostId(src), 50);
     let waited = early.totals.cct.until(late.totals.cct);
     assert!(Time(back(0, 1).0 * 30) <= waited && waited <= Time(back(3, 4).0 * 30), "{waited}");
-    assert!(late == run(true, 4));
+    assert!(late == run(true, 4) && late == run_within(u32::MAX, true, 1));
 }
 
 #[test]
@@ -219,12 +220,14 @@ fn a_server_may_have_hosts_under_several_leaves() {
     let hosts: Vec<u32> = (0..16).map(|rank| rank % 2 * 8 + rank / 2).collect();
     let mut placed = on(&job, &hosts, true);
     placed.servers = (0..16).map(|rank| rank / 2).collect();
-    let run = |partitions, threads| {
-        let config = RunConfig { job: Some(placed.clone()), ..setup.config() };
+    let run_within = |least_in_window, partitions, threads| {
+        let config = RunConfig { job: Some(placed.clone()), least_in_window, ..setup.config() };
         let simulation = Simulation::in_partitions(&config, partitions, threads);
         simulation.run(&AtomicBool::new(false)).expect("a run")
     };
+    let run = |partitions, threads| run_within(0, partitions, threads);
     let one = run(1, 1);
+    assert!(one == run_within(u32::MAX, 1, 1));
     assert_eq!(one.rank_messages.len(), 8 * 30);
     assert!(one.rank_messages.iter().all(|message| message.src % 2 == 1));
     assert!(one == run(4, 2));
