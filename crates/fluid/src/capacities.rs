@@ -142,9 +142,8 @@ impl Capacities {
             if let Some(cut) = cut_of(&mut self.cuts, self.first_cut, *resource) {
                 let whole = self.whole[*resource as usize];
                 if faster < 0.0 && now > cut.fades && whole > 0.0 {
-                    let slot = self.spraying.packet * f64::from(cut.links) / whole;
-                    cut.before = cut.load;
-                    cut.fades = Time(now.0 + (cut.waiting(cut.load, whole) * slot) as u64);
+                    let waits = cut.waiting(cut.load, whole) * cut.slot(&self.spraying, whole);
+                    (cut.before, cut.fades) = (cut.load, Time(now.0 + waits as u64));
                     cut.endings += 1;
                 }
                 cut.load += faster;
@@ -211,15 +210,11 @@ impl Capacities {
                 if mean > beyond {
                     let walk = libm::sqrt(cut.random() * flow.packets as f64);
                     let steady = mean * libm::log(mean / beyond);
-                    tail += steady.min(walked(walk, beyond)) * self.slot(cut, whole);
+                    tail += steady.min(walked(walk, beyond)) * cut.slot(&self.spraying, whole);
                 }
             }
         }
         Time(tail as u64)
-    }
-    /// How long one of the links of `cut`, which carry `whole`, takes for a packet.
-    fn slot(&self, cut: &Spray, whole: f64) -> f64 {
-        self.spraying.packet * f64::from(cut.links) / whole
     }
 
     /// Whether windows begin to grow now: flows spread, and nobody has looked after it yet.
@@ -288,6 +283,10 @@ impl Spray {
     fn waiting(&self, load: f64, whole: f64) -> f64 {
         let load = (load / whole).clamp(0.0, self.share.min(0.999));
         load * load / (2.0 * (1.0 - load)) * self.random()
+    }
+    /// How long one of the links, which carry `whole`, takes for a packet.
+    fn slot(&self, spraying: &Spraying, whole: f64) -> f64 {
+        spraying.packet * f64::from(self.links) / whole
     }
     /// The variance of how many packets come to a link, over the mean.
     fn random(&self) -> f64 {

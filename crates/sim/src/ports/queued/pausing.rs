@@ -49,15 +49,7 @@ impl QueuePorts {
         until: Time,
         out: &mut O,
     ) {
-        let mut leaving = std::mem::take(&mut self.switches[switch].leaving);
-        leaving.retain(|packet| {
-            let left = packet.at < until;
-            if left && self.release(switch, packet.ingress, packet.size) {
-                self.tell(now, packet.ingress, out);
-            }
-            !left
-        });
-        self.switches[switch].leaving = leaving;
+        self.note_departed(switch, until, |ports, ingress| ports.tell(now, ingress, out));
     }
 
     /// Whether nobody asks `switch` for a pause before `window` is over, nor waits for the end of one,
@@ -73,7 +65,8 @@ impl QueuePorts {
             return false;
         }
         if shared.leaving.len() >= shared.most_leaving {
-            self.note_departed(switch, window.start);
+            // Nobody waits for the end of a pause.
+            self.note_departed(switch, window.start, |_, _| ());
         }
         let spared = match self.control_priority {
             true => flag::PFC | flag::CONTROL,
@@ -85,13 +78,18 @@ impl QueuePorts {
         self.rules.take_in_all(memory, &mut self.ports, &self.coming.bytes)
     }
 
-    /// Notes what has left `switch`, whom nobody asks for a pause, before `until`.
-    fn note_departed(&mut self, switch: OwnSwitch, until: Time) {
+    /// Notes what has left `switch` before `until`, and tells `resume` of ingresses whose pause that ends.
+    fn note_departed(
+        &mut self,
+        switch: OwnSwitch,
+        until: Time,
+        mut resume: impl FnMut(&mut Self, OutPort),
+    ) {
         let mut leaving = std::mem::take(&mut self.switches[switch].leaving);
         leaving.retain(|packet| {
             let left = packet.at < until;
-            if left {
-                self.release(switch, packet.ingress, packet.size);
+            if left && self.release(switch, packet.ingress, packet.size) {
+                resume(self, packet.ingress);
             }
             !left
         });
