@@ -48,8 +48,8 @@ impl Fidelity {
         match self {
             Fidelity::Packet | Fidelity::Fast => None,
             Fidelity::Fluid => Some(
-                "run.fidelity = \"fluid\": rates of flows instead of packets; it sees no queue, mark, \
-                 pause, loss or reordering, and columns about these are empty"
+                "run.fidelity = \"fluid\": rates of flows instead of packets; columns about queues, \
+                 marks, pauses, losses and reordering are empty"
                     .into(),
             ),
         }

@@ -25,6 +25,8 @@ pub(crate) enum What {
     RingDone { ring: u32, version: u64 },
     /// Windows have grown.
     Grow,
+    /// Packets wait longer, or not as long, and windows have changed.
+    Queues,
     /// Routing has learnt of links.
     Learn(u32),
     /// Links carry more or less from now on.

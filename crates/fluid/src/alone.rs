@@ -172,6 +172,8 @@ pub fn run_alone(
     }
     let mut engine = Engine::new(config);
     engine.watch = Some(Watch::new(config, bound, engine.capacities.rtt()));
+    // Who waits long is given up.
+    engine.queues.leave_out();
     engine.start();
     engine.work(cancel)?;
     let found = engine.rates.found();

@@ -7,9 +7,11 @@ use crate::failures::Trouble;
 use crate::flows::Flow;
 use crate::messages::Message;
 use crate::paths::Layout;
+use crate::queues::Queues;
 use crate::ranks::Ranks;
 use crate::rates::Rates;
 use crate::rounds::{Key, Rest, Ring};
+use crate::windows::{Changing, Control};
 use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weft_balance::Planner;
@@ -36,6 +38,8 @@ pub(crate) struct Host {
     pub(crate) established: u32,
     /// Subflows on each persistent queue pair.
     pub(crate) queue_pairs: FxHashMap<QueuePairId, u32>,
+    /// Their windows, as they were left, and the moving averages of marks.
+    pub(crate) windows: FxHashMap<QueuePairId, (f64, f64)>,
 }
 
 /// All of a run.
@@ -47,6 +51,10 @@ pub(crate) struct Engine<'a> {
     pub(crate) spreads: bool,
     pub(crate) rates: Rates,
     pub(crate) capacities: Capacities,
+    pub(crate) queues: Queues,
+    /// What windows are told, where queues delay them.
+    pub(crate) control: Control,
+    pub(crate) changing: Changing,
     pub(crate) hosts: Vec<Host>,
     pub(crate) messages: Vec<Message>,
     pub(crate) free_messages: Vec<u32>,
@@ -106,11 +114,13 @@ impl<'a> Engine<'a> {
             most: 0,
             established: 0,
             queue_pairs: FxHashMap::default(),
+            windows: FxHashMap::default(),
         };
         let dependents = config.workload.dependents();
         let trouble = Trouble::new(config);
         let (data, ack) = (config.packet.mtu + config.packet.header, config.packet.ack);
         let rtt = fabric.base_rtt(u64::from(data), u64::from(ack));
+        let control = Control::new(config);
         let ranks = config.job.as_ref().map_or(0, |job| job.hosts.len());
         let has_pcie = matches!(&config.job, Some(JobConfig { pcie: Some(_), .. }));
         let resources = layout.len() as usize + if has_pcie { ranks } else { 0 };
@@ -118,6 +128,9 @@ impl<'a> Engine<'a> {
             network: trouble.network(config, Time::ZERO),
             capacities: Capacities::new(config, &layout, rtt, resources),
             rates: Rates::new(resources),
+            queues: Queues::new(config, rtt, control.is_some()),
+            control: control.unwrap_or_default(),
+            changing: Changing::default(),
             hosts: (0..fabric.hosts()).map(host).collect(),
             messages: Vec::new(),
             free_messages: Vec::new(),
@@ -196,6 +209,7 @@ impl<'a> Engine<'a> {
             What::Rank(rank) => self.rank(rank),
             What::RingDone { ring, version } => self.ring_done(ring, version),
             What::Grow => self.grow(),
+            What::Queues => self.look_at_queues(),
             What::Learn(number) => self.learn(number),
             What::Turn => self.set_capacities(),
             What::TimeOut { flow, version } => self.time_out(flow, version),

@@ -99,6 +99,7 @@ impl Engine<'_> {
         for port in &ports {
             let capacity = speed(failures.capacity(fabric, *port, now));
             self.capacities.set_whole(port.0, capacity);
+            self.queues.set_capacity(port.0, capacity);
         }
         for cut in self.layout.cuts().collect::<Vec<_>>() {
             let capacity = speed(self.layout.capacity(cut, failures, now));

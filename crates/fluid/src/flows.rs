@@ -4,11 +4,13 @@ use crate::agenda::What;
 use crate::engine::Engine;
 use crate::paths::Resources;
 use crate::rounds::RING;
+use crate::windows::Window;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use weft_balance::Steering;
 use weft_balance::plan::{Carrier, Route, Subflow};
 use weft_balance::steer::FlowContext;
-use weft_sim::JobConfig;
+use weft_sim::{JobConfig, RunConfig};
 use weft_transport::CongestionConfig;
 use weft_units::{Draw, HostId, Rate, Time};
 
@@ -30,7 +32,8 @@ pub(crate) struct Flow {
     since: Time,
     pub(crate) rate: f64,
     /// Its number in [`crate::rates::Rates`].
-    rates: u32,
+    pub(crate) rates: u32,
+    pub(crate) window: Window,
     /// What does not name this version is no longer true.
     pub(crate) version: u32,
     /// When it will be through, and the earliest [`What::Finish`] that is on the agenda.
@@ -41,8 +44,8 @@ pub(crate) struct Flow {
     wire: u64,
     pub(crate) forward: Resources,
     /// What share of it each link between switches carries, where it spreads over few values
-    /// ([`Engine::link_shares`]).
-    shares: Vec<(u32, f64)>,
+    /// ([`Engine::link_shares`]) or stands for subflows on all paths.
+    pub(crate) shares: Vec<(u32, f64)>,
     pub(crate) back: Resources,
     latency: Time,
     pub(crate) is_running: bool,
@@ -50,6 +53,24 @@ pub(crate) struct Flow {
     pub(crate) blocked: Option<Time>,
     /// How often in a row it has timed out.
     pub(crate) time_outs: u32,
+}
+
+/// The entropy values that packets of a flow between `hosts` take in turn; `None`: any, or one.
+pub(crate) fn few_entropies(
+    config: &RunConfig<'_>,
+    hosts: (HostId, HostId),
+    flow: u64,
+) -> Option<RangeInclusive<u16>> {
+    let context = FlowContext {
+        flow,
+        seed: config.seed,
+        mtu: config.packet.mtu,
+        bdp: config.balance.bdp,
+        fabric: config.fabric,
+        hosts,
+        hashing: config.hashing(),
+    };
+    Steering::new(&config.balance, &context).entropies()
 }
 
 /// Bytes in a picosecond.
@@ -65,6 +86,15 @@ impl Flow {
     /// Whether it stands for subflows on all paths.
     pub(crate) fn is_split(&self) -> bool {
         self.subflows > 1
+    }
+    /// The rate of one of its subflows.
+    pub(crate) fn rate_of_each(&self) -> f64 {
+        self.rate / f64::from(self.subflows)
+    }
+    /// Resources that it uses, with the share of it that each carries.
+    pub(crate) fn forward_links(&self) -> impl Iterator<Item = (u32, f64)> {
+        let links = self.forward.as_slice().iter().map(|link| (*link, 1.0));
+        links.chain(self.shares.iter().copied())
     }
     /// Payload that is left at `now`.
     pub(crate) fn payload_left(&self, now: Time) -> u64 {
@@ -113,6 +143,7 @@ impl Engine<'_> {
             since: self.now,
             rate: 0.0,
             rates: u32::MAX,
+            window: Window::default(),
             version: 0,
             due: Time::MAX,
             looked_at: Time::MAX,
@@ -195,7 +226,11 @@ impl Engine<'_> {
         {
             forward.push(self.layout.pcie(owner.src));
         }
-        let shares = if self.spreads { self.link_shares(id) } else { Vec::new() };
+        let shares = match self.spreads {
+            true => self.link_shares(id),
+            false if flow.is_split() => self.layout.links_of_cuts(&forward),
+            false => Vec::new(),
+        };
         let flow = &self.flows[id as usize];
         let last = flow.part.min(u64::from(config.packet.mtu)) + u64::from(config.packet.header);
         let nic = fabric.ports()[fabric.nic(src)].rate.serialize(last);
@@ -216,16 +251,7 @@ impl Engine<'_> {
             return Vec::new();
         }
         let key = Draw::new(config.seed, "flow-key").at(u64::from(message.0), u64::from(part));
-        let context = FlowContext {
-            flow: key,
-            seed: config.seed,
-            mtu: config.packet.mtu,
-            bdp: config.balance.bdp,
-            fabric: config.fabric,
-            hosts: (src, dst),
-            hashing: config.hashing(),
-        };
-        let Some(entropies) = Steering::new(&config.balance, &context).entropies() else {
+        let Some(entropies) = few_entropies(config, (src, dst), key) else {
             return Vec::new();
         };
         let share = 1.0 / entropies.len() as f64;
@@ -243,20 +269,17 @@ impl Engine<'_> {
 
     /// The flow shares its links from now on.
     pub(crate) fn enter(&mut self, id: u32) {
-        let limit = self.limit(id);
+        let limit = self.open_window(id, self.limit(id));
         let flow = &mut self.flows[id as usize];
         // Of several subflows each one has a share of what they meet.
         let count = f64::from(flow.subflows);
         let rates = match flow.is_split() {
             false if flow.shares.is_empty() => self.rates.add(flow.forward.as_slice(), limit),
-            false => {
-                let cuts = flow.forward.as_slice().iter().map(|resource| (*resource, 1.0));
-                self.rates.add_weighted(cuts.chain(flow.shares.iter().copied()), limit)
-            }
+            false => self.rates.add_weighted(flow.forward_links(), limit),
             true => {
                 let links = self.layout.links(&flow.forward);
                 let uses = links.map(|(link, share)| (link, share * count));
-                self.rates.add_weighted(uses, limit / count)
+                self.rates.add_weighted(uses, limit)
             }
         };
         (flow.rates, flow.rate, flow.since, flow.is_running) = (rates, 0.0, self.now, true);
@@ -279,8 +302,8 @@ impl Engine<'_> {
         self.by_rates[rates as usize] = id;
     }
 
-    /// The rate that a flow is told, if it is; its NIC's at most.
-    fn limit(&self, id: u32) -> f64 {
+    /// The rate that each subflow of a flow is told, if it is; its share of its NIC's at most.
+    pub(crate) fn limit(&self, id: u32) -> f64 {
         let flow = &self.flows[id as usize];
         let config = self.config;
         let line = config.fabric.ports()[config.fabric.nic(flow.src)].rate;
@@ -291,12 +314,13 @@ impl Engine<'_> {
         if let Carrier::Persistent { share, .. } = flow.subflow.carrier {
             limit = limit.min(Rate::bps((line.as_bps() / u64::from(share)).max(1)));
         }
-        speed(limit.as_bps())
+        speed(limit.as_bps()) / f64::from(flow.subflows)
     }
 
     /// The flow shares its links no more.
     pub(crate) fn leave(&mut self, id: u32) {
         self.capacities.leave(&self.flows[id as usize]);
+        self.close_window(id);
         self.load_acks(id, 0.0);
         self.watch_rate(id, 0.0);
         let now = self.now;
@@ -318,6 +342,7 @@ impl Engine<'_> {
     /// Gives all flows the rates that follow from who is there.
     pub(crate) fn settle(&mut self) {
         self.settle_by = Time::MAX;
+        self.drain_queues();
         for _ in 0..3 {
             self.update_capacities();
             let mut rates = std::mem::take(&mut self.rates);
@@ -330,6 +355,7 @@ impl Engine<'_> {
                 break;
             }
         }
+        self.expect_queues();
     }
 
     /// Tells [`crate::rates::Rates`] what acknowledgements leave of each resource.
@@ -345,6 +371,9 @@ impl Engine<'_> {
         let rate = rate * f64::from(flow.subflows);
         if (flow.rate - rate).abs() <= rate * 1e-12 && flow.rate > 0.0 {
             return;
+        }
+        if self.queues.are_used() {
+            self.queues.changed.push(id);
         }
         self.load_acks(id, rate);
         self.watch_rate(id, rate);
@@ -371,7 +400,7 @@ impl Engine<'_> {
         if self.watch.is_none() {
             return;
         }
-        let limit = self.limit(id);
+        let limit = self.limit(id) * f64::from(self.flows[id as usize].subflows);
         let flow = &self.flows[id as usize];
         let fabric = self.config.fabric;
         let line = speed(fabric.ports()[fabric.nic(flow.src)].rate.as_bps());

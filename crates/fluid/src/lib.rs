@@ -8,6 +8,8 @@
 //! |---|---|
 //! | `rates` | max-min fair rates, kept up to date |
 //! | `capacities` | what each link carries for data: less acknowledgements, less what spraying wastes |
+//! | `queues` | how long packets wait at each link |
+//! | `windows` | what windows of DCTCP allow then, and how marks change them |
 //! | `paths` | which links a flow uses, or which cuts it spreads over |
 //! | `engine`, `agenda` | the state of a run, its loop, and what will happen |
 //! | `messages`, `flows` | messages and their subflows under way |
@@ -18,7 +20,8 @@
 //! | `outcome` | results |
 //! | `unfit` | what only packets tell |
 //!
-//! What it cannot see: queues, marks, pauses, losses by overload, reordering; a queue delays nobody.
+//! What it cannot see: single packets, pauses, losses by overload, reordering. Queues delay acknowledgements,
+//! and so flows with windows; the last packet of a message does not wait in them.
 
 mod agenda;
 mod alone;
@@ -29,10 +32,12 @@ mod flows;
 mod messages;
 mod outcome;
 mod paths;
+mod queues;
 mod ranks;
 mod rates;
 mod rounds;
 mod unfit;
+mod windows;
 
 pub use alone::run_alone;
 pub use engine::run;

@@ -74,6 +74,11 @@ impl<'a> Layout<'a> {
             own.into_iter().chain(links)
         })
     }
+    /// Of these, only the links of cuts.
+    pub(crate) fn links_of_cuts(&self, resources: &Resources) -> Vec<(u32, f64)> {
+        let is_own = |link: &u32| resources.as_slice().contains(link);
+        self.links(resources).filter(|(link, _)| !is_own(link)).collect()
+    }
     /// How many resources there are before those of ranks.
     pub(crate) fn len(&self) -> u32 {
         self.ports + 2 * (self.leaves + self.pods)

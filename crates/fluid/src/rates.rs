@@ -36,8 +36,9 @@ pub(crate) struct Rates {
 #[derive(Debug, Default)]
 struct Resource {
     capacity: f64,
-    /// What its flows would take at their limits.
+    /// What its flows would take at their limits, and how many times the rate of one if all were equal.
     wanted: f64,
+    weight: f64,
     flows: Vec<Member>,
     round: u32,
     /// While rates are found: what is left, and how many times the rate of those that have none yet.
@@ -61,6 +62,8 @@ struct Flow {
     many: Vec<Use>,
     limit: f64,
     rate: f64,
+    /// The resource that holds it back, if it is not its limit.
+    bottleneck: Option<u32>,
     round: u32,
     is_open: bool,
     is_fresh: bool,
@@ -135,6 +138,7 @@ impl Rates {
             flow.push(Use { resource, place: state.flows.len() as u32, weight });
             state.flows.push(Member { flow: id, number, weight });
             state.wanted += limit * weight;
+            state.weight += weight;
         }
         id
     }
@@ -171,11 +175,12 @@ impl Rates {
             }
             state.flows.swap_remove(one.place as usize);
             state.wanted -= flow.limit * one.weight;
+            state.weight -= one.weight;
             if let Some(moved) = state.flows.get(one.place as usize) {
                 let uses = self.flows[moved.flow as usize].uses_mut();
                 uses[moved.number as usize].place = one.place;
             } else if state.flows.is_empty() {
-                state.wanted = 0.0;
+                (state.wanted, state.weight) = (0.0, 0.0);
             }
         }
         self.free.push(id);
@@ -186,9 +191,55 @@ impl Rates {
         self.found
     }
 
+    /// Whether the flows on a resource at their limits would be too much for it.
+    pub(crate) fn is_scarce(&self, resource: u32) -> bool {
+        self.resources[resource as usize].is_scarce()
+    }
     /// How many flows use a resource.
     pub(crate) fn flows_on(&self, resource: u32) -> usize {
         self.resources[resource as usize].flows.len()
+    }
+
+    /// The flows on a resource, and how many times its rate each takes.
+    pub(crate) fn members(&self, resource: u32) -> impl Iterator<Item = (u32, f64)> {
+        self.resources[resource as usize].flows.iter().map(|one| (one.flow, one.weight))
+    }
+    pub(crate) fn weight_on(&self, resource: u32) -> f64 {
+        self.resources[resource as usize].weight
+    }
+    pub(crate) fn capacity(&self, resource: u32) -> f64 {
+        self.resources[resource as usize].capacity
+    }
+    /// The rate of a flow, as of the last [`Rates::settle`].
+    pub(crate) fn rate(&self, id: u32) -> f64 {
+        self.flows[id as usize].rate
+    }
+    /// What a flow sends at most.
+    pub(crate) fn limit(&self, id: u32) -> f64 {
+        self.flows[id as usize].limit
+    }
+    /// The resource that holds a flow back; `None`: its limit.
+    pub(crate) fn bottleneck(&self, id: u32) -> Option<u32> {
+        self.flows[id as usize].bottleneck
+    }
+    /// A flow sends at `limit` at most from now on. Returns whether rates may follow.
+    pub(crate) fn set_limit(&mut self, id: u32, limit: f64) -> bool {
+        let flow = &mut self.flows[id as usize];
+        let more = limit - std::mem::replace(&mut flow.limit, limit);
+        let matters = flow.rate > limit || flow.bottleneck.is_none();
+        if matters && !flow.is_fresh {
+            flow.is_fresh = true;
+            self.fresh.push(id);
+        }
+        for one in self.flows[id as usize].uses() {
+            let state = &mut self.resources[one.resource as usize];
+            let was_scarce = state.is_scarce();
+            state.wanted += more * one.weight;
+            if matters && (was_scarce || state.is_scarce()) {
+                self.touched.push(one.resource);
+            }
+        }
+        matters
     }
 
     /// The resource carries so much from now on.
@@ -233,7 +284,7 @@ impl Rates {
         }
         while let Some(Level { rate, what }) = self.heap.pop() {
             match what {
-                What::Flow(id) => self.close(id, rate, &mut each),
+                What::Flow(id) => self.close(id, rate, None, &mut each),
                 What::Resource(id) => {
                     let state = &self.resources[id as usize];
                     let Some(now) = state.level(id) else { continue };
@@ -243,7 +294,7 @@ impl Rates {
                     }
                     for place in 0..self.resources[id as usize].flows.len() {
                         let one = self.resources[id as usize].flows[place];
-                        self.close(one.flow, now.rate, &mut each);
+                        self.close(one.flow, now.rate, Some(id), &mut each);
                     }
                 }
             }
@@ -253,12 +304,19 @@ impl Rates {
     }
 
     /// Gives an open flow its rate.
-    fn close(&mut self, id: u32, rate: f64, each: &mut impl FnMut(u32, f64, f64)) {
+    fn close(
+        &mut self,
+        id: u32,
+        rate: f64,
+        bottleneck: Option<u32>,
+        each: &mut impl FnMut(u32, f64, f64),
+    ) {
         let flow = &mut self.flows[id as usize];
         if !flow.is_open {
             return;
         }
         flow.is_open = false;
+        flow.bottleneck = bottleneck;
         let old = std::mem::replace(&mut flow.rate, rate);
         for one in self.flows[id as usize].uses() {
             let state = &mut self.resources[one.resource as usize];

@@ -41,6 +41,7 @@ enum Step {
     Add(Vec<(u32, f64)>, f64),
     Remove(usize),
     Capacity(u32, f64),
+    Limit(usize, f64),
     Settle,
 }
 
@@ -51,6 +52,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (uses, 0.1..3.0).prop_map(|(uses, limit)| Step::Add(uses, limit)),
         2 => any::<usize>().prop_map(Step::Remove),
         1 => (0..RESOURCES as u32, 0.0..4.0).prop_map(|(id, capacity)| Step::Capacity(id, capacity)),
+        2 => (any::<usize>(), 0.1..3.0).prop_map(|(place, limit)| Step::Limit(place, limit)),
         3 => Just(Step::Settle),
     ]
 }
@@ -84,6 +86,12 @@ trials! {
                 Step::Capacity(id, capacity) => {
                     capacities[id as usize] = capacity;
                     rates.set_capacity(id, capacity);
+                }
+                Step::Limit(place, limit) => {
+                    if let Some(id) = flows.keys().copied().nth(place % flows.len().max(1)) {
+                        rates.set_limit(id, limit);
+                        flows.entry(id).and_modify(|flow: &mut Plain| flow.1 = limit);
+                    }
                 }
                 Step::Settle => {
                     rates.settle(|id, _, rate| {

@@ -1,0 +1,402 @@
+//! How long packets wait at each link, by what the flows that meet there send.
+//!
+//! A flow comes to a link with what its window lets it send in a round trip, `w / (t + d)` where packets
+//! wait `d` there and take `t` on the rest of the way and back, but no faster than its share of its NIC
+//! or than other links let it. As long as all together are more than the link carries, the wait grows by
+//! what is too much, and each flow gets the share of the link that it has of all that comes, since a
+//! queue is first in, first out. That ends where windows just fill the link: `sum min(x, w / (t + d)) = C`.
+//! If a flow ends, what waits keeps the link busy while the others become faster; if flows send less than
+//! the link carries, the queue drains.
+//!
+//! Acknowledgements wait in the same queues on their way back, unless control has priority.
+//!
+//! Only links behind switches have queues: a NIC sends when its turn has come. Where packets are sprayed
+//! over all links alike, the wait there is in [`crate::capacities`].
+
+use crate::agenda::What;
+use crate::engine::Engine;
+use crate::flows::Flow;
+use crate::rates::Rates;
+use crate::rounds::RING;
+use weft_sim::RunConfig;
+use weft_units::Time;
+
+/// Waits are taken into account where they changed by this share of themselves and of a round trip.
+const STEP: f64 = 0.04;
+/// A queue that grows or drains is looked at each round trip, or as often in the time that packets wait.
+const LOOKS: f64 = 4.0;
+/// What comes to a link is too much if it is this many times what the link carries.
+const OVERLOAD: f64 = 1.02;
+/// No wait is longer than so many of the largest windows take.
+const MOST_WINDOWS: f64 = 64.0;
+/// Waits are found to this share of a round trip.
+const EXACT: f64 = 0.001;
+
+/// The queue before a link, but for how long packets wait there.
+#[derive(Clone, Debug, Default)]
+struct Queue {
+    /// Switches mark if it is as long.
+    marked_at: f64,
+    /// For how long packets have been marked until `since`, in picoseconds.
+    marked: f64,
+    since: Time,
+    /// How many times what the link carries comes; 1 if that is not too much.
+    overload: f64,
+    /// Flows whose acknowledgements come by, and which of the links on their way back that is.
+    back: Vec<(u32, u8)>,
+    /// Whether it is to be looked at, and when it was.
+    is_touched: bool,
+    looked_at: Time,
+}
+
+/// All queues.
+#[derive(Debug)]
+pub(crate) struct Queues {
+    /// Of each port; empty, if queues delay nobody.
+    of: Vec<Queue>,
+    /// How long packets wait at each port, in picoseconds; apart, since it is looked up most.
+    waits: Vec<f64>,
+    /// Bytes at which switches mark.
+    mark_bytes: f64,
+    /// Ports before this one are NICs.
+    first: u32,
+    rtt: Time,
+    /// Queues to be looked at, and those that flows have just left.
+    touched: Vec<u32>,
+    left: Vec<u32>,
+    /// Flows whose rates have changed, and those to be looked at.
+    pub(crate) changed: Vec<u32>,
+    flows: Vec<u32>,
+    /// When the next look is due.
+    due: Time,
+    arrivals: Vec<Arrival>,
+}
+
+/// What a flow, or a ring, brings to a link.
+#[derive(Clone, Copy, Debug)]
+struct Arrival {
+    /// How many times its rate, and its rate at most.
+    weight: f64,
+    most: f64,
+    window: f64,
+    /// The round trip without this wait, and how much of the wait adds to it.
+    trip: f64,
+    share: f64,
+}
+
+impl Arrival {
+    /// What it brings if packets wait so long.
+    fn rate(&self, wait: f64) -> f64 {
+        self.weight * self.most.min(self.window / (self.trip + self.share * wait))
+    }
+}
+
+impl Queues {
+    /// Of a fabric where a round trip takes `rtt`; `are_used`: they delay flows.
+    pub(crate) fn new(config: &RunConfig<'_>, rtt: Time, are_used: bool) -> Queues {
+        let ports = if are_used { config.fabric.ports().len() } else { 0 };
+        let queue = Queue { marked_at: f64::INFINITY, overload: 1.0, ..Queue::default() };
+        Queues {
+            of: vec![queue; ports],
+            waits: vec![0.0; ports],
+            mark_bytes: config.switch.ecn.map_or(f64::INFINITY, |ecn| ecn.kmax as f64),
+            first: config.fabric.hosts(),
+            rtt,
+            touched: Vec::new(),
+            left: Vec::new(),
+            changed: Vec::new(),
+            flows: Vec::new(),
+            due: Time::MAX,
+            arrivals: Vec::new(),
+        }
+    }
+
+    /// Whether queues delay flows.
+    pub(crate) fn are_used(&self) -> bool {
+        !self.of.is_empty()
+    }
+    /// Queues delay nobody.
+    pub(crate) fn leave_out(&mut self) {
+        self.of.clear();
+        self.waits.clear();
+    }
+
+    /// A port carries so many bytes a picosecond from now on.
+    pub(crate) fn set_capacity(&mut self, port: u32, capacity: f64) {
+        if let Some(queue) = self.of.get_mut(port as usize) {
+            queue.marked_at = self.mark_bytes / capacity;
+        }
+    }
+
+    fn has(&self, link: u32) -> bool {
+        link >= self.first && (link as usize) < self.of.len()
+    }
+    /// Links with queues that packets of a flow come by, with how many of them do.
+    fn forward(&self, flow: &Flow) -> impl Iterator<Item = (u32, f64)> {
+        flow.forward_links().filter(|(link, _)| self.has(*link))
+    }
+    /// How long packets of a flow and their acknowledgements wait in the mean, in picoseconds.
+    pub(crate) fn wait(&self, flow: &Flow) -> f64 {
+        let wait = |link: u32| self.waits.get(link as usize).copied().unwrap_or(0.0);
+        let forward: f64 = flow.forward_links().map(|(link, share)| wait(link) * share).sum();
+        forward + flow.back.as_slice().iter().map(|link| wait(*link)).sum::<f64>()
+    }
+    /// Whether packets of a flow are marked now.
+    pub(crate) fn marks(&self, flow: &Flow) -> bool {
+        self.forward(flow).any(|(link, _)| self.is_marking(link))
+    }
+    /// For how long packets of a flow would have been marked until `now`, had it always been there; as many
+    /// times less as only some of them are.
+    pub(crate) fn marked(&self, flow: &Flow, now: Time) -> f64 {
+        self.forward(flow).map(|(link, share)| share * self.marked_until(link, now)).sum()
+    }
+    /// How many times too much comes to the link of a flow where that is most.
+    pub(crate) fn overload(&self, flow: &Flow) -> f64 {
+        let overload = |(link, _): (u32, f64)| self.of[link as usize].overload;
+        self.forward(flow).map(overload).fold(1.0, f64::max)
+    }
+    fn is_marking(&self, link: u32) -> bool {
+        self.waits[link as usize] >= self.of[link as usize].marked_at
+    }
+    fn marked_until(&self, link: u32, now: Time) -> f64 {
+        let queue = &self.of[link as usize];
+        let more = if self.is_marking(link) { queue.since.until(now).0 as f64 } else { 0.0 };
+        queue.marked + more
+    }
+
+    /// Acknowledgements of a flow come by from now on; it is told its places among those on each link.
+    pub(crate) fn enter(&mut self, id: u32, flow: &mut Flow) {
+        for (number, link) in (0..).zip(flow.back.as_slice()) {
+            if let Some(queue) = self.of.get_mut(*link as usize) {
+                flow.window.places[usize::from(number)] = queue.back.len() as u32;
+                queue.back.push((id, number));
+            }
+        }
+    }
+    /// A flow is gone, and its acknowledgements.
+    pub(crate) fn leave(&mut self, id: u32, flows: &mut [Flow]) {
+        let flow = &flows[id as usize];
+        let links: Vec<u32> = self.forward(flow).map(|one| one.0).collect();
+        self.left.extend(&links);
+        links.into_iter().for_each(|link| self.touch(link));
+        let (back, places) = (flow.back, flow.window.places);
+        for (place, link) in places.into_iter().zip(back.as_slice()) {
+            let Some(queue) = self.of.get_mut(*link as usize) else { continue };
+            queue.back.swap_remove(place as usize);
+            if let Some((moved, number)) = queue.back.get(place as usize) {
+                flows[*moved as usize].window.places[usize::from(*number)] = place;
+            }
+        }
+    }
+    /// What a flow brings to its links may change.
+    pub(crate) fn touch_all(&mut self, flow: &Flow, rates: &Rates) {
+        for (link, _) in flow.forward_links() {
+            if self.has(link) && (self.waits[link as usize] > 0.0 || rates.is_scarce(link)) {
+                self.touch(link);
+            }
+        }
+    }
+    fn touch(&mut self, link: u32) {
+        if !self.of[link as usize].is_touched {
+            self.of[link as usize].is_touched = true;
+            self.touched.push(link);
+        }
+    }
+    fn set_wait(&mut self, link: u32, wait: f64, now: Time) {
+        let marked = self.marked_until(link, now);
+        let queue = &mut self.of[link as usize];
+        (queue.marked, queue.since) = (marked, now);
+        self.waits[link as usize] = wait;
+    }
+    /// When a queue that was looked at may have changed.
+    fn due(&self, link: u32) -> Time {
+        let after = self.rtt.0.max((self.waits[link as usize] / LOOKS) as u64);
+        self.of[link as usize].looked_at.saturating_add(Time(after))
+    }
+}
+
+impl Engine<'_> {
+    /// Flows have ended: what waits keeps their links busy, and others are as fast as that makes them.
+    pub(crate) fn drain_queues(&mut self) {
+        let mut left = std::mem::take(&mut self.queues.left);
+        left.sort_unstable();
+        left.dedup();
+        for link in left.drain(..) {
+            let old = self.queues.waits[link as usize];
+            let was_overloaded = self.queues.of[link as usize].overload > 1.0;
+            if old == 0.0 && !was_overloaded {
+                continue;
+            }
+            let wait = self.find_wait(link, 0.0).0.min(old);
+            if wait < old || was_overloaded {
+                self.queues.set_wait(link, wait, self.now);
+                self.queues.of[link as usize].overload = 1.0;
+                for id in self.flows_on(link) {
+                    self.allow(id);
+                }
+                let Queues { flows, of, .. } = &mut self.queues;
+                flows.extend(of[link as usize].back.iter().map(|one| one.0));
+            }
+        }
+        self.queues.left = left;
+    }
+
+    /// Flows with windows on a link.
+    fn flows_on(&self, link: u32) -> Vec<u32> {
+        let flows = self.rates.members(link).map(|(rates, _)| self.by_rates[rates as usize]);
+        flows.filter(|id| id & RING == 0).collect()
+    }
+
+    /// Queues follow what rates have become, a round trip later.
+    pub(crate) fn expect_queues(&mut self) {
+        let mut changed = std::mem::take(&mut self.queues.changed);
+        for id in changed.drain(..) {
+            let flow = &self.flows[id as usize];
+            if flow.is_running {
+                if flow.window.is_short(self.limit(id)) || self.queues.wait(flow) > 0.0 {
+                    self.queues.flows.push(id);
+                }
+                self.queues.touch_all(flow, &self.rates);
+            }
+        }
+        self.queues.changed = changed;
+        let queues = &self.queues;
+        let soon = self.now.saturating_add(queues.rtt);
+        let due = match queues.flows.is_empty() {
+            true => queues.touched.iter().map(|link| queues.due(*link)).min(),
+            false => Some(soon),
+        };
+        let due = due.unwrap_or(Time::MAX).min(self.windows_due()).max(soon);
+        if due < queues.due && due < Time::MAX {
+            self.queues.due = due;
+            self.agenda.push(due, What::Queues);
+        }
+    }
+
+    /// Finds how long packets wait now, and what windows allow then.
+    pub(crate) fn look_at_queues(&mut self) {
+        if self.now < self.queues.due {
+            return;
+        }
+        self.queues.due = Time::MAX;
+        let mut flows = std::mem::take(&mut self.queues.flows);
+        self.windows_at_end(&mut flows);
+        flows.sort_unstable();
+        flows.dedup();
+        flows.iter().for_each(|id| self.move_window(*id));
+        let mut touched = std::mem::take(&mut self.queues.touched);
+        touched.sort_unstable();
+        let mut later = Vec::new();
+        for link in touched.drain(..) {
+            if self.queues.due(link) > self.now {
+                later.push(link);
+                continue;
+            }
+            self.queues.of[link as usize].is_touched = false;
+            if self.look_at_queue(link) {
+                flows.extend(self.queues.of[link as usize].back.iter().map(|one| one.0));
+                flows.extend(self.flows_on(link));
+            }
+        }
+        later.append(&mut self.queues.touched);
+        self.queues.touched = later;
+        flows.sort_unstable();
+        flows.dedup();
+        let mut has_changed = false;
+        for id in flows.drain(..) {
+            self.move_window(id);
+            has_changed |= self.allow(id);
+        }
+        self.queues.flows = flows;
+        match has_changed {
+            true => self.unsettle(Time::ZERO),
+            false => self.expect_queues(),
+        }
+    }
+
+    /// Returns whether packets wait longer at a link, or not as long, as when it was looked at.
+    fn look_at_queue(&mut self, link: u32) -> bool {
+        let rtt = self.queues.rtt.0 as f64;
+        let queue = &self.queues.of[link as usize];
+        let (old, was) = (self.queues.waits[link as usize], queue.overload);
+        let passed = queue.looked_at.until(self.now).0 as f64;
+        // Before it was touched nothing changed.
+        let passed = passed.min(rtt.max(old / LOOKS));
+        let (wait, overload) = self.find_wait(link, passed);
+        let queue = &mut self.queues.of[link as usize];
+        (queue.overload, queue.looked_at) = (overload, self.now);
+        let moves = (wait - old).abs() > STEP * rtt.max(old);
+        let has_changed = moves || (wait == 0.0) != (old == 0.0);
+        if has_changed {
+            self.queues.set_wait(link, wait, self.now);
+        }
+        if moves {
+            self.queues.touch(link);
+        }
+        has_changed || overload != was
+    }
+
+    /// How long packets wait at a link after so many picoseconds more, and the overload.
+    fn find_wait(&mut self, link: u32, passed: f64) -> (f64, f64) {
+        let capacity = self.rates.capacity(link);
+        let old = self.queues.waits[link as usize];
+        let flows = self.rates.flows_on(link);
+        if capacity <= 0.0 || flows == 0 || (old == 0.0 && !self.rates.is_scarce(link)) {
+            return (0.0, 1.0);
+        }
+        let mut arrivals = std::mem::take(&mut self.queues.arrivals);
+        arrivals.clear();
+        let all = self.rates.members(link).map(|(rates, weight)| self.arrival(link, rates, weight));
+        arrivals.extend(all);
+        let load = |wait: f64| arrivals.iter().map(|one| one.rate(wait)).sum::<f64>() / capacity;
+        let slope = load(old) - 1.0;
+        let most = MOST_WINDOWS * self.control.most / capacity;
+        let grown = (old + passed * slope.max(0.0)).min(most);
+        let wait = if load(0.0) < 1.0 {
+            (old + passed * slope.min(0.0)).max(0.0)
+        } else if load(grown) >= 1.0 {
+            grown
+        } else {
+            let (mut low, mut high) = (0.0, grown);
+            while high - low > EXACT * self.queues.rtt.0 as f64 {
+                let middle = (low + high) / 2.0;
+                match load(middle) >= 1.0 {
+                    true => low = middle,
+                    false => high = middle,
+                }
+            }
+            low
+        };
+        let comes = load(wait);
+        self.queues.arrivals = arrivals;
+        (wait, if comes > OVERLOAD { comes } else { 1.0 })
+    }
+
+    /// What a flow of [`crate::rates::Rates`] brings to a link.
+    fn arrival(&self, link: u32, rates: u32, weight: f64) -> Arrival {
+        let is_held_here = self.rates.bottleneck(rates).is_none_or(|other| other == link);
+        let rate = self.rates.rate(rates);
+        let id = self.by_rates[rates as usize];
+        if id & RING != 0 {
+            // As many flows as its ranks have on this link.
+            let most = if is_held_here { self.rates.limit(rates) } else { rate };
+            let trip = self.queues.rtt.0 as f64;
+            return Arrival { weight, most, window: self.control.first, trip, share: 1.0 };
+        }
+        let flow = &self.flows[id as usize];
+        let most = match is_held_here {
+            false => rate,
+            true => self.fair_of_nic(flow).max(rate).min(self.limit(id)),
+        };
+        let share = weight / f64::from(flow.subflows);
+        let here = share * self.queues.waits[link as usize];
+        let trip = flow.window.trip + self.queues.wait(flow) - here;
+        Arrival { weight, most, window: flow.window.size, trip, share }
+    }
+
+    /// What each subflow at the NIC of a flow gets if all have as much to send.
+    pub(crate) fn fair_of_nic(&self, flow: &Flow) -> f64 {
+        let nic = flow.forward.as_slice()[0];
+        self.rates.capacity(nic) / self.rates.weight_on(nic)
+    }
+}
