@@ -197,17 +197,19 @@ def test_small_delays_do_not_grow_over_many_racks(weft: Weft, scheme: str) -> No
 
 
 @pytest.mark.parametrize(
-    "messages",
+    ("within", "messages"),
     [
         # Two send to host 1; what it sends waits for acknowledgements in the queue before it.
-        ["0,1,16MB,0us", "2,1,16MB,0us", "1,3,16MB,0us"],
+        (0.05, ["0,1,16MB,0us", "2,1,16MB,0us", "1,3,16MB,0us"]),
         # The same, and a late one shares the other link: its acknowledgements come at once.
-        ["0,1,16MB,0us", "2,1,16MB,0us", "1,3,16MB,0us", "4,3,16MB,100us"],
-        # Two that send to each other, against two that only send to them.
-        ["0,1,16MB,0us", "2,1,16MB,20us", "1,0,16MB,0us", "3,0,16MB,40us"],
+        (0.05, ["0,1,16MB,0us", "2,1,16MB,0us", "1,3,16MB,0us", "4,3,16MB,100us"]),
+        # Two that send to each other, against two that only send to them: 11 % off.
+        (0.12, ["0,1,16MB,0us", "2,1,16MB,20us", "1,0,16MB,0us", "3,0,16MB,40us"]),
     ],
 )
-def test_queues_delay_acknowledgements(weft: Weft, tmp_path: Path, messages: list[str]) -> None:
+def test_queues_delay_acknowledgements(
+    weft: Weft, tmp_path: Path, within: float, messages: list[str]
+) -> None:
     """Who waits for them gets less: up to 40 % later than if all had equal shares."""
     (tmp_path / "few.csv").write_text("\n".join(["src,dst,size,start", *messages, ""]))
     done = weft(
@@ -223,7 +225,7 @@ def test_queues_delay_acknowledgements(weft: Weft, tmp_path: Path, messages: lis
         for fidelity in ("fluid", "packet")
     )
     assert len(fluid) == len(messages)
-    assert fluid == pytest.approx(packet, rel=0.12)
+    assert fluid == pytest.approx(packet, rel=within)
 
 
 @pytest.mark.parametrize("fidelity", ["fast", "packet"])

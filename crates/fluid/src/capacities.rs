@@ -55,6 +55,11 @@ struct Spraying {
     places: f64,
 }
 
+/// How long a queue is where switches mark all, in bytes.
+pub(crate) fn marked_from(config: &RunConfig<'_>) -> f64 {
+    config.switch.ecn.map_or(f64::INFINITY, |ecn| ecn.kmax as f64)
+}
+
 /// The flows over a cut.
 #[derive(Clone, Copy, Debug)]
 struct Spray {
@@ -98,7 +103,6 @@ impl Capacities {
         let bdp = nic.as_bps() as f64 / 8e12 * rtt.0 as f64;
         let first_window =
             config.transport.congestion.initial_window().map_or(bdp, |bytes| bytes as f64);
-        let marks_at = config.switch.ecn.map_or(f64::INFINITY, |ecn| ecn.kmax as f64);
         let tiers = if config.fabric.clos().pods() > 1 { 4.0 } else { 2.0 };
         Capacities {
             whole: vec![0.0; all],
@@ -111,7 +115,7 @@ impl Capacities {
                 rtt,
                 packet,
                 first_window,
-                most: bdp + marks_at,
+                most: bdp + marked_from(config),
                 window_lasts: Time((first_window / bdp * rtt.0 as f64) as u64),
                 places: tiers,
             },

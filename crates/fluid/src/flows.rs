@@ -44,7 +44,7 @@ pub(crate) struct Flow {
     wire: u64,
     pub(crate) forward: Resources,
     /// What share of it each link between switches carries, where it spreads over few values
-    /// ([`Engine::link_shares`]) or stands for subflows on all paths.
+    /// ([`Engine::link_shares`]), or where it stands for subflows on all paths and queues delay it.
     pub(crate) shares: Vec<(u32, f64)>,
     pub(crate) back: Resources,
     latency: Time,
@@ -228,7 +228,9 @@ impl Engine<'_> {
         }
         let shares = match self.spreads {
             true => self.link_shares(id),
-            false if flow.is_split() => self.layout.links_of_cuts(&forward),
+            false if flow.is_split() && self.queues.are_used() => {
+                self.layout.links_of_cuts(&forward)
+            }
             false => Vec::new(),
         };
         let flow = &self.flows[id as usize];

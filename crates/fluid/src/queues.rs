@@ -14,6 +14,7 @@
 //! over all links alike, the wait there is in [`crate::capacities`].
 
 use crate::agenda::What;
+use crate::capacities::marked_from;
 use crate::engine::Engine;
 use crate::flows::Flow;
 use crate::rates::Rates;
@@ -99,7 +100,7 @@ impl Queues {
         Queues {
             of: vec![queue; ports],
             waits: vec![0.0; ports],
-            mark_bytes: config.switch.ecn.map_or(f64::INFINITY, |ecn| ecn.kmax as f64),
+            mark_bytes: marked_from(config),
             first: config.fabric.hosts(),
             rtt,
             touched: Vec::new(),

@@ -3,7 +3,7 @@
 //!
 //! After a round trip in which switches marked a share `F` of its packets, `alpha += g (F - alpha)`, and the
 //! window is cut by `alpha / 2`; after one without marks it grows by a packet if it held the flow back
-//! (Alizadeh et al. 2010, section 3.1; the same as `weft_transport` does for each packet). So of two flows
+//! (Alizadeh et al. 2010, section 3.1; [`dctcp_after_round`], as by packets). So of two flows
 //! over a full link the one whose packets, or acknowledgements, wait elsewhere too gets less.
 
 use crate::engine::Engine;
@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use weft_balance::scheme::PathUse;
 use weft_sim::RunConfig;
-use weft_transport::CongestionConfig;
+use weft_transport::{CongestionConfig, dctcp_after_round};
 use weft_units::{HostId, Time};
 
 /// Limits of flows are changed where they differ by this share.
@@ -46,8 +46,9 @@ impl Control {
         let ends = (HostId(0), HostId(hosts - 1));
         let is_known = paths == PathUse::One || few_entropies(config, ends, 0).is_some();
         (is_known && !config.switch.control_priority).then_some(Control {
-            first: dctcp.initial_window as f64 * on_wire,
-            most: dctcp.max_window as f64 * on_wire,
+            // A queue pair may always have one packet out.
+            first: (dctcp.initial_window as f64 * on_wire).max(packet),
+            most: (dctcp.max_window as f64 * on_wire).max(packet),
             packet,
             gain: dctcp.gain,
             alpha: dctcp.initial_alpha,
@@ -147,7 +148,7 @@ impl Engine<'_> {
             return;
         }
         let Window { mut size, mut alpha, began, .. } = flow.window;
-        let (control, line) = (&self.control, self.limit(id));
+        let control = &self.control;
         let trip = flow.window.trip + self.queues.wait(flow);
         let passed = began.until(self.now).0 as f64;
         let rounds = (passed / trip) as u64;
@@ -157,18 +158,15 @@ impl Engine<'_> {
             let share = ((marked - before) / passed).min(1.0);
             let held_back = flow.rate_of_each() * trip >= size * FULL;
             for _ in 0..rounds {
-                alpha += control.gain * (share - alpha);
-                if share > 0.0 {
-                    size = (size * (1.0 - alpha / 2.0)).max(control.packet);
-                } else if held_back {
-                    size = (size + control.packet).min(control.most);
-                }
+                let (packet, state) = (control.packet, (size, alpha));
+                (size, alpha) = dctcp_after_round(state, control.gain, share, held_back, packet);
+                size = size.clamp(packet, control.most);
             }
         }
         if flow.window.changes && rounds == 0 {
             return;
         }
-        let is_marked = self.queues.marks(flow);
+        let (is_marked, line) = (self.queues.marks(flow), self.limit(id));
         let trips = if is_marked { 1.0 } else { GROW_TRIPS };
         let at = self.now.saturating_add(Time((trips * trip) as u64));
         let flow = &mut self.flows[id as usize];

@@ -34,7 +34,7 @@ pub use back_off::{BackOff, MOST_BACKED_OFF};
 pub use congestion::{
     AckInfo, CONGESTION_CONTROLS, Congestion, CongestionConfig, CongestionInfo, DcqcnConfig,
     DctcpConfig, DctcpRateConfig, FixedRateConfig, FlowPace, Loss, MpRdmaConfig, PathScale,
-    SwiftConfig,
+    SwiftConfig, dctcp_after_round,
 };
 pub use recovery::{
     Acknowledged, Arrival, Coding, GoBackN, RECOVERIES, Receiver, RecoveryConfig, RecoveryInfo,

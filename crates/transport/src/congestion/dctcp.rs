@@ -10,6 +10,7 @@
 use super::{
     AckInfo, CongestionControl, CongestionInfo, CongestionState, FlowPace, Loss, PathScale,
 };
+use core::ops::{Add, Div, Mul, Sub};
 use weft_units::{OptionError, OptionInfo, Options, Time};
 
 /// What DCTCP is told. Windows in payload bytes; a queue pair may always have one packet out.
@@ -68,6 +69,37 @@ impl CongestionControl for DctcpConfig {
     }
 }
 
+/// The window and the moving average of the marked fraction after a round in which `fraction` of the packets
+/// were marked: cut by half the average, or longer by a `packet` if the window was what held the sender
+/// back (Alizadeh et al. 2010, section 3.1). The window in the unit of `packet`; nobody limits it yet.
+pub fn dctcp_after_round<T>(
+    (window, alpha): (T, T),
+    gain: T,
+    fraction: T,
+    limited: bool,
+    packet: T,
+) -> (T, T)
+where
+    T: Copy
+        + From<u8>
+        + PartialOrd
+        + Add<Output = T>
+        + Sub<Output = T>
+        + Mul<Output = T>
+        + Div<Output = T>,
+{
+    let number = T::from;
+    let alpha = alpha + gain * (fraction - alpha);
+    let window = if fraction > number(0) {
+        window * (number(1) - alpha / number(2))
+    } else if limited {
+        window + packet
+    } else {
+        window
+    };
+    (window, alpha)
+}
+
 /// The state of one queue pair. Windows in packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dctcp {
@@ -118,12 +150,10 @@ impl Dctcp {
     /// A window of packets has been acknowledged; `in_flight` are out and make the next.
     fn end_round(&mut self, in_flight: u32) {
         let fraction = self.marked as f32 / self.acked as f32;
-        self.alpha += self.gain * (fraction - self.alpha);
-        if self.marked > 0 {
-            self.set_window(self.cwnd * (1.0 - self.alpha / 2.0));
-        } else if self.limited {
-            self.set_window(self.cwnd + 1.0);
-        }
+        let state = (self.cwnd, self.alpha);
+        let (cwnd, alpha) = dctcp_after_round(state, self.gain, fraction, self.limited, 1.0);
+        self.alpha = alpha;
+        self.set_window(cwnd);
         self.start_round(in_flight);
     }
 

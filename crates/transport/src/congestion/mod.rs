@@ -14,6 +14,7 @@ mod mp_rdma;
 mod registry;
 mod swift;
 
+pub use dctcp::dctcp_after_round;
 use registry::congestion_controls;
 use weft_units::options::ResolvedOptions;
 use weft_units::{OptionError, OptionInfo, Options, Rate, Time};
