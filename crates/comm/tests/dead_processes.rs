@@ -5,7 +5,6 @@
 
 mod common;
 #[path = "common/proxy.rs"]
-#[allow(dead_code, reason = "faults that nothing here needs")]
 mod proxy;
 
 use common::*;

@@ -4,8 +4,11 @@
 #![expect(unsafe_code, reason = "limits and mappings, for want of anything for them in std")]
 
 mod common;
+#[path = "common/proxy.rs"]
+mod proxy;
 
 use common::*;
+use proxy::{Fault, Proxy};
 use std::fs::File;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -181,6 +184,28 @@ fn memory_that_is_not_there_is_named_at_both_ends() {
         assert!(matches!(own, CommError::System(_)), "{own}");
         names(&own, &["EFAULT", "memory of a message"]);
         assert!(matches!(other, CommError::Remote(_)), "{other}");
+    }
+}
+
+/// The system copies what is before the page, and says nothing of it until it is asked again.
+#[test]
+fn memory_that_is_not_there_is_named_where_all_has_come_before_it_is_read() {
+    const ALL: i32 = libc::PROT_READ | libc::PROT_WRITE;
+    let len = 512 << 10;
+    for _ in 0..5 {
+        let (a, _b, listener, handle) = ends();
+        let gathers = |_| Fault::Gather(Duration::from_millis(5));
+        let (_proxy, handle) = Proxy::before(&handle, gathers);
+        let (sending, receiving) = connect(&a, &listener, &handle);
+        // Windows grow.
+        exchange(&sending, &receiving, &pattern(1, 16 << 20), 16 << 20);
+        let (from, to) = (pages(len, ALL, ALL), pages(len, ALL, libc::PROT_READ));
+        let buffer = weft_comm::Buffer { start: to, len, tag: 0, region: None };
+        // SAFETY: as above.
+        let (_sent, received) =
+            unsafe { (sending.isend(from, len, 0, None), receiving.irecv(&[buffer])) };
+        let received = received.unwrap().unwrap();
+        names(&error_of(|| received.test()), &["EFAULT"]);
     }
 }
 

@@ -190,7 +190,8 @@ impl Connection {
             all += count;
             // SAFETY: as the caller says.
             unsafe { self.inflow.advance(count, sink) }?;
-            // Less than there is room for: that was all, and the next bytes come with an event.
+            // Less than there is room for: that was all, and the next bytes come with an event. Where
+            // the memory is not there, `look_at_times` reads on and is told.
             self.readable = self.ending || count == room;
         }
         Ok(all)

@@ -197,6 +197,9 @@ impl Engine {
         for token in receiving.lanes.values().copied().collect::<Vec<_>>() {
             let Some(receiving) = self.receiving.get_mut(number) else { return };
             let Some(connection) = self.connections.get_mut(&token) else { continue };
+            let stopped = !connection.readable && connection.inflow.is_in_body();
+            // Also where the memory ends, a read brings less than there is, and no event follows.
+            connection.readable |= stopped;
             match quiet(connection, self.now, time_out, true) {
                 Quiet::Fine => {}
                 Quiet::Answers => receiving.alive = self.now,
@@ -208,6 +211,9 @@ impl Engine {
                     }
                 }
                 Quiet::Late => self.lose(token, &Broken::System(io::ErrorKind::TimedOut.into())),
+            }
+            if stopped {
+                self.line_up(token);
             }
         }
         let Some(receiving) = self.receiving.get(number) else { return };

@@ -58,6 +58,11 @@ impl Default for Inflow {
 }
 
 impl Inflow {
+    /// Whether the rest of a body is to come.
+    pub(crate) fn is_in_body(&self) -> bool {
+        self.open.is_some()
+    }
+
     /// Where to read to: first all of the one, then the other.
     pub fn room(&mut self) -> (Span, &mut [u8]) {
         let rest = match &self.open {

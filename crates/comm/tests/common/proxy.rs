@@ -1,6 +1,8 @@
 //! A proxy between two endpoints that does to connections what bad networks do.
 
-use std::io::{Read, Write};
+#![allow(dead_code, reason = "each test file uses some of it")]
+
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,6 +23,8 @@ pub(crate) enum Fault {
     Flip(u64),
     /// After so many bytes nothing comes for a while.
     Stall(u64, Duration),
+    /// What comes without a pause of so long arrives all at once.
+    Gather(Duration),
 }
 
 /// A proxy, as long as the process lives.
@@ -67,6 +71,9 @@ impl Proxy {
 }
 
 fn carry(mut from: TcpStream, mut to: TcpStream, mut fault: Fault, done: &AtomicU64) {
+    if let Fault::Gather(pause) = fault {
+        return gather(&mut from, &mut to, pause, done);
+    }
     let mut buffer = vec![0; 64 << 10];
     let mut all = 0;
     while let Ok(count @ 1..) = from.read(&mut buffer) {
@@ -105,6 +112,26 @@ fn carry(mut from: TcpStream, mut to: TcpStream, mut fault: Fault, done: &Atomic
             break;
         }
         all += count as u64;
+    }
+    let _ = from.shutdown(Shutdown::Both);
+    let _ = to.shutdown(Shutdown::Both);
+}
+
+fn gather(from: &mut TcpStream, to: &mut TcpStream, pause: Duration, done: &AtomicU64) {
+    let (mut buffer, mut have) = (vec![0; 64 << 20], 0);
+    from.set_read_timeout(Some(pause)).expect("a pause");
+    loop {
+        let read = from.read(&mut buffer[have..]);
+        match read {
+            Ok(count @ 1..) => have += count,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                done.fetch_add(u64::from(have > 0), Ordering::SeqCst);
+                if to.write_all(&buffer[..std::mem::take(&mut have)]).is_err() {
+                    break;
+                }
+            }
+            _ => break,
+        }
     }
     let _ = from.shutdown(Shutdown::Both);
     let _ = to.shutdown(Shutdown::Both);
