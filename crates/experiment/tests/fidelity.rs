@@ -289,8 +289,14 @@ fn what_only_packets_tell_is_refused_by_the_key() {
     };
     let slow =
         "[failures.bad]\nlinks = [\"leaf-0 <-> spine-0\"]\nkind = \"degraded\"\nlost = 0.5\n";
-    let refused =
-        [("plb", ""), ("letflow", ""), ("spray", flaky), ("ethereal", flaky), ("reps", slow)];
+    let refused = [
+        ("plb", ""),
+        ("letflow", ""),
+        ("spray", flaky),
+        ("ethereal", flaky),
+        ("reps", slow),
+        ("spray-bitmap", slow),
+    ];
     for (scheme, failures) in refused {
         let error = of(scheme, failures).expect_err(scheme);
         let said = error.contains("run.fidelity") && error.contains("use \"packet\"");

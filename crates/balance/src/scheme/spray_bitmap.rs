@@ -78,7 +78,7 @@ impl Scheme for SprayBitmap {
         source: "UEC htsim, bitmap",
         multipath: true,
         options: OPTIONS,
-        paths: PathUse::AllAlike,
+        paths: PathUse::AllByRoom,
         ..SchemeInfo::PLAIN
     };
     type Planner = Unsplit;
@@ -116,7 +116,7 @@ impl Scheme for SprayMixed {
         source: "UEC htsim, mixed (its default)",
         multipath: true,
         options: OPTIONS,
-        paths: PathUse::AllAlike,
+        paths: PathUse::AllByRoom,
         ..SchemeInfo::PLAIN
     };
     type Planner = Unsplit;
