@@ -205,6 +205,8 @@ def test_small_delays_do_not_grow_over_many_racks(weft: Weft, scheme: str) -> No
         (0.05, ["0,1,16MB,0us", "2,1,16MB,0us", "1,3,16MB,0us", "4,3,16MB,100us"]),
         # Two that send to each other, against two that only send to them: 11 % off.
         (0.12, ["0,1,16MB,0us", "2,1,16MB,20us", "1,0,16MB,0us", "3,0,16MB,40us"]),
+        # Short ones that come one after the other: each waits behind what is in the queue.
+        (0.03, ["0,1,500KB,0us", "2,1,500KB,5us", "3,1,500KB,10us", "4,1,500KB,15us"]),
     ],
 )
 def test_queues_delay_acknowledgements(

@@ -11,7 +11,7 @@ pub(crate) enum What {
     Post(MessageId),
     /// A planner's batch is complete.
     Flush(HostId),
-    /// A subflow starts later than its message was posted.
+    /// A subflow starts later than its message was posted, or its first packet has waited in queues.
     Start(u32),
     /// All of a flow may have crossed its links.
     Finish { flow: u32, version: u32 },

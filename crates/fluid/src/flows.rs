@@ -49,6 +49,8 @@ pub(crate) struct Flow {
     pub(crate) back: Resources,
     latency: Time,
     pub(crate) is_running: bool,
+    /// Whether its first packet waits in queues.
+    waits: bool,
     /// Since when what it sends is lost, if it is.
     pub(crate) blocked: Option<Time>,
     /// How often in a row it has timed out.
@@ -80,7 +82,7 @@ pub(crate) fn speed(bits: u64) -> f64 {
 
 impl Flow {
     /// What has not crossed its links by `now`.
-    fn left_at(&self, now: Time) -> f64 {
+    pub(crate) fn left_at(&self, now: Time) -> f64 {
         (self.left - self.rate * now.0.saturating_sub(self.since.0) as f64).max(0.0)
     }
     /// Whether it stands for subflows on all paths.
@@ -155,6 +157,7 @@ impl Engine<'_> {
             back: Resources::default(),
             latency: Time::ZERO,
             is_running: false,
+            waits: false,
             blocked: None,
             time_outs: 0,
         };
@@ -171,10 +174,14 @@ impl Engine<'_> {
         }
     }
 
-    /// The first packet of a flow leaves.
+    /// The first packet of a flow leaves. It is the last one in the queues on its way: those before it
+    /// keep their links until it has waited there.
     pub(crate) fn begin(&mut self, id: u32) {
         self.find_path(id);
         let flow = &mut self.flows[id as usize];
+        if std::mem::take(&mut flow.waits) {
+            return self.come_through(id);
+        }
         flow.began = self.now;
         self.totals.packets += flow.packets;
         self.totals.control_packets += flow.packets;
@@ -183,10 +190,21 @@ impl Engine<'_> {
             // Each of its acknowledgements crosses as many.
             watch.packet_hops += 2 * flow.packets * u64::from(links);
         }
-        if self.is_lost(id) {
-            self.block(id);
+        let flow = &mut self.flows[id as usize];
+        let wait = self.queues.wait_there(flow);
+        flow.waits = wait > 0.0;
+        if flow.waits {
+            self.agenda.push(self.now + Time(wait as u64), What::Start(id));
         } else {
-            self.enter(id);
+            self.come_through(id);
+        }
+    }
+
+    /// The first packet of a flow comes to the end of its links, if it does.
+    fn come_through(&mut self, id: u32) {
+        match self.is_lost(id) {
+            true => self.block(id),
+            false => self.enter(id),
         }
     }
 

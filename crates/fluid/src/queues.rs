@@ -4,7 +4,7 @@
 //! wait `d` there and take `t` on the rest of the way and back, but no faster than its share of its NIC
 //! or than other links let it. As long as all together are more than the link carries, the wait grows by
 //! what is too much, and each flow gets the share of the link that it has of all that comes, since a
-//! queue is first in, first out. That ends where windows just fill the link: `sum min(x, w / (t + d)) = C`.
+//! queue is first in, first out; who comes later has it when what was there has left. That ends where windows just fill the link: `sum min(x, w / (t + d)) = C`.
 //! If a flow ends, what waits keeps the link busy while the others become faster; if flows send less than
 //! the link carries, the queue drains.
 //!
@@ -80,6 +80,8 @@ struct Arrival {
     weight: f64,
     most: f64,
     window: f64,
+    /// What has not left the queue yet: no more than that waits there.
+    left: f64,
     /// The round trip without this wait, and how much of the wait adds to it.
     trip: f64,
     share: f64,
@@ -88,7 +90,8 @@ struct Arrival {
 impl Arrival {
     /// What it brings if packets wait so long.
     fn rate(&self, wait: f64) -> f64 {
-        self.weight * self.most.min(self.window / (self.trip + self.share * wait))
+        let allowed = self.window / (self.trip + self.share * wait);
+        self.weight * self.most.min(allowed).min(self.left / wait)
     }
 }
 
@@ -138,9 +141,15 @@ impl Queues {
     }
     /// How long packets of a flow and their acknowledgements wait in the mean, in picoseconds.
     pub(crate) fn wait(&self, flow: &Flow) -> f64 {
-        let wait = |link: u32| self.waits.get(link as usize).copied().unwrap_or(0.0);
-        let forward: f64 = flow.forward_links().map(|(link, share)| wait(link) * share).sum();
-        forward + flow.back.as_slice().iter().map(|link| wait(*link)).sum::<f64>()
+        let back = flow.back.as_slice().iter().map(|link| self.wait_at(*link));
+        self.wait_there(flow) + back.sum::<f64>()
+    }
+    /// The same without acknowledgements.
+    pub(crate) fn wait_there(&self, flow: &Flow) -> f64 {
+        flow.forward_links().map(|(link, share)| self.wait_at(link) * share).sum()
+    }
+    fn wait_at(&self, link: u32) -> f64 {
+        self.waits.get(link as usize).copied().unwrap_or(0.0)
     }
     /// Whether packets of a flow are marked now.
     pub(crate) fn marks(&self, flow: &Flow) -> bool {
@@ -382,7 +391,8 @@ impl Engine<'_> {
             // As many flows as its ranks have on this link.
             let most = if is_held_here { self.rates.limit(rates) } else { rate };
             let trip = self.queues.rtt.0 as f64;
-            return Arrival { weight, most, window: self.control.first, trip, share: 1.0 };
+            let (window, left) = (self.control.first, f64::INFINITY);
+            return Arrival { weight, most, window, left, trip, share: 1.0 };
         }
         let flow = &self.flows[id as usize];
         let most = match is_held_here {
@@ -392,7 +402,8 @@ impl Engine<'_> {
         let share = weight / f64::from(flow.subflows);
         let here = share * self.queues.waits[link as usize];
         let trip = flow.window.trip + self.queues.wait(flow) - here;
-        Arrival { weight, most, window: flow.window.size, trip, share }
+        let left = flow.left_at(self.now) / f64::from(flow.subflows);
+        Arrival { weight, most, window: flow.window.size, left, trip, share }
     }
 
     /// What each subflow at the NIC of a flow gets if all have as much to send.
