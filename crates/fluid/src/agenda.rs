@@ -11,8 +11,10 @@ pub(crate) enum What {
     Post(MessageId),
     /// A planner's batch is complete.
     Flush(HostId),
-    /// A subflow starts later than its message was posted, or its first packet has waited in queues.
+    /// A subflow starts later than its message was posted.
     Start(u32),
+    /// The first packet of a flow has waited in queues.
+    Waited(u32),
     /// All of a flow may have crossed its links.
     Finish { flow: u32, version: u32 },
     /// The last acknowledgement of a flow is in.

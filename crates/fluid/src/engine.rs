@@ -203,6 +203,7 @@ impl<'a> Engine<'a> {
             What::Post(id) => self.post(id),
             What::Flush(host) => self.flush(host),
             What::Start(flow) => self.begin(flow),
+            What::Waited(flow) => self.waited(flow),
             What::Finish { flow, version } => self.finish_if_due(flow, version),
             What::Acknowledged(flow) => self.acknowledged(flow),
             What::Received(message) => self.received(message),

@@ -49,8 +49,6 @@ pub(crate) struct Flow {
     pub(crate) back: Resources,
     latency: Time,
     pub(crate) is_running: bool,
-    /// Whether its first packet waits in queues.
-    waits: bool,
     /// Since when what it sends is lost, if it is.
     pub(crate) blocked: Option<Time>,
     /// How often in a row it has timed out.
@@ -157,7 +155,6 @@ impl Engine<'_> {
             back: Resources::default(),
             latency: Time::ZERO,
             is_running: false,
-            waits: false,
             blocked: None,
             time_outs: 0,
         };
@@ -174,14 +171,11 @@ impl Engine<'_> {
         }
     }
 
-    /// The first packet of a flow leaves. It is the last one in the queues on its way: those before it
-    /// keep their links until it has waited there.
+    /// The first packet of a flow leaves. Those in the queues on its way keep their links until it has
+    /// waited there.
     pub(crate) fn begin(&mut self, id: u32) {
         self.find_path(id);
         let flow = &mut self.flows[id as usize];
-        if std::mem::take(&mut flow.waits) {
-            return self.come_through(id);
-        }
         flow.began = self.now;
         self.totals.packets += flow.packets;
         self.totals.control_packets += flow.packets;
@@ -190,18 +184,22 @@ impl Engine<'_> {
             // Each of its acknowledgements crosses as many.
             watch.packet_hops += 2 * flow.packets * u64::from(links);
         }
-        let flow = &mut self.flows[id as usize];
-        let wait = self.queues.wait_there(flow);
-        flow.waits = wait > 0.0;
-        if flow.waits {
-            self.agenda.push(self.now + Time(wait as u64), What::Start(id));
-        } else {
-            self.come_through(id);
+        match self.queues.wait_there(&self.flows[id as usize]) as u64 {
+            0 => self.enter_unless_lost(id),
+            wait => self.agenda.push(self.now + Time(wait), What::Waited(id)),
         }
     }
 
-    /// The first packet of a flow comes to the end of its links, if it does.
-    fn come_through(&mut self, id: u32) {
+    /// The first packet of a flow has waited in queues.
+    pub(crate) fn waited(&mut self, id: u32) {
+        if !self.config.failures.is_empty() {
+            // Routing may have learnt of links meanwhile.
+            self.find_path(id);
+        }
+        self.enter_unless_lost(id);
+    }
+
+    fn enter_unless_lost(&mut self, id: u32) {
         match self.is_lost(id) {
             true => self.block(id),
             false => self.enter(id),

@@ -4,9 +4,9 @@
 //! wait `d` there and take `t` on the rest of the way and back, but no faster than its share of its NIC
 //! or than other links let it. As long as all together are more than the link carries, the wait grows by
 //! what is too much, and each flow gets the share of the link that it has of all that comes, since a
-//! queue is first in, first out; who comes later has it when what was there has left. That ends where windows just fill the link: `sum min(x, w / (t + d)) = C`.
-//! If a flow ends, what waits keeps the link busy while the others become faster; if flows send less than
-//! the link carries, the queue drains.
+//! queue is first in, first out; who comes later has it when what was there has left. That ends where
+//! windows just fill the link: `sum min(x, w / (t + d)) = C`. If a flow ends, what waits keeps the link
+//! busy while the others become faster; if flows send less than the link carries, the queue drains.
 //!
 //! Acknowledgements wait in the same queues on their way back, unless control has priority.
 //!

@@ -197,9 +197,9 @@ impl Engine {
         for token in receiving.lanes.values().copied().collect::<Vec<_>>() {
             let Some(receiving) = self.receiving.get_mut(number) else { return };
             let Some(connection) = self.connections.get_mut(&token) else { continue };
-            let stopped = !connection.readable && connection.inflow.is_in_body();
-            // Also where the memory ends, a read brings less than there is, and no event follows.
-            connection.readable |= stopped;
+            // A read that stops where memory ends looks like an empty socket: only another one is told.
+            let in_body = connection.inflow.is_in_body();
+            connection.readable |= in_body;
             match quiet(connection, self.now, time_out, true) {
                 Quiet::Fine => {}
                 Quiet::Answers => receiving.alive = self.now,
@@ -212,7 +212,7 @@ impl Engine {
                 }
                 Quiet::Late => self.lose(token, &Broken::System(io::ErrorKind::TimedOut.into())),
             }
-            if stopped {
+            if in_body {
                 self.line_up(token);
             }
         }

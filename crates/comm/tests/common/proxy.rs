@@ -70,10 +70,16 @@ impl Proxy {
     }
 }
 
-fn carry(mut from: TcpStream, mut to: TcpStream, mut fault: Fault, done: &AtomicU64) {
-    if let Fault::Gather(pause) = fault {
-        return gather(&mut from, &mut to, pause, done);
+fn carry(mut from: TcpStream, mut to: TcpStream, fault: Fault, done: &AtomicU64) {
+    match fault {
+        Fault::Gather(pause) => gather(&mut from, &mut to, pause, done),
+        _ => forward(&mut from, &mut to, fault, done),
     }
+    let _ = from.shutdown(Shutdown::Both);
+    let _ = to.shutdown(Shutdown::Both);
+}
+
+fn forward(from: &mut TcpStream, to: &mut TcpStream, mut fault: Fault, done: &AtomicU64) {
     let mut buffer = vec![0; 64 << 10];
     let mut all = 0;
     while let Ok(count @ 1..) = from.read(&mut buffer) {
@@ -85,7 +91,7 @@ fn carry(mut from: TcpStream, mut to: TcpStream, mut fault: Fault, done: &Atomic
                 let _ = to.write_all(&buffer[..keep]);
                 done.fetch_add(1, Ordering::SeqCst);
                 if matches!(fault, Fault::Reset(_)) {
-                    for stream in [&from, &to] {
+                    for stream in [&*from, &*to] {
                         let _ = socket2::SockRef::from(stream).set_linger(Some(Duration::ZERO));
                     }
                 }
@@ -113,16 +119,13 @@ fn carry(mut from: TcpStream, mut to: TcpStream, mut fault: Fault, done: &Atomic
         }
         all += count as u64;
     }
-    let _ = from.shutdown(Shutdown::Both);
-    let _ = to.shutdown(Shutdown::Both);
 }
 
 fn gather(from: &mut TcpStream, to: &mut TcpStream, pause: Duration, done: &AtomicU64) {
     let (mut buffer, mut have) = (vec![0; 64 << 20], 0);
     from.set_read_timeout(Some(pause)).expect("a pause");
     loop {
-        let read = from.read(&mut buffer[have..]);
-        match read {
+        match from.read(&mut buffer[have..]) {
             Ok(count @ 1..) => have += count,
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 done.fetch_add(u64::from(have > 0), Ordering::SeqCst);
@@ -133,6 +136,4 @@ fn gather(from: &mut TcpStream, to: &mut TcpStream, pause: Duration, done: &Atom
             _ => break,
         }
     }
-    let _ = from.shutdown(Shutdown::Both);
-    let _ = to.shutdown(Shutdown::Both);
 }
