@@ -124,6 +124,34 @@ global_batch = 8
     }
 }
 
+/// Eight GPUs and NICs a server, one rail a rack: the usual way to wire them.
+const RAILS: &str = r#"
+[fabric]
+topology = "leaf-spine"
+leaves = 8
+spines = 16
+hosts_per_leaf = 8
+link = "400Gbps"
+delay = "500ns"
+[fabric.server]
+gpus = 8
+nics = 8
+rails = true
+"#;
+
+#[test]
+fn two_levels_of_rings_take_as_long_as_by_packets() {
+    for operation in ["all-reduce", "all-gather", "reduce-scatter"] {
+        for scheme in ["ecmp", "ethereal", "spray"] {
+            let text = format!(
+                "{RAILS}[balance]\nscheme = \"{scheme}\"\n[workload]\ncollective = \"{operation}\"\n\
+                 algorithm = \"hierarchical\"\nsize = \"16MB\"\n"
+            );
+            close(&text, 0.03);
+        }
+    }
+}
+
 #[test]
 fn a_link_that_dies_costs_its_time_out_as_by_packets() {
     let dead = r#"

@@ -488,9 +488,8 @@ impl Engine<'_> {
         if !self.rings.is_empty()
             && let Some(owner) = self.messages[subflow.tag as usize].owner
         {
-            let at = self.meeting_of(&owner);
-            self.ring_crossed(at, forward, (wire, packets));
-            self.ring_crossed(at, back, (acks, packets));
+            let crossed = [(wire, packets), (acks, packets)];
+            self.ring_crossed(&owner, [forward, back], crossed);
         }
         let there = self.now + latency + tail;
         let ack = self.config.fabric.one_way(subflow.dst, src, u64::from(self.config.packet.ack));

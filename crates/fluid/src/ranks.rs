@@ -11,7 +11,7 @@ use weft_sim::{
     DurationHistogram, JobConfig, MessageResult, NodeResult, RankMessage, RunConfig, Service,
 };
 use weft_units::{MessageId, Time};
-use weft_workload::job::{Action, Job, Meeting, Receipt, Runner, Sent};
+use weft_workload::job::{Action, Job, Receipt, Runner, Sent};
 
 /// The ranks of all jobs.
 pub(crate) struct Ranks<'a> {
@@ -47,8 +47,8 @@ pub(crate) enum Happening {
     Received(Receipt),
     /// The time has come that it asked for, for this node.
     Woken(u32),
-    /// The rounds of a ring that were not simulated are done, of this node.
-    RestDone(u32),
+    /// The rounds of a ring that were not simulated are done, of this node and phase.
+    RestDone(u32, u32),
 }
 
 impl<'a> Ranks<'a> {
@@ -64,7 +64,8 @@ impl<'a> Ranks<'a> {
         let runner = |of: &'a Job| {
             let base = first;
             first += of.ranks();
-            Runner::new(of, |_| true).cutting(move |rank, one| cut(job, of, base, rank, one))
+            Runner::new(of, |_| true)
+                .cutting(move |rank, one, rounds| cut(job, of, (base, rank), one, rounds))
         };
         let runners = job.jobs.iter().map(runner).collect();
         Ranks {
@@ -128,7 +129,9 @@ impl<'a> Engine<'a> {
                     Happening::Sent(sent) => runner.sent(now, own, sent, &mut actions),
                     Happening::Received(one) => runner.received(now, own, one, &mut actions),
                     Happening::Woken(node) => runner.woken(now, own, node, &mut actions),
-                    Happening::RestDone(node) => runner.rest_done(now, own, node, &mut actions),
+                    Happening::RestDone(node, phase) => {
+                        runner.rest_done(now, (own, node, phase), &mut actions);
+                    }
                 }
                 self.act((job, first), &mut actions);
             }
@@ -161,9 +164,13 @@ impl<'a> Engine<'a> {
                 Action::Begun { rank, node } => {
                     let now = self.now;
                     self.jobs().begun.insert((first + rank, node), now);
-                    self.ring_begun(job, first, rank, node);
                 }
-                Action::Paused { rank, node } => self.ring_paused(job, first, rank, node),
+                Action::Phase { rank, node, phase } => {
+                    self.ring_begun((job, first), rank, (node, phase));
+                }
+                Action::Paused { rank, node, phase } => {
+                    self.ring_paused((job, first), rank, (node, phase));
+                }
                 Action::Finished { rank, node } => {
                     let (rank, finished) = (first + rank, self.now);
                     let begun = self.jobs().begun.remove(&(rank, node)).unwrap_or(finished);
@@ -227,7 +234,7 @@ impl<'a> Engine<'a> {
         *busy = (*busy).max(now) + link.serialize(bytes);
         let there = *busy + link.latency;
         let took = now.until(there) + owner.receipt.takes;
-        self.ring_received(self.meeting_of(&owner), (took, took));
+        self.ring_received(&owner, (took, took));
         self.tell(owner.dst, there + owner.receipt.takes, Happening::Received(owner.receipt));
         self.tell(owner.src, there + link.latency, Happening::Sent(owner.sent));
     }
@@ -252,11 +259,9 @@ impl<'a> Engine<'a> {
         fabric.one_way(src, dst, last) + line.serialize(wire.saturating_sub(last))
     }
 
-    /// The job of a message, its receiver there, and for what it is.
-    pub(crate) fn meeting_of(&self, owner: &Owner) -> (u32, u32, Meeting) {
-        let jobs = self.ranks.as_ref().expect("a job");
-        let (job, first) = jobs.homes[owner.dst as usize];
-        (job, owner.dst - first, owner.receipt.meeting)
+    /// The job of a rank, and the first rank of that.
+    pub(crate) fn job_of(&self, rank: u32) -> (u32, u32) {
+        self.ranks.as_ref().expect("a job").homes[rank as usize]
     }
 
     /// A message of a rank is complete at its receiver.
@@ -273,7 +278,7 @@ impl<'a> Engine<'a> {
         if !self.rings.is_empty() {
             let took = message.left_at.until(now) + owner.receipt.takes;
             let alone = self.alone(&owner, message.bytes) + owner.receipt.takes;
-            self.ring_received(self.meeting_of(&owner), (took, alone));
+            self.ring_received(&owner, (took, alone));
         }
     }
 

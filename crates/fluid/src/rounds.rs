@@ -12,6 +12,7 @@
 
 use crate::agenda::What;
 use crate::engine::Engine;
+use crate::messages::Owner;
 use crate::paths::Resources;
 use crate::ranks::Happening;
 use rustc_hash::FxHashMap;
@@ -19,7 +20,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use weft_sim::JobConfig;
 use weft_units::Time;
-use weft_workload::job::{Job, Meeting};
+use weft_workload::job::{Job, Rounds};
 use weft_workload::trace::{Collective, Work};
 
 /// Rounds that are simulated at least.
@@ -29,13 +30,14 @@ const MESSAGES: u32 = 2048;
 /// Which flows of [`crate::rates::Rates`] are rings: this, and the number.
 pub(crate) const RING: u32 = 1 << 31;
 
-/// A collective at which ranks of a job meet. Ranks of several groups may be in a collective of one
-/// number: the first rank tells these apart.
+/// A phase of a collective in which ranks of a job go round. Ranks of several groups may be in a collective
+/// of one number, and go round in several rings: the first rank tells these apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     job: u32,
     group: u32,
     turn: u32,
+    phase: u32,
     first: u32,
 }
 
@@ -59,7 +61,7 @@ pub(crate) struct Ring {
     meanwhile: u64,
     /// What crossed resources meanwhile: bytes and packets.
     crossed: FxHashMap<u32, (u64, u64)>,
-    ranks: u32,
+    rounds: Rounds,
     /// Ranks that have done the first rounds, with their nodes, and when.
     paused: Vec<(u32, u32, Time)>,
 }
@@ -121,40 +123,43 @@ fn first_rounds(ranks: u32, rounds: u32) -> Option<u32> {
     (rounds > 2 * first).then_some(first)
 }
 
-/// How many rounds of a collective that `rank` joins are simulated, where servers are those of
+/// How many rounds of a phase of a collective that `rank` joins are simulated, where servers are those of
 /// `config` and the first rank of the job is `base`; `None`: all.
 pub(crate) fn cut(
     config: &JobConfig<'_>,
     job: &Job,
-    base: u32,
-    rank: u32,
+    (base, rank): (u32, u32),
     one: &Collective,
+    rounds: &Rounds,
 ) -> Option<u32> {
-    let rounds = job.rounds(rank, one)?;
-    if is_inside(config, job, base, rank, one) {
+    if is_inside(config, job, (base, rank), one, rounds) {
         return Some(0);
     }
-    first_rounds(rounds.ranks, rounds.rounds).filter(|_| !config.each_message)
+    first_rounds(rounds.ranks, rounds.count()).filter(|_| !config.each_message)
 }
 
-/// Whether all ranks of a collective are in one server.
-fn is_inside(config: &JobConfig<'_>, job: &Job, base: u32, rank: u32, one: &Collective) -> bool {
+/// Whether all ranks of a phase are in one server.
+fn is_inside(
+    config: &JobConfig<'_>,
+    job: &Job,
+    (base, rank): (u32, u32),
+    one: &Collective,
+    rounds: &Rounds,
+) -> bool {
     let Some(members) = job.trace().members(one.group, rank) else { return false };
-    let server = |place| config.servers[(base + members.rank(place)) as usize];
+    let server = |rank| config.servers[(base + rank) as usize];
+    let last = rounds.first + (rounds.ranks - 1) * rounds.stride;
     // Most groups that leave a server do so between these.
-    let (first, last) = (server(0), server(members.len() - 1));
-    first == last && (0..members.len()).all(|place| server(place) == first)
+    let first = server(members.rank(rounds.first));
+    first == server(members.rank(last)) && rounds.members(&members).all(|it| server(it) == first)
 }
 
 impl Engine<'_> {
-    /// A message of a collective is at a rank of `job`, numbered within it.
-    pub(crate) fn ring_received(
-        &mut self,
-        (job, rank, meeting): (u32, u32, Meeting),
-        (took, alone): (Time, Time),
-    ) {
+    /// A message of a collective is at its receiver.
+    pub(crate) fn ring_received(&mut self, owner: &Owner, (took, alone): (Time, Time)) {
         let now = self.now;
-        let Some(ring) = self.ring_of(job, rank, meeting) else { return };
+        let Some(key) = self.ring_of(owner) else { return };
+        let Some(ring) = self.rings.get_mut(&key) else { return };
         ring.received += 1;
         let (is_first, is_last) =
             (ring.received == ring.measured().start, ring.received == ring.measured().end);
@@ -168,8 +173,9 @@ impl Engine<'_> {
             ring.to = now;
         }
         if is_first || is_last {
-            let sent = self.sent_by_members(job, rank, meeting);
-            let ring = self.ring_of(job, rank, meeting).expect("it is there");
+            let rounds = ring.rounds;
+            let sent = self.sent_by_members(owner, key, &rounds);
+            let ring = self.rings.get_mut(&key).expect("it is there");
             match is_first {
                 true => ring.before = sent,
                 false => ring.meanwhile = sent - ring.before,
@@ -177,35 +183,35 @@ impl Engine<'_> {
         }
     }
 
-    /// What the NICs of all ranks at a meeting have sent so far, in bytes.
-    fn sent_by_members(&self, job: u32, rank: u32, meeting: Meeting) -> u64 {
-        let (Some(config), Meeting::Group { group, .. }) = (&self.config.job, meeting) else {
-            return 0;
-        };
-        let base: u32 = config.jobs[..job as usize].iter().map(Job::ranks).sum();
-        let Some(members) = config.jobs[job as usize].trace().members(group, rank) else {
-            return 0;
-        };
-        let nic = |place| {
-            let host = config.hosts[(base + members.rank(place)) as usize];
+    /// What the NICs of all ranks of a ring have sent so far, in bytes.
+    fn sent_by_members(&self, owner: &Owner, key: Key, rounds: &Rounds) -> u64 {
+        let Some(config) = &self.config.job else { return 0 };
+        let (_, base) = self.job_of(owner.src);
+        let trace = config.jobs[key.job as usize].trace();
+        let Some(members) = trace.members(key.group, owner.src - base) else { return 0 };
+        let nic = |rank| {
+            let host = config.hosts[(base + rank) as usize];
             self.bytes[self.config.fabric.nic(host).0 as usize]
         };
-        (0..members.len()).map(nic).sum()
+        rounds.members(&members).map(nic).sum()
     }
 
-    /// Packets of a collective have crossed resources, on their way to a rank of `job`.
+    /// Packets of a collective have crossed resources, on the way of a message.
     pub(crate) fn ring_crossed(
         &mut self,
-        (job, rank, meeting): (u32, u32, Meeting),
-        resources: Resources,
-        (bytes, packets): (u64, u64),
+        owner: &Owner,
+        resources: [Resources; 2],
+        bytes_and_packets: [(u64, u64); 2],
     ) {
-        let Some(ring) = self.ring_of(job, rank, meeting) else { return };
+        let Some(key) = self.ring_of(owner) else { return };
+        let Some(ring) = self.rings.get_mut(&key) else { return };
         if ring.is_measured() {
-            for resource in resources.as_slice() {
-                let (sum, count) = ring.crossed.entry(*resource).or_default();
-                *sum += bytes;
-                *count += packets;
+            for (resources, (bytes, packets)) in resources.iter().zip(bytes_and_packets) {
+                for resource in resources.as_slice() {
+                    let (sum, count) = ring.crossed.entry(*resource).or_default();
+                    *sum += bytes;
+                    *count += packets;
+                }
             }
         }
     }
@@ -220,37 +226,60 @@ impl Engine<'_> {
         }
     }
 
-    fn ring_of(&mut self, job: u32, rank: u32, meeting: Meeting) -> Option<&mut Ring> {
+    /// The ring whose message this is.
+    fn ring_of(&self, owner: &Owner) -> Option<Key> {
         if self.rings.is_empty() {
             return None;
         }
-        let Meeting::Group { group, turn } = meeting else { return None };
-        let key = self.key(job, rank, group, turn)?;
-        self.rings.get_mut(&key)
+        let (job, base) = self.job_of(owner.src);
+        let (of, rank) = (&self.config.job.as_ref()?.jobs[job as usize], owner.src - base);
+        let Work::Collective(one) = &of.trace().graph(rank).nodes()[owner.sent.node as usize].work
+        else {
+            return None;
+        };
+        let rounds = of.rounds_with(rank, one, owner.receipt.number)?;
+        self.key(job, rank, one, &rounds)
     }
 
-    fn key(&self, job: u32, rank: u32, group: u32, turn: u32) -> Option<Key> {
+    fn key(&self, job: u32, rank: u32, one: &Collective, rounds: &Rounds) -> Option<Key> {
         let of = &self.config.job.as_ref()?.jobs[job as usize];
-        let first = of.trace().members(group, rank)?.rank(0);
-        Some(Key { job, group, turn, first })
+        let first = of.trace().members(one.group, rank)?.rank(rounds.first);
+        let (group, turn, phase) = (one.group, one.turn, rounds.phase);
+        Some(Key { job, group, turn, phase, first })
     }
 
-    /// A rank has begun a node: if that is a collective which is cut, its first rounds are measured.
-    pub(crate) fn ring_begun(&mut self, job: u32, base: u32, rank: u32, node: u32) {
+    /// A phase of a collective, with the key of its ring.
+    fn phase(
+        &self,
+        (job, base): (u32, u32),
+        rank: u32,
+        (node, phase): (u32, u32),
+    ) -> (Key, Rounds, Option<u32>) {
         let config = self.config.job.as_ref().expect("a job");
         let of = &config.jobs[job as usize];
         let Work::Collective(one) = &of.trace().graph(rank).nodes()[node as usize].work else {
-            return;
+            unreachable!("only collectives have phases")
         };
-        let Some(first) = cut(config, of, base, rank, one) else { return };
-        let Some(key) = self.key(job, rank, one.group, one.turn) else { return };
+        let rounds = of.rounds(rank, one, phase).expect("it has come to it");
+        let key = self.key(job, rank, one, &rounds).expect("it is a member");
+        (key, rounds, cut(config, of, (base, rank), one, &rounds))
+    }
+
+    /// A rank comes to a phase that is cut: its first rounds are measured.
+    pub(crate) fn ring_begun(
+        &mut self,
+        (job, base): (u32, u32),
+        rank: u32,
+        (node, phase): (u32, u32),
+    ) {
+        let (key, rounds, first) = self.phase((job, base), rank, (node, phase));
+        let first = first.expect("it is cut");
         if self.rings.contains_key(&key) {
             return;
         }
-        let rounds = of.rounds(rank, one).expect("it is cut");
         let ring = Ring {
             first,
-            rest: rounds.rounds - first,
+            rest: rounds.count() - first,
             expected: u64::from(first) * u64::from(rounds.ranks) * u64::from(rounds.messages),
             received: 0,
             from: Time::ZERO,
@@ -260,23 +289,24 @@ impl Engine<'_> {
             before: 0,
             meanwhile: 0,
             crossed: FxHashMap::default(),
-            ranks: rounds.ranks,
+            rounds,
             paused: Vec::new(),
         };
         self.rings.insert(key, ring);
     }
 
     /// A rank has done the first rounds; `rank` is numbered within its job.
-    pub(crate) fn ring_paused(&mut self, job: u32, base: u32, rank: u32, node: u32) {
+    pub(crate) fn ring_paused(
+        &mut self,
+        (job, base): (u32, u32),
+        rank: u32,
+        (node, phase): (u32, u32),
+    ) {
         let now = self.now;
-        let of = &self.config.job.as_ref().expect("a job").jobs[job as usize];
-        let Work::Collective(one) = &of.trace().graph(rank).nodes()[node as usize].work else {
-            unreachable!("only collectives are cut")
-        };
-        let key = self.key(job, rank, one.group, one.turn).expect("it is a member");
+        let (key, ..) = self.phase((job, base), rank, (node, phase));
         let ring = self.rings.get_mut(&key).expect("it has begun");
         ring.paused.push((rank, node, now));
-        if ring.paused.len() < ring.ranks as usize {
+        if ring.paused.len() < ring.rounds.ranks as usize {
             return;
         }
         let ring = self.rings.remove(&key).expect("it has begun");
@@ -294,15 +324,15 @@ impl Engine<'_> {
         let Work::Collective(one) = &of.trace().graph(rank).nodes()[node as usize].work else {
             unreachable!("only collectives are cut")
         };
-        let bytes = of.bytes_a_round(rank, one);
-        let messages = u64::from(of.rounds(rank, one).map_or(1, |rounds| rounds.messages));
+        let bytes = of.bytes_a_round(rank, one, &ring.rounds);
+        let messages = u64::from(ring.rounds.messages);
         let takes = of.endpoint().takes(bytes / messages.max(1), true);
         let round = config.scale_up.serialize(bytes) + config.scale_up.latency + takes;
         let done = self.now.saturating_add(Time(round.0.saturating_mul(u64::from(ring.rest))));
-        let count = u64::from(ring.rest) * u64::from(ring.ranks) * messages;
+        let count = u64::from(ring.rest) * u64::from(ring.rounds.ranks) * messages;
         self.count_durations(round, count);
         for (rank, node, _) in ring.paused {
-            self.tell(base + rank, done, Happening::RestDone(node));
+            self.tell(base + rank, done, Happening::RestDone(node, ring.rounds.phase));
         }
     }
 
@@ -313,7 +343,7 @@ impl Engine<'_> {
         let own = ring.crossed.iter().filter(|(id, _)| nics.contains(id));
         let own: u64 = own.map(|(_, (bytes, _))| bytes).sum();
         // In bytes of one rank, so that a ring shares links with others as a flow of each rank does.
-        let bytes = (own as f64 / measured / f64::from(ring.ranks)).max(1.0);
+        let bytes = (own as f64 / measured / f64::from(ring.rounds.ranks)).max(1.0);
         let limit = bytes / ring.round(own).max(1.0);
         if let Some(watch) = &mut self.watch {
             let alone = ring.mean_alone();
@@ -396,7 +426,7 @@ impl Engine<'_> {
         }
         self.count_durations(mean, messages);
         for (rank, node, _) in ring.paused {
-            self.tell(base + rank, self.now, Happening::RestDone(node));
+            self.tell(base + rank, self.now, Happening::RestDone(node, ring.rounds.phase));
         }
     }
 }

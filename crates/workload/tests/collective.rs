@@ -286,6 +286,31 @@ fn pat_sends_far_little_and_near_much() {
 }
 
 #[test]
+fn two_levels_are_rings_within_servers_and_across_them() {
+    let two = algorithm("hierarchical", &[]);
+    let servers = Servers { ranks: 4, nics: 4 };
+    let all_reduce = Call { servers, ..call(Operation::AllReduce, 12, 1_200) };
+    // Quarters round the server, then twelfths round the three GPUs at one place, and back.
+    let (within, across) = ([(6, 300); 3], [(9, 100); 4]);
+    assert_eq!(sends(&two, &all_reduce, 5, 0), [&within[..], &across, &within].concat());
+    let gather = Call { operation: Operation::AllGather, ..all_reduce };
+    assert_eq!(sends(&two, &gather, 5, 0), [&across[..2], &within].concat());
+    let scatter = Call { operation: Operation::ReduceScatter, ..all_reduce };
+    assert_eq!(sends(&two, &scatter, 5, 0), [&within[..], &across[..2]].concat());
+    // Without servers, or with all ranks in one, it is a ring.
+    let alone = Call { servers: Servers::EACH, ..all_reduce };
+    assert_eq!(sends(&two, &alone, 5, 0), sends(&algorithm("ring", &[]), &alone, 5, 0));
+    let racks = algorithm("hierarchical", &[("local_ranks", "6")]);
+    assert_eq!(
+        sends(&racks, &all_reduce, 5, 0)[..6],
+        [[(0, 200); 5].as_slice(), &[(11, 100)]].concat()
+    );
+    let odd = algorithm("hierarchical", &[("local_ranks", "5")]);
+    let refused = odd.check(&all_reduce).unwrap_err().to_string();
+    assert_eq!(refused, "local_ranks: 12 ranks are no multiple of 5; use a divisor of 12");
+}
+
+#[test]
 fn a_send_recv_goes_one_rank_on() {
     let shift = call(Operation::SendReceive, 4, 9);
     assert_eq!(sends(&algorithm("ring", &[]), &shift, 3, 0), [(0, 9)]);
@@ -363,6 +388,9 @@ fn any_call() -> impl Strategy<Value = (Algorithm, Call)> {
             match name {
                 "ring" => given.extend([("channels", &*channels), ("chunks", &*chunks)]),
                 "double-binary-tree" => given.extend([("trees", &*trees), ("chunks", &*chunks)]),
+                "hierarchical" => {
+                    given.extend([("channels", &*channels), ("local_ranks", &*chunks)])
+                }
                 "direct" => {
                     given.extend(window.as_deref().map(|window| ("window", window)));
                     given.extend((channels == "2").then_some(("skew", "1.2")));
@@ -408,6 +436,37 @@ trials! {
             Operation::SendReceive => n * bytes,
         };
         prop_assert_eq!(total, expected, "{:?} {:?}", algorithm, call);
+    }
+
+    /// Phases told together are all steps one by one.
+    fn rounds_add_up_to_steps((algorithm, call) in any_call(), rank in any::<u32>()) {
+        let rank = rank % call.ranks;
+        let arounds = |sequence| (0..).map_while(move |p| algorithm.around(&call, rank, sequence, p));
+        for sequence in 0..algorithm.sequences(&call) {
+            let (mut sent, mut received) = (BTreeMap::new(), BTreeMap::new());
+            for around in arounds(sequence) {
+                for (size, times) in around.sends {
+                    *sent.entry((around.to, size)).or_insert(0) += times;
+                }
+                for (size, times) in around.receives {
+                    *received.entry((around.from, size)).or_insert(0) += times;
+                }
+            }
+            if sent.is_empty() {
+                continue;
+            }
+            for step in steps(&algorithm, &call, rank, sequence) {
+                let left = match step {
+                    Step::Send { to, payload, .. } => sent.get_mut(&(to, payload)),
+                    Step::Receive { from, payload } => received.get_mut(&(from, payload)),
+                    Step::Sent(_) => None,
+                };
+                let left = left.expect("a message that was told");
+                prop_assert!(*left > 0, "{:?}", step);
+                *left -= 1;
+            }
+            prop_assert!(sent.values().chain(received.values()).all(|left| *left == 0));
+        }
     }
 
     fn a_skewed_buffer_is_sent_to_the_byte(

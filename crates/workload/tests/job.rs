@@ -226,21 +226,29 @@ impl IdleNetwork for Idle {
 }
 
 trials! {
-    #![cases(48)]
+    #![cases(200)]
 
     /// Round by round for all ranks at once, rings are over when they are message by message: a rank that
     /// waits for its acknowledgements at the end has the latter, and here these come sooner than
     /// anything else.
     fn rings_are_over_when_their_messages_are(
-        (ranks, bytes, channels, operation) in (2..12_u32, 0..300_u64, 1..4_u32, 0..3_usize)
+        (ranks, bytes, channels, operation) in (2..12_u32, 0..300_u64, 1..4_u32, 0..3_usize),
+        group in prop::option::of(1..5_u32),
     ) {
         let (word, operation) = [
             ("ALLREDUCE", Operation::AllReduce),
             ("ALLGATHER", Operation::AllGather),
             ("REDUCESCATTER", Operation::ReduceScatter),
         ][operation];
-        let channels = channels.to_string();
-        let of = || job(one(ranks, word, bytes), operation, "ring", &[("channels", &channels)]);
+        let (channels, groups) = (channels.to_string(), group.map(|group| group.to_string()));
+        let of = || match &groups {
+            None => job(one(ranks, word, bytes), operation, "ring", &[("channels", &channels)]),
+            Some(groups) => {
+                let ranks = ranks * group.unwrap_or(1);
+                let options = [("channels", &*channels), ("local_ranks", groups)];
+                job(one(ranks, word, bytes), operation, "hierarchical", &options)
+            }
+        };
         let quick = Ideal { latency: Time::ZERO, ..IDEAL };
         let at_once = earliest(&of(), &Idle(quick));
         let by_messages = earliest(&of().awaiting_sends(AwaitSends::End), &Idle(quick));

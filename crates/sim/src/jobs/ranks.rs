@@ -88,7 +88,9 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
                     let jobs = self.jobs.as_mut().expect("a job");
                     jobs.begun.insert((first + rank, node), self.now);
                 }
-                Action::Paused { .. } => unreachable!("nobody cuts collectives here"),
+                Action::Phase { .. } | Action::Paused { .. } => {
+                    unreachable!("nobody cuts collectives here")
+                }
                 Action::Finished { rank, node } => {
                     let (rank, now) = (first + rank, self.now);
                     let jobs = self.jobs.as_mut().expect("a job");

@@ -20,6 +20,7 @@
 mod blocks;
 mod direct;
 mod halving_doubling;
+mod hierarchical;
 mod pat;
 mod ring;
 mod tree;
@@ -196,7 +197,21 @@ pub struct AlgorithmInfo {
     pub options: &'static [OptionInfo],
 }
 
-/// What one sequence of a rank sends and receives in rounds that are all alike.
+/// Rounds of a collective that are all alike: in each, some of its ranks send to the next one of theirs
+/// and wait for as much from the one before, in a circle. Each round is two steps of every sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Phase {
+    /// The first of these ranks.
+    pub first: u32,
+    /// From one of these ranks to the next.
+    pub stride: u32,
+    /// How many ranks these are.
+    pub ranks: u32,
+    /// How many rounds there are, at least one.
+    pub rounds: u32,
+}
+
+/// What one sequence of a rank sends and receives in the rounds of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Around {
     /// To which rank.
@@ -250,13 +265,13 @@ pub trait Schedule: Sized {
             Step::Sent(send) => Step::Sent(send),
         })
     }
-    /// In how many rounds, all alike, a rank sends to one and the same rank and then waits for as much
-    /// from one and the same; `None`: it goes about it otherwise.
-    fn rounds(&self, _call: &Call) -> Option<u32> {
+    /// Phase `phase` of `rank`, from 0, if all that its sequences do are such phases, one after the other;
+    /// the same number of them, of as many rounds, for all ranks.
+    fn phase(&self, _call: &Call, _rank: u32, _phase: u32) -> Option<Phase> {
         None
     }
-    /// What a sequence of `rank` sends and receives in all [`Schedule::rounds`] together.
-    fn around(&self, _call: &Call, _rank: u32, _sequence: u32) -> Option<Around> {
+    /// What a sequence of `rank` sends and receives in all rounds of such a phase together.
+    fn around(&self, _call: &Call, _rank: u32, _sequence: u32, _phase: u32) -> Option<Around> {
         None
     }
     /// At which position in a buffer block `block` of an all-reduce lies best.
@@ -343,14 +358,22 @@ macro_rules! algorithms {
                     $(Algorithm::$Algorithm(one) => one.step(call, rank, sequence, at)),*
                 }
             }
-            /// In how many rounds, all alike, a rank sends to one and the same rank and then waits for
-            /// as much from one and the same; each is two steps. `None`: it goes about it otherwise.
-            pub fn rounds(&self, call: &Call) -> Option<u32> {
-                match self { $(Algorithm::$Algorithm(one) => one.rounds(call)),* }
+            /// Phase `phase` of `rank`, from 0, if all that it does are such phases, one after the
+            /// other; the same number of them, of as many rounds, for all ranks.
+            pub fn phase(&self, call: &Call, rank: u32, phase: u32) -> Option<Phase> {
+                match self { $(Algorithm::$Algorithm(one) => one.phase(call, rank, phase)),* }
             }
-            /// What a sequence of `rank` sends and receives in all [`Algorithm::rounds`] together.
-            pub fn around(&self, call: &Call, rank: u32, sequence: u32) -> Option<Around> {
-                match self { $(Algorithm::$Algorithm(one) => one.around(call, rank, sequence)),* }
+            /// What a sequence of `rank` sends and receives in all rounds of such a phase together.
+            pub fn around(
+                &self,
+                call: &Call,
+                rank: u32,
+                sequence: u32,
+                phase: u32,
+            ) -> Option<Around> {
+                match self {
+                    $(Algorithm::$Algorithm(one) => one.around(call, rank, sequence, phase)),*
+                }
             }
             /// At which position in a buffer block `block` of an all-reduce, one for each rank, lies
             /// best: so that what a message carries lies together.
@@ -386,6 +409,7 @@ algorithms! {
     halving_doubling::HalvingDoubling,
     tree::Tree,
     pat::Pat,
+    hierarchical::Hierarchical,
 }
 
 impl Algorithm {

@@ -12,8 +12,8 @@
 //! Source: Patarasuk and Yuan (2009); NCCL.
 
 use super::{
-    AlgorithmInfo, Around, Blocks, Call, MOST_CHUNKS, MOST_STRANDS, Operation, Payload, Schedule,
-    Servers, Step,
+    AlgorithmInfo, Around, Blocks, Call, MOST_CHUNKS, MOST_STRANDS, Operation, Payload, Phase,
+    Schedule, Servers, Step,
 };
 use weft_units::{OptionError, OptionInfo, Options};
 
@@ -72,33 +72,24 @@ impl Schedule for Ring {
             _ => around(call, rank, share, at),
         }
     }
-    fn rounds(&self, call: &Call) -> Option<u32> {
+    fn phase(&self, call: &Call, _: u32, phase: u32) -> Option<Phase> {
         let round = call.ranks - 1;
-        match call.operation {
-            Operation::AllReduce => Some(2 * round),
-            Operation::ReduceScatter | Operation::AllGather => Some(round),
-            _ => None,
-        }
+        let rounds = match call.operation {
+            Operation::AllReduce => 2 * round,
+            Operation::ReduceScatter | Operation::AllGather => round,
+            _ => return None,
+        };
+        (phase == 0).then_some(Phase { first: 0, stride: 1, ranks: call.ranks, rounds })
     }
-    fn around(&self, call: &Call, rank: u32, sequence: u32) -> Option<Around> {
-        let rounds = self.rounds(call)?;
-        let (order, round) = (Order::of(call, sequence), call.ranks - 1);
+    fn around(&self, call: &Call, rank: u32, sequence: u32, phase: u32) -> Option<Around> {
+        let rounds = self.phase(call, rank, phase)?.rounds;
+        let order = Order::of(call, sequence);
         let share = Payload::share(sequence, self.sequences(call));
         let blocks = Blocks::new(share.bytes(call.bytes), call.ranks);
-        // Once round are all blocks but one: which, follows from where the rounds begin.
-        let all_but = |back: u32| {
-            let left_out = u64::from(order.behind(rank, back));
-            let long = blocks.longer() - u32::from(blocks.len(left_out) > blocks.shortest());
-            [u64::from(round - long), u64::from(long)]
-        };
-        let count = |first: u32| {
-            let mut times = [0, 0];
-            for turn in (0..rounds).step_by(round as usize) {
-                // The block before the first of these.
-                let part = all_but(first + turn + call.ranks - 1);
-                times.iter_mut().zip(part).for_each(|(sum, more)| *sum += more);
-            }
-            [(blocks.shortest(), times[0]), (blocks.shortest() + 1, times[1])]
+        let count = |lead: u32| {
+            let is_long =
+                |back: u32| blocks.len(u64::from(order.behind(rank, back))) > blocks.shortest();
+            sizes(call.ranks, rounds, lead, (blocks.shortest(), blocks.longer()), is_long)
         };
         let lead = u32::from(call.operation != Operation::AllGather);
         let (to, from) = (order.ahead(rank, 1), order.behind(rank, 1));
@@ -106,6 +97,47 @@ impl Schedule for Ring {
     }
     fn adds(&self, call: &Call, _: u32, receipt: u32) -> bool {
         receipt < call.ranks - 1
+    }
+}
+
+/// Sizes of what passes a place of a ring of `ranks` ranks in `rounds` rounds, a whole number of times
+/// all blocks but one, and how many there are of each. Of the blocks `longer` are a byte longer than the
+/// shortest; the one that is `back` before the place, if `is_long` says so. The first to pass is `lead`
+/// before it, each next one farther.
+pub(super) fn sizes(
+    ranks: u32,
+    rounds: u32,
+    lead: u32,
+    (shortest, longer): (u64, u32),
+    is_long: impl Fn(u32) -> bool,
+) -> [(u64, u64); 2] {
+    let round = ranks - 1;
+    let mut times = [0, 0];
+    for turn in (0..rounds).step_by(round as usize) {
+        // What is left out is the block before the first of these.
+        let long = longer - u32::from(is_long(lead + turn + round));
+        times[0] += u64::from(round - long);
+        times[1] += u64::from(long);
+    }
+    [(shortest, times[0]), (shortest + 1, times[1])]
+}
+
+/// A place among others in a circle.
+#[derive(Clone, Copy)]
+pub(super) struct Circle {
+    /// How many places there are.
+    pub(super) ranks: u32,
+    pub(super) place: u32,
+}
+
+impl Circle {
+    /// The place `distance` after it.
+    pub(super) fn ahead(self, distance: u32) -> u32 {
+        ((u64::from(self.place) + u64::from(distance)) % u64::from(self.ranks)) as u32
+    }
+    /// The place `distance` before it.
+    pub(super) fn behind(self, distance: u32) -> u32 {
+        self.ahead(self.ranks - distance % self.ranks)
     }
 }
 

@@ -39,6 +39,18 @@ impl Ahead {
         }
         is_here
     }
+    /// Takes all numbers below `next`, which nobody sends.
+    pub(super) fn skip_to(&mut self, next: u32) {
+        if next.saturating_sub(self.next) < 64 {
+            (self.next..next).for_each(|_| self.skip());
+            return;
+        }
+        let (near, far) = (self.near, std::mem::take(&mut self.far));
+        let here = (0..64).filter(|ahead| near >> ahead & 1 == 1).map(|ahead| self.next + ahead);
+        let here: Vec<u32> = here.chain(far).collect();
+        *self = Ahead { next, ..Ahead::default() };
+        here.into_iter().for_each(|number| self.put(number));
+    }
     /// Takes the next number, which nobody sends.
     pub(super) fn skip(&mut self) {
         self.next += 1;
@@ -64,6 +76,12 @@ mod tests {
         assert!((0..300).all(|_| ahead.take()));
         assert!(!ahead.take());
         assert!(ahead.has(299) && !ahead.has(300));
+        let mut other = Ahead::default();
+        [3, 70, 71, 200, 201].into_iter().for_each(|number| other.put(number));
+        other.skip_to(70);
+        assert!(other.take() && other.take() && !other.take());
+        other.skip_to(200);
+        assert!(other.take() && other.take() && !other.take());
         ahead.skip();
         ahead.put(300);
         assert!(!ahead.take());

@@ -9,6 +9,7 @@
 use super::Job;
 use super::rings::Rings;
 use super::role::Role;
+use super::rounds::Rounds;
 use super::runner::{Action, Receipt, Runner, Sent};
 use crate::trace::{Collective, Work};
 use std::cmp::{Ordering, Reverse};
@@ -36,7 +37,7 @@ enum What {
     Received(Receipt),
     Sent(Sent),
     Woken(u32),
-    RestDone(u32),
+    RestDone(u32, u32),
 }
 
 /// A lower bound on the time at which the last node of `job` is over.
@@ -47,7 +48,7 @@ pub fn earliest(job: &Job, network: &impl IdleNetwork) -> Time {
     let mut intake = Intake { job, network, begun: BTreeMap::new(), known: BTreeMap::new() };
     let least = |now, rank, node| intake.least(now, rank, node);
     // Rings are over when that follows from: no need to go through all their rounds one by one.
-    let cut = |rank, one: &Collective| job.rounds(rank, one).map(|_| 0);
+    let cut = |_, _: &Collective, _: &Rounds| Some(0);
     let mut runner = Runner::new(job, |_| true).lasting(least).cutting(cut);
     let mut rings = Rings::new(job);
     let mut agenda: BinaryHeap<Reverse<Next>> = BinaryHeap::new();
@@ -69,10 +70,10 @@ pub fn earliest(job: &Job, network: &impl IdleNetwork) -> Time {
                     }
                 }
                 Action::Wake { rank, node, at } => push(at, rank, What::Woken(node)),
-                Action::Begun { .. } => {}
-                Action::Paused { rank, node } => {
-                    for (rank, node, at) in rings.paused(network, now, rank, node) {
-                        push(at, rank, What::RestDone(node));
+                Action::Begun { .. } | Action::Phase { .. } => {}
+                Action::Paused { rank, node, phase } => {
+                    for (rank, node, at) in rings.paused(network, now, (rank, node, phase)) {
+                        push(at, rank, What::RestDone(node, phase));
                     }
                 }
                 Action::Finished { .. } => end = now,
@@ -86,7 +87,9 @@ pub fn earliest(job: &Job, network: &impl IdleNetwork) -> Time {
             What::Received(receipt) => runner.received(now, rank, receipt, &mut actions),
             What::Sent(sent) => runner.sent(now, rank, sent, &mut actions),
             What::Woken(node) => runner.woken(now, rank, node, &mut actions),
-            What::RestDone(node) => runner.rest_done(now, rank, node, &mut actions),
+            What::RestDone(node, phase) => {
+                runner.rest_done(now, (rank, node, phase), &mut actions);
+            }
         }
     }
 }

@@ -54,7 +54,10 @@ impl Job {
                         time = time.max(at);
                         now.push(Happening::Woken(rank, node));
                     }
-                    Action::Begun { .. } | Action::Paused { .. } | Action::Finished { .. } => {}
+                    Action::Begun { .. } | Action::Finished { .. } => {}
+                    Action::Phase { .. } | Action::Paused { .. } => {
+                        unreachable!("nobody cuts collectives here")
+                    }
                 }
             }
             let next = now.pop().or_else(|| {

@@ -6,8 +6,9 @@
 //! nothing before it has joined.
 
 use super::role::Role;
+use super::rounds::Rounds;
 use super::{IdleNetwork, Job};
-use crate::collective::{Call, Step};
+use crate::collective::Step;
 use crate::trace::{Members, Work};
 use std::collections::{BTreeMap, VecDeque};
 use weft_units::Time;
@@ -18,8 +19,8 @@ const MOST_ROUNDS: u64 = 1 << 29;
 /// Rings that some ranks have joined.
 pub(super) struct Rings<'a> {
     job: &'a Job,
-    /// By group, turn and first member.
-    joined: BTreeMap<(u32, u32, u32), Vec<Joined>>,
+    /// By group, turn, phase and first member.
+    joined: BTreeMap<(u32, u32, u32, u32), Vec<Joined>>,
 }
 
 /// A rank, its node, and when it joined, or is done.
@@ -36,60 +37,63 @@ impl<'a> Rings<'a> {
         Rings { job, joined: BTreeMap::new() }
     }
 
-    /// A rank has joined a ring. If it is the last one: all ranks with their nodes, and when each is
-    /// done.
+    /// A rank has come to a phase of a collective. If it is the last one of its ring: all ranks of that with
+    /// their nodes, and when each is done.
     pub(super) fn paused(
         &mut self,
         network: &impl IdleNetwork,
         now: Time,
-        rank: u32,
-        node: u32,
+        (rank, node, phase): (u32, u32, u32),
     ) -> Vec<Joined> {
         let trace = self.job.trace();
         let Work::Collective(one) = &trace.graph(rank).nodes()[node as usize].work else {
             unreachable!("only collectives have rounds")
         };
         let members = trace.members(one.group, rank).expect("it is a member");
-        let key = (one.group, one.turn, members.rank(0));
+        let rounds = self.job.rounds(rank, one, phase).expect("it has come to it");
+        let key = (one.group, one.turn, phase, members.rank(rounds.first));
         let joined = self.joined.entry(key).or_default();
         joined.push((rank, node, now));
-        if joined.len() < members.len() as usize {
+        if joined.len() < rounds.ranks as usize {
             return Vec::new();
         }
         let mut joined = self.joined.remove(&key).expect("it is full");
         joined.sort_unstable_by_key(|(rank, ..)| members.place(*rank));
         let role = self.job.role(rank, one).expect("it moves something");
-        let delay = self.job.endpoint.delay;
+        // Who goes on sends at once.
+        let delay = if phase == 0 { self.job.endpoint.delay } else { Time::ZERO };
         let mut ends: Vec<Time> = vec![now; joined.len()];
-        for sequence in 0..role.algorithm.sequences(&role.call) {
+        for sequence in 0..rounds.messages {
             let starts = joined.iter().map(|(_, _, at)| at.saturating_add(delay).0).collect();
-            let order = order(&role, sequence);
-            let done = self.around(network, &role, &members, (sequence, &order), starts);
+            let order = order(&role, &rounds, sequence);
+            let ring = (sequence, &order[..], &rounds);
+            let done = self.around(network, &role, &members, ring, starts);
             for (place, at) in order.iter().zip(done) {
-                let end = &mut ends[*place as usize];
+                let end = &mut ends[(place - rounds.first) as usize / rounds.stride as usize];
                 *end = (*end).max(Time(at));
             }
         }
         joined.into_iter().zip(ends).map(|((rank, node, _), end)| (rank, node, end)).collect()
     }
 
-    /// When the ranks of one sequence are done, in the order of the ring; `starts` are by place in the
-    /// group, in picoseconds.
+    /// When the ranks of one sequence are done, in the order of the ring, which names their places in the
+    /// group; `starts` are in the order of the places, in picoseconds.
     fn around(
         &self,
         network: &impl IdleNetwork,
         role: &Role,
         members: &Members<'_>,
-        (sequence, order): (u32, &[u32]),
+        (sequence, order, phase): (u32, &[u32], &Rounds),
         starts: Vec<u64>,
     ) -> Vec<u64> {
         let Role { algorithm, call, .. } = role;
-        let rounds = algorithm.rounds(call).expect("it has rounds");
+        let (first, rounds) = (phase.receipts.0, phase.count());
         let ranks = order.len();
         let sizes: Vec<u64> =
-            order.iter().map(|place| first_send(role, call, *place, sequence)).collect();
+            order.iter().map(|place| first_send(role, (*place, sequence), first)).collect();
         let shortest = sizes.iter().copied().min().unwrap_or(0);
-        let starts: Vec<u64> = order.iter().map(|place| starts[*place as usize]).collect();
+        let start = |place: &u32| starts[(place - phase.first) as usize / phase.stride as usize];
+        let starts: Vec<u64> = order.iter().map(start).collect();
         let mut at = starts.clone();
         let few = u64::from(rounds) * ranks as u64 <= MOST_ROUNDS;
         let is_long: Vec<bool> = sizes.iter().map(|size| few && *size > shortest).collect();
@@ -111,11 +115,13 @@ impl<'a> Rings<'a> {
         };
         let [keeps, reduces] = [takes(false), takes(true)];
         if !few {
-            return many_rounds(&starts, &keeps, &reduces, reduced(role, sequence, rounds), rounds);
+            let reduced = reduced(role, sequence, phase);
+            return many_rounds(&starts, &keeps, &reduces, reduced, rounds);
         }
         let mut next = vec![0; ranks];
         for round in 0..rounds {
-            let takes = if algorithm.reduces(call, sequence, round) { &reduces } else { &keeps };
+            let is_reduced = algorithm.reduces(call, sequence, first + round);
+            let takes = if is_reduced { &reduces } else { &keeps };
             let shift = ranks - round as usize % ranks;
             for place in 0..ranks {
                 let before = if place == 0 { ranks - 1 } else { place - 1 };
@@ -134,9 +140,11 @@ impl<'a> Rings<'a> {
 }
 
 /// How many of the first rounds reduce what they receive.
-fn reduced(role: &Role, sequence: u32, rounds: u32) -> u32 {
+fn reduced(role: &Role, sequence: u32, phase: &Rounds) -> u32 {
     let Role { algorithm, call, .. } = role;
-    (0..rounds).take_while(|round| algorithm.reduces(call, sequence, *round)).count() as u32
+    let mut receipts = phase.receipts.0..phase.receipts.1;
+    let first = receipts.position(|receipt| !algorithm.reduces(call, sequence, receipt));
+    first.map_or(phase.count(), |first| first as u32)
 }
 
 /// The same for so many rounds that each would take too long, of messages of one size: what leads to
@@ -189,22 +197,22 @@ fn advance(at: &[u64], takes: &[u64], rounds: usize) -> Vec<u64> {
     ends
 }
 
-/// The places of a group in the order of the ring.
-fn order(role: &Role, sequence: u32) -> Vec<u32> {
-    let mut order = vec![0];
+/// The places in the group of a phase's ranks, in the order of the ring.
+fn order(role: &Role, phase: &Rounds, sequence: u32) -> Vec<u32> {
+    let mut order = vec![phase.first];
     loop {
         let last = *order.last().expect("it begins with one");
-        let around = role.algorithm.around(&role.call, last, sequence).expect("it has rounds");
-        match around.to {
-            0 => return order,
+        let around = role.algorithm.around(&role.call, last, sequence, phase.phase);
+        match around.expect("it has rounds").to {
+            next if next == phase.first => return order,
             next => order.push(next),
         }
     }
 }
 
-/// How long the message is that the rank at `place` sends in the first round.
-fn first_send(role: &Role, call: &Call, place: u32, sequence: u32) -> u64 {
-    match role.algorithm.step(call, place, sequence, 0) {
+/// How long the message is that the rank at `place` sends in a round of a sequence.
+fn first_send(role: &Role, (place, sequence): (u32, u32), round: u32) -> u64 {
+    match role.algorithm.step(&role.call, place, sequence, 2 * round) {
         Some(Step::Send { payload, .. }) => payload,
         _ => 0,
     }

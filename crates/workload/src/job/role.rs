@@ -85,9 +85,13 @@ impl Role {
         for chunk in 0..self.chunks {
             let call = self.chunk(chunk);
             for sequence in 0..self.algorithm.sequences(&call) {
-                if let Some(around) = self.algorithm.around(&call, self.place, sequence) {
-                    let (peer, sizes) = together(around);
-                    sizes.into_iter().try_for_each(|(bytes, times)| add(peer, bytes, times))?;
+                let around = |phase| self.algorithm.around(&call, self.place, sequence, phase);
+                let mut phases = (0..).map_while(around).map(&together).peekable();
+                if phases.peek().is_some() {
+                    let sizes = phases.flat_map(|(peer, sizes)| sizes.map(|size| (peer, size)));
+                    sizes
+                        .into_iter()
+                        .try_for_each(|(peer, (bytes, times))| add(peer, bytes, times))?;
                     continue;
                 }
                 let mut step = |step| match of(step) {

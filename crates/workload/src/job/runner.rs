@@ -2,7 +2,9 @@
 
 use super::Job;
 use super::meeting::Meeting;
-use super::sequence::{Part, Sending};
+use super::role::Role;
+use super::rounds::Rounds;
+use super::sequence::{Part, Pause, Sending};
 use super::waits::{self, Wait};
 use crate::trace::{Collective, Transfer, Work};
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,13 +70,24 @@ pub enum Action {
         /// The node, by its place in the graph of the rank.
         node: u32,
     },
-    /// The first rounds of a collective are done at a rank ([`Runner::cutting`]); it goes on after
-    /// [`Runner::rest_done`].
+    /// A rank begins phases of a collective, up to the one of which only the first rounds are done as
+    /// messages ([`Runner::cutting`]).
+    Phase {
+        /// The rank.
+        rank: u32,
+        /// The node, by its place in the graph of the rank.
+        node: u32,
+        /// Which phase that is.
+        phase: u32,
+    },
+    /// These rounds are done at a rank; it goes on after [`Runner::rest_done`].
     Paused {
         /// The rank.
         rank: u32,
         /// The node, by its place in the graph of the rank.
         node: u32,
+        /// Which phase of the collective.
+        phase: u32,
     },
     /// A node is done.
     Finished {
@@ -96,9 +109,10 @@ pub struct Runner<'a> {
     first: Option<First<'a>>,
 }
 
-/// How many of its rounds are done as messages, of a collective that `rank` joins; `None`: all.
+/// How many of its rounds are done as messages, of a phase of a collective that `rank` joins; `None`:
+/// all.
 struct First<'a>(Box<Cut<'a>>);
-type Cut<'a> = dyn FnMut(u32, &Collective) -> Option<u32> + Send + 'a;
+type Cut<'a> = dyn FnMut(u32, &Collective, &Rounds) -> Option<u32> + Send + 'a;
 
 impl fmt::Debug for First<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -149,17 +163,38 @@ impl<'a> Runner<'a> {
     pub fn lasting(self, least: impl FnMut(Time, u32, u32) -> Time + Send + 'a) -> Runner<'a> {
         Runner { least: Some(Least(Box::new(least))), ..self }
     }
-    /// The same, where of a collective with [rounds](Job::rounds) only the first are done as messages:
-    /// so many as `first` says for a rank that joins one, the same for all its ranks. Then comes
+    /// The same, where of a phase of a collective ([`Job::rounds`]) only the first rounds are done as
+    /// messages: so many as `first` says for a rank that joins one, the same for all its ranks. Then comes
     /// [`Action::Paused`], and the rank waits for [`Runner::rest_done`].
     pub fn cutting(
         self,
-        first: impl FnMut(u32, &Collective) -> Option<u32> + Send + 'a,
+        first: impl FnMut(u32, &Collective, &Rounds) -> Option<u32> + Send + 'a,
     ) -> Runner<'a> {
         Runner { first: Some(First(Box::new(first))), ..self }
     }
-    /// The other rounds of a collective are done, too.
-    pub fn rest_done(&mut self, now: Time, rank: u32, node: u32, out: &mut Vec<Action>) {
+    /// The other rounds of a phase that paused are done, too.
+    pub fn rest_done(
+        &mut self,
+        now: Time,
+        (rank, node, phase): (u32, u32, u32),
+        out: &mut Vec<Action>,
+    ) {
+        let job = self.job;
+        let Work::Collective(one) = &job.trace.graph(rank).nodes()[node as usize].work else {
+            unreachable!("only collectives pause")
+        };
+        let role = job.role(rank, one).expect("it moves something");
+        if role.phases().nth(phase as usize + 1).is_some() {
+            if self.go_on(now, (rank, node, phase + 1), role, one, out) {
+                self.finish(now, rank, node, out);
+            }
+            return;
+        }
+        let state = self.state(rank);
+        let meeting = Meeting::Group { group: one.group, turn: one.turn };
+        if state.parts.remove(&node).is_some() {
+            state.awaited.remove(&meeting);
+        }
         match self.state(rank).floors.remove(&node) {
             Some(floor) if floor > now => self.wait(now, rank, node, now.until(floor), out),
             _ => self.finish(now, rank, node, out),
@@ -324,20 +359,46 @@ impl<'a> Runner<'a> {
             }
             self.state(rank).floors.insert(node, floor);
         }
-        let first = self.first.as_mut().and_then(|First(first)| first(rank, one));
-        if first == Some(0) {
-            out.push(Action::Paused { rank, node });
-            return false;
+        self.go_on(now, (rank, node, 0), role, one, out)
+    }
+
+    /// `rank` goes on with a collective from phase `phase` on. Returns whether it is over at once.
+    fn go_on(
+        &mut self,
+        now: Time,
+        (rank, node, phase): (u32, u32, u32),
+        role: Role,
+        one: &Collective,
+        out: &mut Vec<Action>,
+    ) -> bool {
+        let mut phases = role.phases().skip(phase as usize);
+        let mut from = 0;
+        let pause = self.first.as_mut().and_then(|First(first)| {
+            phases.by_ref().enumerate().find_map(|(place, rounds)| {
+                if place == 0 {
+                    from = rounds.receipts.0;
+                }
+                let count = first(rank, one, &rounds)?;
+                Some(Pause { phase: rounds.phase, rounds: rounds.receipts.0 + count })
+            })
+        });
+        if let Some(Pause { phase, rounds }) = pause {
+            out.push(Action::Phase { rank, node, phase });
+            if rounds == from {
+                out.push(Action::Paused { rank, node, phase });
+                return false;
+            }
         }
         let meeting = Meeting::Group { group: one.group, turn: one.turn };
         let state = self.state(rank);
+        if let Some(part) = state.parts.get_mut(&node) {
+            part.resume(from, pause);
+            return self.push_on(now, rank, node, out, Part::begin);
+        }
         let early = state.early.remove(&meeting).unwrap_or_default();
         state.awaited.insert(meeting, node);
-        let part = Part::new(role);
-        let part = match first {
-            None => part,
-            Some(rounds) => part.cut(rounds),
-        };
+        let mut part = Part::new(role);
+        part.resume(from, pause);
         state.parts.insert(node, part);
         let delay = self.job.endpoint.delay;
         if delay > Time::ZERO {
@@ -388,16 +449,15 @@ impl<'a> Runner<'a> {
             }
             part.begin(&mut post);
         }
-        if !part.is_over() {
+        if !part.is_over() || part.is_paused() {
             return false;
         }
-        let is_cut = part.is_cut();
+        if let Some(Pause { phase, .. }) = part.take_pause() {
+            out.push(Action::Paused { rank, node, phase });
+            return false;
+        }
         state.parts.remove(&node);
         state.awaited.remove(&meeting);
-        if is_cut {
-            out.push(Action::Paused { rank, node });
-            return false;
-        }
         match state.floors.remove(&node) {
             Some(floor) if floor > now => {
                 self.wait(now, rank, node, now.until(floor), out);

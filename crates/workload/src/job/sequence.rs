@@ -21,8 +21,18 @@ pub(super) struct Part {
     open: u32,
     /// Receipts for later chunks: sequence and number.
     later: Vec<(u32, u32)>,
-    /// After so many steps a sequence is over, whatever is left.
-    most: u32,
+    /// Where sequences pause, if they do, and whether that is known.
+    pause: Option<Pause>,
+    is_paused: bool,
+}
+
+/// A phase of which only the first rounds are done as messages.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pause {
+    /// Which phase.
+    pub(super) phase: u32,
+    /// The rounds that lie behind a sequence when it pauses, those of other phases among them.
+    pub(super) rounds: u32,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -74,16 +84,27 @@ impl Part {
         let call = role.chunk(0);
         let open = role.algorithm.sequences(&call);
         let sequences = vec![Sequence::default(); open as usize];
-        let (later, most) = (Vec::new(), u32::MAX);
-        Part { role, chunk: 0, call, has_begun: false, sequences, open, later, most }
+        let (has_begun, is_paused) = (false, false);
+        let (later, pause) = (Vec::new(), None);
+        Part { role, chunk: 0, call, has_begun, sequences, open, later, pause, is_paused }
     }
-    /// The same for its first `rounds` only ([`Algorithm::rounds`](crate::collective::Algorithm)).
-    pub(super) fn cut(self, rounds: u32) -> Part {
-        Part { most: rounds.saturating_mul(2), ..self }
+    /// Goes on behind its first `rounds` rounds, those of phases that are over, up to `pause`.
+    pub(super) fn resume(&mut self, rounds: u32, pause: Option<Pause>) {
+        (self.pause, self.is_paused) = (pause, false);
+        self.open = self.sequences.len() as u32;
+        for sequence in &mut self.sequences {
+            (sequence.at, sequence.is_over) = (2 * rounds, false);
+            sequence.received.skip_to(rounds);
+        }
     }
-    /// Whether it is only the first rounds.
-    pub(super) fn is_cut(&self) -> bool {
-        self.most < u32::MAX
+    /// Where it pauses, if it does: that is known from then on.
+    pub(super) fn take_pause(&mut self) -> Option<Pause> {
+        self.is_paused = self.pause.is_some();
+        self.pause
+    }
+    /// Whether it has paused, and that is known.
+    pub(super) fn is_paused(&self) -> bool {
+        self.is_paused
     }
     /// Whether the chunk is done.
     pub(super) fn is_over(&self) -> bool {
@@ -104,7 +125,7 @@ impl Part {
         }
         true
     }
-    /// Begins the chunk: runs all sequences as far as they come.
+    /// Begins the chunk, or goes on with it: runs all sequences as far as they come.
     pub(super) fn begin(&mut self, out: &mut dyn FnMut(Sending)) {
         self.has_begun = true;
         for sequence in 0..self.sequences.len() as u32 {
@@ -167,13 +188,14 @@ impl Part {
     fn advance(&mut self, number: u32, out: &mut dyn FnMut(Sending)) {
         let Role { algorithm, place, await_sends, .. } = self.role;
         let first = self.chunk * self.sequences.len() as u32;
+        let most = self.pause.map_or(u32::MAX, |pause| 2 * pause.rounds);
         let sequence = &mut self.sequences[number as usize];
         if sequence.is_over || !self.has_begun {
             return;
         }
         loop {
             let at = sequence.at;
-            let step = (at < self.most).then(|| algorithm.step(&self.call, place, number, at));
+            let step = (at < most).then(|| algorithm.step(&self.call, place, number, at));
             match step.flatten() {
                 None if await_sends != AwaitSends::Never && !sequence.is_acknowledged() => return,
                 None => {

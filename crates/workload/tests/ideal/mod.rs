@@ -56,7 +56,9 @@ pub(crate) fn run(job: &Job, ideal: Ideal) -> Outcome {
                 }
                 Action::Wake { rank, node, at: time } => at(time, Event::Wake(rank, node)),
                 Action::Begun { .. } => {}
-                Action::Paused { .. } => unreachable!("nobody cuts collectives here"),
+                Action::Phase { .. } | Action::Paused { .. } => {
+                    unreachable!("nobody cuts collectives here")
+                }
                 Action::Finished { rank, node } => {
                     assert_eq!(outcome.finished.insert((rank, node), now), None);
                     outcome.end = now;
