@@ -15,6 +15,8 @@ pub(crate) enum What {
     Start(u32),
     /// The first packet of a flow has waited in queues.
     Waited(u32),
+    /// All of a flow may have left its NIC.
+    Sent { flow: u32, version: u32 },
     /// All of a flow may have crossed its links.
     Finish { flow: u32, version: u32 },
     /// The last acknowledgement of a flow is in.

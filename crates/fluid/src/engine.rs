@@ -204,6 +204,7 @@ impl<'a> Engine<'a> {
             What::Flush(host) => self.flush(host),
             What::Start(flow) => self.begin(flow),
             What::Waited(flow) => self.waited(flow),
+            What::Sent { flow, version } => self.sent_if_due(flow, version),
             What::Finish { flow, version } => self.finish_if_due(flow, version),
             What::Acknowledged(flow) => self.acknowledged(flow),
             What::Received(message) => self.received(message),

@@ -4,6 +4,7 @@ use crate::agenda::What;
 use crate::engine::Engine;
 use crate::paths::Resources;
 use crate::rounds::RING;
+use crate::sent::{SENDING, Unsent};
 use crate::windows::Window;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -41,7 +42,7 @@ pub(crate) struct Flow {
     looked_at: Time,
     pub(crate) began: Time,
     pub(crate) packets: u64,
-    wire: u64,
+    pub(crate) wire: u64,
     pub(crate) forward: Resources,
     /// What share of it each link between switches carries, where it spreads over few values
     /// ([`Engine::link_shares`]), or where it stands for subflows on all paths and queues delay it.
@@ -49,6 +50,10 @@ pub(crate) struct Flow {
     pub(crate) back: Resources,
     latency: Time,
     pub(crate) is_running: bool,
+    /// What its NIC has to send of it.
+    pub(crate) unsent: Unsent,
+    /// The earliest [`What::Sent`] that is on the agenda, if it leaves as it crosses.
+    pub(crate) sent_look: Time,
     /// Since when what it sends is lost, if it is.
     pub(crate) blocked: Option<Time>,
     /// How often in a row it has timed out.
@@ -155,6 +160,8 @@ impl Engine<'_> {
             back: Resources::default(),
             latency: Time::ZERO,
             is_running: false,
+            unsent: Unsent::AsItCrosses,
+            sent_look: Time::MAX,
             blocked: None,
             time_outs: 0,
         };
@@ -186,7 +193,10 @@ impl Engine<'_> {
         }
         match self.queues.wait_there(&self.flows[id as usize]) as u64 {
             0 => self.enter_unless_lost(id),
-            wait => self.agenda.push(self.now + Time(wait), What::Waited(id)),
+            wait => {
+                self.send_while_it_waits(id);
+                self.agenda.push(self.now + Time(wait), What::Waited(id));
+            }
         }
     }
 
@@ -289,10 +299,24 @@ impl Engine<'_> {
     pub(crate) fn enter(&mut self, id: u32) {
         let limit = self.open_window(id, self.limit(id));
         let flow = &mut self.flows[id as usize];
+        (flow.rate, flow.since, flow.is_running) = (0.0, self.now, true);
+        self.capacities.enter(&self.flows[id as usize]);
+        if self.spreads && self.capacities.begins_to_grow() {
+            self.agenda.push(self.now + self.capacities.step(), What::Grow);
+        }
+        self.share_links(id, limit);
+    }
+
+    /// A flow has its share of its links, and sends at `limit` at most.
+    pub(crate) fn share_links(&mut self, id: u32, limit: f64) {
+        let flow = &self.flows[id as usize];
         // Of several subflows each one has a share of what they meet.
         let count = f64::from(flow.subflows);
         let rates = match flow.is_split() {
-            false if flow.shares.is_empty() => self.rates.add(flow.forward.as_slice(), limit),
+            false if flow.shares.is_empty() => {
+                let leaves_apart = !matches!(flow.unsent, Unsent::AsItCrosses);
+                self.rates.add(&flow.forward.as_slice()[usize::from(leaves_apart)..], limit)
+            }
             false => self.rates.add_weighted(flow.forward_links(), limit),
             true => {
                 let links = self.layout.links(&flow.forward);
@@ -300,12 +324,8 @@ impl Engine<'_> {
                 self.rates.add_weighted(uses, limit)
             }
         };
-        (flow.rates, flow.rate, flow.since, flow.is_running) = (rates, 0.0, self.now, true);
+        self.flows[id as usize].rates = rates;
         self.know(rates, id);
-        self.capacities.enter(&self.flows[id as usize]);
-        if self.spreads && self.capacities.begins_to_grow() {
-            self.agenda.push(self.now + self.capacities.step(), What::Grow);
-        }
         match self.rates.grant(rates) {
             Some(rate) => self.set_rate(id, rate),
             None => self.unsettle(self.latest),
@@ -366,6 +386,7 @@ impl Engine<'_> {
             let mut rates = std::mem::take(&mut self.rates);
             rates.settle(|id, _, rate| match self.by_rates[id as usize] {
                 ring if ring & RING != 0 => self.set_ring_rate(ring & !RING, rate),
+                flow if flow & SENDING != 0 => self.set_sending_rate(flow & !SENDING, rate),
                 flow => self.set_rate(flow, rate),
             });
             self.rates = rates;
@@ -494,12 +515,9 @@ impl Engine<'_> {
         let there = self.now + latency + tail;
         let ack = self.config.fabric.one_way(subflow.dst, src, u64::from(self.config.packet.ack));
         self.agenda.push(there + ack, What::Acknowledged(id));
-        self.left(&subflow, there);
-        if let Some(pair) = subflow.carrier.persistent() {
-            let planner = &mut self.hosts[src.0 as usize].planner;
-            let next = planner.next(self.now, pair, self.config.fabric);
-            self.subflows.extend(next);
-            self.open(src);
+        self.arrives(&subflow, there);
+        if self.stop_sending(id) {
+            self.sent_all(src, &subflow);
         }
     }
 

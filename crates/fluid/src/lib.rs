@@ -13,6 +13,7 @@
 //! | `paths` | which links a flow uses, or which cuts it spreads over |
 //! | `engine`, `agenda` | the state of a run, its loop, and what will happen |
 //! | `messages`, `flows` | messages and their subflows under way |
+//! | `sent` | when a NIC has sent what still waits in queues |
 //! | `ranks` | jobs at work, and the messages that they make |
 //! | `alone` | whether hosts are in each other's way so that only packets tell |
 //! | `rounds` | rings: the first rounds simulated, the others at their pace |
@@ -36,6 +37,7 @@ mod queues;
 mod ranks;
 mod rates;
 mod rounds;
+mod sent;
 mod unfit;
 mod windows;
 

@@ -14,8 +14,9 @@ use weft_workload::job::{Receipt, Sent};
 pub(crate) struct Message {
     pub(crate) name: MessageId,
     pub(crate) bytes: u64,
-    /// Bytes that have not left yet.
-    pub(crate) open: u64,
+    /// Bytes that have not crossed the network, and those that have not left their NIC.
+    open: u64,
+    unsent: u64,
     unacknowledged: u64,
     subflows: u32,
     pub(crate) posted: Time,
@@ -63,6 +64,7 @@ impl Engine<'_> {
             name,
             bytes,
             open: bytes,
+            unsent: bytes,
             unacknowledged: bytes,
             subflows: 0,
             posted,
@@ -153,18 +155,30 @@ impl Engine<'_> {
         host.most = host.most.max(host.active);
     }
 
-    /// All bytes of a subflow have left, and are there at `there`.
-    pub(crate) fn left(&mut self, subflow: &Subflow, there: Time) {
+    /// All bytes of a subflow have crossed their links, and are there at `there`.
+    pub(crate) fn arrives(&mut self, subflow: &Subflow, there: Time) {
         let message = &mut self.messages[subflow.tag as usize];
         message.open -= subflow.bytes;
         message.received = message.received.max(there);
-        if message.open > 0 {
-            return;
+        if message.open == 0 {
+            self.agenda.push(message.received, What::Received(subflow.tag));
         }
-        let (received, owner) = (message.received, message.owner);
-        self.agenda.push(received, What::Received(subflow.tag));
-        if let Some(owner) = owner {
+    }
+
+    /// All bytes of a subflow have left its NIC: what waits for that goes on.
+    pub(crate) fn sent_all(&mut self, src: HostId, subflow: &Subflow) {
+        let message = &mut self.messages[subflow.tag as usize];
+        message.unsent -= subflow.bytes;
+        if message.unsent == 0
+            && let Some(owner) = message.owner
+        {
             self.rank_message_left(owner);
+        }
+        if let Some(pair) = subflow.carrier.persistent() {
+            let planner = &mut self.hosts[src.0 as usize].planner;
+            let next = planner.next(self.now, pair, self.config.fabric);
+            self.subflows.extend(next);
+            self.open(src);
         }
     }
 

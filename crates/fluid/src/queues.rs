@@ -260,9 +260,14 @@ impl Engine<'_> {
     /// Queues follow what rates have become, a round trip later.
     pub(crate) fn expect_queues(&mut self) {
         let mut changed = std::mem::take(&mut self.queues.changed);
+        let mut held_up = Vec::new();
         for id in changed.drain(..) {
-            let flow = &self.flows[id as usize];
-            if flow.is_running {
+            if self.flows[id as usize].is_running {
+                if self.is_held_up(id) {
+                    held_up.push(id);
+                }
+                self.expect_last_bytes(id);
+                let flow = &self.flows[id as usize];
                 if flow.window.is_short(self.limit(id)) || self.queues.wait(flow) > 0.0 {
                     self.queues.flows.push(id);
                 }
@@ -270,6 +275,7 @@ impl Engine<'_> {
             }
         }
         self.queues.changed = changed;
+        held_up.into_iter().for_each(|id| self.send_apart(id));
         let queues = &self.queues;
         let soon = self.now.saturating_add(queues.rtt);
         let due = match queues.flows.is_empty() {
@@ -397,7 +403,10 @@ impl Engine<'_> {
         let flow = &self.flows[id as usize];
         let most = match is_held_here {
             false => rate,
-            true => self.fair_of_nic(flow).max(rate).min(self.limit(id)),
+            true => match self.pace(flow) {
+                None => self.limit(id),
+                Some(pace) => pace.max(rate).min(self.limit(id)),
+            },
         };
         let share = weight / f64::from(flow.subflows);
         let here = share * self.queues.waits[link as usize];

@@ -11,10 +11,11 @@ use crate::flows::{Flow, few_entropies};
 use crate::rates::MOST;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use weft_balance::plan::Subflow;
 use weft_balance::scheme::PathUse;
 use weft_sim::RunConfig;
 use weft_transport::{CongestionConfig, dctcp_after_round};
-use weft_units::{HostId, Time};
+use weft_units::{Draw, HostId, Time, random};
 
 /// Limits of flows are changed where they differ by this share.
 const STEP: f64 = 0.02;
@@ -22,6 +23,9 @@ const STEP: f64 = 0.02;
 const SHORT_STEP: f64 = 0.1;
 /// A window held a flow back if this share of it was under way.
 const FULL: f64 = 0.97;
+/// Windows of ranks that begin together differ by this share at most. By packets some are marked and others are
+/// not; if all were the same, ranks that send in step would do so for ever.
+const UNEVEN: f64 = 0.005;
 /// While nobody marks, a window is looked at after so many round trips.
 const GROW_TRIPS: f64 = 8.0;
 
@@ -77,6 +81,10 @@ pub(crate) struct Window {
 }
 
 impl Window {
+    /// The most that it allows now, in bytes a picosecond.
+    pub(crate) fn limit(&self) -> f64 {
+        self.limit
+    }
     /// Whether it allows less than `line`.
     pub(crate) fn is_short(&self, line: f64) -> bool {
         self.limit < line
@@ -97,10 +105,17 @@ impl Engine<'_> {
         let (src, dst) = (flow.src, flow.subflow.dst);
         let there = fabric.one_way(src, dst, u64::from(packet.mtu + packet.header));
         let trip = (there + fabric.one_way(dst, src, u64::from(packet.ack))).0 as f64;
-        let pair = flow.subflow.carrier.persistent();
-        let known = pair.and_then(|pair| self.hosts[src.0 as usize].windows.get(&pair));
-        let (size, alpha) = *known.unwrap_or(&(self.control.first, self.control.alpha));
+        let (size, alpha) = self.known_window(flow);
         let size = if flow.left <= size * f64::from(flow.subflows) { f64::INFINITY } else { size };
+        let Subflow { message, part, tag, .. } = flow.subflow;
+        let uneven = match self.messages[tag as usize].owner {
+            None => 0.0,
+            Some(_) => {
+                let draw = Draw::new(self.config.seed, "window");
+                random::unit(draw.at(u64::from(message.0), u64::from(part))) - 0.5
+            }
+        };
+        let size = size * (1.0 + UNEVEN * uneven);
         let limit = limit.min(size / (trip + self.queues.wait(flow)));
         let marked = self.queues.marked(flow, self.now);
         let flow = &mut self.flows[id as usize];
@@ -108,6 +123,13 @@ impl Engine<'_> {
         flow.window = Window { size, alpha, trip, limit, began, marked, ..Window::default() };
         self.queues.enter(id, flow);
         limit
+    }
+
+    /// The window that a flow begins with, and the share of marked packets.
+    pub(crate) fn known_window(&self, flow: &Flow) -> (f64, f64) {
+        let pair = flow.subflow.carrier.persistent();
+        let known = pair.and_then(|pair| self.hosts[flow.src.0 as usize].windows.get(&pair));
+        *known.unwrap_or(&(self.control.first, self.control.alpha))
     }
 
     /// A flow has left its links.
@@ -191,7 +213,8 @@ impl Engine<'_> {
         let mut allowed = flow.window.size / (flow.window.trip + self.queues.wait(flow));
         let overload = self.queues.overload(flow);
         if overload > 1.0 && (!self.spreads || flow.shares.is_empty()) {
-            allowed = allowed.min(self.fair_of_nic(flow)) / overload;
+            // What has left its NIC is in the queue: an infinite window says no more.
+            allowed = allowed.min(self.pace(flow).unwrap_or(f64::INFINITY)) / overload;
         }
         let limit = allowed.min(self.limit(id));
         let flow = &mut self.flows[id as usize];
