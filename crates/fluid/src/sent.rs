@@ -160,7 +160,6 @@ impl Engine<'_> {
     /// A NIC may have sent all of a flow.
     pub(crate) fn sent_if_due(&mut self, id: u32, version: u32) {
         let now = self.now;
-        let waits = self.queues.wait_there(&self.flows[id as usize]);
         let flow = &mut self.flows[id as usize];
         if flow.version != version {
             return;
@@ -173,7 +172,8 @@ impl Engine<'_> {
             }
             Unsent::AsItCrosses => {
                 flow.sent_look = Time::MAX;
-                flow.is_running && flow.left_at(now) <= flow.rate * waits + NOTHING
+                let waiting = flow.rate * self.queues.wait_there(flow);
+                flow.is_running && flow.left_at(now) <= waiting + NOTHING
             }
         };
         let (src, subflow, rates, limit) =

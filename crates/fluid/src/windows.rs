@@ -108,14 +108,14 @@ impl Engine<'_> {
         let (size, alpha) = self.known_window(flow);
         let size = if flow.left <= size * f64::from(flow.subflows) { f64::INFINITY } else { size };
         let Subflow { message, part, tag, .. } = flow.subflow;
-        let uneven = match self.messages[tag as usize].owner {
-            None => 0.0,
-            Some(_) => {
+        let size = match self.messages[tag as usize].owner {
+            Some(_) if size.is_finite() => {
                 let draw = Draw::new(self.config.seed, "window");
-                random::unit(draw.at(u64::from(message.0), u64::from(part))) - 0.5
+                let draw = random::unit(draw.at(u64::from(message.0), u64::from(part)));
+                size * (1.0 + UNEVEN * (draw - 0.5))
             }
+            _ => size,
         };
-        let size = size * (1.0 + UNEVEN * uneven);
         let limit = limit.min(size / (trip + self.queues.wait(flow)));
         let marked = self.queues.marked(flow, self.now);
         let flow = &mut self.flows[id as usize];

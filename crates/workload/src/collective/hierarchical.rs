@@ -18,7 +18,7 @@ use weft_units::{OptionError, OptionInfo, Options};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hierarchical {
     /// Ranks of a group, at most all; `None`: those of a server.
-    pub group: Option<u32>,
+    pub local_ranks: Option<u32>,
     /// Shares of the buffer that go through all phases side by side.
     pub channels: u32,
 }
@@ -56,8 +56,8 @@ impl Schedule for Hierarchical {
     };
 
     fn read(options: &mut Options<'_>) -> Result<Hierarchical, OptionError> {
-        let group = options.number_if_given("local_ranks", 1..=u32::MAX)?;
-        Ok(Hierarchical { group, channels: options.number("channels", 1..=MOST_STRANDS)? })
+        let local_ranks = options.number_if_given("local_ranks", 1..=u32::MAX)?;
+        Ok(Hierarchical { local_ranks, channels: options.number("channels", 1..=MOST_STRANDS)? })
     }
     fn check(&self, call: &Call) -> Result<(), WorkloadError> {
         let (ranks, group) = (call.ranks, self.group(call));
@@ -154,7 +154,7 @@ impl Ring {
 
 impl Hierarchical {
     fn group(&self, call: &Call) -> u32 {
-        self.group.unwrap_or(call.servers.ranks).min(call.ranks)
+        self.local_ranks.unwrap_or(call.servers.ranks).min(call.ranks)
     }
     /// All phases that have rounds.
     #[inline]
