@@ -162,6 +162,18 @@ impl Capacities {
             self.stale.push(resource);
         }
     }
+    /// What acknowledgements take of a resource they take of each of `links` from now on, at equal shares.
+    pub(crate) fn divide(&mut self, resource: u32, links: &[u32]) {
+        let (load, known) = std::mem::take(&mut self.acks[resource as usize]);
+        if load == 0.0 && known == 0.0 {
+            return;
+        }
+        for link in links {
+            self.acks[*link as usize].0 += load / links.len() as f64;
+        }
+        self.stale.extend(links);
+        self.stale.push(resource);
+    }
     /// A flow spreads over its cuts from now on.
     pub(crate) fn enter(&mut self, flow: &Flow) {
         self.count(flow, true);

@@ -128,7 +128,7 @@ impl<'a> Engine<'a> {
             network: trouble.network(config, Time::ZERO),
             capacities: Capacities::new(config, &layout, rtt, resources),
             rates: Rates::new(resources),
-            queues: Queues::new(config, rtt, control.is_some()),
+            queues: Queues::new(config, &layout, rtt, control.is_some()),
             control: control.unwrap_or_default(),
             changing: Changing::default(),
             hosts: (0..fabric.hosts()).map(host).collect(),

@@ -104,6 +104,7 @@ impl Engine<'_> {
         for cut in self.layout.cuts().collect::<Vec<_>>() {
             let capacity = speed(self.layout.capacity(cut, failures, now));
             self.capacities.set_whole(self.layout.cut(cut), capacity);
+            self.queues.set_capacity(self.layout.cut(cut), capacity);
         }
         if is_first
             && let Some(job) = &self.config.job

@@ -45,7 +45,8 @@ pub(crate) struct Flow {
     pub(crate) wire: u64,
     pub(crate) forward: Resources,
     /// What share of it each link between switches carries, where it spreads over few values
-    /// ([`Engine::link_shares`]), or where it stands for subflows on all paths and queues delay it.
+    /// ([`Engine::link_shares`]), or where it stands for subflows on all paths, queues delay it and links of a
+    /// cut may differ.
     pub(crate) shares: Vec<(u32, f64)>,
     pub(crate) back: Resources,
     latency: Time,
@@ -202,8 +203,8 @@ impl Engine<'_> {
 
     /// The first packet of a flow has waited in queues.
     pub(crate) fn waited(&mut self, id: u32) {
-        if !self.config.failures.is_empty() {
-            // Routing may have learnt of links meanwhile.
+        if !self.config.failures.is_empty() || self.flows[id as usize].is_split() {
+            // Routing may have learnt of links meanwhile, and links of a cut may be told apart.
             self.find_path(id);
         }
         self.enter_unless_lost(id);
@@ -220,9 +221,11 @@ impl Engine<'_> {
     pub(crate) fn find_path(&mut self, id: u32) {
         let config = self.config;
         let flow = &self.flows[id as usize];
-        let (src, Subflow { dst, route, message, part, carrier, .. }) = (flow.src, flow.subflow);
+        let (src, Subflow { dst, route, message, part, carrier, tag, .. }) =
+            (flow.src, flow.subflow);
+        let is_split = flow.is_split();
         let fabric = config.fabric;
-        let (mut forward, back) = if self.spreads || flow.is_split() {
+        let (mut forward, back) = if self.spreads || is_split {
             (self.layout.of_spread(src, dst), self.layout.of_spread(dst, src))
         } else {
             let key = match carrier.persistent() {
@@ -235,6 +238,7 @@ impl Engine<'_> {
             match self.network.way(src, dst, route, key as u32) {
                 None => (Resources::default(), Resources::default()),
                 Some(path) => {
+                    self.tell_links_apart(src, dst);
                     // Acknowledgements hash by where they go, and the entropy that they echo.
                     let back = match route {
                         Route::Pinned(_) => Some(self.layout.back_along(&path)),
@@ -248,15 +252,13 @@ impl Engine<'_> {
             }
         };
         if let Some(JobConfig { pcie: Some(_), .. }) = &config.job
-            && let Some(owner) = self.messages[flow.subflow.tag as usize].owner
+            && let Some(owner) = self.messages[tag as usize].owner
         {
             forward.push(self.layout.pcie(owner.src));
         }
         let shares = match self.spreads {
             true => self.link_shares(id),
-            false if flow.is_split() && self.queues.are_used() => {
-                self.layout.links_of_cuts(&forward)
-            }
+            false if is_split && self.queues.are_used() => self.layout.links_of_cuts(&forward),
             false => Vec::new(),
         };
         let flow = &self.flows[id as usize];
@@ -266,6 +268,21 @@ impl Engine<'_> {
         let flow = &mut self.flows[id as usize];
         (flow.forward, flow.back, flow.latency) = (forward, back, latency);
         flow.shares = shares;
+    }
+
+    /// A flow takes one link of each cut on its way and back: these may differ from now on.
+    fn tell_links_apart(&mut self, src: HostId, dst: HostId) {
+        let ways = [self.layout.of_spread(src, dst), self.layout.of_spread(dst, src)];
+        for resource in ways.iter().flat_map(Resources::as_slice) {
+            let Some(links) = self.layout.tell_apart(*resource) else { continue };
+            self.rates.divide(*resource, &links);
+            self.capacities.divide(*resource, &links);
+            self.queues.divide(*resource, &links, self.now);
+            for id in self.flows_on(links[0]) {
+                let forward = self.flows[id as usize].forward;
+                self.flows[id as usize].shares = self.layout.links_of_cuts(&forward);
+            }
+        }
     }
 
     /// What share of a flow each link between switches carries, if its packets take some entropy values

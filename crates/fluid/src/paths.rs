@@ -35,6 +35,9 @@ pub(crate) struct Layout<'a> {
     by_room: bool,
     /// The links of each cut, as [`Layout::cuts`] has these.
     members: Vec<Vec<PortId>>,
+    /// Whether the links of each cut may differ, since a flow has taken one of them. As long as all flows spread
+    /// alike over a cut, it is one resource.
+    apart: Vec<bool>,
 }
 
 /// Links over which packets that are sprayed spread alike.
@@ -49,25 +52,46 @@ pub(crate) enum Cut {
 impl<'a> Layout<'a> {
     pub(crate) fn new(fabric: &'a Fabric, paths: PathUse) -> Layout<'a> {
         let (ports, pods) = (fabric.ports().len() as u32, fabric.clos().pods());
-        let (by_room, members) = (paths == PathUse::AllByRoom, Vec::new());
-        let mut layout = Layout { fabric, ports, leaves: fabric.leaves(), pods, by_room, members };
+        let (by_room, members, apart) = (paths == PathUse::AllByRoom, Vec::new(), Vec::new());
+        let leaves = fabric.leaves();
+        let mut layout = Layout { fabric, ports, leaves, pods, by_room, members, apart };
         layout.members = layout.cuts().map(|cut| layout.ports_of(cut)).collect();
+        layout.apart = vec![false; layout.members.len()];
         layout
     }
     /// The links of a cut; `None` for any other resource.
     fn links_of(&self, resource: u32) -> Option<&Vec<PortId>> {
         resource.checked_sub(self.ports).and_then(|cut| self.members.get(cut as usize))
     }
-    /// The first link of a cut; of any other resource itself.
+    pub(crate) fn is_cut(&self, resource: u32) -> bool {
+        self.links_of(resource).is_some()
+    }
+    /// How many links a cut has; one, if it is none.
+    pub(crate) fn count(&self, resource: u32) -> usize {
+        self.links_of(resource).map_or(1, Vec::len)
+    }
+    /// The links of a cut where these may differ; `None`: they do not, or `resource` is no cut.
+    fn links_apart(&self, resource: u32) -> Option<&Vec<PortId>> {
+        self.links_of(resource).filter(|_| self.apart[(resource - self.ports) as usize])
+    }
+    /// Links of a cut may differ from now on. Returns them, if that is news.
+    pub(crate) fn tell_apart(&mut self, resource: u32) -> Option<Vec<u32>> {
+        let apart = self.apart.get_mut(resource.checked_sub(self.ports)? as usize)?;
+        let is_news = !std::mem::replace(apart, true);
+        is_news.then(|| {
+            self.members[(resource - self.ports) as usize].iter().map(|port| port.0).collect()
+        })
+    }
+    /// The first link of a cut whose links may differ; of any other resource itself.
     pub(crate) fn first_link(&self, resource: u32) -> u32 {
-        let first = self.links_of(resource).and_then(|links| links.first());
+        let first = self.links_apart(resource).and_then(|links| links.first());
         first.map_or(resource, |port| port.0)
     }
-    /// Links, each with the share of a flow that it carries where that spreads alike over the links of
-    /// every cut that it uses.
+    /// What a flow uses that spreads alike over the links of every cut on its way, with its share there:
+    /// the cut, or its links where these may differ.
     pub(crate) fn links(&self, resources: &Resources) -> impl Iterator<Item = (u32, f64)> {
         resources.as_slice().iter().flat_map(move |resource| {
-            let cut = self.links_of(*resource);
+            let cut = self.links_apart(*resource);
             let own = cut.is_none().then_some((*resource, 1.0));
             let share = cut.map_or(1.0, |links| 1.0 / links.len() as f64);
             let links = cut.into_iter().flatten().map(move |port| (port.0, share));

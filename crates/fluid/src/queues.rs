@@ -10,15 +10,18 @@
 //!
 //! Acknowledgements wait in the same queues on their way back, unless control has priority.
 //!
-//! Only links behind switches have queues: a NIC sends when its turn has come. Where packets are sprayed
-//! over all links alike, the wait there is in [`crate::capacities`].
+//! Only links behind switches have queues: a NIC sends when its turn has come. The links of a cut over
+//! which all flows spread alike have one. Where packets are sprayed over all links alike, the wait there
+//! is in [`crate::capacities`].
 
 use crate::agenda::What;
 use crate::capacities::marked_from;
 use crate::engine::Engine;
 use crate::flows::Flow;
+use crate::paths::Layout;
 use crate::rates::Rates;
 use crate::rounds::RING;
+use weft_balance::scheme::PathUse;
 use weft_sim::RunConfig;
 use weft_units::Time;
 
@@ -36,6 +39,8 @@ const EXACT: f64 = 0.001;
 /// The queue before a link, but for how long packets wait there.
 #[derive(Clone, Debug, Default)]
 struct Queue {
+    /// How many queues it stands for: those of the links of a cut; none, if these differ.
+    queues: u32,
     /// Switches mark if it is as long.
     marked_at: f64,
     /// For how long packets have been marked until `since`, in picoseconds.
@@ -53,14 +58,12 @@ struct Queue {
 /// All queues.
 #[derive(Debug)]
 pub(crate) struct Queues {
-    /// Of each port; empty, if queues delay nobody.
+    /// Of each resource; empty, if queues delay nobody.
     of: Vec<Queue>,
-    /// How long packets wait at each port, in picoseconds; apart, since it is looked up most.
+    /// How long packets wait at each, in picoseconds; apart, since it is looked up most.
     waits: Vec<f64>,
     /// Bytes at which switches mark.
     mark_bytes: f64,
-    /// Ports before this one are NICs.
-    first: u32,
     rtt: Time,
     /// Queues to be looked at, and those that flows have just left.
     touched: Vec<u32>,
@@ -97,14 +100,23 @@ impl Arrival {
 
 impl Queues {
     /// Of a fabric where a round trip takes `rtt`; `are_used`: they delay flows.
-    pub(crate) fn new(config: &RunConfig<'_>, rtt: Time, are_used: bool) -> Queues {
-        let ports = if are_used { config.fabric.ports().len() } else { 0 };
-        let queue = Queue { marked_at: f64::INFINITY, overload: 1.0, ..Queue::default() };
+    pub(crate) fn new(
+        config: &RunConfig<'_>,
+        layout: &Layout<'_>,
+        rtt: Time,
+        are_used: bool,
+    ) -> Queues {
+        let all = if are_used { layout.len() } else { 0 };
+        let is_sprayed = config.balance.scheme.info().paths != PathUse::One;
+        let queue = |resource: u32| {
+            let is_none = resource < config.fabric.hosts() || is_sprayed && layout.is_cut(resource);
+            let queues = if is_none { 0 } else { layout.count(resource) as u32 };
+            Queue { queues, marked_at: f64::INFINITY, overload: 1.0, ..Queue::default() }
+        };
         Queues {
-            of: vec![queue; ports],
-            waits: vec![0.0; ports],
+            of: (0..all).map(queue).collect(),
+            waits: vec![0.0; all as usize],
             mark_bytes: marked_from(config),
-            first: config.fabric.hosts(),
             rtt,
             touched: Vec::new(),
             left: Vec::new(),
@@ -125,15 +137,36 @@ impl Queues {
         self.waits.clear();
     }
 
-    /// A port carries so many bytes a picosecond from now on.
-    pub(crate) fn set_capacity(&mut self, port: u32, capacity: f64) {
-        if let Some(queue) = self.of.get_mut(port as usize) {
-            queue.marked_at = self.mark_bytes / capacity;
+    /// A resource carries so many bytes a picosecond from now on.
+    pub(crate) fn set_capacity(&mut self, resource: u32, capacity: f64) {
+        if let Some(queue) = self.of.get_mut(resource as usize) {
+            queue.marked_at = self.mark_bytes * f64::from(queue.queues) / capacity;
+        }
+    }
+    /// The queues of the links of a cut may differ from now on.
+    pub(crate) fn divide(&mut self, resource: u32, links: &[u32], now: Time) {
+        if !self.has(resource) {
+            return;
+        }
+        let marked = self.marked_until(resource, now);
+        let queue = &mut self.of[resource as usize];
+        queue.queues = 0;
+        let (wait, overload, looked_at) =
+            (self.waits[resource as usize], queue.overload, queue.looked_at);
+        self.waits[resource as usize] = 0.0;
+        for link in links {
+            let queue = &mut self.of[*link as usize];
+            (queue.marked, queue.since) = (marked, now);
+            (queue.overload, queue.looked_at) = (overload, looked_at);
+            self.waits[*link as usize] = wait;
+            if wait > 0.0 {
+                self.touch(*link);
+            }
         }
     }
 
     fn has(&self, link: u32) -> bool {
-        link >= self.first && (link as usize) < self.of.len()
+        self.of.get(link as usize).is_some_and(|queue| queue.queues > 0)
     }
     /// Links with queues that packets of a flow come by, with how many of them do.
     fn forward(&self, flow: &Flow) -> impl Iterator<Item = (u32, f64)> {
@@ -252,7 +285,7 @@ impl Engine<'_> {
     }
 
     /// Flows with windows on a link.
-    fn flows_on(&self, link: u32) -> Vec<u32> {
+    pub(crate) fn flows_on(&self, link: u32) -> Vec<u32> {
         let flows = self.rates.members(link).map(|(rates, _)| self.by_rates[rates as usize]);
         flows.filter(|id| id & RING == 0).collect()
     }
@@ -366,7 +399,8 @@ impl Engine<'_> {
         arrivals.extend(all);
         let load = |wait: f64| arrivals.iter().map(|one| one.rate(wait)).sum::<f64>() / capacity;
         let slope = load(old) - 1.0;
-        let most = MOST_WINDOWS * self.control.most / capacity;
+        let queues = f64::from(self.queues.of[link as usize].queues);
+        let most = MOST_WINDOWS * self.control.most * queues / capacity;
         let grown = (old + passed * slope.max(0.0)).min(most);
         let wait = if load(0.0) < 1.0 {
             (old + passed * slope.min(0.0)).max(0.0)

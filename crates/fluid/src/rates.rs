@@ -131,16 +131,40 @@ impl Rates {
             self.flows.push(Flow::default());
             self.flows.len() as u32 - 1
         });
-        let flow = &mut self.flows[id as usize];
-        *flow = Flow { is_fresh: true, limit, ..Flow::default() };
-        for (number, (resource, weight)) in (0..).zip(uses) {
-            let state = &mut self.resources[resource as usize];
-            flow.push(Use { resource, place: state.flows.len() as u32, weight });
-            state.flows.push(Member { flow: id, number, weight });
-            state.wanted += limit * weight;
-            state.weight += weight;
+        self.flows[id as usize] = Flow { is_fresh: true, limit, ..Flow::default() };
+        for (resource, weight) in uses {
+            let number = self.flows[id as usize].uses().len() as u32;
+            let one = self.resources[resource as usize].join(resource, (id, number), weight, limit);
+            self.flows[id as usize].push(one);
         }
         id
+    }
+
+    /// Flows on a resource are on each of `links` instead from now on, at equal shares.
+    pub(crate) fn divide(&mut self, resource: u32, links: &[u32]) {
+        let state = &mut self.resources[resource as usize];
+        let members = std::mem::take(&mut state.flows);
+        (state.wanted, state.weight) = (0.0, 0.0);
+        let Some((first, others)) = links.split_first().filter(|_| !members.is_empty()) else {
+            return;
+        };
+        for Member { flow: id, number, weight } in members {
+            let weight = weight / links.len() as f64;
+            let flow = &mut self.flows[id as usize];
+            if flow.bottleneck == Some(resource) {
+                flow.bottleneck = Some(*first);
+            }
+            let (limit, resources) = (flow.limit, &mut self.resources);
+            let mut join = |link: u32, number: u32| {
+                resources[link as usize].join(link, (id, number), weight, limit)
+            };
+            flow.uses_mut()[number as usize] = join(*first, number);
+            for link in others {
+                let one = join(*link, flow.uses().len() as u32);
+                flow.push(one);
+            }
+        }
+        self.touched.extend(links);
     }
 
     /// The rate of a flow that has just been added, if nobody else has to give way to it; else
@@ -388,6 +412,14 @@ impl Rates {
 }
 
 impl Resource {
+    /// A flow uses it, which has the number of `resource`, so many times. Returns that use.
+    fn join(&mut self, resource: u32, (flow, number): (u32, u32), weight: f64, limit: f64) -> Use {
+        let place = self.flows.len() as u32;
+        self.flows.push(Member { flow, number, weight });
+        self.wanted += limit * weight;
+        self.weight += weight;
+        Use { resource, place, weight }
+    }
     /// Whether its flows at their limits would be too much for it.
     fn is_scarce(&self) -> bool {
         self.wanted > self.capacity * (1.0 + NOTHING)

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use weft_trial::prelude::*;
 
 const RESOURCES: usize = 8;
+/// Each of these may be divided into so many others, which follow them.
+const LINKS: usize = 3;
 
 /// A flow: its resources with their weights, and its limit.
 type Plain = (Vec<(u32, f64)>, f64);
@@ -42,6 +44,7 @@ enum Step {
     Remove(usize),
     Capacity(u32, f64),
     Limit(usize, f64),
+    Divide(u32),
     Settle,
 }
 
@@ -53,6 +56,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => any::<usize>().prop_map(Step::Remove),
         1 => (0..RESOURCES as u32, 0.0..4.0).prop_map(|(id, capacity)| Step::Capacity(id, capacity)),
         2 => (any::<usize>(), 0.1..3.0).prop_map(|(place, limit)| Step::Limit(place, limit)),
+        1 => (0..RESOURCES as u32).prop_map(Step::Divide),
         3 => Just(Step::Settle),
     ]
 }
@@ -62,9 +66,11 @@ trials! {
     fn rates_kept_up_to_date_are_those_found_from_scratch(
         steps in prop::collection::vec(step(), 1..60)
     ) {
-        let mut rates = Rates::new(RESOURCES);
-        let mut capacities = vec![1.0; RESOURCES];
-        (0..RESOURCES as u32).for_each(|id| rates.set_capacity(id, 1.0));
+        let all = RESOURCES * (1 + LINKS);
+        let mut rates = Rates::new(all);
+        let mut capacities = vec![1.0; all];
+        capacities[RESOURCES..].fill(0.3);
+        (0..).zip(&capacities).for_each(|(id, one)| rates.set_capacity(id, *one));
         let (mut flows, mut known) = (BTreeMap::new(), BTreeMap::new());
         for step in steps.into_iter().chain([Step::Settle]) {
             match step {
@@ -91,6 +97,18 @@ trials! {
                     if let Some(id) = flows.keys().copied().nth(place % flows.len().max(1)) {
                         rates.set_limit(id, limit);
                         flows.entry(id).and_modify(|flow: &mut Plain| flow.1 = limit);
+                    }
+                }
+                Step::Divide(resource) => {
+                    let first = RESOURCES as u32 + resource * LINKS as u32;
+                    let links: Vec<u32> = (first..first + LINKS as u32).collect();
+                    rates.divide(resource, &links);
+                    for (uses, _) in flows.values_mut() {
+                        let whole: Vec<f64> =
+                            uses.extract_if(.., |one| one.0 == resource).map(|one| one.1).collect();
+                        for weight in whole {
+                            uses.extend(links.iter().map(|link| (*link, weight / LINKS as f64)));
+                        }
                     }
                 }
                 Step::Settle => {
