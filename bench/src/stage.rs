@@ -102,7 +102,7 @@ impl Stage {
         match network.memory {
             Memory::Deep | Memory::Shared => Pacing::default(),
             _ => {
-                let line = self.fabric.clos().host_link.rate;
+                let line = self.fabric.line_rate();
                 let messages = self.workload.messages().len() as u64;
                 let share = Rate::bps(line.as_bps() * u64::from(self.fabric.hosts()) / messages);
                 let rates = Rates::Same(share);
@@ -112,7 +112,7 @@ impl Stage {
     }
 
     fn switch(&self, network: &Network) -> SwitchConfig {
-        let threshold = self.fabric.clos().host_link.rate.bytes_in(Time::us(5));
+        let threshold = self.fabric.line_rate().bytes_in(Time::us(5));
         let shallow = 8 * u64::from(PACKET.mtu);
         let pfc = PfcConfig {
             threshold: None,
@@ -151,7 +151,7 @@ impl Stage {
     /// Bandwidth-delay product between the farthest hosts, in bytes: the initial window.
     fn bdp(&self) -> u64 {
         let rtt = self.fabric.base_rtt(u64::from(PACKET.mtu), u64::from(PACKET.ack));
-        self.fabric.clos().host_link.rate.bytes_in(rtt)
+        self.fabric.line_rate().bytes_in(rtt)
     }
 
     /// Packet-hops of the case if every packet leaves once: each message's packets and as

@@ -34,7 +34,7 @@ impl Traffic {
         };
         let scope = Scope {
             hosts: fabric.hosts(),
-            hosts_per_leaf: fabric.clos().hosts_per_leaf,
+            hosts_per_leaf: fabric.hosts_per_leaf().unwrap_or(0),
             bytes,
             start: Time::ZERO,
             seed: 1,

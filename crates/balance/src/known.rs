@@ -50,7 +50,7 @@ impl Known {
         }
         let leaf = fabric.leaf_of(host);
         for ((_, to), paths) in self.dead.range((leaf, 0)..=(leaf, u32::MAX)) {
-            let dst = first_below(fabric, *to);
+            let dst = fabric.first_host(*to);
             for path in paths {
                 let route = Route::Pinned(*path);
                 let flow = FlowInfo { dst, route, bytes: 0, queue_pair: None };
@@ -58,10 +58,6 @@ impl Known {
             }
         }
     }
-}
-
-fn first_below(fabric: &Fabric, leaf: u32) -> HostId {
-    HostId(leaf * fabric.clos().hosts_per_leaf)
 }
 
 /// The paths that some dead link is on.
@@ -72,7 +68,7 @@ fn dead_paths(fabric: &Fabric, rates: impl Fn(PortId) -> u64) -> BTreeMap<(u32, 
     }
     for from in 0..fabric.leaves() {
         for to in (0..fabric.leaves()).filter(|to| *to != from) {
-            let (src, dst) = (first_below(fabric, from), first_below(fabric, to));
+            let (src, dst) = (fabric.first_host(from), fabric.first_host(to));
             let set = fabric.path_set(src, dst);
             for path in (0..set.len()).map(|index| set.get(index)) {
                 let ports = fabric.trace(src, dst, path);

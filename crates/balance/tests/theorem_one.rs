@@ -54,7 +54,7 @@ struct Demand {
 
 fn demand(fabric: &Fabric, src: HostId, most: u32, sizes: u64, seed: u64) -> Demand {
     let mut stream = Draw::new(seed, "demand").stream(u64::from(src.0));
-    let per_leaf = fabric.clos().hosts_per_leaf;
+    let per_leaf = fabric.hosts_per_leaf().expect("all alike");
     let mut demand = Demand { posts: Vec::new(), leaves: BTreeMap::new() };
     for leaf in (0..fabric.leaves()).filter(|leaf| *leaf != fabric.leaf_of(src)) {
         let (flows, bytes) = (stream.below(most + 1), 1 + below(stream.bits(), sizes));
@@ -154,7 +154,7 @@ fn sprayed(fabric: &Fabric, demands: &[Demand], lcm: u64) -> BTreeMap<PortId, Id
             }
         }
         for (leaf, (flows, _)) in &demand.leaves {
-            let dst = HostId(leaf * fabric.clos().hosts_per_leaf);
+            let dst = fabric.first_host(*leaf);
             let paths = fabric.path_set(src, dst);
             if !flows.is_multiple_of(u64::from(paths.len())) {
                 for index in 0..paths.len() {
@@ -185,7 +185,7 @@ trials! {
             check_parts(&demand.posts, &subflows);
             load(&fabric, *src, &subflows, &mut got);
         }
-        let clos = fabric.clos();
+        let clos = fabric.clos().expect("a Clos");
         let (within, across) =
             (clos.mids_per_pod() * clos.leaf_bundle.members, clos.cores().max(1));
         let lcm = u64::from(within) * u64::from(across);
@@ -211,7 +211,7 @@ trials! {
         let mut planner = Planner::new(&ethereal(), src, seed, MTU);
         let subflows = plan(&mut planner, &demand.posts, Time::ZERO, &fabric);
         for (leaf, (flows, bytes)) in &demand.leaves {
-            let dst = HostId(leaf * fabric.clos().hosts_per_leaf);
+            let dst = fabric.first_host(*leaf);
             let paths = fabric.path_set(src, dst);
             let s = u64::from(paths.len());
             let (r, g) = (flows % s, gcd(flows % s, s));

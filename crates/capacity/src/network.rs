@@ -86,7 +86,8 @@ pub(crate) struct CapacityGraph {
 
 impl CapacityGraph {
     pub(crate) fn new(fabric: &Fabric, capacities: &IdVec<PortId, u64>) -> CapacityGraph {
-        let shape = Shape::new(fabric.clos());
+        let shape =
+            Shape::new(fabric.clos().expect("who asks has checked that it is a folded Clos"));
         let mut capacity = vec![0; shape.edges()];
         let mut ports = vec![Vec::new(); shape.edges()];
         for (id, port) in fabric.ports().enumerate() {

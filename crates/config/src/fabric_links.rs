@@ -11,14 +11,16 @@ use crate::value::Table;
 use crate::{ExperimentError, Origin};
 use weft_balance::known::Known;
 use weft_balance::scheme::SchemeConfig;
-use weft_fabric::{Fabric, Failures, Node};
-use weft_units::{HostId, PortId, SwitchId, Time};
+use weft_fabric::{Clos, Fabric, Failures, Node};
+use weft_units::{PortId, SwitchId, Time};
 
 /// A fabric and how its links stand.
 #[derive(Clone, Debug)]
 pub struct FabricLinks {
     /// The fabric.
     pub fabric: Fabric,
+    /// What it was built from.
+    pub clos: Clos,
     /// What fails in it, and when.
     pub failures: Failures,
     /// `fabric` and `failures` as they were read, every default written out.
@@ -109,6 +111,11 @@ fn read(whole: &Table, source: &str, seed: u64) -> Result<FabricLinks, Experimen
     let located = |error: ExperimentError| error.located_in(&table);
     let network =
         root.section("fabric", "the network", |r| fabric::read(r, &folder)).map_err(located)?;
+    let Some(clos) = network.fabric.clos().copied() else {
+        let what =
+            "clusters and plans are of folded Clos only; choose leaf-spine, fat-tree or clos";
+        return Err(ExperimentError::new("fabric.topology", Origin::Unknown, what));
+    };
     let failing = root
         .section("failures", "links that fail", |r| failures::read(r, &network.fabric))
         .map_err(located)?;
@@ -119,15 +126,15 @@ fn read(whole: &Table, source: &str, seed: u64) -> Result<FabricLinks, Experimen
         mtu: network.packet.mtu,
         nics: network.servers.nics,
         rails: network.servers.rails,
-        switches: switches(&network.fabric),
+        switches: switches(&network.fabric, &clos),
+        clos,
         links: links(&network.fabric, &failures),
         fabric: network.fabric,
         failures,
     })
 }
 
-fn switches(fabric: &Fabric) -> Vec<SwitchRow> {
-    let clos = fabric.clos();
+fn switches(fabric: &Fabric, clos: &Clos) -> Vec<SwitchRow> {
     let (leaves, mids) = (fabric.leaves(), clos.pods() * clos.mids_per_pod());
     let row = |id: u32| {
         let tier = u32::from(fabric.tier(SwitchId(id)));
@@ -167,17 +174,5 @@ fn links(fabric: &Fabric, failures: &Failures) -> Vec<LinkRow> {
             state,
         }
     };
-    upward(fabric).map(row).collect()
-}
-
-/// The lower port of every link.
-fn upward(fabric: &Fabric) -> impl Iterator<Item = PortId> + '_ {
-    let nics = (0..fabric.hosts()).map(|host| fabric.nic(HostId(host)));
-    let switches = (0..fabric.switches()).map(SwitchId);
-    let above = switches.flat_map(move |switch| {
-        let ports = fabric.ports_of(switch);
-        let first = ports.first.0 + ports.count - fabric.uplinks(switch);
-        (first..ports.first.0 + ports.count).map(PortId)
-    });
-    nics.chain(above)
+    fabric.links().map(row).collect()
 }

@@ -71,6 +71,7 @@ pub struct Inequality {
 /// If the workload cannot be built.
 pub fn capacity(experiment: &Resolved, seed: u64) -> Result<Capacity, ExperimentError> {
     let fabric = &experiment.fabric;
+    experiment.clos("capacity is worked out for")?;
     let traffic = experiment.traffic(seed).map_err(|error| error.in_source("experiment"))?;
     let failures = Failures::new(fabric, &experiment.failures, seed)
         .map_err(|error| ExperimentError::new("failures", Origin::Unknown, error.0))?;
@@ -111,7 +112,7 @@ fn demands_of_jobs(experiment: &Resolved, traffic: &Traffic) -> Demands {
     traffic.streams(|Stream { src, dst, bytes, times, .. }| {
         *between.entry((src, dst)).or_default() += bytes * times;
     });
-    let line = u128::from(experiment.pace.share(fabric.clos().host_link.rate).as_bps());
+    let line = u128::from(experiment.pace.share(fabric.line_rate()).as_bps());
     let mut demands = Demands::none(fabric);
     for ((src, dst), bytes) in between {
         let bits = u128::from(bytes) * line / u128::from(most);
@@ -169,7 +170,7 @@ fn worst(moments: &[Moment]) -> usize {
 
 /// What the paper's inequality says, if it is about `experiment`.
 fn inequality(experiment: &Resolved) -> Option<Inequality> {
-    let k = fat_tree_of(experiment.fabric.clos())?;
+    let k = fat_tree_of(experiment.fabric.clos()?)?;
     let WorkloadSource::Pattern { pattern: Pattern::AllToAll(_), .. } = experiment.workload else {
         return None;
     };

@@ -1,8 +1,11 @@
-//! The cuts of a folded Clos that all of some messages must cross, and what they can carry.
+//! The cuts of a fabric that all of some messages must cross, and what they can carry: in a network that is
+//! no Clos, all links of a leaf to other switches, and of a group of switches to others.
 
 use crate::traffic::{Stream, Traffic};
-use weft_fabric::{Clos, Fabric, Node};
-use weft_units::{HostId, PortId};
+use rustc_hash::FxHashMap;
+use weft_fabric::{Clos, Fabric, Node, Port, Shape};
+use weft_units::id::Id;
+use weft_units::{HostId, PortId, SwitchId};
 
 /// The kinds of cuts, each with one cut for every host, leaf or pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,6 +54,24 @@ pub(crate) fn crossing<T: Copy, U>(
     all
 }
 
+/// The rates of cuts of a kind, each worked out once.
+pub(crate) struct Rates<'a> {
+    cut: Cut,
+    fabric: &'a Fabric,
+    known: FxHashMap<u32, u128>,
+}
+
+impl Rates<'_> {
+    pub(crate) fn new(cut: Cut, fabric: &Fabric) -> Rates<'_> {
+        Rates { cut, fabric, known: FxHashMap::default() }
+    }
+    /// As [`Cut::rate`].
+    pub(crate) fn of(&mut self, place: u32) -> u128 {
+        let Rates { cut, fabric, known } = self;
+        *known.entry(place).or_insert_with(|| cut.rate(fabric, place))
+    }
+}
+
 impl Cut {
     /// Which link of the way from `src` to `dst` crosses a cut of this kind, and which cut.
     pub(crate) fn place(self, fabric: &Fabric, src: HostId, dst: HostId) -> Option<(usize, u32)> {
@@ -66,6 +87,9 @@ impl Cut {
         links: u32,
     ) -> Option<(usize, u32)> {
         let links = links as usize;
+        if fabric.clos().is_none() {
+            return self.place_in_wiring(fabric, (src, dst), links);
+        }
         match self {
             Cut::HostOut => Some((0, src.0)),
             Cut::LeafUp if links >= 4 => Some((1, fabric.leaf_of(src))),
@@ -77,26 +101,101 @@ impl Cut {
         }
     }
 
-    /// The cut that the link behind `port` is part of, and which of its kind.
-    pub(crate) fn of_link(fabric: &Fabric, port: PortId) -> (Cut, u32) {
-        let port = &fabric.ports()[port];
-        let (from, to) = match (port.owner, port.peer) {
-            (Node::Host(host), _) => return (Cut::HostOut, host.0),
-            (_, Node::Host(host)) => return (Cut::HostIn, host.0),
+    /// The same in a network that is no Clos, where any link between switches may be the first out of a group or
+    /// the last into one.
+    fn place_in_wiring(
+        self,
+        fabric: &Fabric,
+        (src, dst): (HostId, HostId),
+        links: usize,
+    ) -> Option<(usize, u32)> {
+        let leaves = [src, dst].map(|host| fabric.leaf_of(host));
+        let pods = [src, dst].map(|host| fabric.pod_of(host));
+        match self {
+            Cut::HostOut => Some((0, src.0)),
+            Cut::HostIn => Some((links - 1, dst.0)),
+            Cut::LeafUp if leaves[0] != leaves[1] => Some((1, leaves[0])),
+            Cut::LeafDown if leaves[0] != leaves[1] => Some((links - 2, leaves[1])),
+            Cut::PodUp if pods[0] != pods[1] => Some((1, pods[0])),
+            Cut::PodDown if pods[0] != pods[1] => Some((links - 2, pods[1])),
+            _ => None,
+        }
+    }
+
+    /// The cuts that the link behind `port` is part of, and which of their kinds.
+    pub(crate) fn of_link(fabric: &Fabric, port: PortId) -> Vec<(Cut, u32)> {
+        let Port { owner, peer, .. } = fabric.ports()[port];
+        let (from, to) = match (owner, peer) {
+            (Node::Host(host), _) => return vec![(Cut::HostOut, host.0)],
+            (_, Node::Host(host)) => return vec![(Cut::HostIn, host.0)],
             (Node::Switch(from), Node::Switch(to)) => (from, to),
         };
+        let clos = match fabric.shape() {
+            Shape::Clos(clos) => clos,
+            Shape::Wiring(wiring) => {
+                let is_leaf = |switch: &SwitchId| switch.0 < fabric.leaves();
+                let pods = [from, to].map(|switch| wiring.groups[switch.index()]);
+                let mut cuts = Vec::new();
+                cuts.extend(is_leaf(&from).then_some((Cut::LeafUp, from.0)));
+                cuts.extend(is_leaf(&to).then_some((Cut::LeafDown, to.0)));
+                if pods[0] != pods[1] {
+                    cuts.extend([(Cut::PodUp, pods[0]), (Cut::PodDown, pods[1])]);
+                }
+                return cuts;
+            }
+        };
         // Leaves come first, then the switches above them, pod by pod.
-        let pod = |mid: u32| (mid - fabric.leaves()) / fabric.clos().mids_per_pod();
-        match (fabric.tier(from), fabric.tier(to)) {
+        let pod = |mid: u32| (mid - fabric.leaves()) / clos.mids_per_pod();
+        vec![match (fabric.tier(from), fabric.tier(to)) {
             (0, _) => (Cut::LeafUp, from.0),
             (_, 0) => (Cut::LeafDown, to.0),
             (1, _) => (Cut::PodUp, pod(from.0)),
             _ => (Cut::PodDown, pod(to.0)),
+        }]
+    }
+
+    /// How many links a cut has.
+    pub(crate) fn links(self, fabric: &Fabric, place: u32) -> u64 {
+        match fabric.clos() {
+            Some(clos) => self.links_of(clos),
+            // Not asked for where there is one group; one link then, so that nothing divides by zero.
+            None => (self.ports(fabric, place).count() as u64).max(1),
         }
     }
 
-    /// How many links one cut has.
-    pub(crate) fn links(self, clos: &Clos) -> u64 {
+    /// The summed rate of the links of a cut, in bits per second.
+    pub(crate) fn rate(self, fabric: &Fabric, place: u32) -> u128 {
+        let rate = |port: PortId| u128::from(fabric.ports()[port].rate.as_bps());
+        match fabric.clos() {
+            Some(clos) => self.rate_of(clos),
+            None => self.ports(fabric, place).map(rate).sum(),
+        }
+    }
+
+    /// Its links.
+    fn ports(self, fabric: &Fabric, place: u32) -> impl Iterator<Item = PortId> + '_ {
+        let cut = (self, place);
+        let candidates = match self {
+            Cut::HostOut | Cut::HostIn => {
+                let nic = fabric.nic(HostId(place));
+                vec![nic, fabric.ports()[nic].reverse]
+            }
+            Cut::LeafUp => fabric.ports_of(SwitchId(place)).ids().collect(),
+            Cut::LeafDown => {
+                let ports = fabric.ports_of(SwitchId(place)).ids();
+                ports.map(|port| fabric.ports()[port].reverse).collect()
+            }
+            Cut::PodUp | Cut::PodDown => {
+                let switches = (0..fabric.switches()).map(SwitchId);
+                let own = switches.filter(|switch| fabric.pod_of_switch(*switch) == Some(place));
+                let ports = own.flat_map(|switch| fabric.ports_of(switch).ids());
+                ports.flat_map(|port| [port, fabric.ports()[port].reverse]).collect()
+            }
+        };
+        candidates.into_iter().filter(move |port| Cut::of_link(fabric, *port).contains(&cut))
+    }
+
+    fn links_of(self, clos: &Clos) -> u64 {
         match self {
             Cut::HostOut | Cut::HostIn => 1,
             Cut::LeafUp | Cut::LeafDown => {
@@ -109,13 +208,12 @@ impl Cut {
         }
     }
 
-    /// The summed rate of the links of one cut, in bits per second.
-    pub(crate) fn rate(self, clos: &Clos) -> u128 {
+    fn rate_of(self, clos: &Clos) -> u128 {
         let link = match self {
             Cut::HostOut | Cut::HostIn => clos.host_link,
             Cut::LeafUp | Cut::LeafDown => clos.leaf_bundle.link,
             Cut::PodUp | Cut::PodDown => clos.agg_bundle.link,
         };
-        u128::from(self.links(clos)) * u128::from(link.rate.as_bps())
+        u128::from(self.links_of(clos)) * u128::from(link.rate.as_bps())
     }
 }

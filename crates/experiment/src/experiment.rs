@@ -15,7 +15,7 @@ use crate::value::{Item, Table, Value};
 use std::path::Path;
 use weft_balance::scheme::BalanceConfig;
 use weft_config::{ExperimentError, Origin};
-use weft_fabric::{Fabric, Failure, Failures};
+use weft_fabric::{Clos, Fabric, Failure, Failures};
 use weft_sim::{Buffer, PacketConfig, ProbeConfig, Service, SwitchConfig};
 use weft_units::Time;
 
@@ -91,6 +91,17 @@ impl Resolved {
         Ok(traffic)
     }
 
+    /// The folded Clos that the fabric is, for `what` is only done there.
+    ///
+    /// # Errors
+    /// If it is another network.
+    pub(crate) fn clos(&self, what: &str) -> Result<&Clos, ExperimentError> {
+        self.fabric.clos().ok_or_else(|| {
+            let what = format!("{what} folded Clos only; choose leaf-spine, fat-tree or clos");
+            ExperimentError::new("fabric.topology", Origin::Unknown, what)
+        })
+    }
+
     /// The experiment with every default written out. Reads back as the same.
     pub fn table(&self) -> &Table {
         &self.table
@@ -99,8 +110,8 @@ impl Resolved {
     /// Stands for what [`Resolved::traffic`] depends on besides the seed.
     pub(crate) fn traffic_key(&self) -> String {
         let part = |key| self.table.get(key).map(|item| item.value.to_json()).unwrap_or_default();
-        let (clos, servers) = (self.fabric.clos(), &self.servers);
-        format!("{} {clos:?} {servers:?} {} {:?}", part("workload"), self.packet.mtu, self.pace)
+        let (shape, servers) = (self.fabric.shape(), &self.servers);
+        format!("{} {shape:?} {servers:?} {} {:?}", part("workload"), self.packet.mtu, self.pace)
     }
 
     /// Names the result of running this under `seed` with this build: 32 hex digits. A
@@ -150,7 +161,7 @@ fn read_sections(root: &mut Reader<'_>, folder: &Path) -> Result<Resolved, Exper
     let context = transport::Context {
         bdp,
         round_trip: round_trip(&fabric, &packet),
-        line: fabric.clos().host_link.rate,
+        line: fabric.line_rate(),
     };
     let sending = root.section(on_transport.0, on_transport.1, |r| {
         transport::read(r, &context, &balance.scheme)
@@ -161,7 +172,7 @@ fn read_sections(root: &mut Reader<'_>, folder: &Path) -> Result<Resolved, Exper
     balance::check_hash(&balance.scheme, &fabric, &switch)?;
     let probes = root.section(on_probe.0, on_probe.1, |r| probe::read(r, &fabric))?;
     let in_vain = packets_in_vain(&fabric, &packet, bdp);
-    let unfit = weft_fluid::unfit(balance.scheme.info(), &failures)
+    let unfit = weft_fluid::unfit(balance.scheme.info(), &fabric, &failures)
         .map(|why| format!("{} {why}", balance.scheme.name()));
     let limits = root
         .section(on_run.0, on_run.1, |r| run::read(r, transport.rto, in_vain, unfit.as_deref()))?;
@@ -203,7 +214,7 @@ const SERVERS_IDLE: &str = "fabric.server has no effect on patterns and files of
 /// packet.
 fn bdp(fabric: &Fabric, packet: &PacketConfig) -> u64 {
     let round_trip = round_trip(fabric, packet);
-    fabric.clos().host_link.rate.bytes_in(round_trip).max(u64::from(packet.mtu))
+    fabric.line_rate().bytes_in(round_trip).max(u64::from(packet.mtu))
 }
 
 /// Data packets after which a run without progress is given up: a million, and of each host as many

@@ -8,7 +8,7 @@
 //! an all-to-all of 128 hosts, all of it in a permutation. Failures do not count: nobody told
 //! the sender.
 
-use crate::cuts::{CUTS, Cut};
+use crate::cuts::{CUTS, Cut, Rates};
 use rustc_hash::FxHashMap;
 use weft_fabric::Fabric;
 use weft_units::{IdVec, MessageId, Rate};
@@ -40,11 +40,11 @@ fn narrow(
     steps: &IdVec<MessageId, u32>,
     shares: &mut IdVec<MessageId, u64>,
 ) {
-    let capacity = cut.rate(fabric.clos());
     let crowds = crowds(cut, fabric, workload, steps);
+    let mut rates = Rates::new(cut, fabric);
     for (id, message) in workload.messages().enumerate() {
         if let Some((_, place)) = cut.place(fabric, message.src, message.dst) {
-            let share = capacity / u128::from(crowds[&(steps[id], place)]);
+            let share = rates.of(place) / u128::from(crowds[&(steps[id], place)]);
             shares[id] = shares[id].min(u64::try_from(share).unwrap_or(u64::MAX));
         }
     }

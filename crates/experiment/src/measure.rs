@@ -184,7 +184,7 @@ fn percentile(sorted: &[Time], percent: usize) -> Time {
 fn busiest_host(experiment: &Resolved, traffic: &Traffic) -> Time {
     let (sent, received) = traffic.by_host(experiment.fabric.hosts());
     let most = sent.into_iter().chain(received).max().unwrap_or(0);
-    experiment.fabric.clos().host_link.rate.serialize(most)
+    experiment.fabric.line_rate().serialize(most)
 }
 
 /// A message and what became of it.

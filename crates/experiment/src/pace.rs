@@ -66,7 +66,7 @@ impl PaceConfig {
         packet: &PacketConfig,
         switch: &SwitchConfig,
     ) -> Pacing {
-        let line = fabric.clos().host_link.rate;
+        let line = fabric.line_rate();
         let same = |rate| Rates::Same(self.share(rate));
         let rates = match self.base {
             _ if !self.is_paced => Rates::Line,
@@ -121,6 +121,6 @@ fn queue_in_packets(switch: &SwitchConfig, packet: &PacketConfig) -> u64 {
 /// Queues on the longest path that two packets of one flow need not share: all but the first
 /// and the last.
 fn shared_queues(fabric: &Fabric) -> u32 {
-    let far = weft_units::HostId(fabric.hosts() - 1);
-    fabric.hops(weft_units::HostId(0), far).saturating_sub(2)
+    let (near, far) = fabric.farthest();
+    fabric.hops(near, far).saturating_sub(2)
 }

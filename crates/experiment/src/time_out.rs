@@ -32,7 +32,8 @@ pub(crate) fn suited(experiment: &Resolved, traffic: &Traffic, failures: &Failur
     let under_way = under_way(experiment, traffic);
     let slowest = slowest_links(experiment, failures);
     let queued = CUTS.iter().zip(under_way).zip(slowest).map(|((cut, bytes), slowest)| {
-        let links = cut.links(experiment.fabric.clos());
+        // The first one stands for all of its kind.
+        let links = cut.links(&experiment.fabric, 0);
         let on_one = (bytes / links.max(1)).saturating_mul(links.min(COLLIDING));
         let waiting = largest_queue(experiment).unwrap_or(u64::MAX).min(on_one);
         Rate::bps(slowest.max(1)).serialize(waiting)
@@ -64,10 +65,11 @@ fn slowest_links(experiment: &Resolved, failures: &Failures) -> [u64; CUTS.len()
     let fabric = &experiment.fabric;
     let mut slowest = CUTS.map(|_| u64::MAX);
     for port in fabric.ports().ids() {
-        let (cut, _) = Cut::of_link(fabric, port);
         let rate = failures.lowest_rate(fabric, port).as_bps();
-        let kind = CUTS.iter().position(|kind| *kind == cut).expect("all kinds are listed");
-        slowest[kind] = slowest[kind].min(rate);
+        for (cut, _) in Cut::of_link(fabric, port) {
+            let kind = CUTS.iter().position(|kind| *kind == cut).expect("all kinds are listed");
+            slowest[kind] = slowest[kind].min(rate);
+        }
     }
     slowest
 }

@@ -26,7 +26,7 @@ pub fn tuning(
 ) -> Result<Tuning, ExperimentError> {
     let (fabric, packet) = (&experiment.fabric, &experiment.packet);
     let accelerators = accelerators.unwrap_or(u64::from(fabric.hosts()));
-    let (rate, round_trip) = (fabric.clos().host_link.rate, round_trip(fabric, packet));
+    let (rate, round_trip) = (fabric.line_rate(), round_trip(fabric, packet));
     let mtu = packet.mtu;
     let found = match wanted {
         Wanted::Slowdown(most) => Tuning::new(most, accelerators, rate, round_trip, mtu),

@@ -338,7 +338,7 @@ fn keys_of_two_names_are_one_key() {
     assert_eq!(settled(&named, &[]).key(1), usual.key(1));
     let eight = [("fabric.hosts", "8")];
     for text in [GOOD, &named] {
-        assert_eq!(settled(text, &eight).fabric.clos().hosts_per_leaf, 8);
+        assert_eq!(settled(text, &eight).fabric.hosts_per_leaf(), Some(8));
     }
     let swept = format!("{GOOD}[sweep]\n\"fabric.hosts\" = [2, 4, 8]\n");
     assert_eq!(expanded(&swept, &[], None).runs.len(), 3);

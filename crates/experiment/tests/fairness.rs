@@ -158,7 +158,7 @@ fn nothing_to_share() {
 
 /// Everything that `message` crosses, told apart by kind and place, with what it carries.
 fn cuts(fabric: &Fabric, message: &Message) -> Vec<((&'static str, u32), u64)> {
-    let clos = fabric.clos();
+    let clos = fabric.clos().expect("a Clos");
     let bits = |link: &Bundle, switches: u32| {
         link.link.rate.as_bps() * u64::from(link.members) * u64::from(switches)
     };

@@ -64,12 +64,37 @@ fn each_mistake_names_source_key_and_mend() {
         (
             "leaf-spine",
             "leafspine",
-            r#"fig.toml: fabric.topology (line 3): "leafspine" is not one of leaf-spine, fat-tree, clos; did you mean "leaf-spine"?"#,
+            r#"fig.toml: fabric.topology (line 3): "leafspine" is not one of leaf-spine, fat-tree, clos, dragonfly, dragonfly+, torus, graph; did you mean "leaf-spine"?"#,
         ),
         (
             "\"leaf-spine\"",
-            "\"torus\"",
-            r#"fig.toml: fabric.topology (line 3): "torus" is not known; use one of leaf-spine, fat-tree, clos"#,
+            "\"hypercube\"",
+            r#"fig.toml: fabric.topology (line 3): "hypercube" is not known; use one of leaf-spine, fat-tree, clos, dragonfly, dragonfly+, torus, graph"#,
+        ),
+        (
+            "topology = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 4",
+            "topology = \"dragonfly\"\ngroups = 8\nrouters = 4\nglobal_ports = 2\nhosts_per_leaf = 2",
+            r#"fig.toml: fabric.groups (line 4): a group has 8 global links, which 7 other groups cannot share equally; use groups = 9, or other global_ports"#,
+        ),
+        (
+            "topology = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 4",
+            "topology = \"graph\"\nhost_switches = [0, 1]\nlinks = [\"0 1 fast\"]",
+            r#"fig.toml: fabric.links (line 5): "0 1 fast": "fast" is not a rate: write one such as "400Gbps""#,
+        ),
+        (
+            "topology = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 4",
+            "topology = \"graph\"\nhost_switches = [0, 1, 0]\nlinks = [\"0 1\"]",
+            "fig.toml: fabric.host_switches (line 4): hosts of switch 0 are apart from each other; list them side by side",
+        ),
+        (
+            "topology = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 4",
+            "topology = \"graph\"\nhost_switches = [0, 1, 4]\nlinks = [\"0 1\"]",
+            "fig.toml: fabric (line 2): no path leads from switch-0 to switch-4; add a link; correct the counts",
+        ),
+        (
+            "topology = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 4",
+            "topology = \"torus\"\nsizes = \"4,4\"",
+            r#"fig.toml: fabric.sizes (line 4): "4,4" is no list of sizes; write "4x4" or "4x4x4""#,
         ),
         (
             "spines = 2",
@@ -514,7 +539,7 @@ fn short_forms_are_checked_where_they_stand() {
     let fabric = |text| wrong(ShortKind::Fabric, text);
     assert_eq!(
         fabric("leaf-spin:leaves=4"),
-        r#"topology: "leaf-spin" is not one of leaf-spine, fat-tree, clos; did you mean "leaf-spine"?"#
+        r#"topology: "leaf-spin" is not one of leaf-spine, fat-tree, clos, dragonfly, dragonfly+, torus, graph; did you mean "leaf-spine"?"#
     );
     assert_eq!(fabric("leaf-spine:leafs=4"), r#"leafs: unknown key; did you mean "leaves"?"#);
     assert_eq!(fabric("fat-tree:8"), "8: has no value; write key=value");

@@ -150,12 +150,12 @@ fn a_file_is_the_fabric_that_its_keys_would_describe() {
         assert_eq!(file.runs[0].key, keys.runs[0].key);
         settled(&file);
     }
-    let two = *folder.settled(&on("file = \"a.txt\""), &[]).fabric.clos();
+    let two = *folder.settled(&on("file = \"a.txt\""), &[]).fabric.clos().expect("a Clos");
     let mut expected = Clos::leaf_spine(2, 2, 2, link(100, 1000));
     expected.leaf_bundle.link = link(200, 2000);
     expected.agg_bundle = two.agg_bundle;
     assert_eq!(two, expected);
-    let three = *folder.settled(&on("file = \"b.topo\""), &[]).fabric.clos();
+    let three = *folder.settled(&on("file = \"b.topo\""), &[]).fabric.clos().expect("a Clos");
     let tiers = Tiers::Three { pods: 2, leaves_per_pod: 2, aggs_per_pod: 2, cores: 4 };
     let mut expected = Clos::uniform(tiers, 2, link(200, 1000));
     expected.leaf_bundle.link = link(200, 700);
@@ -183,7 +183,11 @@ fn what_the_file_says_of_switches_is_a_default() {
     let folder = Folder::new("switch", &[("q.topo", TOPO), ("p.topo", &plain), ("a.txt", NS3)]);
     let switch = |file: &str, set: Overrides<'_>| {
         let told = folder.settled(&on(&format!("file = \"{file}\"")), set);
-        (told.fabric.clos().switch_latency, told.switch.buffer, told.switch.pfc.is_some())
+        (
+            told.fabric.clos().expect("a Clos").switch_latency,
+            told.switch.buffer,
+            told.switch.pfc.is_some(),
+        )
     };
     let shared = |bytes| Buffer::Shared { bytes, alpha: 1.0 };
     let own = Buffer::PerPort { bytes: 100_000 };
@@ -464,7 +468,7 @@ trials! {
     fn what_is_described_is_what_runs((text, clos) in described()) {
         prop_assume!(clos.hosts() > 1);
         let folder = Folder::new("any", &[("x.topo", &text)]);
-        let found = *folder.settled(&on("file = \"x.topo\""), &[]).fabric.clos();
+        let found = *folder.settled(&on("file = \"x.topo\""), &[]).fabric.clos().expect("a Clos");
         prop_assert_eq!(Clos { agg_bundle: clos.agg_bundle, ..found }, clos);
     }
 }

@@ -157,11 +157,7 @@ impl Clos {
         }
         let links = [self.host_link, self.leaf_bundle.link, self.agg_bundle.link];
         if links.iter().any(|link| link.delay == Time::ZERO) {
-            return Err(FabricError(
-                "a link without delay would let events at two ends happen at one instant: \
-                 use at least 1ps"
-                    .into(),
-            ));
+            return Err(FabricError(NO_DELAY.into()));
         }
         let hosts = u64::from(self.pods())
             * u64::from(self.leaves_per_pod())
@@ -189,6 +185,9 @@ impl Clos {
     }
 }
 
+/// What is wrong with a link without delay.
+pub(crate) const NO_DELAY: &str =
+    "a link without delay would let events at two ends happen at one instant: use at least 1ps";
 /// A packet names its destination in 24 bits.
 const MAX_HOSTS: u64 = 1 << 24;
 /// Ports, two for each link, have 32-bit ids and some tens of bytes each.

@@ -25,6 +25,9 @@ impl Detours {
         if dead.is_empty() {
             return Detours(detours);
         }
+        if fabric.clos().is_none() {
+            return Detours(other_routes(fabric, dead));
+        }
         let mut alive = vec![true; fabric.ports().len()];
         for port in dead {
             alive[port.index()] = false;
@@ -52,6 +55,23 @@ impl Detours {
 }
 
 /// Which switches reach one leaf.
+/// Where the shortest paths that avoid dead links are others, in a network that is no Clos.
+fn other_routes(fabric: &Fabric, dead: &[PortId]) -> Exceptions<PortId> {
+    let mut others = Exceptions::new(fabric);
+    let mut dead = dead.to_vec();
+    dead.sort_unstable();
+    let routes = fabric.routes_without(&dead);
+    for switch in (0..fabric.switches()).map(SwitchId) {
+        for leaf in (0..fabric.leaves()).filter(|leaf| *leaf != switch.0) {
+            let hops = routes.next_hops(switch, leaf);
+            if hops != fabric.routes().next_hops(switch, leaf) {
+                others.note(switch, leaf, hops);
+            }
+        }
+    }
+    others
+}
+
 struct Search<'a> {
     fabric: &'a Fabric,
     alive: &'a [bool],
@@ -73,7 +93,7 @@ impl Search<'_> {
         if let Some(known) = self.reaches[switch] {
             return known;
         }
-        let dst = HostId(self.leaf * self.fabric.clos().hosts_per_leaf);
+        let dst = self.fabric.first_host(self.leaf);
         let group = self.fabric.next_hops(switch, dst);
         let usable: Vec<PortId> =
             group.ids().filter(|port| self.is_usable(*port, detours)).collect();

@@ -42,16 +42,10 @@ impl PathView {
 struct WeightedPath {
     path: PathId,
     /// Its links between switches: two, or four.
-    ports: [PortId; 4],
-    links: usize,
+    /// All but the NIC's and the receiver's.
+    ports: Vec<PortId>,
     /// Its share of what the pair sends.
     share: f64,
-}
-
-impl WeightedPath {
-    fn ports(&self) -> &[PortId] {
-        &self.ports[..self.links]
-    }
 }
 
 /// All paths of all pairs of leaves, and the links that they cross.
@@ -76,15 +70,13 @@ impl Evening {
         let leaves = || 0..fabric.leaves();
         let all = leaves().flat_map(|src| leaves().map(move |dst| (src, dst)));
         for (src, dst) in all.filter(|(src, dst)| src != dst) {
-            let hosts = [src, dst].map(|leaf| HostId(leaf * fabric.clos().hosts_per_leaf));
+            let hosts = [src, dst].map(|leaf| fabric.first_host(leaf));
             let weights = view.weights(fabric, hosts[0], hosts[1]);
             let sum = weights.sum() as f64;
             ways.extend(weights.iter().map(|(path, weight)| {
                 let trace = fabric.trace(hosts[0], hosts[1], path);
-                let inner = &trace[1..trace.len() - 1];
-                let mut ports = [PortId(0); 4];
-                ports[..inner.len()].copy_from_slice(inner);
-                WeightedPath { path, ports, links: inner.len(), share: weight as f64 / sum }
+                let ports = trace[1..trace.len() - 1].to_vec();
+                WeightedPath { path, ports, share: weight as f64 / sum }
             }));
             pairs.push(((src, dst), ways.len()));
         }
@@ -94,7 +86,7 @@ impl Evening {
     fn round(&mut self) {
         self.loads.iter_mut().for_each(|load| *load = 0.0);
         for way in &self.ways {
-            for port in way.ports() {
+            for port in &way.ports {
                 self.loads[*port] += way.share;
             }
         }
@@ -102,7 +94,7 @@ impl Evening {
         for (_, end) in &self.pairs {
             let (loads, capacities) = (&self.loads, &self.capacities);
             let fullest = |way: &WeightedPath| {
-                let fill = way.ports().iter().map(|port| loads[*port] / capacities[*port]);
+                let fill = way.ports.iter().map(|port| loads[*port] / capacities[*port]);
                 fill.fold(0.0, f64::max)
             };
             let ways = &mut self.ways[begin..*end];

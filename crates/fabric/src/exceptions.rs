@@ -1,6 +1,7 @@
 //! What is unusual about the way from some switches to some leaves: a list for each such pair.
 
-use crate::Fabric;
+use crate::{Fabric, Shape, Wiring};
+use std::sync::Arc;
 use weft_units::{FastDiv, HostId, IdVec, SwitchId};
 
 /// Nothing unusual.
@@ -9,7 +10,7 @@ const AS_USUAL: u32 = u32::MAX;
 /// Lists by switch and leaf; memory follows the switches that have any.
 #[derive(Clone, Debug)]
 pub(crate) struct Exceptions<T> {
-    hosts_per_leaf: FastDiv,
+    leaf_of: LeafOf,
     leaves: u32,
     /// Where the leaves of a switch begin in `slots`; [`AS_USUAL`] for a switch without lists.
     rows: IdVec<SwitchId, u32>,
@@ -20,11 +21,21 @@ pub(crate) struct Exceptions<T> {
     items: Vec<T>,
 }
 
+/// Tells the leaf of a host.
+#[derive(Clone, Debug)]
+enum LeafOf {
+    Even(FastDiv),
+    Wiring(Arc<Wiring>),
+}
+
 impl<T: Clone> Exceptions<T> {
     /// None, in `fabric`.
     pub(crate) fn new(fabric: &Fabric) -> Exceptions<T> {
         Exceptions {
-            hosts_per_leaf: FastDiv::new(fabric.clos().hosts_per_leaf),
+            leaf_of: match fabric.shape() {
+                Shape::Clos(clos) => LeafOf::Even(FastDiv::new(clos.hosts_per_leaf)),
+                Shape::Wiring(wiring) => LeafOf::Wiring(wiring.clone()),
+            },
             leaves: fabric.leaves(),
             rows: (0..fabric.switches()).map(|_| AS_USUAL).collect(),
             slots: Vec::new(),
@@ -44,7 +55,11 @@ impl<T: Clone> Exceptions<T> {
         if row == AS_USUAL {
             return None;
         }
-        let list = self.slots[(row + self.hosts_per_leaf.div(dst.0)) as usize];
+        let leaf = match &self.leaf_of {
+            LeafOf::Even(hosts) => hosts.div(dst.0),
+            LeafOf::Wiring(wiring) => wiring.hosts[dst.0 as usize],
+        };
+        let list = self.slots[(row + leaf) as usize];
         if list == AS_USUAL {
             return None;
         }

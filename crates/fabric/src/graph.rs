@@ -1,11 +1,20 @@
 //! The built fabric: numbered ports, and the next hops from any switch to any host.
 //!
+//! A Clos is numbered and routed by arithmetic (`layout`), any other network by tables (`wiring`,
+//! `routes`). A leaf is a switch with hosts, and leaves are numbered first: in a Clos the lowest tier, in other
+//! networks perhaps every switch.
+//!
 //! Port order: the NIC of every host, then switch by switch (leaves, spines or aggregation
 //! switches, cores) first the ports down, then the ports up. Down ports stand in the order
 //! of what is below, members of a bundle side by side; up ports in the order of what is above.
 
-use crate::{Bundle, Clos, FabricError, Link};
+use crate::layout::Layout;
+use crate::routes::Routes;
+use crate::wiring::{Span, Wiring};
+use crate::{Clos, FabricError, PathId};
+use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::Arc;
 use weft_units::id::Id;
 use weft_units::{FastDiv, HostId, IdVec, PortId, Rate, SwitchId, Time};
 
@@ -55,27 +64,27 @@ impl PortGroup {
 /// What is below a switch are consecutive units: hosts for a leaf, leaves for a spine or an
 /// aggregation switch, pods for a core.
 #[derive(Clone, Copy, Debug)]
-struct Switch {
+pub(crate) struct Switch {
     /// Hosts in a unit.
-    unit: FastDiv,
+    pub(crate) unit: FastDiv,
     /// The first unit below.
-    first: u32,
+    pub(crate) first: u32,
     /// How many there are.
-    units: u32,
+    pub(crate) units: u32,
     /// Links to each.
-    members: u32,
+    pub(crate) members: u32,
     /// First down port.
-    down: u32,
+    pub(crate) down: u32,
     /// First up port.
-    up: u32,
+    pub(crate) up: u32,
     /// Number of up ports.
-    ups: u32,
-    tier: u8,
+    pub(crate) ups: u32,
+    pub(crate) tier: u8,
 }
 
-const LEAF: u8 = 0;
-const MID: u8 = 1;
-const CORE: u8 = 2;
+pub(crate) const LEAF: u8 = 0;
+pub(crate) const MID: u8 = 1;
+pub(crate) const CORE: u8 = 2;
 
 impl Switch {
     #[inline(always)]
@@ -102,15 +111,28 @@ impl Ways {
     }
 }
 
+/// What a fabric is.
+#[derive(Clone, Debug)]
+pub enum Shape {
+    /// A folded Clos, by arithmetic.
+    Clos(Clos),
+    /// Any other, by tables.
+    Wiring(Arc<Wiring>),
+}
+
 /// A built fabric. Cheap to share; never changes.
 #[derive(Clone, Debug)]
 pub struct Fabric {
-    clos: Clos,
+    shape: Shape,
+    hosts: u32,
+    leaves: u32,
     ports: IdVec<PortId, Port>,
     switches: IdVec<SwitchId, Switch>,
+    /// Of a Clos.
     hosts_per_leaf: FastDiv,
     hosts_per_pod: FastDiv,
-    two_tiers: bool,
+    /// Of any other network; empty of a Clos.
+    routes: Arc<Routes>,
 }
 
 impl Fabric {
@@ -122,61 +144,196 @@ impl Fabric {
         clos.validate()?;
         let layout = Layout::new(clos);
         Ok(Fabric {
-            clos: *clos,
+            shape: Shape::Clos(*clos),
+            hosts: clos.hosts(),
+            leaves: clos.pods() * clos.leaves_per_pod(),
             ports: layout.ports(),
             switches: layout.switches(),
             hosts_per_leaf: FastDiv::new(clos.hosts_per_leaf),
             hosts_per_pod: FastDiv::new(clos.hosts_per_leaf * clos.leaves_per_pod()),
-            two_tiers: clos.cores() == 0,
+            routes: Arc::default(),
         })
     }
 
-    /// The description that this was built from.
-    pub fn clos(&self) -> &Clos {
-        &self.clos
+    /// Builds a network of any shape.
+    ///
+    /// # Errors
+    /// If some host cannot reach another, or there is too much of something.
+    pub fn of_wiring(wiring: Wiring) -> Result<Fabric, FabricError> {
+        wiring.validate()?;
+        let (ports, spans) = wiring.ports();
+        let leaves = wiring.leaves();
+        let mut first_host = 0;
+        let switch = |(id, span): (u32, &Span)| {
+            let first = first_host;
+            first_host += span.hosts;
+            Switch {
+                // Nobody is below: all ports are next hops, and tables say which.
+                unit: FastDiv::new(1),
+                first,
+                units: 0,
+                members: 0,
+                down: span.first,
+                up: span.first,
+                ups: span.hosts + span.switches,
+                tier: if id < leaves { LEAF } else { MID },
+            }
+        };
+        let switches = (0..).zip(&spans).map(switch).collect();
+        let mut fabric = Fabric {
+            hosts: wiring.hosts.len() as u32,
+            leaves,
+            ports,
+            switches,
+            hosts_per_leaf: FastDiv::new(1),
+            hosts_per_pod: FastDiv::new(1),
+            routes: Arc::default(),
+            shape: Shape::Wiring(Arc::new(wiring)),
+        };
+        fabric.routes = Arc::new(fabric.routes_without(&[]));
+        fabric.check_connected()?;
+        Ok(fabric)
+    }
+
+    /// Shortest paths that avoid the links behind `dead` ports, which are sorted.
+    pub(crate) fn routes_without(&self, dead: &[PortId]) -> Routes {
+        let Shape::Wiring(wiring) = &self.shape else { return Routes::default() };
+        let mut costs: IdVec<PortId, (u32, u32)> = self.ports.iter().map(|_| (0, 0)).collect();
+        for (cable, ids) in wiring.cables.iter().zip(wiring.places(&wiring.spans())) {
+            ids.into_iter().for_each(|id| costs[PortId(id)] = (cable.cost, cable.dimension));
+        }
+        let is_dead = |port: &PortId| dead.binary_search(port).is_ok();
+        Routes::new(self, |port| Some(costs[port]).filter(|_| !is_dead(&port)))
+    }
+
+    fn check_connected(&self) -> Result<(), FabricError> {
+        let lonely = (1..self.leaves).find(|leaf| !self.routes.reaches(SwitchId(0), *leaf));
+        let Some(leaf) = lonely else { return Ok(()) };
+        let name = |leaf| self.name(Node::Switch(SwitchId(leaf)));
+        let what = format!("no path leads from {} to {}; add a link", name(0), name(leaf));
+        Err(FabricError(what))
+    }
+
+    /// The folded Clos that this is; `None`: it is another network.
+    pub fn clos(&self) -> Option<&Clos> {
+        match &self.shape {
+            Shape::Clos(clos) => Some(clos),
+            Shape::Wiring(_) => None,
+        }
+    }
+    /// What it was built from.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
     }
     /// How many hosts.
     pub fn hosts(&self) -> u32 {
-        self.clos.hosts()
+        self.hosts
     }
     /// How many switches.
     pub fn switches(&self) -> u32 {
         self.switches.len() as u32
     }
-    /// How many leaves.
+    /// How many leaves: switches with hosts.
     pub fn leaves(&self) -> u32 {
-        self.clos.pods() * self.clos.leaves_per_pod()
+        self.leaves
     }
     /// All ports. The first [`Fabric::hosts`] of them are the NICs, in the order of the hosts.
     pub fn ports(&self) -> &IdVec<PortId, Port> {
         &self.ports
     }
+    /// Every link, as the port at its lower end, or at that which is numbered first.
+    pub fn links(&self) -> impl Iterator<Item = PortId> + '_ {
+        self.ports.enumerate().filter(|(id, port)| *id < port.reverse).map(|(id, _)| id)
+    }
     /// The NIC of `host`.
     pub fn nic(&self, host: HostId) -> PortId {
         PortId(host.0)
     }
+    /// The rate of NICs.
+    pub fn line_rate(&self) -> Rate {
+        self.ports[PortId(0)].rate
+    }
+    /// The hosts below a leaf, by their numbers.
+    pub fn hosts_of_leaf(&self, leaf: u32) -> Range<u32> {
+        match &self.shape {
+            Shape::Clos(_) => self.hosts_below(SwitchId(leaf)),
+            Shape::Wiring(wiring) => {
+                let place = |leaf: u32| wiring.hosts.partition_point(|one| *one < leaf) as u32;
+                place(leaf)..place(leaf + 1)
+            }
+        }
+    }
+    /// The first host below a leaf: all others there have the same ways to other leaves.
+    pub fn first_host(&self, leaf: u32) -> HostId {
+        HostId(self.hosts_of_leaf(leaf).start)
+    }
+    /// How many hosts each leaf has; `None`: some have more than others.
+    pub fn hosts_per_leaf(&self) -> Option<u32> {
+        let each = self.hosts / self.leaves;
+        let mut all = (0..self.leaves).map(|leaf| self.hosts_of_leaf(leaf).len() as u32);
+        match self.shape {
+            Shape::Clos(_) => Some(each),
+            Shape::Wiring(_) => all.all(|hosts| hosts == each).then_some(each),
+        }
+    }
+    /// How many tiers of switches a Clos has; zero of any other network.
+    pub fn tiers(&self) -> u32 {
+        self.clos().map_or(0, |clos| if clos.cores() == 0 { 2 } else { 3 })
+    }
     /// The index of the leaf above `host`.
     #[inline(always)]
     pub fn leaf_of(&self, host: HostId) -> u32 {
-        self.hosts_per_leaf.div(host.0)
+        match &self.shape {
+            Shape::Clos(_) => self.hosts_per_leaf.div(host.0),
+            Shape::Wiring(wiring) => wiring.hosts[host.0 as usize],
+        }
     }
     /// Which of the hosts below its leaf `host` is, from zero.
     #[inline(always)]
     pub fn place_below_leaf(&self, host: HostId) -> u32 {
-        host.0 - self.leaf_of(host) * self.clos.hosts_per_leaf
+        host.0 - self.hosts_of_leaf(self.leaf_of(host)).start
     }
-    /// How many links lead up from `switch`.
+    /// How many links lead up from `switch`, in a network that is no Clos to other switches.
     pub fn uplinks(&self, switch: SwitchId) -> u32 {
-        self.switches[switch].ups
+        match &self.shape {
+            Shape::Clos(_) => self.switches[switch].ups,
+            Shape::Wiring(_) => {
+                let hosts =
+                    if self.tier(switch) == LEAF { self.hosts_of_leaf(switch.0).len() } else { 0 };
+                self.ports_of(switch).count - hosts as u32
+            }
+        }
     }
     /// How many links lead up from the leaf above `host`.
     pub fn uplinks_of(&self, host: HostId) -> u32 {
         self.uplinks(SwitchId(self.leaf_of(host)))
     }
-    /// The index of the pod of `host` (0 with two tiers).
+    /// How many pods there are, or groups of switches: one, in a Clos of two tiers.
+    pub fn pods(&self) -> u32 {
+        match &self.shape {
+            Shape::Clos(clos) => clos.pods(),
+            Shape::Wiring(wiring) => wiring.groups.iter().max().map_or(1, |last| last + 1),
+        }
+    }
+    /// The index of the pod of `host`, or of its group of switches (0 with two tiers).
     #[inline(always)]
     pub fn pod_of(&self, host: HostId) -> u32 {
-        self.hosts_per_pod.div(host.0)
+        match &self.shape {
+            Shape::Clos(_) => self.hosts_per_pod.div(host.0),
+            Shape::Wiring(wiring) => wiring.groups[wiring.hosts[host.0 as usize] as usize],
+        }
+    }
+    /// The pod of a switch, or its group; `None` of a core.
+    pub fn pod_of_switch(&self, switch: SwitchId) -> Option<u32> {
+        let clos = match &self.shape {
+            Shape::Clos(clos) => clos,
+            Shape::Wiring(wiring) => return Some(wiring.groups[switch.index()]),
+        };
+        match self.switches[switch].tier {
+            LEAF => Some(switch.0 / clos.leaves_per_pod()),
+            MID => Some((switch.0 - self.leaves) / clos.mids_per_pod()),
+            _ => None,
+        }
     }
     /// All output ports of `switch`.
     pub fn ports_of(&self, switch: SwitchId) -> PortGroup {
@@ -186,10 +343,55 @@ impl Fabric {
         PortGroup { first: PortId(first), count: end - first }
     }
 
-    /// The ports of `switch` that lead towards `dst`: down if it is below, else up.
+    /// The ports of `switch` that lead towards `dst`: down if it is below, else up. In a network that is no Clos
+    /// all of its ports: [`Fabric::hops_among`] says which.
     #[inline(always)]
     pub fn next_hops(&self, switch: SwitchId, dst: HostId) -> PortGroup {
         self.switches[switch].next_hops(dst)
+    }
+    /// Which of [`Fabric::next_hops`] lead towards `dst`; `None`: all.
+    #[inline]
+    pub fn hops_among(&self, switch: SwitchId, dst: HostId) -> Option<&[PortId]> {
+        let Shape::Wiring(wiring) = &self.shape else { return None };
+        let leaf = wiring.hosts[dst.0 as usize];
+        Some(match leaf == switch.0 {
+            // The port to a host is the other end of its NIC's link.
+            true => std::slice::from_ref(&self.ports[PortId(dst.0)].reverse),
+            false => self.routes.next_hops(switch, leaf),
+        })
+    }
+    /// All equal next hops of `switch` towards `dst`.
+    pub fn equal_hops(&self, switch: SwitchId, dst: HostId) -> Vec<PortId> {
+        match self.hops_among(switch, dst) {
+            None => self.next_hops(switch, dst).ids().collect(),
+            Some(hops) => hops.to_vec(),
+        }
+    }
+    /// The port of `switch` on the path of that name towards `dst`, and the name as the next switch reads it. In a
+    /// network that is no Clos among those that routing knows are `left`; `None`: there is none.
+    #[inline]
+    pub fn pinned_hop(
+        &self,
+        switch: SwitchId,
+        dst: HostId,
+        path: PathId,
+        left: Option<&[PortId]>,
+    ) -> Option<(PortId, PathId)> {
+        match &self.shape {
+            Shape::Clos(_) => Some((self.next_hops(switch, dst).pinned(path), path.swapped())),
+            Shape::Wiring(wiring) => {
+                let leaf = wiring.hosts[dst.0 as usize];
+                let port = match leaf == switch.0 {
+                    true => self.ports[PortId(dst.0)].reverse,
+                    false => self.routes.pinned(switch, leaf, path, left)?,
+                };
+                Some((port, path))
+            }
+        }
+    }
+    /// Shortest paths; empty of a Clos.
+    pub(crate) fn routes(&self) -> &Routes {
+        &self.routes
     }
 
     /// What `switch` knows of the ways from it.
@@ -205,12 +407,61 @@ impl Fabric {
 
     /// How many links a packet from `src` to `dst` crosses.
     pub fn hops(&self, src: HostId, dst: HostId) -> u32 {
+        if let Shape::Wiring(_) = self.shape {
+            return self.sample_path(src, dst).len() as u32;
+        }
         if self.leaf_of(src) == self.leaf_of(dst) {
             2
         } else if self.pod_of(src) == self.pod_of(dst) {
             4
         } else {
             6
+        }
+    }
+
+    /// Whether packets on shortest paths may wait for each other in a circle: where full switches pause
+    /// those before them, they may do so for ever (Dally and Seitz 1987). Never in a Clos.
+    pub fn has_circular_routes(&self) -> bool {
+        if self.clos().is_some() {
+            return false;
+        }
+        // Which ports packets go on to from each port.
+        let mut onward: IdVec<PortId, BTreeSet<PortId>> =
+            self.ports.iter().map(|_| BTreeSet::new()).collect();
+        for leaf in 0..self.leaves {
+            // Packets come from leaves; other switches see those that these send there.
+            let mut comes_by: Vec<bool> =
+                self.switches.ids().map(|id| id.0 < self.leaves).collect();
+            let mut next: Vec<SwitchId> = (0..self.leaves).map(SwitchId).collect();
+            while let Some(switch) = next.pop() {
+                for hop in self.routes.next_hops(switch, leaf) {
+                    let Node::Switch(peer) = self.ports[*hop].peer else { continue };
+                    onward[*hop].extend(self.routes.next_hops(peer, leaf));
+                    if !std::mem::replace(&mut comes_by[peer.index()], true) {
+                        next.push(peer);
+                    }
+                }
+            }
+        }
+        let mut before: IdVec<PortId, u32> = self.ports.iter().map(|_| 0).collect();
+        onward.iter().flatten().for_each(|port| before[*port] += 1);
+        let mut free: Vec<PortId> = before.ids().filter(|port| before[*port] == 0).collect();
+        let mut seen = 0;
+        while let Some(port) = free.pop() {
+            seen += 1;
+            for next in &onward[port] {
+                before[*next] -= 1;
+                free.extend((before[*next] == 0).then_some(*next));
+            }
+        }
+        seen < self.ports.len()
+    }
+
+    /// No shortest path crosses more links.
+    pub fn most_hops(&self) -> u32 {
+        match self.clos() {
+            Some(_) => 2 * self.tiers(),
+            None => self.routes.longest() + 2,
         }
     }
 
@@ -221,7 +472,10 @@ impl Fabric {
         loop {
             match self.ports[path[path.len() - 1]].peer {
                 Node::Host(_) => return path,
-                Node::Switch(switch) => path.push(self.next_hops(switch, dst).first),
+                Node::Switch(switch) => path.push(match self.hops_among(switch, dst) {
+                    None => self.next_hops(switch, dst).first,
+                    Some(hops) => hops[0],
+                }),
             }
         }
     }
@@ -238,8 +492,23 @@ impl Fabric {
     /// The round trip between the two hosts that are farthest apart, for a lone data packet
     /// and its acknowledgement (bytes with headers).
     pub fn base_rtt(&self, data_bytes: u64, ack_bytes: u64) -> Time {
-        let (near, far) = (HostId(0), HostId(self.hosts() - 1));
+        let (near, far) = self.farthest();
         self.one_way(near, far, data_bytes) + self.one_way(far, near, ack_bytes)
+    }
+
+    /// Two hosts that are farthest apart.
+    pub fn farthest(&self) -> (HostId, HostId) {
+        if let Shape::Clos(_) = self.shape {
+            return (HostId(0), HostId(self.hosts() - 1));
+        }
+        let far =
+            |pair: &(u32, u32)| self.one_way(self.first_host(pair.0), self.first_host(pair.1), 1);
+        let pairs = (0..self.leaves).map(|leaf| (0, leaf));
+        // From one that is farthest from the first one on: exact where all are alike.
+        let (_, end) = pairs.max_by_key(far).unwrap_or((0, 0));
+        let pairs = (0..self.leaves).map(|leaf| (end, leaf));
+        let (from, to) = pairs.max_by_key(far).unwrap_or((0, 0));
+        (self.first_host(from), HostId(self.hosts_of_leaf(to).end - 1))
     }
 
     /// The smallest link delay.
@@ -253,14 +522,18 @@ impl Fabric {
             let Node::Host(host) = node else { unreachable!() };
             return format!("host-{}", host.0);
         };
+        let clos = match &self.shape {
+            Shape::Clos(clos) => clos,
+            Shape::Wiring(wiring) => return wiring.names[id.index()].clone(),
+        };
         let leaves = self.leaves();
-        let mids = self.clos.pods() * self.clos.mids_per_pod();
+        let mids = clos.pods() * clos.mids_per_pod();
         match self.switches[id].tier {
             LEAF => format!("leaf-{}", id.0),
-            MID if self.two_tiers => format!("spine-{}", id.0 - leaves),
+            MID if clos.cores() == 0 => format!("spine-{}", id.0 - leaves),
             MID => {
                 let mid = id.0 - leaves;
-                let per_pod = self.clos.mids_per_pod();
+                let per_pod = clos.mids_per_pod();
                 format!("pod-{}-agg-{}", mid / per_pod, mid % per_pod)
             }
             _ => format!("core-{}", id.0 - leaves - mids),
@@ -283,184 +556,9 @@ impl Fabric {
         self.switches.ids().find(|id| self.name(Node::Switch(*id)) == name)
     }
 
-    /// Which tier the switch is in: 0 leaf, 1 spine or aggregation, 2 core.
+    /// Which tier the switch is in: 0 leaf, 1 spine or aggregation, 2 core; in a network that is no Clos 1 of
+    /// all that are no leaves.
     pub fn tier(&self, switch: SwitchId) -> u8 {
         self.switches[switch].tier
-    }
-}
-
-/// Where everything gets its number.
-struct Layout<'a> {
-    clos: &'a Clos,
-    hosts: u32,
-    leaves: u32,
-    mids: u32,
-    /// Ports of one leaf, aggregation switch (spine) and core.
-    leaf_ports: u32,
-    mid_ports: u32,
-    core_ports: u32,
-}
-
-impl Layout<'_> {
-    fn new(clos: &Clos) -> Layout<'_> {
-        let leaf_ups = clos.mids_per_pod() * clos.leaf_bundle.members;
-        let mid_downs = clos.leaves_per_pod() * clos.leaf_bundle.members;
-        let mid_ups = clos.cores_per_plane() * clos.agg_bundle.members;
-        Layout {
-            clos,
-            hosts: clos.hosts(),
-            leaves: clos.pods() * clos.leaves_per_pod(),
-            mids: clos.pods() * clos.mids_per_pod(),
-            leaf_ports: clos.hosts_per_leaf + leaf_ups,
-            mid_ports: mid_downs + mid_ups,
-            core_ports: clos.pods() * clos.agg_bundle.members,
-        }
-    }
-
-    fn leaf_base(&self, leaf: u32) -> u32 {
-        self.hosts + leaf * self.leaf_ports
-    }
-    fn mid_base(&self, mid: u32) -> u32 {
-        self.leaf_base(self.leaves) + mid * self.mid_ports
-    }
-    fn core_base(&self, core: u32) -> u32 {
-        self.mid_base(self.mids) + core * self.core_ports
-    }
-    fn mid_downs(&self) -> u32 {
-        self.clos.leaves_per_pod() * self.clos.leaf_bundle.members
-    }
-
-    fn switches(&self) -> IdVec<SwitchId, Switch> {
-        let clos = self.clos;
-        let hosts = clos.hosts_per_leaf;
-        let leaves = (0..self.leaves).map(|leaf| {
-            let down = self.leaf_base(leaf);
-            Switch {
-                unit: FastDiv::new(1),
-                first: leaf * hosts,
-                units: hosts,
-                members: 1,
-                down,
-                up: down + hosts,
-                ups: self.leaf_ports - hosts,
-                tier: LEAF,
-            }
-        });
-        let mids = (0..self.mids).map(|mid| {
-            let down = self.mid_base(mid);
-            Switch {
-                unit: FastDiv::new(hosts),
-                first: mid / clos.mids_per_pod() * clos.leaves_per_pod(),
-                units: clos.leaves_per_pod(),
-                members: clos.leaf_bundle.members,
-                down,
-                up: down + self.mid_downs(),
-                ups: self.mid_ports - self.mid_downs(),
-                tier: MID,
-            }
-        });
-        let cores = (0..clos.cores()).map(|core| {
-            let down = self.core_base(core);
-            Switch {
-                unit: FastDiv::new(hosts * clos.leaves_per_pod()),
-                first: 0,
-                units: clos.pods(),
-                members: clos.agg_bundle.members,
-                down,
-                up: down + self.core_ports,
-                ups: 0,
-                tier: CORE,
-            }
-        });
-        leaves.chain(mids).chain(cores).collect()
-    }
-
-    fn ports(&self) -> IdVec<PortId, Port> {
-        let mut ports = IdVec::new();
-        self.push_nics(&mut ports);
-        for leaf in 0..self.leaves {
-            self.push_leaf(leaf, &mut ports);
-        }
-        for mid in 0..self.mids {
-            self.push_mid(mid, &mut ports);
-        }
-        for core in 0..self.clos.cores() {
-            self.push_core(core, &mut ports);
-        }
-        ports
-    }
-
-    fn push_nics(&self, ports: &mut IdVec<PortId, Port>) {
-        for host in 0..self.hosts {
-            let (leaf, slot) = (host / self.clos.hosts_per_leaf, host % self.clos.hosts_per_leaf);
-            ports.push(self.port(
-                Node::Host(HostId(host)),
-                Node::Switch(SwitchId(leaf)),
-                PortId(self.leaf_base(leaf) + slot),
-                self.clos.host_link,
-            ));
-        }
-    }
-
-    fn push_leaf(&self, leaf: u32, ports: &mut IdVec<PortId, Port>) {
-        let clos = self.clos;
-        let me = Node::Switch(SwitchId(leaf));
-        for slot in 0..clos.hosts_per_leaf {
-            let host = HostId(leaf * clos.hosts_per_leaf + slot);
-            ports.push(self.port(me, Node::Host(host), PortId(host.0), clos.host_link));
-        }
-        let (pod, in_pod) = (leaf / clos.leaves_per_pod(), leaf % clos.leaves_per_pod());
-        let Bundle { link, members } = clos.leaf_bundle;
-        for up in 0..clos.mids_per_pod() * members {
-            let mid = pod * clos.mids_per_pod() + up / members;
-            let reverse = self.mid_base(mid) + in_pod * members + up % members;
-            ports.push(self.port(me, self.mid(mid), PortId(reverse), link));
-        }
-    }
-
-    fn push_mid(&self, mid: u32, ports: &mut IdVec<PortId, Port>) {
-        let clos = self.clos;
-        let me = self.mid(mid);
-        let (pod, plane) = (mid / clos.mids_per_pod(), mid % clos.mids_per_pod());
-        let Bundle { link, members } = clos.leaf_bundle;
-        for down in 0..self.mid_downs() {
-            let leaf = pod * clos.leaves_per_pod() + down / members;
-            let leaf_up = clos.hosts_per_leaf + plane * members + down % members;
-            let reverse = PortId(self.leaf_base(leaf) + leaf_up);
-            ports.push(self.port(me, Node::Switch(SwitchId(leaf)), reverse, link));
-        }
-        let Bundle { link, members } = clos.agg_bundle;
-        for up in 0..clos.cores_per_plane() * members {
-            let core = plane * clos.cores_per_plane() + up / members;
-            let reverse = PortId(self.core_base(core) + pod * members + up % members);
-            ports.push(self.port(me, self.core(core), reverse, link));
-        }
-    }
-
-    fn push_core(&self, core: u32, ports: &mut IdVec<PortId, Port>) {
-        let clos = self.clos;
-        let Bundle { link, members } = clos.agg_bundle;
-        let (plane, in_plane) = (core / clos.cores_per_plane(), core % clos.cores_per_plane());
-        for down in 0..self.core_ports {
-            let mid = down / members * clos.mids_per_pod() + plane;
-            let mid_up = self.mid_downs() + in_plane * members + down % members;
-            let reverse = PortId(self.mid_base(mid) + mid_up);
-            ports.push(self.port(self.core(core), self.mid(mid), reverse, link));
-        }
-    }
-
-    fn mid(&self, mid: u32) -> Node {
-        Node::Switch(SwitchId(self.leaves + mid))
-    }
-    fn core(&self, core: u32) -> Node {
-        Node::Switch(SwitchId(self.leaves + self.mids + core))
-    }
-
-    fn port(&self, owner: Node, peer: Node, reverse: PortId, link: Link) -> Port {
-        let latency = match peer {
-            Node::Host(_) => self.clos.nic_latency,
-            Node::Switch(_) => self.clos.switch_latency,
-        };
-        Port { owner, peer, reverse, rate: link.rate, delay: link.delay + latency }
     }
 }

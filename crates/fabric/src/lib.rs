@@ -1,9 +1,12 @@
-//! The network as data: folded-Clos fabrics, their ports, routes, paths and path ids.
+//! The network as data: fabrics, their ports, routes, paths and path ids. A folded Clos is numbered and routed by
+//! arithmetic, any other network by tables.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`clos`] | [`Clos`]: the description (counts, rates, bundles) and what makes it valid |
 //! | [`graph`] | [`Fabric`]: the built graph, numbered ports, next hops, delays |
+//! | [`wiring`] | [`Wiring`]: hosts, switches and links of a network of any shape, and their ports |
+//! | [`topology`] | dragonfly, torus: networks by their counts |
 //! | [`path`] | [`PathId`] (16 bits, Ethereal), and the paths between two hosts |
 //! | [`failure`] | [`Failures`]: which links lose bandwidth, packets or life, and when |
 //! | [`detour`] | [`Detours`]: next hops that avoid links known to be dead |
@@ -15,9 +18,9 @@
 //! | [`hash_function`] | the hashes of switches over addresses and ports |
 //! | [`import`] | topology files of other simulators, read as a [`Clos`] |
 //!
-//! Invariants: ports of one next-hop group are consecutive; every link is two ports, each
-//! the other's reverse; every route is shortest and up-down, so a path crosses an odd number
-//! of switches. Nothing here changes during a run (a failure is data with a time, and new
+//! Invariants: every link is two ports, each
+//! the other's reverse; every route is shortest. In a Clos ports of one next-hop group are consecutive, and every
+//! route is up-down, so a path crosses an odd number of switches. Nothing here changes during a run (a failure is data with a time, and new
 //! detours are built when routing learns of one), and nothing here decides: choosing among
 //! equal next hops is `weft-balance`'s work.
 
@@ -30,10 +33,14 @@ pub mod failure;
 pub mod graph;
 pub mod hash_function;
 pub mod import;
+mod layout;
 pub mod path;
 pub mod path_weights;
+mod routes;
 pub mod shares;
+pub mod topology;
 pub mod weights;
+pub mod wiring;
 
 pub use clos::{Bundle, Clos, FabricError, Link, Tiers};
 pub use detour::Detours;
@@ -45,9 +52,10 @@ pub use failure::{
     Detected, Direction, Failure, FailureKind, Failures, Flush, Groups, LinkChoice, Losses, Pick,
     Queued, RateChange, Tier,
 };
-pub use graph::{Fabric, Node, Port, PortGroup, Ways};
+pub use graph::{Fabric, Node, Port, PortGroup, Shape, Ways};
 pub use hash_function::{FiveTuple, HashFunction, MICROSOFT_KEY};
 pub use path::{PathId, PathSet};
 pub use path_weights::{PathView, PathWeights};
 pub use shares::LinkShares;
 pub use weights::Weights;
+pub use wiring::{Cable, Wiring};

@@ -1,7 +1,7 @@
 //! Path ids and the set of paths between two hosts (Ethereal 2025, section 3.2).
 
-use crate::{Fabric, FabricError, Node};
-use weft_units::{HostId, PortId};
+use crate::{Fabric, FabricError, Node, Shape};
+use weft_units::{HostId, PortId, SwitchId};
 
 /// A path in 16 bits, as Ethereal writes it into the source port of a packet.
 ///
@@ -11,6 +11,9 @@ use weft_units::{HostId, PortId};
 /// switch already sends down (two tiers, or one pod of three) the low byte would be idle: it
 /// names the member of the bundle down. A switch with a single port towards the destination
 /// ignores its byte.
+///
+/// In a network that is no Clos the id is a number whose digits say which of its next hops each switch takes;
+/// nobody changes it on the way, and any number leads to the destination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathId(pub u16);
 
@@ -32,12 +35,6 @@ impl PathId {
     #[inline(always)]
     pub const fn swapped(self) -> PathId {
         PathId(self.0.rotate_left(8))
-    }
-    /// What a receiver writes into the acknowledgement. A path crosses an odd number of
-    /// switches, so the id arrives swapped; flipped back, the acknowledgement retraces the
-    /// links of its packet.
-    pub const fn flipped(self) -> PathId {
-        self.swapped()
     }
 }
 
@@ -62,16 +59,20 @@ impl PathId {
 /// With 2 spines and bundles of m = 3, path 4 goes up by uplink 4, the second link to spine 1,
 /// and comes down from there by the second link too (4 mod 3 = 1). With 4 cores in 2 planes
 /// (p = 2), path 3 takes uplink 1 of the leaf to plane 1 and there uplink 1 to the last core.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PathSet {
+/// In a network that is no Clos: all shortest paths, in the order of the ports that they take, as far as 16 bits
+/// name them.
+#[derive(Clone, Copy, Debug)]
+pub struct PathSet<'a> {
     count: u32,
     /// How many values the second byte takes, in turn: m or p above.
     second: u32,
     /// How many paths in a row share a first byte: 1, or p.
     per_first: u32,
+    /// The ends, in a network that is no Clos.
+    between: Option<(&'a Fabric, SwitchId, u32)>,
 }
 
-impl PathSet {
+impl PathSet<'_> {
     /// How many paths: `s` in theorem 1. One within a rack.
     pub fn len(self) -> u32 {
         self.count
@@ -83,6 +84,9 @@ impl PathSet {
     /// The `index`-th path.
     pub fn get(self, index: u32) -> PathId {
         debug_assert!(index < self.count);
+        if let Some((fabric, from, to)) = self.between {
+            return fabric.routes().path(fabric, from, to, index);
+        }
         PathId::new((index / self.per_first) as u8, (index % self.second) as u8)
     }
 }
@@ -91,19 +95,36 @@ impl Fabric {
     /// The paths that an Ethereal path id can name from `src` to `dst`: disjoint in their
     /// uplinks and downlinks with two tiers and within a pod; one through each core across
     /// pods.
-    pub fn path_set(&self, src: HostId, dst: HostId) -> PathSet {
-        let clos = self.clos();
-        if self.leaf_of(src) == self.leaf_of(dst) {
-            return PathSet { count: 1, second: 1, per_first: 1 };
+    pub fn path_set(&self, src: HostId, dst: HostId) -> PathSet<'_> {
+        let (from, to) = (SwitchId(self.leaf_of(src)), self.leaf_of(dst));
+        let set = |count, second, per_first| PathSet { count, second, per_first, between: None };
+        if from.0 == to {
+            return set(1, 1, 1);
         }
+        let Some(clos) = self.clos() else {
+            let between = Some((self, from, to));
+            return PathSet { between, ..set(self.routes().paths(from, to), 1, 1) };
+        };
         if self.pod_of(src) == self.pod_of(dst) {
             let members = clos.leaf_bundle.members;
-            return PathSet { count: clos.mids_per_pod() * members, second: members, per_first: 1 };
+            return set(clos.mids_per_pod() * members, members, 1);
         }
         // Every uplink of the leaf with every one of the switch there.
         let plane = clos.cores_per_plane() * clos.agg_bundle.members;
         let leaf_ups = clos.mids_per_pod() * clos.leaf_bundle.members;
-        PathSet { count: leaf_ups * plane, second: plane, per_first: plane }
+        set(leaf_ups * plane, plane, plane)
+    }
+
+    /// The name of a path as its packets left with it, from that which they arrive with. An acknowledgement with
+    /// it retraces the links of its packet in a Clos, and in other networks takes what has the same name on the
+    /// way back.
+    #[inline(always)]
+    pub fn path_as_sent(&self, path: PathId) -> PathId {
+        match self.shape() {
+            // A path crosses an odd number of switches, so that it arrives swapped.
+            Shape::Clos(_) => path.swapped(),
+            Shape::Wiring(_) => path,
+        }
     }
 
     /// Whether 16-bit path ids can name every path that Ethereal needs here.
@@ -112,7 +133,7 @@ impl Fabric {
     /// With the reason: more than 256 uplinks, or bundles under three tiers, where both
     /// bytes are taken by switch choices on the way up and none is left to name members.
     pub fn check_path_ids(&self) -> Result<(), FabricError> {
-        let clos = self.clos();
+        let Some(clos) = self.clos() else { return Ok(()) };
         let leaf_ups = clos.mids_per_pod() * clos.leaf_bundle.members;
         if leaf_ups > 256 {
             return Err(FabricError(format!(
@@ -147,9 +168,10 @@ impl Fabric {
             let Node::Switch(switch) = self.ports()[ports[ports.len() - 1]].peer else {
                 return ports;
             };
-            let group = self.next_hops(switch, dst);
-            ports.push(group.pinned(path));
-            path = path.swapped();
+            let hop = self.pinned_hop(switch, dst, path, None);
+            let (port, next) = hop.expect("every host can be reached");
+            ports.push(port);
+            path = next;
         }
     }
 }

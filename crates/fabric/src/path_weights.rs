@@ -79,9 +79,11 @@ impl PathShare {
     ) -> PathShare {
         let ports = fabric.trace(src, dst, path);
         // Not the NIC, nor the link to the receiver: all paths have these.
-        let [first, middle @ .., last] = &ports[1..ports.len() - 1] else {
-            unreachable!("between two leaves are two links at least")
-        };
+        let between = &ports[1..ports.len() - 1];
+        let (first, last) = (between.first(), between.last());
+        let (first, last) = first.zip(last).expect("two leaves have a link between them");
+        // One that is both ends has no middle.
+        let middle = between.get(1..between.len() - 1).unwrap_or_default();
         let share = |port| view.links.of(port);
         PathShare {
             path,

@@ -81,9 +81,9 @@ impl Search<'_> {
         if let Some(known) = self.shares[switch] {
             return known;
         }
-        let dst = HostId(self.leaf * self.fabric.clos().hosts_per_leaf);
-        let group = self.fabric.next_hops(switch, dst);
-        let all: Vec<u64> = group.ids().map(|port| self.through(port, weights)).collect();
+        let dst = self.fabric.first_host(self.leaf);
+        let hops = self.fabric.equal_hops(switch, dst);
+        let all: Vec<u64> = hops.iter().map(|port| self.through(*port, weights)).collect();
         let usable: Vec<u64> = all.iter().copied().filter(|share| *share > 0).collect();
         if let Some(most) = usable.iter().copied().max()
             && usable.iter().any(|share| *share != most)
@@ -91,7 +91,7 @@ impl Search<'_> {
             let weight = |share: &u64| ((share * MOST + most / 2) / most).max(1) as u32;
             weights.note(switch, self.leaf, &usable.iter().map(weight).collect::<Vec<_>>());
         }
-        let share = all.iter().sum::<u64>() / u64::from(group.count);
+        let share = all.iter().sum::<u64>() / (all.len() as u64).max(1);
         let share = share.max(u64::from(!usable.is_empty()));
         self.shares[switch] = Some(share);
         share

@@ -195,7 +195,7 @@ trials! {
             let switches = forward.len() - 1;
             prop_assert!(switches % 2 == 1 || src == dst);
             let arrived = (0..switches).fold(path, |path, _| path.swapped());
-            let back = fabric.trace(dst, src, arrived.flipped());
+            let back = fabric.trace(dst, src, fabric.path_as_sent(arrived));
             let mut expected: Vec<PortId> =
                 forward.iter().map(|port| fabric.ports()[*port].reverse).collect();
             expected.reverse();
@@ -249,6 +249,6 @@ trials! {
         let path = PathId::new(first, second);
         prop_assert_eq!((path.first(), path.second()), (first, second));
         prop_assert_eq!(path.swapped(), PathId::new(second, first));
-        prop_assert_eq!(path.swapped().flipped(), path);
+        prop_assert_eq!(path.swapped().swapped(), path);
     }
 }

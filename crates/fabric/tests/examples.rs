@@ -55,7 +55,8 @@ fn a_path_through_bundles() {
 fn paths_by_number() {
     let mut clos = Clos::leaf_spine(2, 2, 1, LINK);
     clos.leaf_bundle.members = 3;
-    let set = Fabric::build(&clos).unwrap().path_set(HostId(0), HostId(1));
+    let fabric = Fabric::build(&clos).unwrap();
+    let set = fabric.path_set(HostId(0), HostId(1));
     assert_eq!((set.len(), set.get(4)), (6, PathId::new(4, 1)));
     let fabric = Fabric::build(&Clos::fat_tree(4, LINK)).unwrap();
     let set = fabric.path_set(HostId(0), HostId(15));
@@ -99,7 +100,8 @@ fn more_than_256_uplinks_have_no_path_ids() {
     let mut clos = Clos::leaf_spine(2, 64, 1, LINK);
     clos.leaf_bundle.members = 4;
     assert!(check(&clos).is_ok(), "256 fit");
-    let paths = Fabric::build(&clos).unwrap().path_set(HostId(0), HostId(1));
+    let fabric = Fabric::build(&clos).unwrap();
+    let paths = fabric.path_set(HostId(0), HostId(1));
     assert_eq!(paths.get(255), PathId::new(255, 3));
     clos.leaf_bundle.members = 5;
     let why = check(&clos).unwrap_err().to_string();

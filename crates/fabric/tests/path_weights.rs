@@ -111,7 +111,7 @@ fn weights_may_be_given() {
 /// sends one of its traffic to each other leaf, over what it and they have left.
 fn fullest(view: &PathView, fabric: &Fabric) -> f64 {
     let left = |id: PortId| view.links().of(id) as f64 / ALL as f64;
-    let hosts = fabric.clos().hosts_per_leaf;
+    let hosts = fabric.hosts_per_leaf().expect("all alike");
     let mut loads = vec![0.0; fabric.ports().len()];
     for (src, dst) in (0..fabric.leaves()).flat_map(|s| (0..fabric.leaves()).map(move |d| (s, d))) {
         let (src, dst) = (HostId(src * hosts), HostId(dst * hosts));

@@ -192,6 +192,7 @@ fn may_be_alone(config: &RunConfig<'_>) -> bool {
     let is_small = |window: u64| window as f64 + f64::from(data) < bdp;
     let one_path = config.balance.scheme.info().paths == PathUse::One;
     one_path
+        && fabric.clos().is_some()
         && config.failures.is_empty()
         && !config.transport.congestion.initial_window().is_some_and(is_small)
 }

@@ -103,7 +103,7 @@ impl Capacities {
         let bdp = nic.as_bps() as f64 / 8e12 * rtt.0 as f64;
         let first_window =
             config.transport.congestion.initial_window().map_or(bdp, |bytes| bytes as f64);
-        let tiers = if config.fabric.clos().pods() > 1 { 4.0 } else { 2.0 };
+        let tiers = if config.fabric.pods() > 1 { 4.0 } else { 2.0 };
         Capacities {
             whole: vec![0.0; all],
             acks: vec![(0.0, 0.0); all],

@@ -474,7 +474,7 @@ impl Engine<'_> {
         let (fabric, packet) = (self.config.fabric, self.config.packet);
         let flow = &self.flows[id as usize];
         let line = fabric.ports()[fabric.nic(flow.src)].rate;
-        let feeding = fabric.clos().hosts_per_leaf as usize;
+        let feeding = fabric.hosts_of_leaf(fabric.leaf_of(flow.src)).len();
         let others = |resource: &u32| {
             // All links of a cut are alike to a flow that spreads over them.
             let link = self.layout.first_link(*resource);

@@ -51,7 +51,7 @@ pub(crate) enum Cut {
 
 impl<'a> Layout<'a> {
     pub(crate) fn new(fabric: &'a Fabric, paths: PathUse) -> Layout<'a> {
-        let (ports, pods) = (fabric.ports().len() as u32, fabric.clos().pods());
+        let (ports, pods) = (fabric.ports().len() as u32, fabric.pods());
         let (by_room, members, apart) = (paths == PathUse::AllByRoom, Vec::new(), Vec::new());
         let leaves = fabric.leaves();
         let mut layout = Layout { fabric, ports, leaves, pods, by_room, members, apart };
@@ -164,7 +164,7 @@ impl<'a> Layout<'a> {
     /// The ports of a cut.
     pub(crate) fn ports_of(&self, cut: Cut) -> Vec<PortId> {
         let fabric = self.fabric;
-        let clos: &Clos = fabric.clos();
+        let clos: &Clos = fabric.clos().expect("rates are of a folded Clos");
         let leaf = |leaf: u32| {
             let all = fabric.ports_of(weft_units::SwitchId(leaf));
             let down = clos.hosts_per_leaf;

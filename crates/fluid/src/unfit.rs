@@ -1,10 +1,13 @@
 //! What only packets tell.
 
 use weft_balance::scheme::{PathUse, SchemeInfo};
-use weft_fabric::{Failure, FailureKind};
+use weft_fabric::{Fabric, Failure, FailureKind};
 
 /// Why a run cannot be simulated by rates, in words that follow the name of the scheme; `None`: it can.
-pub fn unfit(scheme: &SchemeInfo, failures: &[Failure]) -> Option<&'static str> {
+pub fn unfit(scheme: &SchemeInfo, fabric: &Fabric, failures: &[Failure]) -> Option<&'static str> {
+    if fabric.clos().is_none() {
+        return Some("runs on a network that is no folded Clos");
+    }
     let any = |of: fn(&FailureKind) -> bool| failures.iter().any(|failure| of(&failure.kind));
     let is_flaky = any(|kind| matches!(kind, FailureKind::Flaky { .. }));
     let is_down = any(|kind| matches!(kind, FailureKind::Down { .. }));

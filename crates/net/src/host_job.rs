@@ -39,7 +39,7 @@ pub fn host_job(
     let wrong = |key: &str, what: String| ExperimentError::new(key, Origin::Unknown, what);
     let scheme = &experiment.balance.scheme;
     check_scheme(scheme).map_err(|what| wrong("balance.scheme", what))?;
-    if experiment.fabric.clos().cores() > 0 {
+    if experiment.fabric.tiers() == 3 {
         let what = "three tiers are more than the test bed has; use topology = \"leaf-spine\"";
         return Err(wrong("fabric.topology", what.into()));
     }

@@ -121,7 +121,7 @@ impl Search {
         places: &mut IdVec<PortId, Option<u32>>,
     ) {
         let fabric = network.fabric;
-        let host = |leaf: u32| HostId(leaf * fabric.clos().hosts_per_leaf);
+        let host = |leaf: u32| fabric.first_host(leaf);
         let set = fabric.path_set(host(from), host(to));
         let first = self.paths.len();
         for id in (0..set.len()).map(|index| set.get(index)) {

@@ -1,12 +1,13 @@
 //! A packet at the far end of a link: handed to its host, or sent on by a switch.
 
 use crate::engine::Engine;
-use crate::packet::{Answer, Data, Packed, Packet, flag};
+use crate::packet::{Answer, Data, HashFields, Packed, Packet, flag};
 use crate::partition::{InLink, OutPort, OwnHost, OwnSwitch};
 use crate::ports::Ports;
 use crate::queue::EventQueue;
 use crate::switches::Link;
 use weft_balance::plan::Route;
+use weft_fabric::PortGroup;
 use weft_units::PortId;
 
 impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
@@ -48,13 +49,23 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         if group.count == 1 {
             self.nics.expect(packet);
         }
-        let port = if packet.is(flag::PINNED) {
-            group.pinned(packet.swap_path())
-        } else if self.switches.are_plain() {
-            here.hashed(packet.hash_fields(), group)
+        let port = if self.switches.are_plain() {
+            match packet.is(flag::PINNED) {
+                true => group.pinned(packet.swap_path()),
+                false => here.hashed(packet.hash_fields(), group),
+            }
+        } else if packet.is(flag::PINNED) {
+            let left = self.switches.left(here.id, packet.dst());
+            let fabric = self.config.fabric;
+            match fabric.pinned_hop(here.id, packet.dst(), packet.path(), left) {
+                Some((port, path)) => {
+                    packet.set_path(path);
+                    port
+                }
+                None => return self.counts.lose(self.now, ingress, packet.lost()),
+            }
         } else {
-            let fields = packet.hash_fields();
-            match self.switches.choose(switch, fields, group, &self.ports, self.now) {
+            match self.chosen_port(switch, packet.hash_fields(), group) {
                 Some(port) => port,
                 None => return self.counts.lose(self.now, ingress, packet.lost()),
             }
@@ -72,8 +83,18 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let group = self.config.fabric.next_hops(here.id, packet.dst());
         match self.switches.are_plain() {
             true => Some(here.hashed(fields, group)),
-            false => self.switches.choose(switch, fields, group, &self.ports, self.now),
+            false => self.chosen_port(switch, fields, group),
         }
+    }
+
+    fn chosen_port(
+        &mut self,
+        switch: OwnSwitch,
+        fields: HashFields,
+        group: PortGroup,
+    ) -> Option<PortId> {
+        let among = self.config.fabric.hops_among(self.switches[switch].id, fields.dst());
+        self.switches.choose(switch, fields, (group, among), &self.ports, self.now)
     }
 
     /// Sends a header that `switch` trimmed back to its sender.

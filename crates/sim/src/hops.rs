@@ -70,17 +70,17 @@ pub(crate) struct NextHops<'a, P> {
 }
 
 impl<'a, P> NextHops<'a, P> {
-    /// Those of `switch` towards `dst`, among `group`, by what routing knows where that is not as
-    /// usual.
+    /// Those of `switch` towards `dst`, of `group` or only some `among` it, by what routing knows where that is not
+    /// as usual.
     pub(crate) fn new(
         ports: &'a P,
         now: Time,
         routes: Option<&'a Routes>,
         switch: Switch,
-        (dst, group): (HostId, PortGroup),
+        (dst, group, among): (HostId, PortGroup, Option<&'a [PortId]>),
     ) -> NextHops<'a, P> {
         let (left, weights) = routes.map_or((None, None), |routes| routes.of(switch.id, dst));
-        NextHops { ports, now, group, left, weights, switch }
+        NextHops { ports, now, group, left: left.or(among), weights, switch }
     }
     /// The port of a hop.
     pub(crate) fn port(&self, hop: u32) -> PortId {

@@ -223,6 +223,10 @@ impl Packet {
     pub fn path(&self) -> PathId {
         PathId(self.route)
     }
+    /// Its next switch reads this path id.
+    pub(crate) fn set_path(&mut self, path: PathId) {
+        self.route = path.0;
+    }
     /// The path id of a pinned packet, as its next switch reads it, for the one that reads it now.
     #[inline(always)]
     pub(crate) fn swap_path(&mut self) -> PathId {

@@ -11,7 +11,7 @@
 use crate::config::RunConfig;
 use crate::processes::{self, Processes};
 use std::sync::Arc;
-use weft_fabric::{Fabric, Node};
+use weft_fabric::{Clos, Fabric, Node};
 use weft_units::{HostId, IdVec, PortId, SwitchId, Time, id};
 
 id!(
@@ -220,10 +220,10 @@ const SHARE: u32 = 2;
 /// Packets that the ports of a partition together could send within the lookahead.
 const BUSY: u128 = 512;
 
-/// Pods, or leaves where there are no pods.
+/// Pods, or leaves where there is one; in a network that is no Clos its groups of switches likewise.
 fn most_partitions(fabric: &Fabric) -> u32 {
-    let clos = fabric.clos();
-    let units = if clos.cores() == 0 { fabric.leaves() } else { clos.pods() };
+    let units =
+        if fabric.pods() == 1 && fabric.tiers() != 3 { fabric.leaves() } else { fabric.pods() };
     units.min(MOST_PARTITIONS)
 }
 
@@ -235,27 +235,29 @@ struct Owner<'a> {
 
 impl Owner<'_> {
     fn of(&self, node: Node) -> u16 {
-        let clos = self.fabric.clos();
-        let leaves = self.fabric.leaves();
-        let mids = clos.pods() * clos.mids_per_pod();
-        let (index, count) = match node {
-            Node::Host(host) => self.below(self.fabric.leaf_of(host)),
-            Node::Switch(SwitchId(id)) if id < leaves => self.below(id),
-            Node::Switch(SwitchId(id)) if clos.cores() == 0 => (id - leaves, mids),
-            Node::Switch(SwitchId(id)) if id < leaves + mids => {
-                ((id - leaves) / clos.mids_per_pod(), clos.pods())
-            }
-            Node::Switch(SwitchId(id)) => (id - leaves - mids, clos.cores()),
+        let fabric = self.fabric;
+        let switch = match node {
+            Node::Host(host) => SwitchId(fabric.leaf_of(host)),
+            Node::Switch(switch) => switch,
+        };
+        let (index, count) = match fabric.clos() {
+            Some(clos) => place_in_clos(fabric, clos, switch),
+            None if fabric.pods() == 1 => (switch.0, fabric.switches()),
+            None => (fabric.pod_of_switch(switch).unwrap_or(0), fabric.pods()),
         };
         (u64::from(index) * u64::from(self.partitions) / u64::from(count)) as u16
     }
+}
 
-    /// The pod of `leaf` among all pods; with two tiers the leaf among all leaves.
-    fn below(&self, leaf: u32) -> (u32, u32) {
-        let clos = self.fabric.clos();
-        match clos.cores() {
-            0 => (leaf, self.fabric.leaves()),
-            _ => (leaf / clos.leaves_per_pod(), clos.pods()),
-        }
+/// Which of its like a switch is, and how many of these there are: of a leaf or aggregation switch its pod; with two
+/// tiers of a leaf or spine itself.
+fn place_in_clos(fabric: &Fabric, clos: &Clos, switch: SwitchId) -> (u32, u32) {
+    let leaves = fabric.leaves();
+    let mids = clos.pods() * clos.mids_per_pod();
+    match (fabric.tier(switch), fabric.pod_of_switch(switch)) {
+        (0, _) if clos.cores() == 0 => (switch.0, leaves),
+        (1, _) if clos.cores() == 0 => (switch.0 - leaves, mids),
+        (_, Some(pod)) => (pod, clos.pods()),
+        _ => (switch.0 - leaves - mids, clos.cores()),
     }
 }

@@ -18,7 +18,7 @@ use weft_balance::forward::{Hops, Passing, SwitchContext};
 use weft_balance::hash;
 use weft_fabric::{Node, PortGroup};
 use weft_units::id::Id;
-use weft_units::{IdVec, PortId, Rate, Time};
+use weft_units::{HostId, IdVec, PortId, Rate, SwitchId, Time};
 
 /// The switches of a partition, and the links that end in it.
 #[derive(Debug)]
@@ -99,13 +99,18 @@ impl Switches {
         self.routing.learn(routes);
     }
 
+    /// The hops of a switch that routing knows are left towards `dst`; `None`: all.
+    pub(crate) fn left(&self, switch: SwitchId, dst: HostId) -> Option<&[PortId]> {
+        self.routing.routes.as_ref()?.detours.next_hops(switch, dst)
+    }
+
     /// Whether [`Switch::hashed`] says where packets go that are not pinned.
     #[inline(always)]
     pub(crate) fn are_plain(&self) -> bool {
         self.routing.plain
     }
 
-    /// The port that the scheme chooses among those of `group` that are left for a packet, of
+    /// The port that the scheme chooses among those of `group`, or some `among` them, that are left for a packet, of
     /// which it gets the parts that matter, since a packet that somebody borrows would have to
     /// be put together in memory, for every hop. `None` if no port is left.
     #[cold]
@@ -113,7 +118,7 @@ impl Switches {
         &mut self,
         switch: OwnSwitch,
         fields: HashFields,
-        group: PortGroup,
+        (group, among): (PortGroup, Option<&[PortId]>),
         ports: &P,
         now: Time,
     ) -> Option<PortId> {
@@ -122,7 +127,7 @@ impl Switches {
         let salt = here.salt;
         let Routing { switching, hashers, routes, .. } = &mut self.routing;
         let routes = routes.as_deref();
-        let hops = NextHops::new(ports, now, routes, here, (dst, group));
+        let hops = NextHops::new(ports, now, routes, here, (dst, group, among));
         let count = hops.count();
         if count == 0 {
             return None;
@@ -195,6 +200,8 @@ struct Routing {
     hashers: IdVec<OwnSwitch, Hasher>,
     /// Where these are not as usual, by what routing knows.
     routes: Option<Arc<Routes>>,
+    /// Tables say which these are.
+    by_tables: bool,
 }
 
 impl Routing {
@@ -213,14 +220,21 @@ impl Routing {
         let hashers = config.hashing().into_iter().flat_map(|hashing| {
             partition.switches.iter().map(move |switch| hashing.at(config.fabric, *switch))
         });
-        let mut routing =
-            Routing { plain: false, switching, hashers: hashers.collect(), routes: None };
+        let by_tables = config.fabric.clos().is_none();
+        let mut routing = Routing {
+            plain: false,
+            switching,
+            hashers: hashers.collect(),
+            routes: None,
+            by_tables,
+        };
         routing.simplify();
         routing
     }
     fn simplify(&mut self) {
-        let Routing { switching, hashers, routes, .. } = self;
-        self.plain = switching.is_empty() && hashers.is_empty() && routes.is_none();
+        let Routing { switching, hashers, routes, by_tables, .. } = self;
+        let is_hashed = switching.is_empty() && hashers.is_empty();
+        self.plain = is_hashed && routes.is_none() && !*by_tables;
     }
     /// Routing has learnt of links that died, became slow, or are back.
     fn learn(&mut self, routes: &Arc<Routes>) {

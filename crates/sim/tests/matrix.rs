@@ -6,7 +6,8 @@ mod common;
 use common::compare::{but_events, difference};
 use common::{LINK, Setup, dctcp, incast, messages, permutation};
 use weft_balance::scheme::SchemeConfig;
-use weft_fabric::{Clos, Direction, Failure, FailureKind, Groups, LinkChoice, Pick, Tier};
+use weft_fabric::topology::{Dragonfly, Group, Torus};
+use weft_fabric::{Clos, Direction, Fabric, Failure, FailureKind, Groups, LinkChoice, Pick, Tier};
 use weft_sim::{Buffer, EcnConfig, Halt, PfcConfig, TrimConfig, Victim};
 use weft_transport::{CongestionConfig, FixedRateConfig, PathScale, RecoveryConfig};
 use weft_units::{Draw, Rate, Time, parse_time};
@@ -107,8 +108,8 @@ fn with_switches(mut setup: Setup, full: Full, turn: usize) -> Setup {
 fn failing(mut setup: Setup, kind: Fault, turn: usize) -> Setup {
     if let Some((kind, start, end)) = kind {
         let direction = [Direction::Both, Direction::Up, Direction::Down][turn % 3];
-        // Two leaves of two uplinks might have no path left between them.
-        let few = setup.fabric.clos().mids_per_pod() == 2;
+        // Two leaves of two uplinks might have no path left between them, nor parts of other networks.
+        let few = setup.fabric.clos().is_none_or(|clos| clos.mids_per_pod() == 2);
         let groups = if few { Groups::Listed(vec![turn as u32 % 8]) } else { Groups::All };
         let (tier, count) = (Tier::LeafUp, 1);
         let links = LinkChoice::Of { tier, count, groups, pick: Pick::Random, direction };
@@ -154,7 +155,19 @@ fn finishes(
     full: Full,
 ) {
     let turn = number(what);
-    let mut setup = Setup::new(clos(turn), permutation(&clos(turn), 15 * 960 + 7));
+    let setup = Setup::new(clos(turn), permutation(&clos(turn), 15 * 960 + 7));
+    finishes_on(setup, what, scheme, (recovery, control), kind, full);
+}
+
+fn finishes_on(
+    mut setup: Setup,
+    what: &str,
+    scheme: &SchemeConfig,
+    (recovery, control): (RecoveryConfig, CongestionConfig),
+    kind: Fault,
+    full: Full,
+) {
+    let turn = number(what);
     setup.balance.scheme = scheme.clone();
     setup.transport.recovery = recovery;
     setup.transport.congestion = control;
@@ -178,6 +191,59 @@ fn finishes(
 fn everything_finishes() {
     let count: usize = SchemeConfig::all().iter().map(all_of).sum();
     assert!(count > 2000, "{count} combinations");
+}
+
+/// Networks that are no Clos, by name, of 20, 16 and 16 hosts.
+fn networks() -> Vec<(&'static str, Fabric)> {
+    let dragonfly = |group, hosts| {
+        let [host_link, local, global] = [LINK; 3];
+        let (groups, global_ports) = (5, 4);
+        Dragonfly { groups, group, hosts, global_ports, host_link, local, global }.wiring()
+    };
+    let (host_link, link) = (LINK, LINK);
+    let torus = Torus { sizes: vec![4, 4], wraps: true, hosts: 1, host_link, link };
+    let wirings = [
+        ("dragonfly", dragonfly(Group::Routers(4), 1)),
+        ("dragonfly+", dragonfly(Group::LeavesAndSpines(4, 4), 1)),
+        ("torus", torus.wiring()),
+    ];
+    let built = wirings.map(|(name, wiring)| (name, Fabric::of_wiring(wiring.unwrap()).unwrap()));
+    built.into()
+}
+
+/// Every scheme with every recovery and every failure on networks that are no Clos, or a reason why not.
+#[test]
+fn everything_finishes_or_is_refused_on_other_networks() {
+    let mut counts = (0, 0);
+    for (network, fabric) in networks() {
+        for scheme in SchemeConfig::all() {
+            if let Err(error) = scheme.fits(&fabric) {
+                assert!(error.0.contains("needs a folded Clos, since "), "{error}");
+                counts.1 += 1;
+                continue;
+            }
+            for (recovery, (name, kind)) in recoveries()
+                .into_iter()
+                .flat_map(|one| kinds().into_iter().map(move |kind| (one, kind)))
+            {
+                let what = format!("{} {recovery:?} {name} {network}", scheme.name());
+                // Pauses may lock packets where routes go in circles.
+                let full = match number(&what) % 3 {
+                    2 if !fabric.has_circular_routes() => Full::Pause,
+                    1 if !matches!(recovery, RecoveryConfig::Coding(_)) => Full::Trim,
+                    _ => Full::Drop,
+                };
+                let list: Vec<_> = (0..fabric.hosts())
+                    .map(|src| (src, (src + 7) % fabric.hosts(), 15 * 960 + 7))
+                    .collect();
+                let mut setup = Setup::new(clos(1), messages(fabric.hosts(), &list));
+                setup.fabric = fabric.clone();
+                finishes_on(setup, &what, &scheme, (recovery, control(number(&what))), kind, full);
+                counts.0 += 1;
+            }
+        }
+    }
+    assert!(counts.0 > 2000 && counts.1 >= 3 * 4, "{counts:?} ran, were refused");
 }
 
 /// Every scheme with every congestion control, in order or not.

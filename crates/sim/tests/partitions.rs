@@ -101,7 +101,7 @@ trials! {
         (setup, drafts, partitions, threads) in
             (setup_on(wide_clos(), KINDS), drafts(), 2..10u32, 1..4u32)
     ) {
-        let workload = drafted(setup.fabric.clos(), &drafts);
+        let workload = drafted(setup.fabric.clos().expect("a Clos"), &drafts);
         let mut setup = watched(Setup { workload, ..setup }, Time::ns(777));
         if let Rates::Each(rates) = &setup.pacing.rates {
             let again = rates.iter().cycle().copied();

@@ -1,6 +1,6 @@
 //! The choices that switches make along a path.
 
-use super::PortError;
+use super::{PortError, clos};
 use weft_fabric::{Fabric, Node, PathId};
 use weft_units::{HostId, PortId, SwitchId};
 
@@ -68,7 +68,7 @@ pub(super) struct Place {
 
 impl Place {
     pub(super) fn of(fabric: &Fabric, switch: SwitchId) -> Place {
-        let (below, clos) = (fabric.hosts_below(switch), fabric.clos());
+        let (below, clos) = (fabric.hosts_below(switch), clos(fabric));
         let members = (clos.leaf_bundle.members, clos.agg_bundle.members);
         Place { tier: fabric.tier(switch), below: (below.start, below.end), members }
     }

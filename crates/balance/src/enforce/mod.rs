@@ -31,8 +31,9 @@ pub use routes::PathRoutes;
 pub use segments::{PortRules, Segment, Segments};
 pub use weft_fabric::{FiveTuple, HashFunction, MICROSOFT_KEY};
 
+use crate::scheme::needs_clos;
 use std::fmt;
-use weft_fabric::{Fabric, FabricError};
+use weft_fabric::{Clos, Fabric, FabricError};
 use weft_units::{OptionError, OptionInfo, Options, SwitchId};
 
 /// What makes packets take the path that their host has chosen.
@@ -91,6 +92,9 @@ impl Enforce {
     /// If path ids or segments of the port range do not suffice. Whether a hash reaches every path
     /// is for [`Ports::check`].
     pub fn fits(self, fabric: &Fabric) -> Result<(), FabricError> {
+        if self != Enforce::PathId && fabric.clos().is_none() {
+            return Err(needs_clos("source ports name uplinks of leaves"));
+        }
         match self {
             Enforce::PathId => fabric.check_path_ids(),
             Enforce::Segments => {
@@ -116,6 +120,14 @@ fn fits_bytes(fabric: &Fabric) -> Result<(), FabricError> {
 /// How many links lead up from a leaf, and from an aggregation switch: none with two tiers.
 fn uplinks(fabric: &Fabric) -> (u32, u32) {
     (fabric.uplinks(SwitchId(0)), fabric.uplinks(SwitchId(fabric.leaves())))
+}
+
+/// The folded Clos that a fabric is, where [`Enforce::fits`] has said that it is one.
+///
+/// # Panics
+/// If it is none.
+fn clos(fabric: &Fabric) -> &Clos {
+    fabric.clos().expect("source ports name paths of a folded Clos")
 }
 
 /// Why there is no such port: one line.

@@ -2,7 +2,7 @@
 
 use super::crossing::crossings;
 use super::fitting::Fitting;
-use super::{Ends, FiveTuple, Hashing, PortError, PortRange, Segments};
+use super::{Ends, FiveTuple, Hashing, PortError, PortRange, Segments, clos};
 use std::collections::BTreeSet;
 use weft_fabric::{Fabric, Node, PathId};
 use weft_units::HostId;
@@ -71,7 +71,7 @@ impl Ports {
             Ports::Hash(_, hashing) => hashing.named(fabric, ends, port),
         };
         let across = fabric.pod_of(src) != fabric.pod_of(dst);
-        let down = first % fabric.clos().leaf_bundle.members;
+        let down = first % clos(fabric).leaf_bundle.members;
         let path = PathId::new(first as u8, if across { second? } else { down } as u8);
         self.fitting(fabric, ends, path).is_ok_and(|all| all.fits(port)).then_some(path)
     }

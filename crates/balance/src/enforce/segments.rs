@@ -18,7 +18,7 @@
 //! the live ones.
 
 use super::crossing::Place;
-use super::{PortError, PortRange, uplinks};
+use super::{PortError, PortRange, clos, uplinks};
 use crate::forward::{Forward, Hops, Passing, SwitchContext};
 use std::collections::BTreeMap;
 use weft_fabric::{Fabric, PathId};
@@ -121,8 +121,8 @@ impl Segments {
     pub fn table(&self, fabric: &Fabric, switch: SwitchId) -> Vec<Segment> {
         let members = match fabric.tier(switch) {
             0 => 1,
-            1 => fabric.clos().leaf_bundle.members,
-            _ => fabric.clos().agg_bundle.members,
+            1 => clos(fabric).leaf_bundle.members,
+            _ => clos(fabric).agg_bundle.members,
         };
         let mut rules = Vec::new();
         if fabric.uplinks(switch) > 0 {
@@ -159,7 +159,7 @@ impl Segments {
 /// Whether packets that leave a leaf by uplink `first` come to `switch`: all at a leaf, else those
 /// of its plane.
 fn comes_by(fabric: &Fabric, switch: SwitchId, first: u32) -> bool {
-    let clos = fabric.clos();
+    let clos = clos(fabric);
     let plane = first / clos.leaf_bundle.members;
     match fabric.tier(switch) {
         0 => true,
@@ -171,14 +171,14 @@ fn comes_by(fabric: &Fabric, switch: SwitchId, first: u32) -> bool {
 /// Whether packets that leave an aggregation switch by uplink `second` may come to `switch`: of the
 /// cores only one of each plane.
 fn reaches(fabric: &Fabric, switch: SwitchId, second: u32) -> bool {
-    let clos = fabric.clos();
+    let clos = clos(fabric);
     let place = second / clos.agg_bundle.members;
     fabric.tier(switch) < 2 || core(fabric, switch) % clos.cores_per_plane() == place
 }
 
 /// Which of the cores.
 fn core(fabric: &Fabric, switch: SwitchId) -> u32 {
-    switch.0 - fabric.leaves() - fabric.clos().pods() * fabric.clos().mids_per_pod()
+    switch.0 - fabric.leaves() - fabric.pods() * clos(fabric).mids_per_pod()
 }
 
 /// A switch that follows port segments, or has no rules.

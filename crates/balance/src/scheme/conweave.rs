@@ -123,7 +123,7 @@ impl Scheme for ConWeave {
         Hashed
     }
     fn tor<T>(&self, context: &TorContext<'_>) -> Option<Tor<T>> {
-        let options = self.options(context.fabric.clos().cores() > 0);
+        let options = self.options(context.fabric.tiers() == 3);
         context.is_leaf().then(|| Tor::ConWeave(Box::new(Leaf::new(&options, context))))
     }
 }

@@ -46,6 +46,10 @@ pub trait Scheme: Clone + Debug + PartialEq {
     /// # Errors
     /// If packets cannot be made to take the paths that it chooses.
     fn fits(&self, fabric: &Fabric) -> Result<(), FabricError> {
+        let knows_uplinks = Self::INFO.port_policy || !Self::INFO.tor.is_none();
+        if knows_uplinks && fabric.clos().is_none() {
+            return Err(needs_clos("its switches tell paths apart by the uplinks of leaves"));
+        }
         self.enforce().map_or(Ok(()), |enforce| enforce.fits(fabric))
     }
     /// What switches must do: [`SchemeInfo::switches`] unless an option changes it.
@@ -72,6 +76,11 @@ pub trait Scheme: Clone + Debug + PartialEq {
     fn tor<T>(&self, _: &TorContext<'_>) -> Option<Tor<T>> {
         None
     }
+}
+
+/// Why a scheme does not run on a network that is no Clos.
+pub(crate) fn needs_clos(why: &str) -> FabricError {
+    FabricError(format!("it needs a folded Clos, since {why}"))
 }
 
 /// A scheme, as lists and help texts show it, and what the rest of Weft must know of it.

@@ -37,6 +37,7 @@ pub mod switch_spray;
 pub mod switch_spray_adaptive;
 pub mod wcmp;
 
+pub(crate) use interface::needs_clos;
 pub use interface::{PathUse, Scheme, SchemeInfo, StatefulSwitches};
 
 use crate::enforce::{Enforce, Hashing};

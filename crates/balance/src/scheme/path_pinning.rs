@@ -14,11 +14,12 @@
 //!
 //! Invariant: as long as the set of hops stays as it is, all that goes to one host takes one hop.
 
-use super::{Scheme, SchemeInfo};
+use super::{Scheme, SchemeInfo, needs_clos};
 use crate::forward::{Forward, Hops, Passing, SwitchContext};
 use crate::plan::{HostContext, Unsplit};
 use crate::steer::{Fixed, FlowContext};
 use std::ops::Range;
+use weft_fabric::{Fabric, FabricError};
 use weft_units::{FastDiv, HostId, OptionError, OptionInfo, Options};
 
 /// The receiver's place says which hop.
@@ -60,6 +61,12 @@ impl Scheme for PathPinning {
         let ways = [("modulo", Failover::Modulo), ("hash", Failover::Hash)];
         Ok(PathPinning { failover: options.choice("failover", &ways)? })
     }
+    fn fits(&self, fabric: &Fabric) -> Result<(), FabricError> {
+        match fabric.clos() {
+            Some(_) => Ok(()),
+            None => Err(needs_clos("its switches count hosts and leaves below each uplink")),
+        }
+    }
     fn planner(&self, context: &HostContext) -> Unsplit {
         Unsplit::new(context)
     }
@@ -85,7 +92,7 @@ impl Pinning {
     /// For one switch.
     pub fn new(scheme: PathPinning, context: &SwitchContext) -> Pinning {
         let SwitchContext { switch, fabric, .. } = *context;
-        let clos = fabric.clos();
+        let clos = fabric.clos().expect("fits has said so");
         let own = match fabric.tier(switch) {
             0 => 0..fabric.hosts(),
             1 => fabric.hosts_below(switch),

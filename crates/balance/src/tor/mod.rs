@@ -67,8 +67,7 @@ impl TorContext<'_> {
     /// What a full packet to another leaf and a control packet back take where nobody else is: for each
     /// leaf, zero for the own one.
     fn round_trips(&self) -> Vec<Time> {
-        let hosts = self.fabric.clos().hosts_per_leaf;
-        let first = |leaf: u32| HostId(leaf * hosts);
+        let first = |leaf: u32| self.fabric.first_host(leaf);
         let own = self.switch.0;
         let one_way = |from: u32, to: u32, bytes: u32| {
             let path = self.fabric.sample_path(first(from), first(to));

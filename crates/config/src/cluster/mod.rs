@@ -231,7 +231,7 @@ fn of(whole: &Table, found: &FabricLinks, source: &str) -> Result<Cluster, Exper
         }
     };
     let none = Table::new();
-    let clos = found.fabric.clos();
+    let clos = &found.clos;
     let shape =
         Shape { leaves: found.fabric.leaves(), hosts: clos.hosts_per_leaf, nics: found.nics };
     let names = Names::read(naming::section(whole, "cluster", &none)?, shape)?;

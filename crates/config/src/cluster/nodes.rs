@@ -75,7 +75,7 @@ struct OfLink {
 
 impl<'a> Nodes<'a> {
     fn new(found: &'a FabricLinks, names: &'a Names<'a>) -> Nodes<'a> {
-        let clos = found.fabric.clos();
+        let clos = &found.clos;
         let (mut up, mut down) = (FxHashMap::default(), FxHashMap::default());
         for link in &found.links {
             *up.entry(link.lower.as_str()).or_default() += 1;

@@ -2,7 +2,7 @@
 
 use super::server::{self, Servers};
 use super::switch::{self, SwitchSection, Usual};
-use super::topology::{COUNTS, TOPOLOGIES, check_links, links, slowest};
+use super::topology::{COUNTS, TOPOLOGIES, Topology, check_links};
 use super::topology_file::{self, FromFile};
 use crate::kind::{OneOf, Size, Span};
 use crate::memory::{self, Need};
@@ -32,6 +32,10 @@ pub struct FabricSection {
     pub warnings: Vec<String>,
 }
 
+const CIRCLES: &str = "fabric.switch.pfc: routes of this topology go in circles, so that packets that pause each \
+                       other may wait for ever; a run then stalls and says so; set pfc = false, or choose a \
+                       recovery that trims";
+
 /// Payload of a full packet unless the experiment says otherwise, in bytes.
 pub const USUAL_MTU: u32 = 4096;
 
@@ -50,22 +54,22 @@ pub fn keys(name: &str) -> Vec<String> {
 
 /// Reads `[fabric]`; a topology file is looked for in `folder`.
 pub fn read(r: &mut Reader<'_>, folder: &Path) -> Result<FabricSection> {
-    let FromFile { mut clos, usual, warning } = match topology_file::read(r, folder)? {
-        Some(found) => found,
-        None => read_topology(r)?,
+    let (mut topology, usual, warning) = match topology_file::read(r, folder)? {
+        Some(FromFile { clos, usual, warning }) => (Topology::Clos(clos), usual, warning),
+        None => (read_topology(r)?, Usual::default(), None),
     };
     let nic = r.section("nic", "network cards and packet sizes", read_nic)?;
     let Nic { latency, packet, service } = nic;
-    clos.nic_latency = latency;
-    let servers = r.section("server", "GPUs and NICs of a server", |r| server::read(r, &clos))?;
-    let slowest = slowest(&clos);
+    let servers =
+        r.section("server", "GPUs and NICs of a server", |r| server::read(r, &topology))?;
+    let slowest = topology.slowest();
     let switch = r.section("switch", "queues, marks and pauses", |r| {
         switch::read(r, slowest, &packet, &usual)
     })?;
-    clos.switch_latency = switch.latency;
-    let need = Need::of(r.largest(&COUNTS), links(&clos), "links", memory::LINK);
+    topology.set_latencies(switch.latency, latency);
+    let need = Need::of(r.largest(&COUNTS), topology.links(), "links", memory::LINK);
     let near = need.check()?;
-    let fabric = Fabric::build(&clos).map_err(|error| {
+    let fabric = topology.build().map_err(|error| {
         let what = format!("{error}; correct the counts");
         // Of the counts only this one has to suit others.
         match r.has("cores") && what.contains("cores") {
@@ -73,18 +77,22 @@ pub fn read(r: &mut Reader<'_>, folder: &Path) -> Result<FabricSection> {
             false => r.wrong_here(what),
         }
     })?;
-    let warnings = warning.into_iter().chain(near).collect();
+    let is_circular = switch.switch.pfc.is_some() && fabric.has_circular_routes();
+    let circles = is_circular.then(|| CIRCLES.to_owned());
+    let warnings = warning.into_iter().chain(near).chain(circles).collect();
     Ok(FabricSection { fabric, switch, packet, service, servers, warnings })
 }
 
 /// The topology that the keys describe.
-fn read_topology(r: &mut Reader<'_>) -> Result<FromFile> {
-    let clos = r.choose("topology", None, "kind of fabric", TOPOLOGIES, &())?;
-    check_links(&clos).map_err(|what| {
-        let what = format!("{what}; use smaller counts");
-        ExperimentError::new(r.largest(&COUNTS), Origin::Unknown, what)
-    })?;
-    Ok(FromFile { clos, usual: Usual::default(), warning: None })
+fn read_topology(r: &mut Reader<'_>) -> Result<Topology> {
+    let topology = r.choose("topology", None, "kind of fabric", TOPOLOGIES, &())?;
+    if let Topology::Clos(clos) = &topology {
+        check_links(clos).map_err(|what| {
+            let what = format!("{what}; use smaller counts");
+            ExperimentError::new(r.largest(&COUNTS), Origin::Unknown, what)
+        })?;
+    }
+    Ok(topology)
 }
 
 /// What NICs have in common.
@@ -135,7 +143,7 @@ pub fn box_keys() -> Vec<crate::reader::Asked> {
     take("nic", &r);
     let link = Link { rate: Rate::gbps(100), delay: Time::ns(500) };
     let mut r = Reader::rehearse("fabric.server", &empty);
-    let _ = server::read(&mut r, &Clos::leaf_spine(1, 1, 1, link));
+    let _ = server::read(&mut r, &Topology::Clos(Clos::leaf_spine(1, 1, 1, link)));
     take("server", &r);
     all
 }

@@ -1,10 +1,11 @@
 //! `[fabric.server]`: GPUs and NICs of a server, and the links between its GPUs.
 
+use super::topology::Topology;
 use crate::error::ExperimentError;
 use crate::kind::{Flag, Integer, Or, Span, Speed};
 use crate::reader::Reader;
+use weft_fabric::Fabric;
 use weft_fabric::ScaleUp;
-use weft_fabric::{Clos, Fabric};
 use weft_units::{HostId, Rate, Time};
 
 /// What every server has.
@@ -40,7 +41,7 @@ impl Servers {
 }
 
 /// Reads `[fabric.server]`.
-pub fn read(r: &mut Reader<'_>, clos: &Clos) -> Result<Servers, ExperimentError> {
+pub fn read(r: &mut Reader<'_>, topology: &Topology) -> Result<Servers, ExperimentError> {
     let usual = Servers::USUAL;
     let count = Integer { min: 1, max: 1_024 };
     let gpus =
@@ -63,23 +64,22 @@ pub fn read(r: &mut Reader<'_>, clos: &Clos) -> Result<Servers, ExperimentError>
     let cycle = r.get("cycle", Span::ANY, Some(usual.scale_up.cycle), meaning)?;
     let scale_up = ScaleUp { rate, latency, cycle };
     let servers = Servers { gpus, nics, rails, scale_up, pcie, endpoint_delay: delay, memory };
-    match servers.fits(clos) {
+    match servers.fits(topology) {
         Err((key, what)) if !r.is_rehearsal() => Err(r.wrong(key, what)),
         _ => Ok(servers),
     }
 }
 
 impl Servers {
-    fn fits(&self, clos: &Clos) -> Result<(), (&'static str, String)> {
+    fn fits(&self, topology: &Topology) -> Result<(), (&'static str, String)> {
         let Servers { gpus, nics, rails, .. } = *self;
         if !gpus.is_multiple_of(nics) {
             let what = format!("{gpus} GPUs cannot share {nics} NICs equally; use a multiple");
             return Err(("gpus", what));
         }
-        let leaves = clos.pods() * clos.leaves_per_pod();
         let (places, what) = match rails {
-            true => (leaves, "leaves"),
-            false => (clos.hosts_per_leaf, "hosts of a leaf"),
+            true => (topology.leaves(), "leaves"),
+            false => (topology.hosts_per_leaf(), "hosts of a leaf"),
         };
         match places.is_multiple_of(nics) {
             true => Ok(()),
@@ -95,7 +95,7 @@ impl Servers {
     /// The host that is the NIC of a GPU of a server.
     pub fn nic(&self, fabric: &Fabric, server: u32, gpu: u32) -> HostId {
         let nic = gpu / (self.gpus / self.nics);
-        let under = fabric.clos().hosts_per_leaf;
+        let under = fabric.hosts_of_leaf(0).len() as u32;
         match self.rails {
             false => HostId(server * self.nics + nic),
             // As many servers as a leaf has hosts share as many leaves as a server has NICs.

@@ -1,10 +1,11 @@
 //! `[fabric]`: the keys that say which links there are, for every kind of topology.
 
 use crate::ExperimentError;
-use crate::kind::{Integer, Span, Speed};
+use crate::kind::{Integer, OneOf, Span, Speed, Text, Texts, Wholes};
 use crate::reader::{Choice, Reader};
-use weft_fabric::{Bundle, Clos, Link, Tiers};
-use weft_units::{Rate, Time};
+use weft_fabric::topology::{Dragonfly, Graph, Group, Torus};
+use weft_fabric::{Bundle, Clos, Fabric, FabricError, Link, Tiers, Wiring};
+use weft_units::{Rate, Time, parse_rate, parse_time};
 
 type Result<T> = std::result::Result<T, ExperimentError>;
 
@@ -13,25 +14,111 @@ const COUNT: Integer = Integer { min: 1, max: 65_536 };
 /// Links of a fabric: beyond this its description alone fills the memory.
 const MAX_LINKS: u64 = 1 << 24;
 
+/// What the keys of a topology say.
+#[derive(Clone, Debug)]
+pub enum Topology {
+    /// A folded Clos.
+    Clos(Clos),
+    /// Any other network.
+    Wiring(Wiring),
+}
+
+impl Topology {
+    /// Switches with hosts.
+    pub fn leaves(&self) -> u32 {
+        match self {
+            Topology::Clos(clos) => clos.pods() * clos.leaves_per_pod(),
+            Topology::Wiring(wiring) => wiring.leaves(),
+        }
+    }
+    /// Hosts of each of them; the fewest, where some have more.
+    pub fn hosts_per_leaf(&self) -> u32 {
+        match self {
+            Topology::Clos(clos) => clos.hosts_per_leaf,
+            Topology::Wiring(wiring) => {
+                wiring.hosts.chunk_by(|a, b| a == b).map(<[u32]>::len).min().unwrap_or(0) as u32
+            }
+        }
+    }
+    /// How many links there are.
+    pub(super) fn links(&self) -> u64 {
+        match self {
+            Topology::Clos(clos) => links(clos),
+            Topology::Wiring(wiring) => (wiring.hosts.len() + wiring.cables.len()) as u64,
+        }
+    }
+    /// The lowest rate of any link.
+    pub(super) fn slowest(&self) -> Rate {
+        match self {
+            Topology::Clos(clos) => slowest(clos),
+            Topology::Wiring(wiring) => {
+                let rates = wiring.cables.iter().map(|cable| cable.link.rate);
+                rates.fold(wiring.host_link.rate, Rate::min)
+            }
+        }
+    }
+    /// Packets spend so long in each switch, and in the NIC that receives them.
+    pub(super) fn set_latencies(&mut self, switch: Time, nic: Time) {
+        match self {
+            Topology::Clos(clos) => (clos.switch_latency, clos.nic_latency) = (switch, nic),
+            Topology::Wiring(wiring) => (wiring.switch_latency, wiring.nic_latency) = (switch, nic),
+        }
+    }
+    /// Builds it.
+    ///
+    /// # Errors
+    /// As [`Fabric::build`] and [`Fabric::of_wiring`].
+    pub(super) fn build(self) -> std::result::Result<Fabric, FabricError> {
+        match self {
+            Topology::Clos(clos) => Fabric::build(&clos),
+            Topology::Wiring(wiring) => Fabric::of_wiring(wiring),
+        }
+    }
+}
+
 /// The topologies that have keys of their own.
-pub const TOPOLOGIES: &[Choice<(), Clos>] = &[
+pub const TOPOLOGIES: &[Choice<(), Topology>] = &[
     Choice {
         name: "leaf-spine",
         summary: "two tiers: every leaf has a link, or a bundle of them, to every spine",
         source: "Ethereal (2024, 2025)",
-        decode: leaf_spine,
+        decode: |r, ()| leaf_spine(r).map(Topology::Clos),
     },
     Choice {
         name: "fat-tree",
         summary: "the k-ary fat-tree: k pods of k/2 leaves and k/2 aggregation switches",
         source: "Al-Fares et al. (SIGCOMM 2008); McClure et al. (2025)",
-        decode: fat_tree,
+        decode: |r, ()| fat_tree(r).map(Topology::Clos),
     },
     Choice {
         name: "clos",
         summary: "a folded Clos of two or three tiers with any counts and bundles",
         source: "Ethereal (2025); ParaLet (2024)",
-        decode: clos,
+        decode: |r, ()| clos(r).map(Topology::Clos),
+    },
+    Choice {
+        name: "dragonfly",
+        summary: "groups of switches, all linked to each other, with global links between all groups",
+        source: "Kim, Dally, Scott and Abts (ISCA 2008)",
+        decode: |r, ()| dragonfly(r, false).map(Topology::Wiring),
+    },
+    Choice {
+        name: "dragonfly+",
+        summary: "groups of leaves and spines, with global links between the spines of all groups",
+        source: "Shpiner et al. (HiPINEB 2017)",
+        decode: |r, ()| dragonfly(r, true).map(Topology::Wiring),
+    },
+    Choice {
+        name: "torus",
+        summary: "a grid of switches that wraps around in every dimension, routed in their order",
+        source: "Dally and Seitz (1987); TPU v4, Jouppi et al. (ISCA 2023)",
+        decode: |r, ()| torus(r).map(Topology::Wiring),
+    },
+    Choice {
+        name: "graph",
+        summary: "any network: the switch of each host, and the links between switches",
+        source: "shortest paths, all equal ones: RFC 2992",
+        decode: |r, ()| graph(r).map(Topology::Wiring),
     },
 ];
 
@@ -75,7 +162,7 @@ fn members(r: &mut Reader<'_>, key: &'static str, meaning: &'static str) -> Resu
     r.get(key, COUNT, Some(1), meaning)
 }
 
-fn leaf_spine(r: &mut Reader<'_>, _: &()) -> Result<Clos> {
+fn leaf_spine(r: &mut Reader<'_>) -> Result<Clos> {
     let leaves = r.get("leaves", COUNT, None, "leaf switches (racks)")?;
     let spines = r.get("spines", COUNT, None, "spine switches")?;
     let hosts = r.get("hosts_per_leaf", COUNT, None, "hosts under each leaf")?;
@@ -85,7 +172,7 @@ fn leaf_spine(r: &mut Reader<'_>, _: &()) -> Result<Clos> {
     Ok(Clos { leaf_bundle, ..Clos::leaf_spine(leaves, spines, hosts, link) })
 }
 
-fn fat_tree(r: &mut Reader<'_>, _: &()) -> Result<Clos> {
+fn fat_tree(r: &mut Reader<'_>) -> Result<Clos> {
     let k = r.get("k", Integer { min: 2, max: 512 }, None, "ports of a switch, an even number")?;
     if k % 2 == 1 {
         return Err(r.wrong("k", format!("{k} is odd; use {} or {}", k - 1, k + 1)));
@@ -99,7 +186,7 @@ fn fat_tree(r: &mut Reader<'_>, _: &()) -> Result<Clos> {
 }
 
 /// The keys of a folded Clos; any can be written in them.
-pub fn clos(r: &mut Reader<'_>, _: &()) -> Result<Clos> {
+pub fn clos(r: &mut Reader<'_>) -> Result<Clos> {
     let tiers =
         r.get("tiers", Integer { min: 2, max: 3 }, Some(2), "2, or 3 with pods and cores")?;
     let leaves = r.get("leaves", COUNT, None, "leaf switches (in each pod)")?;
@@ -132,8 +219,103 @@ fn clos_pods(r: &mut Reader<'_>, leaves_per_pod: u32, below: Link) -> Result<(Ti
     Ok((Tiers::Three { pods, leaves_per_pod, aggs_per_pod, cores }, bundle))
 }
 
+fn dragonfly(r: &mut Reader<'_>, plus: bool) -> Result<Wiring> {
+    let groups = r.get("groups", COUNT, None, "groups of switches")?;
+    let group = match plus {
+        false => Group::Routers(r.get("routers", COUNT, None, "switches of a group: a")?),
+        true => {
+            let leaves = r.get("leaves", COUNT, None, "leaves of a group, which have hosts")?;
+            let spines =
+                r.get("spines", COUNT, None, "spines of a group, which have global links")?;
+            Group::LeavesAndSpines(leaves, spines)
+        }
+    };
+    let meaning = "hosts of each switch that has any: p";
+    let hosts = r.get("hosts_per_leaf", COUNT, None, meaning)?;
+    let meaning = "global links of a router, or spine: h";
+    let global_ports = r.get("global_ports", COUNT, None, meaning)?;
+    let host_link = host_link(r)?;
+    let local = link(r, ["local_link", "local_delay"], host_link, "links within a group")?;
+    let global = link(r, ["global_link", "global_delay"], local, "links between groups")?;
+    let it = Dragonfly { groups, group, hosts, global_ports, host_link, local, global };
+    let large = |what| format!("{what}; use smaller counts");
+    check_count(it.links()).map_err(|what| r.wrong("groups", large(what)))?;
+    it.wiring().map_err(|error| r.wrong("groups", error.0))
+}
+
+fn torus(r: &mut Reader<'_>) -> Result<Wiring> {
+    let text = r.get("sizes", Text, None, "switches in each dimension, such as \"4x4x4\"")?;
+    let sizes: std::result::Result<Vec<u32>, _> = text.split('x').map(str::parse).collect();
+    let sizes = match sizes {
+        Ok(sizes) => sizes,
+        Err(_) if r.is_rehearsal() => vec![1],
+        Err(_) => {
+            let what = format!("\"{text}\" is no list of sizes; write \"4x4\" or \"4x4x4\"");
+            return Err(r.wrong("sizes", what));
+        }
+    };
+    let hosts = r.get("hosts_per_leaf", COUNT, Some(1), "hosts of each switch")?;
+    let words = ["around", "ends"];
+    let meaning = "whether each dimension goes \"around\" (a torus) or \"ends\" (a mesh)";
+    let wraps = r.get("edges", OneOf(&words), Some(0), meaning)? == 0;
+    let host_link = host_link(r)?;
+    let link = link(r, ["switch_link", "switch_delay"], host_link, "links between switches")?;
+    let it = Torus { sizes, wraps, hosts, host_link, link };
+    let large = |what| format!("{what}; use smaller ones");
+    check_count(it.links()).map_err(|what| r.wrong("sizes", large(what)))?;
+    it.wiring().map_err(|error| r.wrong("sizes", error.0))
+}
+
+fn graph(r: &mut Reader<'_>) -> Result<Wiring> {
+    let meaning = "the switch of each host, those of a switch side by side, such as [0, 0, 1, 1]";
+    let host_switches = r.get("host_switches", Wholes, None, meaning)?;
+    let meaning = "links between switches, such as [\"0 1\", \"1 2 400Gbps 2us\"]";
+    let texts = r.get("links", Texts, None, meaning)?;
+    let host_link = host_link(r)?;
+    let usual = link(r, ["switch_link", "switch_delay"], host_link, "links that do not say")?;
+    if r.is_rehearsal() {
+        let it = Graph { host_switches: vec![0], host_link, links: Vec::new() };
+        return it.wiring().map_err(|error| r.wrong("links", error.0));
+    }
+    let links: std::result::Result<Vec<_>, String> =
+        texts.iter().map(|text| one_link(text, usual)).collect();
+    let links = links.map_err(|what| r.wrong("links", what))?;
+    let it = Graph { host_switches, host_link, links };
+    it.wiring().map_err(|error| {
+        let key = if error.0.contains("hosts of") { "host_switches" } else { "links" };
+        r.wrong(key, error.0)
+    })
+}
+
+/// `0 1`, or `0 1 400Gbps 2us`.
+fn one_link(text: &str, usual: Link) -> std::result::Result<(u32, u32, Link), String> {
+    let odd = || format!("\"{text}\" is no link; write \"0 1\", or \"0 1 400Gbps 2us\"");
+    let words: Vec<&str> = text.split_ascii_whitespace().collect();
+    let ([a, b] | [a, b, _] | [a, b, _, _]) = words[..] else { return Err(odd()) };
+    let (Ok(a), Ok(b)) = (a.parse(), b.parse()) else { return Err(odd()) };
+    let wrong = |error: weft_units::UnitError| format!("\"{text}\": {error}");
+    let rate = words.get(2).map_or(Ok(usual.rate), |word| parse_rate(word)).map_err(wrong)?;
+    let delay = words.get(3).map_or(Ok(usual.delay), |word| parse_time(word)).map_err(wrong)?;
+    Ok((a, b, Link { rate, delay }))
+}
+
+/// The rate and the delay of some links; those of others unless given.
+fn link(
+    r: &mut Reader<'_>,
+    [rate, delay]: [&'static str; 2],
+    usual: Link,
+    which: &'static str,
+) -> Result<Link> {
+    let rate = r.get(rate, Speed, Some(usual.rate), which)?;
+    let delay = r.get(delay, Span::SOME, Some(usual.delay), which)?;
+    Ok(Link { rate, delay })
+}
+
 /// The keys that make a fabric large.
-pub(super) const COUNTS: [&str; 10] = [
+pub(super) const COUNTS: [&str; 13] = [
+    "groups",
+    "routers",
+    "global_ports",
     "leaves",
     "spines",
     "hosts_per_leaf",
@@ -147,7 +329,7 @@ pub(super) const COUNTS: [&str; 10] = [
 ];
 
 /// How many links there are.
-pub(super) fn links(clos: &Clos) -> u64 {
+fn links(clos: &Clos) -> u64 {
     let wide = |n: u32| u64::from(n);
     let leaves = wide(clos.pods()) * wide(clos.leaves_per_pod());
     let mids = wide(clos.pods()) * wide(clos.mids_per_pod());
@@ -160,7 +342,10 @@ pub(super) fn links(clos: &Clos) -> u64 {
 
 /// Whether there are few enough links.
 pub fn check_links(clos: &Clos) -> std::result::Result<(), String> {
-    let links = links(clos);
+    check_count(links(clos))
+}
+
+fn check_count(links: u64) -> std::result::Result<(), String> {
     if links <= MAX_LINKS {
         return Ok(());
     }
@@ -168,7 +353,7 @@ pub fn check_links(clos: &Clos) -> std::result::Result<(), String> {
 }
 
 /// The lowest rate of any link.
-pub(super) fn slowest(clos: &Clos) -> Rate {
+fn slowest(clos: &Clos) -> Rate {
     let edge = clos.host_link.rate.min(clos.leaf_bundle.link.rate);
     if clos.cores() > 0 { edge.min(clos.agg_bundle.link.rate) } else { edge }
 }

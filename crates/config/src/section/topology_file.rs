@@ -116,7 +116,7 @@ pub fn in_keys(clos: &Clos) -> Result<(Table, Clos), String> {
 /// `table` as the decoder of `clos` writes it out, below the name of that topology.
 fn read_back(table: &Table) -> Result<(Table, Clos), String> {
     let mut r = Reader::root(table);
-    let read = read_clos(&mut r, &()).and_then(|clos| Ok((r.finish()?, clos)));
+    let read = read_clos(&mut r).and_then(|clos| Ok((r.finish()?, clos)));
     let (read, clos) = read.map_err(|error| format!("{}: {}", error.key(), error.what()))?;
     let mut keys = Table::new();
     keys.put("topology", "clos");

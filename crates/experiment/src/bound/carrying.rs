@@ -32,12 +32,14 @@ pub(super) fn carrying(
     let mut failing: BTreeMap<(Cut, u32), Vec<PortId>> = BTreeMap::new();
     for port in failures.ports() {
         if !failures.turning_points(port).is_empty() {
-            failing.entry(Cut::of_link(fabric, port)).or_default().push(port);
+            for cut in Cut::of_link(fabric, port) {
+                failing.entry(cut).or_default().push(port);
+            }
         }
     }
     let full = u64::from(packet.mtu + packet.header);
     let over_time = |((cut, place), ports): ((Cut, u32), Vec<PortId>)| {
-        let sound = cut.rate(fabric.clos());
+        let sound = cut.rate(fabric, place);
         ((cut, place), Carrying::new(fabric, failures, &ports, sound, full))
     };
     failing.into_iter().map(over_time).collect()

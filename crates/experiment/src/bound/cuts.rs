@@ -7,7 +7,7 @@
 
 use super::carrying::Carrying;
 use super::{Ground, drain};
-use crate::cuts::{CUTS, Cut, crossing};
+use crate::cuts::{CUTS, Cut, Rates, crossing};
 use crate::traffic::{Stream, Traffic};
 use std::collections::BTreeMap;
 use weft_units::{IdVec, MessageId, Time};
@@ -40,14 +40,13 @@ pub(super) fn fullest_of(
         let (before, after) = (path.before[link], path.after[link]);
         *load = (load.0 + wire, load.1.min(before), load.2.min(after));
     });
-    let clos = ground.fabric.clos();
     let all = CUTS.into_iter().zip(loads).flat_map(|(cut, loads)| {
         let places = (0..).zip(loads).filter(|(_, load)| *load != NOTHING);
         places.map(move |(place, load)| ((cut, place), load))
     });
     let times = all.map(|(cut, (bytes, before, after))| {
         let carried = carrying.get(&cut).and_then(|carrying| carrying.carried(before, bytes));
-        carried.unwrap_or_else(|| before + drain(bytes, cut.0.rate(clos))) + after
+        carried.unwrap_or_else(|| before + drain(bytes, cut.0.rate(ground.fabric, cut.1))) + after
     });
     times.max().unwrap_or(Time::ZERO)
 }
@@ -91,7 +90,7 @@ impl Cut {
         crossings.sort_unstable_by_key(|crossing| std::cmp::Reverse(crossing.from));
         let places = crossings.iter().map(|crossing| crossing.place as usize + 1).max();
         let mut loads = vec![Load { bytes: 0, after: Time::MAX }; places.unwrap_or(0)];
-        let rate = self.rate(ground.fabric.clos());
+        let mut rates = Rates::new(self, ground.fabric);
         let mut fullest = Time::ZERO;
         for crossing in crossings {
             let message = &messages[crossing.message];
@@ -104,7 +103,7 @@ impl Cut {
             let carrying = carrying.get(&(self, crossing.place));
             let left = match carrying.and_then(|c| c.carried(crossing.from, load.bytes)) {
                 Some(left) => left,
-                None => crossing.from + drain(load.bytes, rate),
+                None => crossing.from + drain(load.bytes, rates.of(crossing.place)),
             };
             fullest = fullest.max(left + load.after);
         }

@@ -19,7 +19,7 @@ mod dag;
 mod jobs;
 
 use crate::traffic::Traffic;
-use weft_fabric::{Fabric, Failures};
+use weft_fabric::{Fabric, Failures, Node, Port};
 use weft_sim::PacketConfig;
 use weft_units::{HostId, Rate, Time};
 
@@ -47,9 +47,9 @@ pub fn bound(
 struct Ground<'a> {
     fabric: &'a Fabric,
     packet: &'a PacketConfig,
-    /// By the number of links, halved: within a rack, within a pod, across pods. All paths of
-    /// a kind have the same links.
-    paths: [Option<Path>; 4],
+    /// By the number of links: in a Clos within a rack, within a pod, across pods. All paths of
+    /// a kind have the same links there; in other networks none is faster.
+    paths: Vec<Option<Path>>,
 }
 
 /// The links of one kind of path, source first.
@@ -65,25 +65,27 @@ struct Path {
 
 impl<'a> Ground<'a> {
     fn new(fabric: &'a Fabric, packet: &'a PacketConfig) -> Ground<'a> {
-        let clos = fabric.clos();
+        let smallest = u64::from(packet.header) + 1;
+        let Some(clos) = fabric.clos() else {
+            return Ground { fabric, packet, paths: fastest_paths(fabric, packet, smallest) };
+        };
         let in_pod = clos.hosts_per_leaf * clos.leaves_per_pod();
-        let mut paths = [None, None, None, None];
+        let mut paths = vec![None; 1 + fabric.most_hops() as usize];
         for far in [1, clos.hosts_per_leaf, in_pod] {
             let (src, dst) = (HostId(0), HostId(far));
             if far == 0 || far >= fabric.hosts() {
                 continue;
             }
             let links = links(fabric, src, dst);
-            let smallest = u64::from(packet.header) + 1;
             let back = fabric.one_way(dst, src, u64::from(packet.ack));
-            paths[links.len() / 2] = Some(Path::new(&links, smallest, back));
+            paths[links.len()] = Some(Path::new(&links, smallest, back));
         }
         Ground { fabric, packet, paths }
     }
 
     fn path(&self, src: HostId, dst: HostId) -> &Path {
         let links = self.fabric.hops(src, dst) as usize;
-        self.paths[links / 2].as_ref().expect("every kind of path has been measured")
+        self.paths[links].as_ref().expect("every kind of path has been measured")
     }
 
     /// What `bytes` of payload are on a wire, at the least.
@@ -94,7 +96,7 @@ impl<'a> Ground<'a> {
 
     /// The rate of a NIC, in bits per second.
     fn nic(&self) -> u128 {
-        u128::from(self.fabric.clos().host_link.rate.as_bps())
+        u128::from(self.fabric.line_rate().as_bps())
     }
 
     /// From post to receipt of a message that has the network to itself: the source's NIC
@@ -102,6 +104,28 @@ impl<'a> Ground<'a> {
     fn alone(&self, src: HostId, dst: HostId, bytes: u64) -> Time {
         drain(self.wire_bytes(bytes), self.nic()) + self.path(src, dst).after[0]
     }
+}
+
+/// For each number of links a path over the fastest links that there are, in a network of any shape.
+fn fastest_paths(fabric: &Fabric, packet: &PacketConfig, smallest: u64) -> Vec<Option<Path>> {
+    let fastest = |of: fn(&Port) -> bool| {
+        let all = || fabric.ports().iter().filter(|port| of(port));
+        let (rate, delay) = (all().map(|port| port.rate).max(), all().map(|port| port.delay).min());
+        rate.zip(delay)
+    };
+    let out = fastest(|port| matches!(port.owner, Node::Host(_))).expect("there are hosts");
+    let into = fastest(|port| matches!(port.peer, Node::Host(_))).expect("there are hosts");
+    let between =
+        fastest(|port| matches!((port.owner, port.peer), (Node::Switch(_), Node::Switch(_))));
+    let path = |links: usize| {
+        let middle = links.checked_sub(2)?;
+        let middle = std::iter::repeat_n(between, middle).collect::<Option<Vec<_>>>()?;
+        let links: Vec<_> = std::iter::once(out).chain(middle).chain([into]).collect();
+        let ack = |(rate, delay): &(Rate, Time)| rate.serialize(u64::from(packet.ack)) + *delay;
+        let back = links.iter().map(ack).fold(Time::ZERO, |sum, link| sum + link);
+        Some(Path::new(&links, smallest, back))
+    };
+    (0..=fabric.most_hops() as usize).map(path).collect()
 }
 
 fn links(fabric: &Fabric, src: HostId, dst: HostId) -> Vec<(Rate, Time)> {

@@ -40,10 +40,11 @@ fn links(fabric: &Fabric, bottleneck: &Bottleneck) -> String {
     // By kind and weight: how many links, at which places.
     let mut groups: BTreeMap<(Cut, u64), (u32, Vec<u32>)> = BTreeMap::new();
     for link in &bottleneck.links {
-        let (kind, number) = Cut::of_link(fabric, link.port);
-        let group = groups.entry((kind, if told { link.weight } else { 1 })).or_default();
-        group.0 += 1;
-        group.1.push(number);
+        for (kind, number) in Cut::of_link(fabric, link.port) {
+            let group = groups.entry((kind, if told { link.weight } else { 1 })).or_default();
+            group.0 += 1;
+            group.1.push(number);
+        }
     }
     let parts = groups.into_iter().map(|((kind, weight), (count, mut numbers))| {
         numbers.sort_unstable();

@@ -89,9 +89,10 @@ pub fn subflows(
 
 fn network(experiment: &Resolved, seed: u64) -> Result<PlannedFabric<'_>> {
     let fabric = &experiment.fabric;
+    experiment.clos("plans are made for")?;
     check_scheme(experiment.balance.scheme.info())?;
     let segments = experiment.balance.scheme.enforce() == Some(Enforce::Segments);
-    if fabric.clos().cores() > 0 && !segments {
+    if fabric.tiers() == 3 && !segments {
         // Ways are named as path ids name them, also where switches hash. Under segments packets
         // go down by the member of a bundle that they came up by.
         fabric.check_path_ids().map_err(|error| wrong("fabric", error.0))?;
@@ -155,7 +156,7 @@ fn hosts_for(
     if !experiment.balance.scheme.info().informed || network.is_whole() {
         return Ok(hosts);
     }
-    let host = |leaf: u32| HostId(leaf * network.fabric.clos().hosts_per_leaf);
+    let host = |leaf: u32| network.fabric.first_host(leaf);
     let spread = PathShares::new(network, &step.messages, least()).map_err(|(from, to)| {
         unreachable(network, Unreachable { src: host(from), dst: host(to) })
     })?;

@@ -4,7 +4,8 @@
 //! Invariant: the same choice under the same seed is the same ports on every machine, and what
 //! one group draws does not depend on which other groups are there.
 
-use crate::{Fabric, FabricError, Node, PortGroup};
+use crate::{Fabric, FabricError, Node, Port, PortGroup, Shape};
+use weft_units::id::Id;
 use weft_units::{Draw, HostId, PortId, Stream, SwitchId};
 
 /// Between which switches the links lie, or which switches fail as a whole.
@@ -147,8 +148,9 @@ impl Tier {
         match self {
             Tier::LeafUp | Tier::PodUp => "links",
             Tier::Leaves => "leaves",
-            Tier::Spines if fabric.clos().cores() == 0 => "spines",
-            Tier::Spines => "aggregation switches",
+            Tier::Spines if fabric.tiers() == 3 => "aggregation switches",
+            Tier::Spines if fabric.tiers() == 0 => "switches without hosts",
+            Tier::Spines => "spines",
             Tier::Cores => "cores",
         }
     }
@@ -174,7 +176,7 @@ impl Tier {
             Tier::LeafUp | Tier::PodUp => {
                 format!("in {} {group}, which has {all} up", self.group_name())
             }
-            Tier::Leaves | Tier::Spines if fabric.clos().cores() > 0 => {
+            Tier::Leaves | Tier::Spines if fabric.pods() > 1 || fabric.tiers() == 3 => {
                 format!("in pod {group}, which has {all}")
             }
             _ => format!("in a fabric of {all}"),
@@ -204,19 +206,21 @@ impl Tier {
     }
 
     fn count_groups(self, fabric: &Fabric) -> Result<u32, FabricError> {
-        let clos = fabric.clos();
         match self {
-            Tier::PodUp if clos.cores() == 0 => Err(FabricError(
+            Tier::PodUp if fabric.tiers() == 2 => Err(FabricError(
                 "a fabric of two tiers has no links from pods to cores: choose links from \
                  leaves to spines"
                     .into(),
             )),
-            Tier::Cores if clos.cores() == 0 => {
+            Tier::PodUp if fabric.pods() == 1 => Err(FabricError(
+                "the fabric has one group, and no links to others: choose links of leaves".into(),
+            )),
+            Tier::Cores if fabric.tiers() < 3 => {
                 Err(FabricError("a fabric of two tiers has no cores: choose spines".into()))
             }
             Tier::LeafUp => Ok(fabric.leaves()),
             Tier::Cores => Ok(1),
-            _ => Ok(clos.pods()),
+            _ => Ok(fabric.pods()),
         }
     }
 
@@ -226,13 +230,29 @@ impl Tier {
         if self.is_of_switches() {
             switches.map(|switch| links_of(fabric, switch)).collect()
         } else {
-            switches.flat_map(|switch| ups(fabric, switch).ids()).map(|up| vec![up]).collect()
+            let leaves = |up: &PortId| self != Tier::PodUp || leaves_pod(fabric, *up);
+            let ups = switches.flat_map(|switch| ups(fabric, switch).ids()).filter(leaves);
+            ups.map(|up| vec![up]).collect()
         }
     }
 
     /// The switches of one group that fail, or whose links up fail.
-    fn switches(self, fabric: &Fabric, group: u32) -> impl Iterator<Item = SwitchId> + use<> {
-        let clos = fabric.clos();
+    fn switches(self, fabric: &Fabric, group: u32) -> std::vec::IntoIter<SwitchId> {
+        let clos = match fabric.shape() {
+            Shape::Clos(clos) => clos,
+            Shape::Wiring(wiring) => {
+                let is_one = |switch: &SwitchId| match self {
+                    Tier::LeafUp => switch.0 == group,
+                    Tier::PodUp | Tier::Cores => wiring.groups[switch.index()] == group,
+                    Tier::Leaves | Tier::Spines => {
+                        let is_leaf = fabric.tier(*switch) == 0;
+                        wiring.groups[switch.index()] == group && is_leaf == (self == Tier::Leaves)
+                    }
+                };
+                let all = (0..fabric.switches()).map(SwitchId).filter(is_one);
+                return all.collect::<Vec<_>>().into_iter();
+            }
+        };
         let (leaves, mids) = (clos.leaves_per_pod(), clos.mids_per_pod());
         let above = fabric.leaves() + clos.pods() * mids;
         let (first, count) = match self {
@@ -241,19 +261,26 @@ impl Tier {
             Tier::PodUp | Tier::Spines => (fabric.leaves() + group * mids, mids),
             Tier::Cores => (above, clos.cores()),
         };
-        (first..first + count).map(SwitchId)
+        (first..first + count).map(SwitchId).collect::<Vec<_>>().into_iter()
     }
 }
 
-/// The ports of `switch` to the tier above it.
+/// The ports of `switch` to the tier above it, or to other switches.
 fn ups(fabric: &Fabric, switch: SwitchId) -> PortGroup {
-    let all = fabric.ports_of(switch);
-    let down = |port: &PortId| match fabric.ports()[*port].peer {
-        Node::Host(_) => true,
-        Node::Switch(peer) => fabric.tier(peer) < fabric.tier(switch),
+    let (all, count) = (fabric.ports_of(switch), fabric.uplinks(switch));
+    PortGroup { first: PortId(all.first.0 + all.count - count), count }
+}
+
+/// Whether the link of a port leads out of its pod, or group of switches.
+fn leaves_pod(fabric: &Fabric, port: PortId) -> bool {
+    let Port { owner: Node::Switch(from), peer: Node::Switch(to), .. } = fabric.ports()[port]
+    else {
+        return false;
     };
-    let downs = all.ids().take_while(down).count() as u32;
-    PortGroup { first: PortId(all.first.0 + downs), count: all.count - downs }
+    match fabric.shape() {
+        Shape::Clos(_) => fabric.tier(to) > 1,
+        Shape::Wiring(wiring) => wiring.groups[from.index()] != wiring.groups[to.index()],
+    }
 }
 
 /// All links of `switch`, each as its port up.

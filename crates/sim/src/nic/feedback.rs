@@ -11,6 +11,7 @@ use crate::queue::EventQueue;
 use weft_balance::Steering;
 use weft_balance::plan::{LossSignal, QueuePairId, Route};
 use weft_balance::steer::{Feedback, TimeOut};
+use weft_fabric::Fabric;
 use weft_transport::{Acknowledgement, Loss, Reply, Sender, TransportConfig};
 use weft_units::{HostId, Time};
 
@@ -56,7 +57,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             Reply::None => return,
         };
         let route = match packet.route() {
-            Route::Pinned(path) => Route::Pinned(path.flipped()),
+            Route::Pinned(path) => Route::Pinned(self.config.fabric.path_as_sent(path)),
             hashed => hashed,
         };
         let ((src, sender), seq) = (back, packet.as_data().seq);
@@ -87,7 +88,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         if !flow.hooks.is_plain() {
             flow.steering.on_ack(Feedback {
                 now: self.now,
-                entropy: answered_route(&packet).number(),
+                entropy: answered_route(self.config.fabric, &packet).number(),
                 marked: answer.echo,
                 trimmed: false,
                 answer_marked: packet.is(flag::MARKED),
@@ -120,7 +121,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let id = answer.sender;
         let flow = &mut self.nics.senders[id as usize];
         let pinned = packet.is(flag::PINNED);
-        let path = answered_route(&packet);
+        let path = answered_route(self.config.fabric, &packet);
         if (pinned || self.config.pins_by_port()) && flow.route != path {
             return;
         }
@@ -128,7 +129,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             // What was trimmed met congestion, as a mark would say.
             flow.steering.on_ack(Feedback {
                 now: self.now,
-                entropy: answered_route(&packet).number(),
+                entropy: answered_route(self.config.fabric, &packet).number(),
                 marked: true,
                 trimmed: true,
                 answer_marked: packet.is(flag::MARKED),
@@ -258,10 +259,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
 
 /// The route of the packet that `answer` answers.
 #[inline(always)]
-fn answered_route(answer: &Packet) -> Route {
+fn answered_route(fabric: &Fabric, answer: &Packet) -> Route {
     match answer.route() {
-        // The answer retraced the path, so its id has been swapped an odd number of times.
-        Route::Pinned(path) => Route::Pinned(path.swapped()),
+        Route::Pinned(path) => Route::Pinned(fabric.path_as_sent(path)),
         hashed => hashed,
     }
 }

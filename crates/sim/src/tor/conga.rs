@@ -45,7 +45,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let flow = FlowId { key, control, src, dst };
         let (group, first) = (fabric.next_hops(here.id, dst), fabric.ports_of(here.id).first.0);
         let (tors, routes) = self.switches.tors_beside_routes();
-        let hops = NextHops::new(&self.ports, self.now, routes, here, (dst, group));
+        let hops = NextHops::new(&self.ports, self.now, routes, here, (dst, group, None));
         if hops.count() == 0 {
             return self.counts.lose(self.now, ingress, packet.lost());
         }

@@ -19,7 +19,7 @@ struct Paths<'a> {
     routes: Option<&'a Routes>,
     leaf: SwitchId,
     dst: HostId,
-    set: PathSet,
+    set: PathSet<'a>,
 }
 
 impl Paths<'_> {

@@ -189,7 +189,7 @@ impl Weigher {
     fn changed(&self, view: &PathView, fabric: &Fabric) -> BTreeSet<u32> {
         let host = self.interceptor.host;
         let has_changed = |leaf: &u32| {
-            let dst = HostId(leaf * fabric.clos().hosts_per_leaf);
+            let dst = fabric.first_host(*leaf);
             let before = match &self.view {
                 None => PathWeights::equal(fabric, host, dst),
                 Some(view) => view.weights(fabric, host, dst),

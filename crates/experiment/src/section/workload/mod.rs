@@ -247,7 +247,8 @@ impl WorkloadSource {
         match self {
             WorkloadSource::Jobs { .. } => unreachable!("jobs make their messages as they go"),
             WorkloadSource::Pattern { pattern, bytes, start } => {
-                let hosts_per_leaf = fabric.clos().hosts_per_leaf;
+                // None is full where they differ.
+                let hosts_per_leaf = fabric.hosts_per_leaf().unwrap_or(0);
                 let scope = Scope { hosts, hosts_per_leaf, bytes: *bytes, start: *start, seed };
                 let (count, key) = pattern.messages(&scope);
                 let near = room(count, key)?;

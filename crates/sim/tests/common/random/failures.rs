@@ -27,7 +27,7 @@ impl Draft {
         Failure { links, kind: self.kind, start: self.start, end: self.end }
     }
     fn of_tier(&self, fabric: &Fabric) -> LinkChoice {
-        let clos = fabric.clos();
+        let clos = fabric.clos().expect("a Clos");
         let ups = clos.mids_per_pod() * clos.leaf_bundle.members;
         let groups = match self.everywhere {
             true => Groups::All,
