@@ -381,11 +381,19 @@ impl Fabric {
             Shape::Clos(_) => Some((self.next_hops(switch, dst).pinned(path), path.swapped())),
             Shape::Wiring(wiring) => {
                 let leaf = wiring.hosts[dst.0 as usize];
-                let port = match leaf == switch.0 {
-                    true => self.ports[PortId(dst.0)].reverse,
-                    false => self.routes.pinned(switch, leaf, path, left)?,
+                if leaf == switch.0 {
+                    return Some((self.ports[PortId(dst.0)].reverse, path));
+                }
+                let path = match path.group() {
+                    None => path,
+                    Some((group, digit)) => {
+                        match self.routes.towards(switch, group, u32::from(digit)) {
+                            Some(port) => return Some((port, path)),
+                            None => path.passed(),
+                        }
+                    }
                 };
-                Some((port, path))
+                Some((self.routes.pinned(switch, leaf, path.shortest(), left)?, path))
             }
         }
     }

@@ -13,9 +13,16 @@ use weft_units::{HostId, PortId, SwitchId};
 /// ignores its byte.
 ///
 /// In a network that is no Clos the id is a number whose digits say which of its next hops each switch takes;
-/// nobody changes it on the way, and any number leads to the destination.
+/// nobody changes it on the way, and any number leads to the destination. A number with the highest bit names another
+/// group to go over ([`PathId::over`]); the first switch there notes that it has been passed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathId(pub u16);
+
+/// Of a path over another group, and of one that has been there.
+const OVER: u16 = 1 << 15;
+const PASSED: u16 = 1 << 14;
+/// Groups that a path can name.
+const MOST_GROUPS: u32 = 1 << 10;
 
 impl PathId {
     /// A path by its two bytes.
@@ -30,6 +37,29 @@ impl PathId {
     /// The byte for the switch after that.
     pub const fn second(self) -> u8 {
         self.0 as u8
+    }
+    /// In a network of groups that is no Clos: over another group, by shortest paths to it and on from there.
+    /// `digit` (of 16) chooses among them.
+    pub const fn over(group: u16, digit: u16) -> PathId {
+        PathId(OVER | (digit & 15) << 10 | group & (MOST_GROUPS as u16 - 1))
+    }
+    /// The group that it still leads to, and the digit.
+    pub(crate) const fn group(self) -> Option<(u32, u16)> {
+        match self.0 & (OVER | PASSED) {
+            OVER => Some((self.0 as u32 & (MOST_GROUPS - 1), self.0 >> 10 & 15)),
+            _ => None,
+        }
+    }
+    /// The same path, where the group has been passed.
+    pub(crate) const fn passed(self) -> PathId {
+        PathId(self.0 | PASSED)
+    }
+    /// The shortest path that it follows where it leads to no other group.
+    pub(crate) const fn shortest(self) -> PathId {
+        match self.0 & OVER {
+            0 => self,
+            _ => PathId(self.0 >> 10 & 15),
+        }
     }
     /// What a switch sends on: the bytes swapped.
     #[inline(always)]
@@ -115,6 +145,11 @@ impl Fabric {
         set(leaf_ups * plane, plane, plane)
     }
 
+    /// Whether packets may go over other groups ([`PathId::over`]).
+    pub fn has_detours(&self) -> bool {
+        self.clos().is_none() && (3..=MOST_GROUPS).contains(&self.pods())
+    }
+
     /// The name of a path as its packets left with it, from that which they arrive with. An acknowledgement with
     /// it retraces the links of its packet in a Clos, and in other networks takes what has the same name on the
     /// way back.
@@ -123,6 +158,7 @@ impl Fabric {
         match self.shape() {
             // A path crosses an odd number of switches, so that it arrives swapped.
             Shape::Clos(_) => path.swapped(),
+            Shape::Wiring(_) if path.0 & OVER != 0 => PathId(path.0 & !PASSED),
             Shape::Wiring(_) => path,
         }
     }

@@ -22,6 +22,9 @@ pub(crate) struct Routes {
     hops: Vec<PortId>,
     /// For each length that is left: how much one is worth in that digit, and how many values it has.
     digits: Vec<(u32, u32)>,
+    groups: u32,
+    /// For each switch and group, which of the lists of the switch leads to the nearest switch of the group.
+    to_groups: Vec<u16>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -36,8 +39,8 @@ struct Entry {
 
 /// No path is as long.
 const FAR: u32 = u16::MAX as u32;
-/// A path is named by 16 bits.
-const NAMES: u32 = 1 << 16;
+/// A shortest path is named by 15 bits: one tells paths over another group.
+const NAMES: u32 = 1 << 15;
 
 impl Routes {
     /// Of a fabric whose ports are there, over the links that `cost` gives a length and a dimension; `None`: a link is
@@ -56,7 +59,7 @@ impl Routes {
         let mut radices: Vec<u32> = Vec::new();
         let mut hops = Vec::new();
         for leaf in 0..leaves {
-            search.go(leaf);
+            search.go(&[leaf]);
             for switch in (0..switches).map(SwitchId) {
                 let length = search.lengths[switch.0 as usize];
                 if length == FAR {
@@ -73,7 +76,33 @@ impl Routes {
         }
         routes.digits = digits(&radices);
         (0..leaves).for_each(|leaf| routes.count_paths(fabric, leaf));
+        routes.find_groups(fabric, &mut search, &mut known);
         routes
+    }
+
+    /// Finds the ways to groups, if packets may go over others.
+    fn find_groups(
+        &mut self,
+        fabric: &Fabric,
+        search: &mut Search,
+        known: &mut FxHashMap<u64, u16>,
+    ) {
+        if !fabric.has_detours() {
+            return;
+        }
+        let switches = || (0..fabric.switches()).map(SwitchId);
+        self.groups = fabric.pods();
+        self.to_groups = vec![0; (fabric.switches() * self.groups) as usize];
+        let mut hops = Vec::new();
+        for group in 0..self.groups {
+            let own = switches().filter(|switch| fabric.pod_of_switch(*switch) == Some(group));
+            search.go(&own.map(|switch| switch.0).collect::<Vec<_>>());
+            for switch in switches() {
+                search.next_hops(switch, &mut hops);
+                let list = self.list(known, switch, &hops);
+                self.to_groups[(switch.0 * self.groups + group) as usize] = list;
+            }
+        }
     }
 
     /// Counts the paths to `leaf` that have names, from the nearest switches on.
@@ -158,6 +187,15 @@ impl Routes {
         hops.get(digit as usize % hops.len().max(1)).copied()
     }
 
+    /// The port of `switch` towards the nearest switch of `group`, by a digit; `None` within the group.
+    #[inline]
+    pub(crate) fn towards(&self, switch: SwitchId, group: u32, digit: u32) -> Option<PortId> {
+        let list = self.to_groups.get((switch.0 * self.groups + group) as usize)?;
+        let (first, end) = self.lists[switch][usize::from(*list)];
+        let hops = &self.hops[first as usize..end as usize];
+        hops.get(digit as usize % hops.len().max(1)).copied()
+    }
+
     /// The name of path `index` among those from `switch` to `leaf`, in the order of their ports.
     pub(crate) fn path(
         &self,
@@ -194,12 +232,12 @@ impl Routes {
     }
 }
 
-/// A search of shortest ways to one leaf after the other.
+/// A search of shortest ways to one leaf, or group, after the other.
 struct Search {
     /// The ways from each switch to its neighbours, and where those of each begin.
     ways: Vec<Way>,
     firsts: Vec<u32>,
-    /// How far each switch is from the leaf.
+    /// How far each switch is from what is searched for.
     lengths: Vec<u32>,
     /// Switches that may be as far as a bucket's number.
     buckets: Vec<Vec<u32>>,
@@ -236,13 +274,13 @@ impl Search {
         &self.ways[first as usize..end as usize]
     }
 
-    /// Finds how far each switch is from `leaf` (Dial 1969).
-    fn go(&mut self, leaf: u32) {
+    /// Finds how far each switch is from the nearest of `ends` (Dial 1969).
+    fn go(&mut self, ends: &[u32]) {
         self.lengths.fill(FAR);
-        self.lengths[leaf as usize] = 0;
+        ends.iter().for_each(|end| self.lengths[*end as usize] = 0);
         let mut buckets = std::mem::take(&mut self.buckets);
         buckets.resize(buckets.len().max(1), Vec::new());
-        buckets[0].push(leaf);
+        buckets[0].extend(ends);
         let mut length = 0;
         while length < buckets.len() {
             while let Some(switch) = buckets[length].pop() {
@@ -250,7 +288,7 @@ impl Search {
                     continue;
                 }
                 for number in self.firsts[switch as usize]..self.firsts[switch as usize + 1] {
-                    // What matters is the way towards the leaf.
+                    // What matters is the way towards these.
                     let Way { peer, back, .. } = self.ways[number as usize];
                     let all = length as u32 + back;
                     if all < self.lengths[peer as usize] {

@@ -122,7 +122,7 @@ trials! {
     fn tables_lead_along_all_shortest_ways_and_no_others(
         network in any_network(),
         picks in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
-        names in prop::collection::vec(any::<u16>(), 8),
+        names in prop::collection::vec(0u16..1 << 15, 8),
     ) {
         let cables = network.cables.clone();
         let fabric = Fabric::of_wiring(network).unwrap();
@@ -245,6 +245,38 @@ fn a_dragonfly_plus_has_a_path_for_each_link_between_two_groups() {
             (0, _) => assert_eq!((hops, paths), (2, 1)),
             (_, 0) => assert_eq!((hops, paths), (4, 4)),
             _ => assert_eq!((hops, paths), (5, 4)),
+        }
+    }
+}
+
+#[test]
+fn a_path_over_a_group_goes_there_and_on() {
+    let (hosts, global_ports) = (2, 2);
+    let [host_link, local, global] = [LINK; 3];
+    for group in [Group::Routers(4), Group::LeavesAndSpines(4, 4)] {
+        let it = Dragonfly { groups: 9, group, hosts, global_ports, host_link, local, global };
+        let fabric = Fabric::of_wiring(it.wiring().unwrap()).unwrap();
+        assert!(fabric.has_detours());
+        for (src, dst) in (0..72).flat_map(|src| (0..72).map(move |dst| (HostId(src), HostId(dst))))
+        {
+            let ends = [fabric.pod_of(src), fabric.pod_of(dst)];
+            for over in (0..9).filter(|over| ends[0] != ends[1] && !ends.contains(over)) {
+                let path = fabric.trace(src, dst, PathId::over(over as u16, 5));
+                let mut groups: Vec<u32> = path
+                    .iter()
+                    .filter_map(|id| match fabric.ports()[*id].owner {
+                        Node::Switch(switch) => fabric.pod_of_switch(switch),
+                        Node::Host(_) => None,
+                    })
+                    .collect();
+                groups.dedup();
+                assert_eq!(groups, [ends[0], over, ends[1]]);
+                // Local, global, local, global, local (Kim et al. 2008, section 4), and two more where only
+                // spines have global links.
+                let most = if let Group::Routers(_) = group { 7 } else { 8 };
+                assert!(path.len() <= most, "{}", path.len());
+                assert_eq!(fabric.ports()[path[path.len() - 1]].peer, Node::Host(dst));
+            }
         }
     }
 }

@@ -35,6 +35,7 @@ pub mod spray_bitmap;
 pub mod subflows;
 pub mod switch_spray;
 pub mod switch_spray_adaptive;
+pub mod valiant;
 pub mod wcmp;
 
 pub(crate) use interface::needs_clos;
@@ -101,6 +102,7 @@ schemes! {
     repath::FlowBender,
     subflows::Subflows,
     subflows::SubflowsAdaptive,
+    valiant::Valiant,
 }
 
 impl SchemeInfo {

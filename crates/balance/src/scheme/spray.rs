@@ -137,7 +137,12 @@ impl RandomSpray {
     /// The entropy of the next packet.
     #[inline(always)]
     pub fn next_entropy(&mut self) -> u16 {
-        (self.stream.bits() >> 48) as u16
+        (self.next_bits() >> 48) as u16
+    }
+    /// Random bits for the next packet.
+    #[inline(always)]
+    pub fn next_bits(&mut self) -> u64 {
+        self.stream.bits()
     }
 }
 

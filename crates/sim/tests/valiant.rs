@@ -1,0 +1,40 @@
+//! Valiant routing against minimal routing on a dragonfly, where the closed form is known.
+
+mod common;
+
+use common::{LINK, Setup, messages};
+use weft_balance::scheme::SchemeConfig;
+use weft_fabric::topology::{Dragonfly, Group};
+use weft_fabric::{Clos, Fabric};
+use weft_transport::RecoveryConfig;
+
+/// All hosts of each group send to the next group: 2 hosts a router, 4 routers a group, 9 groups.
+fn adversarial(scheme: &str, options: &[(&str, &str)]) -> f64 {
+    let [host_link, local, global] = [LINK; 3];
+    let (groups, group, hosts, global_ports) = (9, Group::Routers(4), 2, 2);
+    let dragonfly = Dragonfly { groups, group, hosts, global_ports, host_link, local, global };
+    let list: Vec<_> = (0..72).map(|src| (src, (src + 8) % 72, 1000 * 960)).collect();
+    let mut setup = Setup::new(Clos::leaf_spine(2, 1, 1, LINK), messages(72, &list));
+    setup.fabric = Fabric::of_wiring(dragonfly.wiring().unwrap()).unwrap();
+    setup.balance.scheme = SchemeConfig::read(scheme, options).unwrap();
+    setup.transport.recovery = RecoveryConfig::SELECTIVE_REPEAT;
+    let line = LINK.rate.serialize(1000 * 1000);
+    setup.run().totals.cct.0 as f64 / line.0 as f64
+}
+
+/// Eight hosts share the one link to the next group (Kim et al. 2008, section 4.2: 1/(a p) of capacity).
+#[test]
+fn minimal_routing_sends_all_over_one_link() {
+    let slowdown = adversarial("ecmp", &[]);
+    assert!((8.0..8.2).contains(&slowdown), "{slowdown}");
+}
+
+/// Each group sends 8 for itself and 8 for others over the 7 links that do not lead to the next one: 16/7.
+#[test]
+fn valiant_routing_uses_all_other_links() {
+    let slowdown = adversarial("valiant", &[]);
+    assert!((16.0 / 7.0..2.6).contains(&slowdown), "{slowdown}");
+    // 8 flows over 7 groups at random: some link has two or more, but none all eight.
+    let slowdown = adversarial("valiant", &[("per", "flow")]);
+    assert!((3.0..8.0).contains(&slowdown), "{slowdown}");
+}
