@@ -164,9 +164,12 @@ def test_files_are_swept_and_resumed(weft: Weft, files: Path) -> None:
 
 
 def test_the_example_of_the_guide_is_good(tmp_path: Path) -> None:
-    """The TOML of docs/topologies.md, on a file of that name."""
+    """The TOML of docs/topologies.md, one on a file of that name."""
     guide = (Path(__file__).parent.parent / "docs" / "topologies.md").read_text()
-    (text,) = re.findall(r"```toml\n(.*?)```", guide, re.DOTALL)
+    graph, text = re.findall(r"```toml\n(.*?)```", guide, re.DOTALL)
+    (tmp_path / "graph.toml").write_text(graph)
+    (run,) = inputs.from_file(tmp_path / "graph.toml").runs
+    assert run["experiment"]["fabric"]["links"][1] == "1 2 200Gbps 2us"
     (tmp_path / "leaf-spine-16-16-256.txt").write_text(IN_ORDER)
     (tmp_path / "guide.toml").write_text(text)
     (run,) = inputs.from_file(tmp_path / "guide.toml").runs

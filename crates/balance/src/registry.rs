@@ -72,6 +72,16 @@ macro_rules! schemes {
             pub fn enforce(&self) -> Option<Enforce> {
                 match self { $(SchemeConfig::$Scheme(scheme) => scheme.enforce()),* }
             }
+            /// As [`Scheme::weighs_again`].
+            pub fn weighs_again(&self) -> bool {
+                match self { $(SchemeConfig::$Scheme(scheme) => scheme.weighs_again()),* }
+            }
+            /// As [`Scheme::prefers_detour`].
+            pub fn prefers_detour(&self, shortest: PathStart, detour: PathStart) -> bool {
+                match self {
+                    $(SchemeConfig::$Scheme(scheme) => scheme.prefers_detour(shortest, detour)),*
+                }
+            }
             /// As [`Scheme::tor`].
             pub fn tor<T>(&self, context: &TorContext<'_>) -> Option<Tor<T>> {
                 match self { $(SchemeConfig::$Scheme(scheme) => scheme.tor(context)),* }
@@ -248,7 +258,8 @@ macro_rules! schemes {
         $(const _: () = assert!(
             !<$Scheme as Scheme>::INFO.in_switch
                 || !<<$Scheme as Scheme>::Switching as Forward>::HASHED
-                || !<$Scheme as Scheme>::INFO.tor.is_none(),
+                || !<$Scheme as Scheme>::INFO.tor.is_none()
+                || <$Scheme as Scheme>::INFO.weighs_detours,
             concat!(stringify!($Scheme), "::INFO.in_switch says otherwise than its Switching")
         );)*
 

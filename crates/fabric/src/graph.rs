@@ -397,6 +397,17 @@ impl Fabric {
             }
         }
     }
+    /// How many links a packet at `switch` still crosses on that path to `dst`.
+    pub fn links_on(&self, mut switch: SwitchId, dst: HostId, mut path: PathId) -> u32 {
+        let mut links = 1;
+        while let Some((port, next)) = self.pinned_hop(switch, dst, path, None) {
+            match self.ports[port].peer {
+                Node::Host(_) => break,
+                Node::Switch(peer) => (switch, path, links) = (peer, next, links + 1),
+            }
+        }
+        links
+    }
     /// Shortest paths; empty of a Clos.
     pub(crate) fn routes(&self) -> &Routes {
         &self.routes

@@ -1,7 +1,7 @@
 //! Path ids and the set of paths between two hosts (Ethereal 2025, section 3.2).
 
 use crate::{Fabric, FabricError, Node, Shape};
-use weft_units::{HostId, PortId, SwitchId};
+use weft_units::{HostId, PortId, SwitchId, random};
 
 /// A path in 16 bits, as Ethereal writes it into the source port of a packet.
 ///
@@ -42,6 +42,14 @@ impl PathId {
     /// `digit` (of 16) chooses among them.
     pub const fn over(group: u16, digit: u16) -> PathId {
         PathId(OVER | (digit & 15) << 10 | group & (MOST_GROUPS as u16 - 1))
+    }
+    /// Over one of `groups` that `bits` draw, but for the two at its ends.
+    pub fn over_random(bits: u64, groups: u32, mut ends: [u32; 2]) -> PathId {
+        ends.sort_unstable();
+        let group = random::below(bits, u64::from(groups - 2)) as u32;
+        let group = group + u32::from(group >= ends[0]);
+        let group = group + u32::from(group >= ends[1]);
+        PathId::over(group as u16, (bits & 15) as u16)
     }
     /// The group that it still leads to, and the digit.
     pub(crate) const fn group(self) -> Option<(u32, u16)> {

@@ -6,9 +6,14 @@ use crate::partition::{InLink, OutPort, OwnHost, OwnSwitch};
 use crate::ports::Ports;
 use crate::queue::EventQueue;
 use crate::switches::Link;
+use weft_balance::forward::PathStart;
+use weft_balance::hash;
 use weft_balance::plan::Route;
-use weft_fabric::PortGroup;
+use weft_fabric::{Node, PathId, PortGroup};
 use weft_units::PortId;
+
+/// Makes the draw of a group another than that of a hop.
+const DETOUR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// A packet has reached the end of `link`.
@@ -66,7 +71,13 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             }
         } else {
             match self.chosen_port(switch, packet.hash_fields(), group) {
-                Some(port) => port,
+                Some(port) => match self.detour(switch, ingress, port, packet.hash_fields()) {
+                    None => port,
+                    Some((other, path)) => {
+                        packet = packet.pinned(path);
+                        other
+                    }
+                },
                 None => return self.counts.lose(self.now, ingress, packet.lost()),
             }
         };
@@ -85,6 +96,44 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             true => Some(here.hashed(fields, group)),
             false => self.chosen_port(switch, fields, group),
         }
+    }
+
+    /// The port and the path over another group, of a packet in its first group that would leave by `port`, if the scheme
+    /// prefers that.
+    fn detour(
+        &self,
+        switch: OwnSwitch,
+        ingress: OutPort,
+        port: PortId,
+        fields: HashFields,
+    ) -> Option<(PortId, PathId)> {
+        if !self.switches.weigh_detours() || fields.is_control() {
+            return None;
+        }
+        let (fabric, here, dst) = (self.config.fabric, self.switches[switch], fields.dst());
+        let from = fabric.ports()[PortId(here.first.0 + here.place(ingress))].peer;
+        let groups = [fabric.pod_of_switch(here.id)?, fabric.pod_of(dst)];
+        // Who has been over another group is pinned, so a packet of a neighbour is still in its own.
+        let may = match from {
+            Node::Host(_) => true,
+            Node::Switch(from) => {
+                let is_own = fabric.pod_of_switch(from) == Some(groups[0]);
+                is_own && self.config.balance.scheme.weighs_again()
+            }
+        };
+        if !may || groups[0] == groups[1] {
+            return None;
+        }
+        let bits = u64::from(hash::bits(fields.key(), fields.entropy, here.salt ^ DETOUR));
+        let path = PathId::over_random(bits << 32 | bits, fabric.pods(), groups);
+        let (other, next) = fabric.pinned_hop(here.id, dst, path, None)?;
+        let start = |port: PortId, path: PathId| PathStart {
+            queued: self.ports.queued_bytes(self.now, here.own(port)),
+            links: fabric.links_on(here.id, dst, path),
+        };
+        let (shortest, detour) = (start(port, PathId::default()), start(other, path));
+        let prefers = self.config.balance.scheme.prefers_detour(shortest, detour);
+        prefers.then_some((other, next))
     }
 
     fn chosen_port(

@@ -104,6 +104,11 @@ impl Switches {
         self.routing.routes.as_ref()?.detours.next_hops(switch, dst)
     }
 
+    /// Whether the scheme weighs shortest paths against those over other groups.
+    pub(crate) fn weigh_detours(&self) -> bool {
+        self.routing.weighs_detours
+    }
+
     /// Whether [`Switch::hashed`] says where packets go that are not pinned.
     #[inline(always)]
     pub(crate) fn are_plain(&self) -> bool {
@@ -202,6 +207,7 @@ struct Routing {
     routes: Option<Arc<Routes>>,
     /// Tables say which these are.
     by_tables: bool,
+    weighs_detours: bool,
 }
 
 impl Routing {
@@ -227,6 +233,8 @@ impl Routing {
             hashers: hashers.collect(),
             routes: None,
             by_tables,
+            weighs_detours: config.balance.scheme.info().weighs_detours
+                && config.fabric.has_detours(),
         };
         routing.simplify();
         routing

@@ -38,3 +38,16 @@ fn valiant_routing_uses_all_other_links() {
     let slowdown = adversarial("valiant", &[("per", "flow")]);
     assert!((3.0..8.0).contains(&slowdown), "{slowdown}");
 }
+
+/// UGAL goes the short way where that suffices, and round where it does not: at worst half of the capacity, as
+/// Valiant routing.
+#[test]
+fn ugal_goes_round_where_the_short_way_is_full() {
+    let slowdown = adversarial("ugal", &[("at", "source")]);
+    assert!((16.0 / 9.0..4.0).contains(&slowdown), "{slowdown}");
+    let again = adversarial("ugal", &[]);
+    assert!(again < slowdown, "{again} instead of {slowdown}");
+    // With a bias that no queue reaches it is minimal.
+    let slowdown = adversarial("ugal", &[("bias", "1GB")]);
+    assert!((8.0..8.2).contains(&slowdown), "{slowdown}");
+}

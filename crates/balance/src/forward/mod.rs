@@ -15,6 +15,22 @@ pub mod loads;
 use weft_fabric::Fabric;
 use weft_units::{HostId, SwitchId, Time};
 
+/// The first hop of a path, as the switch at its start sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathStart {
+    /// Bytes in the queue there.
+    pub queued: u64,
+    /// Links that are left, this one included.
+    pub links: u32,
+}
+
+impl PathStart {
+    /// What it costs to wait there if every link of the path is as full.
+    pub fn cost(self) -> u64 {
+        self.queued.saturating_mul(u64::from(self.links))
+    }
+}
+
 /// A packet at a switch that has several equal next hops.
 #[derive(Clone, Copy, Debug)]
 pub struct Passing {

@@ -2,7 +2,7 @@
 //! catalogue.
 
 use crate::enforce::Enforce;
-use crate::forward::{Forward, SwitchContext};
+use crate::forward::{Forward, PathStart, SwitchContext};
 use crate::plan::{HostContext, Plan};
 use crate::steer::{FlowContext, Steer};
 use crate::tor::{Tor, TorContext};
@@ -71,6 +71,16 @@ pub trait Scheme: Clone + Debug + PartialEq {
     fn steering(&self, context: &FlowContext<'_>) -> Self::Steering;
     /// The state of one switch.
     fn switching(&self, context: &SwitchContext) -> Self::Switching;
+    /// Whether a packet goes over another group instead of by a shortest path, where
+    /// [`SchemeInfo::weighs_detours`] has switches ask.
+    fn prefers_detour(&self, shortest: PathStart, detour: PathStart) -> bool {
+        let _ = (shortest, detour);
+        false
+    }
+    /// Whether other switches of the group ask, too.
+    fn weighs_again(&self) -> bool {
+        false
+    }
     /// What one switch keeps beyond that, for items `T` that it may hold back: something where
     /// [`SchemeInfo::tor`] says so, else nothing.
     fn tor<T>(&self, _: &TorContext<'_>) -> Option<Tor<T>> {
@@ -104,13 +114,16 @@ pub struct SchemeInfo {
     pub path_ids: bool,
     /// Whether it chooses in switches: whether [`Scheme::Switching`] is anything but
     /// [`crate::forward::Hashed`] and [`crate::enforce::PortRules`], which follow what hosts chose, or
-    /// [`SchemeInfo::tor`] names some.
+    /// [`SchemeInfo::tor`] names some, or [`SchemeInfo::weighs_detours`].
     pub in_switch: bool,
     /// Whether all that it does in switches is a policy that maps source ports to uplinks, which switches
     /// on sale can be configured to do.
     pub port_policy: bool,
     /// Which switches keep what [`Scheme::tor`] gives them.
     pub tor: StatefulSwitches,
+    /// Whether the switch at the source of a packet asks [`Scheme::prefers_detour`], where packets may go over
+    /// other groups ([`Fabric::has_detours`]).
+    pub weighs_detours: bool,
     /// Whether routing is to tell switches the weights of hops ([`crate::forward::Hops::weights`]).
     pub weighted: bool,
     /// Whether hosts are told what routing learns of links ([`Plan::learn`]).
@@ -183,6 +196,7 @@ impl SchemeInfo {
         in_switch: false,
         port_policy: false,
         tor: StatefulSwitches::None,
+        weighs_detours: false,
         weighted: false,
         informed: false,
         persistent: false,

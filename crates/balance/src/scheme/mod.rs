@@ -35,6 +35,7 @@ pub mod spray_bitmap;
 pub mod subflows;
 pub mod switch_spray;
 pub mod switch_spray_adaptive;
+pub mod ugal;
 pub mod valiant;
 pub mod wcmp;
 
@@ -42,7 +43,7 @@ pub(crate) use interface::needs_clos;
 pub use interface::{PathUse, Scheme, SchemeInfo, StatefulSwitches};
 
 use crate::enforce::{Enforce, Hashing};
-use crate::forward::{Forward, Hops, Passing, SwitchContext};
+use crate::forward::{Forward, Hops, Passing, PathStart, SwitchContext};
 use crate::plan::{
     ActiveFlow, FlowInfo, HostContext, LossSignal, Plan, Post, QueuePairId, Route, Starts, Subflow,
 };
@@ -103,6 +104,7 @@ schemes! {
     subflows::Subflows,
     subflows::SubflowsAdaptive,
     valiant::Valiant,
+    ugal::Ugal,
 }
 
 impl SchemeInfo {

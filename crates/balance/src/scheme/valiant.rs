@@ -11,7 +11,7 @@ use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Route, Unsplit};
 use crate::steer::{Departure, FlowContext, Steer};
 use weft_fabric::PathId;
-use weft_units::{OptionError, OptionInfo, Options, random};
+use weft_units::{OptionError, OptionInfo, Options};
 
 /// Over random groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,8 +82,7 @@ struct State {
 impl State {
     fn new(per: Per, context: &FlowContext<'_>) -> State {
         let (fabric, (src, dst)) = (context.fabric, context.hosts);
-        let mut ends = [src, dst].map(|host| fabric.pod_of(host));
-        ends.sort_unstable();
+        let ends = [src, dst].map(|host| fabric.pod_of(host));
         let goes_far = fabric.has_detours() && ends[0] != ends[1];
         let groups = goes_far.then(|| (fabric.pods(), ends));
         let mut state =
@@ -93,15 +92,12 @@ impl State {
     }
 
     fn draw(&mut self) -> Route {
-        let Some((groups, [low, high])) = self.groups else {
-            return Route::Hashed(self.draws.next_entropy());
-        };
-        let bits = self.draws.next_bits();
-        let group = random::below(bits, u64::from(groups - 2)) as u32;
-        // The groups but for the two at its ends.
-        let group = group + u32::from(group >= low);
-        let group = group + u32::from(group >= high);
-        Route::Pinned(PathId::over(group as u16, (bits & 15) as u16))
+        match self.groups {
+            None => Route::Hashed(self.draws.next_entropy()),
+            Some((groups, ends)) => {
+                Route::Pinned(PathId::over_random(self.draws.next_bits(), groups, ends))
+            }
+        }
     }
 }
 
