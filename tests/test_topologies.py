@@ -110,6 +110,27 @@ def test_ranks_go_where_they_were(weft: Weft, files: Path) -> None:
     assert "turn.txt: hosts of a leaf are numbered together" in done.stderr
 
 
+def test_a_network_that_is_no_clos_is_a_graph(weft: Weft, files: Path) -> None:
+    """A ring of four switches: described, and run under what needs no Clos."""
+    ring = files / "ring.txt"
+    hosts = [f"{host} {host + 4} 100Gbps 1us 0" for host in range(4)]
+    links = [f"{4 + one} {4 + (one + 1) % 4} 100Gbps 1us 0" for one in range(4)]
+    ring.write_text("\n".join(["8 4 8", "4 5 6 7", *hosts, *links]) + "\n")
+    shown = weft("topology", "info", ring)
+    assert "a graph of 4 switches, 4 hosts" in shown.stdout
+    assert "it is no folded Clos" in shown.stdout
+    assert 'links = ["4 5 100Gbps 1us"' in shown.stdout
+    found = topology_info.info(ring)
+    assert found["nodes"][:5] == ["host-0", "host-1", "host-2", "host-3", "switch-4"]
+    traffic = ["--workload", "permutation:size=100KB", "--fabric", f"{ring}:switch.pfc=false"]
+    run = weft("compare", *traffic, "--schemes", "ecmp,ethereal", "--json", "-q")
+    assert "so it is a graph" in run.stderr
+    assert [row["hosts"] for row in json.loads(run.stdout)] == [4, 4]
+    refused = weft("compare", *traffic, "--schemes", "dnlb-4")
+    assert refused.returncode == 2
+    assert "dnlb cannot run here: it needs a folded Clos" in refused.stderr
+
+
 def test_an_analytical_network_is_refused(weft: Weft, files: Path) -> None:
     """Everywhere, with what to write instead."""
     done = weft("topology", "info", files / "ring.yml")

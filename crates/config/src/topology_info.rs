@@ -4,7 +4,8 @@ use crate::section::topology_file;
 use crate::value::{Table, Value};
 use crate::{ExperimentError, Origin};
 use std::path::Path;
-use weft_fabric::import::{Ns3, Queues, Topology};
+use weft_fabric::import::{Htsim, Ns3, Queues, Topology};
+use weft_fabric::topology::Graph;
 use weft_fabric::{Bundle, Clos, Fabric, Link};
 
 /// Describes the topology file at `path` in JSON: `name`, `kind`, `hosts`, `switches`, `links`,
@@ -27,33 +28,59 @@ pub fn topology_info(path: &Path) -> Result<String, ExperimentError> {
 
 fn kind(topology: &Topology) -> &'static str {
     match topology {
-        Topology::Ns3(_) => "ns-3",
+        Topology::Ns3(_) | Topology::Ns3Graph(_) => "ns-3",
         Topology::Htsim(_) => "htsim",
     }
 }
 
 fn put_fabric(table: &mut Table, topology: &Topology) -> Result<(), String> {
-    let clos = topology.clos();
-    let (queues, latency, ns3) = match topology {
-        Topology::Htsim(file) => (&file.queues[..], file.switch_latency, None),
-        Topology::Ns3(file) => (&[][..], None, Some(file)),
+    let (queues, latency) = match topology {
+        Topology::Htsim(file) => (&file.queues[..], file.switch_latency),
+        Topology::Ns3(_) | Topology::Ns3Graph(_) => (&[][..], None),
     };
-    put_tiers(table, clos, queues);
-    table.put("oversubscription", share(oversubscription(clos)));
+    let mut remarks = Vec::new();
+    let (ratio, keys) = match topology {
+        Topology::Ns3Graph(file) => {
+            put_graph(table, &file.graph);
+            remarks.push(format!("it is no folded Clos: {}", file.why));
+            (None, topology_file::graph_in_keys(&file.graph).map(|(keys, _)| keys))
+        }
+        Topology::Ns3(Ns3 { clos, .. }) | Topology::Htsim(Htsim { clos, .. }) => {
+            put_tiers(table, clos, queues);
+            let is_lone = matches!(topology, Topology::Ns3(_)) && alone(clos);
+            remarks.extend(is_lone.then(|| LONE.to_owned()));
+            (oversubscription(clos), topology_file::in_keys(clos).map(|(keys, _)| keys))
+        }
+    };
+    table.put("oversubscription", share(ratio));
     table.put("switch_latency_s", share(latency.map(|latency| latency.as_secs_f64())));
-    let renumbered = ns3.and_then(topology_file::renumbered);
-    table.put("nodes", ns3.map(nodes).transpose()?.unwrap_or_default());
+    let renumbered = topology_file::renumbered(topology.nodes());
+    table.put("nodes", nodes(topology)?);
     table.put("in_order", renumbered.is_none());
-    let (keys, problems) = match topology_file::in_keys(clos) {
-        Ok((keys, _)) => (keys, Vec::new()),
+    let (keys, problems) = match keys {
+        Ok(keys) => (keys, Vec::new()),
         Err(what) => (Table::new(), vec![Value::from(what)]),
     };
     table.put("fabric", keys);
-    let lone = (ns3.is_some() && alone(clos)).then(|| LONE.to_owned());
-    let remarks = renumbered.into_iter().chain(lone).map(Value::from);
+    let remarks = renumbered.into_iter().chain(remarks).map(Value::from);
     table.put("remarks", remarks.collect::<Vec<_>>());
     table.put("problems", problems);
     Ok(())
+}
+
+/// A network without tiers.
+fn put_graph(table: &mut Table, graph: &Graph) {
+    let mut switches: Vec<u32> = graph.links.iter().flat_map(|link| [link.0, link.1]).collect();
+    switches.extend(&graph.host_switches);
+    switches.sort_unstable();
+    switches.dedup();
+    let hosts = graph.host_switches.len() as u64;
+    table.put("hosts", count(hosts));
+    table.put("switches", count(switches.len() as u64));
+    table.put("links", count(hosts + graph.links.len() as u64));
+    table.put("pods", count(1_u32));
+    table.put("tiers", Vec::new());
+    table.put("levels", Vec::new());
 }
 
 /// Switches and links, tier by tier; `queues` may lack those of upper tiers.
@@ -78,9 +105,14 @@ fn alone(clos: &Clos) -> bool {
 }
 
 /// What each node of the file is called here.
-fn nodes(file: &Ns3) -> Result<Vec<Value>, String> {
-    let fabric = Fabric::build(&file.clos).map_err(|error| error.0)?;
-    Ok(file.nodes.iter().map(|node| Value::from(fabric.name(*node))).collect())
+fn nodes(topology: &Topology) -> Result<Vec<Value>, String> {
+    let fabric = match topology {
+        Topology::Ns3(file) => Fabric::build(&file.clos),
+        Topology::Ns3Graph(file) => file.graph.wiring().and_then(Fabric::of_wiring),
+        Topology::Htsim(_) => return Ok(Vec::new()),
+    };
+    let fabric = fabric.map_err(|error| error.0)?;
+    Ok(topology.nodes().iter().map(|node| Value::from(fabric.name(*node))).collect())
 }
 
 /// The switches of a tier.

@@ -2,6 +2,7 @@
 //! back, and refused.
 
 use weft_fabric::import::ns3::{self, Ns3};
+use weft_fabric::import::{self, Topology};
 use weft_fabric::{Bundle, Clos, Fabric, Link, Node, Tiers};
 use weft_trial::prelude::*;
 use weft_units::{HostId, Rate, SwitchId, Time};
@@ -426,5 +427,35 @@ trials! {
         if let Ok(found) = ns3::read("x.txt", &head.join("\n")) {
             prop_assert!(found.clos != clos || found.nodes != ns3::read("x.txt", &text).unwrap().nodes);
         }
+    }
+}
+
+/// A ring of four switches with a host each: no Clos, and a network all the same.
+#[test]
+fn what_is_no_clos_is_a_graph() {
+    let text = "8 4 8\n4 5 6 7\n2 4 100Gbps 1us 0\n3 5 100Gbps 1us 0\n0 6 100Gbps 1us 0\n\
+                1 7 100Gbps 1us 0\n4 5 200Gbps 1us 0\n5 6 100Gbps 1us 0\n6 7 100Gbps 2us 0\n\
+                7 4 100Gbps 1us 0\n";
+    let why = ns3::read("x.txt", text).unwrap_err();
+    let Ok(Topology::Ns3Graph(found)) = import::read("x.txt", text) else { panic!("a graph") };
+    assert_eq!(found.why, why.0);
+    // In the order of the hosts in the file.
+    assert_eq!(found.graph.host_switches, [6, 7, 4, 5]);
+    let fabric = Fabric::of_wiring(found.graph.wiring().unwrap()).unwrap();
+    let names: Vec<String> = found.nodes.iter().map(|node| fabric.name(*node)).collect();
+    let expected =
+        ["host-0", "host-1", "host-2", "host-3", "switch-4", "switch-5", "switch-6", "switch-7"];
+    assert_eq!(names, expected);
+    assert_eq!(fabric.path_set(HostId(0), HostId(2)).len(), 2);
+    let fast = fabric.links().filter(|id| fabric.ports()[*id].rate == Rate::gbps(200)).count();
+    assert_eq!(fast, 1);
+    // In two parts, or with two links of a host, it is no network: the reason is that of the Clos.
+    let hosts = "2 4 1Gbps 1us 0\n3 5 1Gbps 1us 0\n0 6 1Gbps 1us 0\n1 7 1Gbps 1us 0\n";
+    let apart = "4 5 1Gbps 1us 0\n4 5 1Gbps 1us 0\n6 7 1Gbps 1us 0\n";
+    let twice = "4 5 1Gbps 1us 0\n5 6 1Gbps 1us 0\n6 7 1Gbps 1us 0\n2 7 1Gbps 1us 0\n";
+    for (count, links) in [(7, apart), (8, twice)] {
+        let text = format!("8 4 {count}\n4 5 6 7\n{hosts}{links}");
+        let why = ns3::read("x.txt", &text).unwrap_err();
+        assert_eq!(import::read("x.txt", &text).unwrap_err(), why);
     }
 }

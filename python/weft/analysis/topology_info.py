@@ -16,6 +16,8 @@ _KINDS = {
     "ns-3": "ASTRA-sim's ns-3 backend",
     "htsim": "htsim",
 }
+_MOST_KEYS = 2000
+"""Characters of keys that are shown; a graph has one for each link."""
 _MOST_RUNS = 8
 """Stretches of nodes that are shown; a shuffled file may have one for each."""
 
@@ -46,11 +48,15 @@ def text(found: dict[str, Any]) -> str:
 
 
 def _summary(found: dict[str, Any]) -> str:
+    if not found["tiers"]:
+        return f"a graph of {found['switches']} switches, {found['hosts']} hosts"
     pods = f" in {found['pods']} pods" if len(found["tiers"]) > 2 else ""
     return f"{len(found['tiers'])} tiers{pods}, {found['hosts']} hosts"
 
 
 def _fabric(found: dict[str, Any]) -> list[str]:
+    if not found["tiers"]:
+        return [f"{found['links']} links", *_nodes(found["nodes"])]
     return [
         *_tiers(found["tiers"]),
         "",
@@ -146,5 +152,5 @@ def _verdict(found: dict[str, Any]) -> list[str]:
     return [
         f"It can be a fabric: file = {json.dumps(found['name'])} in [fabric]. "
         "As keys of an experiment:",
-        f"  {keys}",
+        f"  {keys if len(keys) <= _MOST_KEYS else keys[:_MOST_KEYS] + ' ... (--json has all)'}",
     ]

@@ -55,7 +55,7 @@ pub fn keys(name: &str) -> Vec<String> {
 /// Reads `[fabric]`; a topology file is looked for in `folder`.
 pub fn read(r: &mut Reader<'_>, folder: &Path) -> Result<FabricSection> {
     let (mut topology, usual, warning) = match topology_file::read(r, folder)? {
-        Some(FromFile { clos, usual, warning }) => (Topology::Clos(clos), usual, warning),
+        Some(FromFile { topology, usual, warning }) => (topology, usual, warning),
         None => (read_topology(r)?, Usual::default(), None),
     };
     let nic = r.section("nic", "network cards and packet sizes", read_nic)?;

@@ -266,7 +266,8 @@ fn torus(r: &mut Reader<'_>) -> Result<Wiring> {
     it.wiring().map_err(|error| r.wrong("sizes", error.0))
 }
 
-fn graph(r: &mut Reader<'_>) -> Result<Wiring> {
+/// The keys of a graph; any network whose hosts have one link can be written in them.
+pub fn graph(r: &mut Reader<'_>) -> Result<Wiring> {
     let meaning = "the switch of each host, those of a switch side by side, such as [0, 0, 1, 1]";
     let host_switches = r.get("host_switches", Wholes, None, meaning)?;
     let meaning = "links between switches, such as [\"0 1\", \"1 2 400Gbps 2us\"]";

@@ -6,13 +6,16 @@
 
 use super::read_text;
 use super::switch::Usual;
-use super::topology::{TOPOLOGIES, check_links, clos as read_clos};
+use super::topology::{
+    TOPOLOGIES, Topology as OwnTopology, check_links, clos as read_clos, graph as read_graph,
+};
 use crate::error::ExperimentError;
 use crate::kind::{Kind, Span, Speed, Text};
 use crate::reader::{Reader, keys_of};
 use crate::value::{Table, Value};
 use std::path::Path;
 use weft_fabric::import::{self, Htsim, Ns3, Topology};
+use weft_fabric::topology::Graph;
 use weft_fabric::{Bundle, Clos, Link, Node, Tiers};
 use weft_units::size_text;
 
@@ -22,7 +25,7 @@ pub const KEY: &str = "file";
 /// A fabric, and what its file says beside it.
 pub struct FromFile {
     /// The topology.
-    pub clos: Clos,
+    pub topology: OwnTopology,
     /// What the file says of switches.
     pub usual: Usual,
     /// What the user should know.
@@ -76,14 +79,47 @@ pub fn load(path: &Path) -> Result<Topology, String> {
 /// # Errors
 /// If there is none in it, or these keys cannot say it.
 fn tables(shown: &str, topology: &Topology) -> Result<(Table, FromFile), String> {
-    let (keys, clos) = in_keys(topology.clos()).map_err(|what| format!("{shown}: {what}"))?;
-    let (usual, warning) = match topology {
-        Topology::Htsim(file) => (usual(shown, file), None),
-        Topology::Ns3(file) => {
-            (Usual::default(), renumbered(file).map(|what| format!("{shown}: {what}")))
+    let in_file = |what: String| format!("{shown}: {what}");
+    let (keys, read) = match topology {
+        Topology::Ns3Graph(file) => graph_in_keys(&file.graph).map_err(in_file)?,
+        Topology::Ns3(Ns3 { clos, .. }) | Topology::Htsim(Htsim { clos, .. }) => {
+            let (keys, clos) = in_keys(clos).map_err(in_file)?;
+            (keys, OwnTopology::Clos(clos))
         }
     };
-    Ok((keys, FromFile { clos, usual, warning }))
+    let renumbered = renumbered(topology.nodes()).map(in_file);
+    let (usual, warning) = match topology {
+        Topology::Htsim(file) => (usual(shown, file), None),
+        Topology::Ns3(_) => (Usual::default(), renumbered),
+        Topology::Ns3Graph(file) => {
+            let graph =
+                format!("{}; so it is a graph, and what needs a folded Clos refuses it", file.why);
+            let both = std::iter::once(graph).chain(renumbered).collect::<Vec<_>>();
+            (Usual::default(), Some(both.join("; ")))
+        }
+    };
+    Ok((keys, FromFile { topology: read, usual, warning }))
+}
+
+/// The keys of `[fabric]` that say `graph`, and what they say.
+///
+/// # Errors
+/// If a value is out of the range of its key.
+pub fn graph_in_keys(graph: &Graph) -> Result<(Table, OwnTopology), String> {
+    let mut table = Table::new();
+    let switches = graph.host_switches.iter().map(|switch| count(*switch));
+    table.put("host_switches", switches.collect::<Vec<_>>());
+    let link = |(a, b, link): &(u32, u32, Link)| {
+        let (rate, delay) = (Speed.write(&link.rate), Span::SOME.write(&link.delay));
+        let text = |value: Value| match value {
+            Value::Text(text) => text,
+            other => other.to_json(),
+        };
+        Value::from(format!("{a} {b} {} {}", text(rate), text(delay)))
+    };
+    table.put("links", graph.links.iter().map(link).collect::<Vec<_>>());
+    put_link(&mut table, ["link", "delay"], graph.host_link);
+    read_back(&table, "graph", |r| read_graph(r).map(OwnTopology::Wiring))
 }
 
 /// The keys of `[fabric]` that say `clos`, in the order in which they are read, and what they say.
@@ -110,20 +146,24 @@ pub fn in_keys(clos: &Clos) -> Result<(Table, Clos), String> {
         }
     }
     check_links(clos).map_err(|what| format!("{what}; use a smaller file"))?;
-    read_back(&table)
+    read_back(&table, "clos", read_clos)
 }
 
-/// `table` as the decoder of `clos` writes it out, below the name of that topology.
-fn read_back(table: &Table) -> Result<(Table, Clos), String> {
+/// `table` as the decoder of the topology `name` writes it out, below that name.
+fn read_back<T>(
+    table: &Table,
+    name: &str,
+    decode: impl FnOnce(&mut Reader<'_>) -> Result<T, ExperimentError>,
+) -> Result<(Table, T), String> {
     let mut r = Reader::root(table);
-    let read = read_clos(&mut r).and_then(|clos| Ok((r.finish()?, clos)));
-    let (read, clos) = read.map_err(|error| format!("{}: {}", error.key(), error.what()))?;
+    let read = decode(&mut r).and_then(|topology| Ok((r.finish()?, topology)));
+    let (read, topology) = read.map_err(|error| format!("{}: {}", error.key(), error.what()))?;
     let mut keys = Table::new();
-    keys.put("topology", "clos");
+    keys.put("topology", name);
     for (key, item) in read.iter() {
         keys.set(key, item.clone());
     }
-    Ok((keys, clos))
+    Ok((keys, topology))
 }
 
 fn count(number: u32) -> Value {
@@ -161,9 +201,9 @@ fn odd_queues(shown: &str, sizes: &[Option<u64>]) -> String {
     )
 }
 
-/// What to say where the hosts of a file have other numbers here.
-pub fn renumbered(file: &Ns3) -> Option<String> {
-    let hosts = file.nodes.iter().enumerate().filter_map(|(node, is)| match is {
+/// What to say where the hosts of a file, whose nodes these are, have other numbers here.
+pub fn renumbered(nodes: &[Node]) -> Option<String> {
+    let hosts = nodes.iter().enumerate().filter_map(|(node, is)| match is {
         Node::Host(host) => Some((node, host.0)),
         Node::Switch(_) => None,
     });

@@ -2,7 +2,7 @@
 //!
 //! | module | whose file | what comes out |
 //! |---|---|---|
-//! | [`ns3`] | ASTRA-sim's ns-3 backend: every link on a line | the [`Clos`] in it, and which node is which |
+//! | [`ns3`] | ASTRA-sim's ns-3 backend: every link on a line | the [`Clos`] in it, or else the graph, and which node is which |
 //! | [`htsim`] | htsim's `.topo`: radices and rates by tier | a [`Clos`], switch latency, queue sizes |
 //!
 //! Invariant: what comes out is all that the file says of the network, or the file is refused:
@@ -15,9 +15,9 @@ pub mod ns3;
 mod recognise;
 
 pub use htsim::{Htsim, Queues};
-pub use ns3::Ns3;
+pub use ns3::{Ns3, Ns3Graph};
 
-use crate::{Clos, FabricError};
+use crate::{Clos, FabricError, Node};
 use std::fmt;
 use weft_units::Time;
 
@@ -26,16 +26,27 @@ use weft_units::Time;
 pub enum Topology {
     /// Of ASTRA-sim's ns-3 backend.
     Ns3(Ns3),
+    /// Of the same, where the network is no folded Clos.
+    Ns3Graph(Ns3Graph),
     /// Of htsim.
     Htsim(Htsim),
 }
 
 impl Topology {
-    /// The folded Clos.
-    pub fn clos(&self) -> &Clos {
+    /// The folded Clos, if it is one.
+    pub fn clos(&self) -> Option<&Clos> {
         match self {
-            Topology::Ns3(file) => &file.clos,
-            Topology::Htsim(file) => &file.clos,
+            Topology::Ns3(file) => Some(&file.clos),
+            Topology::Ns3Graph(_) => None,
+            Topology::Htsim(file) => Some(&file.clos),
+        }
+    }
+    /// What each node is here, where files number them.
+    pub fn nodes(&self) -> &[Node] {
+        match self {
+            Topology::Ns3(file) => &file.nodes,
+            Topology::Ns3Graph(file) => &file.nodes,
+            Topology::Htsim(_) => &[],
         }
     }
 }
@@ -62,7 +73,10 @@ pub fn read(name: &str, text: &str) -> Result<Topology, FabricError> {
         return Err(Odd::whole(what).of(name));
     }
     if first.starts_with(|c: char| c.is_ascii_digit()) {
-        ns3::read(name, text).map(Topology::Ns3)
+        match ns3::read(name, text) {
+            Ok(file) => Ok(Topology::Ns3(file)),
+            Err(why) => ns3::read_graph(name, text, why).map(Topology::Ns3Graph),
+        }
     } else if first.contains(':') {
         Err(Odd::whole(ANALYTICAL).of(name))
     } else {

@@ -7,12 +7,13 @@
 //!
 //! Here is the grammar; `recognise` finds the folded Clos.
 
-use super::recognise::{Wire, Wires, recognise};
+use super::recognise::{Wire, Wires, hosts, recognise};
 use super::{LONGEST, Odd, unmarked};
-use crate::{Clos, FabricError, Link, Node};
+use crate::topology::Graph;
+use crate::{Clos, Fabric, FabricError, Link, Node};
 use std::iter::Peekable;
 use weft_units::options::quoted;
-use weft_units::{HostId, parse_rate, parse_time};
+use weft_units::{HostId, SwitchId, parse_rate, parse_time};
 
 /// The folded Clos of a file, and which of its nodes is which of ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +52,56 @@ pub fn read(name: &str, text: &str) -> Result<Ns3, FabricError> {
         Ok(Ns3 { clos, nodes })
     };
     read().map_err(|odd: Odd| odd.of(name))
+}
+
+/// A file whose network is no regular folded Clos: any other, by its links.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ns3Graph {
+    /// The network. Switches have the numbers that they have in the file; hosts of a switch are numbered together, in the
+    /// order of the first host of each.
+    pub graph: Graph,
+    /// What each node of the file is here, by its number there.
+    pub nodes: Vec<Node>,
+    /// Why it is no Clos.
+    pub why: String,
+}
+
+/// Reads a file whose network is no regular folded Clos, since `why`; `name` stands in errors.
+///
+/// # Errors
+/// `why`, if it is no network of any shape either: a host with several links or none, links of hosts that
+/// differ, or parts without a link between them. And if the text does not follow the grammar.
+pub fn read_graph(name: &str, text: &str, why: FabricError) -> Result<Ns3Graph, FabricError> {
+    let wires = parse(unmarked(text)).map_err(|odd| odd.of(name))?;
+    let Ok(leaves) = hosts(&wires) else { return Err(why) };
+    let between = |wire: &&Wire| wire.ends.iter().all(|end| wires.is_switch[*end as usize]);
+    let mut host_links = wires.wires.iter().filter(|wire| !between(wire)).map(|wire| wire.link);
+    let Some(host_link) = host_links.next() else { return Err(why) };
+    if host_links.any(|link| link != host_link) {
+        return Err(why);
+    }
+    let mut leaves: Vec<(u32, Vec<u32>)> = leaves.into_iter().collect();
+    leaves.sort_unstable_by_key(|(_, hosts)| hosts[0]);
+    let (mut nodes, mut host_switches) = (vec![None; wires.is_switch.len()], Vec::new());
+    for (switch, hosts) in &leaves {
+        for host in hosts {
+            nodes[*host as usize] = Some(Node::Host(HostId(host_switches.len() as u32)));
+            host_switches.push(*switch);
+        }
+    }
+    let link = |wire: &Wire| (wire.ends[0], wire.ends[1], wire.link);
+    let links = wires.wires.iter().filter(between).map(link).collect();
+    let graph = Graph { host_switches, host_link, links };
+    let Ok(fabric) = graph.wiring().and_then(Fabric::of_wiring) else { return Err(why) };
+    for switch in (0..fabric.switches()).map(SwitchId) {
+        let named = fabric.name(Node::Switch(switch));
+        let number = named.rsplit('-').next().and_then(|number| number.parse::<usize>().ok());
+        nodes[number.expect("switches are called by their numbers")] = Some(Node::Switch(switch));
+    }
+    // A switch without links is none of ours.
+    let nodes: Option<Vec<Node>> = nodes.into_iter().collect();
+    let Some(nodes) = nodes else { return Err(why) };
+    Ok(Ns3Graph { graph, nodes, why: why.0 })
 }
 
 /// A line that says something: its number and its words.

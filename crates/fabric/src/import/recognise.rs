@@ -135,7 +135,7 @@ impl Levels {
 }
 
 /// The hosts by leaf, if each has exactly one link, to a switch.
-fn hosts(wires: &Wires) -> Result<BTreeMap<u32, Vec<u32>>, Odd> {
+pub(super) fn hosts(wires: &Wires) -> Result<BTreeMap<u32, Vec<u32>>, Odd> {
     let mut above: Vec<Option<&Wire>> = vec![None; wires.is_switch.len()];
     let mut leaves: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for wire in &wires.wires {
