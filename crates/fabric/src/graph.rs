@@ -163,8 +163,9 @@ impl Fabric {
         wiring.validate()?;
         let (ports, spans) = wiring.ports();
         let leaves = wiring.leaves();
+        let tiers = wiring.tiers();
         let mut first_host = 0;
-        let switch = |(id, span): (u32, &Span)| {
+        let switch = |(tier, span): (u8, &Span)| {
             let first = first_host;
             first_host += span.hosts;
             Switch {
@@ -176,10 +177,10 @@ impl Fabric {
                 down: span.first,
                 up: span.first,
                 ups: span.hosts + span.switches,
-                tier: if id < leaves { LEAF } else { MID },
+                tier,
             }
         };
-        let switches = (0..).zip(&spans).map(switch).collect();
+        let switches = tiers.into_iter().zip(&spans).map(switch).collect();
         let mut fabric = Fabric {
             hosts: wiring.hosts.len() as u32,
             leaves,
@@ -575,8 +576,8 @@ impl Fabric {
         self.switches.ids().find(|id| self.name(Node::Switch(*id)) == name)
     }
 
-    /// Which tier the switch is in: 0 leaf, 1 spine or aggregation, 2 core; in a network that is no Clos 1 of
-    /// all that are no leaves.
+    /// Which tier the switch is in: 0 leaf, 1 spine or aggregation, 2 core; in a network that is no Clos how many links
+    /// it is from the nearest leaf.
     pub fn tier(&self, switch: SwitchId) -> u8 {
         self.switches[switch].tier
     }

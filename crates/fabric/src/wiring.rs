@@ -180,6 +180,28 @@ impl Wiring {
         places
     }
 
+    /// How many links each switch is from the nearest that has hosts; 255, if more.
+    pub(crate) fn tiers(&self) -> Vec<u8> {
+        let mut peers = vec![Vec::new(); self.names.len()];
+        for Cable { ends: [a, b], .. } in &self.cables {
+            peers[*a as usize].push(*b);
+            peers[*b as usize].push(*a);
+        }
+        let mut tiers = vec![u8::MAX; self.names.len()];
+        let mut next: Vec<u32> = (0..self.leaves()).collect();
+        for tier in 0..u8::MAX {
+            let own = std::mem::take(&mut next);
+            for switch in own {
+                if tiers[switch as usize] == u8::MAX {
+                    tiers[switch as usize] = tier;
+                    next.extend(&peers[switch as usize]);
+                }
+            }
+            next.retain(|one| tiers[*one as usize] == u8::MAX);
+        }
+        tiers
+    }
+
     fn port(&self, owner: Node, peer: Node, reverse: PortId, link: Link) -> Port {
         let latency = match peer {
             Node::Host(_) => self.nic_latency,

@@ -102,6 +102,9 @@ trials! {
         let (plain, tables) = (Fabric::build(&clos).unwrap(), Fabric::of_wiring(Wiring::from(&clos)));
         let tables = tables.unwrap();
         prop_assert_eq!(plain.ports(), tables.ports());
+        for switch in (0..plain.switches()).map(SwitchId) {
+            prop_assert_eq!(plain.tier(switch), tables.tier(switch));
+        }
         for dst in (0..plain.hosts()).map(HostId) {
             prop_assert_eq!(plain.leaf_of(dst), tables.leaf_of(dst));
             prop_assert_eq!(plain.place_below_leaf(dst), tables.place_below_leaf(dst));
