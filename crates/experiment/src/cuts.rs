@@ -40,7 +40,7 @@ pub(crate) fn crossing<T: Copy, U>(
     let mut all = CUTS.map(|_| Vec::new());
     traffic.streams(|stream| {
         let one = of(&stream);
-        let links = fabric.hops(stream.src, stream.dst);
+        let links = fabric.least_links(stream.src, stream.dst);
         for (cut, places) in CUTS.iter().zip(&mut all) {
             let place = cut.place_of(fabric, (stream.src, stream.dst), links);
             let Some((link, place)) = place else { continue };
@@ -75,7 +75,7 @@ impl Rates<'_> {
 impl Cut {
     /// Which link of the way from `src` to `dst` crosses a cut of this kind, and which cut.
     pub(crate) fn place(self, fabric: &Fabric, src: HostId, dst: HostId) -> Option<(usize, u32)> {
-        self.place_of(fabric, (src, dst), fabric.hops(src, dst))
+        self.place_of(fabric, (src, dst), fabric.least_links(src, dst))
     }
 
     /// The same of a way of `links` links.

@@ -477,6 +477,15 @@ impl Fabric {
         seen < self.ports.len()
     }
 
+    /// No packet from `src` to `dst` crosses fewer links, whatever path it takes: one over another group of a dragonfly
+    /// may have fewer than the shortest, which crosses one global link.
+    pub fn least_links(&self, src: HostId, dst: HostId) -> u32 {
+        match self.clos() {
+            Some(_) => self.hops(src, dst),
+            None => 2 + self.routes.least_links(SwitchId(self.leaf_of(src)), self.leaf_of(dst)),
+        }
+    }
+
     /// No shortest path crosses more links.
     pub fn most_hops(&self) -> u32 {
         match self.clos() {

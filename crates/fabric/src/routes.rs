@@ -22,6 +22,8 @@ pub(crate) struct Routes {
     hops: Vec<PortId>,
     /// For each length that is left: how much one is worth in that digit, and how many values it has.
     digits: Vec<(u32, u32)>,
+    /// The most that a link adds to a length.
+    most_cost: u32,
     groups: u32,
     /// For each switch and group, which of the lists of the switch leads to the nearest switch of the group.
     to_groups: Vec<u16>,
@@ -55,6 +57,8 @@ impl Routes {
             ..Routes::default()
         };
         let mut search = Search::new(fabric, cost);
+        let costs = search.ways.iter().map(|way| way.there).filter(|there| *there < FAR);
+        routes.most_cost = costs.max().unwrap_or(1);
         let mut known: FxHashMap<u64, u16> = FxHashMap::default();
         let mut radices: Vec<u32> = Vec::new();
         let mut hops = Vec::new();
@@ -226,6 +230,10 @@ impl Routes {
         PathId(path as u16)
     }
 
+    /// No path from `switch` to `leaf`, shortest or not, crosses fewer links.
+    pub(crate) fn least_links(&self, switch: SwitchId, leaf: u32) -> u32 {
+        u32::from(self.entry(switch, leaf).length).div_ceil(self.most_cost)
+    }
     /// The greatest length of a path.
     pub(crate) fn longest(&self) -> u32 {
         self.digits.len() as u32 - 1

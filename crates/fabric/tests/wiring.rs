@@ -366,3 +366,24 @@ fn a_network_in_two_parts_is_refused() {
     let error = Fabric::of_wiring(wiring(vec![0, 1], 2, Vec::new())).unwrap_err().0;
     assert_eq!(error, "no path leads from switch-0 to switch-1; add a link");
 }
+
+#[test]
+fn no_path_over_a_group_has_fewer_links_than_the_least() {
+    let (groups, group, hosts, global_ports) = (9, Group::Routers(4), 2, 2);
+    let [host_link, local, global] = [LINK; 3];
+    let it = Dragonfly { groups, group, hosts, global_ports, host_link, local, global };
+    let fabric = Fabric::of_wiring(it.wiring().unwrap()).unwrap();
+    let mut shorter = 0;
+    for (src, dst) in (0..72).flat_map(|src| (0..72).map(move |dst| (HostId(src), HostId(dst)))) {
+        let (ends, least) =
+            ([fabric.pod_of(src), fabric.pod_of(dst)], fabric.least_links(src, dst));
+        assert!(src == dst || least <= fabric.hops(src, dst));
+        for over in (0..9).filter(|over| ends[0] != ends[1] && !ends.contains(over)) {
+            let links = fabric.trace(src, dst, PathId::over(over as u16, 0)).len() as u32;
+            assert!(links >= least, "{links} links, not {least}");
+            shorter += u32::from(links < fabric.hops(src, dst));
+        }
+    }
+    // Two global links may be fewer than a local, a global and a local one.
+    assert!(shorter > 0);
+}

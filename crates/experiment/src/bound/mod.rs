@@ -84,7 +84,7 @@ impl<'a> Ground<'a> {
     }
 
     fn path(&self, src: HostId, dst: HostId) -> &Path {
-        let links = self.fabric.hops(src, dst) as usize;
+        let links = self.fabric.least_links(src, dst) as usize;
         self.paths[links].as_ref().expect("every kind of path has been measured")
     }
 

@@ -92,11 +92,12 @@ pub fn read_graph(name: &str, text: &str, why: FabricError) -> Result<Ns3Graph, 
     let link = |wire: &Wire| (wire.ends[0], wire.ends[1], wire.link);
     let links = wires.wires.iter().filter(between).map(link).collect();
     let graph = Graph { host_switches, host_link, links };
-    let Ok(fabric) = graph.wiring().and_then(Fabric::of_wiring) else { return Err(why) };
-    for switch in (0..fabric.switches()).map(SwitchId) {
-        let named = fabric.name(Node::Switch(switch));
-        let number = named.rsplit('-').next().and_then(|number| number.parse::<usize>().ok());
-        nodes[number.expect("switches are called by their numbers")] = Some(Node::Switch(switch));
+    let (Ok(switches), Ok(_)) = (graph.switches(), graph.wiring().and_then(Fabric::of_wiring))
+    else {
+        return Err(why);
+    };
+    for (number, node) in (0..).zip(switches) {
+        nodes[node as usize] = Some(Node::Switch(SwitchId(number)));
     }
     // A switch without links is none of ours.
     let nodes: Option<Vec<Node>> = nodes.into_iter().collect();

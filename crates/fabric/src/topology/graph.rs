@@ -15,32 +15,37 @@ pub struct Graph {
 }
 
 impl Graph {
+    /// Its switches in the order in which they are numbered: those with hosts, in the order of these, then all
+    /// others.
+    ///
+    /// # Errors
+    /// If hosts of a switch are apart.
+    pub fn switches(&self) -> Result<Vec<u32>, FabricError> {
+        let mut switches = self.host_switches.clone();
+        switches.dedup();
+        let mut sorted = switches.clone();
+        sorted.sort_unstable();
+        if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(FabricError(format!(
+                "hosts of switch {} are apart from each other; list them side by side",
+                twice[0]
+            )));
+        }
+        let mut others: Vec<u32> = self.links.iter().flat_map(|link| [link.0, link.1]).collect();
+        others.sort_unstable();
+        others.dedup();
+        others.retain(|switch| sorted.binary_search(switch).is_err());
+        switches.extend(others);
+        Ok(switches)
+    }
+
     /// All of it, without latency in boxes. Switches are called by their numbers, `switch-7`, and all are in one group;
     /// those with hosts come first, in the order of their hosts.
     ///
     /// # Errors
     /// If hosts of a switch are apart, or a switch is linked to itself.
     pub fn wiring(&self) -> Result<Wiring, FabricError> {
-        let mut switches: Vec<u32> = Vec::new();
-        let mut hosts = Vec::new();
-        for switch in &self.host_switches {
-            if switches.last() != Some(switch) {
-                if switches.contains(switch) {
-                    return Err(FabricError(format!(
-                        "hosts of switch {switch} are apart from each other; list them side by side"
-                    )));
-                }
-                switches.push(*switch);
-            }
-            hosts.push(switches.len() as u32 - 1);
-        }
-        let mut others: Vec<u32> = self.links.iter().flat_map(|link| [link.0, link.1]).collect();
-        others.sort_unstable();
-        others.dedup();
-        let mut with_hosts = switches.clone();
-        with_hosts.sort_unstable();
-        others.retain(|switch| with_hosts.binary_search(switch).is_err());
-        switches.extend(others);
+        let switches = self.switches()?;
         let mut places: Vec<(u32, u32)> = switches.iter().copied().zip(0..).collect();
         places.sort_unstable();
         let place = |switch: u32| {
@@ -52,7 +57,7 @@ impl Graph {
             false => Ok(Cable { ends: [place(a), place(b)], link, cost: 1, dimension: 0 }),
         };
         Ok(Wiring {
-            hosts,
+            hosts: self.host_switches.iter().map(|switch| place(*switch)).collect(),
             host_link: self.host_link,
             cables: self.links.iter().map(cable).collect::<Result<_, _>>()?,
             groups: vec![0; switches.len()],
