@@ -142,6 +142,7 @@ impl Stage {
             },
             whole_packets: false,
             mark_control: false,
+            mark_last_hop: true,
             control_priority: false,
             same_salt: false,
             hash: None,

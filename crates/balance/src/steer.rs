@@ -33,12 +33,22 @@ pub struct Feedback {
     pub marked: bool,
     /// Whether its packet lost its payload to a full queue, which counts as marked too.
     pub trimmed: bool,
+    /// Whether that happened at the switch of the receiver's link, which all paths share.
+    pub last_hop: bool,
     /// Whether the acknowledgement itself met congestion on its way back.
     pub answer_marked: bool,
     /// How many packets the window now lets out; zero if its packet was trimmed.
     pub room: u32,
     /// How long ago its packet left; zero unless the scheme asks ([`Steer::TIMED`]).
     pub rtt: Time,
+}
+
+impl Feedback {
+    /// Whether it speaks for the path: its packet met no congestion, or none but at the last hop.
+    #[inline(always)]
+    pub fn is_good(&self) -> bool {
+        !self.marked || self.trimmed && self.last_hop
+    }
 }
 
 /// Packets that nothing has answered for too long.

@@ -100,6 +100,7 @@ fn the_guides_cells_leave_a_path_that_is_silent() {
         entropy: route.number(),
         marked: false,
         trimmed: false,
+        last_hop: false,
         answer_marked: false,
         room: 1,
         rtt: Time::ZERO,

@@ -47,7 +47,8 @@ impl Flow {
         let (now, rtt) = (self.now, RTT);
         let answer_marked = !marked;
         let (trimmed, room) = (false, 1);
-        let feedback = Feedback { now, entropy, marked, trimmed, answer_marked, room, rtt };
+        let feedback =
+            Feedback { now, entropy, marked, trimmed, last_hop: false, answer_marked, room, rtt };
         self.steering.on_ack(feedback);
     }
     /// `total` acknowledgements of the present entropy, the last `marked` of them marked, none
@@ -180,7 +181,8 @@ fn a_round_trip_ends_with_what_left_after_it_began() {
         let (now, rtt, entropy) = (Time::ns(now), Time::ns(rtt), 0);
         flow.now = now;
         let (trimmed, answer_marked, room) = (false, false, 1);
-        let feedback = Feedback { now, entropy, marked, trimmed, answer_marked, room, rtt };
+        let feedback =
+            Feedback { now, entropy, marked, trimmed, last_hop: false, answer_marked, room, rtt };
         flow.steering.on_ack(feedback);
         flow.send()
     };

@@ -28,7 +28,16 @@ const TIME_OUT: TimeOut = TimeOut { now: Time::ZERO, after: Time::ZERO };
 const NOW: Departure = Departure { now: Time::ZERO, in_flight: 1 };
 fn ack(entropy: u16, marked: bool) -> Feedback {
     let (now, rtt) = (Time::ZERO, Time::ZERO);
-    Feedback { now, entropy, marked, trimmed: false, answer_marked: false, room: 1, rtt }
+    Feedback {
+        now,
+        entropy,
+        marked,
+        trimmed: false,
+        last_hop: false,
+        answer_marked: false,
+        room: 1,
+        rtt,
+    }
 }
 fn named(scheme: &str) -> SchemeConfig {
     SchemeConfig::read(scheme, &[]).unwrap()

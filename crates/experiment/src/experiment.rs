@@ -167,8 +167,11 @@ fn read_sections(root: &mut Reader<'_>, folder: &Path) -> Result<Resolved, Exper
         transport::read(r, &context, &balance.scheme)
     })?;
     let TransportSection { transport, pace, warning } = sending;
-    let switch =
-        network.switch.resolve(transport.recovery.name(), transport.recovery.info().trims)?;
+    let switch = network.switch.resolve(
+        transport.recovery.name(),
+        transport.recovery.info().trims,
+        transport.congestion.grants_credit(),
+    )?;
     balance::check_hash(&balance.scheme, &fabric, &switch)?;
     let probes = root.section(on_probe.0, on_probe.1, |r| probe::read(r, &fabric))?;
     let in_vain = packets_in_vain(&fabric, &packet, bdp);
@@ -236,7 +239,7 @@ pub(crate) fn round_trip(fabric: &Fabric, packet: &PacketConfig) -> Time {
 const LATEST_START: Time = Time::secs(1_000);
 
 /// Packets of a message; the simulator counts them in 32 bits.
-const MAX_PACKETS: u64 = 1 << 31;
+const MAX_PACKETS: u64 = 1 << 30;
 
 /// The most payload of a message in packets of so many bytes.
 pub(crate) fn most_payload(mtu: u32) -> u64 {

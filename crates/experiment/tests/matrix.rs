@@ -70,7 +70,7 @@ fn check(failure: &str, scheme: &str, recovery: &str, sending: &[(&str, &str)]) 
     let all = match expand(&request) {
         Ok(all) => all,
         Err(error) => {
-            let is_known = pauses && error.to_string().contains(": trim has switches trim, which ");
+            let is_known = pauses && error.to_string().contains(" has switches trim, which ");
             assert!(is_known, "{told}: {error}");
             return;
         }

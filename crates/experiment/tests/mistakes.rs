@@ -312,7 +312,7 @@ fn each_mistake_names_source_key_and_mend() {
             "\"16KB\"",
             "\"900TB\"\n[fabric.nic]\nmtu = \"100B\"",
             "fig.toml: workload.size (line 9): a message has 9000000000000 packets, more than \
-             2147483648; make it smaller or fabric.nic.mtu larger",
+             1073741824; make it smaller or fabric.nic.mtu larger",
         ),
         (
             "hosts_per_leaf = 4",

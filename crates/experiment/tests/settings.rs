@@ -282,7 +282,7 @@ fn trim(more: Set<'_>) -> Option<TrimConfig> {
 fn switches_trim_for_the_recovery_that_is_made_for_it() {
     for info in RECOVERIES {
         let trims = trim(&[("transport.recovery", info.name)]);
-        assert_eq!(trims.is_some(), info.name == "trim", "{}", info.name);
+        assert_eq!(trims.is_some(), info.trims, "{}", info.name);
         let told = [("transport.recovery", info.name), ("fabric.switch.trim", "true")];
         assert!(trim(&told).is_some(), "{}", info.name);
         let told = [("transport.recovery", info.name), ("fabric.switch.trim", "false")];
@@ -326,7 +326,8 @@ fn options_belong_to_their_recovery() {
                     ),
                 );
                 if info.name == other.name {
-                    expanded(&text, &[]);
+                    let per_port = [("fabric.switch.buffer_kind", "per-port")];
+                    expanded(&text, if info.trims { &per_port } else { &[] });
                     continue;
                 }
                 let expected = format!(

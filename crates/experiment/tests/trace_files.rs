@@ -52,7 +52,7 @@ fn what_a_run_refuses_cannot_run() {
     let huge = two("huge", Node::collective(0, &[], 0, 1 << 62, ""));
     for (path, what) in [
         (&gather, "gather (comm_type 3) is not supported"),
-        (&huge, "sends a message of more than 8796093022208 B, the most there can be; correct it"),
+        (&huge, "sends a message of more than 4398046511104 B, the most there can be; correct it"),
     ] {
         let found = problems(path);
         assert!(found.len() == 1 && found[0].contains(what), "{found:?}");

@@ -137,6 +137,8 @@ pub struct SwitchConfig {
     pub whole_packets: bool,
     /// Acknowledgements are marked like data, for schemes that look at that.
     pub mark_control: bool,
+    /// Ports that lead to hosts mark, too; else only those between switches.
+    pub mark_last_hop: bool,
     /// Acknowledgements and NACKs overtake data in every queue.
     pub control_priority: bool,
     /// All switches hash alike (polarisation) instead of each with a salt of its own.

@@ -102,7 +102,8 @@ impl Flow {
     ) -> Flow {
         let FlowConfig { mtu, transport } = config;
         let packets = subflow.bytes.div_ceil(u64::from(mtu)) as u32;
-        let pace = FlowPace { mtu, rate: None, share: subflow.carrier.share(), hops };
+        let share = subflow.carrier.share();
+        let pace = FlowPace { mtu, rate: None, share, hops, header: 0, trims: false };
         let Left { congestion, not_before } = left.unwrap_or_else(|| Left {
             congestion: Congestion::new(&transport.congestion, &pace),
             not_before: Time::ZERO,

@@ -250,7 +250,16 @@ impl Sender {
         if !answer.nack && !flow.steering.is_fixed() {
             let (entropy, room) = (answer.port, flow.room());
             let (marked, trimmed, answer_marked) = (false, false, false);
-            let feedback = Feedback { now, entropy, marked, trimmed, answer_marked, room, rtt };
+            let feedback = Feedback {
+                now,
+                entropy,
+                marked,
+                trimmed,
+                last_hop: false,
+                answer_marked,
+                room,
+                rtt,
+            };
             flow.steering.on_ack(feedback);
         }
         self.next_check = self.next_check.min(flow.deadline().unwrap_or(Time::MAX));

@@ -1,6 +1,7 @@
 //! What is to come in a partition, and what it sends to others.
 
 use crate::event::{Class, Event};
+use crate::headers::{Header, Headers};
 use crate::mail::Mail;
 use crate::packet::Packet;
 use crate::partition::{Exit, InLink, OwnHost, OwnSwitch, Partition};
@@ -21,19 +22,21 @@ pub struct Agenda<Q> {
     processes: Arc<Processes>,
     /// Of the packets in this partition, if they have any.
     pub(crate) tags: Option<Tags>,
+    /// Of the packets in this partition, if they have any.
+    pub(crate) headers: Option<Headers>,
 }
 
 impl<Q: EventQueue> Agenda<Q> {
-    /// For `partition`, which is `own` of `partitions`; whether packets may have `tags`.
+    /// For `partition`, which is `own` of `partitions`; for packets that have `tags` or `headers`.
     pub(crate) fn new(
         queue: Q,
         own: u16,
         (partition, partitions): (&Partition, usize),
-        tags: bool,
+        (tags, headers): (Option<Tags>, Option<Headers>),
     ) -> Agenda<Q> {
         let outgoing = (0..partitions).map(|_| Mail::default()).collect();
         let processes = Arc::clone(&partition.processes);
-        Agenda { queue, own, outgoing, processes, tags: tags.then(Tags::default) }
+        Agenda { queue, own, outgoing, processes, tags, headers }
     }
     /// Adds an event of `host`, or of its NIC, in this partition, not earlier than now.
     #[inline(always)]
@@ -59,17 +62,34 @@ impl<Q: EventQueue> Agenda<Q> {
             let mail = &mut self.outgoing[usize::from(exit.partition)];
             packet = packet.tagged(mail.add_tag(tags.take(place)));
         }
+        if exit.partition != self.own && self.headers.is_some() {
+            packet = self.mail_header(exit.partition, packet);
+        }
         let event = Event::arrival(time, exit.link, packet);
         self.push_at((exit.partition, exit.process), event);
+    }
+    /// `packet` as `partition` gets it, with its extended header in the mail.
+    #[cold]
+    fn mail_header(&mut self, partition: u16, packet: Packet) -> Packet {
+        match &mut self.headers {
+            Some(headers) if headers.are_on(&packet) => {
+                let mail = &mut self.outgoing[usize::from(partition)];
+                packet.with_header(mail.add_header(headers.take(packet.header())))
+            }
+            _ => packet,
+        }
     }
     /// As [`Agenda::arrive`], for one after the other with the same exit, each no earlier than the one
     /// before it, at the next window or later; packets without tags.
     #[inline(always)]
-    pub(crate) fn arrive_in_row(&mut self, row: &mut Row, exit: Exit, event: Event) {
+    pub(crate) fn arrive_in_row(&mut self, row: &mut Row, exit: Exit, mut event: Event) {
         debug_assert!(self.tags.is_none());
         if exit.partition == self.own {
             self.queue.push_in_row(row, event, exit.process);
         } else {
+            if self.headers.is_some() {
+                event.put(self.mail_header(exit.partition, event.packet()));
+            }
             self.outgoing[usize::from(exit.partition)].push(event);
         }
     }
@@ -83,20 +103,22 @@ impl<Q: EventQueue> Agenda<Q> {
             self.outgoing[usize::from(partition)].push(event);
         }
     }
-    /// Adds an event that comes from another partition, with the tags of its mail.
-    pub(crate) fn take_in(&mut self, event: Event, mail: &[Tagged]) {
-        let (packet, target) = (event.packet(), event.target());
+    /// Adds an event that comes from another partition, with the tags and headers of its mail.
+    pub(crate) fn take_in(&mut self, event: Event, mail: &[Tagged], mailed: &[Header]) {
+        let (mut packet, target) = (event.packet(), event.target());
         if !target.is(Class::Arrive) {
             return self.queue.push(event, event.process());
         }
         let link = InLink(target.id());
-        let event = match (&mut self.tags, packet.tag()) {
-            (Some(tags), Some(place)) => {
-                let packet = packet.tagged(tags.put(mail[place as usize]));
-                Event::arrival(event.time, link, packet)
-            }
-            _ => event,
-        };
+        if let (Some(tags), Some(place)) = (&mut self.tags, packet.tag()) {
+            packet = packet.tagged(tags.put(mail[place as usize]));
+        }
+        if let Some(headers) = &mut self.headers
+            && headers.are_on(&packet)
+        {
+            packet = packet.with_header(headers.put(mailed[packet.header() as usize]));
+        }
+        let event = Event::arrival(event.time, link, packet);
         self.queue.push(event, self.processes.of_link(link));
     }
     /// The next event before `end`.

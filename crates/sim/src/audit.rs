@@ -43,6 +43,8 @@ impl Audit {
         let by_route = !config.balance.scheme.info().in_switch;
         let in_order =
             by_route && config.switch.trim.is_none() && config.failures.detected().is_empty();
+        // Where data has extended headers, its number is there.
+        let in_order = in_order && !config.transport.congestion.grants_credit();
         Audit {
             links: partition.links.iter().map(|_| Seen::default()).collect(),
             lost: partition.ports.iter().map(|_| 0).collect(),
@@ -64,7 +66,7 @@ impl Audit {
         if packet.kind() != Kind::Data || !self.in_order {
             return;
         }
-        let Data { receiver, seq, key, is_resent } = packet.as_data();
+        let Data { receiver, seq, key, is_resent, .. } = packet.as_data();
         if is_resent {
             return;
         }

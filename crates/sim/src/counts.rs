@@ -55,7 +55,7 @@ impl Counts {
             delivered: Delivered::default(),
             accepted: Delivered::default(),
             told: 0,
-            losses: Losses::new(config.tags()),
+            losses: Losses::new(config),
             audit: config.audit.then(|| Audit::new(config, partition)),
         }
     }

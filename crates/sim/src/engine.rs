@@ -9,6 +9,7 @@ use crate::config::RunConfig;
 use crate::counts::Counts;
 use crate::event::{Class, Event};
 use crate::halt::{Ending, Halt};
+use crate::headers::Headers;
 use crate::jobs::Jobs;
 use crate::mail::Mail;
 use crate::messages::Messages;
@@ -18,6 +19,7 @@ use crate::ports::Ports;
 use crate::probes::{Probes, Queue};
 use crate::queue::EventQueue;
 use crate::switches::Switches;
+use crate::tor::Tags;
 use crate::world::World;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -69,7 +71,12 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             own,
             now: Time::ZERO,
             latest: Time::ZERO,
-            agenda: Agenda::new(events, own, (partition, partitions), config.tags()),
+            agenda: Agenda::new(
+                events,
+                own,
+                (partition, partitions),
+                (config.tags().then(Tags::default), Headers::new(config)),
+            ),
             ports,
             switches: Switches::new(config, &world.partitioning, partition),
             nics: Nics::new(config, partition, partitions),
@@ -103,7 +110,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             self.open_receiving(from, opening);
         }
         for event in &mail.events {
-            self.agenda.take_in(*event, &mail.tags);
+            self.agenda.take_in(*event, &mail.tags, &mail.headers);
         }
         mail.clear();
     }
@@ -205,6 +212,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             Class::Sample => self.sample(),
             Class::Fault => self.fault(id),
             Class::Rank => self.rank(id),
+            Class::Credit => self.grant(OwnHost(id)),
         }
     }
 

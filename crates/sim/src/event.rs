@@ -33,6 +33,8 @@ pub enum Class {
     Sample = 10,
     /// Something fails, recovers, or is found to have done so.
     Fault = 11,
+    /// A NIC may grant credit again.
+    Credit = 12,
 }
 
 /// Whom an event is for: a class and the number of a link, port, switch, queue pair, dependency,
@@ -72,7 +74,8 @@ impl Target {
             8 => Class::Flush,
             9 => Class::Wake,
             10 => Class::Sample,
-            _ => Class::Fault,
+            11 => Class::Fault,
+            _ => Class::Credit,
         }
     }
     /// Both in one number, which has their order.

@@ -150,14 +150,16 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     #[cold]
     pub(crate) fn return_header(&mut self, switch: OwnSwitch, ingress: OutPort, header: Packet) {
         let (header, _) = self.untag(header);
-        let Data { receiver: id, seq, .. } = header.as_data();
+        let Data { receiver: id, seq, is_resent, .. } = header.as_data();
+        let last_hop = header.was_cut_at_last_hop();
         let (src, sender) = self.nics.receiver(id).back();
+        let seq = self.turn_header(&header, seq, is_resent);
         // Not pinned: the way back of a path id begins at its far end.
         let route = Route::Hashed(header.entropy());
-        let nack = Answer { is_nack: true, sender, seq, cumulative: 0, echo: false };
+        let nack = Answer { is_nack: true, sender, seq, cumulative: 0, echo: false, last_hop };
         let nack = Packet::answer(src, route, header.size, nack);
         // Still a header, which goes first, and is known as one if it is lost.
-        self.relay(switch, ingress, nack.trimmed(header.size));
+        self.relay(switch, ingress, nack.trimmed(header.size, last_hop));
     }
 
     /// A PFC frame for `port`.

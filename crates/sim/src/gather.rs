@@ -191,6 +191,9 @@ fn check_conservation<Q, P: Ports>(
     for Engine { agenda, ports, counts, .. } in engines {
         let idle = ports.losses().idle_tags() + counts.losses.idle_tags();
         assert_eq!(agenda.tags.as_ref().map_or(0, Tags::count), idle, "tags of no packet");
+        let idle = ports.losses().idle_headers() + counts.losses.idle_headers();
+        let left = agenda.headers.as_ref().map_or(0, |headers| headers.count_but(idle));
+        assert_eq!(left, 0, "headers of no packet");
     }
     let delivered = engines.iter().map(|engine| engine.counts.delivered());
     let delivered = delivered.fold(Delivered::default(), Delivered::and);

@@ -21,6 +21,7 @@
 //! | `switches`, `hops` | the switches of a partition, and the next hops of a packet |
 //! | `forward` | a packet at the end of a link |
 //! | `tor` | packets at switches that keep a state: tags, control packets, what is held back |
+//! | `headers`, `places` | what some packets have beyond the words that travel with them |
 //! | `faults`, `lossy` | links that fail, and what they lose |
 //! | `nic` | queue pairs: opening, sending, receiving, timers |
 //! | `messages`, `posts` | messages; when they are posted, and when they are complete |
@@ -52,6 +53,7 @@ mod faults;
 mod forward;
 mod gather;
 mod halt;
+mod headers;
 mod histogram;
 mod hops;
 mod jobs;
@@ -63,6 +65,7 @@ mod nic;
 pub mod outcome;
 pub mod packet;
 mod partition;
+mod places;
 pub mod ports;
 mod posts;
 mod probes;

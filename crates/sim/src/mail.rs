@@ -1,6 +1,7 @@
 //! What passes from one partition to another between two epochs.
 
 use crate::event::Event;
+use crate::headers::Header;
 use crate::partition::ReceivingId;
 use crate::tor::Tagged;
 use weft_units::{HostId, MessageId, Time};
@@ -16,6 +17,8 @@ pub(crate) struct Mail {
     pub(crate) openings: Vec<Opening>,
     /// Of the packets among the events that have one.
     pub(crate) tags: Vec<Tagged>,
+    /// The same for extended headers.
+    pub(crate) headers: Vec<Header>,
     /// When the first of the events is.
     first: Option<Time>,
 }
@@ -60,6 +63,11 @@ impl Mail {
         self.tags.push(tag);
         self.tags.len() as u32 - 1
     }
+    /// A packet with this extended header goes too. Returns the place of the header.
+    pub(crate) fn add_header(&mut self, header: Header) -> u32 {
+        self.headers.push(header);
+        self.headers.len() as u32 - 1
+    }
     pub(crate) fn is_empty(&self) -> bool {
         self.events.is_empty() && self.openings.is_empty() && self.announcements.is_empty()
     }
@@ -72,6 +80,7 @@ impl Mail {
         self.events.clear();
         self.openings.clear();
         self.tags.clear();
+        self.headers.clear();
         self.announcements.clear();
         self.first = None;
     }

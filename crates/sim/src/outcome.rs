@@ -131,8 +131,14 @@ pub struct Totals {
     pub end: Time,
     /// Data packets that left a host, retransmissions included.
     pub packets: u64,
-    /// Acknowledgements and NACKs that left a host.
+    /// Acknowledgements, NACKs, pulls and requests that left a host.
     pub control_packets: u64,
+    /// Of those, NACKs.
+    pub nacks: u64,
+    /// Of those, grants of credit.
+    pub pulls: u64,
+    /// Of those, requests of a sender to be told what is there.
+    pub requests: u64,
     /// Packets over links, data and control, pause frames not.
     pub packet_hops: u64,
     /// Events that the engine handled. The one number here that depends on how the engine
@@ -179,6 +185,9 @@ impl Totals {
         self.end = self.end.max(other.end);
         self.packets += other.packets;
         self.control_packets += other.control_packets;
+        self.nacks += other.nacks;
+        self.pulls += other.pulls;
+        self.requests += other.requests;
         self.events += other.events;
         self.retransmits += other.retransmits;
         self.spurious += other.spurious;

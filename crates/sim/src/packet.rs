@@ -78,7 +78,16 @@ pub struct Data {
     pub key: u32,
     /// It has left its host before.
     pub is_resent: bool,
+    /// It asks for an acknowledgement at once.
+    pub asks: bool,
 }
+
+/// Beside the number of data: it asks for an acknowledgement.
+const ASKS: u32 = 1 << 30;
+/// Beside the number of data, and of what answers it: the switch of its receiver's link trimmed it.
+const LAST_HOP: u32 = 1 << 31;
+/// The numbers of packets are below.
+pub const NUMBERS: u32 = ASKS;
 
 /// What an acknowledgement or a NACK says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +102,8 @@ pub struct Answer {
     pub cumulative: u32,
     /// The packet that it answers was marked.
     pub echo: bool,
+    /// The packet that it answers was trimmed by the switch of its receiver's link.
+    pub last_hop: bool,
 }
 
 /// What control from leaf to leaf says, beside the receiver of the flow.
@@ -113,15 +124,17 @@ impl Packet {
     /// Data of `size` bytes, headers included, for `dst`.
     #[inline(always)]
     pub fn data(dst: HostId, route: Route, size: u16, data: Data) -> Packet {
-        let Data { receiver, seq, key, is_resent } = data;
-        Packet::new(Kind::Data, is_resent, dst, route, size, [receiver.0, seq, key])
+        let Data { receiver, seq, key, is_resent, asks } = data;
+        let number = seq | if asks { ASKS } else { 0 };
+        Packet::new(Kind::Data, is_resent, dst, route, size, [receiver.0, number, key])
     }
     /// An answer to data from `dst`.
     #[inline(always)]
     pub fn answer(dst: HostId, route: Route, size: u16, answer: Answer) -> Packet {
-        let Answer { is_nack, sender, seq, cumulative, echo } = answer;
+        let Answer { is_nack, sender, seq, cumulative, echo, last_hop } = answer;
         let kind = if is_nack { Kind::Nack } else { Kind::Ack };
-        Packet::new(kind, echo, dst, route, size, [sender, seq, cumulative])
+        let number = seq | if last_hop { LAST_HOP } else { 0 };
+        Packet::new(kind, echo, dst, route, size, [sender, number, cumulative])
     }
     /// Control for the leaf above the sender of the flow.
     pub fn tor_control(entropy: u16, size: u16, control: ControlPacket) -> Packet {
@@ -164,16 +177,18 @@ impl Packet {
     #[inline(always)]
     pub fn as_data(&self) -> Data {
         debug_assert!(self.kind() == Kind::Data && !self.is(flag::TAGGED), "{self:?}");
-        let [_, seq, key] = self.words;
-        Data { receiver: self.receiver(), seq, key, is_resent: self.is(OWN) }
+        let [_, number, key] = self.words;
+        let (seq, asks) = (number & (NUMBERS - 1), number & ASKS != 0);
+        Data { receiver: self.receiver(), seq, key, is_resent: self.is(OWN), asks }
     }
     /// What an answer without a tag says.
     #[inline(always)]
     pub fn as_answer(&self) -> Answer {
         debug_assert!(!self.is(flag::TAGGED), "{self:?}");
-        let [_, seq, cumulative] = self.words;
+        let [_, number, cumulative] = self.words;
         let (is_nack, sender) = (self.is(Kind::Nack as u32), self.sender());
-        Answer { is_nack, sender, seq, cumulative, echo: self.is(OWN) }
+        let (seq, last_hop) = (number & (NUMBERS - 1), self.was_cut_at_last_hop());
+        Answer { is_nack, sender, seq, cumulative, echo: self.is(OWN), last_hop }
     }
     /// What control from leaf to leaf says.
     pub fn as_tor_control(&self) -> ControlPacket {
@@ -239,9 +254,25 @@ impl Packet {
     pub fn mark(&mut self) {
         self.to |= flag::MARKED;
     }
-    /// What is left of it, in `size` bytes.
-    pub fn trimmed(self, size: u16) -> Packet {
-        Packet { to: self.to | flag::TRIMMED, size, ..self }
+    /// What is left of it, in `size` bytes; `last_hop`: at the switch of its receiver's link.
+    pub fn trimmed(self, size: u16, last_hop: bool) -> Packet {
+        let [first, number, last] = self.words;
+        let number = number | if last_hop { LAST_HOP } else { 0 };
+        Packet { to: self.to | flag::TRIMMED, size, words: [first, number, last], ..self }
+    }
+    /// Of trimmed data, and of its answer: the switch of the receiver's link did it.
+    pub(crate) fn was_cut_at_last_hop(&self) -> bool {
+        self.words[1] & LAST_HOP != 0
+    }
+    /// The place of its extended header, of one that has one.
+    pub(crate) fn header(&self) -> u32 {
+        self.words[1] & (NUMBERS - 1)
+    }
+    /// The same packet, with its extended header at `place`.
+    pub(crate) fn with_header(self, place: u32) -> Packet {
+        let [first, number, last] = self.words;
+        let number = number & !(NUMBERS - 1) | place;
+        Packet { words: [first, number, last], ..self }
     }
 
     /// The place of its tag.
@@ -273,8 +304,8 @@ impl Packet {
     /// What matters once it is lost.
     #[inline(always)]
     pub fn lost(&self) -> LostPacket {
-        let [first, _, last] = self.words;
-        LostPacket { first, last, to: self.to, size: self.size }
+        let [first, second, last] = self.words;
+        LostPacket { first, second, last, to: self.to, size: self.size }
     }
     /// What switches hash of it.
     #[inline(always)]
@@ -295,6 +326,7 @@ pub(crate) struct BeneathTag {
 #[derive(Clone, Copy, Debug)]
 pub struct LostPacket {
     first: u32,
+    second: u32,
     last: u32,
     to: u32,
     /// As [`Packet::size`].
@@ -309,6 +341,12 @@ impl LostPacket {
     /// As [`Packet::tag`].
     pub fn tag(self) -> Option<u32> {
         self.is(flag::TAGGED).then_some(self.last)
+    }
+    /// The place of its extended header, if answers have one, and data where `on_data`.
+    pub(crate) fn header(self, on_data: bool) -> Option<u32> {
+        let kind = self.to & KIND;
+        let has = kind == Kind::Ack as u32 || kind == Kind::Nack as u32 || on_data && kind == 0;
+        has.then_some(self.second & (NUMBERS - 1))
     }
     /// Of data: its destination and queue pair.
     pub fn receiver(self) -> Option<(HostId, ReceiverId)> {

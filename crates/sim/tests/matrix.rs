@@ -9,7 +9,7 @@ use weft_balance::scheme::SchemeConfig;
 use weft_fabric::topology::{Dragonfly, Group, Torus};
 use weft_fabric::{Clos, Direction, Fabric, Failure, FailureKind, Groups, LinkChoice, Pick, Tier};
 use weft_sim::{Buffer, EcnConfig, Halt, PfcConfig, TrimConfig, Victim};
-use weft_transport::{CongestionConfig, FixedRateConfig, PathScale, RecoveryConfig};
+use weft_transport::{CongestionConfig, FixedRateConfig, PathScale, RecoveryConfig, unfit};
 use weft_units::{Draw, Rate, Time, parse_time};
 
 /// 16 hosts under 4 leaves and 4 spines, or under 8 leaves in 4 pods.
@@ -57,7 +57,7 @@ enum Full {
 
 /// Congestion controls as they are by default.
 fn controls() -> Vec<CongestionConfig> {
-    CongestionConfig::all(&PathScale { bdp: 20_000, line: LINK.rate })
+    CongestionConfig::all(&PathScale { bdp: 20_000, line: LINK.rate, round_trip: Time::us(5) })
         .into_iter()
         .map(|control| match control {
             CongestionConfig::FixedRate(_) => FixedRateConfig { rate: Some(Rate::gbps(50)) }.into(),
@@ -168,6 +168,9 @@ fn finishes_on(
     full: Full,
 ) {
     let turn = number(what);
+    // What goes with one recovery only is tried with that.
+    let uet = || RecoveryConfig::read("uet", &[]).unwrap();
+    let recovery = unfit(&control, &recovery).map_or(recovery, |_| uet());
     setup.balance.scheme = scheme.clone();
     setup.transport.recovery = recovery;
     setup.transport.congestion = control;
@@ -273,7 +276,10 @@ fn no_control_collapses() {
     for control in controls() {
         let mut setup = Setup::new(clos, incast(&clos, 2_000_000));
         setup.transport.congestion = control;
-        setup.transport.recovery = RecoveryConfig::SELECTIVE_REPEAT;
+        setup.transport.recovery = match unfit(&control, &RecoveryConfig::SELECTIVE_REPEAT) {
+            Some(_) => RecoveryConfig::read("uet", &[]).unwrap(),
+            None => RecoveryConfig::SELECTIVE_REPEAT,
+        };
         setup.switch.ecn = Some(EcnConfig { kmin: 100_000, kmax: 400_000, pmax: 0.2 });
         let least = LINK.rate.serialize(15 * 2_000_000);
         let slowdown = setup.run().totals.cct.0 as f64 / least.0 as f64;

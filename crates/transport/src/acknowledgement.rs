@@ -2,7 +2,7 @@
 //! control.
 
 use crate::congestion::{AckInfo, Congestion, Loss};
-use crate::recovery::{Acknowledged, Sender};
+use crate::recovery::{Acknowledged, Report, Sender, Window};
 use weft_units::Time;
 
 /// An acknowledgement or a NACK, as it reaches the sender.
@@ -31,6 +31,21 @@ impl Acknowledgement {
         let (learnt, done) = recovery.on_ack_done(self.now, self.seq, self.cumulative);
         self.pass_on(learnt, congestion);
         (learnt, done)
+    }
+
+    /// It is a report, when congestion control let out a `window`: whether everything is acknowledged now.
+    pub fn deliver_report(
+        &self,
+        report: &Report,
+        window: Window,
+        recovery: &mut Sender,
+        congestion: &mut Congestion,
+    ) -> bool {
+        let (Acknowledged { packets, in_flight, .. }, done) =
+            recovery.on_report_done(self.now, report, window);
+        let Acknowledgement { now, seq, marked, rtt, .. } = *self;
+        congestion.on_ack(&AckInfo { now, seq, packets, marked, in_flight, rtt });
+        done
     }
 
     /// It is a NACK: what it taught. `None`: that was known already.

@@ -5,6 +5,7 @@
 //! | [`congestion`] | how much and how fast: [`congestion::Congestion`] |
 //! | [`recovery`] | what to send, acknowledge and resend: [`recovery::Sender`], [`recovery::Receiver`] |
 //! | [`Acknowledgement`] | what an acknowledgement does to both |
+//! | [`credit`] | what a receiver grants to those who send to it |
 //! | [`BackOff`] | time-outs that double while nothing gets through |
 //! | [`SendTimes`] | when packets left, for a host that must tell round-trip times |
 //! | [`subflows_against_reordering`] | into how many units of accounting to cut a flow |
@@ -25,6 +26,7 @@ mod accounting;
 mod acknowledgement;
 mod back_off;
 pub mod congestion;
+pub mod credit;
 pub mod recovery;
 mod send_times;
 
@@ -33,12 +35,12 @@ pub use acknowledgement::Acknowledgement;
 pub use back_off::{BackOff, MOST_BACKED_OFF};
 pub use congestion::{
     AckInfo, CONGESTION_CONTROLS, Congestion, CongestionConfig, CongestionInfo, DcqcnConfig,
-    DctcpConfig, DctcpRateConfig, FixedRateConfig, FlowPace, Loss, MpRdmaConfig, PathScale,
-    SwiftConfig, dctcp_after_round,
+    DctcpConfig, DctcpRateConfig, FixedRateConfig, FlowPace, Loss, MpRdmaConfig, NsccConfig,
+    NsccRcccConfig, PathScale, RcccConfig, SwiftConfig, dctcp_after_round,
 };
 pub use recovery::{
-    Acknowledged, Arrival, Coding, GoBackN, RECOVERIES, Receiver, RecoveryConfig, RecoveryInfo,
-    Reply, Rewind, SelectiveRepeat, Sender, Sent, Tcp, Trim,
+    Acknowledged, Arrival, Carried, Coding, GoBackN, RECOVERIES, Receiver, RecoveryConfig,
+    RecoveryInfo, Reply, Report, Rewind, SelectiveRepeat, Sender, Sent, Tcp, Trim, Uet, Window,
 };
 pub use send_times::SendTimes;
 
@@ -57,4 +59,16 @@ pub struct TransportConfig {
     /// A queue pair that times out again without progress in between waits twice as long, up to
     /// [`MOST_BACKED_OFF`] times `rto` (RFC 6298, section 5.5); else always for `rto`.
     pub backs_off: bool,
+}
+
+/// Why a congestion control and a loss recovery do not go together; `None`: they do.
+pub fn unfit(congestion: &CongestionConfig, recovery: &RecoveryConfig) -> Option<String> {
+    let needs_room = congestion.grants_credit() && !recovery.reports();
+    needs_room.then(|| {
+        format!(
+            "{} says with every packet how much credit it wants, which {} has no room for",
+            congestion.info().name,
+            recovery.name()
+        )
+    })
 }

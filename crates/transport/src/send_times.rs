@@ -20,14 +20,16 @@ pub struct SendTimes {
 
 /// A number that no packet has had yet: no departure is that late.
 const NEVER: Time = Time::MAX;
+/// The packet has left before. No departure is that late, either.
+const AGAIN: u64 = 1 << 63;
 
 impl SendTimes {
     /// Slots that a ring starts with.
     const LEAST: usize = 16;
 
     /// Packet `seq` leaves at `now`. A packet that leaves again has its last departure kept, so
-    /// that an acknowledgement of its first copy makes its round trip look too short. A number
-    /// already forgotten stays so.
+    /// that an acknowledgement of its first copy makes its round trip look too short, unless one asks
+    /// by [`SendTimes::of_copy`]. A number already forgotten stays so.
     #[inline(always)]
     pub fn put(&mut self, seq: u32, now: Time) {
         if seq < self.first {
@@ -40,12 +42,23 @@ impl SendTimes {
             self.set(self.end, NEVER);
             self.end += 1;
         }
-        self.set(seq, now);
+        let again = if self.ring[slot(&self.ring, seq)] == NEVER { 0 } else { AGAIN };
+        self.set(seq, Time(now.0 | again));
     }
 
     /// When packet `seq` left last; `None`: it has not, or it is forgotten.
     #[inline(always)]
     pub fn get(&self, seq: u32) -> Option<Time> {
+        self.slot_of(seq).map(|time| Time(time.0 & !AGAIN))
+    }
+    /// When the copy of packet `seq` left that was acknowledged, if there can be no doubt: it is the only
+    /// one, or the last one, and the acknowledgement says that it was `resent`.
+    pub fn of_copy(&self, seq: u32, resent: bool) -> Option<Time> {
+        let time = self.slot_of(seq)?;
+        (resent == (time.0 & AGAIN != 0)).then_some(Time(time.0 & !AGAIN))
+    }
+    #[inline(always)]
+    fn slot_of(&self, seq: u32) -> Option<Time> {
         if !(self.first..self.end).contains(&seq) {
             return None;
         }

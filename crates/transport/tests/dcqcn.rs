@@ -30,7 +30,7 @@ struct Flow(Congestion);
 
 impl Flow {
     fn new(config: DcqcnConfig) -> Flow {
-        let pace = FlowPace { mtu: 1000, rate: None, share: 1, hops: 4 };
+        let pace = FlowPace { mtu: 1000, rate: None, share: 1, hops: 4, header: 0, trims: false };
         Flow(Congestion::new(&CongestionConfig::Dcqcn(config), &pace))
     }
     /// Rate and target in [`gibi`], and alpha.

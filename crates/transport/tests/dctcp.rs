@@ -9,7 +9,7 @@ const CONFIG: DctcpConfig =
     DctcpConfig { gain: 0.5, initial_alpha: 0.0, initial_window: 8_000, max_window: 16_000 };
 
 fn dctcp(config: DctcpConfig) -> Congestion {
-    let flow = FlowPace { mtu: 1000, rate: None, share: 1, hops: 4 };
+    let flow = FlowPace { mtu: 1000, rate: None, share: 1, hops: 4, header: 0, trims: false };
     Congestion::new(&CongestionConfig::Dctcp(config), &flow)
 }
 fn ack(packets: u32, marked: bool, in_flight: u32) -> AckInfo {

@@ -14,7 +14,7 @@ const CONFIG: DctcpRateConfig = DctcpRateConfig {
 };
 
 fn new(config: DctcpRateConfig) -> Congestion {
-    let flow = FlowPace { mtu: 1000, rate: None, share: 1, hops: 4 };
+    let flow = FlowPace { mtu: 1000, rate: None, share: 1, hops: 4, header: 0, trims: false };
     Congestion::new(&CongestionConfig::DctcpRate(config), &flow)
 }
 

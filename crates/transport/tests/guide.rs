@@ -124,12 +124,12 @@ fn the_guides_recovery_delivers() {
 /// A window of 10 packets, of which a cut leaves `keep`.
 fn aimd(keep: &str) -> Aimd {
     const INFO: CongestionInfo = AimdConfig::INFO;
-    let path = PathScale { bdp: 10_000, line: Rate::gbps(100) };
+    let path = PathScale { bdp: 10_000, line: Rate::gbps(100), round_trip: Time::us(5) };
     let given = [("aimd_keep", keep)];
     let mut options = Options::new("the guide", INFO.options, &given).unwrap();
     let config = AimdConfig::read(&mut options, &path).unwrap();
     assert_eq!(config.initial_window(), Some(10_000));
-    config.state(&FlowPace { mtu: 1_000, rate: None, share: 1, hops: 4 })
+    config.state(&FlowPace { mtu: 1_000, rate: None, share: 1, hops: 4, header: 0, trims: false })
 }
 
 fn ack(marked: bool, in_flight: u32) -> AckInfo {

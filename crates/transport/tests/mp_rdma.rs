@@ -9,7 +9,7 @@ const CONFIG: MpRdmaConfig =
     MpRdmaConfig { initial_window: 4_000, max_window: 100_000, reordering: 32 };
 
 fn mp_rdma(config: MpRdmaConfig) -> Congestion {
-    let flow = FlowPace { mtu: 1000, rate: None, share: 1, hops: 4 };
+    let flow = FlowPace { mtu: 1000, rate: None, share: 1, hops: 4, header: 0, trims: false };
     Congestion::new(&CongestionConfig::MpRdma(config), &flow)
 }
 fn ack(congestion: &mut Congestion, seq: u32, marked: bool) -> u32 {

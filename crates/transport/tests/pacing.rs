@@ -8,7 +8,7 @@ use weft_trial::prelude::*;
 use weft_units::{Rate, Time};
 
 fn fixed(common: Option<Rate>, own: Option<Rate>) -> Congestion {
-    let flow = FlowPace { mtu: 4096, rate: own, share: 1, hops: 4 };
+    let flow = FlowPace { mtu: 4096, rate: own, share: 1, hops: 4, header: 0, trims: false };
     Congestion::new(&CongestionConfig::FixedRate(FixedRateConfig { rate: common }), &flow)
 }
 
@@ -44,7 +44,14 @@ fn nothing_changes_a_fixed_rate() {
 
 #[test]
 fn windows_have_no_fixed_rate() {
-    let flow = FlowPace { mtu: 1000, rate: Some(Rate::gbps(1)), share: 1, hops: 4 };
+    let flow = FlowPace {
+        mtu: 1000,
+        rate: Some(Rate::gbps(1)),
+        share: 1,
+        hops: 4,
+        header: 0,
+        trims: false,
+    };
     let dctcp =
         DctcpConfig { gain: 0.5, initial_alpha: 0.0, initial_window: 8_000, max_window: 8_000 };
     let dctcp = Congestion::new(&CongestionConfig::Dctcp(dctcp), &flow);

@@ -23,7 +23,7 @@ const CONFIG: SwiftConfig = SwiftConfig {
 };
 
 fn flow() -> FlowPace {
-    FlowPace { mtu: 1000, rate: None, share: 1, hops: 4 }
+    FlowPace { mtu: 1000, rate: None, share: 1, hops: 4, header: 0, trims: false }
 }
 fn new(config: SwiftConfig) -> Congestion {
     Congestion::new(&CongestionConfig::Swift(config), &flow())

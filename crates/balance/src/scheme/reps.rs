@@ -182,7 +182,7 @@ impl Steer for RepsFlow {
     /// An unmarked acknowledgement brings its entropy back to the cache.
     #[inline]
     fn on_ack(&mut self, feedback: Feedback) {
-        if !feedback.marked {
+        if feedback.is_good() {
             remember(&mut self.cache, feedback.entropy);
         }
     }

@@ -188,7 +188,7 @@ impl Steer for FreezingFlow {
     #[inline]
     fn on_ack(&mut self, feedback: Feedback) {
         self.thaw(feedback.now);
-        if !feedback.marked {
+        if feedback.is_good() {
             self.keep(feedback.entropy);
         }
     }

@@ -9,6 +9,9 @@
 //! as that, and nothing has come back under it since: so one that leads to a dead link pays, and
 //! one that lost a single packet among others does not.
 //!
+//! What the switch of the receiver's link has trimmed says nothing against its path, which all others end
+//! in.
+//!
 //! Invariant: no score is above the cap, and a packet pays for one entropy at most.
 
 use super::reps::remember;
@@ -247,10 +250,9 @@ impl Steer for BitmapFlow {
     fn on_ack(&mut self, feedback: Feedback) {
         let place = self.reach(feedback.entropy);
         self.silent_since[place] = Time::MAX;
-        if feedback.trimmed {
-            self.raise(place, self.raise.nack);
-        } else if feedback.marked {
-            self.raise(place, self.raise.mark);
+        if !feedback.is_good() {
+            let by = if feedback.trimmed { self.raise.nack } else { self.raise.mark };
+            self.raise(place, by);
         }
     }
     fn on_time_out(&mut self, TimeOut { now, after }: TimeOut) {
@@ -283,7 +285,7 @@ impl Steer for MixedFlow {
     #[inline]
     fn on_ack(&mut self, feedback: Feedback) {
         self.bitmap.on_ack(feedback);
-        if !feedback.marked {
+        if feedback.is_good() {
             remember(&mut self.recycled, feedback.entropy);
         }
     }

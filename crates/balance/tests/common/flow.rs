@@ -50,6 +50,15 @@ impl Flow {
     /// An acknowledgement that opens no window.
     pub(crate) fn feedback(&self, entropy: u16, marked: bool) -> Feedback {
         let (now, rtt) = (self.now, Time::ZERO);
-        Feedback { now, entropy, marked, trimmed: false, answer_marked: false, room: 0, rtt }
+        Feedback {
+            now,
+            entropy,
+            marked,
+            trimmed: false,
+            last_hop: false,
+            answer_marked: false,
+            room: 0,
+            rtt,
+        }
     }
 }

@@ -23,6 +23,8 @@ pub struct SwitchSection {
     pub latency: Time,
     /// Without trimming, which may depend on other sections.
     pub switch: SwitchConfig,
+    /// Whether ports that lead to hosts mark; `None`: unless receivers grant credit.
+    pub mark_last_hop: Option<bool>,
     /// Whether switches trim; `None`: if the loss recovery is made for it.
     pub trims: Option<bool>,
     /// How, if they do.
@@ -76,6 +78,12 @@ pub fn read(
         Some(false),
         "acknowledgements are marked too, and report congestion on their own way",
     )?;
+    let mark_last_hop = r.get(
+        "mark_last_hop",
+        Or(Flag, "auto"),
+        Some(None),
+        "ports that lead to hosts mark, too; \"auto\": unless receivers grant credit",
+    )?;
     let pfc = read_pfc(r, &buffer, packet)?;
     let (trims, trim) = read_trim(r, &buffer)?;
     if trims == Some(true) {
@@ -103,11 +111,12 @@ pub fn read(
         pfc,
         whole_packets,
         mark_control,
+        mark_last_hop: mark_last_hop.unwrap_or(true),
         control_priority,
         same_salt,
         hash,
     };
-    Ok(SwitchSection { latency, switch, trims, trim })
+    Ok(SwitchSection { latency, switch, mark_last_hop, trims, trim })
 }
 
 fn read_buffer(r: &mut Reader<'_>, kind: usize, usual: &Usual) -> Result<Buffer> {
@@ -216,11 +225,12 @@ fn read_trim(r: &mut Reader<'_>, buffer: &Buffer) -> Result<(Option<bool>, TrimC
 }
 
 impl SwitchSection {
-    /// Switches for the loss recovery of this name; `wanted`: it is made for switches that trim.
+    /// Switches for the loss recovery of this name; `wanted`: it is made for switches that trim. `credit`:
+    /// receivers grant credit.
     ///
     /// # Errors
     /// If it needs them to trim, and they cannot.
-    pub fn resolve(&self, recovery: &str, wanted: bool) -> Result<SwitchConfig> {
+    pub fn resolve(&self, recovery: &str, wanted: bool, credit: bool) -> Result<SwitchConfig> {
         let trims = self.trims.unwrap_or(wanted);
         if trims {
             let SwitchConfig { buffer, pfc, .. } = &self.switch;
@@ -229,7 +239,8 @@ impl SwitchSection {
                 ExperimentError::new("transport.recovery", Origin::Unknown, what)
             })?;
         }
-        Ok(SwitchConfig { trim: trims.then_some(self.trim), ..self.switch })
+        let mark_last_hop = self.mark_last_hop.unwrap_or(!credit);
+        Ok(SwitchConfig { trim: trims.then_some(self.trim), mark_last_hop, ..self.switch })
     }
 }
 

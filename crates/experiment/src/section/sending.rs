@@ -46,7 +46,11 @@ fn read_chosen(
 
 /// The keys of a control.
 pub(crate) fn keys(info: &'static CongestionInfo) -> Vec<Asked> {
-    let path = PathScale { bdp: 1, line: weft_units::Rate::gbps(100) };
+    let path = PathScale {
+        bdp: 1,
+        line: weft_units::Rate::gbps(100),
+        round_trip: weft_units::Time::us(1),
+    };
     keys_asked_by("transport", |r| read_chosen(r, info, &path))
 }
 

@@ -78,9 +78,11 @@ pub(crate) fn read(
     context: &Context,
     scheme: &SchemeConfig,
 ) -> Result<TransportSection> {
-    let path = PathScale { bdp: context.bdp, line: context.line };
+    let Context { bdp, round_trip, line } = *context;
+    let path = PathScale { bdp, line, round_trip };
     let Sending { congestion, mut pace } = sending::read(r, scheme.info().congestion, &path)?;
     let recovery = read_recovery(r, scheme)?;
+    check_fit(r, &congestion, &recovery)?;
     pace.subflows = read_subflows(r, &recovery)?;
     check_persistent(r, scheme, &congestion, pace.subflows)?;
     let rto = read_rto(r)?;
@@ -114,6 +116,21 @@ pub(crate) fn read(
     let warning = rewinds.then(|| format!("{}: {SPRAY_OVER_GO_BACK_N}", scheme.name()));
     let transport = Transport { congestion, recovery, rto };
     Ok(TransportSection { transport, pace, warning })
+}
+
+/// Whether these go together.
+fn check_fit(
+    r: &Reader<'_>,
+    congestion: &CongestionConfig,
+    recovery: &RecoveryConfig,
+) -> Result<()> {
+    match weft_transport::unfit(congestion, recovery) {
+        None => Ok(()),
+        Some(why) => {
+            let what = format!("{why}; set transport.recovery = \"uet\"");
+            Err(r.wrong("congestion", what))
+        }
+    }
 }
 
 /// Whether persistent queue pairs can be had with these.

@@ -12,19 +12,23 @@ use weft_balance::Steering;
 use weft_balance::plan::{LossSignal, QueuePairId, Route};
 use weft_balance::steer::{Feedback, TimeOut};
 use weft_fabric::Fabric;
-use weft_transport::{Acknowledgement, Loss, Reply, Sender, TransportConfig};
+use weft_transport::{Acknowledgement, Carried, Loss, Reply, Sender, TransportConfig};
 use weft_units::{HostId, Time};
 
 impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// A data packet has reached its host.
     #[inline(always)]
     pub(crate) fn receive(&mut self, host: OwnHost, packet: Packet) {
-        let Data { receiver: id, seq, is_resent, .. } = packet.as_data();
+        let data = packet.as_data();
+        let Data { receiver: id, is_resent, asks, .. } = data;
+        let (seq, target) = self.open_data(&packet, data.seq);
+        let data = Data { seq, ..data };
         let flow = &mut self.nics.receivers[id.partition()][id.number()];
         let (back, message) = (flow.back(), flow.message);
         if packet.is(flag::TRIMMED) {
             let arrival = flow.receiver.on_trimmed(self.now, seq);
-            return self.reply(host, back, packet, arrival.reply);
+            self.reply(host, back, packet, data, arrival.reply);
+            return self.want_credit(host, id, target);
         }
         if seq >= flow.highest {
             flow.highest = seq;
@@ -34,7 +38,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             flow.reordering.farthest = flow.reordering.farthest.max(behind);
             self.counts.reorder(behind);
         }
-        let (arrival, done) = flow.receiver.on_data_done(self.now, seq);
+        let carried = Carried { bytes: packet.size, marked: packet.is(flag::MARKED), asks };
+        let (arrival, done) = flow.receiver.on_packet_done(self.now, seq, carried);
         if arrival.accepted {
             self.counts.accept(self.now, &packet);
             if done {
@@ -45,26 +50,38 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             self.counts.totals.spurious += 1;
             self.messages.add_spurious(message);
         }
-        self.reply(host, back, packet, arrival.reply);
+        self.reply(host, back, packet, data, arrival.reply);
+        match done {
+            true => self.end_credit(host, id),
+            false => self.want_credit(host, id, target),
+        }
     }
 
     /// Answers a data packet. The acknowledgement retraces a pinned path.
     #[inline(always)]
-    fn reply(&mut self, host: OwnHost, back: (HostId, u32), packet: Packet, reply: Reply) {
+    fn reply(
+        &mut self,
+        host: OwnHost,
+        back: (HostId, u32),
+        packet: Packet,
+        data: Data,
+        reply: Reply,
+    ) {
         let (is_nack, cumulative) = match reply {
             Reply::Ack { cumulative } => (false, cumulative),
             Reply::Nack { cumulative } => (true, cumulative),
             Reply::None => return,
         };
-        let route = match packet.route() {
-            Route::Pinned(path) => Route::Pinned(self.config.fabric.path_as_sent(path)),
-            hashed => hashed,
-        };
-        let ((src, sender), seq) = (back, packet.as_data().seq);
-        let echo = packet.is(flag::MARKED);
-        let answer = Answer { is_nack, sender, seq, cumulative, echo };
-        let answer = Packet::answer(src, route, self.config.packet.ack as u16, answer);
+        let route = answered_route(self.config.fabric, &packet);
+        let ((src, sender), Data { receiver, seq, asks, .. }) = (back, data);
+        let (echo, last_hop) = (packet.is(flag::MARKED), packet.was_cut_at_last_hop());
+        let answer = Answer { is_nack, sender, seq, cumulative, echo, last_hop };
+        let mut answer = Packet::answer(src, route, self.config.packet.ack as u16, answer);
+        if self.agenda.headers.is_some() {
+            answer = self.report(receiver, answer, data, echo || asks);
+        }
         self.counts.totals.control_packets += 1;
+        self.counts.totals.nacks += u64::from(is_nack);
         let nic = host.nic();
         self.ports.answer(self.now, nic, answer, &mut self.agenda);
     }
@@ -72,6 +89,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// An acknowledgement or NACK has reached the sender.
     #[inline(always)]
     pub(crate) fn answered(&mut self, host: OwnHost, packet: Packet) {
+        if self.agenda.headers.is_some() {
+            return self.reported(host, packet);
+        }
         let answer = packet.as_answer();
         let id = answer.sender;
         let flow = &mut self.nics.senders[id as usize];
@@ -91,6 +111,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 entropy: answered_route(self.config.fabric, &packet).number(),
                 marked: answer.echo,
                 trimmed: false,
+                last_hop: false,
                 answer_marked: packet.is(flag::MARKED),
                 room: flow.room(),
                 rtt,
@@ -104,7 +125,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
 
     /// Closes queue pair `id` if it is done; else it sends if its window has opened.
     #[inline(always)]
-    fn go_on(&mut self, host: OwnHost, id: u32, done: bool) {
+    pub(super) fn go_on(&mut self, host: OwnHost, id: u32, done: bool) {
         if done {
             self.close_flow(host, id);
         } else {
@@ -132,6 +153,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 entropy: answered_route(self.config.fabric, &packet).number(),
                 marked: true,
                 trimmed: true,
+                last_hop: answer.last_hop,
                 answer_marked: packet.is(flag::MARKED),
                 room: 0,
                 rtt: Time::ZERO,
@@ -149,7 +171,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     }
 
     /// Asks the planner for a way around.
-    fn reroute(&mut self, host: OwnHost, id: u32, signal: LossSignal) {
+    pub(super) fn reroute(&mut self, host: OwnHost, id: u32, signal: LossSignal) {
         let flow = &mut self.nics.senders[id as usize];
         let planner = &mut self.nics.hosts[host].planner;
         let (fabric, underway) = (self.config.fabric, flow.underway());
@@ -171,13 +193,20 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
         let host = flow.src;
         let after = self.nics.back_offs.of(id, rto);
-        if flow.sender.on_timer(self.now, after) > 0 {
+        let lost = flow.sender.on_timer(self.now, after);
+        let is_stuck = flow.is_stuck(lost > 0, rto);
+        if lost > 0 || is_stuck {
             if backs_off {
                 self.nics.back_offs.timed_out(id, self.now, after, flow.sender.arrived());
             }
-            flow.congestion.on_loss(self.now, Loss::TimeOut);
+            for _ in 0..if flow.hooks.is_reported() { lost } else { 1 } {
+                flow.congestion.on_loss(self.now, Loss::TimeOut);
+            }
             flow.steering.on_time_out(TimeOut { now: self.now, after });
             self.reroute(host, id, LossSignal::TimeOut);
+        }
+        if is_stuck {
+            self.request(host, id);
         }
         let flow = &mut self.nics.senders[id as usize];
         let gap = if flow.waiting { self.now.until(flow.due) } else { Time::ZERO };
@@ -223,9 +252,11 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     fn close_flow(&mut self, host: OwnHost, id: u32) {
         let flow = &mut self.nics.senders[id as usize];
         let is_awaited = flow.sender.is_rateless() && flow.hooks.is_awaited();
-        (flow.stage, flow.steering, flow.hooks) =
-            (Stage::Done, Steering::Fixed, PacketHooks::PLAIN);
-        flow.sender = Sender::done();
+        (flow.stage, flow.steering) = (Stage::Done, Steering::Fixed);
+        if !flow.hooks.is_reported() {
+            flow.sender = Sender::done();
+        }
+        flow.hooks = PacketHooks::new(false, false, flow.hooks.is_reported());
         flow.departures = None;
         let (message, bytes) = (flow.message, flow.bytes);
         let underway = flow.underway();
@@ -257,9 +288,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     }
 }
 
-/// The route of the packet that `answer` answers.
+/// The route of the packet that `answer` answers; or of an answer to it, which retraces a pinned path.
 #[inline(always)]
-fn answered_route(fabric: &Fabric, answer: &Packet) -> Route {
+pub(super) fn answered_route(fabric: &Fabric, answer: &Packet) -> Route {
     match answer.route() {
         Route::Pinned(path) => Route::Pinned(fabric.path_as_sent(path)),
         hashed => hashed,
@@ -268,7 +299,7 @@ fn answered_route(fabric: &Fabric, answer: &Packet) -> Route {
 
 /// What `answer` says of a packet that left `rtt` before.
 #[inline(always)]
-fn acknowledgement(now: Time, answer: Answer, rtt: Time) -> Acknowledgement {
+pub(super) fn acknowledgement(now: Time, answer: Answer, rtt: Time) -> Acknowledgement {
     let Answer { seq, cumulative, echo: marked, .. } = answer;
     Acknowledgement { now, seq, cumulative, marked, rtt }
 }

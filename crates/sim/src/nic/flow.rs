@@ -59,18 +59,24 @@ pub(crate) struct SendingQp {
 pub(super) struct PacketHooks(u8);
 
 impl PacketHooks {
-    /// All packets take the flow's route, whatever `steering` is, and nobody wants round-trip
-    /// times: what comes after `hooks` in a [`SendingQp`] is of no interest.
-    pub(super) const PLAIN: PacketHooks = PacketHooks(0);
     const STEERED: u8 = 1;
     const AWAITED: u8 = 2;
+    const REPORTED: u8 = 4;
 
     /// Of one that is `steered` or timed; `awaited`: somebody wants to know when all of it has
-    /// left.
-    pub(super) fn new(steered: bool, awaited: bool) -> PacketHooks {
+    /// left; `reported`: its receiver answers with reports.
+    pub(super) fn new(steered: bool, awaited: bool, reported: bool) -> PacketHooks {
         let bit = |is: bool, bit: u8| if is { bit } else { 0 };
-        PacketHooks(bit(steered, PacketHooks::STEERED) | bit(awaited, PacketHooks::AWAITED))
+        let (steered, awaited) =
+            (bit(steered, PacketHooks::STEERED), bit(awaited, PacketHooks::AWAITED));
+        PacketHooks(steered | awaited | bit(reported, PacketHooks::REPORTED))
     }
+    #[inline(always)]
+    pub(super) fn is_reported(self) -> bool {
+        self.0 & PacketHooks::REPORTED != 0
+    }
+    /// All packets take the flow's route, whatever `steering` is, and nobody wants round-trip
+    /// times: what comes after `hooks` in a [`SendingQp`] is of no interest.
     #[inline(always)]
     pub(super) fn is_plain(self) -> bool {
         self.0 & PacketHooks::STEERED == 0
@@ -108,6 +114,13 @@ impl SendingQp {
     pub(super) fn may_send(&self) -> bool {
         !self.waiting && self.sender.has_work_below(self.congestion.window())
     }
+    /// Whether something is to be sent that may not leave, and nothing is under way that could change that:
+    /// what was, `timed_out`. Of one whose receiver reports when it is asked.
+    pub(super) fn is_stuck(&self, timed_out: bool, rto: Time) -> bool {
+        let may_leave = self.sender.has_work_below(self.congestion.window());
+        let is_held = self.hooks.is_reported() && self.sender.has_work() && !may_leave;
+        is_held && !self.waiting && (timed_out || self.sender.deadline(rto).is_none())
+    }
     /// How many packets the window lets out now.
     #[inline(always)]
     pub(super) fn room(&self) -> u32 {
@@ -141,6 +154,11 @@ impl SendingQp {
             Some(times) => times.get(seq).map_or(Time::ZERO, |left| now - left),
         }
     }
+    /// The same, of the copy of packet `seq` that was acknowledged, if that is known.
+    pub(super) fn rtt_of_copy(&self, now: Time, seq: u32, is_resent: bool) -> Time {
+        let left = self.departures.as_ref().and_then(|times| times.of_copy(seq, is_resent));
+        left.map_or(Time::ZERO, |left| now - left)
+    }
     /// What its planner knows of it.
     pub(super) fn underway(&self) -> FlowInfo {
         let queue_pair = self.queue_pair;
@@ -167,8 +185,11 @@ impl SendingQp {
     /// place. A timer that is under way will be the other one's: it comes no later than that one
     /// could need it.
     pub(super) fn is_over(&self) -> bool {
-        let is_named = self.queued || self.waiting || self.out > 0;
-        self.is_done() && !is_named
+        let is_out = match self.hooks.is_reported() {
+            true => !self.sender.is_quiet(),
+            false => self.out > 0,
+        };
+        self.is_done() && !(self.queued || self.waiting || is_out)
     }
 }
 

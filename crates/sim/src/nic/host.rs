@@ -1,6 +1,7 @@
 //! A host: its planner and its NIC.
 
 use super::persistent::PersistentQps;
+use super::reports::Credit;
 use crate::config::RunConfig;
 use crate::partition::{OwnHost, Partition};
 use std::collections::VecDeque;
@@ -31,6 +32,8 @@ pub(crate) struct Host {
     established: u32,
     /// Subflows that it has opened.
     pub(super) opened: u32,
+    /// What it grants those who send to it, if that is how they are controlled.
+    pub(super) credit: Option<Box<Credit>>,
 }
 
 impl Host {
@@ -58,6 +61,7 @@ impl Host {
                 most_active: 0,
                 established: 0,
                 opened: 0,
+                credit: Credit::new(config, *host),
             })
             .collect()
     }

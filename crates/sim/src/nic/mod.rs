@@ -15,6 +15,7 @@
 //! | `slots` | the way from a GPU to its NIC, where it is slower than that |
 //! | `rebalance` | flows under way that get other routes |
 //! | `feedback` | receiving and answering, acknowledgements, timers |
+//! | `reports` | answers that stand for several packets; credit |
 //! | `back_off` | time-outs that double while nothing gets through |
 
 mod back_off;
@@ -25,6 +26,7 @@ mod nics;
 mod open;
 mod persistent;
 mod rebalance;
+mod reports;
 mod round;
 mod slots;
 

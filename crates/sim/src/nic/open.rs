@@ -106,7 +106,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let delay = subflow.delay + self.start_delay(gap, own);
         let delay = delay.max(self.now.until(before.due));
         let is_awaited = queue_pair.is_some() || self.awaits_departures();
-        let care = PacketHooks::new(is_timed || !steering.is_fixed(), is_awaited);
+        let is_reported = config.transport.recovery.reports();
+        let care = PacketHooks::new(is_timed || !steering.is_fixed(), is_awaited, is_reported);
         let flow = SendingQp {
             sender,
             congestion,
@@ -157,6 +158,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             rate: self.fixed_rate(host, subflow),
             share: subflow.carrier.share(),
             hops: config.fabric.hops(self.nics.hosts[host].id, subflow.dst),
+            header: config.packet.header,
+            trims: config.switch.trim.is_some(),
         }
     }
 

@@ -127,9 +127,12 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         };
         let size = flow.payload(sent.seq, self.config.packet.mtu) + self.config.packet.header;
         let (receiver, key) = (flow.receiver, flow.key);
-        let data = Data { receiver, seq: sent.seq, key, is_resent: sent.retransmission };
-        let packet = Packet::data(flow.dst, route, size as u16, data);
         flow.congestion.on_send(self.now, size);
+        let is_reported = flow.hooks.is_reported();
+        // What is sent again, and what nothing follows for now.
+        let asks = is_reported && (sent.retransmission || !flow.may_send());
+        let data = Data { receiver, seq: sent.seq, key, is_resent: sent.retransmission, asks };
+        let mut packet = Packet::data(flow.dst, route, size as u16, data);
         if let Some(gap) = flow.congestion.pacing(size) {
             self.wait_for_gap(host, id, gap);
         } else if flow.may_send() {
@@ -142,6 +145,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             self.messages.add_retransmit(message);
         }
         self.arm_timer(id);
+        if is_reported {
+            packet = self.ask_for_credit(host, id, packet);
+        }
         let next = self.nics.hosts[host].round.front();
         let more = next.is_some();
         if let Some(next) = next {

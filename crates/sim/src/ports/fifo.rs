@@ -77,7 +77,7 @@ impl FifoPorts {
                 .then(|| Commons::new(config, partitioning, partition)),
             whole: config.switch.whole_packets.then(|| WholePackets::new(partition.ports.len())),
             records: Record::all(config, partition),
-            losses: Losses::new(config.tags()),
+            losses: Losses::new(config),
             marks: Draw::new(config.seed, "ecn-mark"),
             unmarked: unmarked(&config.switch),
         }

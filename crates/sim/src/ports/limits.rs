@@ -28,7 +28,7 @@ impl Limits {
     ) -> u32 {
         let own = match port.owner {
             Node::Host(_) => Limits::of_nic(),
-            Node::Switch(_) => Limits::of_switch(config, packet, port.rate),
+            Node::Switch(_) => Limits::of_switch(config, packet, port.rate, is_last_hop(port)),
         };
         own.index_in(all)
     }
@@ -42,15 +42,20 @@ impl Limits {
         }) as u32
     }
 
-    /// For a switch port of `rate`.
-    pub(super) fn of_switch(config: &SwitchConfig, packet: &PacketConfig, rate: Rate) -> Limits {
+    /// For a switch port of `rate`; `last_hop`: it leads to a host.
+    pub(super) fn of_switch(
+        config: &SwitchConfig,
+        packet: &PacketConfig,
+        rate: Rate,
+        last_hop: bool,
+    ) -> Limits {
         let capacity = match config.buffer {
             _ if config.pfc.is_some() => Time::MAX,
             Buffer::PerPort { bytes } => rate.serialize(bytes) + rounding(rate, bytes, packet),
             Buffer::Shared { .. } => Time::MAX,
         };
         let never = EcnConfig { kmin: u64::MAX, kmax: u64::MAX, pmax: 0.0 };
-        let ecn = config.ecn.unwrap_or(never);
+        let ecn = config.ecn.filter(|_| config.mark_last_hop || !last_hop).unwrap_or(never);
         let time = |bytes: u64| if bytes == u64::MAX { Time::MAX } else { rate.serialize(bytes) };
         Limits { kmin: time(ecn.kmin), kmax: time(ecn.kmax), pmax: ecn.pmax, capacity }
     }
@@ -85,6 +90,11 @@ impl Limits {
         let share = (backlog - self.kmin).0 as f64 / (self.kmax - self.kmin).0 as f64;
         random::unit(bits) < share * self.pmax
     }
+}
+
+/// Whether `port` leads to a host.
+pub(super) fn is_last_hop(port: &Port) -> bool {
+    matches!(port.peer, Node::Host(_))
 }
 
 /// By how much the times of single packets, each rounded up, can exceed the time of `bytes`:

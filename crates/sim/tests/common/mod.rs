@@ -61,6 +61,7 @@ impl Setup {
                 pfc: None,
                 whole_packets: false,
                 mark_control: false,
+                mark_last_hop: true,
                 control_priority: false,
                 same_salt: false,
                 hash: None,

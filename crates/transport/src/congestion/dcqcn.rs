@@ -391,7 +391,7 @@ impl CongestionState for Dcqcn {
 
     #[cold]
     fn on_loss(&mut self, now: Time, loss: Loss) {
-        if loss == Loss::Gap && self.state.terms.config.gaps {
+        if loss != Loss::TimeOut && self.state.terms.config.gaps {
             self.catch_up(now);
             self.mark(now);
             self.rest();

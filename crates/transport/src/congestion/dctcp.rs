@@ -186,8 +186,8 @@ impl CongestionState for Dctcp {
     }
     fn on_loss(&mut self, _: Time, loss: Loss) {
         match loss {
-            Loss::Gap if self.halved => {}
-            Loss::Gap => {
+            Loss::Gap | Loss::Trimmed { .. } if self.halved => {}
+            Loss::Gap | Loss::Trimmed { .. } => {
                 self.set_window(self.cwnd / 2.0);
                 self.halved = true;
             }

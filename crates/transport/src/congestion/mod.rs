@@ -11,6 +11,9 @@ mod dctcp;
 mod dctcp_rate;
 mod fixed_rate;
 mod mp_rdma;
+mod nscc;
+mod nscc_rccc;
+mod rccc;
 mod registry;
 mod swift;
 
@@ -43,12 +46,16 @@ pub struct PathScale {
     pub bdp: u64,
     /// The rate of a host's link.
     pub line: Rate,
+    /// The time that a full packet and its acknowledgement take over the longest path, alone.
+    pub round_trip: Time,
 }
 
 /// What a congestion control is told.
 pub trait CongestionControl: Copy {
     /// What lists say.
     const INFO: CongestionInfo;
+    /// Whether receivers grant credit, which takes a recovery that reports.
+    const CREDIT: bool = false;
     /// The state of one queue pair.
     type State: CongestionState;
 
@@ -76,10 +83,25 @@ pub trait CongestionState {
     /// Whether acknowledgements must carry a round-trip time.
     const WANTS_RTT: bool = false;
 
-    /// How many packets may be out at once; at least one.
+    /// How many packets may be out at once; at least one, unless credit decides.
     #[inline(always)]
     fn window(&self) -> u32 {
         u32::MAX
+    }
+    /// The most that it may become.
+    fn largest_window(&self) -> u32 {
+        self.window()
+    }
+    /// All the credit that it could use from its start on, in quanta of [`QUANTUM`](crate::credit::QUANTUM)
+    /// bytes, wrapping, when `backlog` packets wait to leave and `sharing` queue pairs of its NIC have
+    /// something to send; `None`: it needs none.
+    fn pull_target(&self, backlog: u32, sharing: u32) -> Option<u32> {
+        let _ = (backlog, sharing);
+        None
+    }
+    /// The receiver says how much it has granted from the start on, in the same unit.
+    fn on_credit(&mut self, granted: u32) {
+        let _ = granted;
     }
     /// [`CongestionState::PACED`], unless an option changes it.
     #[inline(always)]
@@ -110,6 +132,13 @@ pub trait CongestionState {
 pub enum Loss {
     /// The receiver reported a gap.
     Gap,
+    /// A switch cut off the payload of a packet.
+    Trimmed {
+        /// The switch of the receiver's own link.
+        last_hop: bool,
+        /// Packets that were out, with that one.
+        in_flight: u32,
+    },
     /// A timer ran out.
     TimeOut,
 }
@@ -126,6 +155,17 @@ pub struct FlowPace {
     pub share: u32,
     /// Links of its path, one way.
     pub hops: u32,
+    /// Bytes of the header of a data packet.
+    pub header: u32,
+    /// Whether switches trim what finds no room.
+    pub trims: bool,
+}
+
+impl FlowPace {
+    /// A full packet, with its header.
+    pub fn wire_bytes(&self) -> u32 {
+        self.mtu + self.header
+    }
 }
 
 /// What an acknowledgement says.
@@ -154,6 +194,9 @@ congestion_controls! {
     fixed_rate::FixedRate(FixedRateConfig),
     swift::Swift(SwiftConfig),
     mp_rdma::MpRdma(MpRdmaConfig),
+    nscc::Nscc(NsccConfig),
+    rccc::Rccc(RcccConfig),
+    nscc_rccc::NsccRccc(NsccRcccConfig),
 }
 
 /// Every flow has one, and each packet sent or acknowledged touches it.

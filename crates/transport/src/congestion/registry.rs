@@ -75,6 +75,12 @@ macro_rules! congestion_controls {
                 };
                 CONGESTION_CONTROLS.iter().map(usual).collect()
             }
+            /// As [`CongestionControl::CREDIT`].
+            pub fn grants_credit(&self) -> bool {
+                match self {
+                    $(CongestionConfig::$State(_) => <$Config as CongestionControl>::CREDIT),*
+                }
+            }
             /// As [`CongestionControl::initial_window`].
             pub fn initial_window(&self) -> Option<u64> {
                 match self { $(CongestionConfig::$State(config) => config.initial_window()),* }
@@ -98,6 +104,18 @@ macro_rules! congestion_controls {
             #[inline(always)]
             pub fn window(&self) -> u32 {
                 match self { $(Congestion::$State(state) => state.window()),* }
+            }
+            /// As [`CongestionState::largest_window`].
+            pub fn largest_window(&self) -> u32 {
+                match self { $(Congestion::$State(state) => state.largest_window()),* }
+            }
+            /// As [`CongestionState::pull_target`].
+            pub fn pull_target(&self, backlog: u32, sharing: u32) -> Option<u32> {
+                match self { $(Congestion::$State(state) => state.pull_target(backlog, sharing)),* }
+            }
+            /// As [`CongestionState::on_credit`].
+            pub fn on_credit(&mut self, granted: u32) {
+                match self { $(Congestion::$State(state) => state.on_credit(granted)),* }
             }
             /// As [`CongestionState::is_paced`].
             #[inline(always)]

@@ -12,6 +12,7 @@ mod go_back_n;
 mod registry;
 mod selective;
 mod tcp;
+mod uet;
 
 use registry::recoveries;
 use std::fmt::Debug;
@@ -19,11 +20,16 @@ use weft_units::options::ResolvedOptions;
 use weft_units::{OptionError, OptionInfo, Options, Time};
 
 pub use go_back_n::Rewind;
+pub use uet::Window;
 
 /// A loss recovery: what it is told, and its two halves at a queue pair.
 pub trait Recovery: Copy + Debug + PartialEq {
     /// Its line of the catalogue.
     const INFO: RecoveryInfo;
+    /// Whether its acknowledgements are [`Report`]s, one for several packets: then hosts call
+    /// [`ReceiveHalf::on_packet`], [`ReceiveHalf::report`] and [`SendHalf::on_report`] instead of
+    /// [`ReceiveHalf::on_data`] and [`SendHalf::on_ack`].
+    const REPORTS: bool = false;
     /// The sending half. Put what is large or rare into a [`Box`], or all of it: the build fails
     /// if a [`Sender`] of any kind exceeds 56 bytes.
     type Sender: SendHalf;
@@ -75,12 +81,31 @@ pub trait SendHalf: Clone + Debug {
     fn beyond(&self) -> u32 {
         0
     }
+    /// How many packets wait to leave, those that are sent again included, as far as anybody has counted them.
+    fn backlog(&self) -> u32 {
+        0
+    }
     /// Everything is acknowledged.
     fn is_done(&self) -> bool;
     /// Takes the next packet to send. Called only if there is work.
     fn send(&mut self, now: Time) -> Sent;
     /// The receiver got packet `seq`, and says `cumulative`.
     fn on_ack(&mut self, now: Time, seq: u32, cumulative: u32) -> Acknowledged;
+    /// The receiver sent a report, when congestion control let out a `window`.
+    fn on_report(&mut self, now: Time, report: &Report, window: Window) -> Acknowledged {
+        let _ = window;
+        self.on_ack(now, report.cumulative, report.cumulative)
+    }
+    /// An answer came, with a report unless it is a pull. Called for each, before it is acted upon.
+    fn hear(&mut self, report: Option<&Report>) {
+        let _ = report;
+    }
+    /// A request for a report leaves.
+    fn on_request(&mut self) {}
+    /// Whether all is acknowledged and nothing is under way to the receiver or back, of one that reports.
+    fn is_quiet(&self) -> bool {
+        false
+    }
     /// The receiver missed a packet: as [`Reply::Nack`] says, in answer to packet `seq`. `None`:
     /// that was known already.
     fn on_nack(&mut self, now: Time, seq: u32, cumulative: u32) -> Option<Acknowledged>;
@@ -110,6 +135,21 @@ impl<S: SendHalf> SendHalf for Box<S> {
     }
     fn beyond(&self) -> u32 {
         S::beyond(self)
+    }
+    fn backlog(&self) -> u32 {
+        S::backlog(self)
+    }
+    fn on_report(&mut self, now: Time, report: &Report, window: Window) -> Acknowledged {
+        S::on_report(self, now, report, window)
+    }
+    fn hear(&mut self, report: Option<&Report>) {
+        S::hear(self, report);
+    }
+    fn on_request(&mut self) {
+        S::on_request(self);
+    }
+    fn is_quiet(&self) -> bool {
+        S::is_quiet(self)
     }
     #[inline(always)]
     fn is_done(&self) -> bool {
@@ -141,6 +181,22 @@ impl<S: SendHalf> SendHalf for Box<S> {
 pub trait ReceiveHalf: Clone + Debug {
     /// Packet `seq` arrived.
     fn on_data(&mut self, now: Time, seq: u32) -> Arrival;
+    /// The same, with what the packet said beside: for receivers that [report](Recovery::REPORTS).
+    #[inline(always)]
+    fn on_packet(&mut self, now: Time, seq: u32, carried: Carried) -> Arrival {
+        let _ = carried;
+        self.on_data(now, seq)
+    }
+    /// What an acknowledgement of packet `seq` says; `exact`: its bitmap begins there, as it does for
+    /// marked packets and requests.
+    fn report(&mut self, seq: u32, exact: bool) -> Report {
+        let _ = (seq, exact);
+        Report { cumulative: self.expected(), ..Report::default() }
+    }
+    /// The sender asks for a report.
+    fn on_request(&mut self) {}
+    /// Another answer than a report leaves.
+    fn on_pull(&mut self) {}
     /// Packet `seq` arrived without its payload, which a switch had cut off. By default that is
     /// as good as nothing.
     fn on_trimmed(&mut self, now: Time, seq: u32) -> Arrival {
@@ -151,6 +207,66 @@ pub trait ReceiveHalf: Clone + Debug {
     fn is_done(&self) -> bool;
     /// How many packets are here to stay: the first that is missing.
     fn expected(&self) -> u32;
+}
+
+/// What a data packet says beside its number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Carried {
+    /// Its bytes on the wire.
+    pub bytes: u16,
+    /// It met congestion (ECN).
+    pub marked: bool,
+    /// Its sender asks for an acknowledgement at once.
+    pub asks: bool,
+}
+
+/// What an acknowledgement says that stands for several packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// All packets below are here.
+    pub cumulative: u32,
+    /// The packet at the lowest bit of `bits`.
+    pub base: u32,
+    /// Which packets from `base` on are here.
+    pub bits: u64,
+    /// Packets that are here, each counted once.
+    pub received: u32,
+    /// Of these, how many are beyond one that is missing.
+    pub out_of_order: u32,
+    /// Packets of any kind that have come, and answers that have left, with this one: when the sender has
+    /// sent and heard as many, nothing names the connection any more.
+    pub came: u32,
+    /// See `came`.
+    pub answers: u32,
+}
+
+impl<R: ReceiveHalf> ReceiveHalf for Box<R> {
+    fn on_data(&mut self, now: Time, seq: u32) -> Arrival {
+        R::on_data(self, now, seq)
+    }
+    #[inline(always)]
+    fn on_packet(&mut self, now: Time, seq: u32, carried: Carried) -> Arrival {
+        R::on_packet(self, now, seq, carried)
+    }
+    fn report(&mut self, seq: u32, exact: bool) -> Report {
+        R::report(self, seq, exact)
+    }
+    fn on_request(&mut self) {
+        R::on_request(self);
+    }
+    fn on_pull(&mut self) {
+        R::on_pull(self);
+    }
+    fn on_trimmed(&mut self, now: Time, seq: u32) -> Arrival {
+        R::on_trimmed(self, now, seq)
+    }
+    #[inline(always)]
+    fn is_done(&self) -> bool {
+        R::is_done(self)
+    }
+    fn expected(&self) -> u32 {
+        R::expected(self)
+    }
 }
 
 /// A packet to send.
@@ -209,6 +325,7 @@ recoveries! {
     selective::Trim,
     tcp::Tcp,
     coding::Coding,
+    uet::Uet,
 }
 
 impl RecoveryConfig {

@@ -29,6 +29,13 @@ macro_rules! recoveries {
                 }
             }
 
+            /// As [`Recovery::REPORTS`].
+            pub fn reports(&self) -> bool {
+                match self {
+                    $(RecoveryConfig::$Recovery(_) => <$Recovery as Recovery>::REPORTS),*
+                }
+            }
+
             /// As [`RecoveryConfig::read`], with all options as they were understood.
             ///
             /// # Errors
@@ -91,6 +98,35 @@ macro_rules! recoveries {
             /// As [`SendHalf::beyond`].
             pub fn beyond(&self) -> u32 {
                 match self { $(Sender::$Recovery(half) => half.beyond()),* }
+            }
+            /// As [`SendHalf::backlog`].
+            pub fn backlog(&self) -> u32 {
+                match self { $(Sender::$Recovery(half) => half.backlog()),* }
+            }
+            /// As [`SendHalf::on_report`], and whether everything is acknowledged now.
+            pub fn on_report_done(
+                &mut self,
+                now: Time,
+                report: &Report,
+                window: Window,
+            ) -> (Acknowledged, bool) {
+                match self {
+                    $(Sender::$Recovery(half) => {
+                        (half.on_report(now, report, window), half.is_done())
+                    })*
+                }
+            }
+            /// As [`SendHalf::hear`].
+            pub fn hear(&mut self, report: Option<&Report>) {
+                match self { $(Sender::$Recovery(half) => half.hear(report)),* }
+            }
+            /// As [`SendHalf::on_request`].
+            pub fn on_request(&mut self) {
+                match self { $(Sender::$Recovery(half) => half.on_request()),* }
+            }
+            /// As [`SendHalf::is_quiet`].
+            pub fn is_quiet(&self) -> bool {
+                match self { $(Sender::$Recovery(half) => half.is_quiet()),* }
             }
             /// Whether there is something to send that a window of so many packets lets out.
             #[inline(always)]
@@ -178,6 +214,32 @@ macro_rules! recoveries {
                 match self {
                     $(Receiver::$Recovery(half) => (half.on_data(now, seq), half.is_done())),*
                 }
+            }
+            /// As [`ReceiveHalf::on_packet`], and whether everything is here now.
+            #[inline(always)]
+            pub fn on_packet_done(
+                &mut self,
+                now: Time,
+                seq: u32,
+                carried: Carried,
+            ) -> (Arrival, bool) {
+                match self {
+                    $(Receiver::$Recovery(half) => {
+                        (half.on_packet(now, seq, carried), half.is_done())
+                    })*
+                }
+            }
+            /// As [`ReceiveHalf::report`].
+            pub fn report(&mut self, seq: u32, exact: bool) -> Report {
+                match self { $(Receiver::$Recovery(half) => half.report(seq, exact)),* }
+            }
+            /// As [`ReceiveHalf::on_request`].
+            pub fn on_request(&mut self) {
+                match self { $(Receiver::$Recovery(half) => half.on_request()),* }
+            }
+            /// As [`ReceiveHalf::on_pull`].
+            pub fn on_pull(&mut self) {
+                match self { $(Receiver::$Recovery(half) => half.on_pull()),* }
             }
             /// As [`ReceiveHalf::on_trimmed`].
             pub fn on_trimmed(&mut self, now: Time, seq: u32) -> Arrival {

@@ -86,7 +86,7 @@ impl CongestionState for Aimd {
     }
     fn on_loss(&mut self, _: Time, loss: Loss) {
         match loss {
-            Loss::Gap => self.cut(self.window()),
+            Loss::Gap | Loss::Trimmed { .. } => self.cut(self.window()),
             Loss::TimeOut => (self.window, self.quiet) = (1.0, 0),
         }
     }

@@ -14,7 +14,7 @@ mod trim;
 mod window;
 
 use super::interface::{Ports, Ready, Window};
-use super::limits::{Limits, unmarked};
+use super::limits::{Limits, is_last_hop, unmarked};
 use super::record::Record;
 use super::shared::{Admission, Coming, Memory, Rules, set_aside};
 use crate::agenda::Agenda;
@@ -44,6 +44,8 @@ pub struct QueuePorts {
     accounts: bool,
     control_priority: bool,
     trimming: Option<Trimming>,
+    /// Which ports lead to hosts.
+    last_hops: IdVec<OutPort, bool>,
     /// Ports that take nothing, since their links are dead, and until when.
     shut: FxHashMap<OutPort, Time>,
     /// Where a packet counts in full until it has left: how long the last one that each port put
@@ -96,10 +98,11 @@ impl QueuePorts {
             accounts: rules.is_shared() || rules.is_lossless(),
             control_priority: config.switch.control_priority,
             trimming: Trimming::new(config, partition.ports.len()),
+            last_hops: partition.ports.iter().map(|id| is_last_hop(&fabric.ports()[*id])).collect(),
             shut: FxHashMap::default(),
             in_service: whole_packets.then(|| partition.ports.iter().map(|_| Time::ZERO).collect()),
             records: Record::all(config, partition),
-            losses: Losses::new(config.tags()),
+            losses: Losses::new(config),
             marks: Draw::new(config.seed, "ecn-mark"),
             mark_at: mark,
             watches_leaving: whole_packets || trim.is_some() || marks_leaving,
@@ -110,6 +113,11 @@ impl QueuePorts {
             switch: config.switch,
             packet: config.packet,
         }
+    }
+
+    /// The limits of a switch's `port` at this `rate`.
+    fn limits_at(&self, port: OutPort, rate: Rate) -> Limits {
+        Limits::of_switch(&self.switch, &self.packet, rate, self.last_hops[port])
     }
 
     /// The length of the queue of `port`, as configured, in time.
@@ -461,11 +469,11 @@ impl Ports for QueuePorts {
     }
 
     fn set_rate(&mut self, now: Time, port: OutPort, rate: Rate) {
+        let limits = self.limits_at(port, rate);
         let queue = &mut self.ports[port];
         self.records[port].set_rate(rate, queue.peak);
         queue.line.wire = Wire::new(rate);
         if queue.switch != NIC && !self.shut.contains_key(&port) {
-            let limits = Limits::of_switch(&self.switch, &self.packet, rate);
             queue.limits = narrow(limits.index_in(&mut self.limits));
         }
         let time = |lane| {

@@ -61,7 +61,7 @@ impl QueuePorts {
             return true;
         }
         self.shut.remove(&port);
-        let limits = Limits::of_switch(&self.switch, &self.packet, self.records[port].rate());
+        let limits = self.limits_at(port, self.records[port].rate());
         self.ports[port].limits = narrow(limits.index_in(&mut self.limits));
         false
     }

@@ -63,9 +63,10 @@ impl Trimming {
         let room = time * u64::from(queue / size) + line.wire.time(queue % size);
         self.waiting[port] + time <= room
     }
-    /// What is left of `packet`.
-    fn trimmed(&self, packet: Packet) -> Packet {
-        packet.trimmed(self.config.size.map_or(packet.size, |size| size.min(packet.size)))
+    /// What is left of `packet`; `last_hop`: at a port that leads to its host.
+    fn trimmed(&self, packet: Packet, last_hop: bool) -> Packet {
+        let size = self.config.size.map_or(packet.size, |size| size.min(packet.size));
+        packet.trimmed(size, last_hop)
     }
     /// Whether to trim the packet that arrives at `port` rather than the last in its queue,
     /// the `count`-th time that it comes to that.
@@ -128,7 +129,7 @@ impl QueuePorts {
             _ => packet,
         };
         let trimming = self.trimming.as_ref().expect("switches trim");
-        let header = trimming.trimmed(victim);
+        let header = trimming.trimmed(victim, self.last_hops[port]);
         self.records[port].trim(&victim, header.size);
         if trimming.config.return_to_sender {
             let trimming = self.trimming.as_mut().expect("switches trim");

@@ -85,6 +85,7 @@ impl Memory {
             pfc: pauses.then_some(pfc),
             whole_packets: self.whole_packets,
             mark_control: self.mark_control,
+            mark_last_hop: true,
             control_priority: self.control_priority && kind != Kind::PerPort,
             same_salt: self.same_salt,
             hash: self.hash_for(&setup.balance.scheme),

@@ -4,7 +4,7 @@ use super::super::dctcp;
 use weft_sim::{Pacing, Rates};
 use weft_transport::{
     Coding, CongestionConfig, DcqcnConfig, DctcpRateConfig, FixedRateConfig, GoBackN, MpRdmaConfig,
-    PathScale, RecoveryConfig, Rewind, SwiftConfig, Tcp, TransportConfig,
+    PathScale, RecoveryConfig, Rewind, SwiftConfig, Tcp, TransportConfig, unfit,
 };
 use weft_trial::prelude::*;
 use weft_units::{Rate, Time};
@@ -12,6 +12,10 @@ use weft_units::{Rate, Time};
 pub fn transport() -> impl Strategy<Value = TransportConfig> {
     let rto = (prop_oneof![20u64..300, Just(1000)], any::<bool>());
     (congestion(), recovery(), rto).prop_map(|(congestion, recovery, (rto, backs_off))| {
+        let recovery = match unfit(&congestion, &recovery) {
+            Some(_) => RecoveryConfig::read("uet", &[]).unwrap(),
+            None => recovery,
+        };
         // Time-outs that double.
         let is_tcp = matches!(recovery, RecoveryConfig::Tcp(_));
         let rto = Time::us(if is_tcp || backs_off { rto.min(100) } else { rto });
@@ -21,7 +25,7 @@ pub fn transport() -> impl Strategy<Value = TransportConfig> {
 
 /// All that are registered, and some that are told otherwise.
 fn congestion() -> impl Strategy<Value = CongestionConfig> {
-    let path = PathScale { bdp: 20_000, line: Rate::gbps(100) };
+    let path = PathScale { bdp: 20_000, line: Rate::gbps(100), round_trip: Time::us(5) };
     prop_oneof![
         3 => any_of(CongestionConfig::all(&path)),
         3 => (1000u64..100_000, 1000u64..300_000).prop_map(|(first, max)| dctcp(first, max)),

@@ -38,6 +38,19 @@ impl Marks {
         let words = self.words();
         number - first < self.span() && words[index(words, number)] >> (number % 64) & 1 == 1
     }
+    /// Which of the 64 numbers from `from` on are in, the first at the lowest bit.
+    pub(in crate::recovery) fn bits(&self, first: u32, from: u32) -> u64 {
+        let words = self.words();
+        let known = first.saturating_add(self.span()).saturating_sub(from).min(u64::BITS);
+        if known == 0 {
+            return 0;
+        }
+        // The ring holds the numbers of a whole span, so that what is beyond wraps to what is before.
+        let (low, high) = (words[index(words, from)], words[index(words, from.wrapping_add(63))]);
+        let at = from % u64::BITS;
+        let bits = low >> at | if at == 0 { 0 } else { high << (u64::BITS - at) };
+        bits & u64::MAX >> (u64::BITS - known)
+    }
     /// How many follow one another from `from` on, itself included.
     pub(in crate::recovery) fn run(&self, first: u32, from: u32) -> u32 {
         let words = self.words();
@@ -101,7 +114,7 @@ impl Marks {
 
     /// Takes out `first` and what follows it without a gap; returns how many those were.
     #[inline(always)]
-    pub(super) fn take_run(&mut self, first: u32) -> u32 {
+    pub(in crate::recovery) fn take_run(&mut self, first: u32) -> u32 {
         match self {
             Marks::Few(word) => {
                 // `first` at the lowest bit: adding one carries through the run.

@@ -30,7 +30,7 @@ pub struct SelectiveSender {
 }
 
 impl SelectiveSender {
-    pub(super) fn new(packets: u32) -> SelectiveSender {
+    pub(in crate::recovery) fn new(packets: u32) -> SelectiveSender {
         let (times, late) = (Box::default(), None);
         let early = Marks::EMPTY;
         SelectiveSender { acked: 0, next: 0, packets, in_flight: 0, early, times, late }
@@ -66,8 +66,20 @@ impl SelectiveSender {
         }
         expired
     }
+    /// All below are acknowledged.
+    pub(in crate::recovery) fn acked(&self) -> u32 {
+        self.acked
+    }
+    /// The next to send for the first time.
+    pub(in crate::recovery) fn next(&self) -> u32 {
+        self.next
+    }
+    /// Whether something waits to be sent again.
+    pub(in crate::recovery) fn has_lost(&self) -> bool {
+        self.late.as_ref().is_some_and(|late| !late.lost.is_empty())
+    }
     /// Takes `seq` for lost if it is out; returns whether it was.
-    fn lose(&mut self, seq: u32) -> bool {
+    pub(in crate::recovery) fn lose(&mut self, seq: u32) -> bool {
         if seq >= self.next || !self.is_missing(seq) {
             return false;
         }
@@ -113,7 +125,7 @@ impl SelectiveSender {
 impl SendHalf for SelectiveSender {
     #[inline(always)]
     fn has_work(&self) -> bool {
-        self.next < self.packets || self.late.as_ref().is_some_and(|late| !late.lost.is_empty())
+        self.next < self.packets || self.has_lost()
     }
     #[inline(always)]
     fn in_flight(&self) -> u32 {
@@ -121,6 +133,10 @@ impl SendHalf for SelectiveSender {
     }
     fn arrived(&self) -> u32 {
         self.acked
+    }
+    fn backlog(&self) -> u32 {
+        let lost = self.late.as_ref().map_or(0, |late| late.lost.len() as u32);
+        self.packets - self.next + lost
     }
     #[inline(always)]
     fn is_done(&self) -> bool {

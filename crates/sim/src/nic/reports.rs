@@ -1,0 +1,288 @@
+//! Answers that stand for several packets, and credit: what recoveries that report send beside data.
+
+use super::feedback::{acknowledgement, answered_route};
+use crate::config::RunConfig;
+use crate::engine::Engine;
+use crate::event::{Class, Event};
+use crate::headers::Header;
+use crate::packet::{Answer, Data, Packet, flag};
+use crate::partition::{OwnHost, ReceiverId};
+use crate::ports::Ports;
+use crate::queue::EventQueue;
+use weft_balance::plan::{LossSignal, Route};
+use weft_balance::steer::{Departure, Feedback};
+use weft_transport::credit::Granter;
+use weft_transport::{Acknowledgement, CongestionConfig, Loss, Report, Window};
+use weft_units::{HostId, Time};
+
+/// The credit that a NIC grants.
+#[derive(Debug)]
+pub(super) struct Credit {
+    granter: Granter<ReceiverId>,
+    /// A `Credit` event is under way.
+    is_busy: bool,
+    /// Pulls that have left: each takes the next way.
+    pulls: u16,
+}
+
+/// Pulls walk through so many entropy values.
+const PULL_ENTROPIES: u16 = 128;
+
+impl Credit {
+    /// Of a NIC, where receivers grant credit.
+    pub(super) fn new(config: &RunConfig, host: HostId) -> Option<Box<Credit>> {
+        let window = match config.transport.congestion {
+            CongestionConfig::Rccc(rccc) => rccc.max_window,
+            CongestionConfig::NsccRccc(both) => both.rccc.max_window,
+            _ => return None,
+        };
+        let rate = config.fabric.ports()[config.fabric.nic(host)].rate;
+        let granter = Granter::new(rate, config.packet.mtu, window);
+        Some(Box::new(Credit { granter, is_busy: false, pulls: 0 }))
+    }
+}
+
+impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
+    /// The number of a data packet, and the credit that it asks for; its extended header, where it has
+    /// one, is no more.
+    #[inline(always)]
+    pub(super) fn open_data(&mut self, packet: &Packet, seq: u32) -> (u32, Option<u32>) {
+        match &mut self.agenda.headers {
+            Some(headers) if headers.are_on_data() => match headers.take(packet.header()) {
+                Header::Data { seq, target } => (seq, Some(target)),
+                other => unreachable!("{other:?} of data"),
+            },
+            _ => (seq, None),
+        }
+    }
+    /// A packet with the extended header that it is to have.
+    fn with_header(&mut self, packet: Packet, header: Header) -> Packet {
+        let headers = self.agenda.headers.as_mut().expect("the run has extended headers");
+        headers.forget(self.ports.losses_mut());
+        headers.forget(&mut self.counts.losses);
+        packet.with_header(headers.put(header))
+    }
+    /// Data that wants credit says so.
+    pub(super) fn ask_for_credit(&mut self, host: OwnHost, id: u32, packet: Packet) -> Packet {
+        let sharing = self.nics.hosts[host].round.len() as u32;
+        let flow = &self.nics.senders[id as usize];
+        let backlog = flow.sender.backlog();
+        match flow.congestion.pull_target(backlog, sharing) {
+            None => packet,
+            Some(target) => {
+                let seq = packet.as_data().seq;
+                self.with_header(packet, Header::Data { seq, target })
+            }
+        }
+    }
+    /// The report that goes with an `answer` of queue pair `id`.
+    pub(super) fn report(
+        &mut self,
+        id: ReceiverId,
+        answer: Packet,
+        data: Data,
+        exact: bool,
+    ) -> Packet {
+        let flow = &mut self.nics.receivers[id.partition()][id.number()];
+        let report = flow.receiver.report(data.seq, exact);
+        let Data { seq, is_resent, .. } = data;
+        self.with_header(answer, Header::Report { seq, is_resent, report })
+    }
+    /// The number for the NACK that a switch makes of trimmed data.
+    pub(crate) fn turn_header(&mut self, trimmed: &Packet, seq: u32, is_resent: bool) -> u32 {
+        let (seq, _) = self.open_data(trimmed, seq);
+        match &mut self.agenda.headers {
+            None => seq,
+            Some(headers) => {
+                headers.put(Header::Report { seq, is_resent, report: Report::default() })
+            }
+        }
+    }
+
+    /// An answer has reached the sender, or a request its receiver.
+    #[inline(never)]
+    pub(super) fn reported(&mut self, host: OwnHost, packet: Packet) {
+        let headers = self.agenda.headers.as_mut().expect("the run has extended headers");
+        match headers.take(packet.header()) {
+            Header::Report { seq, is_resent, report } => {
+                self.hear_report(host, packet, (seq, is_resent), &report);
+            }
+            Header::Pull(granted) => self.hear_pull(host, packet.sender(), granted),
+            Header::Request(receiver, target) => self.requested(host, packet, receiver, target),
+            Header::Data { .. } => unreachable!("data is no answer"),
+        }
+    }
+
+    fn hear_report(
+        &mut self,
+        host: OwnHost,
+        packet: Packet,
+        (seq, is_resent): (u32, bool),
+        report: &Report,
+    ) {
+        let answer = Answer { seq, ..packet.as_answer() };
+        let id = answer.sender;
+        let flow = &mut self.nics.senders[id as usize];
+        flow.sender.hear(Some(report));
+        if flow.is_done() {
+            return self.retire_if_over(id);
+        }
+        let now = self.now;
+        let rtt = flow.rtt_of_copy(now, seq, is_resent);
+        let heard = acknowledgement(now, answer, rtt);
+        let Some(done) = self.learn(id, &heard, answer, report) else { return };
+        let flow = &mut self.nics.senders[id as usize];
+        if !flow.hooks.is_plain() {
+            let is_trimmed = answer.is_nack && self.config.switch.trim.is_some();
+            flow.steering.on_ack(Feedback {
+                now,
+                entropy: answered_route(self.config.fabric, &packet).number(),
+                marked: answer.echo || is_trimmed,
+                trimmed: is_trimmed,
+                last_hop: answer.last_hop,
+                answer_marked: packet.is(flag::MARKED),
+                room: if is_trimmed { 0 } else { flow.room() },
+                rtt,
+            });
+            if let Some(departures) = &mut flow.departures {
+                departures.forget_below(report.cumulative);
+            }
+        }
+        if answer.is_nack {
+            flow.nacked = true;
+            self.reroute(host, id, LossSignal::Nack);
+        }
+        self.go_on(host, id, done);
+    }
+
+    /// Tells recovery and congestion control; whether all is acknowledged. `None`: a NACK that tells no
+    /// news.
+    fn learn(
+        &mut self,
+        id: u32,
+        heard: &Acknowledgement,
+        answer: Answer,
+        report: &Report,
+    ) -> Option<bool> {
+        let flow = &mut self.nics.senders[id as usize];
+        if answer.is_nack {
+            let learnt = flow.sender.on_nack(self.now, answer.seq, 0)?;
+            let loss = match self.config.switch.trim {
+                None => Loss::Gap,
+                Some(_) => Loss::Trimmed { last_hop: answer.last_hop, in_flight: learnt.in_flight },
+            };
+            flow.congestion.on_loss(self.now, loss);
+            return Some(false);
+        }
+        let window =
+            Window { now: flow.congestion.window(), most: flow.congestion.largest_window() };
+        Some(heard.deliver_report(report, window, &mut flow.sender, &mut flow.congestion))
+    }
+
+    fn hear_pull(&mut self, host: OwnHost, id: u32, granted: u32) {
+        let flow = &mut self.nics.senders[id as usize];
+        flow.sender.hear(None);
+        if flow.is_done() {
+            return self.retire_if_over(id);
+        }
+        flow.congestion.on_credit(granted);
+        self.go_on(host, id, false);
+    }
+
+    /// Queue pair `id`, which must not send, asks its receiver what is there.
+    pub(super) fn request(&mut self, host: OwnHost, id: u32) {
+        let sharing = self.nics.hosts[host].round.len() as u32;
+        let flow = &mut self.nics.senders[id as usize];
+        flow.sender.on_request();
+        let target = flow.congestion.pull_target(flow.sender.backlog(), sharing);
+        let now = self.now;
+        let route = match flow.hooks.is_plain() {
+            true => flow.route,
+            false => {
+                let in_flight = flow.sender.in_flight();
+                flow.steering.route(flow.route, Departure { now, in_flight })
+            }
+        };
+        let (receiver, dst) = (flow.receiver, flow.dst);
+        let header = Header::Request(receiver, target);
+        self.counts.totals.requests += 1;
+        self.send_to_end(host, dst, route, 0, header);
+    }
+    /// Sends a control packet that is no answer to data.
+    fn send_to_end(
+        &mut self,
+        host: OwnHost,
+        dst: HostId,
+        route: Route,
+        sender: u32,
+        header: Header,
+    ) {
+        let answer =
+            Answer { is_nack: false, sender, seq: 0, cumulative: 0, echo: false, last_hop: false };
+        let packet = Packet::answer(dst, route, self.config.packet.ack as u16, answer);
+        let packet = self.with_header(packet, header);
+        self.counts.totals.control_packets += 1;
+        self.ports.answer(self.now, host.nic(), packet, &mut self.agenda);
+    }
+
+    /// A sender asks what is there.
+    fn requested(&mut self, host: OwnHost, packet: Packet, id: ReceiverId, target: Option<u32>) {
+        let flow = &mut self.nics.receivers[id.partition()][id.number()];
+        flow.receiver.on_request();
+        let seq = flow.receiver.expected();
+        let report = flow.receiver.report(seq, true);
+        let ((src, sender), is_done) = (flow.back(), flow.receiver.is_done());
+        let header = Header::Report { seq, is_resent: true, report };
+        let route = answered_route(self.config.fabric, &packet);
+        self.send_to_end(host, src, route, sender, header);
+        if !is_done {
+            // A pull may have been lost.
+            let credit = self.nics.hosts[host].credit.as_ref();
+            if let Some(granted) = credit.and_then(|credit| credit.granter.granted(id)) {
+                self.send_pull(host, id, granted);
+            }
+            self.want_credit(host, id, target);
+        }
+    }
+
+    /// Queue pair `id` says how much credit it wants.
+    #[inline(always)]
+    pub(super) fn want_credit(&mut self, host: OwnHost, id: ReceiverId, target: Option<u32>) {
+        if let (Some(target), Some(credit)) = (target, &mut self.nics.hosts[host].credit) {
+            credit.granter.want(id, target);
+            if !credit.is_busy {
+                self.grant(host);
+            }
+        }
+    }
+    /// Queue pair `id` has all that it waited for.
+    #[inline(always)]
+    pub(super) fn end_credit(&mut self, host: OwnHost, id: ReceiverId) {
+        if let Some(credit) = &mut self.nics.hosts[host].credit {
+            credit.granter.forget(id);
+        }
+    }
+    /// Tells the sender of queue pair `id` what it was granted.
+    fn send_pull(&mut self, host: OwnHost, id: ReceiverId, granted: u32) {
+        let Some(credit) = &mut self.nics.hosts[host].credit else { return };
+        let route = Route::Hashed(credit.pulls % PULL_ENTROPIES);
+        credit.pulls = credit.pulls.wrapping_add(1);
+        let flow = &mut self.nics.receivers[id.partition()][id.number()];
+        flow.receiver.on_pull();
+        let (src, sender) = flow.back();
+        self.send_to_end(host, src, route, sender, Header::Pull(granted));
+        self.counts.totals.pulls += 1;
+    }
+    /// Grants credit to the next in turn; a `Credit` event.
+    pub(crate) fn grant(&mut self, host: OwnHost) {
+        let Some(credit) = &mut self.nics.hosts[host].credit else { return };
+        let Some(pull) = credit.granter.pull() else {
+            credit.is_busy = false;
+            return;
+        };
+        credit.is_busy = true;
+        self.send_pull(host, pull.connection, pull.granted);
+        let at = self.now + pull.gap.max(Time(1));
+        self.agenda.push_at_host(Event::new(at, Class::Credit, host.0), host);
+    }
+}
