@@ -162,6 +162,7 @@ fn read_sections(root: &mut Reader<'_>, folder: &Path) -> Result<Resolved, Exper
         bdp,
         round_trip: round_trip(&fabric, &packet),
         line: fabric.line_rate(),
+        oversubscribed: fabric.is_oversubscribed(),
     };
     let sending = root.section(on_transport.0, on_transport.1, |r| {
         transport::read(r, &context, &balance.scheme)

@@ -254,6 +254,22 @@ impl Fabric {
     pub fn line_rate(&self) -> Rate {
         self.ports[PortId(0)].rate
     }
+    /// Whether some switch has less to the tier above than to hosts and the tier below.
+    pub fn is_oversubscribed(&self) -> bool {
+        (0..self.switches()).map(SwitchId).any(|switch| {
+            let own = self.tier(switch);
+            let (mut up, mut down) = (0, 0);
+            for port in self.ports_of(switch).ids() {
+                let Port { peer, rate, .. } = self.ports[port];
+                match peer {
+                    Node::Switch(other) if self.tier(other) > own => up += rate.as_bps(),
+                    Node::Switch(other) if self.tier(other) == own => {}
+                    _ => down += rate.as_bps(),
+                }
+            }
+            up > 0 && up < down
+        })
+    }
     /// The hosts below a leaf, by their numbers.
     pub fn hosts_of_leaf(&self, leaf: u32) -> Range<u32> {
         match &self.shape {

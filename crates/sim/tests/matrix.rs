@@ -57,13 +57,18 @@ enum Full {
 
 /// Congestion controls as they are by default.
 fn controls() -> Vec<CongestionConfig> {
-    CongestionConfig::all(&PathScale { bdp: 20_000, line: LINK.rate, round_trip: Time::us(5) })
-        .into_iter()
-        .map(|control| match control {
-            CongestionConfig::FixedRate(_) => FixedRateConfig { rate: Some(Rate::gbps(50)) }.into(),
-            control => control,
-        })
-        .collect()
+    CongestionConfig::all(&PathScale {
+        bdp: 20_000,
+        line: LINK.rate,
+        round_trip: Time::us(5),
+        oversubscribed: false,
+    })
+    .into_iter()
+    .map(|control| match control {
+        CongestionConfig::FixedRate(_) => FixedRateConfig { rate: Some(Rate::gbps(50)) }.into(),
+        control => control,
+    })
+    .collect()
 }
 
 /// Any of the controls. Each has a draw of its own, and the largest wins: one more changes nothing but

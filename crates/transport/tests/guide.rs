@@ -124,7 +124,12 @@ fn the_guides_recovery_delivers() {
 /// A window of 10 packets, of which a cut leaves `keep`.
 fn aimd(keep: &str) -> Aimd {
     const INFO: CongestionInfo = AimdConfig::INFO;
-    let path = PathScale { bdp: 10_000, line: Rate::gbps(100), round_trip: Time::us(5) };
+    let path = PathScale {
+        bdp: 10_000,
+        line: Rate::gbps(100),
+        round_trip: Time::us(5),
+        oversubscribed: false,
+    };
     let given = [("aimd_keep", keep)];
     let mut options = Options::new("the guide", INFO.options, &given).unwrap();
     let config = AimdConfig::read(&mut options, &path).unwrap();

@@ -8,7 +8,12 @@ use weft_trial::prelude::*;
 use weft_units::{Rate, Time};
 
 /// 100 Gb/s and 12 us: the path that the constants are for, so that all scales are 1.
-const PATH: PathScale = PathScale { bdp: 150_000, line: Rate::gbps(100), round_trip: Time::us(12) };
+const PATH: PathScale = PathScale {
+    bdp: 150_000,
+    line: Rate::gbps(100),
+    round_trip: Time::us(12),
+    oversubscribed: false,
+};
 /// 1000 bytes of payload, 1000 on the wire.
 const FLOW: FlowPace =
     FlowPace { mtu: 1000, rate: None, share: 1, hops: 6, header: 0, trims: true };
@@ -117,8 +122,11 @@ fn loss_takes_a_packet_or_all_but_what_came() {
 fn credit_by_hand() {
     let mut flow = control("rccc", &[("rccc_max_window", "4000B")]);
     assert!(
-        unfit(&RcccConfig { max_window: 1 }.into(), &weft_transport::RecoveryConfig::GO_BACK_N)
-            .is_some()
+        unfit(
+            &RcccConfig { max_window: 1, minds_uplinks: false }.into(),
+            &weft_transport::RecoveryConfig::GO_BACK_N
+        )
+        .is_some()
     );
     // On speculation: four packets, and one more is asked for.
     assert_eq!((flow.window() > 0, flow.pull_target(100, 1)), (true, Some(4)));
@@ -150,21 +158,21 @@ fn grants_take_turns() {
     assert!(!granter.has_work());
     granter.want('a', 40);
     granter.want('b', 10);
-    let pulls: Vec<_> = (0..4).map(|_| granter.pull().unwrap()).collect();
+    let pulls: Vec<_> = (0..4).map(|_| granter.pull(Time::ZERO).unwrap()).collect();
     let granted: Vec<_> = pulls.iter().map(|pull| (pull.connection, pull.granted)).collect();
     assert_eq!(granted, [('a', 16), ('b', 10), ('a', 32), ('a', 40)]);
     let gap = |quanta: f64| (quanta * 256.0 * 80.0 / 0.99) as u64;
     assert_eq!(pulls[0].gap.0, gap(16.0));
     assert_eq!(pulls[1].gap.0, gap(10.0));
     // Nobody wants more: they take turns ahead of demand, up to a window of 32 quanta.
-    let ahead: Vec<_> = std::iter::from_fn(|| granter.pull()).collect();
+    let ahead: Vec<_> = std::iter::from_fn(|| granter.pull(Time::ZERO)).collect();
     let ahead: Vec<_> = ahead.iter().map(|pull| (pull.connection, pull.granted)).collect();
     assert_eq!(ahead, [('b', 26), ('a', 56), ('b', 42), ('a', 72)]);
     assert_eq!(granter.granted('a'), Some(72));
     granter.want('a', 60);
-    assert_eq!(granter.pull().unwrap().granted, 88);
+    assert_eq!(granter.pull(Time::ZERO).unwrap().granted, 88);
     granter.forget('a');
-    assert_eq!((granter.granted('a'), granter.pull()), (None, None));
+    assert_eq!((granter.granted('a'), granter.pull(Time::ZERO)), (None, None));
 }
 
 trials! {
@@ -176,7 +184,7 @@ trials! {
         for (connection, target) in targets.iter().enumerate() {
             granter.want(connection, *target);
         }
-        let pulls: Vec<_> = std::iter::from_fn(|| granter.pull()).collect();
+        let pulls: Vec<_> = std::iter::from_fn(|| granter.pull(Time::ZERO)).collect();
         let time: u64 = pulls.iter().map(|pull| pull.gap.0).sum();
         let bytes = u64::from(targets.iter().sum::<u32>() * QUANTUM);
         prop_assert!(time + pulls.len() as u64 >= Rate::gbps(100).serialize(bytes).0);

@@ -50,6 +50,7 @@ pub(crate) fn keys(info: &'static CongestionInfo) -> Vec<Asked> {
         bdp: 1,
         line: weft_units::Rate::gbps(100),
         round_trip: weft_units::Time::us(1),
+        oversubscribed: false,
     };
     keys_asked_by("transport", |r| read_chosen(r, info, &path))
 }

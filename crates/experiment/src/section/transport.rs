@@ -24,6 +24,8 @@ pub(crate) struct Context {
     pub(crate) round_trip: Time,
     /// The rate of a host's link.
     pub(crate) line: Rate,
+    /// Uplinks carry less than the hosts below them.
+    pub(crate) oversubscribed: bool,
 }
 
 /// Both axes, and the time-out, if the experiment names one; else it follows from the run.
@@ -78,8 +80,8 @@ pub(crate) fn read(
     context: &Context,
     scheme: &SchemeConfig,
 ) -> Result<TransportSection> {
-    let Context { bdp, round_trip, line } = *context;
-    let path = PathScale { bdp, line, round_trip };
+    let Context { bdp, round_trip, line, oversubscribed } = *context;
+    let path = PathScale { bdp, line, round_trip, oversubscribed };
     let Sending { congestion, mut pace } = sending::read(r, scheme.info().congestion, &path)?;
     let recovery = read_recovery(r, scheme)?;
     check_fit(r, &congestion, &recovery)?;

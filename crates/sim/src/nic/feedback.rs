@@ -28,6 +28,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         if packet.is(flag::TRIMMED) {
             let arrival = flow.receiver.on_trimmed(self.now, seq);
             self.reply(host, back, packet, data, arrival.reply);
+            self.note_credit(host, &packet);
             return self.want_credit(host, id, target);
         }
         if seq >= flow.highest {
@@ -51,6 +52,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             self.messages.add_spurious(message);
         }
         self.reply(host, back, packet, data, arrival.reply);
+        if target.is_some() {
+            self.note_credit(host, &packet);
+        }
         match done {
             true => self.end_credit(host, id),
             false => self.want_credit(host, id, target),

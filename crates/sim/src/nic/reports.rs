@@ -1,7 +1,7 @@
 //! Answers that stand for several packets, and credit: what recoveries that report send beside data.
 
 use super::feedback::{acknowledgement, answered_route};
-use crate::config::RunConfig;
+use crate::config::{PacketConfig, RunConfig};
 use crate::engine::Engine;
 use crate::event::{Class, Event};
 use crate::headers::Header;
@@ -11,9 +11,9 @@ use crate::ports::Ports;
 use crate::queue::EventQueue;
 use weft_balance::plan::{LossSignal, Route};
 use weft_balance::steer::{Departure, Feedback};
-use weft_transport::credit::Granter;
+use weft_transport::credit::{Granter, UplinkShare};
 use weft_transport::{Acknowledgement, CongestionConfig, Loss, Report, Window};
-use weft_units::{HostId, Time};
+use weft_units::{Draw, HostId, Time};
 
 /// The credit that a NIC grants.
 #[derive(Debug)]
@@ -31,13 +31,19 @@ const PULL_ENTROPIES: u16 = 128;
 impl Credit {
     /// Of a NIC, where receivers grant credit.
     pub(super) fn new(config: &RunConfig, host: HostId) -> Option<Box<Credit>> {
-        let window = match config.transport.congestion {
-            CongestionConfig::Rccc(rccc) => rccc.max_window,
-            CongestionConfig::NsccRccc(both) => both.rccc.max_window,
+        let rccc = match config.transport.congestion {
+            CongestionConfig::Rccc(rccc) => rccc,
+            CongestionConfig::NsccRccc(both) => both.rccc,
             _ => return None,
         };
         let rate = config.fabric.ports()[config.fabric.nic(host)].rate;
-        let granter = Granter::new(rate, config.packet.mtu, window);
+        let mut granter = Granter::new(rate, config.packet.mtu, rccc.max_window);
+        if rccc.minds_uplinks {
+            let PacketConfig { mtu, header, ack } = config.packet;
+            let round_trip = config.fabric.base_rtt(u64::from(mtu + header), u64::from(ack));
+            let chance = Draw::new(config.seed, "uplink-share").stream(u64::from(host.0));
+            granter = granter.minding(UplinkShare::new(round_trip, chance));
+        }
         Some(Box::new(Credit { granter, is_busy: false, pulls: 0 }))
     }
 }
@@ -245,6 +251,13 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
     }
 
+    /// What happened to `packet` on its way, to whoever grants credit at `host`.
+    pub(super) fn note_credit(&mut self, host: OwnHost, packet: &Packet) {
+        if let Some(credit) = &mut self.nics.hosts[host].credit {
+            let is_cut = packet.is(flag::TRIMMED) && !packet.was_cut_at_last_hop();
+            credit.granter.note(packet.is(flag::MARKED), is_cut);
+        }
+    }
     /// Queue pair `id` says how much credit it wants.
     #[inline(always)]
     pub(super) fn want_credit(&mut self, host: OwnHost, id: ReceiverId, target: Option<u32>) {
@@ -276,7 +289,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// Grants credit to the next in turn; a `Credit` event.
     pub(crate) fn grant(&mut self, host: OwnHost) {
         let Some(credit) = &mut self.nics.hosts[host].credit else { return };
-        let Some(pull) = credit.granter.pull() else {
+        let Some(pull) = credit.granter.pull(self.now) else {
             credit.is_busy = false;
             return;
         };

@@ -48,6 +48,8 @@ pub struct PathScale {
     pub line: Rate,
     /// The time that a full packet and its acknowledgement take over the longest path, alone.
     pub round_trip: Time,
+    /// Uplinks carry less than the hosts below them.
+    pub oversubscribed: bool,
 }
 
 /// What a congestion control is told.

@@ -16,6 +16,8 @@ use weft_units::{OptionError, OptionInfo, Options};
 pub struct RcccConfig {
     /// The most credit that a queue pair holds, and what it starts with.
     pub max_window: u64,
+    /// Receivers mind uplinks that carry less than the hosts below them.
+    pub minds_uplinks: bool,
 }
 
 pub(super) const WINDOW: OptionInfo = OptionInfo {
@@ -26,7 +28,8 @@ pub(super) const WINDOW: OptionInfo = OptionInfo {
 
 impl RcccConfig {
     pub(super) fn read(o: &mut Options<'_>, path: &PathScale) -> Result<RcccConfig, OptionError> {
-        Ok(RcccConfig { max_window: o.window(WINDOW.key, path.bdp)? })
+        let max_window = o.window(WINDOW.key, path.bdp)?;
+        Ok(RcccConfig { max_window, minds_uplinks: false })
     }
 }
 
@@ -37,13 +40,23 @@ impl CongestionControl for RcccConfig {
         source: "Ultra Ethernet specification 1.0, RCCC; UEC htsim",
         sets_rate: false,
         uses_marks: false,
-        options: &[WINDOW],
+        options: &[
+            WINDOW,
+            OptionInfo {
+                key: "rccc_oversubscribed",
+                default: "auto",
+                meaning: "receivers grant less where packets are marked or trimmed on the way; \"auto\": \
+                          where uplinks carry less than the hosts below them",
+            },
+        ],
     };
     const CREDIT: bool = true;
     type State = Rccc;
 
     fn read(o: &mut Options<'_>, path: &PathScale) -> Result<RcccConfig, OptionError> {
-        RcccConfig::read(o, path)
+        let choices = [("auto", path.oversubscribed), ("true", true), ("false", false)];
+        let minds_uplinks = o.choice("rccc_oversubscribed", &choices)?;
+        Ok(RcccConfig { minds_uplinks, ..RcccConfig::read(o, path)? })
     }
     fn state(&self, flow: &FlowPace) -> Rccc {
         Rccc::new(self, flow)

@@ -25,7 +25,12 @@ pub fn transport() -> impl Strategy<Value = TransportConfig> {
 
 /// All that are registered, and some that are told otherwise.
 fn congestion() -> impl Strategy<Value = CongestionConfig> {
-    let path = PathScale { bdp: 20_000, line: Rate::gbps(100), round_trip: Time::us(5) };
+    let path = PathScale {
+        bdp: 20_000,
+        line: Rate::gbps(100),
+        round_trip: Time::us(5),
+        oversubscribed: false,
+    };
     prop_oneof![
         3 => any_of(CongestionConfig::all(&path)),
         3 => (1000u64..100_000, 1000u64..300_000).prop_map(|(first, max)| dctcp(first, max)),
