@@ -12,7 +12,7 @@ fn fat_tree() -> Fabric {
     Fabric::build(&Clos::fat_tree(8, LINK)).unwrap()
 }
 fn degraded(count: u32, lost: f64, groups: Groups, pick: Pick, direction: Direction) -> Failure {
-    let links = LinkChoice::Of { tier: Tier::PodUp, count, groups, pick, direction };
+    let links = LinkChoice::Of { tier: Tier::PodUp, count, groups, pick, direction, plane: None };
     let kind = FailureKind::Degraded { lost };
     Failure { links, kind, start: Time::ZERO, end: Time::MAX }
 }
@@ -133,6 +133,7 @@ fn a_leaf_that_is_cut_off_gets_nothing() {
             groups: Groups::Listed(vec![5]),
             pick: Pick::First,
             direction: Direction::Down,
+            plane: None,
         },
         kind: FailureKind::down(None),
         start: Time::ZERO,

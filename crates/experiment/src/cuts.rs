@@ -144,7 +144,8 @@ impl Cut {
                 return cuts;
             }
         };
-        // Leaves come first, then the switches above them, pod by pod.
+        // A cut goes through all planes. Leaves come first, then the switches above them, pod by pod.
+        let [from, to] = [from, to].map(|switch| fabric.in_first_plane(switch));
         let pod = |mid: u32| (mid - fabric.leaves()) / clos.mids_per_pod();
         vec![match (fabric.tier(from), fabric.tier(to)) {
             (0, _) => (Cut::LeafUp, from.0),
@@ -157,7 +158,7 @@ impl Cut {
     /// How many links a cut has.
     pub(crate) fn links(self, fabric: &Fabric, place: u32) -> u64 {
         match fabric.clos() {
-            Some(clos) => self.links_of(clos),
+            Some(clos) => self.links_of(clos) * u64::from(fabric.planes()),
             // Not asked for where there is one group; one link then, so that nothing divides by zero.
             None => (self.ports(fabric, place).count() as u64).max(1),
         }
@@ -167,7 +168,7 @@ impl Cut {
     pub(crate) fn rate(self, fabric: &Fabric, place: u32) -> u128 {
         let rate = |port: PortId| u128::from(fabric.ports()[port].rate.as_bps());
         match fabric.clos() {
-            Some(clos) => self.rate_of(clos),
+            Some(clos) => self.rate_of(clos) * u128::from(fabric.planes()),
             None => self.ports(fabric, place).map(rate).sum(),
         }
     }

@@ -94,8 +94,12 @@ impl Resolved {
     /// The folded Clos that the fabric is, for `what` is only done there.
     ///
     /// # Errors
-    /// If it is another network.
+    /// If it is another network, or has several planes.
     pub(crate) fn clos(&self, what: &str) -> Result<&Clos, ExperimentError> {
+        if self.fabric.planes() > 1 {
+            let what = format!("{what} one plane only; set planes = 1");
+            return Err(ExperimentError::new("fabric.planes", Origin::Unknown, what));
+        }
         self.fabric.clos().ok_or_else(|| {
             let what = format!("{what} folded Clos only; choose leaf-spine, fat-tree or clos");
             ExperimentError::new("fabric.topology", Origin::Unknown, what)

@@ -7,7 +7,7 @@
 
 use weft_fabric::{Fabric, Failures, Node, Port};
 use weft_sim::Outcome;
-use weft_units::{PortId, SwitchId, Time};
+use weft_units::{PortId, Time};
 
 /// Of all leaves that sent anything up; zero where none did.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -42,8 +42,8 @@ impl Balance {
             let capacity = fabric.ports()[port].rate.as_bps() as f64 * end.as_secs_f64();
             outcome.ports[port].bytes as f64 * 8.0 / capacity * 100.0
         };
-        let leaf = |leaf: u32| {
-            let leaf = SwitchId(leaf);
+        let leaf = |(plane, leaf): (u32, u32)| {
+            let leaf = fabric.leaf_in_plane(leaf, plane);
             let (all, ups) = (fabric.ports_of(leaf), fabric.uplinks(leaf));
             let live = all.ids().skip((all.count - ups) as usize);
             let live: Vec<PortId> =
@@ -51,8 +51,11 @@ impl Balance {
             let sent = live.iter().any(|port| outcome.ports[*port].bytes > 0);
             sent.then(|| live.into_iter().map(usage).collect::<Vec<f64>>())
         };
-        let leaves: Vec<Balance> =
-            (0..fabric.leaves()).filter_map(leaf).map(|usages| Balance::among(&usages)).collect();
+        let leaves: Vec<Balance> = fabric
+            .leaves_of_planes()
+            .filter_map(leaf)
+            .map(|usages| Balance::among(&usages))
+            .collect();
         if leaves.is_empty() {
             return Balance::default();
         }

@@ -38,9 +38,10 @@ fn every_kind_with_its_defaults() {
         groups: Groups::All,
         pick: Pick::Random,
         direction: Direction::Both,
+        plane: None,
     };
     let usual = |kind| Failure { links: leaf_up.clone(), kind, start: Time::ZERO, end: Time::MAX };
-    let common = r#"{"links":[],"switches":[],"tier":"leaf-up","count":1,"groups":"all","pick":"random","direction":"both","#;
+    let common = r#"{"links":[],"switches":[],"planes":[],"tier":"leaf-up","count":1,"groups":"all","pick":"random","direction":"both","plane":"all","#;
     let always = r#""start":"0ns","duration":"forever"}"#;
     let cases = [
         (
@@ -79,6 +80,7 @@ fn everything_that_can_be_said() {
         groups: Groups::Listed(vec![3, 1]),
         pick: Pick::First,
         direction: Direction::Down,
+        plane: None,
     };
     let kind = FailureKind::Flaky { every: Time::ms(1), length: Time::us(5), regular: true };
     let expected = Failure { links, kind, start: Time::us(20), end: Time::us(320) };

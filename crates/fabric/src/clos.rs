@@ -191,7 +191,7 @@ pub(crate) const NO_DELAY: &str =
 /// A packet names its destination in 24 bits.
 const MAX_HOSTS: u64 = 1 << 24;
 /// Ports, two for each link, have 32-bit ids and some tens of bytes each.
-const MAX_LINKS: u64 = 1 << 27;
+pub(crate) const MAX_LINKS: u64 = 1 << 27;
 
 /// Why a fabric cannot be built or cannot express something.
 #[derive(Clone, Debug, PartialEq, Eq)]

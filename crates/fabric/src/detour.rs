@@ -32,9 +32,10 @@ impl Detours {
         for port in dead {
             alive[port.index()] = false;
         }
-        for leaf in 0..fabric.leaves() {
-            let mut search = Search::new(fabric, &alive, leaf);
-            for switch in (0..fabric.switches()).map(SwitchId).filter(|id| id.0 != leaf) {
+        for (plane, leaf) in fabric.leaves_of_planes() {
+            let mut search = Search::new(fabric, &alive, (plane, leaf));
+            let leaf = fabric.leaf_in_plane(leaf, plane);
+            for switch in fabric.switches_of_plane(plane).filter(|id| *id != leaf) {
                 search.reaches(switch, &mut detours);
             }
         }
@@ -81,10 +82,10 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn new<'a>(fabric: &'a Fabric, alive: &'a [bool], leaf: u32) -> Search<'a> {
+    fn new<'a>(fabric: &'a Fabric, alive: &'a [bool], (plane, leaf): (u32, u32)) -> Search<'a> {
         let mut reaches: IdVec<SwitchId, Option<bool>> =
             (0..fabric.switches()).map(|_| None).collect();
-        reaches[SwitchId(leaf)] = Some(true);
+        reaches[fabric.leaf_in_plane(leaf, plane)] = Some(true);
         Search { fabric, alive, leaf, reaches }
     }
 

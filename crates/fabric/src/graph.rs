@@ -4,7 +4,12 @@
 //! `routes`). A leaf is a switch with hosts, and leaves are numbered first: in a Clos the lowest tier, in other
 //! networks perhaps every switch.
 //!
-//! Port order: the NIC of every host, then switch by switch (leaves, spines or aggregation
+//! Where NICs have several ports, each is in a plane of its own: all planes are the same network, without a link
+//! between them. Switches and ports of the first plane have the numbers that they would have without the
+//! others; then come those of the second, in the same order, and so on. What is said of leaves, pods and
+//! paths is said of one plane.
+//!
+//! Port order in a plane: the NIC of every host, then switch by switch (leaves, spines or aggregation
 //! switches, cores) first the ports down, then the ports up. Down ports stand in the order
 //! of what is below, members of a bundle side by side; up ports in the order of what is above.
 
@@ -126,6 +131,7 @@ pub struct Fabric {
     shape: Shape,
     hosts: u32,
     leaves: u32,
+    planes: u32,
     ports: IdVec<PortId, Port>,
     switches: IdVec<SwitchId, Switch>,
     /// Of a Clos.
@@ -147,6 +153,7 @@ impl Fabric {
             shape: Shape::Clos(*clos),
             hosts: clos.hosts(),
             leaves: clos.pods() * clos.leaves_per_pod(),
+            planes: 1,
             ports: layout.ports(),
             switches: layout.switches(),
             hosts_per_leaf: FastDiv::new(clos.hosts_per_leaf),
@@ -184,6 +191,7 @@ impl Fabric {
         let mut fabric = Fabric {
             hosts: wiring.hosts.len() as u32,
             leaves,
+            planes: 1,
             ports,
             switches,
             hosts_per_leaf: FastDiv::new(1),
@@ -194,6 +202,47 @@ impl Fabric {
         fabric.routes = Arc::new(fabric.routes_without(&[]));
         fabric.check_connected()?;
         Ok(fabric)
+    }
+
+    /// So many planes, each of them this network: the NIC of every host has a port in each.
+    ///
+    /// # Errors
+    /// If it is no Clos, or there would be too many links.
+    pub fn in_planes(mut self, planes: u32) -> Result<Fabric, FabricError> {
+        if planes == 1 {
+            return Ok(self);
+        }
+        if self.clos().is_none() {
+            return Err(FabricError(
+                "planes are folded Clos: choose another topology, or one plane".into(),
+            ));
+        }
+        let (ports, switches) = (self.ports.len() as u32, self.switches());
+        if u64::from(ports) * u64::from(planes) > 2 * crate::clos::MAX_LINKS {
+            return Err(FabricError(format!(
+                "{planes} planes of {} links are too many",
+                ports / 2
+            )));
+        }
+        for plane in 1..planes {
+            let node = |node: Node| match node {
+                Node::Host(_) => node,
+                Node::Switch(switch) => Node::Switch(SwitchId(switch.0 + plane * switches)),
+            };
+            for id in 0..ports {
+                let port = self.ports[PortId(id)];
+                let reverse = PortId(port.reverse.0 + plane * ports);
+                let [owner, peer] = [port.owner, port.peer].map(node);
+                self.ports.push(Port { owner, peer, reverse, ..port });
+            }
+            for id in 0..switches {
+                let switch = self.switches[SwitchId(id)];
+                let [down, up] = [switch.down, switch.up].map(|port| port + plane * ports);
+                self.switches.push(Switch { down, up, ..switch });
+            }
+        }
+        self.planes = planes;
+        Ok(self)
     }
 
     /// Shortest paths that avoid the links behind `dead` ports, which are sorted.
@@ -234,6 +283,49 @@ impl Fabric {
     pub fn switches(&self) -> u32 {
         self.switches.len() as u32
     }
+    /// How many planes: ports of every NIC.
+    pub fn planes(&self) -> u32 {
+        self.planes
+    }
+    /// How many switches each plane has.
+    pub fn switches_per_plane(&self) -> u32 {
+        self.switches() / self.planes
+    }
+    /// How many ports each plane has, NICs included.
+    pub fn ports_per_plane(&self) -> u32 {
+        self.ports.len() as u32 / self.planes
+    }
+    /// The plane of a switch.
+    pub fn plane_of(&self, switch: SwitchId) -> u32 {
+        switch.0 / self.switches_per_plane()
+    }
+    /// The switch in the first plane that stands where `switch` does in its own.
+    pub fn in_first_plane(&self, switch: SwitchId) -> SwitchId {
+        SwitchId(switch.0 % self.switches_per_plane())
+    }
+    /// A leaf, by its number in its plane.
+    pub fn leaf_in_plane(&self, leaf: u32, plane: u32) -> SwitchId {
+        SwitchId(plane * self.switches_per_plane() + leaf)
+    }
+    /// The switches of a plane.
+    pub fn switches_of_plane(&self, plane: u32) -> impl Iterator<Item = SwitchId> + use<> {
+        let all = self.switches_per_plane();
+        (plane * all..(plane + 1) * all).map(SwitchId)
+    }
+    /// The leaves, each as its plane and its number there.
+    pub fn leaves_of_planes(&self) -> impl Iterator<Item = (u32, u32)> + use<> {
+        let leaves = self.leaves;
+        (0..self.planes).flat_map(move |plane| (0..leaves).map(move |leaf| (plane, leaf)))
+    }
+    /// The ports of all NICs, plane by plane.
+    pub fn nics(&self) -> impl Iterator<Item = PortId> + '_ {
+        let first = (0..self.planes).map(|plane| plane * self.ports_per_plane());
+        first.flat_map(|first| (first..first + self.hosts).map(PortId))
+    }
+    /// The port of a host's NIC in a plane.
+    pub fn nic_in_plane(&self, host: HostId, plane: u32) -> PortId {
+        PortId(plane * self.ports_per_plane() + host.0)
+    }
     /// How many leaves: switches with hosts.
     pub fn leaves(&self) -> u32 {
         self.leaves
@@ -252,7 +344,8 @@ impl Fabric {
     }
     /// The rate of NICs.
     pub fn line_rate(&self) -> Rate {
-        self.ports[PortId(0)].rate
+        let port = self.ports[PortId(0)].rate;
+        Rate::bps(port.as_bps() * u64::from(self.planes))
     }
     /// Whether some switch has less to the tier above than to hosts and the tier below.
     pub fn is_oversubscribed(&self) -> bool {
@@ -346,6 +439,7 @@ impl Fabric {
             Shape::Clos(clos) => clos,
             Shape::Wiring(wiring) => return Some(wiring.groups[switch.index()]),
         };
+        let switch = self.in_first_plane(switch);
         match self.switches[switch].tier {
             LEAF => Some(switch.0 / clos.leaves_per_pod()),
             MID => Some((switch.0 - self.leaves) / clos.mids_per_pod()),
@@ -355,8 +449,10 @@ impl Fabric {
     /// All output ports of `switch`.
     pub fn ports_of(&self, switch: SwitchId) -> PortGroup {
         let first = self.switches[switch].down;
-        let next = self.switches.as_slice().get(switch.index() + 1);
-        let end = next.map_or(self.ports.len() as u32, |switch| switch.down);
+        let end = match (switch.0 + 1).is_multiple_of(self.switches_per_plane()) {
+            true => (self.plane_of(switch) + 1) * self.ports_per_plane(),
+            false => self.switches[SwitchId(switch.0 + 1)].down,
+        };
         PortGroup { first: PortId(first), count: end - first }
     }
 
@@ -571,18 +667,11 @@ impl Fabric {
             Shape::Clos(clos) => clos,
             Shape::Wiring(wiring) => return wiring.names[id.index()].clone(),
         };
-        let leaves = self.leaves();
-        let mids = clos.pods() * clos.mids_per_pod();
-        match self.switches[id].tier {
-            LEAF => format!("leaf-{}", id.0),
-            MID if clos.cores() == 0 => format!("spine-{}", id.0 - leaves),
-            MID => {
-                let mid = id.0 - leaves;
-                let per_pod = clos.mids_per_pod();
-                format!("pod-{}-agg-{}", mid / per_pod, mid % per_pod)
-            }
-            _ => format!("core-{}", id.0 - leaves - mids),
+        if self.planes > 1 {
+            let first = self.in_first_plane(id);
+            return format!("plane-{}-{}", self.plane_of(id), name_in_clos(clos, self, first));
         }
+        name_in_clos(clos, self, id)
     }
 
     /// A readable name of one direction of a link: `leaf-0 -> spine-1`, with `#1` behind it for
@@ -605,5 +694,21 @@ impl Fabric {
     /// it is from the nearest leaf.
     pub fn tier(&self, switch: SwitchId) -> u8 {
         self.switches[switch].tier
+    }
+}
+
+/// The name of a switch of the first plane, without that of the plane.
+fn name_in_clos(clos: &Clos, fabric: &Fabric, id: SwitchId) -> String {
+    let leaves = fabric.leaves();
+    let mids = clos.pods() * clos.mids_per_pod();
+    match fabric.tier(id) {
+        LEAF => format!("leaf-{}", id.0),
+        MID if clos.cores() == 0 => format!("spine-{}", id.0 - leaves),
+        MID => {
+            let mid = id.0 - leaves;
+            let per_pod = clos.mids_per_pod();
+            format!("pod-{}-agg-{}", mid / per_pod, mid % per_pod)
+        }
+        _ => format!("core-{}", id.0 - leaves - mids),
     }
 }

@@ -35,9 +35,10 @@ impl Weights {
         if left.are_whole() {
             return Weights(weights);
         }
-        for leaf in 0..fabric.leaves() {
-            let mut search = Search::new(fabric, left, leaf);
-            for switch in (0..fabric.switches()).map(SwitchId).filter(|id| id.0 != leaf) {
+        for (plane, leaf) in fabric.leaves_of_planes() {
+            let mut search = Search::new(fabric, left, (plane, leaf));
+            let leaf = fabric.leaf_in_plane(leaf, plane);
+            for switch in fabric.switches_of_plane(plane).filter(|id| *id != leaf) {
                 search.share(switch, &mut weights);
             }
         }
@@ -69,10 +70,10 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn new<'a>(fabric: &'a Fabric, left: &'a LinkShares, leaf: u32) -> Search<'a> {
+    fn new<'a>(fabric: &'a Fabric, left: &'a LinkShares, (plane, leaf): (u32, u32)) -> Search<'a> {
         let mut shares: IdVec<SwitchId, Option<u64>> =
             (0..fabric.switches()).map(|_| None).collect();
-        shares[SwitchId(leaf)] = Some(LinkShares::WHOLE);
+        shares[fabric.leaf_in_plane(leaf, plane)] = Some(LinkShares::WHOLE);
         Search { fabric, left, leaf, shares }
     }
 

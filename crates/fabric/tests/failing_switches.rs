@@ -17,7 +17,7 @@ fn fat_tree(k: u32) -> Fabric {
     Fabric::build(&Clos::fat_tree(k, LINK)).unwrap()
 }
 fn of(tier: Tier, count: u32, groups: Groups, pick: Pick) -> LinkChoice {
-    LinkChoice::Of { tier, count, groups, pick, direction: Direction::Both }
+    LinkChoice::Of { tier, count, groups, pick, direction: Direction::Both, plane: None }
 }
 fn first(tier: Tier) -> LinkChoice {
     of(tier, 1, Groups::All, Pick::First)
@@ -100,7 +100,7 @@ fn one_direction_of_a_switch() {
     let fabric = fat_tree(4);
     let tier = Tier::Spines;
     let (groups, pick) = (Groups::Listed(vec![0]), Pick::First);
-    let up = LinkChoice::Of { tier, count: 1, groups, pick, direction: Direction::Up };
+    let up = LinkChoice::Of { tier, count: 1, groups, pick, direction: Direction::Up, plane: None };
     assert_eq!(
         names(&fabric, &up),
         [

@@ -13,7 +13,7 @@ fn fat_tree(k: u32) -> Fabric {
     Fabric::build(&Clos::fat_tree(k, LINK)).unwrap()
 }
 fn of(tier: Tier, count: u32, groups: Groups, pick: Pick, direction: Direction) -> LinkChoice {
-    LinkChoice::Of { tier, count, groups, pick, direction }
+    LinkChoice::Of { tier, count, groups, pick, direction, plane: None }
 }
 fn named(names: &[&str]) -> LinkChoice {
     LinkChoice::Named(names.iter().map(|name| (*name).to_owned()).collect())

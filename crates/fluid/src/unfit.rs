@@ -5,6 +5,9 @@ use weft_fabric::{Fabric, Failure, FailureKind};
 
 /// Why a run cannot be simulated by rates, in words that follow the name of the scheme; `None`: it can.
 pub fn unfit(scheme: &SchemeInfo, fabric: &Fabric, failures: &[Failure]) -> Option<&'static str> {
+    if fabric.planes() > 1 {
+        return Some("runs over several planes");
+    }
     if fabric.clos().is_none() {
         return Some("runs on a network that is no folded Clos");
     }

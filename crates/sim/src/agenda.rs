@@ -4,7 +4,7 @@ use crate::event::{Class, Event};
 use crate::headers::{Header, Headers};
 use crate::mail::Mail;
 use crate::packet::Packet;
-use crate::partition::{Exit, InLink, OwnHost, OwnSwitch, Partition};
+use crate::partition::{Exit, InLink, OutPort, OwnHost, OwnSwitch, Partition};
 use crate::processes::Processes;
 use crate::queue::{EventQueue, Row, Whole};
 use crate::tor::{Tagged, Tags};
@@ -38,10 +38,15 @@ impl<Q: EventQueue> Agenda<Q> {
         let processes = Arc::clone(&partition.processes);
         Agenda { queue, own, outgoing, processes, tags, headers }
     }
-    /// Adds an event of `host`, or of its NIC, in this partition, not earlier than now.
+    /// Adds an event of `host` in this partition, not earlier than now.
     #[inline(always)]
     pub fn push_at_host(&mut self, event: Event, host: OwnHost) {
         self.queue.push(event, self.processes.of_host(host));
+    }
+    /// Adds an event of a NIC's `port` in this partition, not earlier than now.
+    #[inline(always)]
+    pub fn push_at_nic(&mut self, event: Event, port: OutPort) {
+        self.queue.push(event, self.processes.of_nic(port));
     }
     /// Adds an event of `switch`, or of a port of it, in this partition, not earlier than now.
     #[inline(always)]

@@ -187,7 +187,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
         }
         if target.is(Class::Transmitted) {
             if self.ports.transmitted(self.now, OutPort(id), &mut self.agenda) {
-                self.pull(OwnHost(id));
+                self.pull_port(OutPort(id));
             }
             return;
         }

@@ -40,9 +40,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let peer = peer & !Link::FAULTY;
         self.counts.deliver(self.now, &packet);
         if packet.is(flag::CONTROL) {
-            self.answered(OwnHost(peer), packet);
+            self.answered(OwnHost(peer), reverse, packet);
         } else {
-            self.receive(OwnHost(peer), packet);
+            self.receive(OwnHost(peer), reverse, packet);
         }
     }
 
@@ -166,8 +166,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     #[cold]
     fn pfc_frame(&mut self, port: OutPort, packet: Packet) {
         if self.ports.pause(self.now, port, packet.pauses(), &mut self.agenda) {
-            // Only a NIC asks for data, and NICs are numbered like their hosts.
-            self.pull(OwnHost(port.0));
+            // Only a NIC asks for data.
+            self.pull_port(port);
         }
     }
 }

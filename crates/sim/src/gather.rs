@@ -179,10 +179,10 @@ fn check_conservation<Q, P: Ports>(
     ports: &IdVec<PortId, PortResult>,
     totals: &Totals,
 ) {
-    let nics = &ports.as_slice()[..world.config.fabric.hosts() as usize];
+    let nics = || world.config.fabric.nics().map(|nic| &ports[nic]);
     let sent = Delivered {
-        packets: nics.iter().map(|nic| nic.packets).sum(),
-        bytes: nics.iter().map(|nic| nic.bytes).sum(),
+        packets: nics().map(|nic| nic.packets).sum(),
+        bytes: nics().map(|nic| nic.bytes).sum(),
     };
     let tors = || engines.iter().filter_map(|engine| engine.switches.tors());
     let (written, read) = (tors().map(|tors| tors.written), tors().map(|tors| tors.read));

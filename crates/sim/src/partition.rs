@@ -37,11 +37,39 @@ id!(
     pub struct SendingId
 );
 
-impl OwnHost {
-    /// The host's NIC.
+/// Where the ports of NICs are: those in the first plane are numbered as their hosts, and every plane has as
+/// many ports in a partition.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NicPorts {
+    pub(crate) planes: u32,
+    per_plane: u32,
+}
+
+impl Default for NicPorts {
+    /// Of NICs with one port.
+    fn default() -> NicPorts {
+        NicPorts { planes: 1, per_plane: u32::MAX }
+    }
+}
+
+impl NicPorts {
+    /// Those of a partition.
+    pub(crate) fn new(fabric: &Fabric, partition: &Partition) -> NicPorts {
+        let planes = fabric.planes();
+        NicPorts { planes, per_plane: partition.ports.len() as u32 / planes }
+    }
+    /// The port of a host in a plane.
     #[inline(always)]
-    pub(crate) fn nic(self) -> OutPort {
-        OutPort(self.0)
+    pub(crate) fn of(self, host: OwnHost, plane: u32) -> OutPort {
+        OutPort(host.0 + plane * self.per_plane)
+    }
+    /// Whose port it is, and in which plane.
+    #[inline(always)]
+    pub(crate) fn owner(self, port: OutPort) -> (OwnHost, u32) {
+        match port.0 < self.per_plane {
+            true => (OwnHost(port.0), 0),
+            false => (OwnHost(port.0 % self.per_plane), port.0 / self.per_plane),
+        }
     }
 }
 
@@ -238,7 +266,7 @@ impl Owner<'_> {
         let fabric = self.fabric;
         let switch = match node {
             Node::Host(host) => SwitchId(fabric.leaf_of(host)),
-            Node::Switch(switch) => switch,
+            Node::Switch(switch) => fabric.in_first_plane(switch),
         };
         let (index, count) = match fabric.clos() {
             Some(clos) => place_in_clos(fabric, clos, switch),

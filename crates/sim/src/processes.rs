@@ -6,10 +6,10 @@
 //! with bounded lag, Lubachevsky 1989, on one core).
 
 use crate::config::RunConfig;
-use crate::partition::{InLink, OwnHost, OwnSwitch, Partition, Place};
+use crate::partition::{InLink, NicPorts, OutPort, OwnHost, OwnSwitch, Partition, Place};
 use crate::queue::LONGEST_WINDOW;
 use std::ops::Range;
-use weft_fabric::Node;
+use weft_fabric::{Fabric, Node};
 use weft_units::{HostId, IdVec, SwitchId, Time};
 
 /// Who belongs to which logical process of a partition.
@@ -20,6 +20,7 @@ pub(crate) struct Processes {
     /// For how long nothing that happens at one is felt at another, if that is used.
     pub(crate) window: Option<Time>,
     hosts: IdVec<OwnHost, u16>,
+    nics: NicPorts,
     switches: IdVec<OwnSwitch, u16>,
     links: IdVec<InLink, u16>,
     /// The place of each link among those that end at its process.
@@ -28,11 +29,12 @@ pub(crate) struct Processes {
 
 impl Processes {
     /// One process for all of `partition`.
-    fn one(partition: &Partition) -> Processes {
+    fn one(fabric: &Fabric, partition: &Partition) -> Processes {
         Processes {
             count: 1,
             window: None,
             hosts: partition.hosts.iter().map(|_| 0).collect(),
+            nics: NicPorts::new(fabric, partition),
             switches: partition.switches.iter().map(|_| 0).collect(),
             links: partition.links.iter().map(|_| 0).collect(),
             places: IdVec::new(),
@@ -60,7 +62,7 @@ impl Processes {
         leaves.dedup();
         let count = leaves.len() + partition.switches.len();
         let Some(window) = window.filter(|_| count < usize::from(u16::MAX)) else {
-            return Processes::one(partition);
+            return Processes::one(fabric, partition);
         };
         let below = |host: &HostId| {
             leaves.binary_search(&leaf(host)).expect("leaves have their hosts' order") as u16
@@ -82,13 +84,27 @@ impl Processes {
             end.wrapping_sub(1)
         });
         let places = places.collect();
-        Processes { count: count as u16, window: Some(window), hosts, switches, links, places }
+        let (count, window) = (count as u16, Some(window));
+        let nics = NicPorts::new(fabric, partition);
+        Processes { count, window, hosts, nics, switches, links, places }
     }
 
     /// That of `host`.
     #[inline(always)]
     pub(crate) fn of_host(&self, host: OwnHost) -> u16 {
         self.hosts[host]
+    }
+    /// That of a NIC's `port`.
+    #[inline(always)]
+    pub(crate) fn of_nic(&self, port: OutPort) -> u16 {
+        match self.hosts.as_slice().get(port.0 as usize) {
+            Some(process) => *process,
+            None => self.of_other_plane(port),
+        }
+    }
+    #[cold]
+    fn of_other_plane(&self, port: OutPort) -> u16 {
+        self.hosts[self.nics.owner(port).0]
     }
     /// That of `switch`.
     #[inline(always)]

@@ -60,7 +60,7 @@ pub struct UplinkShare {
     /// Moving average of the marked share.
     marked: f64,
     /// Times in a row that it was raised.
-    raised: i32,
+    raised: u32,
     /// Since it was last looked at: packets, those marked, those trimmed before the last hop.
     packets: u32,
     marks: u32,
@@ -114,8 +114,11 @@ impl UplinkShare {
             self.share *= 1.0 - 0.5 * (self.marked - MANY_MARKED);
         }
         if self.trims == 0 && !many {
-            let times =
-                if self.marks == 0 { 2f64.powi(self.raised.min(MOST_DOUBLED)) } else { 1.0 };
+            let times = if self.marks == 0 {
+                f64::from(1u32 << self.raised.min(MOST_DOUBLED))
+            } else {
+                1.0
+            };
             self.share += LEAST_SHARE * times;
             self.raised += 1;
         } else {
@@ -131,7 +134,7 @@ const MANY_MARKED: f64 = 0.3;
 /// The least share, and what is added to it.
 const LEAST_SHARE: f64 = 0.01;
 /// By then the share is one.
-const MOST_DOUBLED: i32 = 7;
+const MOST_DOUBLED: u32 = 7;
 
 /// What a NIC sends: all that a connection was granted, and when the next may leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -46,6 +46,15 @@ pub trait Scheme: Clone + Debug + PartialEq {
     /// # Errors
     /// If packets cannot be made to take the paths that it chooses.
     fn fits(&self, fabric: &Fabric) -> Result<(), FabricError> {
+        let in_one_plane = Self::INFO.persistent
+            || Self::INFO.informed
+            || Self::INFO.port_policy
+            || !Self::INFO.tor.is_none()
+            || matches!(self.enforce(), Some(Enforce::Segments | Enforce::Hash));
+        if in_one_plane && fabric.planes() > 1 {
+            let why = "its queue pairs, or what switches know, belong to one port of a NIC";
+            return Err(FabricError(format!("it needs planes = 1, since {why}")));
+        }
         let knows_uplinks = Self::INFO.port_policy || !Self::INFO.tor.is_none();
         if knows_uplinks && fabric.clos().is_none() {
             return Err(needs_clos("its switches tell paths apart by the uplinks of leaves"));

@@ -4,7 +4,7 @@ use super::server::{self, Servers};
 use super::switch::{self, SwitchSection, Usual};
 use super::topology::{COUNTS, TOPOLOGIES, Topology, check_links};
 use super::topology_file::{self, FromFile};
-use crate::kind::{OneOf, Size, Span};
+use crate::kind::{Integer, OneOf, Size, Span};
 use crate::memory::{self, Need};
 use crate::reader::{Reader, keys_of};
 use crate::value::Table;
@@ -49,7 +49,7 @@ pub fn keys(name: &str) -> Vec<String> {
     let choice = TOPOLOGIES.iter().find(|topology| topology.name == name);
     let own = choice.map(|choice| keys_of("fabric", choice, &())).unwrap_or_default();
     let own = own.into_iter().map(|asked| asked.key);
-    own.chain(["switch", "nic", "server"].map(str::to_owned)).collect()
+    own.chain(["planes", "switch", "nic", "server"].map(str::to_owned)).collect()
 }
 
 /// Reads `[fabric]`; a topology file is looked for in `folder`.
@@ -58,6 +58,12 @@ pub fn read(r: &mut Reader<'_>, folder: &Path) -> Result<FabricSection> {
         Some(FromFile { topology, usual, warning }) => (topology, usual, warning),
         None => (read_topology(r)?, Usual::default(), None),
     };
+    let planes = r.get(
+        "planes",
+        Integer { min: 1, max: 8 },
+        Some(1),
+        "ports of every NIC, each of `link`, and each in a plane of its own: a network like the others",
+    )?;
     let nic = r.section("nic", "network cards and packet sizes", read_nic)?;
     let Nic { latency, packet, service } = nic;
     let servers =
@@ -67,14 +73,16 @@ pub fn read(r: &mut Reader<'_>, folder: &Path) -> Result<FabricSection> {
         switch::read(r, slowest, &packet, &usual)
     })?;
     topology.set_latencies(switch.latency, latency);
-    let need = Need::of(r.largest(&COUNTS), topology.links(), "links", memory::LINK);
+    let links = topology.links() * u64::from(planes);
+    let need = Need::of(r.largest(&COUNTS), links, "links", memory::LINK);
     let near = need.check()?;
-    let fabric = topology.build().map_err(|error| {
+    let built = topology.build().and_then(|fabric| fabric.in_planes(planes));
+    let fabric = built.map_err(|error| {
         let what = format!("{error}; correct the counts");
         // Of the counts only this one has to suit others.
-        match r.has("cores") && what.contains("cores") {
-            true => r.wrong("cores", what),
-            false => r.wrong_here(what),
+        match ["cores", "planes"].iter().find(|key| r.has(key) && what.contains(*key)) {
+            Some(key) => r.wrong(key, what),
+            None => r.wrong_here(what),
         }
     })?;
     let is_circular = switch.switch.pfc.is_some() && fabric.has_circular_routes();

@@ -64,13 +64,21 @@ fn at_fault(links: &LinkChoice, fabric: &Fabric) -> &'static str {
     if links.resolve(fabric, 1).is_ok() {
         return "duration";
     }
-    let LinkChoice::Of { tier, groups, pick, direction, .. } = links else {
-        return if links.is_of_switches() { "switches" } else { "links" };
+    let LinkChoice::Of { tier, groups, pick, direction, plane, .. } = links else {
+        return match links {
+            LinkChoice::Planes(_) => "planes",
+            LinkChoice::Switches(_) => "switches",
+            _ => "links",
+        };
     };
     let (tier, pick, direction) = (*tier, *pick, *direction);
+    if plane.is_some_and(|plane| plane >= fabric.planes()) {
+        return "plane";
+    }
     let is_possible = |groups: &Groups| {
-        let groups = groups.clone();
-        LinkChoice::Of { tier, count: 1, groups, pick, direction }.resolve(fabric, 1).is_ok()
+        let (groups, plane) = (groups.clone(), *plane);
+        let one = LinkChoice::Of { tier, count: 1, groups, pick, direction, plane };
+        one.resolve(fabric, 1).is_ok()
     };
     match (is_possible(&Groups::All), is_possible(groups)) {
         (false, _) => "tier",
@@ -87,7 +95,7 @@ fn read_links(r: &mut Reader<'_>) -> Result<LinkChoice> {
         "links by name, as \"leaf-0 -> spine-1\" or \"leaf-0 <-> spine-1\"; instead of tier",
     )?;
     if !links.is_empty() {
-        refuse_beside(r, "links", &["switches"])?;
+        refuse_beside(r, "links", &["switches", "planes"])?;
         return Ok(LinkChoice::Named(links));
     }
     let switches = r.get(
@@ -97,8 +105,18 @@ fn read_links(r: &mut Reader<'_>) -> Result<LinkChoice> {
         "whole switches by name, as \"spine-0\": all their links both ways; instead of tier",
     )?;
     if !switches.is_empty() {
-        refuse_beside(r, "switches", &[])?;
+        refuse_beside(r, "switches", &["planes"])?;
         return Ok(LinkChoice::Switches(switches));
+    }
+    let planes = r.get(
+        "planes",
+        Wholes,
+        Some(Vec::new()),
+        "whole planes by number: all their links both ways; instead of tier",
+    )?;
+    if !planes.is_empty() {
+        refuse_beside(r, "planes", &[])?;
+        return Ok(LinkChoice::Planes(planes));
     }
     read_tier(r)
 }
@@ -106,7 +124,7 @@ fn read_links(r: &mut Reader<'_>) -> Result<LinkChoice> {
 /// Refuses what would choose links in another way than `key`, which was given: `others` and what
 /// [`read_tier`] reads.
 fn refuse_beside(r: &Reader<'_>, key: &str, others: &[&str]) -> Result<()> {
-    let of_tier = ["tier", "count", "groups", "pick", "direction"];
+    let of_tier = ["tier", "count", "groups", "pick", "direction", "plane"];
     let stands = |other: &&&str| r.has(other) && !r.is_rehearsal();
     match others.iter().chain(&of_tier).find(stands) {
         Some(other) => Err(r.wrong(other, format!("stands beside {key}; remove one of them"))),
@@ -135,8 +153,14 @@ fn read_tier(r: &mut Reader<'_>) -> Result<LinkChoice> {
     let pick = read_word(r, "pick", &picks, Some(0), "which: drawn by the seed, or the \"first\"")?;
     let directions = [("both", Direction::Both), ("up", Direction::Up), ("down", Direction::Down)];
     let direction = read_word(r, "direction", &directions, Some(0), "which way they fail")?;
+    let plane = r.get(
+        "plane",
+        Or(Integer { min: 0, max: 7 }, "all"),
+        Some(None),
+        "in which plane, where NICs have several ports; \"all\": in each",
+    )?;
     let groups = groups.map_or(Groups::All, Groups::Listed);
-    Ok(LinkChoice::Of { tier, count, groups, pick, direction })
+    Ok(LinkChoice::Of { tier, count, groups, pick, direction, plane })
 }
 
 /// One of some words, each with what it stands for.

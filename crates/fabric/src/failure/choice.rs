@@ -69,7 +69,11 @@ pub enum LinkChoice {
         pick: Pick,
         /// Which directions of each link fail.
         direction: Direction,
+        /// In which plane; `None`: in each of them.
+        plane: Option<u32>,
     },
+    /// All links of NICs to these planes: what a plane that is lost as a whole has for everybody.
+    Planes(Vec<u32>),
     /// Links by name, one direction as [`Fabric::port_name`] writes it (`leaf-0 -> spine-1`,
     /// `pod-0-agg-1 -> core-2#1`), both directions with `<->`.
     Named(Vec<String>),
@@ -83,7 +87,7 @@ impl LinkChoice {
         match self {
             LinkChoice::Of { tier, .. } => tier.is_of_switches(),
             LinkChoice::Named(_) => false,
-            LinkChoice::Switches(_) => true,
+            LinkChoice::Switches(_) | LinkChoice::Planes(_) => true,
         }
     }
 
@@ -95,11 +99,21 @@ impl LinkChoice {
     pub fn resolve(&self, fabric: &Fabric, seed: u64) -> Result<Vec<PortId>, FabricError> {
         let mut ports = Vec::new();
         match self {
-            LinkChoice::Of { tier, count, groups, pick, direction } => {
-                for group in tier.groups(fabric, groups)? {
-                    let units = tier.units(fabric, group);
+            LinkChoice::Of { tier, count, groups, pick, direction, plane } => {
+                let all = fabric.planes();
+                if let Some(plane) = plane.filter(|plane| *plane >= all) {
+                    let what = format!("there is no plane {plane}: use 0 to {}", all - 1);
+                    return Err(FabricError(what));
+                }
+                let planes = plane.map_or(0..all, |one| one..one + 1);
+                let groups = tier.groups(fabric, groups)?;
+                for (plane, group) in
+                    planes.flat_map(|one| groups.iter().map(move |group| (one, *group)))
+                {
+                    let units = tier.units(fabric, plane, group);
                     tier.check(fabric, group, *count, units.len())?;
-                    let random = Draw::new(seed, tier.purpose()).stream(u64::from(group));
+                    let random = Draw::new(seed, tier.purpose());
+                    let random = random.stream(u64::from(plane) << 32 | u64::from(group));
                     for up in pick.take(units, *count, random).into_iter().flatten() {
                         direction.push(fabric, up, &mut ports);
                     }
@@ -111,6 +125,18 @@ impl LinkChoice {
             LinkChoice::Named(names) => {
                 for name in names {
                     push_named(fabric, name, &mut ports)?;
+                }
+            }
+            LinkChoice::Planes(planes) => {
+                let all = fabric.planes();
+                if let Some(plane) = planes.iter().find(|plane| **plane >= all) {
+                    let what = format!("there is no plane {plane}: use 0 to {}", all - 1);
+                    return Err(FabricError(what));
+                }
+                for plane in planes {
+                    let switches = fabric.switches_of_plane(*plane);
+                    let all = switches.flat_map(|switch| links_of(fabric, switch));
+                    all.for_each(|up| Direction::Both.push(fabric, up, &mut ports));
                 }
             }
             LinkChoice::Switches(names) if names.is_empty() => {
@@ -225,8 +251,9 @@ impl Tier {
     }
 
     /// What may fail in one group, each as the ports up of its links.
-    fn units(self, fabric: &Fabric, group: u32) -> Vec<Vec<PortId>> {
-        let switches = self.switches(fabric, group);
+    fn units(self, fabric: &Fabric, plane: u32, group: u32) -> Vec<Vec<PortId>> {
+        let first = plane * fabric.switches_per_plane();
+        let switches = self.switches(fabric, group).map(|switch| SwitchId(first + switch.0));
         if self.is_of_switches() {
             switches.map(|switch| links_of(fabric, switch)).collect()
         } else {
@@ -342,10 +369,13 @@ fn push_named(fabric: &Fabric, name: &str, ports: &mut Vec<PortId>) -> Result<()
 
 fn outputs(fabric: &Fabric, node: Node) -> impl Iterator<Item = PortId> + use<> {
     let group = match node {
-        Node::Host(host) => PortGroup { first: fabric.nic(host), count: 1 },
+        Node::Host(host) => {
+            let nics = (0..fabric.planes()).map(|plane| fabric.nic_in_plane(host, plane));
+            return nics.collect::<Vec<_>>().into_iter();
+        }
         Node::Switch(switch) => fabric.ports_of(switch),
     };
-    group.ids()
+    group.ids().collect::<Vec<_>>().into_iter()
 }
 
 fn nodes(fabric: &Fabric) -> impl Iterator<Item = Node> + use<> {

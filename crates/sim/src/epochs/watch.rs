@@ -69,9 +69,8 @@ impl Watch {
 fn time_for(config: &RunConfig, packets: u64) -> u64 {
     let fabric = config.fabric;
     let full = u64::from(config.packet.mtu + config.packet.header);
-    let nics = &fabric.ports().as_slice()[..fabric.hosts() as usize];
     let in_a_second = |rate: weft_units::Rate| rate.as_bps() / (8 * full).max(1);
-    let all: u64 = nics.iter().map(|nic| in_a_second(nic.rate)).sum();
+    let all: u64 = fabric.nics().map(|nic| in_a_second(fabric.ports()[nic].rate)).sum();
     let picoseconds = u128::from(packets) * u128::from(Time::secs(1).0) / u128::from(all.max(1));
     u64::try_from(picoseconds).unwrap_or(u64::MAX)
 }

@@ -1,11 +1,11 @@
 //! What comes back: data at its receiver, answers at their sender, timers.
 
-use super::flow::{PacketHooks, SendingQp, Stage};
+use super::flow::{SendingQp, Stage};
 use super::persistent::Left;
 use crate::engine::Engine;
 use crate::event::{Class, Event};
 use crate::packet::{Answer, Data, Packet, flag};
-use crate::partition::OwnHost;
+use crate::partition::{OutPort, OwnHost};
 use crate::ports::Ports;
 use crate::queue::EventQueue;
 use weft_balance::Steering;
@@ -18,18 +18,37 @@ use weft_units::{HostId, Time};
 impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// A data packet has reached its host.
     #[inline(always)]
-    pub(crate) fn receive(&mut self, host: OwnHost, packet: Packet) {
+    pub(crate) fn receive(&mut self, host: OwnHost, port: OutPort, packet: Packet) {
+        match self.agenda.headers.is_some() {
+            false => self.receive_data::<false>(host, port, packet),
+            true => self.receive_in_reports(host, port, packet),
+        }
+    }
+    /// The same, where receivers report.
+    #[inline(never)]
+    fn receive_in_reports(&mut self, host: OwnHost, port: OutPort, packet: Packet) {
+        self.receive_data::<true>(host, port, packet);
+    }
+    /// The same, for receivers that do or do not report.
+    #[inline(always)]
+    fn receive_data<const REPORTS: bool>(&mut self, host: OwnHost, port: OutPort, packet: Packet) {
         let data = packet.as_data();
         let Data { receiver: id, is_resent, asks, .. } = data;
-        let (seq, target) = self.open_data(&packet, data.seq);
+        let (seq, target) = match REPORTS {
+            true => self.open_data(&packet, data.seq),
+            false => (data.seq, None),
+        };
         let data = Data { seq, ..data };
         let flow = &mut self.nics.receivers[id.partition()][id.number()];
         let (back, message) = (flow.back(), flow.message);
         if packet.is(flag::TRIMMED) {
             let arrival = flow.receiver.on_trimmed(self.now, seq);
-            self.reply(host, back, packet, data, arrival.reply);
-            self.note_credit(host, &packet);
-            return self.want_credit(host, id, target);
+            self.reply::<REPORTS>(port, back, packet, data, arrival.reply);
+            if REPORTS {
+                self.note_credit(host, &packet);
+                self.want_credit(host, id, target);
+            }
+            return;
         }
         if seq >= flow.highest {
             flow.highest = seq;
@@ -39,8 +58,13 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             flow.reordering.farthest = flow.reordering.farthest.max(behind);
             self.counts.reorder(behind);
         }
-        let carried = Carried { bytes: packet.size, marked: packet.is(flag::MARKED), asks };
-        let (arrival, done) = flow.receiver.on_packet_done(self.now, seq, carried);
+        let (arrival, done) = match REPORTS {
+            true => {
+                let carried = Carried { bytes: packet.size, marked: packet.is(flag::MARKED), asks };
+                flow.receiver.on_packet_done(self.now, seq, carried)
+            }
+            false => flow.receiver.on_data_done(self.now, seq),
+        };
         if arrival.accepted {
             self.counts.accept(self.now, &packet);
             if done {
@@ -51,21 +75,21 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             self.counts.totals.spurious += 1;
             self.messages.add_spurious(message);
         }
-        self.reply(host, back, packet, data, arrival.reply);
-        if target.is_some() {
+        self.reply::<REPORTS>(port, back, packet, data, arrival.reply);
+        if REPORTS {
             self.note_credit(host, &packet);
-        }
-        match done {
-            true => self.end_credit(host, id),
-            false => self.want_credit(host, id, target),
+            match done {
+                true => self.end_credit(host, id),
+                false => self.want_credit(host, id, target),
+            }
         }
     }
 
-    /// Answers a data packet. The acknowledgement retraces a pinned path.
+    /// Answers a data packet by the port that it came by. The acknowledgement retraces a pinned path.
     #[inline(always)]
-    fn reply(
+    fn reply<const REPORTS: bool>(
         &mut self,
-        host: OwnHost,
+        port: OutPort,
         back: (HostId, u32),
         packet: Packet,
         data: Data,
@@ -78,39 +102,45 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         };
         let route = answered_route(self.config.fabric, &packet);
         let ((src, sender), Data { receiver, seq, asks, .. }) = (back, data);
-        let (echo, last_hop) = (packet.is(flag::MARKED), packet.was_cut_at_last_hop());
+        let echo = packet.is(flag::MARKED);
+        let last_hop = is_nack && packet.was_cut_at_last_hop();
         let answer = Answer { is_nack, sender, seq, cumulative, echo, last_hop };
         let mut answer = Packet::answer(src, route, self.config.packet.ack as u16, answer);
-        if self.agenda.headers.is_some() {
+        if REPORTS {
             answer = self.report(receiver, answer, data, echo || asks);
         }
         self.counts.totals.control_packets += 1;
-        self.counts.totals.nacks += u64::from(is_nack);
-        let nic = host.nic();
-        self.ports.answer(self.now, nic, answer, &mut self.agenda);
+        if is_nack {
+            self.counts.totals.nacks += 1;
+        }
+        self.ports.answer(self.now, port, answer, &mut self.agenda);
     }
 
     /// An acknowledgement or NACK has reached the sender.
     #[inline(always)]
-    pub(crate) fn answered(&mut self, host: OwnHost, packet: Packet) {
+    pub(crate) fn answered(&mut self, host: OwnHost, port: OutPort, packet: Packet) {
         if self.agenda.headers.is_some() {
-            return self.reported(host, packet);
+            return self.reported(host, port, packet);
         }
         let answer = packet.as_answer();
         let id = answer.sender;
-        let flow = &mut self.nics.senders[id as usize];
+        let mut flow = &mut self.nics.senders[id as usize];
         flow.note_answer();
         if flow.is_done() {
             return self.retire_if_over(id);
         }
         if answer.is_nack {
-            return self.nacked(host, packet);
+            return self.nacked(host, port, packet);
+        }
+        if flow.hooks.is_planed() {
+            self.hear_from_plane(id, port);
+            flow = &mut self.nics.senders[id as usize];
         }
         let rtt = flow.rtt(self.now, answer.seq);
         let ack = acknowledgement(self.now, answer, rtt);
         let (_, done) = ack.deliver(&mut flow.sender, &mut flow.congestion);
         if !flow.hooks.is_plain() {
-            flow.steering.on_ack(Feedback {
+            let feedback = Feedback {
                 now: self.now,
                 entropy: answered_route(self.config.fabric, &packet).number(),
                 marked: answer.echo,
@@ -119,7 +149,13 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 answer_marked: packet.is(flag::MARKED),
                 room: flow.room(),
                 rtt,
-            });
+            };
+            if flow.hooks.is_planed() {
+                self.steer_in_plane(id, port, feedback);
+                flow = &mut self.nics.senders[id as usize];
+            } else {
+                flow.steering.on_ack(feedback);
+            }
             if let Some(departures) = &mut flow.departures {
                 departures.forget_below(answer.cumulative);
             }
@@ -141,7 +177,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// A NACK rewinds its queue pair and looks for another path, unless it is about a path
     /// that the queue pair has left: what was sent since then is on its way elsewhere.
     #[cold]
-    fn nacked(&mut self, host: OwnHost, packet: Packet) {
+    fn nacked(&mut self, host: OwnHost, port: OutPort, packet: Packet) {
         let answer = packet.as_answer();
         let id = answer.sender;
         let flow = &mut self.nics.senders[id as usize];
@@ -152,7 +188,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
         if !flow.hooks.is_plain() && self.config.switch.trim.is_some() {
             // What was trimmed met congestion, as a mark would say.
-            flow.steering.on_ack(Feedback {
+            let feedback = Feedback {
                 now: self.now,
                 entropy: answered_route(self.config.fabric, &packet).number(),
                 marked: true,
@@ -161,8 +197,11 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 answer_marked: packet.is(flag::MARKED),
                 room: 0,
                 rtt: Time::ZERO,
-            });
+            };
+            self.steer(id, port, feedback);
         }
+        self.hear_from_plane(id, port);
+        let flow = &mut self.nics.senders[id as usize];
         let rtt = flow.rtt(self.now, answer.seq);
         let ack = acknowledgement(self.now, answer, rtt);
         if ack.deliver_nack(&mut flow.sender, &mut flow.congestion).is_none() {
@@ -206,7 +245,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             for _ in 0..if flow.hooks.is_reported() { lost } else { 1 } {
                 flow.congestion.on_loss(self.now, Loss::TimeOut);
             }
-            flow.steering.on_time_out(TimeOut { now: self.now, after });
+            self.steer_time_out(id, TimeOut { now: self.now, after });
             self.reroute(host, id, LossSignal::TimeOut);
         }
         if is_stuck {
@@ -260,7 +299,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         if !flow.hooks.is_reported() {
             flow.sender = Sender::done();
         }
-        flow.hooks = PacketHooks::new(false, false, flow.hooks.is_reported());
+        flow.hooks = flow.hooks.of_done();
         flow.departures = None;
         let (message, bytes) = (flow.message, flow.bytes);
         let underway = flow.underway();

@@ -18,8 +18,8 @@ pub(crate) struct SendingQp {
     pub(super) sender: Sender,
     /// How many; zero if all are symbols of a code, each as large as the last one.
     pub(super) packets: u32,
-    /// In its host's round.
-    pub(super) queued: bool,
+    /// In its host's round: a bit for each plane.
+    pub(super) queued: u8,
     /// A `Start` event will bring it back: it has not started yet, or it is paced.
     pub(super) waiting: bool,
     pub(super) stage: Stage,
@@ -43,6 +43,8 @@ pub(crate) struct SendingQp {
     pub(super) nacked: bool,
     /// Its next packet has a slot on the way from its GPU to the NIC.
     pub(super) granted: bool,
+    /// The planes that its packets may take, a bit each.
+    pub(super) planes: u8,
     pub(super) steering: Steering,
     /// The persistent queue pair that it is on, if it is on one.
     pub(super) queue_pair: Option<QueuePairId>,
@@ -62,6 +64,7 @@ impl PacketHooks {
     const STEERED: u8 = 1;
     const AWAITED: u8 = 2;
     const REPORTED: u8 = 4;
+    const PLANED: u8 = 8;
 
     /// Of one that is `steered` or timed; `awaited`: somebody wants to know when all of it has
     /// left; `reported`: its receiver answers with reports.
@@ -70,6 +73,24 @@ impl PacketHooks {
         let (steered, awaited) =
             (bit(steered, PacketHooks::STEERED), bit(awaited, PacketHooks::AWAITED));
         PacketHooks(steered | awaited | bit(reported, PacketHooks::REPORTED))
+    }
+    /// What stays when all is acknowledged.
+    pub(super) fn of_done(self) -> PacketHooks {
+        PacketHooks(self.0 & (PacketHooks::REPORTED | PacketHooks::PLANED))
+    }
+    /// The same, of one whose NIC has several ports.
+    pub(super) fn in_planes(self) -> PacketHooks {
+        PacketHooks(self.0 | PacketHooks::PLANED)
+    }
+    /// Its NIC has several ports.
+    #[inline(always)]
+    pub(super) fn is_planed(self) -> bool {
+        self.0 & PacketHooks::PLANED != 0
+    }
+    /// It is plain, and its NIC has one port.
+    #[inline(always)]
+    pub(super) fn is_usual(self) -> bool {
+        self.0 & (PacketHooks::STEERED | PacketHooks::PLANED) == 0
     }
     #[inline(always)]
     pub(super) fn is_reported(self) -> bool {
@@ -121,6 +142,12 @@ impl SendingQp {
         let is_held = self.hooks.is_reported() && self.sender.has_work() && !may_leave;
         is_held && !self.waiting && (timed_out || self.sender.deadline(rto).is_none())
     }
+    /// Whether some round lacks it.
+    #[inline(always)]
+    pub(super) fn may_join(&self) -> bool {
+        // Its planes are in a cache line that is of no interest else.
+        self.queued == 0 || self.hooks.is_planed() && self.queued != self.planes
+    }
     /// How many packets the window lets out now.
     #[inline(always)]
     pub(super) fn room(&self) -> u32 {
@@ -138,10 +165,14 @@ impl SendingQp {
     /// Packet `seq` leaves, when `in_flight` were out before it: by which route?
     #[inline(always)]
     pub(super) fn leave(&mut self, now: Time, seq: u32, in_flight: u32) -> Route {
+        self.note_departure(now, seq);
+        self.steering.route(self.route, Departure { now, in_flight })
+    }
+    #[inline(always)]
+    pub(super) fn note_departure(&mut self, now: Time, seq: u32) {
         if let Some(departures) = &mut self.departures {
             departures.put(seq, now);
         }
-        self.steering.route(self.route, Departure { now, in_flight })
     }
     /// From the departure of packet `seq` until now; zero where nobody asks.
     #[inline(always)]
@@ -189,7 +220,7 @@ impl SendingQp {
             true => !self.sender.is_quiet(),
             false => self.out > 0,
         };
-        self.is_done() && !(self.queued || self.waiting || is_out)
+        self.is_done() && !(self.queued != 0 || self.waiting || is_out)
     }
 }
 
@@ -249,12 +280,16 @@ impl ReceivingQp {
     }
 }
 
-/// Into which parts, numbered and of so many bytes, accounting cuts a subflow of `bytes`: whole
-/// packets, as equal as they can be.
-pub(super) fn parts(config: &RunConfig, bytes: u64) -> impl Iterator<Item = (u32, u64)> {
+/// Into which parts, numbered and of so many bytes, accounting cuts a subflow of `bytes`, for each of so
+/// many planes: whole packets, as equal as they can be.
+pub(super) fn parts(
+    config: &RunConfig,
+    bytes: u64,
+    planes: u32,
+) -> impl Iterator<Item = (u32, u64)> {
     let mtu = u64::from(config.packet.mtu);
     let packets = bytes.div_ceil(mtu);
-    let count = u64::from(config.pacing.subflows).clamp(1, packets);
+    let count = u64::from(config.pacing.subflows * planes).clamp(1, packets);
     let end = move |part: u64| (packets * part / count * mtu).min(bytes);
     (0..count).map(move |part| (part as u32, end(part + 1) - end(part)))
 }

@@ -12,6 +12,7 @@
 //! | `open` | how messages become queue pairs |
 //! | `round` | the round, and sending |
 //! | `persistent` | queue pairs that carry one subflow after the other |
+//! | `planes` | the ports of a NIC, each in a plane |
 //! | `slots` | the way from a GPU to its NIC, where it is slower than that |
 //! | `rebalance` | flows under way that get other routes |
 //! | `feedback` | receiving and answering, acknowledgements, timers |
@@ -25,6 +26,7 @@ mod host;
 mod nics;
 mod open;
 mod persistent;
+mod planes;
 mod rebalance;
 mod reports;
 mod round;

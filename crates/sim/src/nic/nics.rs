@@ -3,9 +3,11 @@
 use super::back_off::BackOffs;
 use super::flow::{ReceivingQp, SendingQp};
 use super::host::Host;
+use super::planes::Planes;
 use crate::config::RunConfig;
 use crate::packet::{Kind, Packet, flag};
-use crate::partition::{OwnHost, Partition, ReceiverId};
+use crate::partition::{NicPorts, OwnHost, Partition, ReceiverId};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use weft_balance::plan::Subflow;
 use weft_fabric::{Fabric, PathView};
@@ -27,6 +29,12 @@ pub(crate) struct Nics {
     /// places are free again.
     pub(super) opened: Vec<u32>,
     pub(super) free_receivers: Vec<Vec<u32>>,
+    /// The ports of NICs.
+    pub(super) ports: NicPorts,
+    /// Rounds of hosts in the second plane, the third, and so on.
+    rounds: Vec<IdVec<OwnHost, VecDeque<u32>>>,
+    /// What each queue pair knows of its planes, where there are several.
+    pub(super) planes: Vec<Planes>,
     /// Packets leave in slots of their GPUs.
     pub(super) has_slots: bool,
     /// Scratch for planners.
@@ -48,8 +56,21 @@ impl Nics {
             receivers: (0..partitions).map(|_| Vec::new()).collect(),
             opened: vec![0; partitions],
             free_receivers: vec![Vec::new(); partitions],
+            ports: NicPorts::new(config.fabric, partition),
+            rounds: (1..config.fabric.planes())
+                .map(|_| partition.hosts.iter().map(|_| VecDeque::new()).collect())
+                .collect(),
+            planes: Vec::new(),
             has_slots: config.job.as_ref().is_some_and(|job| job.pcie.is_some()),
             subflows: Vec::new(),
+        }
+    }
+    /// The round of the port of a host in a plane.
+    #[inline(always)]
+    pub(super) fn round(&mut self, host: OwnHost, plane: u32) -> &mut VecDeque<u32> {
+        match plane {
+            0 => &mut self.hosts[host].round,
+            other => &mut self.rounds[other as usize - 1][host],
         }
     }
     pub(crate) fn hosts(&self) -> impl Iterator<Item = &Host> {

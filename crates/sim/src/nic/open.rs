@@ -1,6 +1,7 @@
 //! Messages become queue pairs: what planners are told; how many, at what rate, from when on.
 
 use super::flow::{PacketHooks, ReceivingQp, SendingQp, Stage, packets_of, parts, stretched};
+use super::planes::{MOST as MOST_PLANES, Planes};
 use crate::config::Service;
 use crate::engine::Engine;
 use crate::event::{Class, Event, Target};
@@ -51,7 +52,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     pub(crate) fn open_flows(&mut self, host: OwnHost) {
         let mut subflows = std::mem::take(&mut self.nics.subflows);
         for subflow in subflows.drain(..) {
-            for (part, bytes) in parts(self.config, subflow.bytes) {
+            let planes = self.planes_of_flow(host, &subflow);
+            for (part, bytes) in parts(self.config, subflow.bytes, planes) {
                 self.messages.add_subflow(SendingId(subflow.tag));
                 self.open_flow(host, Subflow { bytes, ..subflow }, part);
             }
@@ -82,18 +84,20 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let id = free.unwrap_or(self.nics.senders.len() as u32);
         assert!(id < Target::LIMIT, "{id} queue pairs at once are too many");
         let receiver = self.open_receiver(host, id, &subflow);
-        let steering = Steering::new(
-            &config.balance,
-            &FlowContext {
-                flow: own,
-                seed: config.seed,
-                mtu: config.packet.mtu,
-                bdp: config.balance.bdp,
-                fabric: config.fabric,
-                hosts: (self.nics.hosts[host].id, subflow.dst),
-                hashing: config.hashing(),
-            },
-        );
+        let context = self.flow_context(host, &subflow, own);
+        let steering = Steering::new(&config.balance, &context);
+        let plane = (unit + key as u32) % self.planes();
+        let planes = match steering.is_fixed() {
+            true => 1 << plane,
+            false => u8::MAX >> (MOST_PLANES as u32 - self.planes()),
+        };
+        if self.planes() > 1 {
+            let known = Planes::new(config, &context, steering.is_fixed());
+            match self.nics.planes.get_mut(id as usize) {
+                Some(place) => *place = known,
+                None => self.nics.planes.push(known),
+            }
+        }
         let pace = self.pace(host, &subflow);
         let before = queue_pair.map(|id| self.nics.hosts[host].persistent.take_over(id));
         let before = before.unwrap_or_default();
@@ -108,6 +112,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let is_awaited = queue_pair.is_some() || self.awaits_departures();
         let is_reported = config.transport.recovery.reports();
         let care = PacketHooks::new(is_timed || !steering.is_fixed(), is_awaited, is_reported);
+        let care = if self.planes() > 1 { care.in_planes() } else { care };
         let flow = SendingQp {
             sender,
             congestion,
@@ -122,7 +127,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             packets,
             last_payload: last_payload as u16,
             hooks: care,
-            queued: false,
+            queued: 0,
+            planes,
             waiting: true,
             stage: Stage::New,
             timed: free.is_some_and(|place| self.nics.senders[place as usize].timed),
@@ -147,6 +153,32 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         } else {
             self.enter_round(id);
             self.wake_later(host);
+        }
+    }
+
+    /// In how many planes a subflow has queue pairs of its own: in all, if its packets take the same path.
+    fn planes_of_flow(&self, host: OwnHost, subflow: &Subflow) -> u32 {
+        match self.planes() {
+            1 => 1,
+            planes => {
+                let steering =
+                    Steering::new(&self.config.balance, &self.flow_context(host, subflow, 0));
+                if steering.is_fixed() { planes } else { 1 }
+            }
+        }
+    }
+
+    /// What a queue pair's steering is told, where the flow has such random numbers.
+    fn flow_context(&self, host: OwnHost, subflow: &Subflow, own: u64) -> FlowContext<'_> {
+        let config = self.config;
+        FlowContext {
+            flow: own,
+            seed: config.seed,
+            mtu: config.packet.mtu,
+            bdp: config.balance.bdp,
+            fabric: config.fabric,
+            hosts: (self.nics.hosts[host].id, subflow.dst),
+            hashing: config.hashing(),
         }
     }
 
@@ -194,7 +226,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         if share == 1 {
             return rate;
         }
-        let nic = self.world.partitioning.partitions[usize::from(self.own)].ports[host.nic()];
+        let nic = self.nics.ports.of(host, 0);
+        let nic = self.world.partitioning.partitions[usize::from(self.own)].ports[nic];
         let line = self.config.fabric.ports()[nic].rate.as_bps();
         let share = Rate::bps((line / u64::from(share)).max(1));
         Some(rate.map_or(share, |rate| rate.min(share)))

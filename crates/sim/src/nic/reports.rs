@@ -1,12 +1,13 @@
 //! Answers that stand for several packets, and credit: what recoveries that report send beside data.
 
 use super::feedback::{acknowledgement, answered_route};
+use super::planes::in_turn;
 use crate::config::{PacketConfig, RunConfig};
 use crate::engine::Engine;
 use crate::event::{Class, Event};
 use crate::headers::Header;
 use crate::packet::{Answer, Data, Packet, flag};
-use crate::partition::{OwnHost, ReceiverId};
+use crate::partition::{OutPort, OwnHost, ReceiverId};
 use crate::ports::Ports;
 use crate::queue::EventQueue;
 use weft_balance::plan::{LossSignal, Route};
@@ -36,7 +37,7 @@ impl Credit {
             CongestionConfig::NsccRccc(both) => both.rccc,
             _ => return None,
         };
-        let rate = config.fabric.ports()[config.fabric.nic(host)].rate;
+        let rate = config.fabric.line_rate();
         let mut granter = Granter::new(rate, config.packet.mtu, rccc.max_window);
         if rccc.minds_uplinks {
             let PacketConfig { mtu, header, ack } = config.packet;
@@ -107,21 +108,23 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
 
     /// An answer has reached the sender, or a request its receiver.
     #[inline(never)]
-    pub(super) fn reported(&mut self, host: OwnHost, packet: Packet) {
+    pub(super) fn reported(&mut self, host: OwnHost, port: OutPort, packet: Packet) {
         let headers = self.agenda.headers.as_mut().expect("the run has extended headers");
         match headers.take(packet.header()) {
             Header::Report { seq, is_resent, report } => {
-                self.hear_report(host, packet, (seq, is_resent), &report);
+                self.hear_report((host, port), packet, (seq, is_resent), &report);
             }
             Header::Pull(granted) => self.hear_pull(host, packet.sender(), granted),
-            Header::Request(receiver, target) => self.requested(host, packet, receiver, target),
+            Header::Request(receiver, target) => {
+                self.requested((host, port), packet, receiver, target);
+            }
             Header::Data { .. } => unreachable!("data is no answer"),
         }
     }
 
     fn hear_report(
         &mut self,
-        host: OwnHost,
+        (host, port): (OwnHost, OutPort),
         packet: Packet,
         (seq, is_resent): (u32, bool),
         report: &Report,
@@ -136,11 +139,12 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let now = self.now;
         let rtt = flow.rtt_of_copy(now, seq, is_resent);
         let heard = acknowledgement(now, answer, rtt);
+        self.hear_from_plane(id, port);
         let Some(done) = self.learn(id, &heard, answer, report) else { return };
         let flow = &mut self.nics.senders[id as usize];
         if !flow.hooks.is_plain() {
             let is_trimmed = answer.is_nack && self.config.switch.trim.is_some();
-            flow.steering.on_ack(Feedback {
+            let feedback = Feedback {
                 now,
                 entropy: answered_route(self.config.fabric, &packet).number(),
                 marked: answer.echo || is_trimmed,
@@ -149,13 +153,14 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 answer_marked: packet.is(flag::MARKED),
                 room: if is_trimmed { 0 } else { flow.room() },
                 rtt,
-            });
-            if let Some(departures) = &mut flow.departures {
+            };
+            self.steer(id, port, feedback);
+            if let Some(departures) = &mut self.nics.senders[id as usize].departures {
                 departures.forget_below(report.cumulative);
             }
         }
         if answer.is_nack {
-            flow.nacked = true;
+            self.nics.senders[id as usize].nacked = true;
             self.reroute(host, id, LossSignal::Nack);
         }
         self.go_on(host, id, done);
@@ -210,14 +215,17 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             }
         };
         let (receiver, dst) = (flow.receiver, flow.dst);
+        let turn = Draw::new(self.config.seed, "request-plane").at(u64::from(flow.key), now.0);
+        let plane = in_turn(flow.planes, (turn >> 32) as u32);
         let header = Header::Request(receiver, target);
         self.counts.totals.requests += 1;
-        self.send_to_end(host, dst, route, 0, header);
+        let port = self.nics.ports.of(host, plane);
+        self.send_to_end(port, dst, route, 0, header);
     }
     /// Sends a control packet that is no answer to data.
     fn send_to_end(
         &mut self,
-        host: OwnHost,
+        port: OutPort,
         dst: HostId,
         route: Route,
         sender: u32,
@@ -228,11 +236,17 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let packet = Packet::answer(dst, route, self.config.packet.ack as u16, answer);
         let packet = self.with_header(packet, header);
         self.counts.totals.control_packets += 1;
-        self.ports.answer(self.now, host.nic(), packet, &mut self.agenda);
+        self.ports.answer(self.now, port, packet, &mut self.agenda);
     }
 
     /// A sender asks what is there.
-    fn requested(&mut self, host: OwnHost, packet: Packet, id: ReceiverId, target: Option<u32>) {
+    fn requested(
+        &mut self,
+        (host, port): (OwnHost, OutPort),
+        packet: Packet,
+        id: ReceiverId,
+        target: Option<u32>,
+    ) {
         let flow = &mut self.nics.receivers[id.partition()][id.number()];
         flow.receiver.on_request();
         let seq = flow.receiver.expected();
@@ -240,7 +254,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let ((src, sender), is_done) = (flow.back(), flow.receiver.is_done());
         let header = Header::Report { seq, is_resent: true, report };
         let route = answered_route(self.config.fabric, &packet);
-        self.send_to_end(host, src, route, sender, header);
+        self.send_to_end(port, src, route, sender, header);
         if !is_done {
             // A pull may have been lost.
             let credit = self.nics.hosts[host].credit.as_ref();
@@ -280,10 +294,11 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let Some(credit) = &mut self.nics.hosts[host].credit else { return };
         let route = Route::Hashed(credit.pulls % PULL_ENTROPIES);
         credit.pulls = credit.pulls.wrapping_add(1);
+        let port = self.nics.ports.of(host, u32::from(credit.pulls) % self.nics.ports.planes);
         let flow = &mut self.nics.receivers[id.partition()][id.number()];
         flow.receiver.on_pull();
         let (src, sender) = flow.back();
-        self.send_to_end(host, src, route, sender, Header::Pull(granted));
+        self.send_to_end(port, src, route, sender, Header::Pull(granted));
         self.counts.totals.pulls += 1;
     }
     /// Grants credit to the next in turn; a `Credit` event.

@@ -1,7 +1,6 @@
 //! The round of a NIC: whose turn it is, and what leaves.
 
 use super::flow::{Stage, stretched};
-use super::host::Host;
 use crate::config::{Pacing, Service};
 use crate::engine::Engine;
 use crate::event::{Class, Event};
@@ -19,10 +18,14 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         flow.due = self.now;
         let host = flow.src;
         if self.config.service != Service::OldestFirst && self.config.balance.random_position {
-            flow.queued = true;
-            let Host { positions, round, .. } = &mut self.nics.hosts[host];
-            let at = positions.below(round.len() as u32 + 1) as usize;
-            return round.insert(at, id);
+            flow.queued = flow.planes;
+            let planes = flow.planes;
+            for plane in (0..self.planes()).filter(|plane| planes >> plane & 1 == 1) {
+                let most = self.nics.round(host, plane).len() as u32 + 1;
+                let at = self.nics.hosts[host].positions.below(most) as usize;
+                self.nics.round(host, plane).insert(at, id);
+            }
+            return;
         }
         self.line_up(host, id);
     }
@@ -30,20 +33,43 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// Puts queue pair `id`, which can send, into the round of its NIC.
     #[inline(always)]
     fn line_up(&mut self, host: OwnHost, id: u32) {
-        self.nics.senders[id as usize].queued = true;
+        let flow = &mut self.nics.senders[id as usize];
+        if flow.hooks.is_planed() {
+            return self.line_up_in_planes(host, id);
+        }
+        flow.queued = 1;
+        self.line_up_in_plane(host, id, 0);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn line_up_in_planes(&mut self, host: OwnHost, id: u32) {
+        let flow = &mut self.nics.senders[id as usize];
+        let missing = flow.planes & !flow.queued;
+        flow.queued |= missing;
+        for plane in (0..self.planes()).filter(|plane| missing >> plane & 1 == 1) {
+            self.line_up_in_plane(host, id, plane);
+        }
+    }
+
+    #[inline(always)]
+    fn line_up_in_plane(&mut self, host: OwnHost, id: u32, plane: u32) {
         match self.config.service {
-            Service::RoundRobin | Service::InOrder => self.nics.hosts[host].round.push_back(id),
-            Service::OldestFirst => self.line_up_by_age(host, id),
+            Service::RoundRobin | Service::InOrder => {
+                self.nics.round(host, plane).push_back(id);
+            }
+            Service::OldestFirst => self.line_up_by_age(host, id, plane),
         }
     }
 
     #[cold]
-    fn line_up_by_age(&mut self, host: OwnHost, id: u32) {
-        let births = &self.nics.opening_order;
+    fn line_up_by_age(&mut self, host: OwnHost, id: u32, plane: u32) {
+        let births = std::mem::take(&mut self.nics.opening_order);
         let age = |id: u32| births[id as usize];
-        let round = &mut self.nics.hosts[host].round;
+        let round = self.nics.round(host, plane);
         let at = round.partition_point(|other| age(*other) < age(id));
         round.insert(at, id);
+        self.nics.opening_order = births;
     }
 
     /// Lets the NIC look for work once everything that happens now has been posted.
@@ -80,7 +106,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     #[inline(always)]
     pub(super) fn rejoin(&mut self, id: u32) {
         let flow = &mut self.nics.senders[id as usize];
-        if !flow.queued && flow.may_send() {
+        if flow.may_join() && flow.may_send() {
             if flow.congestion.is_paced() {
                 // What it could not send while it had nothing to send is not made up for.
                 flow.due = flow.due.max(self.now);
@@ -90,41 +116,46 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
     }
 
-    /// If the NIC of `host` is free, sends the next packet in turn.
+    /// If the port of the NIC of `host` in `plane` is free, sends the next packet in turn.
     #[inline(always)]
-    pub(crate) fn pull(&mut self, host: OwnHost) {
-        let nic = host.nic();
+    pub(super) fn pull_in_plane(&mut self, host: OwnHost, plane: u32) {
+        let nic = self.nics.ports.of(host, plane);
         loop {
-            let round = &mut self.nics.hosts[host].round;
+            let round = self.nics.round(host, plane);
             if round.is_empty() || self.ports.ready(self.now, nic, &mut self.agenda) == Ready::Told
             {
                 return;
             }
             let id = round.pop_front().expect("not empty");
             let flow = &mut self.nics.senders[id as usize];
-            flow.queued = false;
-            if flow.may_send() {
+            flow.queued &= !(1 << plane);
+            let (may_send, is_planed) = (flow.may_send(), flow.hooks.is_planed());
+            if may_send && (!is_planed || self.uses_plane(id, plane)) {
                 if self.nics.has_slots && !self.may_leave_gpu(id) {
                     continue;
                 }
-                return self.send_data(host, id);
+                return self.send_data(host, id, plane);
             }
             self.retire_if_over(id);
         }
     }
 
-    /// Puts the next packet of queue pair `id` on the wire.
+    /// Puts the next packet of queue pair `id` on the wire in `plane`.
     #[inline(always)]
-    fn send_data(&mut self, host: OwnHost, id: u32) {
+    fn send_data(&mut self, host: OwnHost, id: u32, plane: u32) {
         let flow = &mut self.nics.senders[id as usize];
         flow.note_sent();
         let in_flight = flow.sender.in_flight();
         let sent = flow.sender.send(self.now);
         let is_last = flow.hooks.is_awaited() && flow.is_last(&sent);
-        let route = match flow.hooks.is_plain() {
+        let route = match flow.hooks.is_usual() {
             true => flow.route,
+            false if flow.hooks.is_planed() => {
+                self.leave_into_plane(id, plane, sent.seq, in_flight)
+            }
             false => flow.leave(self.now, sent.seq, in_flight),
         };
+        let flow = &mut self.nics.senders[id as usize];
         let size = flow.payload(sent.seq, self.config.packet.mtu) + self.config.packet.header;
         let (receiver, key) = (flow.receiver, flow.key);
         flow.congestion.on_send(self.now, size);
@@ -148,12 +179,12 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         if is_reported {
             packet = self.ask_for_credit(host, id, packet);
         }
-        let next = self.nics.hosts[host].round.front();
+        let next = self.nics.round(host, plane).front().copied();
         let more = next.is_some();
         if let Some(next) = next {
-            self.nics.senders[*next as usize].prefetch();
+            self.nics.senders[next as usize].prefetch();
         }
-        let nic = host.nic();
+        let nic = self.nics.ports.of(host, plane);
         self.ports.send(self.now, nic, packet, more, &mut self.agenda);
         if is_last {
             self.all_left(id);

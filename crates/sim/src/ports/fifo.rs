@@ -13,7 +13,7 @@ use crate::event::{Class, Event};
 use crate::losses::Losses;
 use crate::outcome::PortResult;
 use crate::packet::{LostPacket, Packet};
-use crate::partition::{Exit, OutPort, OwnHost, OwnSwitch, Partition, Partitioning};
+use crate::partition::{Exit, OutPort, OwnSwitch, Partition, Partitioning};
 use crate::queue::{EventQueue, Row};
 use weft_units::{Draw, IdVec, Rate, Time};
 
@@ -195,7 +195,7 @@ impl Fifo {
     fn tell_end<Q: EventQueue>(&self, port: OutPort, agenda: &mut Agenda<Q>) {
         // NICs are numbered like their hosts.
         let end = Event::new(self.free_at, Class::Transmitted, port.0);
-        agenda.push_at_host(end, OwnHost(port.0));
+        agenda.push_at_nic(end, port);
     }
 }
 

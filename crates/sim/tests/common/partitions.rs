@@ -126,7 +126,14 @@ pub fn loaded(clos: Clos, kind: Kind) -> Setup {
 fn failures() -> Vec<Failure> {
     let failure = |kind, start, end| {
         let (tier, pick, groups) = (Tier::LeafUp, Pick::Random, Groups::All);
-        let links = LinkChoice::Of { tier, count: 1, groups, pick, direction: Direction::Both };
+        let links = LinkChoice::Of {
+            tier,
+            count: 1,
+            groups,
+            pick,
+            direction: Direction::Both,
+            plane: None,
+        };
         Failure { links, kind, start: Time::us(start), end: Time::us(end) }
     };
     let (every, length) = (Time::us(5), Time::ns(300));

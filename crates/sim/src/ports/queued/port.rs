@@ -5,7 +5,7 @@ use super::list::{Entry, Fifo};
 use super::window::Outlet;
 use crate::config::RunConfig;
 use crate::event::{Class, Event};
-use crate::partition::{Exit, OutPort, OwnHost, OwnSwitch, Partitioning};
+use crate::partition::{Exit, OutPort, OwnSwitch, Partitioning};
 use crate::ports::limits::{Limits, Line};
 use crate::ports::shared::{Ingress, Memory, headroom};
 use weft_fabric::Node;
@@ -143,7 +143,7 @@ impl Queued {
             let end = Event::new(self.busy_until, Class::Transmitted, port.0);
             match self.switch {
                 // NICs are numbered like their hosts.
-                NIC => out.push_at_host(end, OwnHost(port.0)),
+                NIC => out.push_at_nic(end, port),
                 switch => out.push_at_switch(end, OwnSwitch(switch)),
             }
         }

@@ -5,7 +5,7 @@ use super::QueuePorts;
 use crate::agenda::Agenda;
 use crate::event::{Class, Event};
 use crate::packet::{Packet, flag};
-use crate::partition::{Exit, OutPort, OwnHost, OwnSwitch};
+use crate::partition::{Exit, OutPort, OwnSwitch};
 use crate::ports::interface::Window;
 use crate::queue::{EventQueue, Row};
 use weft_units::Time;
@@ -16,8 +16,8 @@ pub(super) trait Outlet {
     const TAKEN: bool = false;
     /// As [`Agenda::arrive`].
     fn arrive(&mut self, time: Time, exit: Exit, packet: Packet);
-    /// As [`Agenda::push_at_host`].
-    fn push_at_host(&mut self, event: Event, host: OwnHost);
+    /// As [`Agenda::push_at_nic`].
+    fn push_at_nic(&mut self, event: Event, port: OutPort);
     /// As [`Agenda::push_at_switch`].
     fn push_at_switch(&mut self, event: Event, switch: OwnSwitch);
 }
@@ -28,8 +28,8 @@ impl<Q: EventQueue> Outlet for Agenda<Q> {
         Agenda::arrive(self, time, exit, packet);
     }
     #[inline(always)]
-    fn push_at_host(&mut self, event: Event, host: OwnHost) {
-        Agenda::push_at_host(self, event, host);
+    fn push_at_nic(&mut self, event: Event, port: OutPort) {
+        Agenda::push_at_nic(self, event, port);
     }
     #[inline(always)]
     fn push_at_switch(&mut self, event: Event, switch: OwnSwitch) {
@@ -52,8 +52,8 @@ impl<Q: EventQueue> Outlet for OfPort<'_, Q> {
         let event = Event::arrival(time, exit.link, packet);
         self.agenda.arrive_in_row(&mut self.row, exit, event);
     }
-    fn push_at_host(&mut self, _: Event, host: OwnHost) {
-        unreachable!("{host:?} is no switch");
+    fn push_at_nic(&mut self, _: Event, port: OutPort) {
+        unreachable!("{port:?} is no switch's");
     }
     #[inline(always)]
     fn push_at_switch(&mut self, _: Event, _: OwnSwitch) {}
@@ -70,8 +70,8 @@ impl<Q: EventQueue> Outlet for OfSwitch<'_, Q> {
     fn arrive(&mut self, time: Time, exit: Exit, packet: Packet) {
         self.agenda.arrive(time, exit, packet);
     }
-    fn push_at_host(&mut self, _: Event, host: OwnHost) {
-        unreachable!("{host:?} is no switch");
+    fn push_at_nic(&mut self, _: Event, port: OutPort) {
+        unreachable!("{port:?} is no switch's");
     }
     #[inline(always)]
     fn push_at_switch(&mut self, event: Event, switch: OwnSwitch) {

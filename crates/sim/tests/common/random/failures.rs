@@ -35,7 +35,7 @@ impl Draft {
         };
         let Draft { pick, direction, .. } = *self;
         let count = 1 + self.which / 7 % ups;
-        LinkChoice::Of { tier: Tier::LeafUp, count, groups, pick, direction }
+        LinkChoice::Of { tier: Tier::LeafUp, count, groups, pick, direction, plane: None }
     }
     fn named(&self, fabric: &Fabric) -> LinkChoice {
         let port = PortId(self.which % fabric.ports().len() as u32);

@@ -1,0 +1,208 @@
+//! NICs with several ports, each in a plane of its own.
+//!
+//! A queue pair that sprays sends by whatever port is free, and steers in each plane as if there were no
+//! other: a scheme has one state a plane, with entropy values that stay there. One whose packets must keep
+//! their order is bound to a plane; a flow of such a scheme is a queue pair in every plane, with equal shares.
+//!
+//! A plane from which nothing comes back is left alone for a while: of a queue pair that timed out, each
+//! plane into which something left so long ago, and from which nothing has come since. If that is so of
+//! all planes, it says nothing of any.
+
+use crate::config::RunConfig;
+use crate::engine::Engine;
+use crate::partition::{OutPort, OwnHost};
+use crate::ports::Ports;
+use crate::queue::EventQueue;
+use weft_balance::Steering;
+use weft_balance::plan::Route;
+use weft_balance::steer::{Departure, Feedback, FlowContext, TimeOut};
+use weft_units::{Draw, Time};
+
+/// The most planes: bits of a byte.
+pub(super) const MOST: usize = 8;
+/// For so many time-outs a silent plane is not tried again.
+const BARRED: u64 = 8;
+
+/// What a queue pair knows of its planes.
+#[derive(Debug)]
+pub(super) struct Planes {
+    /// Of the second plane, the third, and so on.
+    steerings: Box<[Steering]>,
+    /// When the first packet left into each that nothing has come from since; [`Time::MAX`]: there is none.
+    silent_since: [Time; MOST],
+    /// Until when each is left alone.
+    barred_until: [Time; MOST],
+}
+
+impl Planes {
+    /// Of a new flow, whose first plane is steered by another state.
+    pub(super) fn new(config: &RunConfig, flow: &FlowContext<'_>, is_fixed: bool) -> Planes {
+        let name = Draw::new(config.seed, "plane");
+        let others = 1..if is_fixed { 1 } else { config.fabric.planes() };
+        let steering = |plane: u32| {
+            let flow = FlowContext { flow: name.at(flow.flow, u64::from(plane)), ..*flow };
+            Steering::new(&config.balance, &flow)
+        };
+        Planes {
+            steerings: others.map(steering).collect(),
+            silent_since: [Time::MAX; MOST],
+            barred_until: [Time::ZERO; MOST],
+        }
+    }
+    /// The route of a packet that leaves into a plane other than the first.
+    fn route(&mut self, plane: u32, base: Route, at: Departure) -> Route {
+        match self.steerings.get_mut(plane as usize - 1) {
+            Some(steering) => steering.route(base, at),
+            None => base,
+        }
+    }
+    fn leave(&mut self, now: Time, plane: u32) {
+        let since = &mut self.silent_since[plane as usize];
+        *since = now.min(*since);
+    }
+    fn hear(&mut self, plane: u32) {
+        self.silent_since[plane as usize] = Time::MAX;
+        self.barred_until[plane as usize] = Time::ZERO;
+    }
+    fn is_barred(&self, now: Time, plane: u32) -> bool {
+        now < self.barred_until[plane as usize]
+    }
+    /// Bars those of `planes`, a bit each, that are silent; not all of them.
+    fn time_out(&mut self, TimeOut { now, after }: TimeOut, planes: u32) {
+        let is_silent = |since: Time| since.saturating_add(after) <= now;
+        let all = 0..planes as usize;
+        if all
+            .clone()
+            .all(|plane| self.is_barred(now, plane as u32) || is_silent(self.silent_since[plane]))
+        {
+            self.barred_until = [Time::ZERO; MOST];
+            return;
+        }
+        for plane in all {
+            if !is_silent(self.silent_since[plane]) {
+                continue;
+            }
+            self.silent_since[plane] = Time::MAX;
+            self.barred_until[plane] = now + after * BARRED;
+        }
+    }
+}
+
+/// One of `planes`, a bit each: another one at each turn.
+pub(super) fn in_turn(planes: u8, turn: u32) -> u32 {
+    let mut all = (0..MOST as u32).filter(|plane| planes >> plane & 1 == 1);
+    all.nth((turn % planes.count_ones().max(1)) as usize).unwrap_or(0)
+}
+
+impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
+    /// How many planes there are.
+    #[inline(always)]
+    pub(super) fn planes(&self) -> u32 {
+        self.nics.ports.planes
+    }
+    /// If the ports of the NIC of `host` are free, sends the next packets in turn.
+    #[inline(always)]
+    pub(crate) fn pull(&mut self, host: OwnHost) {
+        self.pull_in_plane(host, 0);
+        if self.planes() > 1 {
+            self.pull_in_others(host);
+        }
+    }
+    #[cold]
+    #[inline(never)]
+    fn pull_in_others(&mut self, host: OwnHost) {
+        (1..self.planes()).for_each(|plane| self.pull_in_plane(host, plane));
+    }
+    #[cold]
+    #[inline(never)]
+    fn pull_in_other(&mut self, port: OutPort) {
+        let (host, plane) = self.nics.ports.owner(port);
+        self.pull_in_plane(host, plane);
+    }
+    /// A port of a NIC asks for data.
+    #[inline(always)]
+    pub(crate) fn pull_port(&mut self, port: OutPort) {
+        match self.nics.ports.planes {
+            // NICs are numbered as their hosts.
+            1 => self.pull_in_plane(OwnHost(port.0), 0),
+            _ => self.pull_in_other(port),
+        }
+    }
+    /// Whether queue pair `id` sends into `plane` for now.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn uses_plane(&self, id: u32, plane: u32) -> bool {
+        self.nics.senders[id as usize].planes >> plane & 1 == 1
+            && !self.nics.planes[id as usize].is_barred(self.now, plane)
+    }
+    /// Packet `seq` of queue pair `id` leaves into `plane`, when `in_flight` were out before it: by which
+    /// route?
+    #[cold]
+    #[inline(never)]
+    pub(super) fn leave_into_plane(
+        &mut self,
+        id: u32,
+        plane: u32,
+        seq: u32,
+        in_flight: u32,
+    ) -> Route {
+        let (now, nics) = (self.now, &mut self.nics);
+        let (flow, planes) = (&mut nics.senders[id as usize], &mut nics.planes[id as usize]);
+        planes.leave(now, plane);
+        if flow.hooks.is_plain() {
+            return flow.route;
+        }
+        if plane == 0 || planes.steerings.is_empty() {
+            return flow.leave(now, seq, in_flight);
+        }
+        flow.note_departure(now, seq);
+        planes.route(plane, flow.route, Departure { now, in_flight })
+    }
+    /// What came back to queue pair `id` by `port`, for the state that steers there.
+    #[inline(always)]
+    pub(super) fn steer(&mut self, id: u32, port: OutPort, feedback: Feedback) {
+        let flow = &mut self.nics.senders[id as usize];
+        match flow.hooks.is_planed() {
+            false => flow.steering.on_ack(feedback),
+            true => self.steer_in_plane(id, port, feedback),
+        }
+    }
+    #[cold]
+    #[inline(never)]
+    pub(super) fn steer_in_plane(&mut self, id: u32, port: OutPort, feedback: Feedback) {
+        let nics = &mut self.nics;
+        let (_, plane) = nics.ports.owner(port);
+        match nics.planes[id as usize].steerings.get_mut((plane as usize).wrapping_sub(1)) {
+            Some(steering) => steering.on_ack(feedback),
+            None => nics.senders[id as usize].steering.on_ack(feedback),
+        }
+    }
+    /// Something came back to queue pair `id` by `port`.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn hear_from_plane(&mut self, id: u32, port: OutPort) {
+        if self.planes() > 1 {
+            let (_, plane) = self.nics.ports.owner(port);
+            self.nics.planes[id as usize].hear(plane);
+        }
+    }
+    /// Queue pair `id` timed out.
+    pub(super) fn steer_time_out(&mut self, id: u32, time_out: TimeOut) {
+        let nics = &mut self.nics;
+        let flow = &mut nics.senders[id as usize];
+        flow.steering.on_time_out(time_out);
+        let count = nics.ports.planes;
+        if count == 1 {
+            return;
+        }
+        let planes = &mut nics.planes[id as usize];
+        planes.steerings.iter_mut().for_each(|steering| steering.on_time_out(time_out));
+        if flow.planes.count_ones() > 1 {
+            planes.time_out(time_out, count);
+        } else {
+            // Its packets keep their order in one plane: that is another one from now on.
+            let next = (flow.planes.trailing_zeros() + 1) % count;
+            flow.planes = 1 << next;
+        }
+    }
+}
