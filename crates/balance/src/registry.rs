@@ -213,6 +213,22 @@ macro_rules! schemes {
                     }),*
                 }
             }
+            /// As [`Steer::NAMES_LOSSES`].
+            pub fn names_losses(&self) -> bool {
+                match self {
+                    Steering::Fixed => false,
+                    $(Steering::$Scheme(_) => {
+                        <<$Scheme as Scheme>::Steering as Steer>::NAMES_LOSSES
+                    }),*
+                }
+            }
+            /// As [`Steer::on_lost`].
+            pub fn on_lost(&mut self, now: Time, entropy: u16) {
+                match self {
+                    Steering::Fixed => {}
+                    $(Steering::$Scheme(state) => state.on_lost(now, entropy)),*
+                }
+            }
             /// As [`Steer::entropies`].
             pub fn entropies(&self) -> Option<std::ops::RangeInclusive<u16>> {
                 match self {

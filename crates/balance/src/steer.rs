@@ -70,6 +70,9 @@ pub trait Steer {
     /// Whether it wants round-trip times.
     const TIMED: bool = false;
 
+    /// Whether it wants to know under which entropy value a packet left that was lost.
+    const NAMES_LOSSES: bool = false;
+
     /// The entropy values that all packets take, each as often, until something is learnt of the
     /// network; `None`: there are no such.
     fn entropies(&self) -> Option<RangeInclusive<u16>> {
@@ -84,6 +87,11 @@ pub trait Steer {
     #[inline(always)]
     fn on_ack(&mut self, feedback: Feedback) {
         let _ = feedback;
+    }
+
+    /// A packet that left under `entropy` timed out, of a scheme that asks ([`Steer::NAMES_LOSSES`]).
+    fn on_lost(&mut self, now: Time, entropy: u16) {
+        let _ = (now, entropy);
     }
 
     /// A packet of the flow timed out, or several did together.
@@ -152,7 +160,11 @@ impl Steer for Fixed {
 impl<S: Steer> Steer for Box<S> {
     const FIXED: bool = S::FIXED;
     const TIMED: bool = S::TIMED;
+    const NAMES_LOSSES: bool = S::NAMES_LOSSES;
 
+    fn on_lost(&mut self, now: Time, entropy: u16) {
+        S::on_lost(self, now, entropy);
+    }
     fn entropies(&self) -> Option<RangeInclusive<u16>> {
         (**self).entropies()
     }

@@ -16,6 +16,8 @@ pub struct SendTimes {
     first: u32,
     /// One beyond the greatest number put in, `first` at least. Slots of `first..end` are set.
     end: u32,
+    /// By which way each left, as its host numbers ways, if it says so; in the slots of `ring`.
+    ways: Box<[u32]>,
 }
 
 /// A number that no packet has had yet: no departure is that late.
@@ -44,6 +46,30 @@ impl SendTimes {
         }
         let again = if self.ring[slot(&self.ring, seq)] == NEVER { 0 } else { AGAIN };
         self.set(seq, Time(now.0 | again));
+    }
+
+    /// Packet `seq`, which has just been put in, leaves by `way`.
+    pub fn put_way(&mut self, seq: u32, way: u32) {
+        if seq < self.first {
+            return;
+        }
+        if self.ways.len() != self.ring.len() {
+            let mut wider = vec![0; self.ring.len()].into_boxed_slice();
+            if !self.ways.is_empty() {
+                for old in self.first..self.end {
+                    wider[old as usize & (wider.len() - 1)] =
+                        self.ways[old as usize & (self.ways.len() - 1)];
+                }
+            }
+            self.ways = wider;
+        }
+        self.ways[slot(&self.ring, seq)] = way;
+    }
+    /// By which way packet `seq` left last, if it left no later than `by` and its host said.
+    pub fn way_until(&self, seq: u32, by: Time) -> Option<u32> {
+        let left = self.get(seq)?;
+        let is_known = left <= by && self.ways.len() == self.ring.len();
+        is_known.then(|| self.ways[slot(&self.ring, seq)])
     }
 
     /// When packet `seq` left last; `None`: it has not, or it is forgotten.

@@ -24,6 +24,7 @@ pub mod hpn;
 mod interface;
 pub mod letflow;
 pub mod mp_rdma;
+mod mrc;
 pub mod paralet;
 pub mod path_pinning;
 pub mod platform;
@@ -81,6 +82,7 @@ schemes! {
     spray_bitmap::SprayBitmap,
     spray_bitmap::SprayMixed,
     mp_rdma::MpRdma,
+    mrc::Mrc,
     ethereal::Ethereal,
     ethereal_weighted::EtherealWeighted,
     hpn::Hpn,

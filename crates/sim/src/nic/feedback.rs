@@ -245,6 +245,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             for _ in 0..if flow.hooks.is_reported() { lost } else { 1 } {
                 flow.congestion.on_loss(self.now, Loss::TimeOut);
             }
+            self.name_losses(id, TimeOut { now: self.now, after });
             self.steer_time_out(id, TimeOut { now: self.now, after });
             self.reroute(host, id, LossSignal::TimeOut);
         }

@@ -166,7 +166,17 @@ impl SendingQp {
     #[inline(always)]
     pub(super) fn leave(&mut self, now: Time, seq: u32, in_flight: u32) -> Route {
         self.note_departure(now, seq);
-        self.steering.route(self.route, Departure { now, in_flight })
+        let route = self.steering.route(self.route, Departure { now, in_flight });
+        if self.steering.names_losses() {
+            self.note_way(seq, 0, route);
+        }
+        route
+    }
+    /// Packet `seq`, which has just left, took this route in a plane.
+    pub(super) fn note_way(&mut self, seq: u32, plane: u32, route: Route) {
+        if let Some(departures) = &mut self.departures {
+            departures.put_way(seq, plane << u16::BITS | u32::from(route.number()));
+        }
     }
     #[inline(always)]
     pub(super) fn note_departure(&mut self, now: Time, seq: u32) {

@@ -104,7 +104,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let congestion = before
             .congestion
             .unwrap_or_else(|| Congestion::new(&config.transport.congestion, &pace));
-        let is_timed = steering.is_timed() || congestion.wants_rtt();
+        let is_timed = steering.is_timed() || congestion.wants_rtt() || steering.names_losses();
         let size = subflow.bytes.min(u64::from(config.packet.mtu)) as u32 + config.packet.header;
         let gap = congestion.pacing(size).unwrap_or(Time::ZERO);
         let delay = subflow.delay + self.start_delay(gap, own);

@@ -156,7 +156,33 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             return flow.leave(now, seq, in_flight);
         }
         flow.note_departure(now, seq);
-        planes.route(plane, flow.route, Departure { now, in_flight })
+        let route = planes.route(plane, flow.route, Departure { now, in_flight });
+        if flow.steering.names_losses() {
+            flow.note_way(seq, plane, route);
+        }
+        route
+    }
+    /// What timed out at queue pair `id` is told to the states that steered it, if they ask.
+    pub(super) fn name_losses(&mut self, id: u32, TimeOut { now, after }: TimeOut) {
+        let nics = &mut self.nics;
+        let flow = &mut nics.senders[id as usize];
+        if !flow.steering.names_losses() {
+            return;
+        }
+        let mut ways = Vec::new();
+        let by = Time(now.0.saturating_sub(after.0));
+        if let Some(departures) = &flow.departures {
+            flow.sender.each_lost(&mut |seq| ways.extend(departures.way_until(seq, by)));
+        }
+        for way in ways {
+            let (plane, entropy) = ((way >> u16::BITS) as usize, way as u16);
+            match plane.checked_sub(1) {
+                None => flow.steering.on_lost(now, entropy),
+                Some(other) => {
+                    nics.planes[id as usize].steerings[other].on_lost(now, entropy);
+                }
+            }
+        }
     }
     /// What came back to queue pair `id` by `port`, for the state that steers there.
     #[inline(always)]

@@ -85,6 +85,10 @@ pub trait SendHalf: Clone + Debug {
     fn backlog(&self) -> u32 {
         0
     }
+    /// Shows the packets that are taken for lost and wait to be sent again, as far as anybody knows which.
+    fn each_lost(&self, see: &mut dyn FnMut(u32)) {
+        let _ = see;
+    }
     /// Everything is acknowledged.
     fn is_done(&self) -> bool;
     /// Takes the next packet to send. Called only if there is work.
@@ -138,6 +142,9 @@ impl<S: SendHalf> SendHalf for Box<S> {
     }
     fn backlog(&self) -> u32 {
         S::backlog(self)
+    }
+    fn each_lost(&self, see: &mut dyn FnMut(u32)) {
+        S::each_lost(self, see);
     }
     fn on_report(&mut self, now: Time, report: &Report, window: Window) -> Acknowledged {
         S::on_report(self, now, report, window)

@@ -99,6 +99,10 @@ macro_rules! recoveries {
             pub fn beyond(&self) -> u32 {
                 match self { $(Sender::$Recovery(half) => half.beyond()),* }
             }
+            /// As [`SendHalf::each_lost`].
+            pub fn each_lost(&self, see: &mut dyn FnMut(u32)) {
+                match self { $(Sender::$Recovery(half) => half.each_lost(see)),* }
+            }
             /// As [`SendHalf::backlog`].
             pub fn backlog(&self) -> u32 {
                 match self { $(Sender::$Recovery(half) => half.backlog()),* }

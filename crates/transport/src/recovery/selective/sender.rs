@@ -134,6 +134,9 @@ impl SendHalf for SelectiveSender {
     fn arrived(&self) -> u32 {
         self.acked
     }
+    fn each_lost(&self, see: &mut dyn FnMut(u32)) {
+        self.late.iter().flat_map(|late| &late.lost).for_each(|seq| see(*seq));
+    }
     fn backlog(&self) -> u32 {
         let lost = self.late.as_ref().map_or(0, |late| late.lost.len() as u32);
         self.packets - self.next + lost

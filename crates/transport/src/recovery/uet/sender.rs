@@ -98,6 +98,9 @@ impl SendHalf for UetSender {
     fn is_done(&self) -> bool {
         self.packets.is_done()
     }
+    fn each_lost(&self, see: &mut dyn FnMut(u32)) {
+        self.packets.each_lost(see);
+    }
     fn backlog(&self) -> u32 {
         self.packets.backlog()
     }

@@ -1,0 +1,84 @@
+//! MRC's entropy values and their states.
+
+#[path = "common/flow.rs"]
+mod flow;
+
+use flow::Flow;
+use std::collections::BTreeSet;
+use weft_balance::scheme::SchemeConfig;
+use weft_balance::steer::Feedback;
+use weft_units::Time;
+
+const FEW: [(&str, &str); 2] = [("entropies", "6"), ("active", "4")];
+
+fn set(values: Vec<u16>) -> BTreeSet<u16> {
+    values.into_iter().collect()
+}
+
+#[test]
+fn walks_through_all_that_are_active() {
+    let mut flow = Flow::new("mrc", &FEW);
+    let first = set(flow.sends(4));
+    assert_eq!(first.len(), 4);
+    // In other orders, but all of them in each round.
+    assert!((0..10).all(|_| set(flow.sends(4)) == first));
+    assert_eq!(set(Flow::new("mrc", &[]).sends(100)).len(), 100);
+}
+
+#[test]
+fn marks_and_trims_skip_once() {
+    let mut flow = Flow::new("mrc", &FEW);
+    let all = flow.sends(4);
+    let count = |flow: &mut Flow, value: u16, of: usize| {
+        flow.sends(of).into_iter().filter(|one| *one == value).count()
+    };
+    let trimmed = |last_hop| Feedback { trimmed: true, last_hop, ..flow.feedback(all[0], true) };
+    for (feedback, turns) in [
+        (flow.feedback(all[0], true), 3),
+        (trimmed(false), 3),
+        (trimmed(true), 4),
+        (flow.feedback(all[0], false), 4),
+    ] {
+        let mut flow = flow.clone();
+        flow.steering.on_ack(feedback);
+        // Four turns of four, one of which may be left out; the packets that take its turn begin the next.
+        let of = if turns == 3 { 15 } else { 16 };
+        assert_eq!(count(&mut flow, all[0], of), turns, "{feedback:?}");
+    }
+    // If all are to be skipped, somebody must go.
+    all.iter().for_each(|value| {
+        let feedback = flow.feedback(*value, true);
+        flow.steering.on_ack(feedback);
+    });
+    assert_eq!(set(flow.sends(5)).len(), 4);
+}
+
+#[test]
+fn losses_call_backups() {
+    let mut flow = Flow::new("mrc", &FEW);
+    let all = flow.sends(4);
+    let lose = |flow: &mut Flow, value: u16, us: u64| flow.steering.on_lost(Time::us(us), value);
+    lose(&mut flow, all[0], 1);
+    let now = set(flow.sends(4));
+    assert!(!now.contains(&all[0]) && now.len() == 4);
+    // The second loss of the same one is no news.
+    lose(&mut flow, all[0], 1);
+    assert_eq!(set(flow.sends(4)), now);
+    lose(&mut flow, all[1], 2);
+    // No backup is left: a bad path is better than none.
+    lose(&mut flow, all[2], 3);
+    assert!(set(flow.sends(4)).contains(&all[2]));
+    // The first comes back after 3 ms.
+    lose(&mut flow, all[2], 3_001);
+    let now = set(flow.sends(4));
+    assert!(now.contains(&all[0]) && !now.contains(&all[2]));
+}
+
+#[test]
+fn more_active_than_there_are() {
+    let error = SchemeConfig::read("mrc", &[("entropies", "6"), ("active", "7")]).unwrap_err();
+    assert!(
+        error.to_string().contains("is more than entropies, 6; use less, or raise that"),
+        "{error}"
+    );
+}
