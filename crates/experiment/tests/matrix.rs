@@ -34,9 +34,10 @@ const FAILURES: [&str; 4] = [
 ];
 
 /// Who sends how, into which memory: buffers that overflow, and some that pause.
-const SENDING: [&[(&str, &str)]; 5] = [
+const SENDING: [&[(&str, &str)]; 6] = [
     &[],
     &[("transport.congestion", "swift"), ("transport.subflows", "3")],
+    &[("transport.congestion", "nscc")],
     &[("transport.congestion", "fixed-rate"), ("transport.rate", "fair")],
     &[("fabric.switch.pfc", "true")],
     &[
@@ -50,7 +51,7 @@ const SENDING: [&[(&str, &str)]; 5] = [
 fn can_do(scheme: &SchemeInfo, (key, value): &(&str, &str)) -> bool {
     match *key {
         "transport.subflows" => !scheme.persistent,
-        "transport.congestion" => !scheme.shares || *value != "swift",
+        "transport.congestion" => !scheme.shares || !["swift", "nscc"].contains(value),
         _ => true,
     }
 }
