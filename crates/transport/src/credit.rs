@@ -171,11 +171,6 @@ impl<C: Copy + PartialEq> Granter<C> {
             uplinks.note(marked, trimmed);
         }
     }
-    /// Whether somebody might get something.
-    pub fn has_work(&self) -> bool {
-        let could = |puller: &Puller<C>| self.could_have_more(puller);
-        !self.active.is_empty() || self.idle.iter().any(could)
-    }
     fn could_have_more(&self, puller: &Puller<C>) -> bool {
         (puller.granted.wrapping_sub(puller.target) as i32) < self.ahead as i32
     }

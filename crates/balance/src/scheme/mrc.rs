@@ -14,7 +14,6 @@ use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Route, Unsplit};
 use crate::steer::{Departure, Feedback, FlowContext, Steer};
 use std::collections::VecDeque;
-use std::ops::RangeInclusive;
 use weft_units::{Draw, OptionError, OptionInfo, Options, Stream, Time};
 
 /// Entropy values with states.
@@ -157,9 +156,6 @@ impl MrcFlow {
 impl Steer for MrcFlow {
     const NAMES_LOSSES: bool = true;
 
-    fn entropies(&self) -> Option<RangeInclusive<u16>> {
-        None
-    }
     #[inline]
     fn route(&mut self, _: Route, _: Departure) -> Route {
         Route::Hashed(self.next_entropy())

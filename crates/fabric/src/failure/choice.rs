@@ -72,7 +72,7 @@ pub enum LinkChoice {
         /// In which plane; `None`: in each of them.
         plane: Option<u32>,
     },
-    /// All links of NICs to these planes: what a plane that is lost as a whole has for everybody.
+    /// All links of these planes, in both directions, those of NICs included.
     Planes(Vec<u32>),
     /// Links by name, one direction as [`Fabric::port_name`] writes it (`leaf-0 -> spine-1`,
     /// `pod-0-agg-1 -> core-2#1`), both directions with `<->`.

@@ -13,7 +13,7 @@ use crate::queue::EventQueue;
 use weft_balance::plan::{LossSignal, Route};
 use weft_balance::steer::{Departure, Feedback};
 use weft_transport::credit::{Granter, UplinkShare};
-use weft_transport::{Acknowledgement, CongestionConfig, Loss, Report, Window};
+use weft_transport::{Acknowledgement, Loss, Report, Window};
 use weft_units::{Draw, HostId, Time};
 
 /// The credit that a NIC grants.
@@ -32,11 +32,7 @@ const PULL_ENTROPIES: u16 = 128;
 impl Credit {
     /// Of a NIC, where receivers grant credit.
     pub(super) fn new(config: &RunConfig, host: HostId) -> Option<Box<Credit>> {
-        let rccc = match config.transport.congestion {
-            CongestionConfig::Rccc(rccc) => rccc,
-            CongestionConfig::NsccRccc(both) => both.rccc,
-            _ => return None,
-        };
+        let rccc = config.transport.congestion.credit()?;
         let rate = config.fabric.line_rate();
         let mut granter = Granter::new(rate, config.packet.mtu, rccc.max_window);
         if rccc.minds_uplinks {

@@ -56,8 +56,6 @@ pub struct PathScale {
 pub trait CongestionControl: Copy {
     /// What lists say.
     const INFO: CongestionInfo;
-    /// Whether receivers grant credit, which takes a recovery that reports.
-    const CREDIT: bool = false;
     /// The state of one queue pair.
     type State: CongestionState;
 
@@ -68,6 +66,10 @@ pub trait CongestionControl: Copy {
     fn read(options: &mut Options<'_>, path: &PathScale) -> Result<Self, OptionError>;
     /// The state of a new queue pair.
     fn state(&self, flow: &FlowPace) -> Self::State;
+    /// The credit that receivers grant, which takes a recovery that reports; `None`: they grant none.
+    fn credit(&self) -> Option<RcccConfig> {
+        None
+    }
     /// Most payload that a queue pair has under way before it has learnt anything, where that is
     /// bounded.
     fn initial_window(&self) -> Option<u64> {

@@ -37,7 +37,6 @@ impl CongestionControl for NsccRcccConfig {
         uses_marks: true,
         options: &OPTIONS,
     };
-    const CREDIT: bool = true;
     type State = NsccRccc;
 
     fn read(o: &mut Options<'_>, path: &PathScale) -> Result<NsccRcccConfig, OptionError> {
@@ -46,6 +45,9 @@ impl CongestionControl for NsccRcccConfig {
     fn state(&self, flow: &FlowPace) -> NsccRccc {
         let (window, credit) = (Nscc::new(&self.nscc, flow, true), Rccc::new(&self.rccc, flow));
         NsccRccc { window, credit: Box::new(credit) }
+    }
+    fn credit(&self) -> Option<RcccConfig> {
+        Some(self.rccc)
     }
     fn initial_window(&self) -> Option<u64> {
         Some(self.nscc.initial_window)

@@ -50,7 +50,6 @@ impl CongestionControl for RcccConfig {
             },
         ],
     };
-    const CREDIT: bool = true;
     type State = Rccc;
 
     fn read(o: &mut Options<'_>, path: &PathScale) -> Result<RcccConfig, OptionError> {
@@ -60,6 +59,9 @@ impl CongestionControl for RcccConfig {
     }
     fn state(&self, flow: &FlowPace) -> Rccc {
         Rccc::new(self, flow)
+    }
+    fn credit(&self) -> Option<RcccConfig> {
+        Some(*self)
     }
     fn initial_window(&self) -> Option<u64> {
         Some(self.max_window)

@@ -75,11 +75,13 @@ macro_rules! congestion_controls {
                 };
                 CONGESTION_CONTROLS.iter().map(usual).collect()
             }
-            /// As [`CongestionControl::CREDIT`].
+            /// As [`CongestionControl::credit`].
+            pub fn credit(&self) -> Option<RcccConfig> {
+                match self { $(CongestionConfig::$State(config) => config.credit()),* }
+            }
+            /// Whether receivers grant credit.
             pub fn grants_credit(&self) -> bool {
-                match self {
-                    $(CongestionConfig::$State(_) => <$Config as CongestionControl>::CREDIT),*
-                }
+                self.credit().is_some()
             }
             /// As [`CongestionControl::initial_window`].
             pub fn initial_window(&self) -> Option<u64> {
