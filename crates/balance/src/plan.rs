@@ -198,9 +198,10 @@ pub trait Plan {
         let _ = (now, flows, fabric, out);
     }
 
-    /// The last acknowledgement of `flow` is in.
-    fn sent(&mut self, flow: &FlowInfo, fabric: &Fabric) {
-        let _ = (flow, fabric);
+    /// The last acknowledgement of `flow` is in. Appends to `out` what can leave now that was held back
+    /// for that.
+    fn sent(&mut self, now: Time, flow: &FlowInfo, fabric: &Fabric, out: &mut Vec<Subflow>) {
+        let _ = (now, flow, fabric, out);
     }
 }
 
@@ -309,7 +310,7 @@ impl<P: Plan> Plan for Box<P> {
     ) {
         P::rebalance(self, now, flows, fabric, out);
     }
-    fn sent(&mut self, flow: &FlowInfo, fabric: &Fabric) {
-        P::sent(self, flow, fabric);
+    fn sent(&mut self, now: Time, flow: &FlowInfo, fabric: &Fabric, out: &mut Vec<Subflow>) {
+        P::sent(self, now, flow, fabric, out);
     }
 }

@@ -53,6 +53,10 @@ macro_rules! schemes {
             pub fn is_multipath(&self) -> bool {
                 match self { $(SchemeConfig::$Scheme(scheme) => scheme.is_multipath()),* }
             }
+            /// As [`Scheme::follows_delay`].
+            pub fn follows_delay(&self) -> bool {
+                match self { $(SchemeConfig::$Scheme(scheme) => scheme.follows_delay()),* }
+            }
             /// As [`Scheme::needs_path_ids`].
             pub fn needs_path_ids(&self) -> bool {
                 match self { $(SchemeConfig::$Scheme(scheme) => scheme.needs_path_ids()),* }
@@ -164,8 +168,14 @@ macro_rules! schemes {
                 }
             }
             /// As [`Plan::sent`].
-            pub fn sent(&mut self, flow: &FlowInfo, fabric: &Fabric) {
-                match self { $(Planner::$Scheme(plan) => plan.sent(flow, fabric)),* }
+            pub fn sent(
+                &mut self,
+                now: Time,
+                flow: &FlowInfo,
+                fabric: &Fabric,
+                out: &mut Vec<Subflow>,
+            ) {
+                match self { $(Planner::$Scheme(plan) => plan.sent(now, flow, fabric, out)),* }
             }
         }
 

@@ -41,9 +41,27 @@ pub struct Feedback {
     pub room: u32,
     /// How long ago its packet left; zero unless the scheme asks ([`Steer::TIMED`]).
     pub rtt: Time,
+    /// Whether that is longer than congestion control aims at; never of one that aims at no delay, or
+    /// where the scheme does not ask for `rtt`.
+    pub late: bool,
 }
 
 impl Feedback {
+    /// Of an acknowledgement that says nothing but that a packet under `entropy` has arrived.
+    #[inline(always)]
+    pub const fn good(now: Time, entropy: u16) -> Feedback {
+        Feedback {
+            now,
+            entropy,
+            marked: false,
+            trimmed: false,
+            last_hop: false,
+            answer_marked: false,
+            room: 0,
+            rtt: Time::ZERO,
+            late: false,
+        }
+    }
     /// Whether it speaks for the path: its packet met no congestion, or none but at the last hop.
     #[inline(always)]
     pub fn is_good(&self) -> bool {
@@ -117,6 +135,10 @@ pub struct FlowContext<'a> {
     pub mtu: u32,
     /// Bytes that may be sent before feedback can be expected.
     pub bdp: u64,
+    /// Bytes on the wire of a full data packet, and of an acknowledgement.
+    pub wire_bytes: (u32, u32),
+    /// Whether switches trim packets that find no room, so that nothing else is lost but to failures.
+    pub trims: bool,
     /// The network as its host knows it.
     pub fabric: &'a Fabric,
     /// Who sends, and to whom.
@@ -130,6 +152,12 @@ impl FlowContext<'_> {
     pub fn first_window(&self) -> u32 {
         let window = self.bdp.div_ceil(u64::from(self.mtu.max(1)));
         u32::try_from(window).unwrap_or(u32::MAX)
+    }
+    /// What a full packet and its acknowledgement take where nobody else is.
+    pub fn base_rtt(&self) -> Time {
+        let ((host, dst), (data, ack)) = (self.hosts, self.wire_bytes);
+        let one_way = |from, to, bytes| self.fabric.one_way(from, to, u64::from(bytes));
+        one_way(host, dst, data) + one_way(dst, host, ack)
     }
     /// A route by every path that can be named between the two hosts, in the order of
     /// [`Fabric::path_set`], for packets whose paths `enforce` makes them take.

@@ -90,6 +90,9 @@ impl Hops for All {
     fn queued(&self, _: u32) -> u64 {
         0
     }
+    fn port(&self, hop: u32) -> PortId {
+        PortId(self.group() + hop)
+    }
     fn group(&self) -> u32 {
         0
     }
@@ -130,7 +133,10 @@ fn by_rules(fabric: &Fabric, ends: &Ends, port: u16) -> Vec<Crossing> {
         // A hash that would be wrong everywhere.
         let (hash, hashed, flow, control) = (0, u32::MAX, 0, false);
         let (now, dst, entropy) = (Time::ZERO, ends.dst, port);
-        rules.choose(&Passing { now, flow, dst, control, entropy, hashed, hash }, &All(hops))
+        rules.choose(
+            &Passing { now, flow, dst, control, entropy, hashed, hash, bytes: 0 },
+            &All(hops),
+        )
     })
 }
 

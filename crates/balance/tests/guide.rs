@@ -31,7 +31,7 @@ use scheme::two_choices::TwoChoices;
 use scheme::{Scheme, SchemeInfo};
 use steer::{Departure, Feedback, FlowContext, Steer, TimeOut};
 use weft_fabric::{Clos, Fabric, Link};
-use weft_units::{HostId, Options, Rate, SwitchId, Time};
+use weft_units::{HostId, Options, PortId, Rate, SwitchId, Time};
 
 #[test]
 fn the_guides_show_these_files() {
@@ -58,7 +58,17 @@ fn two_leaves() -> Fabric {
 
 fn context(fabric: &Fabric) -> FlowContext<'_> {
     let (hosts, hashing) = ((HostId(0), HostId(1)), None);
-    FlowContext { flow: 1, seed: 1, mtu: 1000, bdp: 8000, fabric, hosts, hashing }
+    FlowContext {
+        flow: 1,
+        seed: 1,
+        mtu: 1000,
+        bdp: 8000,
+        wire_bytes: (1064, 64),
+        trims: false,
+        fabric,
+        hosts,
+        hashing,
+    }
 }
 
 #[test]
@@ -95,16 +105,8 @@ fn the_guides_cells_leave_a_path_that_is_silent() {
     assert!((0..4).all(|path| !first[..path].contains(&first[path])), "all paths");
     assert!(context(&fabric).routes(scheme.enforce).iter().all(|route| first.contains(route)));
 
-    let feedback = |route: Route| Feedback {
-        now: Time::us(4),
-        entropy: route.number(),
-        marked: false,
-        trimmed: false,
-        last_hop: false,
-        answer_marked: false,
-        room: 1,
-        rtt: Time::ZERO,
-    };
+    let feedback =
+        |route: Route| Feedback { room: 1, ..Feedback::good(Time::us(4), route.number()) };
     for route in [first[0], first[1], first[3]] {
         flow.on_ack(feedback(route));
     }
@@ -126,6 +128,9 @@ impl Hops for Queues {
     }
     fn queued(&self, hop: u32) -> u64 {
         self.0[hop as usize]
+    }
+    fn port(&self, hop: u32) -> PortId {
+        PortId(self.group() + hop)
     }
     fn group(&self) -> u32 {
         0
@@ -159,6 +164,7 @@ fn the_guides_switches_choose() {
         entropy: 9,
         hashed: 1,
         hash: 0,
+        bytes: 1_000,
     };
     let mut switching = scheme.switching(&context);
     let queues = Queues((0..8).collect());

@@ -10,7 +10,7 @@ use harness::{
 use weft_balance::Switching;
 use weft_balance::forward::{Hops, Passing};
 use weft_balance::scheme::SchemeConfig;
-use weft_units::{HostId, Time};
+use weft_units::{HostId, PortId, Time};
 
 mod drill {
     use super::*;
@@ -183,6 +183,9 @@ mod path_pinning {
         fn queued(&self, _: u32) -> u64 {
             0
         }
+        fn port(&self, hop: u32) -> PortId {
+            PortId(self.group() + hop)
+        }
         fn group(&self) -> u32 {
             self.0[0]
         }
@@ -285,6 +288,9 @@ mod wcmp {
         }
         fn queued(&self, _: u32) -> u64 {
             0
+        }
+        fn port(&self, hop: u32) -> PortId {
+            PortId(self.group() + hop)
         }
         fn group(&self) -> u32 {
             0

@@ -5,8 +5,9 @@ mod flow;
 
 use flow::Flow;
 use std::collections::BTreeSet;
+use weft_balance::plan::Route;
 use weft_balance::scheme::SchemeConfig;
-use weft_balance::steer::Feedback;
+use weft_balance::steer::{Departure, Feedback};
 use weft_units::Time;
 
 const FEW: [(&str, &str); 2] = [("entropies", "6"), ("active", "4")];
@@ -81,4 +82,26 @@ fn more_active_than_there_are() {
         error.to_string().contains("is more than entropies, 6; use less, or raise that"),
         "{error}"
     );
+}
+
+#[test]
+fn structured_values_are_the_paths() {
+    let mut flow = Flow::new("mrc", &[("carried", "structured"), ("active", "3")]);
+    let sends = |flow: &mut Flow, count| -> BTreeSet<u16> {
+        let at = Departure { now: flow.now, in_flight: 1 };
+        let mut send = || match flow.steering.route(Route::Hashed(7), at) {
+            Route::Pinned(path) => path.0,
+            Route::Hashed(entropy) => panic!("{entropy}"),
+        };
+        (0..count).map(|_| send()).collect()
+    };
+    // Three of four paths, the fourth for one that loses a packet.
+    let first = sends(&mut flow, 3);
+    assert_eq!(first.len(), 3);
+    let lost = *first.first().unwrap();
+    flow.steering.on_lost(flow.now, lost);
+    let then = sends(&mut flow, 3);
+    assert!(then.len() == 3 && !then.contains(&lost), "{first:?}, then {then:?}");
+    let scheme = |carried| SchemeConfig::read("mrc", &[("carried", carried)]).unwrap();
+    assert!(scheme("structured").needs_path_ids() && !scheme("ecmp").needs_path_ids());
 }

@@ -456,7 +456,7 @@ trials! {
 #[test]
 fn schemes_run_where_they_say() {
     let connections =
-        "ecmp, ethereal, ethereal-weighted, hpn, e-ecmp-N, dnlb-N, paralet-N, subflows-N";
+        "ecmp, ethereal, ethereal-weighted, hpn, e-ecmp-N, cast-N, dnlb-N, paralet-N, subflows-N";
     assert_eq!(Platform::Sockets.schemes(), connections);
     assert_eq!(Platform::Verbs.schemes(), connections);
     assert_eq!(Platform::Simulator.schemes().split(", ").count(), SCHEMES.len());

@@ -46,9 +46,8 @@ impl Flow {
     fn ack(&mut self, entropy: u16, marked: bool) {
         let (now, rtt) = (self.now, RTT);
         let answer_marked = !marked;
-        let (trimmed, room) = (false, 1);
-        let feedback =
-            Feedback { now, entropy, marked, trimmed, last_hop: false, answer_marked, room, rtt };
+        let good = Feedback::good(now, entropy);
+        let feedback = Feedback { marked, answer_marked, room: 1, rtt, ..good };
         self.steering.on_ack(feedback);
     }
     /// `total` acknowledgements of the present entropy, the last `marked` of them marked, none
@@ -83,7 +82,7 @@ fn labels_count_up() {
 #[test]
 fn round_trips_are_asked_for_where_they_are_used() {
     for scheme in SchemeConfig::all() {
-        let timed = ["plb", "flowbender"].contains(&scheme.info().name);
+        let timed = ["plb", "flowbender", "reps-2026"].contains(&scheme.info().name);
         let flow = Flow::new(scheme.info().name, &[]);
         assert_eq!(flow.steering.is_timed(), timed, "{scheme:?}");
     }
@@ -180,9 +179,7 @@ fn a_round_trip_ends_with_what_left_after_it_began() {
     let mut at = |now: u64, rtt: u64, marked: bool| {
         let (now, rtt, entropy) = (Time::ns(now), Time::ns(rtt), 0);
         flow.now = now;
-        let (trimmed, answer_marked, room) = (false, false, 1);
-        let feedback =
-            Feedback { now, entropy, marked, trimmed, last_hop: false, answer_marked, room, rtt };
+        let feedback = Feedback { marked, room: 1, rtt, ..Feedback::good(now, entropy) };
         flow.steering.on_ack(feedback);
         flow.send()
     };
@@ -323,4 +320,19 @@ fn plb_stays_after_a_time_out() {
     flow.now += Time::secs(60);
     flow.acks(1, 1);
     assert_ne!(flow.send(), moved, "what it counted in between still holds");
+}
+
+#[test]
+fn plb_moves_by_delay_where_it_is_told_to() {
+    let late = |signal: &str, late: bool, marked: bool| {
+        let mut flow = Flow::new("plb", &[("signal", signal), ("rounds", "1")]);
+        let good = Feedback { marked, late, rtt: RTT, ..Feedback::good(Time::ZERO, FIRST) };
+        for step in 0..4 {
+            flow.now += RTT * step;
+            flow.steering.on_ack(Feedback { now: flow.now, ..good });
+        }
+        flow.send() != FIRST
+    };
+    assert_eq!([late("delay", true, false), late("delay", false, true)], [true, false]);
+    assert_eq!([late("ecn", true, false), late("ecn", false, true)], [false, true]);
 }

@@ -5,7 +5,7 @@
 mod flow;
 
 use flow::Flow;
-use weft_balance::steer::TimeOut;
+use weft_balance::steer::{Feedback, TimeOut};
 use weft_trial::prelude::*;
 use weft_units::Time;
 
@@ -192,5 +192,51 @@ trials! {
                 _ => prop_assert_eq!(flow.send(), published.send(flow.now).unwrap_or(any)),
             }
         }
+    }
+}
+
+/// As [`start`] under the scheme of 2026, with its first packet on the way.
+fn start_2026(options: &[(&str, &str)]) -> (u16, Flow) {
+    let usual = [("entropies", "1"), ("ring", "4"), ("freeze", "10us"), ("explore", "2")];
+    let mut flow = Flow::new("reps-2026", &[&usual, options].concat());
+    let any = flow.send();
+    flow.in_flight = 1;
+    (any, flow)
+}
+/// An unmarked acknowledgement of a packet that left so long ago.
+fn ack_after(flow: &mut Flow, entropy: u16, rtt: Time) {
+    flow.steering.on_ack(Feedback { rtt, ..flow.feedback(entropy, false) });
+}
+
+#[test]
+fn who_goes_on_after_a_pause_explores() {
+    let (any, mut flow) = start_2026(&[]);
+    acks(&mut flow, [1, 2, 3]);
+    assert_eq!(flow.sends(3), [any, 1, 2], "the second of two explores");
+    flow.in_flight = 0;
+    assert_eq!(flow.send(), any);
+    flow.in_flight = 1;
+    assert_eq!(flow.sends(2), [any, 3]);
+}
+
+#[test]
+fn long_round_trips_make_a_time_out_no_failure() {
+    // Four links of 500 ns each way; 1064 and 64 bytes at 100 Gb/s.
+    let base = Time::ns(4_000) + Time::ps(4 * 85_120 + 4 * 5_120);
+    for (tenths, freezes) in [(16, true), (17, false)] {
+        let rtt = Time(base.0 * tenths / 10);
+        let (any, mut flow) = start_2026(&[]);
+        flow.send();
+        acks(&mut flow, [1]);
+        assert_eq!(flow.send(), 1);
+        ack_after(&mut flow, 2, rtt);
+        time_out(&mut flow);
+        let next = if freezes { [1, 2, 1] } else { [2, any, any] };
+        assert_eq!(flow.sends(3), next, "{rtt}");
+        // What is long ago says nothing.
+        flow.now += base * 40;
+        time_out(&mut flow);
+        let next = if freezes { any } else { 1 };
+        assert_eq!(flow.send(), next, "{rtt}");
     }
 }

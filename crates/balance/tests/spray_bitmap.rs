@@ -209,3 +209,18 @@ trials! {
         prop_assert!(flow.sends(14).iter().all(|entropy| !marked.contains(entropy)));
     }
 }
+
+#[test]
+fn strack_skips_a_marked_entropy_once() {
+    let mut flow = Flow::new("strack", &[("entropies", "4")]);
+    let all: std::collections::BTreeSet<u16> = flow.sends(4).into_iter().collect();
+    assert_eq!(all.len(), 4);
+    let bad = *all.first().unwrap();
+    // Several marks are one.
+    for _ in 0..3 {
+        flow.steering.on_ack(flow.feedback(bad, true));
+    }
+    // Seven packets make two rounds of four but for the one that is left out.
+    let next = flow.sends(7);
+    assert_eq!(next.iter().filter(|entropy| **entropy == bad).count(), 1, "{next:?}");
+}

@@ -27,17 +27,7 @@ fn steering(scheme: impl Into<SchemeConfig>, flow: u64) -> Steering {
 const TIME_OUT: TimeOut = TimeOut { now: Time::ZERO, after: Time::ZERO };
 const NOW: Departure = Departure { now: Time::ZERO, in_flight: 1 };
 fn ack(entropy: u16, marked: bool) -> Feedback {
-    let (now, rtt) = (Time::ZERO, Time::ZERO);
-    Feedback {
-        now,
-        entropy,
-        marked,
-        trimmed: false,
-        last_hop: false,
-        answer_marked: false,
-        room: 1,
-        rtt,
-    }
+    Feedback { marked, room: 1, ..Feedback::good(Time::ZERO, entropy) }
 }
 fn named(scheme: &str) -> SchemeConfig {
     SchemeConfig::read(scheme, &[]).unwrap()

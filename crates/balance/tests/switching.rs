@@ -54,7 +54,8 @@ fn turns_are_shared_by_destinations_and_acknowledgements() {
     for step in 0..100u32 {
         let (dst, control) = (HostId(step % 7), step.is_multiple_of(3));
         let (now, flow) = (Time::us(u64::from(step)), u64::from(step));
-        let mixed = Passing { dst, control, flow, now, entropy: 9, hashed: step % 5, hash: 0 };
+        let mixed =
+            Passing { dst, control, flow, now, entropy: 9, hashed: step % 5, hash: 0, bytes: 0 };
         // Other sets of as many hops too.
         let hops = Queues { group: step % 2, queued: vec![u64::from(step); 5] };
         let expected = one.choose(&packet(Time::ZERO, 0), &empty(5));
@@ -413,7 +414,7 @@ trials! {
                 let hashed = hash % count;
                 if count > 1 || singles {
                     let hop =
-                        switching.choose(&Passing { now, flow, dst, control, entropy: 9, hashed, hash }, &hops);
+                        switching.choose(&Passing { now, flow, dst, control, entropy: 9, hashed, hash, bytes: 0 }, &hops);
                     assert!(hop < count, "{hop} of {count}");
                     taken.push((count, hop));
                 }

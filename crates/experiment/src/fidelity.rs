@@ -84,7 +84,7 @@ impl Source {
 }
 
 /// Columns that only a simulation of packets can fill.
-const OF_PACKETS: [&str; 28] = [
+const OF_PACKETS: [&str; 30] = [
     "drops",
     "marks",
     "wire_drops",
@@ -113,4 +113,6 @@ const OF_PACKETS: [&str; 28] = [
     "held_max_s",
     "flushes",
     "premature_flushes",
+    "blocked_nacks",
+    "late_nacks",
 ];

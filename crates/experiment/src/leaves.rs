@@ -18,5 +18,7 @@ pub(crate) fn columns(counts: &TorCounts) -> Row {
         ("held_max_s", longest.as_secs_f64().into()),
         ("flushes", counts.flushes.into()),
         ("premature_flushes", counts.premature.into()),
+        ("blocked_nacks", counts.blocked_nacks.into()),
+        ("late_nacks", counts.late_nacks.into()),
     ]
 }

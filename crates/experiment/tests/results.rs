@@ -96,6 +96,8 @@ fn a_row_has_the_promised_columns_in_order() {
         "held_max_s",
         "flushes",
         "premature_flushes",
+        "blocked_nacks",
+        "late_nacks",
     ];
     let places: Vec<_> = promised.iter().map(|name| names.iter().position(|n| n == name)).collect();
     assert!(places.iter().all(Option::is_some), "{names:?}");

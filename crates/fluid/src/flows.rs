@@ -72,6 +72,8 @@ pub(crate) fn few_entropies(
         seed: config.seed,
         mtu: config.packet.mtu,
         bdp: config.balance.bdp,
+        wire_bytes: (config.packet.mtu + config.packet.header, config.packet.ack),
+        trims: config.switch.trim.is_some(),
         fabric: config.fabric,
         hosts,
         hashing: config.hashing(),

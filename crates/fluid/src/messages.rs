@@ -186,10 +186,10 @@ impl Engine<'_> {
     pub(crate) fn acknowledged(&mut self, id: u32) {
         let flow = &self.flows[id as usize];
         let Subflow { tag, bytes, dst, route, carrier, .. } = flow.subflow;
-        let queue_pairs = flow.subflows;
-        let host = &mut self.hosts[flow.src.0 as usize];
+        let (src, queue_pairs) = (flow.src, flow.subflows);
+        let host = &mut self.hosts[src.0 as usize];
         let info = FlowInfo { dst, route, bytes, queue_pair: carrier.persistent() };
-        host.planner.sent(&info, self.config.fabric);
+        host.planner.sent(self.now, &info, self.config.fabric, &mut self.subflows);
         let still = match carrier.persistent() {
             None => 0,
             Some(pair) => {
@@ -207,6 +207,9 @@ impl Engine<'_> {
             self.sent(tag);
         }
         self.totals.end = self.totals.end.max(self.now);
+        if !self.subflows.is_empty() {
+            self.open(src);
+        }
     }
 
     /// A receiver has all of a message.

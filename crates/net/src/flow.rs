@@ -161,6 +161,10 @@ impl Flow {
     pub fn room(&self) -> u32 {
         self.congestion.window().saturating_sub(self.recovery.in_flight())
     }
+    /// Whether a round trip was longer than congestion control aims at.
+    pub fn is_late(&self, rtt: Time) -> bool {
+        self.congestion.is_late(rtt)
+    }
     /// Whether a packet may leave now.
     pub fn may_send(&self) -> bool {
         self.recovery.has_work_below(self.congestion.window())

@@ -248,19 +248,9 @@ impl Sender {
             self.sent.recoveries.push(recovery);
         }
         if !answer.nack && !flow.steering.is_fixed() {
-            let (entropy, room) = (answer.port, flow.room());
-            let (marked, trimmed, answer_marked) = (false, false, false);
-            let feedback = Feedback {
-                now,
-                entropy,
-                marked,
-                trimmed,
-                last_hop: false,
-                answer_marked,
-                room,
-                rtt,
-            };
-            flow.steering.on_ack(feedback);
+            let (room, late) = (flow.room(), flow.is_late(rtt));
+            let good = Feedback::good(now, answer.port);
+            flow.steering.on_ack(Feedback { room, rtt, late, ..good });
         }
         self.next_check = self.next_check.min(flow.deadline().unwrap_or(Time::MAX));
         let finished = flow.is_finished();
@@ -271,6 +261,7 @@ impl Sender {
         }
         if finished {
             self.finish(now, answer.flow);
+            self.open_subflows(now);
         }
         self.heard_of(answer.flow);
         self.line_up(now, answer.flow);
@@ -340,7 +331,7 @@ impl Sender {
 
     fn finish(&mut self, now: Time, id: u32) {
         let underway = self.flows[id as usize].underway();
-        self.planner.sent(&underway, &self.config.fabric);
+        self.planner.sent(now, &underway, &self.config.fabric, &mut self.subflows);
         self.open.retain(|open| *open != id);
         let tag = self.flows[id as usize].tag;
         if let Some(record) = self.messages.answered(now, tag, underway.bytes) {
@@ -365,6 +356,8 @@ impl Sender {
                     seed,
                     mtu: config.mtu,
                     bdp: balance.bdp,
+                    wire_bytes: (config.mtu, 0),
+                    trims: false,
                     fabric,
                     hosts: (*host, subflow.dst),
                     hashing: None,

@@ -5,7 +5,7 @@ use crate::path_shares::PathShares;
 use crate::steps::Transfer;
 use weft_balance::Planner;
 use weft_balance::known::Known;
-use weft_balance::plan::{Carrier, Post, QueuePairId, Route, Subflow};
+use weft_balance::plan::{Carrier, FlowInfo, Post, QueuePairId, Route, Subflow};
 use weft_balance::scheme::BalanceConfig;
 use weft_fabric::{LinkShares, PathWeights};
 use weft_units::{Draw, HostId, MessageId, PortId, Time};
@@ -143,7 +143,7 @@ fn hand_over(
     while let Some(due) = planner.deadline() {
         planner.flush(due, fabric, out);
     }
-    let mut at = 0;
+    let (mut at, mut done) = (0, 0);
     while let Some(subflow) = out.get(at) {
         if let Carrier::Persistent { queue_pair, .. } = subflow.carrier
             && let Some(next) = planner.next(Time::ZERO, queue_pair, fabric)
@@ -151,5 +151,14 @@ fn hand_over(
             out.push(next);
         }
         at += 1;
+        // Who waits for answers has them, once all that could leave has left.
+        while at == out.len() && done < at {
+            let Subflow { dst, route, bytes, carrier, .. } = out[done];
+            let flow = FlowInfo { dst, route, bytes, queue_pair: carrier.persistent() };
+            if flow.queue_pair.is_some() {
+                planner.sent(Time::ZERO, &flow, fabric, out);
+            }
+            done += 1;
+        }
     }
 }

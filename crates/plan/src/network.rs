@@ -159,7 +159,8 @@ impl<'a> PlannedFabric<'a> {
             }
         };
         let flow = u64::from(key) << 32 | u64::from(dst.0);
-        let passing = Passing { now: Time::ZERO, flow, dst, control: false, entropy, hashed, hash };
+        let passing =
+            Passing { now: Time::ZERO, flow, dst, control: false, entropy, hashed, hash, bytes: 0 };
         Some(hops.port(self.switching[switch].choose(&passing, &hops)))
     }
 }
@@ -182,21 +183,18 @@ struct Equal<'a> {
     weights: Option<&'a [u32]>,
 }
 
-impl Equal<'_> {
-    fn port(&self, hop: u32) -> PortId {
-        match self.left {
-            None => PortId(self.first.0 + hop),
-            Some(ports) => ports[hop as usize],
-        }
-    }
-}
-
 impl Hops for Equal<'_> {
     fn count(&self) -> u32 {
         self.left.map_or(self.places, |ports| ports.len() as u32)
     }
     fn queued(&self, _: u32) -> u64 {
         0
+    }
+    fn port(&self, hop: u32) -> PortId {
+        match self.left {
+            None => PortId(self.first.0 + hop),
+            Some(ports) => ports[hop as usize],
+        }
     }
     fn group(&self) -> u32 {
         self.port(0).0

@@ -63,6 +63,13 @@ impl Headers {
             Kind::TorControl | Kind::Pfc => false,
         }
     }
+    /// The number of a data packet that has one.
+    pub(crate) fn number(&mut self, packet: &Packet) -> Option<u32> {
+        match self.are_on_data().then(|| self.places.get(packet.header())) {
+            Some(Header::Data { seq, .. }) => Some(*seq),
+            _ => None,
+        }
+    }
     /// Returns the place.
     #[inline]
     pub(crate) fn put(&mut self, header: Header) -> u32 {

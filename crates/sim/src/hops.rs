@@ -82,13 +82,6 @@ impl<'a, P> NextHops<'a, P> {
         let (left, weights) = routes.map_or((None, None), |routes| routes.of(switch.id, dst));
         NextHops { ports, now, group, left: left.or(among), weights, switch }
     }
-    /// The port of a hop.
-    pub(crate) fn port(&self, hop: u32) -> PortId {
-        match self.left {
-            None => PortId(self.group.first.0 + hop),
-            Some(ports) => ports[hop as usize],
-        }
-    }
 }
 
 impl<P: Ports> Hops for NextHops<'_, P> {
@@ -99,6 +92,13 @@ impl<P: Ports> Hops for NextHops<'_, P> {
     #[inline]
     fn queued(&self, hop: u32) -> u64 {
         self.ports.queued_bytes(self.now, self.switch.own(self.port(hop)))
+    }
+    #[inline]
+    fn port(&self, hop: u32) -> PortId {
+        match self.left {
+            None => PortId(self.group.first.0 + hop),
+            Some(ports) => ports[hop as usize],
+        }
     }
     fn group(&self) -> u32 {
         self.port(0).0

@@ -264,6 +264,11 @@ impl Packet {
     pub(crate) fn was_cut_at_last_hop(&self) -> bool {
         self.words[1] & LAST_HOP != 0
     }
+    /// An answer, as a NACK or an acknowledgement.
+    pub(crate) fn as_nack(self, is_nack: bool) -> Packet {
+        let kind = if is_nack { Kind::Nack } else { Kind::Ack };
+        Packet { to: self.to & !KIND | kind as u32, ..self }
+    }
     /// The place of its extended header, of one that has one.
     pub(crate) fn header(&self) -> u32 {
         self.words[1] & (NUMBERS - 1)
@@ -310,7 +315,7 @@ impl Packet {
     /// What switches hash of it.
     #[inline(always)]
     pub(crate) fn hash_fields(&self) -> HashFields {
-        HashFields { to: self.to, word: self.words[2], entropy: self.route }
+        HashFields { to: self.to, word: self.words[2], entropy: self.route, size: self.size }
     }
 }
 
@@ -360,6 +365,8 @@ pub(crate) struct HashFields {
     to: u32,
     word: u32,
     pub(crate) entropy: u16,
+    /// As [`Packet::size`].
+    pub(crate) size: u16,
 }
 
 impl HashFields {

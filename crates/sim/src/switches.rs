@@ -148,7 +148,8 @@ impl Switches {
             true => hashed,
             false => {
                 let (control, flow) = (fields.is_control(), flow_of(fields));
-                let passing = Passing { now, flow, dst, control, entropy, hashed, hash };
+                let bytes = u32::from(fields.size);
+                let passing = Passing { now, flow, dst, control, entropy, hashed, hash, bytes };
                 switching[switch].choose(&passing, &hops)
             }
         };

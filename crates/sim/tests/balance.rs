@@ -150,8 +150,8 @@ fn another_seed_is_another_run() {
         assert_eq!(one, setup.clone().seeded(1).run(), "{scheme:?}");
         let two = setup.seeded(2).run();
         // Who pins paths may do so without chance; Ethereal does not.
-        let pins =
-            scheme.needs_path_ids() || ["path-pinning", "dnlb"].contains(&scheme.info().name);
+        let pins = scheme.needs_path_ids()
+            || ["path-pinning", "dnlb", "rlb"].contains(&scheme.info().name);
         let by_chance = !pins || scheme == ethereal();
         assert!(!by_chance || one.ports != two.ports, "{scheme:?}");
     }

@@ -14,7 +14,7 @@ use weft_units::Time;
 type Told = (&'static str, &'static [(&'static str, &'static str)]);
 
 /// All recoveries under all of their options.
-const SETS: [Told; 22] = [
+const SETS: [Told; 23] = [
     ("go-back-n", &[]),
     ("go-back-n", &[("nack_rewind", "message")]),
     ("go-back-n", &[("nack_repeat", "true")]),
@@ -23,6 +23,7 @@ const SETS: [Told; 22] = [
     ("go-back-n", &[("nack_quiet", "7us"), ("nack_repeat", "true"), ("nack_rewind", "message")]),
     ("selective-repeat", &[]),
     ("trim", &[]),
+    ("selective-nack", &[]),
     ("tcp", &[]),
     ("tcp", &[("dup_acks", "1")]),
     ("tcp", &[("dup_acks", "6"), ("min_rto", "1us")]),
@@ -68,8 +69,9 @@ fn needed(kind: &RecoveryConfig, packets: u32) -> u32 {
 /// Whether the sender uses all that acknowledgements say, so that nothing is sent again of which
 /// it knows that it is there.
 fn is_selective(kind: &RecoveryConfig) -> bool {
-    use RecoveryConfig::{SelectiveRepeat, Tcp, Trim};
-    matches!(kind, SelectiveRepeat(_) | Trim(_)) || matches!(kind, Tcp(tcp) if tcp.sack)
+    use RecoveryConfig::{SelectiveNack, SelectiveRepeat, Tcp, Trim};
+    matches!(kind, SelectiveRepeat(_) | Trim(_) | SelectiveNack(_))
+        || matches!(kind, Tcp(tcp) if tcp.sack)
 }
 
 #[derive(Debug, Default)]

@@ -411,3 +411,52 @@ mod coding {
         assert_eq!(receiver.expected(), 0);
     }
 }
+
+mod selective_nack {
+    use super::*;
+
+    fn kind() -> RecoveryConfig {
+        RecoveryConfig::read("selective-nack", &[]).unwrap()
+    }
+    fn came(reply: Reply) -> Arrival {
+        Arrival { reply, accepted: true, duplicate: false }
+    }
+
+    #[test]
+    fn the_first_missing_packet_is_reported_once() {
+        let mut receiver = Receiver::new(&kind(), 10);
+        let mut at = |seq| receiver.on_data(Time::ZERO, seq);
+        assert_eq!(at(0), came(Reply::Ack { cumulative: 1 }));
+        assert_eq!(at(3), came(Reply::Nack { cumulative: 1 }));
+        assert_eq!(at(4), came(Reply::Ack { cumulative: 1 }));
+        // It comes; the next that is missing is not reported before something comes after it.
+        assert_eq!(at(1), came(Reply::Ack { cumulative: 2 }));
+        assert_eq!(at(6), came(Reply::Nack { cumulative: 2 }));
+        assert_eq!(at(2), came(Reply::Ack { cumulative: 5 }));
+        assert!(at(2).duplicate);
+        assert_eq!(at(7), came(Reply::Nack { cumulative: 5 }));
+    }
+
+    #[test]
+    fn only_that_packet_is_sent_again() {
+        let mut sender = sender(kind(), 10);
+        send(&mut sender, Time::ZERO, 6);
+        // 0 and 1 have come, 2 is missing; of 4, which made the NACK leave, nothing is said.
+        let learnt = sender.on_nack(Time::us(9), 4, 2).unwrap();
+        assert_eq!((learnt.packets, learnt.in_flight), (2, 6));
+        assert_eq!(sender.in_flight(), 3, "3, 4 and 5");
+        let again = send(&mut sender, Time::us(10), 2);
+        assert_eq!(seqs(&again), [2, 6]);
+        assert!(again[0].retransmission && !again[1].retransmission);
+        // A second report of it, late, is no second loss.
+        assert_eq!(sender.on_nack(Time::us(11), 4, 2), None);
+        // A report of what has come says nothing.
+        sender.on_ack(Time::us(12), 5, 6);
+        assert_eq!(sender.on_nack(Time::us(12), 4, 2), None);
+        // What is resent and lost again times out.
+        send(&mut sender, Time::us(13), 3);
+        sender.on_nack(Time::us(14), 8, 7).unwrap();
+        assert_eq!(seqs(&send(&mut sender, Time::us(15), 1)), [7]);
+        assert_eq!(sender.on_timer(Time::us(115), RTO), 3, "7, 8 and 9");
+    }
+}

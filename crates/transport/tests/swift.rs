@@ -52,6 +52,8 @@ fn targets_by_hand() {
     }
     let flat = SwiftConfig { scaling_range: Time::ZERO, initial_window: 125, ..CONFIG };
     assert_eq!(swift(&new(flat)).target(), Time::us(20));
+    let late = |us| new(flat).is_late(Time::us(us));
+    assert_eq!([0, 20, 21].map(late), [false, false, true], "0: nobody has measured");
 }
 
 /// 20 us and four links of 20 / 6.55 us; a window of 100 packets is beyond flow scaling, one of

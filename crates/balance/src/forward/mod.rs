@@ -13,7 +13,7 @@ pub mod flows;
 pub mod loads;
 
 use weft_fabric::Fabric;
-use weft_units::{HostId, SwitchId, Time};
+use weft_units::{HostId, PortId, SwitchId, Time};
 
 /// The first hop of a path, as the switch at its start sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +49,8 @@ pub struct Passing {
     pub hashed: u32,
     /// That hash ([`crate::hash::bits`]).
     pub hash: u32,
+    /// Its bytes on the wire.
+    pub bytes: u32,
 }
 
 /// The equal next hops of a packet, numbered from zero.
@@ -57,6 +59,8 @@ pub trait Hops {
     fn count(&self) -> u32;
     /// Bytes in the queue of `hop`, the packet on the wire included.
     fn queued(&self, hop: u32) -> u64;
+    /// The port behind `hop`.
+    fn port(&self, hop: u32) -> PortId;
     /// A number for this set of hops, unique within the switch: another one, or another
     /// [`Hops::count`], once a hop has failed.
     fn group(&self) -> u32;

@@ -140,8 +140,39 @@ impl Connections {
         port: impl Fn(u32) -> u16,
         out: &mut Vec<Subflow>,
     ) {
-        let Sharing { queue_pairs, split, chunk } = self.sharing;
-        let peer = *self.numbers.entry((post.dst, post.ranks)).or_insert_with(|| {
+        let Sharing { split, chunk, .. } = self.sharing;
+        let peer = self.connection(&post, port);
+        let mut part = 0;
+        let mut left = post.bytes;
+        loop {
+            let bytes = chunk.map_or(left, |chunk| chunk.min(left));
+            left -= bytes;
+            let in_use = self.all[peer as usize].in_use(now);
+            let parts = match split {
+                Split::Even => (in_use.len() as u64).min(bytes.div_ceil(self.mtu)).max(1),
+                Split::RoundRobin => 1,
+            };
+            for number in 0..parts {
+                let turn = match split {
+                    // All take part; where there are fewer parts, they go round.
+                    Split::Even if parts == in_use.len() as u64 => number as usize,
+                    _ => self.all[peer as usize].turns(in_use.len()),
+                };
+                let bytes = bytes / parts + u64::from(number < bytes % parts);
+                self.put(peer, in_use[turn], (post, part, bytes), out);
+                part += 1;
+            }
+            if left == 0 {
+                return;
+            }
+        }
+    }
+
+    /// The number of the connection that `post` goes over; `port` gives the source port of each queue
+    /// pair of a new one.
+    pub(super) fn connection(&mut self, post: &Post, port: impl Fn(u32) -> u16) -> u32 {
+        *self.numbers.entry((post.dst, post.ranks)).or_insert_with(|| {
+            let Sharing { queue_pairs, split, .. } = self.sharing;
             let queue = |number| Queue {
                 port: port(number),
                 busy: false,
@@ -152,36 +183,21 @@ impl Connections {
             let queues = (0..queue_pairs).map(queue).collect();
             self.all.push(Connection { queues, turn: 0, beside, heir: self.host.0 });
             self.all.len() as u32 - 1
-        });
-        let id = self.naming();
-        let mut part = 0;
-        let mut left = post.bytes;
-        loop {
-            let bytes = chunk.map_or(left, |chunk| chunk.min(left));
-            left -= bytes;
-            let connection = &mut self.all[peer as usize];
-            let in_use = connection.in_use(now);
-            let parts = match split {
-                Split::Even => (in_use.len() as u64).min(bytes.div_ceil(self.mtu)).max(1),
-                Split::RoundRobin => 1,
-            };
-            for number in 0..parts {
-                let turn = match split {
-                    // All take part; where there are fewer parts, they go round.
-                    Split::Even if parts == in_use.len() as u64 => number as usize,
-                    _ => connection.turns(in_use.len()),
-                };
-                let bytes = bytes / parts + u64::from(number < bytes % parts);
-                let delay = self.starts.delay(post.message, part);
-                let subflow = subflow(post, part, bytes, delay);
-                part += 1;
-                let id = id(peer * queue_pairs + in_use[turn]);
-                connection.enqueue(in_use[turn], id, subflow, out);
-            }
-            if left == 0 {
-                return;
-            }
-        }
+        })
+    }
+
+    /// Gives a part of a message, of so many bytes, to queue pair `number` of connection `peer`.
+    pub(super) fn put(
+        &mut self,
+        peer: u32,
+        number: u32,
+        (post, part, bytes): (Post, u32, u64),
+        out: &mut Vec<Subflow>,
+    ) {
+        let id = self.naming()(peer * self.sharing.queue_pairs + number);
+        let delay = self.starts.delay(post.message, part);
+        let subflow = subflow(post, part, bytes, delay);
+        self.all[peer as usize].enqueue(number, id, subflow, out);
     }
 
     /// The next subflow for a queue pair.
@@ -225,7 +241,8 @@ impl Connections {
         &mut self.moved
     }
 
-    fn find(&self, id: QueuePairId) -> (usize, usize) {
+    /// Of which connection a queue pair is, and which of its queue pairs.
+    pub(super) fn find(&self, id: QueuePairId) -> (usize, usize) {
         let number = id.0 / self.step;
         let queue_pairs = self.sharing.queue_pairs;
         ((number / queue_pairs) as usize, (number % queue_pairs) as usize)

@@ -194,7 +194,7 @@ impl Plan for Connections {
         Some(self.route(dst, connection, count, fabric))
     }
 
-    fn sent(&mut self, flow: &FlowInfo, fabric: &Fabric) {
+    fn sent(&mut self, _: Time, flow: &FlowInfo, fabric: &Fabric, _: &mut Vec<Subflow>) {
         let Some((connection, _)) = self.find(flow, fabric) else { return };
         let Some(connections) = self.peers.get_mut(&flow.dst) else { return };
         let outstanding = &mut connections[connection as usize];

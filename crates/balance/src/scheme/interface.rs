@@ -32,6 +32,10 @@ pub trait Scheme: Clone + Debug + PartialEq {
     fn is_multipath(&self) -> bool {
         Self::INFO.multipath
     }
+    /// Whether it goes by the delay that congestion control aims at ([`crate::steer::Feedback::late`]).
+    fn follows_delay(&self) -> bool {
+        false
+    }
     /// Whether it needs a fabric whose paths have ids ([`Fabric::check_path_ids`]).
     /// [`SchemeInfo::path_ids`] unless an option changes it.
     fn needs_path_ids(&self) -> bool {
@@ -144,6 +148,9 @@ pub struct SchemeInfo {
     pub shares: bool,
     /// The congestion control that it is made for, and gets unless the experiment names one.
     pub congestion: &'static str,
+    /// The loss recovery that it is made for, and gets unless the experiment names one; `None`: what suits
+    /// all that take one path, or several.
+    pub recovery: Option<&'static str>,
     /// The option whose value may stand at the end of the name: `subflows-8` for `subflows`
     /// with `count = 8`.
     pub numbered: Option<&'static str>,
@@ -211,6 +218,7 @@ impl SchemeInfo {
         persistent: false,
         shares: false,
         congestion: "dctcp",
+        recovery: None,
         numbered: None,
         start_jitter: Time::ZERO,
         random_position: false,

@@ -8,9 +8,11 @@
 //! Invariant: a scheme's name, defaults and properties stand in its [`SchemeInfo`] and nowhere
 //! else.
 
+mod cast;
 pub mod conga;
 pub mod connections;
 pub mod conweave;
+mod dlb;
 pub mod dnlb;
 pub mod drill;
 mod ecmp;
@@ -31,11 +33,13 @@ pub mod platform;
 pub mod repath;
 pub mod reps;
 pub mod reps_freezing;
+mod rlb;
 pub mod spray;
 pub mod spray_bitmap;
 pub mod subflows;
 pub mod switch_spray;
 pub mod switch_spray_adaptive;
+mod themis;
 pub mod ugal;
 pub mod valiant;
 pub mod wcmp;
@@ -79,14 +83,18 @@ schemes! {
     reps::Reps,
     reps::RepsSticky,
     reps_freezing::RepsFreezing,
+    reps_freezing::Reps2026,
     spray_bitmap::SprayBitmap,
     spray_bitmap::SprayMixed,
+    spray_bitmap::STrack,
     mp_rdma::MpRdma,
     mrc::Mrc,
     ethereal::Ethereal,
     ethereal_weighted::EtherealWeighted,
     hpn::Hpn,
     enhanced_ecmp::EnhancedEcmp,
+    cast::Cast,
+    rlb::Rlb,
     dnlb::Dnlb,
     paralet::Paralet,
     switch_spray::SwitchSpray,
@@ -94,10 +102,12 @@ schemes! {
     switch_spray_adaptive::SwitchSprayAdaptive,
     ecmp_adaptive::EcmpAdaptive,
     flowlet_adaptive::FlowletAdaptive,
+    dlb::Dlb,
     drill::Drill,
     letflow::LetFlow,
     conga::Conga,
     conweave::ConWeave,
+    themis::Themis,
     path_pinning::PathPinning,
     wcmp::Wcmp,
     host_flowlets::HostFlowlets,

@@ -5,6 +5,10 @@
 //! skipped once. One under which a packet was lost without notice is assumed bad: a backup of the same
 //! plane takes its place, and it comes back as a backup after a while.
 //!
+//! Switches hash EVs, or with `carried = "structured"` an EV names its path: bits of it say which port each switch
+//! takes (section 2.2), as do the segments of an SRv6 address, which costs 40 bytes more a packet
+//! (`fabric.nic.header`). Then a flow has an EV for each path that it draws, and no two of them collide.
+//!
 //! What is ours: bad EVs are not probed, but come back after [`Mrc::bad_for`], which stands for a probe
 //! a millisecond and three good ones in a row (numbers are not published). When all active EVs are to
 //! be skipped, the first of them is taken. When there is no backup left, a bad EV stays in use.
@@ -14,6 +18,7 @@ use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Route, Unsplit};
 use crate::steer::{Departure, Feedback, FlowContext, Steer};
 use std::collections::VecDeque;
+use weft_fabric::PathId;
 use weft_units::{Draw, OptionError, OptionInfo, Options, Stream, Time};
 
 /// Entropy values with states.
@@ -25,6 +30,17 @@ pub struct Mrc {
     pub active: u32,
     /// How long an EV that lost a packet is no backup.
     pub bad_for: Time,
+    /// What an EV is to switches.
+    pub carried: Carried,
+}
+
+/// What an entropy value is to switches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carried {
+    /// A part of what they hash.
+    Ecmp,
+    /// The name of a path.
+    Structured,
 }
 
 impl Scheme for Mrc {
@@ -49,6 +65,12 @@ impl Scheme for Mrc {
                 default: "3ms",
                 meaning: "time after which one that lost a packet is a backup again",
             },
+            OptionInfo {
+                key: "carried",
+                default: "ecmp",
+                meaning: "\"ecmp\": switches hash entropy values; \"structured\": each names its path, as SRv6 \
+                          addresses do",
+            },
         ],
         paths: PathUse::AllByRoom,
         congestion: "nscc",
@@ -66,7 +88,18 @@ impl Scheme for Mrc {
             return Err(OptionError::new("active", what));
         }
         let active = active.min(entropies);
-        Ok(Mrc { entropies, active, bad_for: options.time("bad_for")? })
+        let ways = [("ecmp", Carried::Ecmp), ("structured", Carried::Structured)];
+        let carried = options.choice("carried", &ways)?;
+        Ok(Mrc { entropies, active, bad_for: options.time("bad_for")?, carried })
+    }
+    fn needs_path_ids(&self) -> bool {
+        self.carried == Carried::Structured
+    }
+    fn switches(&self) -> &'static str {
+        match self.carried {
+            Carried::Ecmp => Self::INFO.switches,
+            Carried::Structured => "route by path id (structured EVs, or SRv6)",
+        }
     }
     fn planner(&self, context: &HostContext) -> Unsplit {
         Unsplit::new(context)
@@ -92,6 +125,7 @@ struct Entropy {
 pub struct MrcFlow {
     stream: Stream,
     bad_for: Time,
+    carried: Carried,
     active: Vec<Entropy>,
     /// The place of the next in `active`.
     next: usize,
@@ -109,14 +143,25 @@ impl MrcFlow {
         let mut stream = Draw::new(context.seed, "mrc").stream(context.flow);
         let planes = context.fabric.planes();
         let [all, active] = [scheme.entropies, scheme.active].map(|count| count.div_ceil(planes));
-        // Distinct: consecutive ones from a place that the flow draws, in an order that it draws.
-        let first = (stream.bits() >> 48) as u16;
-        let mut values: Vec<u16> = (0..all).map(|step| first.wrapping_add(step as u16)).collect();
+        // Distinct, in an order that the flow draws.
+        let mut values: Vec<u16> = match scheme.carried {
+            Carried::Ecmp => {
+                let first = (stream.bits() >> 48) as u16;
+                (0..all).map(|step| first.wrapping_add(step as u16)).collect()
+            }
+            Carried::Structured => {
+                let (host, dst) = context.hosts;
+                let paths = context.fabric.path_set(host, dst);
+                (0..paths.len()).map(|index| paths.get(index).0).collect()
+            }
+        };
         stream.shuffle(&mut values);
-        let backups = values.split_off(active as usize);
+        values.truncate(all as usize);
+        let backups = values.split_off(values.len().min(active as usize));
         MrcFlow {
             stream,
             bad_for: scheme.bad_for,
+            carried: scheme.carried,
             active: values.into_iter().map(|value| Entropy { value, skip: false }).collect(),
             next: 0,
             backups: backups.into(),
@@ -158,7 +203,11 @@ impl Steer for MrcFlow {
 
     #[inline]
     fn route(&mut self, _: Route, _: Departure) -> Route {
-        Route::Hashed(self.next_entropy())
+        let entropy = self.next_entropy();
+        match self.carried {
+            Carried::Ecmp => Route::Hashed(entropy),
+            Carried::Structured => Route::Pinned(PathId(entropy)),
+        }
     }
     #[inline]
     fn on_ack(&mut self, feedback: Feedback) {

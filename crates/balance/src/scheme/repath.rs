@@ -1,6 +1,8 @@
 //! Hosts that move a flow once its round trips are congested: PLB and FlowBender.
 //!
-//! Both count, a round trip at a time, how many of the acknowledgements bring a mark. A round
+//! Both count, a round trip at a time, how many of the acknowledgements bring a mark, or with
+//! `signal = "delay"` come later than congestion control aims at (PLB in Falcon, OCP specification 0.9, 2024,
+//! which smooths delays first; there a window of packets is a round). A round
 //! ends with the acknowledgement of a packet that left after the round began, and that
 //! acknowledgement still belongs to it. A flow that moves draws a new entropy.
 //!
@@ -16,7 +18,9 @@ use weft_units::{Draw, OptionError, OptionInfo, Options, Stream, Time, random};
 /// Protective load balancing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plb {
-    /// A round is congested if this share of its packets was marked.
+    /// What says that a packet met congestion.
+    pub signal: Signal,
+    /// A round is congested if this share of its packets met congestion.
     pub threshold: f64,
     /// Congested rounds in a row after which a flow moves. Never zero.
     pub rounds: u32,
@@ -28,6 +32,15 @@ pub struct Plb {
     pub suspend: Time,
 }
 
+/// What says that a packet met congestion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// A mark.
+    Ecn,
+    /// A round trip longer than congestion control aims at.
+    Delay,
+}
+
 impl Scheme for Plb {
     const INFO: SchemeInfo = SchemeInfo {
         name: "plb",
@@ -36,9 +49,15 @@ impl Scheme for Plb {
         multipath: true,
         options: &[
             OptionInfo {
+                key: "signal",
+                default: "ecn",
+                meaning: "\"ecn\": a mark says that a packet met congestion; \"delay\": a round trip longer \
+                          than congestion control aims at, as in Falcon, which takes swift",
+            },
+            OptionInfo {
                 key: "threshold",
                 default: "0.5",
-                meaning: "share of marked packets from which a round trip is congested",
+                meaning: "share of packets that met congestion from which a round trip is congested",
             },
             OptionInfo {
                 key: "rounds",
@@ -65,11 +84,15 @@ impl Scheme for Plb {
 
     fn read(options: &mut Options<'_>) -> Result<Plb, OptionError> {
         Ok(Plb {
+            signal: options.choice("signal", &[("ecn", Signal::Ecn), ("delay", Signal::Delay)])?,
             threshold: options.fraction("threshold", 0.0..=1.0)?,
             rounds: options.number("rounds", 1..)?,
             idle_rounds: options.number("idle_rounds", ..)?,
             suspend: options.time("suspend")?,
         })
+    }
+    fn follows_delay(&self) -> bool {
+        self.signal == Signal::Delay
     }
     fn planner(&self, context: &HostContext) -> Unsplit {
         Unsplit::new(context)
@@ -122,8 +145,9 @@ impl Steer for PlbFlow {
     }
     #[inline]
     fn on_ack(&mut self, feedback: Feedback) {
-        let Plb { threshold, rounds, .. } = self.scheme;
-        let Some(share) = self.round.count(&feedback) else { return };
+        let Plb { signal, threshold, rounds, .. } = self.scheme;
+        let congested = if signal == Signal::Ecn { feedback.marked } else { feedback.late };
+        let Some(share) = self.round.count(&feedback, congested) else { return };
         self.congested = if share < threshold { 0 } else { rounds.min(self.congested + 1) };
         if self.congested == rounds {
             self.leave(feedback.now);
@@ -219,7 +243,7 @@ impl Steer for BentFlow {
     #[inline]
     fn on_ack(&mut self, feedback: Feedback) {
         let FlowBender { threshold, rounds } = self.scheme;
-        let Some(share) = self.round.count(&feedback) else { return };
+        let Some(share) = self.round.count(&feedback, feedback.marked) else { return };
         self.congested = if share > threshold { self.congested + 1 } else { 0 };
         if self.congested == rounds {
             self.leave();
@@ -259,16 +283,16 @@ struct Round {
     /// When it began; `None` before the first acknowledgement.
     began: Option<Time>,
     acked: u32,
-    marked: u32,
+    congested: u32,
 }
 
 impl Round {
-    /// Counts an acknowledgement. If it ends the round: the share of marks there.
+    /// Counts an acknowledgement. If it ends the round: the share of packets that met congestion.
     #[inline]
-    fn count(&mut self, feedback: &Feedback) -> Option<f64> {
-        let Feedback { now, rtt, marked, .. } = *feedback;
+    fn count(&mut self, feedback: &Feedback, congested: bool) -> Option<f64> {
+        let Feedback { now, rtt, .. } = *feedback;
         self.acked += 1;
-        self.marked += u32::from(marked);
+        self.congested += u32::from(congested);
         // The first acknowledgement of all begins a round and ends none.
         let Some(began) = self.began else {
             self.began = Some(now);
@@ -278,8 +302,8 @@ impl Round {
         if left < began {
             return None;
         }
-        let share = f64::from(self.marked) / f64::from(self.acked);
-        *self = Round { began: Some(now), acked: 0, marked: 0 };
+        let share = f64::from(self.congested) / f64::from(self.acked);
+        *self = Round { began: Some(now), acked: 0, congested: 0 };
         Some(share)
     }
 }

@@ -1,13 +1,20 @@
-//! REPS as published in 2025 (Bonato et al., "REPS: recycled entropy packet spraying"; the form
-//! in UEC htsim): recycled entropies that freeze when packets get lost.
+//! REPS with a ring: recycled entropies that freeze when packets get lost.
+//!
+//! [`RepsFreezing`] is the scheme as published in 2025 (Bonato et al., "REPS: recycled entropy packet
+//! spraying"; the form in UEC htsim), [`Reps2026`] that of EuroSys 2026.
 //!
 //! A ring keeps the entropies of the last unmarked acknowledgements. Each serves one packet; a
 //! packet that finds none fresh takes any. After a time-out the flow is frozen for a while: its
 //! packets go round the ring again and again, used up or not, since those are the entropies that
 //! are known to have worked. When it thaws, the ring is forgotten, and the next packets explore.
 //!
-//! Invariant: what is fresh are the last slots before the head, so that a count says which. What
-//! this does not do: tell a failure from congestion by anything but a time-out.
+//! That of 2026 differs in two points. A bandwidth-delay product of packets explores: at first, when a flow
+//! that has nothing out goes on, and after a frost (as its artifact has it; the paper has one packet in
+//! eight explore then). And it tells failures from congestion: where nothing is trimmed, a time-out freezes a flow
+//! only if round trips were short before it. "Before" is ours: since one to two spans of [`SPAN`] base round
+//! trips; the artifact takes those of a time-out.
+//!
+//! Invariant: what is fresh are the last slots before the head, so that a count says which.
 
 use super::reps::{ENTROPIES, Entropies, read_entropies};
 use super::{PathUse, Scheme, SchemeInfo};
@@ -37,16 +44,8 @@ impl Scheme for RepsFreezing {
         multipath: true,
         options: &[
             ENTROPIES,
-            OptionInfo {
-                key: "ring",
-                default: "8",
-                meaning: "entropy values that a flow remembers, up to 65536",
-            },
-            OptionInfo {
-                key: "freeze",
-                default: "10ms",
-                meaning: "time that a flow keeps to what it remembers after a time-out",
-            },
+            RING,
+            FREEZE,
             OptionInfo {
                 key: "explore",
                 default: "16",
@@ -63,7 +62,7 @@ impl Scheme for RepsFreezing {
     fn read(options: &mut Options<'_>) -> Result<RepsFreezing, OptionError> {
         Ok(RepsFreezing {
             entropies: read_entropies(options)?,
-            ring: options.number("ring", 1..=1 << 16)?,
+            ring: read_ring(options)?,
             freeze: options.time("freeze")?,
             explore: options.number("explore", ..)?,
         })
@@ -77,6 +76,90 @@ impl Scheme for RepsFreezing {
     fn switching(&self, _: &SwitchContext) -> Hashed {
         Hashed
     }
+}
+
+/// Recycled entropies, as published in 2026.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reps2026 {
+    /// How many entropy values a flow has, 1 to 65,536.
+    pub entropies: u32,
+    /// How many of them the ring keeps. Never zero.
+    pub ring: u32,
+    /// How long a flow is frozen after a failure.
+    pub freeze: Time,
+    /// How many packets explore at a time; `None`: a bandwidth-delay product.
+    pub explore: Option<u32>,
+    /// Where nothing is trimmed, a time-out is a failure if round trips before it were shorter than this many
+    /// base round trips.
+    pub rtt_limit: f64,
+}
+
+impl Scheme for Reps2026 {
+    const INFO: SchemeInfo = SchemeInfo {
+        name: "reps-2026",
+        summary: "as reps-freezing; explores anew after a pause, and tells failures from congestion",
+        source: "REPS (Bonato et al., EuroSys 2026) and its artifact",
+        multipath: true,
+        options: &[
+            OptionInfo { default: "65536", ..ENTROPIES },
+            RING,
+            FREEZE,
+            OptionInfo {
+                key: "explore",
+                default: "bdp",
+                meaning: "packets with random entropy values at first, after a pause and after a frost; \
+                          \"bdp\": a bandwidth-delay product",
+            },
+            OptionInfo {
+                key: "rtt_limit",
+                default: "1.65",
+                meaning: "without trimming: no frost if a round trip before the time-out was longer than \
+                          this many base round trips",
+            },
+        ],
+        paths: PathUse::AllByRoom,
+        ..SchemeInfo::PLAIN
+    };
+    type Planner = Unsplit;
+    type Steering = Box<Flow2026>;
+    type Switching = Hashed;
+
+    fn read(options: &mut Options<'_>) -> Result<Reps2026, OptionError> {
+        Ok(Reps2026 {
+            entropies: read_entropies(options)?,
+            ring: read_ring(options)?,
+            freeze: options.time("freeze")?,
+            explore: options.number_or_word("explore", ..)?,
+            rtt_limit: options.fraction("rtt_limit", 1.0..=1e6)?,
+        })
+    }
+    fn planner(&self, context: &HostContext) -> Unsplit {
+        Unsplit::new(context)
+    }
+    fn steering(&self, context: &FlowContext<'_>) -> Box<Flow2026> {
+        Box::new(Flow2026::new(self, context))
+    }
+    fn switching(&self, _: &SwitchContext) -> Hashed {
+        Hashed
+    }
+}
+
+/// How many base round trips long the spans are whose longest round trip [`Flow2026`] remembers.
+pub const SPAN: u64 = 8;
+
+const RING: OptionInfo = OptionInfo {
+    key: "ring",
+    default: "8",
+    meaning: "entropy values that a flow remembers, up to 65536",
+};
+const FREEZE: OptionInfo = OptionInfo {
+    key: "freeze",
+    default: "10ms",
+    meaning: "time that a flow keeps to what it remembers after a time-out",
+};
+
+fn read_ring(options: &mut Options<'_>) -> Result<u32, OptionError> {
+    options.number("ring", 1..=1 << 16)
 }
 
 /// What a packet's entropy comes from.
@@ -198,6 +281,78 @@ impl Steer for FreezingFlow {
         if self.mode == Mode::Recycling {
             let until = now.saturating_add(self.scheme.freeze);
             self.mode = Mode::Frozen { until, turn: 0 };
+        }
+    }
+}
+
+/// A flow under [`Reps2026`].
+#[derive(Clone, Debug)]
+pub struct Flow2026 {
+    ring: FreezingFlow,
+    /// How many packets explore at a time.
+    explore: u32,
+    /// No frost if a round trip was longer; [`Time::MAX`]: whatever it was.
+    limit: Time,
+    span: Time,
+    /// When the present span ends.
+    span_ends: Time,
+    /// The longest round trips of the last span and of the present one.
+    longest: [Time; 2],
+}
+
+impl Flow2026 {
+    /// For one flow.
+    ///
+    /// # Panics
+    /// As [`FreezingFlow::new`].
+    pub fn new(scheme: &Reps2026, context: &FlowContext<'_>) -> Flow2026 {
+        let Reps2026 { entropies, ring, freeze, explore, rtt_limit } = *scheme;
+        let explore = explore.unwrap_or(context.first_window());
+        let base = context.base_rtt();
+        let limit = match context.trims {
+            true => Time::MAX,
+            false => Time((base.0 as f64 * rtt_limit) as u64),
+        };
+        let ring = RepsFreezing { entropies, ring, freeze, explore };
+        Flow2026 {
+            ring: FreezingFlow::new(ring, context),
+            explore,
+            limit,
+            span: base * SPAN,
+            span_ends: Time::ZERO,
+            longest: [Time::ZERO; 2],
+        }
+    }
+    /// Begins a new span if the present one is over.
+    fn move_on(&mut self, now: Time) {
+        if now >= self.span_ends {
+            let is_old = self.span_ends.until(now) >= self.span;
+            self.longest = [if is_old { Time::ZERO } else { self.longest[1] }, Time::ZERO];
+            self.span_ends = now + self.span;
+        }
+    }
+}
+
+impl Steer for Flow2026 {
+    const TIMED: bool = true;
+
+    #[inline]
+    fn route(&mut self, base: Route, at: Departure) -> Route {
+        if at.in_flight == 0 && self.ring.mode == Mode::Recycling {
+            self.ring.mode = exploring(self.explore);
+        }
+        self.ring.route(base, at)
+    }
+    #[inline]
+    fn on_ack(&mut self, feedback: Feedback) {
+        self.move_on(feedback.now);
+        self.longest[1] = self.longest[1].max(feedback.rtt);
+        self.ring.on_ack(feedback);
+    }
+    fn on_time_out(&mut self, time_out: TimeOut) {
+        self.move_on(time_out.now);
+        if self.longest[0].max(self.longest[1]) <= self.limit {
+            self.ring.on_time_out(time_out);
         }
     }
 }

@@ -12,6 +12,9 @@
 //! What the switch of the receiver's link has trimmed says nothing against its path, which all others end
 //! in.
 //!
+//! [`STrack`] has one bit an entropy instead of a score, and skips it once. Its congestion control and its
+//! recovery are ancestors of UET's (`nscc`, and `uet` with `sleek`), which stand for them here.
+//!
 //! Invariant: no score is above the cap, and a packet pays for one entropy at most.
 
 use super::reps::remember;
@@ -136,6 +139,43 @@ impl Scheme for SprayMixed {
     fn steering(&self, context: &FlowContext<'_>) -> Box<MixedFlow> {
         let bitmap = BitmapFlow::new(self.entropies, self.scores, context);
         Box::new(MixedFlow { recycled: VecDeque::new(), bitmap })
+    }
+    fn switching(&self, _: &SwitchContext) -> Hashed {
+        Hashed
+    }
+}
+
+/// STrack's spraying: every packet the next entropy, but for those that were marked since their last turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct STrack {
+    /// How many entropy values, a power of two up to 65,536.
+    pub entropies: u32,
+}
+
+impl Scheme for STrack {
+    const INFO: SchemeInfo = SchemeInfo {
+        name: "strack",
+        summary: "every packet the next entropy value; one that was marked is skipped once",
+        source: "STrack (Le et al. 2024), its load balancing",
+        multipath: true,
+        options: &[ENTROPIES],
+        paths: PathUse::AllByRoom,
+        congestion: "nscc",
+        ..SchemeInfo::PLAIN
+    };
+    type Planner = Unsplit;
+    type Steering = Box<BitmapFlow>;
+    type Switching = Hashed;
+
+    fn read(options: &mut Options<'_>) -> Result<STrack, OptionError> {
+        Ok(STrack { entropies: read_entropies(options)? })
+    }
+    fn planner(&self, context: &HostContext) -> Unsplit {
+        Unsplit::new(context)
+    }
+    fn steering(&self, context: &FlowContext<'_>) -> Box<BitmapFlow> {
+        let once = Scores { mark: 1, nack: 1, time_out: 1, cap: 1 };
+        Box::new(BitmapFlow::new(self.entropies, once, context))
     }
     fn switching(&self, _: &SwitchContext) -> Hashed {
         Hashed

@@ -10,6 +10,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`conweave`] | [`conweave::Leaf`]: paths by epochs, reordering at the destination's leaf |
+//! | [`themis`] | [`themis::Leaf`]: spraying, and NACKs of what is only late stopped |
 //! | [`conga`] | [`conga::Switch`]: flowlets by the congestion of whole paths |
 //! | `table` | flows that are forgotten when they have been silent |
 //!
@@ -19,6 +20,7 @@
 pub mod conga;
 pub mod conweave;
 mod table;
+pub mod themis;
 
 use weft_fabric::{Fabric, PathId};
 use weft_units::{HostId, SwitchId, Time};
@@ -99,6 +101,8 @@ pub enum Tor<T> {
     ConWeave(Box<conweave::Leaf<T>>),
     /// Any switch under CONGA.
     Conga(Box<conga::Switch>),
+    /// A leaf under Themis.
+    Themis(Box<themis::Leaf>),
 }
 
 /// What a packet between leaves carries.
@@ -108,6 +112,8 @@ pub enum Tag {
     ConWeave(conweave::Tag),
     /// Under CONGA.
     Conga(conga::Tag),
+    /// Under Themis.
+    Themis(themis::Tag),
 }
 
 /// What a run under such a scheme took in switches: of one switch, or of all together.
@@ -133,6 +139,10 @@ pub struct TorCounts {
     pub flushes: u64,
     /// Of those, how many too early: something that was waited for came later.
     pub premature: u64,
+    /// NACKs that went no further, since the packet might still come.
+    pub blocked_nacks: u64,
+    /// Of those, how many were sent after all.
+    pub late_nacks: u64,
 }
 
 impl TorCounts {
@@ -148,6 +158,8 @@ impl TorCounts {
         self.longest = self.longest.max(other.longest);
         self.flushes += other.flushes;
         self.premature += other.premature;
+        self.blocked_nacks += other.blocked_nacks;
+        self.late_nacks += other.late_nacks;
     }
 }
 
@@ -157,6 +169,7 @@ impl<T> Tor<T> {
         match self {
             Tor::ConWeave(leaf) => leaf.counts(),
             Tor::Conga(switch) => switch.counts(),
+            Tor::Themis(leaf) => leaf.counts(),
         }
     }
 }

@@ -16,8 +16,18 @@ pub(crate) fn steering(config: &BalanceConfig, flow: u64) -> Steering {
     let link = Link { rate: Rate::gbps(100), delay: Time::ns(500) };
     let fabric = Fabric::build(&Clos::leaf_spine(2, 4, 2, link)).unwrap();
     let (hosts, bdp) = ((HostId(0), HostId(2)), config.bdp);
-    let (seed, mtu, hashing) = (1, 1000, None);
-    Steering::new(config, &FlowContext { flow, seed, mtu, bdp, fabric: &fabric, hosts, hashing })
+    let context = FlowContext {
+        flow,
+        seed: 1,
+        mtu: 1000,
+        bdp,
+        wire_bytes: (1064, 64),
+        trims: false,
+        fabric: &fabric,
+        hosts,
+        hashing: None,
+    };
+    Steering::new(config, &context)
 }
 
 /// What a test sees of a flow.
@@ -49,16 +59,6 @@ impl Flow {
     }
     /// An acknowledgement that opens no window.
     pub(crate) fn feedback(&self, entropy: u16, marked: bool) -> Feedback {
-        let (now, rtt) = (self.now, Time::ZERO);
-        Feedback {
-            now,
-            entropy,
-            marked,
-            trimmed: false,
-            last_hop: false,
-            answer_marked: false,
-            room: 0,
-            rtt,
-        }
+        Feedback { marked, ..Feedback::good(self.now, entropy) }
     }
 }

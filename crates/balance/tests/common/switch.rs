@@ -9,7 +9,7 @@ use weft_balance::Switching;
 use weft_balance::forward::{Hops, Passing, SwitchContext};
 use weft_balance::scheme::{BalanceConfig, SchemeConfig};
 use weft_fabric::{Clos, Fabric, Link};
-use weft_units::{HostId, Rate, SwitchId, Time};
+use weft_units::{HostId, PortId, Rate, SwitchId, Time};
 
 /// Bytes that a queue holds.
 pub(crate) const BUFFER: u64 = 1_000;
@@ -26,6 +26,9 @@ impl Hops for Queues {
     }
     fn queued(&self, hop: u32) -> u64 {
         self.queued[hop as usize]
+    }
+    fn port(&self, hop: u32) -> PortId {
+        PortId(self.group() + hop)
     }
     fn group(&self) -> u32 {
         self.group
@@ -72,7 +75,16 @@ pub(crate) fn named(scheme: &str, options: &[(&str, &str)]) -> Switching {
 }
 /// A packet of `flow`, hashed to hop 1.
 pub(crate) fn packet(now: Time, flow: u64) -> Passing {
-    Passing { now, flow, dst: HostId(5), control: false, entropy: 9, hashed: 1, hash: 0 }
+    Passing {
+        now,
+        flow,
+        dst: HostId(5),
+        control: false,
+        entropy: 9,
+        hashed: 1,
+        hash: 0,
+        bytes: 1_000,
+    }
 }
 /// `packets` packets of one flow at one time.
 pub(crate) fn take(switching: &mut Switching, packets: usize, hops: &Queues) -> Vec<u32> {

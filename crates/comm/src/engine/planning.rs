@@ -183,7 +183,8 @@ impl Planning {
     /// The subflow is over, whatever became of it.
     fn end(&mut self, now: Instant, mut under: Under) {
         self.make_room(now, &mut under);
-        self.planner.sent(&underway(&under.subflow), &self.fabric);
+        let now = self.time(now);
+        self.planner.sent(now, &underway(&under.subflow), &self.fabric, &mut self.out);
     }
 
     fn make_room(&mut self, now: Instant, under: &mut Under) {

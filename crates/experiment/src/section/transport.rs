@@ -61,7 +61,8 @@ pub(crate) struct TransportSection {
 /// What suits the scheme.
 pub(crate) const NATURAL: (&str, &str, &str) = (
     "natural",
-    "what the scheme is used with: go-back-n on single paths, selective-repeat on several",
+    "what the scheme is used with: go-back-n on single paths, selective-repeat on several, \
+     selective-nack under themis",
     "Ethereal (2024, 2025)",
 );
 
@@ -82,7 +83,16 @@ pub(crate) fn read(
 ) -> Result<TransportSection> {
     let Context { bdp, round_trip, line, oversubscribed } = *context;
     let path = PathScale { bdp, line, round_trip, oversubscribed };
-    let Sending { congestion, mut pace } = sending::read(r, scheme.info().congestion, &path)?;
+    let natural = if scheme.follows_delay() { "swift" } else { scheme.info().congestion };
+    let Sending { congestion, mut pace } = sending::read(r, natural, &path)?;
+    if scheme.follows_delay() && !congestion.info().aims_at_delay {
+        let what = format!(
+            "{} goes by the delay that congestion control aims at, and this aims at none; set \
+             transport.congestion = \"swift\"",
+            scheme.name()
+        );
+        return Err(r.wrong("congestion", what));
+    }
     let recovery = read_recovery(r, scheme)?;
     check_fit(r, &congestion, &recovery)?;
     pace.subflows = read_subflows(r, &recovery)?;
@@ -163,12 +173,15 @@ fn read_recovery(r: &mut Reader<'_>, scheme: &SchemeConfig) -> Result<RecoveryCo
     let names: Vec<&str> =
         std::iter::once(NATURAL.0).chain(RECOVERIES.iter().map(|info| info.name)).collect();
     let taken = r.get("recovery", OneOf(&names), Some(0), "what happens after a loss")?;
-    let natural = match scheme.is_multipath() {
-        true => RecoveryConfig::SELECTIVE_REPEAT,
-        false => RecoveryConfig::GO_BACK_N,
+    let natural = match (scheme.info().recovery, scheme.is_multipath()) {
+        (Some(name), _) => name,
+        (None, true) => RecoveryConfig::SELECTIVE_REPEAT.info().name,
+        (None, false) => RecoveryConfig::GO_BACK_N.info().name,
     };
+    let natural =
+        RECOVERIES.iter().find(|info| info.name == natural).expect("it is in the registry");
     let info = match taken {
-        0 => natural.info(),
+        0 => natural,
         taken => &RECOVERIES[taken - 1],
     };
     for other in RECOVERIES.iter().filter(|other| other.name != info.name) {

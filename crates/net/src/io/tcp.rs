@@ -259,11 +259,13 @@ impl Host {
             (one.finished, one.outlet) = (true, None);
             let underway = underway(&one.subflow);
             let tag = one.subflow.tag;
-            self.planner.sent(&underway, &self.config.sender.fabric);
+            let fabric = &self.config.sender.fabric;
+            self.planner.sent(now, &underway, fabric, &mut self.subflows);
             if let Some(record) = self.messages.answered(now, tag, underway.bytes) {
                 self.sent.messages.push(record);
                 self.script.handle_sent(now, record.message);
             }
+            self.open_subflows(now, poll);
         }
         self.make_room(now, number, poll);
     }

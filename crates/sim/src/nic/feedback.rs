@@ -8,6 +8,7 @@ use crate::packet::{Answer, Data, Packet, flag};
 use crate::partition::{OutPort, OwnHost};
 use crate::ports::Ports;
 use crate::queue::EventQueue;
+use crate::world::World;
 use weft_balance::Steering;
 use weft_balance::plan::{LossSignal, QueuePairId, Route};
 use weft_balance::steer::{Feedback, TimeOut};
@@ -140,16 +141,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let ack = acknowledgement(self.now, answer, rtt);
         let (_, done) = ack.deliver(&mut flow.sender, &mut flow.congestion);
         if !flow.hooks.is_plain() {
-            let feedback = Feedback {
-                now: self.now,
-                entropy: answered_route(self.config.fabric, &packet).number(),
-                marked: answer.echo,
-                trimmed: false,
-                last_hop: false,
-                answer_marked: packet.is(flag::MARKED),
-                room: flow.room(),
-                rtt,
-            };
+            let (room, late) = (flow.room(), flow.congestion.is_late(rtt));
+            let heard = self.world.heard(self.now, &packet, answer);
+            let feedback = Feedback { room, rtt, late, ..heard };
             if flow.hooks.is_planed() {
                 self.steer_in_plane(id, port, feedback);
                 flow = &mut self.nics.senders[id as usize];
@@ -188,17 +182,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
         if !flow.hooks.is_plain() && self.config.switch.trim.is_some() {
             // What was trimmed met congestion, as a mark would say.
-            let feedback = Feedback {
-                now: self.now,
-                entropy: answered_route(self.config.fabric, &packet).number(),
-                marked: true,
-                trimmed: true,
-                last_hop: answer.last_hop,
-                answer_marked: packet.is(flag::MARKED),
-                room: 0,
-                rtt: Time::ZERO,
-            };
-            self.steer(id, port, feedback);
+            let heard = self.world.heard(self.now, &packet, answer);
+            self.steer(id, port, Feedback { marked: true, trimmed: true, ..heard });
         }
         self.hear_from_plane(id, port);
         let flow = &mut self.nics.senders[id as usize];
@@ -306,7 +291,11 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let underway = flow.underway();
         self.nics.back_offs.forget(id);
         self.nics.hosts[host].close_queue_pair(underway.queue_pair);
-        self.nics.hosts[host].planner.sent(&underway, self.config.fabric);
+        let (planner, out) = (&mut self.nics.hosts[host].planner, &mut self.nics.subflows);
+        planner.sent(self.now, &underway, self.config.fabric, out);
+        if !out.is_empty() {
+            self.open_flows(host);
+        }
         if is_awaited {
             // Which of its symbols would be the last, nobody knew.
             self.all_left(id);
@@ -338,6 +327,19 @@ pub(super) fn answered_route(fabric: &Fabric, answer: &Packet) -> Route {
     match answer.route() {
         Route::Pinned(path) => Route::Pinned(fabric.path_as_sent(path)),
         hashed => hashed,
+    }
+}
+
+impl World<'_> {
+    /// What `packet`, which is `answer`, says to a scheme, but for what its sender knows of it.
+    #[inline(always)]
+    pub(super) fn heard(&self, now: Time, packet: &Packet, answer: Answer) -> Feedback {
+        Feedback {
+            marked: answer.echo,
+            last_hop: answer.last_hop,
+            answer_marked: packet.is(flag::MARKED),
+            ..Feedback::good(now, answered_route(self.config.fabric, packet).number())
+        }
     }
 }
 

@@ -176,6 +176,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             seed: config.seed,
             mtu: config.packet.mtu,
             bdp: config.balance.bdp,
+            wire_bytes: (config.packet.mtu + config.packet.header, config.packet.ack),
+            trims: config.switch.trim.is_some(),
             fabric: config.fabric,
             hosts: (self.nics.hosts[host].id, subflow.dst),
             hashing: config.hashing(),

@@ -140,17 +140,17 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let flow = &mut self.nics.senders[id as usize];
         if !flow.hooks.is_plain() {
             let is_trimmed = answer.is_nack && self.config.switch.trim.is_some();
-            let feedback = Feedback {
-                now,
-                entropy: answered_route(self.config.fabric, &packet).number(),
-                marked: answer.echo || is_trimmed,
-                trimmed: is_trimmed,
-                last_hop: answer.last_hop,
-                answer_marked: packet.is(flag::MARKED),
-                room: if is_trimmed { 0 } else { flow.room() },
-                rtt,
+            let (room, late) = match is_trimmed {
+                true => (0, false),
+                false => (flow.room(), flow.congestion.is_late(rtt)),
             };
-            self.steer(id, port, feedback);
+            let heard = self.world.heard(now, &packet, answer);
+            let marked = heard.marked || is_trimmed;
+            self.steer(
+                id,
+                port,
+                Feedback { marked, trimmed: is_trimmed, room, rtt, late, ..heard },
+            );
             if let Some(departures) = &mut self.nics.senders[id as usize].departures {
                 departures.forget_below(report.cumulative);
             }

@@ -14,12 +14,12 @@ use weft_fabric::{Fabric, Node, PathId, PathSet};
 use weft_units::{HostId, SwitchId};
 
 /// The paths from a leaf to a host of another one.
-struct Paths<'a> {
-    fabric: &'a Fabric,
-    routes: Option<&'a Routes>,
-    leaf: SwitchId,
-    dst: HostId,
-    set: PathSet<'a>,
+pub(super) struct Paths<'a> {
+    pub(super) fabric: &'a Fabric,
+    pub(super) routes: Option<&'a Routes>,
+    pub(super) leaf: SwitchId,
+    pub(super) dst: HostId,
+    pub(super) set: PathSet<'a>,
 }
 
 impl Paths<'_> {

@@ -20,6 +20,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         match self.switches.tors_mut().states[switch].as_ref().expect("it is marked so") {
             Tor::ConWeave(_) => self.enter_conweave(switch, ingress, packet),
             Tor::Conga(_) => self.enter_conga(switch, ingress, packet),
+            Tor::Themis(_) => self.enter_themis(switch, ingress, packet),
         }
     }
 

@@ -14,6 +14,7 @@ mod conweave;
 mod enter;
 mod state;
 mod tags;
+mod themis;
 
 pub(crate) use state::{Tors, keeps};
 pub(crate) use tags::{Tagged, Tags};

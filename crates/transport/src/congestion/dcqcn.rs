@@ -88,6 +88,7 @@ impl CongestionControl for DcqcnConfig {
         source: "Zhu et al. (SIGCOMM 2015)",
         sets_rate: true,
         uses_marks: true,
+        aims_at_delay: false,
         options: &[
             OptionInfo {
                 key: "dcqcn_cnp_interval",

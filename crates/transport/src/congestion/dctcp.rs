@@ -33,6 +33,7 @@ impl CongestionControl for DctcpConfig {
         source: "Alizadeh et al. (SIGCOMM 2010); Ethereal (2024, 2025)",
         sets_rate: false,
         uses_marks: true,
+        aims_at_delay: false,
         options: &[
             OptionInfo {
                 key: "dctcp_gain",

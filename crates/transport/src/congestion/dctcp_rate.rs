@@ -34,6 +34,7 @@ impl CongestionControl for DctcpRateConfig {
         source: "the code behind Ethereal (2025)",
         sets_rate: true,
         uses_marks: true,
+        aims_at_delay: false,
         options: &[
             OptionInfo {
                 key: "dctcp_rate_gain",

@@ -19,6 +19,7 @@ impl CongestionControl for FixedRateConfig {
         source: "McClure et al. (2025)",
         sets_rate: true,
         uses_marks: false,
+        aims_at_delay: false,
         // The rate of each queue pair follows from fabric and workload: whoever opens it says.
         options: &[],
     };

@@ -35,6 +35,8 @@ pub struct CongestionInfo {
     pub sets_rate: bool,
     /// Whether it goes by the marks of switches (ECN).
     pub uses_marks: bool,
+    /// Whether it aims at a round-trip time ([`CongestionState::is_late`]).
+    pub aims_at_delay: bool,
     /// What it can be told. Keys begin with its name, since all controls share `[transport]`.
     pub options: &'static [OptionInfo],
 }
@@ -124,6 +126,12 @@ pub trait CongestionState {
     #[inline(always)]
     fn on_send(&mut self, now: Time, wire_bytes: u32) {
         let _ = (now, wire_bytes);
+    }
+    /// Whether a round trip was longer than it aims at now.
+    #[inline(always)]
+    fn is_late(&self, rtt: Time) -> bool {
+        let _ = rtt;
+        false
     }
     /// An acknowledgement came back.
     fn on_ack(&mut self, ack: &AckInfo);

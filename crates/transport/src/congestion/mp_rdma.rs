@@ -34,6 +34,7 @@ impl CongestionControl for MpRdmaConfig {
         source: "MP-RDMA (Lu et al., NSDI 2018)",
         sets_rate: false,
         uses_marks: true,
+        aims_at_delay: false,
         options: &[
             OptionInfo {
                 key: "mp_rdma_reordering",

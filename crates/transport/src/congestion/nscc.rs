@@ -156,6 +156,7 @@ impl CongestionControl for NsccConfig {
         source: "Ultra Ethernet specification 1.0, NSCC; UEC htsim",
         sets_rate: false,
         uses_marks: true,
+        aims_at_delay: false,
         options: OPTIONS,
     };
     type State = Nscc;

@@ -35,6 +35,7 @@ impl CongestionControl for NsccRcccConfig {
         source: "Ultra Ethernet specification 1.0, NSCC and RCCC; UEC htsim",
         sets_rate: false,
         uses_marks: true,
+        aims_at_delay: false,
         options: &OPTIONS,
     };
     type State = NsccRccc;

@@ -40,6 +40,7 @@ impl CongestionControl for RcccConfig {
         source: "Ultra Ethernet specification 1.0, RCCC; UEC htsim",
         sets_rate: false,
         uses_marks: false,
+        aims_at_delay: false,
         options: &[
             WINDOW,
             OptionInfo {

@@ -146,6 +146,11 @@ macro_rules! congestion_controls {
             pub fn wants_rtt(&self) -> bool {
                 match self { $(Congestion::$State(_) => <$State as CongestionState>::WANTS_RTT),* }
             }
+            /// As [`CongestionState::is_late`].
+            #[inline(always)]
+            pub fn is_late(&self, rtt: Time) -> bool {
+                match self { $(Congestion::$State(state) => state.is_late(rtt)),* }
+            }
             /// As [`CongestionState::on_ack`].
             #[inline(always)]
             pub fn on_ack(&mut self, ack: &AckInfo) {

@@ -85,6 +85,7 @@ impl CongestionControl for SwiftConfig {
         source: "Kumar et al. (SIGCOMM 2020); McClure et al. (2025)",
         sets_rate: false,
         uses_marks: false,
+        aims_at_delay: true,
         options: &[
             OptionInfo {
                 key: "swift_base_target",
@@ -359,6 +360,10 @@ impl CongestionState for Swift {
     #[inline(always)]
     fn pacing(&self, _: u32) -> Option<Time> {
         self.gap
+    }
+    #[inline(always)]
+    fn is_late(&self, rtt: Time) -> bool {
+        rtt > Time::ZERO && rtt.0 as f64 > self.state.terms.target(self.state.cwnd)
     }
     #[inline(always)]
     fn on_ack(&mut self, ack: &AckInfo) {

@@ -330,6 +330,7 @@ recoveries! {
     go_back_n::GoBackN,
     selective::SelectiveRepeat,
     selective::Trim,
+    selective::SelectiveNack,
     tcp::Tcp,
     coding::Coding,
     uet::Uet,

@@ -21,6 +21,7 @@ impl CongestionControl for AimdConfig {
         source: "Weft's guide to new congestion controls; Chiu and Jain (1989)",
         sets_rate: false,
         uses_marks: true,
+        aims_at_delay: false,
         options: &[
             OptionInfo {
                 key: "aimd_keep",

@@ -12,6 +12,7 @@
 //! | `receiver` | what has come out of order: a set of marks |
 //! | `sender` | what was acknowledged out of order: a set of marks; when each packet left |
 //! | `late` | what the sender needs once packets are lost |
+//! | `nack` | the receiver reports gaps, as NICs do that know one path |
 //!
 //! A flow that loses nothing is the rule, and there may be many thousands of them. What such
 //! a flow needs for an acknowledgement lies in its own few bytes, and the ring of send times is
@@ -20,6 +21,7 @@
 
 mod late;
 mod marks;
+mod nack;
 mod receiver;
 mod sender;
 
@@ -27,6 +29,7 @@ use super::{Recovery, RecoveryInfo};
 use weft_units::{OptionError, Options};
 
 pub(super) use marks::Marks;
+pub use nack::SelectiveNack;
 pub(super) use receiver::SelectiveReceiver;
 pub(super) use sender::SelectiveSender;
 

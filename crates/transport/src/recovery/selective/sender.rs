@@ -90,6 +90,10 @@ impl SelectiveSender {
         is_out
     }
 
+    /// Whether `seq` is taken for lost, or was, and has been sent again.
+    pub(in crate::recovery) fn was_lost(&self, seq: u32) -> bool {
+        self.late.as_ref().is_some_and(|late| late.knows(seq))
+    }
     /// As [`Late::acknowledge`]. Once nothing is late any more, the flow is as cheap as one that
     /// never lost anything.
     #[cold]

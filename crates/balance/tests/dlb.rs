@@ -1,0 +1,152 @@
+//! Dynamic load balancing, port by port.
+
+mod common;
+#[path = "common/switch.rs"]
+mod switch;
+
+use std::collections::BTreeSet;
+use switch::{LINK, counts, is_even, packet, switch_of};
+use weft_balance::Switching;
+use weft_balance::forward::{Hops, Passing};
+use weft_balance::scheme::SchemeConfig;
+use weft_fabric::{Clos, Fabric};
+use weft_units::{PortId, Time};
+
+const UPLINKS: u32 = 4;
+
+/// The uplinks of a leaf, of which some are left, with so many bytes in each queue.
+struct Uplinks<'a> {
+    first: PortId,
+    left: &'a [u32],
+    queued: u64,
+}
+
+impl Hops for Uplinks<'_> {
+    fn count(&self) -> u32 {
+        self.left.len() as u32
+    }
+    fn queued(&self, hop: u32) -> u64 {
+        if self.left[hop as usize] == 0 { self.queued } else { 0 }
+    }
+    fn port(&self, hop: u32) -> PortId {
+        PortId(self.first.0 + self.left[hop as usize])
+    }
+    fn group(&self) -> u32 {
+        self.port(0).0
+    }
+    fn places(&self) -> u32 {
+        UPLINKS
+    }
+    fn place(&self, hop: u32) -> u32 {
+        self.left[hop as usize]
+    }
+    fn weights(&self) -> Option<&[u32]> {
+        None
+    }
+}
+
+const ALL: &[u32] = &[0, 1, 2, 3];
+
+/// A leaf with four uplinks of 100 Gb/s, which send 200,000 bytes in a sample of 16 us.
+struct Leaf {
+    switching: Switching,
+    first: PortId,
+}
+
+impl Leaf {
+    fn new(options: &[(&str, &str)]) -> Leaf {
+        let fabric = Fabric::build(&Clos::leaf_spine(2, UPLINKS, 2, LINK)).unwrap();
+        let first = fabric.next_hops(weft_units::SwitchId(0), weft_units::HostId(3)).first;
+        let scheme = SchemeConfig::read("dlb", options).unwrap();
+        Leaf { switching: switch_of(&fabric, &scheme, 0, 1), first }
+    }
+    /// Which uplink a packet of `flow` takes at `us`.
+    fn send(&mut self, us: u64, flow: u64, bytes: u32, left: &[u32], queued: u64) -> u32 {
+        let hops = Uplinks { first: self.first, left, queued };
+        let packet = Passing { bytes, ..packet(Time::us(us), flow) };
+        left[self.switching.choose(&packet, &hops) as usize]
+    }
+}
+
+#[test]
+fn all_ports_are_alike_at_first() {
+    for mode in ["packet-quality", "packet-random"] {
+        let mut leaf = Leaf::new(&[("mode", mode)]);
+        let taken: Vec<u32> = (0..4_000).map(|flow| leaf.send(1, flow, 1_000, ALL, 0)).collect();
+        assert!(is_even(&counts(&taken, 4)), "{mode}");
+    }
+}
+
+#[test]
+fn a_port_that_has_sent_much_is_in_a_worse_band() {
+    let mut leaf = Leaf::new(&[("mode", "packet-quality"), ("exponent", "0")]);
+    // Half of what it can send in a sample: a load of one quarter, the third band of eight.
+    let busy = leaf.send(1, 0, 100_000, ALL, 0);
+    // Nothing is known of it before the sample is over.
+    let before: BTreeSet<u32> = (0..100).map(|flow| leaf.send(15, flow, 0, ALL, 0)).collect();
+    assert_eq!(before.len(), 4);
+    let after: BTreeSet<u32> = (0..100).map(|flow| leaf.send(17, flow, 0, ALL, 0)).collect();
+    assert!(!after.contains(&busy) && after.len() == 3, "{busy} in {after:?}");
+    // A sample later it has sent nothing.
+    let later: BTreeSet<u32> = (0..100).map(|flow| leaf.send(33, flow, 0, ALL, 0)).collect();
+    assert_eq!(later.len(), 4);
+}
+
+#[test]
+fn small_differences_do_not_count() {
+    let mut leaf = Leaf::new(&[("mode", "packet-quality"), ("exponent", "0")]);
+    // A band is an eighth of the load, a quarter of the bytes: of 200,000 less than 50,000.
+    for (queued, seen) in [(49_999, true), (50_000, false)] {
+        let mut us = 20;
+        let mut taken = BTreeSet::new();
+        for flow in 0..100 {
+            us += 16;
+            taken.insert(leaf.send(us, flow, 0, ALL, queued));
+        }
+        assert_eq!(taken.contains(&0), seen, "{queued}");
+    }
+}
+
+#[test]
+fn averages_move_by_a_quarter() {
+    let mut leaf = Leaf::new(&[("mode", "packet-quality")]);
+    // A queue of two samples' time: its average is 2 * (1 - 0.75^n), of which half counts, so that one sample
+    // puts it two bands down.
+    let mut after =
+        |us| (0..50).map(|flow| leaf.send(us, flow, 0, ALL, 400_000)).collect::<BTreeSet<u32>>();
+    assert_eq!(after(15).len(), 4);
+    assert_eq!(after(16), BTreeSet::from([1, 2, 3]));
+}
+
+#[test]
+fn a_flow_keeps_its_port_until_it_pauses() {
+    let mut leaf = Leaf::new(&[("mode", "flowlet-random"), ("idle", "10us")]);
+    let first = leaf.send(0, 7, 1_000, ALL, 0);
+    assert!((1..50).all(|step| leaf.send(10 * step, 7, 1_000, ALL, 0) == first));
+    let taken: BTreeSet<u32> =
+        (0..50).map(|step| leaf.send(600 + 11 * step, 7, 0, ALL, 0)).collect();
+    assert_eq!(taken.len(), 4);
+    // A fixed flow keeps it whatever happens, but for the death of its port.
+    let mut leaf = Leaf::new(&[("mode", "fixed"), ("idle", "10us")]);
+    let first = leaf.send(0, 7, 1_000, ALL, 0);
+    assert!((1..50).all(|step| leaf.send(1_000 * step, 7, 1_000, ALL, 0) == first));
+    let others: Vec<u32> = ALL.iter().copied().filter(|it| *it != first).collect();
+    let second = leaf.send(60_000, 7, 0, &others, 0);
+    assert_ne!(second, first);
+    assert_eq!(leaf.send(70_000, 7, 0, ALL, 0), second);
+}
+
+#[test]
+fn flows_of_one_entry_go_together() {
+    let mut leaf = Leaf::new(&[("flows", "1"), ("mode", "flowlet-random")]);
+    let taken: BTreeSet<u32> = (0..100).map(|flow| leaf.send(1, flow, 1_000, ALL, 0)).collect();
+    assert_eq!(taken.len(), 1);
+    let mut leaf = Leaf::new(&[("flows", "512"), ("mode", "flowlet-random")]);
+    let taken: Vec<u32> = (0..4_000).map(|flow| leaf.send(1, flow * 97, 0, ALL, 0)).collect();
+    // 512 entries draw a port each.
+    assert!(
+        counts(&taken, 4).iter().all(|count| (800..1_200).contains(count)),
+        "{:?}",
+        counts(&taken, 4)
+    );
+}
