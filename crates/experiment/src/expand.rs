@@ -10,6 +10,7 @@ use crate::sweep::{Combination, MOST_SEEDS, Sweep};
 use crate::value::{Item, Table, Value, quoted};
 use std::collections::BTreeSet;
 use std::path::Path;
+use weft_balance::scheme::SchemeInfo;
 use weft_config::section::folder_of;
 use weft_config::{ExperimentError, Origin};
 
@@ -109,7 +110,10 @@ fn expand_unnamed(request: &Request<'_>, quick: bool) -> Result<Expansion, Exper
     let (mut warned, mut traffic) = (BTreeSet::new(), BTreeSet::new());
     for combination in sweep.combinations(&table)? {
         let resolved = match Resolved::read(&combination.table, &folder) {
-            Err(error) if is_of_a_fidelity_among_others(&error, &combination) => {
+            Err(error)
+                if is_of_a_fidelity_among_others(&error, &combination)
+                    || sweep.leaves_out && is_of_a_scheme(&error, &combination) =>
+            {
                 let what = format!("left out: {error}");
                 if warned.insert(what.clone()) {
                     expansion.warnings.push(what);
@@ -132,7 +136,22 @@ fn expand_unnamed(request: &Request<'_>, quick: bool) -> Result<Expansion, Exper
         }
         push_runs(&mut expansion.runs, &resolved, &combination, &sweep.seeds);
     }
+    if expansion.runs.is_empty() {
+        let what = "leaves no run: no scheme can run in any combination";
+        return Err(ExperimentError::new("sweep.refused", Origin::Unknown, what.to_owned()));
+    }
     Ok(expansion)
+}
+
+/// Whether a scheme that there is cannot run there.
+fn is_of_a_scheme(error: &ExperimentError, combination: &Combination) -> bool {
+    let Some(Value::Table(balance)) = combination.table.get("balance").map(|item| &item.value)
+    else {
+        return false;
+    };
+    let is_known =
+        |item: &Item| matches!(&item.value, Value::Text(name) if SchemeInfo::find(name).is_ok());
+    error.key() == "balance.scheme" && balance.get("scheme").is_some_and(is_known)
 }
 
 /// Whether one of several fidelities cannot tell: the others may.

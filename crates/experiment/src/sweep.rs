@@ -4,7 +4,7 @@
 //! seeds within each. A swept value may be a table, which is merged into the table at its
 //! key; the key `variant` merges at the top, so that one value may change several sections.
 
-use crate::kind::{Integer, Kind};
+use crate::kind::{Integer, Kind, OneOf};
 use crate::memory::{self, Need};
 use crate::overrides::set;
 use crate::parse::parse_path;
@@ -20,6 +20,8 @@ pub struct Sweep {
     axes: Vec<Axis>,
     /// The seeds that each combination runs with.
     pub seeds: Vec<u64>,
+    /// Combinations whose scheme cannot run there are left out, instead of being a mistake.
+    pub leaves_out: bool,
 }
 
 /// One key and its values.
@@ -59,12 +61,12 @@ impl Sweep {
     /// # Errors
     /// If a key is not a dotted key, has no list of values, or the seeds are wrong.
     pub fn read(table: &Table) -> Result<Sweep, ExperimentError> {
-        let mut sweep = Sweep { axes: Vec::new(), seeds: vec![1] };
+        let mut sweep = Sweep { axes: Vec::new(), seeds: vec![1], leaves_out: false };
         for (key, item) in table.iter() {
-            if key == "seeds" {
-                sweep.seeds = read_seeds(item)?;
-            } else {
-                flatten(key, item, &mut sweep.axes)?;
+            match key {
+                "seeds" => sweep.seeds = read_seeds(item)?,
+                "refused" => sweep.leaves_out = read_refused(item)?,
+                _ => flatten(key, item, &mut sweep.axes)?,
             }
         }
         Ok(sweep)
@@ -181,6 +183,14 @@ fn content_label(table: &Table) -> String {
 
 /// More seeds than this are taken for a mistake.
 pub(crate) const MOST_SEEDS: u64 = 1_000_000;
+
+fn read_refused(item: &Item) -> Result<bool, ExperimentError> {
+    const WORDS: [&str; 2] = ["error", "left-out"];
+    let taken = OneOf(&WORDS).read(item);
+    taken
+        .map(|word| word == 1)
+        .map_err(|what| ExperimentError::new("sweep.refused", item.origin, what))
+}
 
 fn read_seeds(item: &Item) -> Result<Vec<u64>, ExperimentError> {
     let wrong = |what: String| ExperimentError::new("sweep.seeds", item.origin, what);

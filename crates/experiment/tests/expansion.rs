@@ -346,3 +346,34 @@ fn keys_of_two_names_are_one_key() {
     let told = "fig.toml: fabric.hosts (line 7): is there as hosts_per_leaf, too; remove one";
     assert_eq!(mistake(&both, &[]), told);
 }
+
+#[test]
+fn what_schemes_refuse_is_left_out_where_asked() {
+    let text = |refused: &str, schemes: &str| {
+        format!(
+            "[fabric]\ntopology = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\nlink = \"100Gbps\"\n\
+             [workload]\npattern = \"permutation\"\nsize = \"1KB\"\n\
+             [sweep]\n{refused}\"balance.scheme\" = {schemes}\n\"fabric.planes\" = [1, 2]\n"
+        )
+    };
+    let runs = |refused: &str, schemes: &str| {
+        let (text, format) = (text(refused, schemes), Format::Toml);
+        let request =
+            Request { text: &text, format, source: "a.toml", overrides: &[], seeds: None };
+        expand(&request).map_err(|error| error.to_string())
+    };
+    let asked = "refused = \"left-out\"\n";
+    let expansion = runs(asked, "[\"ecmp\", \"dnlb\"]").unwrap();
+    assert_eq!(expansion.runs.len(), 3);
+    let told = |one: &String| one.contains("left out") && one.contains("planes = 1");
+    assert!(expansion.warnings.iter().any(told), "{:?}", expansion.warnings);
+    for refused in ["", "refused = \"error\"\n"] {
+        let error = runs(refused, "[\"ecmp\", \"dnlb\"]").unwrap_err();
+        assert!(error.contains("dnlb cannot run here"), "{error}");
+    }
+    // A name that there is not is a mistake whatever was asked.
+    let error = runs(asked, "[\"ecmp\", \"dnlc\"]").unwrap_err();
+    assert!(error.contains("did you mean"), "{error}");
+    let error = runs("refused = \"skip\"\n", "[\"ecmp\"]").unwrap_err();
+    assert!(error.contains("sweep.refused") && error.contains("error, left-out"), "{error}");
+}
