@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, final
 
-from weft._types import Capacity, Outcome, Planned, Tuning
+from weft._types import Capacity, FabricTables, Outcome, Planned, Tuning
 
 class ExperimentError(ValueError):
     """A mistake in an experiment: one line, ``<source>: <key>: <what is wrong>; <mend>``."""
@@ -100,6 +100,16 @@ def capacity(experiment_json: str, seed: int) -> Capacity:
     The result holds ``at_s``, ``answer``, ``factor``, ``limit`` and ``bottleneck`` (``words``,
     ``capacity_bps``, ``demand_bps``, ``links``) of the worst time, ``times`` (the first four for
     each), and ``inequality`` (``with_part_lost``, ``with_part_kept``) where it applies.
+    """
+
+def fabric_tables(experiment_json: str, seed: int) -> FabricTables:
+    """Tell what the fabric of one experiment of :func:`expand` consists of, and what fails in it.
+
+    The result holds ``hosts``, ``planes``, ``is_clos`` and three tables (column to array; lists
+    for text), as ``crates/experiment/src/fabric_tables.rs`` describes them: ``switches`` (``name``,
+    ``tier``, ``plane``, ``group``), ``links`` (``port``, ``reverse``, ``host``, ``switch``,
+    ``upper``, ``rate_bps``, ``delay_s``; 4294967295 is no host or no switch) and ``failures``
+    (``port``, ``kind``, ``lost``, ``start_s``, ``end_s``).
     """
 
 def trace_info(

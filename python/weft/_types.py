@@ -51,6 +51,17 @@ Planned = tuple[int, int, list[int], list[int], list[tuple[int, int | None, int 
 received before, and its pieces as payload, path id and source port."""
 
 
+class FabricTables(TypedDict):
+    """What a fabric consists of and what fails in it: arrays by column, lists for names."""
+
+    hosts: int
+    planes: int
+    is_clos: bool
+    switches: dict[str, Any]
+    links: dict[str, Any]
+    failures: dict[str, Any]
+
+
 class Series(TypedDict):
     """Samples of probes: one array of bytes for each name, all at the same times."""
 

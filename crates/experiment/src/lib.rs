@@ -22,6 +22,7 @@
 //! | [`planning`] | a job's subflows, their ways, loads and bounds |
 //! | [`mod@tuning`] | ParaLet's m and S for a fabric |
 //! | `fabric_links` | the links of a fabric, for plans of real clusters |
+//! | [`mod@fabric_tables`] | switches, links and failures of any fabric, for pictures of it |
 //! | [`catalogue`] | what there is to choose from |
 //!
 //! Invariants: a mistake in an experiment is an [`ExperimentError`], one line that names the
@@ -42,6 +43,7 @@ mod digest;
 pub mod expand;
 pub mod experiment;
 mod extends;
+pub mod fabric_tables;
 pub mod fair;
 pub mod fidelity;
 mod hints;
@@ -75,6 +77,7 @@ pub use catalogue::Catalogue;
 pub use columns::{Cell, Column, Columns, Row};
 pub use expand::{Expansion, Request, expand, expand_quick, read_run};
 pub use experiment::{CODE_VERSION, Resolved};
+pub use fabric_tables::{FabricTables, fabric_tables};
 pub use overrides::{ShortKind, shorthand, workload_key};
 pub use progress::Progress;
 pub use run::{RunError, RunResult, Series, Timing, run, run_watched, work};

@@ -206,6 +206,11 @@ impl Failures {
         self.ports.get(&port).map_or(&[], Vec::as_slice)
     }
 
+    /// All that is ever wrong with `port`: what, from when, and until when ([`Time::MAX`]: for ever).
+    pub fn of(&self, port: PortId) -> impl Iterator<Item = (FailureKind, Time, Time)> {
+        self.entries(port).iter().map(|entry| (entry.kind, entry.start, entry.end))
+    }
+
     /// The bursts of each flaky failure of `port`.
     pub fn bursts(&self, port: PortId) -> impl Iterator<Item = Bursts> {
         let flaky = self.entries(port).iter().filter_map(|entry| match entry.kind {

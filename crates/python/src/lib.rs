@@ -177,6 +177,28 @@ fn capacity<'py>(
     convert::capacity(py, &found.map_err(wrong)?)
 }
 
+/// Switches, links and failures of the fabric of one experiment of `expand`.
+#[pyfunction]
+fn fabric_tables<'py>(
+    py: Python<'py>,
+    experiment_json: &str,
+    seed: u64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let found = py.detach(|| {
+        let experiment = weft_experiment::read_run(experiment_json)?;
+        weft_experiment::fabric_tables(&experiment, seed)
+    });
+    let found = found.map_err(wrong)?;
+    let out = PyDict::new(py);
+    out.set_item("hosts", found.hosts)?;
+    out.set_item("planes", found.planes)?;
+    out.set_item("is_clos", found.is_clos)?;
+    out.set_item("switches", columns(py, found.switches)?)?;
+    out.set_item("links", columns(py, found.links)?)?;
+    out.set_item("failures", columns(py, found.failures)?)?;
+    Ok(out)
+}
+
 /// What is in a trace, and whether it can run, as JSON.
 #[pyfunction]
 #[pyo3(signature = (path, options, folder=None, ranks=None))]
@@ -327,6 +349,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(work, module)?)?;
     module.add_function(wrap_pyfunction!(capacity, module)?)?;
+    module.add_function(wrap_pyfunction!(fabric_tables, module)?)?;
     module.add_function(wrap_pyfunction!(trace_info, module)?)?;
     module.add_function(wrap_pyfunction!(workload_key, module)?)?;
     module.add_function(wrap_pyfunction!(topology_info, module)?)?;

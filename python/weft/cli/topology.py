@@ -1,4 +1,4 @@
-"""`weft topology`: what is in topology files of other simulators."""
+"""`weft topology`: what is in topology files of other simulators, and pictures of fabrics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from weft.cli import options
 
-app = typer.Typer(no_args_is_help=True, help="Show what is in topology files of other simulators.")
+app = typer.Typer(no_args_is_help=True, help="Show what is in topology files, and draw fabrics.")
 
 
 @app.command()
@@ -49,3 +49,60 @@ def info(
     else:
         print(json_.dumps(found, indent=1) if json else topology_info.text(found))
     return 1 if found["problems"] else 0
+
+
+@app.command()
+def draw(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE|SHORTHAND|EXPERIMENT|DIR",
+            help="A topology file, TOPOLOGY:KEY=VALUE,..., an experiment (.toml), or a directory "
+            "with results of weft run -o or weft compare -o.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="The picture: .svg, .png or .pdf.",
+            show_default=False,
+        ),
+    ],
+    run: Annotated[
+        int | None,
+        typer.Option(
+            "--run",
+            min=0,
+            metavar="N",
+            help="Show the load of this run. Runs count from 0, as in runs.parquet. Of an "
+            "experiment it is simulated now. Default: of a directory its first run, of an "
+            "experiment none.",
+        ),
+    ] = None,
+    set_: options.Set = None,
+    quiet: options.Quiet = False,
+) -> int:
+    """Draw a fabric: tiers, planes, groups or grid, hosts, bundles, rates, links that fail.
+
+    With the results of a run also how busy each link was, in its busier direction. Large fabrics
+    are folded: a pod becomes a block and its links a matrix, each cell the links between two
+    switches.
+
+    \b
+    Examples:
+      weft topology draw fat-tree:k=8 -o fabric.svg
+      weft topology draw leaf_spine_1024.topo -o fabric.png
+      weft topology draw fig4.toml --run 0 -o load.svg
+      weft run fig4.toml -o out/ && weft topology draw out/ --run 3 -o load.svg
+    """
+    from weft.analysis import topology_picture
+    from weft.cli.terminal import note
+
+    figure = topology_picture.draw(source, output, options.overrides(set_ or []), run)
+    if not quiet:
+        note(f"{output}: {figure.title}. {figure.caption}".rstrip())
+    return 0

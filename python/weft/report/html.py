@@ -30,6 +30,7 @@ _OURS = (
     "peak-queue",
     "best",
     "overview",
+    "fabric",
     r"queue-\d+",
     r"links-\d+",
     r"collectives-\d+",

@@ -18,7 +18,7 @@ from weft.study.fields import Fields, suggestion
 from weft.study.printed import Statement
 from weft.study.selection import values_of
 
-FIGURES = ("fct", "collectives", "queues", "goodput", "links")
+FIGURES = ("fct", "collectives", "queues", "goodput", "fabric", "links")
 """What a report may show beyond scalar columns."""
 _USUAL = ("cct_s", "slowdown", "normalised")
 """Columns with statistics if the experiment names no others."""

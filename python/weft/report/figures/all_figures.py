@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from weft.report import overview
 from weft.report.figures import collectives, fct, goodput, link_load, metrics, queues
+from weft.report.figures.fabric import of_results
 from weft.report.figures.model import Figure
 
 if TYPE_CHECKING:
@@ -27,5 +28,8 @@ def of_experiment(experiment: Experiment, results: Results, view: View) -> list[
     figures += collectives.figures(grouping, results.collectives) if "collectives" in wanted else []
     figures += queues.figures(grouping, results.series) if "queues" in wanted else []
     figures += goodput.figures(grouping, results.series) if "goodput" in wanted else []
+    figures += (
+        of_results.figures(experiment, grouping, results.links) if "fabric" in wanted else []
+    )
     figures += link_load.figures(grouping, results.links) if "links" in wanted else []
     return [replace(figure, name=f"{experiment.name}-{figure.name}") for figure in figures]

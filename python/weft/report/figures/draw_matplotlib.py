@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from weft.report.figures import drawing_matplotlib
 from weft.report.figures.model import (
     BARS,
     Axis,
     Bars,
     BarSeries,
     Curve,
+    Drawing,
     Figure,
     HeatMap,
     Lines,
@@ -58,6 +60,12 @@ _WIDEST = 10.0
 # In inches: room for the title, for a line of the legend, for a letter in it, for its line.
 _TITLE, _ENTRY_HEIGHT, _LETTER, _HANDLE = 0.5, 0.19, 0.066, 0.62
 _PRINTED = "#222222"
+_NO_METADATA: dict[str, dict[str, None]] = {
+    ".png": {"Software": None},
+    ".svg": {"Date": None, "Creator": None},
+    ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+"""Nothing that differs from day to day or version to version."""
 # In inches: a cell of a heat map with texts, and the names left of and above the cells.
 _CELL, _NAMES, _ABOVE = (0.62, 0.21), 2.6, 1.1
 _DARK = 0.55
@@ -66,30 +74,44 @@ _DARK = 0.55
 
 def draw(figure: Figure, directory: Path) -> list[Path]:
     """Write `directory/<name>.png` and `.svg`; returns what was written."""
+    paths = [directory / f"{figure.name}.png", directory / f"{figure.name}.svg"]
+    draw_files(figure, paths)
+    return paths
+
+
+def draw_files(figure: Figure, paths: Sequence[Path]) -> None:
+    """Write files of the kinds that their names end in: `.png`, `.svg` or `.pdf`."""
     import matplotlib as mpl
+
+    with mpl.rc_context(_STYLE):
+        first = figure.panels[0].plot
+        is_drawing = isinstance(first, Drawing)
+        canvas = drawing_matplotlib.page(figure, first) if is_drawing else _canvas(figure)
+        for path in paths:
+            canvas.savefig(path, dpi=160, metadata=_NO_METADATA[path.suffix])
+
+
+def _canvas(figure: Figure) -> Any:
+    """All panels of a figure under its title, over one legend."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Canvas
 
-    with mpl.rc_context(_STYLE):
-        columns = min(len(figure.panels), 2 if len(figure.panels) == 4 else 3)
-        rows = -(-len(figure.panels) // columns)
-        width, height = _size(figure, columns, rows)
-        names = _names(figure)
-        across = _across(names, width)
-        room = _TITLE + _ENTRY_HEIGHT * -(-len(names) // across)
-        canvas = Canvas(figsize=(width, height + room), layout="constrained")
-        FigureCanvasAgg(canvas)
-        axes = list(canvas.subplots(rows, columns, squeeze=False).flat)
-        for ax, panel in zip(axes, figure.panels, strict=False):
-            _panel(ax, panel)
-        for ax in axes[len(figure.panels) :]:
-            ax.set_visible(False)
-        canvas.suptitle(figure.title, fontweight="bold", fontsize=11)
-        _legend(canvas, axes, names, across)
-        paths = [directory / f"{figure.name}.png", directory / f"{figure.name}.svg"]
-        canvas.savefig(paths[0], dpi=160, metadata={"Software": None})
-        canvas.savefig(paths[1], metadata={"Date": None, "Creator": None})
-    return paths
+    columns = min(len(figure.panels), 2 if len(figure.panels) == 4 else 3)
+    rows = -(-len(figure.panels) // columns)
+    width, height = _size(figure, columns, rows)
+    names = _names(figure)
+    across = _across(names, width)
+    room = _TITLE + _ENTRY_HEIGHT * -(-len(names) // across)
+    canvas = Canvas(figsize=(width, height + room), layout="constrained")
+    FigureCanvasAgg(canvas)
+    axes = list(canvas.subplots(rows, columns, squeeze=False).flat)
+    for ax, panel in zip(axes, figure.panels, strict=False):
+        _panel(ax, panel)
+    for ax in axes[len(figure.panels) :]:
+        ax.set_visible(False)
+    canvas.suptitle(figure.title, fontweight="bold", fontsize=11)
+    _legend(canvas, axes, names, across)
+    return canvas
 
 
 def _size(figure: Figure, columns: int, rows: int) -> tuple[float, float]:
@@ -135,6 +157,8 @@ def _panel(ax: Axes, panel: Panel) -> None:
             _lines(ax, panel.plot)
         case HeatMap():
             _heat_map(ax, panel.plot)
+        case Drawing():
+            raise TypeError("a drawing has a page of its own")
     ax.set_xlabel(panel.plot.x.title)
     ax.set_ylabel(panel.plot.y.title)
     ax.set_title(panel.title)

@@ -8,7 +8,18 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from weft.report.figures.model import BARS, Axis, Bars, Curve, HeatMap, Lines, Mark, Panel
+from weft.report.figures import drawing_plotly
+from weft.report.figures.model import (
+    BARS,
+    Axis,
+    Bars,
+    Curve,
+    Drawing,
+    HeatMap,
+    Lines,
+    Mark,
+    Panel,
+)
 from weft.report.figures.palette import BOUND
 
 Json = dict[str, Any]
@@ -29,9 +40,11 @@ def panel(panel: Panel) -> Json:
             drawn = _lines(panel.plot)
         case HeatMap():
             drawn = _heat_map(panel.plot)
+        case Drawing():
+            drawn = drawing_plotly.draw(panel.plot)
     drawn["layout"] |= {"xaxis": _axis(panel.plot.x) | drawn["layout"].get("xaxis", {})}
     drawn["layout"] |= {"yaxis": _axis(panel.plot.y) | drawn["layout"].get("yaxis", {})}
-    return {"tall": False, "rows": 0} | drawn | {"title": panel.title}
+    return {"tall": False, "height": None} | drawn | {"title": panel.title}
 
 
 def _bars(plot: Bars) -> Json:
@@ -202,7 +215,7 @@ def _heat_map(plot: HeatMap) -> Json:
     down = {"autorange": "reversed", "automargin": True}
     across = {"side": "top", "tickangle": -30, "automargin": True} if plot.texts else {}
     drawn: Json = {"data": [trace], "layout": {"xaxis": flat | across, "yaxis": flat | down}}
-    return drawn | ({"rows": len(plot.rows)} if plot.texts else {})
+    return drawn | ({"height": round(9 + 1.4 * len(plot.rows), 1)} if plot.texts else {})
 
 
 def _rounded_cell(value: float | None, log: bool) -> float | None:

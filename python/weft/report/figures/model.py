@@ -130,12 +130,106 @@ class HeatMap:
         return bool(self.texts)
 
 
+Kind = Literal["link", "down", "degraded", "flaky"]
+"""What a link is drawn as: it works, or how it fails."""
+
+
+@dataclass(frozen=True)
+class Stroke:
+    """A line of a drawing: a link, or several."""
+
+    points: tuple[tuple[float, float], ...]
+    width: float
+    """In points."""
+    kind: Kind = "link"
+    value: float | None = None
+    """On the drawing's scale; None: in grey."""
+    note: str = ""
+    """Shown when the pointer is over its middle."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle of a drawing, with a text in it."""
+
+    x: float
+    """Its middle."""
+    y: float
+    width: float
+    height: float
+    kind: Literal["switch", "hosts", "frame", "mesh"]
+    text: str = ""
+    """Of a frame: above its lower left corner, else in the middle."""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Values in rows and columns of a rectangle, the first row on top."""
+
+    x: float
+    """Its left end."""
+    y: float
+    """Its lower end."""
+    width: float
+    height: float
+    values: tuple[tuple[float | None, ...], ...]
+    rows: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Sign:
+    """A sign over a link that fails."""
+
+    x: float
+    y: float
+    kind: Kind
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Words:
+    """A text of a drawing; lines are apart by line breaks."""
+
+    x: float
+    y: float
+    text: str
+    align: Literal["left", "center", "right"] = "left"
+    size: float = 8.0
+    """In points."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture whose coordinates are inches from the lower left corner."""
+
+    width: float
+    height: float
+    strokes: tuple[Stroke, ...] = ()
+    boxes: tuple[Box, ...] = ()
+    cells: tuple[Cells, ...] = ()
+    signs: tuple[Sign, ...] = ()
+    words: tuple[Words, ...] = ()
+    scale: Axis | None = None
+    """The scale of the colours of strokes and cells, with limits; None: there are none."""
+    x: Axis = Axis("")
+    y: Axis = Axis("")
+
+    @property
+    def kinds(self) -> list[Kind]:
+        """What the legend has."""
+        used = {one.kind for one in self.strokes} | {one.kind for one in self.signs}
+        kinds: tuple[Kind, ...] = ("down", "degraded", "flaky")
+        return [kind for kind in kinds if kind in used]
+
+
 @dataclass(frozen=True)
 class Panel:
     """One plot of a figure."""
 
     title: str
-    plot: Bars | Lines | HeatMap
+    plot: Bars | Lines | HeatMap | Drawing
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,19 @@ class Style:
 BOUND = Style("#7f7f7f", "dash")
 """The lower bound, in every figure."""
 
+LOAD = ("#A9BCCB", "#7A5CC7", "#D55E00")
+"""From idle to busy, for lines and cells of drawings: seen on light and on dark paper."""
+LINK = "#98A4AE"
+"""A link whose load is not known."""
+FAILING = {
+    "down": Style("#B3003C", "dot", "x"),
+    "degraded": Style("#C77F00", "dashdot", "triangle-down"),
+    "flaky": Style("#0072B2", "dash", "diamond"),
+}
+"""Links that fail: each has a colour, a dash and a sign of its own."""
+BOXES = {"switch": "#36506B", "hosts": "#7D8791", "frame": "#7D8791", "mesh": "#A9BCCB"}
+"""What stands in a drawing."""
+
 _CYCLE = (
     Style("#D55E00", "solid", "circle"),
     Style("#0072B2", "dash", "square"),

@@ -1,0 +1,183 @@
+"""A fabric in tiers, with every switch and every pair of linked switches drawn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from weft.report.figures.fabric.network import Ints, Network
+from weft.report.figures.fabric.sketch import LEFT, WIDTH, Sketch, plural, short
+from weft.report.figures.model import Box, Drawing
+
+_BOX = 0.24
+_GAP = 1.35
+"""Inches from one tier to the next."""
+_MOST_HOSTS = 40
+"""So many hosts are drawn one by one."""
+NAMES = {
+    2: (("leaf", "leaves"), ("spine", "spines")),
+    3: (("leaf", "leaves"), ("aggregation switch", "aggregation switches"), ("core", "cores")),
+}
+
+
+def draw(net: Network, top: float, planes: list[int], alike: str) -> Drawing:
+    """The switches of some planes side by side; `alike` says what the others are like."""
+    sketch = Sketch(net, top)
+    tiers = int(net.tier.max()) + 1
+    several = net.planes > 1
+    pods = tiers > 2 and net.is_clos
+    floor = 0.62 + 0.3 * several + 0.2 * pods
+    height = floor + _GAP * (tiers - 1) + (0.6 if several else 0.2)
+    span = (WIDTH - LEFT - 0.1) / len(planes)
+    for place, plane in enumerate(planes):
+        left = LEFT + place * span
+        room = span - (0.16 if several else 0.0)
+        _plane(sketch, plane, left + (0.08 if several else 0.0), room, floor)
+        if several:
+            low = floor - 0.68 - 0.2 * pods
+            high = height - 0.27
+            title = alike or f"plane {plane}"
+            middle = (left + span / 2, (low + high) / 2)
+            sketch.boxes.append(Box(*middle, span - 0.08, high - low, "frame", title))
+    _left(sketch, planes[0], floor, tiers)
+    sketch.note_below(len(planes), alike)
+    return sketch.drawing(height)
+
+
+def _plane(sketch: Sketch, plane: int, left: float, room: float, floor: float) -> None:
+    net = sketch.net
+    mine = np.flatnonzero(net.plane == plane)
+    rows = [mine[net.tier[mine] == tier] for tier in range(int(net.tier.max()) + 1)]
+    places = _places(net, rows, left, room)
+    heights = {tier: floor + _GAP * tier for tier in range(len(rows))}
+
+    def at(switch: int) -> tuple[float, float]:
+        return places[switch], heights[int(net.tier[switch])]
+
+    _pods(sketch, rows, places, floor)
+    for row in range(len(net.links)):
+        low, high = int(net.links.lower[row]), int(net.links.upper[row])
+        if net.plane[low] != plane:
+            continue
+        if net.tier[low] > net.tier[high]:
+            low, high = high, low
+        ends = f"{net.names[low]} \N{EN DASH} {net.names[high]}"
+        sketch.line(net.links, row, _way(at(low), at(high)), ends)
+        if not net.is_clos:
+            sketch.label(net.links, row, _way(at(low), at(high)))
+    for tier, switches in enumerate(rows):
+        pitch = room / max(1, len(switches))
+        width = min(0.85, 0.84 * pitch)
+        texts = short(net.own_names(switches), width)
+        for switch, text in zip(switches, texts, strict=True):
+            sketch.switch(int(switch), (places[switch], heights[tier]), width, _BOX, text)
+    _hosts(sketch, rows[0], places, floor, room / max(1, len(rows[0])))
+
+
+def _way(low: tuple[float, float], high: tuple[float, float]) -> list[tuple[float, float]]:
+    """From the top of one box to the bottom of another; between neighbours of a tier in a bow."""
+    if low[1] != high[1]:
+        return [(low[0], low[1] + _BOX / 2), (high[0], high[1] - _BOX / 2)]
+    middle = ((low[0] + high[0]) / 2, low[1] + _BOX / 2 + 0.25)
+    return [(low[0], low[1] + _BOX / 2), middle, (high[0], high[1] + _BOX / 2)]
+
+
+def _places(
+    net: Network, rows: list[Ints], left: float, room: float
+) -> dict[int, float]:
+    """The x of every switch: tiers are spread over the width; in other networks than a Clos by what is below."""
+    places: dict[int, float] = {}
+    for tier, switches in enumerate(rows):
+        order = list(map(int, switches))
+        if not net.is_clos and tier:
+            order.sort(key=lambda one: _middle(net, one, places))
+        for number, switch in enumerate(order):
+            places[switch] = left + room * (number + 0.5) / max(1, len(order))
+    return places
+
+
+def _middle(net: Network, switch: int, places: dict[int, float]) -> float:
+    """The mean x of what is below a switch."""
+    links = net.links
+    peers = [*links.upper[links.lower == switch], *links.lower[links.upper == switch]]
+    below = [places[int(peer)] for peer in peers if int(peer) in places]
+    return sum(below) / len(below) if below else 0.0
+
+
+def _pods(sketch: Sketch, rows: list[Ints], places: dict[int, float], floor: float) -> None:
+    """A frame around each pod."""
+    net = sketch.net
+    if len(rows) < 3 or not net.is_clos:
+        return
+    for pod in np.unique(net.group[rows[0]]):
+        inside = [places[int(switch)] for switch in rows[0] if net.group[switch] == pod]
+        pitch = inside[1] - inside[0] if len(inside) > 1 else 0.6
+        middle, width = (inside[0] + inside[-1]) / 2, inside[-1] - inside[0] + 0.93 * pitch
+        low, high = floor - 0.62, floor + _GAP + 0.2
+        sketch.boxes.append(Box(middle, (low + high) / 2, width, high - low, "frame"))
+        sketch.say(middle, low - 0.1, f"pod {pod}", "center", 7.5)
+
+
+def _hosts(
+    sketch: Sketch, leaves: Ints, places: dict[int, float], floor: float, pitch: float
+) -> None:
+    """The hosts below each leaf: one by one, or as a box with their number."""
+    net, links = sketch.net, sketch.net.host_links
+    rows = {int(switch): row for row, switch in enumerate(links.lower)}
+    one_by_one = net.hosts * net.planes <= _MOST_HOSTS
+    for leaf in map(int, leaves):
+        row = rows.get(leaf)
+        if row is None:
+            continue
+        count, x = int(net.at[leaf]), places[leaf]
+        ends = f"{net.names[leaf]} \N{EN DASH} hosts"
+        top, bottom = floor - _BOX / 2, floor - 0.48
+        if one_by_one and links.worst(row) is None:
+            step = min(0.2, 0.9 * pitch / count)
+            one = replace(links.only(np.array([row])), count=np.array([1]))
+            for place in range(count):
+                own = x + step * (place - (count - 1) / 2)
+                sketch.line(one, 0, [(own, bottom), (x, top)], ends, 0.7)
+                box = Box(own, bottom - 0.05, 0.8 * step, 0.1, "hosts", "", "a host")
+                sketch.boxes.append(box)
+            continue
+        sketch.line(links, row, [(x, bottom), (x, top)], ends)
+        width = min(0.62, 0.84 * pitch)
+        text = f"\N{MULTIPLICATION SIGN}{count}"
+        text = text if len(text) * 0.07 <= width else ""
+        sketch.boxes.append(Box(x, bottom - 0.09, width, 0.18, "hosts", text, f"{count} hosts"))
+
+
+def _left(sketch: Sketch, plane: int, floor: float, tiers: int) -> None:
+    """What the tiers are, and the links between them."""
+    net = sketch.net
+    mine = net.plane == plane
+    names = NAMES.get(tiers) if net.is_clos else None
+    for tier in range(tiers):
+        count = int((mine & (net.tier == tier)).sum())
+        one, more = names[tier] if names else ("switch", "switches")
+        text = plural(count, one, more)
+        if len(text) > 18:
+            text = text.replace(" ", "\n", 1)
+        sketch.say(0.05, floor + _GAP * tier, text)
+        if tier:
+            sketch.say(0.05, floor + _GAP * (tier - 0.5), between(net, plane, tier), "left", 7.0)
+    each = np.unique(net.at[mine & (net.at > 0)])
+    hosts = int(net.at[mine].sum())
+    per = f", {each[0]} a leaf" if len(each) == 1 and net.is_clos else ""
+    rate = net.rate_of(net.host_links)
+    sketch.say(0.05, floor - 0.5, f"{plural(hosts, 'host')}{per}\n{rate}", "left", 7.0)
+
+
+def between(net: Network, plane: int, tier: int) -> str:
+    """The links between a tier and the one below, in words."""
+    links = net.links
+    tiers = np.maximum(net.tier[links.lower], net.tier[links.upper])
+    rows = np.flatnonzero((net.plane[links.lower] == plane) & (tiers == tier))
+    mine = links.only(rows)
+    if not len(mine):
+        return ""
+    counts = np.unique(mine.count)
+    each = "" if counts[-1] == 1 else f"\na line is {' to '.join(map(str, sorted({int(counts[0]), int(counts[-1])})))}"
+    return f"{plural(int(mine.count.sum()), 'link')}\n{net.rate_of(mine)}{each}"
