@@ -1,4 +1,4 @@
-"""The picture of a fabric for `weft topology draw`: of a file, a short form, an experiment or its results."""
+"""`weft topology draw`: a picture of a file, a short form, an experiment or its results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from weft.study import inputs, study
 from weft.study.inputs import Experiment, Overrides
 
 KINDS = (".svg", ".png", ".pdf")
-_ANY_TRAFFIC = {
+ANY_TRAFFIC = {
     "workload": {"pattern": "permutation", "size": "1KB"},
     "balance": {"scheme": "ecmp"},
 }
@@ -75,7 +75,7 @@ def _choose(source: str, overrides: Overrides, run: int | None) -> _Chosen:
     table = inputs.table_of("fabric", source)
     if "file" in table:
         table["file"] = str(path.absolute())
-    experiment = inputs.from_dict({"fabric": table, **_ANY_TRAFFIC}, "fabric", overrides)
+    experiment = inputs.from_dict({"fabric": table, **ANY_TRAFFIC}, "fabric", overrides)
     title = path.name if "file" in table else str(table.get("topology", source))
     return _Chosen(experiment.runs[0], title, "")
 
@@ -108,7 +108,9 @@ def _of_results(directory: Path, overrides: Overrides, run: int | None) -> _Chos
         numbers = ", ".join(str(row["run"]) for row in rows[:8]) or "none"
         raise ExperimentError(f"--run {number}: no such run in {directory}; there are {numbers}")
     specs = {
-        (one.name, spec["key"]): (one, spec) for one in results.study.experiments for spec in one.runs
+        (one.name, spec["key"]): (one, spec)
+        for one in results.study.experiments
+        for spec in one.runs
     }
     experiment, spec = specs[row["experiment"], row["key"]]
     links = results.links.filter(pl.col("run") == number).sort("port").select("utilisation")
@@ -117,8 +119,10 @@ def _of_results(directory: Path, overrides: Overrides, run: int | None) -> _Chos
 
 
 def _of_run(spec: RunSpec, run: int) -> str:
-    return f"Load of run {run} ({spec['label']}, seed {spec['seed']}): the share of each link's " \
-        "capacity that was used until the last packet."
+    return (
+        f"Run {run} ({spec['label']}, seed {spec['seed']}): the share of each link's capacity that "
+        "was used until the last packet, in its busier direction."
+    )
 
 
 def _numbered(runs: Sequence[RunSpec], run: int, source: str) -> RunSpec:

@@ -28,8 +28,6 @@ def of_experiment(experiment: Experiment, results: Results, view: View) -> list[
     figures += collectives.figures(grouping, results.collectives) if "collectives" in wanted else []
     figures += queues.figures(grouping, results.series) if "queues" in wanted else []
     figures += goodput.figures(grouping, results.series) if "goodput" in wanted else []
-    figures += (
-        of_results.figures(experiment, grouping, results.links) if "fabric" in wanted else []
-    )
+    figures += of_results.figures(experiment, grouping, results.links) if "fabric" in wanted else []
     figures += link_load.figures(grouping, results.links) if "links" in wanted else []
     return [replace(figure, name=f"{experiment.name}-{figure.name}") for figure in figures]

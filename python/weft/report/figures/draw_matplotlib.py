@@ -85,8 +85,10 @@ def draw_files(figure: Figure, paths: Sequence[Path]) -> None:
 
     with mpl.rc_context(_STYLE):
         first = figure.panels[0].plot
-        is_drawing = isinstance(first, Drawing)
-        canvas = drawing_matplotlib.page(figure, first) if is_drawing else _canvas(figure)
+        if isinstance(first, Drawing):
+            canvas = drawing_matplotlib.page(figure, first)
+        else:
+            canvas = _canvas(figure)
         for path in paths:
             canvas.savefig(path, dpi=160, metadata=_NO_METADATA[path.suffix])
 

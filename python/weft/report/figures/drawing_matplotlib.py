@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from weft.report.figures.model import Drawing, Figure
+from weft.report.figures.model import FEW_SIGNS, Drawing, Figure
 from weft.report.figures.palette import BOXES, FAILING, LINK, LOAD
 
 if TYPE_CHECKING:
@@ -77,8 +77,16 @@ def draw(ax: Axes, plot: Drawing, bar: Axes | None) -> None:
     _boxes(ax, plot, behind=False)
     _signs(ax, plot)
     for words in plot.words:
-        ax.text(words.x, words.y, words.text, fontsize=words.size, ha=words.align, va="center",
-                color=_INK, linespacing=1.25)
+        ax.text(
+            words.x,
+            words.y,
+            words.text,
+            fontsize=words.size,
+            ha=words.align,
+            va="center",
+            color=_INK,
+            linespacing=1.25,
+        )
     if plot.scale is not None and bar is not None:
         bar.grid(visible=False)
         ax.figure.colorbar(scale, cax=bar, label=plot.scale.title)
@@ -124,7 +132,9 @@ def _boxes(ax: Axes, plot: Drawing, *, behind: bool) -> None:
             (box.x - box.width / 2, box.y - box.height / 2),
             box.width,
             box.height,
-            boxstyle="round,pad=0,rounding_size=0.03" if min(box.width, box.height) > 0.1 else "square,pad=0",
+            boxstyle="round,pad=0,rounding_size=0.03"
+            if min(box.width, box.height) > 0.1
+            else "square,pad=0",
             facecolor=(*_rgb(colour), 0.07) if is_frame else colour,
             edgecolor=(*_rgb(colour), 0.6) if is_frame else "white",
             linewidth=0.7 if is_frame else 0.4,
@@ -134,20 +144,43 @@ def _boxes(ax: Axes, plot: Drawing, *, behind: bool) -> None:
         if not box.text:
             continue
         if is_frame:
-            ax.text(box.x, box.y + box.height / 2 + 0.03, box.text, fontsize=7.5, ha="center",
-                    va="bottom", color=_INK)
+            ax.text(
+                box.x,
+                box.y + box.height / 2 + 0.03,
+                box.text,
+                fontsize=7.5,
+                ha="center",
+                va="bottom",
+                color=_INK,
+            )
         else:
             dark = _INK if box.kind == "mesh" else "white"
-            ax.text(box.x, box.y, box.text, fontsize=7, ha="center", va="center_baseline",
-                    color=dark, zorder=4)
+            ax.text(
+                box.x,
+                box.y,
+                box.text,
+                fontsize=7,
+                ha="center",
+                va="center_baseline",
+                color=dark,
+                zorder=4,
+            )
 
 
 def _cells(ax: Axes, plot: Drawing, colours: Any, limits: tuple[float, float]) -> None:
     for cells in plot.cells:
         values = [[float("nan") if v is None else v for v in row] for row in cells.values]
         where = (cells.x, cells.x + cells.width, cells.y, cells.y + cells.height)
-        ax.imshow(values, cmap=colours, vmin=limits[0], vmax=limits[1], extent=where,
-                  aspect="auto", interpolation="nearest", zorder=2)
+        ax.imshow(
+            values,
+            cmap=colours,
+            vmin=limits[0],
+            vmax=limits[1],
+            extent=where,
+            aspect="auto",
+            interpolation="nearest",
+            zorder=2,
+        )
         ax.set_xlim(0, plot.width)
         ax.set_ylim(0, plot.height)
 
@@ -160,7 +193,7 @@ def _signs(ax: Axes, plot: Drawing) -> None:
             [sign.x for sign in mine],
             [sign.y for sign in mine],
             marker=_SIGNS[kind],
-            markersize=_SIGN,
+            markersize=_SIGN if len(plot.signs) <= FEW_SIGNS else 0.75 * _SIGN,
             color=style.colour,
             markeredgecolor="white",
             markeredgewidth=0.6,
@@ -169,8 +202,16 @@ def _signs(ax: Axes, plot: Drawing) -> None:
             zorder=5,
         )
         # For the legend: the sign on the line.
-        ax.plot([], [], marker=_SIGNS[kind], markersize=_SIGN, color=style.colour,
-                linestyle=_DASHES[kind], linewidth=1.4, label=kind)
+        ax.plot(
+            [],
+            [],
+            marker=_SIGNS[kind],
+            markersize=_SIGN,
+            color=style.colour,
+            linestyle=_DASHES[kind],
+            linewidth=1.4,
+            label=kind,
+        )
 
 
 def _rgb(colour: str) -> tuple[float, float, float]:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from weft.report.figures.model import Drawing, Stroke
+from weft.report.figures.model import FEW_SIGNS, Cells, Drawing, Stroke
 from weft.report.figures.palette import BOXES, FAILING, LINK, LOAD
 
 Json = dict[str, Any]
@@ -25,7 +25,7 @@ def draw(plot: Drawing) -> Json:
     high = plot.scale.limits[1] if plot.scale and plot.scale.limits else 1.0
     data = [_cells(plot, cells, high) for cells in plot.cells]
     data += _strokes(plot.strokes, high)
-    data += [_notes(plot)] + _signs(plot)
+    data += [_notes(plot), *_signs(plot)]
     if plot.scale is not None and not plot.cells:
         data.append(_bar(plot, high))
     flat: Json = {"visible": False, "fixedrange": False, "showgrid": False, "zeroline": False}
@@ -35,6 +35,7 @@ def draw(plot: Drawing) -> Json:
         "shapes": _shapes(plot),
         "annotations": _texts(plot),
         "hovermode": "closest",
+        "margin": {"l": 5, "r": 5},
         "showlegend": bool(plot.kinds),
     }
     return {"data": data, "layout": layout, "height": round(_REM * plot.height + 4, 1)}
@@ -45,7 +46,9 @@ def _strokes(strokes: Sequence[Stroke], high: float) -> list[Json]:
     alike: dict[tuple[Any, ...], list[Stroke]] = defaultdict(list)
     for stroke in strokes:
         shade = None if stroke.value is None else round(_SHADES * min(1.0, stroke.value / high))
-        alike[stroke.kind != "link", shade or 0, stroke.kind, shade, round(stroke.width, 1)].append(stroke)
+        alike[stroke.kind != "link", shade or 0, stroke.kind, shade, round(stroke.width, 1)].append(
+            stroke
+        )
     data = []
     for (_, _, kind, shade, width), mine in sorted(alike.items(), key=lambda one: one[0][:3]):
         x: list[float | None] = []
@@ -110,7 +113,7 @@ def _signs(plot: Drawing) -> list[Json]:
                 "hovertemplate": "%{customdata}<extra></extra>",
                 "marker": {
                     "symbol": _SYMBOLS[kind],
-                    "size": 10,
+                    "size": 10 if len(plot.signs) <= FEW_SIGNS else 7,
                     "color": style.colour,
                     "line": {"width": 1, "color": "#ffffff"},
                 },
@@ -120,7 +123,7 @@ def _signs(plot: Drawing) -> list[Json]:
     return data
 
 
-def _scale(plot: Drawing, high: float) -> Json:
+def _scale(plot: Drawing) -> Json:
     title = plot.scale.title if plot.scale else ""
     return {
         "colorscale": [[part / 2, colour] for part, colour in enumerate(LOAD)],
@@ -130,7 +133,7 @@ def _scale(plot: Drawing, high: float) -> Json:
 
 def _bar(plot: Drawing, high: float) -> Json:
     """Nothing but the bar of the colours of lines."""
-    scale = _scale(plot, high) | {"cmin": 0, "cmax": high, "showscale": True, "color": [0]}
+    scale = _scale(plot) | {"cmin": 0, "cmax": high, "showscale": True, "color": [0]}
     return {
         "type": "scatter",
         "mode": "markers",
@@ -142,7 +145,7 @@ def _bar(plot: Drawing, high: float) -> Json:
     }
 
 
-def _cells(plot: Drawing, cells: Any, high: float) -> Json:
+def _cells(plot: Drawing, cells: Cells, high: float) -> Json:
     rows, columns = len(cells.values), len(cells.values[0])
     step = (cells.width / columns, cells.height / rows)
     first = cells is plot.cells[0]
@@ -157,7 +160,7 @@ def _cells(plot: Drawing, cells: Any, high: float) -> Json:
         "zmax": high,
         "hovertemplate": "%{z:.3g} %<extra></extra>",
         "showscale": first,
-        **_scale(plot, high),
+        **_scale(plot),
     }
 
 

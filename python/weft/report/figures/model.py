@@ -11,6 +11,8 @@ from typing import Literal
 
 from weft.report.figures.palette import Style
 
+FEW_SIGNS = 60
+"""More signs of failures in a drawing are smaller."""
 BARS = 0.8
 """The part of a category that its bars fill."""
 

@@ -64,9 +64,7 @@ def _plane(
     wide = pitch * (0.9 if len(pods) > 1 else 1.0)
     for place, pod in enumerate(map(int, pods)):
         x = left + pitch * (place + 0.5)
-        inside = [
-            np.flatnonzero(mine & (net.group == pod) & (net.tier == tier)) for tier in (0, 1)
-        ]
+        inside = [np.flatnonzero(mine & (net.group == pod) & (net.tier == tier)) for tier in (0, 1)]
         # Spines of a Clos of two tiers are a group with its leaves.
         _pod(sketch, inside, (x, wide), levels, tall)
         if len(levels) > 2:
@@ -113,8 +111,13 @@ def _pod(
     rows = np.flatnonzero(np.isin(net.links.lower, leaves) & np.isin(net.links.upper, mids))
     column = net.links.lower[rows] - leaves[0]
     line_of = net.links.upper[rows] - mids[0]
-    _matrix(sketch, net.links.only(rows), (line_of, column), (len(mids), len(leaves)),
-            (x - wide / 2, low, wide, tall))
+    _matrix(
+        sketch,
+        net.links.only(rows),
+        (line_of, column),
+        (len(mids), len(leaves)),
+        (x - wide / 2, low, wide, tall),
+    )
 
 
 def _uplinks(
@@ -133,8 +136,13 @@ def _uplinks(
     column = net.links.lower[rows] - mids[0]
     line_of = (net.links.upper[rows] - cores[0]) % per
     low = levels[1] + _STRIP / 2 + 0.02
-    _matrix(sketch, net.links.only(rows), (line_of, column), (per, len(mids)),
-            (x - wide / 2, low, wide, tall))
+    _matrix(
+        sketch,
+        net.links.only(rows),
+        (line_of, column),
+        (per, len(mids)),
+        (x - wide / 2, low, wide, tall),
+    )
 
 
 def _cores(
@@ -159,7 +167,9 @@ def _cores(
             sketch.say(x + 0.08, levels[-1] + 0.2, text, "left", 6.5)
     per = len(np.unique(net.group[mine & (net.tier == 1)]))
     aggs = int((mine & (net.tier == 1)).sum()) // max(1, per)
-    text = f"{len(cores)} cores, {len(cores) // max(1, aggs)} above each aggregation switch of a pod"
+    text = (
+        f"{len(cores)} cores, {len(cores) // max(1, aggs)} above each aggregation switch of a pod"
+    )
     if len(text) * LETTER > room:
         text = f"{len(cores)} cores"
     sketch.boxes.append(Box(left + room / 2, high, room, _STRIP, "switch", text))
@@ -195,9 +205,11 @@ def _matrix(
         sketch.cells.append(Cells(x, y, wide, tall, as_cells(folded(full))))
     else:
         sketch.boxes.append(Box(x + wide / 2, y + tall / 2, wide, tall, "mesh"))
-    bad = [row for row in range(len(links)) if links.worst(row) is not None] if any(
-        counts.any() for counts in links.failing.values()
-    ) else []
+    bad = (
+        [row for row in range(len(links)) if links.worst(row) is not None]
+        if any(counts.any() for counts in links.failing.values())
+        else []
+    )
     for row in bad[:_MOST_SIGNS]:
         across = x + wide * (places[1][row] + 0.5) / shape[1]
         # The first row is on top.
@@ -242,7 +254,9 @@ def _left(sketch: Sketch, plane: int, levels: list[float], tall: float) -> None:
                 kinds = NAMES[tiers]
                 said += f"\ncolumn: {kinds[tier - 1][0]}\nrow: {kinds[tier][0]}"
                 step = -(-size // MOST_CELLS)
-                said += f"\na cell: busiest of {step}\N{MULTIPLICATION SIGN}{step}" if step > 1 else ""
+                said += (
+                    f"\na cell: busiest of {step}\N{MULTIPLICATION SIGN}{step}" if step > 1 else ""
+                )
             low = levels[tier - 1] + _STRIP / 2 + tall / 2
             sketch.say(0.05, low, said, "left", 7.0)
     each = np.unique(net.at[mine & (net.at > 0)])

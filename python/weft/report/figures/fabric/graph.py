@@ -34,19 +34,28 @@ def draw(net: Network, top: float) -> Drawing:
             sketch.line(net.host_links, rows[switch], [(x, y - 0.32), (x, y - 0.1)], ends)
             count = int(net.at[switch])
             text_of = f"\N{MULTIPLICATION SIGN}{count}"
-            sketch.boxes.append(Box(x, y - 0.36, 0.34, 0.16, "hosts", text_of, plural(count, "host")))
+            sketch.boxes.append(
+                Box(x, y - 0.36, 0.34, 0.16, "hosts", text_of, plural(count, "host"))
+            )
         width = max(0.26, 0.075 * len(text) + 0.08)
         sketch.switch(switch, (x, y), width, 0.2, text)
-    lines = [plural(len(net.names), "switch", "switches"), plural(net.hosts, "host"),
-             net.rate_of(net.host_links), f"{plural(int(net.links.count.sum()), 'link')}:",
-             net.rate_of(net.links)]
+    lines = [
+        plural(len(net.names), "switch", "switches"),
+        plural(net.hosts, "host"),
+        net.rate_of(net.host_links),
+        f"{plural(int(net.links.count.sum()), 'link')}:",
+        net.rate_of(net.links),
+    ]
     sketch.say(0.05, _HEIGHT - 0.6, "\n".join(lines))
     return sketch.drawing(_HEIGHT)
 
 
 def _layout(net: Network) -> Floats:
-    """Places whose distances are in proportion to numbers of links: stress majorisation (Gansner,
-    Koren and North 2004), from a circle, so that the same network always looks the same."""
+    """Places whose distances are in proportion to numbers of links.
+
+    Stress majorisation (Gansner, Koren and North 2004) from a circle, so that the same network
+    always looks the same.
+    """
     count = len(net.names)
     far = _distances(net)
     angle = 2 * np.pi * np.arange(count) / max(1, count)
@@ -65,7 +74,8 @@ def _layout(net: Network) -> Floats:
         places, size = places[:, ::-1], size[::-1]
     room = np.array([WIDTH - LEFT - 1.2, _HEIGHT - 1.3])
     start = np.array([LEFT + 0.55, 0.75])
-    return start + room * (places - places.min(axis=0)) / np.maximum(size, 1e-9)
+    found: Floats = start + room * (places - places.min(axis=0)) / np.maximum(size, 1e-9)
+    return found
 
 
 def _distances(net: Network) -> Floats:
@@ -86,7 +96,7 @@ def _distances(net: Network) -> Floats:
 
 
 def matrix(net: Network, top: float, of: Ints, what: str) -> Drawing:
-    """Groups, or switches, by each other: a cell is all links between two; one row more for hosts."""
+    """Groups, or switches, by each other: a cell is all links between two; below it hosts."""
     sketch = Sketch(net, top)
     count = int(of.max()) + 1
     merged = net.links.merged(of)
@@ -120,8 +130,11 @@ def matrix(net: Network, top: float, of: Ints, what: str) -> Drawing:
     sketch.say(left + size / 2, low + size + 0.32, what, "center")
     within = merged.lower == merged.upper
     lines = [] if what == "switch" else [plural(count, what)]
-    lines += [plural(len(net.names), "switch", "switches"), plural(net.hosts, "host"),
-              f"  {net.rate_of(net.host_links)}"]
+    lines += [
+        plural(len(net.names), "switch", "switches"),
+        plural(net.hosts, "host"),
+        f"  {net.rate_of(net.host_links)}",
+    ]
     for name, rows in (("within a group", within), ("between groups", ~within)):
         mine = merged.only(rows)
         if len(mine):

@@ -1,4 +1,4 @@
-"""A fabric as a picture needs it: links between the same two ends summed up, with load and failures.
+"""A fabric as a picture needs it: links between the same two ends summed up.
 
 Everything is arrays, so that a fabric of a million links takes no longer to sum up than to build.
 """
@@ -37,7 +37,7 @@ class Links:
     rate: Floats
     """Bits per second of one of them; the lowest, where they differ."""
     up: Floats
-    """Utilisation of the busiest of them towards `upper` (from hosts), from 0 to 1; NaN: not known."""
+    """Utilisation of the busiest of them towards `upper` (from hosts), 0 to 1; NaN: not known."""
     down: Floats
     """The same in the other direction."""
     failing: dict[str, Ints]
@@ -126,7 +126,9 @@ class Network:
         if not len(links):
             return ""
         rates = sorted({float(rate) for rate in np.unique(links.rate)})
-        texts = [short_rate(rate) for rate in (rates if len(rates) < 2 else rates[:: len(rates) - 1])]
+        texts = [
+            short_rate(rate) for rate in (rates if len(rates) < 2 else rates[:: len(rates) - 1])
+        ]
         return " to ".join(texts)
 
     def note(self, links: Links, row: int, ends: str) -> str:
@@ -150,8 +152,11 @@ def of(experiment: Mapping[str, Any], seed: int, load: Floats | None = None) -> 
     """The network of one resolved experiment; `load` is the utilisation of each port, by number."""
     found = _native.fabric_tables(json.dumps(experiment), seed)
     switches, table = found["switches"], found["links"]
-    columns = {name: np.asarray(values, dtype=np.int64) for name, values in table.items()
-               if name not in ("delay_s", "rate_bps")}
+    columns = {
+        name: np.asarray(values, dtype=np.int64)
+        for name, values in table.items()
+        if name not in ("delay_s", "rate_bps")
+    }
     ports = 2 * len(columns["port"])
     used = np.full(ports, np.nan) if load is None else load
     flaws = _flaws(found["failures"], ports)
@@ -215,7 +220,9 @@ def _in_words(
     for way in ("port", "reverse"):
         link_of[columns[way]] = np.arange(len(columns["port"]))
     words: dict[str, None] = {}
-    rows = zip(*(failures[key] for key in ("port", "kind", "lost", "start_s", "end_s")), strict=True)
+    rows = zip(
+        *(failures[key] for key in ("port", "kind", "lost", "start_s", "end_s")), strict=True
+    )
     for port, kind, lost, start, end in rows:
         link = link_of[port]
         host, low, high = (int(columns[key][link]) for key in ("host", "switch", "upper"))

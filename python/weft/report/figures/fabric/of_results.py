@@ -37,7 +37,7 @@ def figures(experiment: Experiment, grouping: Grouping, links: pl.LazyFrame) -> 
     net = network.of(spec["experiment"], spec["seed"], load)
     case = f", {category.label}" if category.label else ""
     caption = (
-        f"How busy its links are under {grouping.reference}{case}, until the last packet; "
-        f"{of_one_run(grouping)}. Thicker and redder is busier."
+        f"Share of each link's capacity that was used until the last packet, in its busier "
+        f"direction, under {grouping.reference}{case}; {of_one_run(grouping)}."
     )
     return [picture.figure(net, "fabric", f"The fabric: {picture.size(net)}", caption)]

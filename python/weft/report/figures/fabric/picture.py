@@ -89,7 +89,7 @@ def _planes(net: Network) -> tuple[list[int], str]:
         return [0], ""
     if net.has_load or net.kinds():
         # Planes in which something fails first.
-        bad = sum(net.failing_by_plane(kind) for kind in KINDS)
+        bad = np.sum([net.failing_by_plane(kind) for kind in KINDS], axis=0)
         order = sorted(range(net.planes), key=lambda plane: (not bad[plane], plane))
         return sorted(order[:_MOST_PLANES]), ""
     return [0], f"one of {plural(net.planes, 'plane')}, which are all alike"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -117,8 +118,10 @@ def _angles(net: Network) -> dict[int, float]:
     return angles
 
 
-def _curve(net: Network, low: int, high: int, at, centre: Point) -> list[Point]:  # type: ignore[no-untyped-def]
-    """Within a tier of a group a bow outwards, between tiers straight, between groups a bow inwards."""
+def _curve(
+    net: Network, low: int, high: int, at: Callable[[int], Point], centre: Point
+) -> list[Point]:
+    """Within a tier of a group a bow outwards, between groups inwards, else a straight line."""
     a, b = at(low), at(high)
     if net.group[low] == net.group[high]:
         if net.tier[low] != net.tier[high]:
@@ -151,15 +154,21 @@ def _curved(a: Point, bend: tuple[float, ...], b: Point) -> list[Point]:
     return points
 
 
-def _hosts(sketch: Sketch, at, size: float) -> None:  # type: ignore[no-untyped-def]
+def _hosts(sketch: Sketch, at: Callable[[int, float], Point], size: float) -> None:
     """The hosts of each switch, as a box outside of it."""
     net, links = sketch.net, sketch.net.host_links
     for row, switch in enumerate(map(int, links.lower)):
         ends = f"{net.names[switch]} \N{EN DASH} hosts"
         sketch.line(links, row, [at(switch, 0.5), at(switch, 0.08)], ends, 0.8)
         count = int(links.count[row])
-        box = Box(*at(switch, 0.54), min(0.3, size + 0.06), 0.16, "hosts",
-                  f"\N{MULTIPLICATION SIGN}{count}" if size > 0.2 else "", plural(count, "host"))
+        box = Box(
+            *at(switch, 0.54),
+            min(0.3, size + 0.06),
+            0.16,
+            "hosts",
+            f"\N{MULTIPLICATION SIGN}{count}" if size > 0.2 else "",
+            plural(count, "host"),
+        )
         sketch.boxes.append(box)
 
 

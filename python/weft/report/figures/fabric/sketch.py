@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -52,7 +53,7 @@ class Sketch:
         if self.net.has_load:
             loads = np.concatenate([self.net.links.load, self.net.host_links.load])
             above = 100 * np.nanmax(loads) > self.top * (1 + 1e-9)
-            title = "utilisation, busier direction [%]" + " and above" * bool(above)
+            title = "utilisation [%]" + " and above" * bool(above)
             scale = Axis(title, limits=(0.0, self.top))
         return Drawing(
             width,
@@ -123,18 +124,16 @@ class Sketch:
             part = "" if alike or planes == net.planes else f"; {planes} of {net.planes} are drawn"
             self.say(0.05, 0.12, f"The same {plural(net.hosts, 'host')} in every plane{part}.")
 
-    def say(
-        self, x: float, y: float, text: str, align: str = "left", size: float = 8.0
-    ) -> None:
+    def say(self, x: float, y: float, text: str, align: str = "left", size: float = 8.0) -> None:
         """A text."""
         self.words.append(Words(x, y, text, align, size))  # type: ignore[arg-type]
 
 
 def along(points: Sequence[Point], part: float) -> Point:
     """The point at a part of the way along a line."""
-    lengths = [math.dist(a, b) for a, b in zip(points, points[1:], strict=False)]
+    lengths = [math.dist(a, b) for a, b in itertools.pairwise(points)]
     left = part * sum(lengths)
-    for (a, b), length in zip(zip(points, points[1:], strict=False), lengths, strict=True):
+    for (a, b), length in zip(itertools.pairwise(points), lengths, strict=True):
         if left <= length and length:
             share = left / length
             return a[0] + share * (b[0] - a[0]), a[1] + share * (b[1] - a[1])

@@ -83,10 +83,11 @@ def _way(low: tuple[float, float], high: tuple[float, float]) -> list[tuple[floa
     return [(low[0], low[1] + _BOX / 2), middle, (high[0], high[1] + _BOX / 2)]
 
 
-def _places(
-    net: Network, rows: list[Ints], left: float, room: float
-) -> dict[int, float]:
-    """The x of every switch: tiers are spread over the width; in other networks than a Clos by what is below."""
+def _places(net: Network, rows: list[Ints], left: float, room: float) -> dict[int, float]:
+    """The x of every switch, tiers being spread over the width.
+
+    In a Clos by their numbers, in other networks by what is below.
+    """
     places: dict[int, float] = {}
     for tier, switches in enumerate(rows):
         order = list(map(int, switches))
@@ -179,5 +180,9 @@ def between(net: Network, plane: int, tier: int) -> str:
     if not len(mine):
         return ""
     counts = np.unique(mine.count)
-    each = "" if counts[-1] == 1 else f"\na line is {' to '.join(map(str, sorted({int(counts[0]), int(counts[-1])})))}"
+    each = (
+        ""
+        if counts[-1] == 1
+        else f"\na line is {' to '.join(map(str, sorted({int(counts[0]), int(counts[-1])})))}"
+    )
     return f"{plural(int(mine.count.sum()), 'link')}\n{net.rate_of(mine)}{each}"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from weft.report.figures.fabric.blocks import as_cells
-from weft.report.figures.fabric.network import Floats, Network
+from weft.report.figures.fabric.network import Floats, Ints, Network
 from weft.report.figures.fabric.sketch import LEFT, WIDTH, Point, Sketch, plural
 from weft.report.figures.model import Box, Cells, Drawing
 
@@ -30,7 +31,7 @@ def draw(net: Network, top: float) -> Drawing:
     return _layers(net, top, sizes)
 
 
-def _coordinates(net: Network, sizes: list[int]) -> np.ndarray:
+def _coordinates(net: Network, sizes: list[int]) -> Ints:
     """By switch, its place in each dimension."""
     numbers = np.arange(len(net.names))
     places = []
@@ -53,7 +54,7 @@ def _whole(net: Network, top: float, sizes: list[int]) -> Drawing:
     rows = sizes[down] if down is not None else 1
     height = rows * cell + 0.9
 
-    def at(place: np.ndarray) -> Point:
+    def at(place: Ints) -> Point:
         layer = int(place[deep]) if deep is not None else 0
         row = int(place[down]) if down is not None else 0
         x = LEFT + 0.4 + cell * (int(place[across]) + 0.15) + slant[0] * layer
@@ -70,7 +71,9 @@ def _whole(net: Network, top: float, sizes: list[int]) -> Drawing:
     return sketch.drawing(height, max(_NARROWEST, LEFT + 0.9 + cell * sizes[across]))
 
 
-def _link(sketch: Sketch, row: int, ends: tuple[np.ndarray, np.ndarray], at, names: str) -> None:  # type: ignore[no-untyped-def]
+def _link(
+    sketch: Sketch, row: int, ends: tuple[Ints, Ints], at: Callable[[Ints], Point], names: str
+) -> None:
     """A line between neighbours; a link around the grid as a stub at both ends."""
     links = sketch.net.links
     low, high = ends
@@ -85,9 +88,13 @@ def _link(sketch: Sketch, row: int, ends: tuple[np.ndarray, np.ndarray], at, nam
     far, near = at(high + unit), at(low - unit)
     size = math.dist(far, (bx, by)) or 1.0
     share = min(0.5, _STUB / size)
-    sketch.line(links, row, [(bx + share * (far[0] - bx), by + share * (far[1] - by)), (bx, by)], names)
+    sketch.line(
+        links, row, [(bx + share * (far[0] - bx), by + share * (far[1] - by)), (bx, by)], names
+    )
     before = len(sketch.signs)
-    sketch.line(links, row, [(ax, ay), (ax + share * (near[0] - ax), ay + share * (near[1] - ay))], names)
+    sketch.line(
+        links, row, [(ax, ay), (ax + share * (near[0] - ax), ay + share * (near[1] - ay))], names
+    )
     # One sign a link is enough.
     del sketch.signs[before:]
 
@@ -143,8 +150,11 @@ def _layers(net: Network, top: float, sizes: list[int]) -> Drawing:
         for layer in range(0, layers, step):
             said = f"layer {layer}" if room > 0.5 else str(layer)
             sketch.say(LEFT + room * layer + across / 2, height - 0.3, said, "center", 7)
-    text = f"{net.keys['sizes']}: {plural(len(net.names), 'switch', 'switches')}, {plural(net.hosts, 'host')}"
-    text += "; a cell is the link of a switch to the next one in that dimension" if net.has_load else ""
+    counts = f"{plural(len(net.names), 'switch', 'switches')}, {plural(net.hosts, 'host')}"
+    text = f"{net.keys['sizes']}: {counts}"
+    text += (
+        "; a cell is the link of a switch to the next one in that dimension" if net.has_load else ""
+    )
     sketch.say(0.05, 0.12, text)
     return sketch.drawing(height)
 
@@ -152,7 +162,10 @@ def _layers(net: Network, top: float, sizes: list[int]) -> Drawing:
 def _left(sketch: Sketch, sizes: list[int], height: float) -> None:
     net = sketch.net
     each = np.unique(net.at)
-    lines = ["\N{MULTIPLICATION SIGN}".join(map(str, sizes)), plural(len(net.names), "switch", "switches")]
+    lines = [
+        "\N{MULTIPLICATION SIGN}".join(map(str, sizes)),
+        plural(len(net.names), "switch", "switches"),
+    ]
     lines.append(f"{plural(net.hosts, 'host')}" + (f", {each[0]} each" if len(each) == 1 else ""))
     lines.append(f"{plural(int(net.links.count.sum()), 'link')}:")
     lines.append(net.rate_of(net.links))

@@ -1,0 +1,220 @@
+"""Pictures of fabrics: every link is in them once, with what it carried and how it fails."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from conftest import Weft
+from weft import _native
+from weft.analysis import topology_picture
+from weft.report.figures import drawing_plotly
+from weft.report.figures.fabric import network, picture
+from weft.report.figures.model import Drawing
+from weft.study import inputs
+
+DRAGONFLY = {"topology": "dragonfly", "groups": 9, "routers": 4, "hosts_per_leaf": 2}
+WITH_GLOBAL = {**DRAGONFLY, "global_ports": 2}
+LARGE_DRAGONFLY = {**WITH_GLOBAL, "groups": 33, "routers": 8, "global_ports": 4}
+PLUS = {"topology": "dragonfly+", "groups": 5, "leaves": 4, "spines": 4, "hosts_per_leaf": 2}
+RING = {
+    "topology": "graph",
+    "host_switches": list(range(9)),
+    "links": [f"{a} {(a + 1) % 9}" for a in range(9)],
+}
+LEAVES = {"topology": "leaf-spine", "leaves": 4, "spines": 4, "hosts_per_leaf": 4}
+
+
+def network_of(
+    fabric: dict[str, Any], failures: dict[str, Any] | None = None, load: bool = False
+) -> network.Network:
+    """The network of a fabric; with a load of 1, 2, 3, ... per cent of a thousand by port."""
+    table: dict[str, Any] = {
+        "fabric": fabric,
+        "failures": failures or {},
+        **topology_picture.ANY_TRAFFIC,
+    }
+    spec = inputs.from_dict(table).runs[0]
+    net = network.of(spec["experiment"], spec["seed"])
+    if not load:
+        return net
+    ports = 2 * int(net.links.count.sum() + net.host_links.count.sum())
+    return network.of(spec["experiment"], spec["seed"], np.arange(ports) / ports)
+
+
+def ends(drawn: Drawing) -> list[str]:
+    """The links that are drawn as lines, as their notes name them."""
+    return [
+        one.note.split(":")[0]
+        for one in drawn.strokes
+        if one.kind == "link" and "hosts" not in one.note
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fabric", "links", "pairs"),
+    [
+        (LEAVES, 16, 16),
+        ({**LEAVES, "links_per_pair": 3}, 48, 16),
+        ({"topology": "fat-tree", "k": 8}, 256, 256),
+        (WITH_GLOBAL, 54 + 36, 90),
+        ({**PLUS, "global_ports": 2}, 80 + 20, 100),
+        ({"topology": "torus", "sizes": "4x4x4"}, 192, 192),
+        ({"topology": "torus", "sizes": "5x3", "edges": "ends"}, 22, 22),
+        (RING, 9, 9),
+    ],
+)
+def test_every_link_of_a_small_fabric_is_a_line(
+    fabric: dict[str, Any], links: int, pairs: int
+) -> None:
+    """Also in plain words: as many links as the topology has, one line between two switches."""
+    net = network_of(fabric)
+    assert int(net.links.count.sum()) == links
+    drawn = picture.drawing(net)
+    # A link around a torus has a stub at both ends.
+    assert len(set(ends(drawn))) == pairs
+    assert sum(box.kind == "switch" for box in drawn.boxes) == len(net.names)
+
+
+@pytest.mark.parametrize(
+    "fabric",
+    [
+        {"topology": "fat-tree", "k": 16},
+        {**LEAVES, "leaves": 300, "spines": 40},
+        LARGE_DRAGONFLY,
+        {"topology": "torus", "sizes": "8x8x8"},
+    ],
+)
+def test_a_large_fabric_is_folded(fabric: dict[str, Any]) -> None:
+    """Few lines, and the busiest link is as busy as before, whatever shares its cell."""
+    net = network_of(fabric, load=True)
+    drawn = picture.drawing(net)
+    assert len(drawn.strokes) < 70
+    cells = [cell for one in drawn.cells for row in one.values for cell in row if cell is not None]
+    most = 100 * float(np.nanmax(net.links.load))
+    assert max(cells) == pytest.approx(most, rel=1e-3)
+    assert all(len(one.values) <= 128 and len(one.values[0]) <= 128 for one in drawn.cells)
+
+
+def test_a_link_has_its_load_and_its_failure() -> None:
+    """The busier direction counts, and of failures a sign of their kind."""
+    failures = {
+        "a": {"kind": "down", "links": ["leaf-1 -> spine-2"]},
+        "b": {"kind": "degraded", "lost": 0.5, "links": ["leaf-2 <-> spine-0"]},
+        "c": {"kind": "flaky", "every": "1us", "length": "100ns", "links": ["host-3 <-> leaf-0"]},
+    }
+    net = network_of(LEAVES, failures, load=True)
+    drawn = picture.drawing(net)
+    assert drawn.kinds == ["down", "degraded", "flaky"]
+    assert {sign.kind for sign in drawn.signs} == {"down", "degraded", "flaky"}
+    said = {one.note.split(":")[0]: one for one in drawn.strokes if one.kind == "link"}
+    names = [f"leaf-{leaf} \N{EN DASH} spine-{spine}" for leaf in range(4) for spine in range(4)]
+    assert set(names) <= set(said)
+    row = next(
+        row
+        for row in range(len(net.links))
+        if (net.links.lower[row], net.links.upper[row]) == (1, 6)
+    )
+    dead = said["leaf-1 \N{EN DASH} spine-2"]
+    assert dead.value == pytest.approx(100 * max(net.links.up[row], net.links.down[row]))
+    assert dead.note.endswith("down")
+    words = " ".join(net.failures)
+    assert "leaf-2 \N{EN DASH} spine-0 degraded by 50 %" in words
+    assert "host-3 \N{EN DASH} leaf-0 flaky by 10 %" in words
+
+
+def test_part_of_a_bundle_that_fails_is_said_so() -> None:
+    """The line stays whole; beside its sign is how many links it is about."""
+    failures = {"a": {"kind": "down", "links": ["leaf-1 -> spine-2#1"]}}
+    drawn = picture.drawing(network_of({**LEAVES, "links_per_pair": 3}, failures))
+    assert {one.kind for one in drawn.strokes} == {"link"}
+    assert [sign.kind for sign in drawn.signs] == ["down"]
+    assert "1 of 3" in [words.text for words in drawn.words]
+
+
+def test_planes_are_drawn_where_they_differ() -> None:
+    """Of eight planes that are alike one; of those in which something fails at least these."""
+    fabric = {**LEAVES, "planes": 8}
+    alike = picture.drawing(network_of(fabric))
+    assert len(ends(alike)) == 16
+    failures = {"a": {"kind": "down", "links": ["plane-6-leaf-1 -> plane-6-spine-2"]}}
+    drawn = picture.drawing(network_of(fabric, failures))
+    assert len(ends(drawn)) == 4 * 16
+    assert any("plane-6-leaf-1" in one.note and "down" in one.note for one in drawn.strokes)
+
+
+def test_the_page_has_the_same_lines() -> None:
+    """Plotly's traces hold a point list for each stroke of the drawing."""
+    drawn = picture.drawing(network_of(LEAVES, load=True))
+    traces = drawing_plotly.draw(drawn)["data"]
+    lines = [trace for trace in traces if trace["type"] == "scatter" and trace["mode"] == "lines"]
+    assert sum(trace["x"].count(None) for trace in lines) == len(drawn.strokes)
+
+
+def test_load_is_that_of_the_run(weft: Weft, tmp_path: Path) -> None:
+    """The same picture from results and from the experiment, and files of the kind asked for."""
+    (tmp_path / "e.toml").write_text(
+        "fabric = { topology = 'leaf-spine', leaves = 2, spines = 2, hosts_per_leaf = 2 }\n"
+        "workload = { pattern = 'all-to-all', size = '16KB' }\n"
+        "sweep = { 'balance.scheme' = ['ecmp', 'spray'] }\n"
+    )
+    assert weft("run", "e.toml", "-o", "out", "--no-report", "-q").returncode == 0
+    for words in (["out", "--run", "1"], ["e.toml", "--run", "1"]):
+        done = weft("topology", "draw", *words, "-o", f"{words[0]}.svg")
+        assert done.returncode == 0, done.stderr
+        assert "Run 1 (spray, seed 1)" in done.stderr
+    drawn = [(tmp_path / f"{name}.svg").read_text() for name in ("out", "e.toml")]
+    assert drawn[0] == drawn[1]
+    assert "utilisation" in drawn[0]
+    assert weft("topology", "draw", "e.toml", "-o", "bare.png", "-q").returncode == 0
+    assert (tmp_path / "bare.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["leaf-spine:leaves=2,spines=2,hosts=2", "-o", "a.gif"], "use a name that ends in .svg"),
+        (
+            ["leaf-spine:leaves=2,spines=2,hosts=2", "-o", "a.svg", "--run", "0"],
+            "fabric without traffic",
+        ),
+        (["e.toml", "-o", "a.svg", "--run", "9"], "--run 9: no such run in e.toml; use 0 to 0"),
+        (["nothing.toml", "-o", "a.svg"], "nothing.toml: no such file"),
+        (["nothing.topo", "-o", "a.svg"], "nothing.topo"),
+        ([".", "-o", "a.svg"], "no results there"),
+        (["ring:leaves=2", "-o", "a.svg"], "ring"),
+    ],
+)
+def test_mistakes_take_one_line(weft: Weft, tmp_path: Path, words: list[str], says: str) -> None:
+    """And exit with 2."""
+    (tmp_path / "e.toml").write_text(
+        "fabric = { topology = 'leaf-spine', leaves = 2, spines = 2, hosts_per_leaf = 2 }\n"
+        "workload = { pattern = 'all-to-all', size = '16KB' }\nbalance.scheme = 'ecmp'\n"
+    )
+    done = weft("topology", "draw", *words)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "a.svg").exists()
+
+
+def test_ports_are_those_of_the_links_table() -> None:
+    """`fabric_tables` numbers ports as results do, so that load lands on its own link."""
+    table = {"fabric": {"topology": "fat-tree", "k": 4}, **topology_picture.ANY_TRAFFIC}
+    spec = inputs.from_dict(table).runs[0]
+    text = json.dumps(spec["experiment"])
+    found, run = _native.fabric_tables(text, 1), _native.run(text, 1)
+    names, links = found["switches"]["name"], found["links"]
+    for port, back, low, high in zip(
+        links["port"], links["reverse"], links["switch"], links["upper"], strict=True
+    ):
+        if low != 2**32 - 1:
+            assert (run["links"]["from"][port], run["links"]["to"][port]) == (
+                names[low],
+                names[high],
+            )
+            assert run["links"]["to"][back] == names[low]
