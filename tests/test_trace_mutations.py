@@ -96,7 +96,7 @@ FORMATS: list[Callable[[], Files]] = [
 ]  # fmt: skip
 
 
-def _damaged(content: bytes, draw: random.Random) -> bytes:
+def damaged(content: bytes, draw: random.Random) -> bytes:
     """The content with one to three pieces changed, removed, doubled, or put in."""
     data = bytearray(content)
     for _ in range(draw.randint(1, 3)):
@@ -127,7 +127,7 @@ def _written(files: Files, folder: Path, draw: random.Random) -> Path:
         if name != victim:
             (folder / name).write_bytes(content)
         elif len(files) == 1 or draw.random() > 0.2:
-            (folder / name).write_bytes(_damaged(content, draw))
+            (folder / name).write_bytes(damaged(content, draw))
     return folder / min(name for name in files if not name.endswith(".json"))
 
 

@@ -135,9 +135,9 @@ def topology_info(path: str) -> str:
     """Describe a topology file, as JSON.
 
     It holds ``name``, ``kind``, ``hosts``, ``switches``, ``links``, ``pods``, ``tiers``,
-    ``levels``, ``oversubscription``, ``switch_latency_s``, ``dimensions``, ``nodes`` (what each
-    node of an ns-3 file is called here), ``in_order``, ``fabric`` (the keys that say the same),
-    ``remarks`` and ``problems``; false is what the file does not say.
+    ``levels``, ``oversubscription``, ``switch_latency_s``, ``nodes`` (what each node of a file that
+    numbers or names them is called here), ``file_nodes`` (its names), ``in_order``, ``fabric`` (the
+    keys that say the same), ``remarks`` and ``problems``; false is what the file does not say.
     """
 
 def cluster(text: str, format: str, source: str, seed: int = 1) -> str:

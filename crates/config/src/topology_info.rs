@@ -4,12 +4,12 @@ use crate::section::topology_file;
 use crate::value::{Table, Value};
 use crate::{ExperimentError, Origin};
 use std::path::Path;
-use weft_fabric::import::{Htsim, Ns3, Queues, Topology};
+use weft_fabric::import::{Queues, Topology};
 use weft_fabric::topology::Graph;
 use weft_fabric::{Bundle, Clos, Fabric, Link};
 
 /// Describes the topology file at `path` in JSON: `name`, `kind`, `hosts`, `switches`, `links`,
-/// `pods`, `tiers`, `levels`, `oversubscription`, `switch_latency_s`, `nodes`,
+/// `pods`, `tiers`, `levels`, `oversubscription`, `switch_latency_s`, `nodes`, `file_nodes`,
 /// `in_order`, `fabric`, `remarks`, `problems`. Rates are bits per second, delays seconds, and
 /// what the file does not say is `false`.
 ///
@@ -29,6 +29,7 @@ pub fn topology_info(path: &Path) -> Result<String, ExperimentError> {
 fn kind(topology: &Topology) -> &'static str {
     match topology {
         Topology::Ns3(_) | Topology::Ns3Graph(_) => "ns-3",
+        Topology::Infragraph(_) => "infragraph",
         Topology::Htsim(_) => "htsim",
     }
 }
@@ -36,26 +37,29 @@ fn kind(topology: &Topology) -> &'static str {
 fn put_fabric(table: &mut Table, topology: &Topology) -> Result<(), String> {
     let (queues, latency) = match topology {
         Topology::Htsim(file) => (&file.queues[..], file.switch_latency),
-        Topology::Ns3(_) | Topology::Ns3Graph(_) => (&[][..], None),
+        _ => (&[][..], None),
     };
-    let mut remarks = Vec::new();
-    let (ratio, keys) = match topology {
-        Topology::Ns3Graph(file) => {
-            put_graph(table, &file.graph);
-            remarks.push(format!("it is no folded Clos: {}", file.why));
-            (None, topology_file::graph_in_keys(&file.graph).map(|(keys, _)| keys))
-        }
-        Topology::Ns3(Ns3 { clos, .. }) | Topology::Htsim(Htsim { clos, .. }) => {
+    let mut remarks = topology.remarks().to_vec();
+    let (ratio, keys) = match (topology.clos(), topology.graph()) {
+        (Some(clos), _) => {
             put_tiers(table, clos, queues);
-            let is_lone = matches!(topology, Topology::Ns3(_)) && alone(clos);
+            let is_lone = !matches!(topology, Topology::Htsim(_)) && alone(clos);
             remarks.extend(is_lone.then(|| LONE.to_owned()));
             (oversubscription(clos), topology_file::in_keys(clos).map(|(keys, _)| keys))
         }
+        (None, Some((graph, why))) => {
+            put_graph(table, graph);
+            remarks.push(format!("it is no folded Clos: {why}"));
+            (None, topology_file::graph_in_keys(graph).map(|(keys, _)| keys))
+        }
+        (None, None) => return Err("there is no network in it; fetch it again".into()),
     };
     table.put("oversubscription", share(ratio));
     table.put("switch_latency_s", share(latency.map(|latency| latency.as_secs_f64())));
-    let renumbered = topology_file::renumbered(topology.nodes());
+    let renumbered = topology_file::renumbered(topology);
     table.put("nodes", nodes(topology)?);
+    let names = topology.names().iter().map(|name| Value::from(name.clone()));
+    table.put("file_nodes", names.collect::<Vec<_>>());
     table.put("in_order", renumbered.is_none());
     let (keys, problems) = match keys {
         Ok(keys) => (keys, Vec::new()),
@@ -103,10 +107,13 @@ fn alone(clos: &Clos) -> bool {
 
 /// What each node of the file is called here.
 fn nodes(topology: &Topology) -> Result<Vec<Value>, String> {
-    let fabric = match topology {
-        Topology::Ns3(file) => Fabric::build(&file.clos),
-        Topology::Ns3Graph(file) => file.graph.wiring().and_then(Fabric::of_wiring),
-        Topology::Htsim(_) => return Ok(Vec::new()),
+    if topology.nodes().is_empty() {
+        return Ok(Vec::new());
+    }
+    let fabric = match (topology.clos(), topology.graph()) {
+        (Some(clos), _) => Fabric::build(clos),
+        (None, Some((graph, _))) => graph.wiring().and_then(Fabric::of_wiring),
+        (None, None) => return Ok(Vec::new()),
     };
     let fabric = fabric.map_err(|error| error.0)?;
     Ok(topology.nodes().iter().map(|node| Value::from(fabric.name(*node))).collect())

@@ -188,14 +188,47 @@ Bundle 2
             "x.topo:12: Bundle 2 below leaves; only hosts with one link are imported"
         );
         assert_eq!(
-            with("Switch_Latency_ns 300\nBundle", "Switch_Latency_ns 200\nBundle"),
-            "x.topo:21: Switch_Latency_ns 200 here and 300 in Tier 0; all switches have one latency"
+            with("Switch_Latency_ns 300\nQueue_up", "Switch_Latency_ns 3000\nQueue_up"),
+            "x.topo:21: Switch_Latency_ns 300 here and 3000 in Tier 0, which is more than its links can make up for; \
+             give all switches one latency"
         );
         let pods = TWO.replace("Podsize 12", "Podsize 4");
         assert_eq!(
             line(import::htsim::read("x.topo", &pods)),
             "x.topo:3: Podsize 4 with two tiers, which are one pod; use all 12 hosts or three tiers"
         );
+    }
+
+    /// What switches of upper tiers take more or less is on their links: every path takes as long as their latencies and
+    /// the delays of the links make.
+    #[test]
+    fn latencies_of_tiers() {
+        let plain = import::htsim::read("x.topo", THREE).unwrap().clos;
+        let text = THREE
+            .replacen("Switch_Latency_ns 300\nBundle", "Switch_Latency_ns 500\nBundle", 1)
+            .replacen("900\nSwitch_Latency_ns 300", "900\nSwitch_Latency_ns 101", 1);
+        let found = import::htsim::read("x.topo", &text).unwrap();
+        assert_eq!(found.switch_latency, Some(Time::ns(300)));
+        let delay = |clos: &Clos, to: u32| {
+            let fabric = Fabric::build(clos).unwrap();
+            let (mut at, mut all) = (Node::Host(HostId(0)), Time::ZERO);
+            let to = HostId(to);
+            while at != Node::Host(to) {
+                let port = match at {
+                    Node::Host(host) => fabric.nic(host),
+                    Node::Switch(switch) => fabric.equal_hops(switch, to)[0],
+                };
+                all = all + fabric.ports()[port].delay;
+                at = fabric.ports()[port].peer;
+            }
+            all
+        };
+        // Below one leaf, over a switch of the pod, over a core and twice one of the pod.
+        let more = [(1, 0), (2, 200), (7, 2 * 200 - 199)];
+        for (host, more) in more {
+            let as_before = delay(&plain, host).0 as i64;
+            assert_eq!(delay(&found.clos, host).0 as i64 - as_before, 1000 * more, "{host}");
+        }
     }
 }
 
@@ -207,6 +240,7 @@ trials! {
         let _ = import::read("x", &text);
         let _ = import::ns3::read("x", &text);
         let _ = import::htsim::read("x", &text);
+        let _ = import::infragraph::read("x", &text);
     }
 
     /// Nor with words that the grammars know and extreme numbers.
@@ -217,6 +251,9 @@ trials! {
         Just("0\n"), Just("1\n"), Just("2\n"), Just("3\n"), Just("4294967295\n"), Just("65536\n"),
         Just("topology: ["), Just("npus_count: ["), Just("bandwidth: ["), Just("latency: ["),
         Just("]\n"), Just("Ring, "), Just("1e300, "), Just("- 3\n"), Just("#"), Just("é"),
+        Just("devices:\n"), Just("instances:\n"), Just("edges:\n"), Just("links:\n"), Just("  "),
+        Just("- {name: a, "), Just("count: 1, "), Just("choice: nic}"), Just("components: ["),
+        Just("{instance: a"), Just("[0:4294967295]"), Just(", component: nic"), Just("}"), Just("ep1: "),
         Just("4 2 3\n"), Just("2 3\n"), Just("0 2 1bps 1ps 0\n"), Just("1 3 1Gbps 1us 0\n"),
     ], 0..60)) {
         let text = words.concat();
@@ -224,6 +261,7 @@ trials! {
             import::read("x", &text).err(),
             import::ns3::read("x", &text).err(),
             import::htsim::read("x", &text).err(),
+            import::infragraph::read("x", &text).err(),
         ];
         for error in readers.into_iter().flatten() {
             prop_assert!(!error.to_string().contains('\n'));

@@ -14,6 +14,7 @@ from weft.units import format_bytes, format_rate, format_time, significant
 
 _KINDS = {
     "ns-3": "ASTRA-sim's ns-3 backend",
+    "infragraph": "InfraGraph",
     "htsim": "htsim",
 }
 _MOST_KEYS = 2000
@@ -56,7 +57,7 @@ def _summary(found: dict[str, Any]) -> str:
 
 def _fabric(found: dict[str, Any]) -> list[str]:
     if not found["tiers"]:
-        return [f"{found['links']} links", *_nodes(found["nodes"])]
+        return [f"{found['links']} links", *_nodes(found)]
     return [
         *_tiers(found["tiers"]),
         "",
@@ -64,7 +65,7 @@ def _fabric(found: dict[str, Any]) -> list[str]:
         "",
         f"oversubscription  {_ratio(found['oversubscription'])} overall",
         *_latency(found["switch_latency_s"]),
-        *_nodes(found["nodes"]),
+        *_nodes(found),
     ]
 
 
@@ -94,19 +95,24 @@ def _latency(seconds: float | bool) -> list[str]:
     return [] if seconds is False else [f"switch latency    {_time(seconds)}"]
 
 
-def _nodes(names: Sequence[str]) -> list[str]:
+def _nodes(found: dict[str, Any]) -> list[str]:
     """Which node of the file is called what: neighbours that keep their order in one line."""
+    names = found["nodes"]
     if not names:
         return []
+    # In files that number their nodes the numbers are the names.
+    theirs = found["file_nodes"] or [str(node) for node in range(len(names))]
+    one, more = ("", "") if found["file_nodes"] else ("node ", "nodes ")
     runs = list(_runs(names))
     lines = []
     for first, last in runs[:_MOST_RUNS]:
         if first == last:
-            lines.append(f"node {first} is {names[first]}")
+            lines.append(f"{one}{theirs[first]} is {names[first]}")
         else:
-            lines.append(f"nodes {first} to {last} are {names[first]} to {names[last]}")
-    more = [f"... and {len(runs) - _MOST_RUNS} more (--json has all)"] * (len(runs) > _MOST_RUNS)
-    return ["", *lines, *more]
+            ends = f"{theirs[first]} to {theirs[last]}"
+            lines.append(f"{more}{ends} are {names[first]} to {names[last]}")
+    left = [f"... and {len(runs) - _MOST_RUNS} more (--json has all)"] * (len(runs) > _MOST_RUNS)
+    return ["", *lines, *left]
 
 
 def _runs(names: Sequence[str]) -> Iterator[tuple[int, int]]:

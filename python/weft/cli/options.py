@@ -93,8 +93,8 @@ Fabric = Annotated[
     str,
     typer.Option(
         metavar="SHORTHAND|FILE",
-        help="TOPOLOGY:KEY=VALUE,... or a topology file of htsim or ASTRA-sim (ns-3); see "
-        "weft list topologies.",
+        help="TOPOLOGY:KEY=VALUE,... or a topology file of htsim, InfraGraph or ASTRA-sim (ns-3); "
+        "see weft list topologies.",
         show_default=False,
     ),
 ]

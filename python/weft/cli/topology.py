@@ -19,7 +19,7 @@ def info(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="A topology file of ASTRA-sim's ns-3 backend or of htsim (.topo).",
+            help="A topology file of ASTRA-sim's ns-3 backend, of InfraGraph or of htsim (.topo).",
             show_default=False,
         ),
     ],

@@ -14,7 +14,7 @@ use crate::kind::{Kind, Span, Speed, Text};
 use crate::reader::{Reader, keys_of};
 use crate::value::{Table, Value};
 use std::path::Path;
-use weft_fabric::import::{self, Htsim, Ns3, Topology};
+use weft_fabric::import::{self, Htsim, Topology};
 use weft_fabric::topology::Graph;
 use weft_fabric::{Bundle, Clos, Link, Node, Tiers};
 use weft_units::size_text;
@@ -39,7 +39,8 @@ pub fn is_file(text: &str) -> bool {
 
 /// Reads `file`, which is looked for in `folder`; `None` if it is not given.
 pub fn read(r: &mut Reader<'_>, folder: &Path) -> Result<Option<FromFile>, ExperimentError> {
-    let meaning = "a topology file of htsim or of ASTRA-sim's ns-3 backend; instead of topology";
+    let meaning =
+        "a topology file of htsim, InfraGraph or ASTRA-sim's ns-3 backend; instead of topology";
     let name = r.get(KEY, Text, Some(String::new()), meaning)?;
     r.omit(KEY);
     if name.is_empty() || r.is_rehearsal() {
@@ -80,25 +81,31 @@ pub fn load(path: &Path) -> Result<Topology, String> {
 /// If there is none in it, or these keys cannot say it.
 fn tables(shown: &str, topology: &Topology) -> Result<(Table, FromFile), String> {
     let in_file = |what: String| format!("{shown}: {what}");
-    let (keys, read) = match topology {
-        Topology::Ns3Graph(file) => graph_in_keys(&file.graph).map_err(in_file)?,
-        Topology::Ns3(Ns3 { clos, .. }) | Topology::Htsim(Htsim { clos, .. }) => {
+    let (keys, read) = match (topology.clos(), topology.graph()) {
+        (Some(clos), _) => {
             let (keys, clos) = in_keys(clos).map_err(in_file)?;
             (keys, OwnTopology::Clos(clos))
         }
+        (None, Some((graph, _))) => graph_in_keys(graph).map_err(in_file)?,
+        (None, None) => return Err(in_file("there is no network in it; fetch it again".into())),
     };
-    let renumbered = renumbered(topology.nodes()).map(in_file);
-    let (usual, warning) = match topology {
-        Topology::Htsim(file) => (usual(shown, file), None),
-        Topology::Ns3(_) => (Usual::default(), renumbered),
-        Topology::Ns3Graph(file) => {
-            let graph =
-                format!("{}; so it is a graph, and what needs a folded Clos refuses it", file.why);
-            let both = std::iter::once(graph).chain(renumbered).collect::<Vec<_>>();
-            (Usual::default(), Some(both.join("; ")))
-        }
+    let usual = match topology {
+        Topology::Htsim(file) => usual(shown, file),
+        Topology::Ns3(_) | Topology::Ns3Graph(_) | Topology::Infragraph(_) => Usual::default(),
     };
+    let odd = topology.graph().map(|(_, why)| why_graph(topology, shown, why));
+    let renumbered = renumbered(topology).map(in_file);
+    let said = topology.remarks().iter().map(|remark| in_file(remark.clone()));
+    let warnings: Vec<String> = odd.into_iter().chain(said).chain(renumbered).collect();
+    let warning = (!warnings.is_empty()).then(|| warnings.join("; "));
     Ok((keys, FromFile { topology: read, usual, warning }))
+}
+
+/// What a run says of a file that is no folded Clos; the reasons of ns-3's name file and line.
+fn why_graph(topology: &Topology, shown: &str, why: &str) -> String {
+    let named = matches!(topology, Topology::Ns3Graph(_));
+    let why = if named { why.to_owned() } else { format!("{shown}: {why}") };
+    format!("{why}; so it is a graph, and what needs a folded Clos refuses it")
 }
 
 /// The keys of `[fabric]` that say `graph`, and what they say.
@@ -201,15 +208,16 @@ fn odd_queues(shown: &str, sizes: &[Option<u64>]) -> String {
     )
 }
 
-/// What to say where the hosts of a file, whose nodes these are, have other numbers here.
-pub fn renumbered(nodes: &[Node]) -> Option<String> {
-    let hosts = nodes.iter().enumerate().filter_map(|(node, is)| match is {
+/// What to say where the hosts of a file have other numbers here.
+pub fn renumbered(topology: &Topology) -> Option<String> {
+    let hosts = topology.nodes().iter().enumerate().filter_map(|(node, is)| match is {
         Node::Host(host) => Some((node, host.0)),
         Node::Switch(_) => None,
     });
     let (rank, (node, host)) = (0..).zip(hosts).find(|(rank, (_, host))| rank != host)?;
+    let node = topology.names().get(node).cloned().unwrap_or_else(|| format!("node {node}"));
     Some(format!(
-        "hosts of a leaf are numbered together, so that its node {node}, rank {rank} of \
+        "hosts of a leaf are numbered together, so that its {node}, rank {rank} of \
          ASTRA-sim, is host-{host}; weft topology info lists all"
     ))
 }

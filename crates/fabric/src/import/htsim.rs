@@ -4,7 +4,8 @@
 //! `Tier 0`, the leaves, up: ports to either side (`Radix_Down`, `Radix_Up`), the links below
 //! (`Downlink_speed_Gbps`, `Downlink_Latency_ns`, and `Bundle`, how many to one switch), what a
 //! packet waits in a switch (`Switch_Latency_ns`), and bytes of queue at a port (`Queue_down`,
-//! `Queue_up`). Capitals do not matter, and `#` starts a remark. What the file says twice, such
+//! `Queue_up`). Where tiers of switches have several latencies, those of the upper ones are in the delays of their
+//! links (`shares`). Capitals do not matter, and `#` starts a remark. What the file says twice, such
 //! as `Oversubscribed` beside radices and rates, has to agree.
 
 use super::{Odd, unmarked};
@@ -159,12 +160,18 @@ impl File {
             },
         };
         let clos = Clos::uniform(kinds, tiers[0].radix_down.value, tiers[0].link);
-        let bundle = |tier: &Section| Bundle { link: tier.link, members: tier.bundle.value };
-        let switch_latency = switch_latency(&tiers)?;
+        let shares = shares(&tiers)?;
+        let bundle = |tier: usize| {
+            let Section { link: Link { rate, .. }, bundle, .. } = tiers[tier];
+            Bundle { link: Link { rate, delay: shares[tier] }, members: bundle.value }
+        };
+        // Without a latency htsim has none.
+        let given = tiers.iter().any(|tier| tier.latency.is_some());
+        let switch_latency = given.then(|| Time::ns(u64::from(latency(&tiers[0]))));
         Ok(Htsim {
             clos: Clos {
-                leaf_bundle: bundle(&tiers[1]),
-                agg_bundle: tiers.get(2).map_or(clos.agg_bundle, bundle),
+                leaf_bundle: bundle(1),
+                agg_bundle: if tiers.len() > 2 { bundle(2) } else { clos.agg_bundle },
                 switch_latency: switch_latency.unwrap_or(Time::ZERO),
                 ..clos
             },
@@ -388,19 +395,37 @@ fn check_radix(tier: &Section, below: u32, kind: &str) -> Result<(), Odd> {
     Err(Odd::at(radix.line, what))
 }
 
-/// The one latency of all switches.
-fn switch_latency(tiers: &[Section]) -> Result<Option<Time>, Odd> {
-    // Without a latency htsim has none.
-    let of = |tier: &Section| tier.latency.map_or(0, |given| given.value);
-    if let Some(other) = tiers.iter().find(|tier| of(tier) != of(&tiers[0])) {
-        let line = other.latency.or(tiers[0].latency).map_or(0, |given| given.line);
-        let what = format!(
-            "Switch_Latency_ns {} here and {} in Tier 0; all switches have one latency",
-            of(other),
-            of(&tiers[0])
-        );
-        return Err(Odd::at(line, what));
-    }
-    let given = tiers.iter().any(|tier| tier.latency.is_some());
-    Ok(given.then(|| Time::ns(u64::from(of(&tiers[0])))))
+/// Of a tier of switches, in ns.
+fn latency(tier: &Section) -> u32 {
+    tier.latency.map_or(0, |given| given.value)
+}
+
+/// The delays of the links below each tier, if all switches have the latency of the leaves.
+///
+/// A packet crosses the links below a switch twice where it turns round there, and those below and above it once each where
+/// it goes on. So with half of what a switch takes more than a leaf on the links below it, in both directions, and as
+/// much on those above, every path takes as long as before. Switches of upper tiers are ahead of their time or
+/// behind it, all packets there by as much: what meets in a queue is the same.
+fn shares(tiers: &[Section]) -> Result<Vec<Time>, Odd> {
+    let leaf = i128::from(latency(&tiers[0]));
+    let more = |tier: &Section| i128::from(latency(tier)) - leaf;
+    let mut below = 0;
+    let share = |tier: &Section| {
+        let own = more(tier);
+        let delay = i128::from(tier.link.delay.0) + (below + own) * 1000 / 2;
+        below = own;
+        match u64::try_from(delay) {
+            Ok(delay) if delay > 0 => Ok(Time::ps(delay)),
+            _ => {
+                let line = tier.latency.or(tiers[0].latency).map_or(0, |given| given.line);
+                let what = format!(
+                    "Switch_Latency_ns {} here and {leaf} in Tier 0, which is more than its links can \
+                     make up for; give all switches one latency",
+                    latency(tier)
+                );
+                Err(Odd::at(line, what))
+            }
+        }
+    };
+    tiers.iter().map(share).collect()
 }

@@ -3,20 +3,26 @@
 //! | module | whose file | what comes out |
 //! |---|---|---|
 //! | [`ns3`] | ASTRA-sim's ns-3 backend: every link on a line | the [`Clos`] in it, or else the graph, and which node is which |
+//! | [`infragraph`] | InfraGraph: devices, instances and edges, in YAML or JSON | the same |
 //! | [`htsim`] | htsim's `.topo`: radices and rates by tier | a [`Clos`], switch latency, queue sizes |
 //!
 //! Invariant: what comes out is all that the file says of the network, or the file is refused:
 //! nothing is rounded to the nearest regular fabric. No text makes a reader panic, and memory
-//! grows with the text, not with the numbers in it. What a reader does not do: open files
+//! grows with the text, not with the numbers in it (slices of InfraGraph have a limit). What a reader does not do: open files
 //! (texts come with a name, for errors), or build the fabric.
 
 pub mod htsim;
+pub mod infragraph;
 pub mod ns3;
 mod recognise;
+mod yaml;
 
 pub use htsim::{Htsim, Queues};
+pub use infragraph::Infragraph;
 pub use ns3::{Ns3, Ns3Graph};
+pub use recognise::Network;
 
+use crate::topology::Graph;
 use crate::{Clos, FabricError, Node};
 use std::fmt;
 use weft_units::Time;
@@ -28,6 +34,8 @@ pub enum Topology {
     Ns3(Ns3),
     /// Of the same, where the network is no folded Clos.
     Ns3Graph(Ns3Graph),
+    /// Of InfraGraph.
+    Infragraph(Infragraph),
     /// Of htsim.
     Htsim(Htsim),
 }
@@ -38,21 +46,51 @@ impl Topology {
         match self {
             Topology::Ns3(file) => Some(&file.clos),
             Topology::Ns3Graph(_) => None,
+            Topology::Infragraph(file) => match &file.network {
+                Network::Clos(clos) => Some(clos),
+                Network::Graph { .. } => None,
+            },
             Topology::Htsim(file) => Some(&file.clos),
         }
     }
-    /// What each node is here, where files number them.
+    /// The network, if it is no folded Clos, and why it is none.
+    pub fn graph(&self) -> Option<(&Graph, &str)> {
+        match self {
+            Topology::Ns3Graph(file) => Some((&file.graph, &file.why)),
+            Topology::Infragraph(file) => match &file.network {
+                Network::Clos(_) => None,
+                Network::Graph { graph, why } => Some((graph, why)),
+            },
+            Topology::Ns3(_) | Topology::Htsim(_) => None,
+        }
+    }
+    /// What each node is called in the file, where files name them.
+    pub fn names(&self) -> &[String] {
+        match self {
+            Topology::Infragraph(file) => &file.names,
+            Topology::Ns3(_) | Topology::Ns3Graph(_) | Topology::Htsim(_) => &[],
+        }
+    }
+    /// What the file leaves open, and what became of it.
+    pub fn remarks(&self) -> &[String] {
+        match self {
+            Topology::Infragraph(file) => &file.remarks,
+            Topology::Ns3(_) | Topology::Ns3Graph(_) | Topology::Htsim(_) => &[],
+        }
+    }
+    /// What each node is here, where files number or name them.
     pub fn nodes(&self) -> &[Node] {
         match self {
             Topology::Ns3(file) => &file.nodes,
             Topology::Ns3Graph(file) => &file.nodes,
+            Topology::Infragraph(file) => &file.nodes,
             Topology::Htsim(_) => &[],
         }
     }
 }
 
-/// Reads a topology file of either kind, told apart by its first word: a number in those of ns-3,
-/// htsim's otherwise. `name` stands in errors.
+/// Reads a topology file of any kind, told apart by its text: those of InfraGraph by their keys, those of ns-3 by a
+/// number as their first word, htsim's otherwise. `name` stands in errors.
 ///
 /// # Errors
 /// One line, `name:line: what; the mend`, where the text is none of the kinds, does not follow
@@ -62,6 +100,9 @@ pub fn read(name: &str, text: &str) -> Result<Topology, FabricError> {
     let Some(first) = unmarked(text).lines().map(str::trim).find(says) else {
         return Err(Odd::whole("the file says nothing; it is empty or truncated").of(name));
     };
+    if infragraph::is_one(unmarked(text)) {
+        return infragraph::read(name, text).map(Topology::Infragraph);
+    }
     if first.starts_with('{') {
         let what = "this is JSON, as ASTRA-sim's logical dimensions are, which name no links; \
                     give the topology file of its network";

@@ -7,13 +7,13 @@
 //!
 //! Here is the grammar; `recognise` finds the folded Clos.
 
-use super::recognise::{Wire, Wires, hosts, recognise};
+use super::recognise::{Wire, Wires, graph, recognise};
 use super::{LONGEST, Odd, unmarked};
 use crate::topology::Graph;
-use crate::{Clos, Fabric, FabricError, Link, Node};
+use crate::{Clos, FabricError, Link, Node};
 use std::iter::Peekable;
 use weft_units::options::quoted;
-use weft_units::{HostId, SwitchId, parse_rate, parse_time};
+use weft_units::{HostId, parse_rate, parse_time};
 
 /// The folded Clos of a file, and which of its nodes is which of ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,36 +73,10 @@ pub struct Ns3Graph {
 /// differ, or parts without a link between them. And if the text does not follow the grammar.
 pub fn read_graph(name: &str, text: &str, why: FabricError) -> Result<Ns3Graph, FabricError> {
     let wires = parse(unmarked(text)).map_err(|odd| odd.of(name))?;
-    let Ok(leaves) = hosts(&wires) else { return Err(why) };
-    let between = |wire: &&Wire| wire.ends.iter().all(|end| wires.is_switch[*end as usize]);
-    let mut host_links = wires.wires.iter().filter(|wire| !between(wire)).map(|wire| wire.link);
-    let Some(host_link) = host_links.next() else { return Err(why) };
-    if host_links.any(|link| link != host_link) {
-        return Err(why);
+    match graph(&wires) {
+        Some((graph, nodes)) => Ok(Ns3Graph { graph, nodes, why: why.0 }),
+        None => Err(why),
     }
-    let mut leaves: Vec<(u32, Vec<u32>)> = leaves.into_iter().collect();
-    leaves.sort_unstable_by_key(|(_, hosts)| hosts[0]);
-    let (mut nodes, mut host_switches) = (vec![None; wires.is_switch.len()], Vec::new());
-    for (switch, hosts) in &leaves {
-        for host in hosts {
-            nodes[*host as usize] = Some(Node::Host(HostId(host_switches.len() as u32)));
-            host_switches.push(*switch);
-        }
-    }
-    let link = |wire: &Wire| (wire.ends[0], wire.ends[1], wire.link);
-    let links = wires.wires.iter().filter(between).map(link).collect();
-    let graph = Graph { host_switches, host_link, links };
-    let (Ok(switches), Ok(_)) = (graph.switches(), graph.wiring().and_then(Fabric::of_wiring))
-    else {
-        return Err(why);
-    };
-    for (number, node) in (0..).zip(switches) {
-        nodes[node as usize] = Some(Node::Switch(SwitchId(number)));
-    }
-    // A switch without links is none of ours.
-    let nodes: Option<Vec<Node>> = nodes.into_iter().collect();
-    let Some(nodes) = nodes else { return Err(why) };
-    Ok(Ns3Graph { graph, nodes, why: why.0 })
 }
 
 /// A line that says something: its number and its words.

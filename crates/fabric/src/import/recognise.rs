@@ -8,7 +8,8 @@
 //! links of its tier do.
 
 use super::Odd;
-use crate::{Bundle, Clos, Link, Node, Tiers};
+use crate::topology::Graph;
+use crate::{Bundle, Clos, Fabric, Link, Node, Tiers};
 use std::collections::BTreeMap;
 use weft_units::{HostId, SwitchId};
 
@@ -52,6 +53,67 @@ pub(super) fn recognise(wires: &Wires) -> Result<(Clos, Vec<Node>), Odd> {
     };
     let nodes = number(&levels, &pods, &planes);
     Ok((clos, nodes))
+}
+
+/// What a list of links is a network of.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Network {
+    /// The folded Clos that it is.
+    Clos(Clos),
+    /// Any other network.
+    Graph {
+        /// By its links. Switches have the numbers that they have in the file; hosts of a switch are numbered
+        /// together, in the order of the first host of each.
+        graph: Graph,
+        /// Why it is no Clos.
+        why: String,
+    },
+}
+
+/// The Clos of the links if they are one, else the graph, and what each node is in it.
+///
+/// # Errors
+/// Why they are no Clos, if they are no network of any shape either.
+pub(super) fn network(wires: &Wires) -> Result<(Network, Vec<Node>), Odd> {
+    let valid = |(clos, nodes): (Clos, Vec<Node>)| match clos.validate() {
+        Ok(()) => Ok((Network::Clos(clos), nodes)),
+        Err(error) => Err(Odd::whole(error)),
+    };
+    recognise(wires).and_then(valid).or_else(|why| match graph(wires) {
+        Some((graph, nodes)) => Ok((Network::Graph { graph, why: why.what }, nodes)),
+        None => Err(why),
+    })
+}
+
+/// The network of any shape that the links are, and what each node is in it; `None`: a host has several links or
+/// none, links of hosts differ, or parts have no link between them.
+pub(super) fn graph(wires: &Wires) -> Option<(Graph, Vec<Node>)> {
+    let leaves = hosts(wires).ok()?;
+    let between = |wire: &&Wire| wire.ends.iter().all(|end| wires.is_switch[*end as usize]);
+    let mut host_links = wires.wires.iter().filter(|wire| !between(wire)).map(|wire| wire.link);
+    let host_link = host_links.next()?;
+    if host_links.any(|link| link != host_link) {
+        return None;
+    }
+    let mut leaves: Vec<(u32, Vec<u32>)> = leaves.into_iter().collect();
+    leaves.sort_unstable_by_key(|(_, hosts)| hosts[0]);
+    let (mut nodes, mut host_switches) = (vec![None; wires.is_switch.len()], Vec::new());
+    for (switch, hosts) in &leaves {
+        for host in hosts {
+            nodes[*host as usize] = Some(Node::Host(HostId(host_switches.len() as u32)));
+            host_switches.push(*switch);
+        }
+    }
+    let link = |wire: &Wire| (wire.ends[0], wire.ends[1], wire.link);
+    let links = wires.wires.iter().filter(between).map(link).collect();
+    let graph = Graph { host_switches, host_link, links };
+    let switches = graph.switches().ok()?;
+    graph.wiring().and_then(Fabric::of_wiring).ok()?;
+    for (number, node) in (0..).zip(switches) {
+        nodes[node as usize] = Some(Node::Switch(SwitchId(number)));
+    }
+    // A switch without links is none of ours.
+    Some((graph, nodes.into_iter().collect::<Option<_>>()?))
 }
 
 /// What the switches of a tier are called, from below.

@@ -25,7 +25,7 @@ def draw(net: Network, top: float) -> Drawing:
         sketch.line(net.links, row, way, ends)
         sketch.label(net.links, row, way)
     rows = {int(switch): row for row, switch in enumerate(net.host_links.lower)}
-    room = 0.75 if len(net.names) <= 40 else 0.3
+    room = 0.75 if len(net.names) <= 24 else 0.3
     texts = short(net.names, room)
     for switch, text in enumerate(texts):
         x, y = map(float, places[switch])
