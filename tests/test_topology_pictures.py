@@ -171,6 +171,9 @@ def test_load_is_that_of_the_run(weft: Weft, tmp_path: Path) -> None:
     assert drawn[0] == drawn[1]
     assert "utilisation" in drawn[0]
     assert weft("topology", "draw", "e.toml", "-o", "bare.png", "-q").returncode == 0
+    (tmp_path / "fabric.toml").write_text("fabric = { topology = 'fat-tree', k = 4 }\n")
+    done = weft("topology", "draw", "fabric.toml", "-o", "alone.pdf")
+    assert "16 hosts, 20 switches" in done.stderr
     assert (tmp_path / "bare.png").read_bytes().startswith(b"\x89PNG")
 
 

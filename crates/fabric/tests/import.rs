@@ -218,7 +218,7 @@ Bundle 2
                     Node::Host(host) => fabric.nic(host),
                     Node::Switch(switch) => fabric.equal_hops(switch, to)[0],
                 };
-                all = all + fabric.ports()[port].delay;
+                all += fabric.ports()[port].delay;
                 at = fabric.ports()[port].peer;
             }
             all

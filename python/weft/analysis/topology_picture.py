@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,8 +64,8 @@ def _choose(source: str, overrides: Overrides, run: int | None) -> _Chosen:
     if path.is_dir():
         return _of_results(path, overrides, run)
     if path.suffix == ".toml" and path.exists():
-        experiment = inputs.from_file(path, overrides)
-        return _of_experiment(experiment, run)
+        experiment = _fabric_alone(path, overrides) if run is None else None
+        return _of_experiment(experiment or inputs.from_file(path, overrides), run)
     if run is not None:
         raise ExperimentError(
             f"--run {run}: {source} is a fabric without traffic; name an experiment (.toml), or a "
@@ -78,6 +79,18 @@ def _choose(source: str, overrides: Overrides, run: int | None) -> _Chosen:
     experiment = inputs.from_dict({"fabric": table, **ANY_TRAFFIC}, "fabric", overrides)
     title = path.name if "file" in table else str(table.get("topology", source))
     return _Chosen(experiment.runs[0], title, "")
+
+
+def _fabric_alone(path: Path, overrides: Overrides) -> Experiment | None:
+    """The fabric of a cluster file, or of a file with nothing else; None of an experiment."""
+    try:
+        table = tomllib.loads(inputs.read_text(path))
+    except tomllib.TOMLDecodeError:
+        return None
+    if "fabric" not in table or {"workload", "extends"} & set(table):
+        return None
+    kept: dict[str, Any] = {key: table[key] for key in ("title", "fabric", "failures") if key in table}
+    return inputs.from_dict({**kept, **ANY_TRAFFIC}, str(path), overrides)
 
 
 def _of_experiment(experiment: Experiment, run: int | None) -> _Chosen:

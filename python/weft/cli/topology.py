@@ -57,8 +57,8 @@ def draw(
         str,
         typer.Argument(
             metavar="FILE|SHORTHAND|EXPERIMENT|DIR",
-            help="A topology file, TOPOLOGY:KEY=VALUE,..., an experiment (.toml), or a directory "
-            "with results of weft run -o or weft compare -o.",
+            help="A topology file, TOPOLOGY:KEY=VALUE,..., an experiment or cluster (.toml), or a "
+            "directory with results of weft run -o or weft compare -o.",
             show_default=False,
         ),
     ],
