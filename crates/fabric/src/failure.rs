@@ -16,7 +16,7 @@ mod loss;
 pub use choice::{Direction, Groups, LinkChoice, Pick, Tier};
 pub use loss::{Bursts, Interval, Losses};
 
-use crate::{Fabric, FabricError, Node};
+use crate::{Fabric, FabricError, Node, Shape};
 use loss::Rhythm;
 use std::collections::{BTreeMap, BTreeSet};
 use weft_units::{Draw, IdVec, PortId, Rate, Time};
@@ -94,6 +94,24 @@ impl Failure {
             FailureKind::Flaky { every, length, .. } if every.min(length) == Time::ZERO => {
                 Err(FabricError(format!(
                     "a flaky link cannot have bursts of {length} every {every}: use at least 1ps"
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether routing can go around it, which takes tables.
+    ///
+    /// # Errors
+    /// If they would be too large; says what to do.
+    pub fn check_routes(&self, fabric: &Fabric) -> Result<(), FabricError> {
+        let Shape::Wiring(wiring) = fabric.shape() else { return Ok(()) };
+        match self.kind {
+            FailureKind::Down { detect: Some(_), .. } if !wiring.fits_in_tables() => {
+                Err(FabricError(format!(
+                    "ways around dead links of {} switches are too many to keep: use \"never\", or \
+                     fewer switches",
+                    fabric.switches()
                 )))
             }
             _ => Ok(()),
@@ -181,6 +199,7 @@ impl Failures {
         let mut ports: BTreeMap<PortId, Vec<Entry>> = BTreeMap::new();
         for (index, failure) in failures.iter().enumerate() {
             failure.validate()?;
+            failure.check_routes(fabric)?;
             let links_seed = Draw::new(seed, "failure").at(index as u64, 0);
             let resolved = failure.links.resolve(fabric, links_seed)?;
             failure.check_hosts(fabric, &resolved)?;

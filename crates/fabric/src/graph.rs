@@ -131,6 +131,7 @@ pub struct Fabric {
     shape: Shape,
     hosts: u32,
     leaves: u32,
+    pods: u32,
     planes: u32,
     ports: IdVec<PortId, Port>,
     switches: IdVec<SwitchId, Switch>,
@@ -153,6 +154,7 @@ impl Fabric {
             shape: Shape::Clos(*clos),
             hosts: clos.hosts(),
             leaves: clos.pods() * clos.leaves_per_pod(),
+            pods: clos.pods(),
             planes: 1,
             ports: layout.ports(),
             switches: layout.switches(),
@@ -191,6 +193,7 @@ impl Fabric {
         let mut fabric = Fabric {
             hosts: wiring.hosts.len() as u32,
             leaves,
+            pods: wiring.groups.iter().max().map_or(1, |last| last + 1),
             planes: 1,
             ports,
             switches,
@@ -248,6 +251,9 @@ impl Fabric {
     /// Shortest paths that avoid the links behind `dead` ports, which are sorted.
     pub(crate) fn routes_without(&self, dead: &[PortId]) -> Routes {
         let Shape::Wiring(wiring) = &self.shape else { return Routes::default() };
+        if let (Some(grid), []) = (&wiring.grid, dead) {
+            return Routes::of_grid(self, grid);
+        }
         let mut costs: IdVec<PortId, (u32, u32)> = self.ports.iter().map(|_| (0, 0)).collect();
         for (cable, ids) in wiring.cables.iter().zip(wiring.places(&wiring.spans())) {
             ids.into_iter().for_each(|id| costs[PortId(id)] = (cable.cost, cable.dimension));
@@ -420,10 +426,7 @@ impl Fabric {
     }
     /// How many pods there are, or groups of switches: one, in a Clos of two tiers.
     pub fn pods(&self) -> u32 {
-        match &self.shape {
-            Shape::Clos(clos) => clos.pods(),
-            Shape::Wiring(wiring) => wiring.groups.iter().max().map_or(1, |last| last + 1),
-        }
+        self.pods
     }
     /// The index of the pod of `host`, or of its group of switches (0 with two tiers).
     #[inline(always)]
@@ -554,8 +557,13 @@ impl Fabric {
     /// Whether packets on shortest paths may wait for each other in a circle: where full switches pause
     /// those before them, they may do so for ever (Dally and Seitz 1987). Never in a Clos.
     pub fn has_circular_routes(&self) -> bool {
-        if self.clos().is_some() {
-            return false;
+        match &self.shape {
+            Shape::Clos(_) => return false,
+            Shape::Wiring(wiring) => {
+                if let Some(grid) = &wiring.grid {
+                    return grid.has_circles();
+                }
+            }
         }
         // Which ports packets go on to from each port.
         let mut onward: IdVec<PortId, BTreeSet<PortId>> =

@@ -6,6 +6,7 @@
 //! | [`clos`] | [`Clos`]: the description (counts, rates, bundles) and what makes it valid |
 //! | [`graph`] | [`Fabric`]: the built graph, numbered ports, next hops, delays |
 //! | [`wiring`] | [`Wiring`]: hosts, switches and links of a network of any shape, and their ports |
+//! | [`grid`] | [`Grid`]: a torus or mesh, routed by arithmetic |
 //! | [`topology`] | dragonfly, torus: networks by their counts |
 //! | [`path`] | [`PathId`] (16 bits, Ethereal), and the paths between two hosts |
 //! | [`failure`] | [`Failures`]: which links lose bandwidth, packets or life, and when |
@@ -31,6 +32,7 @@ pub mod even;
 mod exceptions;
 pub mod failure;
 pub mod graph;
+pub mod grid;
 pub mod hash_function;
 pub mod import;
 mod layout;
@@ -53,6 +55,7 @@ pub use failure::{
     Queued, RateChange, Tier,
 };
 pub use graph::{Fabric, Node, Port, PortGroup, Shape, Ways};
+pub use grid::Grid;
 pub use hash_function::{FiveTuple, HashFunction, MICROSOFT_KEY};
 pub use path::{PathId, PathSet};
 pub use path_weights::{PathView, PathWeights};

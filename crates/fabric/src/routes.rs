@@ -4,8 +4,10 @@
 //! left. So a switch finds its digit without knowing where a packet comes from, and what names no path
 //! still leads to the destination.
 //!
-//! Memory: 6 bytes for each switch and leaf. Next hops that are alike are kept once for each switch.
+//! Memory: 6 bytes for each switch and leaf. Next hops that are alike are kept once for each switch. Of a grid ([`crate::grid`])
+//! there are no tables, and entries are worked out.
 
+use crate::grid::{Grid, Places};
 use crate::{Fabric, Node, PathId};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
@@ -15,8 +17,9 @@ use weft_units::{IdVec, PortId, SwitchId};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Routes {
     leaves: u32,
-    /// For each switch and leaf.
+    /// For each switch and leaf; empty of a grid.
     entries: Vec<Entry>,
+    grid: Places,
     /// Where each list of a switch begins and ends among `hops`.
     lists: IdVec<SwitchId, Vec<(u32, u32)>>,
     hops: Vec<PortId>,
@@ -84,6 +87,28 @@ impl Routes {
         routes
     }
 
+    /// Of a grid, all of whose links are used.
+    pub(crate) fn of_grid(fabric: &Fabric, grid: &Grid) -> Routes {
+        let grid = Places::new(grid);
+        let mut routes = Routes {
+            leaves: fabric.leaves(),
+            digits: digits(&grid.radices()),
+            most_cost: 1,
+            ..Routes::default()
+        };
+        for switch in (0..fabric.switches()).map(SwitchId) {
+            let spans = grid.lists(fabric, switch).into_iter().map(|list| {
+                let first = routes.hops.len() as u32;
+                routes.hops.extend(list);
+                (first, routes.hops.len() as u32)
+            });
+            let spans = spans.collect();
+            routes.lists.push(spans);
+        }
+        routes.grid = grid;
+        routes
+    }
+
     /// Finds the ways to groups, if packets may go over others.
     fn find_groups(
         &mut self,
@@ -113,7 +138,7 @@ impl Routes {
     fn count_paths(&mut self, fabric: &Fabric, leaf: u32) {
         let switches = (0..fabric.switches()).map(SwitchId).filter(|one| self.reaches(*one, leaf));
         let mut order: Vec<SwitchId> = switches.collect();
-        order.sort_unstable_by_key(|switch| self.entry(*switch, leaf).length);
+        order.sort_unstable_by_key(|switch| self.length(*switch, leaf));
         for switch in order {
             let hops = self.named_hops(switch, leaf).iter();
             let behind = hops.map(|hop| self.paths_behind(fabric, *hop, leaf));
@@ -146,28 +171,43 @@ impl Routes {
         list
     }
 
-    fn entry(&self, switch: SwitchId, leaf: u32) -> &Entry {
-        &self.entries[(switch.0 * self.leaves + leaf) as usize]
+    fn place(&self, switch: SwitchId, leaf: u32) -> usize {
+        switch.0 as usize * self.leaves as usize + leaf as usize
+    }
+    /// How far `leaf` is from `switch`.
+    #[inline]
+    fn length(&self, switch: SwitchId, leaf: u32) -> u32 {
+        match self.entries.get(self.place(switch, leaf)) {
+            Some(entry) => u32::from(entry.length),
+            None => self.grid.length(switch.0, leaf),
+        }
     }
     /// The ports of `switch` that lead to `leaf` on shortest paths; none at the leaf itself, or if there is no path.
     #[inline]
     pub(crate) fn next_hops(&self, switch: SwitchId, leaf: u32) -> &[PortId] {
-        let (first, end) = self.lists[switch][usize::from(self.entry(switch, leaf).list)];
+        let list = match self.entries.get(self.place(switch, leaf)) {
+            Some(entry) => usize::from(entry.list),
+            None => self.grid.list(switch.0, leaf),
+        };
+        let (first, end) = self.lists[switch][list];
         &self.hops[first as usize..end as usize]
     }
     /// Those of them that names of paths tell apart.
     fn named_hops(&self, switch: SwitchId, leaf: u32) -> &[PortId] {
         let hops = self.next_hops(switch, leaf);
-        let (_, radix) = self.digits[usize::from(self.entry(switch, leaf).length)];
+        let (_, radix) = self.digits[self.length(switch, leaf) as usize];
         &hops[..hops.len().min(radix as usize)]
     }
     /// How many shortest paths from `switch` to `leaf` have names.
     pub(crate) fn paths(&self, switch: SwitchId, leaf: u32) -> u32 {
-        u32::from(self.entry(switch, leaf).paths)
+        match self.entries.get(self.place(switch, leaf)) {
+            Some(entry) => u32::from(entry.paths),
+            None => self.grid.paths(switch.0, leaf, &self.digits).min(NAMES - 1),
+        }
     }
     /// Whether there is a path from `switch` to `leaf`.
     pub(crate) fn reaches(&self, switch: SwitchId, leaf: u32) -> bool {
-        u32::from(self.entry(switch, leaf).length) < FAR
+        self.length(switch, leaf) < FAR
     }
     fn paths_behind(&self, fabric: &Fabric, hop: PortId, leaf: u32) -> u32 {
         match fabric.ports()[hop].peer {
@@ -186,7 +226,7 @@ impl Routes {
         left: Option<&[PortId]>,
     ) -> Option<PortId> {
         let hops = left.unwrap_or_else(|| self.next_hops(switch, leaf));
-        let (worth, radix) = self.digits[usize::from(self.entry(switch, leaf).length)];
+        let (worth, radix) = self.digits[self.length(switch, leaf) as usize];
         let digit = u32::from(path.0) / worth % radix;
         hops.get(digit as usize % hops.len().max(1)).copied()
     }
@@ -210,7 +250,7 @@ impl Routes {
     ) -> PathId {
         let (mut index, mut path) = (index, 0);
         while switch.0 != leaf {
-            let (worth, _) = self.digits[usize::from(self.entry(switch, leaf).length)];
+            let (worth, _) = self.digits[self.length(switch, leaf) as usize];
             let mut digit = 0;
             for hop in self.named_hops(switch, leaf) {
                 let behind = self.paths_behind(fabric, *hop, leaf);
@@ -232,7 +272,7 @@ impl Routes {
 
     /// No path from `switch` to `leaf`, shortest or not, crosses fewer links.
     pub(crate) fn least_links(&self, switch: SwitchId, leaf: u32) -> u32 {
-        u32::from(self.entry(switch, leaf).length).div_ceil(self.most_cost)
+        self.length(switch, leaf).div_ceil(self.most_cost)
     }
     /// The greatest length of a path.
     pub(crate) fn longest(&self) -> u32 {

@@ -3,7 +3,7 @@
 //! Port order: the NIC of every host, then switch by switch first the ports to hosts, then those to
 //! switches, each in the order of what is at the other end, parallel links side by side.
 
-use crate::{Bundle, Clos, FabricError, Link, Node, Port};
+use crate::{Bundle, Clos, FabricError, Grid, Link, Node, Port};
 use weft_units::{HostId, IdVec, PortId, SwitchId, Time};
 
 /// Between two switches.
@@ -32,6 +32,8 @@ pub struct Wiring {
     pub names: Vec<String>,
     /// The group of each switch, from zero on.
     pub groups: Vec<u32>,
+    /// The grid that it is, if it is one: then there are no tables of routes.
+    pub grid: Option<Grid>,
     /// Time that a packet spends in each switch besides queueing and serialisation.
     pub switch_latency: Time,
     /// Time that a packet spends in the receiving NIC.
@@ -81,6 +83,7 @@ impl From<&Clos> for Wiring {
             cables,
             names: (0..switches).map(|switch| format!("switch-{switch}")).collect(),
             groups: (0..switches).map(group).collect(),
+            grid: None,
             switch_latency: clos.switch_latency,
             nic_latency: clos.nic_latency,
         }
@@ -91,6 +94,11 @@ impl Wiring {
     /// Switches that have hosts.
     pub fn leaves(&self) -> u32 {
         self.hosts.last().map_or(0, |last| last + 1)
+    }
+
+    /// Whether tables of routes are small enough.
+    pub(crate) fn fits_in_tables(&self) -> bool {
+        self.names.len() as u64 * u64::from(self.leaves()) <= MAX_ENTRIES
     }
 
     /// Checks what [`crate::Fabric::of_wiring`] needs.
@@ -108,8 +116,7 @@ impl Wiring {
         assert!((0..self.leaves()).all(has_all), "switches with hosts come first");
         assert!(self.cables.iter().flat_map(|cable| &cable.ends).all(is_known), "no such switch");
         assert_eq!(self.groups.len(), self.names.len(), "a group for each switch");
-        let entries = u64::from(switches) * u64::from(self.leaves());
-        if entries > MAX_ENTRIES {
+        if self.grid.is_none() && !self.fits_in_tables() {
             return Err(FabricError(format!(
                 "routes from {switches} switches to {} of them are more than {MAX_ENTRIES}; use fewer switches \
                  with more hosts each",

@@ -231,5 +231,8 @@ fn refused() {
     let none = SMALL.split("edges:\n- {ep1").next().unwrap();
     assert_eq!(line(none), "x.yaml:1: no edges: nothing is linked; add some, or fetch it again");
     let cut = line("devices: [");
-    assert!(cut.starts_with("x.yaml:") && cut.contains(": this is neither YAML nor JSON: "), "{cut}");
+    assert!(
+        cut.starts_with("x.yaml:") && cut.contains(": this is neither YAML nor JSON: "),
+        "{cut}"
+    );
 }

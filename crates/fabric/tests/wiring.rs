@@ -6,7 +6,9 @@ mod common;
 use common::{LINK, any_clos};
 use std::collections::BTreeSet;
 use weft_fabric::topology::{Dragonfly, Group, Torus};
-use weft_fabric::{Cable, Detours, Fabric, Node, PathId, Wiring};
+use weft_fabric::{
+    Cable, Detours, Fabric, Failure, FailureKind, Failures, LinkChoice, Node, PathId, Wiring,
+};
 use weft_trial::prelude::*;
 use weft_units::{HostId, PortId, SwitchId, Time};
 
@@ -17,6 +19,7 @@ fn wiring(hosts: Vec<u32>, switches: u32, cables: Vec<Cable>) -> Wiring {
         cables,
         names: (0..switches).map(|id| format!("switch-{id}")).collect(),
         groups: vec![0; switches as usize],
+        grid: None,
         switch_latency: Time::ZERO,
         nic_latency: Time::ZERO,
     }
@@ -386,4 +389,65 @@ fn no_path_over_a_group_has_fewer_links_than_the_least() {
     }
     // Two global links may be fewer than a local, a global and a local one.
     assert!(shorter > 0);
+}
+
+trials! {
+    #![cases(64)]
+
+    /// By arithmetic a torus or mesh has the hops, lengths, names of paths and circles that tables give it.
+    fn a_grid_by_arithmetic_is_the_grid_by_tables(
+        sizes in prop::collection::vec(1u32..7, 1..4), wraps in any::<bool>(), hosts in 1u32..3,
+    ) {
+        let torus = Torus { sizes, wraps, hosts, host_link: LINK, link: LINK };
+        let wiring = torus.wiring().unwrap();
+        let tables = Fabric::of_wiring(Wiring { grid: None, ..wiring.clone() }).unwrap();
+        let grid = Fabric::of_wiring(wiring).unwrap();
+        prop_assert_eq!(grid.has_circular_routes(), tables.has_circular_routes());
+        prop_assert_eq!(grid.most_hops(), tables.most_hops());
+        for src in (0..grid.leaves()).map(|leaf| grid.first_host(leaf)) {
+            for dst in (0..grid.leaves()).map(|leaf| grid.first_host(leaf)) {
+                let switch = SwitchId(grid.leaf_of(src));
+                prop_assert_eq!(grid.equal_hops(switch, dst), tables.equal_hops(switch, dst));
+                prop_assert_eq!(grid.least_links(src, dst), tables.least_links(src, dst));
+                let (own, other) = (grid.path_set(src, dst), tables.path_set(src, dst));
+                prop_assert_eq!(own.len(), other.len());
+                for index in 0..own.len().min(4) {
+                    prop_assert_eq!(own.get(index), other.get(index));
+                    let path = own.get(index);
+                    let hop = |fabric: &Fabric| fabric.pinned_hop(switch, dst, path, None);
+                    prop_assert_eq!(hop(&grid), hop(&tables));
+                }
+            }
+        }
+        // Without a link both are tables.
+        let dead: Vec<PortId> = grid.links().filter(|id| grid.ports()[*id].owner == Node::Switch(SwitchId(0))).collect();
+        if let Some(dead) = dead.first() {
+            let ends = [*dead, grid.ports()[*dead].reverse];
+            let detours = [&grid, &tables].map(|fabric| Detours::new(fabric, &ends));
+            for (switch, host) in (0..grid.switches()).flat_map(|switch| (0..grid.hosts()).map(move |host| (switch, host))) {
+                let [own, other] = detours.each_ref().map(|one| one.next_hops(SwitchId(switch), HostId(host)));
+                prop_assert_eq!(own, other);
+            }
+        }
+    }
+}
+
+/// What no table holds: a grid of more switches, unless routing has to go around dead links.
+#[test]
+fn a_large_grid_takes_no_tables() {
+    let it = Torus { sizes: vec![24, 24, 16], wraps: true, hosts: 1, host_link: LINK, link: LINK };
+    let wiring = it.wiring().unwrap();
+    let error = Fabric::of_wiring(Wiring { grid: None, ..wiring.clone() }).unwrap_err();
+    assert!(error.to_string().contains("routes from 9216 switches"), "{error}");
+    let fabric = Fabric::of_wiring(wiring).unwrap();
+    assert_eq!(fabric.hops(HostId(0), HostId(9215)), 3 + 2);
+    let dead = |detect| Failure {
+        links: LinkChoice::Named(vec!["switch-0-0-0 -> switch-1-0-0".into()]),
+        kind: FailureKind::down(detect),
+        start: Time::ZERO,
+        end: Time::MAX,
+    };
+    assert!(Failures::new(&fabric, &[dead(None)], 1).is_ok());
+    let error = Failures::new(&fabric, &[dead(Some(Time::us(1)))], 1).unwrap_err();
+    assert!(error.to_string().starts_with("ways around dead links of 9216 switches are too many"));
 }

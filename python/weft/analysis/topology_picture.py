@@ -89,7 +89,8 @@ def _fabric_alone(path: Path, overrides: Overrides) -> Experiment | None:
         return None
     if "fabric" not in table or {"workload", "extends"} & set(table):
         return None
-    kept: dict[str, Any] = {key: table[key] for key in ("title", "fabric", "failures") if key in table}
+    keys = [key for key in ("title", "fabric", "failures") if key in table]
+    kept: dict[str, Any] = {key: table[key] for key in keys}
     return inputs.from_dict({**kept, **ANY_TRAFFIC}, str(path), overrides)
 
 

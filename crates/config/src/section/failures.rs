@@ -52,15 +52,19 @@ fn read_one(r: &mut Reader<'_>, fabric: &Fabric) -> Result<Failure> {
     // The seed only changes which links are drawn, not whether there are enough.
     match Failures::new(fabric, std::slice::from_ref(&failure), 1) {
         Err(error) if !r.is_rehearsal() => {
-            let key = at_fault(&failure.links, fabric);
+            let key = at_fault(&failure, fabric);
             Err(r.wrong(key, error.0.replacen(": ", "; ", 1)))
         }
         _ => Ok(failure),
     }
 }
 
-/// The key that makes a failure of `links` impossible on `fabric`.
-fn at_fault(links: &LinkChoice, fabric: &Fabric) -> &'static str {
+/// The key that makes a failure impossible on `fabric`.
+fn at_fault(failure: &Failure, fabric: &Fabric) -> &'static str {
+    let links = &failure.links;
+    if failure.check_routes(fabric).is_err() {
+        return "detect";
+    }
     if links.resolve(fabric, 1).is_ok() {
         return "duration";
     }

@@ -126,6 +126,7 @@ impl Dragonfly {
             cables,
             names,
             groups,
+            grid: None,
             switch_latency: Time::ZERO,
             nic_latency: Time::ZERO,
         })

@@ -62,6 +62,7 @@ impl Graph {
             cables: self.links.iter().map(cable).collect::<Result<_, _>>()?,
             groups: vec![0; switches.len()],
             names: switches.iter().map(|switch| format!("switch-{switch}")).collect(),
+            grid: None,
             switch_latency: Time::ZERO,
             nic_latency: Time::ZERO,
         })

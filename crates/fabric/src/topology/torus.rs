@@ -4,7 +4,7 @@
 //! Packets cross the dimensions in their order (dimension-order routing), so that there is one path, or two where a
 //! ring of an even length is crossed to its far side.
 
-use crate::{Cable, FabricError, Link, Wiring};
+use crate::{Cable, FabricError, Grid, Link, Wiring};
 use weft_units::Time;
 
 /// A grid.
@@ -68,6 +68,7 @@ impl Torus {
             cables,
             names: (0..switches).map(name).collect(),
             groups: vec![0; switches as usize],
+            grid: Some(Grid { sizes: self.sizes.clone(), wraps: self.wraps }),
             switch_latency: Time::ZERO,
             nic_latency: Time::ZERO,
         })

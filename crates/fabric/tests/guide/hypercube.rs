@@ -45,6 +45,7 @@ impl Hypercube {
             cables,
             names: (0..switches).map(|switch| format!("switch-{switch}")).collect(),
             groups: vec![0; switches as usize],
+            grid: None,
             switch_latency: Time::ZERO,
             nic_latency: Time::ZERO,
         })
