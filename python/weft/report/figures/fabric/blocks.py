@@ -17,6 +17,8 @@ from weft.report.figures.model import Box, Cells, Drawing
 MOST_CELLS = 128
 """Rows or columns of a matrix; more are drawn together, the busiest counting."""
 _MOST_SIGNS = 300
+_ROOM = 0.5
+"""Inches for a text beside a line."""
 _STRIP = 0.2
 _HOSTS = 0.48
 _HOST_LOAD = 0.14
@@ -161,8 +163,9 @@ def _cores(
         x = left + pitch * (int(merged.lower[row]) + 0.5)
         to = left + room / 2 + (x - left - room / 2) * 0.9
         ways = [(x, levels[-1] + 0.13), (to, high - _STRIP / 2)]
-        sketch.line(merged, row, ways, f"pod {merged.lower[row]} \N{EN DASH} cores", 0.6)
-        if pitch > 0.5 and merged.worst(row) is None:
+        ends, tells = f"pod {merged.lower[row]} \N{EN DASH} cores", pitch > _ROOM
+        sketch.line(merged, row, ways, ends, 0.6, tells=tells)
+        if tells and merged.worst(row) is None:
             text = f"\N{MULTIPLICATION SIGN}{merged.count[row]}"
             sketch.say(x + 0.08, levels[-1] + 0.2, text, "left", 6.5)
     per = len(np.unique(net.group[mine & (net.tier == 1)]))

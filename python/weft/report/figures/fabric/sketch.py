@@ -72,9 +72,19 @@ class Sketch:
         return 100 * load if math.isfinite(load) else None
 
     def line(
-        self, links: Links, row: int, points: Sequence[Point], ends: str, thin: float = 1.0
+        self,
+        links: Links,
+        row: int,
+        points: Sequence[Point],
+        ends: str,
+        thin: float = 1.0,
+        *,
+        tells: bool = True,
     ) -> None:
-        """Draw a row of links along `points`, from its lower end on; `thin` scales its width."""
+        """Draw a row of links along `points`, from its lower end on.
+
+        `thin` scales its width; `tells`: of a row that fails in part a text says how much of it.
+        """
         value = self.value(links, row)
         worst = links.worst(row)
         failed = 0 if worst is None else int(links.failing[worst][row])
@@ -91,7 +101,7 @@ class Sketch:
                 kind: Kind = worst  # type: ignore[assignment]
                 self.strokes.append(Stroke(tuple(points), 1.4, kind, value))
             self.sign(along(points, _SIGN_AT), worst, note)
-            if failed < count:
+            if failed < count and tells:
                 x, y = along(points, _SIGN_AT)
                 self.say(x + 0.1, y, f"{failed} of {count}", "left", 6.5)
 

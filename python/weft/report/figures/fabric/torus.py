@@ -10,13 +10,15 @@ import numpy as np
 from weft.report.figures.fabric.blocks import as_cells
 from weft.report.figures.fabric.network import Floats, Ints, Network
 from weft.report.figures.fabric.sketch import LEFT, WIDTH, Point, Sketch, plural
-from weft.report.figures.model import Box, Cells, Drawing
+from weft.report.figures.model import Box, Cells, Drawing, Stroke
 
 _MOST_FLAT = 1100
 """Switches of a grid of two dimensions that are drawn."""
 _MOST_DEEP = 150
 """The same of three."""
 _STUB = 0.22
+_MOST_LINES = 40
+"""Rows of a layer that are drawn as lines."""
 _NARROWEST = 6.5
 
 
@@ -139,8 +141,8 @@ def _layers(net: Network, top: float, sizes: list[int]) -> Drawing:
             if net.has_load:
                 sketch.cells.append(Cells(x, y, across, high, as_cells(grid)))
             else:
-                said = f"{wide} \N{MULTIPLICATION SIGN} {tall}" if across > 0.6 else ""
-                sketch.boxes.append(Box(x + across / 2, y + high / 2, across, high, "mesh", said))
+                sketch.boxes.append(Box(x + across / 2, y + high / 2, across, high, "frame"))
+                _lines(sketch, (x, y), (wide, tall), cell)
         rate = net.rate_of(net.links.only(np.array(rates, dtype=np.int64)))
         which = f"dimension {dimension + 1}" if shown > 1 else "every dimension"
         text = f"{which}\n{plural(count, 'link')}\n{rate}"
@@ -157,6 +159,22 @@ def _layers(net: Network, top: float, sizes: list[int]) -> Drawing:
     )
     sketch.say(0.05, 0.12, text)
     return sketch.drawing(height)
+
+
+def _lines(sketch: Sketch, corner: Point, counts: tuple[int, int], cell: float) -> None:
+    """The links of a layer between its switches, where there is no load to show."""
+    (x, y), (wide, tall) = corner, counts
+    if max(counts) > _MOST_LINES:
+        return
+    rows = [
+        [(x + 0.5 * cell, at), (x + (wide - 0.5) * cell, at)]
+        for at in (y + cell * (row + 0.5) for row in range(tall))
+    ]
+    columns = [
+        [(at, y + 0.5 * cell), (at, y + (tall - 0.5) * cell)]
+        for at in (x + cell * (column + 0.5) for column in range(wide))
+    ]
+    sketch.strokes += [Stroke(tuple(points), 0.5) for points in rows + columns]
 
 
 def _left(sketch: Sketch, sizes: list[int], height: float) -> None:
