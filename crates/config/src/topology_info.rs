@@ -9,8 +9,8 @@ use weft_fabric::topology::Graph;
 use weft_fabric::{Bundle, Clos, Fabric, Link};
 
 /// Describes the topology file at `path` in JSON: `name`, `kind`, `hosts`, `switches`, `links`,
-/// `pods`, `tiers`, `levels`, `oversubscription`, `switch_latency_s`, `nodes`, `file_nodes`,
-/// `in_order`, `fabric`, `remarks`, `problems`. Rates are bits per second, delays seconds, and
+/// `pods`, `tiers`, `levels`, `oversubscription`, `switch_latency_s`, `nodes`,
+/// `in_order`, `fabric`, `remarks`, `problems`, `file_nodes`. Rates are bits per second, delays seconds, and
 /// what the file does not say is `false`.
 ///
 /// # Errors
@@ -58,8 +58,6 @@ fn put_fabric(table: &mut Table, topology: &Topology) -> Result<(), String> {
     table.put("switch_latency_s", share(latency.map(|latency| latency.as_secs_f64())));
     let renumbered = topology_file::renumbered(topology);
     table.put("nodes", nodes(topology)?);
-    let names = topology.names().iter().map(|name| Value::from(name.clone()));
-    table.put("file_nodes", names.collect::<Vec<_>>());
     table.put("in_order", renumbered.is_none());
     let (keys, problems) = match keys {
         Ok(keys) => (keys, Vec::new()),
@@ -69,6 +67,8 @@ fn put_fabric(table: &mut Table, topology: &Topology) -> Result<(), String> {
     let remarks = renumbered.into_iter().chain(remarks).map(Value::from);
     table.put("remarks", remarks.collect::<Vec<_>>());
     table.put("problems", problems);
+    let names = topology.names().iter().map(|name| Value::from(name.clone()));
+    table.put("file_nodes", names.collect::<Vec<_>>());
     Ok(())
 }
 

@@ -430,3 +430,21 @@ fn each_mistake_names_the_failure_and_the_mend() {
                     2 up; use 1 to 2";
     assert_eq!(got, expected);
 }
+
+/// A torus of more switches than tables hold: ways around dead links would be such tables.
+#[test]
+fn nothing_leads_around_dead_links_of_a_huge_torus() {
+    let large = |failure: &str| {
+        with(failure)
+            .replace("leaf-spine", "torus")
+            .replace("leaves = 4\nspines = 2\nhosts_per_leaf = 4", "sizes = \"24x24x16\"")
+            .replace("all-to-all", "permutation")
+    };
+    let down = "links = [\"switch-0-0-0 -> switch-1-0-0\"]\nkind = \"down\"\n";
+    assert_eq!(
+        mistake(&large(down), &[]),
+        "fig.toml: failures.x.detect: ways around dead links of 9216 switches are too many to keep; use \"never\", or \
+         fewer switches"
+    );
+    assert_eq!(only(&large(&format!("{down}detect = \"never\""))).kind, FailureKind::down(None));
+}
