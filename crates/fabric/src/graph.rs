@@ -251,7 +251,7 @@ impl Fabric {
     /// Shortest paths that avoid the links behind `dead` ports, which are sorted.
     pub(crate) fn routes_without(&self, dead: &[PortId]) -> Routes {
         let Shape::Wiring(wiring) = &self.shape else { return Routes::default() };
-        if let (Some(grid), []) = (&wiring.grid, dead) {
+        if let (Some(grid), [], false) = (&wiring.grid, dead, wiring.fits_in_small_tables()) {
             return Routes::of_grid(self, grid);
         }
         let mut costs: IdVec<PortId, (u32, u32)> = self.ports.iter().map(|_| (0, 0)).collect();

@@ -73,7 +73,8 @@ impl Places {
     }
 
     /// Which list of next hops of `switch` leads to `leaf`: see [`Places::lists`].
-    #[inline]
+    // Apart, so that networks with tables keep their few instructions a packet.
+    #[inline(never)]
     pub(crate) fn list(&self, switch: u32, leaf: u32) -> usize {
         let (from, to) = (self.of(switch), self.of(leaf));
         let differ = (0..self.sizes.len()).find(|one| from[*one] != to[*one]);
@@ -105,6 +106,7 @@ impl Places {
     }
 
     /// How far `leaf` is from `switch`.
+    #[inline(never)]
     pub(crate) fn length(&self, switch: u32, leaf: u32) -> u32 {
         self.walk(switch, leaf, |_| {})
     }

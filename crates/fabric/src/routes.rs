@@ -4,7 +4,7 @@
 //! left. So a switch finds its digit without knowing where a packet comes from, and what names no path
 //! still leads to the destination.
 //!
-//! Memory: 6 bytes for each switch and leaf. Next hops that are alike are kept once for each switch. Of a grid ([`crate::grid`])
+//! Memory: 6 bytes for each switch and leaf. Next hops that are alike are kept once for each switch. Of a large grid ([`crate::grid`])
 //! there are no tables, and entries are worked out.
 
 use crate::grid::{Grid, Places};
@@ -171,6 +171,7 @@ impl Routes {
         list
     }
 
+    #[inline(always)]
     fn place(&self, switch: SwitchId, leaf: u32) -> usize {
         switch.0 as usize * self.leaves as usize + leaf as usize
     }

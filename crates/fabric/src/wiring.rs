@@ -32,7 +32,7 @@ pub struct Wiring {
     pub names: Vec<String>,
     /// The group of each switch, from zero on.
     pub groups: Vec<u32>,
-    /// The grid that it is, if it is one: then there are no tables of routes.
+    /// The grid that it is, if it is one: then there are no tables of routes, if they were large.
     pub grid: Option<Grid>,
     /// Time that a packet spends in each switch besides queueing and serialisation.
     pub switch_latency: Time,
@@ -42,6 +42,8 @@ pub struct Wiring {
 
 /// Entries of the tables of routes, of 6 bytes each.
 const MAX_ENTRIES: u64 = 1 << 24;
+/// So many are in a cache, and quicker looked up than worked out.
+const SMALL_ENTRIES: u64 = 1 << 18;
 
 /// The ports of one switch: the first one, how many lead to hosts, and how many to switches.
 #[derive(Clone, Copy, Debug, Default)]
@@ -98,7 +100,14 @@ impl Wiring {
 
     /// Whether tables of routes are small enough.
     pub(crate) fn fits_in_tables(&self) -> bool {
-        self.names.len() as u64 * u64::from(self.leaves()) <= MAX_ENTRIES
+        self.entries() <= MAX_ENTRIES
+    }
+    /// Whether they are so small that nothing is quicker.
+    pub(crate) fn fits_in_small_tables(&self) -> bool {
+        self.entries() <= SMALL_ENTRIES
+    }
+    fn entries(&self) -> u64 {
+        self.names.len() as u64 * u64::from(self.leaves())
     }
 
     /// Checks what [`crate::Fabric::of_wiring`] needs.

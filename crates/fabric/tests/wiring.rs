@@ -392,43 +392,53 @@ fn no_path_over_a_group_has_fewer_links_than_the_least() {
 }
 
 trials! {
-    #![cases(64)]
+    #![cases(6)]
 
-    /// By arithmetic a torus or mesh has the hops, lengths, names of paths and circles that tables give it.
+    /// By arithmetic a large torus or mesh has the hops, lengths, names of paths and circles that tables give it.
     fn a_grid_by_arithmetic_is_the_grid_by_tables(
-        sizes in prop::collection::vec(1u32..7, 1..4), wraps in any::<bool>(), hosts in 1u32..3,
+        sizes in prop_oneof![
+            Just(vec![8, 9, 8]), Just(vec![600]), Just(vec![2, 17, 1, 16]), Just(vec![24, 3, 2, 4]), Just(vec![5, 4, 4, 2, 4]),
+        ],
+        wraps in any::<bool>(), first in 0u32..7,
     ) {
-        let torus = Torus { sizes, wraps, hosts, host_link: LINK, link: LINK };
+        let torus = Torus { sizes, wraps, hosts: 1, host_link: LINK, link: LINK };
         let wiring = torus.wiring().unwrap();
         let tables = Fabric::of_wiring(Wiring { grid: None, ..wiring.clone() }).unwrap();
         let grid = Fabric::of_wiring(wiring).unwrap();
         prop_assert_eq!(grid.has_circular_routes(), tables.has_circular_routes());
         prop_assert_eq!(grid.most_hops(), tables.most_hops());
-        for src in (0..grid.leaves()).map(|leaf| grid.first_host(leaf)) {
-            for dst in (0..grid.leaves()).map(|leaf| grid.first_host(leaf)) {
+        for src in (first..grid.hosts()).step_by(7).map(HostId) {
+            for dst in (0..grid.hosts()).map(HostId) {
                 let switch = SwitchId(grid.leaf_of(src));
                 prop_assert_eq!(grid.equal_hops(switch, dst), tables.equal_hops(switch, dst));
                 prop_assert_eq!(grid.least_links(src, dst), tables.least_links(src, dst));
                 let (own, other) = (grid.path_set(src, dst), tables.path_set(src, dst));
                 prop_assert_eq!(own.len(), other.len());
-                for index in 0..own.len().min(4) {
-                    prop_assert_eq!(own.get(index), other.get(index));
+                for index in 0..own.len().min(3) {
                     let path = own.get(index);
+                    prop_assert_eq!(path, other.get(index));
                     let hop = |fabric: &Fabric| fabric.pinned_hop(switch, dst, path, None);
                     prop_assert_eq!(hop(&grid), hop(&tables));
                 }
             }
         }
         // Without a link both are tables.
-        let dead: Vec<PortId> = grid.links().filter(|id| grid.ports()[*id].owner == Node::Switch(SwitchId(0))).collect();
-        if let Some(dead) = dead.first() {
-            let ends = [*dead, grid.ports()[*dead].reverse];
-            let detours = [&grid, &tables].map(|fabric| Detours::new(fabric, &ends));
-            for (switch, host) in (0..grid.switches()).flat_map(|switch| (0..grid.hosts()).map(move |host| (switch, host))) {
-                let [own, other] = detours.each_ref().map(|one| one.next_hops(SwitchId(switch), HostId(host)));
-                prop_assert_eq!(own, other);
-            }
+        let dead = grid.links().find(|id| grid.ports()[*id].owner == Node::Switch(SwitchId(first))).unwrap();
+        let ends = [dead, grid.ports()[dead].reverse];
+        let detours = [&grid, &tables].map(|fabric| Detours::new(fabric, &ends));
+        for host in (0..grid.hosts()).map(HostId) {
+            let [own, other] = detours.each_ref().map(|one| one.next_hops(SwitchId(first), host));
+            prop_assert_eq!(own, other);
         }
+    }
+
+    /// Small ones, which are tables either way, go in circles or not by a rule.
+    fn circles_of_small_grids(sizes in prop::collection::vec(1u32..7, 1..4), wraps in any::<bool>()) {
+        let torus = Torus { sizes, wraps, hosts: 1, host_link: LINK, link: LINK };
+        let wiring = torus.wiring().unwrap();
+        let tables = Fabric::of_wiring(Wiring { grid: None, ..wiring.clone() }).unwrap();
+        let grid = Fabric::of_wiring(wiring).unwrap();
+        prop_assert_eq!(grid.has_circular_routes(), tables.has_circular_routes());
     }
 }
 
