@@ -2,7 +2,7 @@
 //! registries themselves, so that it cannot say anything else than they do.
 
 use crate::reader::{Asked, keys_of};
-use crate::section::{balance, fabric, sending, topology, transport, workload};
+use crate::section::{balance, fabric, sending, stragglers, topology, transport, workload};
 use crate::value::Value;
 use weft_balance::scheme::SCHEMES;
 use weft_balance::scheme::platform::{Platform, SourcePorts};
@@ -114,7 +114,9 @@ fn workloads() -> Vec<Entry> {
         options: options("workload", &one.asked),
         ..Entry::default()
     });
-    entries.collect()
+    let own = options(stragglers::NAME, &stragglers::keys());
+    let late = entry("section", "[stragglers]", stragglers::SUMMARY, stragglers::SOURCE, own);
+    entries.chain([late]).collect()
 }
 
 fn topologies() -> Vec<Entry> {

@@ -9,7 +9,7 @@ use crate::section::server::Servers;
 pub use crate::section::transport::Transport;
 use crate::section::transport::TransportSection;
 use crate::section::workload::WorkloadSource;
-use crate::section::{balance, fabric, failures, probe, run, transport, workload};
+use crate::section::{balance, fabric, failures, probe, run, stragglers, transport, workload};
 use crate::traffic::Traffic;
 use crate::value::{Item, Table, Value};
 use std::path::Path;
@@ -18,6 +18,7 @@ use weft_config::{ExperimentError, Origin};
 use weft_fabric::{Clos, Fabric, Failure, Failures};
 use weft_sim::{Buffer, PacketConfig, ProbeConfig, Service, SwitchConfig};
 use weft_units::Time;
+use weft_workload::Stragglers;
 
 /// Version of this crate and a hash of all native sources: part of the key of a result.
 pub const CODE_VERSION: &str = env!("WEFT_CODE_VERSION");
@@ -58,6 +59,8 @@ pub struct Resolved {
     /// What the user should know; one line each.
     pub warnings: Vec<String>,
     pub(crate) workload: WorkloadSource,
+    /// How unequally fast GPUs are, if they are.
+    pub(crate) stragglers: Option<Stragglers>,
     table: Table,
 }
 
@@ -83,7 +86,8 @@ impl Resolved {
     /// # Errors
     /// If it does not fit the fabric or the simulator, or the workload file is wrong.
     pub fn traffic(&self, seed: u64) -> Result<Traffic, ExperimentError> {
-        let traffic = self.workload.build(&self.fabric, &self.servers, seed)?;
+        let traffic =
+            self.workload.build(&self.fabric, &self.servers, self.stragglers.as_ref(), seed)?;
         check_counts(&traffic, &self.packet)?;
         if traffic.ranks.is_some() {
             self.pace.check_jobs()?;
@@ -115,7 +119,8 @@ impl Resolved {
     pub(crate) fn traffic_key(&self) -> String {
         let part = |key| self.table.get(key).map(|item| item.value.to_json()).unwrap_or_default();
         let (shape, servers) = (self.fabric.shape(), &self.servers);
-        format!("{} {shape:?} {servers:?} {} {:?}", part("workload"), self.packet.mtu, self.pace)
+        let (what, late) = (part("workload"), part(stragglers::NAME));
+        format!("{what} {late} {shape:?} {servers:?} {} {:?}", self.packet.mtu, self.pace)
     }
 
     /// Names the result of running this under `seed` with this build: 32 hex digits. A
@@ -142,7 +147,8 @@ const SECTIONS: [(&str, &str); 7] = [
 ];
 
 fn check_sections(table: &Table) -> Result<(), ExperimentError> {
-    let others = ["title", "notes", "sweep", "report", "best", "printed", "quick"];
+    let others =
+        [stragglers::NAME, "title", "notes", "sweep", "report", "best", "printed", "quick"];
     let valid = SECTIONS.iter().map(|(name, _)| *name).chain(others);
     for (key, item) in table.iter() {
         if !valid.clone().any(|name| name == key) {
@@ -160,6 +166,12 @@ fn read_sections(root: &mut Reader<'_>, folder: &Path) -> Result<Resolved, Exper
     let (fabric, packet, servers) = (network.fabric, network.packet, network.servers);
     let failures = root.section(on_failures.0, on_failures.1, |r| failures::read(r, &fabric))?;
     let workload = root.section(on_workload.0, on_workload.1, |r| workload::read(r, folder))?;
+    // Where nobody is slow, nothing of it is written out.
+    let late = "GPUs that are slower than others";
+    let stragglers = match root.has(stragglers::NAME) {
+        true => Some(root.section(stragglers::NAME, late, stragglers::read)?),
+        false => None,
+    };
     let bdp = bdp(&fabric, &packet);
     let balance = root.section(on_balance.0, on_balance.1, |r| balance::read(r, &fabric, bdp))?;
     let context = transport::Context {
@@ -210,6 +222,7 @@ fn read_sections(root: &mut Reader<'_>, folder: &Path) -> Result<Resolved, Exper
             .chain(limits.fidelity.remark())
             .collect(),
         workload,
+        stragglers,
         table: Table::new(),
     })
 }

@@ -88,6 +88,16 @@ impl Workload {
     pub fn total_bytes(&self) -> u64 {
         self.messages.iter().map(|message| message.bytes).sum()
     }
+    /// The same where messages that wait for no other leave their host so much later.
+    pub fn delayed(mut self, by: impl Fn(HostId) -> Time) -> Workload {
+        let Workload { messages, starts, .. } = &mut self;
+        let ids: Vec<MessageId> = messages.ids().collect();
+        for id in ids.into_iter().filter(|id| starts[id.0 as usize] == starts[id.0 as usize + 1]) {
+            let message = &mut messages[id];
+            message.start = message.start.saturating_add(by(message.src));
+        }
+        self
+    }
     /// The same traffic on a fabric of `hosts` hosts, the added ones being silent.
     ///
     /// # Errors

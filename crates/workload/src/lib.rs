@@ -11,6 +11,7 @@
 //! | [`collective`] | all-reduce and its like, rank by rank and step by step |
 //! | [`cm`] | htsim's connection matrices |
 //! | [`csv`] | flows as a table |
+//! | [`stragglers`] | GPUs that are slower than others |
 //! | [`trace`] | Chakra traces and text workloads of real jobs |
 //!
 //! Invariant: a [`Workload`] that a generator or a reader returns is acyclic, names only hosts
@@ -29,6 +30,7 @@ pub mod job;
 pub mod model;
 pub mod pattern;
 mod skew;
+pub mod stragglers;
 pub mod trace;
 
 pub use cm::read_cm;
@@ -39,3 +41,4 @@ pub use error::WorkloadError;
 pub use model::Training;
 pub use pattern::{Launch, PATTERNS, Pattern, PatternInfo, Scope};
 pub use skew::Skew;
+pub use stragglers::Stragglers;

@@ -44,6 +44,14 @@ def compare(
             "Default: what each scheme is made for, in most cases with DCTCP.",
         ),
     ] = None,
+    stragglers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY=VALUE,...",
+            help="GPUs that are slower than others, e.g. share=0.01,factor=1.5 or "
+            "speed=normal,spread=0.05; keys of [stragglers], see weft list workloads.",
+        ),
+    ] = None,
     output: options.Output = None,
     seeds: options.Seeds = None,
     jobs: options.Jobs = None,
@@ -87,8 +95,18 @@ def compare(
         *(output, jobs, threads, json, not no_report, quiet, summary, timeline, closely, check)
     )
     chosen = options.names("--schemes", schemes) or []
-    changes = options.overrides(set_ or [])
+    late = sections(stragglers=stragglers)
+    changes = [*late, *options.overrides(set_ or [])]
     return run_comparison(fabric, workload, chosen, transport, given, seeds, changes, of_trace)
+
+
+def sections(**given: str | None) -> Overrides:
+    """The keys of sections that are given as `--SECTION KEY=VALUE,...`."""
+    return [
+        (f"{section}.{key}", value)
+        for section, text in given.items()
+        for key, value in (options.pair(f"--{section}", part) for part in options.split(text))
+    ]
 
 
 def run_comparison(
@@ -111,8 +129,7 @@ def run_comparison(
         "workload": inputs.table_of("workload", workload),
         "sweep": {"balance.scheme": list(schemes)},
     }
-    pairs = [options.pair("--transport", part) for part in options.split(transport)]
-    told = [(f"transport.{key}", value) for key, value in pairs]
+    told = list(sections(transport=transport))
     told += given.extend([*changes, *trace_options.in_workload(of_trace)])
     checked = inputs.from_dict(experiment, "command line", told, seeds)
     return simulations.simulate([replace(checked, name="compare")], given)

@@ -7,5 +7,6 @@ pub(crate) use weft_config::section::{
 pub(crate) mod probe;
 pub(crate) mod run;
 pub(crate) mod sending;
+pub(crate) mod stragglers;
 pub(crate) mod transport;
 pub(crate) mod workload;

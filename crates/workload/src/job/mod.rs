@@ -36,8 +36,9 @@ pub use waits::{Awaited, Wait};
 use self::role::Role;
 use crate::WorkloadError;
 use crate::collective::{Algorithm, Call, Operation, Servers};
+use crate::stragglers::Paces;
 use crate::trace::rank_graph::Followers;
-use crate::trace::{Action as What, Collective, Trace, Work};
+use crate::trace::{Action as What, Collective, Compute, Trace, Work};
 use weft_units::Time;
 
 /// Which algorithm does what.
@@ -54,6 +55,10 @@ pub struct Job {
     endpoint: Endpoint,
     /// GPUs and NICs of the servers that its ranks fill, if they do.
     servers: Servers,
+    /// How fast each rank is; `None`: all are as fast as the trace says.
+    paces: Option<Paces>,
+    /// Whether some rank computes.
+    computes: bool,
     /// Who waits for each node, by graph.
     followers: Vec<Followers>,
 }
@@ -100,9 +105,12 @@ impl Job {
             await_sends: AwaitSends::Never,
             endpoint,
             servers,
+            paces: None,
+            computes: false,
             followers,
         };
         job.check_calls()?;
+        let job = Job { computes: job.computing() > Time::ZERO, ..job };
         Ok(job)
     }
     /// The same with every operation done in `splits` chunks of its buffer, one after the other:
@@ -126,6 +134,10 @@ impl Job {
     /// The same on GPUs that take time to handle messages.
     pub fn handled_by(self, endpoint: Endpoint) -> Job {
         Job { endpoint, ..self }
+    }
+    /// The same on GPUs of these paces, one for each of its ranks.
+    pub fn paced(self, paces: Paces) -> Job {
+        Job { paces: Some(paces), ..self }
     }
     /// How many ranks it has.
     pub fn ranks(&self) -> u32 {
@@ -166,13 +178,41 @@ impl Job {
     }
     /// How long the rank computes that does so longest.
     pub fn computing(&self) -> Time {
-        let all = self.trace.graphs.iter().map(|graph| {
-            graph.nodes().iter().fold(Time::ZERO, |sum, node| match &node.work {
-                Work::Compute(compute) if !compute.on_host => sum.saturating_add(compute.time),
+        let of_rank = |rank: u32| {
+            let nodes = (0..).zip(self.trace.graph(rank).nodes());
+            nodes.fold(Time::ZERO, |sum, (node, one)| match &one.work {
+                Work::Compute(compute) if !compute.on_host => {
+                    sum.saturating_add(self.takes(rank, node, compute))
+                }
                 _ => sum,
             })
-        });
-        all.max().unwrap_or(Time::ZERO)
+        };
+        // Without stragglers, all ranks with the same graph take as long.
+        let apart = if self.paces.is_some() { 1 } else { self.trace.block().max(1) };
+        (0..self.ranks()).step_by(apart as usize).map(of_rank).max().unwrap_or(Time::ZERO)
+    }
+    /// Whether some rank computes.
+    pub fn computes(&self) -> bool {
+        self.computes
+    }
+    /// What `rank` takes over a computation.
+    fn takes(&self, rank: u32, node: u32, compute: &Compute) -> Time {
+        match &self.paces {
+            Some(paces) if !compute.on_host => paces.computing(rank, node, compute.time),
+            _ => compute.time,
+        }
+    }
+    /// By how much `rank` is late for `node`, all that it waits for being done.
+    fn delay(&self, rank: u32, node: u32) -> Time {
+        match &self.paces {
+            Some(paces) if !self.computes && self.is_collective(rank, node) => {
+                paces.delay(rank, node)
+            }
+            _ => Time::ZERO,
+        }
+    }
+    fn is_collective(&self, rank: u32, node: u32) -> bool {
+        matches!(self.trace.graph(rank).nodes()[node as usize].work, Work::Collective(_))
     }
 
     /// What a run keeps of the job at once, at most: nodes that ranks have before them, and messages

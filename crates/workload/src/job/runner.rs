@@ -287,7 +287,8 @@ impl<'a> Runner<'a> {
 
     /// All that `node` waited for is done. Returns whether it is done itself, at once.
     fn ready(&mut self, now: Time, rank: u32, node: u32, out: &mut Vec<Action>) -> bool {
-        let at = self.job.trace.graph(rank).nodes()[node as usize].start;
+        let start = self.job.trace.graph(rank).nodes()[node as usize].start;
+        let at = start.max(now).saturating_add(self.job.delay(rank, node));
         if at > now {
             out.push(Action::Wake { rank, node, at });
             return false;
@@ -303,7 +304,7 @@ impl<'a> Runner<'a> {
             Work::Nothing | Work::Unsupported(_) => return true,
             // A bound must not depend on which of several comes first.
             Work::Compute(compute) if compute.on_host || self.least.is_some() => {
-                self.wait(now, rank, node, compute.time, out);
+                self.wait(now, rank, node, job.takes(rank, node, compute), out);
             }
             Work::Compute(_) if self.state(rank).computing.is_some() => {
                 self.state(rank).queue.insert(node);
@@ -330,7 +331,7 @@ impl<'a> Runner<'a> {
             unreachable!("only computations queue")
         };
         self.state(rank).computing = Some(node);
-        self.wait(now, rank, node, compute.time, out);
+        self.wait(now, rank, node, job.takes(rank, node, compute), out);
     }
 
     /// The node is done after `time`.

@@ -28,8 +28,8 @@ use weft_config::{ExperimentError, Origin};
 use weft_fabric::Fabric;
 use weft_units::Time;
 use weft_workload::collective::Servers as Block;
-use weft_workload::job::Endpoint;
-use weft_workload::{PATTERNS, Pattern, PatternInfo, Scope, Workload};
+use weft_workload::job::{Endpoint, Job};
+use weft_workload::{PATTERNS, Pattern, PatternInfo, Scope, Stragglers, Workload, WorkloadError};
 
 type Result<T> = std::result::Result<T, ExperimentError>;
 
@@ -224,16 +224,33 @@ impl WorkloadSource {
         name.to_owned()
     }
 
-    /// What is sent under `seed` on `fabric` with its `servers`.
-    pub(crate) fn build(&self, fabric: &Fabric, servers: &Servers, seed: u64) -> Result<Traffic> {
+    /// What is sent under `seed` on `fabric` with its `servers`, on GPUs as fast as `stragglers` says.
+    pub(crate) fn build(
+        &self,
+        fabric: &Fabric,
+        servers: &Servers,
+        stragglers: Option<&Stragglers>,
+        seed: u64,
+    ) -> Result<Traffic> {
         match self {
             WorkloadSource::Jobs { jobs, placement } => {
-                let (ranks, warnings) = place(jobs, placement, fabric, servers, seed)?;
+                let (mut ranks, mut warnings) = place(jobs, placement, fabric, servers, seed)?;
+                if let Some(stragglers) = stragglers {
+                    warnings.extend(slow_down(&mut ranks, stragglers, seed)?);
+                }
                 Ok(Traffic::of_ranks(ranks, fabric.hosts()).warning_of(warnings))
             }
             _ => {
-                let (workload, near) = self.messages(fabric, seed)?;
-                Ok(Traffic::from(workload).warning_of(near))
+                let (mut workload, near) = self.messages(fabric, seed)?;
+                let mut warnings = Vec::from_iter(near);
+                if let Some(stragglers) = stragglers {
+                    let paces = stragglers.paces(fabric.hosts(), seed).map_err(of_stragglers)?;
+                    match paces.delays() {
+                        true => workload = workload.delayed(|host| paces.delay(host.0, 0)),
+                        false => warnings.push(idle(&self.name())),
+                    }
+                }
+                Ok(Traffic::from(workload).warning_of(warnings))
             }
         }
     }
@@ -319,6 +336,40 @@ fn place(
     let names = sources.iter().map(|source| source.label().to_owned()).collect();
     let Servers { scale_up, pcie, .. } = *servers;
     Ok((Ranks { jobs, names, hosts, servers: servers_of, scale_up, pcie }, warnings))
+}
+
+/// Puts the ranks of all jobs on GPUs as fast as `stragglers` says; what to warn of.
+fn slow_down(ranks: &mut Ranks, stragglers: &Stragglers, seed: u64) -> Result<Vec<String>> {
+    let all = ranks.jobs.iter().map(Job::ranks).sum();
+    let paces = stragglers.paces(all, seed).map_err(of_stragglers)?;
+    let (mut first, mut warnings) = (0, Vec::new());
+    for job in &mut ranks.jobs {
+        match (job.computes(), paces.delays()) {
+            (true, true) => warnings.push(format!(
+                "stragglers.start_delay has no effect on {}, which computes: what is late there follows \
+                 from how long that takes",
+                job.trace().name
+            )),
+            (false, false) => warnings.push(idle(&job.trace().name)),
+            _ => {}
+        }
+        let count = job.ranks();
+        *job = job.clone().paced(paces.of(first, count));
+        first += count;
+    }
+    Ok(warnings)
+}
+
+/// Why slow GPUs make no difference to `name`.
+fn idle(name: &str) -> String {
+    format!(
+        "stragglers has no effect on {name}, which computes nothing; give stragglers.start_delay"
+    )
+}
+
+fn of_stragglers(error: WorkloadError) -> ExperimentError {
+    let (key, what) = error.0.split_once(": ").unwrap_or(("", &error.0));
+    wrong(&format!("stragglers.{key}"), what)
 }
 
 fn wrong(key: &str, what: &str) -> ExperimentError {
