@@ -5,6 +5,7 @@ use crate::traffic::{Ranks, Traffic};
 use std::collections::BTreeMap;
 use weft_sim::{NodeResult, Outcome};
 use weft_units::Time;
+use weft_workload::collective::Operation;
 use weft_workload::job::Job;
 use weft_workload::trace::{Action, Collective, Work};
 
@@ -34,6 +35,9 @@ impl Done {
         match self.action {
             Action::Operation(operation) => operation.bus_factor(self.ranks) * self.bytes as f64,
             Action::Barrier => 0.0,
+            Action::Dispatch(_) | Action::Combine(_) => {
+                Operation::AllToAll.bus_factor(self.ranks) * self.bytes as f64
+            }
         }
     }
     pub(crate) fn bytes(&self) -> u64 {

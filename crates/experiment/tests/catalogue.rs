@@ -119,9 +119,15 @@ fn patterns_take_what_is_listed() {
 fn collectives_take_what_is_listed() {
     let (entries, algorithms) = (workloads("collective"), workloads("algorithm"));
     let names: Vec<_> = entries.iter().map(|entry| entry.name.as_str()).collect();
-    assert_eq!(names, Operation::ALL.map(Operation::name));
+    let (usual, moe) = names.split_at(Operation::ALL.len());
+    assert_eq!(usual, Operation::ALL.map(Operation::name));
+    assert_eq!(moe, ["moe-dispatch", "moe-combine"]);
     assert_eq!(algorithms.len(), ALGORITHMS.len());
-    for entry in &entries {
+    for entry in &entries[usual.len()..] {
+        let workload = format!("collective = {:?}", entry.name);
+        takes_exactly("collective", &workload, keys([entry]));
+    }
+    for entry in &entries[..usual.len()] {
         let algorithm = entry.options.iter().find(|option| option.key == "workload.algorithm");
         let words = &algorithm.expect("it has one").words;
         for algorithm in &algorithms {
@@ -208,7 +214,7 @@ fn short_forms_take_what_is_listed() {
             continue;
         }
         let own = keys([&entry]);
-        let more = if is_pattern { BTreeSet::new() } else { keys(&algorithms) };
+        let more = if own.contains("algorithm") { keys(&algorithms) } else { BTreeSet::new() };
         for key in own.iter().chain(&more) {
             let short = format!("{}:{key}=1", entry.name);
             assert!(shorthand(ShortKind::Workload, &short).is_ok(), "{short}");

@@ -93,6 +93,35 @@ fn the_key_is_the_one_to_mend() {
 }
 
 #[test]
+fn experts_have_to_fit() {
+    let moe = |more: &str| of(&format!("[workload]\ncollective = \"moe-dispatch\"\n{more}\n"));
+    assert_eq!(
+        moe("experts = 40"),
+        "fig.toml: workload.experts (line 10): 40 cannot lie equally many on 16 ranks; use a multiple of 16"
+    );
+    assert_eq!(
+        moe("gpus_per_node = 3"),
+        "fig.toml: workload.gpus_per_node (line 10): 16 ranks do not fill nodes of 3; use a divisor"
+    );
+    assert_eq!(
+        moe("mode = \"low-latency\"\nchunks = 4"),
+        "fig.toml: workload.chunks (line 11): does nothing here; remove it"
+    );
+    assert_eq!(
+        moe("shares = \"1 two\""),
+        "fig.toml: workload.shares (line 10): \"two\" is not a number; write one such as 1.0"
+    );
+    assert_eq!(
+        moe("size = \"1MB\"").split(';').next(),
+        Some("fig.toml: workload.size (line 10): unknown key")
+    );
+    let model =
+        of("[workload]\nmodel = \"gpt2-small\"\nglobal_batch = 16\nexpert_mode = \"normal\"\n");
+    let expected = "the model has no experts; give it some, or remove it";
+    assert_eq!(model, format!("fig.toml: workload.expert_mode (line 11): {expected}"));
+}
+
+#[test]
 fn what_has_no_effect_is_said() {
     let broadcast = "[workload]\ncollective = \"broadcast\"\nsize = \"1MB\"\n\
                      algorithm = \"double-binary-tree\"\n";

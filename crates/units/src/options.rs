@@ -155,6 +155,29 @@ impl<'a> Options<'a> {
         self.read(key, parse, |number| format!("{number:?}"))
     }
 
+    /// Numbers within `range`, with spaces between them, if they were given; the default is in words.
+    ///
+    /// # Errors
+    /// If one is no number or out of range, or there are none.
+    pub fn numbers_if_given(
+        &mut self,
+        key: &str,
+        range: impl RangeBounds<f64>,
+    ) -> Result<Option<Vec<f64>>, OptionError> {
+        let parse = |text: &str, _: &str| {
+            let all = text.split_whitespace().map(|part| real(part, "1.0", &range));
+            let all = all.collect::<Result<Vec<f64>, String>>()?;
+            match all.is_empty() {
+                true => Err("has no numbers; write some such as \"2.0 1.0\"".into()),
+                false => Ok(all),
+            }
+        };
+        let write = |all: &Vec<f64>| {
+            all.iter().map(|number| format!("{number:?}")).collect::<Vec<_>>().join(" ")
+        };
+        if self.has(key) { self.read(key, parse, write).map(Some) } else { Ok(None) }
+    }
+
     /// A number within `range`, or the word that is its default: `None`.
     ///
     /// # Errors

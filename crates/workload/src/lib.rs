@@ -11,6 +11,7 @@
 //! | [`collective`] | all-reduce and its like, rank by rank and step by step |
 //! | [`cm`] | htsim's connection matrices |
 //! | [`csv`] | flows as a table |
+//! | [`experts`] | tokens on their way to experts and back |
 //! | [`stragglers`] | GPUs that are slower than others |
 //! | [`trace`] | Chakra traces and text workloads of real jobs |
 //!
@@ -26,6 +27,7 @@ pub mod csv;
 pub mod dag;
 pub mod dependents;
 mod error;
+pub mod experts;
 pub mod job;
 pub mod model;
 pub mod pattern;
@@ -38,6 +40,7 @@ pub use csv::read_csv;
 pub use dag::{Dependency, Message, When, Workload};
 pub use dependents::Dependents;
 pub use error::WorkloadError;
+pub use experts::Experts;
 pub use model::Training;
 pub use pattern::{Launch, PATTERNS, Pattern, PatternInfo, Scope};
 pub use skew::Skew;

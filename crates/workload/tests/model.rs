@@ -9,7 +9,7 @@ use training::{
 };
 use weft_units::Time;
 use weft_workload::model::{
-    Experts, GPT2_SMALL, GPT3_13B, Gradients, LLAMA2_7B, MIXTRAL_8X7B, MODELS, Model, Pace,
+    Experts, GPT2_SMALL, GPT3_13B, Gradients, Ground, LLAMA2_7B, MIXTRAL_8X7B, MODELS, Model, Pace,
     Recompute, Schedule, Training, Zero,
 };
 use weft_workload::trace::{Trace, check, summarise};
@@ -238,6 +238,44 @@ fn tokens_go_to_their_experts_and_back() {
     let dense = (2 * 4096 * 4096 + 2 * 4096 * 1024) / 2 + 8 * 4096 + 2 * 4096;
     assert_eq!(calls[&("all-reduce", "expert-data", 4 * 32 * 2 * expert / 2)], 1);
     assert_eq!(calls[&("all-reduce", "data", 4 * (32 * dense + 32_000 * 4096 + 4096))], 1);
+}
+
+#[test]
+fn tokens_get_to_their_experts_as_they_are_told() {
+    let training = |given: &[(&str, &str)]| {
+        let usual = [
+            ("model", "mixtral-8x7b"),
+            ("global_batch", "16"),
+            ("tensor", "2"),
+            ("expert", "4"),
+            ("expert_mode", "normal"),
+            ("expert_skew", "0.5"),
+        ];
+        Training::resolve(&[&usual[..], given].concat()).expect("a training").0
+    };
+    // On servers of four GPUs, two of a group of four are in each; 2048 tokens a rank take two experts each,
+    // as 4096 bytes and 32 scales, and come back as 16-bit numbers; twice in each direction, for two micro-batches.
+    let ground = Ground { gpus: 4, seed: 5 };
+    let trace = training(&[]).generate_on(16, ground).expect("a trace");
+    let calls = calls(&trace, 0);
+    assert_eq!(calls[&("moe-dispatch", "expert", 2048 * 2 * (4096 + 32 * 4))], 32 * 2 * 2);
+    assert_eq!(calls[&("moe-combine", "expert", 2048 * 2 * 2 * 4096)], 32 * 2 * 2);
+    assert!(!calls.keys().any(|(name, ..)| *name == "all-to-all"));
+    assert_eq!(trace.exchanges.len(), 8);
+    assert!(trace.exchanges[0] != trace.exchanges[1]);
+    assert_eq!(trace.exchanges[0].sequences(), 2 * 8);
+    assert!(end(trace, FAST) > Time::ZERO);
+    // Where tensor-parallel ranks fill a server, none of a group share one.
+    let apart = training(&[]).generate_on(16, Ground { gpus: 2, seed: 5 }).expect("a trace");
+    assert_eq!(apart.exchanges[0].sequences(), 4 * 8);
+    let dense = [("expert_mode", "normal"), ("global_batch", "16")];
+    let (dense, _) = Training::resolve(&dense).expect("a training");
+    assert_eq!(
+        dense.generate(16).expect_err("no experts").to_string(),
+        "expert_mode: the model has no experts; give it some, or remove it"
+    );
+    let even = Training::resolve(&[("model", "mixtral-8x7b"), ("dispatch", "bf16")]);
+    assert_eq!(even.expect_err("even").to_string(), "dispatch: does nothing here; remove it");
 }
 
 #[test]

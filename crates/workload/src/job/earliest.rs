@@ -101,10 +101,10 @@ struct Intake<'a, N> {
     /// When the first of the group began: by group, turn and first member.
     begun: BTreeMap<(u32, u32, u32), Time>,
     /// By rank and group, of collectives that are alike.
-    known: BTreeMap<(u32, u32), Vec<(Role, Time)>>,
+    known: BTreeMap<(u32, u32), Vec<(Role<'a>, Time)>>,
 }
 
-impl<N: IdleNetwork> Intake<'_, N> {
+impl<'a, N: IdleNetwork> Intake<'a, N> {
     /// When the part of `rank` in the collective `node`, which begins now, can be over.
     fn least(&mut self, now: Time, rank: u32, node: u32) -> Time {
         let trace = self.job.trace();
@@ -117,7 +117,8 @@ impl<N: IdleNetwork> Intake<'_, N> {
     }
 
     fn receiving(&mut self, rank: u32, one: &Collective) -> Time {
-        let Some(role) = self.job.role(rank, one) else { return Time::ZERO };
+        let job: &'a Job = self.job;
+        let Some(role) = job.role(rank, one) else { return Time::ZERO };
         let known = self.known.entry((rank, one.group)).or_default();
         if let Some((_, time)) = known.iter().find(|(other, _)| *other == role) {
             return *time;

@@ -91,13 +91,13 @@ impl Job {
             let [node] = self.trace.graph(rank).nodes() else { return None };
             let Work::Collective(one) = &node.work else { return None };
             let Some(role) = self.role(rank, one) else { continue };
-            let Role { algorithm, chunks: 1, .. } = role else { return None };
-            if !algorithm.is_at_once() {
+            let Role { steps, chunks: 1, .. } = role else { return None };
+            if !steps.is_at_once() {
                 return None;
             }
             let members = self.trace.members(one.group, rank).expect("it is a member");
             let (mut phase, mut has_received) = (0, false);
-            let played = role.steps(|step| {
+            let played = role.each_step(|step| {
                 match step {
                     Step::Send { to, payload: bytes, .. } => {
                         phase += usize::from(std::mem::take(&mut has_received));

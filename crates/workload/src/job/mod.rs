@@ -33,7 +33,7 @@ pub use runner::{Action, Receipt, Runner, Sent};
 pub use traffic::Traffic;
 pub use waits::{Awaited, Wait};
 
-use self::role::Role;
+use self::role::{Role, Steps};
 use crate::WorkloadError;
 use crate::collective::{Algorithm, Call, Operation, Servers};
 use crate::stragglers::Paces;
@@ -158,6 +158,9 @@ impl Job {
         match action {
             What::Operation(operation) => self.algorithms.of(operation).info().name,
             What::Barrier => "tree",
+            What::Dispatch(index) | What::Combine(index) => {
+                self.trace.exchanges[index as usize].name()
+            }
         }
     }
     /// Whether `rank` waits for acknowledgements of what it sends for `node`; if not, none need be
@@ -245,7 +248,8 @@ impl Job {
                     Err(WorkloadError(format!("{}: {label}: {what}", graph.source)))
                 };
                 if let Work::Collective(one) = &node.work
-                    && let Some(Role { algorithm, call, .. }) = self.role(rank, one)
+                    && let Some(Role { steps: Steps::Algorithm(algorithm), call, .. }) =
+                        self.role(rank, one)
                     && let Err(WorkloadError(what)) = algorithm.check(&call)
                 {
                     return error(what);
@@ -256,28 +260,37 @@ impl Job {
     }
 
     /// What `rank` does in a collective; `None` if that is nothing.
-    fn role(&self, rank: u32, one: &Collective) -> Option<Role> {
+    fn role(&self, rank: u32, one: &Collective) -> Option<Role<'_>> {
         let members = self.trace.members(one.group, rank)?;
         let place = members.place(rank)?;
         let (ranks, root) = (members.len(), one.root);
         let bytes = one.bytes(ranks);
         let servers = members.servers(self.servers);
-        let (algorithm, call, splits) = match one.action {
+        let (steps, call, splits) = match one.action {
             What::Operation(operation) => {
                 let call = Call { operation, ranks, bytes, root, servers };
-                (self.algorithms.of(operation), call, self.splits)
+                (Steps::Algorithm(self.algorithms.of(operation)), call, self.splits)
             }
             // A few bytes up a tree and down again: nobody leaves before all have come.
             What::Barrier => {
                 let tree = Algorithm::read("double-binary-tree", &[("trees", "1")]);
                 let tree = tree.expect("an algorithm of ours");
                 let operation = Operation::AllReduce;
-                (tree, Call { operation, ranks, bytes: BARRIER, root: 0, servers }, 1)
+                let call = Call { operation, ranks, bytes: BARRIER, root: 0, servers };
+                (Steps::Algorithm(tree), call, 1)
+            }
+            What::Dispatch(index) | What::Combine(index) => {
+                let exchange = &self.trace.exchanges[index as usize];
+                let is_combine = matches!(one.action, What::Combine(_));
+                // What they have in common with an exchange of everybody with everybody.
+                let operation = Operation::AllToAll;
+                let call = Call { operation, ranks, bytes, root, servers };
+                (Steps::Experts { exchange, index, is_combine }, call, 1)
             }
         };
         let chunks = call.bytes.min(u64::from(splits)) as u32;
         (ranks > 1 && call.bytes > 0).then_some(Role {
-            algorithm,
+            steps,
             call,
             place,
             chunks,

@@ -81,12 +81,12 @@ impl<'a> Rings<'a> {
     fn around(
         &self,
         network: &impl IdleNetwork,
-        role: &Role,
+        role: &Role<'_>,
         members: &Members<'_>,
         (sequence, order, phase): (u32, &[u32], &Rounds),
         starts: Vec<u64>,
     ) -> Vec<u64> {
-        let Role { algorithm, call, .. } = role;
+        let Role { steps, call, .. } = role;
         let (first, rounds) = (phase.receipts.0, phase.count());
         let ranks = order.len();
         let sizes: Vec<u64> =
@@ -120,7 +120,7 @@ impl<'a> Rings<'a> {
         }
         let mut next = vec![0; ranks];
         for round in 0..rounds {
-            let is_reduced = algorithm.reduces(call, sequence, first + round);
+            let is_reduced = steps.reduces(call, sequence, first + round);
             let takes = if is_reduced { &reduces } else { &keeps };
             let shift = ranks - round as usize % ranks;
             for place in 0..ranks {
@@ -140,10 +140,10 @@ impl<'a> Rings<'a> {
 }
 
 /// How many of the first rounds reduce what they receive.
-fn reduced(role: &Role, sequence: u32, phase: &Rounds) -> u32 {
-    let Role { algorithm, call, .. } = role;
+fn reduced(role: &Role<'_>, sequence: u32, phase: &Rounds) -> u32 {
+    let Role { steps, call, .. } = role;
     let mut receipts = phase.receipts.0..phase.receipts.1;
-    let first = receipts.position(|receipt| !algorithm.reduces(call, sequence, receipt));
+    let first = receipts.position(|receipt| !steps.reduces(call, sequence, receipt));
     first.map_or(phase.count(), |first| first as u32)
 }
 
@@ -198,11 +198,11 @@ fn advance(at: &[u64], takes: &[u64], rounds: usize) -> Vec<u64> {
 }
 
 /// The places in the group of a phase's ranks, in the order of the ring.
-fn order(role: &Role, phase: &Rounds, sequence: u32) -> Vec<u32> {
+fn order(role: &Role<'_>, phase: &Rounds, sequence: u32) -> Vec<u32> {
     let mut order = vec![phase.first];
     loop {
         let last = *order.last().expect("it begins with one");
-        let around = role.algorithm.around(&role.call, last, sequence, phase.phase);
+        let around = role.steps.around(&role.call, last, sequence, phase.phase);
         match around.expect("it has rounds").to {
             next if next == phase.first => return order,
             next => order.push(next),
@@ -211,8 +211,8 @@ fn order(role: &Role, phase: &Rounds, sequence: u32) -> Vec<u32> {
 }
 
 /// How long the message is that the rank at `place` sends in a round of a sequence.
-fn first_send(role: &Role, (place, sequence): (u32, u32), round: u32) -> u64 {
-    match role.algorithm.step(&role.call, place, sequence, 2 * round) {
+fn first_send(role: &Role<'_>, (place, sequence): (u32, u32), round: u32) -> u64 {
+    match role.steps.step(&role.call, place, sequence, 2 * round) {
         Some(Step::Send { payload, .. }) => payload,
         _ => 0,
     }

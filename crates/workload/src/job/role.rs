@@ -1,13 +1,103 @@
 //! What one rank has to do in one collective, before any of it is done.
 
 use super::AwaitSends;
-use crate::collective::{Algorithm, Around, Blocks, Call, Step};
+use crate::collective::{Algorithm, Around, Blocks, Call, Phase, Step};
+use crate::experts::{Exchange, Way};
 use std::ops::ControlFlow;
 
-/// A rank's part in a collective: in how many chunks, one after the other, by what algorithm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Role {
-    pub(super) algorithm: Algorithm,
+/// What the steps of a collective follow from.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Steps<'a> {
+    Algorithm(Algorithm),
+    /// Tokens on their way to experts, or back; which of the trace's exchanges that is.
+    Experts {
+        exchange: &'a Exchange,
+        index: u32,
+        is_combine: bool,
+    },
+}
+
+impl PartialEq for Steps<'_> {
+    /// Within a trace.
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Steps::Algorithm(one), Steps::Algorithm(other)) => one == other,
+            (
+                Steps::Experts { index, is_combine, .. },
+                Steps::Experts { index: other, is_combine: is_other, .. },
+            ) => (index, is_combine) == (other, is_other),
+            _ => false,
+        }
+    }
+}
+
+/// As of [`Algorithm`].
+impl Steps<'_> {
+    pub(super) fn sequences(&self, call: &Call) -> u32 {
+        match self {
+            Steps::Algorithm(algorithm) => algorithm.sequences(call),
+            Steps::Experts { exchange, .. } => exchange.sequences(),
+        }
+    }
+    #[inline]
+    pub(super) fn step(&self, call: &Call, rank: u32, sequence: u32, at: u32) -> Option<Step> {
+        match self {
+            Steps::Algorithm(algorithm) => algorithm.step(call, rank, sequence, at),
+            Steps::Experts { exchange, is_combine, .. } => {
+                exchange.step(*is_combine, rank, sequence, at)
+            }
+        }
+    }
+    pub(super) fn phase(&self, call: &Call, rank: u32, phase: u32) -> Option<Phase> {
+        match self {
+            Steps::Algorithm(algorithm) => algorithm.phase(call, rank, phase),
+            Steps::Experts { .. } => None,
+        }
+    }
+    pub(super) fn around(
+        &self,
+        call: &Call,
+        rank: u32,
+        sequence: u32,
+        phase: u32,
+    ) -> Option<Around> {
+        match self {
+            Steps::Algorithm(algorithm) => algorithm.around(call, rank, sequence, phase),
+            Steps::Experts { .. } => None,
+        }
+    }
+    fn walk(
+        &self,
+        call: &Call,
+        (rank, sequence): (u32, u32),
+        each: &mut impl FnMut(Step) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        match self {
+            Steps::Algorithm(algorithm) => algorithm.walk(call, (rank, sequence), each),
+            Steps::Experts { exchange, is_combine, .. } => {
+                let step = |at| exchange.step(*is_combine, rank, sequence, at);
+                (0..).map_while(step).try_for_each(each)
+            }
+        }
+    }
+    pub(super) fn is_at_once(&self) -> bool {
+        match self {
+            Steps::Algorithm(algorithm) => algorithm.is_at_once(),
+            Steps::Experts { exchange, .. } => exchange.way == Way::LowLatency,
+        }
+    }
+    pub(super) fn reduces(&self, call: &Call, sequence: u32, receipt: u32) -> bool {
+        match self {
+            Steps::Algorithm(algorithm) => algorithm.reduces(call, sequence, receipt),
+            Steps::Experts { is_combine, .. } => *is_combine,
+        }
+    }
+}
+
+/// A rank's part in a collective: in how many chunks, one after the other, by what steps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Role<'a> {
+    pub(super) steps: Steps<'a>,
     /// All chunks together.
     pub(super) call: Call,
     /// Which rank of the group it is.
@@ -18,7 +108,7 @@ pub(super) struct Role {
     pub(super) await_sends: AwaitSends,
 }
 
-impl Role {
+impl Role<'_> {
     /// What is done with chunk `chunk`.
     pub(super) fn chunk(&self, chunk: u32) -> Call {
         let bytes = Blocks::new(self.call.bytes, self.chunks).len(u64::from(chunk));
@@ -28,9 +118,9 @@ impl Role {
     /// How many messages the rank has under way at most: one a sequence, or all of a chunk.
     pub(super) fn at_once(&self) -> u64 {
         let call = self.chunk(0);
-        match self.algorithm.is_at_once() {
+        match self.steps.is_at_once() {
             true => u64::from(call.ranks.saturating_sub(1)),
-            false => u64::from(self.algorithm.sequences(&call)),
+            false => u64::from(self.steps.sequences(&call)),
         }
     }
 
@@ -84,8 +174,8 @@ impl Role {
         };
         for chunk in 0..self.chunks {
             let call = self.chunk(chunk);
-            for sequence in 0..self.algorithm.sequences(&call) {
-                let around = |phase| self.algorithm.around(&call, self.place, sequence, phase);
+            for sequence in 0..self.steps.sequences(&call) {
+                let around = |phase| self.steps.around(&call, self.place, sequence, phase);
                 let mut phases = (0..).map_while(around).map(&together).peekable();
                 if phases.peek().is_some() {
                     let sizes = phases.flat_map(|(peer, sizes)| sizes.map(|size| (peer, size)));
@@ -98,20 +188,22 @@ impl Role {
                     Some((peer, bytes)) => add(peer, bytes, 1),
                     None => ControlFlow::Continue(()),
                 };
-                self.algorithm.walk(&call, (self.place, sequence), &mut step)?;
+                self.steps.walk(&call, (self.place, sequence), &mut step)?;
             }
         }
         alike.map_or(ControlFlow::Continue(()), |(peer, bytes, times)| each(peer, bytes, times))
     }
 
     /// Every step of it, chunk by chunk and sequence by sequence, until `each` has enough.
-    pub(super) fn steps(&self, mut each: impl FnMut(Step) -> ControlFlow<()>) -> ControlFlow<()> {
+    pub(super) fn each_step(
+        &self,
+        mut each: impl FnMut(Step) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         (0..self.chunks).try_for_each(|chunk| {
             let call = self.chunk(chunk);
-            let mut sequences = 0..self.algorithm.sequences(&call);
-            sequences.try_for_each(|sequence| {
-                self.algorithm.walk(&call, (self.place, sequence), &mut each)
-            })
+            let mut sequences = 0..self.steps.sequences(&call);
+            sequences
+                .try_for_each(|sequence| self.steps.walk(&call, (self.place, sequence), &mut each))
         })
     }
 }

@@ -33,19 +33,19 @@ impl Rounds {
     }
 }
 
-impl Role {
+impl Role<'_> {
     /// Its phases, if that is all there is to it, and it waits for nothing else.
     pub(super) fn phases(&self) -> impl Iterator<Item = Rounds> {
         let is_plain = self.chunks == 1 && self.await_sends == AwaitSends::Never;
-        let (algorithm, place, call) = (self.algorithm, self.place, self.chunk(0));
+        let (steps, place, call) = (self.steps, self.place, self.chunk(0));
         let phases = is_plain.then_some(0..).into_iter().flatten().map_while(move |phase| {
-            let one = algorithm.phase(&call, place, phase)?;
+            let one = steps.phase(&call, place, phase)?;
             Some((phase, one))
         });
         phases.scan(0, move |receipts, (phase, one)| {
             let from = *receipts;
             *receipts += one.rounds;
-            let (receipts, messages) = ((from, *receipts), algorithm.sequences(&call));
+            let (receipts, messages) = ((from, *receipts), steps.sequences(&call));
             let (first, stride, ranks) = (one.first, one.stride, one.ranks);
             Some(Rounds { phase, first, stride, ranks, receipts, messages })
         })
@@ -53,7 +53,7 @@ impl Role {
     /// Bytes that it sends in a round of a phase, in the mean.
     fn bytes_a_round(&self, rounds: &Rounds) -> u64 {
         let call = self.chunk(0);
-        let around = |sequence| self.algorithm.around(&call, self.place, sequence, rounds.phase);
+        let around = |sequence| self.steps.around(&call, self.place, sequence, rounds.phase);
         let sends = (0..rounds.messages).filter_map(around).flat_map(|around| around.sends);
         let bytes: u64 = sends.map(|(size, times)| size * times).sum();
         bytes / u64::from(rounds.count().max(1))

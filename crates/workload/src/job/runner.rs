@@ -103,7 +103,7 @@ pub enum Action {
 pub struct Runner<'a> {
     job: &'a Job,
     /// By rank; `None`: held by somebody else.
-    ranks: Vec<Option<Box<Rank>>>,
+    ranks: Vec<Option<Box<Rank<'a>>>>,
     unfinished: u64,
     least: Option<Least<'a>>,
     first: Option<First<'a>>,
@@ -132,11 +132,11 @@ impl fmt::Debug for Least<'_> {
 
 /// What a rank is busy with.
 #[derive(Debug)]
-struct Rank {
+struct Rank<'a> {
     /// How many others each node waits for.
     unmet: Vec<u32>,
     /// Collectives that have begun, by node.
-    parts: BTreeMap<u32, Part>,
+    parts: BTreeMap<u32, Part<'a>>,
     /// Those that may not be over yet, and until when.
     floors: BTreeMap<u32, Time>,
     /// Nodes that wait for messages.
@@ -281,7 +281,7 @@ impl<'a> Runner<'a> {
         waits::of(self.job, rank, &state.parts, &state.awaited)
     }
 
-    fn state(&mut self, rank: u32) -> &mut Rank {
+    fn state(&mut self, rank: u32) -> &mut Rank<'a> {
         self.ranks[rank as usize].as_mut().expect("a rank that is held here")
     }
 
@@ -350,11 +350,12 @@ impl<'a> Runner<'a> {
         one: &Collective,
         out: &mut Vec<Action>,
     ) -> bool {
-        let Some(role) = self.job.role(rank, one) else { return true };
+        let job: &'a Job = self.job;
+        let Some(role) = job.role(rank, one) else { return true };
         if let Some(Least(least)) = &mut self.least {
             let floor = least(now, rank, node);
             // Which of very many messages come first makes no difference to a bound.
-            if role.algorithm.is_at_once() {
+            if role.steps.is_at_once() {
                 self.wait(now, rank, node, now.until(floor.max(now)), out);
                 return false;
             }
@@ -368,7 +369,7 @@ impl<'a> Runner<'a> {
         &mut self,
         now: Time,
         (rank, node, phase): (u32, u32, u32),
-        role: Role,
+        role: Role<'a>,
         one: &Collective,
         out: &mut Vec<Action>,
     ) -> bool {
@@ -423,7 +424,7 @@ impl<'a> Runner<'a> {
         rank: u32,
         node: u32,
         out: &mut Vec<Action>,
-        change: impl FnOnce(&mut Part, &mut dyn FnMut(Sending)),
+        change: impl FnOnce(&mut Part<'a>, &mut dyn FnMut(Sending)),
     ) -> bool {
         let job = self.job;
         let Work::Collective(one) = &job.trace.graph(rank).nodes()[node as usize].work else {
@@ -501,8 +502,8 @@ fn send(rank: u32, node: u32, transfer: &Transfer, out: &mut Vec<Action>) {
     });
 }
 
-impl Rank {
-    fn new(job: &Job, rank: u32) -> Rank {
+impl<'a> Rank<'a> {
+    fn new(job: &Job, rank: u32) -> Rank<'a> {
         let graph = job.trace.graph(rank);
         let nodes = 0..graph.nodes().len() as u32;
         Rank {

@@ -10,8 +10,8 @@ use crate::collective::{Call, Step};
 
 /// A rank's part in a collective.
 #[derive(Clone, Debug)]
-pub(super) struct Part {
-    role: Role,
+pub(super) struct Part<'a> {
+    role: Role<'a>,
     /// The chunk that it is at, and what is done with it.
     chunk: u32,
     call: Call,
@@ -78,11 +78,11 @@ pub(super) struct Sending {
     pub(super) reduces: bool,
 }
 
-impl Part {
+impl<'a> Part<'a> {
     /// Before its first chunk.
-    pub(super) fn new(role: Role) -> Part {
+    pub(super) fn new(role: Role<'a>) -> Part<'a> {
         let call = role.chunk(0);
-        let open = role.algorithm.sequences(&call);
+        let open = role.steps.sequences(&call);
         let sequences = vec![Sequence::default(); open as usize];
         let (has_begun, is_paused) = (false, false);
         let (later, pause) = (Vec::new(), None);
@@ -150,8 +150,8 @@ impl Part {
     pub(super) fn waits_for(&self) -> impl Iterator<Item = Step> + '_ {
         let open = (0..).zip(&self.sequences).filter(|(_, sequence)| !sequence.is_over);
         open.filter_map(|(number, sequence)| {
-            let Role { algorithm, place, await_sends, .. } = self.role;
-            let step = |at| algorithm.step(&self.call, place, number, at);
+            let Role { steps, place, await_sends, .. } = self.role;
+            let step = |at| steps.step(&self.call, place, number, at);
             let first = || (0..sequence.posted).find(|send| !sequence.acknowledged.has(*send));
             let awaited = match step(sequence.at) {
                 Some(Step::Sent(send)) => send,
@@ -186,7 +186,7 @@ impl Part {
     }
 
     fn advance(&mut self, number: u32, out: &mut dyn FnMut(Sending)) {
-        let Role { algorithm, place, await_sends, .. } = self.role;
+        let Role { steps, place, await_sends, .. } = self.role;
         let first = self.chunk * self.sequences.len() as u32;
         let most = self.pause.map_or(u32::MAX, |pause| 2 * pause.rounds);
         let sequence = &mut self.sequences[number as usize];
@@ -195,7 +195,7 @@ impl Part {
         }
         loop {
             let at = sequence.at;
-            let step = (at < most).then(|| algorithm.step(&self.call, place, number, at));
+            let step = (at < most).then(|| steps.step(&self.call, place, number, at));
             match step.flatten() {
                 None if await_sends != AwaitSends::Never && !sequence.is_acknowledged() => return,
                 None => {
@@ -218,7 +218,7 @@ impl Part {
                         number: sending,
                         target: first + target,
                         receipt,
-                        reduces: algorithm.reduces(&self.call, target, receipt),
+                        reduces: steps.reduces(&self.call, target, receipt),
                     });
                 }
                 Some(Step::Receive { payload: 0, .. }) => sequence.received.skip(),

@@ -46,7 +46,7 @@ impl Job {
     ) -> ControlFlow<()> {
         let graph = self.trace.graph(rank);
         // By group: what the rank does in the same way, and how often.
-        let mut alike: BTreeMap<u32, Vec<(Role, u64)>> = BTreeMap::new();
+        let mut alike: BTreeMap<u32, Vec<(Role<'_>, u64)>> = BTreeMap::new();
         for node in graph.nodes() {
             match &node.work {
                 Work::Send(transfer) => {

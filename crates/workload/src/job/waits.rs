@@ -32,7 +32,7 @@ pub enum Awaited {
 pub(super) fn of(
     job: &Job,
     rank: u32,
-    parts: &BTreeMap<u32, Part>,
+    parts: &BTreeMap<u32, Part<'_>>,
     awaited: &BTreeMap<Meeting, u32>,
 ) -> Vec<Wait> {
     let nodes = job.trace.graph(rank).nodes();

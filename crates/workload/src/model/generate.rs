@@ -1,10 +1,14 @@
 //! From a training to its trace: what is refused, then a graph for each stage.
 
 use super::sizes::TrainingSizes;
-use super::training::{LONGEST, Pace, Training};
+use super::training::{Ground, LONGEST, Pace, Routing, Training};
 use super::{refuse, stage};
 use crate::WorkloadError;
+use crate::experts::{Exchange, Experts, Popularity};
 use crate::trace::Trace;
+
+/// Layers beyond have the tokens of earlier ones, for the time that drawing takes.
+pub(super) const MOST_EXCHANGES: u32 = 8;
 
 impl Training {
     /// One iteration on `ranks` ranks: a graph for each stage, in the order of stages.
@@ -13,7 +17,15 @@ impl Training {
     /// If there can be no such model, if it cannot be cut as the degrees say, or if the batch
     /// cannot be cut into micro-batches: with the key and the mend.
     pub fn generate(&self, ranks: u32) -> Result<Trace, WorkloadError> {
-        let plan = self.plan(ranks)?;
+        self.generate_on(ranks, Ground::EACH)
+    }
+    /// The same on nodes of several GPUs, with the tokens' choices drawn.
+    ///
+    /// # Errors
+    /// As [`Training::generate`].
+    pub fn generate_on(&self, ranks: u32, ground: Ground) -> Result<Trace, WorkloadError> {
+        let mut plan = self.plan(ranks)?;
+        plan.exchanges = self.exchanges(&plan, ground)?;
         let stages = 0..self.degrees.pipeline;
         Ok(Trace {
             name: self.name.clone(),
@@ -22,8 +34,58 @@ impl Training {
             shared: false,
             groups: stage::groups(),
             degrees: self.degrees,
+            exchanges: plan.exchanges,
             remarks: Vec::new(),
         })
+    }
+
+    /// What goes to experts and back: one exchange for each layer, up to [`MOST_EXCHANGES`].
+    fn exchanges(
+        &self,
+        plan: &TrainingSizes<'_>,
+        ground: Ground,
+    ) -> Result<Vec<Exchange>, WorkloadError> {
+        let (Some(routing), Some(own)) = (self.routing, self.model.experts) else {
+            return match self.routing {
+                Some(_) => {
+                    refuse("expert_mode", "the model has no experts; give it some, or remove it")
+                }
+                None => Ok(Vec::new()),
+            };
+        };
+        let group = self.degrees.expert;
+        if group == 1 {
+            return Ok(Vec::new());
+        }
+        let Routing { way, skew, node_limit, chunks, dispatch, combine } = routing;
+        let tokens = u32::try_from(plan.tokens_of_rank()).unwrap_or(u32::MAX);
+        let experts = Experts {
+            tokens,
+            hidden: self.model.hidden,
+            count: own.count,
+            top_k: own.top_k,
+            node_limit,
+            popularity: Popularity::Zipf(skew),
+            way,
+            chunks,
+            dispatch,
+            combine,
+        };
+        // Ranks of a group that share a node: none where they do not fill nodes.
+        let within = ground.gpus / self.degrees.tensor;
+        let fills = ground.gpus.is_multiple_of(self.degrees.tensor) && within > 0;
+        let per_node = match fills {
+            true if group.is_multiple_of(within) => within,
+            true if within.is_multiple_of(group) => group,
+            _ => 1,
+        };
+        let layers = 0..self.model.layers.min(MOST_EXCHANGES);
+        let exchanges = layers.map(|layer| experts.exchange(group, per_node, (ground.seed, layer)));
+        let keyed = |WorkloadError(what): WorkloadError| {
+            // Tokens follow from the samples.
+            WorkloadError(what.replace("tokens: ", "micro_batch: "))
+        };
+        exchanges.collect::<Result<_, _>>().map_err(keyed)
     }
 
     /// All that was wrong is refused here; what follows cannot fail.

@@ -29,6 +29,7 @@
 //! | loss over a cut vocabulary | 3 all-reduce(4 b s) |
 //! | pipeline | A from each rank to the next stage and back; A / t with sequence parallelism |
 //! | experts, a layer | 2 all-to-all(A k / t) in each direction, k experts a token |
+//! | ... with `expert_mode` | what tokens take, drawn for each of up to eight layers ([`crate::experts`]) |
 //! | data | all-reduce(G W) an iteration |
 //! | data, ZeRO 1 | reduce-scatter(G W) and all-gather(2 W) an iteration |
 //! | data, ZeRO 2 | reduce-scatter(G W), and all-gather(2 W) an iteration |
@@ -51,7 +52,7 @@
 //! nothing that keeps it from finishing.
 //!
 //! What it does not do: interleave stages, overlap tensor-parallel exchanges with computation,
-//! pad the vocabulary, drop tokens or send more to some experts than to others; exchange
+//! pad the vocabulary, drop tokens, compute longer where popular experts are; exchange
 //! gradients of normalisations between tensor-parallel ranks, the gradient's norm or the loss's
 //! mean.
 
@@ -65,7 +66,7 @@ pub mod training;
 
 pub use options::TRAINING_OPTIONS;
 pub use shape::{Experts, GPT2_SMALL, GPT3_13B, LLAMA2_7B, MIXTRAL_8X7B, MODELS, Model, ModelInfo};
-pub use training::{Gradients, Pace, Recompute, Schedule, Training, Zero};
+pub use training::{Gradients, Ground, Pace, Recompute, Routing, Schedule, Training, Zero};
 
 use crate::WorkloadError;
 

@@ -1,7 +1,8 @@
 //! Trainings as an experiment file tells them.
 
 use super::shape::{Experts, Model, ModelInfo};
-use super::training::{Gradients, Pace, Recompute, Schedule, Training, Zero};
+use super::training::{Gradients, Pace, Recompute, Routing, Schedule, Training, Zero};
+use crate::experts::{MOST_CHUNKS, MOST_SKEW, NUMBERS, Way};
 use weft_units::options::ResolvedOptions;
 use weft_units::{OptionError, OptionInfo, Options, Time};
 
@@ -33,6 +34,17 @@ pub const TRAINING_OPTIONS: &[OptionInfo] = &[
     option("micro_batch", "1", "samples that a pipeline takes at once"),
     option("tensor", "1", "ranks that share a layer's tensors"),
     option("expert", "1", "data-parallel ranks that share the experts"),
+    option(
+        "expert_mode",
+        "even",
+        "how tokens get to experts: even, an all-to-all with as many for each; normal, once to each \
+         node and forwarded there; low-latency, straight to each",
+    ),
+    option("expert_skew", "0", "unless even: the j-th most popular expert gets 1 / j^this (Zipf)"),
+    option("node_limit", "all", "unless even: nodes at most on which a token takes experts"),
+    option("expert_chunks", "8", "if normal: messages from a GPU to a node"),
+    option("dispatch", "fp8", "unless even: what tokens travel in to experts: fp8 or bf16"),
+    option("combine", "bf16", "and back"),
     option("pipeline", "1", "pipeline stages"),
     option(
         "zero",
@@ -69,6 +81,7 @@ impl Training {
         training.micro_batch = options.number("micro_batch", ..)?;
         training.degrees.tensor = options.number("tensor", ..)?;
         training.degrees.expert = options.number("expert", ..)?;
+        training.routing = routing(&mut options)?;
         training.degrees.pipeline = options.number("pipeline", ..)?;
         training.sequence_parallel = options.flag("sequence_parallel")?;
         training.read_choices(&mut options)?;
@@ -151,6 +164,23 @@ fn changed(mut model: Model, options: &mut Options<'_>) -> Result<Model, OptionE
         count => Some(Experts { count, top_k: options.number("top_k", ..)? }),
     };
     Ok(model)
+}
+
+fn routing(options: &mut Options<'_>) -> Result<Option<Routing>, OptionError> {
+    let modes =
+        [("even", None), ("normal", Some(Way::Normal)), ("low-latency", Some(Way::LowLatency))];
+    let Some(way) = options.choice("expert_mode", &modes)? else { return Ok(None) };
+    Ok(Some(Routing {
+        way,
+        skew: options.fraction("expert_skew", 0.0..=MOST_SKEW)?,
+        node_limit: options.number_or_word("node_limit", 1..)?,
+        chunks: match way {
+            Way::Normal => options.number("expert_chunks", 1..=MOST_CHUNKS)?,
+            Way::LowLatency => 1,
+        },
+        dispatch: options.choice("dispatch", &NUMBERS)?,
+        combine: options.choice("combine", &NUMBERS)?,
+    }))
 }
 
 fn pace(options: &mut Options<'_>) -> Result<Pace, OptionError> {

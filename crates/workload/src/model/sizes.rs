@@ -3,6 +3,7 @@
 //! Invariant: nothing overflows for a training that was not refused.
 
 use super::training::{Gradients, Pace, Recompute, Training};
+use crate::experts::Exchange;
 use crate::trace::{Compute, Membership};
 use weft_units::Time;
 
@@ -14,6 +15,8 @@ pub(super) struct TrainingSizes<'a> {
     pub data: u32,
     /// Micro-batches that pass through a pipeline.
     pub micro_batches: u32,
+    /// What goes to experts, layer by layer; none where that is an all-to-all of equal sizes.
+    pub exchanges: Vec<Exchange>,
 }
 
 /// What is computed, and gathered or reduced, at once.
@@ -59,7 +62,8 @@ fn narrow(number: u128) -> u64 {
 
 impl<'a> TrainingSizes<'a> {
     pub(super) fn new(training: &'a Training, ranks: u32, micro_batches: u32) -> TrainingSizes<'a> {
-        TrainingSizes { training, data: training.degrees.data(ranks), micro_batches }
+        let data = training.degrees.data(ranks);
+        TrainingSizes { training, data, micro_batches, exchanges: Vec::new() }
     }
 
     fn tensor(&self) -> u128 {
@@ -88,6 +92,10 @@ impl<'a> TrainingSizes<'a> {
     /// What a rank sends to experts, and gets back.
     pub(super) fn exchange(&self) -> u64 {
         narrow(self.exchange_exact())
+    }
+    /// Tokens of a micro-batch that a rank sends to experts: those are cut among tensor-parallel ranks.
+    pub(super) fn tokens_of_rank(&self) -> u64 {
+        narrow(self.tokens().div_ceil(self.tensor()))
     }
     /// A 32-bit number for each token.
     pub(super) fn loss(&self) -> u64 {

@@ -30,6 +30,11 @@ pub(super) fn groups() -> Vec<Group> {
     GROUPS.map(Group::of).into()
 }
 
+/// The index of a group.
+fn group(members: &Membership) -> u32 {
+    GROUPS.iter().position(|group| group == members).expect("it is listed") as u32
+}
+
 /// What all ranks of `stage` do in an iteration.
 pub(super) fn graph(plan: &TrainingSizes<'_>, stage: u32) -> RankGraph {
     let source = format!("{}, stage {stage}", plan.training.name);
@@ -151,7 +156,7 @@ impl Stage<'_> {
         operation: Operation,
         bytes: u64,
     ) -> Option<Work> {
-        let group = GROUPS.iter().position(|group| group == members)? as u32;
+        let group = group(members);
         let (action, size) = (Action::Operation(operation), Size::Whole(bytes));
         let work = Work::Collective(Collective { action, size, group, root: 0, turn: 0 });
         (self.plan.group_size(members) > 1 && bytes > 0).then_some(work)
@@ -182,10 +187,10 @@ impl Stage<'_> {
         for _ in 0..if is_cut { gathers } else { 0 } {
             self.tensor(Operation::AllGather, &who, micro);
         }
-        self.experts(part, &who, "dispatch", micro);
+        self.experts((unit, part), &who, false, micro);
         let work = Work::Compute(self.plan.compute(part, phase));
         self.line(format!("{who}, micro-batch {micro}"), work);
-        self.experts(part, &who, "combine", micro);
+        self.experts((unit, part), &who, true, micro);
         match (part, phase) {
             // The loss is computed where the vocabulary is cut.
             (Part::Head, Phase::Forward) => {}
@@ -195,9 +200,22 @@ impl Stage<'_> {
     }
 
     /// Tokens to the ranks of their experts, or back.
-    fn experts(&mut self, part: Part, who: &str, what: &str, micro: u32) {
+    fn experts(&mut self, (unit, part): (Unit, Part), who: &str, is_combine: bool, micro: u32) {
         if part == Part::Mlp && self.plan.training.model.experts.is_some() {
+            let what = if is_combine { "combine" } else { "dispatch" };
             let name = format!("{who} {what}, micro-batch {micro}");
+            let count = self.plan.exchanges.len() as u32;
+            if let (Unit::Layer(layer), 1..) = (unit, count) {
+                let index = layer % count;
+                let action =
+                    if is_combine { Action::Combine(index) } else { Action::Dispatch(index) };
+                let size = Size::Whole(self.plan.exchanges[index as usize].buffer(is_combine));
+                let group = group(&Membership::Expert);
+                return self.line(
+                    name,
+                    Work::Collective(Collective { action, size, group, root: 0, turn: 0 }),
+                );
+            }
             let bytes = self.plan.exchange();
             self.exchange(&Membership::Expert, Operation::AllToAll, bytes, &name);
         }

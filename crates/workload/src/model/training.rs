@@ -3,6 +3,7 @@
 use super::refuse;
 use super::shape::{MOST, Model};
 use crate::WorkloadError;
+use crate::experts::{Numbers, Way};
 use crate::trace::Degrees;
 use weft_units::Time;
 
@@ -72,6 +73,37 @@ pub enum Pace {
     },
 }
 
+/// How tokens get to their experts, and which these are; as in [`Experts`](crate::Experts).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Routing {
+    /// How they get there.
+    pub way: Way,
+    /// How unequally popular experts are (Zipf).
+    pub skew: f64,
+    /// Nodes at most that a token goes to; `None`: all.
+    pub node_limit: Option<u32>,
+    /// Messages from a GPU to a node.
+    pub chunks: u32,
+    /// What is dispatched.
+    pub dispatch: Numbers,
+    /// What is combined.
+    pub combine: Numbers,
+}
+
+/// Where a training runs, and what is drawn for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ground {
+    /// Ranks that follow each other in a node.
+    pub gpus: u32,
+    /// The seed of the tokens' choices.
+    pub seed: u64,
+}
+
+impl Ground {
+    /// A node for each rank.
+    pub const EACH: Ground = Ground { gpus: 1, seed: 0 };
+}
+
 /// The training of a model. [`Training::generate`] makes the trace of one iteration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Training {
@@ -86,6 +118,8 @@ pub struct Training {
     /// Tensor- and expert-parallel ranks and pipeline stages; the other ranks are data-parallel,
     /// among whom the expert-parallel ones are.
     pub degrees: Degrees,
+    /// How tokens get to their experts; `None`: as many to each, by an all-to-all.
+    pub routing: Option<Routing>,
     /// What data-parallel ranks share.
     pub zero: Zero,
     /// Whether what is between tensor-parallel regions is cut along the sequence (Korthikanti
@@ -124,6 +158,7 @@ impl Training {
             global_batch: 1,
             micro_batch: 1,
             degrees: Degrees::NONE,
+            routing: None,
             zero: Zero::Nothing,
             sequence_parallel: false,
             recompute: Recompute::Nothing,

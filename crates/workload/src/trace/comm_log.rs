@@ -195,7 +195,7 @@ impl<'a> Log<'a> {
         Ok(match (action(kind), membership(group)) {
             (Some(action), Some(members)) => {
                 let bytes = match action {
-                    Action::Barrier => 0,
+                    Action::Barrier | Action::Dispatch(_) | Action::Combine(_) => 0,
                     _ => whole(bytes, COLUMNS[3])?,
                 };
                 let bytes = Size::Whole(bytes);
@@ -273,6 +273,7 @@ impl<'a> Log<'a> {
         let pipeline = size(Membership::Pipeline).or(stages).unwrap_or(1);
         let expert = size(Membership::Expert).unwrap_or(1);
         let trace = Trace {
+            exchanges: Vec::new(),
             name: self.name.into(),
             ranks: None,
             graphs: vec![self.graph],

@@ -53,6 +53,7 @@ pub use summary::{CollectiveRow, Summary, summarise};
 pub use text::{Dialect, is_text_workload, read_text};
 
 use crate::WorkloadError;
+use crate::experts::Exchange;
 use registry::{options_of, trace_formats};
 use weft_units::options::ResolvedOptions;
 use weft_units::{OptionError, Time};
@@ -100,6 +101,8 @@ pub struct Trace {
     pub groups: Vec<Group>,
     /// How ranks are arranged, for groups that follow from it.
     pub degrees: Degrees,
+    /// What goes to experts and back, which collectives name by index.
+    pub exchanges: Vec<Exchange>,
     /// What was left out or taken otherwise.
     pub remarks: Vec<Remark>,
 }
@@ -125,7 +128,9 @@ impl Trace {
         }
         let groups = vec![Group::of(Membership::Expert)];
         let (graphs, remarks) = (vec![graph], Vec::new());
-        let trace = Trace { name, ranks: None, graphs, shared: true, groups, degrees, remarks };
+        let exchanges = Vec::new();
+        let trace =
+            Trace { name, ranks: None, graphs, shared: true, groups, degrees, exchanges, remarks };
         trace.for_ranks(ranks)
     }
 

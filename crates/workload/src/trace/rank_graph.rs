@@ -71,6 +71,10 @@ pub enum Action {
     Operation(Operation),
     /// Only waits for everyone.
     Barrier,
+    /// Brings tokens to their experts: an index into [`Trace::exchanges`](super::Trace::exchanges).
+    Dispatch(u32),
+    /// Brings them back: the same.
+    Combine(u32),
 }
 
 /// How many bytes a collective moves, as the file counts them.
@@ -131,6 +135,8 @@ impl Action {
         match self {
             Action::Operation(operation) => operation.name(),
             Action::Barrier => "barrier",
+            Action::Dispatch(_) => "moe-dispatch",
+            Action::Combine(_) => "moe-combine",
         }
     }
 }

@@ -64,7 +64,9 @@ impl TraceFormat for NcclLog {
         let groups = vec![Group { name: "all".into(), members: Membership::World }];
         let (graphs, degrees) = (vec![graph], Degrees::NONE);
         let remarks = Vec::new();
-        Trace { name, ranks: None, graphs, shared: true, groups, degrees, remarks }.for_ranks(ranks)
+        let exchanges = Vec::new();
+        Trace { name, ranks: None, graphs, shared: true, groups, degrees, exchanges, remarks }
+            .for_ranks(ranks)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Jobs: a collective, a trace, or a training iteration, by ranks that are somewhere.
 
 use super::collective::{Again, read_again};
+use super::experts::{self, Moe};
 use super::fault::Fault;
 use super::trace_files::{self, TraceFiles};
 use crate::kind::{Integer, OneOf, Or, Span};
@@ -13,7 +14,7 @@ use weft_units::{OptionInfo, Time};
 use weft_workload::Training;
 use weft_workload::collective::{ALGORITHMS, Algorithm, AlgorithmInfo, Operation};
 use weft_workload::job::{Algorithms, AwaitSends, Job};
-use weft_workload::model::{MODELS, TRAINING_OPTIONS};
+use weft_workload::model::{Ground, MODELS, TRAINING_OPTIONS};
 use weft_workload::trace::Trace;
 
 type Result<T> = std::result::Result<T, ExperimentError>;
@@ -45,6 +46,8 @@ pub(crate) struct JobSource {
 pub(crate) enum What {
     /// A collective, over and over.
     Collective(Again),
+    /// Tokens to experts, or back.
+    Experts(Box<Moe>),
     /// What a trace says.
     Trace(TraceFiles),
     /// An iteration of a training.
@@ -53,10 +56,13 @@ pub(crate) enum What {
 
 /// The names of collectives and of models.
 pub(super) fn names() -> [Vec<&'static str>; 2] {
-    [
-        Operation::ALL.iter().map(|operation| operation.name()).collect(),
-        MODELS.iter().map(|info| info.name).collect(),
-    ]
+    [collectives().collect(), MODELS.iter().map(|info| info.name).collect()]
+}
+
+/// The values of `collective`.
+fn collectives() -> impl Iterator<Item = &'static str> {
+    let moe = experts::NAMES.iter().map(|(name, _)| *name);
+    Operation::ALL.into_iter().map(Operation::name).chain(moe)
 }
 
 /// Reads the keys of a job; files are looked for in `folder`.
@@ -119,9 +125,12 @@ pub(super) fn common(r: &mut Reader<'_>) -> Result<Common> {
 }
 
 fn read_collective(r: &mut Reader<'_>) -> Result<JobSource> {
-    let names = Operation::ALL.map(Operation::name);
-    let operation = r.get("collective", OneOf(&names), None, "what the ranks do together")?;
-    let operation = Operation::ALL[operation];
+    let names: Vec<&str> = collectives().collect();
+    let taken = r.get("collective", OneOf(&names), None, "what the ranks do together")?;
+    let Some(operation) = Operation::ALL.get(taken).copied() else {
+        let moe = experts::read(r, taken > Operation::ALL.len())?;
+        return Ok(common(r)?.of(r, What::Experts(Box::new(moe)), None));
+    };
     let algorithm = read_algorithm(r, Some(operation))?;
     let again = read_again(r, operation)?;
     Ok(common(r)?.of(r, What::Collective(again), algorithm))
@@ -186,13 +195,17 @@ impl JobSource {
     pub(crate) fn name(&self) -> String {
         match &self.what {
             What::Collective(again) => again.operation.name().to_owned(),
+            What::Experts(moe) => moe.name().to_owned(),
             What::Trace(files) => files.name(),
             What::Model(training) => training.name.clone(),
         }
     }
     /// The algorithm that was asked for, or is used for want of another.
     pub(crate) fn algorithm(&self) -> &'static str {
-        self.algorithm.map_or(USUAL, |algorithm| algorithm.info().name)
+        match &self.what {
+            What::Experts(moe) => moe.mode(),
+            _ => self.algorithm.map_or(USUAL, |algorithm| algorithm.info().name),
+        }
     }
 
     /// What it is called among several; empty for a job alone.
@@ -200,20 +213,21 @@ impl JobSource {
         self.section.rsplit_once('.').map_or("", |(_, name)| name)
     }
 
-    /// The job, by at most as many ranks as GPUs are `free`, with what it draws drawn from `seed`.
-    pub(crate) fn build(&self, free: u32, seed: u64) -> Result<Job> {
-        self.try_build(free, seed).map_err(|Fault { key, what }| {
+    /// The job, by at most as many ranks as GPUs are `free` on servers of `gpus`, with what it draws drawn
+    /// from `seed`.
+    pub(crate) fn build(&self, free: u32, gpus: u32, seed: u64) -> Result<Job> {
+        self.try_build(free, gpus, seed).map_err(|Fault { key, what }| {
             let key = if key.is_empty() { self.chooser() } else { &*key };
             ExperimentError::new(format!("{}.{key}", self.section), Origin::Unknown, what)
         })
     }
 
-    fn try_build(&self, free: u32, seed: u64) -> std::result::Result<Job, Fault> {
+    fn try_build(&self, free: u32, gpus: u32, seed: u64) -> std::result::Result<Job, Fault> {
         if let Some(ranks) = self.ranks.filter(|ranks| *ranks > free) {
             let what = format!("{ranks} are more than the {free} GPUs that are free; use fewer");
             return Err(Fault::at("ranks", what));
         }
-        let trace = self.trace(free)?.starting(self.start);
+        let trace = self.trace(free, gpus, seed)?.starting(self.start);
         if let Some(own) = trace.ranks.filter(|own| *own > free) {
             // A graph that all ranks run can be run by any number of them.
             let mend =
@@ -258,6 +272,7 @@ impl JobSource {
         let section = |key: &str| format!("{}.{key}", self.section);
         let (many, ways) = match &self.what {
             What::Collective(_) => ("times", "algorithm"),
+            What::Experts(_) => ("times", "ranks"),
             What::Trace(_) => ("trace", "algorithm"),
             What::Model(_) => ("global_batch", "algorithm"),
         };
@@ -271,13 +286,17 @@ impl JobSource {
         needs.iter().filter_map(|need| need.check().transpose()).collect()
     }
 
-    fn trace(&self, free: u32) -> std::result::Result<Trace, Fault> {
+    fn trace(&self, free: u32, gpus: u32, seed: u64) -> std::result::Result<Trace, Fault> {
         match &self.what {
             What::Collective(again) => {
                 let usual = || Algorithms::usual().of(again.operation);
                 again.trace(self.ranks_of(free)?, &self.algorithm.unwrap_or_else(usual))
             }
-            What::Model(training) => training.generate(self.ranks_of(free)?).map_err(Fault::keyed),
+            What::Experts(moe) => moe.trace(self.ranks_of(free)?, gpus, seed),
+            What::Model(training) => {
+                let made = training.generate_on(self.ranks_of(free)?, Ground { gpus, seed });
+                made.map_err(Fault::keyed)
+            }
             What::Trace(files) => {
                 let trace = files.load()?;
                 // A trace that tells its ranks has no use for others.
@@ -308,7 +327,7 @@ impl JobSource {
     /// The key that says what it is.
     fn chooser(&self) -> &'static str {
         match &self.what {
-            What::Collective(_) => "collective",
+            What::Collective(_) | What::Experts(_) => "collective",
             What::Trace(_) => "trace",
             What::Model(_) => "model",
         }

@@ -3,7 +3,7 @@
 //! Names come from the registries that the decoders choose from, keys from rehearsing these
 //! decoders: nothing is listed that is not read, and tests hold that nothing else is.
 
-use super::{JOBS, collective, job, placement, read_pattern, trace_files};
+use super::{JOBS, collective, experts, job, placement, read_pattern, trace_files};
 use crate::error::ExperimentError;
 use crate::reader::{Asked, Reader, keys_asked_by};
 use crate::section::options;
@@ -38,7 +38,7 @@ pub(crate) fn listed() -> Vec<Listed> {
         ("*.csv", "a table of flows: src, dst, size, start, id, after", "Weft"),
     ]
     .map(|(name, summary, source)| entry("file", name, summary, source, Vec::new()));
-    let all = patterns.chain([matrix, flows]).chain(collectives()).chain(algorithms());
+    let all = patterns.chain([matrix, flows]).chain(collectives()).chain(moe()).chain(algorithms());
     all.chain(traces()).chain(models()).chain([jobs()]).collect()
 }
 
@@ -68,6 +68,16 @@ fn collectives() -> impl Iterator<Item = Listed> {
         });
         let source = "MPI; NCCL, and sizes as nccl-tests count them";
         entry("collective", operation.name(), operation.summary(), source, asked)
+    })
+}
+
+fn moe() -> impl Iterator<Item = Listed> {
+    (0..).zip(experts::NAMES).map(|(number, (name, summary))| {
+        let asked = asked(|r| {
+            experts::read(r, number == 1)?;
+            of_any_job(r)
+        });
+        entry("collective", name, summary, experts::SOURCE, asked)
     })
 }
 

@@ -4,6 +4,7 @@
 //! registries list.
 
 mod collective;
+mod experts;
 mod fault;
 mod job;
 mod listed;
@@ -321,7 +322,8 @@ fn place(
     let endpoint = Endpoint { delay, memory, cycle: scale_up.cycle };
     let (mut jobs, mut taken, mut warnings) = (Vec::new(), 0, Vec::new());
     for source in sources {
-        let job = source.build(order.len() as u32 - taken, seed)?.handled_by(endpoint);
+        let free = order.len() as u32 - taken;
+        let job = source.build(free, servers.gpus, seed)?.handled_by(endpoint);
         // Ranks on GPUs that a file names, or that begin within a server, fill no servers.
         let is_plain = !matches!(placement, Placement::Listed { .. });
         let job = match is_plain && taken.is_multiple_of(servers.gpus) {

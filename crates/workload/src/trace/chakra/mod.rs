@@ -268,6 +268,7 @@ impl ChakraReader {
         align(&mut graphs);
         let remarks = self.remarks.into_iter().map(|(what, count)| Remark { what, count });
         let mut trace = Trace {
+            exchanges: Vec::new(),
             name: graphs[0].source.clone(),
             ranks: Some(graphs.len() as u32),
             graphs,

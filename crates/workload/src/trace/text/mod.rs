@@ -154,6 +154,7 @@ pub fn read_text(name: &str, text: &str, options: &TextOptions) -> Result<Trace,
     let settled = settle(options, &header, &layers);
     let (graph, groups) = Lowering::run(name, &header, &layers, &settled)?;
     let trace = Trace {
+        exchanges: Vec::new(),
         name: name.into(),
         ranks: None,
         graphs: vec![graph],
