@@ -129,7 +129,7 @@ def test_connection_matrix_gets_a_fabric_that_is_named(weft: Weft, tmp_path: Pat
     assert "on a leaf-spine (leaves 2, spines 2, hosts per leaf 2" in done.stderr
 
 
-@pytest.mark.parametrize("kind", ["schemes", "transports", "workloads", "topologies"])
+@pytest.mark.parametrize("kind", ["schemes", "transports", "workloads", "topologies", "presets"])
 def test_list(weft: Weft, kind: str) -> None:
     """The same entries for people and for machines."""
     entries = json.loads(weft("list", kind, "--json").stdout)

@@ -160,6 +160,11 @@ def topologies() -> list[CatalogueEntry]:
     return _catalogue("topologies")
 
 
+def presets() -> list[CatalogueEntry]:
+    """Keys that go together: name, summary, source, and as options what they set."""
+    return _catalogue("presets")
+
+
 def variables() -> list[CatalogueEntry]:
     """What hosts of a cluster read: variables, and options of schemes that differ there."""
     return _catalogue("variables")

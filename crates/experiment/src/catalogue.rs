@@ -1,6 +1,7 @@
 //! What there is to choose from, for `weft list`: collected from the decoders and the
 //! registries themselves, so that it cannot say anything else than they do.
 
+use crate::presets;
 use crate::reader::{Asked, keys_of};
 use crate::section::{balance, fabric, sending, stragglers, topology, transport, workload};
 use crate::value::Value;
@@ -20,15 +21,18 @@ pub enum Catalogue {
     Workloads,
     /// Fabrics.
     Topologies,
+    /// Keys that go together.
+    Presets,
 }
 
 impl Catalogue {
     /// All lists by name.
-    pub const NAMES: [(&'static str, Catalogue); 4] = [
+    pub const NAMES: [(&'static str, Catalogue); 5] = [
         ("schemes", Catalogue::Schemes),
         ("transports", Catalogue::Transports),
         ("workloads", Catalogue::Workloads),
         ("topologies", Catalogue::Topologies),
+        ("presets", Catalogue::Presets),
     ];
 
     /// The list.
@@ -38,6 +42,7 @@ impl Catalogue {
             Catalogue::Transports => transports(),
             Catalogue::Workloads => workloads(),
             Catalogue::Topologies => topologies(),
+            Catalogue::Presets => presets(),
         }
     }
 
@@ -117,6 +122,20 @@ fn workloads() -> Vec<Entry> {
     let own = options(stragglers::NAME, &stragglers::keys());
     let late = entry("section", "[stragglers]", stragglers::SUMMARY, stragglers::SOURCE, own);
     entries.chain([late]).collect()
+}
+
+fn presets() -> Vec<Entry> {
+    let option = |one: &presets::Setting| OptionEntry {
+        key: one.key.into(),
+        default: one.value.into(),
+        words: Vec::new(),
+        meaning: one.meaning.into(),
+    };
+    let entries = presets::PRESETS.iter().map(|one| {
+        let own = one.settings.iter().map(option).collect();
+        entry(presets::KEY, one.name, one.summary, one.source, own)
+    });
+    entries.collect()
 }
 
 fn topologies() -> Vec<Entry> {

@@ -5,6 +5,7 @@ use crate::extends;
 use crate::fidelity;
 use crate::overrides;
 use crate::parse::{Format, parse};
+use crate::presets;
 use crate::quick::Quick;
 use crate::sweep::{Combination, MOST_SEEDS, Sweep};
 use crate::value::{Item, Table, Value, quoted};
@@ -108,7 +109,8 @@ fn expand_unnamed(request: &Request<'_>, quick: bool) -> Result<Expansion, Exper
     let (runs, warnings) = (Vec::new(), near.into_iter().collect());
     let mut expansion = Expansion { title, notes, x, ended, shown, runs, warnings };
     let (mut warned, mut traffic) = (BTreeSet::new(), BTreeSet::new());
-    for combination in sweep.combinations(&table)? {
+    for mut combination in sweep.combinations(&table)? {
+        presets::apply(&mut combination.table)?;
         let resolved = match Resolved::read(&combination.table, &folder) {
             Err(error)
                 if is_of_a_fidelity_among_others(&error, &combination)

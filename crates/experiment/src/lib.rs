@@ -52,6 +52,7 @@ pub mod measure;
 pub mod overrides;
 pub mod pace;
 pub mod planning;
+mod presets;
 pub mod progress;
 mod quick;
 pub mod run;

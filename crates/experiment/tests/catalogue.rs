@@ -19,7 +19,8 @@ const WORKLOAD: &str = "pattern = \"all-to-all\"\nsize = \"16KB\"\n";
 
 #[test]
 fn what_is_listed_is_taken() {
-    for (_, list) in Catalogue::NAMES {
+    // What presets set, presets.rs tells.
+    for (_, list) in Catalogue::NAMES.into_iter().filter(|(name, _)| *name != "presets") {
         for entry in list.entries().iter().filter(|entry| !entry.key.starts_with("workload.")) {
             // The name of a numbered scheme is listed as `subflows-N`.
             let name = entry.name.replace("-N", "-8");

@@ -44,6 +44,13 @@ def compare(
             "Default: what each scheme is made for, in most cases with DCTCP.",
         ),
     ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Keys that go together, where nothing else is said; see weft list presets.",
+        ),
+    ] = None,
     stragglers: Annotated[
         str | None,
         typer.Option(
@@ -96,6 +103,8 @@ def compare(
     )
     chosen = options.names("--schemes", schemes) or []
     late = sections(stragglers=stragglers)
+    if preset is not None:
+        late.insert(0, ("preset", preset))
     changes = [*late, *options.overrides(set_ or [])]
     return run_comparison(fabric, workload, chosen, transport, given, seeds, changes, of_trace)
 

@@ -1,4 +1,4 @@
-"""`weft list`: schemes, transports, workloads, topologies and variables, with their keys."""
+"""`weft list`: schemes, transports, workloads, topologies, presets, variables, with their keys."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOTHING = '""'
 
 def list_(
     kind: Annotated[
-        Literal["schemes", "transports", "workloads", "topologies", "variables"],
+        Literal["schemes", "transports", "workloads", "topologies", "presets", "variables"],
         typer.Argument(help="What to list.", show_default=False),
     ],
     json: Annotated[bool, typer.Option("--json", help="Print a JSON array.")] = False,

@@ -35,7 +35,7 @@ pub use waits::{Awaited, Wait};
 
 use self::role::{Role, Steps};
 use crate::WorkloadError;
-use crate::collective::{Algorithm, Call, Operation, Servers};
+use crate::collective::{Algorithm, Call, Operation, Servers, Step};
 use crate::stragglers::Paces;
 use crate::trace::rank_graph::Followers;
 use crate::trace::{Action as What, Collective, Compute, Trace, Work};
@@ -51,6 +51,8 @@ pub struct Job {
     trace: Trace,
     algorithms: Algorithms,
     splits: u32,
+    /// Messages are no larger, in bytes.
+    message_limit: Option<u64>,
     await_sends: AwaitSends,
     endpoint: Endpoint,
     /// GPUs and NICs of the servers that its ranks fill, if they do.
@@ -102,6 +104,7 @@ impl Job {
             trace,
             algorithms,
             splits: 1,
+            message_limit: None,
             await_sends: AwaitSends::Never,
             endpoint,
             servers,
@@ -122,6 +125,11 @@ impl Job {
     pub fn in_chunks(self, splits: u32) -> Job {
         assert!(splits > 0, "a buffer is at least one chunk");
         Job { splits, ..self }
+    }
+    /// The same with more chunks, so many that no message of what ranks pass on (all but all-to-all and
+    /// send-recv) is larger than `limit` bytes.
+    pub fn limiting_messages(self, limit: Option<u64>) -> Job {
+        Job { message_limit: limit, ..self }
     }
     /// The same with ranks that wait for what they sent.
     pub fn awaiting_sends(self, await_sends: AwaitSends) -> Job {
@@ -259,6 +267,31 @@ impl Job {
         Ok(())
     }
 
+    /// In how many chunks a collective is done for its messages to be as short as they have to be.
+    fn chunks_within_limit(&self, steps: Steps<'_>, call: &Call) -> u32 {
+        let (Some(limit), false) = (
+            self.message_limit,
+            matches!(call.operation, Operation::AllToAll | Operation::SendReceive),
+        ) else {
+            return 1;
+        };
+        if call.ranks < 2 {
+            return 1;
+        }
+        // The first message of any sequence is as long as all others, nearly.
+        let first = |sequence| {
+            let ranks = [0, 1, call.root.min(call.ranks - 1)];
+            ranks.into_iter().find_map(|rank| {
+                (0..4).find_map(|at| match steps.step(call, rank, sequence, at) {
+                    Some(Step::Send { payload: payload @ 1.., .. }) => Some(payload),
+                    _ => None,
+                })
+            })
+        };
+        let sequences = 0..steps.sequences(call).min(2);
+        let longest = sequences.filter_map(first).max().unwrap_or(0);
+        u32::try_from(longest.div_ceil(limit)).unwrap_or(u32::MAX).max(1)
+    }
     /// What `rank` does in a collective; `None` if that is nothing.
     fn role(&self, rank: u32, one: &Collective) -> Option<Role<'_>> {
         let members = self.trace.members(one.group, rank)?;
@@ -269,7 +302,8 @@ impl Job {
         let (steps, call, splits) = match one.action {
             What::Operation(operation) => {
                 let call = Call { operation, ranks, bytes, root, servers };
-                (Steps::Algorithm(self.algorithms.of(operation)), call, self.splits)
+                let steps = Steps::Algorithm(self.algorithms.of(operation));
+                (steps, call, self.splits.max(self.chunks_within_limit(steps, &call)))
             }
             // A few bytes up a tree and down again: nobody leaves before all have come.
             What::Barrier => {

@@ -4,7 +4,7 @@ use super::collective::{Again, read_again};
 use super::experts::{self, Moe};
 use super::fault::Fault;
 use super::trace_files::{self, TraceFiles};
-use crate::kind::{Integer, OneOf, Or, Span};
+use crate::kind::{Integer, OneOf, Or, Size, Span};
 use crate::memory::{self, Need};
 use crate::reader::Reader;
 use crate::section::options;
@@ -37,6 +37,8 @@ pub(crate) struct JobSource {
     algorithm: Option<Algorithm>,
     /// Chunks of every collective.
     splits: u32,
+    /// More of them, so that no message is larger.
+    message_limit: Option<u64>,
     /// Whether ranks wait for what they sent.
     await_sends: AwaitSends,
 }
@@ -98,14 +100,15 @@ pub(super) struct Common {
     ranks: Option<u32>,
     start: Time,
     splits: u32,
+    message_limit: Option<u64>,
     await_sends: AwaitSends,
 }
 
 impl Common {
     fn of(self, r: &Reader<'_>, what: What, algorithm: Option<Algorithm>) -> JobSource {
-        let Common { ranks, start, splits, await_sends } = self;
+        let Common { ranks, start, splits, message_limit, await_sends } = self;
         let section = r.path().to_owned();
-        JobSource { what, section, ranks, start, algorithm, splits, await_sends }
+        JobSource { what, section, ranks, start, algorithm, splits, message_limit, await_sends }
     }
 }
 
@@ -116,12 +119,15 @@ pub(super) fn common(r: &mut Reader<'_>) -> Result<Common> {
     let splits = Integer { min: 1, max: 1 << 16 };
     let meaning = "chunks of every collective, one after the other at each rank";
     let splits = r.get("splits", splits, Some(1), meaning)?;
+    let meaning = "more chunks than splits says, so that no message is larger; of what ranks pass on, not of \
+                   all-to-all and send-recv";
+    let message_limit = r.get("message_limit", Or(Size::SOME, "none"), Some(None), meaning)?;
     let meaning = "when ranks wait for acknowledgements of what they sent in a collective: never, \
                    at its end, or at each step too";
     let waits = [AwaitSends::Never, AwaitSends::End, AwaitSends::Step];
     let await_sends =
         waits[r.get("await_sends", OneOf(&["never", "end", "step"]), Some(0), meaning)?];
-    Ok(Common { ranks, start, splits, await_sends })
+    Ok(Common { ranks, start, splits, message_limit, await_sends })
 }
 
 fn read_collective(r: &mut Reader<'_>) -> Result<JobSource> {
@@ -249,7 +255,8 @@ impl JobSource {
         }
         let job =
             Job::new(trace, algorithms).map_err(|error| self.explained(Fault::of_node(error)))?;
-        Ok(job.in_chunks(self.splits).awaiting_sends(self.await_sends))
+        let job = job.in_chunks(self.splits).limiting_messages(self.message_limit);
+        Ok(job.awaiting_sends(self.await_sends))
     }
 
     /// Of a trace that waits for ever only because of control dependencies, says so.
