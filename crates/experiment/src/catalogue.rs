@@ -3,7 +3,9 @@
 
 use crate::presets;
 use crate::reader::{Asked, keys_of};
-use crate::section::{balance, fabric, sending, stragglers, topology, transport, workload};
+use crate::section::{
+    background, balance, fabric, sending, stragglers, topology, transport, workload,
+};
 use crate::value::Value;
 use weft_balance::scheme::SCHEMES;
 use weft_balance::scheme::platform::{Platform, SourcePorts};
@@ -121,7 +123,9 @@ fn workloads() -> Vec<Entry> {
     });
     let own = options(stragglers::NAME, &stragglers::keys());
     let late = entry("section", "[stragglers]", stragglers::SUMMARY, stragglers::SOURCE, own);
-    entries.chain([late]).collect()
+    let own = options(background::NAME, &background::keys());
+    let others = entry("section", "[background]", background::SUMMARY, background::SOURCE, own);
+    entries.chain([late, others]).collect()
 }
 
 fn presets() -> Vec<Entry> {

@@ -5,6 +5,7 @@ use crate::digest::digest;
 use crate::fidelity::Fidelity;
 use crate::pace::PaceConfig;
 use crate::reader::Reader;
+use crate::section::background::{self, BackgroundSection};
 use crate::section::server::Servers;
 pub use crate::section::transport::Transport;
 use crate::section::transport::TransportSection;
@@ -61,6 +62,8 @@ pub struct Resolved {
     pub(crate) workload: WorkloadSource,
     /// How unequally fast GPUs are, if they are.
     pub(crate) stragglers: Option<Stragglers>,
+    /// What others send meanwhile, if they do.
+    pub(crate) background: Option<BackgroundSection>,
     table: Table,
 }
 
@@ -147,8 +150,17 @@ const SECTIONS: [(&str, &str); 7] = [
 ];
 
 fn check_sections(table: &Table) -> Result<(), ExperimentError> {
-    let others =
-        [stragglers::NAME, "title", "notes", "sweep", "report", "best", "printed", "quick"];
+    let others = [
+        stragglers::NAME,
+        background::NAME,
+        "title",
+        "notes",
+        "sweep",
+        "report",
+        "best",
+        "printed",
+        "quick",
+    ];
     let valid = SECTIONS.iter().map(|(name, _)| *name).chain(others);
     for (key, item) in table.iter() {
         if !valid.clone().any(|name| name == key) {
@@ -170,6 +182,13 @@ fn read_sections(root: &mut Reader<'_>, folder: &Path) -> Result<Resolved, Exper
     let late = "GPUs that are slower than others";
     let stragglers = match root.has(stragglers::NAME) {
         true => Some(root.section(stragglers::NAME, late, stragglers::read)?),
+        false => None,
+    };
+    let meanwhile = "what others send meanwhile";
+    let background = match root.has(background::NAME) {
+        true => {
+            Some(root.section(background::NAME, meanwhile, |r| background::read(r, Some(&fabric)))?)
+        }
         false => None,
     };
     let bdp = bdp(&fabric, &packet);
@@ -223,6 +242,7 @@ fn read_sections(root: &mut Reader<'_>, folder: &Path) -> Result<Resolved, Exper
             .collect(),
         workload,
         stragglers,
+        background,
         table: Table::new(),
     })
 }

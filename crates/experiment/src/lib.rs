@@ -32,6 +32,7 @@
 //! This crate reads workload and topology files, the clock (for [`run::Timing`]) and how many
 //! cores there are; those below it do not.
 
+mod background;
 pub mod bound;
 pub mod capacity;
 pub mod catalogue;

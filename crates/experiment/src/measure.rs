@@ -91,6 +91,11 @@ pub(crate) fn row(
     row
 }
 
+/// When all of a run's own traffic was complete, in seconds.
+pub(crate) fn end(completion: Completion, traffic: &Traffic, outcome: &Outcome) -> f64 {
+    Times::new(completion, traffic, outcome).last_end.as_secs_f64()
+}
+
 /// What ranks did; all zero without any.
 #[derive(Default)]
 struct Work {

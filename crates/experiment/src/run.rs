@@ -1,5 +1,6 @@
 //! One run: builds it, simulates, and turns the outcome into columns.
 
+use crate::background;
 use crate::bound::bound;
 use crate::collectives;
 use crate::columns::{Columns, Row};
@@ -135,7 +136,12 @@ pub fn run_watched(
         return Err(ExperimentError::new("workload", Origin::Unknown, what).into());
     }
     samples(&experiment.probes, bound)?;
-    let config = experiment.run_config(&traffic, failures, seed);
+    let beside = match &experiment.background {
+        Some(section) => Some(background::beside(experiment, section, &traffic, bound, seed)?),
+        None => None,
+    };
+    let all = beside.as_ref().map_or(&traffic, |beside| &beside.traffic);
+    let config = experiment.config_beside(all, &traffic, failures, seed);
     let threads = threads.of(&config);
     let looping;
     let halted = |halt| halted(experiment, config.transport.rto, halt);
@@ -146,7 +152,7 @@ pub fn run_watched(
         Fidelity::Fast => weft_fluid::run_alone(&config, bound, cancel).map_err(halted)?,
         Fidelity::Fluid => Some(weft_fluid::run(&config, cancel).map_err(halted)?),
     };
-    let (source, outcome) = match by_rates {
+    let (source, mut outcome) = match by_rates {
         Some(outcome) => {
             looping = tried;
             (Source::Rates, outcome)
@@ -169,13 +175,20 @@ pub fn run_watched(
         events: outcome.totals.events,
         threads,
     };
+    let others = beside.as_ref().map(|beside| beside.part(&mut outcome));
     let hints = hints::of_result(experiment, config.transport.rto, &outcome);
     let said = experiment.warnings.iter().cloned();
     let unbalanced = segments::warnings(&experiment.balance.scheme, fabric, &traffic);
     let warnings = said.chain(remarks(&traffic)).chain(unbalanced).chain(hints).collect();
     let done = collectives::done(&traffic, &outcome);
+    let mut row = measure::row(experiment, &traffic, &config, (&outcome, source), &done, bound);
+    let mut warnings: Vec<String> = warnings;
+    if let Some(others) = others {
+        others.columns(&mut row);
+        warnings.extend(others.warning(measure::end(experiment.completion, &traffic, &outcome)));
+    }
     Ok(RunResult {
-        row: measure::row(experiment, &traffic, &config, (&outcome, source), &done, bound),
+        row,
         timing,
         flows: source.known(measure::flows(experiment.completion, &traffic, &outcome)),
         collectives: collectives::collectives(&traffic, &done),
@@ -245,7 +258,18 @@ impl Resolved {
         failures: Failures,
         seed: u64,
     ) -> RunConfig<'a> {
-        let transport = self.transport_for(traffic, &failures);
+        self.config_beside(traffic, traffic, failures, seed)
+    }
+
+    /// The same, where only `alone` is the workload, whose transport all have.
+    fn config_beside<'a>(
+        &'a self,
+        traffic: &'a Traffic,
+        alone: &Traffic,
+        failures: Failures,
+        seed: u64,
+    ) -> RunConfig<'a> {
+        let transport = self.transport_for(alone, &failures);
         let growth = if transport.backs_off { MOST_BACKED_OFF } else { 1 };
         let stall_after = self.stall_after.unwrap_or_else(|| patience(transport.rto, growth));
         let pacing = self.pace.pacing(&self.fabric, &traffic.workload, &self.packet, &self.switch);

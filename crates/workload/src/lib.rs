@@ -11,6 +11,7 @@
 //! | [`collective`] | all-reduce and its like, rank by rank and step by step |
 //! | [`cm`] | htsim's connection matrices |
 //! | [`csv`] | flows as a table |
+//! | [`background`] | what other tenants send meanwhile |
 //! | [`experts`] | tokens on their way to experts and back |
 //! | [`stragglers`] | GPUs that are slower than others |
 //! | [`trace`] | Chakra traces and text workloads of real jobs |
@@ -21,6 +22,7 @@
 //!
 //! Nothing here opens a file: the readers take the text, and the name to put in errors.
 
+pub mod background;
 pub mod cm;
 pub mod collective;
 pub mod csv;
@@ -35,6 +37,7 @@ mod skew;
 pub mod stragglers;
 pub mod trace;
 
+pub use background::Background;
 pub use cm::read_cm;
 pub use csv::read_csv;
 pub use dag::{Dependency, Message, When, Workload};

@@ -59,6 +59,14 @@ def compare(
             "speed=normal,spread=0.05; keys of [stragglers], see weft list workloads.",
         ),
     ] = None,
+    background: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY=VALUE,...",
+            help="What other tenants send meanwhile, e.g. load=0.3,size=web-search; keys of "
+            "[background], see weft list workloads.",
+        ),
+    ] = None,
     output: options.Output = None,
     seeds: options.Seeds = None,
     jobs: options.Jobs = None,
@@ -102,7 +110,7 @@ def compare(
         *(output, jobs, threads, json, not no_report, quiet, summary, timeline, closely, check)
     )
     chosen = options.names("--schemes", schemes) or []
-    late = sections(stragglers=stragglers)
+    late = sections(stragglers=stragglers, background=background)
     if preset is not None:
         late.insert(0, ("preset", preset))
     changes = [*late, *options.overrides(set_ or [])]

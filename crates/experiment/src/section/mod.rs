@@ -4,6 +4,7 @@
 pub(crate) use weft_config::section::{
     balance, fabric, failures, options, read_text, server, topology, topology_file,
 };
+pub(crate) mod background;
 pub(crate) mod probe;
 pub(crate) mod run;
 pub(crate) mod sending;
