@@ -93,6 +93,22 @@ fn the_key_is_the_one_to_mend() {
 }
 
 #[test]
+fn sequences_have_to_be_cut() {
+    let model =
+        |more: &str| of(&format!("[workload]\nmodel = \"llama2-7b\"\nglobal_batch = 16\n{more}\n"));
+    assert_eq!(
+        model("context = 16\nsequence = 40"),
+        "fig.toml: workload.context (line 11): a sequence of 40 cannot be cut among 16 ranks; use a divisor"
+    );
+    assert_eq!(
+        model("attention = \"ring\""),
+        "fig.toml: workload.attention (line 11): does nothing here; remove it"
+    );
+    let line = model("context = 3");
+    assert!(line.contains("16 data-parallel ranks cannot be cut into 3"), "{line}");
+}
+
+#[test]
 fn experts_have_to_fit() {
     let moe = |more: &str| of(&format!("[workload]\ncollective = \"moe-dispatch\"\n{more}\n"));
     assert_eq!(

@@ -9,10 +9,10 @@ use training::{
 };
 use weft_units::Time;
 use weft_workload::model::{
-    Experts, GPT2_SMALL, GPT3_13B, Gradients, Ground, LLAMA2_7B, MIXTRAL_8X7B, MODELS, Model, Pace,
-    Recompute, Schedule, Training, Zero,
+    Attention, Experts, GPT2_SMALL, GPT3_13B, Gradients, Ground, LLAMA2_7B, MIXTRAL_8X7B, MODELS,
+    Model, Pace, Recompute, Schedule, Training, Zero,
 };
-use weft_workload::trace::{Trace, check, summarise};
+use weft_workload::trace::{Degrees, Trace, check, summarise};
 
 #[test]
 fn models_have_the_published_parameters() {
@@ -276,6 +276,85 @@ fn tokens_get_to_their_experts_as_they_are_told() {
     );
     let even = Training::resolve(&[("model", "mixtral-8x7b"), ("dispatch", "bf16")]);
     assert_eq!(even.expect_err("even").to_string(), "dispatch: does nothing here; remove it");
+}
+
+/// 16 ranks: two tensor-parallel, four that share a sequence, two pipelines with two micro-batches each.
+fn shared(attention: Attention) -> Training {
+    Training {
+        degrees: Degrees { context: 4, ..degrees(2, 1, 1) },
+        global_batch: 4,
+        overlap: false,
+        attention,
+        ..Training::of("llama", LLAMA2_7B)
+    }
+}
+
+#[test]
+fn ranks_that_share_a_sequence_pass_keys_and_values_around() {
+    // Of 4096 tokens a rank has 1024, with 4096 numbers of keys and as many of values, halved by tensor
+    // parallelism: in 16 bits.
+    const OWN: u64 = 1024 * 2 * 4096 / 2 * 2;
+    let trace = generate(&shared(Attention::Ring), 16);
+    let ring = calls(&trace, 0);
+    // A layer and a micro-batch: forward three, backward three and four of gradients.
+    assert_eq!(ring[&("send-recv", "context", OWN)], 32 * 2 * (3 + 3 + 4));
+    // What is between layers is as much shorter, and so is the loss.
+    assert_eq!(ring[&("all-reduce", "tensor", 2 * 1024 * 4096)], 2 * (32 * 4 + 2));
+    assert_eq!(ring[&("all-reduce", "tensor", 4 * 1024)], 2 * 3);
+    // Gradients of all that hold the same weights: eight ranks.
+    assert_eq!(trace.group_size(1), Some(8));
+    let members = trace.members(5, 9).expect("it has one");
+    assert_eq!(
+        (trace.groups[5].name.as_str(), members.iter().collect()),
+        ("context", vec![9, 11, 13, 15])
+    );
+    let gathered = generate(&shared(Attention::AllGather), 16);
+    let gathered = calls(&gathered, 0);
+    assert_eq!(gathered[&("all-gather", "context", 4 * OWN)], 32 * 2 * 2);
+    assert_eq!(gathered[&("reduce-scatter", "context", 4 * OWN)], 32 * 2);
+    // Fewer heads of keys and values have less to pass on.
+    let few = Training { model: Model { kv_heads: 8, ..LLAMA2_7B }, ..shared(Attention::Ring) };
+    assert_eq!(calls(&generate(&few, 16), 0)[&("send-recv", "context", OWN / 4)], 640);
+}
+
+#[test]
+fn what_goes_around_is_computed_with_meanwhile() {
+    // Alone each of eight pipelines has two micro-batches, and shared each of two.
+    let degrees = degrees(2, 1, 1);
+    let alone = Training { degrees, global_batch: 16, ..shared(Attention::Ring) };
+    let whole = busy(&generate(&alone, 16), 0).0 as f64;
+    for attention in [Attention::Ring, Attention::AllGather] {
+        // A quarter of the tokens each, and all keys: a quarter of all operations.
+        let part = busy(&generate(&shared(attention), 16), 0);
+        assert!((part.0 as f64 * 4.0 / whole - 1.0).abs() < 1e-6, "{part} {whole}");
+        assert_eq!(end(generate(&shared(attention), 16), FREE), part);
+    }
+    // A network that is fast enough costs a ring next to nothing of what it costs an all-gather.
+    let none = Training { gradients: Gradients::Bf16, ..shared(Attention::Ring) };
+    let exposed = |training: &Training| {
+        let trace = generate(training, 16);
+        let busy = busy(&trace, 0);
+        end(trace, FAST).0 - busy.0
+    };
+    let (ring, gathered) =
+        (exposed(&none), exposed(&Training { attention: Attention::AllGather, ..none }));
+    assert!(ring < gathered, "{ring} {gathered}");
+}
+
+#[test]
+fn a_sequence_has_to_be_cut_evenly() {
+    let training = |given: &[(&str, &str)]| Training::resolve(given).expect("a training").0;
+    let odd = training(&[("model", "llama2-7b"), ("context", "3")]);
+    assert_eq!(
+        odd.generate(12).expect_err("odd").to_string(),
+        "context: a sequence of 4096 cannot be cut among 3 ranks; use a divisor"
+    );
+    let many = training(&[("model", "llama2-7b"), ("context", "4"), ("tensor", "4")]);
+    assert!(many.generate(24).expect_err("six").to_string().starts_with("ranks: 6 data-parallel"));
+    let idle = Training::resolve(&[("attention", "ring")]);
+    assert_eq!(idle.expect_err("idle").to_string(), "attention: does nothing here; remove it");
+    let ring = [("model", "llama2-7b"), ("context", "4"), ("attention", "all-gather")];
+    assert_eq!(training(&ring).attention, Attention::AllGather);
 }
 
 #[test]

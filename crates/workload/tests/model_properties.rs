@@ -8,13 +8,15 @@ use training::{FAST, FREE, busy, degrees, end, generate, gpt2, volume};
 use weft_trial::prelude::*;
 use weft_units::Time;
 use weft_workload::job::{Algorithms, Job};
-use weft_workload::model::{Experts, GPT2_SMALL, Model, Pace, Recompute, Schedule, Training, Zero};
-use weft_workload::trace::{Node, Trace, Work, check};
+use weft_workload::model::{
+    Attention, Experts, GPT2_SMALL, Model, Pace, Recompute, Schedule, Training, Zero,
+};
+use weft_workload::trace::{Degrees, Node, Trace, Work, check};
 
 /// Anything at all.
 fn anything() -> impl Strategy<Value = (Training, u32)> {
     let number = || prop_oneof![0u32..5, Just(12), Just(64), Just(u32::MAX), any::<u32>()];
-    let numbers = prop::collection::vec(number(), 16);
+    let numbers = prop::collection::vec(number(), 17);
     let flags = prop::collection::vec(any::<bool>(), 6);
     let pace = (any::<f64>(), any::<f64>());
     (numbers, flags, pace, any::<u64>()).prop_map(|(n, f, (peak, efficiency), wide)| {
@@ -39,7 +41,7 @@ fn anything() -> impl Strategy<Value = (Training, u32)> {
             },
             global_batch: if f[4] { wide } else { u64::from(n[10]) },
             micro_batch: n[11],
-            degrees: degrees(n[12], n[13], n[14]),
+            degrees: Degrees { context: n[16], ..degrees(n[12], n[13], n[14]) },
             bucket: wide,
             pace: if f[5] { given } else { Pace::Operations { peak, efficiency } },
             update: time,
@@ -68,6 +70,9 @@ fn sound() -> impl Strategy<Value = (Training, u32)> {
         let (zero, recompute, [sequence_parallel, overlap, pipe], bucket) = how;
         let e = if experts.is_some() { e } else { 1 };
         let data = e * copies;
+        // Copies of a model may share sequences.
+        let context = if bucket % 2 == 0 { copies } else { 1 };
+        let attention = if bucket % 3 == 0 { Attention::Ring } else { Attention::AllGather };
         let training = Training {
             model: Model {
                 layers: layers * p,
@@ -75,7 +80,7 @@ fn sound() -> impl Strategy<Value = (Training, u32)> {
                 feed_forward: 10 * t,
                 heads: heads * share * t,
                 kv_heads: heads * t,
-                sequence: 8 * t,
+                sequence: 8 * t * context,
                 vocabulary: 101,
                 positions: 0,
                 tied,
@@ -85,7 +90,8 @@ fn sound() -> impl Strategy<Value = (Training, u32)> {
             },
             global_batch: u64::from(2 * data) * micros,
             micro_batch: 2,
-            degrees: degrees(t, e, p),
+            degrees: Degrees { context, ..degrees(t, e, p) },
+            attention,
             zero,
             sequence_parallel,
             recompute,

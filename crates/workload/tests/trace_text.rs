@@ -304,7 +304,7 @@ fn a_list_of_communications_by_hand() {
     assert!(is_comm_log(text) && !is_text_workload(text));
     let trace = read_comm_log("l.csv", text).unwrap();
     assert_eq!(trace.ranks, Some(16));
-    assert_eq!(trace.degrees, Degrees { tensor: 2, expert: 1, pipeline: 2 });
+    assert_eq!(trace.degrees, Degrees { tensor: 2, pipeline: 2, ..Degrees::NONE });
     let graph = &trace.graphs[0];
     let kinds: Vec<_> = graph.nodes().iter().map(|node| node.work.kind()).collect();
     assert_eq!(kinds, ["collective", "compute", "collective", "unsupported", "nothing"]);
@@ -327,7 +327,7 @@ fn lists_without_groups_or_their_sizes() {
         CommType.all_reduce,CommGroup.tp_group,2,32,fwd,None,None,,None\n\
         CommType.all_reduce,CommGroup.dp_group,None,16,step,None,None,,None\n";
     let trace = read_comm_log("l.csv", text).unwrap();
-    assert_eq!(trace.degrees, Degrees { tensor: 2, expert: 1, pipeline: 1 });
+    assert_eq!(trace.degrees, Degrees { tensor: 2, ..Degrees::NONE });
     assert!(check(&trace).is_clean());
     let summary = summarise(&trace);
     let sizes: Vec<_> = summary.collectives.iter().map(|row| (row.bytes, row.ranks)).collect();
@@ -415,7 +415,7 @@ trials! {
         let header = "HYBRID_TRANSFORMER_FWD_IN_BCKWD";
         let row = "a -1 1 ALLTOALL_EP 8 1 ALLREDUCE 8 1 ALLGATHER_DP_EP 8 1\n\
                    b -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 8 1\n";
-        let degrees = Some(Degrees { tensor, expert, pipeline });
+        let degrees = Some(Degrees { tensor, expert, pipeline, ..Degrees::NONE });
         let options = TextOptions { degrees, ..TextOptions::default() };
         let trace = read_text("w.txt", &format!("{header}\n2\n{row}"), &options).unwrap();
         let trace = trace.for_ranks(ranks).unwrap();

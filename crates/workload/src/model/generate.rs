@@ -96,7 +96,7 @@ impl Training {
         }
         self.check_split()?;
         self.check_experts()?;
-        let micro_batches = self.micro_batches(self.degrees.data(ranks))?;
+        let micro_batches = self.micro_batches(self.degrees.data(ranks) / self.degrees.context)?;
         self.check_pace()?;
         let plan = TrainingSizes::new(self, ranks, micro_batches);
         if plan.largest() > 1 << 60 {

@@ -8,6 +8,7 @@
 //! | [`TRAINING_OPTIONS`] | the same as an experiment file tells it |
 //! | `sizes` | bytes of every collective and operations of every step |
 //! | `stage` | the graph of a stage: forward and backward, micro-batch by micro-batch |
+//! | `context` | attention where ranks share a sequence |
 //! | `generate` | what is refused, then a graph for each stage |
 //! | `gradients` | gradients, gathered weights, the optimizer's step |
 //!
@@ -15,7 +16,9 @@
 //! L layers, by t tensor-parallel times d data-parallel times p pipeline ranks; m = B / (b d)
 //! micro-batches pass through each pipeline. A = 2 b s h bytes are what a layer hands to the next
 //! (16-bit numbers), W are the parameters of a rank, G the bytes of a gradient (4 or 2), V the
-//! vocabulary. What is exchanged, in terms of the larger buffer of a rank:
+//! vocabulary. Where c ranks share a sequence, they count as data-parallel ones for gradients and weights; s is their
+//! part of it, and K = 4 b s h_kv / t are the keys and values of that part. What is exchanged, in terms of the
+//! larger buffer of a rank:
 //!
 //! | what | how much, per micro-batch unless said otherwise |
 //! |---|---|
@@ -28,6 +31,8 @@
 //! | ... with sequence parallelism | 2 all-gather(A), 1 reduce-scatter(A) |
 //! | loss over a cut vocabulary | 3 all-reduce(4 b s) |
 //! | pipeline | A from each rank to the next stage and back; A / t with sequence parallelism |
+//! | context, a layer, c ranks a sequence | forward c - 1 send-recv(K), backward c - 1 of K and c of its gradients |
+//! | ... with `attention` all-gather | all-gather(c K) in each direction, reduce-scatter(c K) backward |
 //! | experts, a layer | 2 all-to-all(A k / t) in each direction, k experts a token |
 //! | ... with `expert_mode` | what tokens take, drawn for each of up to eight layers ([`crate::experts`]) |
 //! | data | all-reduce(G W) an iteration |
@@ -56,6 +61,7 @@
 //! gradients of normalisations between tensor-parallel ranks, the gradient's norm or the loss's
 //! mean.
 
+mod context;
 mod generate;
 mod gradients;
 mod options;
@@ -66,7 +72,9 @@ pub mod training;
 
 pub use options::TRAINING_OPTIONS;
 pub use shape::{Experts, GPT2_SMALL, GPT3_13B, LLAMA2_7B, MIXTRAL_8X7B, MODELS, Model, ModelInfo};
-pub use training::{Gradients, Ground, Pace, Recompute, Routing, Schedule, Training, Zero};
+pub use training::{
+    Attention, Gradients, Ground, Pace, Recompute, Routing, Schedule, Training, Zero,
+};
 
 use crate::WorkloadError;
 

@@ -1,7 +1,7 @@
 //! Trainings as an experiment file tells them.
 
 use super::shape::{Experts, Model, ModelInfo};
-use super::training::{Gradients, Pace, Recompute, Routing, Schedule, Training, Zero};
+use super::training::{Attention, Gradients, Pace, Recompute, Routing, Schedule, Training, Zero};
 use crate::experts::{MOST_CHUNKS, MOST_SKEW, NUMBERS, Way};
 use weft_units::options::ResolvedOptions;
 use weft_units::{OptionError, OptionInfo, Options, Time};
@@ -45,6 +45,13 @@ pub const TRAINING_OPTIONS: &[OptionInfo] = &[
     option("expert_chunks", "8", "if normal: messages from a GPU to a node"),
     option("dispatch", "fp8", "unless even: what tokens travel in to experts: fp8 or bf16"),
     option("combine", "bf16", "and back"),
+    option("context", "1", "data-parallel ranks that share a sequence"),
+    option(
+        "attention",
+        "ring",
+        "with context, how they attend to all of it: ring, keys and values go around while what has come is \
+         computed with; all-gather, they come together first",
+    ),
     option("pipeline", "1", "pipeline stages"),
     option(
         "zero",
@@ -82,6 +89,11 @@ impl Training {
         training.degrees.tensor = options.number("tensor", ..)?;
         training.degrees.expert = options.number("expert", ..)?;
         training.routing = routing(&mut options)?;
+        training.degrees.context = options.number("context", ..)?;
+        if training.degrees.context > 1 {
+            let ways = [("ring", Attention::Ring), ("all-gather", Attention::AllGather)];
+            training.attention = options.choice("attention", &ways)?;
+        }
         training.degrees.pipeline = options.number("pipeline", ..)?;
         training.sequence_parallel = options.flag("sequence_parallel")?;
         training.read_choices(&mut options)?;

@@ -33,8 +33,11 @@ pub(super) enum Unit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Attention,
+    /// Attention without its scores, and these: the two where a sequence is shared.
+    Projections,
+    Scores,
     Mlp,
-    /// Both of these.
+    /// Attention and MLP.
     Layer,
     Head,
 }
@@ -69,8 +72,10 @@ impl<'a> TrainingSizes<'a> {
     fn tensor(&self) -> u128 {
         u128::from(self.training.degrees.tensor)
     }
+    /// Of a micro-batch, at a rank.
     fn tokens(&self) -> u128 {
-        u128::from(self.training.micro_batch) * u128::from(self.training.model.sequence)
+        let sequence = self.training.model.sequence / self.training.degrees.context.max(1);
+        u128::from(self.training.micro_batch) * u128::from(sequence)
     }
     fn activation_exact(&self) -> u128 {
         2 * self.tokens() * u128::from(self.training.model.hidden)
@@ -97,6 +102,11 @@ impl<'a> TrainingSizes<'a> {
     pub(super) fn tokens_of_rank(&self) -> u64 {
         narrow(self.tokens().div_ceil(self.tensor()))
     }
+    /// Keys and values of a rank's own tokens.
+    pub(super) fn keys_and_values(&self) -> u64 {
+        let own = 2 * 2 * self.tokens() * self.training.model.kv_hidden();
+        narrow(own.div_ceil(self.tensor()))
+    }
     /// A 32-bit number for each token.
     pub(super) fn loss(&self) -> u64 {
         narrow(4 * self.tokens())
@@ -121,6 +131,7 @@ impl<'a> TrainingSizes<'a> {
             Membership::Tensor => degrees.tensor,
             Membership::Data => self.data,
             Membership::Expert => degrees.expert,
+            Membership::Context => degrees.context,
             Membership::ExpertData => self.data.checked_div(degrees.expert).unwrap_or(0),
             _ => degrees.pipeline.min(2),
         }
@@ -175,7 +186,9 @@ impl<'a> TrainingSizes<'a> {
         let model = &self.training.model;
         let matrices = |weights: u128| 2 * self.tokens() * weights / self.tensor();
         match part {
-            Part::Attention => matrices(model.attention_matrices()) + self.scores(),
+            Part::Attention => self.forward(Part::Projections) + self.forward(Part::Scores),
+            Part::Projections => matrices(model.attention_matrices()),
+            Part::Scores => self.scores(),
             Part::Mlp => {
                 let taken = model.experts.map_or(1, |experts| experts.top_k);
                 matrices(model.mlp_matrices() * u128::from(taken) + model.router())
@@ -189,7 +202,7 @@ impl<'a> TrainingSizes<'a> {
         let forward = self.forward(part);
         let selective = self.training.recompute == Recompute::Selective;
         let again = match part {
-            Part::Attention | Part::Layer if selective => self.scores(),
+            Part::Attention | Part::Scores | Part::Layer if selective => self.scores(),
             _ => 0,
         };
         match phase {
@@ -223,7 +236,11 @@ impl<'a> TrainingSizes<'a> {
         let operations = |part: Part| self.operations(part, phase) as f64;
         let share = operations(Part::Attention) / operations(Part::Layer);
         let attention = Time((layer.0 as f64 * share) as u64).min(layer);
+        let share = operations(Part::Scores) / operations(Part::Attention);
+        let scores = Time((attention.0 as f64 * share) as u64).min(attention);
         match part {
+            Part::Projections => attention - scores,
+            Part::Scores => scores,
             Part::Attention => attention,
             Part::Mlp => layer - attention,
             Part::Layer => layer,

@@ -13,12 +13,13 @@ use crate::trace::{
 use weft_units::Time;
 
 /// The groups of a trace, in its order.
-const GROUPS: [Membership; 5] = [
+const GROUPS: [Membership; 6] = [
     Membership::Tensor,
     Membership::Data,
     Membership::Expert,
     Membership::ExpertData,
     Membership::Ends,
+    Membership::Context,
 ];
 
 /// Tags of what stages send each other.
@@ -93,6 +94,8 @@ impl Part {
     fn name(self) -> &'static str {
         match self {
             Part::Attention => " attention",
+            Part::Projections => " projections",
+            Part::Scores => " scores",
             Part::Mlp => " MLP",
             Part::Layer | Part::Head => "",
         }
@@ -188,8 +191,15 @@ impl Stage<'_> {
             self.tensor(Operation::AllGather, &who, micro);
         }
         self.experts((unit, part), &who, false, micro);
-        let work = Work::Compute(self.plan.compute(part, phase));
-        self.line(format!("{who}, micro-batch {micro}"), work);
+        match part {
+            Part::Attention if self.plan.training.degrees.context > 1 => {
+                self.attend(unit, phase, micro);
+            }
+            _ => {
+                let work = Work::Compute(self.plan.compute(part, phase));
+                self.line(format!("{who}, micro-batch {micro}"), work);
+            }
+        }
         self.experts((unit, part), &who, true, micro);
         match (part, phase) {
             // The loss is computed where the vocabulary is cut.
@@ -223,7 +233,8 @@ impl Stage<'_> {
 
     fn layer(&mut self, layer: u32, phase: Phase, micro: u32) {
         let degrees = self.plan.training.degrees;
-        let parts: &[Part] = match (degrees.tensor.max(degrees.expert), phase) {
+        let apart = degrees.tensor.max(degrees.expert).max(degrees.context);
+        let parts: &[Part] = match (apart, phase) {
             (1, _) => &[Part::Layer],
             (_, Phase::Backward) => &[Part::Mlp, Part::Attention],
             _ => &[Part::Attention, Part::Mlp],

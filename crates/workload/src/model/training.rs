@@ -73,6 +73,16 @@ pub enum Pace {
     },
 }
 
+/// How ranks that share a sequence attend to all of it. Each has as much of it, cut so that all have as
+/// much to compute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attention {
+    /// Keys and values go around the ring of them, while what has come is computed with (Liu et al. 2023).
+    Ring,
+    /// All keys and values come together first (Llama 3, 2024).
+    AllGather,
+}
+
 /// How tokens get to their experts, and which these are; as in [`Experts`](crate::Experts).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Routing {
@@ -118,6 +128,8 @@ pub struct Training {
     /// Tensor- and expert-parallel ranks and pipeline stages; the other ranks are data-parallel,
     /// among whom the expert-parallel ones are.
     pub degrees: Degrees,
+    /// How ranks that share a sequence attend to all of it.
+    pub attention: Attention,
     /// How tokens get to their experts; `None`: as many to each, by an all-to-all.
     pub routing: Option<Routing>,
     /// What data-parallel ranks share.
@@ -158,6 +170,7 @@ impl Training {
             global_batch: 1,
             micro_batch: 1,
             degrees: Degrees::NONE,
+            attention: Attention::Ring,
             routing: None,
             zero: Zero::Nothing,
             sequence_parallel: false,
@@ -176,13 +189,18 @@ impl Training {
     pub(super) fn check_split(&self) -> Result<(), WorkloadError> {
         let (Model { layers, heads, kv_heads, feed_forward, sequence, .. }, tensor) =
             (self.model, self.degrees.tensor);
+        let context = self.degrees.context;
+        if !sequence.is_multiple_of(context) {
+            let what = format!("a sequence of {sequence} cannot be cut among {context} ranks");
+            return refuse("context", format!("{what}; use a divisor"));
+        }
         let stages = self.degrees.pipeline;
         if !layers.is_multiple_of(stages) {
             let what = format!("{layers} layers cannot be cut into {stages} stages; use a divisor");
             return refuse("pipeline", what);
         }
         let cut = [("heads", heads), ("kv_heads", kv_heads), ("feed_forward", feed_forward)];
-        let sequence = self.sequence_parallel.then_some(("sequence", sequence));
+        let sequence = self.sequence_parallel.then_some(("sequence", sequence / context));
         for (key, count) in cut.into_iter().chain(sequence) {
             if !count.is_multiple_of(tensor) {
                 let what = format!("{key} = {count} cannot be cut among {tensor} ranks");
@@ -224,8 +242,11 @@ impl Training {
             );
         }
         let count = batch / together;
-        // A layer has up to 35 nodes a micro-batch, embedding and projection fewer.
-        let nodes = (u64::from(self.model.layers) + 2 * u64::from(self.degrees.pipeline)) * 35;
+        // A layer has up to 35 nodes a micro-batch, embedding and projection fewer; and up to seven for each
+        // part of a sequence.
+        let of_layer = 35 + 7 * u64::from(self.degrees.context);
+        let nodes =
+            (u64::from(self.model.layers) + 2 * u64::from(self.degrees.pipeline)) * of_layer;
         match u32::try_from(count).ok().filter(|_| count.saturating_mul(nodes) <= MOST_NODES) {
             Some(count) => Ok(count),
             None => refuse(

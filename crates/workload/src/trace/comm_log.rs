@@ -279,7 +279,7 @@ impl<'a> Log<'a> {
             graphs: vec![self.graph],
             shared: true,
             groups: self.groups,
-            degrees: Degrees { tensor, expert, pipeline },
+            degrees: Degrees { tensor, expert, pipeline, ..Degrees::NONE },
             remarks: (self.untimed > 0).then_some(untimed).into_iter().collect(),
         };
         match ranks {

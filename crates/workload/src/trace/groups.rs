@@ -1,8 +1,8 @@
 //! Which ranks belong together: listed one by one, or given by the degrees of parallelism.
 //!
 //! Ranks are numbered as Megatron does: tensor-parallel ranks are consecutive, then come the
-//! data-parallel ones, of which expert-parallel ones are consecutive blocks, and pipeline
-//! stages are farthest apart. With degrees t, d, p: rank = tensor + t (data + d stage). SimAI
+//! data-parallel ones, of which expert-parallel ones are consecutive blocks, and so are those that share
+//! a sequence (context-parallel ones), and pipeline stages are farthest apart. With degrees t, d, p: rank = tensor + t (data + d stage). SimAI
 //! arranges its groups the same way as long as there is one pipeline stage.
 //!
 //! Invariant: the instances of a group that follows from degrees partition the ranks, those of
@@ -18,6 +18,8 @@ pub struct Degrees {
     pub tensor: u32,
     /// Data-parallel ranks that share the experts.
     pub expert: u32,
+    /// Data-parallel ranks that share a sequence.
+    pub context: u32,
     /// Pipeline stages.
     pub pipeline: u32,
 }
@@ -33,6 +35,8 @@ pub enum Membership {
     Data,
     /// Ranks that share experts.
     Expert,
+    /// Ranks that share a sequence.
+    Context,
     /// Ranks that hold the same experts.
     ExpertData,
     /// Ranks that follow each other in a pipeline.
@@ -70,7 +74,7 @@ pub enum Members<'a> {
 
 impl Degrees {
     /// All ranks are data-parallel.
-    pub const NONE: Degrees = Degrees { tensor: 1, expert: 1, pipeline: 1 };
+    pub const NONE: Degrees = Degrees { tensor: 1, expert: 1, context: 1, pipeline: 1 };
 
     /// How many data-parallel ranks there are among `ranks`; rounded down
     /// where the degrees do not divide them.
@@ -91,8 +95,8 @@ impl Degrees {
 
     /// Whether `ranks` ranks can be arranged this way; if not, what is wrong, with the mend.
     pub(crate) fn check(&self, ranks: u32) -> Result<(), String> {
-        let Degrees { tensor, expert, pipeline } = *self;
-        if ranks == 0 || tensor == 0 || expert == 0 || pipeline == 0 {
+        let Degrees { tensor, expert, context, pipeline } = *self;
+        if [ranks, tensor, expert, context, pipeline].contains(&0) {
             return Err("ranks and degrees of parallelism must be at least 1".into());
         }
         let others = u64::from(tensor) * u64::from(pipeline);
@@ -103,6 +107,13 @@ impl Degrees {
             ));
         }
         let data = self.data(ranks);
+        if !data.is_multiple_of(context) {
+            return Err(format!(
+                "{data} data-parallel ranks cannot be cut into {context} that share a sequence; use a \
+                 multiple of {} ranks",
+                others * u64::from(context)
+            ));
+        }
         match data.is_multiple_of(expert) {
             true => Ok(()),
             false => Err(format!(
@@ -122,6 +133,7 @@ impl Membership {
             Membership::Tensor => "tensor",
             Membership::Data => "data",
             Membership::Expert => "expert",
+            Membership::Context => "context",
             Membership::ExpertData => "expert-data",
             Membership::Pipeline => "pipeline",
             Membership::Ends => "ends",
@@ -141,6 +153,7 @@ impl Group {
             Membership::World => ranks,
             Membership::Tensor => Some(degrees.tensor),
             Membership::Expert => Some(degrees.expert),
+            Membership::Context => Some(degrees.context),
             Membership::Pipeline => Some(degrees.pipeline),
             Membership::Ends => Some(degrees.pipeline.min(2)),
             Membership::Data => Some(degrees.data(ranks?)),
@@ -159,7 +172,7 @@ impl Group {
         };
         let stride = match &self.members {
             Membership::World | Membership::Tensor => 1,
-            Membership::Data | Membership::Expert => degrees.tensor,
+            Membership::Data | Membership::Expert | Membership::Context => degrees.tensor,
             Membership::ExpertData => degrees.tensor.checked_mul(degrees.expert)?,
             _ => degrees.tensor.checked_mul(degrees.data(ranks))?,
         };

@@ -12,7 +12,7 @@ pub(crate) const FREE: Ideal = Ideal { latency: Time::ZERO, ps_per_byte: 0 };
 pub(crate) const FAST: Ideal = Ideal { latency: Time::us(1), ps_per_byte: 20 };
 
 pub(crate) fn degrees(tensor: u32, expert: u32, pipeline: u32) -> Degrees {
-    Degrees { tensor, expert, pipeline }
+    Degrees { tensor, expert, pipeline, ..Degrees::NONE }
 }
 pub(crate) fn gpt2() -> Training {
     Training { global_batch: 64, micro_batch: 4, ..Training::of("gpt2", GPT2_SMALL) }

@@ -71,7 +71,7 @@ impl Again {
             root,
             turn: 0,
         };
-        let degrees = Degrees { tensor: self.stride, expert: group, pipeline: 1 };
+        let degrees = Degrees { tensor: self.stride, expert: group, ..Degrees::NONE };
         Trace::of_collective(one, times, degrees, ranks)
             .map_err(|error| Fault::at("group", error.0))
     }

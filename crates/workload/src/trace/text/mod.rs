@@ -102,6 +102,7 @@ impl TraceFormat for TextOptions {
             [degree("tensor")?, degree("expert")?, degree("pipeline")?];
         let one = |degree: Option<u32>| degree.unwrap_or(1);
         let degrees = tensor.or(expert).or(pipeline).map(|_| Degrees {
+            context: 1,
             tensor: one(tensor),
             expert: one(expert),
             pipeline: one(pipeline),
@@ -232,6 +233,7 @@ fn degrees(header: &Header) -> Option<Degrees> {
     let transformer = matches!(header.policy, Policy::Transformer | Policy::ForwardInBackward);
     let Header { tensor, expert, pipeline, .. } = header;
     transformer.then_some(Degrees {
+        context: 1,
         tensor: (*tensor).max(1),
         expert: (*expert).max(1),
         pipeline: (*pipeline).max(1),
