@@ -223,8 +223,14 @@ def test_the_examples_of_the_guide_are_good() -> None:
                 inputs.from_dict(experiment, "guide")
         else:
             assert len(inputs.from_dict(experiment, "guide").runs) == 1
-    assert len(jobs) == 4
-    parts = [block for block in blocks if "workload" not in block]
+    assert len(jobs) == 5
+    beside = [block for block in blocks if block.keys() & {"stragglers", "background"}]
+    workload = {"collective": "all-reduce", "size": "1KB", "ranks": 8}
+    for block in beside:
+        experiment = {**block, "fabric": fabric, "workload": workload}
+        assert len(package.simulate({**experiment, "balance": {"scheme": "ecmp"}}).runs) == 1
+    assert len(beside) == 2
+    parts = [block for block in blocks if "workload" not in block and block not in beside]
     shown = {key: table for block in parts for key, table in block.items() if key != "quick"}
     assert set(shown) == {"report", "best", "printed"}
     swept = {

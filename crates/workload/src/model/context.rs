@@ -66,10 +66,8 @@ impl Stage<'_> {
         for step in 0..steps {
             let name = |what: &str| format!("{who} {what} {step}, micro-batch {micro}");
             let before = self.front.clone();
-            let passed = match shift(self).filter(|_| step + 1 < steps) {
-                Some(work) => Some(self.push(name("keys and values"), work, &before)),
-                None => None,
-            };
+            let passing = shift(self).filter(|_| step + 1 < steps);
+            let passed = passing.map(|work| self.push(name("keys and values"), work, &before));
             // The last one takes what rounding leaves.
             let part = |sum: u64| match step + 1 == steps {
                 true => sum - sum / u64::from(steps) * u64::from(steps - 1),
