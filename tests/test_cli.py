@@ -80,6 +80,20 @@ def test_set_and_seeds_change_the_experiment(weft: Weft, small: Path) -> None:
     assert {row["size_bytes"] for row in rows} == {32000}
 
 
+def test_compare_takes_sections_in_short(weft: Weft) -> None:
+    """A preset, stragglers and background traffic; a key that is wrong is named."""
+    usual = ["compare", "--fabric", "leaf-spine:leaves=2,spines=2,hosts=2", "--json", "-q"]
+    usual += ["--workload", "all-reduce:size=64KB", "--schemes", "e-ecmp"]
+    beside = ["--preset", "nccl-2.28", "--stragglers", "start_delay=5us,count=1"]
+    beside += ["--background", "load=0.1,size=1KB"]
+    (row,) = json.loads(weft(*usual, *beside).stdout)
+    assert row["scheme"] == "e-ecmp-2"
+    assert row["background_messages"] > 0
+    wrong = weft(*usual, "--stragglers", "factro=2")
+    assert wrong.returncode == 2
+    assert "stragglers.factro (command line): unknown key" in wrong.stderr
+
+
 def test_compare_needs_no_file(weft: Weft) -> None:
     """Fabric and workload come from shorthands."""
     fabric = "leaf-spine:leaves=2,spines=2,hosts=2,link=100Gbps,delay=500ns"

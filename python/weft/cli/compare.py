@@ -110,10 +110,9 @@ def compare(
         *(output, jobs, threads, json, not no_report, quiet, summary, timeline, closely, check)
     )
     chosen = options.names("--schemes", schemes) or []
-    late = sections(stragglers=stragglers, background=background)
-    if preset is not None:
-        late.insert(0, ("preset", preset))
-    changes = [*late, *options.overrides(set_ or [])]
+    named = [("preset", preset)] if preset is not None else []
+    beside = sections(stragglers=stragglers, background=background)
+    changes = [*named, *beside, *options.overrides(set_ or [])]
     return run_comparison(fabric, workload, chosen, transport, given, seeds, changes, of_trace)
 
 
