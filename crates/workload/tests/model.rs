@@ -9,8 +9,8 @@ use training::{
 };
 use weft_units::Time;
 use weft_workload::model::{
-    Attention, Experts, GPT2_SMALL, GPT3_13B, Gradients, Ground, LLAMA2_7B, MIXTRAL_8X7B, MODELS,
-    Model, Pace, Recompute, Schedule, Training, Zero,
+    Attention, DEEPSEEK_V3, Experts, GPT2_SMALL, GPT3_13B, Gradients, Ground, LLAMA2_7B,
+    MIXTRAL_8X7B, MODELS, Model, Pace, Recompute, Schedule, Training, Zero,
 };
 use weft_workload::trace::{Degrees, Trace, check, summarise};
 
@@ -20,13 +20,15 @@ fn models_have_the_published_parameters() {
     assert_eq!(LLAMA2_7B.parameters(), 6_738_415_616);
     assert_eq!(GPT3_13B.parameters(), 12_853_386_240);
     assert_eq!(MIXTRAL_8X7B.parameters(), 46_702_792_704);
+    assert_eq!(DEEPSEEK_V3.parameters(), 671_026_404_352);
     for info in MODELS {
         assert_eq!(Model::named(info.name), Ok(info.model));
     }
     let line = Model::named("gpt5").unwrap_err().to_string();
     assert_eq!(
         line,
-        "model: unknown value \"gpt5\"; use one of gpt2-small, llama2-7b, gpt-13b, mixtral-8x7b"
+        "model: unknown value \"gpt5\"; use one of gpt2-small, llama2-7b, gpt-13b, mixtral-8x7b, \
+         deepseek-v3"
     );
 }
 
@@ -358,6 +360,45 @@ fn a_sequence_has_to_be_cut_evenly() {
 }
 
 #[test]
+fn first_layers_may_have_no_experts() {
+    let given = [
+        ("model", "deepseek-v3"),
+        ("global_batch", "16"),
+        ("layers", "5"),
+        ("expert", "8"),
+        ("expert_mode", "normal"),
+        ("node_limit", "4"),
+        ("overlap", "false"),
+    ];
+    let (training, _) = Training::resolve(&given).expect("a training");
+    assert_eq!(training.model, Model { layers: 5, ..DEEPSEEK_V3 });
+    let trace = training.generate_on(16, Ground { gpus: 2, seed: 1 }).expect("a trace");
+    let calls = calls(&trace, 0);
+    // Two layers of five, forward and backward; 4096 tokens take eight experts each.
+    assert_eq!(calls[&("moe-dispatch", "expert", 4096 * 8 * (7168 + 56 * 4))], 2 * 2);
+    assert_eq!(calls[&("moe-combine", "expert", 4096 * 8 * 2 * 7168)], 2 * 2);
+    // A rank has 32 experts of each of these layers. All have the rest: attention with its vectors and their
+    // normalisations, two more, and an MLP, or the router and a shared expert.
+    let (h, heads) = (7168, 128);
+    assert_eq!(calls[&("all-reduce", "expert-data", 4 * 2 * 32 * 3 * h * 2048)], 1);
+    let queries = h * 1536 + 1536 + 1536 * heads * 192;
+    let keys = h * (512 + 64) + 512 + 512 * heads * 256;
+    let attention = queries + keys + heads * 128 * h + 2 * h;
+    let (dense, sparse) = (3 * h * 18_432, 256 * h + 3 * h * 2048);
+    let all = 2 * 129_280 * h + h + 5 * attention + 3 * dense + 2 * sparse;
+    assert_eq!(calls[&("all-reduce", "data", 4 * all)], 1);
+    let names = names(&trace, 0);
+    assert!(names.contains(&"layer 2 MLP forward, micro-batch 0".to_owned()));
+    assert!(!names.iter().any(|name| name.starts_with("layer 2 MLP forward dispatch")));
+    assert!(names.contains(&"layer 3 MLP forward dispatch, micro-batch 0".to_owned()));
+    // Two operations for each weight that a token meets, four for each key and number of a head.
+    let met = 5 * (attention - 1536 - 512 - 2 * h) + 3 * dense + 2 * (256 * h + 9 * 3 * h * 2048);
+    let operations = 3 * 4096 * (2 * (met + 129_280 * h) + 5 * 4 * 4096 * heads * 160);
+    let seconds = operations as f64 / 156e12;
+    assert!((busy(&trace, 0).as_secs_f64() / seconds - 1.0).abs() < 1e-9);
+}
+
+#[test]
 fn nodes_have_readable_names() {
     let trace = generate(&gpt2(), 16);
     let all = names(&trace, 0);
@@ -468,7 +509,7 @@ fn trainings_are_read_from_options() {
         ("head_forward", "1us"),
         ("tensor", "8"),
     ];
-    let experts = Some(Experts { count: 8, top_k: 2 });
+    let experts = Some(Experts { count: 8, top_k: 2, ..Experts::PLAIN });
     let expected = Training {
         model: Model { layers: 16, experts, tied: true, ..LLAMA2_7B },
         global_batch: 64,
@@ -486,7 +527,7 @@ fn trainings_are_read_from_options() {
     };
     assert_eq!(Training::resolve(&given).expect("a training").0, expected);
     let given = [("model", "mixtral-8x7b"), ("top_k", "1")];
-    let experts = Some(Experts { count: 8, top_k: 1 });
+    let experts = Some(Experts { count: 8, top_k: 1, ..Experts::PLAIN });
     assert_eq!(
         Training::resolve(&given).expect("a training").0.model,
         Model { experts, ..MIXTRAL_8X7B }
@@ -608,7 +649,7 @@ fn what_cannot_be_is_refused_in_one_line() {
         "positions: 1024 are too few for 2048 tokens; use 0, or 2048 or more",
     );
     refused(
-        model(&|m| m.experts = Some(Experts { count: 2, top_k: 3 })),
+        model(&|m| m.experts = Some(Experts { count: 2, top_k: 3, ..Experts::PLAIN })),
         16,
         "top_k: a token cannot take 3 of 2; use fewer",
     );

@@ -37,7 +37,8 @@ fn anything() -> impl Strategy<Value = (Training, u32)> {
                 tied: f[0],
                 gated: f[1],
                 biases: f[2],
-                experts: f[3].then_some(Experts { count: n[8], top_k: n[9] }),
+                experts: f[3].then_some(Experts { count: n[8], top_k: n[9], ..Experts::PLAIN }),
+                latent: None,
             },
             global_batch: if f[4] { wide } else { u64::from(n[10]) },
             micro_batch: n[11],
@@ -66,7 +67,11 @@ fn sound() -> impl Strategy<Value = (Training, u32)> {
     let how = (zero, recompute, any::<[bool; 3]>(), 0u64..5000);
     (shape, cut, how).prop_map(|(shape, (t, e, p, copies, micros), how)| {
         let (layers, heads, share, [tied, gated, biases], experts) = shape;
-        let experts = (experts > 0).then_some(Experts { count: 2 * experts, top_k: experts });
+        let experts = (experts > 0).then_some(Experts {
+            count: 2 * experts,
+            top_k: experts,
+            ..Experts::PLAIN
+        });
         let (zero, recompute, [sequence_parallel, overlap, pipe], bucket) = how;
         let e = if experts.is_some() { e } else { 1 };
         let data = e * copies;
@@ -87,6 +92,7 @@ fn sound() -> impl Strategy<Value = (Training, u32)> {
                 gated,
                 biases,
                 experts,
+                latent: None,
             },
             global_batch: u64::from(2 * data) * micros,
             micro_batch: 2,

@@ -71,7 +71,10 @@ mod stage;
 pub mod training;
 
 pub use options::TRAINING_OPTIONS;
-pub use shape::{Experts, GPT2_SMALL, GPT3_13B, LLAMA2_7B, MIXTRAL_8X7B, MODELS, Model, ModelInfo};
+pub use shape::{
+    DEEPSEEK_V3, Experts, GPT2_SMALL, GPT3_13B, LLAMA2_7B, Latent, MIXTRAL_8X7B, MODELS, Model,
+    ModelInfo,
+};
 pub use training::{
     Attention, Gradients, Ground, Pace, Recompute, Routing, Schedule, Training, Zero,
 };

@@ -30,6 +30,9 @@ pub const TRAINING_OPTIONS: &[OptionInfo] = &[
     option("biases", MODELS_OWN, "whether matrices and normalisations have biases"),
     option("experts", MODELS_OWN, "MLPs of a layer, of which a token takes top_k; 0: just one"),
     option("top_k", "2", "with experts: how many a token takes"),
+    option("expert_width", MODELS_OWN, "with experts: width of one; 0: feed_forward"),
+    option("shared_experts", MODELS_OWN, "with experts: how many more every token takes"),
+    option("dense_layers", MODELS_OWN, "with experts: first layers that have one MLP instead"),
     option("global_batch", "64", "samples in an iteration"),
     option("micro_batch", "1", "samples that a pipeline takes at once"),
     option("tensor", "1", "ranks that share a layer's tensors"),
@@ -134,10 +137,23 @@ impl ModelInfo {
     pub fn defaults(&self) -> Vec<(&'static str, String)> {
         let mut model = self.model;
         let experts = ("experts", model.experts.map_or(0, |experts| experts.count).to_string());
-        let top_k = model.experts.map(|experts| ("top_k", experts.top_k.to_string()));
+        let of_experts = model.experts.map(|experts| {
+            [
+                ("top_k", experts.top_k),
+                ("expert_width", experts.width),
+                ("shared_experts", experts.shared),
+                ("dense_layers", experts.dense_layers),
+            ]
+            .map(|(key, number)| (key, number.to_string()))
+        });
         let numbers = numbers(&mut model).map(|(key, number)| (key, number.to_string()));
         let flags = flags(&mut model).map(|(key, flag)| (key, flag.to_string()));
-        numbers.into_iter().chain(flags).chain([experts]).chain(top_k).collect()
+        numbers
+            .into_iter()
+            .chain(flags)
+            .chain([experts])
+            .chain(of_experts.into_iter().flatten())
+            .collect()
     }
 }
 
@@ -170,10 +186,23 @@ fn changed(mut model: Model, options: &mut Options<'_>) -> Result<Model, OptionE
             *flag = options.flag(key)?;
         }
     }
-    let own = model.experts.map_or(0, |experts| experts.count);
-    model.experts = match options.number_if_given("experts", ..)?.unwrap_or(own) {
+    let own = model.experts.unwrap_or(Experts::PLAIN);
+    model.experts = match options.number_if_given("experts", ..)?.unwrap_or(own.count) {
         0 => None,
-        count => Some(Experts { count, top_k: options.number("top_k", ..)? }),
+        count => {
+            let top_k = match (options.has("top_k"), own.top_k) {
+                (false, top_k @ 1..) => top_k,
+                _ => options.number("top_k", ..)?,
+            };
+            let mut given = |key, own| Ok(options.number_if_given(key, ..)?.unwrap_or(own));
+            Some(Experts {
+                count,
+                top_k,
+                width: given("expert_width", own.width)?,
+                shared: given("shared_experts", own.shared)?,
+                dense_layers: given("dense_layers", own.dense_layers)?,
+            })
+        }
     };
     Ok(model)
 }

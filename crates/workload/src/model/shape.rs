@@ -41,8 +41,10 @@ pub struct Model {
     pub gated: bool,
     /// Whether matrices and normalisations have biases.
     pub biases: bool,
-    /// If every layer has several MLPs, of which each token takes some.
+    /// If layers have several MLPs, of which each token takes some.
     pub experts: Option<Experts>,
+    /// If queries, keys and values are made from shorter vectors.
+    pub latent: Option<Latent>,
 }
 
 /// A mixture of experts.
@@ -52,6 +54,32 @@ pub struct Experts {
     pub count: u32,
     /// How many of them each token takes.
     pub top_k: u32,
+    /// Width of one; 0: the model's `feed_forward`.
+    pub width: u32,
+    /// How many more, as wide, every token takes.
+    pub shared: u32,
+    /// So many first layers have one MLP instead, as wide as the model's `feed_forward`.
+    pub dense_layers: u32,
+}
+
+impl Experts {
+    /// None, of the model's width, in all layers.
+    pub const PLAIN: Experts = Experts { count: 0, top_k: 0, width: 0, shared: 0, dense_layers: 0 };
+}
+
+/// Attention with latent vectors (DeepSeek-V2, 2024): numbers of a token, and of each of its heads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Latent {
+    /// Of the vector that queries are made from.
+    pub queries: u32,
+    /// Of the one that keys and values are made from.
+    pub keys: u32,
+    /// Of a key and a query that say where the token is; all heads have the same key.
+    pub position: u32,
+    /// Of a head's key and query beside these.
+    pub head: u32,
+    /// Of a head's value.
+    pub value: u32,
 }
 
 /// A shipped model.
@@ -81,6 +109,7 @@ pub const GPT2_SMALL: Model = Model {
     gated: false,
     biases: true,
     experts: None,
+    latent: None,
 };
 
 /// Llama 2 with 7 billion parameters: 6,738,415,616.
@@ -97,6 +126,7 @@ pub const LLAMA2_7B: Model = Model {
     gated: true,
     biases: false,
     experts: None,
+    latent: None,
 };
 
 /// GPT-3 with 13 billion parameters: 12,853,386,240. The paper's table prints a width of 5140, which
@@ -116,7 +146,21 @@ pub const GPT3_13B: Model = Model {
 pub const MIXTRAL_8X7B: Model = Model {
     feed_forward: 14_336,
     kv_heads: 8,
-    experts: Some(Experts { count: 8, top_k: 2 }),
+    experts: Some(Experts { count: 8, top_k: 2, ..Experts::PLAIN }),
+    ..LLAMA2_7B
+};
+
+/// DeepSeek-V3, without its prediction of further tokens: 671,026,404,352 parameters, of which a token uses 37 billion.
+pub const DEEPSEEK_V3: Model = Model {
+    layers: 61,
+    hidden: 7168,
+    feed_forward: 18_432,
+    heads: 128,
+    kv_heads: 128,
+    sequence: 4096,
+    vocabulary: 129_280,
+    experts: Some(Experts { count: 256, top_k: 8, width: 2048, shared: 1, dense_layers: 3 }),
+    latent: Some(Latent { queries: 1536, keys: 512, position: 64, head: 128, value: 128 }),
     ..LLAMA2_7B
 };
 
@@ -145,6 +189,12 @@ pub const MODELS: &[ModelInfo] = &[
         summary: "Mixtral 8x7B, eight experts a layer, in samples of 4096 tokens",
         source: "Jiang et al. (2024)",
         model: MIXTRAL_8X7B,
+    },
+    ModelInfo {
+        name: "deepseek-v3",
+        summary: "DeepSeek-V3, 256 experts a layer and a shared one, in samples of 4096 tokens",
+        source: "DeepSeek-AI (2024)",
+        model: DEEPSEEK_V3,
     },
 ];
 
@@ -182,25 +232,70 @@ impl Model {
     }
 
     fn count(&self) -> u128 {
-        let layer = self.dense().all() + self.expert().all() * u128::from(self.expert_count());
+        let own = |layer| self.dense(layer).all() + self.expert(layer).all() * self.expert_count();
+        let first = u128::from(self.dense_layers());
+        let layers = own(0) * first + own(self.layers) * (u128::from(self.layers) - first);
         let projection = if self.tied { 0 } else { self.tokens() };
         let ends = self.tokens() + self.position_weights() + projection + self.norm();
-        ends.saturating_add(layer.saturating_mul(u128::from(self.layers)))
+        ends.saturating_add(layers)
     }
 
     /// Keys, or values, of a token: numbers in all heads.
     pub(super) fn kv_hidden(&self) -> u128 {
-        let head = self.hidden.checked_div(self.heads).unwrap_or(0);
+        let head = match self.latent {
+            Some(latent) => return self.score_width(latent),
+            None => self.hidden.checked_div(self.heads).unwrap_or(0),
+        };
         u128::from(head) * u128::from(self.kv_heads)
     }
     /// The matrices of attention: queries, keys, values and the output.
     pub(super) fn attention_matrices(&self) -> u128 {
         let hidden = u128::from(self.hidden);
-        2 * hidden * hidden + 2 * hidden * self.kv_hidden()
+        match self.latent {
+            None => 2 * hidden * hidden + 2 * hidden * self.kv_hidden(),
+            Some(latent) => self.down(latent) + self.up(latent),
+        }
     }
-    /// The matrices of one MLP.
-    pub(super) fn mlp_matrices(&self) -> u128 {
-        (2 + u128::from(self.gated)) * u128::from(self.hidden) * u128::from(self.feed_forward)
+    /// Of latent attention, the matrices to the vectors, which every rank has.
+    fn down(&self, latent: Latent) -> u128 {
+        let Latent { queries, keys, position, .. } = latent;
+        u128::from(self.hidden) * (u128::from(queries) + u128::from(keys) + u128::from(position))
+    }
+    /// And those from there to the heads, and of the output.
+    fn up(&self, latent: Latent) -> u128 {
+        let Latent { queries, keys, position, head, value } = latent;
+        let [queries, keys, position, head, value] =
+            [queries, keys, position, head, value].map(u128::from);
+        let of_head = queries * (head + position) + keys * (head + value);
+        u128::from(self.heads) * (of_head + value * u128::from(self.hidden))
+    }
+    /// Half of the numbers of a key and a value, in all heads.
+    fn score_width(&self, latent: Latent) -> u128 {
+        let Latent { position, head, value, .. } = latent;
+        let both = u128::from(position) + u128::from(head) + u128::from(value);
+        u128::from(self.heads) * both / 2
+    }
+    /// Half of the numbers that scores are made from, and values weighed with, in all heads.
+    pub(super) fn scores(&self) -> u128 {
+        self.latent.map_or(u128::from(self.hidden), |latent| self.score_width(latent))
+    }
+    /// The matrices of one MLP: in a layer without experts, or of one expert.
+    pub(super) fn mlp_matrices(&self, is_dense: bool) -> u128 {
+        let width = u128::from(self.width(is_dense));
+        (2 + u128::from(self.gated)) * u128::from(self.hidden) * width
+    }
+    fn width(&self, is_dense: bool) -> u32 {
+        match self.experts {
+            Some(Experts { width: width @ 1.., .. }) if !is_dense => width,
+            _ => self.feed_forward,
+        }
+    }
+    /// Whether a layer has one MLP.
+    pub(super) fn is_dense(&self, layer: u32) -> bool {
+        layer < self.dense_layers() || self.experts.is_none()
+    }
+    fn dense_layers(&self) -> u32 {
+        self.experts.map_or(0, |experts| experts.dense_layers.min(self.layers))
     }
     /// The matrix that says which experts a token takes.
     pub(super) fn router(&self) -> u128 {
@@ -224,35 +319,44 @@ impl Model {
     ///
     /// Matrices are cut by columns, then by rows (Shoeybi et al. 2019): biases of the first kind
     /// are cut, too, biases of the second and normalisations are not.
-    pub(super) fn dense(&self) -> Weights {
+    pub(super) fn dense(&self, layer: u32) -> Weights {
         let hidden = u128::from(self.hidden);
         let biases = u128::from(self.biases);
-        let attention = Weights {
-            split: self.attention_matrices() + biases * (hidden + 2 * self.kv_hidden()),
-            whole: biases * hidden + 2 * self.norm() + self.router(),
+        // A latent vector has a normalisation.
+        let own = self.latent.map_or(0, |latent| {
+            self.down(latent) + u128::from(latent.queries) + u128::from(latent.keys)
+        });
+        let cut = self.latent.map_or_else(|| self.attention_matrices(), |latent| self.up(latent));
+        let is_dense = self.is_dense(layer);
+        // How many MLPs each token goes through.
+        let (mlps, router) = match self.experts {
+            Some(experts) if !is_dense => (u128::from(experts.shared), self.router()),
+            _ => (1, 0),
         };
-        match self.experts {
-            Some(_) => attention,
-            None => Weights {
-                split: attention.split + self.mlp().split,
-                whole: attention.whole + self.mlp().whole,
-            },
+        let mlp = self.mlp(is_dense);
+        Weights {
+            split: cut + biases * (hidden + 2 * self.kv_hidden()) + mlps * mlp.split,
+            whole: own + biases * hidden + 2 * self.norm() + router + mlps * mlp.whole,
         }
     }
 
     /// One expert of a layer; nothing if there are none.
-    pub(super) fn expert(&self) -> Weights {
-        self.experts.map_or(Weights::default(), |_| self.mlp())
+    pub(super) fn expert(&self, layer: u32) -> Weights {
+        match self.is_dense(layer) {
+            true => Weights::default(),
+            false => self.mlp(false),
+        }
     }
 
-    fn mlp(&self) -> Weights {
+    fn mlp(&self, is_dense: bool) -> Weights {
         let biases = u128::from(self.biases);
-        let up = biases * (1 + u128::from(self.gated)) * u128::from(self.feed_forward);
-        Weights { split: self.mlp_matrices() + up, whole: biases * u128::from(self.hidden) }
+        let width = u128::from(self.width(is_dense));
+        let up = biases * (1 + u128::from(self.gated)) * width;
+        Weights { split: self.mlp_matrices(is_dense) + up, whole: biases * u128::from(self.hidden) }
     }
 
-    fn expert_count(&self) -> u32 {
-        self.experts.map_or(0, |experts| experts.count)
+    fn expert_count(&self) -> u128 {
+        self.experts.map_or(0, |experts| experts.count.into())
     }
 
     /// Whether there can be such a model.
@@ -266,11 +370,20 @@ impl Model {
             ("sequence", self.sequence),
             ("vocabulary", self.vocabulary),
         ];
-        let experts = self.experts.unwrap_or(Experts { count: 1, top_k: 1 });
+        let one = Experts { count: 1, top_k: 1, ..Experts::PLAIN };
+        let experts = self.experts.unwrap_or(one);
         let sizes = sizes.into_iter().chain([("experts", experts.count), ("top_k", experts.top_k)]);
         for (key, size) in sizes {
             if size == 0 || size > MOST {
                 return refuse(key, format!("{size} is out of range; use 1 to {MOST}"));
+            }
+        }
+        let Experts { width, shared, dense_layers, .. } = experts;
+        let more =
+            [("expert_width", width), ("shared_experts", shared), ("dense_layers", dense_layers)];
+        for (key, size) in more {
+            if size > MOST {
+                return refuse(key, format!("{size} is out of range; use 0 to {MOST}"));
             }
         }
         self.check_relations(experts)
@@ -294,7 +407,7 @@ impl Model {
             return refuse("positions", format!("{positions} is out of range; use 0 to {MOST}"));
         }
         if experts.top_k > experts.count {
-            let Experts { count, top_k } = experts;
+            let Experts { count, top_k, .. } = experts;
             return refuse("top_k", format!("a token cannot take {top_k} of {count}; use fewer"));
         }
         match self.count() > MOST_PARAMETERS {

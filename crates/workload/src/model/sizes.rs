@@ -39,6 +39,9 @@ pub(super) enum Part {
     Mlp,
     /// Attention and MLP.
     Layer,
+    /// The MLP, and all of a layer, where others have experts.
+    DenseMlp,
+    DenseLayer,
     Head,
 }
 
@@ -157,8 +160,8 @@ impl<'a> TrainingSizes<'a> {
                 let dense = self.token_weights() + narrow(model.position_weights());
                 Held { dense, expert: 0 }
             }
-            Unit::Layer(_) => {
-                let (dense, expert) = (model.dense(), model.expert());
+            Unit::Layer(layer) => {
+                let (dense, expert) = (model.dense(layer), model.expert(layer));
                 let experts = model.experts.map_or(0, |experts| experts.count);
                 let experts = u128::from(experts / self.training.degrees.expert.max(1));
                 Held {
@@ -177,7 +180,7 @@ impl<'a> TrainingSizes<'a> {
     /// Operations of attention's scores and of their use, forward, at a rank.
     fn scores(&self) -> u128 {
         let model = &self.training.model;
-        let width = u128::from(model.sequence) * u128::from(model.hidden);
+        let width = u128::from(model.sequence) * model.scores();
         4 * self.tokens() * width / self.tensor()
     }
 
@@ -190,10 +193,12 @@ impl<'a> TrainingSizes<'a> {
             Part::Projections => matrices(model.attention_matrices()),
             Part::Scores => self.scores(),
             Part::Mlp => {
-                let taken = model.experts.map_or(1, |experts| experts.top_k);
-                matrices(model.mlp_matrices() * u128::from(taken) + model.router())
+                let taken = model.experts.map_or(1, |experts| experts.top_k + experts.shared);
+                matrices(model.mlp_matrices(false) * u128::from(taken) + model.router())
             }
+            Part::DenseMlp => matrices(model.mlp_matrices(true)),
             Part::Layer => self.forward(Part::Attention) + self.forward(Part::Mlp),
+            Part::DenseLayer => self.forward(Part::Attention) + self.forward(Part::DenseMlp),
             Part::Head => 2 * self.tokens() * u128::from(self.token_weights()),
         }
     }
@@ -202,7 +207,9 @@ impl<'a> TrainingSizes<'a> {
         let forward = self.forward(part);
         let selective = self.training.recompute == Recompute::Selective;
         let again = match part {
-            Part::Attention | Part::Scores | Part::Layer if selective => self.scores(),
+            Part::Attention | Part::Scores | Part::Layer | Part::DenseLayer if selective => {
+                self.scores()
+            }
             _ => 0,
         };
         match phase {
@@ -242,15 +249,15 @@ impl<'a> TrainingSizes<'a> {
             Part::Projections => attention - scores,
             Part::Scores => scores,
             Part::Attention => attention,
-            Part::Mlp => layer - attention,
-            Part::Layer => layer,
+            Part::Mlp | Part::DenseMlp => layer - attention,
+            Part::Layer | Part::DenseLayer => layer,
             Part::Head => head,
         }
     }
 
     /// The longest of all steps.
     pub(super) fn longest(&self) -> Time {
-        let steps = [Part::Layer, Part::Head].into_iter().flat_map(|part| {
+        let steps = [Part::Layer, Part::DenseLayer, Part::Head].into_iter().flat_map(|part| {
             [Phase::Forward, Phase::Backward].map(|phase| self.compute(part, phase).time)
         });
         steps.max().unwrap_or(Time::ZERO)

@@ -96,8 +96,8 @@ impl Part {
             Part::Attention => " attention",
             Part::Projections => " projections",
             Part::Scores => " scores",
-            Part::Mlp => " MLP",
-            Part::Layer | Part::Head => "",
+            Part::Mlp | Part::DenseMlp => " MLP",
+            Part::Layer | Part::DenseLayer | Part::Head => "",
         }
     }
 }
@@ -234,10 +234,15 @@ impl Stage<'_> {
     fn layer(&mut self, layer: u32, phase: Phase, micro: u32) {
         let degrees = self.plan.training.degrees;
         let apart = degrees.tensor.max(degrees.expert).max(degrees.context);
+        let model = self.plan.training.model;
+        let (whole, mlp) = match model.experts.is_some() && model.is_dense(layer) {
+            true => (Part::DenseLayer, Part::DenseMlp),
+            false => (Part::Layer, Part::Mlp),
+        };
         let parts: &[Part] = match (apart, phase) {
-            (1, _) => &[Part::Layer],
-            (_, Phase::Backward) => &[Part::Mlp, Part::Attention],
-            _ => &[Part::Attention, Part::Mlp],
+            (1, _) => &[whole],
+            (_, Phase::Backward) => &[mlp, Part::Attention],
+            _ => &[Part::Attention, mlp],
         };
         for part in parts {
             self.compute(Unit::Layer(layer), *part, phase, micro);
