@@ -74,6 +74,7 @@ impl Stage {
     fn job(&self) -> JobConfig<'_> {
         let hosts = self.fabric.hosts();
         JobConfig {
+            relays: None,
             jobs: &self.jobs,
             hosts: (0..hosts).map(HostId).collect(),
             servers: (0..hosts).collect(),

@@ -111,7 +111,8 @@ fn read(whole: &Table, source: &str, seed: u64) -> Result<FabricLinks, Experimen
     let located = |error: ExperimentError| error.located_in(&table);
     let network =
         root.section("fabric", "the network", |r| fabric::read(r, &folder)).map_err(located)?;
-    let Some(clos) = network.fabric.clos().copied() else {
+    let clos = network.fabric.clos().filter(|clos| clos.rails().is_none()).copied();
+    let Some(clos) = clos else {
         let what =
             "clusters and plans are of folded Clos only; choose leaf-spine, fat-tree or clos";
         return Err(ExperimentError::new("fabric.topology", Origin::Unknown, what));

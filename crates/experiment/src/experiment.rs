@@ -11,7 +11,7 @@ pub use crate::section::transport::Transport;
 use crate::section::transport::TransportSection;
 use crate::section::workload::WorkloadSource;
 use crate::section::{balance, fabric, failures, probe, run, stragglers, transport, workload};
-use crate::traffic::Traffic;
+use crate::traffic::{Stream, Traffic};
 use crate::value::{Item, Table, Value};
 use std::path::Path;
 use weft_balance::scheme::BalanceConfig;
@@ -92,6 +92,7 @@ impl Resolved {
         let traffic =
             self.workload.build(&self.fabric, &self.servers, self.stragglers.as_ref(), seed)?;
         check_counts(&traffic, &self.packet)?;
+        check_rails(&traffic, &self.fabric)?;
         if traffic.ranks.is_some() {
             self.pace.check_jobs()?;
         }
@@ -107,7 +108,7 @@ impl Resolved {
             let what = format!("{what} one plane only; set planes = 1");
             return Err(ExperimentError::new("fabric.planes", Origin::Unknown, what));
         }
-        self.fabric.clos().ok_or_else(|| {
+        self.fabric.clos().filter(|clos| clos.rails().is_none()).ok_or_else(|| {
             let what = format!("{what} folded Clos only; choose leaf-spine, fat-tree or clos");
             ExperimentError::new("fabric.topology", Origin::Unknown, what)
         })
@@ -211,12 +212,13 @@ fn read_sections(root: &mut Reader<'_>, folder: &Path) -> Result<Resolved, Exper
     balance::check_hash(&balance.scheme, &fabric, &switch)?;
     let probes = root.section(on_probe.0, on_probe.1, |r| probe::read(r, &fabric))?;
     let in_vain = packets_in_vain(&fabric, &packet, bdp);
-    let unfit = weft_fluid::unfit(balance.scheme.info(), &fabric, &failures)
-        .map(|why| format!("{} {why}", balance.scheme.name()));
+    let unfit = weft_fluid::unfit(balance.scheme.info(), &fabric, &failures);
+    let relayed = servers.pxn.map(|_| "runs where GPUs pass on messages (fabric.server.pxn)");
+    let unfit = unfit.or(relayed).map(|why| format!("{} {why}", balance.scheme.name()));
     let limits = root
         .section(on_run.0, on_run.1, |r| run::read(r, transport.rto, in_vain, unfit.as_deref()))?;
-    let idle =
-        (workload.is_of_messages() && servers != Servers::USUAL).then(|| SERVERS_IDLE.into());
+    let idle = (workload.is_of_messages() && servers != Servers::usual(fabric.rails()))
+        .then(|| SERVERS_IDLE.into());
     Ok(Resolved {
         fabric,
         servers,
@@ -314,6 +316,34 @@ fn check_counts(traffic: &Traffic, packet: &PacketConfig) -> Result<(), Experime
         ));
     }
     Ok(())
+}
+
+/// Refuses messages between rails that never meet.
+fn check_rails(traffic: &Traffic, fabric: &Fabric) -> Result<(), ExperimentError> {
+    if fabric.rails().is_none()
+        || traffic.ranks.as_ref().is_some_and(|ranks| ranks.relays.is_some())
+    {
+        return Ok(());
+    }
+    let mut apart = None;
+    traffic.streams(|Stream { src, dst, .. }| {
+        if !fabric.reaches(src, dst) {
+            apart.get_or_insert((src, dst));
+        }
+    });
+    let Some((src, dst)) = apart else { return Ok(()) };
+    let what = format!(
+        "a message goes from host-{} of rail {} to host-{} of rail {}, and rails never meet",
+        src.0,
+        fabric.pod_of(src),
+        dst.0,
+        fabric.pod_of(dst)
+    );
+    let (key, mend) = match traffic.ranks {
+        Some(_) => ("fabric.server.pxn", "set pxn = true, so that GPUs of a server pass it on"),
+        None => ("workload", "use a job (a collective, trace or model), whose GPUs can pass it on"),
+    };
+    Err(ExperimentError::new(key, Origin::Unknown, format!("{what}; {mend}")))
 }
 
 /// Refuses a buffer that cannot hold a packet, and a shared one that is all reserves and

@@ -3,6 +3,7 @@
 use crate::completion::Completion;
 use std::ops::ControlFlow;
 use std::sync::OnceLock;
+use weft_fabric::Relays;
 use weft_sim::{JobConfig, ScaleUp};
 use weft_units::{HostId, Rate};
 use weft_workload::Workload;
@@ -35,6 +36,15 @@ pub struct Ranks {
     pub scale_up: ScaleUp,
     /// From a GPU to its NIC.
     pub pcie: Option<Rate>,
+    /// GPUs that pass on messages between rails, if any do.
+    pub relays: Option<Relays>,
+}
+
+impl Ranks {
+    /// The hosts between which a message from rank `src` to rank `dst`, of different servers, crosses the network.
+    pub fn ends(&self, src: u32, dst: u32) -> (HostId, HostId) {
+        Relays::ends(self.relays.as_ref(), &self.hosts, src, dst)
+    }
 }
 
 /// Messages from one host to another.
@@ -108,13 +118,14 @@ impl Traffic {
 
     /// The ranks as the simulator takes them.
     pub(crate) fn job_config(&self, completion: Completion) -> Option<JobConfig<'_>> {
-        let Ranks { jobs, hosts, servers, scale_up, pcie, .. } = self.ranks.as_ref()?;
+        let Ranks { jobs, hosts, servers, scale_up, pcie, relays, .. } = self.ranks.as_ref()?;
         Some(JobConfig {
             jobs,
             hosts: hosts.clone(),
             servers: servers.clone(),
             scale_up: *scale_up,
             pcie: *pcie,
+            relays: relays.clone(),
             at_acknowledgement: completion == Completion::Acknowledged,
             each_message: self.volume().messages <= MOST_RECORDED,
         })
@@ -140,9 +151,9 @@ impl Traffic {
         let mut first = 0;
         for (number, job) in (0..).zip(&ranks.jobs) {
             let _ = job.traffic(|one| {
-                let (src, dst) = ((first + one.src) as usize, (first + one.dst) as usize);
-                if ranks.servers[src] != ranks.servers[dst] {
-                    let (src, dst) = (ranks.hosts[src], ranks.hosts[dst]);
+                let (src, dst) = (first + one.src, first + one.dst);
+                if ranks.servers[src as usize] != ranks.servers[dst as usize] {
+                    let (src, dst) = ranks.ends(src, dst);
                     let (bytes, times) = (one.bytes, one.times);
                     each(Stream { job: number, src, dst, bytes, times });
                 }

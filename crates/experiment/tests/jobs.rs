@@ -237,8 +237,16 @@ fn job() -> impl Strategy<Value = Vec<(&'static str, String)>> {
     let schemes = prop_oneof![Just("ecmp"), Just("spray"), Just("ethereal")];
     let servers = prop_oneof![Just((1, 1)), Just((2, 1)), Just((4, 2)), Just((4, 4))];
     let shape = (2u32..17, 1u32..4, any::<bool>());
-    (what, where_to, schemes, servers, shape, 1u64..400_000).prop_map(
-        |((operation, algorithm), placement, scheme, (gpus, nics), (ranks, times, rails), size)| {
+    let pxn = (prop_oneof![Just("off"), Just("source"), Just("destination")], 1u64..200_000);
+    (what, where_to, schemes, servers, shape, (1u64..400_000, pxn)).prop_map(
+        |(
+            (operation, algorithm),
+            placement,
+            scheme,
+            (gpus, nics),
+            (ranks, times, rails),
+            (size, (at, chunk)),
+        )| {
             let ranks = if algorithm == "recursive-doubling" { 16 } else { ranks };
             vec![
                 ("workload.collective", operation.to_owned()),
@@ -251,6 +259,9 @@ fn job() -> impl Strategy<Value = Vec<(&'static str, String)>> {
                 ("fabric.server.gpus", gpus.to_string()),
                 ("fabric.server.nics", nics.to_string()),
                 ("fabric.server.rails", rails.to_string()),
+                ("fabric.server.pxn", (at != "off").to_string()),
+                ("fabric.server.pxn_at", at.replace("off", "source")),
+                ("fabric.server.pxn_chunk", format!("{chunk}B")),
             ]
         },
     )
@@ -265,6 +276,48 @@ trials! {
         prop_assert!(cct >= bound, "{cct} {bound}");
         prop_assert!(of(&result, "collectives") > 0.0);
     }
+}
+
+trials! {
+    #![cases(60)]
+    fn no_job_on_rails_beats_its_bound(changes in job()) {
+        let whole = |key: &str| !["nics", "rails", "pxn"].iter().any(|end| key.ends_with(end));
+        let kept = changes.iter().filter(|(key, _)| whole(key));
+        let mut changes: Vec<_> = kept.map(|(key, value)| (*key, value.as_str())).collect();
+        changes.retain(|change| *change != ("fabric.server.gpus", "1"));
+        changes.extend([("fabric.topology", "rail-only"), ("fabric.rails", "2")]);
+        let result = result(&settled(JOB, &changes));
+        let (cct, bound) = (of(&result, "cct_s"), of(&result, "bound_s"));
+        prop_assert!(cct >= bound, "{cct} {bound}");
+        prop_assert!(of(&result, "collectives") > 0.0);
+    }
+}
+
+/// Where rails never meet, messages between them need GPUs that pass them on; within a rail nobody is needed.
+#[test]
+fn messages_between_rails_that_never_meet_are_refused() {
+    let shape = [("fabric.topology", "rail-only"), ("fabric.rails", "2")];
+    let job = [("workload.collective", "all-to-all"), ("fabric.server.pxn", "false")];
+    let keys = |more: Overrides<'static>| [&shape[..], &job, more].concat();
+    let refused = mistake(JOB, &keys(&[]));
+    let why = "fig.toml: fabric.server.pxn (command line): a message goes from host-0 of rail 0 to host-17 of rail 1, and \
+               rails never meet; set pxn = true, so that GPUs of a server pass it on";
+    assert_eq!(refused, why);
+    settled(JOB, &keys(&[("fabric.server.pxn", "true")]));
+    let file = std::env::temp_dir().join(format!("weft-rails-{}.txt", std::process::id()));
+    // The first GPUs of all servers, whose NICs are in the first rail.
+    let gpus: Vec<String> = (0..16).map(|server| (2 * server).to_string()).collect();
+    std::fs::write(&file, gpus.join("\n")).expect("a file");
+    let place = ("workload.placement_file", file.to_str().expect("a path"));
+    settled(JOB, &[&shape[..], &job, &[place, ("workload.ranks", "16")]].concat());
+    std::fs::remove_file(&file).expect("it is there");
+    let text = JOB.replace("collective = \"all-reduce\"", "pattern = \"all-to-all\"");
+    let refused = mistake(&text, &shape);
+    assert!(
+        refused.contains("workload (line 6): a message goes from host-0")
+            && refused.contains("use a job"),
+        "{refused}"
+    );
 }
 
 const EXCHANGE: [(&str, &str); 2] =

@@ -64,12 +64,12 @@ fn each_mistake_names_source_key_and_mend() {
         (
             "leaf-spine",
             "leafspine",
-            r#"fig.toml: fabric.topology (line 3): "leafspine" is not one of leaf-spine, fat-tree, clos, dragonfly, dragonfly+, torus, graph; did you mean "leaf-spine"?"#,
+            r#"fig.toml: fabric.topology (line 3): "leafspine" is not one of leaf-spine, fat-tree, clos, rail-only, dragonfly, dragonfly+, torus, graph; did you mean "leaf-spine"?"#,
         ),
         (
             "\"leaf-spine\"",
             "\"hypercube\"",
-            r#"fig.toml: fabric.topology (line 3): "hypercube" is not known; use one of leaf-spine, fat-tree, clos, dragonfly, dragonfly+, torus, graph"#,
+            r#"fig.toml: fabric.topology (line 3): "hypercube" is not known; use one of leaf-spine, fat-tree, clos, rail-only, dragonfly, dragonfly+, torus, graph"#,
         ),
         (
             "topology = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 4",
@@ -95,6 +95,26 @@ fn each_mistake_names_source_key_and_mend() {
             "topology = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 4",
             "topology = \"torus\"\nsizes = \"4,4\"",
             r#"fig.toml: fabric.sizes (line 4): "4,4" is no list of sizes; write "4x4" or "4x4x4""#,
+        ),
+        (
+            "topology = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 4",
+            "topology = \"rail-only\"\nrails = 4\nhosts_per_leaf = 4\nleaves = 2",
+            "fig.toml: fabric.spines: the 2 leaves of a rail need some to meet; use at least 1",
+        ),
+        (
+            "topology = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 4",
+            "topology = \"rail-only\"\nrails = 4\nhosts_per_leaf = 4\nspines = 2",
+            "fig.toml: fabric.spines (line 6): a rail of one leaf has none; use 0, or more leaves",
+        ),
+        (
+            "topology = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 4",
+            "topology = \"rail-only\"\nrails = 4\nhosts_per_leaf = 4\nserver = { nics = 2 }",
+            "fig.toml: fabric.server.nics (line 6): 2, where each of 4 rails has a NIC of every server; use 4",
+        ),
+        (
+            "topology = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 4",
+            "topology = \"rail-only\"\nrails = 4\nhosts_per_leaf = 4\nserver = { rails = false }",
+            "fig.toml: fabric.server.rails (line 6): false, where every NIC of a server is in a rail of its own; remove it",
         ),
         (
             "spines = 2",
@@ -539,7 +559,7 @@ fn short_forms_are_checked_where_they_stand() {
     let fabric = |text| wrong(ShortKind::Fabric, text);
     assert_eq!(
         fabric("leaf-spin:leaves=4"),
-        r#"topology: "leaf-spin" is not one of leaf-spine, fat-tree, clos, dragonfly, dragonfly+, torus, graph; did you mean "leaf-spine"?"#
+        r#"topology: "leaf-spin" is not one of leaf-spine, fat-tree, clos, rail-only, dragonfly, dragonfly+, torus, graph; did you mean "leaf-spine"?"#
     );
     assert_eq!(fabric("leaf-spine:leafs=4"), r#"leafs: unknown key; did you mean "leaves"?"#);
     assert_eq!(fabric("fat-tree:8"), "8: has no value; write key=value");

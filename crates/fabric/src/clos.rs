@@ -44,6 +44,16 @@ pub enum Tiers {
         /// Core switches in all: a multiple of `aggs_per_pod`.
         cores: u32,
     },
+    /// Rails that never meet (Wang et al., arXiv 2307.12169): a leaf-spine for each, without a link to the
+    /// others. What is said of pods is said of rails.
+    Rails {
+        /// How many: one for each NIC of a server.
+        rails: u32,
+        /// Leaf switches of each rail.
+        leaves: u32,
+        /// Spine switches of each rail; none where a rail is one leaf.
+        spines: u32,
+    },
 }
 
 /// A folded Clos: what [`crate::Fabric::build`] builds.
@@ -94,37 +104,45 @@ impl Clos {
         }
     }
 
-    /// Pods; a leaf-spine counts as one.
+    /// Pods; a leaf-spine counts as one, and each rail that never meets another is one.
     pub fn pods(&self) -> u32 {
         match self.tiers {
             Tiers::Two { .. } => 1,
             Tiers::Three { pods, .. } => pods,
+            Tiers::Rails { rails, .. } => rails,
         }
     }
     /// Leaves in each pod.
     pub fn leaves_per_pod(&self) -> u32 {
         match self.tiers {
-            Tiers::Two { leaves, .. } => leaves,
+            Tiers::Two { leaves, .. } | Tiers::Rails { leaves, .. } => leaves,
             Tiers::Three { leaves_per_pod, .. } => leaves_per_pod,
         }
     }
     /// Switches above the leaves in each pod: spines or aggregation switches.
     pub fn mids_per_pod(&self) -> u32 {
         match self.tiers {
-            Tiers::Two { spines, .. } => spines,
+            Tiers::Two { spines, .. } | Tiers::Rails { spines, .. } => spines,
             Tiers::Three { aggs_per_pod, .. } => aggs_per_pod,
         }
     }
     /// Core switches; none with two tiers.
     pub fn cores(&self) -> u32 {
         match self.tiers {
-            Tiers::Two { .. } => 0,
+            Tiers::Two { .. } | Tiers::Rails { .. } => 0,
             Tiers::Three { cores, .. } => cores,
         }
     }
     /// Core switches in each plane.
     pub fn cores_per_plane(&self) -> u32 {
-        self.cores() / self.mids_per_pod()
+        self.cores().checked_div(self.mids_per_pod()).unwrap_or(0)
+    }
+    /// How many rails never meet each other; `None`: every host can reach every other.
+    pub fn rails(&self) -> Option<u32> {
+        match self.tiers {
+            Tiers::Rails { rails, .. } => Some(rails),
+            _ => None,
+        }
     }
     /// Hosts in all.
     pub fn hosts(&self) -> u32 {
@@ -136,10 +154,11 @@ impl Clos {
     /// # Errors
     /// With what is wrong and what it may be.
     pub fn validate(&self) -> Result<(), FabricError> {
+        let alone = matches!(self.tiers, Tiers::Rails { leaves: 1, .. });
         let counts = [
             ("pods", self.pods()),
             ("leaves", self.leaves_per_pod()),
-            ("spines (aggregation switches)", self.mids_per_pod()),
+            ("spines (aggregation switches)", self.mids_per_pod() + u32::from(alone)),
             ("hosts per leaf", self.hosts_per_leaf),
             ("members of a leaf bundle", self.leaf_bundle.members),
             ("members of an aggregation bundle", self.agg_bundle.members),

@@ -8,7 +8,7 @@
 
 use crate::path_weights::{PathView, PathWeights};
 use crate::{Fabric, LinkShares, PathId};
-use weft_units::{HostId, IdVec, PortId};
+use weft_units::{IdVec, PortId};
 
 /// After so many rounds little changes any more.
 const ROUNDS: u32 = 20;
@@ -22,8 +22,8 @@ impl PathView {
     #[must_use]
     pub fn evened(mut self, fabric: &Fabric) -> PathView {
         let leaves = u64::from(fabric.leaves());
-        let last = HostId(fabric.hosts() - 1);
-        let paths = u64::from(fabric.path_set(HostId(0), last).len());
+        let (first, last) = fabric.farthest();
+        let paths = u64::from(fabric.path_set(first, last).len());
         if self.is_plain() || leaves * leaves * paths > MOST {
             return self;
         }
@@ -71,6 +71,9 @@ impl Evening {
         let all = leaves().flat_map(|src| leaves().map(move |dst| (src, dst)));
         for (src, dst) in all.filter(|(src, dst)| src != dst) {
             let hosts = [src, dst].map(|leaf| fabric.first_host(leaf));
+            if !fabric.reaches(hosts[0], hosts[1]) {
+                continue;
+            }
             let weights = view.weights(fabric, hosts[0], hosts[1]);
             let sum = weights.sum() as f64;
             ways.extend(weights.iter().map(|(path, weight)| {

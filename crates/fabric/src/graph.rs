@@ -293,6 +293,14 @@ impl Fabric {
     pub fn planes(&self) -> u32 {
         self.planes
     }
+    /// How many rails never meet each other; `None`: every host can reach every other.
+    pub fn rails(&self) -> Option<u32> {
+        self.clos().and_then(Clos::rails)
+    }
+    /// Whether a path leads from `src` to `dst` where nothing has failed: not between rails that never meet.
+    pub fn reaches(&self, src: HostId, dst: HostId) -> bool {
+        self.rails().is_none() || self.pod_of(src) == self.pod_of(dst)
+    }
     /// How many switches each plane has.
     pub fn switches_per_plane(&self) -> u32 {
         self.switches() / self.planes
@@ -616,13 +624,20 @@ impl Fabric {
 
     /// One port for each link on any shortest path from `src` to `dst`; all shortest paths
     /// have the same rates and delays.
+    ///
+    /// # Panics
+    /// If they do not [reach](Fabric::reaches) each other.
     pub fn sample_path(&self, src: HostId, dst: HostId) -> Vec<PortId> {
         let mut path = vec![self.nic(src)];
         loop {
             match self.ports[path[path.len() - 1]].peer {
                 Node::Host(_) => return path,
                 Node::Switch(switch) => path.push(match self.hops_among(switch, dst) {
-                    None => self.next_hops(switch, dst).first,
+                    None => {
+                        let hops = self.next_hops(switch, dst);
+                        assert!(hops.count > 0, "rails never meet");
+                        hops.first
+                    }
                     Some(hops) => hops[0],
                 }),
             }
@@ -645,10 +660,10 @@ impl Fabric {
         self.one_way(near, far, data_bytes) + self.one_way(far, near, ack_bytes)
     }
 
-    /// Two hosts that are farthest apart.
+    /// Two hosts that are farthest apart, of those that reach each other.
     pub fn farthest(&self) -> (HostId, HostId) {
         if let Shape::Clos(_) = self.shape {
-            return (HostId(0), HostId(self.hosts() - 1));
+            return (HostId(0), HostId(self.hosts() / self.rails().unwrap_or(1) - 1));
         }
         let far =
             |pair: &(u32, u32)| self.one_way(self.first_host(pair.0), self.first_host(pair.1), 1);
@@ -665,7 +680,7 @@ impl Fabric {
         self.ports.iter().map(|port| port.delay).min().unwrap_or(Time::ZERO)
     }
 
-    /// A readable name: `host-3`, `leaf-0`, `spine-7`, `pod-1-agg-0`, `core-2`.
+    /// A readable name: `host-3`, `leaf-0`, `spine-7`, `pod-1-agg-0`, `core-2`, `rail-3-leaf-0`.
     pub fn name(&self, node: Node) -> String {
         let Node::Switch(id) = node else {
             let Node::Host(host) = node else { unreachable!() };
@@ -709,6 +724,13 @@ impl Fabric {
 fn name_in_clos(clos: &Clos, fabric: &Fabric, id: SwitchId) -> String {
     let leaves = fabric.leaves();
     let mids = clos.pods() * clos.mids_per_pod();
+    if clos.rails().is_some() {
+        let (what, place, each) = match fabric.tier(id) {
+            LEAF => ("leaf", id.0, clos.leaves_per_pod()),
+            _ => ("spine", id.0 - leaves, clos.mids_per_pod()),
+        };
+        return format!("rail-{}-{what}-{}", place / each, place % each);
+    }
     match fabric.tier(id) {
         LEAF => format!("leaf-{}", id.0),
         MID if clos.cores() == 0 => format!("spine-{}", id.0 - leaves),

@@ -316,6 +316,7 @@ fn any_clos() -> impl Strategy<Value = Clos> {
             match tiers {
                 Tiers::Two { .. } => Clos { leaf_bundle, ..clos },
                 Tiers::Three { .. } => Clos { leaf_bundle, agg_bundle, ..clos },
+                Tiers::Rails { .. } => unreachable!("none is drawn"),
             }
         },
     )

@@ -8,6 +8,9 @@ pub fn unfit(scheme: &SchemeInfo, fabric: &Fabric, failures: &[Failure]) -> Opti
     if fabric.planes() > 1 {
         return Some("runs over several planes");
     }
+    if fabric.rails().is_some() {
+        return Some("runs on rails that never meet");
+    }
     if fabric.clos().is_none() {
         return Some("runs on a network that is no folded Clos");
     }

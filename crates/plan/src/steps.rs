@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use std::hash::{Hash, Hasher};
+use weft_fabric::Relays;
 use weft_units::{HostId, IdVec, MessageId};
 use weft_workload::job::Job;
 use weft_workload::trace::Work;
@@ -42,6 +43,8 @@ pub struct Ranks<'a> {
     pub hosts: &'a [HostId],
     /// The server of each: ranks of one server do not use the fabric.
     pub servers: &'a [u32],
+    /// GPUs that pass on messages between rails, if any do.
+    pub relays: Option<&'a Relays>,
 }
 
 /// The steps of messages: each is in the step after the last one that it waits for.
@@ -87,13 +90,10 @@ pub fn of_ranks(ranks: &Ranks<'_>) -> Vec<Step> {
             let messages = level.iter().filter_map(|one| {
                 let (src, dst) = (first + one.src, first + one.dst);
                 let server = |rank: u32| ranks.servers[rank as usize];
-                let host = |rank: u32| ranks.hosts[rank as usize];
-                (server(src) != server(dst)).then(|| Transfer {
-                    src: host(src),
-                    dst: host(dst),
-                    bytes: one.bytes,
-                    job: number,
-                    ranks: (src, dst),
+                (server(src) != server(dst)).then(|| {
+                    let ends = Relays::ends(ranks.relays, ranks.hosts, src, dst);
+                    let (bytes, job, ranks) = (one.bytes, number, (src, dst));
+                    Transfer { src: ends.0, dst: ends.1, bytes, job, ranks }
                 })
             });
             let mut messages: Vec<Transfer> = messages.collect();

@@ -4,7 +4,7 @@ pub use weft_fabric::devices::*;
 
 use weft_balance::enforce::{Enforce, Hashing};
 use weft_balance::scheme::BalanceConfig;
-use weft_fabric::{Fabric, Failures, Port};
+use weft_fabric::{Fabric, Failures, Port, Relays};
 use weft_transport::TransportConfig;
 use weft_units::{HostId, IdVec, MessageId, PortId, Rate, SwitchId, Time};
 use weft_workload::Workload;
@@ -92,6 +92,8 @@ pub struct JobConfig<'a> {
     pub servers: Vec<u32>,
     /// Between ranks of one server.
     pub scale_up: ScaleUp,
+    /// GPUs that pass on messages between rails; `None`: every rank sends by its own NIC to that of the receiver.
+    pub relays: Option<Relays>,
     /// What a rank's packets leave at, on all its queue pairs together: the way from a GPU to its
     /// NIC. `None`: the NIC alone decides.
     pub pcie: Option<Rate>,
@@ -103,6 +105,23 @@ pub struct JobConfig<'a> {
 }
 
 impl JobConfig<'_> {
+    /// The hosts between which a message from rank `src` to rank `dst`, of different servers, crosses the network.
+    pub fn ends(&self, src: u32, dst: u32) -> (HostId, HostId) {
+        Relays::ends(self.relays.as_ref(), &self.hosts, src, dst)
+    }
+    /// What stands for the GPU of a rank: the rank itself, if nobody relays.
+    pub(crate) fn gpu(&self, rank: u32) -> u32 {
+        self.relays.as_ref().map_or(rank, |relays| relays.gpus[rank as usize])
+    }
+    /// How many of these there are.
+    pub(crate) fn gpus(&self) -> usize {
+        self.relays.as_ref().map_or(self.hosts.len(), |relays| relays.nics.len())
+    }
+    /// The GPU from which a message from rank `src` to rank `dst`, of different servers, goes to its NIC.
+    pub(crate) fn sending_gpu(&self, src: u32, dst: u32) -> u32 {
+        let relay = self.relays.as_ref().and_then(|relays| relays.at_source(src, dst));
+        relay.unwrap_or_else(|| self.gpu(src))
+    }
     /// Which job each rank belongs to, and the first rank of that one.
     pub(crate) fn homes(&self) -> Vec<(u32, u32)> {
         let mut first = 0;

@@ -48,6 +48,8 @@ pub(crate) struct Announcement {
     /// The receiving rank, numbered through all jobs.
     pub(crate) rank: u32,
     pub(crate) receipt: Receipt,
+    /// The GPU that passes it on to that rank, if one does.
+    pub(crate) relay: Option<u32>,
 }
 
 impl Mail {

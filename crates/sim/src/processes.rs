@@ -172,6 +172,11 @@ fn are_together(config: &RunConfig) -> bool {
 /// Whether the hosts of some server's ranks have different homes.
 pub(crate) fn splits_server(config: &RunConfig, home: impl Fn(HostId) -> u32) -> bool {
     let Some(job) = &config.job else { return false };
+    if let Some(relays) = &job.relays {
+        // Any GPU of a server may pass on what the others send.
+        let mut servers = relays.nics.chunks(relays.per_server as usize);
+        return servers.any(|nics| nics.iter().any(|nic| home(*nic) != home(nics[0])));
+    }
     let servers = job.servers.iter().map(|server| *server as usize + 1).max();
     let mut homes = vec![None; servers.unwrap_or(0)];
     job.servers.iter().zip(&job.hosts).any(|(server, host)| {

@@ -180,13 +180,15 @@ pub fn least_work(config: &RunConfig, enough: u64) -> Work {
     for message in config.workload.messages().iter() {
         work.add(config, message.src, message.dst, message.bytes, 1);
     }
-    let Some(JobConfig { jobs, hosts, servers, .. }) = &config.job else { return work };
+    let Some(ranks) = &config.job else { return work };
+    let JobConfig { jobs, servers, .. } = ranks;
     let mut first = 0;
     for job in *jobs {
         let _ = job.traffic(|one| {
-            let [src, dst] = [one.src, one.dst].map(|rank| (first + rank) as usize);
-            if servers[src] != servers[dst] {
-                work.add(config, hosts[src], hosts[dst], one.bytes, one.times);
+            let [src, dst] = [one.src, one.dst].map(|rank| first + rank);
+            if servers[src as usize] != servers[dst as usize] {
+                let (from, to) = ranks.ends(src, dst);
+                work.add(config, from, to, one.bytes, one.times);
             }
             match work.hops < enough {
                 true => ControlFlow::Continue(()),

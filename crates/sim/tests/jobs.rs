@@ -47,7 +47,16 @@ fn on<'a>(job: &'a Job, hosts: &[u32], each_message: bool) -> JobConfig<'a> {
     let hosts = hosts.iter().map(|host| HostId(*host)).collect();
     let jobs = std::slice::from_ref(job);
     let (scale_up, pcie, at_acknowledgement) = (SCALE_UP, None, false);
-    JobConfig { jobs, hosts, servers, scale_up, pcie, at_acknowledgement, each_message }
+    JobConfig {
+        jobs,
+        hosts,
+        servers,
+        scale_up,
+        pcie,
+        relays: None,
+        at_acknowledgement,
+        each_message,
+    }
 }
 
 const EACH: [u32; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];

@@ -7,7 +7,9 @@ use common::compare::{but_events, difference};
 use common::{LINK, Setup, dctcp, incast, messages, permutation};
 use weft_balance::scheme::SchemeConfig;
 use weft_fabric::topology::{Dragonfly, Group, Torus};
-use weft_fabric::{Clos, Direction, Fabric, Failure, FailureKind, Groups, LinkChoice, Pick, Tier};
+use weft_fabric::{
+    Clos, Direction, Fabric, Failure, FailureKind, Groups, LinkChoice, Pick, Tier, Tiers,
+};
 use weft_sim::{Buffer, EcnConfig, Halt, PfcConfig, TrimConfig, Victim};
 use weft_transport::{CongestionConfig, FixedRateConfig, PathScale, RecoveryConfig, unfit};
 use weft_units::{Draw, Rate, Time, parse_time};
@@ -202,7 +204,8 @@ fn everything_finishes() {
     assert!(count > 2000, "{count} combinations");
 }
 
-/// Networks that are no Clos, by name, of 20, 16 and 16 hosts; and a Clos whose NICs have three ports.
+/// Networks that are no Clos, by name, of 20, 16 and 16 hosts; a Clos whose NICs have three ports; and two rails that
+/// never meet.
 fn networks() -> Vec<(&'static str, Fabric)> {
     let dragonfly = |group, hosts| {
         let [host_link, local, global] = [LINK; 3];
@@ -218,7 +221,9 @@ fn networks() -> Vec<(&'static str, Fabric)> {
     ];
     let built = wirings.map(|(name, wiring)| (name, Fabric::of_wiring(wiring.unwrap()).unwrap()));
     let planes = Fabric::build(&Clos::leaf_spine(4, 4, 4, LINK)).unwrap().in_planes(3).unwrap();
-    built.into_iter().chain([("three planes", planes)]).collect()
+    let rails = Clos::uniform(Tiers::Rails { rails: 2, leaves: 2, spines: 4 }, 4, LINK);
+    let rails = Fabric::build(&rails).unwrap();
+    built.into_iter().chain([("three planes", planes), ("rails", rails)]).collect()
 }
 
 /// Every scheme with every recovery and every failure on networks that are no Clos, or a reason why not.
@@ -244,9 +249,10 @@ fn everything_finishes_or_is_refused_on_other_networks() {
                     1 if !matches!(recovery, RecoveryConfig::Coding(_)) => Full::Trim,
                     _ => Full::Drop,
                 };
-                let list: Vec<_> = (0..fabric.hosts())
-                    .map(|src| (src, (src + 7) % fabric.hosts(), 15 * 960 + 7))
-                    .collect();
+                let reached = fabric.hosts() / fabric.rails().unwrap_or(1);
+                let dst = |src| src / reached * reached + (src + 7) % reached;
+                let list: Vec<_> =
+                    (0..fabric.hosts()).map(|src| (src, dst(src), 15 * 960 + 7)).collect();
                 let mut setup = Setup::new(clos(1), messages(fabric.hosts(), &list));
                 setup.fabric = fabric.clone();
                 finishes_on(setup, &what, &scheme, (recovery, control(number(&what))), kind, full);

@@ -120,6 +120,7 @@ mod leaf_spine_links {
             let scale_up =
                 ScaleUp { rate: Rate::gbps(1000), latency: Time::ZERO, cycle: Time::ZERO };
             let job = Some(JobConfig {
+                relays: None,
                 jobs: std::slice::from_ref(&job),
                 servers: (0..hosts.len() as u32).collect(),
                 hosts,

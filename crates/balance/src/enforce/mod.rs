@@ -119,7 +119,10 @@ fn fits_bytes(fabric: &Fabric) -> Result<(), FabricError> {
 
 /// How many links lead up from a leaf, and from an aggregation switch: none with two tiers.
 fn uplinks(fabric: &Fabric) -> (u32, u32) {
-    (fabric.uplinks(SwitchId(0)), fabric.uplinks(SwitchId(fabric.leaves())))
+    let above = fabric.leaves();
+    let mid = if above < fabric.switches() { fabric.uplinks(SwitchId(above)) } else { 0 };
+    // A leaf may be a network of its own: then all ports are alike.
+    (fabric.uplinks(SwitchId(0)).max(1), mid)
 }
 
 /// The folded Clos that a fabric is, where [`Enforce::fits`] has said that it is one.

@@ -5,7 +5,6 @@ use super::fitting::Fitting;
 use super::{Ends, FiveTuple, Hashing, PortError, PortRange, Segments, clos};
 use std::collections::BTreeSet;
 use weft_fabric::{Fabric, Node, PathId};
-use weft_units::HostId;
 
 /// How source ports name paths.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -82,7 +81,8 @@ impl Ports {
     /// # Errors
     /// With a path that has none.
     pub fn check(&self, fabric: &Fabric) -> Result<(), PortError> {
-        let ends = Ends::of(HostId(0), HostId(fabric.hosts() - 1));
+        let (first, last) = fabric.farthest();
+        let ends = Ends::of(first, last);
         let set = fabric.path_set(ends.src, ends.dst);
         let named: BTreeSet<PathId> =
             self.range().ports().filter_map(|port| self.path(fabric, &ends, port)).collect();

@@ -215,7 +215,8 @@ impl Plan for PortedConnections {
             return self.others.post(now, post, |number| port(number) as u16, out);
         }
         let first = fabric.place_below_leaf(self.host) * sharing.queue_pairs;
-        let uplinks = fabric.uplinks_of(self.host);
+        // A leaf may be a network of its own: then all ports are alike.
+        let uplinks = fabric.uplinks_of(self.host).max(1);
         self.marked.post(now, post, |number| formula.port(first + number, uplinks), out);
     }
     fn next(&mut self, _: Time, queue_pair: QueuePairId, _: &Fabric) -> Option<Subflow> {

@@ -67,7 +67,7 @@ impl TorContext<'_> {
         self.switch.0 < self.fabric.leaves()
     }
     /// What a full packet to another leaf and a control packet back take where nobody else is: for each
-    /// leaf, zero for the own one.
+    /// leaf, zero for the own one and for those of other rails that never meet this one.
     fn round_trips(&self) -> Vec<Time> {
         let first = |leaf: u32| self.fabric.first_host(leaf);
         let own = self.switch.0;
@@ -81,12 +81,13 @@ impl TorContext<'_> {
         let pod = |leaf: u32| self.fabric.pod_of(first(leaf));
         // All leaves of the own pod are equally far, and all others.
         let mut known = [None; 2];
-        let mut round = |leaf: u32| match leaf == own {
-            true => Time::ZERO,
-            false => *known[usize::from(pod(leaf) == pod(own))].get_or_insert_with(|| {
-                one_way(own, leaf, self.packet) + one_way(leaf, own, CONTROL_BYTES)
-            }),
-        };
+        let mut round =
+            |leaf: u32| match leaf == own || !self.fabric.reaches(first(own), first(leaf)) {
+                true => Time::ZERO,
+                false => *known[usize::from(pod(leaf) == pod(own))].get_or_insert_with(|| {
+                    one_way(own, leaf, self.packet) + one_way(leaf, own, CONTROL_BYTES)
+                }),
+            };
         (0..self.fabric.leaves()).map(&mut round).collect()
     }
 }

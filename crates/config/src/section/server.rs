@@ -2,10 +2,10 @@
 
 use super::topology::Topology;
 use crate::error::ExperimentError;
-use crate::kind::{Flag, Integer, Or, Span, Speed};
+use crate::kind::{Flag, Integer, OneOf, Or, Size, Span, Speed};
 use crate::reader::Reader;
 use weft_fabric::Fabric;
-use weft_fabric::ScaleUp;
+use weft_fabric::{Pxn, RelayAt, Relays, ScaleUp};
 use weft_units::{HostId, Rate, Time};
 
 /// What every server has.
@@ -25,6 +25,8 @@ pub struct Servers {
     pub endpoint_delay: Time,
     /// What a GPU's memory moves; `None`: in no time.
     pub memory: Option<Rate>,
+    /// How messages between rails change over to another GPU; `None`: NICs send to any other.
+    pub pxn: Option<Pxn>,
 }
 
 impl Servers {
@@ -37,12 +39,26 @@ impl Servers {
         pcie: None,
         endpoint_delay: Time::ZERO,
         memory: None,
+        pxn: None,
     };
+
+    /// What servers are where nothing is said of them, on a fabric with so many rails that never meet, or with none:
+    /// with a GPU and a NIC for each of them.
+    pub fn usual(rails: Option<u32>) -> Servers {
+        let usual = Servers::USUAL;
+        match rails {
+            Some(nics) => Servers { gpus: nics, nics, rails: true, pxn: Some(PXN), ..usual },
+            None => usual,
+        }
+    }
 }
+
+/// In the pieces in which NCCL sends over networks (`NCCL_P2P_NET_CHUNKSIZE`).
+const PXN: Pxn = Pxn { at: RelayAt::Source, chunk: 128 << 10 };
 
 /// Reads `[fabric.server]`.
 pub fn read(r: &mut Reader<'_>, topology: &Topology) -> Result<Servers, ExperimentError> {
-    let usual = Servers::USUAL;
+    let usual = Servers::usual(topology.rails());
     let count = Integer { min: 1, max: 1_024 };
     let gpus =
         r.get("gpus", count, Some(usual.gpus), "GPUs of a server, which ranks of jobs are on")?;
@@ -63,11 +79,26 @@ pub fn read(r: &mut Reader<'_>, topology: &Topology) -> Result<Servers, Experime
     let meaning = "round times on scale-up links and in memory down to whole ones of this; 0ns: no";
     let cycle = r.get("cycle", Span::ANY, Some(usual.scale_up.cycle), meaning)?;
     let scale_up = ScaleUp { rate, latency, cycle };
-    let servers = Servers { gpus, nics, rails, scale_up, pcie, endpoint_delay: delay, memory };
+    let pxn = read_pxn(r, usual.pxn.is_some())?;
+    let servers = Servers { gpus, nics, rails, scale_up, pcie, endpoint_delay: delay, memory, pxn };
     match servers.fits(topology) {
         Err((key, what)) if !r.is_rehearsal() => Err(r.wrong(key, what)),
         _ => Ok(servers),
     }
+}
+
+/// Whether, where and how messages between rails change over.
+fn read_pxn(r: &mut Reader<'_>, usual: bool) -> Result<Option<Pxn>, ExperimentError> {
+    let meaning = "whether messages go over the scale-up link to or from another GPU, so that on the network they \
+                   stay in a rail (NCCL's PXN); true where rails never meet";
+    let is_on = r.get("pxn", Flag, Some(usual), meaning)?;
+    let meaning = "with pxn, in which server they change over: that of the sender (\"source\") or of the \
+                   receiver (\"destination\")";
+    let at = r.get("pxn_at", OneOf(&["source", "destination"]), Some(0), meaning)?;
+    let at = [RelayAt::Source, RelayAt::Destination][at];
+    let meaning = "with pxn, the pieces in which a GPU passes a message on";
+    let chunk = r.get("pxn_chunk", Size::SOME, Some(PXN.chunk), meaning)?;
+    Ok(is_on.then_some(Pxn { at, chunk }))
 }
 
 impl Servers {
@@ -76,6 +107,18 @@ impl Servers {
         if !gpus.is_multiple_of(nics) {
             let what = format!("{gpus} GPUs cannot share {nics} NICs equally; use a multiple");
             return Err(("gpus", what));
+        }
+        if let Some(all) = topology.rails() {
+            if nics != all {
+                let what = format!(
+                    "{nics}, where each of {all} rails has a NIC of every server; use {all}"
+                );
+                return Err(("nics", what));
+            }
+            if !rails {
+                let what = "false, where every NIC of a server is in a rail of its own; remove it";
+                return Err(("rails", what.into()));
+            }
         }
         let (places, what) = match rails {
             true => (topology.leaves(), "leaves"),
@@ -95,11 +138,29 @@ impl Servers {
     /// The host that is the NIC of a GPU of a server.
     pub fn nic(&self, fabric: &Fabric, server: u32, gpu: u32) -> HostId {
         let nic = gpu / (self.gpus / self.nics);
-        let under = fabric.hosts_of_leaf(0).len() as u32;
+        let under = match fabric.rails() {
+            Some(rails) => fabric.hosts() / rails,
+            None => fabric.hosts_of_leaf(0).len() as u32,
+        };
         match self.rails {
             false => HostId(server * self.nics + nic),
-            // As many servers as a leaf has hosts share as many leaves as a server has NICs.
+            // As many servers as a leaf has hosts share as many leaves as a server has NICs; all do where rails never meet.
             true => HostId((server / under * self.nics + nic) * under + server % under),
         }
+    }
+
+    /// GPUs that pass on messages between rails, for ranks on these GPUs; `None`: none does.
+    pub fn relays(&self, fabric: &Fabric, ranks: &[u32]) -> Option<Relays> {
+        let pxn = self.pxn?;
+        let all = 0..self.count(fabric) * self.gpus;
+        let nic = |gpu: u32| self.nic(fabric, gpu / self.gpus, gpu % self.gpus);
+        let (per_server, per_nic) = (self.gpus, self.gpus / self.nics);
+        Some(Relays {
+            pxn,
+            per_server,
+            per_nic,
+            nics: all.map(nic).collect(),
+            gpus: ranks.to_vec(),
+        })
     }
 }

@@ -24,6 +24,13 @@ pub enum Topology {
 }
 
 impl Topology {
+    /// Rails that never meet; `None`: every host reaches every other.
+    pub fn rails(&self) -> Option<u32> {
+        match self {
+            Topology::Clos(clos) => clos.rails(),
+            Topology::Wiring(_) => None,
+        }
+    }
     /// Switches with hosts.
     pub fn leaves(&self) -> u32 {
         match self {
@@ -95,6 +102,12 @@ pub const TOPOLOGIES: &[Choice<(), Topology>] = &[
         summary: "a folded Clos of two or three tiers with any counts and bundles",
         source: "Ethereal (2025); ParaLet (2024)",
         decode: |r, ()| clos(r).map(Topology::Clos),
+    },
+    Choice {
+        name: "rail-only",
+        summary: "a leaf or a leaf-spine for each rail: the NICs of one number of all servers; rails never meet",
+        source: "Wang et al. (arXiv 2307.12169)",
+        decode: |r, ()| rail_only(r).map(Topology::Clos),
     },
     Choice {
         name: "dragonfly",
@@ -183,6 +196,31 @@ fn fat_tree(r: &mut Reader<'_>) -> Result<Clos> {
     let agg_bundle = core_bundle(r, leaf_bundle.link, 1)?;
     let tree = Clos::fat_tree(k, link);
     Ok(Clos { hosts_per_leaf: k / 2 * over, leaf_bundle, agg_bundle, ..tree })
+}
+
+fn rail_only(r: &mut Reader<'_>) -> Result<Clos> {
+    let rails = r.get("rails", COUNT, None, "rails: one for each NIC of a server")?;
+    let leaves = r.get("leaves", COUNT, Some(1), "leaf switches of each rail")?;
+    let none = Integer { min: 0, max: COUNT.max };
+    let meaning = "spine switches of each rail; none with one leaf";
+    let spines = r.get("spines", none, Some(0), meaning)?;
+    match (leaves, spines) {
+        (1, 1..) => {
+            return Err(r.wrong("spines", "a rail of one leaf has none; use 0, or more leaves"));
+        }
+        (2.., 0) => {
+            let what = format!("the {leaves} leaves of a rail need some to meet; use at least 1");
+            return Err(r.wrong("spines", what));
+        }
+        _ => {}
+    }
+    let hosts =
+        r.get("hosts_per_leaf", COUNT, None, "NICs under each leaf, each of a server of its own")?;
+    let members = members(r, "links_per_pair", "parallel links from a leaf to a spine")?;
+    let link = host_link(r)?;
+    let leaf_bundle = leaf_bundle(r, link, members)?;
+    let tiers = Tiers::Rails { rails, leaves, spines };
+    Ok(Clos { leaf_bundle, ..Clos::uniform(tiers, hosts, link) })
 }
 
 /// The keys of a folded Clos; any can be written in them.
@@ -313,7 +351,8 @@ fn link(
 }
 
 /// The keys that make a fabric large.
-pub(super) const COUNTS: [&str; 13] = [
+pub(super) const COUNTS: [&str; 14] = [
+    "rails",
     "groups",
     "routers",
     "global_ports",

@@ -143,6 +143,7 @@ pub fn in_keys(clos: &Clos) -> Result<(Table, Clos), String> {
     put_link(&mut table, ["uplink", "uplink_delay"], clos.leaf_bundle.link);
     match clos.tiers {
         Tiers::Two { spines, .. } => table.put("spines", count(spines)),
+        Tiers::Rails { .. } => unreachable!("no file has rails that never meet"),
         Tiers::Three { pods, aggs_per_pod, cores, .. } => {
             let Bundle { link, members } = clos.agg_bundle;
             table.put("pods", count(pods));

@@ -73,7 +73,7 @@ impl<'a> Ground<'a> {
         let mut paths = vec![None; 1 + fabric.most_hops() as usize];
         for far in [1, clos.hosts_per_leaf, in_pod] {
             let (src, dst) = (HostId(0), HostId(far));
-            if far == 0 || far >= fabric.hosts() {
+            if far == 0 || far >= fabric.hosts() || !fabric.reaches(src, dst) {
                 continue;
             }
             let links = links(fabric, src, dst);

@@ -137,7 +137,8 @@ fn steps_of(traffic: &Traffic) -> Vec<Step> {
         None => steps::of_messages(&traffic.workload),
         Some(ranks) => {
             let (jobs, hosts, servers) = (&ranks.jobs[..], &ranks.hosts[..], &ranks.servers[..]);
-            steps::of_ranks(&Ranks { jobs, hosts, servers })
+            let relays = ranks.relays.as_ref();
+            steps::of_ranks(&Ranks { jobs, hosts, servers, relays })
         }
     }
 }

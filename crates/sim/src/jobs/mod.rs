@@ -9,6 +9,7 @@
 
 mod ranks;
 mod records;
+mod relay;
 mod state;
 
 pub(crate) use records::join;

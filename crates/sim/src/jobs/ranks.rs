@@ -1,7 +1,7 @@
 //! Ranks at work: what happens to them, and what they decide.
 
 use super::records::Owner;
-use super::state::{Happening, Jobs, Waiting};
+use super::state::{Addressee, Happening, Jobs, Waiting};
 use crate::config::Service;
 use crate::engine::Engine;
 use crate::event::{Class, Event};
@@ -56,12 +56,13 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             Happening::Sent(sent) => runner.sent(now, rank, sent, actions),
             Happening::Received(receipt) => runner.received(now, rank, receipt, actions),
             Happening::Woken(node) => runner.woken(now, rank, node, actions),
+            Happening::Relayed(number) => return self.relayed(first + rank, number),
         }
         self.act(first);
     }
 
     /// `happening` will happen to `rank` at `at`.
-    fn tell(&mut self, rank: u32, at: Time, happening: Happening) {
+    pub(super) fn tell(&mut self, rank: u32, at: Time, happening: Happening) {
         let jobs = self.jobs.as_mut().expect("a job");
         let due = jobs.due[rank as usize].entry(at).or_default();
         due.push(happening);
@@ -111,11 +112,9 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             return self.scale_up((src, dst), bytes, sent, receipt);
         }
         let message = Waiting { bytes, sent, receipt, posted: self.now };
-        let is_in_order = self.config.service == Service::InOrder;
-        if is_in_order && !jobs.connections.insert((src, dst)) {
-            return jobs.waiting.entry((src, dst)).or_default().push_back(message);
+        if !self.relay_from(src, dst, message) {
+            self.connect(src, dst, message);
         }
-        self.send_for(src, dst, message);
     }
 
     /// Whether anybody wants to know when all of a message has left.
@@ -139,14 +138,14 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
     }
 
     /// Hands a message from rank `src` to rank `dst` to the NIC.
-    fn send_for(&mut self, src: u32, dst: u32, message: Waiting) {
+    pub(super) fn send_for(&mut self, src: u32, dst: u32, message: Waiting) {
         let Waiting { bytes, sent, receipt, posted } = message;
         let jobs = self.jobs.as_ref().expect("a job");
-        let hosts = &jobs.config.hosts;
-        let (from, to) = (hosts[src as usize], hosts[dst as usize]);
+        let (from, to) = jobs.config.ends(src, dst);
+        let relay = jobs.config.relays.as_ref().and_then(|relays| relays.at_destination(src, dst));
         let (job, _) = jobs.homes[src as usize];
         let message = self.name_message(from);
-        let receiving = self.announce(to, message, (bytes, posted), (dst, receipt));
+        let receiving = self.announce(to, message, (bytes, posted), (dst, receipt, relay));
         let owner = Owner { src, dst, sent, receipt };
         let sending = self.add_sending(Sending::new(message, receiving, bytes, 0), owner);
         self.messages.post_new(posted, sending);
@@ -159,7 +158,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
     fn scale_up(&mut self, (src, dst): (u32, u32), bytes: u64, sent: Sent, receipt: Receipt) {
         let jobs = self.jobs.as_mut().expect("a job");
         let link = jobs.config.scale_up;
-        let busy = &mut jobs.busy[src as usize];
+        let busy = &mut jobs.busy[jobs.config.gpu(src) as usize];
         *busy = (*busy).max(self.now) + link.serialize(bytes);
         let there = *busy + link.latency;
         self.tell(dst, there + receipt.takes, Happening::Received(receipt));
@@ -181,7 +180,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
         host: HostId,
         message: MessageId,
         (bytes, posted): (u64, Time),
-        (rank, receipt): (u32, Receipt),
+        (rank, receipt, relay): (u32, Receipt, Option<u32>),
     ) -> ReceivingId {
         let partition = self.world.partitioning.hosts[host].partition;
         let jobs = self.jobs.as_mut().expect("a job");
@@ -191,7 +190,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             *told += 1;
             *told - 1
         });
-        let announcement = Announcement { number, message, bytes, posted, rank, receipt };
+        let announcement = Announcement { number, message, bytes, posted, rank, receipt, relay };
         if partition == self.own {
             self.hear(usize::from(partition), &announcement);
         } else {
@@ -202,7 +201,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
 
     /// Partition `from` tells of a message to one of this partition's hosts.
     pub(crate) fn hear(&mut self, from: usize, announcement: &Announcement) {
-        let Announcement { number, message, bytes, posted, rank, receipt } = *announcement;
+        let Announcement { number, message, bytes, posted, rank, receipt, relay } = *announcement;
         let receiving = Receiving::new(message, bytes, posted);
         let over = self.messages.put_receiving(from, number, receiving);
         let jobs = self.jobs.as_mut().expect("a job");
@@ -210,9 +209,10 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             jobs.records.add_received(&over);
         }
         let receipts = &mut jobs.receipts[from];
+        let addressee = Addressee { rank, receipt, relay: relay.map(|gpu| (gpu, bytes)) };
         match receipts.get_mut(number as usize) {
-            Some(place) => *place = (rank, receipt),
-            None => receipts.push((rank, receipt)),
+            Some(place) => *place = addressee,
+            None => receipts.push(addressee),
         }
     }
 
@@ -234,10 +234,12 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
     /// A message of a rank is complete at its receiver.
     pub(crate) fn rank_received(&mut self, id: ReceivingId) {
         let jobs = self.jobs.as_mut().expect("a job");
-        let (rank, receipt) = jobs.receipts[id.partition()][id.number()];
-        jobs.records.add_duration(self.messages.receiving(id).posted.until(self.now));
+        let Addressee { rank, receipt, relay } = jobs.receipts[id.partition()][id.number()];
+        let posted = self.messages.receiving(id).posted;
+        jobs.records.add_duration(posted.until(self.now));
         if !jobs.config.at_acknowledgement {
-            self.tell(rank, self.now + receipt.takes, Happening::Received(receipt));
+            let there = self.relay_to(relay, posted);
+            self.tell(rank, there + receipt.takes, Happening::Received(receipt));
         }
     }
 
@@ -245,10 +247,15 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
     pub(crate) fn rank_sent(&mut self, id: SendingId) {
         let jobs = self.jobs.as_mut().expect("a job");
         let owner = jobs.owners[id.0 as usize];
-        let hosts = (jobs.config.hosts[owner.src as usize], jobs.config.hosts[owner.dst as usize]);
+        let hosts = jobs.config.ends(owner.src, owner.dst);
         jobs.records.add_sent(owner, hosts, self.messages.sending(id));
         if jobs.config.at_acknowledgement {
-            let handled = self.now + owner.receipt.takes;
+            let relays = jobs.config.relays.as_ref();
+            let relay = relays.and_then(|relays| relays.at_destination(owner.src, owner.dst));
+            let sending = self.messages.sending(id);
+            let (bytes, posted) = (sending.bytes, sending.result().posted);
+            let handled =
+                self.relay_to(relay.map(|gpu| (gpu, bytes)), posted) + owner.receipt.takes;
             self.tell(owner.dst, handled, Happening::Received(owner.receipt));
         }
         let jobs = self.jobs.as_ref().expect("a job");

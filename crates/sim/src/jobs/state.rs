@@ -20,20 +20,26 @@ pub(crate) struct Jobs<'a> {
     pub(super) homes: Vec<(u32, u32)>,
     /// What will happen to each rank, and when; what comes at one time stays in order.
     pub(super) due: Vec<BTreeMap<Time, Vec<Happening>>>,
-    /// Until when each rank's scale-up link is busy.
+    /// Until when each GPU's scale-up link is busy.
     pub(super) busy: Vec<Time>,
-    /// When the next packet of each rank may leave its GPU.
+    /// Until when each GPU passes on the last pieces of what has come from the network for others.
+    pub(super) tails: Vec<Time>,
+    /// When the next packet may leave each GPU for its NIC.
     pub(super) slots: Vec<Time>,
     /// From one rank to another: a message that has not left yet. Never iterated.
     pub(super) connections: FxHashSet<(u32, u32)>,
     /// What waits behind these, which most of the time is nothing. Never iterated.
     pub(super) waiting: FxHashMap<(u32, u32), VecDeque<Waiting>>,
+    /// What is on its way to GPUs that pass it on, and to which rank in the end. Never iterated.
+    pub(super) relaying: FxHashMap<u32, (u32, Waiting)>,
+    /// How often that was so.
+    pub(super) relayed: u32,
     /// Messages that each of the fabric's hosts has posted.
     pub(super) posted: Vec<u32>,
     /// Whose message it is, by [`SendingId`].
     pub(super) owners: Vec<Owner>,
     /// For whom it is, by [`ReceivingId`].
-    pub(super) receipts: Vec<Vec<(u32, Receipt)>>,
+    pub(super) receipts: Vec<Vec<Addressee>>,
     pub(super) free_sending: Vec<SendingId>,
     pub(super) free_receiving: Vec<Vec<u32>>,
     /// How many messages partitions have been told of at once.
@@ -45,6 +51,15 @@ pub(crate) struct Jobs<'a> {
     pub(super) begun: BTreeMap<(u32, u32), Time>,
     pub(super) nodes: Vec<NodeResult>,
     pub(crate) records: Records,
+}
+
+/// For whom a message is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Addressee {
+    pub(super) rank: u32,
+    pub(super) receipt: Receipt,
+    /// The GPU that passes it on from the network, and its bytes.
+    pub(super) relay: Option<(u32, u64)>,
 }
 
 /// A message behind another one on its connection.
@@ -63,6 +78,8 @@ pub(super) enum Happening {
     Received(Receipt),
     /// The time has come that it asked for, for this node.
     Woken(u32),
+    /// So much of this message of its own has come to a GPU that passes it on that that begins.
+    Relayed(u32),
 }
 
 impl<'a> Jobs<'a> {
@@ -83,10 +100,13 @@ impl<'a> Jobs<'a> {
             runners: config.jobs.iter().map(runner).collect(),
             homes,
             due: vec![BTreeMap::new(); ranks],
-            busy: vec![Time::ZERO; ranks],
-            slots: vec![Time::ZERO; ranks],
+            busy: vec![Time::ZERO; config.gpus()],
+            tails: vec![Time::ZERO; config.gpus()],
+            slots: vec![Time::ZERO; config.gpus()],
             connections: FxHashSet::default(),
             waiting: FxHashMap::default(),
+            relaying: FxHashMap::default(),
+            relayed: 0,
             posted: vec![0; world.config.fabric.hosts() as usize],
             owners: Vec::new(),
             receipts: vec![Vec::new(); partitions],
@@ -100,11 +120,12 @@ impl<'a> Jobs<'a> {
             records: Records::new(config.each_message, partitions),
         })
     }
-    /// The next slot, from `now` on, of the rank whose message it is, for a packet of `bytes` on the
-    /// way from its GPU to the NIC; at once without a limit.
+    /// The next slot, from `now` on, for a packet of `bytes` of a message on the way from the GPU that sends
+    /// it to the NIC; at once without a limit.
     pub(crate) fn next_slot(&mut self, now: Time, id: SendingId, bytes: u64) -> Time {
         let Some(pcie) = self.config.pcie else { return now };
-        let next = &mut self.slots[self.owners[id.0 as usize].src as usize];
+        let Owner { src, dst, .. } = self.owners[id.0 as usize];
+        let next = &mut self.slots[self.config.sending_gpu(src, dst) as usize];
         let slot = (*next).max(now);
         *next = slot + pcie.serialize(bytes);
         slot

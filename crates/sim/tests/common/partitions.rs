@@ -18,7 +18,7 @@ use weft_workload::{Dependency, Message, When, Workload};
 pub fn most_partitions(clos: &Clos) -> u32 {
     match clos.tiers {
         Tiers::Two { leaves, .. } => leaves.min(64),
-        Tiers::Three { pods, .. } => pods.min(64),
+        Tiers::Three { pods, .. } | Tiers::Rails { rails: pods, .. } => pods.min(64),
     }
 }
 

@@ -337,7 +337,8 @@ fn place(
     let (hosts, servers_of) = placement::homes(fabric, servers, &order[..taken as usize]);
     let names = sources.iter().map(|source| source.label().to_owned()).collect();
     let Servers { scale_up, pcie, .. } = *servers;
-    Ok((Ranks { jobs, names, hosts, servers: servers_of, scale_up, pcie }, warnings))
+    let relays = servers.relays(fabric, &order[..taken as usize]);
+    Ok((Ranks { jobs, names, hosts, servers: servers_of, scale_up, pcie, relays }, warnings))
 }
 
 /// Puts the ranks of all jobs on GPUs as fast as `stragglers` says; what to warn of.
