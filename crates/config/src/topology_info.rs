@@ -78,7 +78,8 @@ fn put_graph(table: &mut Table, graph: &Graph) {
     let hosts = graph.host_switches.len() as u64;
     table.put("hosts", count(hosts));
     table.put("switches", count(switches));
-    table.put("links", count(hosts + graph.links.len() as u64));
+    let ports = 1 + graph.other_switches.first().map_or(0, |others| others.len() as u64);
+    table.put("links", count(hosts * ports + graph.links.len() as u64));
     table.put("pods", count(1_u32));
     table.put("tiers", Vec::new());
     table.put("levels", Vec::new());

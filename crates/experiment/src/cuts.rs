@@ -133,11 +133,13 @@ impl Cut {
         let clos = match fabric.shape() {
             Shape::Clos(clos) => clos,
             Shape::Wiring(wiring) => {
-                let is_leaf = |switch: &SwitchId| switch.0 < fabric.leaves();
+                let leaves = [from, to].map(|switch| wiring.leaf_of_switch(switch.0));
                 let pods = [from, to].map(|switch| wiring.groups[switch.index()]);
                 let mut cuts = Vec::new();
-                cuts.extend(is_leaf(&from).then_some((Cut::LeafUp, from.0)));
-                cuts.extend(is_leaf(&to).then_some((Cut::LeafDown, to.0)));
+                // A link between switches of one leaf leads nowhere.
+                let apart = leaves[0] != leaves[1];
+                cuts.extend(leaves[0].filter(|_| apart).map(|leaf| (Cut::LeafUp, leaf)));
+                cuts.extend(leaves[1].filter(|_| apart).map(|leaf| (Cut::LeafDown, leaf)));
                 if pods[0] != pods[1] {
                     cuts.extend([(Cut::PodUp, pods[0]), (Cut::PodDown, pods[1])]);
                 }
@@ -176,14 +178,15 @@ impl Cut {
     /// Its links.
     fn ports(self, fabric: &Fabric, place: u32) -> impl Iterator<Item = PortId> + '_ {
         let cut = (self, place);
-        let candidates = match self {
+        let candidates: Vec<PortId> = match self {
             Cut::HostOut | Cut::HostIn => {
-                let nic = fabric.nic(HostId(place));
-                vec![nic, fabric.ports()[nic].reverse]
+                let nics =
+                    (0..fabric.nic_ports()).map(|port| fabric.nic_in_plane(HostId(place), port));
+                nics.flat_map(|nic| [nic, fabric.ports()[nic].reverse]).collect()
             }
-            Cut::LeafUp => fabric.ports_of(SwitchId(place)).ids().collect(),
+            Cut::LeafUp => ends(fabric, place).flat_map(|one| fabric.ports_of(one).ids()).collect(),
             Cut::LeafDown => {
-                let ports = fabric.ports_of(SwitchId(place)).ids();
+                let ports = ends(fabric, place).flat_map(|one| fabric.ports_of(one).ids());
                 ports.map(|port| fabric.ports()[port].reverse).collect()
             }
             Cut::PodUp | Cut::PodDown => {
@@ -217,4 +220,13 @@ impl Cut {
         };
         u128::from(self.links_of(clos)) * u128::from(link.rate.as_bps())
     }
+}
+
+/// The switches of a leaf, in a network that is no Clos.
+fn ends(fabric: &Fabric, leaf: u32) -> impl Iterator<Item = SwitchId> + '_ {
+    let ends: Vec<u32> = match fabric.shape() {
+        Shape::Clos(_) => vec![leaf],
+        Shape::Wiring(wiring) => wiring.ends(leaf).collect(),
+    };
+    ends.into_iter().map(SwitchId)
 }

@@ -51,8 +51,10 @@ impl Balance {
             let sent = live.iter().any(|port| outcome.ports[*port].bytes > 0);
             sent.then(|| live.into_iter().map(usage).collect::<Vec<f64>>())
         };
-        let leaves: Vec<Balance> = fabric
-            .leaves_of_planes()
+        // Other homes of hosts are numbered behind the leaves.
+        let switches = fabric.leaves() * fabric.homes();
+        let leaves: Vec<Balance> = (0..fabric.planes())
+            .flat_map(|plane| (0..switches).map(move |leaf| (plane, leaf)))
             .filter_map(leaf)
             .map(|usages| Balance::among(&usages))
             .collect();

@@ -280,6 +280,21 @@ trials! {
 
 trials! {
     #![cases(60)]
+    fn no_job_on_several_homes_beats_its_bound(changes in job(), homes in prop_oneof![Just("2"), Just("4")]) {
+        let whole = |key: &str| !["nics", "rails"].iter().any(|end| key.ends_with(end));
+        let kept = changes.iter().filter(|(key, _)| whole(key));
+        let mut changes: Vec<_> = kept.map(|(key, value)| (*key, value.as_str())).collect();
+        changes.retain(|(key, _)| *key != "fabric.server.gpus");
+        changes.extend([("fabric.homes", homes), ("fabric.leaves", "16")]);
+        let result = result(&settled(JOB, &changes));
+        let (cct, bound) = (of(&result, "cct_s"), of(&result, "bound_s"));
+        prop_assert!(cct >= bound, "{cct} {bound}");
+        prop_assert!(of(&result, "collectives") > 0.0);
+    }
+}
+
+trials! {
+    #![cases(60)]
     fn no_job_on_rails_beats_its_bound(changes in job()) {
         let whole = |key: &str| !["nics", "rails", "pxn"].iter().any(|end| key.ends_with(end));
         let kept = changes.iter().filter(|(key, _)| whole(key));

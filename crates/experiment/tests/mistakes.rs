@@ -117,6 +117,21 @@ fn each_mistake_names_source_key_and_mend() {
             "fig.toml: fabric.server.rails (line 6): false, where every NIC of a server is in a rail of its own; remove it",
         ),
         (
+            "leaves = 4",
+            "leaves = 4\nhomes = 3",
+            "fig.toml: fabric.homes (line 5): 3 homes do not divide 4 leaves; use a divisor",
+        ),
+        (
+            "leaves = 4",
+            "leaves = 4\nhomes = 2\nplanes = 2",
+            "fig.toml: fabric.homes (line 5): stands beside planes; remove one of them",
+        ),
+        (
+            "topology = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 4",
+            "topology = \"graph\"\nhost_switches = [0, 0, 1]\nother_switches = [\"2\", \"3\", \"3\"]\nlinks = [\"0 1\", \"2 3\"]",
+            "fig.toml: fabric.other_switches (line 5): hosts of switch 0 have it in common, but host 1 has other ones beside it; give them the same",
+        ),
+        (
             "spines = 2",
             "spines = 2\nk = 4",
             r#"fig.toml: fabric.k (line 6): belongs to topology = "fat-tree", not "leaf-spine"; remove it"#,

@@ -9,6 +9,8 @@
 //! no alternative and are not looked at.
 
 use crate::exceptions::Exceptions;
+use crate::homes::note_hosts;
+use crate::routes::Search as RouteSearch;
 use crate::{Fabric, Node};
 use weft_units::id::Id;
 use weft_units::{HostId, IdVec, PortId, SwitchId};
@@ -63,12 +65,16 @@ fn other_routes(fabric: &Fabric, dead: &[PortId]) -> Exceptions<PortId> {
     dead.sort_unstable();
     let routes = fabric.routes_without(&dead);
     for switch in (0..fabric.switches()).map(SwitchId) {
-        for leaf in (0..fabric.leaves()).filter(|leaf| *leaf != switch.0) {
+        for leaf in 0..fabric.leaves() {
             let hops = routes.next_hops(switch, leaf);
             if hops != fabric.routes().next_hops(switch, leaf) {
                 others.note(switch, leaf, hops);
             }
         }
+    }
+    if fabric.homes() > 1 {
+        let mut search = RouteSearch::new(fabric, fabric.costs_without(&dead));
+        note_hosts(fabric, &dead, &mut search, &mut others);
     }
     others
 }

@@ -1,6 +1,7 @@
 //! What is unusual about the way from some switches to some leaves: a list for each such pair.
 
 use crate::{Fabric, Shape, Wiring};
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use weft_units::{FastDiv, HostId, IdVec, SwitchId};
 
@@ -19,6 +20,8 @@ pub(crate) struct Exceptions<T> {
     /// Where they stand in `items`: first and end.
     lists: Vec<(u32, u32)>,
     items: Vec<T>,
+    /// The list of a switch and a host, where it is not that of the leaf.
+    by_host: FxHashMap<(SwitchId, HostId), u32>,
 }
 
 /// Tells the leaf of a host.
@@ -41,6 +44,7 @@ impl<T: Clone> Exceptions<T> {
             slots: Vec::new(),
             lists: Vec::new(),
             items: Vec::new(),
+            by_host: FxHashMap::default(),
         }
     }
 
@@ -51,6 +55,11 @@ impl<T: Clone> Exceptions<T> {
     /// The list of `switch` and the leaf of `dst`, if there is one.
     #[inline]
     pub(crate) fn get(&self, switch: SwitchId, dst: HostId) -> Option<&[T]> {
+        if !self.by_host.is_empty()
+            && let Some(list) = self.by_host.get(&(switch, dst))
+        {
+            return Some(self.list(*list));
+        }
         let row = self.rows[switch];
         if row == AS_USUAL {
             return None;
@@ -63,8 +72,12 @@ impl<T: Clone> Exceptions<T> {
         if list == AS_USUAL {
             return None;
         }
-        let (first, end) = self.lists[list as usize];
-        Some(&self.items[first as usize..end as usize])
+        Some(self.list(list))
+    }
+
+    fn list(&self, number: u32) -> &[T] {
+        let (first, end) = self.lists[number as usize];
+        &self.items[first as usize..end as usize]
     }
 
     /// Gives `switch` and `leaf`, which have none yet, a list.
@@ -74,9 +87,19 @@ impl<T: Clone> Exceptions<T> {
             self.slots.resize(self.slots.len() + self.leaves as usize, AS_USUAL);
         }
         let slot = (self.rows[switch] + leaf) as usize;
-        self.slots[slot] = self.lists.len() as u32;
+        self.slots[slot] = self.add(list);
+    }
+
+    /// Gives `switch` a list for `dst` alone.
+    pub(crate) fn note_host(&mut self, switch: SwitchId, dst: HostId, list: &[T]) {
+        let number = self.add(list);
+        self.by_host.insert((switch, dst), number);
+    }
+
+    fn add(&mut self, list: &[T]) -> u32 {
         let first = self.items.len() as u32;
         self.items.extend_from_slice(list);
         self.lists.push((first, self.items.len() as u32));
+        self.lists.len() as u32 - 1
     }
 }

@@ -122,16 +122,15 @@ impl Failure {
     /// link of a host means that host, and is not asked.
     fn check_hosts(&self, fabric: &Fabric, ports: &[PortId]) -> Result<(), FabricError> {
         let is_for_ever = matches!(self.kind, FailureKind::Down { .. }) && self.end == Time::MAX;
-        let first = |port: PortId| port.0 % fabric.ports_per_plane();
-        let mut nics: Vec<u32> = ports
-            .iter()
-            .filter(|id| matches!(fabric.ports()[**id].owner, Node::Host(_)))
-            .map(|id| first(*id))
-            .collect();
-        // A host is cut off when its ports in all planes are.
+        let host = |id: &PortId| match fabric.ports()[*id].owner {
+            Node::Host(host) => Some(host.0),
+            Node::Switch(_) => None,
+        };
+        let mut nics: Vec<u32> = ports.iter().filter_map(host).collect();
+        // A host is cut off when all its ports are.
         nics.sort_unstable();
-        let planes = fabric.planes() as usize;
-        let cuts_off = nics.chunk_by(|a, b| a == b).any(|one| one.len() == planes);
+        let each = fabric.nic_ports() as usize;
+        let cuts_off = nics.chunk_by(|a, b| a == b).any(|one| one.len() == each);
         if is_for_ever && self.links.is_of_switches() && cuts_off {
             return Err(FabricError(
                 "a leaf that stays down cuts off its hosts for ever: let it come back".into(),

@@ -140,6 +140,8 @@ pub struct Fabric {
     hosts_per_pod: FastDiv,
     /// Of any other network; empty of a Clos.
     routes: Arc<Routes>,
+    /// Where NICs have several homes, the ports of these to each host; else empty.
+    host_ports: Arc<[PortId]>,
 }
 
 impl Fabric {
@@ -161,6 +163,7 @@ impl Fabric {
             hosts_per_leaf: FastDiv::new(clos.hosts_per_leaf),
             hosts_per_pod: FastDiv::new(clos.hosts_per_leaf * clos.leaves_per_pod()),
             routes: Arc::default(),
+            host_ports: Arc::default(),
         })
     }
 
@@ -200,8 +203,16 @@ impl Fabric {
             hosts_per_leaf: FastDiv::new(1),
             hosts_per_pod: FastDiv::new(1),
             routes: Arc::default(),
+            host_ports: Arc::default(),
             shape: Shape::Wiring(Arc::new(wiring)),
         };
+        if fabric.homes() > 1 {
+            let nics = |host| (0..fabric.homes()).map(move |home| (host, home));
+            let all = (0..fabric.hosts).map(HostId).flat_map(nics);
+            let back =
+                all.map(|(host, home)| fabric.ports[fabric.nic_in_plane(host, home)].reverse);
+            fabric.host_ports = back.collect();
+        }
         fabric.routes = Arc::new(fabric.routes_without(&[]));
         fabric.check_connected()?;
         Ok(fabric)
@@ -254,12 +265,20 @@ impl Fabric {
         if let (Some(grid), [], false) = (&wiring.grid, dead, wiring.fits_in_small_tables()) {
             return Routes::of_grid(self, grid);
         }
+        Routes::new(self, self.costs_without(dead))
+    }
+
+    /// What each link adds to the length of a path, and its dimension; `None` of those behind `dead` ports, which are
+    /// sorted. Of a network that is no Clos.
+    pub(crate) fn costs_without(&self, dead: &[PortId]) -> impl Fn(PortId) -> Option<(u32, u32)> {
+        let Shape::Wiring(wiring) = &self.shape else {
+            unreachable!("a Clos is routed by arithmetic")
+        };
         let mut costs: IdVec<PortId, (u32, u32)> = self.ports.iter().map(|_| (0, 0)).collect();
         for (cable, ids) in wiring.cables.iter().zip(wiring.places(&wiring.spans())) {
             ids.into_iter().for_each(|id| costs[PortId(id)] = (cable.cost, cable.dimension));
         }
-        let is_dead = |port: &PortId| dead.binary_search(port).is_ok();
-        Routes::new(self, |port| Some(costs[port]).filter(|_| !is_dead(&port)))
+        move |port| Some(costs[port]).filter(|_| dead.binary_search(&port).is_err())
     }
 
     fn check_connected(&self) -> Result<(), FabricError> {
@@ -333,12 +352,13 @@ impl Fabric {
     }
     /// The ports of all NICs, plane by plane.
     pub fn nics(&self) -> impl Iterator<Item = PortId> + '_ {
-        let first = (0..self.planes).map(|plane| plane * self.ports_per_plane());
+        let first = (0..self.nic_ports()).map(|port| self.nic_in_plane(HostId(0), port).0);
         first.flat_map(|first| (first..first + self.hosts).map(PortId))
     }
-    /// The port of a host's NIC in a plane.
+    /// The port of a host's NIC in a plane, or at one of its homes.
     pub fn nic_in_plane(&self, host: HostId, plane: u32) -> PortId {
-        PortId(plane * self.ports_per_plane() + host.0)
+        let each = if self.homes() > 1 { self.hosts } else { self.ports_per_plane() };
+        PortId(plane * each + host.0)
     }
     /// How many leaves: switches with hosts.
     pub fn leaves(&self) -> u32 {
@@ -359,7 +379,7 @@ impl Fabric {
     /// The rate of NICs.
     pub fn line_rate(&self) -> Rate {
         let port = self.ports[PortId(0)].rate;
-        Rate::bps(port.as_bps() * u64::from(self.planes))
+        Rate::bps(port.as_bps() * u64::from(self.nic_ports()))
     }
     /// Whether some switch has less to the tier above than to hosts and the tier below.
     pub fn is_oversubscribed(&self) -> bool {
@@ -421,6 +441,10 @@ impl Fabric {
     pub fn uplinks(&self, switch: SwitchId) -> u32 {
         match &self.shape {
             Shape::Clos(_) => self.switches[switch].ups,
+            Shape::Wiring(wiring) if !wiring.homes.is_empty() => {
+                let ports = self.ports_of(switch).ids().map(|port| self.ports[port].peer);
+                ports.filter(|peer| matches!(peer, Node::Switch(_))).count() as u32
+            }
             Shape::Wiring(_) => {
                 let hosts =
                     if self.tier(switch) == LEAF { self.hosts_of_leaf(switch.0).len() } else { 0 };
@@ -478,11 +502,26 @@ impl Fabric {
     pub fn hops_among(&self, switch: SwitchId, dst: HostId) -> Option<&[PortId]> {
         let Shape::Wiring(wiring) = &self.shape else { return None };
         let leaf = wiring.hosts[dst.0 as usize];
+        if !self.host_ports.is_empty() {
+            return Some(match self.hops_home(switch, dst) {
+                [] => self.routes.next_hops(switch, leaf),
+                home => home,
+            });
+        }
         Some(match leaf == switch.0 {
             // The port to a host is the other end of its NIC's link.
             true => std::slice::from_ref(&self.ports[PortId(dst.0)].reverse),
             false => self.routes.next_hops(switch, leaf),
         })
+    }
+    /// The ports of `switch` to `dst`, where NICs have several homes and it is one of them.
+    #[cold]
+    fn hops_home(&self, switch: SwitchId, dst: HostId) -> &[PortId] {
+        let homes = self.homes() as usize;
+        let all = &self.host_ports[dst.0 as usize * homes..][..homes];
+        // Each home is another switch.
+        let home = all.iter().position(|port| self.ports[*port].owner == Node::Switch(switch));
+        home.map_or(&[], |home| &all[home..home + 1])
     }
     /// All equal next hops of `switch` towards `dst`.
     pub fn equal_hops(&self, switch: SwitchId, dst: HostId) -> Vec<PortId> {
@@ -505,7 +544,14 @@ impl Fabric {
             Shape::Clos(_) => Some((self.next_hops(switch, dst).pinned(path), path.swapped())),
             Shape::Wiring(wiring) => {
                 let leaf = wiring.hosts[dst.0 as usize];
-                if leaf == switch.0 {
+                if !self.host_ports.is_empty()
+                    && let [_, ..] = self.hops_home(switch, dst)
+                {
+                    // Routing may know that it leads there no more.
+                    let hops = left.unwrap_or_else(|| self.hops_home(switch, dst));
+                    return Some((*hops.get(usize::from(path.0) % hops.len().max(1))?, path));
+                }
+                if self.host_ports.is_empty() && leaf == switch.0 {
                     return Some((self.ports[PortId(dst.0)].reverse, path));
                 }
                 let path = match path.group() {
@@ -579,8 +625,9 @@ impl Fabric {
         for leaf in 0..self.leaves {
             // Packets come from leaves; other switches see those that these send there.
             let mut comes_by: Vec<bool> =
-                self.switches.ids().map(|id| id.0 < self.leaves).collect();
-            let mut next: Vec<SwitchId> = (0..self.leaves).map(SwitchId).collect();
+                self.switches.iter().map(|switch| switch.tier == LEAF).collect();
+            let leaves = self.switches.ids().filter(|id| self.tier(*id) == LEAF);
+            let mut next: Vec<SwitchId> = leaves.collect();
             while let Some(switch) = next.pop() {
                 for hop in self.routes.next_hops(switch, leaf) {
                     let Node::Switch(peer) = self.ports[*hop].peer else { continue };
@@ -610,7 +657,12 @@ impl Fabric {
     pub fn least_links(&self, src: HostId, dst: HostId) -> u32 {
         match self.clos() {
             Some(_) => self.hops(src, dst),
-            None => 2 + self.routes.least_links(SwitchId(self.leaf_of(src)), self.leaf_of(dst)),
+            None => {
+                let Shape::Wiring(wiring) = &self.shape else { unreachable!("it is no Clos") };
+                let homes = wiring.ends(self.leaf_of(src)).map(SwitchId);
+                let links = homes.map(|home| self.routes.least_links(home, self.leaf_of(dst)));
+                2 + links.min().unwrap_or(0)
+            }
         }
     }
 

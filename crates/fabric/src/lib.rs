@@ -34,6 +34,7 @@ pub mod failure;
 pub mod graph;
 pub mod grid;
 pub mod hash_function;
+mod homes;
 pub mod import;
 mod layout;
 pub mod path;

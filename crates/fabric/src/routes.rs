@@ -8,7 +8,7 @@
 //! there are no tables, and entries are worked out.
 
 use crate::grid::{Grid, Places};
-use crate::{Fabric, Node, PathId};
+use crate::{Fabric, Node, PathId, Shape};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 use weft_units::{IdVec, PortId, SwitchId};
@@ -66,7 +66,7 @@ impl Routes {
         let mut radices: Vec<u32> = Vec::new();
         let mut hops = Vec::new();
         for leaf in 0..leaves {
-            search.go(&[leaf]);
+            search.go(&ends(fabric, leaf));
             for switch in (0..switches).map(SwitchId) {
                 let length = search.lengths[switch.0 as usize];
                 if length == FAR {
@@ -142,7 +142,8 @@ impl Routes {
         for switch in order {
             let hops = self.named_hops(switch, leaf).iter();
             let behind = hops.map(|hop| self.paths_behind(fabric, *hop, leaf));
-            let paths = if switch.0 == leaf { 1 } else { behind.sum() };
+            let is_there = self.length(switch, leaf) == 0;
+            let paths = if is_there { 1 } else { behind.sum() };
             let entry = &mut self.entries[(switch.0 * self.leaves + leaf) as usize];
             entry.paths = u32::min(paths, NAMES - 1) as u16;
         }
@@ -250,7 +251,7 @@ impl Routes {
         index: u32,
     ) -> PathId {
         let (mut index, mut path) = (index, 0);
-        while switch.0 != leaf {
+        while self.length(switch, leaf) > 0 {
             let (worth, _) = self.digits[self.length(switch, leaf) as usize];
             let mut digit = 0;
             for hop in self.named_hops(switch, leaf) {
@@ -281,8 +282,16 @@ impl Routes {
     }
 }
 
+/// The switches of the hosts of a leaf.
+fn ends(fabric: &Fabric, leaf: u32) -> Vec<u32> {
+    match fabric.shape() {
+        Shape::Clos(_) => vec![leaf],
+        Shape::Wiring(wiring) => wiring.ends(leaf).collect(),
+    }
+}
+
 /// A search of shortest ways to one leaf, or group, after the other.
-struct Search {
+pub(crate) struct Search {
     /// The ways from each switch to its neighbours, and where those of each begin.
     ways: Vec<Way>,
     firsts: Vec<u32>,
@@ -303,7 +312,7 @@ struct Way {
 }
 
 impl Search {
-    fn new(fabric: &Fabric, cost: impl Fn(PortId) -> Option<(u32, u32)>) -> Search {
+    pub(crate) fn new(fabric: &Fabric, cost: impl Fn(PortId) -> Option<(u32, u32)>) -> Search {
         let (mut ways, mut firsts) = (Vec::new(), vec![0]);
         for switch in (0..fabric.switches()).map(SwitchId) {
             for port in fabric.ports_of(switch).ids() {
@@ -324,7 +333,7 @@ impl Search {
     }
 
     /// Finds how far each switch is from the nearest of `ends` (Dial 1969).
-    fn go(&mut self, ends: &[u32]) {
+    pub(crate) fn go(&mut self, ends: &[u32]) {
         self.lengths.fill(FAR);
         ends.iter().for_each(|end| self.lengths[*end as usize] = 0);
         let mut buckets = std::mem::take(&mut self.buckets);
@@ -353,7 +362,7 @@ impl Search {
     }
 
     /// The ports of `switch` on shortest ways, of the first dimension among these.
-    fn next_hops(&self, switch: SwitchId, hops: &mut Vec<PortId>) {
+    pub(crate) fn next_hops(&self, switch: SwitchId, hops: &mut Vec<PortId>) {
         hops.clear();
         let own = self.lengths[switch.0 as usize];
         let leads = |way: &&Way| self.lengths[way.peer as usize] + way.there == own;

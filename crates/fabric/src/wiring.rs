@@ -1,6 +1,6 @@
 //! A network of any shape: hosts, switches and the links between them, and the ports that these become.
 //!
-//! Port order: the NIC of every host, then switch by switch first the ports to hosts, then those to
+//! Port order: the NIC of every host (the first port of each, then the second, ...), then switch by switch first the ports to hosts, then those to
 //! switches, each in the order of what is at the other end, parallel links side by side.
 
 use crate::{Bundle, Clos, FabricError, Grid, Link, Node, Port};
@@ -24,7 +24,10 @@ pub struct Cable {
 pub struct Wiring {
     /// The switch of each host, in ascending order, so that hosts of a switch stand side by side.
     pub hosts: Vec<u32>,
-    /// The link of each host.
+    /// Where NICs have several ports, the other switches of the hosts of each leaf, as many of each; they are numbered
+    /// right behind the leaves, and each is of one leaf. Empty: NICs have one port.
+    pub homes: Vec<Vec<u32>>,
+    /// The link of each port of a host.
     pub host_link: Link,
     /// All links between switches.
     pub cables: Vec<Cable>,
@@ -81,6 +84,7 @@ impl From<&Clos> for Wiring {
         let hosts = (0..leaves).flat_map(|leaf| (0..clos.hosts_per_leaf).map(move |_| leaf));
         Wiring {
             hosts: hosts.collect(),
+            homes: Vec::new(),
             host_link: clos.host_link,
             cables,
             names: (0..switches).map(|switch| format!("switch-{switch}")).collect(),
@@ -124,6 +128,7 @@ impl Wiring {
         assert!(self.hosts.is_sorted() && self.hosts.iter().all(is_known), "hosts of no switch");
         assert!((0..self.leaves()).all(has_all), "switches with hosts come first");
         assert!(self.cables.iter().flat_map(|cable| &cable.ends).all(is_known), "no such switch");
+        self.check_homes();
         assert_eq!(self.groups.len(), self.names.len(), "a group for each switch");
         if self.grid.is_none() && !self.fits_in_tables() {
             return Err(FabricError(format!(
@@ -144,7 +149,8 @@ impl Wiring {
         let spans = self.spans();
         let places = self.places(&spans);
         let hosts = self.hosts.len() as u32;
-        let all = hosts + spans.iter().map(|span| span.hosts + span.switches).sum::<u32>();
+        let all = hosts * self.nic_ports()
+            + spans.iter().map(|span| span.hosts + span.switches).sum::<u32>();
         let mut ports = vec![None; all as usize];
         let mut put = |ends: [Node; 2], ids: [u32; 2], link: Link| {
             for (from, to) in [(0, 1), (1, 0)] {
@@ -154,10 +160,12 @@ impl Wiring {
         };
         let mut next: Vec<u32> = spans.iter().map(|span| span.first).collect();
         for (host, switch) in (0..).zip(&self.hosts) {
-            let port = next[*switch as usize];
-            next[*switch as usize] += 1;
-            let ends = [Node::Host(HostId(host)), Node::Switch(SwitchId(*switch))];
-            put(ends, [host, port], self.host_link);
+            for (home, switch) in (0..).zip(self.ends(*switch)) {
+                let port = next[switch as usize];
+                next[switch as usize] += 1;
+                let ends = [Node::Host(HostId(host)), Node::Switch(SwitchId(switch))];
+                put(ends, [home * hosts + host, port], self.host_link);
+            }
         }
         for (cable, ids) in self.cables.iter().zip(places) {
             put(cable.ends.map(|end| Node::Switch(SwitchId(end))), ids, cable.link);
@@ -167,11 +175,13 @@ impl Wiring {
 
     pub(crate) fn spans(&self) -> Vec<Span> {
         let mut spans = vec![Span::default(); self.names.len()];
-        self.hosts.iter().for_each(|switch| spans[*switch as usize].hosts += 1);
+        for switch in self.hosts.iter().flat_map(|leaf| self.ends(*leaf)) {
+            spans[switch as usize].hosts += 1;
+        }
         for end in self.cables.iter().flat_map(|cable| cable.ends) {
             spans[end as usize].switches += 1;
         }
-        let mut first = self.hosts.len() as u32;
+        let mut first = self.hosts.len() as u32 * self.nic_ports();
         for span in &mut spans {
             span.first = first;
             first += span.hosts + span.switches;
@@ -204,7 +214,7 @@ impl Wiring {
             peers[*b as usize].push(*a);
         }
         let mut tiers = vec![u8::MAX; self.names.len()];
-        let mut next: Vec<u32> = (0..self.leaves()).collect();
+        let mut next: Vec<u32> = (0..self.leaves() * self.nic_ports()).collect();
         for tier in 0..u8::MAX {
             let own = std::mem::take(&mut next);
             for switch in own {

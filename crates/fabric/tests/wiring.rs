@@ -15,6 +15,7 @@ use weft_units::{HostId, PortId, SwitchId, Time};
 fn wiring(hosts: Vec<u32>, switches: u32, cables: Vec<Cable>) -> Wiring {
     Wiring {
         hosts,
+        homes: Vec::new(),
         host_link: LINK,
         cables,
         names: (0..switches).map(|id| format!("switch-{id}")).collect(),

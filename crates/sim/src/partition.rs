@@ -38,7 +38,7 @@ id!(
 );
 
 /// Where the ports of NICs are: those in the first plane are numbered as their hosts, and every plane has as
-/// many ports in a partition.
+/// many ports in a partition. Ports at several homes count as planes here.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NicPorts {
     pub(crate) planes: u32,
@@ -55,8 +55,13 @@ impl Default for NicPorts {
 impl NicPorts {
     /// Those of a partition.
     pub(crate) fn new(fabric: &Fabric, partition: &Partition) -> NicPorts {
-        let planes = fabric.planes();
-        NicPorts { planes, per_plane: partition.ports.len() as u32 / planes }
+        let planes = fabric.nic_ports();
+        let per_plane = match fabric.homes() {
+            1 => partition.ports.len() as u32 / planes,
+            // All ports of NICs come first.
+            _ => (partition.hosts.len() as u32).max(1),
+        };
+        NicPorts { planes, per_plane }
     }
     /// The port of a host in a plane.
     #[inline(always)]

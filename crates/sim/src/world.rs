@@ -50,6 +50,8 @@ pub(crate) struct Routes {
     pub(crate) detours: Detours,
     /// None unless the scheme asks for them.
     pub(crate) weights: Option<Weights>,
+    /// Ports of NICs whose links are dead, a bit each, of hosts that have other ones.
+    pub(crate) homes: Vec<(HostId, u8)>,
     /// What hosts are told of paths: also only if the scheme asks.
     pub(crate) view: Option<Arc<PathView>>,
 }
@@ -66,6 +68,7 @@ impl Routes {
         let shares = || LinkShares::new(fabric, rate);
         Routes {
             detours: Detours::new(fabric, dead),
+            homes: fabric.dead_homes(dead),
             weights: info.weighted.then(|| Weights::by_shares(fabric, &shares())),
             view: info.informed.then(|| Arc::new(config.balance.scheme.view(fabric, shares()))),
         }

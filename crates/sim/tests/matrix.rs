@@ -8,7 +8,7 @@ use common::{LINK, Setup, dctcp, incast, messages, permutation};
 use weft_balance::scheme::SchemeConfig;
 use weft_fabric::topology::{Dragonfly, Group, Torus};
 use weft_fabric::{
-    Clos, Direction, Fabric, Failure, FailureKind, Groups, LinkChoice, Pick, Tier, Tiers,
+    Clos, Direction, Fabric, Failure, FailureKind, Groups, LinkChoice, Pick, Tier, Tiers, Wiring,
 };
 use weft_sim::{Buffer, EcnConfig, Halt, PfcConfig, TrimConfig, Victim};
 use weft_transport::{CongestionConfig, FixedRateConfig, PathScale, RecoveryConfig, unfit};
@@ -204,8 +204,8 @@ fn everything_finishes() {
     assert!(count > 2000, "{count} combinations");
 }
 
-/// Networks that are no Clos, by name, of 20, 16 and 16 hosts; a Clos whose NICs have three ports; and two rails that
-/// never meet.
+/// Networks that are no Clos, by name, of 20, 16 and 16 hosts; a Clos whose NICs have three ports; two rails that
+/// never meet; and NICs with ports at two leaves.
 fn networks() -> Vec<(&'static str, Fabric)> {
     let dragonfly = |group, hosts| {
         let [host_link, local, global] = [LINK; 3];
@@ -223,7 +223,10 @@ fn networks() -> Vec<(&'static str, Fabric)> {
     let planes = Fabric::build(&Clos::leaf_spine(4, 4, 4, LINK)).unwrap().in_planes(3).unwrap();
     let rails = Clos::uniform(Tiers::Rails { rails: 2, leaves: 2, spines: 4 }, 4, LINK);
     let rails = Fabric::build(&rails).unwrap();
-    built.into_iter().chain([("three planes", planes), ("rails", rails)]).collect()
+    let dual = Wiring::homed(&Clos::leaf_spine(8, 4, 4, LINK), 2).unwrap();
+    let dual = Fabric::of_wiring(dual).unwrap();
+    let others = [("three planes", planes), ("rails", rails), ("two homes", dual)];
+    built.into_iter().chain(others).collect()
 }
 
 /// Every scheme with every recovery and every failure on networks that are no Clos, or a reason why not.
@@ -233,7 +236,11 @@ fn everything_finishes_or_is_refused_on_other_networks() {
     for (network, fabric) in networks() {
         for scheme in SchemeConfig::all() {
             if let Err(error) = scheme.fits(&fabric) {
-                let is_known = ["needs a folded Clos, since ", "needs planes = 1, since "];
+                let is_known = [
+                    "needs a folded Clos, since ",
+                    "needs planes = 1, since ",
+                    "needs homes = 1, since ",
+                ];
                 assert!(is_known.iter().any(|why| error.0.contains(why)), "{error}");
                 counts.1 += 1;
                 continue;

@@ -59,6 +59,10 @@ pub trait Scheme: Clone + Debug + PartialEq {
             let why = "its queue pairs, or what switches know, belong to one port of a NIC";
             return Err(FabricError(format!("it needs planes = 1, since {why}")));
         }
+        if (in_one_plane || Self::INFO.weighted) && fabric.homes() > 1 {
+            let why = "what hosts and switches know of paths is of one port of a NIC";
+            return Err(FabricError(format!("it needs homes = 1, since {why}")));
+        }
         let knows_uplinks = Self::INFO.port_policy || !Self::INFO.tor.is_none();
         if knows_uplinks && fabric.clos().is_none() {
             return Err(needs_clos("its switches tell paths apart by the uplinks of leaves"));

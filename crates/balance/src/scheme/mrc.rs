@@ -141,7 +141,7 @@ impl MrcFlow {
     /// If it has no entropy values.
     pub fn new(scheme: &Mrc, context: &FlowContext<'_>) -> MrcFlow {
         let mut stream = Draw::new(context.seed, "mrc").stream(context.flow);
-        let planes = context.fabric.planes();
+        let planes = context.fabric.nic_ports();
         let [all, active] = [scheme.entropies, scheme.active].map(|count| count.div_ceil(planes));
         // Distinct, in an order that the flow draws.
         let mut values: Vec<u16> = match scheme.carried {

@@ -49,12 +49,12 @@ pub fn keys(name: &str) -> Vec<String> {
     let choice = TOPOLOGIES.iter().find(|topology| topology.name == name);
     let own = choice.map(|choice| keys_of("fabric", choice, &())).unwrap_or_default();
     let own = own.into_iter().map(|asked| asked.key);
-    own.chain(["planes", "switch", "nic", "server"].map(str::to_owned)).collect()
+    own.chain(["planes", "homes", "switch", "nic", "server"].map(str::to_owned)).collect()
 }
 
 /// Reads `[fabric]`; a topology file is looked for in `folder`.
 pub fn read(r: &mut Reader<'_>, folder: &Path) -> Result<FabricSection> {
-    let (mut topology, usual, warning) = match topology_file::read(r, folder)? {
+    let (topology, usual, warning) = match topology_file::read(r, folder)? {
         Some(FromFile { topology, usual, warning }) => (topology, usual, warning),
         None => (read_topology(r)?, Usual::default(), None),
     };
@@ -64,6 +64,16 @@ pub fn read(r: &mut Reader<'_>, folder: &Path) -> Result<FabricSection> {
         Some(1),
         "ports of every NIC, each of `link`, and each in a plane of its own: a network like the others",
     )?;
+    let homes = r.get(
+        "homes",
+        Integer { min: 1, max: 8 },
+        Some(1),
+        "ports of every NIC, each of `link`, at leaves of one network: so many neighbouring leaves share their hosts",
+    )?;
+    if homes > 1 && planes > 1 {
+        return Err(r.wrong("homes", "stands beside planes; remove one of them"));
+    }
+    let mut topology = topology.homed(homes).map_err(|error| r.wrong("homes", error.0))?;
     let nic = r.section("nic", "network cards and packet sizes", read_nic)?;
     let Nic { latency, packet, service } = nic;
     let servers =

@@ -51,7 +51,10 @@ impl Topology {
     pub(super) fn links(&self) -> u64 {
         match self {
             Topology::Clos(clos) => links(clos),
-            Topology::Wiring(wiring) => (wiring.hosts.len() + wiring.cables.len()) as u64,
+            Topology::Wiring(wiring) => {
+                let hosts = wiring.hosts.len() as u64 * u64::from(wiring.nic_ports());
+                hosts + wiring.cables.len() as u64
+            }
         }
     }
     /// The lowest rate of any link.
@@ -69,6 +72,19 @@ impl Topology {
         match self {
             Topology::Clos(clos) => (clos.switch_latency, clos.nic_latency) = (switch, nic),
             Topology::Wiring(wiring) => (wiring.switch_latency, wiring.nic_latency) = (switch, nic),
+        }
+    }
+    /// The same, so many neighbouring leaves sharing their hosts, which have a port at each.
+    ///
+    /// # Errors
+    /// If that cannot be.
+    pub(super) fn homed(self, homes: u32) -> std::result::Result<Topology, FabricError> {
+        match self {
+            it if homes == 1 => Ok(it),
+            Topology::Clos(clos) => Wiring::homed(&clos, homes).map(Topology::Wiring),
+            Topology::Wiring(_) => Err(FabricError(
+                "leaves are of folded Clos: remove it, or write a graph with other_switches".into(),
+            )),
         }
     }
     /// Builds it.
@@ -304,24 +320,38 @@ fn torus(r: &mut Reader<'_>) -> Result<Wiring> {
     it.wiring().map_err(|error| r.wrong("sizes", error.0))
 }
 
-/// The keys of a graph; any network whose hosts have one link can be written in them.
+/// The keys of a graph; any network whose hosts have as many links can be written in them.
 pub fn graph(r: &mut Reader<'_>) -> Result<Wiring> {
     let meaning = "the switch of each host, those of a switch side by side, such as [0, 0, 1, 1]";
     let host_switches = r.get("host_switches", Wholes, None, meaning)?;
+    let meaning = "where NICs have several ports, the other switches of each host, such as [\"1\", \"1\", \"3\", \"3\"]; \
+                   hosts that share one switch share all";
+    let others = r.get("other_switches", Texts, Some(Vec::new()), meaning)?;
     let meaning = "links between switches, such as [\"0 1\", \"1 2 400Gbps 2us\"]";
     let texts = r.get("links", Texts, None, meaning)?;
     let host_link = host_link(r)?;
     let usual = link(r, ["switch_link", "switch_delay"], host_link, "links that do not say")?;
     if r.is_rehearsal() {
-        let it = Graph { host_switches: vec![0], host_link, links: Vec::new() };
+        let (host_switches, other_switches, links) = (vec![0], Vec::new(), Vec::new());
+        let it = Graph { host_switches, other_switches, host_link, links };
         return it.wiring().map_err(|error| r.wrong("links", error.0));
     }
     let links: std::result::Result<Vec<_>, String> =
         texts.iter().map(|text| one_link(text, usual)).collect();
     let links = links.map_err(|what| r.wrong("links", what))?;
-    let it = Graph { host_switches, host_link, links };
+    let numbers = |text: &String| text.split_ascii_whitespace().map(str::parse).collect();
+    let other_switches: std::result::Result<Vec<Vec<u32>>, _> =
+        others.iter().map(numbers).collect();
+    let other_switches = other_switches.map_err(|_| {
+        r.wrong("other_switches", "has an item that is no list of numbers; write \"1\", or \"1 2\"")
+    })?;
+    let it = Graph { host_switches, other_switches, host_link, links };
     it.wiring().map_err(|error| {
-        let key = if error.0.contains("hosts of") { "host_switches" } else { "links" };
+        let key = match error.0.contains("hosts of") {
+            true if others.is_empty() => "host_switches",
+            true => "other_switches",
+            false => "links",
+        };
         r.wrong(key, error.0)
     })
 }

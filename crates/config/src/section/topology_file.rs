@@ -116,6 +116,12 @@ pub fn graph_in_keys(graph: &Graph) -> Result<(Table, OwnTopology), String> {
     let mut table = Table::new();
     let switches = graph.host_switches.iter().map(|switch| count(*switch));
     table.put("host_switches", switches.collect::<Vec<_>>());
+    if !graph.other_switches.is_empty() {
+        let list = |others: &Vec<u32>| {
+            Value::from(others.iter().map(u32::to_string).collect::<Vec<_>>().join(" "))
+        };
+        table.put("other_switches", graph.other_switches.iter().map(list).collect::<Vec<_>>());
+    }
     let link = |(a, b, link): &(u32, u32, Link)| {
         let (rate, delay) = (Speed.write(&link.rate), Span::SOME.write(&link.delay));
         let text = |value: Value| match value {

@@ -244,7 +244,7 @@ impl Tier {
             Tier::Cores if fabric.tiers() < 3 => {
                 Err(FabricError("a fabric of two tiers has no cores: choose spines".into()))
             }
-            Tier::LeafUp => Ok(fabric.leaves()),
+            Tier::LeafUp => Ok(fabric.leaves() * fabric.homes()),
             Tier::Cores => Ok(1),
             _ => Ok(fabric.pods()),
         }
@@ -370,7 +370,7 @@ fn push_named(fabric: &Fabric, name: &str, ports: &mut Vec<PortId>) -> Result<()
 fn outputs(fabric: &Fabric, node: Node) -> impl Iterator<Item = PortId> + use<> {
     let group = match node {
         Node::Host(host) => {
-            let nics = (0..fabric.planes()).map(|plane| fabric.nic_in_plane(host, plane));
+            let nics = (0..fabric.nic_ports()).map(|port| fabric.nic_in_plane(host, port));
             return nics.collect::<Vec<_>>().into_iter();
         }
         Node::Switch(switch) => fabric.ports_of(switch),

@@ -69,12 +69,13 @@ pub struct Ns3Graph {
 /// Reads a file whose network is no regular folded Clos, since `why`; `name` stands in errors.
 ///
 /// # Errors
-/// `why`, if it is no network of any shape either: a host with several links or none, links of hosts that
-/// differ, or parts without a link between them. And if the text does not follow the grammar.
+/// `why`, if it is no network of any shape either: a host without a link, hosts with more links than others or that
+/// share one switch and not all, links of hosts that differ, or parts without a link between them. And if the text does not follow the grammar.
 pub fn read_graph(name: &str, text: &str, why: FabricError) -> Result<Ns3Graph, FabricError> {
     let wires = parse(unmarked(text)).map_err(|odd| odd.of(name))?;
     match graph(&wires) {
-        Some((graph, nodes)) => Ok(Ns3Graph { graph, nodes, why: why.0 }),
+        Some(Ok((graph, nodes))) => Ok(Ns3Graph { graph, nodes, why: why.0 }),
+        Some(Err(error)) => Err(FabricError(format!("{name}: {}", error.0))),
         None => Err(why),
     }
 }

@@ -9,7 +9,7 @@
 
 use super::Odd;
 use crate::topology::Graph;
-use crate::{Bundle, Clos, Fabric, Link, Node, Tiers};
+use crate::{Bundle, Clos, Fabric, FabricError, Link, Node, Tiers};
 use std::collections::BTreeMap;
 use weft_units::{HostId, SwitchId};
 
@@ -80,40 +80,75 @@ pub(super) fn network(wires: &Wires) -> Result<(Network, Vec<Node>), Odd> {
         Err(error) => Err(Odd::whole(error)),
     };
     recognise(wires).and_then(valid).or_else(|why| match graph(wires) {
-        Some((graph, nodes)) => Ok((Network::Graph { graph, why: why.what }, nodes)),
+        Some(Ok((graph, nodes))) => Ok((Network::Graph { graph, why: why.what }, nodes)),
+        Some(Err(error)) => Err(Odd::whole(error)),
         None => Err(why),
     })
 }
 
-/// The network of any shape that the links are, and what each node is in it; `None`: a host has several links or
-/// none, links of hosts differ, or parts have no link between them.
-pub(super) fn graph(wires: &Wires) -> Option<(Graph, Vec<Node>)> {
-    let leaves = hosts(wires).ok()?;
+/// The network of any shape that the links are, and what each node is in it; `None`: a host has no link, links of
+/// hosts differ, or parts have no link between them. An error says what is wrong with hosts of several links.
+pub(super) fn graph(wires: &Wires) -> Option<Result<(Graph, Vec<Node>), FabricError>> {
+    let leaves = leaves(wires)?;
     let between = |wire: &&Wire| wire.ends.iter().all(|end| wires.is_switch[*end as usize]);
     let mut host_links = wires.wires.iter().filter(|wire| !between(wire)).map(|wire| wire.link);
     let host_link = host_links.next()?;
     if host_links.any(|link| link != host_link) {
         return None;
     }
-    let mut leaves: Vec<(u32, Vec<u32>)> = leaves.into_iter().collect();
+    let mut leaves: Vec<(Vec<u32>, Vec<u32>)> = leaves.into_iter().collect();
     leaves.sort_unstable_by_key(|(_, hosts)| hosts[0]);
     let (mut nodes, mut host_switches) = (vec![None; wires.is_switch.len()], Vec::new());
-    for (switch, hosts) in &leaves {
+    let mut other_switches = Vec::new();
+    for (switches, hosts) in &leaves {
         for host in hosts {
             nodes[*host as usize] = Some(Node::Host(HostId(host_switches.len() as u32)));
-            host_switches.push(*switch);
+            host_switches.push(switches[0]);
+            other_switches.push(switches[1..].to_vec());
         }
+    }
+    if other_switches.iter().all(Vec::is_empty) {
+        other_switches.clear();
     }
     let link = |wire: &Wire| (wire.ends[0], wire.ends[1], wire.link);
     let links = wires.wires.iter().filter(between).map(link).collect();
-    let graph = Graph { host_switches, host_link, links };
-    let switches = graph.switches().ok()?;
-    graph.wiring().and_then(Fabric::of_wiring).ok()?;
+    let graph = Graph { host_switches, other_switches, host_link, links };
+    let switches = graph.switches();
+    let built = graph.wiring().and_then(Fabric::of_wiring);
+    let switches = match (built.and(switches), graph.other_switches.is_empty()) {
+        (Ok(switches), _) => switches,
+        (Err(_), true) => return None,
+        (Err(error), false) => return Some(Err(error)),
+    };
     for (number, node) in (0..).zip(switches) {
         nodes[node as usize] = Some(Node::Switch(SwitchId(number)));
     }
     // A switch without links is none of ours.
-    Some((graph, nodes.into_iter().collect::<Option<_>>()?))
+    Some(Ok((graph, nodes.into_iter().collect::<Option<_>>()?)))
+}
+
+/// The hosts of each list of switches, if all have links to some, and to switches only.
+fn leaves(wires: &Wires) -> Option<BTreeMap<Vec<u32>, Vec<u32>>> {
+    let mut above: Vec<Vec<u32>> = vec![Vec::new(); wires.is_switch.len()];
+    for wire in &wires.wires {
+        for [host, peer] in [wire.ends, [wire.ends[1], wire.ends[0]]] {
+            if !wires.is_switch[host as usize] {
+                above[host as usize].push(peer);
+            }
+        }
+    }
+    let mut leaves: BTreeMap<Vec<u32>, Vec<u32>> = BTreeMap::new();
+    for (host, mut switches) in (0..).zip(above) {
+        if wires.is_switch[host as usize] {
+            continue;
+        }
+        switches.sort_unstable();
+        if switches.is_empty() || switches.iter().any(|peer| !wires.is_switch[*peer as usize]) {
+            return None;
+        }
+        leaves.entry(switches).or_default().push(host);
+    }
+    Some(leaves)
 }
 
 /// What the switches of a tier are called, from below.
@@ -197,7 +232,7 @@ impl Levels {
 }
 
 /// The hosts by leaf, if each has exactly one link, to a switch.
-pub(super) fn hosts(wires: &Wires) -> Result<BTreeMap<u32, Vec<u32>>, Odd> {
+fn hosts(wires: &Wires) -> Result<BTreeMap<u32, Vec<u32>>, Odd> {
     let mut above: Vec<Option<&Wire>> = vec![None; wires.is_switch.len()];
     let mut leaves: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for wire in &wires.wires {
@@ -211,8 +246,8 @@ pub(super) fn hosts(wires: &Wires) -> Result<BTreeMap<u32, Vec<u32>>, Odd> {
             }
             if let Some(first) = above[host as usize].replace(wire) {
                 let what = format!(
-                    "host {host} has another link on line {}; only hosts with one link can be \
-                     imported",
+                    "host {host} has another link on line {}; a folded Clos has hosts of \
+                     one link",
                     first.line
                 );
                 return Err(Odd::at(wire.line, what));

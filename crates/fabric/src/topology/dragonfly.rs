@@ -122,6 +122,7 @@ impl Dragonfly {
         }
         Ok(Wiring {
             hosts: hosts.collect(),
+            homes: Vec::new(),
             host_link: self.host_link,
             cables,
             names,

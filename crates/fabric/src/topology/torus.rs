@@ -64,6 +64,7 @@ impl Torus {
         }
         Ok(Wiring {
             hosts: hosts.collect(),
+            homes: Vec::new(),
             host_link: self.host_link,
             cables,
             names: (0..switches).map(name).collect(),

@@ -41,6 +41,7 @@ impl Hypercube {
         let hosts = (0..switches).flat_map(|switch| (0..self.hosts).map(move |_| switch));
         Ok(Wiring {
             hosts: hosts.collect(),
+            homes: Vec::new(),
             host_link: self.host_link,
             cables,
             names: (0..switches).map(|switch| format!("switch-{switch}")).collect(),

@@ -35,6 +35,8 @@ pub(crate) struct Nics {
     rounds: Vec<IdVec<OwnHost, VecDeque<u32>>>,
     /// What each queue pair knows of its planes, where there are several.
     pub(super) planes: Vec<Planes>,
+    /// Ports of each host at homes to which links are known to be dead, a bit each; empty where NICs have one home.
+    pub(super) dead: IdVec<OwnHost, u8>,
     /// Packets leave in slots of their GPUs.
     pub(super) has_slots: bool,
     /// Scratch for planners.
@@ -57,10 +59,14 @@ impl Nics {
             opened: vec![0; partitions],
             free_receivers: vec![Vec::new(); partitions],
             ports: NicPorts::new(config.fabric, partition),
-            rounds: (1..config.fabric.planes())
+            rounds: (1..config.fabric.nic_ports())
                 .map(|_| partition.hosts.iter().map(|_| VecDeque::new()).collect())
                 .collect(),
             planes: Vec::new(),
+            dead: match config.fabric.homes() {
+                1 => IdVec::new(),
+                _ => partition.hosts.iter().map(|_| 0).collect(),
+            },
             has_slots: config.job.as_ref().is_some_and(|job| job.pcie.is_some()),
             subflows: Vec::new(),
         }

@@ -86,7 +86,10 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let receiver = self.open_receiver(host, id, &subflow);
         let context = self.flow_context(host, &subflow, own);
         let steering = Steering::new(&config.balance, &context);
-        let plane = (unit + key as u32) % self.planes();
+        let plane = match self.nics.dead.is_empty() {
+            true => (unit + key as u32) % self.planes(),
+            false => self.live_port(host, unit.wrapping_add(key as u32)),
+        };
         let planes = match steering.is_fixed() {
             true => 1 << plane,
             false => u8::MAX >> (MOST_PLANES as u32 - self.planes()),
@@ -160,6 +163,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     fn planes_of_flow(&self, host: OwnHost, subflow: &Subflow) -> u32 {
         match self.planes() {
             1 => 1,
+            // A bond hashes a flow to one of its ports.
+            _ if !self.nics.dead.is_empty() => 1,
             planes => {
                 let steering =
                     Steering::new(&self.config.balance, &self.flow_context(host, subflow, 0));

@@ -4,6 +4,10 @@
 //! other: a scheme has one state a plane, with entropy values that stay there. One whose packets must keep
 //! their order is bound to a plane; a flow of such a scheme is a queue pair in every plane, with equal shares.
 //!
+//! Ports at several homes in one network are like planes, but for this: a flow whose packets keep their order is hashed to
+//! one of the ports that are alive, as a bond does (LAG, layer 3 and 4), and stays there until the link is known to be
+//! dead; then it is hashed among the others.
+//!
 //! A plane from which nothing comes back is left alone for a while: of a queue pair that timed out, each
 //! plane into which something left so long ago, and from which nothing has come since. If that is so of
 //! all planes, it says nothing of any.
@@ -16,7 +20,7 @@ use crate::queue::EventQueue;
 use weft_balance::Steering;
 use weft_balance::plan::Route;
 use weft_balance::steer::{Departure, Feedback, FlowContext, TimeOut};
-use weft_units::{Draw, Time};
+use weft_units::{Draw, HostId, Time};
 
 /// The most planes: bits of a byte.
 pub(super) const MOST: usize = 8;
@@ -38,7 +42,7 @@ impl Planes {
     /// Of a new flow, whose first plane is steered by another state.
     pub(super) fn new(config: &RunConfig, flow: &FlowContext<'_>, is_fixed: bool) -> Planes {
         let name = Draw::new(config.seed, "plane");
-        let others = 1..if is_fixed { 1 } else { config.fabric.planes() };
+        let others = 1..if is_fixed { 1 } else { config.fabric.nic_ports() };
         let steering = |plane: u32| {
             let flow = FlowContext { flow: name.at(flow.flow, u64::from(plane)), ..*flow };
             Steering::new(&config.balance, &flow)
@@ -132,7 +136,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     #[cold]
     #[inline(never)]
     pub(super) fn uses_plane(&self, id: u32, plane: u32) -> bool {
-        self.nics.senders[id as usize].planes >> plane & 1 == 1
+        let flow = &self.nics.senders[id as usize];
+        let dead = self.nics.dead.as_slice().get(flow.src.0 as usize).copied().unwrap_or(0);
+        (flow.planes & !dead) >> plane & 1 == 1
             && !self.nics.planes[id as usize].is_barred(self.now, plane)
     }
     /// Packet `seq` of queue pair `id` leaves into `plane`, when `in_flight` were out before it: by which
@@ -225,10 +231,41 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         planes.steerings.iter_mut().for_each(|steering| steering.on_time_out(time_out));
         if flow.planes.count_ones() > 1 {
             planes.time_out(time_out, count);
-        } else {
+        } else if nics.dead.is_empty() {
             // Its packets keep their order in one plane: that is another one from now on.
             let next = (flow.planes.trailing_zeros() + 1) % count;
             flow.planes = 1 << next;
+        }
+    }
+    /// The port for what has this `key` among those of a host whose links are not known to be dead.
+    pub(super) fn live_port(&self, host: OwnHost, key: u32) -> u32 {
+        let all = u8::MAX >> (u8::BITS - self.planes());
+        let dead = self.nics.dead.as_slice().get(host.0 as usize).copied().unwrap_or(0);
+        in_turn(all & !dead, key)
+    }
+    /// Routing has learnt which links to homes are dead: what goes by these goes on by others.
+    #[cold]
+    pub(crate) fn learn_homes(&mut self, dead: &[(HostId, u8)]) {
+        if self.nics.dead.is_empty() {
+            return;
+        }
+        self.nics.dead.iter_mut().for_each(|ports| *ports = 0);
+        for (host, ports) in dead {
+            let place = self.world.partitioning.hosts[*host];
+            if place.partition == self.own {
+                self.nics.dead[place.own] = *ports;
+            }
+        }
+        for id in 0..self.nics.senders.len() as u32 {
+            let flow = &self.nics.senders[id as usize];
+            let (host, key, planes) = (flow.src, flow.key, flow.planes);
+            if planes.count_ones() == 1 && planes & self.nics.dead[host] != 0 {
+                self.nics.senders[id as usize].planes = 1 << self.live_port(host, key);
+            }
+            if self.nics.dead[host] != 0 {
+                self.rejoin(id);
+                self.wake_later(host);
+            }
         }
     }
 }
