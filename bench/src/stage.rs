@@ -4,7 +4,7 @@ use crate::cases::{Case, Memory, Network};
 use std::ops::ControlFlow;
 use std::time::Instant;
 use weft_balance::scheme::{BalanceConfig, SchemeConfig};
-use weft_fabric::{Fabric, Failures};
+use weft_fabric::{Fabric, Failures, ReductionConfig};
 use weft_sim::{
     Buffer, EcnConfig, JobConfig, MarkAt, Pacing, PacketConfig, PfcConfig, ProbeConfig, Rates,
     RunConfig, ScaleUp, Service, SwitchConfig, TrimConfig, Victim,
@@ -147,6 +147,7 @@ impl Stage {
             control_priority: false,
             same_salt: false,
             hash: None,
+            reduction: ReductionConfig::USUAL,
         }
     }
 

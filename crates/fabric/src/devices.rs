@@ -119,6 +119,33 @@ pub enum Victim {
     Either,
 }
 
+/// How switches reduce.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReductionConfig {
+    /// What the adders of a switch take in, all its ports together; `None`: as fast as it comes.
+    pub rate: Option<Rate>,
+    /// From the last contribution to a sum until the sum can leave.
+    pub latency: Time,
+    /// Memory for sums of a switch, which its trees share equally; `None`: as much as they ask for.
+    pub memory: Option<u64>,
+    /// Payload that a rank may have sent up a tree without having the result, in one operation.
+    pub window: u64,
+    /// Payload of a segment, each with a sum of its own; `None`: of a full packet.
+    pub segment: Option<u32>,
+}
+
+impl ReductionConfig {
+    /// At line rate, a megabyte at a time, and 150 ns for a sum: what is told of switches of that kind is
+    /// 100 to 250 ns.
+    pub const USUAL: ReductionConfig = ReductionConfig {
+        rate: None,
+        latency: Time::ns(150),
+        memory: None,
+        window: 1_000_000,
+        segment: None,
+    };
+}
+
 /// How a switch treats packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SwitchConfig {
@@ -146,6 +173,8 @@ pub struct SwitchConfig {
     /// What they hash with, over addresses and ports; `None`: a hash that nobody can foresee, over a number
     /// of the flow.
     pub hash: Option<HashFunction>,
+    /// How they reduce.
+    pub reduction: ReductionConfig,
 }
 
 /// The links inside a server (NVLink, say): every rank has one, and sends one message after the

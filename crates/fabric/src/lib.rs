@@ -9,6 +9,7 @@
 //! | [`grid`] | [`Grid`]: a torus or mesh, routed by arithmetic |
 //! | [`topology`] | dragonfly, torus: networks by their counts |
 //! | [`path`] | [`PathId`] (16 bits, Ethereal), and the paths between two hosts |
+//! | [`aggregation`] | [`AggregationTree`]: switches that reduce what hosts send and copy the result to them |
 //! | [`failure`] | [`Failures`]: which links lose bandwidth, packets or life, and when |
 //! | [`detour`] | [`Detours`]: next hops that avoid links known to be dead |
 //! | [`shares`] | [`LinkShares`]: what failures have left of each link, as somebody knows it |
@@ -25,6 +26,7 @@
 //! detours are built when routing learns of one), and nothing here decides: choosing among
 //! equal next hops is `weft-balance`'s work.
 
+pub mod aggregation;
 pub mod clos;
 pub mod detour;
 pub mod devices;
@@ -46,11 +48,12 @@ pub mod topology;
 pub mod weights;
 pub mod wiring;
 
+pub use aggregation::{AggregationTree, Branch};
 pub use clos::{Bundle, Clos, FabricError, Link, Tiers};
 pub use detour::Detours;
 pub use devices::{
-    Buffer, EcnConfig, MarkAt, PacketConfig, PfcConfig, ScaleUp, Service, SwitchConfig, TrimConfig,
-    Victim,
+    Buffer, EcnConfig, MarkAt, PacketConfig, PfcConfig, ReductionConfig, ScaleUp, Service,
+    SwitchConfig, TrimConfig, Victim,
 };
 pub use failure::{
     Detected, Direction, Failure, FailureKind, Failures, Flush, Groups, LinkChoice, Losses, Pick,

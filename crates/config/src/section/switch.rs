@@ -1,11 +1,12 @@
 //! `[fabric.switch]`: memory, marking, pausing, trimming.
 
-use crate::kind::{Flag, Number, OneOf, Or, Size, Span};
+use crate::kind::{Flag, Number, OneOf, Or, Size, Span, Speed};
 use crate::reader::Reader;
 use crate::{ExperimentError, Origin};
 use weft_balance::enforce::HashFunction;
 use weft_fabric::{
-    Buffer, EcnConfig, MarkAt, PacketConfig, PfcConfig, SwitchConfig, TrimConfig, Victim,
+    Buffer, EcnConfig, MarkAt, PacketConfig, PfcConfig, ReductionConfig, SwitchConfig, TrimConfig,
+    Victim,
 };
 use weft_units::{Rate, Time};
 
@@ -103,6 +104,7 @@ pub fn read(
          function of switches that are sold, over addresses and ports",
     )?;
     let hash = hash.checked_sub(1).map(|index| HashFunction::NAMED[index].1);
+    let reduction = read_reduction(r, packet)?;
     let switch = SwitchConfig {
         buffer,
         ecn,
@@ -115,8 +117,29 @@ pub fn read(
         control_priority,
         same_salt,
         hash,
+        reduction,
     };
     Ok(SwitchSection { latency, switch, mark_last_hop, trims, trim })
+}
+
+fn read_reduction(r: &mut Reader<'_>, packet: &PacketConfig) -> Result<ReductionConfig> {
+    let usual = ReductionConfig::USUAL;
+    let unlimited = "unlimited";
+    let meaning = "what a switch adds up at, of all its ports together; of sharp and nvls";
+    let rate = r.get("reduction_rate", Or(Speed, unlimited), Some(usual.rate), meaning)?;
+    let meaning = "from the last contribution to a sum until that can leave";
+    let latency = r.get("reduction_latency", Span::ANY, Some(usual.latency), meaning)?;
+    let meaning = "memory for sums, shared by all trees over a switch";
+    let memory =
+        r.get("reduction_memory", Or(Size::SOME, unlimited), Some(usual.memory), meaning)?;
+    let meaning =
+        "payload that a rank may have sent up a tree without its result, in one operation";
+    let window = r.get("reduction_window", Size::SOME, Some(usual.window), meaning)?;
+    let segment = Or(Size { min: 1, max: u64::from(packet.mtu) }, "mtu");
+    let meaning = "payload of a packet that goes up a tree; at most fabric.nic.mtu";
+    let segment = r.get("reduction_segment", segment, Some(None), meaning)?;
+    let segment = segment.map(|bytes| bytes as u32);
+    Ok(ReductionConfig { rate, latency, memory, window, segment })
 }
 
 fn read_buffer(r: &mut Reader<'_>, kind: usize, usual: &Usual) -> Result<Buffer> {

@@ -3,7 +3,7 @@
 use super::Setup;
 use weft_balance::enforce::{Enforce, HashFunction};
 use weft_balance::scheme::SchemeConfig;
-use weft_fabric::Failures;
+use weft_fabric::{Failures, ReductionConfig};
 use weft_sim::ports::pfc_set_aside;
 use weft_sim::{Buffer, EcnConfig, MarkAt, PfcConfig, SwitchConfig, TrimConfig, Victim};
 use weft_transport::RecoveryConfig;
@@ -89,6 +89,7 @@ impl Memory {
             control_priority: self.control_priority && kind != Kind::PerPort,
             same_salt: self.same_salt,
             hash: self.hash_for(&setup.balance.scheme),
+            reduction: ReductionConfig::USUAL,
         }
     }
     /// Leaves with a state know no flows under a hash over addresses; who chooses ports by a hash
