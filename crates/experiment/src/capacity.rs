@@ -72,6 +72,13 @@ pub struct Inequality {
 pub fn capacity(experiment: &Resolved, seed: u64) -> Result<Capacity, ExperimentError> {
     let fabric = &experiment.fabric;
     experiment.clos("capacity is worked out for")?;
+    if let Some(name) = experiment.workload.in_network() {
+        let what = format!(
+            "{name:?} has switches add up and copy: no demands of hosts on each other; use \"ring\" or \
+             another algorithm of hosts"
+        );
+        return Err(ExperimentError::new("workload.algorithm", Origin::Unknown, what));
+    }
     let traffic = experiment.traffic(seed).map_err(|error| error.in_source("experiment"))?;
     let failures = Failures::new(fabric, &experiment.failures, seed)
         .map_err(|error| ExperimentError::new("failures", Origin::Unknown, error.0))?;

@@ -214,7 +214,11 @@ fn read_sections(root: &mut Reader<'_>, folder: &Path) -> Result<Resolved, Exper
     let in_vain = packets_in_vain(&fabric, &packet, bdp);
     let unfit = weft_fluid::unfit(balance.scheme.info(), &fabric, &failures);
     let relayed = servers.pxn.map(|_| "runs where GPUs pass on messages (fabric.server.pxn)");
+    let in_network = workload
+        .in_network()
+        .map(|name| format!("switches add up for workload.algorithm = {name:?}, packet by packet"));
     let unfit = unfit.or(relayed).map(|why| format!("{} {why}", balance.scheme.name()));
+    let unfit = in_network.or(unfit);
     let limits = root
         .section(on_run.0, on_run.1, |r| run::read(r, transport.rto, in_vain, unfit.as_deref()))?;
     let idle = (workload.is_of_messages() && servers != Servers::usual(fabric.rails()))

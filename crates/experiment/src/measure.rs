@@ -24,7 +24,8 @@ pub(crate) fn row(
     let totals = &outcome.totals;
     let times = Times::new(experiment.completion, traffic, outcome);
     let cct = times.last_end.as_secs_f64();
-    let Volume { messages, bytes: payload, .. } = traffic.volume();
+    let Volume { messages, bytes, .. } = traffic.volume();
+    let payload = bytes.saturating_add(traffic.up_trees());
     let size = experiment.workload.size().unwrap_or(payload);
     let work = Work::new(traffic, done);
     let uplinks = Balance::of(&experiment.fabric, &config.failures, outcome);

@@ -148,6 +148,8 @@ pub fn run_watched(
     let tried = Instant::now();
     let by_rates = match experiment.fidelity {
         Fidelity::Packet => None,
+        // Rates know nothing of what switches do.
+        Fidelity::Fast if experiment.workload.in_network().is_some() => None,
         Fidelity::Fast if experiment.probes.interval.is_some() => None,
         Fidelity::Fast => weft_fluid::run_alone(&config, bound, cancel).map_err(halted)?,
         Fidelity::Fluid => Some(weft_fluid::run(&config, cancel).map_err(halted)?),

@@ -39,6 +39,13 @@ pub(crate) fn suited(experiment: &Resolved, traffic: &Traffic, failures: &Failur
         Rate::bps(slowest.max(1)).serialize(waiting)
     });
     let queued = queued.fold(Time::ZERO, Time::saturating_add);
+    // What goes up trees of switches waits for others at each of their links.
+    let window = match experiment.workload.in_network() {
+        Some(_) => experiment.switch.reduction.window.saturating_mul(WINDOWS),
+        None => 0,
+    };
+    let slowest = slowest.into_iter().min().unwrap_or(u64::MAX);
+    let queued = queued.saturating_add(Rate::bps(slowest.max(1)).serialize(window));
     let idle = round_trip(&experiment.fabric, &experiment.packet) * ROUND_TRIPS;
     let longest = idle.saturating_add(queued).saturating_add(queued);
     let microseconds = longest.0.div_ceil(Time::us(1).0);

@@ -7,7 +7,8 @@ use weft_fabric::Relays;
 use weft_sim::{JobConfig, ScaleUp};
 use weft_units::{HostId, Rate};
 use weft_workload::Workload;
-use weft_workload::job::Job;
+use weft_workload::collective::Switched;
+use weft_workload::job::{Job, SwitchedSet};
 
 /// What a run sends: one of two.
 #[derive(Clone, Debug)]
@@ -47,6 +48,22 @@ impl Ranks {
     }
 }
 
+/// A rank's part in what switches of the fabric do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Across {
+    /// The first rank of its job.
+    pub(crate) first: u32,
+    /// The rank, by its number in its job.
+    pub(crate) rank: u32,
+    pub(crate) host: HostId,
+    pub(crate) set: SwitchedSet,
+    /// Its place among those of the set.
+    pub(crate) place: u32,
+    pub(crate) part: Switched,
+    /// How often.
+    pub(crate) times: u64,
+}
+
 /// Messages from one host to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
@@ -75,6 +92,15 @@ pub struct Volume {
 
 /// Of more messages than these there is no result for each: some hundred megabytes.
 const MOST_RECORDED: u64 = 1 << 21;
+
+impl Ranks {
+    /// Whether all ranks of a set of `job`, whose first rank is `first`, are in one server, whose own
+    /// switches then do what is asked.
+    pub(crate) fn share_server(&self, job: &Job, first: u32, set: &SwitchedSet) -> bool {
+        let server = |rank: u32| self.servers[(first + rank) as usize];
+        job.switched_ranks_while(set, |rank| server(rank) == server(set.lead))
+    }
+}
 
 impl From<Workload> for Traffic {
     fn from(workload: Workload) -> Traffic {
@@ -131,9 +157,41 @@ impl Traffic {
         })
     }
 
+    /// Payload that hosts send up trees of switches.
+    pub(crate) fn up_trees(&self) -> u64 {
+        let mut sum = 0_u64;
+        self.across(|one| {
+            let bytes = one.part.volume(one.place).0;
+            sum = sum.saturating_add(bytes.saturating_mul(one.times));
+        });
+        sum
+    }
+
+    /// What switches of the fabric do for ranks, rank by rank.
+    pub(crate) fn across(&self, mut each: impl FnMut(Across)) {
+        let Some(ranks) = &self.ranks else { return };
+        let mut first = 0;
+        for job in &ranks.jobs {
+            for rank in 0..job.ranks() {
+                let host = ranks.hosts[(first + rank) as usize];
+                job.switched(rank, |set, place, part, times| {
+                    if !ranks.share_server(job, first, &set) {
+                        each(Across { first, rank, host, set, place, part, times });
+                    }
+                });
+            }
+            first += job.ranks();
+        }
+    }
+
     /// Payload that each host sends and receives.
     pub(crate) fn by_host(&self, hosts: u32) -> (Vec<u64>, Vec<u64>) {
         let (mut out, mut into) = (vec![0; hosts as usize], vec![0; hosts as usize]);
+        self.across(|Across { host, place, part, times, .. }| {
+            let (gives, gets) = part.volume(place);
+            out[host.0 as usize] += gives * times;
+            into[host.0 as usize] += gets * times;
+        });
         self.streams(|Stream { src, dst, bytes, times, .. }| {
             out[src.0 as usize] += bytes * times;
             into[dst.0 as usize] += bytes * times;

@@ -181,7 +181,35 @@ fn messages_are_listed_if_asked_for() {
 #[test]
 fn mistakes_name_the_key_and_the_mend() {
     let of = |overrides: Overrides<'_>| mistake(JOB, overrides);
-    let cases: [(Overrides<'_>, &str); 11] = [
+    let cases: [(Overrides<'_>, &str); 16] = [
+        (
+            &[
+                ("workload.algorithm", "sharp"),
+                ("workload.ranks", "6"),
+                ("fabric.server.gpus", "4"),
+                ("fabric.server.nics", "2"),
+            ],
+            "workload.algorithm (command line): \"sharp\" needs a NIC for each rank that a tree joins, \
+             but two are at host-0; let groups fill whole servers, or use \"ring\"",
+        ),
+        (
+            &[("workload.algorithm", "sharp"), ("workload.splits", "5000")],
+            "workload.splits (command line): 5000 chunks of a collective, one after the other, are \
+             more than the 4096 that \"sharp\" can number; use fewer splits or chunks",
+        ),
+        (
+            &[("workload.algorithm", "sharp"), ("run.fidelity", "fluid")],
+            "run.fidelity (command line): \"fluid\" cannot tell: switches add up for \
+             workload.algorithm = \"sharp\", packet by packet; use \"packet\"",
+        ),
+        (
+            &[("workload.algorithm", "nvls"), ("fabric.switch.reduction_segment", "8KB")],
+            "fabric.switch.reduction_segment (command line): ",
+        ),
+        (
+            &[("workload.algorithm", "nvls"), ("workload.chunks", "600"), ("workload.trees", "2")],
+            "1200 chunks and trees together are too many; use up to 1024",
+        ),
         (&[("workload.algorithm", "pat")], "workload.algorithm (command line): \"pat\""),
         (
             &[("workload.ranks", "17")],
@@ -293,6 +321,56 @@ trials! {
     }
 }
 
+/// Any collective that switches do, somewhere, on links some of which may be slow.
+fn switched() -> impl Strategy<Value = Vec<(&'static str, String)>> {
+    let operations = ["all-reduce", "all-gather", "reduce-scatter", "broadcast"];
+    let what = prop::sample::select(operations.to_vec());
+    let algorithm = prop_oneof![Just("sharp"), Just("nvls")];
+    let servers = prop_oneof![Just((1, 1)), Just((2, 2)), Just((4, 2)), Just((4, 4))];
+    let options = (1u32..4, 1u32..3, prop::option::of((0u32..4, 0u32..2)));
+    let shape = (2u32..17, 1u32..3, any::<bool>(), 1u64..400_000);
+    (what, algorithm, servers, options, shape).prop_map(
+        |(
+            operation,
+            algorithm,
+            (gpus, nics),
+            (chunks, trees, slow),
+            (ranks, times, rails, size),
+        )| {
+            let ranks = ranks.next_multiple_of(gpus).min(16 / nics * gpus);
+            let mut all = vec![
+                ("workload.collective", operation.to_owned()),
+                ("workload.algorithm", algorithm.to_owned()),
+                ("workload.size", format!("{size}B")),
+                ("workload.ranks", ranks.to_string()),
+                ("workload.times", times.to_string()),
+                ("workload.chunks", chunks.to_string()),
+                ("workload.trees", trees.to_string()),
+                ("fabric.server.gpus", gpus.to_string()),
+                ("fabric.server.nics", nics.to_string()),
+                ("fabric.server.rails", (rails && 16 % (4 * nics) == 0).to_string()),
+            ];
+            if let Some((leaf, spine)) = slow {
+                all.push(("failures.slow.links", format!("[\"leaf-{leaf} <-> spine-{spine}\"]")));
+                all.push(("failures.slow.kind", "degraded".to_owned()));
+                all.push(("failures.slow.lost", "0.7".to_owned()));
+            }
+            all
+        },
+    )
+}
+
+trials! {
+    #![cases(200)]
+    fn nothing_that_switches_do_beats_its_bound(changes in switched()) {
+        let changes: Vec<_> = changes.iter().map(|(key, value)| (*key, value.as_str())).collect();
+        let result = result(&settled(JOB, &changes));
+        let (cct, bound) = (of(&result, "cct_s"), of(&result, "bound_s"));
+        prop_assert!(cct >= bound && bound > 0.0, "{cct} {bound}");
+        prop_assert!(of(&result, "collectives") > 0.0);
+    }
+}
+
 trials! {
     #![cases(60)]
     fn no_job_on_rails_beats_its_bound(changes in job()) {
@@ -333,6 +411,32 @@ fn messages_between_rails_that_never_meet_are_refused() {
             && refused.contains("use a job"),
         "{refused}"
     );
+}
+
+/// Half of what a ring moves, and the bound says so of both.
+#[test]
+fn trees_take_half_of_a_ring_and_their_bounds_know() {
+    let time = |algorithm| {
+        let experiment =
+            settled(JOB, &[("workload.algorithm", algorithm), ("workload.size", "16MB")]);
+        let result = result(&experiment);
+        let (cct, bound) = (of(&result, "cct_s"), of(&result, "bound_s"));
+        assert!(cct < 1.05 * bound, "{algorithm}: {cct} {bound}");
+        cct
+    };
+    let (ring, sharp) = (time("ring"), time("sharp"));
+    // 2 (n - 1)/n of 16 ranks.
+    assert!((1.8..2.0).contains(&(ring / sharp)), "{ring} {sharp}");
+}
+
+/// A job without messages is still measured.
+#[test]
+fn columns_of_what_switches_do() {
+    let result = result(&settled(JOB, &[("workload.algorithm", "sharp")]));
+    assert_eq!(of(&result, "messages"), 0.0);
+    assert_eq!(of(&result, "payload_bytes"), 16e6);
+    assert!((1.0..1.2).contains(&of(&result, "normalised")));
+    assert!(of(&result, "busbw_gb_s") > 20.0);
 }
 
 const EXCHANGE: [(&str, &str); 2] =

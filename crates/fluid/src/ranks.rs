@@ -158,6 +158,9 @@ impl<'a> Engine<'a> {
                     let owner = Owner { src: first + src, dst: first + dst, sent, receipt };
                     self.post_for(owner, bytes);
                 }
+                Action::Join { .. } => {
+                    unreachable!("switches that add up are done packet by packet")
+                }
                 Action::Wake { rank, node, at } => {
                     self.tell(first + rank, at, Happening::Woken(node));
                 }

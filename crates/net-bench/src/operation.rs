@@ -201,7 +201,9 @@ impl Lists {
                     let after = sent[first as usize];
                     receives.push(Receive { into, add, after });
                 }
-                Step::Sent(_) => unreachable!("neither algorithm has a window"),
+                Step::Sent(_) | Step::Switched { .. } => {
+                    unreachable!("neither algorithm has a window, nor switches that add up")
+                }
             }
         }
     }

@@ -65,7 +65,7 @@ impl Audit {
         let seen = &mut self.links[link];
         seen.bytes += u64::from(packet.size);
         seen.packets += 1;
-        if packet.kind() != Kind::Data || !self.in_order {
+        if packet.kind() != Kind::Data || packet.is_segment() || !self.in_order {
             return;
         }
         let Data { receiver, seq, key, is_resent, .. } = packet.as_data();

@@ -18,6 +18,7 @@ use crate::partition::{InLink, OutPort, OwnHost, OwnSwitch};
 use crate::ports::Ports;
 use crate::probes::{Probes, Queue};
 use crate::queue::EventQueue;
+use crate::reduce::Reduction;
 use crate::switches::Switches;
 use crate::tor::Tags;
 use crate::world::World;
@@ -46,6 +47,8 @@ pub(crate) struct Engine<'a, Q, P> {
     pub(crate) counts: Counts,
     pub(crate) probes: Probes,
     pub(crate) bulk: Bulk,
+    /// What switches add up for ranks, if they do.
+    pub(crate) reduction: Option<Box<Reduction>>,
     /// When so many events are handled, it is time to look up.
     next_look: u64,
 }
@@ -78,13 +81,14 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
                 (config.tags().then(Tags::default), Headers::new(config)),
             ),
             ports,
-            switches: Switches::new(config, &world.partitioning, partition),
+            switches: Switches::new(config, &world.partitioning, partition, world.trees.is_some()),
             nics: Nics::new(config, partition, partitions),
             messages,
             jobs: Jobs::new(world, own),
             counts: Counts::new(config, partition),
             probes: Probes::new(config, &world.partitioning, own),
             bulk: Bulk::default(),
+            reduction: Reduction::new(world, partition),
             next_look: CANCEL_EVERY,
         };
         engine.agenda.announce();
@@ -213,6 +217,8 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             Class::Fault => self.fault(id),
             Class::Rank => self.rank(id),
             Class::Credit => self.grant(OwnHost(id)),
+            Class::Resend => self.operations_due(OwnHost(id)),
+            Class::Sum => self.sums_due(OwnSwitch(id)),
         }
     }
 

@@ -29,12 +29,16 @@ pub enum Class {
     Flush = 8,
     /// A host looks for something to send, once all that was posted now is in.
     Wake = 9,
+    /// A host may send again what a tree of switches lost.
+    Resend = 10,
+    /// The adder of a switch is through with a sum.
+    Sum = 11,
     /// Queues are sampled.
-    Sample = 10,
+    Sample = 12,
     /// Something fails, recovers, or is found to have done so.
-    Fault = 11,
+    Fault = 13,
     /// A NIC may grant credit again.
-    Credit = 12,
+    Credit = 14,
 }
 
 /// Whom an event is for: a class and the number of a link, port, switch, queue pair, dependency,
@@ -73,8 +77,10 @@ impl Target {
             7 => Class::Post,
             8 => Class::Flush,
             9 => Class::Wake,
-            10 => Class::Sample,
-            11 => Class::Fault,
+            10 => Class::Resend,
+            11 => Class::Sum,
+            12 => Class::Sample,
+            13 => Class::Fault,
             _ => Class::Credit,
         }
     }

@@ -55,6 +55,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             }
             Fault::Routes(routes) => {
                 self.switches.learn(routes);
+                self.rebuild_trees();
                 if !self.may_relay_in_bulk() {
                     self.agenda.hand_out_whole(0..0);
                 }

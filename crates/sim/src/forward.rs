@@ -30,7 +30,10 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             }
             if peer & Link::WATCHED != 0 {
                 let packed = Packed::new(packet, reverse.0);
-                return self.enter(OwnSwitch(peer & Link::NUMBER), packed);
+                return match self.reduction {
+                    None => self.enter(OwnSwitch(peer & Link::NUMBER), packed),
+                    Some(_) => self.watched(peer, packed),
+                };
             }
         }
         if peer & Link::SWITCH != 0 {

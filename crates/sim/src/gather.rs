@@ -171,8 +171,8 @@ fn totals<Q, P: Ports>(engines: &[Engine<Q, P>], ports: &IdVec<PortId, PortResul
 }
 
 /// Every run accounts for every packet: what the NICs sent reached a host, was dropped or was
-/// lost on a link; what switches cut off was trimmed; control packets between leaves are read, or lost as
-/// others are; and nothing is held in a switch.
+/// lost on a link; what switches cut off was trimmed; control packets between leaves are read, and those of
+/// aggregation trees taken in, or lost as others are; and nothing is held in a switch.
 fn check_conservation<Q, P: Ports>(
     world: &World,
     engines: &[Engine<Q, P>],
@@ -187,6 +187,9 @@ fn check_conservation<Q, P: Ports>(
     let tors = || engines.iter().filter_map(|engine| engine.switches.tors());
     let (written, read) = (tors().map(|tors| tors.written), tors().map(|tors| tors.read));
     let (written, read) = (written.sum::<u64>(), read.sum::<u64>());
+    let reductions = || engines.iter().filter_map(|engine| engine.reduction.as_ref());
+    let made = reductions().fold(Delivered::default(), |sum, one| sum.and(one.made));
+    let taken = reductions().fold(Delivered::default(), |sum, one| sum.and(one.taken));
     assert_eq!(tors().map(Tors::holding).sum::<u64>(), 0, "packets held in switches");
     for Engine { agenda, ports, counts, .. } in engines {
         let idle = ports.losses().idle_tags() + counts.losses.idle_tags();
@@ -208,8 +211,8 @@ fn check_conservation<Q, P: Ports>(
     let control_packets =
         |count: u64| Delivered { packets: count, bytes: count * u64::from(CONTROL_BYTES) };
     assert_eq!(
-        sent.and(control_packets(written)),
-        accounted.and(control_packets(read)),
+        sent.and(control_packets(written)).and(made),
+        accounted.and(control_packets(read)).and(taken),
         "sent against delivered and dropped"
     );
     assert_eq!(sent.packets, totals.packets + totals.control_packets);

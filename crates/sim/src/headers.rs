@@ -58,7 +58,7 @@ impl Headers {
     /// Whether `packet` has one.
     pub(crate) fn are_on(&self, packet: &Packet) -> bool {
         match packet.kind() {
-            Kind::Data => self.on_data,
+            Kind::Data => self.on_data && !packet.is_segment(),
             Kind::Ack | Kind::Nack => true,
             Kind::TorControl | Kind::Pfc => false,
         }

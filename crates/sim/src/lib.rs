@@ -21,6 +21,7 @@
 //! | `switches`, `hops` | the switches of a partition, and the next hops of a packet |
 //! | `forward` | a packet at the end of a link |
 //! | `tor` | packets at switches that keep a state: tags, control packets, what is held back |
+//! | `reduce` | reduction in the network: trees of switches that add up and copy |
 //! | `headers`, `places` | what some packets have beyond the words that travel with them |
 //! | `faults`, `lossy` | links that fail, and what they lose |
 //! | `nic` | queue pairs: opening, sending, receiving, timers |
@@ -72,6 +73,7 @@ mod probes;
 mod processes;
 mod progress;
 pub mod queue;
+mod reduce;
 mod simulation;
 mod stall;
 mod switches;

@@ -2,7 +2,7 @@
 //!
 //! | [`Kind`] | its fields |
 //! |---|---|
-//! | data | [`Data`] |
+//! | data | [`Data`]; of an aggregation tree [`Segment`] |
 //! | acknowledgement, NACK | [`Answer`] |
 //! | control from leaf to leaf | [`ControlPacket`] |
 //! | PFC frame | [`Packet::pauses`] |
@@ -82,6 +82,24 @@ pub struct Data {
     pub asks: bool,
 }
 
+/// What a packet of an aggregation tree says. It is data, and goes to nobody in particular.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// The number of the tree.
+    pub tree: u32,
+    /// Which operation of its ranks ([`weft_workload::job::Joined::number`]).
+    pub number: u32,
+    /// Which segment of that, or [`Segment::CALL`].
+    pub segment: u32,
+    /// Of how many ranks it has the sum; of a call, whether it is one again.
+    pub ranks: u16,
+}
+
+impl Segment {
+    /// No segment: it tells that the operation is under way.
+    pub const CALL: u32 = u32::MAX;
+}
+
 /// Beside the number of data: it asks for an acknowledgement.
 const ASKS: u32 = 1 << 30;
 /// Beside the number of data, and of what answers it: the switch of its receiver's link trimmed it.
@@ -135,6 +153,22 @@ impl Packet {
         let kind = if is_nack { Kind::Nack } else { Kind::Ack };
         let number = seq | if last_hop { LAST_HOP } else { 0 };
         Packet::new(kind, echo, dst, route, size, [sender, number, cumulative])
+    }
+    /// A packet of `size` bytes, headers included, of an aggregation tree.
+    pub fn segment(size: u16, segment: Segment) -> Packet {
+        let Segment { tree, number, segment, ranks } = segment;
+        let (nobody, route) = (HostId(HOST), Route::Hashed(ranks));
+        Packet::new(Kind::Data, false, nobody, route, size, [tree, number, segment])
+    }
+    /// Whether it is of an aggregation tree.
+    pub fn is_segment(&self) -> bool {
+        self.to & (HOST | KIND) == HOST
+    }
+    /// What a packet of an aggregation tree says.
+    pub fn as_segment(&self) -> Segment {
+        debug_assert!(self.is_segment(), "{self:?}");
+        let [tree, number, segment] = self.words;
+        Segment { tree, number, segment, ranks: self.route }
     }
     /// Control for the leaf above the sender of the flow.
     pub fn tor_control(entropy: u16, size: u16, control: ControlPacket) -> Packet {
@@ -350,12 +384,14 @@ impl LostPacket {
     /// The place of its extended header, if answers have one, and data where `on_data`.
     pub(crate) fn header(self, on_data: bool) -> Option<u32> {
         let kind = self.to & KIND;
-        let has = kind == Kind::Ack as u32 || kind == Kind::Nack as u32 || on_data && kind == 0;
+        let is_data = kind == 0 && self.to & HOST != HOST;
+        let has = kind == Kind::Ack as u32 || kind == Kind::Nack as u32 || on_data && is_data;
         has.then_some(self.second & (NUMBERS - 1))
     }
     /// Of data: its destination and queue pair.
     pub fn receiver(self) -> Option<(HostId, ReceiverId)> {
-        (self.to & KIND == 0).then_some((HostId(self.to & HOST), ReceiverId(self.first)))
+        let is_data = self.to & KIND == 0 && self.to & HOST != HOST;
+        is_data.then_some((HostId(self.to & HOST), ReceiverId(self.first)))
     }
 }
 

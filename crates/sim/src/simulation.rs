@@ -195,6 +195,15 @@ pub fn least_work(config: &RunConfig, enough: u64) -> Work {
                 false => ControlFlow::Break(()),
             }
         });
+        for rank in 0..job.ranks() {
+            // Up to a switch and down again, at the least.
+            job.switched(rank, |_, place, part, times| {
+                let bytes = part.volume(place).0;
+                let packets = bytes.div_ceil(u64::from(config.packet.mtu)).saturating_mul(times);
+                work.packets = work.packets.saturating_add(packets);
+                work.hops = work.hops.saturating_add(packets.saturating_mul(2));
+            });
+        }
         first += job.ranks();
     }
     work

@@ -160,6 +160,12 @@ fn waiting(job: &JobConfig, rank: u32, waits: &[Wait]) -> String {
             Awaited::Acknowledgement(bytes) => {
                 format!("{peer} to acknowledge {} of {within}", about_bytes(*bytes))
             }
+            Awaited::Switches(bytes) => {
+                format!(
+                    "switches and all ranks to be through with {} of {within}",
+                    about_bytes(*bytes)
+                )
+            }
         }
     };
     let shown: Vec<String> = waits.iter().take(SHOWN).map(one).collect();

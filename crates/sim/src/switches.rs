@@ -40,14 +40,15 @@ impl Index<OwnSwitch> for Switches {
 }
 
 impl Switches {
-    /// Those of a partition.
+    /// Those of a partition; `reduces`: packets of trees may come anywhere.
     pub(crate) fn new(
         config: &RunConfig,
         partitioning: &Partitioning,
         partition: &Partition,
+        reduces: bool,
     ) -> Switches {
         Switches {
-            links: Link::all(config, partitioning, partition),
+            links: Link::all(config, partitioning, partition, reduces),
             all: Switch::all(config, partitioning, partition),
             routing: Routing::new(config, partition),
             tors: Tors::new(config, partition),
@@ -76,6 +77,10 @@ impl Switches {
     /// What switches keep, if they keep something.
     pub(crate) fn tors(&self) -> Option<&Tors> {
         self.tors.as_ref()
+    }
+    /// Whether `switch` keeps something.
+    pub(crate) fn keeps(&self, switch: OwnSwitch) -> bool {
+        self.tors.as_ref().is_some_and(|tors| tors.keeps(switch))
     }
     /// The same, under a scheme that has them do so.
     pub(crate) fn tors_mut(&mut self) -> &mut Tors {
@@ -161,7 +166,7 @@ impl Switches {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
     /// A host, or with [`Link::SWITCH`] set a switch; [`Link::FAULTY`] if it may lose packets,
-    /// [`Link::WATCHED`] if it ends at a switch that keeps a state.
+    /// [`Link::WATCHED`] if it ends at a switch that keeps a state, or packets of trees may come.
     pub(crate) peer: u32,
     /// The port that leads back.
     pub(crate) reverse: OutPort,
@@ -178,6 +183,7 @@ impl Link {
         config: &RunConfig,
         partitioning: &Partitioning,
         partition: &Partition,
+        reduces: bool,
     ) -> IdVec<InLink, Link> {
         let link = |id: &PortId| {
             let port = &config.fabric.ports()[*id];
@@ -186,7 +192,8 @@ impl Link {
                 Node::Switch(switch) => partitioning.switches[switch].own.0 | Link::SWITCH,
             };
             let faulty = config.failures.losses(*id).is_some();
-            let watched = matches!(port.peer, Node::Switch(id) if tor::keeps(config, id));
+            let watched =
+                reduces || matches!(port.peer, Node::Switch(id) if tor::keeps(config, id));
             let peer = peer | if faulty { Link::FAULTY } else { 0 };
             let peer = peer | if watched { Link::WATCHED } else { 0 };
             Link { peer, reverse: partitioning.ports[port.reverse].own }

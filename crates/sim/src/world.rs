@@ -3,6 +3,7 @@
 use crate::config::RunConfig;
 use crate::partition::{Partitioning, ReceivingId, SendingId};
 use crate::processes::splits_server;
+use crate::reduce::Trees;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -25,6 +26,8 @@ pub(crate) struct World<'a> {
     pub(crate) receiving: IdVec<MessageId, ReceivingId>,
     /// What links that fail change besides what they lose, in the order of time.
     pub(crate) faults: Vec<(Time, Fault)>,
+    /// Of switches that add up for ranks, if there are any.
+    pub(crate) trees: Option<Trees>,
     /// From then on the fabric stays as it is.
     pub(crate) last_change: Time,
     /// Data packets that were new to their receivers, as of the last looks of all partitions; for
@@ -129,6 +132,7 @@ impl<'a> World<'a> {
             sending,
             receiving,
             faults,
+            trees: Trees::new(config),
             last_change,
             accepted,
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use weft_trial::prelude::*;
 use weft_workload::collective::{
-    ALGORITHMS, Algorithm, Blocks, Call, Operation, Payload, Servers, Step,
+    ALGORITHMS, Algorithm, Blocks, Call, Operation, Payload, Servers, Step, Switched,
 };
 
 fn algorithm(name: &str, options: &[(&str, &str)]) -> Algorithm {
@@ -56,6 +56,8 @@ fn run(algorithm: &Algorithm, call: &Call, mut order: impl FnMut(usize) -> usize
     let mut open: Vec<(u32, u32, u32, u32, u32)> = (0..call.ranks)
         .flat_map(|rank| (0..sequences).map(move |sequence| (rank, sequence, 0, 0, 0)))
         .collect();
+    // Who has come to what switches do, in which sequence.
+    let mut switched: BTreeMap<(Switched, u32), BTreeSet<u32>> = BTreeMap::new();
     let mut idle = 0;
     while !open.is_empty() {
         let pick = order(open.len());
@@ -63,7 +65,11 @@ fn run(algorithm: &Algorithm, call: &Call, mut order: impl FnMut(usize) -> usize
         idle += 1;
         assert!(idle < 1_000_000, "{call:?} is stuck: rank {rank} sequence {sequence} step {at}");
         let blocks = match algorithm.step_in_blocks(call, *rank, *sequence, *at) {
-            Some(Step::Send { payload, .. } | Step::Receive { payload, .. }) => {
+            Some(
+                Step::Send { payload, .. }
+                | Step::Receive { payload, .. }
+                | Step::Switched { payload },
+            ) => {
                 assert!(payload.many <= payload.count && payload.blocks().count() > 0);
                 cuts.insert((payload.shares, payload.count));
                 Some(payload)
@@ -91,6 +97,23 @@ fn run(algorithm: &Algorithm, call: &Call, mut order: impl FnMut(usize) -> usize
                 *receipts += 1;
             }
             Some(Step::Sent(number)) => assert!(number < *posted, "{call:?}: not sent yet"),
+            Some(Step::Switched { payload: bytes }) => {
+                let part = algorithm.switched(call, (*rank, *sequence, *at), bytes);
+                let place = (*rank - part.first) / part.stride;
+                assert!(part.ranks > 1 && place < part.ranks && part.root < part.ranks);
+                assert_eq!(part.first + place * part.stride, *rank, "{call:?}: {part:?}");
+                // All ranks of the set come to the same.
+                let joined = switched.entry((part, *sequence)).or_default();
+                joined.insert(*rank);
+                if joined.len() < part.ranks as usize {
+                    continue;
+                }
+                let (gives, gets) = part.volume(place);
+                trace.sent[*rank as usize] += gives;
+                trace.received[*rank as usize] += gets;
+                trace.messages += 1;
+                *receipts += 1;
+            }
         }
         *at += 1;
         idle = 0;
@@ -391,6 +414,7 @@ fn any_call() -> impl Strategy<Value = (Algorithm, Call)> {
                 "hierarchical" => {
                     given.extend([("channels", &*channels), ("local_ranks", &*chunks)])
                 }
+                "sharp" | "nvls" => given.extend([("chunks", &*chunks), ("trees", &*trees)]),
                 "direct" => {
                     given.extend(window.as_deref().map(|window| ("window", window)));
                     given.extend((channels == "2").then_some(("skew", "1.2")));
@@ -425,6 +449,21 @@ trials! {
         let trace = in_order(&algorithm, &call);
         let (n, bytes) = (u64::from(call.ranks), call.bytes);
         let total: u64 = trace.sent.iter().sum();
+        if algorithm.is_in_network() {
+            // Once up and once down, however many there are; in several stages that much or more.
+            let (up, down) = match call.operation {
+                Operation::AllReduce => (n * bytes, n * bytes),
+                Operation::ReduceScatter => (n * bytes, bytes),
+                Operation::AllGather => (bytes, n * bytes),
+                _ => (bytes, (n - 1) * bytes),
+            };
+            let both = (total, trace.received.iter().sum::<u64>());
+            match call.servers.ranks {
+                1 => prop_assert_eq!(both, (up, down), "{:?} {:?}", algorithm, call),
+                _ => prop_assert!(both.1 + n * bytes >= down, "{:?} {:?}", algorithm, call),
+            }
+            return Ok(());
+        }
         prop_assert_eq!(total, trace.received.iter().sum::<u64>());
         // However it is done: what a rank gets of others crosses to it, at least once.
         let expected = match call.operation {
@@ -459,7 +498,7 @@ trials! {
                 let left = match step {
                     Step::Send { to, payload, .. } => sent.get_mut(&(to, payload)),
                     Step::Receive { from, payload } => received.get_mut(&(from, payload)),
-                    Step::Sent(_) => None,
+                    Step::Sent(_) | Step::Switched { .. } => None,
                 };
                 let left = left.expect("a message that was told");
                 prop_assert!(*left > 0, "{:?}", step);

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use weft_trial::prelude::*;
 use weft_units::{Rate, Time};
 use weft_workload::collective::{Algorithm, Operation};
-use weft_workload::job::{Algorithms, AwaitSends, Endpoint, IdleNetwork, Job, earliest};
+use weft_workload::job::{Algorithms, AwaitSends, Endpoint, IdleNetwork, Job, Joined, earliest};
 use weft_workload::trace::{self, TextOptions, Trace};
 
 const IDEAL: Ideal = Ideal { latency: Time::us(1), ps_per_byte: 80 };
@@ -223,6 +223,19 @@ impl IdleNetwork for Idle {
     fn intake(&self, _: u32, _: u32, _: u64) -> Time {
         Time::ZERO
     }
+    fn switched(&self, _: u32, joined: &Joined, _: u32, place: u32) -> Time {
+        self.0.latency + Time(self.0.ps_per_byte * joined.part.volume(place).1)
+    }
+}
+
+/// What switches do begins with the last rank: chunk after chunk.
+#[test]
+fn switches_begin_with_the_last_rank() {
+    let sharp = || job(one(8, "ALLREDUCE", 8_000), Operation::AllReduce, "sharp", &[]);
+    let idle = || Idle(Ideal { latency: Time::us(3), ..IDEAL });
+    assert_eq!(earliest(&sharp(), &idle()), Time::us(3) + Time::ps(8_000 * 80));
+    let chunks = earliest(&sharp().in_chunks(4), &idle());
+    assert_eq!(chunks, Time::us(3 * 4) + Time::ps(8_000 * 80));
 }
 
 trials! {

@@ -8,10 +8,12 @@
 use super::carrying::Carrying;
 use super::{Ground, drain};
 use crate::cuts::{CUTS, Cut, Rates, crossing};
-use crate::traffic::{Stream, Traffic};
+use crate::traffic::{Across, Stream, Traffic};
 use std::collections::BTreeMap;
-use weft_units::{IdVec, MessageId, Time};
+use weft_units::{HostId, IdVec, MessageId, Time};
 use weft_workload::Workload;
+use weft_workload::collective::{Operation, Switched};
+use weft_workload::job::SwitchedSet;
 
 /// The longest time that any cut asks for.
 pub(super) fn fullest(
@@ -40,6 +42,13 @@ pub(super) fn fullest_of(
         let (before, after) = (path.before[link], path.after[link]);
         *load = (load.0 + wire, load.1.min(before), load.2.min(after));
     });
+    let mut loads = loads;
+    for (place, kind, bytes) in switched(ground, traffic) {
+        let load = &mut loads[kind];
+        load.resize(load.len().max(place as usize + 1), NOTHING);
+        let (sum, ..) = load[place as usize];
+        load[place as usize] = (sum + bytes, Time::ZERO, Time::ZERO);
+    }
     let all = CUTS.into_iter().zip(loads).flat_map(|(cut, loads)| {
         let places = (0..).zip(loads).filter(|(_, load)| *load != NOTHING);
         places.map(move |(place, load)| ((cut, place), load))
@@ -49,6 +58,62 @@ pub(super) fn fullest_of(
         carried.unwrap_or_else(|| before + drain(bytes, cut.0.rate(ground.fabric, cut.1))) + after
     });
     times.max().unwrap_or(Time::ZERO)
+}
+
+/// What switches do for ranks puts on cuts at the least: which host, leaf or pod, the kind of cut, and bytes on
+/// the wire. Sums and copies cross a cut once, however many ranks are behind it.
+fn switched(ground: &Ground<'_>, traffic: &Traffic) -> Vec<(u32, usize, u64)> {
+    let fabric = ground.fabric;
+    // What is alike of a rank, once.
+    let mut own: BTreeMap<(Done, u32), (u32, HostId, u64)> = BTreeMap::new();
+    traffic.across(|Across { first, rank, host, set, place, part, times }| {
+        own.entry(((first, set, part), rank)).or_insert((place, host, 0)).2 += times;
+    });
+    // By set, what is done, kind of cut and place.
+    let mut behind: BTreeMap<(Done, usize, u32), Behind> = BTreeMap::new();
+    for ((done, _), (place, host, times)) in own {
+        let (.., part) = done;
+        let has_block = matches!(part.operation, Operation::ReduceScatter | Operation::AllGather);
+        for (kind, cut) in CUTS.into_iter().enumerate() {
+            let at = match cut {
+                Cut::HostOut | Cut::HostIn => host.0,
+                Cut::LeafUp | Cut::LeafDown => fabric.leaf_of(host),
+                Cut::PodUp | Cut::PodDown => fabric.pod_of(host),
+            };
+            let one = behind.entry((done, kind, at)).or_default();
+            one.ranks += 1;
+            one.blocks += if has_block { part.passes(place, place) } else { 0 };
+            one.has_root |= place == part.root;
+            one.times = times;
+        }
+    }
+    let crossing = behind.into_iter().filter_map(|(((.., part), kind, place), behind)| {
+        let is_out = matches!(CUTS[kind], Cut::HostOut | Cut::LeafUp | Cut::PodUp);
+        let (all, own) = (part.bytes, behind.blocks);
+        let bytes = match (part.operation, is_out) {
+            _ if behind.ranks == part.ranks => 0,
+            (Operation::ReduceScatter, true) | (Operation::AllGather, false) => all - own,
+            (Operation::ReduceScatter, false) | (Operation::AllGather, true) => own,
+            (Operation::Broadcast, _) if behind.has_root != is_out => 0,
+            (Operation::Reduce, _) if behind.has_root == is_out => 0,
+            _ => all,
+        };
+        (bytes > 0).then(|| (place, kind, ground.wire_bytes(bytes) * behind.times))
+    });
+    crossing.collect()
+}
+
+/// Something that switches do: the first rank of its job, for which ranks, and what.
+type Done = (u32, SwitchedSet, Switched);
+
+/// What is behind a cut of something that switches do.
+#[derive(Default)]
+struct Behind {
+    ranks: u32,
+    /// Their blocks together, where each has one.
+    blocks: u64,
+    has_root: bool,
+    times: u64,
 }
 
 /// A message at a cut.

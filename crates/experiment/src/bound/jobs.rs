@@ -5,13 +5,13 @@ use crate::traffic::Ranks;
 use std::ops::ControlFlow;
 use weft_fabric::{RelayAt, Relays};
 use weft_units::{HostId, Time};
-use weft_workload::job::{IdleNetwork, Traffic, earliest};
+use weft_workload::job::{IdleNetwork, Joined, Traffic, earliest};
 
 /// When the last rank can be done: each message has the network to itself.
 pub(super) fn along(ground: &Ground<'_>, ranks: &Ranks) -> Time {
     let mut first = 0;
-    let ends = ranks.jobs.iter().map(|job| {
-        let end = earliest(job, &Alone { ground, ranks, first });
+    let ends = ranks.jobs.iter().enumerate().map(|(number, job)| {
+        let end = earliest(job, &Alone { ground, ranks, number, first });
         first += job.ranks();
         end
     });
@@ -33,6 +33,7 @@ pub(super) fn within_servers(ranks: &Ranks) -> Time {
     let (mut first, mut fullest) = (0, Time::ZERO);
     for job in jobs {
         let mut busy = vec![Time::ZERO; gpus];
+        let mut taking = busy.clone();
         let _ = job.traffic(|Traffic { src, dst, bytes, times }| {
             let [src, dst] = [src, dst].map(|rank| first + rank);
             let sender = match servers[src as usize] == servers[dst as usize] {
@@ -50,8 +51,21 @@ pub(super) fn within_servers(ranks: &Ranks) -> Time {
             }
             ControlFlow::Continue(())
         });
+        for rank in 0..job.ranks() {
+            let add = |busy: &mut Time, bytes: u64, times: u64| {
+                *busy =
+                    busy.saturating_add(Time(scale_up.serialize(bytes).0.saturating_mul(times)));
+            };
+            job.switched(rank, |set, place, part, times| {
+                if ranks.share_server(job, first, &set) {
+                    let (out, into) = part.within_server(place);
+                    add(&mut busy[gpu(first + rank)], out, times);
+                    add(&mut taking[gpu(first + rank)], into, times);
+                }
+            });
+        }
         first += job.ranks();
-        fullest = busy.into_iter().fold(fullest, Time::max);
+        fullest = busy.into_iter().chain(taking).fold(fullest, Time::max);
     }
     // From the last byte of a link until it is there; nothing at all takes no time.
     if fullest == Time::ZERO { fullest } else { fullest.saturating_add(scale_up.latency) }
@@ -61,6 +75,7 @@ pub(super) fn within_servers(ranks: &Ranks) -> Time {
 struct Alone<'a> {
     ground: &'a Ground<'a>,
     ranks: &'a Ranks,
+    number: usize,
     first: u32,
 }
 
@@ -98,6 +113,21 @@ impl IdleNetwork for Alone<'_> {
         match self.hosts(src, dst).filter(|_| own) {
             Some(_) => drain(self.ground.wire_bytes(bytes), self.ground.nic()),
             None => Time::ZERO,
+        }
+    }
+    fn switched(&self, last: u32, joined: &Joined, rank: u32, place: u32) -> Time {
+        let Joined { set, place: from, part, .. } = joined;
+        let job = &self.ranks.jobs[self.number];
+        if self.ranks.share_server(job, self.first, set) {
+            let link = self.ranks.scale_up;
+            let busy = part.within_server(*from).0.max(part.within_server(place).1);
+            return link.serialize(busy) + link.latency;
+        }
+        match (part.passes(*from, place), self.hosts(last, rank)) {
+            (0, _) => Time::ZERO,
+            (bytes, Some((src, dst))) => self.ground.alone(src, dst, bytes),
+            // Up to the first switch and back.
+            (bytes, None) => drain(self.ground.wire_bytes(bytes), self.ground.nic()),
         }
     }
 }

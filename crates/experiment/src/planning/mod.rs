@@ -72,7 +72,7 @@ pub fn subflows(
     hosts: (u32, u32),
 ) -> Result<Subflows> {
     let mut network = network(experiment, seed)?;
-    let steps = steps_of(&experiment.traffic(seed)?);
+    let steps = steps_of(&planned(experiment, seed)?);
     let Some(step) = steps.get(step) else {
         return Err(wrong("step", format!("there are {}, numbered from 0", steps.len())));
     };
@@ -124,9 +124,19 @@ fn check_scheme(info: &SchemeInfo) -> Result<()> {
     Err(wrong("balance.scheme", what))
 }
 
+/// What is planned: messages from host to host.
+fn planned(experiment: &Resolved, seed: u64) -> Result<Traffic> {
+    let Some(name) = experiment.workload.in_network() else { return experiment.traffic(seed) };
+    let what = format!(
+        "{name:?} has switches add up and copy, on trees that are no paths from host to host, so \
+         nothing can be planned; use \"ring\" or another algorithm of hosts"
+    );
+    Err(wrong("workload.algorithm", what))
+}
+
 /// The steps of the job, and the least that all of it can take.
 fn job(experiment: &Resolved, seed: u64) -> Result<(Vec<Step>, Time)> {
-    let traffic = experiment.traffic(seed)?;
+    let traffic = planned(experiment, seed)?;
     let failures = failures(experiment, seed)?;
     let least = bound(&experiment.fabric, &failures, &traffic, &experiment.packet);
     Ok((steps_of(&traffic), least))

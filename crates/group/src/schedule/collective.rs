@@ -17,7 +17,15 @@ use std::collections::BTreeMap;
 use weft_workload::collective::{Algorithm, Call, Operation, Payload, Step};
 
 /// Lists all tasks of a rank in a call that the algorithm can do; `call.bytes` means nothing.
+///
+/// # Panics
+/// With one line, if the algorithm has switches work: there are none here that could.
 pub(super) fn carry_out(b: &mut Builder, algorithm: &Algorithm, call: &Call) {
+    assert!(
+        !algorithm.is_in_network(),
+        "algorithm {:?} has switches add up, which weft.torch cannot; use \"ring\"",
+        algorithm.info().name
+    );
     // What a rank gives itself.
     match call.operation {
         Operation::AllGather => b.copy(b.input(0), b.output(b.rank)),
@@ -62,6 +70,7 @@ fn sequences(algorithm: &Algorithm, call: &Call, rank: u32) -> Vec<Vec<(Step<Pay
                 Step::Send { sequence, receipt, .. } => (sequence, receipt),
                 Step::Receive { .. } => (own, receipts.next().expect("a number")),
                 Step::Sent(_) => return (step, false),
+                Step::Switched { .. } => unreachable!("no switch adds up real buffers"),
             };
             (step, algorithm.reduces(call, sequence, receipt))
         });
@@ -142,6 +151,7 @@ impl Round<'_> {
                     self.receive(from, payload, *reduces);
                 }
                 Step::Sent(send) => self.b.hold_sends_for(sends[send as usize].clone()),
+                Step::Switched { .. } => unreachable!("no switch adds up real buffers"),
             }
         }
         self.b.hold_sends_for(0..0);

@@ -57,6 +57,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             Happening::Received(receipt) => runner.received(now, rank, receipt, actions),
             Happening::Woken(node) => runner.woken(now, rank, node, actions),
             Happening::Relayed(number) => return self.relayed(first + rank, number),
+            Happening::Server => return self.begin_in_server(first + rank),
         }
         self.act(first);
     }
@@ -73,6 +74,11 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
         }
     }
 
+    /// `rank` has what came of its part in what switches did.
+    pub(crate) fn tell_received(&mut self, rank: u32, receipt: Receipt) {
+        self.tell(rank, self.now + receipt.takes, Happening::Received(receipt));
+    }
+
     /// Does what ranks of a job, the first of which is `first`, have decided.
     fn act(&mut self, first: u32) {
         let jobs = self.jobs.as_mut().expect("a job");
@@ -81,6 +87,14 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             match action {
                 Action::Post { src, dst, bytes, sent, receipt } => {
                     self.post_for(first + src, first + dst, bytes, sent, receipt);
+                }
+                Action::Join { rank, joined, receipt } => {
+                    let rank = first + rank;
+                    let (job, _) = self.jobs.as_ref().expect("a job").homes[rank as usize];
+                    self.counts.progress.make(self.now);
+                    if !self.join_tree(job, rank, &joined, receipt) {
+                        self.join_in_server(job, rank, &joined, receipt);
+                    }
                 }
                 Action::Wake { rank, node, at } => {
                     self.tell(first + rank, at, Happening::Woken(node));

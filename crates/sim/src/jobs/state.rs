@@ -1,6 +1,7 @@
 //! What a partition knows of its ranks and of their messages.
 
 use super::records::{Owner, Records};
+use super::servers::SwitchedServers;
 use crate::config::JobConfig;
 use crate::outcome::NodeResult;
 use crate::partition::SendingId;
@@ -24,6 +25,8 @@ pub(crate) struct Jobs<'a> {
     pub(super) busy: Vec<Time>,
     /// Until when each GPU passes on the last pieces of what has come from the network for others.
     pub(super) tails: Vec<Time>,
+    /// What switches of servers do for ranks.
+    pub(super) switched: SwitchedServers,
     /// When the next packet may leave each GPU for its NIC.
     pub(super) slots: Vec<Time>,
     /// From one rank to another: a message that has not left yet. Never iterated.
@@ -80,6 +83,8 @@ pub(super) enum Happening {
     Woken(u32),
     /// So much of this message of its own has come to a GPU that passes it on that that begins.
     Relayed(u32),
+    /// The switches of its server may have something to begin with.
+    Server,
 }
 
 impl<'a> Jobs<'a> {
@@ -102,6 +107,7 @@ impl<'a> Jobs<'a> {
             due: vec![BTreeMap::new(); ranks],
             busy: vec![Time::ZERO; config.gpus()],
             tails: vec![Time::ZERO; config.gpus()],
+            switched: SwitchedServers::new(config.gpus()),
             slots: vec![Time::ZERO; config.gpus()],
             connections: FxHashSet::default(),
             waiting: FxHashMap::default(),
@@ -123,9 +129,16 @@ impl<'a> Jobs<'a> {
     /// The next slot, from `now` on, for a packet of `bytes` of a message on the way from the GPU that sends
     /// it to the NIC; at once without a limit.
     pub(crate) fn next_slot(&mut self, now: Time, id: SendingId, bytes: u64) -> Time {
-        let Some(pcie) = self.config.pcie else { return now };
         let Owner { src, dst, .. } = self.owners[id.0 as usize];
-        let next = &mut self.slots[self.config.sending_gpu(src, dst) as usize];
+        self.slot_of(now, self.config.sending_gpu(src, dst), bytes)
+    }
+    /// The same of what a rank sends to switches.
+    pub(crate) fn next_slot_of_rank(&mut self, now: Time, rank: u32, bytes: u64) -> Time {
+        self.slot_of(now, self.config.gpu(rank), bytes)
+    }
+    fn slot_of(&mut self, now: Time, gpu: u32, bytes: u64) -> Time {
+        let Some(pcie) = self.config.pcie else { return now };
+        let next = &mut self.slots[gpu as usize];
         let slot = (*next).max(now);
         *next = slot + pcie.serialize(bytes);
         slot

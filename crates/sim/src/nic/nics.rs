@@ -6,7 +6,7 @@ use super::host::Host;
 use super::planes::Planes;
 use crate::config::RunConfig;
 use crate::packet::{Kind, Packet, flag};
-use crate::partition::{NicPorts, OwnHost, Partition, ReceiverId};
+use crate::partition::{NicPorts, OutPort, OwnHost, Partition, ReceiverId};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use weft_balance::plan::Subflow;
@@ -73,11 +73,19 @@ impl Nics {
     }
     /// The round of the port of a host in a plane.
     #[inline(always)]
-    pub(super) fn round(&mut self, host: OwnHost, plane: u32) -> &mut VecDeque<u32> {
+    pub(crate) fn round(&mut self, host: OwnHost, plane: u32) -> &mut VecDeque<u32> {
         match plane {
             0 => &mut self.hosts[host].round,
             other => &mut self.rounds[other as usize - 1][host],
         }
+    }
+    /// Whose port of a NIC it is, and in which plane.
+    pub(crate) fn owner(&self, port: OutPort) -> (OwnHost, u32) {
+        self.ports.owner(port)
+    }
+    /// How many subflows a host has opened.
+    pub(crate) fn opened_by(&self, host: OwnHost) -> u32 {
+        self.hosts[host].opened
     }
     pub(crate) fn hosts(&self) -> impl Iterator<Item = &Host> {
         self.hosts.iter()

@@ -53,7 +53,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     }
 
     #[inline(always)]
-    fn line_up_in_plane(&mut self, host: OwnHost, id: u32, plane: u32) {
+    pub(crate) fn line_up_in_plane(&mut self, host: OwnHost, id: u32, plane: u32) {
         match self.config.service {
             Service::RoundRobin | Service::InOrder => {
                 self.nics.round(host, plane).push_back(id);
@@ -65,15 +65,19 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     #[cold]
     fn line_up_by_age(&mut self, host: OwnHost, id: u32, plane: u32) {
         let births = std::mem::take(&mut self.nics.opening_order);
-        let age = |id: u32| births[id as usize];
-        let round = self.nics.round(host, plane);
+        let mut round = std::mem::take(self.nics.round(host, plane));
+        let age = |id: u32| match births.get(id as usize) {
+            Some(birth) => *birth,
+            None => self.age_of_operation(id),
+        };
         let at = round.partition_point(|other| age(*other) < age(id));
         round.insert(at, id);
+        *self.nics.round(host, plane) = round;
         self.nics.opening_order = births;
     }
 
     /// Lets the NIC look for work once everything that happens now has been posted.
-    pub(super) fn wake_later(&mut self, host: OwnHost) {
+    pub(crate) fn wake_later(&mut self, host: OwnHost) {
         let state = &mut self.nics.hosts[host];
         if !state.waking {
             state.waking = true;
@@ -118,7 +122,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
 
     /// If the port of the NIC of `host` in `plane` is free, sends the next packet in turn.
     #[inline(always)]
-    pub(super) fn pull_in_plane(&mut self, host: OwnHost, plane: u32) {
+    pub(crate) fn pull_in_plane(&mut self, host: OwnHost, plane: u32) {
         let nic = self.nics.ports.of(host, plane);
         loop {
             let round = self.nics.round(host, plane);
@@ -127,7 +131,13 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 return;
             }
             let id = round.pop_front().expect("not empty");
-            let flow = &mut self.nics.senders[id as usize];
+            let Some(flow) = self.nics.senders.get_mut(id as usize) else {
+                // No queue pair: an operation of switches.
+                match self.pull_operation(host, id, plane) {
+                    true => return,
+                    false => continue,
+                }
+            };
             flow.queued &= !(1 << plane);
             let (may_send, is_planed) = (flow.may_send(), flow.hooks.is_planed());
             if may_send && (!is_planed || self.uses_plane(id, plane)) {
@@ -181,8 +191,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
         let next = self.nics.round(host, plane).front().copied();
         let more = next.is_some();
-        if let Some(next) = next {
-            self.nics.senders[next as usize].prefetch();
+        if let Some(next) = next.and_then(|next| self.nics.senders.get(next as usize)) {
+            next.prefetch();
         }
         let nic = self.nics.ports.of(host, plane);
         self.ports.send(self.now, nic, packet, more, &mut self.agenda);

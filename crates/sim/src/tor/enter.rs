@@ -40,7 +40,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
 
     /// Goes on as at any switch.
     #[inline(never)]
-    pub(super) fn pass(&mut self, switch: OwnSwitch, ingress: OutPort, packet: Packet) {
+    pub(crate) fn pass(&mut self, switch: OwnSwitch, ingress: OutPort, packet: Packet) {
         self.relay(switch, ingress, packet);
     }
 

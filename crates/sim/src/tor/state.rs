@@ -61,6 +61,10 @@ impl Tors {
     pub(crate) fn add_counts(&self, counts: &mut TorCounts) {
         self.states.iter().flatten().for_each(|state| counts.add(&state.counts()));
     }
+    /// Whether `switch` keeps something.
+    pub(crate) fn keeps(&self, switch: OwnSwitch) -> bool {
+        self.states[switch].is_some()
+    }
     /// Packets that are held.
     pub(crate) fn holding(&self) -> u64 {
         let held = self.states.iter().flatten().map(|state| match state {

@@ -8,10 +8,13 @@ pub mod compare;
 pub mod hurry;
 pub mod partitions;
 pub mod random;
+pub mod switched;
 
 use std::sync::atomic::AtomicBool;
 use weft_balance::scheme::{BalanceConfig, Ecmp, SchemeConfig};
-use weft_fabric::{Clos, Fabric, Failure, FailureKind, Failures, Link, LinkChoice};
+use weft_fabric::{
+    Clos, Fabric, Failure, FailureKind, Failures, Link, LinkChoice, ReductionConfig,
+};
 use weft_sim::{
     Buffer, Halt, MarkAt, Outcome, Pacing, PacketConfig, ProbeConfig, RunConfig, Service,
     Simulation, SwitchConfig,
@@ -65,6 +68,7 @@ impl Setup {
                 control_priority: false,
                 same_salt: false,
                 hash: None,
+                reduction: ReductionConfig::USUAL,
             },
             packet: PACKET,
             service: Service::RoundRobin,

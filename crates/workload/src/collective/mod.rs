@@ -1,7 +1,7 @@
 //! Collectives as graphs: what each rank of a group does, step by step.
 //!
 //! A rank works through one or several *sequences* side by side; a sequence is a sequence of
-//! [`Step`]s: send, wait for a receipt, wait for an acknowledgement. All that a sequence waits for
+//! [`Step`]s: send, wait for a receipt, wait for an acknowledgement, have switches work. All that a sequence waits for
 //! happens at its own rank, so that ranks need no common clock, and a step is computed from its
 //! number, so that a collective of thousands of ranks takes no memory.
 //!
@@ -21,8 +21,11 @@ mod blocks;
 mod direct;
 mod halving_doubling;
 mod hierarchical;
+mod in_network;
+mod nvls;
 mod pat;
 mod ring;
+mod sharp;
 mod tree;
 
 pub use blocks::{Blocks, Payload};
@@ -37,7 +40,7 @@ use weft_units::{OptionError, OptionInfo, Options};
 ///
 /// `bytes` of a [`Call`] is the larger buffer of a rank, as nccl-tests count it: of an all-gather
 /// the gathered one, of a reduce-scatter and an all-to-all the one that is given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
     /// Every rank gets the sum of all buffers.
     AllReduce,
@@ -107,6 +110,68 @@ pub enum Step<P = u64> {
     },
     /// Waits until the sequence's send of this number, from 0, has been acknowledged.
     Sent(u32),
+    /// Takes part in what switches do for some of the ranks, and waits for what comes of it: the
+    /// sequence's next receipt, which no send is for. [`Algorithm::switched`] says the rest.
+    Switched {
+        /// The larger buffer of a rank there; nothing is skipped, receipt and all.
+        payload: P,
+    },
+}
+
+/// What switches do for some ranks of a group: they reduce what comes from below, and copy what comes from
+/// above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Switched {
+    /// What they do for these ranks, as [`Call::operation`].
+    pub operation: Operation,
+    /// The first of the ranks that take part.
+    pub first: u32,
+    /// From one of these ranks to the next.
+    pub stride: u32,
+    /// How many they are, at least 2.
+    pub ranks: u32,
+    /// Of a broadcast: which of these ranks, by its place among them.
+    pub root: u32,
+    /// Which of several trees of these ranks.
+    pub tree: u32,
+    /// The larger buffer of a rank, in bytes.
+    pub bytes: u64,
+}
+
+impl Switched {
+    /// What the rank at `place` must give another one, and that one must get of it, in bytes.
+    pub fn passes(&self, from: u32, to: u32) -> u64 {
+        let block = |place: u32| Blocks::new(self.bytes, self.ranks).len(u64::from(place));
+        match self.operation {
+            Operation::ReduceScatter => block(to),
+            Operation::AllGather => block(from),
+            Operation::Broadcast if from != self.root => 0,
+            Operation::Reduce if to != self.root => 0,
+            _ => self.bytes,
+        }
+    }
+    /// What the switches of a scale-up network read from the rank at `place`, with what it writes by them,
+    /// and what they bring it, in bytes: of an all-reduce its owners read sums and write them to all.
+    pub fn within_server(&self, place: u32) -> (u64, u64) {
+        let own = Blocks::new(self.bytes, self.ranks).len(u64::from(place));
+        match self.operation {
+            Operation::AllReduce => (self.bytes + own, own + self.bytes),
+            _ => self.volume(place),
+        }
+    }
+    /// What the rank at `place` among those that take part gives, and what it gets, in bytes.
+    pub fn volume(&self, place: u32) -> (u64, u64) {
+        let own = Blocks::new(self.bytes, self.ranks).len(u64::from(place));
+        let is_root = place == self.root;
+        let all_if = |is: bool| if is { self.bytes } else { 0 };
+        match self.operation {
+            Operation::ReduceScatter => (self.bytes, own),
+            Operation::AllGather => (own, self.bytes),
+            Operation::Broadcast => (all_if(is_root), all_if(!is_root)),
+            Operation::Reduce => (all_if(!is_root), all_if(is_root)),
+            _ => (self.bytes, self.bytes),
+        }
+    }
 }
 
 impl Operation {
@@ -263,7 +328,12 @@ pub trait Schedule: Sized {
                 Step::Receive { from, payload: self.bytes(call, payload) }
             }
             Step::Sent(send) => Step::Sent(send),
+            Step::Switched { payload } => Step::Switched { payload: self.bytes(call, payload) },
         })
+    }
+    /// What switches do at step `at` of a sequence, which is a [`Step::Switched`]; but for the bytes.
+    fn switched(&self, _call: &Call, _rank: u32, _sequence: u32, _at: u32) -> Switched {
+        unreachable!("no step of it is done by switches")
     }
     /// Phase `phase` of `rank`, from 0, if all that its sequences do are such phases, one after the other;
     /// the same number of them, of as many rounds, for all ranks.
@@ -345,6 +415,18 @@ macro_rules! algorithms {
                     $(Algorithm::$Algorithm(one) => one.step_in_bytes(call, rank, sequence, at)),*
                 }
             }
+            /// What switches do at step `at` of a sequence, which is a [`Step::Switched`] of `bytes`.
+            pub fn switched(
+                &self,
+                call: &Call,
+                (rank, sequence, at): (u32, u32, u32),
+                bytes: u64,
+            ) -> Switched {
+                let switched = match self {
+                    $(Algorithm::$Algorithm(one) => one.switched(call, rank, sequence, at)),*
+                };
+                Switched { bytes, ..switched }
+            }
             /// The same step with its payload in blocks, for who moves data. Nothing of it depends
             /// on `call.bytes`.
             pub fn step_in_blocks(
@@ -410,6 +492,8 @@ algorithms! {
     tree::Tree,
     pat::Pat,
     hierarchical::Hierarchical,
+    sharp::Sharp,
+    nvls::Nvls,
 }
 
 impl Algorithm {
@@ -437,6 +521,11 @@ impl Algorithm {
         let is_skewed = matches!(self, Algorithm::Direct(Direct { skew: Some(_), .. }));
         self.info().operations.contains(&operation)
             && (!is_skewed || operation == Operation::AllToAll)
+    }
+
+    /// Whether switches do some of its work: [`Step::Switched`].
+    pub fn is_in_network(&self) -> bool {
+        matches!(self, Algorithm::Sharp(_) | Algorithm::Nvls(_))
     }
 
     /// Whether a rank sends all that it sends in a phase of a collective at once.

@@ -31,6 +31,10 @@ impl Ahead {
             Some(_) => self.far.contains(&number),
         }
     }
+    /// The number that is due.
+    pub(super) fn next(&self) -> u32 {
+        self.next
+    }
     /// Takes the next number if it has come.
     pub(super) fn take(&mut self) -> bool {
         let is_here = self.near & 1 == 1;

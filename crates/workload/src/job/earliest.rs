@@ -11,6 +11,7 @@ use super::rings::Rings;
 use super::role::Role;
 use super::rounds::Rounds;
 use super::runner::{Action, Receipt, Runner, Sent};
+use super::switched::{Joined, SwitchedSet};
 use crate::trace::{Collective, Work};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};
@@ -23,6 +24,9 @@ pub trait IdleNetwork: Sync {
     fn alone(&self, src: u32, dst: u32, bytes: u64) -> (Time, Time);
     /// How long it keeps the receiver's link busy at least; no two messages do that at once.
     fn intake(&self, src: u32, dst: u32, bytes: u64) -> Time;
+    /// What switches take at least for what rank `last` has `joined` as the last one, until `rank`, at `place`
+    /// among those that take part, has what comes of it.
+    fn switched(&self, last: u32, joined: &Joined, rank: u32, place: u32) -> Time;
 }
 
 /// What happens next, the earliest first; what happens at one time, in the order of its making.
@@ -51,6 +55,7 @@ pub fn earliest(job: &Job, network: &impl IdleNetwork) -> Time {
     let cut = |_, _: &Collective, _: &Rounds| Some(0);
     let mut runner = Runner::new(job, |_| true).lasting(least).cutting(cut);
     let mut rings = Rings::new(job);
+    let mut joining = Joining::default();
     let mut agenda: BinaryHeap<Reverse<Next>> = BinaryHeap::new();
     let (mut number, mut now, mut end) = (0, Time::ZERO, Time::ZERO);
     let mut actions = Vec::new();
@@ -67,6 +72,11 @@ pub fn earliest(job: &Job, network: &impl IdleNetwork) -> Time {
                     push(now + there + receipt.takes, dst, What::Received(receipt));
                     if job.awaits_sent(src, sent.node) {
                         push(now + there + back, src, What::Sent(sent));
+                    }
+                }
+                Action::Join { rank, joined, receipt } => {
+                    for (rank, receipt, takes) in joining.join(network, rank, joined, receipt) {
+                        push(now + takes + receipt.takes, rank, What::Received(receipt));
                     }
                 }
                 Action::Wake { rank, node, at } => push(at, rank, What::Woken(node)),
@@ -91,6 +101,36 @@ pub fn earliest(job: &Job, network: &impl IdleNetwork) -> Time {
                 runner.rest_done(now, (rank, node, phase), &mut actions);
             }
         }
+    }
+}
+
+/// Who has joined what switches do, which they begin with the last one.
+#[derive(Default)]
+struct Joining(BTreeMap<(SwitchedSet, u32), Vec<Member>>);
+
+/// A rank, its place in the set, and its receipt.
+type Member = (u32, u32, Receipt);
+
+impl Joining {
+    /// `rank` joins. If it is the last one: all of them, and what each waits for from now on.
+    fn join(
+        &mut self,
+        network: &impl IdleNetwork,
+        rank: u32,
+        own: Joined,
+        receipt: Receipt,
+    ) -> Vec<(u32, Receipt, Time)> {
+        let Joined { set, place, number, .. } = own;
+        let joined = self.0.entry((set, number)).or_default();
+        joined.push((rank, place, receipt));
+        if joined.len() < set.ranks as usize {
+            return Vec::new();
+        }
+        let joined = self.0.remove(&(set, number)).unwrap_or_default();
+        let takes = |(other, at, receipt): Member| {
+            (other, receipt, network.switched(rank, &own, other, at))
+        };
+        joined.into_iter().map(takes).collect()
     }
 }
 

@@ -54,6 +54,10 @@ impl Job {
                         time = time.max(at);
                         now.push(Happening::Woken(rank, node));
                     }
+                    // Switches are done as soon as the last has joined: in the next step at the earliest.
+                    Action::Join { rank, receipt, .. } => {
+                        later.push(Happening::Received(rank, receipt));
+                    }
                     Action::Begun { .. } | Action::Finished { .. } => {}
                     Action::Phase { .. } | Action::Paused { .. } => {
                         unreachable!("nobody cuts collectives here")
@@ -108,7 +112,7 @@ impl Job {
                         }
                     }
                     Step::Receive { .. } => has_received = true,
-                    Step::Sent(_) => return ControlFlow::Break(()),
+                    Step::Sent(_) | Step::Switched { .. } => return ControlFlow::Break(()),
                 }
                 ControlFlow::Continue(())
             });

@@ -21,6 +21,7 @@ mod role;
 mod rounds;
 mod runner;
 mod sequence;
+mod switched;
 mod traffic;
 mod waits;
 
@@ -30,6 +31,7 @@ pub use levels::Transfer;
 pub use meeting::Meeting;
 pub use rounds::Rounds;
 pub use runner::{Action, Receipt, Runner, Sent};
+pub use switched::{Joined, SwitchedSet, largest_switched_sequence};
 pub use traffic::Traffic;
 pub use waits::{Awaited, Wait};
 

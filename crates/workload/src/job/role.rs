@@ -1,7 +1,7 @@
 //! What one rank has to do in one collective, before any of it is done.
 
 use super::AwaitSends;
-use crate::collective::{Algorithm, Around, Blocks, Call, Phase, Step};
+use crate::collective::{Algorithm, Around, Blocks, Call, Phase, Step, Switched};
 use crate::experts::{Exchange, Way};
 use std::ops::ControlFlow;
 
@@ -66,7 +66,7 @@ impl Steps<'_> {
             Steps::Experts { .. } => None,
         }
     }
-    fn walk(
+    pub(super) fn walk(
         &self,
         call: &Call,
         (rank, sequence): (u32, u32),
@@ -78,6 +78,13 @@ impl Steps<'_> {
                 let step = |at| exchange.step(*is_combine, rank, sequence, at);
                 (0..).map_while(step).try_for_each(each)
             }
+        }
+    }
+    /// What switches do in a step of theirs.
+    pub(super) fn switched(&self, call: &Call, step: (u32, u32, u32), bytes: u64) -> Switched {
+        match self {
+            Steps::Algorithm(algorithm) => algorithm.switched(call, step, bytes),
+            Steps::Experts { .. } => unreachable!("no switch does anything for experts"),
         }
     }
     pub(super) fn is_at_once(&self) -> bool {

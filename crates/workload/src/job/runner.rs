@@ -4,7 +4,8 @@ use super::Job;
 use super::meeting::Meeting;
 use super::role::Role;
 use super::rounds::Rounds;
-use super::sequence::{Part, Pause, Sending};
+use super::sequence::{Deed, Joining, Part, Pause, Sending};
+use super::switched::Joined;
 use super::waits::{self, Wait};
 use crate::trace::{Collective, Transfer, Work};
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,6 +53,16 @@ pub enum Action {
         sent: Sent,
         /// To be given to [`Runner::received`] of the receiver when it is there and has been
         /// handled, which takes [`Receipt::takes`].
+        receipt: Receipt,
+    },
+    /// Takes part in what switches do.
+    Join {
+        /// The rank.
+        rank: u32,
+        /// With whom, and in what.
+        joined: Joined,
+        /// To be given to [`Runner::received`] when the rank has what comes of it and has handled that,
+        /// which takes [`Receipt::takes`].
         receipt: Receipt,
     },
     /// Wants [`Runner::woken`] at a time.
@@ -424,7 +435,7 @@ impl<'a> Runner<'a> {
         rank: u32,
         node: u32,
         out: &mut Vec<Action>,
-        change: impl FnOnce(&mut Part<'a>, &mut dyn FnMut(Sending)),
+        change: impl FnOnce(&mut Part<'a>, &mut dyn FnMut(Deed)),
     ) -> bool {
         let job = self.job;
         let Work::Collective(one) = &job.trace.graph(rank).nodes()[node as usize].work else {
@@ -436,7 +447,17 @@ impl<'a> Runner<'a> {
         // Acknowledgements may come after the end.
         let Some(part) = state.parts.get_mut(&node) else { return false };
         let endpoint = job.endpoint;
-        let mut post = |sending| {
+        let mut post = |deed| {
+            let sending = match deed {
+                Deed::Send(sending) => sending,
+                Deed::Join(Joining { part, sequence, receipt: number }) => {
+                    let place = members.place(rank).expect("it is a member");
+                    let joined = Joined::new(one, &members, part, sequence).at(place);
+                    let takes = endpoint.delay;
+                    let receipt = Receipt { meeting, sequence, number, takes };
+                    return out.push(Action::Join { rank, joined, receipt });
+                }
+            };
             let Sending { to, bytes, sequence, number, target, receipt, reduces } = sending;
             let sent = Sent { node, sequence, number };
             let takes = endpoint.takes(bytes, reduces);

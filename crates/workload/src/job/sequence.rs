@@ -6,7 +6,7 @@
 use super::AwaitSends;
 use super::ahead::Ahead;
 use super::role::Role;
-use crate::collective::{Call, Step};
+use crate::collective::{Call, Step, Switched};
 
 /// A rank's part in a collective.
 #[derive(Clone, Debug)]
@@ -40,6 +40,8 @@ struct Sequence {
     /// The step that it stands at.
     at: u32,
     is_over: bool,
+    /// It takes part in what switches do at its step.
+    has_joined: bool,
     /// How many sends lie behind it.
     posted: u32,
     received: Ahead,
@@ -60,6 +62,22 @@ impl Sequence {
     fn holds_back(&self, await_sends: AwaitSends) -> bool {
         await_sends == AwaitSends::Step && !self.is_acknowledged()
     }
+}
+
+/// What a sequence begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Deed {
+    Send(Sending),
+    Join(Joining),
+}
+
+/// A sequence's part in what switches do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Joining {
+    pub(super) part: Switched,
+    /// Whose receipt what comes of it is, and which.
+    pub(super) sequence: u32,
+    pub(super) receipt: u32,
 }
 
 /// A message that a sequence posts.
@@ -106,6 +124,10 @@ impl<'a> Part<'a> {
     pub(super) fn is_paused(&self) -> bool {
         self.is_paused
     }
+    /// Which rank of the group it is of.
+    pub(super) fn place(&self) -> u32 {
+        self.role.place
+    }
     /// Whether the chunk is done.
     pub(super) fn is_over(&self) -> bool {
         self.open == 0
@@ -126,20 +148,20 @@ impl<'a> Part<'a> {
         true
     }
     /// Begins the chunk, or goes on with it: runs all sequences as far as they come.
-    pub(super) fn begin(&mut self, out: &mut dyn FnMut(Sending)) {
+    pub(super) fn begin(&mut self, out: &mut dyn FnMut(Deed)) {
         self.has_begun = true;
         for sequence in 0..self.sequences.len() as u32 {
             self.advance(sequence, out);
         }
     }
     /// Receipt `number` of `sequence` has come, perhaps before its turn.
-    pub(super) fn received(&mut self, sequence: u32, number: u32, out: &mut dyn FnMut(Sending)) {
+    pub(super) fn received(&mut self, sequence: u32, number: u32, out: &mut dyn FnMut(Deed)) {
         if let Some(sequence) = self.note(sequence, number) {
             self.advance(sequence, out);
         }
     }
     /// Send `number` of `sequence` has been acknowledged.
-    pub(super) fn sent(&mut self, sequence: u32, number: u32, out: &mut dyn FnMut(Sending)) {
+    pub(super) fn sent(&mut self, sequence: u32, number: u32, out: &mut dyn FnMut(Deed)) {
         // Acknowledgements may come after the end of their chunk.
         let Some((sequence, 0)) = self.locate(sequence) else { return };
         self.sequences[sequence as usize].acknowledge(number);
@@ -185,7 +207,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    fn advance(&mut self, number: u32, out: &mut dyn FnMut(Sending)) {
+    fn advance(&mut self, number: u32, out: &mut dyn FnMut(Deed)) {
         let Role { steps, place, await_sends, .. } = self.role;
         let first = self.chunk * self.sequences.len() as u32;
         let most = self.pause.map_or(u32::MAX, |pause| 2 * pause.rounds);
@@ -211,7 +233,7 @@ impl<'a> Part<'a> {
                 Some(Step::Send { to, payload: bytes, sequence: target, receipt }) => {
                     let sending = sequence.posted;
                     sequence.posted += 1;
-                    out(Sending {
+                    out(Deed::Send(Sending {
                         to,
                         bytes,
                         sequence: first + number,
@@ -219,7 +241,7 @@ impl<'a> Part<'a> {
                         target: first + target,
                         receipt,
                         reduces: steps.reduces(&self.call, target, receipt),
-                    });
+                    }));
                 }
                 Some(Step::Receive { payload: 0, .. }) => sequence.received.skip(),
                 Some(Step::Receive { .. }) => {
@@ -231,6 +253,18 @@ impl<'a> Part<'a> {
                     if !sequence.acknowledged.has(send) {
                         return;
                     }
+                }
+                Some(Step::Switched { payload: 0 }) => sequence.received.skip(),
+                Some(Step::Switched { payload: bytes }) => {
+                    if !std::mem::replace(&mut sequence.has_joined, true) {
+                        let part = steps.switched(&self.call, (place, number, at), bytes);
+                        let (sequence, receipt) = (first + number, sequence.received.next());
+                        out(Deed::Join(Joining { part, sequence, receipt }));
+                    }
+                    if !sequence.received.take() {
+                        return;
+                    }
+                    sequence.has_joined = false;
                 }
             }
             sequence.at += 1;

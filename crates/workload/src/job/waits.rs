@@ -26,6 +26,8 @@ pub enum Awaited {
     Message(u64),
     /// To acknowledge so many bytes.
     Acknowledgement(u64),
+    /// To take part, as all others, in what switches do with a buffer of so many bytes.
+    Switches(u64),
 }
 
 /// What the collectives under way and the receives of a rank wait for, each once.
@@ -45,6 +47,7 @@ pub(super) fn of(
             let (place, what) = match step {
                 Step::Receive { from, payload: bytes } => (from, Awaited::Message(bytes)),
                 Step::Send { to, payload: bytes, .. } => (to, Awaited::Acknowledgement(bytes)),
+                Step::Switched { payload: bytes } => (part.place(), Awaited::Switches(bytes)),
                 Step::Sent(_) => return None,
             };
             Some(Wait { within: within(job, rank, *node), peer: members.rank(place), what })

@@ -54,6 +54,7 @@ pub(crate) fn run(job: &Job, ideal: Ideal) -> Outcome {
                     outcome.messages += 1;
                     outcome.bytes += bytes;
                 }
+                Action::Join { .. } => unreachable!("no switch adds up here"),
                 Action::Wake { rank, node, at: time } => at(time, Event::Wake(rank, node)),
                 Action::Begun { .. } => {}
                 Action::Phase { .. } | Action::Paused { .. } => {

@@ -8,12 +8,13 @@ use crate::kind::{Integer, OneOf, Or, Size, Span};
 use crate::memory::{self, Need};
 use crate::reader::Reader;
 use crate::section::options;
+use std::collections::BTreeSet;
 use std::path::Path;
 use weft_config::{ExperimentError, Origin};
-use weft_units::{OptionInfo, Time};
+use weft_units::{HostId, OptionInfo, Time};
 use weft_workload::Training;
 use weft_workload::collective::{ALGORITHMS, Algorithm, AlgorithmInfo, Operation};
-use weft_workload::job::{Algorithms, AwaitSends, Job};
+use weft_workload::job::{Algorithms, AwaitSends, Job, largest_switched_sequence};
 use weft_workload::model::{Ground, MODELS, TRAINING_OPTIONS};
 use weft_workload::trace::Trace;
 
@@ -153,7 +154,11 @@ fn read_algorithm(r: &mut Reader<'_>, operation: Option<Operation>) -> Result<Op
     let taken = choose_algorithm(r, operation)?;
     let name = taken.map_or(USUAL, |taken| taken.name);
     for other in ALGORITHMS.iter().filter(|other| other.name != name) {
-        let keys = other.options.iter().map(|option| option.key.to_owned());
+        // Who has a key that means nothing to the operation is not told of what switches do instead.
+        let in_network = Algorithm::read(other.name, &[]).is_ok_and(|one| one.is_in_network());
+        let has = |key: &str| taken.is_some_and(|own| own.options.iter().any(|one| one.key == key));
+        let keys = other.options.iter().filter(|option| !(in_network && has(option.key)));
+        let keys = keys.map(|option| option.key.to_owned());
         r.others("algorithm", name, other.name, keys);
     }
     taken.map(|taken| algorithm_options(r, taken, operation)).transpose()
@@ -212,6 +217,64 @@ impl JobSource {
             What::Experts(moe) => moe.mode(),
             _ => self.algorithm.map_or(USUAL, |algorithm| algorithm.info().name),
         }
+    }
+
+    /// The algorithm, if it has switches work for ranks.
+    pub(crate) fn in_network(&self) -> Option<&'static str> {
+        self.algorithm.filter(Algorithm::is_in_network).map(|algorithm| algorithm.info().name)
+    }
+
+    /// Whether switches can do what its ranks, on these hosts of these servers, have them do.
+    ///
+    /// # Errors
+    /// If not.
+    pub(crate) fn check_in_network(
+        &self,
+        job: &Job,
+        hosts: &[HostId],
+        servers: &[u32],
+    ) -> Result<()> {
+        let wrong = |key: &str, what: String| {
+            Err(ExperimentError::new(format!("{}.{key}", self.section), Origin::Unknown, what))
+        };
+        let Some(name) = self.in_network() else { return Ok(()) };
+        let mut sets = BTreeSet::new();
+        for rank in 0..job.ranks() {
+            job.switched(rank, |set, _, _, _| {
+                sets.insert(set);
+            });
+        }
+        for set in sets {
+            let ranks = job.switched_ranks(&set);
+            let of = |rank: &u32| *rank as usize;
+            if ranks.iter().all(|rank| servers[of(rank)] == servers[of(&ranks[0])]) {
+                continue;
+            }
+            if ranks.len() > usize::from(u16::MAX) {
+                let what = format!("{} are more than the 65535 of a tree; use fewer", ranks.len());
+                return wrong("ranks", what);
+            }
+            let mut nics: Vec<HostId> = ranks.iter().map(|rank| hosts[of(rank)]).collect();
+            nics.sort_unstable();
+            if let Some(pair) = nics.windows(2).find(|pair| pair[0] == pair[1]) {
+                let what = format!(
+                    "{name:?} needs a NIC for each rank that a tree joins, but two are at host-{}; \
+                     let groups fill whole servers, or use \"ring\"",
+                    pair[0].0
+                );
+                return wrong("algorithm", what);
+            }
+        }
+        let most = job.switched_sequences();
+        if most > u64::from(largest_switched_sequence()) {
+            let what = format!(
+                "{most} chunks of a collective, one after the other, are more than the {} that \
+                 {name:?} can number; use fewer splits or chunks",
+                largest_switched_sequence()
+            );
+            return wrong("splits", what);
+        }
+        Ok(())
     }
 
     /// What it is called among several; empty for a job alone.

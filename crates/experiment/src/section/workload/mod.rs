@@ -225,6 +225,12 @@ impl WorkloadSource {
         name.to_owned()
     }
 
+    /// The algorithm that has switches work for ranks, if there is one.
+    pub(crate) fn in_network(&self) -> Option<&'static str> {
+        let WorkloadSource::Jobs { jobs, .. } = self else { return None };
+        jobs.iter().find_map(JobSource::in_network)
+    }
+
     /// What is sent under `seed` on `fabric` with its `servers`, on GPUs as fast as `stragglers` says.
     pub(crate) fn build(
         &self,
@@ -335,6 +341,12 @@ fn place(
         jobs.push(job);
     }
     let (hosts, servers_of) = placement::homes(fabric, servers, &order[..taken as usize]);
+    let mut first = 0;
+    for (source, job) in sources.iter().zip(&jobs) {
+        let own = first as usize..(first + job.ranks()) as usize;
+        source.check_in_network(job, &hosts[own.clone()], &servers_of[own])?;
+        first += job.ranks();
+    }
     let names = sources.iter().map(|source| source.label().to_owned()).collect();
     let Servers { scale_up, pcie, .. } = *servers;
     let relays = servers.relays(fabric, &order[..taken as usize]);
