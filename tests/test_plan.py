@@ -456,6 +456,12 @@ def test_a_job_inside_one_server_has_an_empty_plan(tmp_path: Path, weft: Weft) -
     [
         (CLUSTER, JOB, ["--scheme", "spray"], "decides packet by packet"),
         (CLUSTER, JOB, ["--scheme", "etherial"], "did you mean"),
+        (
+            CLUSTER,
+            '[workload]\ncollective = "all-reduce"\nalgorithm = "sharp"\nsize = "1MB"\n',
+            [],
+            'workload.algorithm: "sharp" has switches add up and copy',
+        ),
         (CLUSTER, "[fabric]\nleaves = 2\n", [], "belongs to the cluster"),
         (CLUSTER, "[balance]\n", [], "workload: is missing"),
         (CLUSTER, "[workload", [], "j.toml"),
