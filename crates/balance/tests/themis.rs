@@ -24,9 +24,9 @@ impl Ways for Paths {
 const FLOW: FlowId = FlowId { key: 3, control: false, src: HostId(0), dst: HostId(9) };
 
 /// A leaf that packets of [`FLOW`] have passed, sent over four paths.
-fn passed(packets: &[u32]) -> Leaf {
+fn passed() -> Leaf {
     let mut leaf = Leaf::default();
-    packets.iter().for_each(|seq| leaf.receive(Time::ZERO, FLOW, *seq, 4));
+    leaf.receive(Time::ZERO, FLOW, 4);
     leaf
 }
 
@@ -46,50 +46,44 @@ fn packets_go_round_the_paths() {
 
 #[test]
 fn what_is_overtaken_on_other_paths_is_not_lost() {
-    // Packet 1 is missing; 2, 3 and 4 took other paths.
-    let mut leaf = passed(&[0, 2, 3, 4]);
-    assert!(!leaf.answer(Time::ZERO, FLOW, true, 1));
+    // Packet 1 is missing when 2 comes, which took another path.
+    let mut leaf = passed();
+    assert!(!leaf.answer(Time::ZERO, FLOW, true, (2, 1)));
     assert_eq!((leaf.counts().blocked_nacks, leaf.counts().late_nacks), (1, 0));
-    // It comes.
-    leaf.receive(Time::ZERO, FLOW, 1, 4);
-    assert!(!leaf.answer(Time::ZERO, FLOW, false, 5));
-    // A later packet of its path is no reason to report it now.
-    leaf.receive(Time::ZERO, FLOW, 5, 4);
-    assert!(!leaf.answer(Time::ZERO, FLOW, false, 6));
+    // It comes, and with it all up to 4. A later packet of its path is no reason to report it now.
+    assert!(!leaf.answer(Time::ZERO, FLOW, false, (1, 5)));
+    assert!(!leaf.answer(Time::ZERO, FLOW, false, (5, 6)));
     assert_eq!(leaf.counts().late_nacks, 0);
 }
 
 #[test]
 fn what_is_overtaken_on_its_own_path_is_lost() {
-    let mut leaf = passed(&[0, 2, 5]);
-    assert!(leaf.answer(Time::ZERO, FLOW, true, 1));
+    let mut leaf = passed();
+    assert!(leaf.answer(Time::ZERO, FLOW, true, (5, 1)));
+    assert!(leaf.answer(Time::ZERO, FLOW, true, (13, 9)));
     assert_eq!(leaf.counts().blocked_nacks, 0);
 }
 
 #[test]
 fn a_loss_that_shows_later_is_reported_then_and_once() {
-    let mut leaf = passed(&[0, 2]);
-    assert!(!leaf.answer(Time::ZERO, FLOW, true, 1));
-    let mut sees = |seq| {
-        leaf.receive(Time::ZERO, FLOW, seq, 4);
-        leaf.answer(Time::ZERO, FLOW, false, 1)
-    };
+    let mut leaf = passed();
+    assert!(!leaf.answer(Time::ZERO, FLOW, true, (2, 1)));
+    let mut sees = |seq| leaf.answer(Time::ZERO, FLOW, false, (seq, 1));
     assert_eq!([3, 4, 5, 6, 9].map(&mut sees), [false, false, true, false, false]);
     assert_eq!((leaf.counts().blocked_nacks, leaf.counts().late_nacks), (1, 1));
 }
 
 #[test]
 fn other_flows_and_new_paths_say_nothing() {
-    let mut leaf = passed(&[0, 2, 5]);
+    let mut leaf = passed();
     let other = FlowId { key: 4, ..FLOW };
     // Nothing is known of it: the NACK stays one.
-    assert!(leaf.answer(Time::ZERO, other, true, 1));
-    leaf.receive(Time::ZERO, other, 2, 4);
-    assert!(!leaf.answer(Time::ZERO, other, true, 1));
-    // With three paths left, what passed before counts no more.
-    leaf.receive(Time::ZERO, FLOW, 6, 3);
-    assert!(!leaf.answer(Time::ZERO, FLOW, true, 1));
-    leaf.receive(Time::ZERO, FLOW, 7, 3);
-    assert!(leaf.answer(Time::ZERO, FLOW, false, 1), "7 and 1 share a path of three");
+    assert!(leaf.answer(Time::ZERO, other, true, (2, 1)));
+    leaf.receive(Time::ZERO, other, 4);
+    assert!(!leaf.answer(Time::ZERO, other, true, (2, 1)));
+    // With three paths left, 7 and 1 share one, and what was stopped before is forgotten.
+    leaf.receive(Time::ZERO, other, 3);
+    assert!(!leaf.answer(Time::ZERO, other, false, (7, 1)));
+    assert!(leaf.answer(Time::ZERO, other, true, (7, 1)));
     assert_eq!(leaf.counts().flows, 2);
 }

@@ -237,7 +237,7 @@ impl Ports {
             };
         }
         let mixed = packet.flow.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        let at = (mixed * self.table.len() as u64 >> 32) as usize;
+        let at = ((mixed * self.table.len() as u64) >> 32) as usize;
         let Entry { port, last } = self.table[at];
         let may_move = last == Time::MAX
             || self.scheme.mode != Mode::Fixed && last.until(now) > self.scheme.idle;

@@ -7,8 +7,9 @@
 //! all queue pairs loads all spines alike. A colour with several spines is hashed among them. One
 //! whose spines are gone falls back to those of the other colours, once routing knows.
 //!
-//! Source: Juniper validated design "AI Data Center QPP with BGP-DPF". What is ours: colours in all tiers that
-//! have a choice, and the colour of an acknowledgement, which is that of its queue pair.
+//! Source: Juniper validated design "AI Data Center QPP with BGP-DPF". What is ours: the colour of an acknowledgement,
+//! which is that of its queue pair, and three tiers: there a colour is that of a core, and an aggregation
+//! switch's choice of one is its digit above the leaf's.
 
 use super::connections::{Connections, Sharing, connection_draw};
 use super::{Scheme, SchemeInfo, needs_clos};
@@ -17,7 +18,7 @@ use crate::hash;
 use crate::plan::{HostContext, Plan, Post, QueuePairId, Subflow};
 use crate::steer::{Fixed, FlowContext};
 use weft_fabric::{Fabric, FabricError};
-use weft_units::{Draw, HostId, OptionError, OptionInfo, Options, Time};
+use weft_units::{Draw, HostId, OptionError, OptionInfo, Options, SwitchId, Time};
 
 /// An address a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,8 +88,14 @@ impl Scheme for Rlb {
     fn steering(&self, _: &FlowContext<'_>) -> Fixed {
         Fixed
     }
-    fn switching(&self, _: &SwitchContext) -> Colours {
-        Colours { colours: self.colours() }
+    fn switching(&self, context: &SwitchContext) -> Colours {
+        let fabric = context.fabric;
+        // What leaves choose among, of which switches above know that it is done.
+        let chosen = match fabric.tier(context.switch) {
+            0 => 1,
+            _ => fabric.uplinks(SwitchId(0)).max(1),
+        };
+        Colours { colours: self.colours(), chosen }
     }
 }
 
@@ -122,13 +129,16 @@ impl Plan for ColouredConnections {
 #[derive(Clone, Copy, Debug)]
 pub struct Colours {
     colours: u32,
+    /// How many hops switches below have chosen among.
+    chosen: u32,
 }
 
 impl Forward for Colours {
     #[inline]
     fn choose<H: Hops>(&mut self, packet: &Passing, hops: &H) -> u32 {
-        let colour = u32::from(packet.entropy) % self.colours;
-        let is_own = |hop: &u32| hops.place(*hop) % self.colours == colour % hops.places();
+        let colour = u32::from(packet.entropy) % self.colours / self.chosen;
+        let width = self.colours.div_ceil(self.chosen).min(hops.places());
+        let is_own = |hop: &u32| hops.place(*hop) % width == colour % width;
         let mut own = (0..hops.count()).filter(is_own);
         let count = own.clone().count() as u32;
         match count {

@@ -3,16 +3,16 @@
 //!
 //! # How
 //! The leaf of the sender gives packet `n` of a flow path `n` mod `N`, of `N` paths, so that packets of one path
-//! keep their order. The NIC of the receiver answers a gap with a NACK. Its leaf knows the highest packet that
-//! has passed on each path: the missing packet `e` is lost if a later one of its path has passed, else it may still
-//! come. A NACK of the second kind goes no further; when later a packet passes that proves the loss, the leaf
-//! reports it after all.
+//! keep their order. The NIC of the receiver answers a gap with a NACK. The packet that made it do so proves the missing
+//! one `e` lost if both took the same path; else `e` may still come. A NACK of the second kind goes no further; when
+//! later a packet of the path of `e` has come before it, the leaf reports the loss after all.
 //!
 //! # What is ours
-//! A flow's first path follows from its hash key, since all flows begin with packet 0. A NACK that goes no further
+//! A flow's first path follows from its hash key, since all flows begin with packet 0. Answers say which packet they
+//! answer; leaves of the paper remember what has passed and infer it. A NACK that goes no further
 //! goes on as an acknowledgement of what has come, and the late report is made of the acknowledgement that the
 //! packet gets which proves the loss: later than the leaf's own would be by the round trip to the host. Nothing is
-//! rewritten in data. A path that is lost changes `N`; what a leaf knows of a flow then begins anew.
+//! rewritten in data. A path that is lost changes `N`; a NACK that was stopped before is then forgotten.
 //!
 //! Invariant: a real loss is reported at most `N` packets late, if packets of a path do not overtake each other.
 
@@ -42,26 +42,19 @@ pub struct Leaf {
     late: u64,
 }
 
-/// What has passed of a flow.
-#[derive(Clone, Debug)]
+/// A flow to a host of this leaf.
+#[derive(Clone, Copy, Debug)]
 struct Received {
-    /// By path: one more than the highest number. Zero: none.
-    highest: Box<[u32]>,
+    /// Over how many paths it goes.
+    paths: u32,
     /// A missing packet whose NACK went no further.
     blocked: Option<u32>,
 }
 
 impl Received {
-    fn new(paths: u32) -> Received {
-        Received { highest: vec![0; paths as usize].into(), blocked: None }
-    }
-    fn highest(&mut self, seq: u32) -> &mut u32 {
-        let paths = self.highest.len();
-        &mut self.highest[seq as usize % paths]
-    }
-    /// Whether a later packet of its path has passed.
-    fn is_lost(&mut self, seq: u32) -> bool {
-        *self.highest(seq) > seq + 1
+    /// Whether packet `seq`, which has come, proves that `missing`, which has not, is lost.
+    fn proves(self, seq: u32, missing: u32) -> bool {
+        seq > missing && (seq - missing).is_multiple_of(self.paths)
     }
 }
 
@@ -83,25 +76,28 @@ impl Leaf {
         Some(Tag { path, paths })
     }
 
-    /// Packet `seq` of `flow`, sent over one of so many paths, passes on its way to a host of this leaf.
-    pub fn receive(&mut self, now: Time, flow: FlowId, seq: u32, paths: u32) {
-        let state = match self.flows.touch(flow, now) {
-            Some(state) => state,
-            None => self.flows.insert(flow, now, Received::new(paths)),
-        };
-        if state.highest.len() != paths as usize {
-            *state = Received::new(paths);
+    /// A packet of `flow`, sent over one of so many paths, passes on its way to a host of this leaf.
+    pub fn receive(&mut self, now: Time, flow: FlowId, paths: u32) {
+        let new = Received { paths, blocked: None };
+        match self.flows.touch(flow, now) {
+            Some(state) if state.paths == paths => {}
+            Some(state) => *state = new,
+            None => drop(self.flows.insert(flow, now, new)),
         }
-        let highest = state.highest(seq);
-        *highest = (*highest).max(seq + 1);
     }
 
-    /// The receiver of `flow`, of which packet `missing` is the first that it has not, sends a NACK or an
-    /// acknowledgement; whether that goes on as a NACK.
-    pub fn answer(&mut self, now: Time, flow: FlowId, is_nack: bool, missing: u32) -> bool {
+    /// The receiver of `flow` answers packet `seq` with a NACK or an acknowledgement, and has all below `missing`;
+    /// whether that goes on as a NACK.
+    pub fn answer(
+        &mut self,
+        now: Time,
+        flow: FlowId,
+        is_nack: bool,
+        (seq, missing): (u32, u32),
+    ) -> bool {
         let Some(state) = self.flows.touch(flow, now) else { return is_nack };
         if is_nack {
-            let is_real = state.is_lost(missing);
+            let is_real = state.proves(seq, missing);
             state.blocked = (!is_real).then_some(missing);
             self.blocked += u64::from(!is_real);
             return is_real;
@@ -111,7 +107,7 @@ impl Leaf {
             state.blocked = None;
             return false;
         }
-        let is_real = state.is_lost(waiting);
+        let is_real = state.proves(seq, waiting);
         if is_real {
             state.blocked = None;
             self.late += 1;

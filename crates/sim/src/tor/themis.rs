@@ -60,8 +60,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         if !packet.is(flag::TRIMMED) {
             let (src, sender) = self.nics.receiver(packet.receiver()).back();
             let flow = FlowId { key: sender, control: false, src, dst: packet.dst() };
-            let number = self.number_of(&packet);
-            self.switches.tors_mut().themis(switch).receive(self.now, flow, number, tag.paths);
+            self.switches.tors_mut().themis(switch).receive(self.now, flow, tag.paths);
         }
         self.pass(switch, ingress, packet);
     }
@@ -81,7 +80,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let said = packet.as_answer();
         let flow = FlowId { key: said.sender, control: false, src: packet.dst(), dst };
         let leaf = self.switches.tors_mut().themis(switch);
-        packet.as_nack(leaf.answer(self.now, flow, is_nack, said.cumulative))
+        packet.as_nack(leaf.answer(self.now, flow, is_nack, (said.seq, said.cumulative)))
     }
 
     /// Which packet of its flow data is.
