@@ -1,6 +1,9 @@
 //! A YAML or JSON text as a tree whose parts know their lines. JSON is YAML.
 
+#![cfg_attr(not(feature = "yaml"), allow(dead_code, unused_imports))]
+
 use super::Odd;
+#[cfg(feature = "yaml")]
 use saphyr_parser::{Event, Parser};
 use weft_units::options::quoted;
 
@@ -29,6 +32,13 @@ struct Open {
 }
 
 /// Reads a text of one document.
+#[cfg(not(feature = "yaml"))]
+pub(super) fn read(_: &str) -> Result<Tree, Odd> {
+    Err(Odd::whole("this build of Weft reads no YAML (feature \"yaml\")"))
+}
+
+/// Reads a text of one document.
+#[cfg(feature = "yaml")]
 pub(super) fn read(text: &str) -> Result<Tree, Odd> {
     let mut open: Vec<Open> = Vec::new();
     let mut whole = None;
