@@ -123,6 +123,7 @@ def test_a_job_within_a_server_has_a_report(weft: Weft, tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "plots").glob("*.png")) == [
         "regression-busbw_gb_s.png",
         "regression-cct.png",
+        "regression-fabric.png",
     ]
     assert "117.8 µs" in (tmp_path / "report.html").read_text(encoding="utf-8")
 

@@ -2,10 +2,14 @@
 //! experiment says itself stays.
 
 use crate::value::{Item, Table, Value};
+use weft_balance::scheme::{EnhancedEcmp, Scheme};
 use weft_config::{ExperimentError, Origin};
 
 /// The key that names one.
 pub(crate) const KEY: &str = "preset";
+
+/// Connections of several queue pairs, which switches hash.
+const SCHEME: &str = EnhancedEcmp::INFO.name;
 
 /// A line of the catalogue.
 #[derive(Debug)]
@@ -49,7 +53,7 @@ pub(crate) const PRESETS: &[Preset] = &[Preset {
             "1MiB",
             "a slice: two of the eight steps of NCCL_BUFFSIZE (4 MiB)",
         ),
-        set("balance.scheme", "e-ecmp", "connections of their own queue pairs, each hashed once"),
+        set("balance.scheme", SCHEME, "connections of their own queue pairs, each hashed once"),
         set(
             "balance.queue_pairs",
             "2",
@@ -128,12 +132,12 @@ fn nccl(table: &mut Table) -> Result<(), ExperimentError> {
         }
     }
     if let Some(balance) = section(table, "balance") {
-        usually(balance, "scheme", "e-ecmp");
+        usually(balance, "scheme", SCHEME);
         let scheme = text(balance, "scheme").unwrap_or("").to_owned();
-        if scheme == "e-ecmp" {
+        if scheme == SCHEME {
             usually(balance, "queue_pairs", Value::Int(2));
         }
-        if scheme.starts_with("e-ecmp") {
+        if scheme.starts_with(SCHEME) {
             usually(balance, "split", "round-robin");
             if is_point_to_point {
                 usually(balance, "chunk", "128KiB");

@@ -32,7 +32,7 @@ pub fn job(doing: Doing, ranks: u32, algorithm: &str, options: &[(&str, &str)]) 
     let Doing { operation, bytes, root, times } = doing;
     let (action, size) = (Action::Operation(operation), Size::Whole(bytes));
     let one = Collective { action, size, group: 0, root, turn: 0 };
-    let degrees = Degrees { tensor: 1, expert: ranks, pipeline: 1 };
+    let degrees = Degrees { tensor: 1, context: 1, expert: ranks, pipeline: 1 };
     let trace = Trace::of_collective(one, times, degrees, ranks).expect("a trace");
     let algorithm = Algorithm::read(algorithm, options).expect("an algorithm");
     Job::new(trace, Algorithms::usual().with(operation, algorithm)).expect("a job")
@@ -62,6 +62,7 @@ impl Placed {
             servers: self.hosts.iter().map(|host| host / self.gpus).collect(),
             scale_up: SCALE_UP,
             pcie: None,
+            relays: None,
             at_acknowledgement: false,
             each_message: true,
         };
