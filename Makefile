@@ -27,7 +27,7 @@ help:  ## what can be made
 demo: build  ## ECMP against spraying against Ethereal: tables, plots, out/demo/report.html
 	$(WEFT) run $(DEMO:%=$(ETHEREAL)/%.toml) -o out/demo
 
-all-schemes: build  ## every scheme in every scenario: one table, one heat map (ten minutes)
+all-schemes: build  ## every scheme in every scenario: one table, one heat map (eleven minutes)
 	$(WEFT) run experiments/all-schemes -o out/all-schemes
 
 ethereal-2025: build  ## all of Ethereal (2025), one seed (hours; figure 3 alone: minutes)
