@@ -45,6 +45,11 @@ pub trait Scheme: Clone + Debug + PartialEq {
     fn enforce(&self) -> Option<Enforce> {
         self.needs_path_ids().then_some(Enforce::PathId)
     }
+    /// Why it needs a folded Clos; `None`: it does not.
+    fn needs_clos(&self) -> Option<&'static str> {
+        let knows_uplinks = Self::INFO.port_policy || !Self::INFO.tor.is_none();
+        knows_uplinks.then_some("its switches tell paths apart by the uplinks of leaves")
+    }
     /// Whether it can run on `fabric`.
     ///
     /// # Errors
@@ -63,9 +68,8 @@ pub trait Scheme: Clone + Debug + PartialEq {
             let why = "what hosts and switches know of paths is of one port of a NIC";
             return Err(FabricError(format!("it needs homes = 1, since {why}")));
         }
-        let knows_uplinks = Self::INFO.port_policy || !Self::INFO.tor.is_none();
-        if knows_uplinks && fabric.clos().is_none() {
-            return Err(needs_clos("its switches tell paths apart by the uplinks of leaves"));
+        if let (Some(why), None) = (self.needs_clos(), fabric.clos()) {
+            return Err(needs_clos(why));
         }
         self.enforce().map_or(Ok(()), |enforce| enforce.fits(fabric))
     }

@@ -14,12 +14,11 @@
 //!
 //! Invariant: as long as the set of hops stays as it is, all that goes to one host takes one hop.
 
-use super::{Scheme, SchemeInfo, needs_clos};
+use super::{Scheme, SchemeInfo};
 use crate::forward::{Forward, Hops, Passing, SwitchContext};
 use crate::plan::{HostContext, Unsplit};
 use crate::steer::{Fixed, FlowContext};
 use std::ops::Range;
-use weft_fabric::{Fabric, FabricError};
 use weft_units::{FastDiv, HostId, OptionError, OptionInfo, Options};
 
 /// The receiver's place says which hop.
@@ -61,11 +60,8 @@ impl Scheme for PathPinning {
         let ways = [("modulo", Failover::Modulo), ("hash", Failover::Hash)];
         Ok(PathPinning { failover: options.choice("failover", &ways)? })
     }
-    fn fits(&self, fabric: &Fabric) -> Result<(), FabricError> {
-        match fabric.clos() {
-            Some(_) => Ok(()),
-            None => Err(needs_clos("its switches count hosts and leaves below each uplink")),
-        }
+    fn needs_clos(&self) -> Option<&'static str> {
+        Some("its switches count hosts and leaves below each uplink")
     }
     fn planner(&self, context: &HostContext) -> Unsplit {
         Unsplit::new(context)

@@ -12,12 +12,12 @@
 //! switch's choice of one is its digit above the leaf's.
 
 use super::connections::{Connections, Sharing, connection_draw};
-use super::{Scheme, SchemeInfo, needs_clos};
+use super::{Scheme, SchemeInfo};
 use crate::forward::{Forward, Hops, Passing, SwitchContext};
 use crate::hash;
 use crate::plan::{HostContext, Plan, Post, QueuePairId, Subflow};
 use crate::steer::{Fixed, FlowContext};
-use weft_fabric::{Fabric, FabricError};
+use weft_fabric::Fabric;
 use weft_units::{Draw, HostId, OptionError, OptionInfo, Options, SwitchId, Time};
 
 /// An address a path.
@@ -68,14 +68,8 @@ impl Scheme for Rlb {
     fn number(&self) -> Option<u32> {
         Some(self.sharing.queue_pairs)
     }
-    fn fits(&self, fabric: &Fabric) -> Result<(), FabricError> {
-        match (fabric.clos(), fabric.planes()) {
-            (Some(_), 1) => Ok(()),
-            (Some(_), _) => {
-                Err(FabricError("it needs planes = 1, since a NIC has one set of addresses".into()))
-            }
-            (None, _) => Err(needs_clos("its spines have colours")),
-        }
+    fn needs_clos(&self) -> Option<&'static str> {
+        Some("its spines have colours")
     }
     fn planner(&self, context: &HostContext) -> Box<ColouredConnections> {
         Box::new(ColouredConnections {
