@@ -8,8 +8,9 @@
 //! What a stage of switches is, [`Stages::switched`] says: which ranks take part, and in what. The whole buffer
 //! goes through the stages in `chunks`, one behind the other, so that the stages of different ones overlap.
 
-use super::{Call, Operation, Payload, Step, Switched};
+use super::{Call, MOST_STRANDS, Operation, Payload, Step, Switched};
 use crate::WorkloadError;
+use weft_units::{OptionError, OptionInfo, Options};
 
 /// How ranks go about their stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +22,19 @@ pub(super) struct Stages {
     /// Trees across servers, each with a share of every chunk.
     pub(super) trees: u32,
 }
+
+/// [`Stages::chunks`].
+pub(super) const CHUNKS: OptionInfo = OptionInfo {
+    key: "chunks",
+    default: "8 where ranks of several servers share them, else 1",
+    meaning: "pieces of the buffer that follow each other through servers and trees",
+};
+/// [`Stages::trees`].
+pub(super) const TREES: OptionInfo = OptionInfo {
+    key: "trees",
+    default: "1",
+    meaning: "trees of switches for each rail, with an equal share of the buffer each",
+};
 
 /// One stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +64,13 @@ pub(super) const OPERATIONS: &[Operation] =
     &[Operation::AllReduce, Operation::AllGather, Operation::ReduceScatter, Operation::Broadcast];
 
 impl Stages {
+    pub(super) fn read(options: &mut Options<'_>, in_servers: bool) -> Result<Stages, OptionError> {
+        Ok(Stages {
+            in_servers,
+            chunks: options.number_if_given("chunks", 1..=MOST_STRANDS)?,
+            trees: options.number("trees", 1..=MOST_STRANDS)?,
+        })
+    }
     pub(super) fn check(&self, call: &Call) -> Result<(), WorkloadError> {
         let many = self.sequences(call);
         match many <= super::MOST_STRANDS {

@@ -7,26 +7,14 @@
 //!
 //! Source: NCCL 2.30.7 (`src/graph/tuning.cc`, NVLS); PTX ISA, `multimem`; Klenk et al. (ISCA 2020).
 
-use super::in_network::{OPERATIONS, Stages};
-use super::sharp::{CHUNKS, TREES};
-use super::{AlgorithmInfo, Call, MOST_STRANDS, Payload, Schedule, Step, Switched};
+use super::in_network::{CHUNKS, OPERATIONS, Stages, TREES};
+use super::{AlgorithmInfo, Call, Payload, Schedule, Step, Switched};
 use crate::WorkloadError;
 use weft_units::{OptionError, Options};
 
 /// Switches of servers, and trees of the fabric's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Nvls {
-    /// Pieces of the buffer that follow each other through all stages; `None`: as suits.
-    pub chunks: Option<u32>,
-    /// Trees of each rail, with a share of the buffer each.
-    pub trees: u32,
-}
-
-impl Nvls {
-    fn stages(&self) -> Stages {
-        Stages { in_servers: true, chunks: self.chunks, trees: self.trees }
-    }
-}
+pub struct Nvls(Stages);
 
 impl Schedule for Nvls {
     const INFO: AlgorithmInfo = AlgorithmInfo {
@@ -38,21 +26,18 @@ impl Schedule for Nvls {
     };
 
     fn read(options: &mut Options<'_>) -> Result<Nvls, OptionError> {
-        Ok(Nvls {
-            chunks: options.number_if_given("chunks", 1..=MOST_STRANDS)?,
-            trees: options.number("trees", 1..=MOST_STRANDS)?,
-        })
+        Stages::read(options, true).map(Nvls)
     }
     fn check(&self, call: &Call) -> Result<(), WorkloadError> {
-        self.stages().check(call)
+        self.0.check(call)
     }
     fn sequences(&self, call: &Call) -> u32 {
-        self.stages().sequences(call)
+        self.0.sequences(call)
     }
     fn step(&self, call: &Call, rank: u32, sequence: u32, at: u32) -> Option<Step<Payload>> {
-        self.stages().step(call, rank, sequence, at)
+        self.0.step(call, rank, sequence, at)
     }
     fn switched(&self, call: &Call, rank: u32, sequence: u32, at: u32) -> Switched {
-        self.stages().switched(call, rank, sequence, at)
+        self.0.switched(call, rank, sequence, at)
     }
 }

@@ -7,38 +7,14 @@
 //! Source: Graham et al. (COMHPC 2016), "Scalable Hierarchical Aggregation Protocol"; NCCL 2.30.7
 //! (`src/graph/tuning.cc`, CollNetDirect).
 
-use super::in_network::{OPERATIONS, Stages};
-use super::{AlgorithmInfo, Call, MOST_STRANDS, Operation, Payload, Schedule, Step, Switched};
+use super::in_network::{CHUNKS, OPERATIONS, Stages, TREES};
+use super::{AlgorithmInfo, Call, Operation, Payload, Schedule, Step, Switched};
 use crate::WorkloadError;
-use weft_units::{OptionError, OptionInfo, Options};
+use weft_units::{OptionError, Options};
 
 /// Trees of the fabric's switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sharp {
-    /// Pieces of the buffer that follow each other through all stages; `None`: as suits.
-    pub chunks: Option<u32>,
-    /// Trees of each set of ranks, with a share of the buffer each.
-    pub trees: u32,
-}
-
-/// [`Sharp::chunks`].
-pub(super) const CHUNKS: OptionInfo = OptionInfo {
-    key: "chunks",
-    default: "8 where ranks of several servers share them, else 1",
-    meaning: "pieces of the buffer that follow each other through servers and trees",
-};
-/// [`Sharp::trees`].
-pub(super) const TREES: OptionInfo = OptionInfo {
-    key: "trees",
-    default: "1",
-    meaning: "trees of switches for each rail, with an equal share of the buffer each",
-};
-
-impl Sharp {
-    fn stages(&self) -> Stages {
-        Stages { in_servers: false, chunks: self.chunks, trees: self.trees }
-    }
-}
+pub struct Sharp(Stages);
 
 impl Schedule for Sharp {
     const INFO: AlgorithmInfo = AlgorithmInfo {
@@ -50,24 +26,21 @@ impl Schedule for Sharp {
     };
 
     fn read(options: &mut Options<'_>) -> Result<Sharp, OptionError> {
-        Ok(Sharp {
-            chunks: options.number_if_given("chunks", 1..=MOST_STRANDS)?,
-            trees: options.number("trees", 1..=MOST_STRANDS)?,
-        })
+        Stages::read(options, false).map(Sharp)
     }
     fn check(&self, call: &Call) -> Result<(), WorkloadError> {
-        self.stages().check(call)
+        self.0.check(call)
     }
     fn sequences(&self, call: &Call) -> u32 {
-        self.stages().sequences(call)
+        self.0.sequences(call)
     }
     fn step(&self, call: &Call, rank: u32, sequence: u32, at: u32) -> Option<Step<Payload>> {
-        self.stages().step(call, rank, sequence, at)
+        self.0.step(call, rank, sequence, at)
     }
     fn switched(&self, call: &Call, rank: u32, sequence: u32, at: u32) -> Switched {
-        self.stages().switched(call, rank, sequence, at)
+        self.0.switched(call, rank, sequence, at)
     }
     fn adds(&self, call: &Call, _: u32, receipt: u32) -> bool {
-        call.operation == Operation::AllReduce && self.stages().adds(call, receipt)
+        call.operation == Operation::AllReduce && self.0.adds(call, receipt)
     }
 }
