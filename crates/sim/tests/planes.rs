@@ -93,8 +93,13 @@ fn a_lost_plane_is_left_to_the_others() {
         let mut lost = setup(4, scheme, &ring(16_000));
         lost.failures.push(down(LinkChoice::Planes(vec![2])));
         let worst = received(&lost).into_iter().max().unwrap();
-        // A queue pair that keeps its order goes elsewhere as a whole; one that sprays tries again.
-        let most = if scheme == "ecmp" || scheme == "ethereal" { 3.0 } else { 1.9 };
+        // A queue pair that keeps its order goes elsewhere as a whole, once; one that sprays tries again.
+        let most = match scheme {
+            // Two queue pairs of a host share a plane, as those of a hash do anyway.
+            "ethereal" => 2.5,
+            "ecmp" => 1.3,
+            _ => 1.5,
+        };
         let ratio = worst.0 as f64 / whole.into_iter().max().unwrap().0 as f64;
         assert!(ratio > 1.0 && ratio < most, "{scheme}: {ratio}");
     }

@@ -71,6 +71,17 @@ impl Planes {
     fn is_barred(&self, now: Time, plane: u32) -> bool {
         now < self.barred_until[plane as usize]
     }
+    /// Whether a queue pair that is bound to plane `own` leaves it: not for a single loss, nor when the
+    /// packets that it sent into the plane before run out one by one. Half the time-out, since a timer may have begun
+    /// before the first packet that nothing came back for.
+    fn is_left(&mut self, TimeOut { now, after }: TimeOut, own: u32) -> bool {
+        let since = &mut self.silent_since[own as usize];
+        let is_left = since.saturating_add(Time(after.0 / 2)) <= now;
+        if is_left {
+            *since = Time::MAX;
+        }
+        is_left
+    }
     /// Bars those of `planes`, a bit each, that are silent; not all of them.
     fn time_out(&mut self, TimeOut { now, after }: TimeOut, planes: u32) {
         let is_silent = |since: Time| since.saturating_add(after) <= now;
@@ -232,9 +243,11 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         if flow.planes.count_ones() > 1 {
             planes.time_out(time_out, count);
         } else if nics.dead.is_empty() {
-            // Its packets keep their order in one plane: that is another one from now on.
-            let next = (flow.planes.trailing_zeros() + 1) % count;
-            flow.planes = 1 << next;
+            // Its packets keep their order in one plane: that is another one, if this one is silent.
+            let own = flow.planes.trailing_zeros();
+            if planes.is_left(time_out, own) {
+                flow.planes = 1 << ((own + 1) % count);
+            }
         }
     }
     /// The port for what has this `key` among those of a host whose links are not known to be dead.
