@@ -33,7 +33,7 @@ pub(crate) enum Memory {
     Deep,
     /// PFC on a shared buffer, DCTCP.
     Shared,
-    /// Eight packets a port, senders paced at the fair share (paper 002).
+    /// Eight packets a port, senders paced at the fair share (McClure et al., 2025).
     Shallow,
     /// The same, with PFC at that length.
     ShallowPaused,

@@ -184,7 +184,7 @@ impl Clos {
         if hosts > MAX_HOSTS {
             return Err(FabricError(format!("{hosts} hosts are more than {MAX_HOSTS}")));
         }
-        if hosts.saturating_add(self.switch_links()) > MAX_LINKS {
+        if self.links() > MAX_LINKS {
             return Err(FabricError(format!(
                 "the fabric has more than {MAX_LINKS} links: use fewer switches or members"
             )));
@@ -192,15 +192,22 @@ impl Clos {
         Ok(())
     }
 
-    /// Links between switches, without overflow.
-    fn switch_links(&self) -> u64 {
+    /// How many links there are, those of hosts included; the greatest number, if there are more.
+    pub fn links(&self) -> u64 {
         let product = |counts: [u32; 4]| {
             counts.into_iter().fold(1, |all: u64, count| all.saturating_mul(u64::from(count)))
         };
         let mids = self.mids_per_pod();
         let leaf_links =
             product([self.pods(), self.leaves_per_pod(), mids, self.leaf_bundle.members]);
-        leaf_links.saturating_add(product([self.pods(), self.cores(), self.agg_bundle.members, 1]))
+        let core_links = product([self.pods(), self.cores(), self.agg_bundle.members, 1]);
+        let hosts = product([self.pods(), self.leaves_per_pod(), self.hosts_per_leaf, 1]);
+        hosts.saturating_add(leaf_links).saturating_add(core_links)
+    }
+    /// The lowest rate of any link.
+    pub fn slowest(&self) -> Rate {
+        let edge = self.host_link.rate.min(self.leaf_bundle.link.rate);
+        if self.cores() > 0 { edge.min(self.agg_bundle.link.rate) } else { edge }
     }
 }
 

@@ -8,6 +8,7 @@
 //! | [`wiring`] | [`Wiring`]: hosts, switches and links of a network of any shape, and their ports |
 //! | [`grid`] | [`Grid`]: a torus or mesh, routed by arithmetic |
 //! | [`topology`] | dragonfly, torus: networks by their counts |
+//! | [`shape`] | [`Shape`]: a Clos or a wiring, before it is built |
 //! | [`path`] | [`PathId`] (16 bits, Ethereal), and the paths between two hosts |
 //! | [`aggregation`] | [`AggregationTree`]: switches that reduce what hosts send and copy the result to them |
 //! | [`failure`] | [`Failures`]: which links lose bandwidth, packets or life, and when |
@@ -43,6 +44,7 @@ pub mod path;
 pub mod path_weights;
 pub mod relays;
 mod routes;
+pub mod shape;
 pub mod shares;
 pub mod topology;
 pub mod weights;
@@ -59,12 +61,13 @@ pub use failure::{
     Detected, Direction, Failure, FailureKind, Failures, Flush, Groups, LinkChoice, Losses, Pick,
     Queued, RateChange, Tier,
 };
-pub use graph::{Fabric, Node, Port, PortGroup, Shape, Ways};
+pub use graph::{Fabric, Node, Port, PortGroup, Ways};
 pub use grid::Grid;
 pub use hash_function::{FiveTuple, HashFunction, MICROSOFT_KEY};
 pub use path::{PathId, PathSet};
 pub use path_weights::{PathView, PathWeights};
 pub use relays::{Pxn, RelayAt, Relays};
+pub use shape::Shape;
 pub use shares::LinkShares;
 pub use weights::Weights;
 pub use wiring::{Cable, Wiring};

@@ -2,7 +2,7 @@
 
 use super::server::{self, Servers};
 use super::switch::{self, SwitchSection, Usual};
-use super::topology::{COUNTS, TOPOLOGIES, Topology, check_links};
+use super::topology::{COUNTS, TOPOLOGIES, check_links};
 use super::topology_file::{self, FromFile};
 use crate::kind::{Integer, OneOf, Size, Span};
 use crate::memory::{self, Need};
@@ -10,7 +10,7 @@ use crate::reader::{Reader, keys_of};
 use crate::value::Table;
 use crate::{ExperimentError, Origin};
 use std::path::Path;
-use weft_fabric::{Clos, Fabric, Link, PacketConfig, Service};
+use weft_fabric::{Clos, Fabric, Link, PacketConfig, Service, Shape};
 use weft_units::{Rate, Time};
 
 type Result<T> = std::result::Result<T, ExperimentError>;
@@ -102,9 +102,9 @@ pub fn read(r: &mut Reader<'_>, folder: &Path) -> Result<FabricSection> {
 }
 
 /// The topology that the keys describe.
-fn read_topology(r: &mut Reader<'_>) -> Result<Topology> {
+fn read_topology(r: &mut Reader<'_>) -> Result<Shape> {
     let topology = r.choose("topology", None, "kind of fabric", TOPOLOGIES, &())?;
-    if let Topology::Clos(clos) = &topology {
+    if let Shape::Clos(clos) = &topology {
         check_links(clos).map_err(|what| {
             let what = format!("{what}; use smaller counts");
             ExperimentError::new(r.largest(&COUNTS), Origin::Unknown, what)
@@ -161,7 +161,7 @@ pub fn box_keys() -> Vec<crate::reader::Asked> {
     take("nic", &r);
     let link = Link { rate: Rate::gbps(100), delay: Time::ns(500) };
     let mut r = Reader::rehearse("fabric.server", &empty);
-    let _ = server::read(&mut r, &Topology::Clos(Clos::leaf_spine(1, 1, 1, link)));
+    let _ = server::read(&mut r, &Shape::Clos(Clos::leaf_spine(1, 1, 1, link)));
     take("server", &r);
     all
 }

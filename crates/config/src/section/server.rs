@@ -1,11 +1,9 @@
 //! `[fabric.server]`: GPUs and NICs of a server, and the links between its GPUs.
 
-use super::topology::Topology;
 use crate::error::ExperimentError;
 use crate::kind::{Flag, Integer, OneOf, Or, Size, Span, Speed};
 use crate::reader::Reader;
-use weft_fabric::Fabric;
-use weft_fabric::{Pxn, RelayAt, Relays, ScaleUp};
+use weft_fabric::{Fabric, Pxn, RelayAt, Relays, ScaleUp, Shape};
 use weft_units::{HostId, Rate, Time};
 
 /// What every server has.
@@ -57,7 +55,7 @@ impl Servers {
 const PXN: Pxn = Pxn { at: RelayAt::Source, chunk: 128 << 10 };
 
 /// Reads `[fabric.server]`.
-pub fn read(r: &mut Reader<'_>, topology: &Topology) -> Result<Servers, ExperimentError> {
+pub fn read(r: &mut Reader<'_>, topology: &Shape) -> Result<Servers, ExperimentError> {
     let usual = Servers::usual(topology.rails());
     let count = Integer { min: 1, max: 1_024 };
     let gpus =
@@ -102,7 +100,7 @@ fn read_pxn(r: &mut Reader<'_>, usual: bool) -> Result<Option<Pxn>, ExperimentEr
 }
 
 impl Servers {
-    fn fits(&self, topology: &Topology) -> Result<(), (&'static str, String)> {
+    fn fits(&self, topology: &Shape) -> Result<(), (&'static str, String)> {
         let Servers { gpus, nics, rails, .. } = *self;
         if !gpus.is_multiple_of(nics) {
             let what = format!("{gpus} GPUs cannot share {nics} NICs equally; use a multiple");

@@ -4,7 +4,7 @@ use crate::ExperimentError;
 use crate::kind::{Integer, OneOf, Span, Speed, Text, Texts, Wholes};
 use crate::reader::{Choice, Reader};
 use weft_fabric::topology::{Dragonfly, Graph, Group, Torus};
-use weft_fabric::{Bundle, Clos, Fabric, FabricError, Link, Tiers, Wiring};
+use weft_fabric::{Bundle, Clos, Link, Shape, Tiers, Wiring};
 use weft_units::{Rate, Time, parse_rate, parse_time};
 
 type Result<T> = std::result::Result<T, ExperimentError>;
@@ -14,140 +14,55 @@ const COUNT: Integer = Integer { min: 1, max: 65_536 };
 /// Links of a fabric: beyond this its description alone fills the memory.
 const MAX_LINKS: u64 = 1 << 24;
 
-/// What the keys of a topology say.
-#[derive(Clone, Debug)]
-pub enum Topology {
-    /// A folded Clos.
-    Clos(Clos),
-    /// Any other network.
-    Wiring(Wiring),
-}
-
-impl Topology {
-    /// Rails that never meet; `None`: every host reaches every other.
-    pub fn rails(&self) -> Option<u32> {
-        match self {
-            Topology::Clos(clos) => clos.rails(),
-            Topology::Wiring(_) => None,
-        }
-    }
-    /// Switches with hosts.
-    pub fn leaves(&self) -> u32 {
-        match self {
-            Topology::Clos(clos) => clos.pods() * clos.leaves_per_pod(),
-            Topology::Wiring(wiring) => wiring.leaves(),
-        }
-    }
-    /// Hosts of each of them; the fewest, where some have more.
-    pub fn hosts_per_leaf(&self) -> u32 {
-        match self {
-            Topology::Clos(clos) => clos.hosts_per_leaf,
-            Topology::Wiring(wiring) => {
-                wiring.hosts.chunk_by(|a, b| a == b).map(<[u32]>::len).min().unwrap_or(0) as u32
-            }
-        }
-    }
-    /// How many links there are.
-    pub(super) fn links(&self) -> u64 {
-        match self {
-            Topology::Clos(clos) => links(clos),
-            Topology::Wiring(wiring) => {
-                let hosts = wiring.hosts.len() as u64 * u64::from(wiring.nic_ports());
-                hosts + wiring.cables.len() as u64
-            }
-        }
-    }
-    /// The lowest rate of any link.
-    pub(super) fn slowest(&self) -> Rate {
-        match self {
-            Topology::Clos(clos) => slowest(clos),
-            Topology::Wiring(wiring) => {
-                let rates = wiring.cables.iter().map(|cable| cable.link.rate);
-                rates.fold(wiring.host_link.rate, Rate::min)
-            }
-        }
-    }
-    /// Packets spend so long in each switch, and in the NIC that receives them.
-    pub(super) fn set_latencies(&mut self, switch: Time, nic: Time) {
-        match self {
-            Topology::Clos(clos) => (clos.switch_latency, clos.nic_latency) = (switch, nic),
-            Topology::Wiring(wiring) => (wiring.switch_latency, wiring.nic_latency) = (switch, nic),
-        }
-    }
-    /// The same, so many neighbouring leaves sharing their hosts, which have a port at each.
-    ///
-    /// # Errors
-    /// If that cannot be.
-    pub(super) fn homed(self, homes: u32) -> std::result::Result<Topology, FabricError> {
-        match self {
-            it if homes == 1 => Ok(it),
-            Topology::Clos(clos) => Wiring::homed(&clos, homes).map(Topology::Wiring),
-            Topology::Wiring(_) => Err(FabricError(
-                "leaves are of folded Clos: remove it, or write a graph with other_switches".into(),
-            )),
-        }
-    }
-    /// Builds it.
-    ///
-    /// # Errors
-    /// As [`Fabric::build`] and [`Fabric::of_wiring`].
-    pub(super) fn build(self) -> std::result::Result<Fabric, FabricError> {
-        match self {
-            Topology::Clos(clos) => Fabric::build(&clos),
-            Topology::Wiring(wiring) => Fabric::of_wiring(wiring),
-        }
-    }
-}
-
 /// The topologies that have keys of their own.
-pub const TOPOLOGIES: &[Choice<(), Topology>] = &[
+pub const TOPOLOGIES: &[Choice<(), Shape>] = &[
     Choice {
         name: "leaf-spine",
         summary: "two tiers: every leaf has a link, or a bundle of them, to every spine",
         source: "Ethereal (2024, 2025)",
-        decode: |r, ()| leaf_spine(r).map(Topology::Clos),
+        decode: |r, ()| leaf_spine(r).map(Shape::Clos),
     },
     Choice {
         name: "fat-tree",
         summary: "the k-ary fat-tree: k pods of k/2 leaves and k/2 aggregation switches",
         source: "Al-Fares et al. (SIGCOMM 2008); McClure et al. (2025)",
-        decode: |r, ()| fat_tree(r).map(Topology::Clos),
+        decode: |r, ()| fat_tree(r).map(Shape::Clos),
     },
     Choice {
         name: "clos",
         summary: "a folded Clos of two or three tiers with any counts and bundles",
         source: "Ethereal (2025); ParaLet (2024)",
-        decode: |r, ()| clos(r).map(Topology::Clos),
+        decode: |r, ()| clos(r).map(Shape::Clos),
     },
     Choice {
         name: "rail-only",
         summary: "a leaf or a leaf-spine for each rail: the NICs of one number of all servers; rails never meet",
         source: "Wang et al. (arXiv 2307.12169)",
-        decode: |r, ()| rail_only(r).map(Topology::Clos),
+        decode: |r, ()| rail_only(r).map(Shape::Clos),
     },
     Choice {
         name: "dragonfly",
         summary: "groups of switches, all linked to each other, with global links between all groups",
         source: "Kim, Dally, Scott and Abts (ISCA 2008)",
-        decode: |r, ()| dragonfly(r, false).map(Topology::Wiring),
+        decode: |r, ()| dragonfly(r, false).map(Shape::from),
     },
     Choice {
         name: "dragonfly+",
         summary: "groups of leaves and spines, with global links between the spines of all groups",
         source: "Shpiner et al. (HiPINEB 2017)",
-        decode: |r, ()| dragonfly(r, true).map(Topology::Wiring),
+        decode: |r, ()| dragonfly(r, true).map(Shape::from),
     },
     Choice {
         name: "torus",
         summary: "a grid of switches that wraps around in every dimension, routed in their order",
         source: "Dally and Seitz (1987); TPU v4, Jouppi et al. (ISCA 2023)",
-        decode: |r, ()| torus(r).map(Topology::Wiring),
+        decode: |r, ()| torus(r).map(Shape::from),
     },
     Choice {
         name: "graph",
         summary: "any network: the switch of each host, and the links between switches",
         source: "shortest paths, all equal ones: RFC 2992",
-        decode: |r, ()| graph(r).map(Topology::Wiring),
+        decode: |r, ()| graph(r).map(Shape::from),
     },
 ];
 
@@ -398,21 +313,9 @@ pub(super) const COUNTS: [&str; 14] = [
     "core_links_per_pair",
 ];
 
-/// How many links there are.
-fn links(clos: &Clos) -> u64 {
-    let wide = |n: u32| u64::from(n);
-    let leaves = wide(clos.pods()) * wide(clos.leaves_per_pod());
-    let mids = wide(clos.pods()) * wide(clos.mids_per_pod());
-    let up = wide(clos.mids_per_pod()).saturating_mul(wide(clos.leaf_bundle.members));
-    let core = wide(clos.cores_per_plane()).saturating_mul(wide(clos.agg_bundle.members));
-    leaves
-        .saturating_mul(up.saturating_add(wide(clos.hosts_per_leaf)))
-        .saturating_add(mids.saturating_mul(core))
-}
-
 /// Whether there are few enough links.
 pub fn check_links(clos: &Clos) -> std::result::Result<(), String> {
-    check_count(links(clos))
+    check_count(clos.links())
 }
 
 fn check_count(links: u64) -> std::result::Result<(), String> {
@@ -420,10 +323,4 @@ fn check_count(links: u64) -> std::result::Result<(), String> {
         return Ok(());
     }
     Err(format!("{links} links are more than {MAX_LINKS}"))
-}
-
-/// The lowest rate of any link.
-fn slowest(clos: &Clos) -> Rate {
-    let edge = clos.host_link.rate.min(clos.leaf_bundle.link.rate);
-    if clos.cores() > 0 { edge.min(clos.agg_bundle.link.rate) } else { edge }
 }

@@ -6,9 +6,7 @@
 
 use super::read_text;
 use super::switch::Usual;
-use super::topology::{
-    TOPOLOGIES, Topology as OwnTopology, check_links, clos as read_clos, graph as read_graph,
-};
+use super::topology::{TOPOLOGIES, check_links, clos as read_clos, graph as read_graph};
 use crate::error::ExperimentError;
 use crate::kind::{Kind, Span, Speed, Text};
 use crate::reader::{Reader, keys_of};
@@ -16,7 +14,7 @@ use crate::value::{Table, Value};
 use std::path::Path;
 use weft_fabric::import::{self, Htsim, Topology};
 use weft_fabric::topology::Graph;
-use weft_fabric::{Bundle, Clos, Link, Node, Tiers};
+use weft_fabric::{Bundle, Clos, Link, Node, Shape, Tiers};
 use weft_units::size_text;
 
 /// The key.
@@ -25,7 +23,7 @@ pub const KEY: &str = "file";
 /// A fabric, and what its file says beside it.
 pub struct FromFile {
     /// The topology.
-    pub topology: OwnTopology,
+    pub topology: Shape,
     /// What the file says of switches.
     pub usual: Usual,
     /// What the user should know.
@@ -84,7 +82,7 @@ fn tables(shown: &str, topology: &Topology) -> Result<(Table, FromFile), String>
     let (keys, read) = match (topology.clos(), topology.graph()) {
         (Some(clos), _) => {
             let (keys, clos) = in_keys(clos).map_err(in_file)?;
-            (keys, OwnTopology::Clos(clos))
+            (keys, Shape::Clos(clos))
         }
         (None, Some((graph, _))) => graph_in_keys(graph).map_err(in_file)?,
         (None, None) => return Err(in_file("there is no network in it; fetch it again".into())),
@@ -112,7 +110,7 @@ fn why_graph(topology: &Topology, shown: &str, why: &str) -> String {
 ///
 /// # Errors
 /// If a value is out of the range of its key.
-pub fn graph_in_keys(graph: &Graph) -> Result<(Table, OwnTopology), String> {
+pub fn graph_in_keys(graph: &Graph) -> Result<(Table, Shape), String> {
     let mut table = Table::new();
     let switches = graph.host_switches.iter().map(|switch| count(*switch));
     table.put("host_switches", switches.collect::<Vec<_>>());
@@ -132,7 +130,7 @@ pub fn graph_in_keys(graph: &Graph) -> Result<(Table, OwnTopology), String> {
     };
     table.put("links", graph.links.iter().map(link).collect::<Vec<_>>());
     put_link(&mut table, ["link", "delay"], graph.host_link);
-    read_back(&table, "graph", |r| read_graph(r).map(OwnTopology::Wiring))
+    read_back(&table, "graph", |r| read_graph(r).map(Shape::from))
 }
 
 /// The keys of `[fabric]` that say `clos`, in the order in which they are read, and what they say.

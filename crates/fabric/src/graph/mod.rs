@@ -13,11 +13,15 @@
 //! switches, cores) first the ports down, then the ports up. Down ports stand in the order
 //! of what is below, members of a bundle side by side; up ports in the order of what is above.
 
+mod circles;
+mod distance;
+mod names;
+mod planes;
+
 use crate::layout::Layout;
 use crate::routes::Routes;
 use crate::wiring::{Span, Wiring};
-use crate::{Clos, FabricError, PathId};
-use std::collections::BTreeSet;
+use crate::{Clos, FabricError, PathId, Shape};
 use std::ops::Range;
 use std::sync::Arc;
 use weft_units::id::Id;
@@ -116,15 +120,6 @@ impl Ways {
     }
 }
 
-/// What a fabric is.
-#[derive(Clone, Debug)]
-pub enum Shape {
-    /// A folded Clos, by arithmetic.
-    Clos(Clos),
-    /// Any other, by tables.
-    Wiring(Arc<Wiring>),
-}
-
 /// A built fabric. Cheap to share; never changes.
 #[derive(Clone, Debug)]
 pub struct Fabric {
@@ -204,7 +199,7 @@ impl Fabric {
             hosts_per_pod: FastDiv::new(1),
             routes: Arc::default(),
             host_ports: Arc::default(),
-            shape: Shape::Wiring(Arc::new(wiring)),
+            shape: Shape::from(wiring),
         };
         if fabric.homes() > 1 {
             let nics = |host| (0..fabric.homes()).map(move |home| (host, home));
@@ -216,47 +211,6 @@ impl Fabric {
         fabric.routes = Arc::new(fabric.routes_without(&[]));
         fabric.check_connected()?;
         Ok(fabric)
-    }
-
-    /// So many planes, each of them this network: the NIC of every host has a port in each.
-    ///
-    /// # Errors
-    /// If it is no Clos, or there would be too many links.
-    pub fn in_planes(mut self, planes: u32) -> Result<Fabric, FabricError> {
-        if planes == 1 {
-            return Ok(self);
-        }
-        if self.clos().is_none() {
-            return Err(FabricError(
-                "planes are folded Clos: choose another topology, or one plane".into(),
-            ));
-        }
-        let (ports, switches) = (self.ports.len() as u32, self.switches());
-        if u64::from(ports) * u64::from(planes) > 2 * crate::clos::MAX_LINKS {
-            return Err(FabricError(format!(
-                "{planes} planes of {} links are too many",
-                ports / 2
-            )));
-        }
-        for plane in 1..planes {
-            let node = |node: Node| match node {
-                Node::Host(_) => node,
-                Node::Switch(switch) => Node::Switch(SwitchId(switch.0 + plane * switches)),
-            };
-            for id in 0..ports {
-                let port = self.ports[PortId(id)];
-                let reverse = PortId(port.reverse.0 + plane * ports);
-                let [owner, peer] = [port.owner, port.peer].map(node);
-                self.ports.push(Port { owner, peer, reverse, ..port });
-            }
-            for id in 0..switches {
-                let switch = self.switches[SwitchId(id)];
-                let [down, up] = [switch.down, switch.up].map(|port| port + plane * ports);
-                self.switches.push(Switch { down, up, ..switch });
-            }
-        }
-        self.planes = planes;
-        Ok(self)
     }
 
     /// Shortest paths that avoid the links behind `dead` ports, which are sorted.
@@ -308,10 +262,6 @@ impl Fabric {
     pub fn switches(&self) -> u32 {
         self.switches.len() as u32
     }
-    /// How many planes: ports of every NIC.
-    pub fn planes(&self) -> u32 {
-        self.planes
-    }
     /// How many rails never meet each other; `None`: every host can reach every other.
     pub fn rails(&self) -> Option<u32> {
         self.clos().and_then(Clos::rails)
@@ -319,46 +269,6 @@ impl Fabric {
     /// Whether a path leads from `src` to `dst` where nothing has failed: not between rails that never meet.
     pub fn reaches(&self, src: HostId, dst: HostId) -> bool {
         self.rails().is_none() || self.pod_of(src) == self.pod_of(dst)
-    }
-    /// How many switches each plane has.
-    pub fn switches_per_plane(&self) -> u32 {
-        self.switches() / self.planes
-    }
-    /// How many ports each plane has, NICs included.
-    pub fn ports_per_plane(&self) -> u32 {
-        self.ports.len() as u32 / self.planes
-    }
-    /// The plane of a switch.
-    pub fn plane_of(&self, switch: SwitchId) -> u32 {
-        switch.0 / self.switches_per_plane()
-    }
-    /// The switch in the first plane that stands where `switch` does in its own.
-    pub fn in_first_plane(&self, switch: SwitchId) -> SwitchId {
-        SwitchId(switch.0 % self.switches_per_plane())
-    }
-    /// A leaf, by its number in its plane.
-    pub fn leaf_in_plane(&self, leaf: u32, plane: u32) -> SwitchId {
-        SwitchId(plane * self.switches_per_plane() + leaf)
-    }
-    /// The switches of a plane.
-    pub fn switches_of_plane(&self, plane: u32) -> impl Iterator<Item = SwitchId> + use<> {
-        let all = self.switches_per_plane();
-        (plane * all..(plane + 1) * all).map(SwitchId)
-    }
-    /// The leaves, each as its plane and its number there.
-    pub fn leaves_of_planes(&self) -> impl Iterator<Item = (u32, u32)> + use<> {
-        let leaves = self.leaves;
-        (0..self.planes).flat_map(move |plane| (0..leaves).map(move |leaf| (plane, leaf)))
-    }
-    /// The ports of all NICs, plane by plane.
-    pub fn nics(&self) -> impl Iterator<Item = PortId> + '_ {
-        let first = (0..self.nic_ports()).map(|port| self.nic_in_plane(HostId(0), port).0);
-        first.flat_map(|first| (first..first + self.hosts).map(PortId))
-    }
-    /// The port of a host's NIC in a plane, or at one of its homes.
-    pub fn nic_in_plane(&self, host: HostId, plane: u32) -> PortId {
-        let each = if self.homes() > 1 { self.hosts } else { self.ports_per_plane() };
-        PortId(plane * each + host.0)
     }
     /// How many leaves: switches with hosts.
     pub fn leaves(&self) -> u32 {
@@ -567,17 +477,6 @@ impl Fabric {
             }
         }
     }
-    /// How many links a packet at `switch` still crosses on that path to `dst`.
-    pub fn links_on(&self, mut switch: SwitchId, dst: HostId, mut path: PathId) -> u32 {
-        let mut links = 1;
-        while let Some((port, next)) = self.pinned_hop(switch, dst, path, None) {
-            match self.ports[port].peer {
-                Node::Host(_) => break,
-                Node::Switch(peer) => (switch, path, links) = (peer, next, links + 1),
-            }
-        }
-        links
-    }
     /// Shortest paths; empty of a Clos.
     pub(crate) fn routes(&self) -> &Routes {
         &self.routes
@@ -594,203 +493,9 @@ impl Fabric {
         first * unit.divisor()..(first + units) * unit.divisor()
     }
 
-    /// How many links a packet from `src` to `dst` crosses.
-    pub fn hops(&self, src: HostId, dst: HostId) -> u32 {
-        if let Shape::Wiring(_) = self.shape {
-            return self.sample_path(src, dst).len() as u32;
-        }
-        if self.leaf_of(src) == self.leaf_of(dst) {
-            2
-        } else if self.pod_of(src) == self.pod_of(dst) {
-            4
-        } else {
-            6
-        }
-    }
-
-    /// Whether packets on shortest paths may wait for each other in a circle: where full switches pause
-    /// those before them, they may do so for ever (Dally and Seitz 1987). Never in a Clos.
-    pub fn has_circular_routes(&self) -> bool {
-        match &self.shape {
-            Shape::Clos(_) => return false,
-            Shape::Wiring(wiring) => {
-                if let Some(grid) = &wiring.grid {
-                    return grid.has_circles();
-                }
-            }
-        }
-        // Which ports packets go on to from each port.
-        let mut onward: IdVec<PortId, BTreeSet<PortId>> =
-            self.ports.iter().map(|_| BTreeSet::new()).collect();
-        for leaf in 0..self.leaves {
-            // Packets come from leaves; other switches see those that these send there.
-            let mut comes_by: Vec<bool> =
-                self.switches.iter().map(|switch| switch.tier == LEAF).collect();
-            let leaves = self.switches.ids().filter(|id| self.tier(*id) == LEAF);
-            let mut next: Vec<SwitchId> = leaves.collect();
-            while let Some(switch) = next.pop() {
-                for hop in self.routes.next_hops(switch, leaf) {
-                    let Node::Switch(peer) = self.ports[*hop].peer else { continue };
-                    onward[*hop].extend(self.routes.next_hops(peer, leaf));
-                    if !std::mem::replace(&mut comes_by[peer.index()], true) {
-                        next.push(peer);
-                    }
-                }
-            }
-        }
-        let mut before: IdVec<PortId, u32> = self.ports.iter().map(|_| 0).collect();
-        onward.iter().flatten().for_each(|port| before[*port] += 1);
-        let mut free: Vec<PortId> = before.ids().filter(|port| before[*port] == 0).collect();
-        let mut seen = 0;
-        while let Some(port) = free.pop() {
-            seen += 1;
-            for next in &onward[port] {
-                before[*next] -= 1;
-                free.extend((before[*next] == 0).then_some(*next));
-            }
-        }
-        seen < self.ports.len()
-    }
-
-    /// No packet from `src` to `dst` crosses fewer links, whatever path it takes: one over another group of a dragonfly
-    /// may have fewer than the shortest, which crosses one global link.
-    pub fn least_links(&self, src: HostId, dst: HostId) -> u32 {
-        match self.clos() {
-            Some(_) => self.hops(src, dst),
-            None => {
-                let Shape::Wiring(wiring) = &self.shape else { unreachable!("it is no Clos") };
-                let homes = wiring.ends(self.leaf_of(src)).map(SwitchId);
-                let links = homes.map(|home| self.routes.least_links(home, self.leaf_of(dst)));
-                2 + links.min().unwrap_or(0)
-            }
-        }
-    }
-
-    /// No shortest path crosses more links.
-    pub fn most_hops(&self) -> u32 {
-        match self.clos() {
-            Some(_) => 2 * self.tiers(),
-            None => self.routes.longest() + 2,
-        }
-    }
-
-    /// One port for each link on any shortest path from `src` to `dst`; all shortest paths
-    /// have the same rates and delays.
-    ///
-    /// # Panics
-    /// If they do not [reach](Fabric::reaches) each other.
-    pub fn sample_path(&self, src: HostId, dst: HostId) -> Vec<PortId> {
-        let mut path = vec![self.nic(src)];
-        loop {
-            match self.ports[path[path.len() - 1]].peer {
-                Node::Host(_) => return path,
-                Node::Switch(switch) => path.push(match self.hops_among(switch, dst) {
-                    None => {
-                        let hops = self.next_hops(switch, dst);
-                        assert!(hops.count > 0, "rails never meet");
-                        hops.first
-                    }
-                    Some(hops) => hops[0],
-                }),
-            }
-        }
-    }
-
-    /// Time from the first bit on `src`'s wire until `dst` has a lone packet of `bytes`
-    /// (headers included): store and forward at every switch.
-    pub fn one_way(&self, src: HostId, dst: HostId, bytes: u64) -> Time {
-        self.sample_path(src, dst).into_iter().fold(Time::ZERO, |sum, port| {
-            let port = &self.ports[port];
-            sum + port.rate.serialize(bytes) + port.delay
-        })
-    }
-
-    /// The round trip between the two hosts that are farthest apart, for a lone data packet
-    /// and its acknowledgement (bytes with headers).
-    pub fn base_rtt(&self, data_bytes: u64, ack_bytes: u64) -> Time {
-        let (near, far) = self.farthest();
-        self.one_way(near, far, data_bytes) + self.one_way(far, near, ack_bytes)
-    }
-
-    /// Two hosts that are farthest apart, of those that reach each other.
-    pub fn farthest(&self) -> (HostId, HostId) {
-        if let Shape::Clos(_) = self.shape {
-            return (HostId(0), HostId(self.hosts() / self.rails().unwrap_or(1) - 1));
-        }
-        let far =
-            |pair: &(u32, u32)| self.one_way(self.first_host(pair.0), self.first_host(pair.1), 1);
-        let pairs = (0..self.leaves).map(|leaf| (0, leaf));
-        // From one that is farthest from the first one on: exact where all are alike.
-        let (_, end) = pairs.max_by_key(far).unwrap_or((0, 0));
-        let pairs = (0..self.leaves).map(|leaf| (end, leaf));
-        let (from, to) = pairs.max_by_key(far).unwrap_or((0, 0));
-        (self.first_host(from), HostId(self.hosts_of_leaf(to).end - 1))
-    }
-
-    /// The smallest link delay.
-    pub fn min_delay(&self) -> Time {
-        self.ports.iter().map(|port| port.delay).min().unwrap_or(Time::ZERO)
-    }
-
-    /// A readable name: `host-3`, `leaf-0`, `spine-7`, `pod-1-agg-0`, `core-2`, `rail-3-leaf-0`.
-    pub fn name(&self, node: Node) -> String {
-        let Node::Switch(id) = node else {
-            let Node::Host(host) = node else { unreachable!() };
-            return format!("host-{}", host.0);
-        };
-        let clos = match &self.shape {
-            Shape::Clos(clos) => clos,
-            Shape::Wiring(wiring) => return wiring.names[id.index()].clone(),
-        };
-        if self.planes > 1 {
-            let first = self.in_first_plane(id);
-            return format!("plane-{}-{}", self.plane_of(id), name_in_clos(clos, self, first));
-        }
-        name_in_clos(clos, self, id)
-    }
-
-    /// A readable name of one direction of a link: `leaf-0 -> spine-1`, with `#1` behind it for
-    /// the second of several parallel links.
-    pub fn port_name(&self, id: PortId) -> String {
-        let port = &self.ports[id];
-        let earlier = self.ports.as_slice()[..id.index()].iter().rev();
-        // Members of a bundle stand side by side.
-        let member = earlier.take_while(|p| (p.owner, p.peer) == (port.owner, port.peer)).count();
-        let name = format!("{} -> {}", self.name(port.owner), self.name(port.peer));
-        if member == 0 { name } else { format!("{name}#{member}") }
-    }
-
-    /// The switch of that name, as [`Fabric::name`] writes it.
-    pub fn switch_named(&self, name: &str) -> Option<SwitchId> {
-        self.switches.ids().find(|id| self.name(Node::Switch(*id)) == name)
-    }
-
     /// Which tier the switch is in: 0 leaf, 1 spine or aggregation, 2 core; in a network that is no Clos how many links
     /// it is from the nearest leaf.
     pub fn tier(&self, switch: SwitchId) -> u8 {
         self.switches[switch].tier
-    }
-}
-
-/// The name of a switch of the first plane, without that of the plane.
-fn name_in_clos(clos: &Clos, fabric: &Fabric, id: SwitchId) -> String {
-    let leaves = fabric.leaves();
-    let mids = clos.pods() * clos.mids_per_pod();
-    if clos.rails().is_some() {
-        let (what, place, each) = match fabric.tier(id) {
-            LEAF => ("leaf", id.0, clos.leaves_per_pod()),
-            _ => ("spine", id.0 - leaves, clos.mids_per_pod()),
-        };
-        return format!("rail-{}-{what}-{}", place / each, place % each);
-    }
-    match fabric.tier(id) {
-        LEAF => format!("leaf-{}", id.0),
-        MID if clos.cores() == 0 => format!("spine-{}", id.0 - leaves),
-        MID => {
-            let mid = id.0 - leaves;
-            let per_pod = clos.mids_per_pod();
-            format!("pod-{}-agg-{}", mid / per_pod, mid % per_pod)
-        }
-        _ => format!("core-{}", id.0 - leaves - mids),
     }
 }
