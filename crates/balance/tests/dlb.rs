@@ -1,4 +1,4 @@
-//! Dynamic load balancing, port by port.
+//! Dynamic load balancing, port by port, and global load balancing, path by path.
 
 mod common;
 #[path = "common/switch.rs"]
@@ -9,8 +9,9 @@ use switch::{LINK, counts, is_even, packet, switch_of};
 use weft_balance::Switching;
 use weft_balance::forward::{Hops, Passing};
 use weft_balance::scheme::SchemeConfig;
+use weft_balance::tor::{Tor, TorContext, glb};
 use weft_fabric::{Clos, Fabric};
-use weft_units::{PortId, Time};
+use weft_units::{HostId, PortId, SwitchId, Time};
 
 const UPLINKS: u32 = 4;
 
@@ -149,4 +150,79 @@ fn flows_of_one_entry_go_together() {
         "{:?}",
         counts(&taken, 4)
     );
+}
+
+/// A switch of three leaves and four spines under global load balancing.
+fn glb(number: u32) -> (glb::Switch, Fabric) {
+    let fabric = Fabric::build(&Clos::leaf_spine(3, UPLINKS, 2, LINK)).unwrap();
+    let options = [("mode", "packet-quality"), ("exponent", "0")];
+    let scheme = SchemeConfig::read("glb", &options).unwrap();
+    let context = TorContext { switch: SwitchId(number), fabric: &fabric, seed: 1, packet: 1_000 };
+    let Some(Tor::<()>::Glb(state)) = scheme.tor(&context) else { panic!("{scheme:?}") };
+    (*state, fabric)
+}
+
+/// Leaves keep off a spine whose link to the other leaf is busy, for that leaf only.
+#[test]
+fn leaves_know_what_is_behind_their_uplinks() {
+    let (glb::Switch::Leaf(mut leaf), fabric) = glb(0) else { panic!("it is a leaf") };
+    let first = fabric.next_hops(SwitchId(0), HostId(2)).first;
+    let hops = Uplinks { first, left: ALL, queued: 0 };
+    let said = |bands: &[u8]| {
+        let mut all = [0; glb::GROUP];
+        all[..bands.len()].copy_from_slice(bands);
+        glb::Qualities { group: 0, bands: all }
+    };
+    let taken = |leaf: &mut glb::Leaf, to| -> BTreeSet<u32> {
+        (0..100).map(|flow| leaf.choose(&packet(Time::us(1), flow), to, &hops)).collect()
+    };
+    assert_eq!(taken(&mut leaf, 1).len(), 4);
+    leaf.hear(PortId(first.0 + 2), &said(&[0, 3, 0]));
+    assert_eq!(taken(&mut leaf, 1), BTreeSet::from([0, 1, 3]));
+    assert_eq!(taken(&mut leaf, 2).len(), 4);
+    // Where all are bad, the least bad one is best.
+    for uplink in [0, 1, 3] {
+        leaf.hear(PortId(first.0 + uplink), &said(&[0, 5, 0]));
+    }
+    assert_eq!(taken(&mut leaf, 1), BTreeSet::from([2]));
+}
+
+/// Spines tell what has changed after a sample, and no more when all is quiet.
+#[test]
+fn spines_flood_what_has_changed() {
+    let (glb::Switch::Spine(spine), _) = glb(3) else { panic!("it is a spine") };
+    let mut state = glb::Switch::Spine(spine);
+    let due = |state: &glb::Switch| state.deadline();
+    let at = |state: &mut glb::Switch, us: u64, queued: [u64; 3]| {
+        let glb::Switch::Spine(spine) = state else { unreachable!() };
+        let mut out = Vec::new();
+        spine.time(Time::us(us), |port| queued[port as usize], &mut out);
+        out.iter().map(|said: &glb::Qualities| said.bands[..3].to_vec()).collect::<Vec<_>>()
+    };
+    let send = |state: &mut glb::Switch, us: u64, port: u32, bytes: u32| {
+        let glb::Switch::Spine(spine) = state else { unreachable!() };
+        spine.send(Time::us(us), port, bytes);
+    };
+    assert_eq!(due(&state), None);
+    // Half of what a port sends in a sample: a quarter of the load, the third band.
+    send(&mut state, 5, 1, 100_000);
+    assert_eq!(due(&state), Some(Time::us(16)));
+    assert_eq!(at(&mut state, 16, [0; 3]), [[0, 2, 0]]);
+    send(&mut state, 17, 1, 100_000);
+    assert_eq!(at(&mut state, 32, [0; 3]).len(), 0, "nothing has changed");
+    assert_eq!(at(&mut state, 48, [0, 0, 200_000]), [[0, 0, 4]]);
+    assert_eq!(at(&mut state, 64, [0; 3]), [[0, 0, 0]]);
+    assert_eq!(due(&state), None);
+    // What came in between was nothing.
+    send(&mut state, 1_000, 0, 1_000);
+    assert_eq!(due(&state), Some(Time::us(1_008)));
+    assert_eq!((at(&mut state, 1_008, [0; 3]).len(), due(&state)), (0, None));
+    assert_eq!(state.counts().control_packets, 9);
+}
+
+#[test]
+fn three_tiers_are_refused() {
+    let fabric = Fabric::build(&Clos::fat_tree(4, LINK)).unwrap();
+    let error = SchemeConfig::read("glb", &[]).unwrap().fits(&fabric).unwrap_err();
+    assert!(error.0.starts_with("it needs a fabric of leaves and spines only"), "{error}");
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | data | [`Data`]; of an aggregation tree [`Segment`] |
 //! | acknowledgement, NACK | [`Answer`] |
-//! | control from leaf to leaf | [`ControlPacket`] |
+//! | control for a leaf | [`Control`] |
 //! | PFC frame | [`Packet::pauses`] |
 //!
 //! All kinds have a destination, a route, a size and [`flag`]s. The rest are three words and a bit,
@@ -13,8 +13,9 @@
 
 use crate::partition::ReceiverId;
 use weft_balance::plan::Route;
-use weft_balance::tor::FlowId;
 use weft_balance::tor::conweave::{ControlMessage, ControlPacket};
+use weft_balance::tor::glb::Qualities;
+use weft_balance::tor::{Control, FlowId};
 use weft_fabric::PathId;
 use weft_units::HostId;
 
@@ -49,7 +50,7 @@ pub enum Kind {
     Ack = 1 << 24,
     /// A negative acknowledgement.
     Nack = 2 << 24,
-    /// From leaf to leaf.
+    /// From a switch to a leaf.
     TorControl = 3 << 24,
     /// From the end of a link to its beginning.
     Pfc = flag::PFC,
@@ -124,10 +125,11 @@ pub struct Answer {
     pub last_hop: bool,
 }
 
-/// What control from leaf to leaf says, beside the receiver of the flow.
+/// What control for a leaf says, beside the receiver of the flow or the group of ports.
 const REPLY: u32 = 1 << 24;
 const CLEAR: u32 = 2 << 24;
 const NOTIFY: u32 = 3 << 24;
+const QUALITIES: u32 = 4 << 24;
 
 impl Packet {
     #[inline(always)]
@@ -170,16 +172,23 @@ impl Packet {
         let [tree, number, segment] = self.words;
         Segment { tree, number, segment, ranks: self.route }
     }
-    /// Control for the leaf above the sender of the flow.
-    pub fn tor_control(entropy: u16, size: u16, control: ControlPacket) -> Packet {
-        let ControlPacket { flow: FlowId { key, src, dst, .. }, message } = control;
-        let (kind, number) = match message {
-            ControlMessage::Reply(epoch) => (REPLY, epoch),
-            ControlMessage::Clear(epoch) => (CLEAR, epoch),
-            ControlMessage::Notify(path) => (NOTIFY, u32::from(path.0)),
+    /// Control for the leaf above the sender of the flow, or above a host.
+    pub fn tor_control(entropy: u16, size: u16, control: Control) -> Packet {
+        let (host, words) = match control {
+            Control::ConWeave(ControlPacket { flow: FlowId { key, src, dst, .. }, message }) => {
+                let (kind, number) = match message {
+                    ControlMessage::Reply(epoch) => (REPLY, epoch),
+                    ControlMessage::Clear(epoch) => (CLEAR, epoch),
+                    ControlMessage::Notify(path) => (NOTIFY, u32::from(path.0)),
+                };
+                (src, [key, dst.0 | kind, number])
+            }
+            Control::Glb(host, Qualities { group, bands }) => {
+                let bands = u64::from_le_bytes(bands);
+                (host, [bands as u32, group | QUALITIES, (bands >> u32::BITS) as u32])
+            }
         };
-        let (route, words) = (Route::Hashed(entropy), [key, dst.0 | kind, number]);
-        Packet::new(Kind::TorControl, false, src, route, size, words)
+        Packet::new(Kind::TorControl, false, host, Route::Hashed(entropy), size, words)
     }
     /// A PFC frame for the port at the beginning of a link.
     pub fn pfc(pauses: bool, size: u16) -> Packet {
@@ -224,17 +233,22 @@ impl Packet {
         let (seq, last_hop) = (number & (NUMBERS - 1), self.was_cut_at_last_hop());
         Answer { is_nack, sender, seq, cumulative, echo: self.is(OWN), last_hop }
     }
-    /// What control from leaf to leaf says.
-    pub fn as_tor_control(&self) -> ControlPacket {
+    /// What control for a leaf says.
+    pub fn as_tor_control(&self) -> Control {
         debug_assert!(self.kind() == Kind::TorControl, "{self:?}");
         let [key, receiver, number] = self.words;
+        if receiver & !HOST == QUALITIES {
+            let bands = (u64::from(number) << u32::BITS | u64::from(key)).to_le_bytes();
+            return Control::Glb(self.dst(), Qualities { group: receiver & HOST, bands });
+        }
         let message = match receiver & !HOST {
             REPLY => ControlMessage::Reply(number),
             CLEAR => ControlMessage::Clear(number),
             _ => ControlMessage::Notify(PathId(number as u16)),
         };
         let dst = HostId(receiver & HOST);
-        ControlPacket { flow: FlowId { key, control: false, src: self.dst(), dst }, message }
+        let flow = FlowId { key, control: false, src: self.dst(), dst };
+        Control::ConWeave(ControlPacket { flow, message })
     }
     /// Whether a PFC frame says to stop; else to go on.
     pub fn pauses(&self) -> bool {

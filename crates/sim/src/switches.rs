@@ -270,7 +270,7 @@ fn tuple_of(fields: HashFields) -> FiveTuple {
 }
 
 /// The flow of a packet, as a switch can tell it from others.
-fn flow_of(fields: HashFields) -> u64 {
+pub(crate) fn flow_of(fields: HashFields) -> u64 {
     let dst = u64::from(fields.dst().0);
     match fields.is_control() {
         true => 1 << 63 | dst << 16 | u64::from(fields.entropy),

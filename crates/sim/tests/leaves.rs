@@ -181,3 +181,27 @@ fn conga_keeps_off_what_it_hears_is_loaded() {
     let (conga, letflow) = (bytes("conga"), bytes("letflow"));
     assert!(2 * conga.0 < letflow.0 && conga.1 < letflow.1, "{conga:?} {letflow:?}");
 }
+
+/// One spine has a slow link to a leaf: leaves cannot see it, but are told.
+#[test]
+fn spines_tell_of_slow_links() {
+    let finish = |scheme: &str| {
+        let clos = Clos::leaf_spine(4, 4, 4, LINK);
+        let options = [("mode", "packet-quality"), ("sample", "2us")];
+        let scheme = SchemeConfig::read(scheme, &options).unwrap();
+        let mut setup = Setup::new(clos, all_to_all(&clos, 100_000)).under(scheme);
+        setup.switch.ecn = Some(EcnConfig { kmin: 50_000, kmax: 50_000, pmax: 1.0 });
+        setup.transport.congestion = dctcp(50_000, 200_000);
+        setup.failures.push(Failure {
+            links: LinkChoice::Named(vec!["leaf-0 <-> spine-0".into()]),
+            kind: FailureKind::Degraded { lost: 0.75 },
+            start: Time::ZERO,
+            end: Time::MAX,
+        });
+        let outcome = setup.run();
+        (outcome.totals.cct, outcome.totals.tor.control_packets)
+    };
+    let ((own, none), (all, told)) = (finish("dlb"), finish("glb"));
+    assert!(none == 0 && told > 100, "{told}");
+    assert!(all.0 * 3 < own.0 * 2, "{all} against {own}");
+}

@@ -11,6 +11,7 @@
 
 pub mod flows;
 pub mod loads;
+pub mod quality;
 
 use weft_fabric::Fabric;
 use weft_units::{HostId, PortId, SwitchId, Time};

@@ -1,54 +1,22 @@
-//! Dynamic load balancing of switches on sale (DLB; "adaptive routing and switching" in SAI), with the
-//! quantisation that chips have.
+//! Dynamic load balancing of switches on sale (DLB; "adaptive routing and switching" in SAI), by the quality of
+//! their own ports, and global load balancing (GLB), by that of the links behind them too.
 //!
-//! A switch measures each port every [`Dlb::sample`]: what it has sent since, against what its rate allows, and
-//! what it has in its queue, against what it sends in that time. Each is averaged (new = old + (sample - old) /
-//! 2^exponent), both are weighted alike and cut into [`Dlb::bands`] bands. Of the hops of a packet those in the best
-//! band are equally good, and one is drawn. Flows share a table of few entries by their hash (macro-flows); an entry
-//! keeps its hop until it was idle for [`Dlb::idle`].
-//!
-//! Source: `saiars.h`, `saiarsprofile.h` and `doc/ARS` of the Switch Abstraction Interface, whose defaults these
-//! are. What is ours: bytes count when a packet is queued at a port, since they will leave it; packets that have
-//! one hop only, or follow a path id, are not counted. Rates are those of the fabric: that a link has become slow shows
-//! in its queue. Alternate (longer) paths are left out.
+//! How ports are measured, and flowlets placed, is in [`crate::forward::quality`]; what spines tell leaves in
+//! [`crate::tor::glb`].
 
-use super::{PathUse, Scheme, SchemeInfo};
-use crate::forward::{Forward, Hops, Passing, SwitchContext};
+use super::{PathUse, Scheme, SchemeInfo, StatefulSwitches};
+use crate::forward::quality::{Mode, Options, Ports};
+use crate::forward::{Hashed, SwitchContext};
 use crate::plan::{HostContext, Unsplit};
 use crate::steer::{Fixed, FlowContext};
-use rustc_hash::FxHashMap;
-use weft_units::{Draw, OptionError, OptionInfo, Options, PortId, Rate, Stream, Time};
+use crate::tor::{Tor, TorContext, glb};
+use weft_units::OptionError;
 
 /// The best of quantised ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dlb {
-    /// What chooses when.
-    pub mode: Mode,
-    /// An entry of the table may get another hop once it was idle for longer than this.
-    pub idle: Time,
-    /// Entries of the table. Never zero.
-    pub flows: u32,
-    /// How often ports are measured. Never zero.
-    pub sample: Time,
-    /// Of both averages.
-    pub exponent: u32,
-    /// Bands of quality, from 1 to 256.
-    pub bands: u32,
-}
-
-/// What chooses when.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// For a flow that has paused, the best band.
-    FlowletQuality,
-    /// For a flow that has paused, chance.
-    FlowletRandom,
-    /// For every packet, the best band.
-    PacketQuality,
-    /// For every packet, chance.
-    PacketRandom,
-    /// For a new flow, the best band: it stays.
-    Fixed,
+    /// What switches are told.
+    pub options: Options,
 }
 
 impl Scheme for Dlb {
@@ -59,36 +27,7 @@ impl Scheme for Dlb {
         source: "SAI, adaptive routing and switching (2024)",
         multipath: true,
         in_switch: true,
-        options: &[
-            OptionInfo {
-                key: "mode",
-                default: "flowlet-quality",
-                meaning: "\"flowlet-quality\": the best band for a flow that has paused; \"flowlet-random\": \
-                          any hop; \"packet-quality\" and \"packet-random\": for every packet; \"fixed\": for a \
-                          new flow, which stays",
-            },
-            OptionInfo {
-                key: "idle",
-                default: "256us",
-                meaning: "pause after which a flow may get another hop",
-            },
-            OptionInfo {
-                key: "flows",
-                default: "512",
-                meaning: "entries of a switch's flow table, 1 to 65536; flows with the same hash share one",
-            },
-            OptionInfo {
-                key: "sample",
-                default: "16us",
-                meaning: "how often a switch measures its ports",
-            },
-            OptionInfo {
-                key: "exponent",
-                default: "2",
-                meaning: "a new sample counts 1 / 2^exponent in the average, 0 to 15",
-            },
-            OptionInfo { key: "bands", default: "8", meaning: "bands of quality, 1 to 256" },
-        ],
+        options: Options::INFO,
         paths: PathUse::AsPacketsFind,
         ..SchemeInfo::PLAIN
     };
@@ -96,25 +35,11 @@ impl Scheme for Dlb {
     type Steering = Fixed;
     type Switching = Box<Ports>;
 
-    fn read(options: &mut Options<'_>) -> Result<Dlb, OptionError> {
-        let modes = [
-            ("flowlet-quality", Mode::FlowletQuality),
-            ("flowlet-random", Mode::FlowletRandom),
-            ("packet-quality", Mode::PacketQuality),
-            ("packet-random", Mode::PacketRandom),
-            ("fixed", Mode::Fixed),
-        ];
-        Ok(Dlb {
-            mode: options.choice("mode", &modes)?,
-            idle: options.time("idle")?,
-            flows: options.number("flows", 1..=1 << 16)?,
-            sample: options.time_from("sample", Time::ns(1))?,
-            exponent: options.number("exponent", 0..=15)?,
-            bands: options.number("bands", 1..=256)?,
-        })
+    fn read(options: &mut weft_units::Options<'_>) -> Result<Dlb, OptionError> {
+        Ok(Dlb { options: Options::read(options)? })
     }
     fn is_multipath(&self) -> bool {
-        self.mode != Mode::Fixed
+        self.options.mode != Mode::Fixed
     }
     fn planner(&self, context: &HostContext) -> Unsplit {
         Unsplit::new(context)
@@ -123,143 +48,50 @@ impl Scheme for Dlb {
         Fixed
     }
     fn switching(&self, context: &SwitchContext) -> Box<Ports> {
-        Box::new(Ports::new(*self, context))
-    }
-}
-
-/// A switch under [`Dlb`].
-#[derive(Clone, Debug)]
-pub struct Ports {
-    scheme: Dlb,
-    /// By port. Never iterated.
-    measured: FxHashMap<PortId, Measured>,
-    /// Of a port that it knows no better: its fastest one.
-    rate: Rate,
-    /// By the hash of flows; empty where packets are placed one by one.
-    table: Box<[Entry]>,
-    stream: Stream,
-    /// Scratch: the best hops.
-    best: Vec<u32>,
-}
-
-/// Where macro-flows go.
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    port: PortId,
-    /// When its last packet passed; [`Time::MAX`]: none has.
-    last: Time,
-}
-
-/// What is measured of a port.
-#[derive(Clone, Copy, Debug)]
-struct Measured {
-    /// What it sends in a sample's time, in bytes.
-    full: f64,
-    /// How many samples were taken.
-    samples: u64,
-    /// Bytes since the last one.
-    sent: u64,
-    /// Averages, in parts of `full`.
-    past: f64,
-    future: f64,
-}
-
-impl Measured {
-    fn new(rate: Rate, sample: Time) -> Measured {
-        let full = rate.bytes_in(sample).max(1) as f64;
-        Measured { full, samples: 0, sent: 0, past: 0.0, future: 0.0 }
-    }
-    /// Takes the samples that are due, with so many bytes in the queue; the load then, where 1 is full.
-    fn load(&mut self, now: Time, scheme: &Dlb, queued: u64) -> f64 {
-        let due = now.0 / scheme.sample.0;
-        let gain = 1.0 / f64::from(1u32 << scheme.exponent);
-        // What came before is nearly forgotten after some time: no need to count further.
-        let first = self.samples.max(due.saturating_sub(64 << scheme.exponent));
-        for _ in first..due {
-            let sent = std::mem::take(&mut self.sent);
-            self.past += gain * (sent as f64 / self.full - self.past);
-            self.future += gain * (queued as f64 / self.full - self.future);
-        }
-        self.samples = due;
-        (self.past + self.future) / 2.0
-    }
-}
-
-impl Ports {
-    /// For one switch.
-    pub fn new(scheme: Dlb, context: &SwitchContext) -> Ports {
         let SwitchContext { switch, fabric, seed, .. } = *context;
-        let ports = fabric.ports_of(switch);
-        let rate = |port| fabric.ports()[port].rate;
-        let measured = |port| (port, Measured::new(rate(port), scheme.sample));
-        let entries = match scheme.mode {
-            Mode::PacketQuality | Mode::PacketRandom => 0,
-            _ => scheme.flows as usize,
-        };
-        Ports {
-            scheme,
-            measured: ports.ids().map(measured).collect(),
-            rate: ports.ids().map(rate).max().expect("a switch has ports"),
-            table: vec![Entry { port: PortId(0), last: Time::MAX }; entries].into(),
-            stream: Draw::new(seed, "dlb").stream(u64::from(switch.0)),
-            best: Vec::new(),
-        }
-    }
-    fn measured(&mut self, port: PortId) -> &mut Measured {
-        let new = || Measured::new(self.rate, self.scheme.sample);
-        self.measured.entry(port).or_insert_with(new)
-    }
-    /// Any hop of the best band.
-    fn best<H: Hops>(&mut self, now: Time, hops: &H) -> u32 {
-        let scheme = self.scheme;
-        let mut least = u32::MAX;
-        self.best.clear();
-        for hop in 0..hops.count() {
-            let load = self.measured(hops.port(hop)).load(now, &scheme, hops.queued(hop));
-            let band = ((load * f64::from(scheme.bands)) as u32).min(scheme.bands - 1);
-            if band < least {
-                least = band;
-                self.best.clear();
-            }
-            if band == least {
-                self.best.push(hop);
-            }
-        }
-        self.best[self.stream.below(self.best.len() as u32) as usize]
-    }
-    fn place<H: Hops>(&mut self, packet: &Passing, hops: &H) -> u32 {
-        let now = packet.now;
-        let by_quality = !matches!(self.scheme.mode, Mode::FlowletRandom | Mode::PacketRandom);
-        if self.table.is_empty() {
-            return match by_quality {
-                true => self.best(now, hops),
-                false => self.stream.below(hops.count()),
-            };
-        }
-        let mixed = packet.flow.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        let at = ((mixed * self.table.len() as u64) >> 32) as usize;
-        let Entry { port, last } = self.table[at];
-        let may_move = last == Time::MAX
-            || self.scheme.mode != Mode::Fixed && last.until(now) > self.scheme.idle;
-        let own = (0..hops.count()).find(|hop| hops.port(*hop) == port);
-        let hop = match own {
-            Some(hop) if !may_move => hop,
-            _ if by_quality => self.best(now, hops),
-            _ => self.stream.below(hops.count()),
-        };
-        self.table[at] = Entry { port: hops.port(hop), last: now };
-        hop
+        Box::new(Ports::new(self.options, fabric, switch, seed))
     }
 }
 
-impl Forward for Ports {
-    #[inline]
-    fn choose<H: Hops>(&mut self, packet: &Passing, hops: &H) -> u32 {
-        if hops.count() == 1 {
-            return 0;
-        }
-        let hop = self.place(packet, hops);
-        self.measured(hops.port(hop)).sent += u64::from(packet.bytes);
-        hop
+/// The best of quantised paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Glb {
+    /// What switches are told.
+    pub options: Options,
+}
+
+impl Scheme for Glb {
+    const INFO: SchemeInfo = SchemeInfo {
+        name: "glb",
+        summary: "as dlb, where leaves also know how loaded the links behind their spines are",
+        switches: "dynamic load balancing, link qualities flooded",
+        source: "Junos, global load balancing (2024); draft-ietf-idr-next-next-hop-nodes",
+        tor: StatefulSwitches::All,
+        ..Dlb::INFO
+    };
+    type Planner = Unsplit;
+    type Steering = Fixed;
+    type Switching = Hashed;
+
+    fn read(options: &mut weft_units::Options<'_>) -> Result<Glb, OptionError> {
+        Ok(Glb { options: Options::read(options)? })
+    }
+    fn is_multipath(&self) -> bool {
+        self.options.mode != Mode::Fixed
+    }
+    fn needs_two_tiers(&self) -> Option<&'static str> {
+        Some("spines tell leaves how loaded their links to other leaves are")
+    }
+    fn planner(&self, context: &HostContext) -> Unsplit {
+        Unsplit::new(context)
+    }
+    fn steering(&self, _: &FlowContext<'_>) -> Fixed {
+        Fixed
+    }
+    fn switching(&self, _: &SwitchContext) -> Hashed {
+        Hashed
+    }
+    fn tor<T>(&self, context: &TorContext<'_>) -> Option<Tor<T>> {
+        Some(Tor::Glb(Box::new(glb::Switch::new(self.options, context))))
     }
 }

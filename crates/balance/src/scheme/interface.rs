@@ -50,6 +50,10 @@ pub trait Scheme: Clone + Debug + PartialEq {
         let knows_uplinks = Self::INFO.port_policy || !Self::INFO.tor.is_none();
         knows_uplinks.then_some("its switches tell paths apart by the uplinks of leaves")
     }
+    /// Why it needs a folded Clos of leaves and spines; `None`: it does not, or may have more tiers.
+    fn needs_two_tiers(&self) -> Option<&'static str> {
+        None
+    }
     /// Whether it can run on `fabric`.
     ///
     /// # Errors
@@ -70,6 +74,11 @@ pub trait Scheme: Clone + Debug + PartialEq {
         }
         if let (Some(why), None) = (self.needs_clos(), fabric.clos()) {
             return Err(needs_clos(why));
+        }
+        if let (Some(why), 3..) = (self.needs_two_tiers(), fabric.tiers()) {
+            return Err(FabricError(format!(
+                "it needs a fabric of leaves and spines only, since {why}"
+            )));
         }
         self.enforce().map_or(Ok(()), |enforce| enforce.fits(fabric))
     }

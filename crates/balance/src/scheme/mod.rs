@@ -103,6 +103,7 @@ schemes! {
     ecmp_adaptive::EcmpAdaptive,
     flowlet_adaptive::FlowletAdaptive,
     dlb::Dlb,
+    dlb::Glb,
     drill::Drill,
     letflow::LetFlow,
     conga::Conga,

@@ -3,7 +3,7 @@
 //!
 //! Most schemes in switches choose a hop and forget ([`crate::forward`]). Those here have a state
 //! in the leaf of the sender and one in the leaf of the receiver, which speak through tags on
-//! packets between leaves and through control packets, small packets from leaf to leaf. Whoever drives them
+//! packets between leaves and through control packets, small packets from leaf to leaf, or from spine to leaf. Whoever drives them
 //! (the simulator) carries tags and control packets, hands every packet between leaves to the state of the
 //! switch, does what it says, and calls when a deadline has come.
 //!
@@ -11,6 +11,7 @@
 //! |---|---|
 //! | [`conweave`] | [`conweave::Leaf`]: paths by epochs, reordering at the destination's leaf |
 //! | [`themis`] | [`themis::Leaf`]: spraying, and NACKs of what is only late stopped |
+//! | [`glb`] | [`glb::Switch`]: flowlets by quantised loads, which spines flood |
 //! | [`conga`] | [`conga::Switch`]: flowlets by the congestion of whole paths |
 //! | `table` | flows that are forgotten when they have been silent |
 //!
@@ -19,6 +20,7 @@
 
 pub mod conga;
 pub mod conweave;
+pub mod glb;
 mod table;
 pub mod themis;
 
@@ -104,6 +106,17 @@ pub enum Tor<T> {
     Conga(Box<conga::Switch>),
     /// A leaf under Themis.
     Themis(Box<themis::Leaf>),
+    /// Any switch under global load balancing.
+    Glb(Box<glb::Switch>),
+}
+
+/// What a control packet says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// Under ConWeave, from leaf to leaf.
+    ConWeave(conweave::ControlPacket),
+    /// Under global load balancing, from a spine to the leaf above this host.
+    Glb(HostId, glb::Qualities),
 }
 
 /// What a packet between leaves carries.
@@ -171,6 +184,7 @@ impl<T> Tor<T> {
             Tor::ConWeave(leaf) => leaf.counts(),
             Tor::Conga(switch) => switch.counts(),
             Tor::Themis(leaf) => leaf.counts(),
+            Tor::Glb(switch) => switch.counts(),
         }
     }
 }

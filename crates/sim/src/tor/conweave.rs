@@ -9,7 +9,7 @@ use crate::queue::EventQueue;
 use crate::world::Routes;
 use weft_balance::tor::conweave::rx::Came;
 use weft_balance::tor::conweave::{ControlPacket, Leaf};
-use weft_balance::tor::{CONTROL_BYTES, FlowId, Tag, Tor, Ways};
+use weft_balance::tor::{Control, FlowId, Tag, Tor, Ways};
 use weft_fabric::{Fabric, Node, PathId, PathSet};
 use weft_units::{HostId, SwitchId};
 
@@ -120,29 +120,20 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let mut out = std::mem::take(&mut tors.out);
         let message = tors.leaf(switch).receive(self.now, came, &mut out);
         for message in message.into_iter().flatten() {
-            self.send_control(switch, packet.entropy(), ControlPacket { flow, message });
+            let control = Control::ConWeave(ControlPacket { flow, message });
+            self.send_control(switch, packet.entropy(), control);
         }
         self.deliver(switch, &mut out);
         self.switches.tors_mut().out = out;
         self.set_alarm(switch);
     }
 
-    /// A leaf writes to that of the sender of a flow of this entropy value; or not, if there is no
-    /// way.
-    fn send_control(&mut self, switch: OwnSwitch, entropy: u16, control: ControlPacket) {
-        let size = CONTROL_BYTES as u16;
-        let packet = Packet::tor_control(entropy, size, control);
-        let Some(port) = self.next_port(switch, &packet) else { return };
-        let port = self.switches[switch].own(port);
-        self.counts.make(port, size);
-        self.switches.tors_mut().written += 1;
-        self.ports.emit(self.now, port, packet, &mut self.agenda);
-    }
-
     /// A control packet has come, by the link that `ingress` leads back.
     fn read_control(&mut self, switch: OwnSwitch, ingress: OutPort, packet: Packet) {
         self.counts.end(self.now, ingress, packet.lost());
-        let control = packet.as_tor_control();
+        let Control::ConWeave(control) = packet.as_tor_control() else {
+            unreachable!("{packet:?} is of another scheme")
+        };
         let from = self.config.fabric.leaf_of(control.flow.dst);
         let tors = self.switches.tors_mut();
         tors.read += 1;

@@ -7,7 +7,7 @@ use crate::packet::{Packed, Packet};
 use crate::partition::{OutPort, OwnSwitch};
 use crate::ports::Ports;
 use crate::queue::EventQueue;
-use weft_balance::tor::{Tag, Tor};
+use weft_balance::tor::{CONTROL_BYTES, Control, Tag, Tor};
 use weft_fabric::Node;
 use weft_units::HostId;
 
@@ -21,6 +21,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             Tor::ConWeave(_) => self.enter_conweave(switch, ingress, packet),
             Tor::Conga(_) => self.enter_conga(switch, ingress, packet),
             Tor::Themis(_) => self.enter_themis(switch, ingress, packet),
+            Tor::Glb(_) => self.enter_glb(switch, ingress, packet),
         }
     }
 
@@ -42,6 +43,17 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     #[inline(never)]
     pub(crate) fn pass(&mut self, switch: OwnSwitch, ingress: OutPort, packet: Packet) {
         self.relay(switch, ingress, packet);
+    }
+
+    /// A switch writes to a leaf, in a packet of this entropy value; or not, if there is no way.
+    pub(super) fn send_control(&mut self, switch: OwnSwitch, entropy: u16, control: Control) {
+        let size = CONTROL_BYTES as u16;
+        let packet = Packet::tor_control(entropy, size, control);
+        let Some(port) = self.next_port(switch, &packet) else { return };
+        let port = self.switches[switch].own(port);
+        self.counts.make(port, size);
+        self.switches.tors_mut().written += 1;
+        self.ports.emit(self.now, port, packet, &mut self.agenda);
     }
 
     /// Queues a packet at `port`.
@@ -94,12 +106,16 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
     }
 
-    /// Sees to it that a `Leaf` event comes when this leaf has something to do.
+    /// Sees to it that a `Leaf` event comes when this switch has something to do.
     pub(super) fn set_alarm(&mut self, switch: OwnSwitch) {
         let Tors { states, alarms, .. } = self.switches.tors_mut();
-        let Some(Tor::ConWeave(leaf)) = &mut states[switch] else { return };
-        let Some(at) = leaf.deadline() else { return };
-        // Two events of one leaf at one time would be one too many.
+        let deadline = match states[switch].as_mut() {
+            Some(Tor::ConWeave(leaf)) => leaf.deadline(),
+            Some(Tor::Glb(state)) => state.deadline(),
+            _ => None,
+        };
+        let Some(at) = deadline else { return };
+        // Two events of one switch at one time would be one too many.
         if alarms[switch].last().is_none_or(|next| at < *next) {
             alarms[switch].push(at);
             self.agenda.push_at_switch(Event::new(at, Class::Leaf, switch.0), switch);
@@ -110,7 +126,11 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     pub(crate) fn leaf_time(&mut self, switch: OwnSwitch) {
         let Tors { states, alarms, out, .. } = self.switches.tors_mut();
         alarms[switch].pop();
-        let Some(Tor::ConWeave(leaf)) = &mut states[switch] else { return };
+        let leaf = match states[switch].as_mut() {
+            Some(Tor::ConWeave(leaf)) => leaf,
+            Some(Tor::Glb(_)) => return self.measure_ports(switch),
+            _ => return,
+        };
         let mut out = std::mem::take(out);
         leaf.time(self.now, &mut out);
         self.deliver(switch, &mut out);

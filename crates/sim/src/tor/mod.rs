@@ -12,6 +12,7 @@
 mod conga;
 mod conweave;
 mod enter;
+mod glb;
 mod state;
 mod tags;
 mod themis;

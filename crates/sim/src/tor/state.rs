@@ -69,7 +69,7 @@ impl Tors {
     pub(crate) fn holding(&self) -> u64 {
         let held = self.states.iter().flatten().map(|state| match state {
             Tor::ConWeave(leaf) => leaf.holding(),
-            Tor::Conga(_) | Tor::Themis(_) => 0,
+            Tor::Conga(_) | Tor::Themis(_) | Tor::Glb(_) => 0,
         });
         held.sum()
     }
