@@ -223,6 +223,15 @@ macro_rules! schemes {
                     }),*
                 }
             }
+            /// Whether acknowledgements tell it something: [`Steer::HEARS`].
+            pub fn hears(&self) -> bool {
+                match self {
+                    Steering::Fixed => false,
+                    $(Steering::$Scheme(_) => {
+                        <<$Scheme as Scheme>::Steering as Steer>::HEARS
+                    }),*
+                }
+            }
             /// As [`Steer::NAMES_LOSSES`].
             pub fn names_losses(&self) -> bool {
                 match self {

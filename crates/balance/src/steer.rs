@@ -87,6 +87,8 @@ pub trait Steer {
     const FIXED: bool = false;
     /// Whether it wants round-trip times.
     const TIMED: bool = false;
+    /// Whether it wants to hear of acknowledgements: [`Steer::on_ack`] is called.
+    const HEARS: bool = true;
 
     /// Whether it wants to know under which entropy value a packet left that was lost.
     const NAMES_LOSSES: bool = false;
@@ -178,6 +180,7 @@ pub struct Fixed;
 
 impl Steer for Fixed {
     const FIXED: bool = true;
+    const HEARS: bool = false;
 
     #[inline(always)]
     fn route(&mut self, base: Route, _: Departure) -> Route {
@@ -188,6 +191,7 @@ impl Steer for Fixed {
 impl<S: Steer> Steer for Box<S> {
     const FIXED: bool = S::FIXED;
     const TIMED: bool = S::TIMED;
+    const HEARS: bool = S::HEARS;
     const NAMES_LOSSES: bool = S::NAMES_LOSSES;
 
     fn on_lost(&mut self, now: Time, entropy: u16) {

@@ -87,16 +87,21 @@ impl<Q: EventQueue> Agenda<Q> {
     /// As [`Agenda::arrive`], for one after the other with the same exit, each no earlier than the one
     /// before it, at the next window or later; packets without tags.
     #[inline(always)]
-    pub(crate) fn arrive_in_row(&mut self, row: &mut Row, exit: Exit, mut event: Event) {
+    pub(crate) fn arrive_in_row(&mut self, row: &mut Row, exit: Exit, event: Event) {
         debug_assert!(self.tags.is_none());
         if exit.partition == self.own {
             self.queue.push_in_row(row, event, exit.process);
         } else {
-            if self.headers.is_some() {
-                event.put(self.mail_header(exit.partition, event.packet()));
-            }
-            self.outgoing[usize::from(exit.partition)].push(event);
+            self.mail(exit.partition, event);
         }
+    }
+    /// Puts an arrival into the mail of `partition`. On its own, so that events of this partition stay in registers.
+    #[inline(never)]
+    fn mail(&mut self, partition: u16, mut event: Event) {
+        if self.headers.is_some() {
+            event.put(self.mail_header(partition, event.packet()));
+        }
+        self.outgoing[usize::from(partition)].push(event);
     }
     /// Adds an event of `process`, which it knows if it is no arrival, in `partition`; if that is
     /// another one, at least the lookahead from now.

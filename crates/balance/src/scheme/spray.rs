@@ -147,6 +147,8 @@ impl RandomSpray {
 }
 
 impl Steer for RandomSpray {
+    const HEARS: bool = false;
+
     #[inline(always)]
     fn route(&mut self, _: Route, _: Departure) -> Route {
         Route::Hashed(self.next_entropy())
@@ -216,6 +218,8 @@ impl CounterSpray {
 }
 
 impl Steer for CounterSpray {
+    const HEARS: bool = false;
+
     fn entropies(&self) -> Option<RangeInclusive<u16>> {
         Some(self.all())
     }
@@ -240,6 +244,8 @@ impl LabelSpray {
 }
 
 impl Steer for LabelSpray {
+    const HEARS: bool = false;
+
     #[inline(always)]
     fn route(&mut self, base: Route, _: Departure) -> Route {
         let label = self.next;

@@ -102,6 +102,8 @@ impl State {
 }
 
 impl Steer for OverGroups {
+    const HEARS: bool = false;
+
     fn route(&mut self, _: Route, _: Departure) -> Route {
         let state = &mut self.0;
         match state.fixed {

@@ -141,14 +141,16 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let ack = acknowledgement(self.now, answer, rtt);
         let (_, done) = ack.deliver(&mut flow.sender, &mut flow.congestion);
         if !flow.hooks.is_plain() {
-            let (room, late) = (flow.room(), flow.congestion.is_late(rtt));
-            let heard = self.world.heard(self.now, &packet, answer);
-            let feedback = Feedback { room, rtt, late, ..heard };
-            if flow.hooks.is_planed() {
-                self.steer_in_plane(id, port, feedback);
-                flow = &mut self.nics.senders[id as usize];
-            } else {
-                flow.steering.on_ack(feedback);
+            if flow.hooks.hears() {
+                let (room, late) = (flow.room(), flow.congestion.is_late(rtt));
+                let heard = self.world.heard(self.now, &packet, answer);
+                let feedback = Feedback { room, rtt, late, ..heard };
+                if flow.hooks.is_planed() {
+                    self.steer_in_plane(id, port, feedback);
+                    flow = &mut self.nics.senders[id as usize];
+                } else {
+                    flow.steering.on_ack(feedback);
+                }
             }
             if let Some(departures) = &mut flow.departures {
                 departures.forget_below(answer.cumulative);

@@ -65,14 +65,35 @@ impl PacketHooks {
     const AWAITED: u8 = 2;
     const REPORTED: u8 = 4;
     const PLANED: u8 = 8;
+    const HEARS: u8 = 16;
+    const NAMES_LOSSES: u8 = 32;
 
-    /// Of one that is `steered` or timed; `awaited`: somebody wants to know when all of it has
+    /// Of one that is `steering`, or `timed`; `awaited`: somebody wants to know when all of it has
     /// left; `reported`: its receiver answers with reports.
-    pub(super) fn new(steered: bool, awaited: bool, reported: bool) -> PacketHooks {
-        let bit = |is: bool, bit: u8| if is { bit } else { 0 };
-        let (steered, awaited) =
-            (bit(steered, PacketHooks::STEERED), bit(awaited, PacketHooks::AWAITED));
-        PacketHooks(steered | awaited | bit(reported, PacketHooks::REPORTED))
+    pub(super) fn new(
+        steering: &Steering,
+        timed: bool,
+        awaited: bool,
+        reported: bool,
+    ) -> PacketHooks {
+        let bits = [
+            (timed || !steering.is_fixed(), PacketHooks::STEERED),
+            (awaited, PacketHooks::AWAITED),
+            (reported, PacketHooks::REPORTED),
+            (steering.hears(), PacketHooks::HEARS),
+            (steering.names_losses(), PacketHooks::NAMES_LOSSES),
+        ];
+        PacketHooks(bits.iter().fold(0, |all, (is, bit)| all | if *is { *bit } else { 0 }))
+    }
+    /// Its scheme wants to hear of acknowledgements.
+    #[inline(always)]
+    pub(super) fn hears(self) -> bool {
+        self.0 & PacketHooks::HEARS != 0
+    }
+    /// Its scheme wants to know which packets were lost.
+    #[inline(always)]
+    pub(super) fn names_losses(self) -> bool {
+        self.0 & PacketHooks::NAMES_LOSSES != 0
     }
     /// What stays when all is acknowledged.
     pub(super) fn of_done(self) -> PacketHooks {
@@ -167,7 +188,7 @@ impl SendingQp {
     pub(super) fn leave(&mut self, now: Time, seq: u32, in_flight: u32) -> Route {
         self.note_departure(now, seq);
         let route = self.steering.route(self.route, Departure { now, in_flight });
-        if self.steering.names_losses() {
+        if self.hooks.names_losses() {
             self.note_way(seq, 0, route);
         }
         route

@@ -114,7 +114,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let delay = delay.max(self.now.until(before.due));
         let is_awaited = queue_pair.is_some() || self.awaits_departures();
         let is_reported = config.transport.recovery.reports();
-        let care = PacketHooks::new(is_timed || !steering.is_fixed(), is_awaited, is_reported);
+        let care = PacketHooks::new(&steering, is_timed, is_awaited, is_reported);
         let care = if self.planes() > 1 { care.in_planes() } else { care };
         let flow = SendingQp {
             sender,

@@ -174,7 +174,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
         flow.note_departure(now, seq);
         let route = planes.route(plane, flow.route, Departure { now, in_flight });
-        if flow.steering.names_losses() {
+        if flow.hooks.names_losses() {
             flow.note_way(seq, plane, route);
         }
         route
