@@ -112,25 +112,23 @@ impl Fabric {
     pub fn homes(&self) -> u32 {
         self.nic_ports() / self.planes()
     }
-    /// The ports of NICs that are of no use while the links behind `dead` ports, which are sorted, are: a bit for each of
+    /// The ports of NICs with several that are of no use while the links behind `dead` ports are: a bit for each of
     /// a host, of hosts that have any. Of a host that has no other, none.
-    pub fn dead_homes(&self, dead: &[PortId]) -> Vec<(HostId, u8)> {
-        let mut hosts: BTreeMap<u32, u8> = BTreeMap::new();
-        if self.homes() == 1 {
+    pub fn dead_nic_ports(&self, dead: &[PortId]) -> Vec<(HostId, u8)> {
+        let mut hosts: BTreeMap<HostId, u8> = BTreeMap::new();
+        if self.nic_ports() == 1 {
             return Vec::new();
         }
+        let each = if self.homes() > 1 { self.hosts() } else { self.ports_per_plane() };
         for port in dead {
-            let ends = [*port, self.ports()[*port].reverse];
-            for nic in ends.into_iter().filter(|port| port.0 < self.hosts() * self.homes()) {
-                *hosts.entry(nic.0 % self.hosts()).or_default() |= 1 << (nic.0 / self.hosts());
+            for end in [*port, self.ports()[*port].reverse] {
+                if let Node::Host(host) = self.ports()[end].owner {
+                    *hosts.entry(host).or_default() |= 1 << (end.0 / each);
+                }
             }
         }
-        let all = u8::MAX >> (u8::BITS - self.homes());
-        hosts
-            .into_iter()
-            .filter(|(_, dead)| *dead != all)
-            .map(|(host, dead)| (HostId(host), dead))
-            .collect()
+        let all = u8::MAX >> (u8::BITS - self.nic_ports());
+        hosts.into_iter().filter(|(_, dead)| *dead != all).collect()
     }
 }
 
@@ -142,7 +140,7 @@ pub(crate) fn note_hosts(
     others: &mut Exceptions<PortId>,
 ) {
     let mut hops = Vec::new();
-    for (host, lost) in fabric.dead_homes(dead) {
+    for (host, lost) in fabric.dead_nic_ports(dead) {
         let nics = (0..fabric.homes()).filter(|home| lost >> home & 1 == 0);
         let back: Vec<PortId> =
             nics.map(|home| fabric.ports()[fabric.nic_in_plane(host, home)].reverse).collect();

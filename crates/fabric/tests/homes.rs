@@ -60,7 +60,7 @@ fn a_host_whose_link_died_is_behind_its_other_leaf() {
     let fabric = dual();
     let dead = fabric.nic_in_plane(HostId(1), 0);
     for dead in [dead, fabric.ports()[dead].reverse] {
-        assert_eq!(fabric.dead_homes(&[dead]), [(HostId(1), 1)]);
+        assert_eq!(fabric.dead_nic_ports(&[dead]), [(HostId(1), 1)]);
         let detours = Detours::new(&fabric, &[dead]);
         let left = |name: &str, host| {
             let hops = detours.next_hops(switch(&fabric, name), HostId(host));
@@ -80,7 +80,7 @@ fn a_host_whose_link_died_is_behind_its_other_leaf() {
     }
     // Nobody is behind a host without links.
     let both = [0, 1].map(|home| fabric.nic_in_plane(HostId(1), home));
-    assert_eq!(fabric.dead_homes(&both), []);
+    assert_eq!(fabric.dead_nic_ports(&both), []);
 }
 
 #[test]

@@ -31,7 +31,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 && *at == Time::ZERO
             {
                 self.tell_hosts(routes);
-                self.learn_homes(&routes.homes);
+                self.learn_nic_ports(&routes.nic_ports);
             }
             if is_ours {
                 self.agenda.push_for_all(Event::new(*at, Class::Fault, number as u32));
@@ -60,7 +60,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                     self.agenda.hand_out_whole(0..0);
                 }
                 if self.now > Time::ZERO {
-                    self.learn_homes(&routes.homes);
+                    self.learn_nic_ports(&routes.nic_ports);
                     self.tell_hosts(routes);
                     self.rebalance_all();
                 }

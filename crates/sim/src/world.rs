@@ -54,7 +54,7 @@ pub(crate) struct Routes {
     /// None unless the scheme asks for them.
     pub(crate) weights: Option<Weights>,
     /// Ports of NICs whose links are dead, a bit each, of hosts that have other ones.
-    pub(crate) homes: Vec<(HostId, u8)>,
+    pub(crate) nic_ports: Vec<(HostId, u8)>,
     /// What hosts are told of paths: also only if the scheme asks.
     pub(crate) view: Option<Arc<PathView>>,
 }
@@ -71,7 +71,7 @@ impl Routes {
         let shares = || LinkShares::new(fabric, rate);
         Routes {
             detours: Detours::new(fabric, dead),
-            homes: fabric.dead_homes(dead),
+            nic_ports: fabric.dead_nic_ports(dead),
             weights: info.weighted.then(|| Weights::by_shares(fabric, &shares())),
             view: info.informed.then(|| Arc::new(config.balance.scheme.view(fabric, shares()))),
         }

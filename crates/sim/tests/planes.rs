@@ -105,6 +105,43 @@ fn a_lost_plane_is_left_to_the_others() {
     }
 }
 
+/// What is known to be dead nobody uses: a plane, or one port of one NIC, whose peers know it too.
+#[test]
+fn nothing_goes_by_ports_that_are_known_to_be_dead() {
+    let links =
+        [LinkChoice::Planes(vec![2]), LinkChoice::Named(vec!["host-5 <-> plane-1-leaf-1".into()])];
+    for scheme in ["spray", "spray-bitmap", "reps", "mrc", "ecmp", "ethereal"] {
+        for links in &links {
+            let mut setup = setup(4, scheme, &ring(2_000));
+            let whole = received(&setup);
+            let kind = FailureKind::down(Some(Time::ZERO));
+            setup.failures.push(Failure { kind, ..down(links.clone()) });
+            let outcome = setup.run();
+            let lost = outcome.totals.drops + outcome.totals.wire_drops;
+            assert_eq!(lost, 0, "{scheme}");
+            let worst = outcome.messages.iter().map(|message| message.received).max().unwrap();
+            let ratio = worst.0 as f64 / whole.into_iter().max().unwrap().0 as f64;
+            assert!(ratio < 2.2, "{scheme}: {ratio}");
+        }
+    }
+}
+
+/// A port dies and is found dead soon after: only what was on its way is lost.
+#[test]
+fn a_port_that_dies_is_left_when_it_is_known() {
+    for scheme in ["spray", "ethereal"] {
+        let losses = |detect| {
+            let mut setup = setup(4, scheme, &ring(4_000));
+            let kind = FailureKind::down(detect);
+            let start = Time::us(50);
+            setup.failures.push(Failure { kind, start, ..down(LinkChoice::Planes(vec![2])) });
+            setup.run().totals.retransmits
+        };
+        let (soon, never) = (losses(Some(Time::us(1))), losses(None));
+        assert!(soon > 0 && 2 * soon < never, "{scheme}: {soon} and {never}");
+    }
+}
+
 /// One port of one NIC: who sends to it or from it waits for a time-out; what others notice is what then goes
 /// through the other plane.
 #[test]

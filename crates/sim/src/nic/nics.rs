@@ -7,12 +7,13 @@ use super::planes::Planes;
 use crate::config::RunConfig;
 use crate::packet::{Kind, Packet, flag};
 use crate::partition::{NicPorts, OutPort, OwnHost, Partition, ReceiverId};
+use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use weft_balance::plan::Subflow;
 use weft_fabric::{Fabric, PathView};
 use weft_units::prefetch::prefetch;
-use weft_units::{IdVec, Time};
+use weft_units::{HostId, IdVec, Time};
 
 /// The NICs of a partition.
 #[derive(Debug)]
@@ -35,8 +36,8 @@ pub(crate) struct Nics {
     rounds: Vec<IdVec<OwnHost, VecDeque<u32>>>,
     /// What each queue pair knows of its planes, where there are several.
     pub(super) planes: Vec<Planes>,
-    /// Ports of each host at homes to which links are known to be dead, a bit each; empty where NICs have one home.
-    pub(super) dead: IdVec<OwnHost, u8>,
+    /// Ports of NICs whose links are known to be dead, a bit each, of all hosts of the fabric that have others.
+    pub(super) dead: FxHashMap<HostId, u8>,
     /// Packets leave in slots of their GPUs.
     pub(super) has_slots: bool,
     /// Scratch for planners.
@@ -63,10 +64,7 @@ impl Nics {
                 .map(|_| partition.hosts.iter().map(|_| VecDeque::new()).collect())
                 .collect(),
             planes: Vec::new(),
-            dead: match config.fabric.homes() {
-                1 => IdVec::new(),
-                _ => partition.hosts.iter().map(|_| 0).collect(),
-            },
+            dead: FxHashMap::default(),
             has_slots: config.job.as_ref().is_some_and(|job| job.pcie.is_some()),
             subflows: Vec::new(),
         }

@@ -1,7 +1,7 @@
 //! Messages become queue pairs: what planners are told; how many, at what rate, from when on.
 
 use super::flow::{PacketHooks, ReceivingQp, SendingQp, Stage, packets_of, parts, stretched};
-use super::planes::{MOST as MOST_PLANES, Planes};
+use super::planes::{MOST as MOST_PLANES, Planes, in_turn};
 use crate::config::Service;
 use crate::engine::Engine;
 use crate::event::{Class, Event, Target};
@@ -86,16 +86,14 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let receiver = self.open_receiver(host, id, &subflow);
         let context = self.flow_context(host, &subflow, own);
         let steering = Steering::new(&config.balance, &context);
-        let plane = match self.nics.dead.is_empty() {
-            true => (unit + key as u32) % self.planes(),
-            false => self.live_port(host, unit.wrapping_add(key as u32)),
-        };
+        let dead = self.dead_between(host, subflow.dst);
+        let plane = in_turn(self.live_ports(dead), unit.wrapping_add(key as u32));
         let planes = match steering.is_fixed() {
             true => 1 << plane,
             false => u8::MAX >> (MOST_PLANES as u32 - self.planes()),
         };
         if self.planes() > 1 {
-            let known = Planes::new(config, &context, steering.is_fixed());
+            let known = Planes::new(config, &context, steering.is_fixed(), dead);
             match self.nics.planes.get_mut(id as usize) {
                 Some(place) => *place = known,
                 None => self.nics.planes.push(known),
@@ -164,7 +162,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         match self.planes() {
             1 => 1,
             // A bond hashes a flow to one of its ports.
-            _ if !self.nics.dead.is_empty() => 1,
+            _ if self.config.fabric.homes() > 1 => 1,
             planes => {
                 let steering =
                     Steering::new(&self.config.balance, &self.flow_context(host, subflow, 0));

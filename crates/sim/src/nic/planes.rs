@@ -8,9 +8,10 @@
 //! one of the ports that are alive, as a bond does (LAG, layer 3 and 4), and stays there until the link is known to be
 //! dead; then it is hashed among the others.
 //!
-//! A plane from which nothing comes back is left alone for a while: of a queue pair that timed out, each
-//! plane into which something left so long ago, and from which nothing has come since. If that is so of
-//! all planes, it says nothing of any.
+//! A port whose link is dead is known to be so after some time, and in planes to all who send there; nobody uses it.
+//! Before that a plane from which nothing comes back is left alone for a while: of a queue pair that timed out,
+//! each plane into which something left so long ago, and from which nothing has come since. If that is so of all
+//! planes, it says nothing of any.
 
 use crate::config::RunConfig;
 use crate::engine::Engine;
@@ -36,11 +37,18 @@ pub(super) struct Planes {
     silent_since: [Time; MOST],
     /// Until when each is left alone.
     barred_until: [Time; MOST],
+    /// Those in which a port at either end is known to be dead, a bit each.
+    dead: u8,
 }
 
 impl Planes {
     /// Of a new flow, whose first plane is steered by another state.
-    pub(super) fn new(config: &RunConfig, flow: &FlowContext<'_>, is_fixed: bool) -> Planes {
+    pub(super) fn new(
+        config: &RunConfig,
+        flow: &FlowContext<'_>,
+        is_fixed: bool,
+        dead: u8,
+    ) -> Planes {
         let name = Draw::new(config.seed, "plane");
         let others = 1..if is_fixed { 1 } else { config.fabric.nic_ports() };
         let steering = |plane: u32| {
@@ -51,6 +59,7 @@ impl Planes {
             steerings: others.map(steering).collect(),
             silent_since: [Time::MAX; MOST],
             barred_until: [Time::ZERO; MOST],
+            dead,
         }
     }
     /// The route of a packet that leaves into a plane other than the first.
@@ -147,10 +156,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     #[cold]
     #[inline(never)]
     pub(super) fn uses_plane(&self, id: u32, plane: u32) -> bool {
-        let flow = &self.nics.senders[id as usize];
-        let dead = self.nics.dead.as_slice().get(flow.src.0 as usize).copied().unwrap_or(0);
-        (flow.planes & !dead) >> plane & 1 == 1
-            && !self.nics.planes[id as usize].is_barred(self.now, plane)
+        let (flow, planes) = (&self.nics.senders[id as usize], &self.nics.planes[id as usize]);
+        (flow.planes & !planes.dead) >> plane & 1 == 1 && !planes.is_barred(self.now, plane)
     }
     /// Packet `seq` of queue pair `id` leaves into `plane`, when `in_flight` were out before it: by which
     /// route?
@@ -242,40 +249,49 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         planes.steerings.iter_mut().for_each(|steering| steering.on_time_out(time_out));
         if flow.planes.count_ones() > 1 {
             planes.time_out(time_out, count);
-        } else if nics.dead.is_empty() {
+        } else if self.config.fabric.homes() == 1 {
             // Its packets keep their order in one plane: that is another one, if this one is silent.
             let own = flow.planes.trailing_zeros();
             if planes.is_left(time_out, own) {
-                flow.planes = 1 << ((own + 1) % count);
+                let mut others = (1..count).map(|step| (own + step) % count);
+                let next = others.find(|plane| planes.dead >> plane & 1 == 0);
+                flow.planes = 1 << next.unwrap_or(own);
             }
         }
     }
-    /// The port for what has this `key` among those of a host whose links are not known to be dead.
-    pub(super) fn live_port(&self, host: OwnHost, key: u32) -> u32 {
+    /// The ports of a NIC, a bit each, of whose links none is in `dead`, if there are such.
+    pub(super) fn live_ports(&self, dead: u8) -> u8 {
         let all = u8::MAX >> (u8::BITS - self.planes());
-        let dead = self.nics.dead.as_slice().get(host.0 as usize).copied().unwrap_or(0);
-        in_turn(all & !dead, key)
+        if all & !dead == 0 { all } else { all & !dead }
     }
-    /// Routing has learnt which links to homes are dead: what goes by these goes on by others.
+    /// The ports by which nothing reaches `dst` from `src`, by what is known of their links: those of `src`, and in planes
+    /// those of `dst`, which tells its peers (MRC 1.0: port bitmap, port status updates).
+    pub(super) fn dead_between(&self, src: OwnHost, dst: HostId) -> u8 {
+        let dead = &self.nics.dead;
+        if dead.is_empty() {
+            return 0;
+        }
+        let src = self.world.partitioning.partitions[usize::from(self.own)].hosts[src];
+        let of = |host: HostId| dead.get(&host).copied().unwrap_or(0);
+        of(src) | if self.config.fabric.homes() == 1 { of(dst) } else { 0 }
+    }
+    /// It is known now which ports of NICs have dead links: what goes by these goes on by others.
     #[cold]
-    pub(crate) fn learn_homes(&mut self, dead: &[(HostId, u8)]) {
-        if self.nics.dead.is_empty() {
+    pub(crate) fn learn_nic_ports(&mut self, known: &[(HostId, u8)]) {
+        if self.planes() == 1 {
             return;
         }
-        self.nics.dead.iter_mut().for_each(|ports| *ports = 0);
-        for (host, ports) in dead {
-            let place = self.world.partitioning.hosts[*host];
-            if place.partition == self.own {
-                self.nics.dead[place.own] = *ports;
-            }
-        }
+        self.nics.dead = known.iter().copied().collect();
         for id in 0..self.nics.senders.len() as u32 {
             let flow = &self.nics.senders[id as usize];
             let (host, key, planes) = (flow.src, flow.key, flow.planes);
-            if planes.count_ones() == 1 && planes & self.nics.dead[host] != 0 {
-                self.nics.senders[id as usize].planes = 1 << self.live_port(host, key);
+            let dead = self.dead_between(host, flow.dst);
+            self.nics.planes[id as usize].dead = dead;
+            if planes.count_ones() == 1 && planes & dead != 0 {
+                let port = in_turn(self.live_ports(dead), key);
+                self.nics.senders[id as usize].planes = 1 << port;
             }
-            if self.nics.dead[host] != 0 {
+            if dead != 0 {
                 self.rejoin(id);
                 self.wake_later(host);
             }
