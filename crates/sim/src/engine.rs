@@ -217,6 +217,7 @@ impl<'a, Q: EventQueue, P: Ports> Engine<'a, Q, P> {
             Class::Fault => self.fault(id),
             Class::Rank => self.rank(id),
             Class::Credit => self.grant(OwnHost(id)),
+            Class::Probe => self.probe_due(id),
             Class::Resend => self.operations_due(OwnHost(id)),
             Class::Sum => self.sums_due(OwnSwitch(id)),
         }

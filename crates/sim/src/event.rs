@@ -39,6 +39,8 @@ pub enum Class {
     Fault = 13,
     /// A NIC may grant credit again.
     Credit = 14,
+    /// A queue pair looks whether it is to ask what has arrived.
+    Probe = 15,
 }
 
 /// Whom an event is for: a class and the number of a link, port, switch, queue pair, dependency,
@@ -81,7 +83,8 @@ impl Target {
             11 => Class::Sum,
             12 => Class::Sample,
             13 => Class::Fault,
-            _ => Class::Credit,
+            14 => Class::Credit,
+            _ => Class::Probe,
         }
     }
     /// Both in one number, which has their order.

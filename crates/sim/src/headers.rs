@@ -22,6 +22,8 @@ pub(crate) enum Header {
         is_resent: bool,
         /// What is here.
         report: Report,
+        /// The number of the request that it answers.
+        request: Option<u32>,
     },
     /// Of data that wants credit.
     Data {
@@ -32,8 +34,15 @@ pub(crate) enum Header {
     },
     /// A packet of its own for a sender: all the credit that it was granted.
     Pull(u32),
-    /// A packet of its own for a receiver, which is to report. With the credit that its sender wants.
-    Request(ReceiverId, Option<u32>),
+    /// A packet of its own for a receiver, which is to report.
+    Request {
+        /// Which.
+        receiver: ReceiverId,
+        /// The credit that its sender wants.
+        target: Option<u32>,
+        /// Its number, if it is a probe; else zero.
+        number: u32,
+    },
 }
 
 /// Those of the packets in one partition.

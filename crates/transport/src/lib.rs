@@ -35,12 +35,13 @@ pub use acknowledgement::Acknowledgement;
 pub use back_off::{BackOff, MOST_BACKED_OFF};
 pub use congestion::{
     AckInfo, CONGESTION_CONTROLS, Congestion, CongestionConfig, CongestionInfo, DcqcnConfig,
-    DctcpConfig, DctcpRateConfig, FixedRateConfig, FlowPace, Loss, MpRdmaConfig, NsccConfig,
-    NsccRcccConfig, PathScale, RcccConfig, SwiftConfig, dctcp_after_round,
+    DctcpConfig, DctcpRateConfig, Delays, FixedRateConfig, FlowPace, Loss, MpRdmaConfig,
+    NsccConfig, NsccRcccConfig, PathScale, RcccConfig, SwiftConfig, dctcp_after_round,
 };
 pub use recovery::{
-    Acknowledged, Arrival, Carried, Coding, GoBackN, RECOVERIES, Receiver, RecoveryConfig,
-    RecoveryInfo, Reply, Report, Rewind, SelectiveRepeat, Sender, Sent, Tcp, Trim, Uet, Window,
+    Acknowledged, Arrival, Carried, Coding, GoBackN, ProbeDue, Probing, RECOVERIES, Receiver,
+    RecoveryConfig, RecoveryInfo, Reply, Report, Rewind, SelectiveRepeat, Sender, Sent, Tcp, Trim,
+    Uet, Window,
 };
 pub use send_times::SendTimes;
 

@@ -24,6 +24,8 @@ pub struct SendTimes {
 const NEVER: Time = Time::MAX;
 /// The packet has left before. No departure is that late, either.
 const AGAIN: u64 = 1 << 63;
+/// It has left more than once before.
+const OFTEN: u64 = 1 << 62;
 
 impl SendTimes {
     /// Slots that a ring starts with.
@@ -44,7 +46,11 @@ impl SendTimes {
             self.set(self.end, NEVER);
             self.end += 1;
         }
-        let again = if self.ring[slot(&self.ring, seq)] == NEVER { 0 } else { AGAIN };
+        let again = match self.ring[slot(&self.ring, seq)] {
+            NEVER => 0,
+            before if before.0 & AGAIN == 0 => AGAIN,
+            _ => AGAIN | OFTEN,
+        };
         self.set(seq, Time(now.0 | again));
     }
 
@@ -75,13 +81,13 @@ impl SendTimes {
     /// When packet `seq` left last; `None`: it has not, or it is forgotten.
     #[inline(always)]
     pub fn get(&self, seq: u32) -> Option<Time> {
-        self.slot_of(seq).map(|time| Time(time.0 & !AGAIN))
+        self.slot_of(seq).map(|time| Time(time.0 & !(AGAIN | OFTEN)))
     }
     /// When the copy of packet `seq` left that was acknowledged, if there can be no doubt: it is the only
-    /// one, or the last one, and the acknowledgement says that it was `resent`.
+    /// one, or the second of two, and the acknowledgement says that it was `resent`.
     pub fn of_copy(&self, seq: u32, resent: bool) -> Option<Time> {
         let time = self.slot_of(seq)?;
-        (resent == (time.0 & AGAIN != 0)).then_some(Time(time.0 & !AGAIN))
+        (time.0 & OFTEN == 0 && resent == (time.0 & AGAIN != 0)).then_some(Time(time.0 & !AGAIN))
     }
     #[inline(always)]
     fn slot_of(&self, seq: u32) -> Option<Time> {

@@ -17,6 +17,21 @@ fn a_resent_packet_counts_from_its_last_departure() {
     assert_eq!(times.get(2), None);
 }
 
+/// An answer to a copy tells a round trip only where it can be of no other copy.
+#[test]
+fn copies_are_told_apart() {
+    let mut times = SendTimes::default();
+    times.put(5, Time::us(1));
+    assert_eq!((times.of_copy(5, false), times.of_copy(5, true)), (Some(Time::us(1)), None));
+    times.put(5, Time::us(3));
+    assert_eq!((times.of_copy(5, false), times.of_copy(5, true)), (None, Some(Time::us(3))));
+    for again in 4..6 {
+        times.put(5, Time::us(again));
+        assert_eq!((times.of_copy(5, false), times.of_copy(5, true)), (None, None));
+        assert_eq!(times.get(5), Some(Time::us(again)));
+    }
+}
+
 #[test]
 fn what_is_forgotten_stays_so() {
     let mut times = SendTimes::default();

@@ -95,6 +95,27 @@ fn sleek() {
     }
 }
 
+/// The answer to a probe that met no queue: all that is missing within a window leaves again, whatever the window is.
+#[test]
+fn quick_probe() {
+    let (mut sender, mut receiver) = halves(8, &[("sleek", "true")]);
+    (0..8).for_each(|_| _ = sender.send(NOW));
+    let report = answer(&mut receiver, 0, plain(1000)).unwrap();
+    sender.on_report_done(NOW, &report, WINDOW);
+    assert!(sender.has_left() && !sender.has_work_below(100));
+    sender.on_quick_probe(WINDOW);
+    let mut resent = Vec::new();
+    while sender.has_work_below(0) {
+        resent.push(sender.send(NOW).seq);
+    }
+    assert_eq!(resent, [1, 2, 3, 4]);
+    // Those that are late do not leave twice unless another probe says so.
+    assert!(!sender.has_work_below(100));
+    sender.on_quick_probe(WINDOW);
+    assert!(sender.has_work_below(0));
+    assert!(halves(8, &[]).0.probing().is_none());
+}
+
 /// Nothing names a connection any more once as many packets came as left, and as many answers.
 #[test]
 fn quiet_at_the_end() {

@@ -27,6 +27,7 @@ mod nics;
 mod open;
 mod persistent;
 mod planes;
+mod probing;
 mod rebalance;
 mod reports;
 mod round;

@@ -89,7 +89,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let flow = &mut self.nics.receivers[id.partition()][id.number()];
         let report = flow.receiver.report(data.seq, exact);
         let Data { seq, is_resent, .. } = data;
-        self.with_header(answer, Header::Report { seq, is_resent, report })
+        self.with_header(answer, Header::Report { seq, is_resent, report, request: None })
     }
     /// The number for the NACK that a switch makes of trimmed data.
     pub(crate) fn turn_header(&mut self, trimmed: &Packet, seq: u32, is_resent: bool) -> u32 {
@@ -97,7 +97,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         match &mut self.agenda.headers {
             None => seq,
             Some(headers) => {
-                headers.put(Header::Report { seq, is_resent, report: Report::default() })
+                let report = Report::default();
+                headers.put(Header::Report { seq, is_resent, report, request: None })
             }
         }
     }
@@ -107,12 +108,12 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     pub(super) fn reported(&mut self, host: OwnHost, port: OutPort, packet: Packet) {
         let headers = self.agenda.headers.as_mut().expect("the run has extended headers");
         match headers.take(packet.header()) {
-            Header::Report { seq, is_resent, report } => {
-                self.hear_report((host, port), packet, (seq, is_resent), &report);
+            Header::Report { seq, is_resent, report, request } => {
+                self.hear_report((host, port), packet, (seq, is_resent, request), &report);
             }
             Header::Pull(granted) => self.hear_pull(host, packet.sender(), granted),
-            Header::Request(receiver, target) => {
-                self.requested((host, port), packet, receiver, target);
+            Header::Request { receiver, target, number } => {
+                self.requested((host, port), packet, (receiver, target, number));
             }
             Header::Data { .. } => unreachable!("data is no answer"),
         }
@@ -122,7 +123,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         &mut self,
         (host, port): (OwnHost, OutPort),
         packet: Packet,
-        (seq, is_resent): (u32, bool),
+        (seq, is_resent, request): (u32, bool, Option<u32>),
         report: &Report,
     ) {
         let answer = Answer { seq, ..packet.as_answer() };
@@ -133,10 +134,19 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             return self.retire_if_over(id);
         }
         let now = self.now;
-        let rtt = flow.rtt_of_copy(now, seq, is_resent);
+        let probe = request.and_then(|number| flow.sender.probing()?.age(now, number));
+        let rtt = match (probe, flow.congestion.delays()) {
+            (Some(age), Some(delays)) => age.max(delays.base_rtt),
+            // When that packet left says nothing of when the request did.
+            _ if request.is_some() => Time::ZERO,
+            _ => flow.rtt_of_copy(now, seq, is_resent),
+        };
         let heard = acknowledgement(now, answer, rtt);
         self.hear_from_plane(id, port);
         let Some(done) = self.learn(id, &heard, answer, report) else { return };
+        if !answer.is_nack {
+            self.put_off_probe(id, probe);
+        }
         let flow = &mut self.nics.senders[id as usize];
         if !flow.hooks.is_plain() {
             let is_trimmed = answer.is_nack && self.config.switch.trim.is_some();
@@ -196,8 +206,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         self.go_on(host, id, false);
     }
 
-    /// Queue pair `id`, which must not send, asks its receiver what is there.
-    pub(super) fn request(&mut self, host: OwnHost, id: u32) {
+    /// Queue pair `id` asks its receiver what is there: because it must not send, or with the probe of this
+    /// `number`, which is not zero.
+    pub(super) fn request(&mut self, host: OwnHost, id: u32, number: u32) {
         let sharing = self.nics.hosts[host].round.len() as u32;
         let flow = &mut self.nics.senders[id as usize];
         flow.sender.on_request();
@@ -213,7 +224,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let (receiver, dst) = (flow.receiver, flow.dst);
         let turn = Draw::new(self.config.seed, "request-plane").at(u64::from(flow.key), now.0);
         let plane = in_turn(flow.planes, (turn >> 32) as u32);
-        let header = Header::Request(receiver, target);
+        let header = Header::Request { receiver, target, number };
         self.counts.totals.requests += 1;
         let port = self.nics.ports.of(host, plane);
         self.send_to_end(port, dst, route, 0, header);
@@ -240,15 +251,14 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         &mut self,
         (host, port): (OwnHost, OutPort),
         packet: Packet,
-        id: ReceiverId,
-        target: Option<u32>,
+        (id, target, number): (ReceiverId, Option<u32>, u32),
     ) {
         let flow = &mut self.nics.receivers[id.partition()][id.number()];
         flow.receiver.on_request();
         let seq = flow.receiver.expected();
         let report = flow.receiver.report(seq, true);
         let ((src, sender), is_done) = (flow.back(), flow.receiver.is_done());
-        let header = Header::Report { seq, is_resent: true, report };
+        let header = Header::Report { seq, is_resent: true, report, request: Some(number) };
         let route = answered_route(self.config.fabric, &packet);
         self.send_to_end(port, src, route, sender, header);
         if !is_done {

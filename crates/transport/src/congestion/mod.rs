@@ -54,6 +54,15 @@ pub struct PathScale {
     pub oversubscribed: bool,
 }
 
+/// What congestion control knows of delays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delays {
+    /// The round trip without queues.
+    pub base_rtt: Time,
+    /// The delay in queues that it aims at.
+    pub target: Time,
+}
+
 /// What a congestion control is told.
 pub trait CongestionControl: Copy {
     /// What lists say.
@@ -97,6 +106,10 @@ pub trait CongestionState {
     /// The most that it may become.
     fn largest_window(&self) -> u32 {
         self.window()
+    }
+    /// What it knows of delays, if it aims at one in queues.
+    fn delays(&self) -> Option<Delays> {
+        None
     }
     /// All the credit that it could use from its start on, in quanta of [`QUANTUM`](crate::credit::QUANTUM)
     /// bytes, wrapping, when `backlog` packets wait to leave and `sharing` queue pairs of its NIC have

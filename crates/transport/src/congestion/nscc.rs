@@ -16,7 +16,7 @@
 //! Gb/s). The window counts in full packets. The service time of the receiver is zero.
 
 use super::{
-    AckInfo, CongestionControl, CongestionInfo, CongestionState, FlowPace, Loss, PathScale,
+    AckInfo, CongestionControl, CongestionInfo, CongestionState, Delays, FlowPace, Loss, PathScale,
 };
 use weft_units::{OptionError, OptionInfo, Options, Rate, Time};
 
@@ -435,6 +435,10 @@ impl CongestionState for Nscc {
     }
     fn largest_window(&self) -> u32 {
         (self.state.max / self.state.packet) as u32
+    }
+    fn delays(&self) -> Option<Delays> {
+        let [base_rtt, target] = [self.state.base_rtt, self.state.terms.target];
+        Some(Delays { base_rtt: Time(base_rtt as u64), target: Time(target as u64) })
     }
     #[inline(never)]
     fn on_ack(&mut self, ack: &AckInfo) {

@@ -4,7 +4,7 @@
 use super::nscc::{Nscc, NsccConfig};
 use super::rccc::{Rccc, RcccConfig};
 use super::{
-    AckInfo, CongestionControl, CongestionInfo, CongestionState, FlowPace, Loss, PathScale,
+    AckInfo, CongestionControl, CongestionInfo, CongestionState, Delays, FlowPace, Loss, PathScale,
 };
 use weft_units::{OptionError, OptionInfo, Options, Time};
 
@@ -70,6 +70,9 @@ impl CongestionState for NsccRccc {
     }
     fn largest_window(&self) -> u32 {
         self.window.largest_window()
+    }
+    fn delays(&self) -> Option<Delays> {
+        self.window.delays()
     }
     fn on_send(&mut self, now: Time, wire_bytes: u32) {
         self.credit.on_send(now, wire_bytes);

@@ -111,6 +111,10 @@ macro_rules! congestion_controls {
             pub fn largest_window(&self) -> u32 {
                 match self { $(Congestion::$State(state) => state.largest_window()),* }
             }
+            /// As [`CongestionState::delays`].
+            pub fn delays(&self) -> Option<Delays> {
+                match self { $(Congestion::$State(state) => state.delays()),* }
+            }
             /// As [`CongestionState::pull_target`].
             pub fn pull_target(&self, backlog: u32, sharing: u32) -> Option<u32> {
                 match self { $(Congestion::$State(state) => state.pull_target(backlog, sharing)),* }

@@ -20,7 +20,7 @@ use weft_units::options::ResolvedOptions;
 use weft_units::{OptionError, OptionInfo, Options, Time};
 
 pub use go_back_n::Rewind;
-pub use uet::Window;
+pub use uet::{ProbeDue, Probing, Window};
 
 /// A loss recovery: what it is told, and its two halves at a queue pair.
 pub trait Recovery: Copy + Debug + PartialEq {
@@ -106,6 +106,23 @@ pub trait SendHalf: Clone + Debug {
     }
     /// A request for a report leaves.
     fn on_request(&mut self) {}
+    /// The timer of its probes, if it sends any.
+    fn probing(&mut self) -> Option<&mut Probing> {
+        None
+    }
+    /// Whether every packet has left once, of one that sends probes.
+    fn has_left(&self) -> bool {
+        false
+    }
+    /// A probe was answered so soon that what is missing is lost.
+    fn on_quick_probe(&mut self, window: Window) {
+        let _ = window;
+    }
+    /// Whether there is something to send that a window of so many packets lets out.
+    #[inline(always)]
+    fn has_work_below(&self, window: u32) -> bool {
+        self.has_work() && self.in_flight() < window
+    }
     /// Whether all is acknowledged and nothing is under way to the receiver or back, of one that reports.
     fn is_quiet(&self) -> bool {
         false
@@ -154,6 +171,19 @@ impl<S: SendHalf> SendHalf for Box<S> {
     }
     fn on_request(&mut self) {
         S::on_request(self);
+    }
+    fn probing(&mut self) -> Option<&mut Probing> {
+        S::probing(self)
+    }
+    fn has_left(&self) -> bool {
+        S::has_left(self)
+    }
+    fn on_quick_probe(&mut self, window: Window) {
+        S::on_quick_probe(self, window);
+    }
+    #[inline(always)]
+    fn has_work_below(&self, window: u32) -> bool {
+        S::has_work_below(self, window)
     }
     fn is_quiet(&self) -> bool {
         S::is_quiet(self)

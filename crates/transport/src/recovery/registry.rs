@@ -136,7 +136,7 @@ macro_rules! recoveries {
             #[inline(always)]
             pub fn has_work_below(&self, window: u32) -> bool {
                 match self {
-                    $(Sender::$Recovery(half) => half.has_work() && half.in_flight() < window),*
+                    $(Sender::$Recovery(half) => half.has_work_below(window)),*
                 }
             }
             /// As [`SendHalf::is_done`].
@@ -176,6 +176,18 @@ macro_rules! recoveries {
                 cumulative: u32,
             ) -> Option<Acknowledged> {
                 match self { $(Sender::$Recovery(half) => half.on_nack(now, seq, cumulative)),* }
+            }
+            /// As [`SendHalf::probing`].
+            pub fn probing(&mut self) -> Option<&mut Probing> {
+                match self { $(Sender::$Recovery(half) => half.probing()),* }
+            }
+            /// As [`SendHalf::has_left`].
+            pub fn has_left(&self) -> bool {
+                match self { $(Sender::$Recovery(half) => half.has_left()),* }
+            }
+            /// As [`SendHalf::on_quick_probe`].
+            pub fn on_quick_probe(&mut self, window: Window) {
+                match self { $(Sender::$Recovery(half) => half.on_quick_probe(window)),* }
             }
             /// As [`SendHalf::deadline`].
             pub fn deadline(&self, rto: Time) -> Option<Time> {

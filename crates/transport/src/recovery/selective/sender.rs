@@ -71,6 +71,9 @@ impl SelectiveSender {
         self.acked
     }
     /// The next to send for the first time.
+    pub(in crate::recovery) fn packets(&self) -> u32 {
+        self.packets
+    }
     pub(in crate::recovery) fn next(&self) -> u32 {
         self.next
     }

@@ -6,11 +6,13 @@
 //! bitmap. A trimmed packet is asked for again at once. What nothing tells of times out, oldest first.
 //! A hole in a bitmap by itself is no loss, since packets take many paths; unless SLEEK is on, which
 //! takes it for one when so many packets have come behind the hole that they fill one and a half
-//! windows. That is for switches that do not trim.
+//! windows, or when a probe, a packet without data that asks for a report, is answered so soon that what it does not
+//! tell of cannot be in a queue. That is for switches that do not trim.
 //!
 //! What is ours: a packet counts with its own time-out, not with that of the oldest one. A request to
 //! acknowledge (RTS) has no number of its own.
 
+mod probing;
 mod receiver;
 mod sender;
 
@@ -19,6 +21,7 @@ use receiver::UetReceiver;
 use sender::UetSender;
 use weft_units::{OptionError, OptionInfo, Options};
 
+pub use probing::{ProbeDue, Probing};
 pub use sender::Window;
 
 /// Coalesced selective acknowledgements, and NACKs of trimmed packets.
@@ -47,8 +50,8 @@ impl Recovery for Uet {
             OptionInfo {
                 key: "sleek",
                 default: "false",
-                meaning: "take packets for lost that one and a half windows have overtaken; for switches \
-                          that do not trim",
+                meaning: "take packets for lost that one and a half windows have overtaken, or that a probe \
+                          finds missing (under NSCC); for switches that do not trim",
             },
         ],
     };

@@ -1,6 +1,7 @@
 //! The sending half: what reports say is here leaves the window; what NACKs, time-outs and SLEEK say is
 //! not leaves again, before anything new.
 
+use super::probing::Probing;
 use crate::recovery::selective::SelectiveSender;
 use crate::recovery::{Acknowledged, Report, SendHalf, Sent};
 use weft_units::Time;
@@ -27,6 +28,7 @@ pub struct UetSender {
     /// What the receiver says that came, and that left there.
     came: u32,
     answers: u32,
+    probing: Probing,
 }
 
 impl UetSender {
@@ -43,6 +45,7 @@ impl UetSender {
             heard: 0,
             came: 0,
             answers: 0,
+            probing: Probing::IDLE,
         }
     }
 
@@ -57,6 +60,10 @@ impl UetSender {
         if self.recover == 0 && report.out_of_order >= threshold && !self.packets.has_lost() {
             self.start_recovery();
         }
+        self.go_on(window);
+    }
+    fn go_on(&mut self, window: Window) {
+        let acked = self.packets.acked();
         if self.recover > 0 {
             let end = self.recover.min(acked.saturating_add(window.now));
             for seq in self.looked.max(acked)..end {
@@ -147,6 +154,22 @@ impl SendHalf for UetSender {
     }
     fn on_request(&mut self) {
         self.left += 1;
+    }
+    fn probing(&mut self) -> Option<&mut Probing> {
+        self.sleek.then_some(&mut self.probing)
+    }
+    fn has_left(&self) -> bool {
+        self.packets.next() == self.packets.packets()
+    }
+    fn on_quick_probe(&mut self, window: Window) {
+        self.start_recovery();
+        self.go_on(window);
+    }
+    /// What SLEEK sends again does not wait for the window.
+    #[inline(always)]
+    fn has_work_below(&self, window: u32) -> bool {
+        let is_open = self.in_flight() < window || self.recover > 0 && self.packets.has_lost();
+        self.has_work() && is_open
     }
     fn is_quiet(&self) -> bool {
         self.is_done() && self.left == self.came && self.heard == self.answers
