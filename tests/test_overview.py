@@ -67,6 +67,21 @@ def test_one_line_a_scheme(path: Path, tmp_path: Path, weft: Weft) -> None:
     assert (tmp_path / "out" / "plots" / "two-overview.png").stat().st_size > 10_000
 
 
+def test_a_scheme_with_all_that_goes_with_it_is_a_line(
+    path: Path, tmp_path: Path, weft: Weft
+) -> None:
+    """A table among the schemes is known by its name, beside the scheme that it has."""
+    own = '{ name = "slow start", balance = { scheme = "ecmp", start_jitter = "1ms" } }'
+    text = EXPERIMENT.replace('["ecmp", ', f'["ecmp", {own}, ').replace("seeds = 2", "seeds = 1")
+    path.write_text(text, encoding="utf-8")
+    done = weft("run", path, "-o", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stdout.splitlines() if line.startswith(("ecmp", "slow start"))]
+    assert [line.split()[0] for line in lines] == ["ecmp", "slow"]
+    quick, slow = (float(line.removeprefix("slow start").split()[-3]) for line in lines)
+    assert slow > 10 * quick
+
+
 def test_unknown_columns_are_refused(path: Path, tmp_path: Path, weft: Weft) -> None:
     """With the nearest known one."""
     text = EXPERIMENT.replace('"max_qps", ', '"max_qp", ')

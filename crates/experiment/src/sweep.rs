@@ -2,7 +2,8 @@
 //!
 //! The combinations come in the order of the file, the last key changing fastest, and the
 //! seeds within each. A swept value may be a table, which is merged into the table at its
-//! key; the key `variant` merges at the top, so that one value may change several sections.
+//! key; the key `variant` merges at the top, so that one value may change several sections, and so does a
+//! table among the schemes: a scheme with the transport and the switches that it is made for.
 
 use crate::kind::{Integer, Kind, OneOf};
 use crate::memory::{self, Need};
@@ -13,6 +14,8 @@ use weft_config::{ExperimentError, Origin};
 
 /// A table at the key `variant` changes the experiment as a whole.
 const VARIANT: &str = "variant";
+/// So does one here.
+const SCHEME: &str = "balance.scheme";
 
 /// What is varied.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +39,8 @@ struct Axis {
 struct SweptValue {
     label: Value,
     item: Item,
+    /// It changes the experiment as a whole.
+    whole: bool,
 }
 
 /// One combination.
@@ -105,7 +110,8 @@ impl Sweep {
             for before in &all {
                 for value in &axis.values {
                     let mut after = before.clone();
-                    set(&mut after.table, &axis.path, value.item.clone())?;
+                    let path = if value.whole { &[][..] } else { &axis.path[..] };
+                    set(&mut after.table, path, value.item.clone())?;
                     after.swept.put(&axis.key, value.label.clone());
                     next.push(after);
                 }
@@ -138,10 +144,13 @@ fn flatten(key: &str, item: &Item, axes: &mut Vec<Axis>) -> Result<(), Experimen
             if axes.iter().any(|axis| axis.key == key) {
                 return wrong("is swept twice; remove one");
             }
-            if path.is_empty() && items.iter().any(|i| !matches!(i.value, Value::Table(_))) {
+            if path.is_empty() && !items.iter().all(|item| matches!(item.value, Value::Table(_))) {
                 return wrong("varies whole tables; write { name = \"...\", fabric = {...} }");
             }
-            let values: Vec<SweptValue> = items.iter().map(swept_value).collect();
+            let is_table = |item: &Item| matches!(item.value, Value::Table(_));
+            let value =
+                |item| swept_value(item, path.is_empty() || key == SCHEME && is_table(item));
+            let values: Vec<SweptValue> = items.iter().map(value).collect();
             for (at, value) in values.iter().enumerate() {
                 if values[..at].iter().any(|other| other.label == value.label) {
                     return wrong(&format!("lists {} twice; remove one", value.label.to_label()));
@@ -158,7 +167,7 @@ fn flatten(key: &str, item: &Item, axes: &mut Vec<Axis>) -> Result<(), Experimen
 }
 
 /// A table is known by its `name`, or else by its content.
-fn swept_value(item: &Item) -> SweptValue {
+fn swept_value(item: &Item, whole: bool) -> SweptValue {
     let line = match item.origin {
         Origin::Line(line) => Some(line),
         _ => None,
@@ -172,7 +181,7 @@ fn swept_value(item: &Item) -> SweptValue {
         list @ Value::List(_) => Value::Text(list.to_json()),
         scalar => scalar.clone(),
     };
-    SweptValue { label, item }
+    SweptValue { label, item, whole }
 }
 
 /// `links_per_pair=4 uplink=400Gbps`

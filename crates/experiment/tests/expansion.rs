@@ -82,6 +82,16 @@ fn a_swept_table_is_merged_and_known_by_its_name() {
 }
 
 #[test]
+fn a_table_among_schemes_is_a_scheme_with_all_that_goes_with_it() {
+    let sweep = "[sweep]\n\"balance.scheme\" = [\"ecmp\", { name = \"sprayed\", balance = { scheme = \"spray\" }, \
+                 fabric = { spines = 8 } }]\n";
+    let all = expanded(&format!("{GOOD}{sweep}"), &[], None);
+    assert_eq!(labels(&all), ["ecmp", "sprayed"]);
+    assert_eq!([at(&all, 0, "balance.scheme"), at(&all, 1, "balance.scheme")], ["ecmp", "spray"]);
+    assert_eq!([at(&all, 0, "fabric.spines"), at(&all, 1, "fabric.spines")], ["2", "8"]);
+}
+
+#[test]
 fn a_swept_choice_ignores_the_keys_of_its_siblings() {
     let text = GOOD.replace("scheme = \"ecmp\"", "entropies = 32");
     let sweep = "[sweep]\n\"balance.scheme\" = [\"ecmp\", \"reps\"]\n";
@@ -116,7 +126,7 @@ fn defaults_are_written_out_and_read_back_as_the_same() {
     let sweep = |schemes: Vec<&str>, controls: &[&str]| {
         let workloads = workloads.join(", ");
         format!(
-            "[sweep]\n\"balance.scheme\" = {schemes:?}\nworkload = [{workloads}]\n\
+            "[sweep]\nrefused = \"left-out\"\n\"balance.scheme\" = {schemes:?}\nworkload = [{workloads}]\n\
              \"transport.congestion\" = {controls:?}\n"
         )
     };

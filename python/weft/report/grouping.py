@@ -115,12 +115,21 @@ def _series(row: Row, keys: Sequence[str]) -> str:
     """What a row's series is called: its scheme, and what else tells it from others."""
     swept = row["swept"]
     extra = [text_of(swept[key]) for key in keys if key != SCHEME and key in swept]
-    return ", ".join([row["scheme"], *extra])
+    return ", ".join([_scheme(row), *extra])
 
 
 def _named_series(row: Row, keys: Sequence[str]) -> str:
     """The same where the experiment names the keys: these, and no others."""
-    return ", ".join(row["scheme"] if key == SCHEME else _named(key, row["swept"]) for key in keys)
+    return ", ".join(_scheme(row) if key == SCHEME else _named(key, row["swept"]) for key in keys)
+
+
+def _scheme(row: Row) -> str:
+    """What a scheme is called: by its own name, with its number, or by that of its table in the sweep."""
+    name: str = row["scheme"]
+    swept = row["swept"].get(SCHEME)
+    number = name.removeprefix(f"{swept}-")
+    is_own = swept is None or name == swept or (number != name and number.isdigit())
+    return name if is_own else text_of(swept)
 
 
 def _varying(rows: Sequence[Row]) -> dict[str, list[Any]]:
