@@ -271,6 +271,27 @@ macro_rules! schemes {
                     $(Steering::$Scheme(state) => state.on_ack(feedback)),*
                 }
             }
+            /// As [`Steer::probe_at`].
+            pub fn probe_at(&mut self) -> Option<Time> {
+                match self {
+                    Steering::Fixed => None,
+                    $(Steering::$Scheme(state) => state.probe_at()),*
+                }
+            }
+            /// As [`Steer::probe`].
+            pub fn probe(&mut self, now: Time, out: &mut Vec<Route>) -> Option<Time> {
+                match self {
+                    Steering::Fixed => None,
+                    $(Steering::$Scheme(state) => state.probe(now, out)),*
+                }
+            }
+            /// As [`Steer::on_probe`].
+            pub fn on_probe(&mut self, entropy: u16) {
+                match self {
+                    Steering::Fixed => {}
+                    $(Steering::$Scheme(state) => state.on_probe(entropy)),*
+                }
+            }
             /// As [`Steer::on_time_out`].
             pub fn on_time_out(&mut self, time_out: TimeOut) {
                 match self {

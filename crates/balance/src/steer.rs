@@ -119,6 +119,22 @@ pub trait Steer {
     fn on_time_out(&mut self, time_out: TimeOut) {
         let _ = time_out;
     }
+
+    /// When it wants [`Steer::probe`] to be called, of a scheme that asks after losses ([`Steer::NAMES_LOSSES`]), if that is
+    /// sooner than it said before.
+    fn probe_at(&mut self) -> Option<Time> {
+        None
+    }
+    /// It is called as it asked: appends the routes of probes, packets without data, that are to leave now; says
+    /// when to call again.
+    fn probe(&mut self, now: Time, out: &mut Vec<Route>) -> Option<Time> {
+        let _ = (now, out);
+        None
+    }
+    /// A probe that left under `entropy` was answered.
+    fn on_probe(&mut self, entropy: u16) {
+        let _ = entropy;
+    }
 }
 
 /// The most bytes of a flow's state, boxes apart: the sending half of a queue pair in the simulator has
@@ -141,6 +157,8 @@ pub struct FlowContext<'a> {
     pub wire_bytes: (u32, u32),
     /// Whether switches trim packets that find no room, so that nothing else is lost but to failures.
     pub trims: bool,
+    /// Whether its host can send probes ([`Steer::probe`]).
+    pub probes: bool,
     /// The network as its host knows it.
     pub fabric: &'a Fabric,
     /// Who sends, and to whom.
@@ -211,5 +229,14 @@ impl<S: Steer> Steer for Box<S> {
     #[inline(always)]
     fn on_time_out(&mut self, time_out: TimeOut) {
         S::on_time_out(self, time_out);
+    }
+    fn probe_at(&mut self) -> Option<Time> {
+        S::probe_at(self)
+    }
+    fn probe(&mut self, now: Time, out: &mut Vec<Route>) -> Option<Time> {
+        S::probe(self, now, out)
+    }
+    fn on_probe(&mut self, entropy: u16) {
+        S::on_probe(self, entropy);
     }
 }

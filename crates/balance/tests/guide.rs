@@ -65,6 +65,7 @@ fn context(fabric: &Fabric) -> FlowContext<'_> {
         bdp: 8000,
         wire_bytes: (1064, 64),
         trims: false,
+        probes: false,
         fabric,
         hosts,
         hashing,

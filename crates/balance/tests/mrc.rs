@@ -75,6 +75,38 @@ fn losses_call_backups() {
     assert!(now.contains(&all[0]) && !now.contains(&all[2]));
 }
 
+/// Who can ask probes bad ones every millisecond: three answers in a row make a backup.
+#[test]
+fn bad_ones_are_probed() {
+    let mut flow = Flow::able_to_probe("mrc", &FEW);
+    let all = flow.sends(4);
+    let ms = Time::ms;
+    assert_eq!(flow.steering.probe_at(), None);
+    flow.steering.on_lost(ms(1), all[0]);
+    assert_eq!(flow.steering.probe_at(), Some(ms(2)));
+    let probe = |flow: &mut Flow, now: u64| {
+        let mut out = Vec::new();
+        let again = flow.steering.probe(ms(now), &mut out);
+        (out, again)
+    };
+    let asked = (vec![Route::Hashed(all[0])], Some(ms(3)));
+    assert_eq!(probe(&mut flow, 2), asked);
+    flow.steering.on_probe(all[0]);
+    // The second gets no answer, so that three more are needed.
+    for now in 3..=6 {
+        assert_eq!(probe(&mut flow, now).0, [Route::Hashed(all[0])], "{now}");
+        if now > 3 {
+            flow.steering.on_probe(all[0]);
+        }
+    }
+    // It is a backup: nobody asks any more, and the next loss but one finds it.
+    assert_eq!(probe(&mut flow, 7), (vec![], None));
+    flow.steering.on_lost(ms(8), all[1]);
+    assert!(!set(flow.sends(4)).contains(&all[0]));
+    flow.steering.on_lost(ms(8), all[2]);
+    assert!(set(flow.sends(4)).contains(&all[0]));
+}
+
 #[test]
 fn more_active_than_there_are() {
     let error = SchemeConfig::read("mrc", &[("entropies", "6"), ("active", "7")]).unwrap_err();

@@ -74,6 +74,7 @@ pub(crate) fn few_entropies(
         bdp: config.balance.bdp,
         wire_bytes: (config.packet.mtu + config.packet.header, config.packet.ack),
         trims: config.switch.trim.is_some(),
+        probes: false,
         fabric: config.fabric,
         hosts,
         hashing: config.hashing(),

@@ -358,6 +358,7 @@ impl Sender {
                     bdp: balance.bdp,
                     wire_bytes: (config.mtu, 0),
                     trims: false,
+                    probes: false,
                     fabric,
                     hosts: (*host, subflow.dst),
                     hashing: None,

@@ -350,3 +350,37 @@ mod detected {
         assert!(uplinks("true") > 1);
     }
 }
+
+/// A path that lost packets is probed under MRC: it takes the place of others when its link is back, and not before.
+#[test]
+fn paths_come_back_when_probes_do() {
+    let losses = |back: Time| {
+        let clos = Clos::leaf_spine(2, 8, 1, LINK);
+        let options = [
+            ("entropies", "8"),
+            ("active", "6"),
+            ("carried", "structured"),
+            ("probe_every", "50us"),
+            ("good_probes", "2"),
+        ];
+        let mut setup = Setup::new(clos, messages(2, &[(0, 1, 40_000_000)]))
+            .under(SchemeConfig::read("mrc", &options).unwrap());
+        setup.transport.recovery = RecoveryConfig::read("uet", &[]).unwrap();
+        setup.transport.rto = Time::us(60);
+        let up = |spine| format!("leaf-0 -> spine-{spine}");
+        // One that is in use, and later three others: two of them have backups.
+        let mut setup = setup.failing(&up(0), DEAD, Time::us(10), back);
+        for spine in [1, 3, 4] {
+            setup = setup.failing(&up(spine), DEAD, Time::us(600), Time::MAX);
+        }
+        let outcome = setup.run();
+        let name = |port: &PortId| setup.fabric.port_name(*port) == up(0);
+        let first = setup.fabric.ports().ids().find(name).unwrap();
+        (outcome.totals.retransmits, outcome.ports[first].packets)
+    };
+    let (lost, sent) = losses(Time::MAX);
+    // What was on its way for a time-out, and then probes only.
+    assert!((1..400).contains(&sent) && lost > 0, "{sent} packets by a dead link");
+    let (_, sent) = losses(Time::us(300));
+    assert!(sent > 1000, "{sent} packets by a link that is back");
+}

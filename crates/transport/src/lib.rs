@@ -39,9 +39,8 @@ pub use congestion::{
     NsccConfig, NsccRcccConfig, PathScale, RcccConfig, SwiftConfig, dctcp_after_round,
 };
 pub use recovery::{
-    Acknowledged, Arrival, Carried, Coding, GoBackN, ProbeDue, Probing, RECOVERIES, Receiver,
-    RecoveryConfig, RecoveryInfo, Reply, Report, Rewind, SelectiveRepeat, Sender, Sent, Tcp, Trim,
-    Uet, Window,
+    Acknowledged, Arrival, Carried, Coding, GoBackN, Probing, RECOVERIES, Receiver, RecoveryConfig,
+    RecoveryInfo, Reply, Report, Rewind, SelectiveRepeat, Sender, Sent, Tcp, Trim, Uet, Window,
 };
 pub use send_times::SendTimes;
 

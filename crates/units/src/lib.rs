@@ -4,6 +4,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`time`] | [`Time`]: picoseconds, as an instant or a span |
+//! | [`alarm`] | [`Alarm`]: a time that may be put off |
 //! | [`rate`] | [`Rate`]: bits per second, and [`Wire`]: exact serialisation times |
 //! | [`about`] | times and sizes for a reader, to four digits |
 //! | [`parse`] | text with units (`"400Gbps"`, `"500ns"`, `"64MB"`) to numbers |
@@ -17,6 +18,7 @@
 //! rounds alike.
 
 pub mod about;
+pub mod alarm;
 pub mod fastdiv;
 pub mod id;
 pub mod options;
@@ -27,6 +29,7 @@ pub mod rate;
 pub mod time;
 
 pub use about::{about_bytes, about_time};
+pub use alarm::{Alarm, Ring};
 pub use fastdiv::FastDiv;
 pub use id::{HostId, IdVec, MessageId, PortId, SwitchId};
 pub use options::{OptionError, OptionInfo, Options};

@@ -3,15 +3,16 @@
 //!
 //! Packets walk through the active EVs. One that was marked, or whose packet was trimmed before the last hop, is
 //! skipped once. One under which a packet was lost without notice is assumed bad: a backup of the same
-//! plane takes its place, and it comes back as a backup after a while.
+//! plane takes its place. It is probed, by a packet without data that asks for a report, and is a backup again once
+//! some probes in a row were answered.
 //!
 //! Switches hash EVs, or with `carried = "structured"` an EV names its path: bits of it say which port each switch
 //! takes (section 2.2), as do the segments of an SRv6 address, which costs 40 bytes more a packet
 //! (`fabric.nic.header`). Then a flow has an EV for each path that it draws, and no two of them collide.
 //!
-//! What is ours: bad EVs are not probed, but come back after [`Mrc::bad_for`], which stands for a probe
-//! a millisecond and three good ones in a row (numbers are not published). When all active EVs are to
-//! be skipped, the first of them is taken. When there is no backup left, a bad EV stays in use.
+//! What is ours: how often bad EVs are probed, and how many good probes they need, is not published. Where loss
+//! recovery does not report, nothing can be asked, and a bad EV is a backup again after as long as the probes take. When
+//! all active EVs are to be skipped, the first of them is taken. When there is no backup left, a bad EV stays in use.
 
 use super::{PathUse, Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
@@ -19,7 +20,7 @@ use crate::plan::{HostContext, Route, Unsplit};
 use crate::steer::{Departure, Feedback, FlowContext, Steer};
 use std::collections::VecDeque;
 use weft_fabric::PathId;
-use weft_units::{Draw, OptionError, OptionInfo, Options, Stream, Time};
+use weft_units::{Alarm, Draw, OptionError, OptionInfo, Options, Ring, Stream, Time};
 
 /// Entropy values with states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,8 +29,10 @@ pub struct Mrc {
     pub entropies: u32,
     /// How many of them are in use; the others are backups. No more than `entropies`.
     pub active: u32,
-    /// How long an EV that lost a packet is no backup.
-    pub bad_for: Time,
+    /// How often a bad EV is probed. Never zero.
+    pub probe_every: Time,
+    /// So many answers in a row make it a backup.
+    pub good_probes: u32,
     /// What an EV is to switches.
     pub carried: Carried,
 }
@@ -61,9 +64,14 @@ impl Scheme for Mrc {
                 meaning: "how many of them are in use at once; the others are backups",
             },
             OptionInfo {
-                key: "bad_for",
-                default: "3ms",
-                meaning: "time after which one that lost a packet is a backup again",
+                key: "probe_every",
+                default: "1ms",
+                meaning: "how often one that lost a packet is probed",
+            },
+            OptionInfo {
+                key: "good_probes",
+                default: "3",
+                meaning: "answered probes in a row after which it is a backup again, up to 1000",
             },
             OptionInfo {
                 key: "carried",
@@ -90,7 +98,9 @@ impl Scheme for Mrc {
         let active = active.min(entropies);
         let ways = [("ecmp", Carried::Ecmp), ("structured", Carried::Structured)];
         let carried = options.choice("carried", &ways)?;
-        Ok(Mrc { entropies, active, bad_for: options.time("bad_for")?, carried })
+        let probe_every = options.time_from("probe_every", Time::ns(1))?;
+        let good_probes = options.number("good_probes", 1..=1000)?;
+        Ok(Mrc { entropies, active, probe_every, good_probes, carried })
     }
     fn needs_path_ids(&self) -> bool {
         self.carried == Carried::Structured
@@ -120,18 +130,33 @@ struct Entropy {
     skip: bool,
 }
 
+/// An entropy value that is assumed bad.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Bad {
+    value: u16,
+    /// When it is probed next; where nobody can ask, when it is a backup again.
+    due: Time,
+    /// Probes that were answered in a row.
+    good: u32,
+    /// The last one has not been, yet.
+    waits: bool,
+}
+
 /// A flow under [`Mrc`], in one plane.
 #[derive(Clone, Debug)]
 pub struct MrcFlow {
     stream: Stream,
-    bad_for: Time,
+    probe_every: Time,
+    good_probes: u32,
+    /// Its host can send probes.
+    probes: bool,
     carried: Carried,
     active: Vec<Entropy>,
     /// The place of the next in `active`.
     next: usize,
     backups: VecDeque<u16>,
-    /// Bad ones, and when each may come back, the earliest first.
-    bad: VecDeque<(Time, u16)>,
+    bad: Vec<Bad>,
+    alarm: Alarm,
 }
 
 impl MrcFlow {
@@ -160,12 +185,15 @@ impl MrcFlow {
         let backups = values.split_off(values.len().min(active as usize));
         MrcFlow {
             stream,
-            bad_for: scheme.bad_for,
+            probe_every: scheme.probe_every,
+            good_probes: scheme.good_probes,
+            probes: context.probes,
             carried: scheme.carried,
             active: values.into_iter().map(|value| Entropy { value, skip: false }).collect(),
             next: 0,
             backups: backups.into(),
-            bad: VecDeque::new(),
+            bad: Vec::new(),
+            alarm: Alarm::OFF,
         }
     }
 
@@ -196,6 +224,24 @@ impl MrcFlow {
     fn find(&mut self, value: u16) -> Option<&mut Entropy> {
         self.active.iter_mut().find(|entropy| entropy.value == value)
     }
+    fn way(&self, value: u16) -> Route {
+        match self.carried {
+            Carried::Ecmp => Route::Hashed(value),
+            Carried::Structured => Route::Pinned(PathId(value)),
+        }
+    }
+    fn first_due(&self) -> Option<Time> {
+        self.bad.iter().map(|bad| bad.due).min()
+    }
+    /// Bad ones that `is_over` are backups again.
+    fn bring_back(&mut self, is_over: impl Fn(&Bad) -> bool) {
+        let backups = &mut self.backups;
+        self.bad.retain(|bad| {
+            let stays = !is_over(bad);
+            backups.extend((!stays).then_some(bad.value));
+            stays
+        });
+    }
 }
 
 impl Steer for MrcFlow {
@@ -204,10 +250,7 @@ impl Steer for MrcFlow {
     #[inline]
     fn route(&mut self, _: Route, _: Departure) -> Route {
         let entropy = self.next_entropy();
-        match self.carried {
-            Carried::Ecmp => Route::Hashed(entropy),
-            Carried::Structured => Route::Pinned(PathId(entropy)),
-        }
+        self.way(entropy)
     }
     #[inline]
     fn on_ack(&mut self, feedback: Feedback) {
@@ -218,21 +261,46 @@ impl Steer for MrcFlow {
         }
     }
     fn on_lost(&mut self, now: Time, entropy: u16) {
-        while let Some((until, value)) = self.bad.front().copied()
-            && until <= now
-        {
-            self.bad.pop_front();
-            self.backups.push_back(value);
+        if !self.probes {
+            self.bring_back(|bad| bad.due <= now);
         }
-        if self.backups.is_empty() {
-            return;
-        }
-        let backup = self.backups[0];
-        let bad_until = now.saturating_add(self.bad_for);
+        let Some(backup) = self.backups.front().copied() else { return };
+        let wait = if self.probes { 1 } else { u64::from(self.good_probes) };
+        let due = now.saturating_add(self.probe_every * wait);
         if let Some(lost) = self.find(entropy) {
             *lost = Entropy { value: backup, skip: false };
             self.backups.pop_front();
-            self.bad.push_back((bad_until, entropy));
+            self.bad.push(Bad { value: entropy, due, good: 0, waits: false });
         }
+    }
+    fn probe_at(&mut self) -> Option<Time> {
+        let due = self.first_due().filter(|_| self.probes)?;
+        self.alarm.set(due)
+    }
+    fn probe(&mut self, now: Time, out: &mut Vec<Route>) -> Option<Time> {
+        match self.alarm.ring(now) {
+            Ring::No => return None,
+            Ring::At(later) => return Some(later),
+            Ring::Now => {}
+        }
+        for at in 0..self.bad.len() {
+            if self.bad[at].due <= now {
+                out.push(self.way(self.bad[at].value));
+                let bad = &mut self.bad[at];
+                if bad.waits {
+                    bad.good = 0;
+                }
+                (bad.waits, bad.due) = (true, now + self.probe_every);
+            }
+        }
+        self.probe_at()
+    }
+    fn on_probe(&mut self, entropy: u16) {
+        let asked = self.bad.iter_mut().find(|bad| bad.value == entropy && bad.waits);
+        if let Some(bad) = asked {
+            (bad.good, bad.waits) = (bad.good + 1, false);
+        }
+        let enough = self.good_probes;
+        self.bring_back(|bad| bad.good >= enough);
     }
 }

@@ -13,6 +13,10 @@ use weft_units::{HostId, Rate, Time};
 /// The steering of a flow from host 0 to host 2, below another leaf, under seed 1, with packets of 1000
 /// bytes.
 pub(crate) fn steering(config: &BalanceConfig, flow: u64) -> Steering {
+    steering_at(config, flow, false)
+}
+/// The same, at a host that can send probes or not.
+fn steering_at(config: &BalanceConfig, flow: u64, probes: bool) -> Steering {
     let link = Link { rate: Rate::gbps(100), delay: Time::ns(500) };
     let fabric = Fabric::build(&Clos::leaf_spine(2, 4, 2, link)).unwrap();
     let (hosts, bdp) = ((HostId(0), HostId(2)), config.bdp);
@@ -23,6 +27,7 @@ pub(crate) fn steering(config: &BalanceConfig, flow: u64) -> Steering {
         bdp,
         wire_bytes: (1064, 64),
         trims: false,
+        probes,
         fabric: &fabric,
         hosts,
         hashing: None,
@@ -40,10 +45,17 @@ pub(crate) struct Flow {
 
 impl Flow {
     pub(crate) fn new(scheme: &str, options: &[(&str, &str)]) -> Flow {
+        Flow::at(scheme, options, false)
+    }
+    /// Of a host that can send probes.
+    pub(crate) fn able_to_probe(scheme: &str, options: &[(&str, &str)]) -> Flow {
+        Flow::at(scheme, options, true)
+    }
+    fn at(scheme: &str, options: &[(&str, &str)], probes: bool) -> Flow {
         let scheme = SchemeConfig::read(scheme, options).unwrap();
         let start_jitter = Time::ZERO;
         let config = BalanceConfig { scheme, start_jitter, random_position: false, bdp: 1 };
-        Flow { steering: steering(&config, 1), now: Time::us(1), in_flight: 0 }
+        Flow { steering: steering_at(&config, 1, probes), now: Time::us(1), in_flight: 0 }
     }
     /// What the next packet carries.
     pub(crate) fn send(&mut self) -> u16 {

@@ -237,7 +237,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             self.reroute(host, id, LossSignal::TimeOut);
         }
         if is_stuck {
-            self.request(host, id, 0);
+            self.request(id, 0);
         }
         let flow = &mut self.nics.senders[id as usize];
         let gap = if flow.waiting { self.now.until(flow.due) } else { Time::ZERO };

@@ -6,7 +6,7 @@ use crate::partition::{OwnHost, ReceiverId, ReceivingId, SendingId};
 use weft_balance::Steering;
 use weft_balance::plan::{FlowInfo, QueuePairId, Route};
 use weft_balance::steer::Departure;
-use weft_transport::{Congestion, Receiver, SendTimes, Sender, Sent};
+use weft_transport::{Congestion, Receiver, RecoveryConfig, SendTimes, Sender, Sent};
 use weft_units::prefetch::prefetch;
 use weft_units::{HostId, Time};
 
@@ -177,6 +177,13 @@ impl SendingQp {
     #[inline(always)]
     pub(super) fn payload(&self, seq: u32, mtu: u32) -> u32 {
         if seq + 1 >= self.packets { u32::from(self.last_payload) } else { mtu }
+    }
+    /// Whether `sent`, of `size` bytes, asks for a report: what leaves again, what nothing follows for now, and, where the
+    /// window is less than what makes a receiver report of itself, all (Ultra Ethernet specification 1.0: AckRequest).
+    #[inline(always)]
+    pub(super) fn asks(&self, sent: &Sent, size: u32, recovery: &RecoveryConfig) -> bool {
+        let window = u64::from(self.congestion.window()) * u64::from(size);
+        sent.retransmission || !self.may_send() || window < u64::from(recovery.report_every())
     }
     /// Whether `sent` is the last of its packets, for the first time.
     #[inline(always)]

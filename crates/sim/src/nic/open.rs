@@ -181,6 +181,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             bdp: config.balance.bdp,
             wire_bytes: (config.packet.mtu + config.packet.header, config.packet.ack),
             trims: config.switch.trim.is_some(),
+            probes: config.transport.recovery.reports(),
             fabric: config.fabric,
             hosts: (self.nics.hosts[host].id, subflow.dst),
             hashing: config.hashing(),

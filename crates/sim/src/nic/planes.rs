@@ -64,10 +64,14 @@ impl Planes {
     }
     /// The route of a packet that leaves into a plane other than the first.
     fn route(&mut self, plane: u32, base: Route, at: Departure) -> Route {
-        match self.steerings.get_mut(plane as usize - 1) {
+        match self.steering_in(plane) {
             Some(steering) => steering.route(base, at),
             None => base,
         }
+    }
+    /// What steers in a plane other than the first.
+    pub(super) fn steering_in(&mut self, plane: u32) -> Option<&mut Steering> {
+        self.steerings.get_mut(plane as usize - 1)
     }
     fn leave(&mut self, now: Time, plane: u32) {
         let since = &mut self.silent_since[plane as usize];
@@ -207,6 +211,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 }
             }
         }
+        self.plan_path_probes(id);
     }
     /// What came back to queue pair `id` by `port`, for the state that steers there.
     #[inline(always)]

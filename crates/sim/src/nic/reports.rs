@@ -2,6 +2,7 @@
 
 use super::feedback::{acknowledgement, answered_route};
 use super::planes::in_turn;
+use super::probing::PATH_PROBE;
 use crate::config::{PacketConfig, RunConfig};
 use crate::engine::Engine;
 use crate::event::{Class, Event};
@@ -134,6 +135,10 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             return self.retire_if_over(id);
         }
         let now = self.now;
+        if request == Some(PATH_PROBE) {
+            self.hear_of_path(id, port, answered_route(self.config.fabric, &packet).number());
+        }
+        let flow = &mut self.nics.senders[id as usize];
         let probe = request.and_then(|number| flow.sender.probing()?.age(now, number));
         let rtt = match (probe, flow.congestion.delays()) {
             (Some(age), Some(delays)) => age.max(delays.base_rtt),
@@ -208,12 +213,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
 
     /// Queue pair `id` asks its receiver what is there: because it must not send, or with the probe of this
     /// `number`, which is not zero.
-    pub(super) fn request(&mut self, host: OwnHost, id: u32, number: u32) {
-        let sharing = self.nics.hosts[host].round.len() as u32;
-        let flow = &mut self.nics.senders[id as usize];
-        flow.sender.on_request();
-        let target = flow.congestion.pull_target(flow.sender.backlog(), sharing);
-        let now = self.now;
+    pub(super) fn request(&mut self, id: u32, number: u32) {
+        let (flow, now) = (&mut self.nics.senders[id as usize], self.now);
         let route = match flow.hooks.is_plain() {
             true => flow.route,
             false => {
@@ -221,9 +222,17 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 flow.steering.route(flow.route, Departure { now, in_flight })
             }
         };
-        let (receiver, dst) = (flow.receiver, flow.dst);
         let turn = Draw::new(self.config.seed, "request-plane").at(u64::from(flow.key), now.0);
         let plane = in_turn(flow.planes, (turn >> 32) as u32);
+        self.request_by(id, plane, route, number);
+    }
+    /// The same, in this plane and by this route.
+    pub(super) fn request_by(&mut self, id: u32, plane: u32, route: Route, number: u32) {
+        let flow = &mut self.nics.senders[id as usize];
+        flow.sender.on_request();
+        let (host, receiver, dst) = (flow.src, flow.receiver, flow.dst);
+        let sharing = self.nics.hosts[host].round.len() as u32;
+        let target = flow.congestion.pull_target(flow.sender.backlog(), sharing);
         let header = Header::Request { receiver, target, number };
         self.counts.totals.requests += 1;
         let port = self.nics.ports.of(host, plane);

@@ -170,8 +170,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let (receiver, key) = (flow.receiver, flow.key);
         flow.congestion.on_send(self.now, size);
         let is_reported = flow.hooks.is_reported();
-        // What is sent again, and what nothing follows for now.
-        let asks = is_reported && (sent.retransmission || !flow.may_send());
+        let asks = is_reported && flow.asks(&sent, size, &self.config.transport.recovery);
         let data = Data { receiver, seq: sent.seq, key, is_resent: sent.retransmission, asks };
         let mut packet = Packet::data(flow.dst, route, size as u16, data);
         if let Some(gap) = flow.congestion.pacing(size) {

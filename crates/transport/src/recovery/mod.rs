@@ -20,7 +20,7 @@ use weft_units::options::ResolvedOptions;
 use weft_units::{OptionError, OptionInfo, Options, Time};
 
 pub use go_back_n::Rewind;
-pub use uet::{ProbeDue, Probing, Window};
+pub use uet::{Probing, Window};
 
 /// A loss recovery: what it is told, and its two halves at a queue pair.
 pub trait Recovery: Copy + Debug + PartialEq {
@@ -30,6 +30,10 @@ pub trait Recovery: Copy + Debug + PartialEq {
     /// [`ReceiveHalf::on_packet`], [`ReceiveHalf::report`] and [`SendHalf::on_report`] instead of
     /// [`ReceiveHalf::on_data`] and [`SendHalf::on_ack`].
     const REPORTS: bool = false;
+    /// The bytes on the wire after which its receiver reports without being asked, where it [reports](Recovery::REPORTS).
+    fn report_every(&self) -> u32 {
+        0
+    }
     /// The sending half. Put what is large or rare into a [`Box`], or all of it: the build fails
     /// if a [`Sender`] of any kind exceeds 56 bytes.
     type Sender: SendHalf;

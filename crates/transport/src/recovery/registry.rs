@@ -29,6 +29,12 @@ macro_rules! recoveries {
                 }
             }
 
+            /// As [`Recovery::report_every`].
+            pub fn report_every(&self) -> u32 {
+                match self {
+                    $(RecoveryConfig::$Recovery(recovery) => recovery.report_every()),*
+                }
+            }
             /// As [`Recovery::REPORTS`].
             pub fn reports(&self) -> bool {
                 match self {

@@ -21,7 +21,7 @@ use receiver::UetReceiver;
 use sender::UetSender;
 use weft_units::{OptionError, OptionInfo, Options};
 
-pub use probing::{ProbeDue, Probing};
+pub use probing::Probing;
 pub use sender::Window;
 
 /// Coalesced selective acknowledgements, and NACKs of trimmed packets.
@@ -63,6 +63,9 @@ impl Recovery for Uet {
     fn read(options: &mut Options<'_>) -> Result<Uet, OptionError> {
         let threshold = options.size_within("ack_every", 1..=1 << 24)? as u32;
         Ok(Uet { threshold, sleek: options.flag("sleek")? })
+    }
+    fn report_every(&self) -> u32 {
+        self.threshold
     }
     fn sender(&self, packets: u32) -> Box<UetSender> {
         Box::new(UetSender::new(packets, self.sleek))
