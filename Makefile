@@ -5,6 +5,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 TORCH  := .venv-torch
 WEFT   := $(BIN)/weft
+# In a process a core; a file's tests in one of them.
+PYTEST := $(BIN)/pytest -q tests -n auto --maxprocesses 4 --dist loadgroup --durations 10
 NATIVE := python/weft/_native.abi3.so
 PLUGIN := python/weft/libnccl-net-weft.so
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -71,7 +73,7 @@ paper-003: dnlb-2025
 paper-004: paralet-2024
 
 test: check  ## all tests
-	$(BIN)/pytest -q tests -m slow --durations 10
+	$(PYTEST) -m slow
 
 check: build lint unit  ## the quick part: format, lints, unit tests
 
@@ -89,7 +91,7 @@ lint: build
 
 unit: build plugin
 	$(BIN)/python tests/rust.py
-	$(BIN)/pytest -q tests -m 'not slow' --durations 10
+	$(PYTEST) -m 'not slow'
 
 # How many seconds each random test goes on for, and which cases it draws.
 SOAK ?= 20

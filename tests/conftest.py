@@ -46,6 +46,17 @@ def pytest_configure() -> None:
         raise pytest.UsageError("the native module is not built: `make build` builds it")
 
 
+_OF_THE_NETWORK = {"test_namespaces", "test_nccl_fabric", "test_switch_config_live", "test_testbed"}
+"""They look at all name spaces of the machine, and measure rates: one of them at a time."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of a file stay together where several processes share the tests."""
+    for item in items:
+        group = "network" if item.path.stem in _OF_THE_NETWORK else item.path.stem
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
     """The path of a small experiment: three schemes, two seeds."""

@@ -84,7 +84,7 @@ fn switches_that_trim() {
 }
 
 trials! {
-    #![cases(80)]
+    #![cases(48)]
 
     /// Any traffic that follows a pattern.
     fn random_runs(

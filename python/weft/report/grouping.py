@@ -124,7 +124,7 @@ def _named_series(row: Row, keys: Sequence[str]) -> str:
 
 
 def _scheme(row: Row) -> str:
-    """What a scheme is called: by its own name, with its number, or by that of its table in the sweep."""
+    """What a scheme is called: by its name and number, or by its table in the sweep."""
     name: str = row["scheme"]
     swept = row["swept"].get(SCHEME)
     number = name.removeprefix(f"{swept}-")
