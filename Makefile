@@ -20,7 +20,7 @@ ETHEREAL := experiments/ethereal-2024
 	ethereal-2024-single-link study-2025 study-2025-as-coded study-2025-quick dnlb-2025 paralet-2024 \
 	paper-000 paper-000-as-coded paper-001 paper-001-single-link paper-002 paper-002-as-coded \
 	paper-002-quick paper-003 paper-004 \
-	test check soak bench bench-large build plugin nccl-volume nccl-valgrind nccl-asan nccl-miri fuzz \
+	test check test-programs soak bench bench-large build plugin nccl-volume nccl-valgrind nccl-asan nccl-miri fuzz \
 	roce-test gpu-test torch-test lint unit system-packages clean
 
 help:  ## what can be made
@@ -75,7 +75,14 @@ paper-004: paralet-2024
 test: check  ## all tests
 	$(PYTEST) -m slow
 
-check: build lint unit  ## the quick part: format, lints, unit tests
+check:  ## the quick part: format, lints, unit tests
+	@# Side by side, since the last step of a release build takes one core only.
+	@$(MAKE) --no-print-directory -j2 build test-programs
+	@$(MAKE) --no-print-directory -j2 lint plugin
+	@$(MAKE) --no-print-directory unit
+
+test-programs:
+	@cargo test --workspace --no-run --quiet
 
 lint: build
 	cargo fmt --all --check

@@ -152,6 +152,7 @@ fn topologies() -> Vec<Entry> {
     let files = [
         ("*.topo", "radices and rates of two or three tiers", "htsim"),
         ("*.txt", "every link on a line", "ASTRA-sim's ns-3 backend"),
+        ("*.yaml, *.json", "devices, their links, and how many of each", "InfraGraph"),
     ];
     let files = files
         .map(|(name, summary, source)| entry("fabric.file", name, summary, source, boxes.clone()));

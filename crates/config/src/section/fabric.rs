@@ -6,7 +6,7 @@ use super::topology::{COUNTS, TOPOLOGIES, check_links};
 use super::topology_file::{self, FromFile};
 use crate::kind::{Integer, OneOf, Size, Span};
 use crate::memory::{self, Need};
-use crate::reader::{Reader, keys_of};
+use crate::reader::{Reader, keys_asked_by, keys_of};
 use crate::value::Table;
 use crate::{ExperimentError, Origin};
 use std::path::Path;
@@ -58,18 +58,7 @@ pub fn read(r: &mut Reader<'_>, folder: &Path) -> Result<FabricSection> {
         Some(FromFile { topology, usual, warning }) => (topology, usual, warning),
         None => (read_topology(r)?, Usual::default(), None),
     };
-    let planes = r.get(
-        "planes",
-        Integer { min: 1, max: 8 },
-        Some(1),
-        "ports of every NIC, each of `link`, and each in a plane of its own: a network like the others",
-    )?;
-    let homes = r.get(
-        "homes",
-        Integer { min: 1, max: 8 },
-        Some(1),
-        "ports of every NIC, each of `link`, at leaves of one network: so many neighbouring leaves share their hosts",
-    )?;
+    let (planes, homes) = read_nic_ports(r)?;
     if homes > 1 && planes > 1 {
         return Err(r.wrong("homes", "stands beside planes; remove one of them"));
     }
@@ -99,6 +88,23 @@ pub fn read(r: &mut Reader<'_>, folder: &Path) -> Result<FabricSection> {
     let circles = is_circular.then(|| CIRCLES.to_owned());
     let warnings = warning.into_iter().chain(near).chain(circles).collect();
     Ok(FabricSection { fabric, switch, packet, service, servers, warnings })
+}
+
+/// How many ports every NIC has: in planes, and at leaves of one network.
+fn read_nic_ports(r: &mut Reader<'_>) -> Result<(u32, u32)> {
+    let planes = r.get(
+        "planes",
+        Integer { min: 1, max: 8 },
+        Some(1),
+        "ports of every NIC, each of `link`, and each in a plane of its own: a network like the others",
+    )?;
+    let homes = r.get(
+        "homes",
+        Integer { min: 1, max: 8 },
+        Some(1),
+        "ports of every NIC, each of `link`, at leaves of one network: so many neighbouring leaves share their hosts",
+    )?;
+    Ok((planes, homes))
 }
 
 /// The topology that the keys describe.
@@ -142,11 +148,12 @@ fn read_nic(r: &mut Reader<'_>) -> Result<Nic> {
     Ok(Nic { latency, packet, service })
 }
 
-/// The keys of `[fabric.switch]` and `[fabric.nic]` with their defaults at 100 Gb/s.
+/// The keys that all topologies have, with their defaults at 100 Gb/s: ports of NICs, `[fabric.switch]`, `[fabric.nic]`
+/// and `[fabric.server]`.
 pub fn box_keys() -> Vec<crate::reader::Asked> {
     let empty = Table::new();
     let packet = PacketConfig { mtu: USUAL_MTU, header: 48, ack: 60 };
-    let mut all = Vec::new();
+    let mut all = keys_asked_by("fabric", read_nic_ports);
     let mut take = |path: &str, r: &Reader<'_>| {
         all.extend(r.asked().iter().cloned().map(|mut asked| {
             asked.key = format!("{path}.{}", asked.key);
