@@ -87,7 +87,7 @@ test-programs:
 lint: build
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+	env -u MAKEFLAGS RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 	@if test -d "$$(rustc --print target-libdir --target wasm32-unknown-unknown)"; \
 	then echo "cargo check for wasm32: the simulator and the reader of experiments"; \
 	cargo check -p weft-experiment --target wasm32-unknown-unknown --quiet; \
