@@ -194,7 +194,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     pub(super) fn name_losses(&mut self, id: u32, TimeOut { now, after }: TimeOut) {
         let nics = &mut self.nics;
         let flow = &mut nics.senders[id as usize];
-        if !flow.steering.names_losses() {
+        if !flow.hooks.names_losses() {
             return;
         }
         let mut ways = Vec::new();

@@ -70,10 +70,11 @@ impl SelectiveSender {
     pub(in crate::recovery) fn acked(&self) -> u32 {
         self.acked
     }
-    /// The next to send for the first time.
-    pub(in crate::recovery) fn packets(&self) -> u32 {
-        self.packets
+    /// Whether every packet has left once.
+    pub(in crate::recovery) fn has_left(&self) -> bool {
+        self.next == self.packets
     }
+    /// The next to send for the first time.
     pub(in crate::recovery) fn next(&self) -> u32 {
         self.next
     }

@@ -159,7 +159,7 @@ impl SendHalf for UetSender {
         self.sleek.then_some(&mut self.probing)
     }
     fn has_left(&self) -> bool {
-        self.packets.next() == self.packets.packets()
+        self.packets.has_left()
     }
     fn on_quick_probe(&mut self, window: Window) {
         self.start_recovery();
