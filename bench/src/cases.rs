@@ -1,15 +1,15 @@
 //! The cases: what is simulated. How they are set up stands in [`crate::stage`].
 
 use crate::traffic::Traffic;
-use weft_fabric::{Clos, Link};
-use weft_transport::{Coding, RecoveryConfig, Trim};
+use weft_fabric::{Clos, Fabric, FabricError, Link};
+use weft_transport::{Coding, RecoveryConfig, Trim, Uet};
 use weft_units::{Rate, Time};
 
 /// One thing to time.
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
-    pub(crate) clos: fn() -> Clos,
+    pub(crate) fabric: fn() -> Result<Fabric, FabricError>,
     pub(crate) traffic: Traffic,
     /// Payload of every message; of a job, of the whole buffer.
     pub(crate) bytes: u64,
@@ -39,6 +39,8 @@ pub(crate) enum Memory {
     ShallowPaused,
     /// The same, with trimming.
     ShallowTrimmed,
+    /// As switches of UEC htsim have them: a window of memory a port, with trimming; NSCC.
+    Trimmed,
 }
 
 const SPRAY: Network =
@@ -64,6 +66,12 @@ const STUDY_TRIMMED: Network = Network {
     memory: Memory::ShallowTrimmed,
 };
 
+const UET: Network = Network {
+    scheme: "spray-mixed",
+    recovery: RecoveryConfig::Uet(Uet { threshold: 16384, sleek: false }),
+    memory: Memory::Trimmed,
+};
+
 const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::us(1) };
 const FAST_LINK: Link = Link { rate: Rate::gbps(400), delay: Time::ns(500) };
 
@@ -72,7 +80,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "permutation-128",
         about: "permutation of 2 MB, 128 hosts (k = 8), DCTCP, host spray",
-        clos: || Clos::fat_tree(8, LINK),
+        fabric: || Fabric::build(&Clos::fat_tree(8, LINK)),
         traffic: Traffic::Permutation,
         bytes: 2_000_000,
         network: SPRAY,
@@ -81,7 +89,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "permutation-1024",
         about: "permutation of 2 MB, 1024 hosts (k = 16), DCTCP, host spray",
-        clos: || Clos::fat_tree(16, LINK),
+        fabric: || Fabric::build(&Clos::fat_tree(16, LINK)),
         traffic: Traffic::Permutation,
         bytes: 2_000_000,
         network: SPRAY,
@@ -90,7 +98,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "permutation-8192",
         about: "permutation of 2 MB, 8192 hosts (k = 32), DCTCP, host spray",
-        clos: || Clos::fat_tree(32, LINK),
+        fabric: || Fabric::build(&Clos::fat_tree(32, LINK)),
         traffic: Traffic::Permutation,
         bytes: 2_000_000,
         network: SPRAY,
@@ -99,7 +107,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "all-to-all-128",
         about: "all-to-all of 200 KB a pair, 128 hosts (k = 8), DCTCP, host spray",
-        clos: || Clos::fat_tree(8, LINK),
+        fabric: || Fabric::build(&Clos::fat_tree(8, LINK)),
         traffic: Traffic::AllToAll,
         bytes: 200_000,
         network: SPRAY,
@@ -108,7 +116,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "all-to-all-2mb-128",
         about: "all-to-all of 2 MB a pair, 128 hosts (k = 8), DCTCP, host spray",
-        clos: || Clos::fat_tree(8, LINK),
+        fabric: || Fabric::build(&Clos::fat_tree(8, LINK)),
         traffic: Traffic::AllToAll,
         bytes: 2_000_000,
         network: SPRAY,
@@ -118,7 +126,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "lossless-permutation-128",
         about: "permutation of 2 MB, 128 hosts (k = 8), DCTCP, ECMP, go-back-N, PFC",
-        clos: || Clos::fat_tree(8, LINK),
+        fabric: || Fabric::build(&Clos::fat_tree(8, LINK)),
         traffic: Traffic::Permutation,
         bytes: 2_000_000,
         network: ECMP,
@@ -127,7 +135,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "ethereal-256",
         about: "all-to-all of 200 KB a pair, 256 hosts (16 x 16 x 16), 400G, Ethereal, PFC",
-        clos: || Clos::leaf_spine(16, 16, 16, FAST_LINK),
+        fabric: || Fabric::build(&Clos::leaf_spine(16, 16, 16, FAST_LINK)),
         traffic: Traffic::AllToAll,
         bytes: 200_000,
         network: ETHEREAL,
@@ -136,7 +144,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "ethereal-all-reduce-256",
         about: "all-to-all all-reduce of 64 MB, 256 hosts (16 x 16 x 16), 400G, Ethereal, PFC",
-        clos: || Clos::leaf_spine(16, 16, 16, FAST_LINK),
+        fabric: || Fabric::build(&Clos::leaf_spine(16, 16, 16, FAST_LINK)),
         traffic: Traffic::DirectAllReduce,
         // 64 MB over 256 hosts. Of the memory 200 MB are the 16.6 million dependencies, 8 bytes
         // each in the workload and 4 in the engine, which the budget knows nothing of.
@@ -147,7 +155,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "study-128",
         about: "all-to-all of 200 KB a pair, 128 hosts (k = 8), paced, coding, 8-packet buffers",
-        clos: || Clos::fat_tree(8, LINK),
+        fabric: || Fabric::build(&Clos::fat_tree(8, LINK)),
         traffic: Traffic::AllToAll,
         bytes: 200_000,
         network: STUDY,
@@ -156,7 +164,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "study-1024",
         about: "permutation of 2 MB, 1024 hosts (k = 16), paced, coding, 8-packet buffers",
-        clos: || Clos::fat_tree(16, LINK),
+        fabric: || Fabric::build(&Clos::fat_tree(16, LINK)),
         traffic: Traffic::Permutation,
         bytes: 2_000_000,
         network: STUDY,
@@ -165,7 +173,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "study-paused-128",
         about: "the same under PFC, with go-back-N",
-        clos: || Clos::fat_tree(8, LINK),
+        fabric: || Fabric::build(&Clos::fat_tree(8, LINK)),
         traffic: Traffic::AllToAll,
         bytes: 200_000,
         network: STUDY_PAUSED,
@@ -174,7 +182,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "study-trimmed-128",
         about: "the same with trimming",
-        clos: || Clos::fat_tree(8, LINK),
+        fabric: || Fabric::build(&Clos::fat_tree(8, LINK)),
         traffic: Traffic::AllToAll,
         bytes: 200_000,
         network: STUDY_TRIMMED,
@@ -183,10 +191,41 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "job-1024",
         about: "all-reduce of 16 MB by 1024 ranks, recursive doubling (k = 16), DCTCP, host spray",
-        clos: || Clos::fat_tree(16, LINK),
+        fabric: || Fabric::build(&Clos::fat_tree(16, LINK)),
         traffic: Traffic::RecursiveDoubling,
         bytes: 16_000_000,
         network: SPRAY,
         scaling: false,
     },
+    Case {
+        name: "one-plane-128",
+        about: "permutation of 8 MB, 128 hosts (8 x 16 x 16), DCTCP, host spray",
+        fabric: one_plane,
+        traffic: Traffic::Permutation,
+        bytes: 8_000_000,
+        network: SPRAY,
+        scaling: false,
+    },
+    Case {
+        name: "four-planes-128",
+        about: "the same in four planes",
+        fabric: || one_plane()?.in_planes(4),
+        traffic: Traffic::Permutation,
+        bytes: 8_000_000,
+        network: SPRAY,
+        scaling: false,
+    },
+    Case {
+        name: "nscc-128",
+        about: "permutation of 8 MB, 128 hosts (k = 8), UET: NSCC, mixed spray, trimming armed",
+        fabric: || Fabric::build(&Clos::fat_tree(8, LINK)),
+        traffic: Traffic::Permutation,
+        bytes: 8_000_000,
+        network: UET,
+        scaling: false,
+    },
 ];
+
+fn one_plane() -> Result<Fabric, FabricError> {
+    Fabric::build(&Clos::leaf_spine(8, 16, 16, LINK))
+}

@@ -9,7 +9,7 @@ use weft_sim::{
     Buffer, EcnConfig, JobConfig, MarkAt, Pacing, PacketConfig, PfcConfig, ProbeConfig, Rates,
     RunConfig, ScaleUp, Service, SwitchConfig, TrimConfig, Victim,
 };
-use weft_transport::{CongestionConfig, DctcpConfig, FixedRateConfig, TransportConfig};
+use weft_transport::{CongestionConfig, DctcpConfig, FixedRateConfig, PathScale, TransportConfig};
 use weft_units::{HostId, Rate, Time};
 use weft_workload::Workload;
 use weft_workload::job::Job;
@@ -19,6 +19,8 @@ pub(crate) struct Stage {
     pub(crate) fabric: Fabric,
     pub(crate) workload: Workload,
     jobs: Vec<Job>,
+    /// Every packet has an acknowledgement of its own.
+    pub(crate) answers_each: bool,
     /// Seconds that the fabric took.
     pub(crate) fabric_s: f64,
     /// Seconds that fabric and workload took.
@@ -30,11 +32,13 @@ const PACKET: PacketConfig = PacketConfig { mtu: 4000, header: 0, ack: 40 };
 impl Stage {
     pub(crate) fn new(case: &Case) -> Stage {
         let start = Instant::now();
-        let fabric = Fabric::build(&(case.clos)()).expect("the cases are sound");
+        let fabric = (case.fabric)().expect("the cases are sound");
         let fabric_s = start.elapsed().as_secs_f64();
         let workload = case.traffic.workload(&fabric, case.bytes);
         let jobs = case.traffic.jobs(&fabric, case.bytes);
-        Stage { fabric, workload, jobs, fabric_s, build_s: start.elapsed().as_secs_f64() }
+        let build_s = start.elapsed().as_secs_f64();
+        let answers_each = !case.network.recovery.reports();
+        Stage { fabric, workload, jobs, answers_each, fabric_s, build_s }
     }
 
     /// A run of `case`, whose stage this is.
@@ -94,6 +98,15 @@ impl Stage {
                 initial_window: self.bdp(),
                 max_window: 8 * self.bdp(),
             }),
+            Memory::Trimmed => {
+                let path = PathScale {
+                    bdp: self.bdp(),
+                    line: self.fabric.line_rate(),
+                    round_trip: self.round_trip(),
+                    oversubscribed: false,
+                };
+                CongestionConfig::read("nscc", &[], &path).expect("a control of ours")
+            }
             _ => CongestionConfig::FixedRate(FixedRateConfig::default()),
         }
     }
@@ -101,7 +114,7 @@ impl Stage {
     /// In the study's cases every host sends all its messages at once, each at its share.
     fn pacing(&self, network: &Network) -> Pacing {
         match network.memory {
-            Memory::Deep | Memory::Shared => Pacing::default(),
+            Memory::Deep | Memory::Shared | Memory::Trimmed => Pacing::default(),
             _ => {
                 let line = self.fabric.line_rate();
                 let messages = self.workload.messages().len() as u64;
@@ -122,17 +135,29 @@ impl Stage {
             headroom: None,
             resume_offset: 8000,
         };
+        let trimmed = match network.memory {
+            Memory::ShallowTrimmed => Some(shallow),
+            Memory::Trimmed => Some(self.bdp()),
+            _ => None,
+        };
         SwitchConfig {
             buffer: match network.memory {
                 Memory::Shared => Buffer::Shared { bytes: 32_000_000, alpha: 1.0 },
                 Memory::Deep => Buffer::PerPort { bytes: 400_000 },
+                Memory::Trimmed => Buffer::PerPort { bytes: self.bdp() },
                 _ => Buffer::PerPort { bytes: shallow },
             },
-            ecn: Some(EcnConfig { kmin: threshold, kmax: threshold, pmax: 1.0 }),
+            ecn: Some(match network.memory {
+                Memory::Trimmed => {
+                    let (kmin, kmax) = (self.bdp() / 5, self.bdp() * 4 / 5);
+                    EcnConfig { kmin, kmax, pmax: 1.0 }
+                }
+                _ => EcnConfig { kmin: threshold, kmax: threshold, pmax: 1.0 },
+            }),
             mark: MarkAt::Enqueue,
-            trim: (network.memory == Memory::ShallowTrimmed).then_some(TrimConfig {
+            trim: trimmed.map(|queue| TrimConfig {
                 size: Some(64),
-                queue: shallow,
+                queue,
                 return_to_sender: false,
                 victim: Victim::Either,
             }),
@@ -153,16 +178,22 @@ impl Stage {
 
     /// Bandwidth-delay product between the farthest hosts, in bytes: the initial window.
     fn bdp(&self) -> u64 {
-        let rtt = self.fabric.base_rtt(u64::from(PACKET.mtu), u64::from(PACKET.ack));
-        self.fabric.line_rate().bytes_in(rtt)
+        self.fabric.line_rate().bytes_in(self.round_trip())
     }
 
-    /// Packet-hops of the case if every packet leaves once: each message's packets and as
-    /// many acknowledgements, over the links between its hosts.
+    /// Of a full packet and its acknowledgement between the farthest hosts.
+    fn round_trip(&self) -> Time {
+        self.fabric.base_rtt(u64::from(PACKET.mtu), u64::from(PACKET.ack))
+    }
+
+    /// Packet-hops of the case if every packet leaves once: each message's packets and their
+    /// acknowledgements, over the links between its hosts.
     pub(crate) fn least_hops(&self) -> u64 {
         let messages = self.workload.messages();
         let hops = messages.iter().map(|message| {
-            2 * packets(message.bytes) * u64::from(self.fabric.hops(message.src, message.dst))
+            let data = packets(message.bytes);
+            let answers = if self.answers_each { data } else { 1 };
+            (data + answers) * u64::from(self.fabric.hops(message.src, message.dst))
         });
         let mut of_jobs = 0;
         for job in &self.jobs {
