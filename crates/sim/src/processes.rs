@@ -1,4 +1,5 @@
-//! The logical processes of a partition: each switch is one, and the hosts of a leaf are one.
+//! The logical processes of a partition: each switch is one, and the hosts of a leaf are one; where NICs have
+//! several ports, fewer hosts, with as many ports.
 //!
 //! What happens at one is felt at another a link's delay later at the soonest. So within a window of
 //! that length the events of each are handled one process after the other, with its ports, queue
@@ -20,7 +21,8 @@ pub(crate) struct Processes {
     /// For how long nothing that happens at one is felt at another, if that is used.
     pub(crate) window: Option<Time>,
     hosts: IdVec<OwnHost, u16>,
-    nics: NicPorts,
+    /// Of ports of NICs; what stands between these has no meaning.
+    nics: IdVec<OutPort, u16>,
     switches: IdVec<OwnSwitch, u16>,
     links: IdVec<InLink, u16>,
     /// The place of each link among those that end at its process.
@@ -29,12 +31,12 @@ pub(crate) struct Processes {
 
 impl Processes {
     /// One process for all of `partition`.
-    fn one(fabric: &Fabric, partition: &Partition) -> Processes {
+    fn one(partition: &Partition) -> Processes {
         Processes {
             count: 1,
             window: None,
             hosts: partition.hosts.iter().map(|_| 0).collect(),
-            nics: NicPorts::new(fabric, partition),
+            nics: partition.ports.iter().map(|_| 0).collect(),
             switches: partition.switches.iter().map(|_| 0).collect(),
             links: partition.links.iter().map(|_| 0).collect(),
             places: IdVec::new(),
@@ -56,20 +58,19 @@ impl Processes {
         window: Option<Time>,
     ) -> Processes {
         let fabric = config.fabric;
-        let together = are_together(config);
-        let leaf = |host: &HostId| if together { 0 } else { fabric.leaf_of(*host) };
-        let mut leaves: Vec<u32> = partition.hosts.iter().map(leaf).collect();
-        leaves.dedup();
-        let count = leaves.len() + partition.switches.len();
+        let home = Home::new(config);
+        let mut homes: Vec<_> = partition.hosts.iter().map(|host| home.of(*host)).collect();
+        homes.dedup();
+        let count = homes.len() + partition.switches.len();
         let Some(window) = window.filter(|_| count < usize::from(u16::MAX)) else {
-            return Processes::one(fabric, partition);
+            return Processes::one(partition);
         };
         let below = |host: &HostId| {
-            leaves.binary_search(&leaf(host)).expect("leaves have their hosts' order") as u16
+            homes.binary_search(&home.of(*host)).expect("homes have their hosts' order") as u16
         };
         let hosts: IdVec<OwnHost, u16> = partition.hosts.iter().map(below).collect();
         let switches = partition.switches.ids();
-        let switches = switches.map(|switch| (leaves.len() + switch.0 as usize) as u16);
+        let switches = switches.map(|switch| (homes.len() + switch.0 as usize) as u16);
         let switches: IdVec<OwnSwitch, u16> = switches.collect();
         let links = partition.links.iter().map(|link| match fabric.ports()[*link].peer {
             Node::Host(host) => hosts[host_places[host].own],
@@ -85,7 +86,13 @@ impl Processes {
         });
         let places = places.collect();
         let (count, window) = (count as u16, Some(window));
-        let nics = NicPorts::new(fabric, partition);
+        let owners = NicPorts::new(fabric, partition);
+        let mut nics: IdVec<OutPort, u16> = partition.ports.iter().map(|_| 0).collect();
+        for plane in 0..owners.planes {
+            for host in partition.hosts.ids() {
+                nics[owners.of(host, plane)] = hosts[host];
+            }
+        }
         Processes { count, window, hosts, nics, switches, links, places }
     }
 
@@ -97,14 +104,7 @@ impl Processes {
     /// That of a NIC's `port`.
     #[inline(always)]
     pub(crate) fn of_nic(&self, port: OutPort) -> u16 {
-        match self.hosts.as_slice().get(port.0 as usize) {
-            Some(process) => *process,
-            None => self.of_other_plane(port),
-        }
-    }
-    #[cold]
-    fn of_other_plane(&self, port: OutPort) -> u16 {
-        self.hosts[self.nics.owner(port).0]
+        self.nics[port]
     }
     /// That of `switch`.
     #[inline(always)]
@@ -148,7 +148,7 @@ pub(crate) fn window(config: &RunConfig) -> Option<Time> {
     let fastest = fabric.ports().iter().map(|port| port.rate).max()?;
     let packet = fastest.serialize(u64::from(config.packet.mtu + config.packet.header)).0;
     let mut window = fabric.min_delay().0.min(LONGEST_WINDOW);
-    if are_together(config) {
+    if let Home::Together = Home::new(config) {
         let most = packet.saturating_mul(MOST_PACKETS) / u64::from(fabric.hosts());
         window = window.min(most);
     }
@@ -162,15 +162,51 @@ pub(crate) fn window(config: &RunConfig) -> Option<Time> {
 /// it still sorts its events by words.
 const MOST_PACKETS: u64 = 2048;
 
-/// Whether all hosts are one process: ranks learn at once of what the host of another leaf has seen, or
-/// talk over a server's own links.
-fn are_together(config: &RunConfig) -> bool {
-    config.job.as_ref().is_some_and(|job| job.at_acknowledgement)
-        || splits_server(config, |host| config.fabric.leaf_of(host))
+/// Which hosts are one process.
+enum Home<'a> {
+    /// All: ranks learn at once of what the host of another leaf has seen, or talk over a server's own links.
+    Together,
+    /// So many below a leaf.
+    Below(&'a Fabric, u32),
+}
+
+impl Home<'_> {
+    /// That of a run: the fewest hosts that have as many ports as the hosts of a leaf have in one plane, if no server
+    /// is split.
+    fn new<'a>(config: &RunConfig<'a>) -> Home<'a> {
+        let fabric = config.fabric;
+        if config.job.as_ref().is_some_and(|job| job.at_acknowledgement) {
+            return Home::Together;
+        }
+        let most = fabric.hosts_per_leaf().unwrap_or(u32::MAX);
+        let mut some = most.div_ceil(fabric.nic_ports());
+        loop {
+            let home = Home::Below(fabric, some);
+            if !splits_server(config, |host| home.of(host)) {
+                return home;
+            }
+            if some == most {
+                return Home::Together;
+            }
+            some = some.saturating_mul(2).min(most);
+        }
+    }
+    /// The leaf of `host`, and which part of the hosts below.
+    fn of(&self, host: HostId) -> (u32, u32) {
+        match self {
+            Home::Together => (0, 0),
+            Home::Below(fabric, some) => {
+                (fabric.leaf_of(host), fabric.place_below_leaf(host) / some)
+            }
+        }
+    }
 }
 
 /// Whether the hosts of some server's ranks have different homes.
-pub(crate) fn splits_server(config: &RunConfig, home: impl Fn(HostId) -> u32) -> bool {
+pub(crate) fn splits_server<H: PartialEq + Copy>(
+    config: &RunConfig,
+    home: impl Fn(HostId) -> H,
+) -> bool {
     let Some(job) = &config.job else { return false };
     if let Some(relays) = &job.relays {
         // Any GPU of a server may pass on what the others send.

@@ -108,11 +108,6 @@ impl PacketHooks {
     pub(super) fn is_planed(self) -> bool {
         self.0 & PacketHooks::PLANED != 0
     }
-    /// It is plain, and its NIC has one port.
-    #[inline(always)]
-    pub(super) fn is_usual(self) -> bool {
-        self.0 & (PacketHooks::STEERED | PacketHooks::PLANED) == 0
-    }
     #[inline(always)]
     pub(super) fn is_reported(self) -> bool {
         self.0 & PacketHooks::REPORTED != 0

@@ -22,6 +22,8 @@ pub(crate) struct Host {
     pub(super) free: Vec<u32>,
     /// Random positions in the round.
     pub(super) positions: Stream,
+    /// Ports of its NIC that will ask for data, a bit each, where there are several: nothing is to be sent before.
+    pub(super) told: u8,
     /// A `Wake` event is under way.
     pub(super) waking: bool,
     /// When the pending `Flush` event comes.
@@ -54,6 +56,7 @@ impl Host {
                 round: VecDeque::new(),
                 free: Vec::new(),
                 positions: positions.stream(u64::from(host.0)),
+                told: 0,
                 waking: false,
                 flush_at: None,
                 persistent: PersistentQps::default(),

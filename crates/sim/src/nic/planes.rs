@@ -30,15 +30,18 @@ const BARRED: u64 = 8;
 
 /// What a queue pair knows of its planes.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Planes {
     /// Of the second plane, the third, and so on.
     steerings: Box<[Steering]>,
+    /// Those in which a port at either end is known to be dead, a bit each.
+    dead: u8,
+    /// Those that are, or were, left alone, a bit each.
+    barred: u8,
     /// When the first packet left into each that nothing has come from since; [`Time::MAX`]: there is none.
     silent_since: [Time; MOST],
     /// Until when each is left alone.
     barred_until: [Time; MOST],
-    /// Those in which a port at either end is known to be dead, a bit each.
-    dead: u8,
 }
 
 impl Planes {
@@ -57,9 +60,10 @@ impl Planes {
         };
         Planes {
             steerings: others.map(steering).collect(),
+            dead,
+            barred: 0,
             silent_since: [Time::MAX; MOST],
             barred_until: [Time::ZERO; MOST],
-            dead,
         }
     }
     /// The route of a packet that leaves into a plane other than the first.
@@ -73,16 +77,19 @@ impl Planes {
     pub(super) fn steering_in(&mut self, plane: u32) -> Option<&mut Steering> {
         self.steerings.get_mut(plane as usize - 1)
     }
+    #[inline(always)]
     fn leave(&mut self, now: Time, plane: u32) {
         let since = &mut self.silent_since[plane as usize];
         *since = now.min(*since);
     }
+    #[inline(always)]
     fn hear(&mut self, plane: u32) {
         self.silent_since[plane as usize] = Time::MAX;
-        self.barred_until[plane as usize] = Time::ZERO;
+        self.barred &= !(1 << plane);
     }
+    #[inline(always)]
     fn is_barred(&self, now: Time, plane: u32) -> bool {
-        now < self.barred_until[plane as usize]
+        self.barred >> plane & 1 == 1 && now < self.barred_until[plane as usize]
     }
     /// Whether a queue pair that is bound to plane `own` leaves it: not for a single loss, nor when the
     /// packets that it sent into the plane before run out one by one. Half the time-out, since a timer may have begun
@@ -103,7 +110,7 @@ impl Planes {
             .clone()
             .all(|plane| self.is_barred(now, plane as u32) || is_silent(self.silent_since[plane]))
         {
-            self.barred_until = [Time::ZERO; MOST];
+            self.barred = 0;
             return;
         }
         for plane in all {
@@ -112,6 +119,7 @@ impl Planes {
             }
             self.silent_since[plane] = Time::MAX;
             self.barred_until[plane] = now + after * BARRED;
+            self.barred |= 1 << plane;
         }
     }
 }
@@ -131,42 +139,45 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// If the ports of the NIC of `host` are free, sends the next packets in turn.
     #[inline(always)]
     pub(crate) fn pull(&mut self, host: OwnHost) {
-        self.pull_in_plane(host, 0);
-        if self.planes() > 1 {
-            self.pull_in_others(host);
+        match self.planes() {
+            1 => self.pull_in_plane::<false>(host, 0),
+            _ => match self.all_ports() & !self.nics.hosts[host].told {
+                0 => {}
+                open => self.pull_in_planes(host, open),
+            },
         }
     }
-    #[cold]
     #[inline(never)]
-    fn pull_in_others(&mut self, host: OwnHost) {
-        (1..self.planes()).for_each(|plane| self.pull_in_plane(host, plane));
+    fn pull_in_planes(&mut self, host: OwnHost, mut open: u8) {
+        while open != 0 {
+            self.pull_in_plane::<true>(host, open.trailing_zeros());
+            open &= open - 1;
+        }
     }
-    #[cold]
     #[inline(never)]
-    fn pull_in_other(&mut self, port: OutPort) {
+    fn pull_by_port(&mut self, port: OutPort) {
         let (host, plane) = self.nics.ports.owner(port);
-        self.pull_in_plane(host, plane);
+        self.nics.hosts[host].told &= !(1 << plane);
+        self.pull_in_plane::<true>(host, plane);
     }
     /// A port of a NIC asks for data.
     #[inline(always)]
     pub(crate) fn pull_port(&mut self, port: OutPort) {
-        match self.nics.ports.planes {
+        match self.planes() {
             // NICs are numbered as their hosts.
-            1 => self.pull_in_plane(OwnHost(port.0), 0),
-            _ => self.pull_in_other(port),
+            1 => self.pull_in_plane::<false>(OwnHost(port.0), 0),
+            _ => self.pull_by_port(port),
         }
     }
     /// Whether queue pair `id` sends into `plane` for now.
-    #[cold]
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn uses_plane(&self, id: u32, plane: u32) -> bool {
         let (flow, planes) = (&self.nics.senders[id as usize], &self.nics.planes[id as usize]);
         (flow.planes & !planes.dead) >> plane & 1 == 1 && !planes.is_barred(self.now, plane)
     }
     /// Packet `seq` of queue pair `id` leaves into `plane`, when `in_flight` were out before it: by which
     /// route?
-    #[cold]
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn leave_into_plane(
         &mut self,
         id: u32,
@@ -222,7 +233,6 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             true => self.steer_in_plane(id, port, feedback),
         }
     }
-    #[cold]
     #[inline(never)]
     pub(super) fn steer_in_plane(&mut self, id: u32, port: OutPort, feedback: Feedback) {
         let nics = &mut self.nics;
@@ -233,8 +243,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
     }
     /// Something came back to queue pair `id` by `port`.
-    #[cold]
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn hear_from_plane(&mut self, id: u32, port: OutPort) {
         if self.planes() > 1 {
             let (_, plane) = self.nics.ports.owner(port);
@@ -264,9 +273,14 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             }
         }
     }
-    /// The ports of a NIC, a bit each, of whose links none is in `dead`, if there are such.
+    /// All ports of a NIC, a bit each.
+    #[inline(always)]
+    fn all_ports(&self) -> u8 {
+        u8::MAX >> (u8::BITS - self.planes())
+    }
+    /// Those of whose links none is in `dead`, if there are such.
     pub(super) fn live_ports(&self, dead: u8) -> u8 {
-        let all = u8::MAX >> (u8::BITS - self.planes());
+        let all = self.all_ports();
         if all & !dead == 0 { all } else { all & !dead }
     }
     /// The ports by which nothing reaches `dst` from `src`, by what is known of their links: those of `src`, and in planes

@@ -41,14 +41,14 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         self.line_up_in_plane(host, id, 0);
     }
 
-    #[cold]
     #[inline(never)]
     fn line_up_in_planes(&mut self, host: OwnHost, id: u32) {
         let flow = &mut self.nics.senders[id as usize];
-        let missing = flow.planes & !flow.queued;
+        let mut missing = flow.planes & !flow.queued;
         flow.queued |= missing;
-        for plane in (0..self.planes()).filter(|plane| missing >> plane & 1 == 1) {
-            self.line_up_in_plane(host, id, plane);
+        while missing != 0 {
+            self.line_up_in_plane(host, id, missing.trailing_zeros());
+            missing &= missing - 1;
         }
     }
 
@@ -120,16 +120,23 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
     }
 
-    /// If the port of the NIC of `host` in `plane` is free, sends the next packet in turn.
+    /// If the port of the NIC of `host` in `plane` is free, sends the next packet in turn. `PLANED`: the NIC
+    /// has several ports.
     #[inline(always)]
-    pub(crate) fn pull_in_plane(&mut self, host: OwnHost, plane: u32) {
+    pub(crate) fn pull_in_plane<const PLANED: bool>(&mut self, host: OwnHost, plane: u32) {
         let nic = self.nics.ports.of(host, plane);
         loop {
             let round = self.nics.round(host, plane);
-            if round.is_empty() || self.ports.ready(self.now, nic, &mut self.agenda) == Ready::Told
-            {
+            if round.is_empty() {
                 return;
             }
+            if self.ports.ready(self.now, nic, &mut self.agenda) == Ready::Told {
+                if PLANED {
+                    self.nics.hosts[host].told |= 1 << plane;
+                }
+                return;
+            }
+            let round = self.nics.round(host, plane);
             let id = round.pop_front().expect("not empty");
             let Some(flow) = self.nics.senders.get_mut(id as usize) else {
                 // No queue pair: an operation of switches.
@@ -139,12 +146,11 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 }
             };
             flow.queued &= !(1 << plane);
-            let (may_send, is_planed) = (flow.may_send(), flow.hooks.is_planed());
-            if may_send && (!is_planed || self.uses_plane(id, plane)) {
+            if flow.may_send() && (!PLANED || self.uses_plane(id, plane)) {
                 if self.nics.has_slots && !self.may_leave_gpu(id) {
                     continue;
                 }
-                return self.send_data(host, id, plane);
+                return self.send_data::<PLANED>(host, id, plane);
             }
             self.retire_if_over(id);
         }
@@ -152,18 +158,18 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
 
     /// Puts the next packet of queue pair `id` on the wire in `plane`.
     #[inline(always)]
-    fn send_data(&mut self, host: OwnHost, id: u32, plane: u32) {
+    fn send_data<const PLANED: bool>(&mut self, host: OwnHost, id: u32, plane: u32) {
         let flow = &mut self.nics.senders[id as usize];
         flow.note_sent();
         let in_flight = flow.sender.in_flight();
         let sent = flow.sender.send(self.now);
         let is_last = flow.hooks.is_awaited() && flow.is_last(&sent);
-        let route = match flow.hooks.is_usual() {
-            true => flow.route,
-            false if flow.hooks.is_planed() => {
-                self.leave_into_plane(id, plane, sent.seq, in_flight)
-            }
-            false => flow.leave(self.now, sent.seq, in_flight),
+        let route = if PLANED {
+            self.leave_into_plane(id, plane, sent.seq, in_flight)
+        } else if flow.hooks.is_plain() {
+            flow.route
+        } else {
+            flow.leave(self.now, sent.seq, in_flight)
         };
         let flow = &mut self.nics.senders[id as usize];
         let size = flow.payload(sent.seq, self.config.packet.mtu) + self.config.packet.header;
@@ -176,7 +182,13 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         if let Some(gap) = flow.congestion.pacing(size) {
             self.wait_for_gap(host, id, gap);
         } else if flow.may_send() {
-            self.line_up(host, id);
+            match PLANED && flow.planes & !flow.queued == 1 << plane {
+                true => {
+                    flow.queued |= 1 << plane;
+                    self.line_up_in_plane(host, id, plane);
+                }
+                false => self.line_up(host, id),
+            }
         }
         self.counts.totals.packets += 1;
         if sent.retransmission {
@@ -192,6 +204,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let more = next.is_some();
         if let Some(next) = next.and_then(|next| self.nics.senders.get(next as usize)) {
             next.prefetch();
+        }
+        if PLANED && more {
+            self.nics.hosts[host].told |= 1 << plane;
         }
         let nic = self.nics.ports.of(host, plane);
         self.ports.send(self.now, nic, packet, more, &mut self.agenda);

@@ -241,7 +241,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
 
     /// Whatever is in the rounds of a host may send.
     pub(super) fn pull_operations(&mut self, host: OwnHost) {
-        (0..self.config.fabric.planes()).for_each(|plane| self.pull_in_plane(host, plane));
+        self.pull(host);
     }
 
     /// Sees to it that a host has an event at `at`.
