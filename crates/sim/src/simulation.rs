@@ -122,11 +122,12 @@ impl<'a> Simulation<'a> {
             Engines::Queued(engines) => run(world, engines, threads, cancel, log.as_deref_mut()),
             Engines::Oracle(engines) => run(world, engines, threads, cancel, log.as_deref_mut()),
         };
-        // PFC that never pauses is no more than an account; else start over with real queues.
+        // PFC that never pauses is no more than an account, and trimming where nothing is trimmed is none; else start
+        // over with real queues.
         outcome.unwrap_or_else(|Overflowed| {
             world.accepted.store(0, Ordering::Relaxed);
             let outcome = run(world, queued(world), threads, cancel, log);
-            outcome.unwrap_or_else(|Overflowed| unreachable!("queues can be paused"))
+            outcome.unwrap_or_else(|Overflowed| unreachable!("queues can pause and trim"))
         })
     }
 }
@@ -240,14 +241,13 @@ fn queued<'a>(world: &Arc<World<'a>>) -> Vec<Engine<'a, Wheel, QueuePorts>> {
     engines(world, wheel, QueuePorts::new)
 }
 
-/// Whether the departure of a packet, or its mark, may depend on what comes after it, pauses apart.
+/// Whether the departure of a packet, or its mark, may depend on what comes after it, pauses and trimmed headers apart.
 fn needs_queues(config: &RunConfig) -> bool {
     let changes = config.failures.rate_changes(config.fabric);
     let marks_later = config.switch.mark == MarkAt::Dequeue && config.switch.ecn.is_some();
     config.force_queues
         || marks_later
         || config.switch.control_priority
-        || config.switch.trim.is_some()
         || !config.failures.flushes(config.fabric).is_empty()
         || changes.iter().any(|change| change.at > Time::ZERO)
 }

@@ -1,6 +1,7 @@
 //! Plain FIFO ports: a packet's departure is known when it arrives, so that a hop is one
 //! event. They serve where nothing can change a departure afterwards: drop-tail buffers of
-//! their own, one class, no PFC.
+//! their own, one class, no PFC; also where PFC pauses nobody, and where switches would trim but have room for
+//! all. The first packet for which that does not hold ends it ([`Ports::overflowed`]).
 
 use super::commons::Commons;
 use super::interface::{Ports, Ready, Window};
@@ -12,7 +13,7 @@ use crate::config::{Buffer, RunConfig, SwitchConfig};
 use crate::event::{Class, Event};
 use crate::losses::Losses;
 use crate::outcome::PortResult;
-use crate::packet::{LostPacket, Packet};
+use crate::packet::{LostPacket, Packet, flag};
 use crate::partition::{Exit, OutPort, OwnSwitch, Partition, Partitioning};
 use crate::queue::{EventQueue, Row};
 use weft_units::{Draw, IdVec, Rate, Time};
@@ -32,6 +33,10 @@ pub struct FifoPorts {
     marks: Draw,
     /// Kinds of packet that are never marked.
     unmarked: u32,
+    /// Data that finds no room would be trimmed.
+    trims: bool,
+    /// Some would have been.
+    trimmed: bool,
 }
 
 /// Whether admission asks more than how long a queue is.
@@ -80,6 +85,8 @@ impl FifoPorts {
             losses: Losses::new(config),
             marks: Draw::new(config.seed, "ecn-mark"),
             unmarked: unmarked(&config.switch),
+            trims: config.switch.trim.is_some(),
+            trimmed: false,
         }
     }
 
@@ -87,6 +94,13 @@ impl FifoPorts {
     fn drop(&mut self, port: OutPort, packet: LostPacket) {
         self.records[port].drop(packet);
         self.losses.add(packet);
+    }
+
+    /// There is no room for `packet` at `port`.
+    #[cold]
+    fn refuse(&mut self, port: OutPort, packet: Packet) {
+        self.trimmed |= self.trims && !packet.is(flag::CONTROL);
+        self.drop(port, packet.lost());
     }
 
     /// Queues `packet` at a switch's `port` if there is room; in memory that ports share, if there is
@@ -108,7 +122,7 @@ impl FifoPorts {
         };
         let size = fifo.line.wire.time(u32::from(packet.size));
         if !limits.fits(backlog, size) {
-            return self.drop(port, packet.lost());
+            return self.refuse(port, packet);
         }
         if let Some(ingress) = ingress
             && let Some(commons) = &mut self.commons
@@ -255,6 +269,7 @@ impl Ports for FifoPorts {
             let (backlog, length) = (fifo.backlog(now), packet.size);
             let size = line.wire.time(u32::from(length));
             if !limits.fits(backlog, size) {
+                self.trimmed |= self.trims && !packet.is(flag::CONTROL);
                 let lost = packet.lost();
                 self.records[port].drop(lost);
                 self.losses.add(lost);
@@ -396,7 +411,7 @@ impl Ports for FifoPorts {
     }
 
     fn overflowed(&self) -> bool {
-        self.commons.as_ref().is_some_and(Commons::overflowed)
+        self.trimmed || self.commons.as_ref().is_some_and(Commons::overflowed)
     }
 
     fn results(&self, end: Time) -> IdVec<OutPort, PortResult> {

@@ -166,7 +166,7 @@ pub trait Ports {
     fn shared_bytes(&self, _now: Time, _switch: OwnSwitch) -> Option<u64> {
         None
     }
-    /// These ports cannot go on: somebody would have to be paused, and they do not know how.
+    /// These ports cannot go on: somebody would have to be paused, or something trimmed, and they do not know how.
     fn overflowed(&self) -> bool {
         false
     }
