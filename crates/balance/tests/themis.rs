@@ -1,25 +1,13 @@
 //! Themis's leaves, packet by packet.
 
+#[path = "common/paths.rs"]
+mod paths;
+
+use paths::Paths;
 use std::collections::BTreeSet;
+use weft_balance::tor::FlowId;
 use weft_balance::tor::themis::Leaf;
-use weft_balance::tor::{FlowId, Ways};
-use weft_fabric::PathId;
 use weft_units::{HostId, Time};
-
-/// So many paths.
-struct Paths(u32);
-
-impl Ways for Paths {
-    fn count(&self) -> u32 {
-        self.0
-    }
-    fn get(&self, index: u32) -> PathId {
-        PathId(index as u16)
-    }
-    fn has(&self, path: PathId) -> bool {
-        u32::from(path.0) < self.0
-    }
-}
 
 const FLOW: FlowId = FlowId { key: 3, control: false, src: HostId(0), dst: HostId(9) };
 

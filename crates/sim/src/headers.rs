@@ -22,8 +22,8 @@ pub(crate) enum Header {
         is_resent: bool,
         /// What is here.
         report: Report,
-        /// The number of the request that it answers.
-        request: Option<u32>,
+        /// What the request that it answers was for.
+        request: Option<Ask>,
     },
     /// Of data that wants credit.
     Data {
@@ -40,9 +40,20 @@ pub(crate) enum Header {
         receiver: ReceiverId,
         /// The credit that its sender wants.
         target: Option<u32>,
-        /// Its number, if it is a probe; else zero.
-        number: u32,
+        /// What for.
+        ask: Ask,
     },
+}
+
+/// Why a sender asks its receiver to report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ask {
+    /// It has something to send, and must not.
+    Stuck,
+    /// A probe of what is missing, with its number.
+    Probe(u32),
+    /// A probe of a path.
+    Path,
 }
 
 /// Those of the packets in one partition.

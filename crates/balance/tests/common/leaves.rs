@@ -1,27 +1,16 @@
 //! Two leaves under ConWeave, and between them paths with delays of their own.
 
+#[path = "paths.rs"]
+mod paths;
+
+pub(crate) use paths::Paths;
 use std::collections::BTreeMap;
 use weft_balance::tor::conweave::rx::Came;
 use weft_balance::tor::conweave::{ControlMessage, ControlPacket, Leaf, Options, Part, Tag};
-use weft_balance::tor::{FlowId, TorContext, TorCounts, Ways};
-use weft_fabric::{Clos, Fabric, Link, PathId};
+use weft_balance::tor::{FlowId, TorContext, TorCounts};
+use weft_fabric::{Clos, Fabric, Link};
 use weft_trial::prelude::*;
 use weft_units::{HostId, Rate, SwitchId, Time};
-
-/// So many paths.
-pub(crate) struct Paths(pub(crate) u32);
-
-impl Ways for Paths {
-    fn count(&self) -> u32 {
-        self.0
-    }
-    fn get(&self, index: u32) -> PathId {
-        PathId(index as u16)
-    }
-    fn has(&self, path: PathId) -> bool {
-        u32::from(path.0) < self.0
-    }
-}
 
 pub(crate) fn leaf<T>(options: &Options, switch: u32) -> Leaf<T> {
     let link = Link { rate: Rate::gbps(100), delay: Time::us(1) };

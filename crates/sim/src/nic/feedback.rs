@@ -4,6 +4,7 @@ use super::flow::{SendingQp, Stage};
 use super::persistent::Left;
 use crate::engine::Engine;
 use crate::event::{Class, Event};
+use crate::headers::Ask;
 use crate::packet::{Answer, Data, Packet, flag};
 use crate::partition::{OutPort, OwnHost};
 use crate::ports::Ports;
@@ -237,7 +238,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             self.reroute(host, id, LossSignal::TimeOut);
         }
         if is_stuck {
-            self.request(id, 0);
+            self.request(id, Ask::Stuck);
         }
         let flow = &mut self.nics.senders[id as usize];
         let gap = if flow.waiting { self.now.until(flow.due) } else { Time::ZERO };

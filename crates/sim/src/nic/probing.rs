@@ -3,6 +3,7 @@
 
 use crate::engine::Engine;
 use crate::event::{Class, Event};
+use crate::headers::Ask;
 use crate::partition::OutPort;
 use crate::ports::Ports;
 use crate::queue::EventQueue;
@@ -43,7 +44,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 Ring::At(next) => Some(next),
                 Ring::Now => {
                     let (number, next) = probing.leave(self.now, delays);
-                    self.request(id, number);
+                    self.request(id, Ask::Probe(number));
                     next
                 }
             };
@@ -61,7 +62,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             let Some(steering) = self.steering_of(id, plane) else { continue };
             let next = steering.probe(now, &mut routes);
             for route in routes.drain(..) {
-                self.request_by(id, plane, route, PATH_PROBE);
+                self.request_by(id, plane, route, Ask::Path);
             }
             self.probe_again(id, next);
         }
@@ -97,6 +98,3 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
     }
 }
-
-/// The number of a request that asks about its path only.
-pub(super) const PATH_PROBE: u32 = u32::MAX;

@@ -2,11 +2,10 @@
 
 use super::feedback::{acknowledgement, answered_route};
 use super::planes::in_turn;
-use super::probing::PATH_PROBE;
 use crate::config::{PacketConfig, RunConfig};
 use crate::engine::Engine;
 use crate::event::{Class, Event};
-use crate::headers::Header;
+use crate::headers::{Ask, Header};
 use crate::packet::{Answer, Data, Packet, flag};
 use crate::partition::{OutPort, OwnHost, ReceiverId};
 use crate::ports::Ports;
@@ -113,8 +112,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 self.hear_report((host, port), packet, (seq, is_resent, request), &report);
             }
             Header::Pull(granted) => self.hear_pull(host, packet.sender(), granted),
-            Header::Request { receiver, target, number } => {
-                self.requested((host, port), packet, (receiver, target, number));
+            Header::Request { receiver, target, ask } => {
+                self.requested((host, port), packet, (receiver, target, ask));
             }
             Header::Data { .. } => unreachable!("data is no answer"),
         }
@@ -124,7 +123,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         &mut self,
         (host, port): (OwnHost, OutPort),
         packet: Packet,
-        (seq, is_resent, request): (u32, bool, Option<u32>),
+        (seq, is_resent, request): (u32, bool, Option<Ask>),
         report: &Report,
     ) {
         let answer = Answer { seq, ..packet.as_answer() };
@@ -135,11 +134,16 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             return self.retire_if_over(id);
         }
         let now = self.now;
-        if request == Some(PATH_PROBE) {
+        if request == Some(Ask::Path) {
             self.hear_of_path(id, port, answered_route(self.config.fabric, &packet).number());
         }
         let flow = &mut self.nics.senders[id as usize];
-        let probe = request.and_then(|number| flow.sender.probing()?.age(now, number));
+        let probe = match request {
+            Some(Ask::Probe(number)) => {
+                flow.sender.probing().and_then(|probing| probing.age(now, number))
+            }
+            _ => None,
+        };
         let rtt = match (probe, flow.congestion.delays()) {
             (Some(age), Some(delays)) => age.max(delays.base_rtt),
             // When that packet left says nothing of when the request did.
@@ -154,18 +158,16 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
         let flow = &mut self.nics.senders[id as usize];
         if !flow.hooks.is_plain() {
-            let is_trimmed = answer.is_nack && self.config.switch.trim.is_some();
-            let (room, late) = match is_trimmed {
-                true => (0, false),
-                false => (flow.room(), flow.congestion.is_late(rtt)),
-            };
-            let heard = self.world.heard(now, &packet, answer);
-            let marked = heard.marked || is_trimmed;
-            self.steer(
-                id,
-                port,
-                Feedback { marked, trimmed: is_trimmed, room, rtt, late, ..heard },
-            );
+            if flow.hooks.hears() {
+                let trimmed = answer.is_nack && self.config.switch.trim.is_some();
+                let (room, late) = match trimmed {
+                    true => (0, false),
+                    false => (flow.room(), flow.congestion.is_late(rtt)),
+                };
+                let heard = self.world.heard(now, &packet, answer);
+                let marked = heard.marked || trimmed;
+                self.steer(id, port, Feedback { marked, trimmed, room, rtt, late, ..heard });
+            }
             if let Some(departures) = &mut self.nics.senders[id as usize].departures {
                 departures.forget_below(report.cumulative);
             }
@@ -211,9 +213,8 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         self.go_on(host, id, false);
     }
 
-    /// Queue pair `id` asks its receiver what is there: because it must not send, or with the probe of this
-    /// `number`, which is not zero.
-    pub(super) fn request(&mut self, id: u32, number: u32) {
+    /// Queue pair `id` asks its receiver what is there.
+    pub(super) fn request(&mut self, id: u32, ask: Ask) {
         let (flow, now) = (&mut self.nics.senders[id as usize], self.now);
         let route = match flow.hooks.is_plain() {
             true => flow.route,
@@ -224,16 +225,16 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         };
         let turn = Draw::new(self.config.seed, "request-plane").at(u64::from(flow.key), now.0);
         let plane = in_turn(flow.planes, (turn >> 32) as u32);
-        self.request_by(id, plane, route, number);
+        self.request_by(id, plane, route, ask);
     }
     /// The same, in this plane and by this route.
-    pub(super) fn request_by(&mut self, id: u32, plane: u32, route: Route, number: u32) {
+    pub(super) fn request_by(&mut self, id: u32, plane: u32, route: Route, ask: Ask) {
         let flow = &mut self.nics.senders[id as usize];
         flow.sender.on_request();
         let (host, receiver, dst) = (flow.src, flow.receiver, flow.dst);
         let sharing = self.nics.hosts[host].round.len() as u32;
         let target = flow.congestion.pull_target(flow.sender.backlog(), sharing);
-        let header = Header::Request { receiver, target, number };
+        let header = Header::Request { receiver, target, ask };
         self.counts.totals.requests += 1;
         let port = self.nics.ports.of(host, plane);
         self.send_to_end(port, dst, route, 0, header);
@@ -260,14 +261,14 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         &mut self,
         (host, port): (OwnHost, OutPort),
         packet: Packet,
-        (id, target, number): (ReceiverId, Option<u32>, u32),
+        (id, target, ask): (ReceiverId, Option<u32>, Ask),
     ) {
         let flow = &mut self.nics.receivers[id.partition()][id.number()];
         flow.receiver.on_request();
         let seq = flow.receiver.expected();
         let report = flow.receiver.report(seq, true);
         let ((src, sender), is_done) = (flow.back(), flow.receiver.is_done());
-        let header = Header::Report { seq, is_resent: true, report, request: Some(number) };
+        let header = Header::Report { seq, is_resent: true, report, request: Some(ask) };
         let route = answered_route(self.config.fabric, &packet);
         self.send_to_end(port, src, route, sender, header);
         if !is_done {
