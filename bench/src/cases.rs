@@ -39,8 +39,10 @@ pub(crate) enum Memory {
     ShallowPaused,
     /// The same, with trimming.
     ShallowTrimmed,
-    /// As switches of UEC htsim have them: a window of memory a port, with trimming; NSCC.
+    /// A window of memory a port, with trimming; NSCC.
     Trimmed,
+    /// The same, with control ahead of data, as in UEC htsim.
+    Priority,
 }
 
 const SPRAY: Network =
@@ -71,6 +73,8 @@ const UET: Network = Network {
     recovery: RecoveryConfig::Uet(Uet { threshold: 16384, sleek: false }),
     memory: Memory::Trimmed,
 };
+
+const UET_PRIORITY: Network = Network { memory: Memory::Priority, ..UET };
 
 const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::us(1) };
 const FAST_LINK: Link = Link { rate: Rate::gbps(400), delay: Time::ns(500) };
@@ -222,6 +226,15 @@ pub(crate) const CASES: &[Case] = &[
         traffic: Traffic::Permutation,
         bytes: 8_000_000,
         network: UET,
+        scaling: false,
+    },
+    Case {
+        name: "nscc-priority-128",
+        about: "the same, with control ahead of data",
+        fabric: || Fabric::build(&Clos::fat_tree(8, LINK)),
+        traffic: Traffic::Permutation,
+        bytes: 8_000_000,
+        network: UET_PRIORITY,
         scaling: false,
     },
 ];
