@@ -66,13 +66,32 @@ fn losses_call_backups() {
     lose(&mut flow, all[0], 1);
     assert_eq!(set(flow.sends(4)), now);
     lose(&mut flow, all[1], 2);
-    // No backup is left: a bad path is better than none.
+    // No backup is left: two of the other three go on, and the third stays, bad as it is.
     lose(&mut flow, all[2], 3);
-    assert!(set(flow.sends(4)).contains(&all[2]));
-    // The first comes back after 3 ms.
-    lose(&mut flow, all[2], 3_001);
-    let now = set(flow.sends(4));
-    assert!(now.contains(&all[0]) && !now.contains(&all[2]));
+    let three = set(flow.sends(6));
+    assert!(three.len() == 3 && !three.contains(&all[2]));
+    lose(&mut flow, all[3], 4);
+    let two = set(flow.sends(6));
+    assert!(two.len() == 2 && !two.contains(&all[3]));
+    let kept = *two.first().unwrap();
+    lose(&mut flow, kept, 5);
+    assert_eq!(set(flow.sends(4)), two);
+    // Bad ones come back after 3 ms, into use as long as some are missing there.
+    lose(&mut flow, kept, 3_004);
+    let now = set(flow.sends(8));
+    assert!(now.len() == 4 && !now.contains(&kept) && now.contains(&all[2]));
+}
+
+#[test]
+fn so_many_stay_in_use() {
+    let mut flow = Flow::new("mrc", &[("entropies", "4"), ("active", "4"), ("min_active", "4")]);
+    let all = set(flow.sends(4));
+    flow.steering.on_lost(Time::us(1), *all.first().unwrap());
+    assert_eq!(set(flow.sends(4)), all);
+    let error = SchemeConfig::read("mrc", &[("min_active", "101")]).unwrap_err();
+    assert!(error.to_string().contains("is more than active, 100; use less"), "{error}");
+    // Fewer entropies are all active.
+    assert_eq!(set(Flow::new("mrc", &[("entropies", "64")]).sends(64)).len(), 64);
 }
 
 /// Who can ask probes bad ones every millisecond: three answers in a row make a backup.

@@ -1,10 +1,25 @@
 //! What a result, or a run that stalled, says about its experiment: which key would help.
 
 use crate::experiment::Resolved;
-use weft_fabric::{Failure, FailureKind, Queued};
+use weft_balance::scheme::SchemeConfig;
+use weft_fabric::{Fabric, Failure, FailureKind, Queued};
 use weft_sim::{Buffer, Outcome, Stall, Totals};
 use weft_transport::{RecoveryConfig, Rewind};
 use weft_units::Time;
+
+/// What the fabric says of the scheme, before a run.
+pub(crate) fn of_fabric(experiment: &Resolved, fabric: &Fabric) -> Option<String> {
+    let scheme = &experiment.balance.scheme;
+    let goes_over_groups = matches!(scheme, SchemeConfig::Valiant(_) | SchemeConfig::Ugal(_));
+    let has_groups = fabric.clos().is_none() && fabric.pods() > 2;
+    (goes_over_groups && !has_groups).then(|| {
+        format!(
+            "{}: this fabric has no groups of switches to go over, so that packets take random shortest \
+             paths, as under spray; they are made for dragonflies",
+            scheme.name()
+        )
+    })
+}
 
 /// More than one packet in so many sent again for nothing is worth a word.
 const SPURIOUS_SHARE: u64 = 100;
@@ -18,14 +33,15 @@ pub(crate) fn of_result(experiment: &Resolved, rto: Time, outcome: &Outcome) -> 
         return None;
     }
     let scheme = &experiment.balance.scheme;
-    let why = match experiment.transport.recovery.info().keeps_order {
-        // Of this all are warned before they run.
-        false if scheme.is_multipath() => return None,
-        false if reordered > 0 => {
-            "they came behind later ones, which this recovery takes for a loss; set \
-             transport.recovery = \"selective-repeat\""
-                .to_owned()
+    let behind = "they came behind later ones, which this recovery takes for a loss; set \
+                  transport.recovery = \"selective-repeat\"";
+    let why = match &experiment.transport.recovery {
+        RecoveryConfig::SelectiveNack(_) | RecoveryConfig::Tcp(_) if reordered > 0 => {
+            behind.to_owned()
         }
+        // Of this all are warned before they run.
+        recovery if !recovery.info().keeps_order && scheme.is_multipath() => return None,
+        recovery if !recovery.info().keeps_order && reordered > 0 => behind.to_owned(),
         _ => format!("they queued for longer than transport.rto ({rto}); raise it"),
     };
     let name = scheme.name();

@@ -181,7 +181,8 @@ pub fn run_watched(
     let hints = hints::of_result(experiment, config.transport.rto, &outcome);
     let said = experiment.warnings.iter().cloned();
     let unbalanced = segments::warnings(&experiment.balance.scheme, fabric, &traffic);
-    let warnings = said.chain(remarks(&traffic)).chain(unbalanced).chain(hints).collect();
+    let beforehand = said.chain(hints::of_fabric(experiment, fabric));
+    let warnings = beforehand.chain(remarks(&traffic)).chain(unbalanced).chain(hints).collect();
     let done = collectives::done(&traffic, &outcome);
     let mut row = measure::row(experiment, &traffic, &config, (&outcome, source), &done, bound);
     let mut warnings: Vec<String> = warnings;

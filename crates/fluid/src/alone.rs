@@ -193,6 +193,7 @@ fn may_be_alone(config: &RunConfig<'_>) -> bool {
     let one_path = config.balance.scheme.info().paths == PathUse::One;
     one_path
         && fabric.clos().is_some_and(|clos| clos.rails().is_none())
+        && fabric.nic_ports() == 1
         && config.job.as_ref().is_none_or(|job| job.relays.is_none())
         && config.failures.is_empty()
         && !config.transport.congestion.initial_window().is_some_and(is_small)

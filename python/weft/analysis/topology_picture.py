@@ -21,7 +21,7 @@ from weft.study.inputs import Experiment, Overrides
 
 KINDS = (".svg", ".png", ".pdf")
 ANY_TRAFFIC = {
-    "workload": {"pattern": "permutation", "size": "1KB"},
+    "workload": {"collective": "all-reduce", "size": "1KB"},
     "balance": {"scheme": "ecmp"},
 }
 """Beside a fabric alone, which is no experiment."""

@@ -3,16 +3,18 @@
 //!
 //! Packets walk through the active EVs. One that was marked, or whose packet was trimmed before the last hop, is
 //! skipped once. One under which a packet was lost without notice is assumed bad: a backup of the same
-//! plane takes its place. It is probed, by a packet without data that asks for a report, and is a backup again once
-//! some probes in a row were answered.
+//! plane takes its place; where there is none the others go on, as long as they are not too few (the profile's
+//! minimum of active EVs). It is probed, by a packet without data that asks for a report, and is back once some probes in a
+//! row were answered.
 //!
 //! Switches hash EVs, or with `carried = "structured"` an EV names its path: bits of it say which port each switch
 //! takes (section 2.2), as do the segments of an SRv6 address, which costs 40 bytes more a packet
 //! (`fabric.nic.header`). Then a flow has an EV for each path that it draws, and no two of them collide.
 //!
 //! What is ours: how often bad EVs are probed, and how many good probes they need, is not published. Where loss
-//! recovery does not report, nothing can be asked, and a bad EV is a backup again after as long as the probes take. When
-//! all active EVs are to be skipped, the first of them is taken. When there is no backup left, a bad EV stays in use.
+//! recovery does not report, nothing can be asked, and a bad EV is back after as long as the probes take. When
+//! all active EVs are to be skipped, the first of them is taken. The minimum of active ones is half of them: a device's is not
+//! published, and where every path loses some packets few EVs would be left else.
 
 use super::{PathUse, Scheme, SchemeInfo};
 use crate::forward::{Hashed, SwitchContext};
@@ -29,6 +31,8 @@ pub struct Mrc {
     pub entropies: u32,
     /// How many of them are in use; the others are backups. No more than `entropies`.
     pub active: u32,
+    /// Bad ones stay in use where no more than so many would be left. No more than `active`.
+    pub min_active: u32,
     /// How often a bad EV is probed. Never zero.
     pub probe_every: Time,
     /// So many answers in a row make it a backup.
@@ -36,6 +40,9 @@ pub struct Mrc {
     /// What an EV is to switches.
     pub carried: Carried,
 }
+
+/// How many EVs are in use on ConnectX-8, about (section 2.4).
+const ACTIVE: u32 = 100;
 
 /// What an entropy value is to switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,8 +67,13 @@ impl Scheme for Mrc {
             },
             OptionInfo {
                 key: "active",
-                default: "100",
+                default: "100, or all",
                 meaning: "how many of them are in use at once; the others are backups",
+            },
+            OptionInfo {
+                key: "min_active",
+                default: "active / 2",
+                meaning: "so many stay in use, bad as they may be",
             },
             OptionInfo {
                 key: "probe_every",
@@ -90,17 +102,23 @@ impl Scheme for Mrc {
 
     fn read(options: &mut Options<'_>) -> Result<Mrc, OptionError> {
         let entropies = options.number("entropies", 1..=1 << 16)?;
-        let active = options.number("active", 1..=1 << 16)?;
-        if active > entropies && options.has("active") {
+        let active = options.number_if_given("active", 1..=1 << 16)?;
+        if active > Some(entropies) {
             let what = format!("is more than entropies, {entropies}; use less, or raise that");
             return Err(OptionError::new("active", what));
         }
-        let active = active.min(entropies);
+        let active = active.unwrap_or(ACTIVE.min(entropies));
+        let min_active = options.number_if_given("min_active", 1..=1 << 16)?;
+        if min_active > Some(active) {
+            let what = format!("is more than active, {active}; use less");
+            return Err(OptionError::new("min_active", what));
+        }
+        let min_active = min_active.unwrap_or(active.div_ceil(2));
         let ways = [("ecmp", Carried::Ecmp), ("structured", Carried::Structured)];
         let carried = options.choice("carried", &ways)?;
         let probe_every = options.time_from("probe_every", Time::ns(1))?;
         let good_probes = options.number("good_probes", 1..=1000)?;
-        Ok(Mrc { entropies, active, probe_every, good_probes, carried })
+        Ok(Mrc { entropies, active, min_active, probe_every, good_probes, carried })
     }
     fn needs_path_ids(&self) -> bool {
         self.carried == Carried::Structured
@@ -130,6 +148,12 @@ struct Entropy {
     skip: bool,
 }
 
+impl Entropy {
+    fn new(value: u16) -> Entropy {
+        Entropy { value, skip: false }
+    }
+}
+
 /// An entropy value that is assumed bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Bad {
@@ -152,6 +176,9 @@ pub struct MrcFlow {
     probes: bool,
     carried: Carried,
     active: Vec<Entropy>,
+    /// How many there are while enough are good, and at least.
+    most: usize,
+    least: usize,
     /// The place of the next in `active`.
     next: usize,
     backups: VecDeque<u16>,
@@ -167,7 +194,8 @@ impl MrcFlow {
     pub fn new(scheme: &Mrc, context: &FlowContext<'_>) -> MrcFlow {
         let mut stream = Draw::new(context.seed, "mrc").stream(context.flow);
         let planes = context.fabric.nic_ports();
-        let [all, active] = [scheme.entropies, scheme.active].map(|count| count.div_ceil(planes));
+        let counts = [scheme.entropies, scheme.active, scheme.min_active];
+        let [all, active, least] = counts.map(|count| count.div_ceil(planes) as usize);
         // Distinct, in an order that the flow draws.
         let mut values: Vec<u16> = match scheme.carried {
             Carried::Ecmp => {
@@ -181,15 +209,19 @@ impl MrcFlow {
             }
         };
         stream.shuffle(&mut values);
-        values.truncate(all as usize);
-        let backups = values.split_off(values.len().min(active as usize));
+        values.truncate(all);
+        let most = values.len().min(active);
+        let backups = values.split_off(most);
         MrcFlow {
             stream,
             probe_every: scheme.probe_every,
             good_probes: scheme.good_probes,
             probes: context.probes,
             carried: scheme.carried,
-            active: values.into_iter().map(|value| Entropy { value, skip: false }).collect(),
+            active: values.into_iter().map(Entropy::new).collect(),
+            most,
+            // As great a part of those that there are.
+            least: (most * least).div_ceil(active),
             next: 0,
             backups: backups.into(),
             bad: Vec::new(),
@@ -233,12 +265,16 @@ impl MrcFlow {
     fn first_due(&self) -> Option<Time> {
         self.bad.iter().map(|bad| bad.due).min()
     }
-    /// Bad ones that `is_over` are backups again.
+    /// Bad ones that `is_over` are backups again, or in use where some are missing.
     fn bring_back(&mut self, is_over: impl Fn(&Bad) -> bool) {
-        let backups = &mut self.backups;
+        let MrcFlow { backups, active, most, .. } = self;
         self.bad.retain(|bad| {
             let stays = !is_over(bad);
-            backups.extend((!stays).then_some(bad.value));
+            match active.len() < *most {
+                _ if stays => {}
+                true => active.push(Entropy::new(bad.value)),
+                false => backups.push_back(bad.value),
+            }
             stays
         });
     }
@@ -264,14 +300,20 @@ impl Steer for MrcFlow {
         if !self.probes {
             self.bring_back(|bad| bad.due <= now);
         }
-        let Some(backup) = self.backups.front().copied() else { return };
+        let Some(at) = self.active.iter().position(|active| active.value == entropy) else {
+            return;
+        };
+        match self.backups.pop_front() {
+            Some(backup) => self.active[at] = Entropy::new(backup),
+            None if self.active.len() <= self.least => return,
+            None => {
+                self.active.remove(at);
+                self.next -= usize::from(at < self.next);
+            }
+        }
         let wait = if self.probes { 1 } else { u64::from(self.good_probes) };
         let due = now.saturating_add(self.probe_every * wait);
-        if let Some(lost) = self.find(entropy) {
-            *lost = Entropy { value: backup, skip: false };
-            self.backups.pop_front();
-            self.bad.push(Bad { value: entropy, due, good: 0, waits: false });
-        }
+        self.bad.push(Bad { value: entropy, due, good: 0, waits: false });
     }
     fn probe_at(&mut self) -> Option<Time> {
         let due = self.first_due().filter(|_| self.probes)?;

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from weft.report.figures.fabric.network import Floats, Ints, Links, Network
 from weft.report.figures.fabric.sketch import LEFT, LETTER, WIDTH, Sketch, plural
-from weft.report.figures.fabric.tiers import NAMES, between
+from weft.report.figures.fabric.tiers import between, kind
 from weft.report.figures.model import Box, Cells, Drawing
 
 MOST_CELLS = 128
@@ -248,14 +248,14 @@ def _left(sketch: Sketch, plane: int, levels: list[float], tall: float) -> None:
     heights = [*levels[:2], levels[-1] + _RISE]
     for tier in range(tiers):
         count = int((mine & (net.tier == tier)).sum())
-        text = plural(count, *NAMES[tiers][tier])
+        text = plural(count, *kind(net, plane, tier))
         sketch.say(0.05, heights[tier], text.replace(" ", "\n", 1) if len(text) > 18 else text)
         if tier:
             said = between(net, plane, tier)
             if net.has_load:
                 size = int((mine & (net.tier == tier)).sum()) if tiers == 2 else 0
-                kinds = NAMES[tiers]
-                said += f"\ncolumn: {kinds[tier - 1][0]}\nrow: {kinds[tier][0]}"
+                column, row = (kind(net, plane, one)[0] for one in (tier - 1, tier))
+                said += f"\ncolumn: {column}\nrow: {row}"
                 step = -(-size // MOST_CELLS)
                 said += (
                     f"\na cell: busiest of {step}\N{MULTIPLICATION SIGN}{step}" if step > 1 else ""

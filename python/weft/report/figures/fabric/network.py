@@ -93,6 +93,8 @@ class Network:
     group: Ints
     at: Ints
     """How many hosts each switch has."""
+    homes: list[tuple[tuple[int, ...], int]]
+    """Switches of one plane that have hosts in common, and how many; in the order of hosts."""
     links: Links
     """Between switches."""
     host_links: Links
@@ -186,11 +188,24 @@ def of(experiment: Mapping[str, Any], seed: int, load: Floats | None = None) -> 
         planes=found["planes"],
         names=names,
         at=at,
+        homes=_homes(columns["host"][is_host], columns["upper"][is_host], numbers["plane"]),
         links=_summed(each.lower[~is_host], each.upper[~is_host], each.only(~is_host)),
         host_links=_summed(each.lower[is_host], each.upper[is_host], each.only(is_host)),
         failures=_in_words(found["failures"], columns, names),
         **numbers,
     )
+
+
+def _homes(hosts: Ints, switches: Ints, plane: Ints) -> list[tuple[tuple[int, ...], int]]:
+    """Those of links of hosts."""
+    place = np.lexsort((switches, plane[switches], hosts))
+    hosts, switches = hosts[place], switches[place]
+    starts = np.flatnonzero(np.diff(hosts, prepend=-1) | np.diff(plane[switches], prepend=-1))
+    found: dict[tuple[int, ...], int] = {}
+    for these in np.split(switches, starts[1:]):
+        homes = tuple(map(int, these))
+        found[homes] = found.get(homes, 0) + 1
+    return list(found.items())
 
 
 def short_rate(bits_per_second: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -15,10 +16,13 @@ _GAP = 1.35
 """Inches from one tier to the next."""
 _MOST_HOSTS = 40
 """So many hosts are drawn one by one."""
-NAMES = {
-    2: (("leaf", "leaves"), ("spine", "spines")),
-    3: (("leaf", "leaves"), ("aggregation switch", "aggregation switches"), ("core", "cores")),
+_NAMES = {
+    "leaf": ("leaf", "leaves"),
+    "spine": ("spine", "spines"),
+    "agg": ("aggregation switch", "aggregation switches"),
+    "core": ("core", "cores"),
 }
+"""What a tier of switches with such names is, in words."""
 
 
 def draw(net: Network, top: float, planes: list[int], alike: str) -> Drawing:
@@ -26,8 +30,8 @@ def draw(net: Network, top: float, planes: list[int], alike: str) -> Drawing:
     sketch = Sketch(net, top)
     tiers = int(net.tier.max()) + 1
     several = net.planes > 1
-    pods = tiers > 2 and net.is_clos
-    floor = 0.62 + 0.3 * several + 0.2 * pods
+    pods = (tiers > 2 and net.is_clos) or bool(_rails(net, np.arange(len(net.names))))
+    floor = 0.7 + 0.3 * several + 0.2 * pods
     height = floor + _GAP * (tiers - 1) + (0.6 if several else 0.2)
     span = (WIDTH - LEFT - 0.1) / len(planes)
     for place, plane in enumerate(planes):
@@ -86,13 +90,18 @@ def _way(low: tuple[float, float], high: tuple[float, float]) -> list[tuple[floa
 def _places(net: Network, rows: list[Ints], left: float, room: float) -> dict[int, float]:
     """The x of every switch, tiers being spread over the width.
 
-    In a Clos by their numbers, in other networks by what is below.
+    In a Clos by their numbers, in other networks by what is below: hosts, then switches.
     """
     places: dict[int, float] = {}
+    first = {
+        switch: number for number, (homes, _) in enumerate(net.homes) for switch in homes[::-1]
+    }
     for tier, switches in enumerate(rows):
         order = list(map(int, switches))
         if not net.is_clos and tier:
             order.sort(key=lambda one: _middle(net, one, places))
+        elif not net.is_clos:
+            order.sort(key=lambda one: first.get(one, len(net.names)))
         for number, switch in enumerate(order):
             places[switch] = left + room * (number + 0.5) / max(1, len(order))
     return places
@@ -107,68 +116,94 @@ def _middle(net: Network, switch: int, places: dict[int, float]) -> float:
 
 
 def _pods(sketch: Sketch, rows: list[Ints], places: dict[int, float], floor: float) -> None:
-    """A frame around each pod."""
+    """A frame around each pod, or rail."""
     net = sketch.net
-    if len(rows) < 3 or not net.is_clos:
+    rails = _rails(net, rows[0])
+    if rails:
+        framed, tiers = [(f"rail {rail}", leaves) for rail, leaves in rails.items()], len(rows)
+    elif len(rows) > 2 and net.is_clos:
+        group = net.group[rows[0]]
+        framed, tiers = [(f"pod {pod}", rows[0][group == pod]) for pod in np.unique(group)], 2
+    else:
         return
-    for pod in np.unique(net.group[rows[0]]):
-        inside = [places[int(switch)] for switch in rows[0] if net.group[switch] == pod]
-        pitch = inside[1] - inside[0] if len(inside) > 1 else 0.6
-        middle, width = (inside[0] + inside[-1]) / 2, inside[-1] - inside[0] + 0.93 * pitch
-        low, high = floor - 0.62, floor + _GAP + 0.2
+    pitch = np.diff([places[int(switch)] for switch in rows[0]]).min() if len(rows[0]) > 1 else 0.6
+    for name, leaves in framed:
+        left, right = places[int(leaves[0])], places[int(leaves[-1])]
+        middle, width = (left + right) / 2, right - left + 0.93 * pitch
+        low, high = floor - 0.67, floor + _GAP * (tiers - 1) + 0.2
         sketch.boxes.append(Box(middle, (low + high) / 2, width, high - low, "frame"))
-        sketch.say(middle, low - 0.1, f"pod {pod}", "center", 7.5)
+        sketch.say(middle, low - 0.1, name, "center", 7.5)
+
+
+def _rails(net: Network, switches: Ints) -> dict[int, Ints]:
+    """Some switches by their rails, if the fabric has any."""
+    found: dict[int, list[int]] = {}
+    for switch in map(int, switches):
+        rail = re.match(r"rail-(\d+)-", net.names[switch])
+        if rail:
+            found.setdefault(int(rail[1]), []).append(switch)
+    return {rail: np.asarray(these) for rail, these in found.items()}
 
 
 def _hosts(
     sketch: Sketch, leaves: Ints, places: dict[int, float], floor: float, pitch: float
 ) -> None:
-    """The hosts below each leaf: one by one, or as a box with their number."""
+    """The hosts of each leaf, or of the same leaves: one by one, or as a box with their number."""
     net, links = sketch.net, sketch.net.host_links
     rows = {int(switch): row for row, switch in enumerate(links.lower)}
+    mine = set(map(int, leaves))
     one_by_one = net.hosts * net.planes <= _MOST_HOSTS
-    for leaf in map(int, leaves):
-        row = rows.get(leaf)
-        if row is None:
+    top, bottom = floor - _BOX / 2, floor - 0.48
+    for homes, count in net.homes:
+        if not mine.issuperset(homes):
             continue
-        count, x = int(net.at[leaf]), places[leaf]
-        ends = f"{net.names[leaf]} \N{EN DASH} hosts"
-        top, bottom = floor - _BOX / 2, floor - 0.48
-        if one_by_one and links.worst(row) is None:
-            step = min(0.2, 0.9 * pitch / count)
-            one = replace(links.only(np.array([row])), count=np.array([1]))
-            for place in range(count):
-                own = x + step * (place - (count - 1) / 2)
-                sketch.line(one, 0, [(own, bottom), (x, top)], ends, 0.7)
+        x = sum(places[leaf] for leaf in homes) / len(homes)
+        several = one_by_one and all(links.worst(rows[leaf]) is None for leaf in homes)
+        step = min(0.2, 0.9 * pitch / count)
+        for place in range(count if several else 1):
+            own = x + (step * (place - (count - 1) / 2) if several else 0.0)
+            for leaf in homes:
+                ends = f"{net.names[leaf]} \N{EN DASH} hosts"
+                way = [(own, bottom), (places[leaf], top)]
+                if several:
+                    one = replace(links.only(np.array([rows[leaf]])), count=np.array([1]))
+                    sketch.line(one, 0, way, ends, 0.7)
+                else:
+                    sketch.line(links, rows[leaf], way, ends)
+            if several:
                 box = Box(own, bottom - 0.05, 0.8 * step, 0.1, "hosts", "", "a host")
                 sketch.boxes.append(box)
-            continue
-        sketch.line(links, row, [(x, bottom), (x, top)], ends)
-        width = min(0.62, 0.84 * pitch)
-        text = f"\N{MULTIPLICATION SIGN}{count}"
-        text = text if len(text) * 0.07 <= width else ""
-        sketch.boxes.append(Box(x, bottom - 0.09, width, 0.18, "hosts", text, f"{count} hosts"))
+        if not several:
+            width = min(0.62, 0.84 * pitch)
+            text = f"\N{MULTIPLICATION SIGN}{count}"
+            text = text if len(text) * 0.07 <= width else ""
+            sketch.boxes.append(Box(x, bottom - 0.09, width, 0.18, "hosts", text, f"{count} hosts"))
 
 
 def _left(sketch: Sketch, plane: int, floor: float, tiers: int) -> None:
     """What the tiers are, and the links between them."""
     net = sketch.net
     mine = net.plane == plane
-    names = NAMES.get(tiers) if net.is_clos else None
     for tier in range(tiers):
-        count = int((mine & (net.tier == tier)).sum())
-        one, more = names[tier] if names else ("switch", "switches")
-        text = plural(count, one, more)
+        text = plural(int((mine & (net.tier == tier)).sum()), *kind(net, plane, tier))
         if len(text) > 18:
             text = text.replace(" ", "\n", 1)
         sketch.say(0.05, floor + _GAP * tier, text)
         if tier:
             sketch.say(0.05, floor + _GAP * (tier - 0.5), between(net, plane, tier), "left", 7.0)
     each = np.unique(net.at[mine & (net.at > 0)])
-    hosts = int(net.at[mine].sum())
     per = f", {each[0]} a leaf" if len(each) == 1 and net.is_clos else ""
+    ports = {len(homes) for homes, _ in net.homes}
+    per = f",\n{ports.pop()} ports each" if not net.is_clos and ports not in (set(), {1}) else per
     rate = net.rate_of(net.host_links)
-    sketch.say(0.05, floor - 0.5, f"{plural(hosts, 'host')}{per}\n{rate}", "left", 7.0)
+    sketch.say(0.05, floor - 0.5, f"{plural(net.hosts, 'host')}{per}\n{rate}", "left", 7.0)
+
+
+def kind(net: Network, plane: int, tier: int) -> tuple[str, str]:
+    """What a switch of a tier is, and several of them."""
+    these = np.flatnonzero((net.plane == plane) & (net.tier == tier))
+    kinds = {re.sub(r".*-(?=\D)|-\d+$", "", net.names[one]) for one in these}
+    return _NAMES.get(kinds.pop() if len(kinds) == 1 else "", ("switch", "switches"))
 
 
 def between(net: Network, plane: int, tier: int) -> str:
