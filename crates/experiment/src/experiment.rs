@@ -102,11 +102,15 @@ impl Resolved {
     /// The folded Clos that the fabric is, for `what` is only done there.
     ///
     /// # Errors
-    /// If it is another network, or has several planes.
+    /// If it is another network, or NICs have several ports.
     pub(crate) fn clos(&self, what: &str) -> Result<&Clos, ExperimentError> {
         if self.fabric.planes() > 1 {
             let what = format!("{what} one plane only; set planes = 1");
             return Err(ExperimentError::new("fabric.planes", Origin::Unknown, what));
+        }
+        if self.fabric.homes() > 1 {
+            let what = format!("{what} hosts with one port only; set homes = 1");
+            return Err(ExperimentError::new("fabric.homes", Origin::Unknown, what));
         }
         self.fabric.clos().filter(|clos| clos.rails().is_none()).ok_or_else(|| {
             let what = format!("{what} folded Clos only; choose leaf-spine, fat-tree or clos");
@@ -154,6 +158,8 @@ fn check_sections(table: &Table) -> Result<(), ExperimentError> {
     let others = [
         stragglers::NAME,
         background::NAME,
+        "preset",
+        "extends",
         "title",
         "notes",
         "sweep",

@@ -10,6 +10,15 @@ use weft_units::Time;
 /// What the fabric says of the scheme, before a run.
 pub(crate) fn of_fabric(experiment: &Resolved, fabric: &Fabric) -> Option<String> {
     let scheme = &experiment.balance.scheme;
+    let needs_reports = matches!(scheme, SchemeConfig::Mrc(_) | SchemeConfig::STrack(_));
+    if needs_reports && !experiment.transport.recovery.reports() && !experiment.failures.is_empty()
+    {
+        return Some(format!(
+            "{}: without transport.recovery = \"uet\" and switches that trim (fabric.switch.trim = true, pfc = false) \
+             it learns of losses by time-outs only",
+            scheme.name()
+        ));
+    }
     let goes_over_groups = matches!(scheme, SchemeConfig::Valiant(_) | SchemeConfig::Ugal(_));
     let has_groups = fabric.clos().is_none() && fabric.pods() > 2;
     (goes_over_groups && !has_groups).then(|| {

@@ -163,7 +163,7 @@ pub fn shorthand(kind: ShortKind, text: &str) -> Result<Table, ExperimentError> 
     }
     let chosen = Item::new(name.into());
     let file = kind.file_key(name);
-    let parts = || rest.split(',').filter(|part| !part.trim().is_empty());
+    let parts = || at_commas(rest).into_iter().filter(|part| !part.trim().is_empty());
     let given: Vec<&str> =
         parts().filter_map(|part| Some(part.split_once('=')?.0.trim())).collect();
     let mut able = choosers.iter().filter(|(_, names)| names.contains(&name)).map(|(key, _)| {
@@ -194,6 +194,16 @@ pub fn shorthand(kind: ShortKind, text: &str) -> Result<Table, ExperimentError> 
         read_part(&mut table, kind, &keys, part)?;
     }
     Ok(table)
+}
+
+/// The parts between commas, but for those within brackets.
+fn at_commas(text: &str) -> Vec<&str> {
+    let mut depth = 0i32;
+    let between = |sign: char| {
+        depth += i32::from(matches!(sign, '[' | '{')) - i32::from(matches!(sign, ']' | '}'));
+        sign == ',' && depth <= 0
+    };
+    text.split(between).collect()
 }
 
 /// One `key=value`, where the key may be dotted.

@@ -255,7 +255,7 @@ fn each_mistake_names_the_failure_and_the_mend() {
     let cases = [
         (
             "kind = \"down\"",
-            "fig.toml: failures.x.tier: missing; add it, for example tier = \"pod-up\"",
+            "fig.toml: failures.x.tier: missing; add it, for example tier = \"leaf-up\"",
         ),
         (
             "tier = \"leaf-up\"",
@@ -268,7 +268,7 @@ fn each_mistake_names_the_failure_and_the_mend() {
         ),
         (
             "tier = \"leaf\"\nkind = \"down\"",
-            "fig.toml: failures.x.tier (line 13): \"leaf\" is not one of pod-up, leaf-up, leaves, \
+            "fig.toml: failures.x.tier (line 13): \"leaf\" is not one of leaf-up, pod-up, leaves, \
              spines, aggs, cores; did you mean \"leaf-up\"?",
         ),
         (
@@ -403,6 +403,15 @@ fn each_mistake_names_the_failure_and_the_mend() {
             "links = [\"leaf-0 -> leaf-1\"]\nkind = \"down\"",
             "fig.toml: failures.x.links (line 13): leaf-0 has no link to leaf-1; it has links to \
              host-0, host-1, host-2, host-3, ...",
+        ),
+        (
+            "planes = []\nkind = \"down\"",
+            "fig.toml: failures.x.planes (line 13): is empty; name some, or use tier",
+        ),
+        (
+            "plane = 1\nkind = \"down\"",
+            "fig.toml: failures.x.plane (line 13): says where links of a tier fail; add tier = \"leaf-up\", or use \
+             planes = [0] for a whole plane",
         ),
         (
             "links = [\"leaf-0\"]\nkind = \"down\"",

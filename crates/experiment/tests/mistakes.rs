@@ -89,7 +89,7 @@ fn each_mistake_names_source_key_and_mend() {
         (
             "topology = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 4",
             "topology = \"graph\"\nhost_switches = [0, 1, 4]\nlinks = [\"0 1\"]",
-            "fig.toml: fabric (line 2): no path leads from switch-0 to switch-4; add a link; correct the counts",
+            "fig.toml: fabric.links (line 5): no path leads from switch-0 to switch-4; add a link",
         ),
         (
             "topology = \"leaf-spine\"\nleaves = 4\nspines = 2\nhosts_per_leaf = 4",

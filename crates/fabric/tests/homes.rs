@@ -115,5 +115,8 @@ fn files_of_ns3_have_hosts_with_several_links() {
         "dual.txt: hosts of several leaves are at switch 5; let those that share a switch share all"
     );
     let uneven = refused("1 4 100Gbps", "4 5 100Gbps");
-    assert_eq!(uneven, "dual.txt: hosts of 2 and 1 ports; give all as many, at most 8");
+    assert_eq!(
+        uneven,
+        "dual.txt: host 1 has 1, and host 0 has 2 ports; give all as many, at most 8"
+    );
 }

@@ -91,6 +91,25 @@ fn a_small_clos() {
     );
 }
 
+/// NICs that an edge has no port for vanish, with a remark; ports without a NIC are usual.
+#[test]
+fn parts_without_a_partner_are_named() {
+    let all = "ep1: {instance: \"server[0]\", component: nic}, ep2: {instance: \"leaf[0]\", component: port}";
+    assert!(SMALL.contains(all));
+    let one = all.replace("component: port", "component: \"port[0]\"");
+    let found = read(&SMALL.replace(all, &one));
+    assert!(
+        found.remarks[0].ends_with("and are not there: line 29 (2 with 1)"),
+        "{:?}",
+        found.remarks
+    );
+    assert_eq!(
+        line(&SMALL.replace("devices:", "devces:")),
+        "x.yaml:3: \"devces\" is no key of an InfraGraph; remove it, or use one of name, description, devices, \
+         links, instances, edges, annotations"
+    );
+}
+
 /// With `infrastructure` around it, as InfraGraph's service gives it, and as JSON.
 #[test]
 fn the_same_in_other_clothes() {

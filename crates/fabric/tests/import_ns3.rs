@@ -458,7 +458,8 @@ fn what_is_no_clos_is_a_graph() {
         let text = format!("8 4 {count}\n4 5 6 7\n{hosts}{links}");
         let why = match count {
             7 => ns3::read("x.txt", &text).unwrap_err().0,
-            _ => "x.txt: hosts of 1 and 2 ports; give all as many, at most 8".to_owned(),
+            _ => "x.txt: host 2 has 2, and host 0 has 1 ports; give all as many, at most 8"
+                .to_owned(),
         };
         assert_eq!(import::read("x.txt", &text).unwrap_err().0, why);
     }

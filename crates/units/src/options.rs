@@ -408,7 +408,10 @@ fn size_in(text: &str, range: &RangeInclusive<u64>) -> Result<u64, String> {
         return Ok(bytes);
     }
     let [given, least, most] = [bytes, *range.start(), *range.end()].map(size_text);
-    Err(format!("{given:?} is out of range; use {least:?} to {most:?}"))
+    Err(match *range.end() {
+        u64::MAX => format!("{given:?} is out of range; use {least:?} or more"),
+        _ => format!("{given:?} is out of range; use {least:?} to {most:?}"),
+    })
 }
 
 fn whole(text: &str, default: &str, range: &impl RangeBounds<u32>) -> Result<u32, String> {

@@ -139,8 +139,14 @@ impl Background {
             _ => 2,
         };
         if (hosts.len() as u64) < u64::from(least) {
-            let what = format!("{} are too few; give {least} at least", hosts.len());
-            return Err(WorkloadError(format!("hosts: {what}")));
+            let have = hosts.len();
+            return Err(WorkloadError(match self.pattern {
+                Toward::Incast(senders) => format!(
+                    "senders: {senders} and a receiver are more than the {have} hosts that take part; use less, or more \
+                     hosts"
+                ),
+                _ => format!("hosts: {have} are too few; give {least} at least"),
+            }));
         }
         let mut all = match self.pattern {
             Toward::Incast(senders) => self.incasts(hosts, senders, line, until, seed),
@@ -324,7 +330,10 @@ mod tests {
         }
         let few = Background { pattern: Toward::Incast(8), load: 0.5, sizes: Sizes::Fixed(1) };
         let error = few.messages(&hosts(8), Rate::gbps(100), Time::ms(1), 1).expect_err("too few");
-        assert_eq!(error.to_string(), "hosts: 8 are too few; give 9 at least");
+        assert_eq!(
+            error.to_string(),
+            "senders: 8 and a receiver are more than the 8 hosts that take part; use less, or more hosts"
+        );
     }
 
     #[test]

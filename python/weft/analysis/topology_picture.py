@@ -55,6 +55,7 @@ def draw(source: str, path: Path, overrides: Overrides, run: int | None) -> Figu
     from weft.report.figures import draw_matplotlib
 
     with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
         draw_matplotlib.draw_files(figure, [path])
     return figure
 

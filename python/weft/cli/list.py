@@ -6,19 +6,20 @@ import json as json_
 import shutil
 import textwrap
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from weft._types import CatalogueEntry, CatalogueOption
 
 NOTHING = '""'
+KINDS = ("schemes", "transports", "workloads", "topologies", "presets", "variables")
 
 
 def list_(
     kind: Annotated[
-        Literal["schemes", "transports", "workloads", "topologies", "presets", "variables"],
-        typer.Argument(help="What to list.", show_default=False),
+        str,
+        typer.Argument(help="What to list.", metavar=f"[{'|'.join(KINDS)}]", show_default=False),
     ],
     json: Annotated[bool, typer.Option("--json", help="Print a JSON array.")] = False,
 ) -> int:
@@ -28,8 +29,12 @@ def list_(
     the same ones. Variables are the environment variables of the NCCL plugin and the PyTorch back
     end.
     """
-    from weft import api
+    from weft import ExperimentError, api
 
+    if kind not in KINDS:
+        near = next((one for one in KINDS if kind and one.startswith(kind)), None)
+        mend = f"did you mean {near}?" if near else f"use one of {', '.join(KINDS)}"
+        raise ExperimentError(f"weft list {kind}: unknown; {mend}")
     entries: list[CatalogueEntry] = getattr(api, kind)()
     if json:
         print(json_.dumps(entries, indent=1))

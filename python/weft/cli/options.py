@@ -176,8 +176,9 @@ def names(option: str, text: str | None) -> list[str] | None:
 
 
 def split(text: str | None) -> list[str]:
-    """The parts of a list with commas."""
-    return [part.strip() for part in (text or "").split(",") if part.strip()]
+    """The parts of a list with commas; those within brackets do not count."""
+    parts = re.split(r",(?![^\[\]]*\])", text or "")
+    return [part.strip() for part in parts if part.strip()]
 
 
 def pair(option: str, text: str) -> tuple[str, str]:

@@ -77,10 +77,12 @@ pub fn read(r: &mut Reader<'_>, folder: &Path) -> Result<FabricSection> {
     let near = need.check()?;
     let built = topology.build().and_then(|fabric| fabric.in_planes(planes));
     let fabric = built.map_err(|error| {
-        let what = format!("{error}; correct the counts");
+        let has_mend = error.0.contains("; ") || error.0.contains(": choose");
+        let what = if has_mend { error.0 } else { format!("{error}; correct the counts") };
         // Of the counts only this one has to suit others.
-        match ["cores", "planes"].iter().find(|key| r.has(key) && what.contains(*key)) {
-            Some(key) => r.wrong(key, what),
+        let at_fault = [("cores", "cores"), ("planes", "planes"), ("links", "path")];
+        match at_fault.iter().find(|(key, word)| r.has(key) && what.contains(word)) {
+            Some((key, _)) => r.wrong(key, what),
             None => r.wrong_here(what),
         }
     })?;

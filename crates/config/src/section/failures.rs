@@ -122,6 +122,17 @@ fn read_links(r: &mut Reader<'_>) -> Result<LinkChoice> {
         refuse_beside(r, "planes", &[])?;
         return Ok(LinkChoice::Planes(planes));
     }
+    if !r.is_rehearsal() {
+        let lists = ["links", "switches", "planes"];
+        if let Some(empty) = lists.iter().find(|key| r.has(key) && !r.has("tier")) {
+            return Err(r.wrong(empty, "is empty; name some, or use tier"));
+        }
+        if r.has("plane") && !r.has("tier") {
+            let what = "says where links of a tier fail; add tier = \"leaf-up\", or use planes = [0] for a \
+                        whole plane";
+            return Err(r.wrong("plane", what));
+        }
+    }
     read_tier(r)
 }
 
@@ -138,8 +149,8 @@ fn refuse_beside(r: &Reader<'_>, key: &str, others: &[&str]) -> Result<()> {
 
 /// The words for what lies between which switches, and for whole switches.
 const TIERS: [(&str, Tier); 6] = [
-    ("pod-up", Tier::PodUp),
     ("leaf-up", Tier::LeafUp),
+    ("pod-up", Tier::PodUp),
     ("leaves", Tier::Leaves),
     ("spines", Tier::Spines),
     ("aggs", Tier::Spines),
@@ -147,7 +158,7 @@ const TIERS: [(&str, Tier); 6] = [
 ];
 
 fn read_tier(r: &mut Reader<'_>) -> Result<LinkChoice> {
-    let meaning = "links: \"pod-up\" between pods and cores, \"leaf-up\" above leaves; whole \
+    let meaning = "links: \"leaf-up\" above leaves, \"pod-up\" between pods and cores; whole \
                    switches: \"leaves\", \"spines\" or \"aggs\", \"cores\"";
     let tier = read_word(r, "tier", &TIERS, None, meaning)?;
     let count =

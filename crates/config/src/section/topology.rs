@@ -1,8 +1,9 @@
 //! `[fabric]`: the keys that say which links there are, for every kind of topology.
 
 use crate::ExperimentError;
-use crate::kind::{Integer, OneOf, Span, Speed, Text, Texts, Wholes};
+use crate::kind::{Integer, Kind, OneOf, Span, Speed, Text, Texts, Wholes};
 use crate::reader::{Choice, Reader};
+use crate::value::{Item, Value};
 use weft_fabric::topology::{Dragonfly, Graph, Group, Torus};
 use weft_fabric::{Bundle, Clos, Link, Shape, Tiers, Wiring};
 use weft_units::{Rate, Time, parse_rate, parse_time};
@@ -212,8 +213,28 @@ fn dragonfly(r: &mut Reader<'_>, plus: bool) -> Result<Wiring> {
     it.wiring().map_err(|error| r.wrong("groups", error.0))
 }
 
+/// `4x4x4`; of one dimension a number will do.
+#[derive(Clone, Copy)]
+struct Sizes;
+
+impl Kind for Sizes {
+    type Out = String;
+    fn read(&self, item: &Item) -> std::result::Result<String, String> {
+        match item.value {
+            Value::Int(size) => Ok(size.to_string()),
+            _ => Text.read(item),
+        }
+    }
+    fn write(&self, value: &String) -> Value {
+        Text.write(value)
+    }
+    fn example(&self) -> Value {
+        "4x4".into()
+    }
+}
+
 fn torus(r: &mut Reader<'_>) -> Result<Wiring> {
-    let text = r.get("sizes", Text, None, "switches in each dimension, such as \"4x4x4\"")?;
+    let text = r.get("sizes", Sizes, None, "switches in each dimension, such as \"4x4x4\"")?;
     let sizes: std::result::Result<Vec<u32>, _> = text.split('x').map(str::parse).collect();
     let sizes = match sizes {
         Ok(sizes) => sizes,

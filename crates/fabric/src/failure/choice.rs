@@ -405,7 +405,12 @@ fn switch(fabric: &Fabric, text: &str) -> Result<SwitchId, FabricError> {
 
 /// The first of those that are most like `text`, so that the answer depends on nothing else.
 fn nearest(text: &str, names: impl Iterator<Item = String>) -> String {
-    names.min_by_key(|name| strsim::damerau_levenshtein(text, name)).unwrap_or_default()
+    // A plane that was left out is the likeliest mistake.
+    let distance = |name: &String| match name.strip_prefix("plane-0-") {
+        Some(rest) if rest == text => 0,
+        _ => strsim::damerau_levenshtein(text, name),
+    };
+    names.min_by_key(distance).unwrap_or_default()
 }
 
 fn not_neighbours(fabric: &Fabric, from: Node, to: Node) -> String {

@@ -31,6 +31,9 @@ pub struct Infragraph {
     pub remarks: Vec<String>,
 }
 
+/// What an infrastructure has.
+const KEYS: [&str; 7] =
+    ["name", "description", "devices", "links", "instances", "edges", "annotations"];
 /// Of links that do not say theirs: that of Weft's own topologies.
 const LATENCY: Time = Time::ns(500);
 /// Edges, and parts on one side of an edge: slices make many of few words.
@@ -63,6 +66,7 @@ fn parse(text: &str) -> Result<Infragraph, Odd> {
             "connections, as InfraGraph had before its version 1; write edges with ep1 and ep2";
         return Err(Odd::at(old.line, what));
     }
+    whole.only(&KEYS, "an InfraGraph")?;
     let mut file = File::new(whole)?;
     let edges = whole.list("edges", "the infrastructure")?;
     if edges.is_empty() {
@@ -111,6 +115,8 @@ struct File<'a> {
     wires: Vec<(u64, [Path; 2], Link)>,
     /// Links without latency that edges use.
     silent: BTreeSet<&'a str>,
+    /// Where an edge has no partner for some parts of servers, in words.
+    single: Vec<String>,
 }
 
 impl<'a> File<'a> {
@@ -142,7 +148,8 @@ impl<'a> File<'a> {
             links.insert(link.word("name", "a link")?, (link.line, link));
         }
         let (seen, silent) = (BTreeSet::new(), BTreeSet::new());
-        Ok(File { devices, instances, links, seen, wires: Vec::new(), silent })
+        let (wires, single) = (Vec::new(), Vec::new());
+        Ok(File { devices, instances, links, seen, wires, silent, single })
     }
 
     /// Takes in the links that one edge stands for.
@@ -152,6 +159,12 @@ impl<'a> File<'a> {
         let ends = [edge.need("ep1", "an edge")?, edge.need("ep2", "an edge")?];
         let [low, high] = [self.parts(ends[0])?, self.parts(ends[1])?];
         let scheme = edge.word("scheme", "an edge")?;
+        let (longer, shorter) = if low.len() > high.len() { (&low, &high) } else { (&high, &low) };
+        let of_server = self.instances[longer[0][0] as usize].is_server;
+        if scheme == "one2one" && of_server && longer.len() != shorter.len() {
+            let (line, longer, shorter) = (edge.line, longer.len(), shorter.len());
+            self.single.push(format!("line {line} ({longer} with {shorter})"));
+        }
         let count = match scheme {
             "one2one" => low.len().min(high.len()),
             "many2many" => low.len().saturating_mul(high.len()),
@@ -322,6 +335,13 @@ impl<'a> File<'a> {
             remarks.push(format!(
                 "links without latency have {LATENCY}, as delay of [fabric] is: {}",
                 links.join(", ")
+            ));
+        }
+        if !self.single.is_empty() {
+            remarks.push(format!(
+                "one2one pairs as many as the shorter list has, so that parts of servers may have no link, and are \
+                 not there: {}",
+                self.single.join(", ")
             ));
         }
         Ok(Infragraph { network, nodes, names, remarks })

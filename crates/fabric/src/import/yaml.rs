@@ -110,6 +110,21 @@ impl Tree {
         let Value::Map(map) = &self.value else { return None };
         map.iter().find(|(known, _)| known == key).map(|(_, tree)| tree)
     }
+    /// Refuses keys of it, the infrastructure or such, that are not among `known`.
+    pub(super) fn only(&self, known: &[&str], what: &str) -> Result<(), Odd> {
+        let Value::Map(map) = &self.value else { return Ok(()) };
+        match map.iter().find(|(key, _)| !known.contains(&key.as_str())) {
+            None => Ok(()),
+            Some((key, tree)) => {
+                let what = format!(
+                    "{} is no key of {what}; remove it, or use one of {}",
+                    quoted(key),
+                    known.join(", ")
+                );
+                Err(Odd::at(tree.line, what))
+            }
+        }
+    }
     /// The same, where it has to be there; `what` has it, for errors.
     pub(super) fn need(&self, key: &str, what: &str) -> Result<&Tree, Odd> {
         let missing = || Odd::at(self.line, format!("{what} without {}; add it", quoted(key)));

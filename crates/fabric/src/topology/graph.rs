@@ -56,7 +56,7 @@ impl Graph {
         if self.other_switches.len() != self.host_switches.len() {
             let (others, hosts) = (self.other_switches.len(), self.host_switches.len());
             return wrong(format!(
-                "hosts of {others} lists of other switches are {hosts}; give one each"
+                "{hosts} hosts have {others} lists of other switches; give one for each"
             ));
         }
         let each = self.other_switches[0].len();
@@ -67,9 +67,9 @@ impl Graph {
         {
             if others.len() != each || others.len() > 7 {
                 let what = format!(
-                    "hosts of {} and {} ports; give all as many, at most 8",
-                    each + 1,
-                    others.len() + 1
+                    "host {host} has {}, and host 0 has {} ports; give all as many, at most 8",
+                    others.len() + 1,
+                    each + 1
                 );
                 return wrong(what);
             }

@@ -26,8 +26,9 @@ pub(super) struct Stages {
 /// [`Stages::chunks`].
 pub(super) const CHUNKS: OptionInfo = OptionInfo {
     key: "chunks",
-    default: "8 where ranks of several servers share them, else 1",
-    meaning: "pieces of the buffer that follow each other through servers and trees",
+    default: "8, or 1",
+    meaning: "pieces of the buffer that follow each other through servers and trees; 8 where ranks of several servers \
+              share them, else 1",
 };
 /// [`Stages::trees`].
 pub(super) const TREES: OptionInfo = OptionInfo {
