@@ -28,18 +28,21 @@ fn set_up() {
     ]);
 }
 
-/// Threads of this process that are Weft's.
-fn threads() -> usize {
+/// Threads of this process that are Weft's, by name.
+fn threads() -> Vec<String> {
     let all = std::fs::read_dir("/proc/self/task").expect("Linux");
     let names =
         all.flatten().filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
-    names.filter(|name| name.starts_with("weft")).count()
+    let ours = names.filter(|name| name.starts_with("weft"));
+    ours.map(|name| name.trim_end().to_owned()).collect()
 }
 
+const NONE: [&str; 0] = [];
+
 /// The same, once none is left: the kernel lists a thread for a moment after somebody has joined it.
-fn threads_in_the_end() -> usize {
+fn threads_in_the_end() -> Vec<String> {
     let begun = Instant::now();
-    while threads() > 0 && begun.elapsed() < Duration::from_secs(5) {
+    while !threads().is_empty() && begun.elapsed() < Duration::from_secs(5) {
         std::thread::sleep(Duration::from_millis(1));
     }
     threads()
@@ -50,19 +53,19 @@ fn it_ends_with_the_last_communicator_and_begins_anew() {
     let _alone = ALONE.lock();
     set_up();
     for round in 0..5 {
-        assert_eq!(threads_in_the_end(), 0, "round {round}");
+        assert_eq!(threads_in_the_end(), NONE, "round {round}");
         let (one, two) = (net(Version::V12), net(Version::V11));
         let mut pair = Pair::new(&two, 1000);
         pair.transfer(1000);
         let running = threads();
-        assert!(running > 0);
+        assert!(!running.is_empty());
         one.finalize().expect("it ends");
         assert_eq!(threads(), running, "another communicator is there");
         pair.transfer(500);
         pair.close();
         two.finalize().expect("it ends");
     }
-    assert_eq!(threads_in_the_end(), 0);
+    assert_eq!(threads_in_the_end(), NONE);
 }
 
 #[test]
@@ -112,5 +115,5 @@ fn connects_that_never_end_are_given_up_with_the_core() {
     // SAFETY: it is open.
     unsafe { net.close_listen(listener).expect("it closes") };
     net.finalize().expect("it ends");
-    assert_eq!(threads_in_the_end(), 0);
+    assert_eq!(threads_in_the_end(), NONE);
 }
