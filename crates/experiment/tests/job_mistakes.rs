@@ -64,6 +64,10 @@ fn the_key_is_the_one_to_mend() {
          ranks, not 12; use \"ring\""
     );
     assert_eq!(
+        of("[workload]\ncollective = \"reduce\"\nsize = \"1MB\"\nalgorithm = \"sharp\"\n"),
+        "fig.toml: workload.algorithm (line 11): sharp cannot do reduce; use one of ring, double-binary-tree"
+    );
+    assert_eq!(
         of(&format!("{collective}size = \"99999999TB\"\n")),
         "fig.toml: workload.size (line 10): size \"99999999TB\" is too large; write one such as \
          \"64MB\""

@@ -4,12 +4,13 @@ use super::collective::{Again, read_again};
 use super::experts::{self, Moe};
 use super::fault::Fault;
 use super::trace_files::{self, TraceFiles};
-use crate::kind::{Integer, OneOf, Or, Size, Span};
+use crate::kind::{Integer, Kind, OneOf, Or, Size, Span};
 use crate::memory::{self, Need};
 use crate::reader::Reader;
 use crate::section::options;
 use std::collections::BTreeSet;
 use std::path::Path;
+use weft_config::value::{Item, Value};
 use weft_config::{ExperimentError, Origin};
 use weft_units::{HostId, OptionInfo, Time};
 use weft_workload::Training;
@@ -180,9 +181,37 @@ pub(super) fn choose_algorithm(
     let names: Vec<&str> = able.iter().map(|info| info.name).collect();
     let usual = Algorithms::usual().of(operation).info().name;
     let usual = names.iter().position(|name| *name == usual);
-    let taken =
-        r.get("algorithm", OneOf(&names), usual, "in which steps; below, each with its keys")?;
+    let able_to = AbleTo { operation, names: OneOf(&names) };
+    let taken = r.get("algorithm", able_to, usual, "in which steps; below, each with its keys")?;
     Ok(Some(able[taken]))
+}
+
+/// The algorithms that can do an operation.
+struct AbleTo<'a> {
+    operation: Operation,
+    names: OneOf<'a>,
+}
+
+impl Kind for AbleTo<'_> {
+    type Out = usize;
+    fn read(&self, item: &Item) -> std::result::Result<usize, String> {
+        self.names.read(item).map_err(|what| match &item.value {
+            Value::Text(text) if ALGORITHMS.iter().any(|info| info.name == text) => {
+                let (operation, able) = (self.operation.name(), self.names.0.join(", "));
+                format!("{text} cannot do {operation}; use one of {able}")
+            }
+            _ => what,
+        })
+    }
+    fn write(&self, value: &usize) -> Value {
+        self.names.write(value)
+    }
+    fn example(&self) -> Value {
+        self.names.example()
+    }
+    fn words(&self) -> Vec<String> {
+        self.names.words()
+    }
 }
 
 /// Reads the keys of an algorithm; of one operation alone those that mean anything to it.
