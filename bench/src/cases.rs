@@ -39,10 +39,8 @@ pub(crate) enum Memory {
     ShallowPaused,
     /// The same, with trimming.
     ShallowTrimmed,
-    /// A window of memory a port, with trimming; NSCC.
-    Trimmed,
-    /// The same, with control ahead of data, as in UEC htsim.
-    Priority,
+    /// A window of memory a port, with trimming, NSCC; with control ahead of data, as in UEC htsim, or not.
+    Trimmed { control_first: bool },
 }
 
 const SPRAY: Network =
@@ -71,10 +69,10 @@ const STUDY_TRIMMED: Network = Network {
 const UET: Network = Network {
     scheme: "spray-mixed",
     recovery: RecoveryConfig::Uet(Uet { threshold: 16384, sleek: false }),
-    memory: Memory::Trimmed,
+    memory: Memory::Trimmed { control_first: false },
 };
 
-const UET_PRIORITY: Network = Network { memory: Memory::Priority, ..UET };
+const UET_PRIORITY: Network = Network { memory: Memory::Trimmed { control_first: true }, ..UET };
 
 const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::us(1) };
 const FAST_LINK: Link = Link { rate: Rate::gbps(400), delay: Time::ns(500) };

@@ -98,7 +98,7 @@ impl Stage {
                 initial_window: self.bdp(),
                 max_window: 8 * self.bdp(),
             }),
-            Memory::Trimmed | Memory::Priority => {
+            Memory::Trimmed { .. } => {
                 let path = PathScale {
                     bdp: self.bdp(),
                     line: self.fabric.line_rate(),
@@ -114,7 +114,7 @@ impl Stage {
     /// In the study's cases every host sends all its messages at once, each at its share.
     fn pacing(&self, network: &Network) -> Pacing {
         match network.memory {
-            Memory::Deep | Memory::Shared | Memory::Trimmed | Memory::Priority => Pacing::default(),
+            Memory::Deep | Memory::Shared | Memory::Trimmed { .. } => Pacing::default(),
             _ => {
                 let line = self.fabric.line_rate();
                 let messages = self.workload.messages().len() as u64;
@@ -137,18 +137,18 @@ impl Stage {
         };
         let trimmed = match network.memory {
             Memory::ShallowTrimmed => Some(shallow),
-            Memory::Trimmed | Memory::Priority => Some(self.bdp()),
+            Memory::Trimmed { .. } => Some(self.bdp()),
             _ => None,
         };
         SwitchConfig {
             buffer: match network.memory {
                 Memory::Shared => Buffer::Shared { bytes: 32_000_000, alpha: 1.0 },
                 Memory::Deep => Buffer::PerPort { bytes: 400_000 },
-                Memory::Trimmed | Memory::Priority => Buffer::PerPort { bytes: self.bdp() },
+                Memory::Trimmed { .. } => Buffer::PerPort { bytes: self.bdp() },
                 _ => Buffer::PerPort { bytes: shallow },
             },
             ecn: Some(match network.memory {
-                Memory::Trimmed | Memory::Priority => {
+                Memory::Trimmed { .. } => {
                     let (kmin, kmax) = (self.bdp() / 5, self.bdp() * 4 / 5);
                     EcnConfig { kmin, kmax, pmax: 1.0 }
                 }
@@ -169,7 +169,7 @@ impl Stage {
             whole_packets: false,
             mark_control: false,
             mark_last_hop: true,
-            control_priority: network.memory == Memory::Priority,
+            control_priority: network.memory == (Memory::Trimmed { control_first: true }),
             same_salt: false,
             hash: None,
             reduction: ReductionConfig::USUAL,

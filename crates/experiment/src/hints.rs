@@ -1,7 +1,6 @@
 //! What a result, or a run that stalled, says about its experiment: which key would help.
 
 use crate::experiment::Resolved;
-use weft_balance::scheme::SchemeConfig;
 use weft_fabric::{Fabric, Failure, FailureKind, Queued};
 use weft_sim::{Buffer, Outcome, Stall, Totals};
 use weft_transport::{RecoveryConfig, Rewind};
@@ -10,8 +9,10 @@ use weft_units::Time;
 /// What the fabric says of the scheme, before a run.
 pub(crate) fn of_fabric(experiment: &Resolved, fabric: &Fabric) -> Option<String> {
     let scheme = &experiment.balance.scheme;
-    let needs_reports = matches!(scheme, SchemeConfig::Mrc(_) | SchemeConfig::STrack(_));
-    if needs_reports && !experiment.transport.recovery.reports() && !experiment.failures.is_empty()
+    let info = scheme.info();
+    if info.wants_reports
+        && !experiment.transport.recovery.reports()
+        && !experiment.failures.is_empty()
     {
         return Some(format!(
             "{}: without transport.recovery = \"uet\" and switches that trim (fabric.switch.trim = true, pfc = false) \
@@ -19,9 +20,8 @@ pub(crate) fn of_fabric(experiment: &Resolved, fabric: &Fabric) -> Option<String
             scheme.name()
         ));
     }
-    let goes_over_groups = matches!(scheme, SchemeConfig::Valiant(_) | SchemeConfig::Ugal(_));
     let has_groups = fabric.clos().is_none() && fabric.pods() > 2;
-    (goes_over_groups && !has_groups).then(|| {
+    (info.over_groups && !has_groups).then(|| {
         format!(
             "{}: this fabric has no groups of switches to go over, so that packets take random shortest \
              paths, as under spray; they are made for dragonflies",
@@ -42,15 +42,15 @@ pub(crate) fn of_result(experiment: &Resolved, rto: Time, outcome: &Outcome) -> 
         return None;
     }
     let scheme = &experiment.balance.scheme;
-    let behind = "they came behind later ones, which this recovery takes for a loss; set \
-                  transport.recovery = \"selective-repeat\"";
-    let why = match &experiment.transport.recovery {
-        RecoveryConfig::SelectiveNack(_) | RecoveryConfig::Tcp(_) if reordered > 0 => {
-            behind.to_owned()
-        }
+    let recovery = experiment.transport.recovery.info();
+    let why = match recovery.resends_overtaken {
         // Of this all are warned before they run.
-        recovery if !recovery.info().keeps_order && scheme.is_multipath() => return None,
-        recovery if !recovery.info().keeps_order && reordered > 0 => behind.to_owned(),
+        true if !recovery.keeps_order && scheme.is_multipath() => return None,
+        true if reordered > 0 => {
+            "they came behind later ones, which this recovery takes for a loss; set \
+             transport.recovery = \"selective-repeat\""
+                .to_owned()
+        }
         _ => format!("they queued for longer than transport.rto ({rto}); raise it"),
     };
     let name = scheme.name();

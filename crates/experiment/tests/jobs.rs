@@ -210,7 +210,10 @@ fn mistakes_name_the_key_and_the_mend() {
             &[("workload.algorithm", "nvls"), ("workload.chunks", "600"), ("workload.trees", "2")],
             "1200 chunks and trees together are too many; use up to 1024",
         ),
-        (&[("workload.algorithm", "pat")], "workload.algorithm (command line): \"pat\""),
+        (
+            &[("workload.algorithm", "pat")],
+            "workload.algorithm (command line): pat cannot do all-reduce; use one of ring",
+        ),
         (
             &[("workload.ranks", "17")],
             "workload.ranks (command line): 17 are more than the 16 GPUs",

@@ -154,6 +154,10 @@ pub struct SchemeInfo {
     /// Whether the switch at the source of a packet asks [`Scheme::prefers_detour`], where packets may go over
     /// other groups ([`Fabric::has_detours`]).
     pub weighs_detours: bool,
+    /// Whether packets go over other groups of switches, where there are any.
+    pub over_groups: bool,
+    /// Whether it is made for a recovery whose receivers report, and switches that trim.
+    pub wants_reports: bool,
     /// Whether routing is to tell switches the weights of hops ([`crate::forward::Hops::weights`]).
     pub weighted: bool,
     /// Whether hosts are told what routing learns of links ([`Plan::learn`]).
@@ -230,6 +234,8 @@ impl SchemeInfo {
         port_policy: false,
         tor: StatefulSwitches::None,
         weighs_detours: false,
+        over_groups: false,
+        wants_reports: false,
         weighted: false,
         informed: false,
         persistent: false,

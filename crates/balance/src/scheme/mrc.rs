@@ -94,6 +94,7 @@ impl Scheme for Mrc {
         ],
         paths: PathUse::AllByRoom,
         congestion: "nscc",
+        wants_reports: true,
         ..SchemeInfo::PLAIN
     };
     type Planner = Unsplit;

@@ -161,6 +161,7 @@ impl Scheme for STrack {
         options: &[ENTROPIES],
         paths: PathUse::AllByRoom,
         congestion: "nscc",
+        wants_reports: true,
         ..SchemeInfo::PLAIN
     };
     type Planner = Unsplit;

@@ -38,6 +38,7 @@ impl Scheme for Ugal {
         switches: "weigh the queue of a shortest path against that over a random group",
         source: "Singh (2005); Kim, Dally, Scott and Abts (ISCA 2008), UGAL-L",
         multipath: true,
+        over_groups: true,
         paths: PathUse::AsPacketsFind,
         in_switch: true,
         weighs_detours: true,

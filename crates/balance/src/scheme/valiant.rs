@@ -36,6 +36,7 @@ impl Scheme for Valiant {
         switches: "route over the group that a packet names",
         source: "Valiant (1982); Kim, Dally, Scott and Abts (ISCA 2008)",
         multipath: true,
+        over_groups: true,
         paths: PathUse::AsPacketsFind,
         options: &[OptionInfo {
             key: "per",

@@ -136,7 +136,6 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 }
                 return;
             }
-            let round = self.nics.round(host, plane);
             let id = round.pop_front().expect("not empty");
             let Some(flow) = self.nics.senders.get_mut(id as usize) else {
                 // No queue pair: an operation of switches.

@@ -190,7 +190,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 Some(id) if ranks > 0 => {
                     state.operation(id).own.rewind();
                     self.line_up_operation(id);
-                    self.pull_operations(host);
+                    self.pull(host);
                 }
                 _ => {}
             }
@@ -221,7 +221,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         // It may be sooner than before: nothing has to wait longer any more.
         self.set_host_alarm(host, deadline);
         self.line_up_operation(id);
-        self.pull_operations(host);
+        self.pull(host);
     }
 
     /// All results of an operation are here.
@@ -237,11 +237,6 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         if let Some((rank, receipt)) = rank {
             self.tell_received(rank, receipt);
         }
-    }
-
-    /// Whatever is in the rounds of a host may send.
-    pub(super) fn pull_operations(&mut self, host: OwnHost) {
-        self.pull(host);
     }
 
     /// Sees to it that a host has an event at `at`.
@@ -274,7 +269,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             self.line_up_operation(id);
         }
         self.set_host_alarm(host, next);
-        self.pull_operations(host);
+        self.pull(host);
     }
 }
 

@@ -30,7 +30,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                     self.line_up_operation(id);
                 }
             }
-            self.pull_operations(host);
+            self.pull(host);
         }
     }
 
@@ -46,6 +46,6 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let one = Operation { host, set, number, place, rank, own, queued, age, slot };
         let id = self.reduction.as_mut().expect("trees have states").begin(one);
         self.line_up_operation(id);
-        self.pull_operations(host);
+        self.pull(host);
     }
 }

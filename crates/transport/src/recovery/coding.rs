@@ -35,6 +35,7 @@ impl Recovery for Coding {
         summary: "rateless erasure code: new symbols until enough have arrived, none sent again",
         source: "McClure et al. (2025), sections 4 to 6",
         keeps_order: true,
+        resends_overtaken: false,
         trims: false,
         rateless: true,
         options: &[

@@ -39,6 +39,7 @@ impl Recovery for GoBackN {
         summary: "one NACK a gap, everything sent again from there; nothing kept out of order",
         source: "RoCE; Ethereal (2024, 2025); McClure et al. (2025)",
         keeps_order: false,
+        resends_overtaken: true,
         trims: false,
         rateless: false,
         options: &[

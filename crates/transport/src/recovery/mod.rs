@@ -62,6 +62,8 @@ pub struct RecoveryInfo {
     pub source: &'static str,
     /// Whether its receiver keeps what comes out of order, as multipath schemes want.
     pub keeps_order: bool,
+    /// Whether it takes what was only overtaken for lost.
+    pub resends_overtaken: bool,
     /// Whether it is made for switches that trim.
     pub trims: bool,
     /// Whether all packets are symbols of a rateless code: of one size, and none is ever sent twice.

@@ -40,6 +40,7 @@ impl Recovery for Tcp {
         summary: "cumulative ACKs: duplicates or a time-out say what to send again, not how fast",
         source: "RFC 5681, 6582, 6675, 6298; McClure et al. (2025), section 4",
         keeps_order: true,
+        resends_overtaken: true,
         trims: false,
         rateless: false,
         options: &[

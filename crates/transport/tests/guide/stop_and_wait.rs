@@ -16,6 +16,7 @@ impl Recovery for StopAndWait {
         summary: "some packets, then nothing until all of them are acknowledged",
         source: "Weft's guide to new recoveries",
         keeps_order: false,
+        resends_overtaken: true,
         trims: false,
         rateless: false,
         options: &[OptionInfo {

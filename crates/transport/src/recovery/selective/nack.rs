@@ -23,6 +23,7 @@ impl Recovery for SelectiveNack {
         summary: "reorder buffer at the receiver, which reports a gap once; that packet is sent again",
         source: "selective repeat of RoCE NICs; IRN (SIGCOMM 2018)",
         keeps_order: true,
+        resends_overtaken: true,
         trims: false,
         rateless: false,
         options: &[],

@@ -39,6 +39,7 @@ impl Recovery for Uet {
         summary: "selective acknowledgements with a bitmap, one for some packets; NACKs of trimmed ones",
         source: "Ultra Ethernet specification 1.0, RUD; UEC htsim",
         keeps_order: true,
+        resends_overtaken: false,
         trims: true,
         rateless: false,
         options: &[

@@ -158,26 +158,25 @@ def _hosts(
         if not mine.issuperset(homes):
             continue
         x = sum(places[leaf] for leaf in homes) / len(homes)
-        several = one_by_one and all(links.worst(rows[leaf]) is None for leaf in homes)
+        alone = one_by_one and all(links.worst(rows[leaf]) is None for leaf in homes)
+        shown = count if alone else 1
         step = min(0.2, 0.9 * pitch / count)
-        for place in range(count if several else 1):
-            own = x + (step * (place - (count - 1) / 2) if several else 0.0)
+        for place in range(shown):
+            own = x + step * (place - (shown - 1) / 2)
             for leaf in homes:
+                these = links.only(np.array([rows[leaf]]))
+                these = replace(these, count=np.array([1])) if alone else these
                 ends = f"{net.names[leaf]} \N{EN DASH} hosts"
                 way = [(own, bottom), (places[leaf], top)]
-                if several:
-                    one = replace(links.only(np.array([rows[leaf]])), count=np.array([1]))
-                    sketch.line(one, 0, way, ends, 0.7)
-                else:
-                    sketch.line(links, rows[leaf], way, ends)
-            if several:
+                sketch.line(these, 0, way, ends, 0.7 if alone else 1.0)
+            if alone:
                 box = Box(own, bottom - 0.05, 0.8 * step, 0.1, "hosts", "", "a host")
-                sketch.boxes.append(box)
-        if not several:
-            width = min(0.62, 0.84 * pitch)
-            text = f"\N{MULTIPLICATION SIGN}{count}"
-            text = text if len(text) * 0.07 <= width else ""
-            sketch.boxes.append(Box(x, bottom - 0.09, width, 0.18, "hosts", text, f"{count} hosts"))
+            else:
+                width = min(0.62, 0.84 * pitch)
+                text = f"\N{MULTIPLICATION SIGN}{count}"
+                text = text if len(text) * 0.07 <= width else ""
+                box = Box(x, bottom - 0.09, width, 0.18, "hosts", text, f"{count} hosts")
+            sketch.boxes.append(box)
 
 
 def _left(sketch: Sketch, plane: int, floor: float, tiers: int) -> None:
@@ -193,8 +192,8 @@ def _left(sketch: Sketch, plane: int, floor: float, tiers: int) -> None:
             sketch.say(0.05, floor + _GAP * (tier - 0.5), between(net, plane, tier), "left", 7.0)
     each = np.unique(net.at[mine & (net.at > 0)])
     per = f", {each[0]} a leaf" if len(each) == 1 and net.is_clos else ""
-    ports = {len(homes) for homes, _ in net.homes}
-    per = f",\n{ports.pop()} ports each" if not net.is_clos and ports not in (set(), {1}) else per
+    ports = max((len(homes) for homes, _ in net.homes), default=1)
+    per = f",\n{ports} ports each" if ports > 1 else per
     rate = net.rate_of(net.host_links)
     sketch.say(0.05, floor - 0.5, f"{plural(net.hosts, 'host')}{per}\n{rate}", "left", 7.0)
 
