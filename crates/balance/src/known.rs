@@ -53,7 +53,7 @@ impl Known {
             let dst = fabric.first_host(*to);
             for path in paths {
                 let route = Route::Pinned(*path);
-                let flow = FlowInfo { dst, route, bytes: 0, queue_pair: None };
+                let flow = FlowInfo { dst, route, bytes: 0, queue_pair: None, chunk: None };
                 let _ = planner.on_loss(Time::ZERO, &flow, LossSignal::TimeOut, fabric);
             }
         }

@@ -57,6 +57,8 @@ id!(
 pub enum Carrier {
     /// A queue pair of its own.
     Own,
+    /// One of those that stand to the receiver, for a chunk that its planner watches over.
+    Chunk(Chunk),
     /// A persistent one. It has room for one subflow; [`Plan::next`] says when it has room again.
     Persistent {
         /// The queue pair.
@@ -73,17 +75,37 @@ impl Carrier {
     /// The queue pair, if it is persistent.
     pub fn persistent(self) -> Option<QueuePairId> {
         match self {
-            Carrier::Own => None,
+            Carrier::Own | Carrier::Chunk(_) => None,
             Carrier::Persistent { queue_pair, .. } => Some(queue_pair),
+        }
+    }
+    /// The number of the chunk, if it is one.
+    pub fn chunk(self) -> Option<u32> {
+        match self {
+            Carrier::Chunk(chunk) => Some(chunk.number),
+            Carrier::Own | Carrier::Persistent { .. } => None,
         }
     }
     /// How many times line rate is what it may send at.
     pub fn share(self) -> u32 {
         match self {
-            Carrier::Own => 1,
+            Carrier::Own | Carrier::Chunk(_) => 1,
             Carrier::Persistent { share, .. } => share,
         }
     }
+}
+
+/// A chunk of a message that its planner watches over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// The planner's own number for it, which [`FlowInfo`] carries back. Free again once it is sent.
+    pub number: u32,
+    /// The queue pair: one for each receiver, path and port. It may carry several chunks at a time.
+    pub queue_pair: QueuePairId,
+    /// By which port of the NIC it leaves; `None`: the NIC has one, or chooses.
+    pub port: Option<u8>,
+    /// After so long without an answer [`Plan::patience`] is asked. The transport's time-out, if that is sooner.
+    pub time_out: Time,
 }
 
 /// One part of a message, as a queue pair carries it.
@@ -118,6 +140,15 @@ pub struct FlowInfo {
     pub bytes: u64,
     /// The persistent queue pair that it is on, if it is on one.
     pub queue_pair: Option<QueuePairId>,
+    /// The number of the chunk that it is, if it is one ([`Carrier::Chunk`]).
+    pub chunk: Option<u32>,
+}
+
+impl From<&Subflow> for FlowInfo {
+    fn from(subflow: &Subflow) -> FlowInfo {
+        let Subflow { dst, route, bytes, carrier, .. } = *subflow;
+        FlowInfo { dst, route, bytes, queue_pair: carrier.persistent(), chunk: carrier.chunk() }
+    }
 }
 
 /// A flow under way, and how much of it is still to come.
@@ -144,8 +175,8 @@ pub trait Plan {
     /// Takes a message; appends to `out` what can leave at once.
     fn post(&mut self, now: Time, post: Post, fabric: &Fabric, out: &mut Vec<Subflow>);
 
-    /// When [`Plan::flush`] is due, if messages are waiting. It changes only in `post`, `flush`
-    /// and `on_loss`.
+    /// When [`Plan::flush`] is due, if messages are waiting. It changes only in `post`, `flush`,
+    /// `sent` and `on_loss`.
     fn deadline(&self) -> Option<Time> {
         None
     }
@@ -160,6 +191,19 @@ pub trait Plan {
     /// next subflow for it. After `None` it waits until some other call has a subflow for it.
     fn next(&mut self, now: Time, queue_pair: QueuePairId, fabric: &Fabric) -> Option<Subflow> {
         let _ = (now, queue_pair, fabric);
+        None
+    }
+
+    /// By which port of the NIC the chunk of that number leaves, if the planner chooses it. Asked after
+    /// [`Plan::on_loss`] has given it another route.
+    fn port(&self, chunk: u32) -> Option<u8> {
+        let _ = chunk;
+        None
+    }
+
+    /// The time-out of `flow`, a chunk, has passed. How much longer it may be out; `None`: it is lost.
+    fn patience(&mut self, now: Time, flow: &FlowInfo, fabric: &Fabric) -> Option<Time> {
+        let _ = (now, flow, fabric);
         None
     }
 
@@ -274,6 +318,12 @@ impl Starts {
 }
 
 impl<P: Plan> Plan for Box<P> {
+    fn port(&self, chunk: u32) -> Option<u8> {
+        P::port(self, chunk)
+    }
+    fn patience(&mut self, now: Time, flow: &FlowInfo, fabric: &Fabric) -> Option<Time> {
+        P::patience(self, now, flow, fabric)
+    }
     fn post(&mut self, now: Time, post: Post, fabric: &Fabric, out: &mut Vec<Subflow>) {
         P::post(self, now, post, fabric, out);
     }

@@ -135,6 +135,14 @@ macro_rules! schemes {
             ) -> Option<Subflow> {
                 match self { $(Planner::$Scheme(plan) => plan.next(now, queue_pair, fabric)),* }
             }
+            /// As [`Plan::port`].
+            pub fn port(&self, chunk: u32) -> Option<u8> {
+                match self { $(Planner::$Scheme(plan) => plan.port(chunk)),* }
+            }
+            /// As [`Plan::patience`].
+            pub fn patience(&mut self, now: Time, flow: &FlowInfo, fabric: &Fabric) -> Option<Time> {
+                match self { $(Planner::$Scheme(plan) => plan.patience(now, flow, fabric)),* }
+            }
             /// As [`Plan::on_loss`].
             pub fn on_loss(
                 &mut self,

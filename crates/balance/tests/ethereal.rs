@@ -39,8 +39,13 @@ fn on_loss(
     signal: LossSignal,
     fabric: &Fabric,
 ) -> Option<PathId> {
-    let flow =
-        FlowInfo { dst: HostId(dst), route: Route::Pinned(path), bytes: 1_000, queue_pair: None };
+    let flow = FlowInfo {
+        dst: HostId(dst),
+        route: Route::Pinned(path),
+        bytes: 1_000,
+        queue_pair: None,
+        chunk: None,
+    };
     match planner.on_loss(now, &flow, signal, fabric)? {
         Route::Pinned(path) => Some(path),
         hashed @ Route::Hashed(_) => panic!("{hashed:?}"),

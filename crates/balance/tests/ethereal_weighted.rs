@@ -140,7 +140,10 @@ fn by_uplink(subflows: &[Subflow]) -> [u64; 4] {
 }
 fn active(dst: u32, uplink: u8, left: u64) -> ActiveFlow {
     let route = Route::Pinned(PathId::new(uplink, 0));
-    ActiveFlow { flow: FlowInfo { dst: HostId(dst), route, bytes: left, queue_pair: None }, left }
+    ActiveFlow {
+        flow: FlowInfo { dst: HostId(dst), route, bytes: left, queue_pair: None, chunk: None },
+        left,
+    }
 }
 
 #[test]

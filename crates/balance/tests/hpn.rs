@@ -43,7 +43,7 @@ fn sent(planner: &mut Planner, flow: &FlowInfo, fabric: &Fabric) {
     assert_eq!(out, []);
 }
 fn to(dst: u32, route: Route, bytes: u64) -> FlowInfo {
-    FlowInfo { dst: HostId(dst), route, bytes, queue_pair: None }
+    FlowInfo { dst: HostId(dst), route, bytes, queue_pair: None, chunk: None }
 }
 fn path(route: Route) -> PathId {
     let Route::Pinned(path) = route else { panic!("{route:?}") };

@@ -237,12 +237,7 @@ fn a_dead_queue_pair_gives_its_data_to_the_live_ones() {
     assert!(posted(&mut planner, post(1, 4, 8_000)).is_empty());
     // The third queue pair has sent what it had, and goes on to its part of the second message.
     assert_eq!(planner.next(Time::ZERO, queue_pair(&first[2]), &fabric).unwrap().bytes, 2_000);
-    let flow = |subflow: &Subflow| FlowInfo {
-        dst: subflow.dst,
-        route: subflow.route,
-        bytes: subflow.bytes,
-        queue_pair: subflow.carrier.persistent(),
-    };
+    let flow = |subflow: &Subflow| FlowInfo::from(subflow);
     assert_eq!(planner.on_loss(now, &flow(&first[1]), LossSignal::Nack, &fabric), None);
     let route = planner.on_loss(now, &flow(&first[1]), LossSignal::TimeOut, &fabric);
     let Some(Route::Hashed(elsewhere)) = route else { panic!("{route:?}") };
@@ -276,12 +271,7 @@ fn a_flow_that_moved_blames_the_queue_pair_that_it_moved_to() {
     let fabric = fabric();
     let mut planner = planner("dnlb-4", &[("dead_for", "10ms")], 0);
     let first = posted(&mut planner, post(0, 4, 4_000));
-    let mut flow = FlowInfo {
-        dst: first[1].dst,
-        route: first[1].route,
-        bytes: first[1].bytes,
-        queue_pair: first[1].carrier.persistent(),
-    };
+    let mut flow = FlowInfo::from(&first[1]);
     // Time-outs one after the other, on whatever port it is: each is new, until none is left.
     let mut seen = vec![port(&first[1])];
     for turn in 1..4u64 {

@@ -27,7 +27,7 @@ fn ethereal() -> SchemeConfig {
     Ethereal { batch: BATCH, bad_for: BAD_FOR, group, nack, unit, enforce }.into()
 }
 fn to(dst: HostId, route: Route) -> FlowInfo {
-    FlowInfo { dst, route, bytes: 8_000, queue_pair: None }
+    FlowInfo { dst, route, bytes: 8_000, queue_pair: None, chunk: None }
 }
 /// All that a planner gives out for `posts` at time zero, batches included.
 fn plan(planner: &mut Planner, posts: &[Post], fabric: &Fabric) -> Vec<Subflow> {
@@ -467,6 +467,7 @@ fn schemes_run_where_they_say() {
         assert_eq!(planned, connected || info.weighted, "{}", info.name);
         let on_bed = info.needs_beyond(Platform::TestBed).is_none();
         let steers = info.multipath && !info.in_switch;
+        assert!(!info.watches || !on_bed && !connected, "{}", info.name);
         assert_eq!(on_bed, (connected || steers) && !info.shares, "{}", info.name);
     }
 }

@@ -243,7 +243,7 @@ trials! {
         let paths = fabric.path_set(src, dst);
         for index in 0..bad {
             let route = Route::Pinned(paths.get(index));
-            let flow = FlowInfo { dst, route, bytes, queue_pair: None };
+            let flow = FlowInfo { dst, route, bytes, queue_pair: None, chunk: None };
             planner.on_loss(Time::ZERO, &flow, LossSignal::TimeOut, &fabric);
         }
         let posts: Vec<Post> =

@@ -49,10 +49,10 @@ impl Host {
     fn done(&mut self, id: u32) -> Vec<(u32, u64)> {
         let is_own = |it: &Subflow| it.carrier.persistent().unwrap().0 == id;
         let at = self.out.iter().position(is_own).expect("it has one");
-        let Subflow { dst, route, bytes, carrier, .. } = self.out.remove(at);
-        let flow = FlowInfo { dst, route, bytes, queue_pair: carrier.persistent() };
+        let subflow = self.out.remove(at);
+        let flow = FlowInfo::from(&subflow);
         let before = self.out.len();
-        let queue_pair = carrier.persistent().unwrap();
+        let queue_pair = subflow.carrier.persistent().unwrap();
         self.out.extend(self.planner.next(self.now, queue_pair, &self.fabric));
         self.planner.sent(self.now, &flow, &self.fabric, &mut self.out);
         self.left(before)

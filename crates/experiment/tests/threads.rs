@@ -63,6 +63,7 @@ fn threads_change_nothing_but_the_timing() {
     let cases = [
         (LOSSLESS, INCAST, "ecmp", "pauses"),
         (LOSSLESS, ALL_TO_ALL, "ethereal", "packets"),
+        (LOSSLESS, ALL_TO_ALL, "twill", "packets"),
         (LOSSY, ALL_TO_ALL, "ecmp", "drops"),
         (LOSSY, ALL_TO_ALL, "reps", "retransmits"),
     ];

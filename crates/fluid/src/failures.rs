@@ -9,7 +9,7 @@ use crate::agenda::What;
 use crate::engine::Engine;
 use crate::flows::speed;
 use std::sync::Arc;
-use weft_balance::plan::{ActiveFlow, FlowInfo, LossSignal, Subflow};
+use weft_balance::plan::{ActiveFlow, FlowInfo, LossSignal};
 use weft_fabric::{LinkShares, PathView};
 use weft_plan::{Hashes, PlannedFabric};
 use weft_sim::RunConfig;
@@ -200,9 +200,8 @@ impl Engine<'_> {
         if flow.version != version || flow.blocked.is_none() {
             return;
         }
-        let Subflow { dst, route, bytes, carrier, .. } = flow.subflow;
         let src = flow.src;
-        let info = FlowInfo { dst, route, bytes, queue_pair: carrier.persistent() };
+        let info = FlowInfo::from(&flow.subflow);
         let planner = &mut self.hosts[src.0 as usize].planner;
         let route = planner.on_loss(self.now, &info, LossSignal::TimeOut, self.config.fabric);
         let flow = &mut self.flows[id as usize];
@@ -269,8 +268,7 @@ impl Engine<'_> {
             (0..self.flows.len() as u32).filter(|id| is_own(&self.flows[*id as usize])).collect();
         let active = |id: &u32| {
             let flow = &self.flows[*id as usize];
-            let Subflow { dst, route, bytes, carrier, .. } = flow.subflow;
-            let flow_info = FlowInfo { dst, route, bytes, queue_pair: carrier.persistent() };
+            let flow_info = FlowInfo::from(&flow.subflow);
             ActiveFlow { flow: flow_info, left: flow.payload_left(self.now) }
         };
         let flows: Vec<ActiveFlow> = own.iter().map(active).collect();

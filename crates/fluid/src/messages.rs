@@ -185,10 +185,10 @@ impl Engine<'_> {
     /// The last acknowledgement of a flow is in.
     pub(crate) fn acknowledged(&mut self, id: u32) {
         let flow = &self.flows[id as usize];
-        let Subflow { tag, bytes, dst, route, carrier, .. } = flow.subflow;
+        let Subflow { tag, bytes, carrier, .. } = flow.subflow;
         let (src, queue_pairs) = (flow.src, flow.subflows);
         let host = &mut self.hosts[src.0 as usize];
-        let info = FlowInfo { dst, route, bytes, queue_pair: carrier.persistent() };
+        let info = FlowInfo::from(&flow.subflow);
         host.planner.sent(self.now, &info, self.config.fabric, &mut self.subflows);
         let still = match carrier.persistent() {
             None => 0,

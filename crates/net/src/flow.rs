@@ -143,7 +143,7 @@ impl Flow {
     /// As planners know it.
     pub fn underway(&self) -> FlowInfo {
         let queue_pair = self.carrier.persistent();
-        FlowInfo { dst: self.dst, route: self.route, bytes: self.bytes, queue_pair }
+        FlowInfo { dst: self.dst, route: self.route, bytes: self.bytes, queue_pair, chunk: None }
     }
     /// Packets on their way.
     pub fn in_flight(&self) -> u32 {

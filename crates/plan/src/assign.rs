@@ -153,8 +153,7 @@ fn hand_over(
         at += 1;
         // Who waits for answers has them, once all that could leave has left.
         while at == out.len() && done < at {
-            let Subflow { dst, route, bytes, carrier, .. } = out[done];
-            let flow = FlowInfo { dst, route, bytes, queue_pair: carrier.persistent() };
+            let flow = FlowInfo::from(&out[done]);
             if flow.queue_pair.is_some() {
                 planner.sent(Time::ZERO, &flow, fabric, out);
             }

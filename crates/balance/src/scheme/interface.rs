@@ -164,6 +164,8 @@ pub struct SchemeInfo {
     pub informed: bool,
     /// Whether its queue pairs are persistent, and carry one subflow after the other.
     pub persistent: bool,
+    /// Whether its planner watches over chunks, each with a time-out of its own ([`crate::plan::Carrier::Chunk`]).
+    pub watches: bool,
     /// Whether its queue pairs have shares of the line rate, so that congestion control must set a
     /// rate.
     pub shares: bool,
@@ -239,6 +241,7 @@ impl SchemeInfo {
         weighted: false,
         informed: false,
         persistent: false,
+        watches: false,
         shares: false,
         congestion: "dctcp",
         recovery: None,

@@ -40,6 +40,7 @@ pub mod subflows;
 pub mod switch_spray;
 pub mod switch_spray_adaptive;
 mod themis;
+pub mod twill;
 pub mod ugal;
 pub mod valiant;
 pub mod wcmp;
@@ -117,6 +118,7 @@ schemes! {
     subflows::Subflows,
     subflows::SubflowsAdaptive,
     valiant::Valiant,
+    twill::Twill,
     ugal::Ugal,
 }
 

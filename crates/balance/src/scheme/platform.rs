@@ -51,14 +51,18 @@ impl SchemeInfo {
         // Switches on sale hash, and can be configured to map source ports.
         let acts_in_switch = self.in_switch && !self.port_policy;
         let several_paths = self.multipath.then_some("packets of a flow on several paths");
+        let watched = self.watches.then_some("time-outs that the scheme sets");
         let in_switches = (acts_in_switch || self.weighted).then_some(self.switches);
         match platform {
             Platform::Simulator => None,
             // A weighted hash can be planned: the planner knows the weights.
             Platform::Planner => several_paths
+                .or(watched)
                 .or_else(|| (acts_in_switch && !self.weighted).then_some(self.switches)),
-            Platform::TestBed => self.shares.then_some("senders with a rate").or(in_switches),
-            Platform::Sockets | Platform::Verbs => several_paths.or(in_switches),
+            Platform::TestBed => {
+                self.shares.then_some("senders with a rate").or(watched).or(in_switches)
+            }
+            Platform::Sockets | Platform::Verbs => several_paths.or(watched).or(in_switches),
         }
     }
     /// What leaves have to make of source ports where it runs on real hosts, unless an option of it

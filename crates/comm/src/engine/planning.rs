@@ -184,7 +184,7 @@ impl Planning {
     fn end(&mut self, now: Instant, mut under: Under) {
         self.make_room(now, &mut under);
         let now = self.time(now);
-        self.planner.sent(now, &underway(&under.subflow), &self.fabric, &mut self.out);
+        self.planner.sent(now, &FlowInfo::from(&under.subflow), &self.fabric, &mut self.out);
     }
 
     fn make_room(&mut self, now: Instant, under: &mut Under) {
@@ -238,7 +238,7 @@ impl Planning {
     pub(super) fn on_loss(&mut self, now: Instant, subflow: u32) -> Option<(Key, LanePath)> {
         let at = self.time(now);
         let under = self.subflows.get_mut(subflow)?;
-        let old = underway(&under.subflow);
+        let old = FlowInfo::from(&under.subflow);
         let route = self.planner.on_loss(at, &old, LossSignal::TimeOut, &self.fabric)?;
         if route == old.route {
             return None;
@@ -256,7 +256,7 @@ impl Planning {
         way: &LanePath,
     ) -> Option<LanePath> {
         let now = self.time(now);
-        let flow = FlowInfo { dst, route: way.route?, bytes: 0, queue_pair: None };
+        let flow = FlowInfo { dst, route: way.route?, bytes: 0, queue_pair: None, chunk: None };
         let route = self.planner.on_loss(now, &flow, LossSignal::TimeOut, &self.fabric)?;
         Some(self.routes.lane(dst, route, Carrier::Own).1)
     }
@@ -272,9 +272,4 @@ impl Planning {
         let Subflow { dst, route, carrier, .. } = self.subflows.get(subflow)?.subflow;
         Some(self.routes.lane(dst, route, carrier))
     }
-}
-
-fn underway(subflow: &Subflow) -> FlowInfo {
-    let Subflow { dst, route, bytes, carrier, .. } = *subflow;
-    FlowInfo { dst, route, bytes, queue_pair: carrier.persistent() }
 }

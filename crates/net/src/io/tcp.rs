@@ -257,7 +257,7 @@ impl Host {
         }
         if flow.finished {
             (one.finished, one.outlet) = (true, None);
-            let underway = underway(&one.subflow);
+            let underway = FlowInfo::from(&one.subflow);
             let tag = one.subflow.tag;
             let fabric = &self.config.sender.fabric;
             self.planner.sent(now, &underway, fabric, &mut self.subflows);
@@ -309,7 +309,7 @@ impl Host {
             // `progress` stays: a stop is told from when something last moved.
             one.time_outs += 1;
             self.sent.time_outs += 1;
-            let underway = underway(&one.subflow);
+            let underway = FlowInfo::from(&one.subflow);
             let fabric = &self.config.sender.fabric;
             let route = self.planner.on_loss(now, &underway, LossSignal::TimeOut, fabric);
             if let Some(route) = route.filter(|route| *route != underway.route) {
@@ -403,9 +403,4 @@ impl Host {
 /// By sender and flow.
 fn name(hello: &Hello) -> (u32, u32) {
     (hello.data.src, hello.data.flow)
-}
-
-fn underway(subflow: &Subflow) -> FlowInfo {
-    let Subflow { dst, route, bytes, carrier, .. } = *subflow;
-    FlowInfo { dst, route, bytes, queue_pair: carrier.persistent() }
 }

@@ -205,9 +205,13 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     pub(super) fn reroute(&mut self, host: OwnHost, id: u32, signal: LossSignal) {
         let flow = &mut self.nics.senders[id as usize];
         let planner = &mut self.nics.hosts[host].planner;
-        let (fabric, underway) = (self.config.fabric, flow.underway());
+        let chunk = self.nics.chunks.number(id);
+        let (fabric, underway) = (self.config.fabric, flow.underway(chunk));
         if let Some(route) = planner.on_loss(self.now, &underway, signal, fabric) {
             flow.route = route;
+            if let Some(port) = chunk.and_then(|chunk| planner.port(chunk)) {
+                flow.planes = 1 << port;
+            }
         }
         let deadline = planner.deadline();
         self.flush_by(host, deadline);
@@ -217,6 +221,10 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     /// A `Timer` event: resends what timed out, and sleeps until the next deadline.
     pub(crate) fn flow_timer(&mut self, id: u32) {
         let TransportConfig { rto, backs_off, .. } = self.config.transport;
+        if self.nics.chunks.is_stale(id, self.now) {
+            return;
+        }
+        let rto = self.nics.chunks.time_out(id, rto);
         let flow = &mut self.nics.senders[id as usize];
         if flow.is_done() {
             flow.timed = false;
@@ -224,6 +232,10 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
         let host = flow.src;
         let after = self.nics.back_offs.of(id, rto);
+        if self.is_patient(id, after) {
+            return;
+        }
+        let flow = &mut self.nics.senders[id as usize];
         let lost = flow.sender.on_timer(self.now, after);
         let is_stuck = flow.is_stuck(lost > 0, rto);
         if lost > 0 || is_stuck {
@@ -249,9 +261,28 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let at =
             flow.sender.deadline(self.nics.back_offs.of(id, rto)).map_or(again, |at| at.min(again));
         let at = at.max(Time(self.now.0 + 1));
+        self.nics.chunks.arm(id, at);
         self.agenda.push_at_host(Event::new(at, Class::Timer, id), host);
         self.rejoin(id);
         self.pull(host);
+    }
+
+    /// Whether queue pair `id`, whose time-out of `after` may have passed, carries a chunk that its planner gives more time.
+    fn is_patient(&mut self, id: u32, after: Time) -> bool {
+        let flow = &self.nics.senders[id as usize];
+        let (Some(chunk), host) = (self.nics.chunks.number(id), flow.src) else { return false };
+        if flow.sender.deadline(after).is_none_or(|at| at > self.now) {
+            return false;
+        }
+        let underway = flow.underway(Some(chunk));
+        let planner = &mut self.nics.hosts[host].planner;
+        let Some(more) = planner.patience(self.now, &underway, self.config.fabric) else {
+            return false;
+        };
+        let at = self.now.saturating_add(more.max(Time(1)));
+        self.nics.chunks.arm(id, at);
+        self.agenda.push_at_host(Event::new(at, Class::Timer, id), host);
+        true
     }
 
     /// Every packet of queue pair `id` has left once.
@@ -291,14 +322,17 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         flow.hooks = flow.hooks.of_done();
         flow.departures = None;
         let (message, bytes) = (flow.message, flow.bytes);
-        let underway = flow.underway();
+        let underway = flow.underway(self.nics.chunks.number(id));
         self.nics.back_offs.forget(id);
-        self.nics.hosts[host].close_queue_pair(underway.queue_pair);
+        let counted = underway.queue_pair.or(self.nics.chunks.queue_pair(id));
+        self.nics.hosts[host].close_queue_pair(counted);
         let (planner, out) = (&mut self.nics.hosts[host].planner, &mut self.nics.subflows);
         planner.sent(self.now, &underway, self.config.fabric, out);
+        let deadline = planner.deadline();
         if !out.is_empty() {
             self.open_flows(host);
         }
+        self.flush_by(host, deadline);
         if is_awaited {
             // Which of its symbols would be the last, nobody knew.
             self.all_left(id);

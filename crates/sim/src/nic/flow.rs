@@ -223,10 +223,10 @@ impl SendingQp {
         let left = self.departures.as_ref().and_then(|times| times.of_copy(seq, is_resent));
         left.map_or(Time::ZERO, |left| now - left)
     }
-    /// What its planner knows of it.
-    pub(super) fn underway(&self) -> FlowInfo {
+    /// What its planner knows of it, which has that number for it if it watches over it.
+    pub(super) fn underway(&self, chunk: Option<u32>) -> FlowInfo {
         let queue_pair = self.queue_pair;
-        FlowInfo { dst: self.dst, route: self.route, bytes: self.bytes, queue_pair }
+        FlowInfo { dst: self.dst, route: self.route, bytes: self.bytes, queue_pair, chunk }
     }
     /// Has the cache fetch what the flow's next packet or acknowledgement needs.
     #[inline(always)]

@@ -20,6 +20,7 @@
 //! | `back_off` | time-outs that double while nothing gets through |
 
 mod back_off;
+mod chunks;
 mod feedback;
 mod flow;
 mod host;

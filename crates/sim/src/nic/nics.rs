@@ -1,6 +1,7 @@
 //! The hosts of a partition, and the halves of queue pairs that are at them.
 
 use super::back_off::BackOffs;
+use super::chunks::Chunks;
 use super::flow::{ReceivingQp, SendingQp};
 use super::host::Host;
 use super::planes::Planes;
@@ -23,6 +24,7 @@ pub(crate) struct Nics {
     pub(super) senders: Vec<SendingQp>,
     /// Which queue pair of its host each of them is, if that decides whose turn it is.
     pub(super) opening_order: Vec<u32>,
+    pub(super) chunks: Chunks,
     pub(super) back_offs: BackOffs,
     /// Receiving halves, by the partition of the sender.
     pub(super) receivers: Vec<Vec<ReceivingQp>>,
@@ -67,6 +69,7 @@ impl Nics {
             dead: FxHashMap::default(),
             has_slots: config.job.as_ref().is_some_and(|job| job.pcie.is_some()),
             subflows: Vec::new(),
+            chunks: Chunks::default(),
         }
     }
     /// The round of the port of a host in a plane.

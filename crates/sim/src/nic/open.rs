@@ -65,6 +65,10 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     fn open_flow(&mut self, host: OwnHost, subflow: Subflow, unit: u32) {
         let config = self.config;
         let queue_pair = subflow.carrier.persistent();
+        let chunk = match subflow.carrier {
+            Carrier::Chunk(chunk) => Some(chunk),
+            Carrier::Own | Carrier::Persistent { .. } => None,
+        };
         let packets = packets_of(config, subflow.bytes);
         let sender = Sender::new(&config.transport.recovery, packets);
         let mtu = u64::from(config.packet.mtu);
@@ -87,7 +91,10 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let context = self.flow_context(host, &subflow, own);
         let steering = Steering::new(&config.balance, &context);
         let dead = self.dead_between(host, subflow.dst);
-        let plane = in_turn(self.live_ports(dead), unit.wrapping_add(key as u32));
+        let plane = match chunk.and_then(|chunk| chunk.port) {
+            Some(port) => u32::from(port),
+            None => in_turn(self.live_ports(dead), unit.wrapping_add(key as u32)),
+        };
         let planes = match steering.is_fixed() {
             true => 1 << plane,
             false => u8::MAX >> (MOST_PLANES as u32 - self.planes()),
@@ -144,7 +151,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             Some(_) => self.nics.senders[id as usize] = flow,
             None => self.nics.senders.push(flow),
         }
-        self.nics.hosts[host].open_queue_pair(queue_pair);
+        self.nics.chunks.open(id, chunk);
+        let counted = queue_pair.or(chunk.map(|chunk| chunk.queue_pair));
+        self.nics.hosts[host].open_queue_pair(counted);
         if config.service == Service::OldestFirst {
             self.nics.opening_order.resize(self.nics.senders.len(), 0);
             self.nics.opening_order[id as usize] = self.nics.hosts[host].opened;
@@ -161,6 +170,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     fn planes_of_flow(&self, host: OwnHost, subflow: &Subflow) -> u32 {
         match self.planes() {
             1 => 1,
+            _ if matches!(subflow.carrier, Carrier::Chunk(_)) => 1,
             // A bond hashes a flow to one of its ports.
             _ if self.config.fabric.homes() > 1 => 1,
             planes => {

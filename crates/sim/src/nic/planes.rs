@@ -263,7 +263,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         planes.steerings.iter_mut().for_each(|steering| steering.on_time_out(time_out));
         if flow.planes.count_ones() > 1 {
             planes.time_out(time_out, count);
-        } else if self.config.fabric.homes() == 1 {
+        } else if self.config.fabric.homes() == 1 && nics.chunks.number(id).is_none() {
             // Its packets keep their order in one plane: that is another one, if this one is silent.
             let own = flow.planes.trailing_zeros();
             if planes.is_left(time_out, own) {

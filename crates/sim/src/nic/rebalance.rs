@@ -13,7 +13,7 @@ impl SendingQp {
     /// What its planner is told of it, and what is left of it, where a packet carries `mtu`.
     fn active(&self, mtu: u32) -> ActiveFlow {
         let here = u64::from(self.sender.arrived()) * u64::from(mtu);
-        ActiveFlow { flow: self.underway(), left: self.bytes.saturating_sub(here) }
+        ActiveFlow { flow: self.underway(None), left: self.bytes.saturating_sub(here) }
     }
 }
 

@@ -255,11 +255,12 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     #[inline(always)]
     fn arm_timer(&mut self, id: u32) {
         let flow = &mut self.nics.senders[id as usize];
-        if !flow.timed {
+        if !flow.timed || self.nics.chunks.wants_timer(id) {
             flow.timed = true;
-            let rto = self.config.transport.rto;
+            let rto = self.nics.chunks.time_out(id, self.config.transport.rto);
             let at = self.now.saturating_add(flow.sender.longest_sleep(rto));
             let host = flow.src;
+            self.nics.chunks.arm(id, at);
             self.agenda.push_at_host(Event::new(at, Class::Timer, id), host);
         }
     }

@@ -1,0 +1,146 @@
+//! What a host knows of the links that its chunks take.
+
+use std::collections::VecDeque;
+use weft_units::Time;
+
+/// Time that may be below zero, in picoseconds.
+pub(super) type Span = f64;
+
+/// A link, as one host sees it: by its own chunks.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Link {
+    /// The chunks on it after which nothing has left that has come back, in the order in which they left.
+    out: VecDeque<Out>,
+    /// Payload that is out on it.
+    bytes: u64,
+    /// How much may be out on it, in bytes; less than a chunk: chunks pause. `None`: anything, as long as nothing was late.
+    window: Option<f64>,
+    /// When the window was cut last: what left before says nothing new.
+    cut_at: Time,
+    /// Before that no other chunk takes it.
+    paused_until: Time,
+    /// By how much the last ones to come back were above the usual, the newest first.
+    excess: [Span; MANY],
+    /// How often in a row something timed out.
+    strikes: u32,
+    barred_until: Time,
+    /// Strikes are forgotten after that.
+    forgiven_at: Time,
+}
+
+/// How many in a row are looked at, at the most.
+pub(super) const MANY: usize = 3;
+/// Windows are no smaller than this part of a chunk.
+const LEAST_WINDOW: f64 = 1.0 / 32.0;
+/// A link is left alone for no longer after a time-out.
+const LONGEST_BAR: Time = Time::ms(100);
+/// Strikes are forgotten after so many times as long as the link was left alone.
+const FORGIVEN_AFTER: u64 = 8;
+/// How fast a window grows: by so many chunks for each that it lets out.
+const GROWTH: f64 = 0.25;
+
+#[derive(Clone, Copy, Debug)]
+struct Out {
+    number: u64,
+    due: Time,
+}
+
+/// A chunk that has left.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    /// The how manieth of its host it was.
+    pub(super) number: u64,
+    pub(super) since: Time,
+    pub(super) bytes: u64,
+}
+
+/// A chunk that came back.
+pub(super) struct Return {
+    pub(super) now: Time,
+    pub(super) sent: Sent,
+    /// By how much it took longer than usual.
+    pub(super) excess: Span,
+    /// How much is late.
+    pub(super) late: Span,
+    /// A whole chunk, in bytes.
+    pub(super) chunk: f64,
+}
+
+impl Link {
+    /// A chunk leaves that should be back at `due`.
+    pub(super) fn put(&mut self, sent: &Sent, due: Time) {
+        self.out.push_back(Out { number: sent.number, due });
+        self.bytes += sent.bytes;
+    }
+
+    /// By how much a chunk that takes it now must be expected to be late; zero if that is not known to be so.
+    pub(super) fn lateness(&self, now: Time, chunk: u64) -> Time {
+        let overdue = self.out.front().map_or(Time::ZERO, |out| out.due.until(now));
+        let is_full = self.window.is_some_and(|window| {
+            self.bytes > 0 && (self.bytes + chunk) as f64 > window || self.paused_until > now
+        });
+        if overdue > Time::ZERO || is_full {
+            overdue.max(Time(self.excess[0] as u64)).max(Time(1))
+        } else {
+            Time::ZERO
+        }
+    }
+    /// Whether it is left alone after a time-out.
+    pub(super) fn is_barred(&self, now: Time) -> bool {
+        self.barred_until > now
+    }
+    /// By how much the last one to come back took longer than usual.
+    pub(super) fn last_excess(&self) -> Span {
+        self.excess[0]
+    }
+
+    /// A chunk is not on it any more, and those before it say nothing of it.
+    pub(super) fn take(&mut self, sent: &Sent) {
+        while self.out.front().is_some_and(|out| out.number <= sent.number) {
+            self.out.pop_front();
+        }
+        self.bytes -= sent.bytes;
+    }
+
+    /// A chunk is back. The window of the link is cut if the last `needed` were late: to what would have been in time.
+    pub(super) fn judge(&mut self, back: &Return, needed: usize) {
+        let had = self.bytes as f64;
+        self.take(&back.sent);
+        self.excess.rotate_right(1);
+        self.excess[0] = back.excess;
+        let least = self.excess[..needed].iter().copied().fold(Span::MAX, Span::min);
+        if least > back.late {
+            if back.sent.since >= self.cut_at {
+                let window = self.window.map_or(had, |window| window.min(had));
+                let window = (window * back.late / least).max(back.chunk * LEAST_WINDOW);
+                (self.window, self.cut_at) = (Some(window), back.now);
+            }
+        } else if let Some(window) = &mut self.window
+            && back.excess < back.late
+        {
+            *window += (back.chunk * back.chunk / *window).min(*window) * GROWTH;
+        }
+        if let Some(window) = self.window.filter(|window| *window < back.chunk) {
+            let took = back.sent.since.until(back.now).0 as f64;
+            self.paused_until = back.now + Time((took * (back.chunk / window - 1.0)) as u64);
+        }
+    }
+
+    /// A chunk has timed out. Unless something that left after it has come back by this link, the
+    /// link is left alone.
+    pub(super) fn time_out(&mut self, now: Time, sent: &Sent, chunk: f64) {
+        let is_silent = self.out.front().is_some_and(|out| out.number <= sent.number);
+        self.take(sent);
+        if !is_silent {
+            return;
+        }
+        if !self.is_barred(now) {
+            self.strikes = if now > self.forgiven_at { 1 } else { self.strikes + 1 };
+            let waited = u128::from(sent.since.until(now).0) << (2 * self.strikes).min(64);
+            let bar = Time(waited.min(u128::from(LONGEST_BAR.0)) as u64);
+            self.barred_until = now + bar;
+            self.forgiven_at = now + bar * FORGIVEN_AFTER;
+        }
+        self.window = Some(chunk);
+    }
+}

@@ -1,0 +1,90 @@
+//! Messages that wait for their chunks to leave.
+
+use crate::plan::Post;
+use std::collections::VecDeque;
+use weft_units::Time;
+
+/// What is left of a message.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rest {
+    pub(super) post: Post,
+    pub(super) left: u64,
+    /// Chunks that have left.
+    pub(super) parts: u32,
+}
+
+/// Messages that take turns.
+#[derive(Clone, Debug)]
+struct Batch {
+    /// When they were posted.
+    since: Time,
+    /// Batches of a lower rank go first.
+    rank: Time,
+    messages: VecDeque<Rest>,
+}
+
+/// Batches of messages, by rank.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Queue(VecDeque<Batch>);
+
+impl Queue {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+    /// A message joins those that were posted at `since`, of which the highest rank counts.
+    pub(super) fn push(&mut self, since: Time, rank: Time, post: Post) {
+        let rest = Rest { post, left: post.bytes, parts: 0 };
+        let batch = self.0.iter().rposition(|batch| batch.since == since);
+        let mut batch = batch.and_then(|at| self.0.remove(at)).unwrap_or_else(|| Batch {
+            since,
+            rank,
+            messages: VecDeque::new(),
+        });
+        batch.rank = batch.rank.max(rank);
+        batch.messages.push_back(rest);
+        let at = self.0.partition_point(|other| other.rank <= batch.rank);
+        self.0.insert(at, batch);
+    }
+    /// Offers messages to `send`, which takes a chunk of one at a time and says so, until it breaks off or has refused
+    /// all that are left. Whether it broke off.
+    pub(super) fn offer(&mut self, mut send: impl FnMut(&mut Rest) -> Offer) -> bool {
+        let mut at = 0;
+        while let Some(batch) = self.0.get_mut(at) {
+            let group = &mut batch.messages;
+            let mut refused = 0;
+            while refused < group.len() {
+                match send(&mut group[0]) {
+                    Offer::Stop => return true,
+                    Offer::Refused => {
+                        refused += 1;
+                        group.rotate_left(1);
+                    }
+                    Offer::Taken => {
+                        refused = 0;
+                        if group[0].left == 0 {
+                            group.pop_front();
+                        } else {
+                            group.rotate_left(1);
+                        }
+                    }
+                }
+            }
+            if group.is_empty() {
+                self.0.remove(at);
+            } else {
+                at += 1;
+            }
+        }
+        false
+    }
+}
+
+/// What became of a message that was offered.
+pub(super) enum Offer {
+    /// Nothing more is taken, of any message.
+    Stop,
+    /// Nothing is taken of this one.
+    Refused,
+    /// A chunk has left.
+    Taken,
+}

@@ -1,0 +1,113 @@
+//! The ways from a host to the hosts of a leaf: paths, by the ports of its NIC.
+
+use super::links::Link;
+use rustc_hash::FxHashMap;
+use weft_fabric::{Fabric, PathId};
+use weft_units::{HostId, PortId};
+
+/// A path, and a port of the NIC.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way {
+    pub(super) path: PathId,
+    /// The port of the NIC. Its plane, where there are planes.
+    pub(super) port: u8,
+    /// Payload that has taken it, made up for those that had to wait.
+    pub(super) given: u64,
+}
+
+/// All ways to a leaf, in the order in which they are taken.
+#[derive(Clone, Debug)]
+pub(super) struct Ways {
+    pub(super) ways: Vec<Way>,
+    /// The links of each between its switches, by their numbers.
+    links: Vec<u32>,
+}
+
+impl Ways {
+    /// The links of the `at`-th way between its switches, by their numbers.
+    pub(super) fn links(&self, at: usize) -> &[u32] {
+        let each = self.links.len() / self.ways.len();
+        &self.links[at * each..(at + 1) * each]
+    }
+}
+
+/// The links and ways that a host has used.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Network {
+    pub(super) links: Vec<Link>,
+    numbers: FxHashMap<(u8, PortId), u32>,
+    leaves: FxHashMap<u32, Ways>,
+}
+
+impl Network {
+    /// The number of a link, as a port of the NIC reaches it.
+    pub(super) fn link(&mut self, port: u8, link: PortId) -> u32 {
+        let links = &mut self.links;
+        *self.numbers.entry((port, link)).or_insert_with(|| {
+            links.push(Link::default());
+            links.len() as u32 - 1
+        })
+    }
+
+    /// The ways to the leaf of `dst`, and the links; `rotated`: from another uplink on at each host of the leaf.
+    pub(super) fn ways(
+        &mut self,
+        fabric: &Fabric,
+        host: HostId,
+        dst: HostId,
+        rotated: bool,
+    ) -> (&mut Ways, &mut Vec<Link>) {
+        let leaf = fabric.leaf_of(dst);
+        if !self.leaves.contains_key(&leaf) {
+            let ways = self.find(fabric, host, dst, rotated);
+            self.leaves.insert(leaf, ways);
+        }
+        (self.leaves.get_mut(&leaf).expect("it is there"), &mut self.links)
+    }
+
+    /// Paths in turn by their uplinks, and each by one port after the other.
+    fn find(&mut self, fabric: &Fabric, host: HostId, dst: HostId, rotated: bool) -> Ways {
+        let set = fabric.path_set(host, dst);
+        let traces: Vec<(PathId, Vec<PortId>)> = (0..set.len())
+            .map(|index| {
+                let mut trace = fabric.trace(host, dst, set.get(index));
+                trace.pop();
+                trace.remove(0);
+                (set.get(index), trace)
+            })
+            .collect();
+        let mut by_uplink: Vec<Vec<usize>> = Vec::new();
+        for (at, (_, trace)) in traces.iter().enumerate() {
+            let uplink = |at: usize| traces[at].1.first();
+            match by_uplink.iter_mut().find(|paths| uplink(paths[0]) == trace.first()) {
+                Some(paths) => paths.push(at),
+                None => by_uplink.push(vec![at]),
+            }
+        }
+        let rounds = by_uplink.iter().map(Vec::len).max().unwrap_or(0);
+        let mut order: Vec<usize> = (0..rounds)
+            .flat_map(|round| by_uplink.iter().filter_map(move |paths| paths.get(round).copied()))
+            .collect();
+        if rotated {
+            let start = fabric.place_below_leaf(host) as usize
+                + by_uplink.len() * fabric.leaf_of(host) as usize;
+            let len = order.len();
+            order.rotate_left(start % len);
+        }
+        let ports = ports(fabric);
+        let mut all = Ways { ways: Vec::new(), links: Vec::new() };
+        for at in order {
+            let (path, trace) = &traces[at];
+            for port in 0..ports {
+                all.ways.push(Way { path: *path, port, given: 0 });
+                all.links.extend(trace.iter().map(|link| self.link(port, *link)));
+            }
+        }
+        all
+    }
+}
+
+/// How many ports of a NIC hosts choose from: those in planes. A bond chooses by itself.
+pub(super) fn ports(fabric: &Fabric) -> u8 {
+    if fabric.homes() > 1 { 1 } else { fabric.nic_ports() as u8 }
+}

@@ -1,0 +1,434 @@
+//! The planner of one host.
+
+use super::links::{Link, MANY, Return, Sent, Span};
+use super::queue::{Offer, Queue};
+use super::ways::{Network, ports};
+use super::{Order, Twill};
+use crate::enforce::PathRoutes;
+use crate::plan::{
+    Carrier, Chunk, FlowInfo, HostContext, LossSignal, Plan, Post, QueuePairId, Route, Starts,
+    Subflow,
+};
+use rustc_hash::FxHashMap;
+use weft_fabric::{Fabric, PathId};
+use weft_units::{HostId, Time};
+
+/// Bytes on the wire that a packet has beside its payload, at the least (RoCE v2 in UDP, IPv4 and Ethernet).
+const HEADERS: u64 = 64;
+/// Bytes of an acknowledgement.
+const ACK: u64 = 64;
+/// The window of a receiver is a new one after so many idle round trips.
+const IDLE: u64 = 4;
+/// The window of a receiver does not grow where so many round trips of a lone chunk are queued; at one, it doubles in a
+/// round trip.
+const LONG_QUEUE: f64 = 4.0;
+/// Of so many chunks the one with the least queue speaks for the receiver.
+const BUNCH: u32 = 4;
+/// A path is made up for what it has missed by no more chunks than this.
+const MOST_MISSED: u64 = 4;
+/// While nothing at all comes back from a receiver, its chunks time out one by one: the first after so many time-outs.
+const PATIENCE: u64 = 4;
+/// And for no longer than after that many times twice as many.
+const MOST_DOUBLED: u32 = 10;
+
+/// The planner of one host.
+#[derive(Clone, Debug)]
+pub struct Weaver {
+    config: Twill,
+    host: HostId,
+    starts: Starts,
+    mtu: u64,
+    /// Payload of a chunk.
+    chunk: u64,
+    bdp: u64,
+    routes: PathRoutes,
+    /// The queue pair to a receiver by each path and port, and its route, which stays.
+    queue_pairs: FxHashMap<(HostId, PathId, u8), (QueuePairId, Route)>,
+    network: Network,
+    receivers: FxHashMap<HostId, Receiver>,
+    queue: Queue,
+    under_way: Vec<UnderWay>,
+    /// Places in `under_way` that are free.
+    free: Vec<u32>,
+    /// Chunks that have left, those that went again counted anew.
+    sent: u64,
+    /// Payload that is out.
+    out: u64,
+    /// Payload that the NIC is taken to have, at `backlog_at`.
+    backlog: f64,
+    backlog_at: Time,
+    /// By how much the chunks of this host take longer than a lone one, at the median.
+    usual: Span,
+    /// How far they are from that, in the mean.
+    spread: Span,
+    flush_at: Option<Time>,
+}
+
+/// A chunk that is out.
+#[derive(Clone, Copy, Debug)]
+struct UnderWay {
+    dst: HostId,
+    /// Which of the ways to its leaf.
+    way: u32,
+    port: u8,
+    sent: Sent,
+    /// What the NIC had then, itself included.
+    backlog: f64,
+    /// It has timed out, so that nobody knows which copy is answered.
+    again: bool,
+}
+
+/// What is known of a receiver.
+#[derive(Clone, Debug)]
+struct Receiver {
+    out: u64,
+    window: f64,
+    /// The round trip of a lone chunk.
+    base: Time,
+    /// The least queue of the bunch that is coming back, and of the one before.
+    least: [Span; 2],
+    in_bunch: u32,
+    /// The queue that the last chunk met.
+    last: Span,
+    /// When something came back last.
+    heard_at: Time,
+    /// How many chunks have timed out since, and when the last one did.
+    silent: (u32, Time),
+    /// The first link of the way and the last one by number, by the port of the NIC, where there are several.
+    ends: Box<[[u32; 2]]>,
+}
+
+impl Weaver {
+    pub(super) fn new(config: Twill, context: &HostContext) -> Weaver {
+        let HostContext { host, mtu, starts, bdp, hashing, .. } = *context;
+        let mtu = u64::from(mtu.max(1));
+        Weaver {
+            config,
+            host,
+            starts,
+            mtu,
+            chunk: config.chunk.unwrap_or(bdp / 32).max(1).next_multiple_of(mtu),
+            bdp,
+            routes: PathRoutes::new(config.enforce, host, hashing),
+            queue_pairs: FxHashMap::default(),
+            network: Network::default(),
+            receivers: FxHashMap::default(),
+            queue: Queue::default(),
+            under_way: Vec::new(),
+            free: Vec::new(),
+            sent: 0,
+            out: 0,
+            backlog: 0.0,
+            backlog_at: Time::ZERO,
+            usual: 0.0,
+            spread: 0.0,
+            flush_at: None,
+        }
+    }
+
+    /// So many percent of a bandwidth-delay product.
+    fn of_bdp(&self, percent: u32) -> f64 {
+        self.bdp as f64 * f64::from(percent) / 100.0
+    }
+    /// How long a byte of payload is on the wire.
+    fn time_of_byte(&self, fabric: &Fabric) -> Span {
+        let bytes = (self.mtu + HEADERS) as f64 / self.mtu as f64;
+        8e12 * bytes / fabric.line_rate().as_bps() as f64
+    }
+
+    /// A receiver of which nothing is known.
+    fn receiver(&mut self, fabric: &Fabric, dst: HostId) -> Receiver {
+        let there = fabric.one_way(self.host, dst, self.chunk);
+        let path = fabric.path_set(self.host, dst).get(0);
+        let trace = fabric.trace(self.host, dst, path);
+        let ends = [trace[0], trace[trace.len() - 1]];
+        let ports = if ports(fabric) > 1 { ports(fabric) } else { 0 };
+        Receiver {
+            out: 0,
+            window: self.of_bdp(self.config.window),
+            base: there + fabric.one_way(dst, self.host, ACK),
+            least: [Span::MAX; 2],
+            in_bunch: 0,
+            last: 0.0,
+            heard_at: Time::ZERO,
+            silent: (0, Time::ZERO),
+            ends: (0..ports).map(|port| ends.map(|link| self.network.link(port, link))).collect(),
+        }
+    }
+
+    /// Hands chunks to the NIC, as long as it has little and receivers may get more.
+    fn pump(&mut self, now: Time, fabric: &Fabric, out: &mut Vec<Subflow>) {
+        let time_of_byte = self.time_of_byte(fabric);
+        let most = self.of_bdp(self.config.backlog);
+        let gone = self.backlog_at.until(now).0 as f64 / time_of_byte;
+        // No more than is out can be there: the NIC is never taken for slower than it is.
+        self.backlog = (self.backlog - gone).clamp(0.0, self.out as f64);
+        self.backlog_at = now;
+        let mut queue = std::mem::take(&mut self.queue);
+        let is_full = queue.offer(|rest| {
+            if self.backlog >= most {
+                return Offer::Stop;
+            }
+            let post = rest.post;
+            if !self.may_send(now, post.dst, rest.parts, fabric) {
+                return Offer::Refused;
+            }
+            let bytes = self.chunk.min(rest.left);
+            let delay = match rest.parts {
+                0 => self.starts.delay(post.message, 0),
+                _ => Time::ZERO,
+            };
+            let (route, chunk) = self.send(now, post.dst, bytes, fabric);
+            let Post { message, dst, tag, .. } = post;
+            let carrier = Carrier::Chunk(chunk);
+            out.push(Subflow { message, dst, bytes, part: rest.parts, route, delay, tag, carrier });
+            rest.left -= bytes;
+            rest.parts += 1;
+            Offer::Taken
+        });
+        self.queue = queue;
+        let wait = Time(((self.backlog - most).max(0.0) * time_of_byte) as u64 + 1);
+        let pending = self.flush_at.filter(|at| *at > now);
+        self.flush_at = (is_full && !self.queue.is_empty()).then(|| pending.unwrap_or(now + wait));
+    }
+
+    /// Whether a receiver may get a chunk of a message of which `parts` have left.
+    fn may_send(&mut self, now: Time, dst: HostId, parts: u32, fabric: &Fabric) -> bool {
+        if !self.receivers.contains_key(&dst) {
+            let receiver = self.receiver(fabric, dst);
+            self.receivers.insert(dst, receiver);
+        }
+        let first = self.of_bdp(self.config.window);
+        let receiver = self.receivers.get_mut(&dst).expect("it is there");
+        if parts == 0 && receiver.out == 0 && receiver.heard_at + receiver.base * IDLE < now {
+            (receiver.window, receiver.least, receiver.in_bunch) = (first, [Span::MAX; 2], 0);
+        }
+        receiver.out == 0 || (receiver.out as f64) < receiver.window
+    }
+
+    /// Sends a chunk of `bytes`: by which route, and as which.
+    fn send(&mut self, now: Time, dst: HostId, bytes: u64, fabric: &Fabric) -> (Route, Chunk) {
+        self.out += bytes;
+        self.backlog += bytes as f64;
+        self.receivers.get_mut(&dst).expect("it is known").out += bytes;
+        let way = self.choose(now, dst, None, fabric);
+        let backlog = self.backlog;
+        let sent = self.next(now, bytes);
+        let (queue_pair, route, port) = self.take(dst, way, &sent, backlog, fabric);
+        let chunk = UnderWay { dst, way, port, sent, backlog, again: false };
+        let number = self.free.pop().unwrap_or(self.under_way.len() as u32);
+        match self.under_way.get_mut(number as usize) {
+            Some(place) => *place = chunk,
+            None => self.under_way.push(chunk),
+        }
+        let time_out = self.time_out(&chunk, fabric);
+        let port = (ports(fabric) > 1).then_some(port);
+        (route, Chunk { number, queue_pair, port, time_out })
+    }
+
+    /// A chunk of `bytes` leaves now.
+    fn next(&mut self, since: Time, bytes: u64) -> Sent {
+        self.sent += 1;
+        Sent { number: self.sent, since, bytes }
+    }
+
+    /// The way to `dst` whose turn it is, of those of which nothing bad is known but `not`; else of those that are late, the
+    /// one that is least.
+    fn choose(&mut self, now: Time, dst: HostId, not: Option<u32>, fabric: &Fabric) -> u32 {
+        let chunk = self.chunk;
+        let watches = self.config.late > 0;
+        let ends = &self.receivers[&dst].ends;
+        let (ways, links) = self.network.ways(fabric, self.host, dst, self.config.rotate);
+        let (mut best, mut most) = (None, 0);
+        for (at, way) in ways.ways.iter().enumerate() {
+            most = most.max(way.given);
+            if not == Some(at as u32) {
+                continue;
+            }
+            let (mut barred, mut late) = (false, Time::ZERO);
+            let ends = ends.get(usize::from(way.port)).into_iter().flatten();
+            for link in ways.links(at).iter().chain(ends) {
+                let link = &links[*link as usize];
+                barred |= link.is_barred(now);
+                if watches {
+                    late = late.max(link.lateness(now, chunk));
+                }
+            }
+            let rank = (barred, late, way.given);
+            if best.is_none_or(|(least, _)| rank < least) {
+                best = Some((rank, at));
+            }
+        }
+        let at = best.map_or(0, |(_, at)| at);
+        let given = &mut ways.ways[at].given;
+        *given = (*given).max(most.saturating_sub(MOST_MISSED * chunk)) + chunk;
+        at as u32
+    }
+
+    /// A chunk takes a way to `dst` while the NIC has `backlog`: on which queue pair, by which route and port?
+    fn take(
+        &mut self,
+        dst: HostId,
+        way: u32,
+        sent: &Sent,
+        backlog: f64,
+        fabric: &Fabric,
+    ) -> (QueuePairId, Route, u8) {
+        let receiver = &self.receivers[&dst];
+        let late = 1.0 + f64::from(self.config.late) / 100.0;
+        let wait = backlog * self.time_of_byte(fabric) + receiver.base.0 as f64 * late + self.usual;
+        let due = sent.since + Time(wait as u64);
+        let (ways, links) = self.network.ways(fabric, self.host, dst, self.config.rotate);
+        let taken = ways.ways[way as usize];
+        let ends = receiver.ends.get(usize::from(taken.port)).into_iter().flatten();
+        for link in ways.links(way as usize).iter().chain(ends) {
+            links[*link as usize].put(sent, due);
+        }
+        let next = QueuePairId(self.queue_pairs.len() as u32);
+        let known = self.queue_pairs.entry((dst, taken.path, taken.port));
+        let (queue_pair, route) =
+            *known.or_insert_with(|| (next, self.routes.route(fabric, dst, taken.path)));
+        (queue_pair, route, taken.port)
+    }
+
+    /// How long `chunk` may be out, as far as is known now.
+    fn time_out(&mut self, chunk: &UnderWay, fabric: &Fabric) -> Time {
+        if self.config.time_out == 0 {
+            return Time::MAX;
+        }
+        let receiver = &self.receivers[&chunk.dst];
+        let base = receiver.base.0 as f64;
+        let usual = base * f64::from(self.config.time_out) / 100.0;
+        let (ways, links) = self.network.ways(fabric, self.host, chunk.dst, self.config.rotate);
+        let on_way = ways.links(chunk.way as usize).iter();
+        let slowest = on_way.map(|link| links[*link as usize].last_excess()).fold(0.0, Span::max);
+        let queue = self.usual.max(receiver.last);
+        let beyond = usual.max(4.0 * self.spread).max(2.0 * slowest);
+        Time((base + 2.0 * queue + beyond) as u64)
+    }
+
+    /// A chunk is back: what that says of its receiver, and of the links that it took.
+    fn learn_from(&mut self, now: Time, chunk: &UnderWay, fabric: &Fabric) {
+        let most = self.of_bdp(self.config.most_window);
+        let own = chunk.backlog * self.time_of_byte(fabric);
+        let receiver = self.receivers.get_mut(&chunk.dst).expect("it is known");
+        let base = receiver.base.0 as f64;
+        let queue = (chunk.sent.since.until(now).0 as f64 - own - base).max(0.0);
+        receiver.last = queue;
+        receiver.least[0] = receiver.least[0].min(queue);
+        receiver.in_bunch += 1;
+        let least = receiver.least[0].min(receiver.least[1]);
+        let share = ((LONG_QUEUE - least / base) / (LONG_QUEUE - 1.0)).clamp(0.0, 1.0);
+        receiver.window = (receiver.window + chunk.sent.bytes as f64 * share).min(most);
+        if receiver.in_bunch == BUNCH {
+            receiver.least = [Span::MAX, receiver.least[0]];
+            receiver.in_bunch = 0;
+        }
+        let excess = queue - self.usual;
+        self.spread += (excess.abs() - self.spread) / 16.0;
+        // The median: as many above it as below.
+        self.usual = (self.usual + base / 8.0 * excess.signum()).max(0.0);
+        let back = Return {
+            now,
+            sent: chunk.sent,
+            excess,
+            late: base * f64::from(self.config.late) / 100.0,
+            chunk: self.chunk as f64,
+        };
+        let ends = receiver.ends.get(usize::from(chunk.port)).into_iter().flatten();
+        let (ways, links) = self.network.ways(fabric, self.host, chunk.dst, self.config.rotate);
+        let on_way = ways.links(chunk.way as usize);
+        for (place, link) in on_way.iter().enumerate() {
+            // Links before the last one lead elsewhere, too.
+            let is_last = place + 1 == on_way.len();
+            links[*link as usize].judge(&back, if is_last { 1 } else { MANY });
+        }
+        for link in ends {
+            links[*link as usize].judge(&back, MANY);
+        }
+    }
+
+    /// Calls `each` with every link of the way that `chunk` takes.
+    fn each_link(&mut self, chunk: &UnderWay, fabric: &Fabric, mut each: impl FnMut(&mut Link)) {
+        let ends = self.receivers[&chunk.dst].ends.get(usize::from(chunk.port));
+        let (ways, links) = self.network.ways(fabric, self.host, chunk.dst, self.config.rotate);
+        for link in ways.links(chunk.way as usize).iter().chain(ends.into_iter().flatten()) {
+            each(&mut links[*link as usize]);
+        }
+    }
+}
+
+impl Plan for Weaver {
+    fn post(&mut self, now: Time, post: Post, fabric: &Fabric, out: &mut Vec<Subflow>) {
+        let alone = Time((post.bytes as f64 * self.time_of_byte(fabric)) as u64);
+        match self.config.order {
+            Order::Deadline => self.queue.push(now, now + alone, post),
+            Order::Oldest => self.queue.push(now, now, post),
+            Order::Turn => self.queue.push(Time::ZERO, Time::ZERO, post),
+        }
+        self.pump(now, fabric, out);
+    }
+    fn deadline(&self) -> Option<Time> {
+        self.flush_at
+    }
+    fn flush(&mut self, now: Time, fabric: &Fabric, out: &mut Vec<Subflow>) {
+        self.pump(now, fabric, out);
+    }
+
+    fn sent(&mut self, now: Time, flow: &FlowInfo, fabric: &Fabric, out: &mut Vec<Subflow>) {
+        let Some(number) = flow.chunk else { return };
+        let chunk = self.under_way[number as usize];
+        self.free.push(number);
+        self.out -= chunk.sent.bytes;
+        let receiver = self.receivers.get_mut(&chunk.dst).expect("it is known");
+        receiver.out -= chunk.sent.bytes;
+        (receiver.heard_at, receiver.silent.0) = (now, 0);
+        match chunk.again {
+            true => self.each_link(&chunk, fabric, |link| link.take(&chunk.sent)),
+            false => self.learn_from(now, &chunk, fabric),
+        }
+        self.pump(now, fabric, out);
+    }
+
+    fn port(&self, chunk: u32) -> Option<u8> {
+        Some(self.under_way[chunk as usize].port)
+    }
+
+    fn patience(&mut self, now: Time, flow: &FlowInfo, fabric: &Fabric) -> Option<Time> {
+        let chunk = self.under_way[flow.chunk? as usize];
+        let mut at = chunk.sent.since.saturating_add(self.time_out(&chunk, fabric));
+        let usual = self.config.time_out;
+        let receiver = self.receivers.get_mut(&chunk.dst).expect("it is known");
+        if at <= now && receiver.heard_at <= chunk.sent.since {
+            // Many may be waiting for the same receiver: it is not the path.
+            let (times, last) = receiver.silent;
+            let usual = receiver.base * u64::from(usual) * (PATIENCE << times.min(MOST_DOUBLED));
+            at = chunk.sent.since.max(last).saturating_add(Time(usual.0 / 100));
+            if at <= now {
+                receiver.silent = (times + 1, now);
+            }
+        }
+        (at > now).then(|| now.until(at))
+    }
+
+    fn on_loss(
+        &mut self,
+        now: Time,
+        flow: &FlowInfo,
+        signal: LossSignal,
+        fabric: &Fabric,
+    ) -> Option<Route> {
+        if signal == LossSignal::Nack {
+            return None;
+        }
+        let number = flow.chunk? as usize;
+        let chunk = self.under_way[number];
+        let size = self.chunk as f64;
+        self.each_link(&chunk, fabric, |link| link.time_out(now, &chunk.sent, size));
+        let way = self.choose(now, chunk.dst, Some(chunk.way), fabric);
+        let sent = self.next(now, chunk.sent.bytes);
+        let (_, route, port) = self.take(chunk.dst, way, &sent, 0.0, fabric);
+        self.under_way[number] = UnderWay { way, port, sent, again: true, ..chunk };
+        Some(route)
+    }
+}

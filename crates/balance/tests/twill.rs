@@ -1,0 +1,370 @@
+//! Twill at one host: what leaves when and where, by what came back. Its network is a queue for each path.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use weft_balance::Planner;
+use weft_balance::plan::{Carrier, Chunk, FlowInfo, LossSignal, Post, Route, Subflow};
+use weft_balance::scheme::{BalanceConfig, SchemeConfig};
+use weft_fabric::{Clos, Fabric, Link, PathId};
+use weft_trial::prelude::*;
+use weft_units::{Draw, HostId, MessageId, Rate, Time};
+
+const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::ns(500) };
+const MTU: u32 = 1_000;
+/// Of 100 Gb/s and some 4 us.
+const BDP: u64 = 50_000;
+/// The payload of a chunk: 1/32 of that, in whole packets.
+const CHUNK: u64 = 2_000;
+
+/// Two leaves, four spines, four hosts below each leaf: hosts 4 to 7 are four paths away from host 0.
+fn fabric() -> Fabric {
+    Fabric::build(&Clos::leaf_spine(2, 4, 4, LINK)).unwrap()
+}
+fn planner(options: &[(&str, &str)], host: u32) -> Planner {
+    let scheme = SchemeConfig::read("twill", options).unwrap();
+    let start_jitter = Time::ZERO;
+    let config = BalanceConfig { scheme, start_jitter, random_position: false, bdp: BDP };
+    Planner::new(&config, HostId(host), 1, MTU)
+}
+fn post(message: u32, dst: u32, bytes: u64) -> Post {
+    let (message, dst) = (MessageId(message), HostId(dst));
+    Post { message, dst, bytes, job: 0, ranks: (0, 0), tag: message.0 }
+}
+fn path(subflow: &Subflow) -> PathId {
+    let Route::Pinned(path) = subflow.route else { panic!("{subflow:?} is not pinned") };
+    path
+}
+fn chunk(subflow: &Subflow) -> Chunk {
+    let Carrier::Chunk(chunk) = subflow.carrier else { panic!("{subflow:?} is no chunk") };
+    chunk
+}
+fn flow(subflow: &Subflow) -> FlowInfo {
+    FlowInfo::from(subflow)
+}
+
+/// A host, its NIC, and a queue for each path.
+struct Network {
+    fabric: Fabric,
+    planner: Planner,
+    now: Time,
+    /// Until when the NIC has something to send.
+    nic: Time,
+    /// The same of each path, and how many times as long as on the NIC a byte takes there.
+    paths: BTreeMap<PathId, (Time, f64)>,
+    /// What adds to each round trip.
+    noise: Box<dyn FnMut(PathId) -> Time>,
+    /// By which nothing comes back.
+    dead: Option<PathId>,
+    coming: BinaryHeap<Reverse<(Time, u64)>>,
+    under_way: BTreeMap<u64, Subflow>,
+    /// What has left, with the time.
+    left: Vec<(Time, Subflow)>,
+}
+
+impl Network {
+    fn new(options: &[(&str, &str)], host: u32) -> Network {
+        Network {
+            fabric: fabric(),
+            planner: planner(options, host),
+            now: Time::ZERO,
+            nic: Time::ZERO,
+            paths: BTreeMap::new(),
+            noise: Box::new(|_| Time::ZERO),
+            dead: None,
+            coming: BinaryHeap::new(),
+            under_way: BTreeMap::new(),
+            left: Vec::new(),
+        }
+    }
+    fn post(&mut self, post: Post) {
+        let mut out = Vec::new();
+        self.planner.post(self.now, post, &self.fabric, &mut out);
+        self.leave(out);
+    }
+    fn leave(&mut self, out: Vec<Subflow>) {
+        for subflow in out {
+            let wire = LINK.rate.serialize(subflow.bytes + subflow.bytes / 1_000 * 64);
+            self.nic = self.nic.max(self.now) + wire;
+            let (free, slow) = self.paths.entry(path(&subflow)).or_insert((Time::ZERO, 0.0));
+            *free = self.nic.max(*free) + Time((wire.0 as f64 * *slow) as u64);
+            let back = *free + Time::us(4) + (self.noise)(path(&subflow));
+            let number = self.left.len() as u64;
+            if self.dead != Some(path(&subflow)) {
+                self.coming.push(Reverse((back, number)));
+            }
+            self.under_way.insert(number, subflow);
+            self.left.push((self.now, subflow));
+        }
+    }
+    /// Goes on until `end`, or until nothing is left to do.
+    fn run(&mut self, end: Time) {
+        loop {
+            let next = self.coming.peek().map(|Reverse((at, _))| *at);
+            let due = self.planner.deadline();
+            let Some(at) = next.into_iter().chain(due).min().filter(|at| *at <= end) else { break };
+            self.now = self.now.max(at);
+            let mut out = Vec::new();
+            if next == Some(at) {
+                let Some(Reverse((_, number))) = self.coming.pop() else { unreachable!() };
+                let subflow = self.under_way.remove(&number).unwrap();
+                self.planner.sent(self.now, &flow(&subflow), &self.fabric, &mut out);
+            } else {
+                self.planner.flush(self.now, &self.fabric, &mut out);
+            }
+            self.leave(out);
+        }
+    }
+    /// Payload by path of what has left since `from`.
+    fn loads(&self, from: Time) -> BTreeMap<PathId, u64> {
+        self.loads_between(from, Time::MAX)
+    }
+    fn loads_between(&self, from: Time, end: Time) -> BTreeMap<PathId, u64> {
+        let mut loads = BTreeMap::new();
+        for (_, subflow) in self.left.iter().filter(|(at, _)| (from..end).contains(at)) {
+            *loads.entry(path(subflow)).or_default() += subflow.bytes;
+        }
+        loads
+    }
+    fn path(&self, index: u32) -> PathId {
+        self.fabric.path_set(HostId(0), HostId(4)).get(index)
+    }
+}
+
+#[test]
+fn chunks_add_up_and_take_all_paths_in_turn() {
+    let mut network = Network::new(&[], 0);
+    network.post(post(0, 4, 401_500));
+    network.run(Time::MAX);
+    let sizes: Vec<u64> = network.left.iter().map(|(_, subflow)| subflow.bytes).collect();
+    assert_eq!(sizes.iter().sum::<u64>(), 401_500);
+    let (last, others) = sizes.split_last().unwrap();
+    assert!(others.iter().all(|bytes| *bytes == CHUNK) && *last == 1_500, "{sizes:?}");
+    let loads = network.loads(Time::ZERO);
+    assert_eq!(loads.len(), 4);
+    let (least, most) = (loads.values().min().unwrap(), loads.values().max().unwrap());
+    assert!(most - least <= CHUNK, "{loads:?}");
+    let parts = network.left.iter().map(|(_, subflow)| subflow.part);
+    assert!(parts.eq(0..sizes.len() as u32));
+}
+
+#[test]
+fn hosts_of_a_leaf_begin_at_different_uplinks_in_three_tiers_too() {
+    let clos = Clos::fat_tree(4, LINK);
+    for fabric in [fabric(), Fabric::build(&clos).unwrap()] {
+        let mut out = Vec::new();
+        let far = fabric.hosts() - 1;
+        let beside = fabric.hosts_of_leaf(0);
+        for host in beside.clone() {
+            planner(&[], host).post(Time::ZERO, post(0, far, 1), &fabric, &mut out);
+        }
+        let uplink = |(host, subflow): (u32, &Subflow)| {
+            fabric.trace(HostId(host), HostId(far), path(subflow))[1]
+        };
+        let mut uplinks: Vec<_> = beside.clone().zip(&out).map(uplink).collect();
+        uplinks.sort_unstable();
+        uplinks.dedup();
+        assert_eq!(uplinks.len(), beside.len());
+    }
+}
+
+/// In which order the last chunks of messages leave, of which the second one is posted 1 us after the first.
+fn order(options: &[(&str, &str)], first: u64, second: u64) -> Vec<u32> {
+    let mut network = Network::new(options, 0);
+    network.post(post(0, 4, first));
+    network.run(Time::us(1));
+    network.now = Time::us(1);
+    network.post(post(1, 5, second));
+    network.run(Time::MAX);
+    let last = |message| network.left.iter().rposition(|(_, one)| one.message.0 == message);
+    let mut both = [(last(0), 0), (last(1), 1)];
+    both.sort_unstable();
+    both.map(|(_, message)| message).to_vec()
+}
+
+#[test]
+fn what_would_be_done_first_goes_first() {
+    assert_eq!(order(&[], 1_000_000, 50_000), [1, 0]);
+    assert_eq!(order(&[], 1_000_000, 1_000_000), [0, 1]);
+    assert_eq!(order(&[("order", "oldest")], 1_000_000, 50_000), [0, 1]);
+    assert_eq!(order(&[("order", "turn")], 1_000_000, 50_000), [1, 0]);
+}
+
+#[test]
+fn messages_of_one_batch_take_turns_whatever_their_sizes() {
+    let mut network = Network::new(&[], 0);
+    // What comes first finds an idle NIC.
+    network.post(post(0, 4, 100_000));
+    network.post(post(1, 5, 400_000));
+    network.post(post(2, 6, 100_000));
+    network.run(Time::MAX);
+    let first: Vec<u32> = network.left.iter().map(|(_, one)| one.message.0).collect();
+    let from = first.iter().position(|message| *message == 2).unwrap();
+    assert!(first[from..from + 6].windows(2).all(|two| two[0] != two[1]), "{first:?}");
+}
+
+#[test]
+fn a_nic_has_a_bdp_and_a_receiver_its_window() {
+    let fabric = fabric();
+    let mut out = Vec::new();
+    planner(&[], 0).post(Time::ZERO, post(0, 4, 1_000_000), &fabric, &mut out);
+    assert_eq!(out.iter().map(|one| one.bytes).sum::<u64>(), BDP);
+    out.clear();
+    let mut host = planner(&[("window", "40"), ("most_window", "40")], 0);
+    host.post(Time::ZERO, post(0, 4, 1_000_000), &fabric, &mut out);
+    assert_eq!(out.iter().map(|one| one.bytes).sum::<u64>(), BDP * 40 / 100);
+    // Another receiver has one of its own.
+    host.post(Time::ZERO, post(1, 5, 4_000), &fabric, &mut out);
+    assert_eq!(out.iter().map(|one| one.bytes).sum::<u64>(), BDP * 40 / 100 + 4_000);
+}
+
+#[test]
+fn windows_grow_while_no_queue_shows_and_not_where_one_does() {
+    let most_out = |noise: Time| {
+        let mut network = Network::new(&[("window", "10"), ("most_window", "80")], 0);
+        network.noise = Box::new(move |_| noise);
+        network.post(post(0, 4, 4_000_000));
+        let mut most = 0;
+        for us in 0..200 {
+            network.run(Time::us(us));
+            most = most.max(network.under_way.values().map(|one| one.bytes).sum::<u64>());
+        }
+        most
+    };
+    assert_eq!(most_out(Time::ZERO), BDP * 80 / 100);
+    assert!(most_out(Time::us(100)) <= BDP * 10 / 100 + CHUNK);
+}
+
+#[test]
+fn a_slow_path_gets_what_it_carries() {
+    // A quarter of the NIC's rate is what each path has to carry: the first one carries a quarter of that.
+    let share = |options: &[(&str, &str)]| {
+        let mut network = Network::new(options, 0);
+        let slow = network.path(0);
+        network.paths.insert(slow, (Time::ZERO, 16.0));
+        network.post(post(0, 4, 20_000_000));
+        network.run(Time::MAX);
+        let loads = network.loads(Time::ZERO);
+        (loads[&slow] as f64 / loads.values().sum::<u64>() as f64, network.now)
+    };
+    // The other three can carry all, so that anything up to what it carries is right.
+    let (least, most) = (0.01, 1.0 / 16.0 * 1.1);
+    let (watched, done) = share(&[]);
+    assert!((least..most).contains(&watched), "{watched}");
+    let (unwatched, late) = share(&[("late", "0")]);
+    assert!((0.24..0.26).contains(&unwatched), "{unwatched}");
+    assert!(late > done * 3, "{late} {done}");
+}
+
+#[test]
+fn a_slow_path_is_learnt_within_some_round_trips_and_used_again_after_it_heals() {
+    let mut network = Network::new(&[], 0);
+    let slow = network.path(2);
+    network.post(post(0, 4, 40_000_000));
+    network.run(Time::us(500));
+    network.paths.get_mut(&slow).unwrap().1 = 16.0;
+    // 25 round trips of 4 us later.
+    network.run(Time::us(600));
+    let from = network.now;
+    network.run(Time::us(1_500));
+    let loads = network.loads(from);
+    let share = loads[&slow] as f64 / loads.values().sum::<u64>() as f64;
+    assert!(share < 1.0 / 16.0 * 1.2, "{share}");
+    network.paths.get_mut(&slow).unwrap().1 = 0.0;
+    network.run(Time::us(2_000));
+    let from = network.now;
+    network.run(Time::us(2_500));
+    let loads = network.loads(from);
+    let share = loads[&slow] as f64 / loads.values().sum::<u64>() as f64;
+    assert!((0.2..0.3).contains(&share), "{share}");
+}
+
+#[test]
+fn congestion_of_all_paths_moves_nobody() {
+    let mut network = Network::new(&[], 0);
+    // 40 us, ten round trips, and after a while 80.
+    let mut sent = 0;
+    network.noise = Box::new(move |_| {
+        sent += 1;
+        Time::us(if sent < 10_000 { 40 } else { 80 })
+    });
+    network.post(post(0, 4, 60_000_000));
+    network.run(Time::MAX);
+    let (before, after) = (network.left[9_000].0, network.left[11_000].0);
+    for loads in [network.loads_between(Time::us(200), before), network.loads(after)] {
+        let (least, most) = (loads.values().min().unwrap(), loads.values().max().unwrap());
+        assert!(*most as f64 <= *least as f64 * 1.05, "{loads:?}");
+    }
+}
+
+#[test]
+fn a_lost_chunk_goes_by_another_path_and_the_old_one_is_left_alone_for_a_while() {
+    let mut network = Network::new(&[], 0);
+    network.post(post(0, 4, 200_000));
+    network.run(Time::us(10));
+    let (number, subflow) = network.under_way.pop_first().unwrap();
+    let (dead, since) = (path(&subflow), network.left[number as usize].0);
+    network.dead = Some(dead);
+    network.coming.retain(|Reverse((_, number))| {
+        network.under_way.get(number).is_some_and(|one| path(one) != dead)
+    });
+    network.run(Time::us(100));
+    network.now = Time::us(100);
+    let (fabric, now) = (&network.fabric, network.now);
+    assert!(chunk(&subflow).time_out < Time::us(60), "{:?}", chunk(&subflow).time_out);
+    assert_eq!(network.planner.patience(now, &flow(&subflow), fabric), None);
+    let nack = network.planner.on_loss(now, &flow(&subflow), LossSignal::Nack, fabric);
+    assert_eq!(nack, None);
+    let route = network.planner.on_loss(now, &flow(&subflow), LossSignal::TimeOut, fabric);
+    assert!(route.is_some_and(|route| route != subflow.route));
+    for other in network.under_way.values().filter(|one| path(one) == dead) {
+        network.planner.on_loss(now, &flow(other), LossSignal::TimeOut, fabric);
+    }
+    // Four times as long as it was waited for.
+    let bar = since.until(now) * 4;
+    network.post(post(1, 5, 10_000_000));
+    network.run(now + bar);
+    assert_eq!(network.loads(now).get(&dead), None);
+    network.run(now + bar * 2);
+    assert!(network.loads(now).contains_key(&dead));
+}
+
+#[test]
+fn chunks_wait_longer_where_all_wait_for_the_receiver() {
+    let fabric = fabric();
+    let mut host = planner(&[], 0);
+    let mut out = Vec::new();
+    host.post(Time::ZERO, post(0, 4, 20_000), &fabric, &mut out);
+    // Nothing has ever come back: one is taken for lost, the others have more time, which doubles.
+    let now = Time::us(100);
+    let lost = out.iter().filter(|one| host.patience(now, &flow(one), &fabric).is_none()).count();
+    assert_eq!(lost, 1);
+    let more = host.patience(now, &flow(&out[1]), &fabric).unwrap();
+    assert!(more > Time::us(50), "{more}");
+}
+
+trials! {
+    /// Whatever paths do: all arrives once, nothing is forgotten, and no path starves or is flooded for good.
+    fn any_delays_are_survived(
+        seed in any::<u64>(),
+        sizes in prop::collection::vec(1_u64..300_000, 1..20),
+        worst in 0_u64..50,
+    ) {
+        let mut network = Network::new(&[], 0);
+        let (delays, mut sent) = (Draw::new(seed, "delays"), 0);
+        network.noise = Box::new(move |path| {
+            sent += 1;
+            Time::ns(delays.at(sent, u64::from(path.0)) % (1_000 * worst + 1))
+        });
+        for (message, bytes) in sizes.iter().enumerate() {
+            network.post(post(message as u32, 4 + message as u32 % 4, *bytes));
+            network.now += Time::us(1);
+        }
+        network.run(Time::MAX);
+        prop_assert!(network.under_way.is_empty());
+        let mut arrived = BTreeMap::<u32, u64>::new();
+        for (_, subflow) in &network.left {
+            *arrived.entry(subflow.message.0).or_default() += subflow.bytes;
+        }
+        prop_assert!(arrived.into_values().eq(sizes));
+    }
+}

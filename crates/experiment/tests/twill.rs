@@ -1,0 +1,98 @@
+//! Twill over a network of packets: what failures cost, beside schemes that others have made.
+
+use std::num::NonZeroU32;
+use std::sync::atomic::AtomicBool;
+use weft_experiment::value::Value;
+use weft_experiment::{Cell, Format, Request, RunResult, Threads, expand, read_run, run};
+
+/// 32 GPUs below four leaves with eight uplinks each.
+fn run_of(scheme: &str, more: &str) -> RunResult {
+    let text = format!(
+        r#"
+        balance = {{ scheme = "{scheme}" }}
+        [fabric]
+        topology = "leaf-spine"
+        leaves = 4
+        spines = 8
+        hosts_per_leaf = 8
+        link = "100Gbps"
+        delay = "500ns"
+        {more}
+        "#
+    );
+    let (format, source) = (Format::Toml, "test.toml");
+    let request = Request { text: &text, format, source, overrides: &[], seeds: None };
+    let all = expand(&request).unwrap_or_else(|error| panic!("{error}"));
+    let run_ = read_run(&Value::Table(all.runs[0].experiment.clone()).to_json()).expect("resolved");
+    let one = Threads::Exactly(NonZeroU32::MIN);
+    run(&run_, 3, one, &AtomicBool::new(false)).unwrap_or_else(|error| panic!("{error:?}"))
+}
+fn column(result: &RunResult, name: &str) -> f64 {
+    match result.row.iter().find(|(column, _)| *column == name) {
+        Some((_, Cell::F64(number))) => *number,
+        Some((_, Cell::U64(number))) => *number as f64,
+        other => panic!("{name} is {other:?}"),
+    }
+}
+fn slowdown(scheme: &str, more: &str) -> f64 {
+    column(&run_of(scheme, more), "slowdown")
+}
+
+const PERMUTATION: &str = r#"workload = { pattern = "permutation", size = "4MB" }"#;
+const ALL_TO_ALL: &str = r#"workload = { collective = "all-to-all", size = "8MB" }"#;
+const DOUBLING: &str =
+    r#"workload = { collective = "all-reduce", algorithm = "recursive-doubling", size = "8MB" }"#;
+
+#[test]
+fn without_failures_it_is_at_the_bound_in_order_and_with_few_queue_pairs() {
+    for workload in [PERMUTATION, ALL_TO_ALL, DOUBLING] {
+        let result = run_of("twill", &tables(workload));
+        let slowdown = column(&result, "slowdown");
+        assert!(slowdown < 1.06, "{workload}: {slowdown}");
+        assert_eq!(column(&result, "reorder_max"), 0.0, "{workload}");
+        assert_eq!(column(&result, "retransmits"), 0.0, "{workload}");
+        assert!(column(&result, "max_qps") <= 64.0, "{workload}");
+    }
+}
+
+/// A line `name = { .. }` as a table of its own.
+fn tables(line: &str) -> String {
+    let (name, inner) = line.split_once(" = {").expect("a table");
+    let inner = inner.trim_end().trim_end_matches('}');
+    format!("[{name}]\n{}\n", inner.replace(", ", "\n"))
+}
+
+#[test]
+fn slow_links_get_what_they_carry() {
+    let slow = "[failures.slow]\ntier = \"leaf-up\"\nkind = \"degraded\"\nlost = 0.75\n";
+    let more = format!("{}{slow}", tables(ALL_TO_ALL));
+    let (twill, ethereal) = (slowdown("twill", &more), slowdown("ethereal", &more));
+    assert!(twill < 1.15, "{twill}");
+    assert!(ethereal > 2.5, "{ethereal}");
+}
+
+#[test]
+fn a_link_that_dies_costs_a_time_out_that_adapts() {
+    let dead =
+        "[failures.dead]\nlinks = [\"leaf-0 <-> spine-0\"]\nkind = \"down\"\nstart = \"50us\"\n";
+    let more = format!("{}{dead}", tables(DOUBLING));
+    let (twill, ethereal) = (slowdown("twill", &more), slowdown("ethereal", &more));
+    assert!(twill < 1.5, "{twill}");
+    assert!(ethereal > twill * 1.3, "{ethereal} {twill}");
+}
+
+#[test]
+fn a_plane_that_dies_is_left() {
+    let dead = "[failures.dead]\nplanes = [1]\nkind = \"down\"\nstart = \"50us\"\n";
+    let planes = "planes = 4\n";
+    let more = format!("{planes}{}{dead}", tables(PERMUTATION));
+    let twill = slowdown("twill", &more);
+    assert!(twill < 1.6, "{twill}");
+}
+
+#[test]
+fn many_who_send_to_one_take_no_longer_than_under_ecmp() {
+    let more = tables(r#"workload = { pattern = "incast", size = "400KB" }"#);
+    let (twill, ecmp) = (slowdown("twill", &more), slowdown("ecmp", &more));
+    assert!(twill < ecmp * 1.05, "{twill} {ecmp}");
+}
