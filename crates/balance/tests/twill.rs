@@ -329,6 +329,16 @@ fn a_lost_chunk_goes_by_another_path_and_the_old_one_is_left_alone_for_a_while()
 }
 
 #[test]
+fn without_a_time_out_of_its_own_a_chunk_has_that_of_the_transport() {
+    let fabric = fabric();
+    let mut host = planner(&[("time_out", "0")], 0);
+    let mut out = Vec::new();
+    host.post(Time::ZERO, post(0, 4, 20_000), &fabric, &mut out);
+    assert!(out.iter().all(|one| chunk(one).time_out == Time::MAX));
+    assert_eq!(host.patience(Time::us(100), &flow(&out[0]), &fabric), None);
+}
+
+#[test]
 fn chunks_wait_longer_where_all_wait_for_the_receiver() {
     let fabric = fabric();
     let mut host = planner(&[], 0);

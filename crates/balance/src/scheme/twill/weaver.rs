@@ -398,6 +398,9 @@ impl Plan for Weaver {
         let chunk = self.under_way[flow.chunk? as usize];
         let mut at = chunk.sent.since.saturating_add(self.time_out(&chunk, fabric));
         let usual = self.config.time_out;
+        if usual == 0 {
+            return None;
+        }
         let receiver = self.receivers.get_mut(&chunk.dst).expect("it is known");
         if at <= now && receiver.heard_at <= chunk.sent.since {
             // Many may be waiting for the same receiver: it is not the path.
