@@ -31,6 +31,7 @@ pub use routes::PathRoutes;
 pub use segments::{PortRules, Segment, Segments};
 pub use weft_fabric::{FiveTuple, HashFunction, MICROSOFT_KEY};
 
+use crate::forward::SwitchContext;
 use crate::scheme::needs_clos;
 use std::fmt;
 use weft_fabric::{Clos, Fabric, FabricError};
@@ -83,6 +84,14 @@ impl Enforce {
             Enforce::PathId => "route by path id",
             Enforce::Segments => "policy of source ports",
             Enforce::Hash => "a hash that hosts know",
+        }
+    }
+
+    /// What one switch does for it.
+    pub fn rules(self, context: &SwitchContext) -> PortRules {
+        match self {
+            Enforce::Segments => PortRules::of(context),
+            Enforce::PathId | Enforce::Hash => PortRules::none(),
         }
     }
 

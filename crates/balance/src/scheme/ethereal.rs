@@ -146,10 +146,7 @@ impl Scheme for Ethereal {
         Fixed
     }
     fn switching(&self, context: &SwitchContext) -> PortRules {
-        match self.enforce {
-            Enforce::Segments => PortRules::of(context),
-            Enforce::PathId | Enforce::Hash => PortRules::none(),
-        }
+        self.enforce.rules(context)
     }
 }
 

@@ -180,9 +180,6 @@ impl Scheme for Twill {
         Fixed
     }
     fn switching(&self, context: &SwitchContext) -> PortRules {
-        match self.enforce {
-            Enforce::Segments => PortRules::of(context),
-            Enforce::PathId | Enforce::Hash => PortRules::none(),
-        }
+        self.enforce.rules(context)
     }
 }
