@@ -147,7 +147,7 @@ pub struct Pacing {
     /// After a NACK the next gap is between a half and one and a half, at random, so that
     /// senders that lost packets together do not stay together (McClure et al. 2025, section 6.2).
     pub desynchronise: bool,
-    /// Every flow is so many queue pairs of equal size on the same route, each with recovery
+    /// Every flow but a chunk is so many queue pairs of equal size on the same route, each with recovery
     /// and congestion control of its own: units of accounting (McClure et al. 2025, section 7).
     pub subflows: u32,
 }

@@ -47,11 +47,6 @@ impl Chunks {
     pub(super) fn time_out(&self, id: u32, usual: Time) -> Time {
         self.watched(id).map_or(usual, |watched| watched.chunk.time_out.min(usual))
     }
-    /// Whether queue pair `id` has a chunk that has no timer.
-    #[inline(always)]
-    pub(super) fn wants_timer(&self, id: u32) -> bool {
-        self.watched(id).is_some_and(|watched| watched.timer == Time::MAX)
-    }
     /// The timer of queue pair `id` comes at `at`.
     #[inline(always)]
     pub(super) fn arm(&mut self, id: u32, at: Time) {

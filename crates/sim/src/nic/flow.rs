@@ -313,16 +313,15 @@ impl ReceivingQp {
     }
 }
 
-/// Into which parts, numbered and of so many bytes, accounting cuts a subflow of `bytes`, for each of so
-/// many planes: whole packets, as equal as they can be.
+/// `bytes` of a subflow in so many parts, numbered and with the bytes of each: whole packets, as equal as they can be.
 pub(super) fn parts(
     config: &RunConfig,
     bytes: u64,
-    planes: u32,
+    count: u32,
 ) -> impl Iterator<Item = (u32, u64)> {
     let mtu = u64::from(config.packet.mtu);
     let packets = bytes.div_ceil(mtu);
-    let count = u64::from(config.pacing.subflows * planes).clamp(1, packets);
+    let count = u64::from(count).clamp(1, packets);
     let end = move |part: u64| (packets * part / count * mtu).min(bytes);
     (0..count).map(move |part| (part as u32, end(part + 1) - end(part)))
 }

@@ -52,8 +52,11 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     pub(crate) fn open_flows(&mut self, host: OwnHost) {
         let mut subflows = std::mem::take(&mut self.nics.subflows);
         for subflow in subflows.drain(..) {
-            let planes = self.planes_of_flow(host, &subflow);
-            for (part, bytes) in parts(self.config, subflow.bytes, planes) {
+            let count = match subflow.carrier {
+                Carrier::Chunk(_) => 1,
+                _ => self.config.pacing.subflows * self.planes_of_flow(host, &subflow),
+            };
+            for (part, bytes) in parts(self.config, subflow.bytes, count) {
                 self.messages.add_subflow(SendingId(subflow.tag));
                 self.open_flow(host, Subflow { bytes, ..subflow }, part);
             }
@@ -139,7 +142,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             planes,
             waiting: true,
             stage: Stage::New,
-            timed: free.is_some_and(|place| self.nics.senders[place as usize].timed),
+            // The timer of whoever had the place before may come too late for a chunk.
+            timed: chunk.is_none()
+                && free.is_some_and(|place| self.nics.senders[place as usize].timed),
             out: 0,
             nacked: false,
             granted: false,
@@ -170,7 +175,6 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     fn planes_of_flow(&self, host: OwnHost, subflow: &Subflow) -> u32 {
         match self.planes() {
             1 => 1,
-            _ if matches!(subflow.carrier, Carrier::Chunk(_)) => 1,
             // A bond hashes a flow to one of its ports.
             _ if self.config.fabric.homes() > 1 => 1,
             planes => {

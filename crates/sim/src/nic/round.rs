@@ -255,7 +255,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     #[inline(always)]
     fn arm_timer(&mut self, id: u32) {
         let flow = &mut self.nics.senders[id as usize];
-        if !flow.timed || self.nics.chunks.wants_timer(id) {
+        if !flow.timed {
             flow.timed = true;
             let rto = self.nics.chunks.time_out(id, self.config.transport.rto);
             let at = self.now.saturating_add(flow.sender.longest_sleep(rto));
