@@ -312,8 +312,6 @@ fn a_lost_chunk_goes_by_another_path_and_the_old_one_is_left_alone_for_a_while()
     let (fabric, now) = (&network.fabric, network.now);
     assert!(chunk(&subflow).time_out < Time::us(60), "{:?}", chunk(&subflow).time_out);
     assert_eq!(network.planner.patience(now, &flow(&subflow), fabric), None);
-    let nack = network.planner.on_loss(now, &flow(&subflow), LossSignal::Nack, fabric);
-    assert_eq!(nack, None);
     let route = network.planner.on_loss(now, &flow(&subflow), LossSignal::TimeOut, fabric);
     assert!(route.is_some_and(|route| route != subflow.route));
     for other in network.under_way.values().filter(|one| path(one) == dead) {
@@ -326,6 +324,19 @@ fn a_lost_chunk_goes_by_another_path_and_the_old_one_is_left_alone_for_a_while()
     assert_eq!(network.loads(now).get(&dead), None);
     network.run(now + bar * 2);
     assert!(network.loads(now).contains_key(&dead));
+}
+
+#[test]
+fn a_chunk_of_which_something_is_missing_keeps_its_path() {
+    // What shows it came by the same path.
+    let mut network = Network::new(&[], 0);
+    network.post(post(0, 4, 20_000));
+    let (_, subflow) = network.under_way.first_key_value().unwrap();
+    let route = |signal| {
+        network.planner.clone().on_loss(Time::us(5), &flow(subflow), signal, &network.fabric)
+    };
+    assert_eq!(route(LossSignal::Nack), Some(subflow.route));
+    assert_ne!(route(LossSignal::TimeOut), Some(subflow.route));
 }
 
 #[test]
@@ -344,12 +355,46 @@ fn chunks_wait_longer_where_all_wait_for_the_receiver() {
     let mut host = planner(&[], 0);
     let mut out = Vec::new();
     host.post(Time::ZERO, post(0, 4, 20_000), &fabric, &mut out);
-    // Nothing has ever come back: one is taken for lost, the others have more time, which doubles.
-    let now = Time::us(100);
-    let lost = out.iter().filter(|one| host.patience(now, &flow(one), &fabric).is_none()).count();
-    assert_eq!(lost, 1);
-    let more = host.patience(now, &flow(&out[1]), &fabric).unwrap();
-    assert!(more > Time::us(50), "{more}");
+    // Nothing has ever come back: one after the other is taken for lost, each after a longer time.
+    let mut lost = Vec::new();
+    for now in (0..400).map(Time::us) {
+        out.retain(|one| {
+            let is_lost =
+                chunk(one).time_out <= now && host.patience(now, &flow(one), &fabric).is_none();
+            if is_lost {
+                host.on_loss(now, &flow(one), LossSignal::TimeOut, &fabric);
+                lost.push(now);
+            }
+            !is_lost
+        });
+    }
+    let gaps: Vec<Time> = lost.windows(2).map(|two| two[0].until(two[1])).collect();
+    assert!(lost[0] >= Time::us(40) && gaps[0] >= lost[0] && gaps[1] >= gaps[0], "{lost:?}");
+}
+
+#[test]
+fn time_outs_that_are_wrong_send_little_again() {
+    // Nobody answers for long, and the network is not to blame.
+    let fabric = fabric();
+    let mut host = planner(&[], 0);
+    let mut out = Vec::new();
+    for dst in 4..8 {
+        host.post(Time::ZERO, post(dst, dst, 4_000), &fabric, &mut out);
+    }
+    let sent: u64 = out.iter().map(|one| one.bytes).sum();
+    let mut again = 0;
+    for now in (0..80).map(Time::us) {
+        out.retain(|one| {
+            let is_lost =
+                chunk(one).time_out <= now && host.patience(now, &flow(one), &fabric).is_none();
+            if is_lost {
+                host.on_loss(now, &flow(one), LossSignal::TimeOut, &fabric);
+                again += one.bytes;
+            }
+            !is_lost
+        });
+    }
+    assert!(again > 0 && again <= sent / 8 + CHUNK, "{again} of {sent}");
 }
 
 trials! {

@@ -9,7 +9,6 @@ use weft_experiment::{Cell, Format, Request, RunResult, Threads, expand, read_ru
 fn run_of(scheme: &str, more: &str) -> RunResult {
     let text = format!(
         r#"
-        balance = {{ scheme = "{scheme}" }}
         [fabric]
         topology = "leaf-spine"
         leaves = 4
@@ -20,6 +19,10 @@ fn run_of(scheme: &str, more: &str) -> RunResult {
         {more}
         "#
     );
+    let text = match more.contains("[balance]\n") {
+        true => text.replace("[balance]\n", &format!("[balance]\nscheme = \"{scheme}\"\n")),
+        false => format!("{text}\n[balance]\nscheme = \"{scheme}\"\n"),
+    };
     let (format, source) = (Format::Toml, "test.toml");
     let request = Request { text: &text, format, source, overrides: &[], seeds: None };
     let all = expand(&request).unwrap_or_else(|error| panic!("{error}"));
@@ -88,6 +91,21 @@ fn a_plane_that_dies_is_left() {
     let more = format!("{planes}{}{dead}", tables(PERMUTATION));
     let twill = slowdown("twill", &more);
     assert!(twill < 1.6, "{twill}");
+}
+
+#[test]
+fn what_was_overtaken_on_its_queue_pair_goes_again_at_once() {
+    let flaky = "[failures.flaky]\nlinks = [\"leaf-0 <-> spine-0\"]\nkind = \"flaky\"\n\
+                 every = \"100us\"\nlength = \"5us\"\nregular = true\n";
+    // Time-outs play no part: a chunk that waits for one is a millisecond late.
+    let more = format!(
+        "[transport]\nrto = \"1ms\"\n{}{flaky}[balance]\ntime_out = 0\n",
+        tables(PERMUTATION)
+    );
+    let result = run_of("twill", &more);
+    assert!(column(&result, "wire_drops") > 0.0);
+    let slowdown = column(&result, "slowdown");
+    assert!(slowdown < 1.5, "{slowdown}");
 }
 
 #[test]

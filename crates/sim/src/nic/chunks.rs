@@ -1,11 +1,23 @@
 //! Which queue pairs carry a chunk that a planner watches over: apart from the others, since few schemes have such.
+//!
+//! Here each chunk has a queue pair of its own. On a NIC those to a receiver by a path are one queue pair, which
+//! delivers in order: so a chunk that is answered before one that had left earlier shows that this is lost.
 
+use crate::partition::OwnHost;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
 use weft_balance::plan::{Chunk, QueuePairId};
 use weft_units::Time;
 
 /// The chunks of a partition, by the number of their queue pair; empty where no scheme has any.
 #[derive(Debug, Default)]
-pub(crate) struct Chunks(Vec<Option<Watched>>);
+pub(crate) struct Chunks {
+    watched: Vec<Option<Watched>>,
+    /// Those that are out on what the planner calls a queue pair and have left once, in the order in which they began.
+    out: FxHashMap<(OwnHost, QueuePairId), VecDeque<u32>>,
+    /// How many have begun.
+    begun: u64,
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Watched {
@@ -13,24 +25,66 @@ struct Watched {
     /// When its `Timer` event comes; another one that comes is of whoever had the place before. [`Time::MAX`]: none
     /// does.
     timer: Time,
+    /// The how manieth it is.
+    order: u64,
+    /// Those on its queue pair below that had left when it began.
+    after: u64,
 }
 
 impl Chunks {
-    /// Queue pair `id` begins, with a chunk or without.
-    pub(super) fn open(&mut self, id: u32, chunk: Option<Chunk>) {
-        if self.0.is_empty() && chunk.is_none() {
+    /// Queue pair `id` of `host` begins, with a chunk or without; `has_left`: whether all of another one has.
+    pub(super) fn open(
+        &mut self,
+        id: u32,
+        host: OwnHost,
+        chunk: Option<Chunk>,
+        has_left: impl Fn(u32) -> bool,
+    ) {
+        if self.watched.is_empty() && chunk.is_none() {
             return;
         }
-        let id = id as usize;
-        if self.0.len() <= id {
-            self.0.resize(id + 1, None);
+        let place = id as usize;
+        if self.watched.len() <= place {
+            self.watched.resize(place + 1, None);
         }
-        self.0[id] = chunk.map(|chunk| Watched { chunk, timer: Time::MAX });
+        let Some(chunk) = chunk else {
+            self.watched[place] = None;
+            return;
+        };
+        self.begun += 1;
+        let order = self.begun;
+        let out = self.out.entry((host, chunk.queue_pair)).or_default();
+        let here = out.iter().find(|id| !has_left(**id));
+        let here = here.and_then(|id| self.watched[*id as usize]);
+        let after = here.map_or(order, |other| other.order);
+        out.push_back(id);
+        self.watched[place] = Some(Watched { chunk, timer: Time::MAX, order, after });
+    }
+
+    /// Queue pair `id` of `host` is done. Those whose chunks it shows to be lost.
+    pub(super) fn close(&mut self, id: u32, host: OwnHost) -> Vec<u32> {
+        let Some(done) = self.watched(id).copied() else { return Vec::new() };
+        let Some(at) = self.forget(id, host) else { return Vec::new() };
+        let out = self.out.get_mut(&(host, done.chunk.queue_pair)).expect("it was there");
+        let watched = &self.watched;
+        let is_before =
+            |id: &&u32| watched[**id as usize].is_some_and(|other| other.order < done.after);
+        let lost = out.iter().take(at).take_while(is_before).count();
+        out.drain(..lost).collect()
+    }
+    /// What is left of the chunk of queue pair `id` leaves again, and says nothing of others any more. Where it was among
+    /// them.
+    pub(super) fn forget(&mut self, id: u32, host: OwnHost) -> Option<usize> {
+        let queue_pair = self.queue_pair(id)?;
+        let out = self.out.get_mut(&(host, queue_pair))?;
+        let at = out.iter().position(|other| *other == id)?;
+        out.remove(at);
+        Some(at)
     }
 
     #[inline(always)]
     fn watched(&self, id: u32) -> Option<&Watched> {
-        self.0.get(id as usize)?.as_ref()
+        self.watched.get(id as usize)?.as_ref()
     }
     /// The planner's number for what queue pair `id` carries.
     #[inline(always)]
@@ -50,7 +104,7 @@ impl Chunks {
     /// The timer of queue pair `id` comes at `at`.
     #[inline(always)]
     pub(super) fn arm(&mut self, id: u32, at: Time) {
-        if let Some(Some(watched)) = self.0.get_mut(id as usize) {
+        if let Some(Some(watched)) = self.watched.get_mut(id as usize) {
             watched.timer = at;
         }
     }

@@ -201,11 +201,26 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         self.go_on(host, id, done);
     }
 
+    /// What queue pair `id` carries is lost: something that left after it on the same queue pair of the NIC is here.
+    #[cold]
+    fn overtaken(&mut self, host: OwnHost, id: u32) {
+        let flow = &mut self.nics.senders[id as usize];
+        if flow.is_done() || flow.sender.on_timer(self.now, Time::ZERO) == 0 {
+            return;
+        }
+        flow.congestion.on_loss(self.now, Loss::Gap);
+        self.reroute(host, id, LossSignal::Nack);
+        self.rejoin(id);
+    }
+
     /// Asks the planner for a way around.
     pub(super) fn reroute(&mut self, host: OwnHost, id: u32, signal: LossSignal) {
         let flow = &mut self.nics.senders[id as usize];
         let planner = &mut self.nics.hosts[host].planner;
         let chunk = self.nics.chunks.number(id);
+        if chunk.is_some() {
+            self.nics.chunks.forget(id, host);
+        }
         let (fabric, underway) = (self.config.fabric, flow.underway(chunk));
         if let Some(route) = planner.on_loss(self.now, &underway, signal, fabric) {
             flow.route = route;
@@ -326,6 +341,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         self.nics.back_offs.forget(id);
         let counted = underway.queue_pair.or(self.nics.chunks.queue_pair(id));
         self.nics.hosts[host].close_queue_pair(counted);
+        for lost in self.nics.chunks.close(id, host) {
+            self.overtaken(host, lost);
+        }
         let (planner, out) = (&mut self.nics.hosts[host].planner, &mut self.nics.subflows);
         planner.sent(self.now, &underway, self.config.fabric, out);
         let deadline = planner.deadline();

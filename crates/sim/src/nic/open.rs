@@ -156,7 +156,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             Some(_) => self.nics.senders[id as usize] = flow,
             None => self.nics.senders.push(flow),
         }
-        self.nics.chunks.open(id, chunk);
+        let senders = &self.nics.senders;
+        let has_left = |id: u32| !senders[id as usize].sender.has_work();
+        self.nics.chunks.open(id, host, chunk, has_left);
         let counted = queue_pair.or(chunk.map(|chunk| chunk.queue_pair));
         self.nics.hosts[host].open_queue_pair(counted);
         if config.service == Service::OldestFirst {

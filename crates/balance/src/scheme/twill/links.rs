@@ -38,6 +38,7 @@ const LONGEST_BAR: Time = Time::ms(100);
 const FORGIVEN_AFTER: u64 = 8;
 /// How fast a window grows: by so many chunks for each that it lets out.
 const GROWTH: f64 = 0.25;
+const FAST_GROWTH: f64 = 2.0;
 
 #[derive(Clone, Copy, Debug)]
 struct Out {
@@ -74,8 +75,8 @@ impl Link {
     }
 
     /// By how much a chunk that takes it now must be expected to be late; zero if that is not known to be so.
-    pub(super) fn lateness(&self, now: Time, chunk: u64) -> Time {
-        let overdue = self.out.front().map_or(Time::ZERO, |out| out.due.until(now));
+    pub(super) fn lateness(&self, now: Time, chunk: u64, slack: Time) -> Time {
+        let overdue = self.out.front().map_or(Time::ZERO, |out| (out.due + slack).until(now));
         let is_full = self.window.is_some_and(|window| {
             self.bytes > 0 && (self.bytes + chunk) as f64 > window || self.paused_until > now
         });
@@ -118,7 +119,9 @@ impl Link {
         } else if let Some(window) = &mut self.window
             && back.excess < back.late
         {
-            *window += (back.chunk * back.chunk / *window).min(*window) * GROWTH;
+            // Faster where others have longer queues.
+            let growth = if back.excess < 0.0 { FAST_GROWTH } else { GROWTH };
+            *window += (back.chunk * back.chunk / *window).min(*window) * growth;
         }
         if let Some(window) = self.window.filter(|window| *window < back.chunk) {
             let took = back.sent.since.until(back.now).0 as f64;

@@ -9,6 +9,8 @@ use weft_units::Time;
 pub(super) struct Rest {
     pub(super) post: Post,
     pub(super) left: u64,
+    /// Payload of a chunk.
+    pub(super) chunk: u64,
     /// Chunks that have left.
     pub(super) parts: u32,
 }
@@ -33,7 +35,7 @@ impl Queue {
     }
     /// A message joins those that were posted at `since`, of which the highest rank counts.
     pub(super) fn push(&mut self, since: Time, rank: Time, post: Post) {
-        let rest = Rest { post, left: post.bytes, parts: 0 };
+        let rest = Rest { post, left: post.bytes, chunk: 0, parts: 0 };
         let batch = self.0.iter().rposition(|batch| batch.since == since);
         let mut batch = batch.and_then(|at| self.0.remove(at)).unwrap_or_else(|| Batch {
             since,

@@ -1,9 +1,37 @@
 //! The ways from a host to the hosts of a leaf: paths, by the ports of its NIC.
 
-use super::links::Link;
+use super::links::{Link, Span};
 use rustc_hash::FxHashMap;
 use weft_fabric::{Fabric, PathId};
 use weft_units::{HostId, PortId};
+
+/// Of so many values there is a median.
+const LAST: usize = 16;
+
+/// A quartile of the last few values.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Quartile {
+    last: [f32; LAST],
+    /// How many there have been.
+    seen: u32,
+    value: Span,
+}
+
+impl Quartile {
+    /// A quarter of the last few values are smaller; zero before the first.
+    pub(super) fn value(&self) -> Span {
+        self.value
+    }
+    /// One more.
+    pub(super) fn learn(&mut self, one: Span) {
+        self.last[self.seen as usize % LAST] = one as f32;
+        self.seen += 1;
+        let mut sorted = self.last;
+        let sorted = &mut sorted[..LAST.min(self.seen as usize)];
+        sorted.sort_unstable_by(f32::total_cmp);
+        self.value = Span::from(sorted[sorted.len() / 4]);
+    }
+}
 
 /// A path, and a port of the NIC.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +41,8 @@ pub(super) struct Way {
     pub(super) port: u8,
     /// Payload that has taken it, made up for those that had to wait.
     pub(super) given: u64,
+    /// The queue that the last chunk met which has come back by it; `NaN`: none has.
+    queue: f32,
 }
 
 /// All ways to a leaf, in the order in which they are taken.
@@ -21,9 +51,21 @@ pub(super) struct Ways {
     pub(super) ways: Vec<Way>,
     /// The links of each between its switches, by their numbers.
     links: Vec<u32>,
+    /// The queue that chunks to the leaf meet.
+    pub(super) usual: Span,
 }
 
 impl Ways {
+    /// A chunk by the `at`-th way has met a queue: half of the ways have a longer one than is usual.
+    pub(super) fn learn(&mut self, at: usize, queue: Span) {
+        self.ways[at].queue = queue as f32;
+        let known = self.ways.iter().map(|way| way.queue).filter(|queue| !queue.is_nan());
+        let mut known: Vec<f32> = known.collect();
+        let middle = (known.len() - 1) / 2;
+        let (_, median, _) = known.select_nth_unstable_by(middle, f32::total_cmp);
+        self.usual = Span::from(*median);
+    }
+
     /// The links of the `at`-th way between its switches, by their numbers.
     pub(super) fn links(&self, at: usize) -> &[u32] {
         let each = self.links.len() / self.ways.len();
@@ -95,11 +137,11 @@ impl Network {
             order.rotate_left(start % len);
         }
         let ports = ports(fabric);
-        let mut all = Ways { ways: Vec::new(), links: Vec::new() };
+        let mut all = Ways { ways: Vec::new(), links: Vec::new(), usual: 0.0 };
         for at in order {
             let (path, trace) = &traces[at];
             for port in 0..ports {
-                all.ways.push(Way { path: *path, port, given: 0 });
+                all.ways.push(Way { path: *path, port, given: 0, queue: f32::NAN });
                 all.links.extend(trace.iter().map(|link| self.link(port, *link)));
             }
         }

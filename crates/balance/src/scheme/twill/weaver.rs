@@ -2,7 +2,7 @@
 
 use super::links::{Link, MANY, Return, Sent, Span};
 use super::queue::{Offer, Queue};
-use super::ways::{Network, ports};
+use super::ways::{Network, Quartile, ports};
 use super::{Order, Twill};
 use crate::enforce::PathRoutes;
 use crate::plan::{
@@ -26,10 +26,16 @@ const LONG_QUEUE: f64 = 4.0;
 const BUNCH: u32 = 4;
 /// A path is made up for what it has missed by no more chunks than this.
 const MOST_MISSED: u64 = 4;
+/// Parts of packets have so much payload at least, in bytes.
+const LEAST_CHUNK: u64 = 512;
 /// While nothing at all comes back from a receiver, its chunks time out one by one: the first after so many time-outs.
-const PATIENCE: u64 = 4;
+const PATIENCE: u64 = 2;
 /// And for no longer than after that many times twice as many.
-const MOST_DOUBLED: u32 = 10;
+const MOST_DOUBLED: u32 = 2;
+/// Of what is out, no more than this part is there for the second time, unless something shows that it is lost.
+const MOST_AGAIN: u64 = 8;
+/// And not for more than so many time-outs.
+const LONG: u64 = 4;
 
 /// The planner of one host.
 #[derive(Clone, Debug)]
@@ -52,15 +58,17 @@ pub struct Weaver {
     free: Vec<u32>,
     /// Chunks that have left, those that went again counted anew.
     sent: u64,
-    /// Payload that is out.
+    /// Payload that is out, and what of it has left more than once.
     out: u64,
+    again: u64,
     /// Payload that the NIC is taken to have, at `backlog_at`.
     backlog: f64,
     backlog_at: Time,
-    /// By how much the chunks of this host take longer than a lone one, at the median.
-    usual: Span,
-    /// How far they are from that, in the mean.
-    spread: Span,
+    /// The queue that the chunks of this host meet.
+    usual: Quartile,
+    /// When something came back last that had crossed the network, and how many chunks have timed out since, and when.
+    heard_at: Time,
+    silent: (u32, Time),
     flush_at: Option<Time>,
 }
 
@@ -88,14 +96,51 @@ struct Receiver {
     /// The least queue of the bunch that is coming back, and of the one before.
     least: [Span; 2],
     in_bunch: u32,
-    /// The queue that the last chunk met.
-    last: Span,
-    /// When something came back last.
+    /// The queue that its chunks meet.
+    usual: Quartile,
+    /// The same, smoothed, and the mean deviation from it (RFC 6298, section 2); before the first: zero.
+    queue: Span,
+    deviation: Span,
+    /// When something came back last, and the number of the chunk that left last of what has come back.
     heard_at: Time,
+    newest: u64,
     /// How many chunks have timed out since, and when the last one did.
     silent: (u32, Time),
-    /// The first link of the way and the last one by number, by the port of the NIC, where there are several.
-    ends: Box<[[u32; 2]]>,
+    /// Its ports of the NIC, where there are several.
+    ports: Box<[Port]>,
+}
+
+/// A port of the NIC, on the way to a receiver.
+#[derive(Clone, Copy, Debug)]
+struct Port {
+    /// The first link of the way, and the last one, by number.
+    ends: [u32; 2],
+    /// Payload that has taken it to the receiver, made up as that of [`Way`](super::ways::Way).
+    given: u64,
+}
+
+impl Twill {
+    /// How much more than the `usual` queue is late: where queues are long, they differ by more.
+    fn lateness(&self, base: Span, usual: Span) -> Span {
+        (base * f64::from(self.late) / 100.0).max(usual)
+    }
+}
+
+impl Receiver {
+    /// The links at the ends of the ways by `port`, where the NIC has several.
+    fn ends(&self, port: u8) -> &[u32] {
+        self.ports.get(usize::from(port)).map_or(&[], |port| &port.ends)
+    }
+    /// A chunk has met a queue.
+    fn estimate(&mut self, queue: Span) {
+        let off = queue - self.queue;
+        if self.deviation == 0.0 {
+            (self.queue, self.deviation) = (queue, queue / 2.0);
+        } else {
+            self.deviation += (off.abs() - self.deviation) / 4.0;
+            self.queue += off / 8.0;
+        }
+    }
 }
 
 impl Weaver {
@@ -118,10 +163,12 @@ impl Weaver {
             free: Vec::new(),
             sent: 0,
             out: 0,
+            again: 0,
             backlog: 0.0,
             backlog_at: Time::ZERO,
-            usual: 0.0,
-            spread: 0.0,
+            usual: Quartile::default(),
+            heard_at: Time::ZERO,
+            silent: (0, Time::ZERO),
             flush_at: None,
         }
     }
@@ -143,16 +190,26 @@ impl Weaver {
         let trace = fabric.trace(self.host, dst, path);
         let ends = [trace[0], trace[trace.len() - 1]];
         let ports = if ports(fabric) > 1 { ports(fabric) } else { 0 };
+        // Who sends to many begins with each port as often, and who hears from many, too.
+        let first = (self.host.0 + dst.0) as u8 % ports.max(1);
+        let window = self.of_bdp(self.config.window);
+        let port = |port: u8| Port {
+            ends: ends.map(|link| self.network.link(port, link)),
+            given: u64::from((port + ports - first) % ports),
+        };
         Receiver {
             out: 0,
-            window: self.of_bdp(self.config.window),
+            window,
             base: there + fabric.one_way(dst, self.host, ACK),
             least: [Span::MAX; 2],
             in_bunch: 0,
-            last: 0.0,
+            usual: Quartile::default(),
+            queue: 0.0,
+            deviation: 0.0,
             heard_at: Time::ZERO,
+            newest: 0,
             silent: (0, Time::ZERO),
-            ends: (0..ports).map(|port| ends.map(|link| self.network.link(port, link))).collect(),
+            ports: (0..ports).map(port).collect(),
         }
     }
 
@@ -173,7 +230,10 @@ impl Weaver {
             if !self.may_send(now, post.dst, rest.parts, fabric) {
                 return Offer::Refused;
             }
-            let bytes = self.chunk.min(rest.left);
+            if rest.parts == 0 {
+                rest.chunk = self.chunk_of(post.bytes, post.dst, fabric);
+            }
+            let bytes = rest.chunk.min(rest.left);
             let delay = match rest.parts {
                 0 => self.starts.delay(post.message, 0),
                 _ => Time::ZERO,
@@ -190,6 +250,17 @@ impl Weaver {
         let wait = Time(((self.backlog - most).max(0.0) * time_of_byte) as u64 + 1);
         let pending = self.flush_at.filter(|at| *at > now);
         self.flush_at = (is_full && !self.queue.is_empty()).then(|| pending.unwrap_or(now + wait));
+    }
+
+    /// The payload of the chunks of a message that begins now. Where little is out, a short one is cut into as
+    /// many as there are paths: parts of a packet take less time at each switch.
+    fn chunk_of(&mut self, bytes: u64, dst: HostId, fabric: &Fabric) -> u64 {
+        let (ways, _) = self.network.ways(fabric, self.host, dst, self.config.rotate);
+        let ways = ways.ways.len() as u64;
+        match self.out + bytes > ways * self.chunk {
+            true => self.chunk,
+            false => bytes.div_ceil(ways).clamp(LEAST_CHUNK.min(self.chunk), self.chunk),
+        }
     }
 
     /// Whether a receiver may get a chunk of a message of which `parts` have left.
@@ -237,8 +308,11 @@ impl Weaver {
     fn choose(&mut self, now: Time, dst: HostId, not: Option<u32>, fabric: &Fabric) -> u32 {
         let chunk = self.chunk;
         let watches = self.config.late > 0;
-        let ends = &self.receivers[&dst].ends;
+        let receiver = self.receivers.get_mut(&dst).expect("it is known");
         let (ways, links) = self.network.ways(fabric, self.host, dst, self.config.rotate);
+        let usual = ways.usual.max(receiver.usual.value());
+        let slack = usual + self.config.lateness(receiver.base.0 as f64, usual);
+        let slack = Time(slack as u64);
         let (mut best, mut most) = (None, 0);
         for (at, way) in ways.ways.iter().enumerate() {
             most = most.max(way.given);
@@ -246,22 +320,26 @@ impl Weaver {
                 continue;
             }
             let (mut barred, mut late) = (false, Time::ZERO);
-            let ends = ends.get(usize::from(way.port)).into_iter().flatten();
-            for link in ways.links(at).iter().chain(ends) {
+            for link in ways.links(at).iter().chain(receiver.ends(way.port)) {
                 let link = &links[*link as usize];
                 barred |= link.is_barred(now);
                 if watches {
-                    late = late.max(link.lateness(now, chunk));
+                    late = late.max(link.lateness(now, chunk, slack));
                 }
             }
-            let rank = (barred, late, way.given);
+            let port = receiver.ports.get(usize::from(way.port)).map_or(0, |port| port.given);
+            let rank = (barred, late, port, way.given);
             if best.is_none_or(|(least, _)| rank < least) {
                 best = Some((rank, at));
             }
         }
         let at = best.map_or(0, |(_, at)| at);
-        let given = &mut ways.ways[at].given;
-        *given = (*given).max(most.saturating_sub(MOST_MISSED * chunk)) + chunk;
+        let way = &mut ways.ways[at];
+        give(&mut way.given, most, chunk);
+        let most = receiver.ports.iter().map(|port| port.given).max().unwrap_or(0);
+        if let Some(port) = receiver.ports.get_mut(usize::from(way.port)) {
+            give(&mut port.given, most, chunk);
+        }
         at as u32
     }
 
@@ -274,14 +352,13 @@ impl Weaver {
         backlog: f64,
         fabric: &Fabric,
     ) -> (QueuePairId, Route, u8) {
+        let before = backlog * self.time_of_byte(fabric);
         let receiver = &self.receivers[&dst];
-        let late = 1.0 + f64::from(self.config.late) / 100.0;
-        let wait = backlog * self.time_of_byte(fabric) + receiver.base.0 as f64 * late + self.usual;
-        let due = sent.since + Time(wait as u64);
+        let base = receiver.base.0 as f64;
         let (ways, links) = self.network.ways(fabric, self.host, dst, self.config.rotate);
+        let due = sent.since + Time((before + base) as u64);
         let taken = ways.ways[way as usize];
-        let ends = receiver.ends.get(usize::from(taken.port)).into_iter().flatten();
-        for link in ways.links(way as usize).iter().chain(ends) {
+        for link in ways.links(way as usize).iter().chain(receiver.ends(taken.port)) {
             links[*link as usize].put(sent, due);
         }
         let next = QueuePairId(self.queue_pairs.len() as u32);
@@ -298,13 +375,15 @@ impl Weaver {
         }
         let receiver = &self.receivers[&chunk.dst];
         let base = receiver.base.0 as f64;
-        let usual = base * f64::from(self.config.time_out) / 100.0;
         let (ways, links) = self.network.ways(fabric, self.host, chunk.dst, self.config.rotate);
+        let usual = self.usual.value().max(ways.usual).max(receiver.usual.value());
+        let queue = usual.max(receiver.queue);
         let on_way = ways.links(chunk.way as usize).iter();
         let slowest = on_way.map(|link| links[*link as usize].last_excess()).fold(0.0, Span::max);
-        let queue = self.usual.max(receiver.last);
-        let beyond = usual.max(4.0 * self.spread).max(2.0 * slowest);
-        Time((base + 2.0 * queue + beyond) as u64)
+        let of_path = usual + slowest - queue;
+        let least = base * f64::from(self.config.time_out) / 100.0;
+        let beyond = (least + 4.0 * receiver.deviation).max(2.0 * of_path);
+        Time((base + queue + beyond) as u64)
     }
 
     /// A chunk is back: what that says of its receiver, and of the links that it took.
@@ -314,7 +393,11 @@ impl Weaver {
         let receiver = self.receivers.get_mut(&chunk.dst).expect("it is known");
         let base = receiver.base.0 as f64;
         let queue = (chunk.sent.since.until(now).0 as f64 - own - base).max(0.0);
-        receiver.last = queue;
+        receiver.estimate(queue);
+        if chunk.again {
+            self.each_link(chunk, fabric, |link| link.take(&chunk.sent));
+            return;
+        }
         receiver.least[0] = receiver.least[0].min(queue);
         receiver.in_bunch += 1;
         let least = receiver.least[0].min(receiver.least[1]);
@@ -324,38 +407,45 @@ impl Weaver {
             receiver.least = [Span::MAX, receiver.least[0]];
             receiver.in_bunch = 0;
         }
-        let excess = queue - self.usual;
-        self.spread += (excess.abs() - self.spread) / 16.0;
-        // The median: as many above it as below.
-        self.usual = (self.usual + base / 8.0 * excess.signum()).max(0.0);
+        let (ways, links) = self.network.ways(fabric, self.host, chunk.dst, self.config.rotate);
+        ways.learn(chunk.way as usize, queue);
+        receiver.usual.learn(queue);
+        let usual = ways.usual.max(receiver.usual.value());
         let back = Return {
             now,
             sent: chunk.sent,
-            excess,
-            late: base * f64::from(self.config.late) / 100.0,
+            excess: queue - usual,
+            late: self.config.lateness(base, usual),
             chunk: self.chunk as f64,
         };
-        let ends = receiver.ends.get(usize::from(chunk.port)).into_iter().flatten();
-        let (ways, links) = self.network.ways(fabric, self.host, chunk.dst, self.config.rotate);
         let on_way = ways.links(chunk.way as usize);
+        if !on_way.is_empty() {
+            self.usual.learn(queue);
+            (self.heard_at, self.silent.0) = (now, 0);
+        }
         for (place, link) in on_way.iter().enumerate() {
             // Links before the last one lead elsewhere, too.
             let is_last = place + 1 == on_way.len();
             links[*link as usize].judge(&back, if is_last { 1 } else { MANY });
         }
-        for link in ends {
+        for link in receiver.ends(chunk.port) {
             links[*link as usize].judge(&back, MANY);
         }
     }
 
     /// Calls `each` with every link of the way that `chunk` takes.
     fn each_link(&mut self, chunk: &UnderWay, fabric: &Fabric, mut each: impl FnMut(&mut Link)) {
-        let ends = self.receivers[&chunk.dst].ends.get(usize::from(chunk.port));
+        let ends = self.receivers[&chunk.dst].ends(chunk.port);
         let (ways, links) = self.network.ways(fabric, self.host, chunk.dst, self.config.rotate);
-        for link in ways.links(chunk.way as usize).iter().chain(ends.into_iter().flatten()) {
+        for link in ways.links(chunk.way as usize).iter().chain(ends) {
             each(&mut links[*link as usize]);
         }
     }
+}
+
+/// A chunk takes something of which the others have had `most`: that is made up for what it has missed, but for some.
+fn give(given: &mut u64, most: u64, chunk: u64) {
+    *given = (*given).max(most.saturating_sub(MOST_MISSED * chunk)) + chunk;
 }
 
 impl Plan for Weaver {
@@ -380,13 +470,12 @@ impl Plan for Weaver {
         let chunk = self.under_way[number as usize];
         self.free.push(number);
         self.out -= chunk.sent.bytes;
+        self.again -= if chunk.again { chunk.sent.bytes } else { 0 };
         let receiver = self.receivers.get_mut(&chunk.dst).expect("it is known");
         receiver.out -= chunk.sent.bytes;
         (receiver.heard_at, receiver.silent.0) = (now, 0);
-        match chunk.again {
-            true => self.each_link(&chunk, fabric, |link| link.take(&chunk.sent)),
-            false => self.learn_from(now, &chunk, fabric),
-        }
+        receiver.newest = receiver.newest.max(chunk.sent.number);
+        self.learn_from(now, &chunk, fabric);
         self.pump(now, fabric, out);
     }
 
@@ -395,23 +484,33 @@ impl Plan for Weaver {
     }
 
     fn patience(&mut self, now: Time, flow: &FlowInfo, fabric: &Fabric) -> Option<Time> {
-        let chunk = self.under_way[flow.chunk? as usize];
-        let mut at = chunk.sent.since.saturating_add(self.time_out(&chunk, fabric));
-        let usual = self.config.time_out;
-        if usual == 0 {
+        if self.config.time_out == 0 {
             return None;
         }
+        let chunk = self.under_way[flow.chunk? as usize];
+        let time_out = self.time_out(&chunk, fabric);
+        let mut at = chunk.sent.since + time_out;
         let receiver = self.receivers.get_mut(&chunk.dst).expect("it is known");
+        let base = receiver.base;
         if at <= now && receiver.heard_at <= chunk.sent.since {
-            // Many may be waiting for the same receiver: it is not the path.
-            let (times, last) = receiver.silent;
-            let usual = receiver.base * u64::from(usual) * (PATIENCE << times.min(MOST_DOUBLED));
-            at = chunk.sent.since.max(last).saturating_add(Time(usual.0 / 100));
+            // Many may be waiting for the same receiver, or for all: it is not the path.
+            let silent = match self.heard_at <= chunk.sent.since {
+                true => &mut self.silent,
+                false => &mut receiver.silent,
+            };
+            let (times, last) = *silent;
+            at = chunk.sent.since.max(last) + time_out * (PATIENCE << times.min(MOST_DOUBLED));
             if at <= now {
-                receiver.silent = (times + 1, now);
+                *silent = (times + 1, now);
             }
         }
-        (at > now).then(|| now.until(at))
+        // If time-outs are wrong, little goes again in vain; but what is left of a failure does not wait for good.
+        let is_proved = chunk.again || receiver.newest > chunk.sent.number;
+        if !is_proved && self.again > 0 && self.again * MOST_AGAIN >= self.out {
+            at = at.max(chunk.sent.since + time_out * LONG);
+        }
+        // Looks again soon: what has come back by then says more.
+        (at > now).then(|| now.until(at).min(base))
     }
 
     fn on_loss(
@@ -421,17 +520,23 @@ impl Plan for Weaver {
         signal: LossSignal,
         fabric: &Fabric,
     ) -> Option<Route> {
-        if signal == LossSignal::Nack {
-            return None;
-        }
         let number = flow.chunk? as usize;
         let chunk = self.under_way[number];
         let size = self.chunk as f64;
-        self.each_link(&chunk, fabric, |link| link.time_out(now, &chunk.sent, size));
-        let way = self.choose(now, chunk.dst, Some(chunk.way), fabric);
+        let is_time_out = signal == LossSignal::TimeOut;
+        self.each_link(&chunk, fabric, |link| match is_time_out {
+            true => link.time_out(now, &chunk.sent, size),
+            false => link.take(&chunk.sent),
+        });
+        let way = match is_time_out {
+            true => self.choose(now, chunk.dst, Some(chunk.way), fabric),
+            // What came after it came by the same path.
+            false => chunk.way,
+        };
         let sent = self.next(now, chunk.sent.bytes);
+        self.again += if chunk.again { 0 } else { sent.bytes };
         let (_, route, port) = self.take(chunk.dst, way, &sent, 0.0, fabric);
-        self.under_way[number] = UnderWay { way, port, sent, again: true, ..chunk };
+        self.under_way[number] = UnderWay { way, port, sent, backlog: 0.0, again: true, ..chunk };
         Some(route)
     }
 }
