@@ -101,6 +101,7 @@ struct Receiver {
     /// The same, smoothed, and the mean deviation from it (RFC 6298, section 2); before the first: zero.
     queue: Span,
     deviation: Span,
+    last: Span,
     /// When something came back last, and the number of the chunk that left last of what has come back.
     heard_at: Time,
     newest: u64,
@@ -133,6 +134,7 @@ impl Receiver {
     }
     /// A chunk has met a queue.
     fn estimate(&mut self, queue: Span) {
+        self.last = queue;
         let off = queue - self.queue;
         if self.deviation == 0.0 {
             (self.queue, self.deviation) = (queue, queue / 2.0);
@@ -206,6 +208,7 @@ impl Weaver {
             usual: Quartile::default(),
             queue: 0.0,
             deviation: 0.0,
+            last: 0.0,
             heard_at: Time::ZERO,
             newest: 0,
             silent: (0, Time::ZERO),
@@ -377,7 +380,7 @@ impl Weaver {
         let base = receiver.base.0 as f64;
         let (ways, links) = self.network.ways(fabric, self.host, chunk.dst, self.config.rotate);
         let usual = self.usual.value().max(ways.usual).max(receiver.usual.value());
-        let queue = usual.max(receiver.queue);
+        let queue = usual.max(receiver.queue).max(receiver.last);
         let on_way = ways.links(chunk.way as usize).iter();
         let slowest = on_way.map(|link| links[*link as usize].last_excess()).fold(0.0, Span::max);
         let of_path = usual + slowest - queue;
