@@ -53,16 +53,18 @@ pub(super) struct Ways {
     links: Vec<u32>,
     /// The queue that chunks to the leaf meet.
     pub(super) usual: Span,
+    /// For the median of these.
+    known: Vec<f32>,
 }
 
 impl Ways {
     /// A chunk by the `at`-th way has met a queue: half of the ways have a longer one than is usual.
     pub(super) fn learn(&mut self, at: usize, queue: Span) {
         self.ways[at].queue = queue as f32;
-        let known = self.ways.iter().map(|way| way.queue).filter(|queue| !queue.is_nan());
-        let mut known: Vec<f32> = known.collect();
-        let middle = (known.len() - 1) / 2;
-        let (_, median, _) = known.select_nth_unstable_by(middle, f32::total_cmp);
+        self.known.clear();
+        self.known.extend(self.ways.iter().map(|way| way.queue).filter(|queue| !queue.is_nan()));
+        let middle = (self.known.len() - 1) / 2;
+        let (_, median, _) = self.known.select_nth_unstable_by(middle, f32::total_cmp);
         self.usual = Span::from(*median);
     }
 
@@ -137,7 +139,7 @@ impl Network {
             order.rotate_left(start % len);
         }
         let ports = ports(fabric);
-        let mut all = Ways { ways: Vec::new(), links: Vec::new(), usual: 0.0 };
+        let mut all = Ways { ways: Vec::new(), links: Vec::new(), usual: 0.0, known: Vec::new() };
         for at in order {
             let (path, trace) = &traces[at];
             for port in 0..ports {

@@ -2,7 +2,7 @@
 
 use super::links::{Link, MANY, Return, Sent, Span};
 use super::queue::{Offer, Queue};
-use super::ways::{Network, Quartile, ports};
+use super::ways::{Network, Quartile, Way, ports};
 use super::{Order, Twill};
 use crate::enforce::PathRoutes;
 use crate::plan::{
@@ -316,12 +316,12 @@ impl Weaver {
         let usual = ways.usual.max(receiver.usual.value());
         let slack = usual + self.config.lateness(receiver.base.0 as f64, usual);
         let slack = Time(slack as u64);
-        let (mut best, mut most) = (None, 0);
-        for (at, way) in ways.ways.iter().enumerate() {
-            most = most.max(way.given);
-            if not == Some(at as u32) {
-                continue;
-            }
+        let others = || ways.ways.iter().enumerate().filter(|(at, _)| not != Some(*at as u32));
+        let turn = |way: &Way| {
+            let port = receiver.ports.get(usize::from(way.port));
+            (port.map_or(0, |port| port.given), way.given)
+        };
+        let trouble = |(at, way): (usize, &Way)| {
             let (mut barred, mut late) = (false, Time::ZERO);
             for link in ways.links(at).iter().chain(receiver.ends(way.port)) {
                 let link = &links[*link as usize];
@@ -330,13 +330,16 @@ impl Weaver {
                     late = late.max(link.lateness(now, chunk, slack));
                 }
             }
-            let port = receiver.ports.get(usize::from(way.port)).map_or(0, |port| port.given);
-            let rank = (barred, late, port, way.given);
-            if best.is_none_or(|(least, _)| rank < least) {
-                best = Some((rank, at));
-            }
-        }
-        let at = best.map_or(0, |(_, at)| at);
+            (barred, late)
+        };
+        let next = others().min_by_key(|(_, way)| turn(way));
+        // The next one in turn is in no trouble as a rule, and others need no look.
+        let next = match next.filter(|next| trouble(*next) != (false, Time::ZERO)) {
+            None => next,
+            Some(_) => others().min_by_key(|other| (trouble(*other), turn(other.1))),
+        };
+        let at = next.map_or(0, |(at, _)| at);
+        let most = ways.ways.iter().map(|way| way.given).max().unwrap_or(0);
         let way = &mut ways.ways[at];
         give(&mut way.given, most, chunk);
         let most = receiver.ports.iter().map(|port| port.given).max().unwrap_or(0);
