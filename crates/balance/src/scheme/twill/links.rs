@@ -40,10 +40,15 @@ const FORGIVEN_AFTER: u64 = 8;
 const GROWTH: f64 = 0.25;
 const FAST_GROWTH: f64 = 2.0;
 
+/// A chunk that is out on a link.
 #[derive(Clone, Copy, Debug)]
-struct Out {
+pub(super) struct Out {
     number: u64,
-    due: Time,
+    /// When it should be back if there is no queue, and how much later is late then.
+    pub(super) due: Time,
+    pub(super) late: Span,
+    /// Which queues tell how much longer it takes: by number, that to its leaf and that to its receiver.
+    pub(super) queues: [u32; 2],
 }
 
 /// A chunk that has left.
@@ -68,15 +73,19 @@ pub(super) struct Return {
 }
 
 impl Link {
-    /// A chunk leaves that should be back at `due`.
-    pub(super) fn put(&mut self, sent: &Sent, due: Time) {
-        self.out.push_back(Out { number: sent.number, due });
+    /// A chunk leaves.
+    pub(super) fn put(&mut self, sent: &Sent, due: Time, late: Span, queues: [u32; 2]) {
+        self.out.push_back(Out { number: sent.number, due, late, queues });
         self.bytes += sent.bytes;
     }
+    /// The first chunk on it after which nothing has left that has come back.
+    pub(super) fn oldest(&self) -> Option<&Out> {
+        self.out.front()
+    }
 
-    /// By how much a chunk that takes it now must be expected to be late; zero if that is not known to be so.
-    pub(super) fn lateness(&self, now: Time, chunk: u64, slack: Time) -> Time {
-        let overdue = self.out.front().map_or(Time::ZERO, |out| (out.due + slack).until(now));
+    /// By how much a chunk that takes it now must be expected to be late, where [`Link::oldest`] is so by `overdue`; zero
+    /// if that is not known to be so.
+    pub(super) fn lateness(&self, now: Time, chunk: u64, overdue: Time) -> Time {
         let is_full = self.window.is_some_and(|window| {
             self.bytes > 0 && (self.bytes + chunk) as f64 > window || self.paused_until > now
         });

@@ -51,21 +51,21 @@ pub(super) struct Ways {
     pub(super) ways: Vec<Way>,
     /// The links of each between its switches, by their numbers.
     links: Vec<u32>,
-    /// The queue that chunks to the leaf meet.
-    pub(super) usual: Span,
-    /// For the median of these.
+    /// The number of the queue that chunks to the leaf usually meet.
+    pub(super) queue: u32,
+    /// For the median of the queues of ways.
     known: Vec<f32>,
 }
 
 impl Ways {
-    /// A chunk by the `at`-th way has met a queue: half of the ways have a longer one than is usual.
-    pub(super) fn learn(&mut self, at: usize, queue: Span) {
+    /// A chunk by the `at`-th way has met a queue. The usual one: half of the ways have a longer one.
+    pub(super) fn learn(&mut self, at: usize, queue: Span) -> Span {
         self.ways[at].queue = queue as f32;
         self.known.clear();
         self.known.extend(self.ways.iter().map(|way| way.queue).filter(|queue| !queue.is_nan()));
         let middle = (self.known.len() - 1) / 2;
         let (_, median, _) = self.known.select_nth_unstable_by(middle, f32::total_cmp);
-        self.usual = Span::from(*median);
+        Span::from(*median)
     }
 
     /// The links of the `at`-th way between its switches, by their numbers.
@@ -75,10 +75,19 @@ impl Ways {
     }
 }
 
+/// The ways to a leaf, the links of all ways, and all queues.
+pub(super) struct Known<'a> {
+    pub(super) ways: &'a mut Ways,
+    pub(super) links: &'a mut Vec<Link>,
+    pub(super) queues: &'a mut Vec<Span>,
+}
+
 /// The links and ways that a host has used.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Network {
     pub(super) links: Vec<Link>,
+    /// The queues that chunks usually meet: to each leaf, and to each receiver.
+    pub(super) queues: Vec<Span>,
     numbers: FxHashMap<(u8, PortId), u32>,
     leaves: FxHashMap<u32, Ways>,
 }
@@ -93,20 +102,27 @@ impl Network {
         })
     }
 
-    /// The ways to the leaf of `dst`, and the links; `rotated`: from another uplink on at each host of the leaf.
+    /// One more queue, of which nothing is known: its number.
+    pub(super) fn queue(&mut self) -> u32 {
+        self.queues.push(0.0);
+        self.queues.len() as u32 - 1
+    }
+
+    /// The ways to the leaf of `dst`, links and queues; `rotated`: from another uplink on at each host of the leaf.
     pub(super) fn ways(
         &mut self,
         fabric: &Fabric,
         host: HostId,
         dst: HostId,
         rotated: bool,
-    ) -> (&mut Ways, &mut Vec<Link>) {
+    ) -> Known<'_> {
         let leaf = fabric.leaf_of(dst);
         if !self.leaves.contains_key(&leaf) {
             let ways = self.find(fabric, host, dst, rotated);
             self.leaves.insert(leaf, ways);
         }
-        (self.leaves.get_mut(&leaf).expect("it is there"), &mut self.links)
+        let ways = self.leaves.get_mut(&leaf).expect("it is there");
+        Known { ways, links: &mut self.links, queues: &mut self.queues }
     }
 
     /// Paths in turn by their uplinks, and each by one port after the other.
@@ -139,7 +155,8 @@ impl Network {
             order.rotate_left(start % len);
         }
         let ports = ports(fabric);
-        let mut all = Ways { ways: Vec::new(), links: Vec::new(), usual: 0.0, known: Vec::new() };
+        let mut all =
+            Ways { ways: Vec::new(), links: Vec::new(), queue: self.queue(), known: Vec::new() };
         for at in order {
             let (path, trace) = &traces[at];
             for port in 0..ports {

@@ -2,7 +2,7 @@
 
 use super::links::{Link, MANY, Return, Sent, Span};
 use super::queue::{Offer, Queue};
-use super::ways::{Network, Quartile, Way, ports};
+use super::ways::{Known, Network, Quartile, Way, ports};
 use super::{Order, Twill};
 use crate::enforce::PathRoutes;
 use crate::plan::{
@@ -29,7 +29,7 @@ const MOST_MISSED: u64 = 4;
 /// Parts of packets have so much payload at least, in bytes.
 const LEAST_CHUNK: u64 = 512;
 /// While nothing at all comes back from a receiver, its chunks time out one by one: the first after so many time-outs.
-const PATIENCE: u64 = 2;
+const PATIENCE: u64 = 4;
 /// And for no longer than after that many times twice as many.
 const MOST_DOUBLED: u32 = 2;
 /// Of what is out, no more than this part is there for the second time, unless something shows that it is lost.
@@ -96,8 +96,9 @@ struct Receiver {
     /// The least queue of the bunch that is coming back, and of the one before.
     least: [Span; 2],
     in_bunch: u32,
-    /// The queue that its chunks meet.
+    /// The queue that its chunks meet, and the number of that.
     usual: Quartile,
+    number: u32,
     /// The same, smoothed, and the mean deviation from it (RFC 6298, section 2); before the first: zero.
     queue: Span,
     deviation: Span,
@@ -195,6 +196,7 @@ impl Weaver {
         // Who sends to many begins with each port as often, and who hears from many, too.
         let first = (self.host.0 + dst.0) as u8 % ports.max(1);
         let window = self.of_bdp(self.config.window);
+        let number = self.network.queue();
         let port = |port: u8| Port {
             ends: ends.map(|link| self.network.link(port, link)),
             given: u64::from((port + ports - first) % ports),
@@ -206,6 +208,7 @@ impl Weaver {
             least: [Span::MAX; 2],
             in_bunch: 0,
             usual: Quartile::default(),
+            number,
             queue: 0.0,
             deviation: 0.0,
             last: 0.0,
@@ -258,7 +261,7 @@ impl Weaver {
     /// The payload of the chunks of a message that begins now. Where little is out, a short one is cut into as
     /// many as there are paths: parts of a packet take less time at each switch.
     fn chunk_of(&mut self, bytes: u64, dst: HostId, fabric: &Fabric) -> u64 {
-        let (ways, _) = self.network.ways(fabric, self.host, dst, self.config.rotate);
+        let Known { ways, .. } = self.network.ways(fabric, self.host, dst, self.config.rotate);
         let ways = ways.ways.len() as u64;
         match self.out + bytes > ways * self.chunk {
             true => self.chunk,
@@ -312,10 +315,16 @@ impl Weaver {
         let chunk = self.chunk;
         let watches = self.config.late > 0;
         let receiver = self.receivers.get_mut(&dst).expect("it is known");
-        let (ways, links) = self.network.ways(fabric, self.host, dst, self.config.rotate);
-        let usual = ways.usual.max(receiver.usual.value());
-        let slack = usual + self.config.lateness(receiver.base.0 as f64, usual);
-        let slack = Time(slack as u64);
+        let Known { ways, links, queues } =
+            self.network.ways(fabric, self.host, dst, self.config.rotate);
+        let overdue = |link: &Link| {
+            let late = link.oldest().filter(|out| out.due < now).map(|out| {
+                let usual =
+                    out.queues.map(|queue| queues[queue as usize]).into_iter().fold(0.0, Span::max);
+                (out.due + Time((usual + out.late.max(usual)) as u64)).until(now)
+            });
+            late.unwrap_or(Time::ZERO)
+        };
         let others = || ways.ways.iter().enumerate().filter(|(at, _)| not != Some(*at as u32));
         let turn = |way: &Way| {
             let port = receiver.ports.get(usize::from(way.port));
@@ -327,7 +336,7 @@ impl Weaver {
                 let link = &links[*link as usize];
                 barred |= link.is_barred(now);
                 if watches {
-                    late = late.max(link.lateness(now, chunk, slack));
+                    late = late.max(link.lateness(now, chunk, overdue(link)));
                 }
             }
             (barred, late)
@@ -361,11 +370,13 @@ impl Weaver {
         let before = backlog * self.time_of_byte(fabric);
         let receiver = &self.receivers[&dst];
         let base = receiver.base.0 as f64;
-        let (ways, links) = self.network.ways(fabric, self.host, dst, self.config.rotate);
+        let Known { ways, links, queues } =
+            self.network.ways(fabric, self.host, dst, self.config.rotate);
         let due = sent.since + Time((before + base) as u64);
+        let (late, queues) = (self.config.lateness(base, 0.0), [ways.queue, receiver.number]);
         let taken = ways.ways[way as usize];
         for link in ways.links(way as usize).iter().chain(receiver.ends(taken.port)) {
-            links[*link as usize].put(sent, due);
+            links[*link as usize].put(sent, due, late, queues);
         }
         let next = QueuePairId(self.queue_pairs.len() as u32);
         let known = self.queue_pairs.entry((dst, taken.path, taken.port));
@@ -381,8 +392,10 @@ impl Weaver {
         }
         let receiver = &self.receivers[&chunk.dst];
         let base = receiver.base.0 as f64;
-        let (ways, links) = self.network.ways(fabric, self.host, chunk.dst, self.config.rotate);
-        let usual = self.usual.value().max(ways.usual).max(receiver.usual.value());
+        let Known { ways, links, queues } =
+            self.network.ways(fabric, self.host, chunk.dst, self.config.rotate);
+        let usual = queues[ways.queue as usize].max(queues[receiver.number as usize]);
+        let usual = usual.max(self.usual.value());
         let queue = usual.max(receiver.queue).max(receiver.last);
         let on_way = ways.links(chunk.way as usize).iter();
         let slowest = on_way.map(|link| links[*link as usize].last_excess()).fold(0.0, Span::max);
@@ -413,10 +426,12 @@ impl Weaver {
             receiver.least = [Span::MAX, receiver.least[0]];
             receiver.in_bunch = 0;
         }
-        let (ways, links) = self.network.ways(fabric, self.host, chunk.dst, self.config.rotate);
-        ways.learn(chunk.way as usize, queue);
+        let Known { ways, links, queues } =
+            self.network.ways(fabric, self.host, chunk.dst, self.config.rotate);
+        queues[ways.queue as usize] = ways.learn(chunk.way as usize, queue);
         receiver.usual.learn(queue);
-        let usual = ways.usual.max(receiver.usual.value());
+        queues[receiver.number as usize] = receiver.usual.value();
+        let usual = queues[ways.queue as usize].max(queues[receiver.number as usize]);
         let back = Return {
             now,
             sent: chunk.sent,
@@ -442,7 +457,8 @@ impl Weaver {
     /// Calls `each` with every link of the way that `chunk` takes.
     fn each_link(&mut self, chunk: &UnderWay, fabric: &Fabric, mut each: impl FnMut(&mut Link)) {
         let ends = self.receivers[&chunk.dst].ends(chunk.port);
-        let (ways, links) = self.network.ways(fabric, self.host, chunk.dst, self.config.rotate);
+        let Known { ways, links, queues } =
+            self.network.ways(fabric, self.host, chunk.dst, self.config.rotate);
         for link in ways.links(chunk.way as usize).iter().chain(ends) {
             each(&mut links[*link as usize]);
         }
