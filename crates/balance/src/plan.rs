@@ -79,10 +79,10 @@ impl Carrier {
             Carrier::Persistent { queue_pair, .. } => Some(queue_pair),
         }
     }
-    /// The number of the chunk, if it is one.
-    pub fn chunk(self) -> Option<u32> {
+    /// The chunk, if it is one.
+    pub fn chunk(self) -> Option<Chunk> {
         match self {
-            Carrier::Chunk(chunk) => Some(chunk.number),
+            Carrier::Chunk(chunk) => Some(chunk),
             Carrier::Own | Carrier::Persistent { .. } => None,
         }
     }
@@ -147,7 +147,8 @@ pub struct FlowInfo {
 impl From<&Subflow> for FlowInfo {
     fn from(subflow: &Subflow) -> FlowInfo {
         let Subflow { dst, route, bytes, carrier, .. } = *subflow;
-        FlowInfo { dst, route, bytes, queue_pair: carrier.persistent(), chunk: carrier.chunk() }
+        let chunk = carrier.chunk().map(|chunk| chunk.number);
+        FlowInfo { dst, route, bytes, queue_pair: carrier.persistent(), chunk }
     }
 }
 

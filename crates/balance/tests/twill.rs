@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use weft_balance::Planner;
-use weft_balance::plan::{Carrier, Chunk, FlowInfo, LossSignal, Post, Route, Subflow};
+use weft_balance::plan::{Chunk, FlowInfo, LossSignal, Post, Route, Subflow};
 use weft_balance::scheme::{BalanceConfig, SchemeConfig};
 use weft_fabric::{Clos, Fabric, Link, PathId};
 use weft_trial::prelude::*;
@@ -35,8 +35,7 @@ fn path(subflow: &Subflow) -> PathId {
     path
 }
 fn chunk(subflow: &Subflow) -> Chunk {
-    let Carrier::Chunk(chunk) = subflow.carrier else { panic!("{subflow:?} is no chunk") };
-    chunk
+    subflow.carrier.chunk().unwrap_or_else(|| panic!("{subflow:?} is no chunk"))
 }
 fn flow(subflow: &Subflow) -> FlowInfo {
     FlowInfo::from(subflow)
@@ -357,7 +356,7 @@ fn chunks_wait_longer_where_all_wait_for_the_receiver() {
     host.post(Time::ZERO, post(0, 4, 20_000), &fabric, &mut out);
     // Nothing has ever come back: one after the other is taken for lost, each after a longer time.
     let mut lost = Vec::new();
-    for now in (0..400).map(Time::us) {
+    for now in (0..2_000).map(Time::us) {
         out.retain(|one| {
             let is_lost =
                 chunk(one).time_out <= now && host.patience(now, &flow(one), &fabric).is_none();
@@ -383,7 +382,7 @@ fn time_outs_that_are_wrong_send_little_again() {
     }
     let sent: u64 = out.iter().map(|one| one.bytes).sum();
     let mut again = 0;
-    for now in (0..80).map(Time::us) {
+    for now in (0..250).map(Time::us) {
         out.retain(|one| {
             let is_lost =
                 chunk(one).time_out <= now && host.patience(now, &flow(one), &fabric).is_none();

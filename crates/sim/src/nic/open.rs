@@ -68,10 +68,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
     fn open_flow(&mut self, host: OwnHost, subflow: Subflow, unit: u32) {
         let config = self.config;
         let queue_pair = subflow.carrier.persistent();
-        let chunk = match subflow.carrier {
-            Carrier::Chunk(chunk) => Some(chunk),
-            Carrier::Own | Carrier::Persistent { .. } => None,
-        };
+        let chunk = subflow.carrier.chunk();
         let packets = packets_of(config, subflow.bytes);
         let sender = Sender::new(&config.transport.recovery, packets);
         let mtu = u64::from(config.packet.mtu);

@@ -19,6 +19,8 @@ pub(super) struct Link {
     cut_at: Time,
     /// Before that no other chunk takes it.
     paused_until: Time,
+    /// What is late before that was no accident.
+    suspected_until: Time,
     /// By how much the last ones to come back were above the usual, the newest first.
     excess: [Span; MANY],
     /// How often in a row something timed out.
@@ -86,9 +88,9 @@ impl Link {
     /// By how much a chunk that takes it now must be expected to be late, where [`Link::oldest`] is so by `overdue`; zero
     /// if that is not known to be so.
     pub(super) fn lateness(&self, now: Time, chunk: u64, overdue: Time) -> Time {
-        let is_full = self.window.is_some_and(|window| {
-            self.bytes > 0 && (self.bytes + chunk) as f64 > window || self.paused_until > now
-        });
+        let most = self.window.unwrap_or(f64::MAX);
+        let is_full =
+            self.bytes > 0 && (self.bytes + chunk) as f64 > most || self.paused_until > now;
         if overdue > Time::ZERO || is_full {
             overdue.max(Time(self.excess[0] as u64)).max(Time(1))
         } else {
@@ -120,7 +122,13 @@ impl Link {
         self.excess[0] = back.excess;
         let least = self.excess[..needed].iter().copied().fold(Span::MAX, Span::min);
         if least > back.late {
-            if back.sent.since >= self.cut_at {
+            if self.window.is_none() && back.now > self.suspected_until {
+                // Perhaps many have met there. If that is all, it is over by then.
+                let over = Time((least - back.late) as u64);
+                self.paused_until = back.now + over;
+                self.cut_at = self.paused_until;
+                self.suspected_until = self.paused_until + over * FORGIVEN_AFTER;
+            } else if back.sent.since >= self.cut_at {
                 let window = self.window.map_or(had, |window| window.min(had));
                 let window = (window * back.late / least).max(back.chunk * LEAST_WINDOW);
                 (self.window, self.cut_at) = (Some(window), back.now);

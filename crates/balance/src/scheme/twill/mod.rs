@@ -15,14 +15,16 @@
 //!   keeps the right of way.
 //!
 //! Where it leaves:
-//! - A host takes its paths to a leaf in turn, each as often. The hosts of a leaf begin at different uplinks and take them in
-//!   the same order, so that they step aside for each other.
+//! - A host takes its paths to a leaf in turn, each as often, and its ports to a receiver. The hosts of a leaf begin at
+//!   different uplinks and take them in the same order, so that they step aside for each other.
 //! - A chunk is late on its path when it has been out for longer than it should and nothing that left after it
 //!   has come back by the same link. A link on which something is late, or was and has not recovered, takes
 //!   only so much at a time that it would not be (a window of a link; of less than a chunk, a pause). "Longer" is
-//!   beyond what chunks of this host take at the median, so that congestion of all paths moves nobody.
+//!   beyond the queue of half the paths there and of three quarters of what its receiver had last, and the more the longer
+//!   these are, so that congestion of all paths moves nobody.
 //! - A chunk that is out for much longer times out, and goes again by another path. The link is left alone for a while,
-//!   four times as long each time it happens again soon.
+//!   four times as long each time it happens again soon. Where nothing shows that the path is at fault, little goes
+//!   again at a time.
 //!
 //! docs/twill.md says why, and shows what each part is worth.
 //!
@@ -31,6 +33,7 @@
 
 mod links;
 mod queue;
+mod receiver;
 mod ways;
 mod weaver;
 

@@ -5,34 +5,6 @@ use rustc_hash::FxHashMap;
 use weft_fabric::{Fabric, PathId};
 use weft_units::{HostId, PortId};
 
-/// Of so many values there is a median.
-const LAST: usize = 16;
-
-/// A quartile of the last few values.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Quartile {
-    last: [f32; LAST],
-    /// How many there have been.
-    seen: u32,
-    value: Span,
-}
-
-impl Quartile {
-    /// A quarter of the last few values are smaller; zero before the first.
-    pub(super) fn value(&self) -> Span {
-        self.value
-    }
-    /// One more.
-    pub(super) fn learn(&mut self, one: Span) {
-        self.last[self.seen as usize % LAST] = one as f32;
-        self.seen += 1;
-        let mut sorted = self.last;
-        let sorted = &mut sorted[..LAST.min(self.seen as usize)];
-        sorted.sort_unstable_by(f32::total_cmp);
-        self.value = Span::from(sorted[sorted.len() / 4]);
-    }
-}
-
 /// A path, and a port of the NIC.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Way {

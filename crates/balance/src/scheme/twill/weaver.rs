@@ -2,7 +2,8 @@
 
 use super::links::{Link, MANY, Return, Sent, Span};
 use super::queue::{Offer, Queue};
-use super::ways::{Known, Network, Quartile, Way, ports};
+use super::receiver::{Port, Quartile, Receiver};
+use super::ways::{Known, Network, Way, ports};
 use super::{Order, Twill};
 use crate::enforce::PathRoutes;
 use crate::plan::{
@@ -86,63 +87,10 @@ struct UnderWay {
     again: bool,
 }
 
-/// What is known of a receiver.
-#[derive(Clone, Debug)]
-struct Receiver {
-    out: u64,
-    window: f64,
-    /// The round trip of a lone chunk.
-    base: Time,
-    /// The least queue of the bunch that is coming back, and of the one before.
-    least: [Span; 2],
-    in_bunch: u32,
-    /// The queue that its chunks meet, and the number of that.
-    usual: Quartile,
-    number: u32,
-    /// The same, smoothed, and the mean deviation from it (RFC 6298, section 2); before the first: zero.
-    queue: Span,
-    deviation: Span,
-    last: Span,
-    /// When something came back last, and the number of the chunk that left last of what has come back.
-    heard_at: Time,
-    newest: u64,
-    /// How many chunks have timed out since, and when the last one did.
-    silent: (u32, Time),
-    /// Its ports of the NIC, where there are several.
-    ports: Box<[Port]>,
-}
-
-/// A port of the NIC, on the way to a receiver.
-#[derive(Clone, Copy, Debug)]
-struct Port {
-    /// The first link of the way, and the last one, by number.
-    ends: [u32; 2],
-    /// Payload that has taken it to the receiver, made up as that of [`Way`](super::ways::Way).
-    given: u64,
-}
-
 impl Twill {
     /// How much more than the `usual` queue is late: where queues are long, they differ by more.
     fn lateness(&self, base: Span, usual: Span) -> Span {
         (base * f64::from(self.late) / 100.0).max(usual)
-    }
-}
-
-impl Receiver {
-    /// The links at the ends of the ways by `port`, where the NIC has several.
-    fn ends(&self, port: u8) -> &[u32] {
-        self.ports.get(usize::from(port)).map_or(&[], |port| &port.ends)
-    }
-    /// A chunk has met a queue.
-    fn estimate(&mut self, queue: Span) {
-        self.last = queue;
-        let off = queue - self.queue;
-        if self.deviation == 0.0 {
-            (self.queue, self.deviation) = (queue, queue / 2.0);
-        } else {
-            self.deviation += (off.abs() - self.deviation) / 4.0;
-            self.queue += off / 8.0;
-        }
     }
 }
 
@@ -370,7 +318,7 @@ impl Weaver {
         let before = backlog * self.time_of_byte(fabric);
         let receiver = &self.receivers[&dst];
         let base = receiver.base.0 as f64;
-        let Known { ways, links, queues } =
+        let Known { ways, links, .. } =
             self.network.ways(fabric, self.host, dst, self.config.rotate);
         let due = sent.since + Time((before + base) as u64);
         let (late, queues) = (self.config.lateness(base, 0.0), [ways.queue, receiver.number]);
@@ -457,7 +405,7 @@ impl Weaver {
     /// Calls `each` with every link of the way that `chunk` takes.
     fn each_link(&mut self, chunk: &UnderWay, fabric: &Fabric, mut each: impl FnMut(&mut Link)) {
         let ends = self.receivers[&chunk.dst].ends(chunk.port);
-        let Known { ways, links, queues } =
+        let Known { ways, links, .. } =
             self.network.ways(fabric, self.host, chunk.dst, self.config.rotate);
         for link in ways.links(chunk.way as usize).iter().chain(ends) {
             each(&mut links[*link as usize]);
