@@ -16,7 +16,7 @@ quietly = $(1) > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; 
 DEMO   := fig2 fig3 fig4-all-to-all-short fig4-ring-short fig4-ring-long
 ETHEREAL := experiments/ethereal-2024
 
-.PHONY: help demo all-schemes ethereal-2025 ethereal-2025-as-coded ethereal-2024 \
+.PHONY: help demo all-schemes random-experiments ethereal-2025 ethereal-2025-as-coded ethereal-2024 \
 	ethereal-2024-single-link study-2025 study-2025-as-coded study-2025-quick dnlb-2025 paralet-2024 \
 	paper-000 paper-000-as-coded paper-001 paper-001-single-link paper-002 paper-002-as-coded \
 	paper-002-quick paper-003 paper-004 \
@@ -31,6 +31,10 @@ demo: build  ## ECMP against spraying against Ethereal: tables, plots, out/demo/
 
 all-schemes: build  ## every scheme in every scenario: one table, one heat map (eleven minutes)
 	$(WEFT) run experiments/all-schemes -o out/all-schemes
+
+random-experiments: build  ## Twill beside Ethereal and ECMP in 2,000 random experiments (ten minutes)
+	@mkdir -p out
+	$(BIN)/python bench/random_experiments.py out/random-experiments.jsonl --cases 2000
 
 ethereal-2025: build  ## all of Ethereal (2025), one seed (hours; figure 3 alone: minutes)
 	$(WEFT) run experiments/ethereal-2025 -o out/ethereal-2025

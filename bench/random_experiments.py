@@ -1,9 +1,10 @@
-"""Random experiments, each under several schemes: where is the first one the furthest behind?
+"""Random experiments, each under several schemes, and where the first one is the furthest behind.
 
 Fabrics, jobs, sizes, switches and failures are drawn, the same for the same number. What has run
 stays in a file of one JSON object a line; cases that are there are not run again.
 
-    python bench/random_experiments.py out.jsonl --cases 2000
+    make random-experiments
+    python bench/random_experiments.py out.jsonl --cases 2000 --schemes twill,ethereal,ecmp
     python bench/random_experiments.py out.jsonl --only 17       one case: its experiment and times
 """
 
@@ -88,11 +89,11 @@ def run(seed: int, case: int, schemes: list[str]) -> dict[str, Any]:
 
 def drawn(draw: random.Random) -> dict[str, Any]:
     """A random experiment without a scheme."""
-    fabric, hosts, rack = drawn_fabric(draw)
+    fabric, hosts = drawn_fabric(draw)
     buffers = draw.choice([{}, {}, {"buffer": "16MiB"}, {"buffer": "64MiB"}, {"pfc": False}])
     if buffers:
         fabric["switch"] = buffers
-    experiment = {"fabric": fabric, **drawn_work(draw, hosts, rack)}
+    experiment = {"fabric": fabric, **drawn_work(draw, hosts)}
     failures = drawn_failures(draw, fabric)
     if failures:
         experiment["failures"] = failures
@@ -106,8 +107,8 @@ def drawn(draw: random.Random) -> dict[str, Any]:
     return experiment
 
 
-def drawn_fabric(draw: random.Random) -> tuple[dict[str, Any], int, int]:
-    """A fabric, its hosts, and those of a leaf."""
+def drawn_fabric(draw: random.Random) -> tuple[dict[str, Any], int]:
+    """A fabric, and how many hosts it has."""
     rate = draw.choice(RATES)
     fabric: dict[str, Any] = {"link": rate, "delay": draw.choice(DELAYS)}
     fabric["nic"] = {"mtu": draw.choice(["1500B", "4KiB", "4KiB", "9000B"])}
@@ -117,12 +118,12 @@ def drawn_fabric(draw: random.Random) -> tuple[dict[str, Any], int, int]:
         fabric |= {"topology": "fat-tree", "k": draw.choice([4, 6])}
         fabric["oversubscription"] = draw.choice([1, 1, 2])
         rack = fabric["k"] // 2 * fabric["oversubscription"]
-        return fabric, fabric["k"] ** 2 // 2 * rack, rack
+        return fabric, fabric["k"] ** 2 // 2 * rack
     if kind == "three tiers":
         aggs = draw.choice([2, 4])
         fabric |= {"topology": "clos", "tiers": 3, "pods": 2, "leaves": 2, "aggs": aggs}
         fabric |= {"cores": aggs * draw.choice([1, 2]), "hosts_per_leaf": draw.choice([2, 4, 8])}
-        return fabric, 4 * fabric["hosts_per_leaf"], fabric["hosts_per_leaf"]
+        return fabric, 4 * fabric["hosts_per_leaf"]
     leaves, rack = draw.choice([2, 3, 4, 8]), draw.choice([2, 4, 8, 12])
     fabric |= {"topology": "leaf-spine", "leaves": leaves, "hosts_per_leaf": rack}
     fabric["spines"] = rack
@@ -138,10 +139,10 @@ def drawn_fabric(draw: random.Random) -> tuple[dict[str, Any], int, int]:
     if kind != "planes" and draw.random() < 0.2 and rate in SLOWER:
         fabric["uplink"] = SLOWER[rate]
         fabric["spines"] *= draw.choice([1, 2])
-    return fabric, leaves * rack, rack
+    return fabric, leaves * rack
 
 
-def drawn_work(draw: random.Random, hosts: int, rack: int) -> dict[str, Any]:
+def drawn_work(draw: random.Random, hosts: int) -> dict[str, Any]:
     """What is sent between so many hosts."""
     kind = draw.choice(["permutation", "all-to-all", "incast", "ring", "collective", "two jobs"])
     placement = draw.choice(["packed", "packed", "random"])

@@ -7,7 +7,7 @@ use weft_balance::plan::{Chunk, FlowInfo, LossSignal, Post, Route, Subflow};
 use weft_balance::scheme::{BalanceConfig, SchemeConfig};
 use weft_fabric::{Clos, Fabric, Link, PathId};
 use weft_trial::prelude::*;
-use weft_units::{Draw, HostId, MessageId, Rate, Time};
+use weft_units::{Draw, HostId, MessageId, Rate, Time, random};
 
 const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::ns(500) };
 const MTU: u32 = 1_000;
@@ -397,6 +397,45 @@ fn time_outs_that_are_wrong_send_little_again() {
 }
 
 trials! {
+    /// Every path has to carry a quarter of the NIC's rate and can; one loses half of that. Whatever else delays chunks: some
+    /// hundred round trips later it has half of what each other one has, and goes on having it.
+    fn a_path_that_loses_half_gets_half_and_nothing_swings(
+        seed in any::<u64>(),
+        which in 0_u32..4,
+        worst in 1_u64..10,
+    ) {
+        let mut network = Network::new(&[], 0);
+        for index in 0..4 {
+            network.paths.insert(network.path(index), (Time::ZERO, 4.0));
+        }
+        let (delays, mut sent) = (Draw::new(seed, "delays"), 0);
+        network.noise = Box::new(move |_| {
+            sent += 1;
+            Time(random::below(delays.at(sent, 0), Time::us(worst).0))
+        });
+        network.post(post(0, 4, 60_000_000));
+        network.run(Time::us(500));
+        let half = network.path(which);
+        network.paths.get_mut(&half).unwrap().1 = 8.0;
+        // 400 round trips of a lone chunk, and 25 at a time.
+        network.run(Time::us(2_100));
+        let mut off = Vec::new();
+        for from in (21..40).map(|step| Time::us(step * 100)) {
+            let end = from + Time::us(100);
+            network.run(end);
+            let loads = network.loads_between(from, end);
+            let share = loads[&half] as f64 / loads.values().sum::<u64>() as f64;
+            if !(0.8..1.2).contains(&(share * 7.0)) {
+                off.push((from, share));
+            }
+        }
+        // It may have been found late.
+        prop_assert!(off.len() <= 2, "{off:?}");
+        let loads = network.loads_between(Time::us(2_100), Time::us(4_000));
+        let share = loads[&half] as f64 / loads.values().sum::<u64>() as f64;
+        prop_assert!((0.95..1.05).contains(&(share * 7.0)), "{share}");
+    }
+
     /// Whatever paths do: all arrives once, nothing is forgotten, and no path starves or is flooded for good.
     fn any_delays_are_survived(
         seed in any::<u64>(),
