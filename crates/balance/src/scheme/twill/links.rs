@@ -146,12 +146,12 @@ impl Link {
         }
     }
 
-    /// A chunk has timed out. Unless something that left after it has come back by this link, the
-    /// link is left alone.
-    pub(super) fn time_out(&mut self, now: Time, sent: &Sent, chunk: f64) {
+    /// A chunk has timed out, or is lost. The link is left alone if nothing that left after it has come back by it, or if
+    /// that is no excuse: nobody drops packets where queues are short.
+    pub(super) fn lose(&mut self, now: Time, sent: &Sent, chunk: f64, is_bad: bool) {
         let is_silent = self.out.front().is_some_and(|out| out.number <= sent.number);
         self.take(sent);
-        if !is_silent {
+        if !is_silent && !is_bad {
             return;
         }
         if !self.is_barred(now) {

@@ -494,10 +494,14 @@ impl Plan for Weaver {
         let chunk = self.under_way[number];
         let size = self.chunk as f64;
         let is_time_out = signal == LossSignal::TimeOut;
-        self.each_link(&chunk, fabric, |link| match is_time_out {
-            true => link.time_out(now, &chunk.sent, size),
-            false => link.take(&chunk.sent),
-        });
+        let receiver = &self.receivers[&chunk.dst];
+        let base = receiver.base.0 as f64;
+        let of_receiver = receiver.number as usize;
+        let Known { ways, queues, .. } =
+            self.network.ways(fabric, self.host, chunk.dst, self.config.rotate);
+        let usual = queues[ways.queue as usize].max(queues[of_receiver]);
+        let is_bad = !is_time_out && usual < base;
+        self.each_link(&chunk, fabric, |link| link.lose(now, &chunk.sent, size, is_bad));
         let way = match is_time_out {
             true => self.choose(now, chunk.dst, Some(chunk.way), fabric),
             // What came after it came by the same path.
