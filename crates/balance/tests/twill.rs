@@ -348,51 +348,44 @@ fn without_a_time_out_of_its_own_a_chunk_has_that_of_the_transport() {
     assert_eq!(host.patience(Time::us(100), &flow(&out[0]), &fabric), None);
 }
 
-#[test]
-fn chunks_wait_longer_where_all_wait_for_the_receiver() {
+/// When chunks of `out`, of which none is answered, are taken for lost before `end`, and their payload.
+fn lost_before(end: u64, mut out: Vec<Subflow>, host: &mut Planner) -> Vec<(Time, u64)> {
     let fabric = fabric();
-    let mut host = planner(&[], 0);
-    let mut out = Vec::new();
-    host.post(Time::ZERO, post(0, 4, 20_000), &fabric, &mut out);
-    // Nothing has ever come back: one after the other is taken for lost, each after a longer time.
     let mut lost = Vec::new();
-    for now in (0..2_000).map(Time::us) {
+    for now in (0..end).map(Time::us) {
         out.retain(|one| {
             let is_lost =
                 chunk(one).time_out <= now && host.patience(now, &flow(one), &fabric).is_none();
             if is_lost {
                 host.on_loss(now, &flow(one), LossSignal::TimeOut, &fabric);
-                lost.push(now);
+                lost.push((now, one.bytes));
             }
             !is_lost
         });
     }
-    let gaps: Vec<Time> = lost.windows(2).map(|two| two[0].until(two[1])).collect();
-    assert!(lost[0] >= Time::us(40) && gaps[0] >= lost[0] && gaps[1] >= gaps[0], "{lost:?}");
+    lost
+}
+
+#[test]
+fn chunks_wait_longer_where_all_wait_for_the_receiver() {
+    let (mut host, mut out) = (planner(&[], 0), Vec::new());
+    host.post(Time::ZERO, post(0, 4, 20_000), &fabric(), &mut out);
+    // Nothing has ever come back: one after the other is taken for lost, each after a longer time.
+    let lost = lost_before(2_000, out, &mut host);
+    let gaps: Vec<Time> = lost.windows(2).map(|two| two[0].0.until(two[1].0)).collect();
+    assert!(lost[0].0 >= Time::us(40) && gaps[0] >= lost[0].0 && gaps[1] >= gaps[0], "{lost:?}");
 }
 
 #[test]
 fn time_outs_that_are_wrong_send_little_again() {
     // Nobody answers for long, and the network is not to blame.
-    let fabric = fabric();
-    let mut host = planner(&[], 0);
-    let mut out = Vec::new();
+    let (mut host, mut out) = (planner(&[], 0), Vec::new());
     for dst in 4..8 {
-        host.post(Time::ZERO, post(dst, dst, 4_000), &fabric, &mut out);
+        host.post(Time::ZERO, post(dst, dst, 4_000), &fabric(), &mut out);
     }
     let sent: u64 = out.iter().map(|one| one.bytes).sum();
-    let mut again = 0;
-    for now in (0..250).map(Time::us) {
-        out.retain(|one| {
-            let is_lost =
-                chunk(one).time_out <= now && host.patience(now, &flow(one), &fabric).is_none();
-            if is_lost {
-                host.on_loss(now, &flow(one), LossSignal::TimeOut, &fabric);
-                again += one.bytes;
-            }
-            !is_lost
-        });
-    }
+    let lost = lost_before(250, out, &mut host);
+    let again: u64 = lost.iter().map(|(_, bytes)| bytes).sum();
     assert!(again > 0 && again <= sent / 8 + CHUNK, "{again} of {sent}");
 }
 
