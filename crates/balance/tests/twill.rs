@@ -316,8 +316,8 @@ fn a_lost_chunk_goes_by_another_path_and_the_old_one_is_left_alone_for_a_while()
     for other in network.under_way.values().filter(|one| path(one) == dead) {
         network.planner.on_loss(now, &flow(other), LossSignal::TimeOut, fabric);
     }
-    // Sixteen times as long as it was waited for.
-    let bar = since.until(now) * 16;
+    // Eight times as long as it was waited for.
+    let bar = since.until(now) * 8;
     network.post(post(1, 5, 60_000_000));
     network.run(now + bar);
     assert_eq!(network.loads(now).get(&dead), None);

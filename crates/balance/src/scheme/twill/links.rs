@@ -156,7 +156,7 @@ impl Link {
         }
         if !self.is_barred(now) {
             self.strikes = if now > self.forgiven_at { 1 } else { self.strikes + 1 };
-            let waited = u128::from(sent.since.until(now).0) << (4 * self.strikes).min(64);
+            let waited = u128::from(sent.since.until(now).0) << (3 * self.strikes).min(64);
             let bar = Time(waited.min(u128::from(LONGEST_BAR.0)) as u64);
             self.barred_until = now + bar;
             self.forgiven_at = now + bar * FORGIVEN_AFTER;

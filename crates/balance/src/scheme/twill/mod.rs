@@ -23,7 +23,7 @@
 //!   beyond the queue of half the paths there and of three quarters of what its receiver had last, and the more the longer
 //!   these are, so that congestion of all paths moves nobody.
 //! - A chunk that is out for much longer times out, and goes again by another path. The link is left alone for a while,
-//!   sixteen times as long each time it happens again soon. Where nothing shows that the path is at fault, little goes
+//!   eight times as long each time it happens again soon. Where nothing shows that the path is at fault, little goes
 //!   again at a time.
 //!
 //! docs/twill.md says why, and shows what each part is worth.

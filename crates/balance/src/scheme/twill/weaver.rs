@@ -501,7 +501,10 @@ impl Plan for Weaver {
             self.network.ways(fabric, self.host, chunk.dst, self.config.rotate);
         let usual = queues[ways.queue as usize].max(queues[of_receiver]);
         let is_bad = !is_time_out && usual < base;
-        self.each_link(&chunk, fabric, |link| link.lose(now, &chunk.sent, size, is_bad));
+        self.each_link(&chunk, fabric, |link| match is_time_out || is_bad {
+            true => link.lose(now, &chunk.sent, size, is_bad),
+            false => link.take(&chunk.sent),
+        });
         let way = match is_time_out {
             true => self.choose(now, chunk.dst, Some(chunk.way), fabric),
             // What came after it came by the same path.
