@@ -36,6 +36,8 @@ pub(super) const MANY: usize = 3;
 const LEAST_WINDOW: f64 = 1.0 / 32.0;
 /// A link is left alone for no longer after a time-out.
 const LONGEST_BAR: Time = Time::ms(100);
+/// Otherwise for so long as the chunk was out, doubled so often for each strike.
+const BAR_DOUBLED: u32 = 3;
 /// Strikes are forgotten after so many times as long as the link was left alone.
 const FORGIVEN_AFTER: u64 = 8;
 /// How fast a window grows: by so many chunks for each that it lets out.
@@ -156,7 +158,8 @@ impl Link {
         }
         if !self.is_barred(now) {
             self.strikes = if now > self.forgiven_at { 1 } else { self.strikes + 1 };
-            let waited = u128::from(sent.since.until(now).0) << (3 * self.strikes).min(64);
+            let waited =
+                u128::from(sent.since.until(now).0) << (BAR_DOUBLED * self.strikes).min(64);
             let bar = Time(waited.min(u128::from(LONGEST_BAR.0)) as u64);
             self.barred_until = now + bar;
             self.forgiven_at = now + bar * FORGIVEN_AFTER;

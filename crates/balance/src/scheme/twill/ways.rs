@@ -54,6 +54,11 @@ pub(super) struct Known<'a> {
     pub(super) queues: &'a mut Vec<Span>,
 }
 
+/// The queue that chunks usually meet, of `queues` by the numbers of those to their leaf and their receiver.
+pub(super) fn usual(queues: &[Span], of: [u32; 2]) -> Span {
+    queues[of[0] as usize].max(queues[of[1] as usize])
+}
+
 /// The links and ways that a host has used.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Network {

@@ -3,7 +3,7 @@
 use super::links::{Link, MANY, Return, Sent, Span};
 use super::queue::{Offer, Queue};
 use super::receiver::{Port, Quartile, Receiver};
-use super::ways::{Known, Network, Way, ports};
+use super::ways::{Known, Network, Way, ports, usual};
 use super::{Order, Twill};
 use crate::enforce::PathRoutes;
 use crate::plan::{
@@ -83,7 +83,7 @@ struct UnderWay {
     sent: Sent,
     /// What the NIC had then, itself included.
     backlog: f64,
-    /// It has timed out, so that nobody knows which copy is answered.
+    /// It has left more than once, so that nobody knows which copy is answered.
     again: bool,
 }
 
@@ -142,7 +142,7 @@ impl Weaver {
         let ends = [trace[0], trace[trace.len() - 1]];
         let ports = if ports(fabric) > 1 { ports(fabric) } else { 0 };
         // Who sends to many begins with each port as often, and who hears from many, too.
-        let first = (self.host.0 + dst.0) as u8 % ports.max(1);
+        let first = ((self.host.0 + dst.0) % u32::from(ports.max(1))) as u8;
         let window = self.of_bdp(self.config.window);
         let number = self.network.queue();
         let port = |port: u8| Port {
@@ -267,8 +267,7 @@ impl Weaver {
             self.network.ways(fabric, self.host, dst, self.config.rotate);
         let overdue = |link: &Link| {
             let late = link.oldest().filter(|out| out.due < now).map(|out| {
-                let usual =
-                    out.queues.map(|queue| queues[queue as usize]).into_iter().fold(0.0, Span::max);
+                let usual = usual(queues, out.queues);
                 (out.due + Time((usual + out.late.max(usual)) as u64)).until(now)
             });
             late.unwrap_or(Time::ZERO)
@@ -342,8 +341,7 @@ impl Weaver {
         let base = receiver.base.0 as f64;
         let Known { ways, links, queues } =
             self.network.ways(fabric, self.host, chunk.dst, self.config.rotate);
-        let usual = queues[ways.queue as usize].max(queues[receiver.number as usize]);
-        let usual = usual.max(self.usual.value());
+        let usual = usual(queues, [ways.queue, receiver.number]).max(self.usual.value());
         let queue = usual.max(receiver.queue).max(receiver.last);
         let on_way = ways.links(chunk.way as usize).iter();
         let slowest = on_way.map(|link| links[*link as usize].last_excess()).fold(0.0, Span::max);
@@ -379,7 +377,7 @@ impl Weaver {
         queues[ways.queue as usize] = ways.learn(chunk.way as usize, queue);
         receiver.usual.learn(queue);
         queues[receiver.number as usize] = receiver.usual.value();
-        let usual = queues[ways.queue as usize].max(queues[receiver.number as usize]);
+        let usual = usual(queues, [ways.queue, receiver.number]);
         let back = Return {
             now,
             sent: chunk.sent,
@@ -496,11 +494,10 @@ impl Plan for Weaver {
         let is_time_out = signal == LossSignal::TimeOut;
         let receiver = &self.receivers[&chunk.dst];
         let base = receiver.base.0 as f64;
-        let of_receiver = receiver.number as usize;
+        let of_receiver = receiver.number;
         let Known { ways, queues, .. } =
             self.network.ways(fabric, self.host, chunk.dst, self.config.rotate);
-        let usual = queues[ways.queue as usize].max(queues[of_receiver]);
-        let is_bad = !is_time_out && usual < base;
+        let is_bad = !is_time_out && usual(queues, [ways.queue, of_receiver]) < base;
         self.each_link(&chunk, fabric, |link| match is_time_out || is_bad {
             true => link.lose(now, &chunk.sent, size, is_bad),
             false => link.take(&chunk.sent),
