@@ -10,9 +10,9 @@
 use crate::report::{Received, ReceivedMessage};
 use crate::wire::{Answer, Data};
 use rustc_hash::FxHashMap;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use weft_transport::{Receiver as Incoming, RecoveryConfig, Reply as Says};
-use weft_units::{HostId, MessageId, Time};
+use weft_units::{HostId, MessageId, Stretches, Time};
 
 /// Where the contents of messages go.
 pub trait Sink {
@@ -27,13 +27,6 @@ pub struct Reply {
     pub dst: HostId,
     /// What it says; its port is the one to send it from.
     pub answer: Answer,
-}
-
-/// Which bytes of a message have come: from, to, without touching neighbours.
-#[derive(Debug, Default)]
-struct Stretches {
-    stretches: BTreeMap<u64, u64>,
-    bytes: u64,
 }
 
 /// One host's receiving half.
@@ -113,57 +106,12 @@ impl Receiver {
         }
         self.received.bytes += len;
         sink.write(src, message, data.offset, payload);
-        if stretches.bytes == data.total {
+        if stretches.bytes() == data.total {
             // Nothing of it can come again: its flows are complete.
             self.messages.remove(&(data.src, data.message));
             let done = ReceivedMessage { message, src, bytes: data.total, received: now };
             self.received.messages.push(done);
             self.complete.push_back(done);
-        }
-    }
-}
-
-impl Stretches {
-    /// Notes `len` bytes from `from` on; returns whether all of them are new.
-    fn add(&mut self, from: u64, len: u64) -> bool {
-        let to = from + len;
-        let before = self.stretches.range(..=from).next_back().map(|(from, to)| (*from, *to));
-        let after = self.stretches.range(from..).next().map(|(from, to)| (*from, *to));
-        if before.is_some_and(|(_, end)| end > from) || after.is_some_and(|(start, _)| start < to) {
-            return false;
-        }
-        let (mut start, mut end) = (from, to);
-        if let Some((first, _)) = before.filter(|(_, end)| *end == from) {
-            start = first;
-        }
-        if let Some((next, last)) = after.filter(|(next, _)| *next == to) {
-            self.stretches.remove(&next);
-            end = last;
-        }
-        self.stretches.insert(start, end);
-        self.bytes += len;
-        true
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use weft_trial::prelude::*;
-
-    trials! {
-        fn stretches_count_each_byte_once(parts in prop::collection::vec((0u64..60, 1u64..9), 1..40)) {
-            let mut stretches = Stretches::default();
-            let mut have = [false; 80];
-            for (from, len) in parts {
-                let part = &mut have[from as usize..(from + len) as usize];
-                let is_new = part.iter().all(|byte| !byte);
-                prop_assert_eq!(stretches.add(from, len), is_new);
-                if is_new {
-                    part.fill(true);
-                }
-            }
-            prop_assert_eq!(stretches.bytes, have.iter().filter(|byte| **byte).count() as u64);
         }
     }
 }

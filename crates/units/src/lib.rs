@@ -11,6 +11,7 @@
 //! | [`options`] | options of schemes and patterns as text, with their errors |
 //! | [`mod@id`] | u32 newtypes and the vectors that they index |
 //! | [`random`] | counter-based random draws and streams |
+//! | [`stretches`] | which bytes of something are there |
 //! | [`fastdiv`] | division by a number known only at run time, without a divide |
 //!
 //! Invariant: nothing here depends on the machine, the clock or the order of calls.
@@ -26,6 +27,7 @@ pub mod parse;
 pub mod prefetch;
 pub mod random;
 pub mod rate;
+pub mod stretches;
 pub mod time;
 
 pub use about::{about_bytes, about_time};
@@ -36,4 +38,5 @@ pub use options::{OptionError, OptionInfo, Options};
 pub use parse::{UnitError, parse_nccl_size, parse_rate, parse_size, parse_time, size_text};
 pub use random::{Draw, Stream};
 pub use rate::{Rate, Wire};
+pub use stretches::Stretches;
 pub use time::Time;
