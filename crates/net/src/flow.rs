@@ -9,7 +9,7 @@
 
 use crate::wire::Answer;
 use weft_balance::Steering;
-use weft_balance::plan::{Carrier, FlowInfo, QueuePairId, Route, Subflow};
+use weft_balance::plan::{Carrier, Chunk, FlowInfo, QueuePairId, Route, Subflow};
 use weft_transport::{
     Acknowledged, Acknowledgement, BackOff, Congestion, FlowPace, Loss, Sender, TransportConfig,
 };
@@ -87,6 +87,8 @@ pub struct Flow {
     back_off: BackOff,
     /// Something has come back.
     heard: bool,
+    /// Of a chunk: it has so long at least.
+    patient_until: Time,
 }
 
 impl Flow {
@@ -132,6 +134,7 @@ impl Flow {
             congestion,
             back_off: BackOff::default(),
             heard: false,
+            patient_until: Time::ZERO,
         }
     }
 
@@ -143,7 +146,8 @@ impl Flow {
     /// As planners know it.
     pub fn underway(&self) -> FlowInfo {
         let queue_pair = self.carrier.persistent();
-        FlowInfo { dst: self.dst, route: self.route, bytes: self.bytes, queue_pair, chunk: None }
+        let chunk = self.carrier.chunk().map(|chunk| chunk.number);
+        FlowInfo { dst: self.dst, route: self.route, bytes: self.bytes, queue_pair, chunk }
     }
     /// Packets on their way.
     pub fn in_flight(&self) -> u32 {
@@ -153,9 +157,9 @@ impl Flow {
     pub fn is_finished(&self) -> bool {
         self.recovery.is_done()
     }
-    /// Whether nothing has ever come back.
+    /// Whether nothing has ever come back, of one that its planner does not watch over.
     pub fn is_fresh(&self) -> bool {
-        !self.heard
+        !self.heard && self.carrier.chunk().is_none()
     }
     /// Packets that the window lets out now.
     pub fn room(&self) -> u32 {
@@ -208,15 +212,28 @@ impl Flow {
         }
     }
 
+    /// How long it waits: a chunk for what its planner says, if that is sooner.
+    fn rto(&self) -> Time {
+        let usual = self.config.transport.rto;
+        match self.carrier {
+            Carrier::Chunk(Chunk { time_out, .. }) => time_out.min(usual),
+            Carrier::Own | Carrier::Persistent { .. } => usual,
+        }
+    }
     /// When a time-out is due.
     pub fn deadline(&self) -> Option<Time> {
-        self.recovery.deadline(self.back_off.of(self.config.transport.rto))
+        let at = self.recovery.deadline(self.back_off.of(self.rto()))?;
+        Some(at.max(self.patient_until))
+    }
+    /// Its planner gives it time.
+    pub fn wait(&mut self, until: Time) {
+        self.patient_until = until;
     }
 
     /// If a time-out is due: how many packets are taken for lost, and the time-out.
     pub fn handle_time_out(&mut self, now: Time) -> Option<(u32, Time)> {
-        let TransportConfig { rto, backs_off, .. } = self.config.transport;
-        let after = self.back_off.of(rto);
+        let after = self.back_off.of(self.rto());
+        let backs_off = self.config.transport.backs_off;
         let lost = self.recovery.on_timer(now, after);
         if lost == 0 {
             return None;

@@ -305,6 +305,9 @@ impl Sender {
     fn check_time_outs(&mut self, now: Time) {
         for at in 0..self.open.len() {
             let id = self.open[at];
+            if self.is_patient(now, id) {
+                continue;
+            }
             if let Some((lost, after)) = self.flows[id as usize].handle_time_out(now) {
                 self.sent.lost += u64::from(lost);
                 self.sent.time_outs += 1;
@@ -318,6 +321,18 @@ impl Sender {
         }
         let deadlines = self.open.iter().filter_map(|id| self.flows[*id as usize].deadline());
         self.next_check = deadlines.min().unwrap_or(Time::MAX);
+    }
+
+    /// Whether flow `id` would time out, but is a chunk that its planner gives more time.
+    fn is_patient(&mut self, now: Time, id: u32) -> bool {
+        let flow = &mut self.flows[id as usize];
+        let underway = flow.underway();
+        if underway.chunk.is_none() || flow.deadline().is_none_or(|at| at > now) {
+            return false;
+        }
+        let more = self.planner.patience(now, &underway, &self.config.fabric);
+        more.into_iter().for_each(|more| flow.wait(now.saturating_add(more.max(Time(1)))));
+        more.is_some()
     }
 
     fn on_loss(&mut self, now: Time, id: u32, signal: LossSignal) {

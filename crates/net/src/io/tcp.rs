@@ -23,7 +23,7 @@ use std::io;
 use std::net::{SocketAddr, SocketAddrV4};
 use std::time::Duration;
 use weft_balance::Planner;
-use weft_balance::plan::{FlowInfo, LossSignal, Post, Subflow};
+use weft_balance::plan::{Carrier, Chunk, FlowInfo, LossSignal, Post, Subflow};
 use weft_units::Time;
 
 const LISTENER: Token = Token(0);
@@ -50,9 +50,23 @@ struct Outgoing {
     /// When something last moved.
     progress: Time,
     time_outs: u32,
+    /// Of a chunk: it has so long at least.
+    patient_until: Time,
     /// Its queue pair was told that there is room.
     made_room: bool,
     finished: bool,
+}
+
+impl Outgoing {
+    /// When it times out, where others do after `rto`.
+    fn late_at(&self, rto: Time) -> Time {
+        let rto = match self.subflow.carrier {
+            Carrier::Chunk(Chunk { time_out, .. }) => time_out.min(rto),
+            Carrier::Own | Carrier::Persistent { .. } => rto,
+        };
+        let after = rto * (1 << self.time_outs.min(4));
+        self.progress.saturating_add(after).max(self.patient_until)
+    }
 }
 
 struct Host {
@@ -157,7 +171,7 @@ impl Host {
     fn next(&self, limit: Time) -> Time {
         let rto = self.config.sender.flow.transport.rto * PATIENCE;
         let open = self.outgoing.iter().filter(|one| !one.finished);
-        let late = open.map(|one| one.progress.saturating_add(rto * (1 << one.time_outs.min(4))));
+        let late = open.map(|one| one.late_at(rto));
         let others = [self.planner.deadline(), self.script.poll_deadline(), Some(limit)];
         late.chain(others.into_iter().flatten()).min().unwrap_or(limit)
     }
@@ -203,6 +217,7 @@ impl Host {
                 reached: 0,
                 progress: now,
                 time_outs: 0,
+                patient_until: Time::ZERO,
                 made_room: false,
                 finished: false,
             });
@@ -302,15 +317,20 @@ impl Host {
         let rto = self.config.sender.flow.transport.rto * PATIENCE;
         for number in 0..self.outgoing.len() {
             let one = &mut self.outgoing[number];
-            let patience = rto * (1 << one.time_outs.min(4));
-            if one.finished || one.progress.saturating_add(patience) > now {
+            if one.finished || one.late_at(rto) > now {
+                continue;
+            }
+            let underway = FlowInfo::from(&one.subflow);
+            let fabric = &self.config.sender.fabric;
+            if underway.chunk.is_some()
+                && let Some(more) = self.planner.patience(now, &underway, fabric)
+            {
+                one.patient_until = now.saturating_add(more.max(Time(1)));
                 continue;
             }
             // `progress` stays: a stop is told from when something last moved.
             one.time_outs += 1;
             self.sent.time_outs += 1;
-            let underway = FlowInfo::from(&one.subflow);
-            let fabric = &self.config.sender.fabric;
             let route = self.planner.on_loss(now, &underway, LossSignal::TimeOut, fabric);
             if let Some(route) = route.filter(|route| *route != underway.route) {
                 self.outgoing[number].subflow.route = route;
