@@ -140,6 +140,31 @@ def test_a_job_outlives_a_link(weft: Weft, bed: Path, how: str, counted: str) ->
 
 @needs_bed
 @pytest.mark.slow
+@pytest.mark.parametrize("how", ["admin", "remote", "corrupt", "reset"])
+def test_chunks_outlive_a_link(weft: Weft, bed: Path, how: str) -> None:
+    """They go again by other paths, over lanes that stand; each byte is handed on once."""
+    words = ("--schemes", "twill", "--seeds", "1", "--fail", "leaf-0:spine-1@30%")
+    (run,) = measured(weft, bed, *words, "--how", how, "-n", "1", "-c", "6")["runs"]
+    assert (run["error"], run["wrong"]) == (None, 0)
+    assert run["failed_at_s"] is not None
+    if how == "remote":
+        assert run["time_outs"] > 0
+
+
+@needs_bed
+@pytest.mark.slow
+def test_chunks_go_around_a_slow_uplink(weft: Weft, bed: Path) -> None:
+    """Nobody is told of it. Equal parts on all paths would have 0.57 of what is left."""
+    slow = '[failures.slow]\nlinks = ["leaf-0 <-> spine-1"]\nkind = "degraded"\nlost = 0.5\n'
+    bed.write_text(CLUSTER + slow)
+    words = ("--schemes", "twill,ethereal", "--seeds", "1", "-n", "8", "-w", "3")
+    found = {one["scheme"]: one for one in measured(weft, bed, *words)["schemes"]}
+    assert found["twill"]["failed"] == 0
+    assert found["twill"]["of_bound_mean"] > 1.15 * found["ethereal"]["of_bound_mean"]
+
+
+@needs_bed
+@pytest.mark.slow
 def test_corruption_is_real(weft: Weft, bed: Path) -> None:
     """Without check sums of payload it gets through: TCP does not notice it here."""
     words = ("--schemes", "ethereal", "--seeds", "1", "--fail", "leaf-0:spine-1@20%")

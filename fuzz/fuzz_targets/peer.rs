@@ -28,7 +28,7 @@ impl Sink for &mut Receiving {
     fn end(&mut self, header: &Header, body: &[u8]) -> Result<(), WireError> {
         match header.kind {
             Kind::Data => {
-                if let Some((token, sizes)) = self.half.handle_body(self.lane, header) {
+                if let Some((token, sizes)) = self.half.handle_body(self.lane, header)?.over {
                     self.over(token, &sizes);
                 }
             }

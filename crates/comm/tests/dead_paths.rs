@@ -123,6 +123,23 @@ fn ethereal_goes_around_a_path_that_refuses() {
     assert!(longest < Duration::from_secs(1), "{longest:?}");
 }
 
+/// Its chunks do not wait until the connection is taken for dead.
+#[test]
+#[ignore = "needs root, for a network namespace"]
+fn twill_sends_chunks_again_by_other_paths() {
+    if !alone("twill_sends_chunks_again_by_other_paths") {
+        return;
+    }
+    let options = [
+        ("chunk", "64KiB"),
+        ("enforce", "segments"),
+        ("dead_for", "30s"),
+    ];
+    let Outcome { longest, time_outs, re_routes } = run("twill", &options, SILENT);
+    assert!(time_outs > 0 && re_routes > 0);
+    assert!(longest < Duration::from_secs(1), "{longest:?}");
+}
+
 #[test]
 #[ignore = "needs root, for a network namespace"]
 fn dnlb_leaves_a_dead_queue_pair_alone() {

@@ -1,12 +1,13 @@
 //! Both halves of a channel with a network in between that does anything: connections die with what
-//! is in them at any byte, lanes come back in any order, parts move from lane to lane. At the end every
-//! message has come once, and every request is over once.
+//! is in them at any byte, lanes come back in any order, parts move from lane to lane, or go
+//! over several. At the end every message has come once, every request is over once, and nobody has touched
+//! memory after that.
 
 #![expect(unsafe_code, reason = "buffers live as long as the channel")]
 
 use std::collections::VecDeque;
-use weft_comm::half::receiver::RecvHalf;
-use weft_comm::half::sender::{Completed, Part, SendHalf};
+use weft_comm::half::receiver::{Ended, RecvHalf};
+use weft_comm::half::sender::{Completed, GivenUp, Part, SendHalf};
 use weft_comm::stream::inflow::{Inflow, Sink};
 use weft_comm::stream::outflow::{MOST_SLICES, Outflow};
 use weft_comm::wire::{Header, Kind, Slot, Slots, WINDOW, WireError};
@@ -45,6 +46,8 @@ enum Step {
     Connect(usize),
     /// What it has not begun goes to another.
     Move(usize, usize),
+    /// What is left of a part goes over another lane as well.
+    Again(usize, usize),
     /// Announcements are said again.
     Forget,
 }
@@ -61,7 +64,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         4 => (lane.clone(), some).prop_map(|(lane, bytes)| Step::Hear(lane, bytes)),
         1 => lane.clone().prop_map(Step::Die),
         3 => lane.clone().prop_map(Step::Connect),
-        1 => (lane.clone(), lane).prop_map(|(from, to)| Step::Move(from, to)),
+        1 => (lane.clone(), lane.clone()).prop_map(|(from, to)| Step::Move(from, to)),
+        3 => (0..usize::MAX, lane).prop_map(|(part, to)| Step::Again(part, to)),
         1 => Just(Step::Forget),
     ];
     prop::collection::vec(step, 0..STEPS)
@@ -107,6 +111,10 @@ struct Channel {
     groups: Vec<Vec<Message>>,
     order: Vec<usize>,
     contents: Vec<Vec<u8>>,
+    originals: Vec<Vec<u8>>,
+    /// Parts may go over several lanes; how many bytes of each part are left.
+    repeats: bool,
+    parts: Vec<u64>,
     buffers: Vec<Vec<u8>>,
     sender: SendHalf<usize>,
     receiver: RecvHalf<usize>,
@@ -123,6 +131,7 @@ struct Taking<'a> {
     half: &'a mut RecvHalf<usize>,
     lane: u16,
     over: Vec<(usize, Sizes)>,
+    late: Vec<u16>,
 }
 
 impl Sink for Taking<'_> {
@@ -131,7 +140,9 @@ impl Sink for Taking<'_> {
     }
     fn end(&mut self, header: &Header, _: &[u8]) -> Result<(), WireError> {
         assert_eq!(header.kind, Kind::Data);
-        self.over.extend(self.half.handle_body(self.lane, header));
+        let Ended { over, late } = self.half.handle_body(self.lane, header)?;
+        self.over.extend(over);
+        self.late.extend(late);
         Ok(())
     }
 }
@@ -167,7 +178,7 @@ fn feed(inflow: &mut Inflow, from: &mut VecDeque<u8>, most: usize, sink: &mut im
 }
 
 impl Channel {
-    fn new(groups: Vec<Vec<Message>>, order: Vec<usize>) -> Channel {
+    fn new(groups: Vec<Vec<Message>>, order: Vec<usize>, repeats: bool) -> Channel {
         let all: Vec<&Message> = groups.iter().flatten().collect();
         let content = |(number, it): (usize, &&Message)| {
             let round: Vec<u8> = (0..256).map(|at| (at * 7 + number * 31) as u8).collect();
@@ -175,16 +186,22 @@ impl Channel {
             all.truncate(it.len);
             all
         };
-        let contents = all.iter().enumerate().map(content).collect();
+        let contents: Vec<_> = all.iter().enumerate().map(content).collect();
         let buffers = all.iter().map(|it| vec![0xEE; it.room]).collect();
         let mut sender = SendHalf::new(true);
+        if repeats {
+            sender.allow_repeats();
+        }
         for lane in 0..LANES {
             assert_eq!(usize::from(sender.open_lane()), lane);
         }
         Channel {
             sent: vec![0; all.len()],
             come: vec![0; groups.len()],
+            originals: contents.clone(),
             contents,
+            repeats,
+            parts: Vec::new(),
             buffers,
             groups,
             order,
@@ -233,7 +250,9 @@ impl Channel {
                 self.cuts = self.cuts.wrapping_mul(5).wrapping_add(1);
                 let (start, end) = (bytes * part / parts, bytes * (part + 1) / parts);
                 let lane = (self.cuts % LANES as u32) as u16;
-                self.sender.assign(lane, Part { send, subflow: 0, start, end });
+                let subflow = self.parts.len() as u32;
+                self.parts.push(end - start);
+                self.sender.assign(lane, Part { send, subflow, start, end });
             }
         }
     }
@@ -256,8 +275,35 @@ impl Channel {
                     self.sender.assign(to as u16, part);
                 }
             }
+            Step::Again(part, to) => self.again(part, to as u16),
             Step::Forget => self.receiver.forget_told(),
         }
+    }
+
+    fn again(&mut self, part: usize, to: u16) {
+        if !self.repeats || self.parts.is_empty() {
+            return;
+        }
+        for part in self.give_up((part % self.parts.len()) as u32) {
+            self.sender.assign(to, part);
+        }
+    }
+
+    /// Lanes are no longer alone with a part.
+    fn give_up(&mut self, subflow: u32) -> Vec<Part> {
+        let mut parts = Vec::new();
+        for lane in 0..LANES {
+            let mut out = GivenUp::default();
+            self.sender.give_up(lane as u16, subflow, &mut out);
+            parts.extend(out.parts);
+            for frame in out.frames {
+                if let Some(connection) = &mut self.connections[lane] {
+                    // SAFETY: contents live as long as the channel.
+                    unsafe { connection.out.keep(frame) };
+                }
+            }
+        }
+        parts
     }
 
     fn connect(&mut self, lane: usize) {
@@ -276,9 +322,18 @@ impl Channel {
     }
 
     fn complete(&mut self, completed: Completed<usize>) {
+        for (subflow, bytes) in completed.subflows {
+            let left = &mut self.parts[subflow as usize];
+            *left = left.checked_sub(bytes).expect("each byte once");
+            if *left == 0 && self.repeats {
+                self.give_up(subflow);
+            }
+        }
         for (number, bytes) in completed.sends {
             self.sent[number] += 1;
             assert_eq!(bytes, self.contents[number].len() as u64);
+            // It belongs to the application again.
+            self.contents[number].fill(0xDD);
         }
     }
 
@@ -306,12 +361,29 @@ impl Channel {
     fn arrive(&mut self, lane: usize, most: usize) {
         let Some(connection) = &mut self.connections[lane] else { return };
         let half = &mut self.receiver;
-        let mut taking = Taking { half, lane: lane as u16, over: Vec::new() };
+        let (over, late) = (Vec::new(), Vec::new());
+        let mut taking = Taking { half, lane: lane as u16, over, late };
         feed(&mut connection.inflow, &mut connection.there, most, &mut taking);
-        for (group, sizes) in taking.over {
+        let Taking { over, late, .. } = taking;
+        for lane in late {
+            if let Some(other) = &mut self.connections[usize::from(lane)] {
+                other.inflow.divert();
+            }
+        }
+        for (group, sizes) in over {
             self.come[group] += 1;
             let expected: Vec<usize> = self.groups[group].iter().map(|it| it.len).collect();
             assert_eq!(sizes.sizes[..sizes.count], expected);
+            let first: usize = self.groups[..group].iter().map(Vec::len).sum();
+            let all = first..first + expected.len();
+            for (buffer, content) in self.buffers[all.clone()].iter_mut().zip(&self.originals[all])
+            {
+                let (come, rest) = buffer.split_at(content.len());
+                assert!(come == &content[..], "other bytes");
+                assert!(rest.iter().all(|byte| *byte == 0xEE), "more bytes");
+                // It belongs to the application again.
+                buffer.fill(0xEE);
+            }
         }
     }
 
@@ -379,17 +451,23 @@ impl Channel {
 trials! {
     #![cases(CASES)]
 
-    fn every_message_comes_once((groups, order) in groups(), steps in steps()) {
-        let mut channel = Channel::new(groups, order);
+    fn every_message_comes_once(
+        (groups, order) in groups(), steps in steps(), repeats in any::<bool>(),
+    ) {
+        let mut channel = Channel::new(groups, order, repeats);
         for step in steps {
             channel.step(step);
         }
         channel.finish();
         prop_assert!(channel.sent.iter().all(|count| *count == 1), "{:?}", channel.sent);
         prop_assert!(channel.come.iter().all(|count| *count == 1), "{:?}", channel.come);
-        for (buffer, content) in channel.buffers.iter().zip(&channel.contents) {
-            prop_assert!(buffer[..content.len()] == content[..], "other bytes");
-            prop_assert!(buffer[content.len()..].iter().all(|byte| *byte == 0xEE), "more bytes");
+        // What is on its way still arrives.
+        for lane in 0..LANES {
+            channel.write(lane);
+            channel.arrive(lane, usize::MAX);
+        }
+        for buffer in &channel.buffers {
+            prop_assert!(buffer.iter().all(|byte| *byte == 0xEE), "bytes for nobody");
         }
         prop_assert!(channel.sender.is_idle() && channel.receiver.is_empty());
     }
@@ -419,7 +497,7 @@ trials! {
                 let base = span.start() as usize;
                 prop_assert!(place.is_empty() || start >= base);
                 prop_assert!(place.is_empty() || start + place.len() <= base + 40);
-                half.handle_body(lane, &header);
+                let _ = half.handle_body(lane, &header);
             }
         }
     }

@@ -48,6 +48,18 @@ fn ethereal_loads_paths_alike_whatever_enforces_them() {
     }
 }
 
+/// Each path has a lane that stays, and what goes again is counted again.
+#[test]
+fn twill_takes_paths_in_turn() {
+    let options = [("chunk", "64KiB"), ("enforce", "segments")];
+    let statistics = run("twill", &options);
+    let paths = by_path(&statistics);
+    assert_eq!(paths.keys().copied().collect::<Vec<_>>(), [0, 1, 2, 3].map(Some));
+    assert!(paths.values().sum::<u64>() >= LARGE + SMALL, "{paths:?}");
+    assert!(paths.values().all(|bytes| *bytes > LARGE / 16), "{paths:?}");
+    assert!(statistics.paths.iter().all(|path| path.counts.reconnects == 0), "{statistics:?}");
+}
+
 #[test]
 fn dnlb_has_a_queue_pair_in_each_segment() {
     let statistics = run("dnlb", &[("queue_pairs", "4")]);

@@ -44,6 +44,12 @@ pub const DIFFERENT: &[Different] = &[
     },
     Different { key: "dead_for", default: "30s", reason: "as bad_for" },
     Different {
+        key: OF_WATCHED,
+        default: "64KiB",
+        reason: "of twill: a chunk costs a frame, a write and an answer; the longest segment that kernels hand to \
+                 NICs is worth that",
+    },
+    Different {
         key: OF_PORT_POLICY,
         default: "uplinks of the leaf",
         reason: "of dnlb: the fewest that are in balance whichever NICs are busy (equation 4 of \
@@ -51,8 +57,9 @@ pub const DIFFERENT: &[Different] = &[
     },
 ];
 
-/// Other schemes have an option of that name too.
+/// Other schemes have options of these names too.
 const OF_PORT_POLICY: &str = "queue_pairs";
+const OF_WATCHED: &str = "chunk";
 
 /// How long a round trip over an idle network takes, for the bandwidth-delay product that ParaLet's
 /// flowlets are measured in: some switches and two kernels.
@@ -108,6 +115,7 @@ fn usual(info: &SchemeInfo, name: &str, uplinks: u32) -> Vec<(String, String)> {
     let mut options: Vec<(String, String)> = DIFFERENT
         .iter()
         .filter(|one| one.key != OF_PORT_POLICY && has(one.key))
+        .filter(|one| one.key != OF_WATCHED || info.watches)
         .map(|one| (one.key.to_owned(), one.default.to_owned()))
         .collect();
     if info.port_policy && name == info.name && uplinks > 0 {

@@ -169,13 +169,17 @@ impl Net {
     }
 }
 
-const SCHEMES: [(&str, &[(&str, &str)]); 5] = [
+const SCHEMES: [(&str, &[(&str, &str)]); 6] = [
     ("ecmp", &[]),
     ("ethereal", &[]),
     ("ethereal", &[("nack", "stay"), ("unit", "packet")]),
     ("dnlb-8", &[]),
     ("spray", &[]),
+    ("twill", TWILL),
 ];
+
+/// As hosts run it.
+const TWILL: &[(&str, &str)] = &[("chunk", "8KB")];
 
 trials! {
     #![cases(120)]
@@ -252,6 +256,28 @@ fn a_dead_path_is_left_after_a_time_out_and_the_stop_is_reported() {
     let stop = sent.recoveries[0];
     let lasted = stop.since.until(stop.until);
     assert!((Time::ms(50)..Time::ms(60)).contains(&lasted), "{lasted}");
+}
+
+/// The chunks on it time out one by one, long before the transport would, and the path is left alone.
+#[test]
+fn a_chunk_that_never_comes_back_goes_again_by_another_path() {
+    let dead = Some((1, Time::ms(20)));
+    let weather = Weather { dead, ..Weather::default() };
+    let recovery = RecoveryConfig::SELECTIVE_REPEAT;
+    let mut net = Net::new(sender_with("twill", TWILL, 0, 1, recovery), 2, weather, 1);
+    for message in 0..4 {
+        net.sender.post(Time::ZERO, MessageId(message), HostId(2), 500_000);
+    }
+    net.run(Time::secs(60));
+    net.check(&[500_000; 4]).unwrap();
+    let sent = &net.sender.sent;
+    assert!(!sent.remaps.is_empty() && sent.remaps.len() < 40, "{}", sent.remaps.len());
+    let mut by_uplink = [0; UPLINKS as usize];
+    for (port, count) in &sent.by_port {
+        by_uplink[Ports::new(UPLINKS).uplink(*port).unwrap() as usize] += count.bytes;
+    }
+    let least = [0, 2, 3].map(|uplink| by_uplink[uplink]).into_iter().min().unwrap();
+    assert!(by_uplink[1] < least, "{by_uplink:?}");
 }
 
 #[test]

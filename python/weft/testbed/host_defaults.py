@@ -2,9 +2,9 @@
 
 Schemes leave a path that is dead for as long as hosts do.
 
-Of the options whose default is another on hosts (`weft list variables`) these two matter here:
-what hosts are told of links in a file, or learn by time-outs of a second, is not forgotten within
-100 ms.
+Of the options whose default is another on hosts (`weft list variables`) these matter here: what
+hosts are told of links in a file, or learn by time-outs of a second, is kept for more than 100 ms;
+and round trips are measured, since the fabric knows nothing of processes that wait for a core.
 """
 
 from __future__ import annotations
@@ -50,6 +50,10 @@ def transport(plain: Mapping[str, Any], changes: Mapping[str, str]) -> dict[str,
         least = changes.get("transport.rto", "auto")
         table |= {"recovery": "tcp", "sack": True}
         table["min_rto"] = _ANSWERED_AFTER if least == "auto" else least
+    if "time_out" in plain["balance"]:
+        # Chunks have time-outs of their own, and how much may be out is their planner's to say.
+        table |= {"adaptive_rto": False, "min_rto": "1ms"}
+        table |= dict.fromkeys(("swift_initial_window", "swift_max_window"), "1MiB")
     return table
 
 

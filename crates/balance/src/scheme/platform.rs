@@ -59,10 +59,10 @@ impl SchemeInfo {
             Platform::Planner => several_paths
                 .or(watched)
                 .or_else(|| (acts_in_switch && !self.weighted).then_some(self.switches)),
-            Platform::TestBed => {
-                self.shares.then_some("senders with a rate").or(watched).or(in_switches)
-            }
-            Platform::Sockets | Platform::Verbs => several_paths.or(watched).or(in_switches),
+            Platform::TestBed => self.shares.then_some("senders with a rate").or(in_switches),
+            Platform::Sockets => several_paths.or(in_switches),
+            // What a device has begun to write at the receiver cannot be called back.
+            Platform::Verbs => several_paths.or(watched).or(in_switches),
         }
     }
     /// What leaves have to make of source ports where it runs on real hosts, unless an option of it

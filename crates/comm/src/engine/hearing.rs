@@ -117,11 +117,15 @@ impl Engine {
             (this.losses, this.lacks) = (0, None);
             sending.device_errors = (0, None);
         }
-        if let Some(planning) = &mut self.planning {
-            for (subflow, bytes) in completed.subflows {
-                planning.acknowledged(self.now, subflow, bytes);
+        for (subflow, bytes) in completed.subflows {
+            let Some(planning) = &mut self.planning else { break };
+            if let Some(since) = planning.acknowledged(self.now, subflow, bytes) {
+                // Its memory may be free now.
+                self.give_up(number, subflow);
+                self.doubt_others(number, subflow, since);
             }
         }
+        let Some(sending) = self.sending.get_mut(number) else { return };
         // The application may go on as soon as it sees a status: first make room.
         sending.state.end(completed.sends.len());
         for (status, bytes) in completed.sends {

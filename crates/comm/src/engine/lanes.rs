@@ -125,6 +125,11 @@ impl Engine {
             return;
         };
         let Some(dst) = sending.dst else { return };
+        // Chunks have time-outs of their own, and leave by other lanes: this one stays on its path, and tries
+        // another port.
+        if planning.watches {
+            return;
+        }
         let place = sending.place(lane);
         let host = sending.to.host;
         let mut subflows: Vec<u32> = sending.half.subflows_on(lane).collect();

@@ -195,6 +195,8 @@ pub(crate) struct Engine {
     /// Parts that lanes are about to get.
     cuts: VecDeque<LanePart>,
     to_tell: Vec<u32>,
+    /// Connections that are silent while other lanes bring what they should, and since when.
+    silent: Vec<(usize, Instant)>,
     /// The time of this round.
     now: Instant,
     /// When [`Engine::look_at_times`] is due.
@@ -234,6 +236,7 @@ impl Engine {
             if self.now >= self.next_look {
                 self.look_at_times();
             }
+            self.look_at_chunks();
             if stop_at.is_some_and(|at| self.connections.is_empty() || self.now >= at) {
                 return;
             }
@@ -245,9 +248,12 @@ impl Engine {
             let nothing = self.ready.is_empty() && self.cuts.is_empty() && !self.knocking;
             let idle = nothing && self.now >= busy_until && !soon;
             let sleeps = idle && self.links_may_sleep() && self.shared.orders.fall_asleep();
+            let chunk = self.planning.as_mut().and_then(Planning::chunk_due);
             let wait = match sleeps {
-                true => batch
-                    .map_or(self.next_look, |at| at.min(self.next_look))
+                true => [batch, chunk]
+                    .into_iter()
+                    .flatten()
+                    .fold(self.next_look, Instant::min)
                     .saturating_duration_since(self.now),
                 false => Duration::ZERO,
             };

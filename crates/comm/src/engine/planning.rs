@@ -4,6 +4,9 @@
 //! known, so that no queue pair waits for a receiver. What is posted until the planner's deadline is
 //! one batch; it ends earlier if as many messages are in it as the application said would come.
 //!
+//! A planner may watch over chunks ([`Carrier::Chunk`]): each has a time-out of its own, after which it gets another
+//! way, while the lane that has it goes on.
+//!
 //! Invariant: the planner hears of every subflow that it is over, once, also of subflows of channels that
 //! were closed and of those that are too small to go anywhere.
 
@@ -11,11 +14,12 @@ use super::routes::{Key, LanePath, Routes};
 use crate::half::sender::Part;
 use crate::slab::Slab;
 use crate::{CommError, EndpointConfig, Hint};
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weft_balance::Planner;
-use weft_balance::plan::{Carrier, FlowInfo, LossSignal, Post, Subflow};
+use weft_balance::plan::{Carrier, Chunk, FlowInfo, LossSignal, Post, Subflow};
 use weft_fabric::Fabric;
 use weft_units::{HostId, MessageId, Time};
 
@@ -38,6 +42,12 @@ pub(super) struct Planning {
     ready: VecDeque<Subflow>,
     /// Whether lanes are along paths.
     pub(super) pinned: bool,
+    /// Whether its planner watches over chunks, and the most that it waits for one.
+    pub(super) watches: bool,
+    path_time_out: Time,
+    /// When chunks time out, unless they are over: by their numbers, and the how manieth they were.
+    due: BinaryHeap<Reverse<(Time, u32, u64)>>,
+    chunks: u64,
 }
 
 /// A message that the planner has not cut to the end.
@@ -61,6 +71,11 @@ struct Under {
     unwritten: u64,
     /// Its queue pair has been told that there is room.
     made_room: bool,
+    /// Of a chunk: the how manieth, and since when a lane has it.
+    chunk: u64,
+    since: Instant,
+    /// It has timed out: several lanes may have it.
+    again: bool,
 }
 
 /// A part for a lane.
@@ -94,6 +109,10 @@ impl Planning {
             out: Vec::new(),
             ready: VecDeque::new(),
             pinned: plan.balance.scheme.enforce().is_some(),
+            watches: plan.balance.scheme.info().watches,
+            path_time_out: Time(config.path_time_out.as_nanos() as u64 * 1_000),
+            due: BinaryHeap::new(),
+            chunks: 0,
         }))
     }
 
@@ -165,10 +184,17 @@ impl Planning {
             self.messages.remove(subflow.tag);
         }
         let (left, unwritten, made_room) = (end - start, end - start, false);
-        let under = Under { subflow, owner: 0, left, unwritten, made_room };
+        let (chunk, since, again) = (0, now, false);
+        let under = Under { subflow, owner: 0, left, unwritten, made_room, chunk, since, again };
         match owner {
             Some((owner, send)) if start < end || empty => {
-                let number = self.subflows.insert(Under { owner, ..under });
+                let chunk = self.chunks;
+                let number = self.subflows.insert(Under { owner, chunk, ..under });
+                if let Carrier::Chunk(Chunk { time_out, .. }) = subflow.carrier {
+                    self.chunks += 1;
+                    let due = self.time(now).saturating_add(time_out.min(self.path_time_out));
+                    self.due.push(Reverse((due, number, chunk)));
+                }
                 let (key, way) = self.routes.lane(subflow.dst, subflow.route, subflow.carrier);
                 let part = Part { send, subflow: number, start, end };
                 Some(LanePart { owner, key, way, part })
@@ -208,15 +234,61 @@ impl Planning {
         }
     }
 
-    /// So many bytes of a subflow have been acknowledged.
-    pub(super) fn acknowledged(&mut self, now: Instant, subflow: u32, bytes: u64) {
-        let Some(under) = self.subflows.get_mut(subflow) else { return };
+    /// So many bytes of a subflow have been acknowledged. If it is over, and lanes may still have it: since when
+    /// the first has.
+    pub(super) fn acknowledged(
+        &mut self,
+        now: Instant,
+        subflow: u32,
+        bytes: u64,
+    ) -> Option<Instant> {
+        let under = self.subflows.get_mut(subflow)?;
         under.left = under.left.saturating_sub(bytes);
         if under.left == 0
             && let Some(under) = self.subflows.remove(subflow)
         {
             self.end(now, under);
+            return under.again.then_some(under.since);
         }
+        None
+    }
+
+    /// When the next chunk times out.
+    pub(super) fn chunk_due(&mut self) -> Option<Instant> {
+        while let Some(Reverse((at, number, chunk))) = self.due.peek() {
+            if self.subflows.get(*number).is_some_and(|under| under.chunk == *chunk) {
+                return Some(self.start + Duration::from_nanos(at.0.div_ceil(1_000)));
+            }
+            self.due.pop();
+        }
+        None
+    }
+
+    /// The next chunk that is lost, as far as its planner knows: of which sending half, and where it is to go.
+    pub(super) fn poll_lost(&mut self, now: Instant) -> Option<(u32, u32, Key, LanePath)> {
+        while self.chunk_due().is_some_and(|due| due <= now) {
+            let Reverse((_, number, chunk)) = self.due.pop()?;
+            let at = self.time(now);
+            let under = self.subflows.get_mut(number)?;
+            let flow = FlowInfo::from(&under.subflow);
+            if let Some(more) = self.planner.patience(at, &flow, &self.fabric) {
+                self.due.push(Reverse((at.saturating_add(more.max(Time(1))), number, chunk)));
+                continue;
+            }
+            let signal = LossSignal::TimeOut;
+            let route = self.planner.on_loss(at, &flow, signal, &self.fabric);
+            under.subflow.route = route.unwrap_or(flow.route);
+            under.again = true;
+            let Subflow { dst, route, carrier, .. } = under.subflow;
+            let owner = under.owner;
+            if let Carrier::Chunk(Chunk { time_out, .. }) = carrier {
+                let due = at.saturating_add(time_out.min(self.path_time_out));
+                self.due.push(Reverse((due, number, chunk)));
+            }
+            let (key, way) = self.routes.lane(dst, route, carrier);
+            return Some((owner, number, key, way));
+        }
+        None
     }
 
     /// A sending half is over, and all that it had.

@@ -18,6 +18,7 @@ use mio::{Interest, Token};
 use std::io;
 use std::sync::Arc;
 use std::time::Instant;
+use weft_balance::scheme::platform::Platform;
 use weft_verbs::VerbsError;
 
 impl From<VerbsError> for Broken {
@@ -34,9 +35,18 @@ pub(super) fn open(config: &EndpointConfig) -> Result<(Option<Nic>, Option<Strin
     let Backend::Roce { device, port, gid_index, or_tcp } = &config.backend else {
         return Ok((None, None));
     };
-    let error = match Nic::open(config, (device, *port, *gid_index), super::random()?) {
-        Ok(nic) => return Ok((Some(nic), None)),
-        Err(error) => error,
+    let scheme = config.plan.as_ref().map(|plan| &plan.balance.scheme);
+    let needs =
+        scheme.and_then(|scheme| Some((scheme, scheme.info().needs_beyond(Platform::Verbs)?)));
+    let error = match needs {
+        Some((scheme, what)) => {
+            let (name, others) = (scheme.name(), Platform::Verbs.schemes());
+            format!("queue pairs cannot do what {name} needs ({what}); use one of {others}")
+        }
+        None => match Nic::open(config, (device, *port, *gid_index), super::random()?) {
+            Ok(nic) => return Ok((Some(nic), None)),
+            Err(error) => error.to_string(),
+        },
     };
     let name = &config.name;
     match or_tcp {

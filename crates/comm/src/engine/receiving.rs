@@ -72,6 +72,9 @@ struct Taking<'a> {
     bye: Option<Header>,
     /// It wants to hear something.
     asks: bool,
+    /// Lanes that have begun to bring what has come now, and receives that are over since.
+    late: Vec<u16>,
+    over: Vec<(Arc<Status>, Sizes)>,
 }
 
 impl Sink for Taking<'_> {
@@ -83,11 +86,14 @@ impl Sink for Taking<'_> {
             Kind::Data => {
                 self.bytes += u64::from(header.len);
                 let before = self.half.len();
-                let over: Option<(Arc<Status>, Sizes)> = self.half.handle_body(self.lane, header);
+                let ended = self.half.handle_body(self.lane, header)?;
                 // The application may go on as soon as it sees a status: first make room.
                 self.state.end(before - self.half.len());
-                if let Some((status, sizes)) = over {
-                    status.finish(&sizes);
+                self.late.extend(ended.late);
+                match ended.over {
+                    Some((status, sizes)) if self.late.is_empty() => status.finish(&sizes),
+                    // First its memory must be left alone.
+                    over => self.over.extend(over),
                 }
             }
             Kind::Ping => self.asks |= header.slot == 1,
@@ -171,13 +177,22 @@ impl Engine {
         let Some(receiving) = self.receiving.get_mut(number) else { return };
         let Receiving { half, state, .. } = receiving;
         let expected = half.next_frame(lane);
-        let mut taking = Taking { half, state, lane, bytes: 0, bye: None, asks: false };
+        let (late, over) = (Vec::new(), Vec::new());
+        let mut taking = Taking { half, state, lane, bytes: 0, bye: None, asks: false, late, over };
         let mut result = rdma::take(connection, &mut taking, Some(expected))
             .and_then(|came| Ok(came + read(connection, &mut taking)?));
-        let Taking { bytes, bye, asks, .. } = taking;
+        let Taking { bytes, bye, asks, late, over, .. } = taking;
+        for lane in late {
+            let token = receiving.lanes.get(&lane).copied();
+            if let Some(other) = token.and_then(|token| self.connections.get_mut(&token)) {
+                other.inflow.divert();
+            }
+        }
+        over.into_iter().for_each(|(status, sizes)| status.finish(&sizes));
         if bytes > 0 {
             *self.counts.received.entry(receiving.from).or_default() += bytes;
         }
+        let Some(connection) = self.connections.get_mut(&token) else { return };
         if let Ok(1..) = result {
             (receiving.control, receiving.alive) = (lane, self.now);
             connection.heard = self.now;

@@ -5,7 +5,7 @@ use super::lanes::{Lane, Phase};
 use super::planning::LanePart;
 use super::routes::{Key, LanePath};
 use super::{Engine, rdma, read};
-use crate::half::sender::{Part, SendHalf};
+use crate::half::sender::{GivenUp, Part, SendHalf};
 use crate::handle::Parts;
 use crate::memory::Span;
 use crate::request::{ChannelState, Status};
@@ -92,12 +92,16 @@ impl Engine {
             (Some(it), Some(dst)) => it.routes.first(dst, channel, it.pinned),
             _ => (Key::Even(0), LanePath::ANY),
         };
+        let mut half = SendHalf::new(self.config.checksum);
+        if planning.is_some_and(|it| it.watches) && dst.is_some() {
+            half.allow_repeats();
+        }
         let sending = Sending {
             channel,
             to: *to,
             dst,
             state,
-            half: SendHalf::new(self.config.checksum),
+            half,
             roce: self.nic.is_some() && to.roce,
             lanes: Vec::new(),
             by_key: FxHashMap::default(),
@@ -213,6 +217,59 @@ impl Engine {
         let Some(sending) = self.sending.get(owner) else { return };
         let place = sending.place(lane);
         self.counts.at(place, sending.to.host).subflows += 1;
+    }
+
+    /// A chunk has timed out: the lane of `key` carries it as well as those that have it.
+    pub(super) fn send_again(&mut self, owner: u32, subflow: u32, key: Key, way: LanePath) {
+        let Some(sending) = self.sending.get(owner) else { return };
+        if let Some(lane) = sending.half.lane_of(subflow) {
+            let (place, host) = (sending.place(lane), sending.to.host);
+            let counts = self.counts.at(place, host);
+            counts.time_outs += 1;
+            counts.re_routes += u64::from(!sending.lanes[usize::from(lane)].way.is_like(&way));
+        }
+        for part in self.give_up(owner, subflow) {
+            self.assign(&LanePart { owner, key, way, part });
+        }
+    }
+
+    /// Lanes are no longer alone with `subflow`. What of it is not acknowledged.
+    pub(super) fn give_up(&mut self, owner: u32, subflow: u32) -> Vec<Part> {
+        let Some(sending) = self.sending.get_mut(owner) else { return Vec::new() };
+        let mut parts = Vec::new();
+        for lane in 0..sending.lanes.len() as u16 {
+            let mut out = GivenUp::default();
+            sending.half.give_up(lane, subflow, &mut out);
+            parts.append(&mut out.parts);
+            let token = sending.lanes[usize::from(lane)].token;
+            let Some(connection) = token.and_then(|token| self.connections.get_mut(&token)) else {
+                continue;
+            };
+            for frame in out.frames {
+                #[expect(unsafe_code, reason = "payload is copied from where it is")]
+                // SAFETY: nobody has been told yet that the send is over, so that its memory stays, by the
+                // contract of `isend`.
+                unsafe {
+                    connection.out.keep(frame);
+                }
+            }
+        }
+        parts
+    }
+
+    /// A chunk has arrived over one lane that others have had `since` then. Those of which nothing was heard all the
+    /// while are taken for dead, if not their paths: answers may have another one. They get another port.
+    pub(super) fn doubt_others(&mut self, owner: u32, subflow: u32, since: Instant) {
+        let Some(sending) = self.sending.get(owner) else { return };
+        for (number, lane) in sending.lanes.iter().enumerate() {
+            let token = lane.token.filter(|_| lane.phase == Phase::Live);
+            let connection = token.and_then(|token| self.connections.get(&token));
+            if connection.is_some_and(|connection| connection.heard < since)
+                && sending.half.has_given_up(number as u16, subflow)
+            {
+                self.silent.extend(token.map(|token| (token, since)));
+            }
+        }
     }
 
     /// Writes and reads for a while.

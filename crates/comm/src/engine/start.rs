@@ -93,6 +93,7 @@ pub(crate) fn start(config: EndpointConfig) -> Result<(Arc<Shared>, JoinHandle<(
         to_match: Vec::new(),
         cuts: VecDeque::new(),
         to_tell: Vec::new(),
+        silent: Vec::new(),
         now,
         next_look: now,
         counts,

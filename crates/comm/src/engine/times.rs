@@ -55,8 +55,8 @@ impl Engine {
         for lane in 0..sending.lanes.len() as u16 {
             let Some(sending) = self.sending.get_mut(number) else { return };
             let this = &sending.lanes[usize::from(lane)];
-            let busy = sending.half.is_busy(lane);
-            wanting |= busy || lane == 0 && this.phase != Phase::Live;
+            let busy = sending.half.is_waiting(lane);
+            wanting |= sending.half.is_busy(lane) || lane == 0 && this.phase != Phase::Live;
             if self.is_hopeless(number, lane) {
                 return self.fail_hopeless(number, lane);
             }
@@ -158,7 +158,7 @@ impl Engine {
         let mut asked = Vec::new();
         for (lane, this) in sending.lanes.iter().enumerate() {
             if this.phase == Phase::Live
-                && !sending.half.is_busy(lane as u16)
+                && !sending.half.is_waiting(lane as u16)
                 && let Some(token) = this.token
                 && let Some(connection) = self.connections.get_mut(&token)
             {
@@ -167,6 +167,28 @@ impl Engine {
             }
         }
         asked.into_iter().for_each(|token| self.line_up(token));
+    }
+
+    /// Chunks that have timed out go again over other lanes, once all is heard that is here: who waited for a core
+    /// may have their answers in its sockets.
+    pub(super) fn look_at_chunks(&mut self) {
+        if !self.ready.is_empty() {
+            return;
+        }
+        let (now, patience) = (self.now, self.config.path_time_out / 8);
+        for (token, since) in std::mem::take(&mut self.silent) {
+            let silent = self.connections.get(&token).is_some_and(|one| one.heard < since);
+            match silent {
+                true if now - since < patience => self.silent.push((token, since)),
+                true => self.lose(token, &Broken::System(io::ErrorKind::TimedOut.into())),
+                false => {}
+            }
+        }
+        while let Some(planning) = &mut self.planning
+            && let Some((owner, subflow, key, way)) = planning.poll_lost(self.now)
+        {
+            self.send_again(owner, subflow, key, way);
+        }
     }
 
     /// Nothing comes back over `lane`: another route, and another connection.

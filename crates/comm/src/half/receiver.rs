@@ -4,6 +4,7 @@ use crate::memory::Span;
 use crate::wire::{Header, Slot, Slots, WINDOW, WireError};
 use crate::{MOST_BUFFERS, Sizes};
 use std::collections::{BTreeMap, VecDeque};
+use weft_units::Stretches;
 
 /// Receives of one channel; `T` is what the caller knows each by.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ struct Group<T> {
     buffers: [Buffer; MOST_BUFFERS],
     /// Buffers that are not full.
     open: usize,
+    /// What has come, by buffer, where it may come several times; else empty.
+    have: Vec<Stretches>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +37,8 @@ struct Buffer {
     /// Bytes that have come, of so many; `None`: nothing has.
     come: u64,
     total: Option<u64>,
+    /// Its parts may come several times.
+    repeats: bool,
     /// Bytes of frames that have begun: while there are any, the memory is not given back.
     begun: u64,
     full: bool,
@@ -43,10 +48,38 @@ struct Buffer {
 struct ReceiveLane {
     /// The next frame.
     next: u64,
-    /// Group, slot and bytes of the frame that has begun.
-    open: Option<(u64, u8, u64)>,
+    /// The frame that has begun, if it is for a buffer.
+    open: Option<Open>,
     /// The newest connection.
     epoch: u32,
+}
+
+/// A frame that has begun.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    group: u64,
+    slot: u8,
+    offset: u64,
+    len: u64,
+    /// The same may come over another lane.
+    repeats: bool,
+}
+
+/// What a frame that is here has ended.
+#[derive(Debug)]
+pub struct Ended<T> {
+    /// A receive that is over, and how many bytes came.
+    pub over: Option<(T, Sizes)>,
+    /// Lanes on which something has begun that belongs nowhere now, since it has come over this one:
+    /// [`crate::stream::inflow::Inflow::divert`], before more is read of them, and before anybody is told that
+    /// memory is free.
+    pub late: Vec<u16>,
+}
+
+impl<T> Default for Ended<T> {
+    fn default() -> Self {
+        Ended { over: None, late: Vec::new() }
+    }
 }
 
 impl<T> Default for RecvHalf<T> {
@@ -63,13 +96,20 @@ impl<T> RecvHalf<T> {
             return false;
         }
         let slots = Slots::new(buffers.iter().map(|(_, slot)| *slot));
-        let mut all = [Buffer { span: Span::EMPTY, come: 0, total: None, begun: 0, full: false };
-            MOST_BUFFERS];
+        let mut all = [Buffer {
+            span: Span::EMPTY,
+            come: 0,
+            total: None,
+            repeats: false,
+            begun: 0,
+            full: false,
+        }; MOST_BUFFERS];
         for (buffer, (span, _)) in all.iter_mut().zip(buffers) {
             buffer.span = *span;
         }
         let open = buffers.len().min(MOST_BUFFERS);
-        self.groups.push_back(Group { token: Some(token), slots, buffers: all, open });
+        let have = Vec::new();
+        self.groups.push_back(Group { token: Some(token), slots, buffers: all, open, have });
         true
     }
 
@@ -104,7 +144,7 @@ impl<T> RecvHalf<T> {
         this.epoch = epoch;
         let (next, open) = (this.next, this.open.take());
         self.known = self.known.max(next_group);
-        if let Some((group, slot, len)) = open
+        if let Some(Open { group, slot, len, repeats: false, .. }) = open
             && let Some(buffer) = self.buffer(group, slot)
         {
             buffer.begun -= len;
@@ -135,7 +175,7 @@ impl<T> RecvHalf<T> {
         Some((self.told - 1, slots))
     }
 
-    /// A data frame of `lane` begins. Where its body belongs.
+    /// A data frame of `lane` begins. Where its body belongs; [`Span::EMPTY`]: nowhere, it has come before.
     ///
     /// # Errors
     /// If it belongs nowhere.
@@ -146,12 +186,19 @@ impl<T> RecvHalf<T> {
         }
         let len = u64::from(header.len);
         let place = (header.group, header.slot);
+        let repeats = header.repeats;
+        if repeats && self.has(header) {
+            return Ok(Span::EMPTY);
+        }
         let Some(buffer) = self.buffer(place.0, place.1) else {
             return nonsense("no such buffer");
         };
         let room = buffer.span.len() as u64;
         let total = buffer.total.unwrap_or(header.total);
-        if header.total != total || total > room {
+        if header.total != total
+            || total > room
+            || buffer.repeats != repeats && buffer.total.is_some()
+        {
             return nonsense("a size that cannot be");
         }
         if header.offset > total
@@ -163,41 +210,84 @@ impl<T> RecvHalf<T> {
         if len == 0 && (total > 0 || buffer.full) {
             return nonsense("an empty part");
         }
-        buffer.total = Some(total);
-        buffer.begun += len;
+        (buffer.total, buffer.repeats) = (Some(total), repeats);
+        buffer.begun += if repeats { 0 } else { len };
         let span = buffer.span.part(header.offset as usize, header.len as usize);
         let lane = self.lanes.get_mut(&lane).expect("a lane begins with a hello");
-        lane.open = Some((place.0, place.1, len));
+        lane.open =
+            Some(Open { group: place.0, slot: place.1, offset: header.offset, len, repeats });
         Ok(span)
     }
 
-    /// All of that frame is here and good. What is over now, and how many bytes came.
-    pub fn handle_body(&mut self, lane: u16, header: &Header) -> Option<(T, Sizes)> {
-        let lane = self.lanes.get_mut(&lane)?;
-        lane.next += 1;
-        lane.open = None;
-        let buffer = self.buffer(header.group, header.slot)?;
-        buffer.begun -= u64::from(header.len);
+    /// All of that frame is here and good. What that ends.
+    ///
+    /// # Errors
+    /// If a part of it has come before, and the rest has not.
+    pub fn handle_body(&mut self, lane: u16, header: &Header) -> Result<Ended<T>, WireError> {
+        let mut ended = Ended::default();
+        let Some(this) = self.lanes.get_mut(&lane) else { return Ok(ended) };
+        this.next += 1;
+        // Whoever sends into a group has heard of it and of all before.
+        self.known = self.known.max(header.group + 1);
+        // It may have come over another lane since it began.
+        if this.open.take().is_none() || header.repeats && self.has(header) {
+            return Ok(ended);
+        }
+        let Some(buffer) = self.buffer(header.group, header.slot) else { return Ok(ended) };
+        buffer.begun -= if header.repeats { 0 } else { u64::from(header.len) };
         buffer.come += u64::from(header.len);
         let full = buffer.come == header.total;
         buffer.full = full;
-        // Whoever sends into a group has heard of it and of all before.
-        self.known = self.known.max(header.group + 1);
-        let group = self.groups.get_mut((header.group - self.first) as usize)?;
+        let at = (header.group - self.first) as usize;
+        let Some(group) = self.groups.get_mut(at) else { return Ok(ended) };
+        if header.repeats {
+            group.have.resize(group.slots.as_slice().len(), Stretches::default());
+            if !group.have[usize::from(header.slot)].add(header.offset, header.len.into()) {
+                return Err(WireError::Nonsense("a part that has come in part"));
+            }
+            ended.late = self.divert(header);
+        }
+        let Some(group) = self.groups.get_mut(at) else { return Ok(ended) };
         group.open -= usize::from(full);
         if group.open > 0 {
-            return None;
+            return Ok(ended);
         }
         let mut sizes = Sizes { count: group.slots.as_slice().len(), ..Sizes::default() };
         for (size, buffer) in sizes.sizes.iter_mut().zip(&group.buffers).take(sizes.count) {
             *size = buffer.come as usize;
         }
-        let over = group.token.take()?;
+        ended.over = group.token.take().map(|token| (token, sizes));
         while self.groups.front().is_some_and(|group| group.token.is_none()) {
             self.groups.pop_front();
             self.first += 1;
         }
-        Some((over, sizes))
+        Ok(ended)
+    }
+
+    /// Whether what a frame brings has come before, of those that may come several times.
+    fn has(&self, header: &Header) -> bool {
+        let Some(at) = header.group.checked_sub(self.first) else { return true };
+        let Some(group) = self.groups.get(at as usize) else { return false };
+        let slot = usize::from(header.slot);
+        let is_full = group.buffers.get(slot).is_some_and(|buffer| buffer.full);
+        let have = group.have.get(slot);
+        is_full
+            || group.token.is_none()
+            || have.is_some_and(|have| header.len > 0 && have.has(header.offset, header.len.into()))
+    }
+
+    /// What `header` brings is here: which lanes have begun to bring the same. Damage there must not get to it.
+    fn divert(&mut self, header: &Header) -> Vec<u16> {
+        let end = header.offset + u64::from(header.len);
+        let is_same = |open: &Open| {
+            (open.group, open.slot) == (header.group, header.slot)
+                && open.offset < end
+                && header.offset < open.offset + open.len
+        };
+        let lanes = self.lanes.iter_mut();
+        lanes
+            .filter_map(|(number, lane)| lane.open.take_if(|it| is_same(it)).map(|_| *number))
+            .collect()
     }
 
     fn buffer(&mut self, group: u64, slot: u8) -> Option<&mut Buffer> {

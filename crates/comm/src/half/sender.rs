@@ -4,6 +4,7 @@ use crate::memory::Span;
 use crate::slab::Slab;
 use crate::wire::{Header, Kind, MOST_PAYLOAD, Slot, Slots, WINDOW, WireError};
 use std::collections::{BTreeMap, VecDeque};
+use weft_units::Stretches;
 
 /// A part of a message that a lane is to carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +28,16 @@ pub struct Outgoing {
     pub body: Span,
     /// Where the body belongs in the memory of the receiver, and the key to it: of RDMA.
     pub remote: (u64, u32),
+}
+
+/// What a lane has given up.
+#[derive(Debug, Default)]
+pub struct GivenUp {
+    /// What is not acknowledged.
+    pub parts: Vec<Part>,
+    /// Frames that a connection has been given and has not written to the end: it goes on with copies
+    /// ([`crate::stream::outflow::Outflow::keep`]).
+    pub frames: Vec<u64>,
 }
 
 /// What acknowledgements have completed.
@@ -57,6 +68,10 @@ pub struct TooLarge {
 #[derive(Debug)]
 pub struct SendHalf<T> {
     checksum: bool,
+    /// Parts may be given to several lanes.
+    repeats: bool,
+    /// Sends so far.
+    count: u64,
     /// The first group that was not heard of.
     next_group: u64,
     /// Groups that came before their turn.
@@ -81,12 +96,16 @@ struct Group {
 #[derive(Debug)]
 struct Send<T> {
     token: T,
+    /// The how manieth it is.
+    number: u64,
     body: Span,
     tag: i32,
     /// Group and slot, once they are known.
     place: (u64, u8),
     slot: Slot,
     acknowledged: u64,
+    /// What of it is, where lanes may carry the same.
+    have: Stretches,
 }
 
 #[derive(Debug, Default)]
@@ -107,6 +126,10 @@ struct SendLane {
 struct Frame {
     part: Part,
     check: u32,
+    /// The how manieth send it is a part of.
+    of: u64,
+    /// Other lanes carry the same: its memory is not looked at any more.
+    given_up: bool,
 }
 
 impl<T> SendHalf<T> {
@@ -114,6 +137,8 @@ impl<T> SendHalf<T> {
     pub fn new(checksum: bool) -> SendHalf<T> {
         SendHalf {
             checksum,
+            repeats: false,
+            count: 0,
             next_group: 0,
             early: BTreeMap::new(),
             groups: VecDeque::new(),
@@ -122,6 +147,11 @@ impl<T> SendHalf<T> {
             matched: VecDeque::new(),
             lanes: Vec::new(),
         }
+    }
+
+    /// From now on parts may be given to a lane while another one still has them ([`SendHalf::give_up`]).
+    pub fn allow_repeats(&mut self) {
+        self.repeats = true;
     }
 
     /// Takes a message.
@@ -135,7 +165,10 @@ impl<T> SendHalf<T> {
     #[expect(unsafe_code, reason = "what is sent is read later")]
     pub unsafe fn post(&mut self, body: Span, tag: i32, token: T) -> Result<(), TooLarge> {
         let (place, slot) = ((0, 0), Slot::default());
-        let send = Send { token, body, tag, place, slot, acknowledged: 0 };
+        let number = self.count;
+        self.count += 1;
+        let have = Stretches::default();
+        let send = Send { token, number, body, tag, place, slot, acknowledged: 0, have };
         self.waiting.push_back(self.sends.insert(send));
         self.match_sends()
     }
@@ -236,10 +269,52 @@ impl<T> SendHalf<T> {
     pub fn take_rest(&mut self, lane: u16) -> Vec<Part> {
         self.lanes[usize::from(lane)].parts.drain(..).collect()
     }
-    /// Whether `lane` has anything that is not acknowledged.
+    /// `lane` is no longer alone with `subflow`: other lanes are to carry it, or have. What it has written may
+    /// still arrive, and what it has begun to write goes on, from copies that the caller makes at once.
+    pub fn give_up(&mut self, lane: u16, subflow: u32, out: &mut GivenUp) {
+        debug_assert!(self.repeats, "lanes may not have the same");
+        let lane = &mut self.lanes[usize::from(lane)];
+        for (place, frame) in lane.frames.iter_mut().enumerate() {
+            if frame.part.subflow != subflow || std::mem::replace(&mut frame.given_up, true) {
+                continue;
+            }
+            let Part { send, start, end, .. } = frame.part;
+            let send = self.sends.get(send).filter(|send| send.number == frame.of);
+            if send.is_some_and(|send| start == end || !send.have.has(start, end - start)) {
+                out.parts.push(frame.part);
+            }
+            if (lane.gone as usize..lane.left).contains(&place) {
+                out.frames.push(lane.first + place as u64);
+            }
+        }
+        lane.parts.retain(|part| {
+            let stays = part.subflow != subflow;
+            if !stays {
+                out.parts.push(*part);
+            }
+            stays
+        });
+    }
+    /// The lane that has `subflow`, and has not given it up.
+    pub fn lane_of(&self, subflow: u32) -> Option<u16> {
+        let lanes = 0..self.lanes.len() as u16;
+        lanes.into_iter().find(|lane| self.subflows_on(*lane).any(|it| it == subflow))
+    }
+    /// Whether `lane` has given up `subflow`, and has written of it what is not acknowledged.
+    pub fn has_given_up(&self, lane: u16, subflow: u32) -> bool {
+        let lane = &self.lanes[usize::from(lane)];
+        let sent = lane.frames.iter().take(lane.left);
+        sent.into_iter().any(|frame| frame.given_up && frame.part.subflow == subflow)
+    }
+    /// Whether `lane` has anything that is not acknowledged, and that no other lane is to carry.
     pub fn is_busy(&self, lane: u16) -> bool {
         let lane = &self.lanes[usize::from(lane)];
-        !lane.frames.is_empty() || !lane.parts.is_empty()
+        !lane.parts.is_empty() || lane.frames.iter().any(|frame| !frame.given_up)
+    }
+    /// Whether `lane` waits for acknowledgements, be it of what others carry as well.
+    pub fn is_waiting(&self, lane: u16) -> bool {
+        let lane = &self.lanes[usize::from(lane)];
+        !lane.parts.is_empty() || !lane.frames.is_empty()
     }
     /// Whether [`SendHalf::poll_frame`] has one for `lane`.
     pub fn has_frame(&self, lane: u16) -> bool {
@@ -253,7 +328,8 @@ impl<T> SendHalf<T> {
     /// The parts that are on `lane`, in frames or not, by the caller's numbers. Some are there twice.
     pub fn subflows_on(&self, lane: u16) -> impl Iterator<Item = u32> {
         let lane = &self.lanes[usize::from(lane)];
-        let frames = lane.frames.iter().map(|frame| frame.part.subflow);
+        let frames = lane.frames.iter().filter(|frame| !frame.given_up);
+        let frames = frames.map(|frame| frame.part.subflow);
         frames.chain(lane.parts.iter().map(|part| part.subflow))
     }
 
@@ -261,6 +337,10 @@ impl<T> SendHalf<T> {
     pub fn poll_frame(&mut self, lane: u16) -> Option<Outgoing> {
         let checksum = self.checksum;
         let lane = &mut self.lanes[usize::from(lane)];
+        // No connection that lives has them.
+        while lane.frames.get(lane.left).is_some_and(|frame| frame.given_up) {
+            lane.remove(lane.left);
+        }
         if lane.left == lane.frames.len() {
             let part = lane.parts.front_mut()?;
             let send = self.sends.get(part.send)?;
@@ -271,13 +351,14 @@ impl<T> SendHalf<T> {
                 lane.parts.pop_front();
             }
             let check = if checksum { check_sum(body(send, &cut)) } else { 0 };
-            lane.frames.push_back(Frame { part: cut, check });
+            lane.frames.push_back(Frame { part: cut, check, of: send.number, given_up: false });
         }
-        let Frame { part, check } = lane.frames[lane.left];
+        let Frame { part, check, .. } = lane.frames[lane.left];
         let send = self.sends.get(part.send)?;
         let body = body(send, &part);
         let header = Header {
             checked: checksum,
+            repeats: self.repeats,
             slot: send.place.1,
             len: body.len() as u32,
             frame: lane.first + lane.left as u64,
@@ -302,7 +383,8 @@ impl<T> SendHalf<T> {
             return None;
         }
         lane.written = number + 1;
-        let part = lane.frames.get(place as usize)?.part;
+        let frame = lane.frames.get(place as usize).filter(|frame| !frame.given_up)?;
+        let part = frame.part;
         Some((part.subflow, part.end - part.start))
     }
 
@@ -323,6 +405,11 @@ impl<T> SendHalf<T> {
         self.handle_ack(lane, next, out)?;
         let this = &mut self.lanes[usize::from(lane)];
         (this.left, this.gone) = (0, 0);
+        for place in (0..this.frames.len()).rev() {
+            if this.frames[place].given_up {
+                this.remove(place);
+            }
+        }
         Ok(())
     }
 
@@ -342,10 +429,17 @@ impl<T> SendHalf<T> {
         if more > lane.gone {
             return Err(WireError::Nonsense("an acknowledgement of what was not sent"));
         }
-        for Frame { part, .. } in lane.frames.drain(..more as usize) {
+        for Frame { part, of, .. } in lane.frames.drain(..more as usize) {
             let bytes = part.end - part.start;
+            let send = self.sends.get_mut(part.send).filter(|send| send.number == of);
+            let Some(send) = send else {
+                debug_assert!(self.repeats, "its frames are out");
+                continue;
+            };
+            if self.repeats && bytes > 0 && !send.have.add(part.start, bytes) {
+                continue;
+            }
             out.subflows.push((part.subflow, bytes));
-            let send = self.sends.get_mut(part.send).expect("its frames are out");
             send.acknowledged += bytes;
             let size = send.body.len() as u64;
             if send.acknowledged == size
@@ -369,6 +463,17 @@ impl<T> SendHalf<T> {
         }
         let numbers = self.sends.numbers();
         numbers.into_iter().filter_map(|id| Some(self.sends.remove(id)?.token)).collect()
+    }
+}
+
+impl SendLane {
+    /// Takes out a frame that the connection of now has not been given.
+    fn remove(&mut self, place: usize) {
+        debug_assert!(place >= self.left, "its number is taken");
+        if self.first + (place as u64) < self.written {
+            self.written -= 1;
+        }
+        self.frames.remove(place);
     }
 }
 

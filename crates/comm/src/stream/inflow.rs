@@ -14,7 +14,8 @@ const LONG: usize = 8 << 10;
 
 /// What frames are for.
 pub trait Sink {
-    /// A data frame begins: where its body belongs, with room for all of it.
+    /// A data frame begins: where its body belongs, with room for all of it; [`Span::EMPTY`]: nowhere, it has
+    /// come before.
     ///
     /// # Errors
     /// If it belongs nowhere.
@@ -47,6 +48,8 @@ struct Open {
 enum Body {
     /// All of it, and what is missing.
     There { all: Span, rest: Span },
+    /// It belongs nowhere: so much is still to be thrown away.
+    Nowhere { left: usize },
     /// What is here of it.
     Here { bytes: [u8; MOST_BODY], have: usize },
 }
@@ -61,6 +64,15 @@ impl Inflow {
     /// Whether the rest of a body is to come.
     pub(crate) fn is_in_body(&self) -> bool {
         self.open.is_some()
+    }
+
+    /// The body that has begun belongs nowhere any more: another lane has brought it.
+    pub fn divert(&mut self) {
+        if let Some(Open { body, .. }) = &mut self.open
+            && let Body::There { rest, .. } = body
+        {
+            *body = Body::Nowhere { left: rest.len() };
+        }
     }
 
     /// Where to read to: first all of the one, then the other.
@@ -102,7 +114,10 @@ impl Inflow {
                 self.from += HEADER;
                 let body = if header.kind == Kind::Data {
                     let all = sink.begin(&header)?;
-                    Body::There { all, rest: all }
+                    match header.len as usize {
+                        left if all.len() < left => Body::Nowhere { left },
+                        _ => Body::There { all, rest: all },
+                    }
                 } else {
                     Body::Here { bytes: [0; MOST_BODY], have: 0 }
                 };
@@ -124,6 +139,15 @@ impl Inflow {
                     let good = !open.header.checked || check(&open.header, unsafe { all.bytes() });
                     if !good {
                         return Err(WireError::Damaged);
+                    }
+                    sink.end(&open.header, &[])?;
+                }
+                Body::Nowhere { left } => {
+                    let take = ready.len().min(*left);
+                    *left -= take;
+                    self.from += take;
+                    if *left > 0 {
+                        return Ok(());
                     }
                     sink.end(&open.header, &[])?;
                 }

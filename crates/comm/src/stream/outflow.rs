@@ -21,9 +21,39 @@ pub struct Outflow {
 #[derive(Debug)]
 struct Item {
     head: [u8; HEADER],
-    body: Span,
+    body: Body,
     /// Its number, if it is data.
     frame: Option<u64>,
+}
+
+/// What follows a header.
+#[derive(Debug)]
+enum Body {
+    /// It is where the application has it.
+    There(Span),
+    /// A copy.
+    Here(Box<[u8]>),
+}
+
+impl Body {
+    fn len(&self) -> usize {
+        match self {
+            Body::There(span) => span.len(),
+            Body::Here(bytes) => bytes.len(),
+        }
+    }
+    /// Its bytes.
+    ///
+    /// # Safety
+    /// Its memory is there, and nobody writes it while the slice lives.
+    #[expect(unsafe_code, reason = "payload is read from where it is")]
+    unsafe fn bytes(&self) -> &[u8] {
+        match self {
+            // SAFETY: as the caller says.
+            Body::There(span) => unsafe { span.bytes() },
+            Body::Here(bytes) => bytes,
+        }
+    }
 }
 
 impl Outflow {
@@ -32,12 +62,13 @@ impl Outflow {
         let Outgoing { header, body, .. } = frame;
         self.bytes += HEADER + body.len();
         let head = header.encode();
-        self.items.push_back(Item { head, body: *body, frame: Some(header.frame) });
+        self.items.push_back(Item { head, body: Body::There(*body), frame: Some(header.frame) });
     }
     /// Puts a frame without body behind the others.
     pub fn push_header(&mut self, header: &Header) {
         self.bytes += HEADER;
-        self.items.push_back(Item { head: header.encode(), body: Span::EMPTY, frame: None });
+        let body = Body::There(Span::EMPTY);
+        self.items.push_back(Item { head: header.encode(), body, frame: None });
     }
     /// Bytes to write.
     pub fn len(&self) -> usize {
@@ -50,6 +81,17 @@ impl Outflow {
     /// Whether one write takes all, and one more frame.
     pub fn has_room(&self) -> bool {
         2 * self.items.len() < MOST_SLICES
+    }
+    /// Copies the body of frame `number`, if it is to be written: its memory is about to go.
+    ///
+    /// # Safety
+    /// Its memory is there, and nobody writes it now.
+    #[expect(unsafe_code, reason = "payload is copied from where it is")]
+    pub unsafe fn keep(&mut self, number: u64) {
+        for item in self.items.iter_mut().filter(|item| item.frame == Some(number)) {
+            // SAFETY: as the caller says.
+            item.body = Body::Here(unsafe { item.body.bytes() }.into());
+        }
     }
     /// What is missing of a frame that is written in part, copied: its memory is about to go. The
     /// other frames are dropped.
@@ -92,8 +134,8 @@ impl Outflow {
             let from = skip.saturating_sub(HEADER);
             if from < item.body.len() {
                 // SAFETY: as the caller says.
-                let body = unsafe { item.body.part(from, item.body.len() - from).bytes() };
-                out[count] = IoSlice::new(body);
+                let body = unsafe { item.body.bytes() };
+                out[count] = IoSlice::new(&body[from..]);
                 count += 1;
             }
             skip = 0;

@@ -43,7 +43,7 @@ pub enum Reason {
 /// | bytes | what |
 /// |---|---|
 /// | 0 | [`Kind`] |
-/// | 1 | flags: 1 the payload has a check sum |
+/// | 1 | flags: 1 the payload has a check sum, 2 it may come over several lanes |
 /// | 2 | `slot` |
 /// | 3 | zero |
 /// | 4 to 8 | length of the body |
@@ -59,6 +59,9 @@ pub struct Header {
     pub kind: Kind,
     /// Whether `check` counts.
     pub checked: bool,
+    /// Whether the same payload may come over another lane as well: who planned it did not wait until the
+    /// first lane was known to be dead.
+    pub repeats: bool,
     /// A buffer of the group, a number of them, or a reason.
     pub slot: u8,
     /// Bytes that follow.
@@ -81,6 +84,7 @@ impl Header {
         Header {
             kind,
             checked: false,
+            repeats: false,
             slot: 0,
             len: 0,
             frame: 0,
@@ -95,7 +99,7 @@ impl Header {
     pub fn encode(&self) -> [u8; HEADER] {
         let mut out = [0; HEADER];
         out[0] = self.kind as u8;
-        out[1] = u8::from(self.checked);
+        out[1] = u8::from(self.checked) | u8::from(self.repeats) << 1;
         out[2] = self.slot;
         out[4..8].copy_from_slice(&self.len.to_be_bytes());
         out[8..16].copy_from_slice(&self.frame.to_be_bytes());
@@ -128,7 +132,8 @@ impl Header {
         };
         let header = Header {
             kind,
-            checked: bytes[1] == 1,
+            checked: bytes[1] & 1 != 0,
+            repeats: bytes[1] & 2 != 0,
             slot: bytes[2],
             len: word(bytes, 4),
             frame: long(bytes, 8),
@@ -147,7 +152,8 @@ impl Header {
             }
             _ => header.len == 0,
         };
-        if bytes[1] > 1 || bytes[3] != 0 || !fits {
+        let flags = if kind == Kind::Data { 3 } else { 1 };
+        if bytes[1] > flags || bytes[3] != 0 || !fits {
             return Err(WireError::Nonsense("a length or flag that cannot be"));
         }
         Ok(header)
