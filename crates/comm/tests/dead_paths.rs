@@ -130,11 +130,7 @@ fn twill_sends_chunks_again_by_other_paths() {
     if !alone("twill_sends_chunks_again_by_other_paths") {
         return;
     }
-    let options = [
-        ("chunk", "64KiB"),
-        ("enforce", "segments"),
-        ("dead_for", "30s"),
-    ];
+    let options = [("chunk", "64KiB"), ("enforce", "segments"), ("dead_for", "30s")];
     let Outcome { longest, time_outs, re_routes } = run("twill", &options, SILENT);
     assert!(time_outs > 0 && re_routes > 0);
     assert!(longest < Duration::from_secs(1), "{longest:?}");

@@ -45,7 +45,7 @@ pub const DIFFERENT: &[Different] = &[
     Different { key: "dead_for", default: "30s", reason: "as bad_for" },
     Different {
         key: OF_WATCHED,
-        default: "64KiB",
+        default: "32KiB",
         reason: "of twill: a chunk costs a frame, a write and an answer; the longest segment that kernels hand to \
                  NICs is worth that",
     },

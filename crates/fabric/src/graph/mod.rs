@@ -293,19 +293,22 @@ impl Fabric {
     }
     /// Whether some switch has less to the tier above than to hosts and the tier below.
     pub fn is_oversubscribed(&self) -> bool {
-        (0..self.switches()).map(SwitchId).any(|switch| {
-            let own = self.tier(switch);
-            let (mut up, mut down) = (0, 0);
-            for port in self.ports_of(switch).ids() {
-                let Port { peer, rate, .. } = self.ports[port];
-                match peer {
-                    Node::Switch(other) if self.tier(other) > own => up += rate.as_bps(),
-                    Node::Switch(other) if self.tier(other) == own => {}
-                    _ => down += rate.as_bps(),
-                }
+        (0..self.switches()).map(SwitchId).any(|switch| self.share_above(switch) < 1.0)
+    }
+    /// How much of what hosts and the tier below can send to `switch` fits into its links to the tier above: one, if all
+    /// of it does or there is no such tier.
+    pub fn share_above(&self, switch: SwitchId) -> f64 {
+        let own = self.tier(switch);
+        let (mut up, mut down) = (0, 0);
+        for port in self.ports_of(switch).ids() {
+            let Port { peer, rate, .. } = self.ports[port];
+            match peer {
+                Node::Switch(other) if self.tier(other) > own => up += rate.as_bps(),
+                Node::Switch(other) if self.tier(other) == own => {}
+                _ => down += rate.as_bps(),
             }
-            up > 0 && up < down
-        })
+        }
+        if up == 0 { 1.0 } else { (up as f64 / down as f64).min(1.0) }
     }
     /// The hosts below a leaf, by their numbers.
     pub fn hosts_of_leaf(&self, leaf: u32) -> Range<u32> {

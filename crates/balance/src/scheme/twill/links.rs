@@ -1,5 +1,6 @@
 //! What a host knows of the links that its chunks take.
 
+use super::ways::usual;
 use std::collections::VecDeque;
 use weft_units::Time;
 
@@ -21,6 +22,8 @@ pub(super) struct Link {
     paused_until: Time,
     /// What is late before that was no accident.
     suspected_until: Time,
+    /// How long the last one to come back took.
+    took: Span,
     /// By how much the last ones to come back were above the usual, the newest first.
     excess: [Span; MANY],
     /// How often in a row something timed out.
@@ -34,25 +37,26 @@ pub(super) struct Link {
 pub(super) const MANY: usize = 3;
 /// Windows are no smaller than this part of a chunk.
 const LEAST_WINDOW: f64 = 1.0 / 32.0;
-/// A link is left alone for no longer after a time-out.
-const LONGEST_BAR: Time = Time::ms(100);
-/// Otherwise for so long as the chunk was out, doubled so often for each strike.
+/// A link is left alone after a time-out for so long as the chunk was out, doubled so often for each strike.
 const BAR_DOUBLED: u32 = 3;
+/// More strikes are as bad as so many.
+const MOST_STRIKES: u32 = 4;
 /// Strikes are forgotten after so many times as long as the link was left alone.
 const FORGIVEN_AFTER: u64 = 8;
-/// How fast a window grows: by so many chunks for each that it lets out.
-const GROWTH: f64 = 0.25;
-const FAST_GROWTH: f64 = 2.0;
+/// So much of what would bring a link to its aim a window grows by in a round trip; and no more than it doubles.
+const GROWTH: f64 = 0.5;
+/// A link that has a window is to be late by this part of what is late.
+const AIM: f64 = 0.25;
 
 /// A chunk that is out on a link.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Out {
+struct Out {
     number: u64,
     /// When it should be back if there is no queue, and how much later is late then.
-    pub(super) due: Time,
-    pub(super) late: Span,
+    due: Time,
+    late: Span,
     /// Which queues tell how much longer it takes: by number, that to its leaf and that to its receiver.
-    pub(super) queues: [u32; 2],
+    queues: [u32; 2],
 }
 
 /// A chunk that has left.
@@ -68,7 +72,8 @@ pub(super) struct Sent {
 pub(super) struct Return {
     pub(super) now: Time,
     pub(super) sent: Sent,
-    /// By how much it took longer than usual.
+    /// How long it took without the NIC, and by how much that was longer than usual.
+    pub(super) took: Span,
     pub(super) excess: Span,
     /// How much is late.
     pub(super) late: Span,
@@ -82,22 +87,25 @@ impl Link {
         self.out.push_back(Out { number: sent.number, due, late, queues });
         self.bytes += sent.bytes;
     }
-    /// The first chunk on it after which nothing has left that has come back.
-    pub(super) fn oldest(&self) -> Option<&Out> {
-        self.out.front()
+    /// How much longer than it should the first chunk is out, where `least` is a queue that all chunks meet now.
+    pub(super) fn overdue(&self, now: Time, queues: &[Span], least: Span) -> Time {
+        let Some(out) = self.out.front().filter(|out| out.due < now) else { return Time::ZERO };
+        let usual = usual(queues, out.queues).max(least);
+        (out.due + Time((usual + out.late.max(usual)) as u64)).until(now)
+    }
+    /// For how long the first chunk is out beyond what it takes where there is no queue.
+    pub(super) fn waits(&self, now: Time) -> Time {
+        self.out.front().map_or(Time::ZERO, |out| out.due.until(now))
     }
 
-    /// By how much a chunk that takes it now must be expected to be late, where [`Link::oldest`] is so by `overdue`; zero
-    /// if that is not known to be so.
+    /// By how much a chunk that takes it now must be expected to be late, where the first is so by `overdue`;
+    /// zero if that is not known to be so.
     pub(super) fn lateness(&self, now: Time, chunk: u64, overdue: Time) -> Time {
-        let most = self.window.unwrap_or(f64::MAX);
-        let is_full =
-            self.bytes > 0 && (self.bytes + chunk) as f64 > most || self.paused_until > now;
-        if overdue > Time::ZERO || is_full {
-            overdue.max(Time(self.excess[0] as u64)).max(Time(1))
-        } else {
-            Time::ZERO
-        }
+        let window = self.window.filter(|_| self.bytes > 0).unwrap_or(Span::MAX).max(chunk as f64);
+        // A window takes as long as the last chunk.
+        let beyond = ((self.bytes + chunk) as f64 / window - 1.0).max(0.0) * self.took;
+        let late = overdue.max(Time(beyond as u64)).max(now.until(self.paused_until));
+        if late > Time::ZERO { late.max(Time(self.excess[0] as u64)) } else { late }
     }
     /// Whether it is left alone after a time-out.
     pub(super) fn is_barred(&self, now: Time) -> bool {
@@ -122,8 +130,11 @@ impl Link {
         self.take(&back.sent);
         self.excess.rotate_right(1);
         self.excess[0] = back.excess;
+        self.took = back.took;
         let least = self.excess[..needed].iter().copied().fold(Span::MAX, Span::min);
-        if least > back.late {
+        let aim = back.late * AIM;
+        let most = if self.window.is_some() { aim } else { back.late };
+        if least > most {
             if self.window.is_none() && back.now > self.suspected_until {
                 // Perhaps many have met there. If that is all, it is over by then.
                 let over = Time((least - back.late) as u64);
@@ -132,19 +143,19 @@ impl Link {
                 self.suspected_until = self.paused_until + over * FORGIVEN_AFTER;
             } else if back.sent.since >= self.cut_at {
                 let window = self.window.map_or(had, |window| window.min(had));
-                let window = (window * back.late / least).max(back.chunk * LEAST_WINDOW);
-                (self.window, self.cut_at) = (Some(window), back.now);
+                let window = window * (1.0 - (least - aim) / back.took);
+                (self.window, self.cut_at) =
+                    (Some(window.max(back.chunk * LEAST_WINDOW)), back.now);
             }
         } else if let Some(window) = &mut self.window
-            && back.excess < back.late
+            && back.excess < aim
         {
-            // Faster where others have longer queues.
-            let growth = if back.excess < 0.0 { FAST_GROWTH } else { GROWTH };
-            *window += (back.chunk * back.chunk / *window).min(*window) * growth;
+            let growth = ((aim - back.excess) / back.took * GROWTH).min(1.0);
+            *window += back.chunk.min(*window) * growth;
         }
         if let Some(window) = self.window.filter(|window| *window < back.chunk) {
-            let took = back.sent.since.until(back.now).0 as f64;
-            self.paused_until = back.now + Time((took * (back.chunk / window - 1.0)) as u64);
+            let pause = back.took * (back.chunk / window - 1.0);
+            self.paused_until = back.now + Time(pause as u64);
         }
     }
 
@@ -158,9 +169,7 @@ impl Link {
         }
         if !self.is_barred(now) {
             self.strikes = if now > self.forgiven_at { 1 } else { self.strikes + 1 };
-            let waited =
-                u128::from(sent.since.until(now).0) << (BAR_DOUBLED * self.strikes).min(64);
-            let bar = Time(waited.min(u128::from(LONGEST_BAR.0)) as u64);
+            let bar = sent.since.until(now) * (1 << (BAR_DOUBLED * self.strikes.min(MOST_STRIKES)));
             self.barred_until = now + bar;
             self.forgiven_at = now + bar * FORGIVEN_AFTER;
         }

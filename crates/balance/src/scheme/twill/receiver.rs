@@ -8,6 +8,8 @@ use weft_units::Time;
 pub(super) struct Receiver {
     pub(super) out: u64,
     pub(super) window: f64,
+    /// What the window is at first, and at most.
+    pub(super) windows: [f64; 2],
     /// The round trip of a lone chunk.
     pub(super) base: Time,
     /// The least queue of the bunch that is coming back, and of the one before.

@@ -3,7 +3,7 @@
 use super::links::{Link, Span};
 use rustc_hash::FxHashMap;
 use weft_fabric::{Fabric, PathId};
-use weft_units::{HostId, PortId};
+use weft_units::{HostId, PortId, Time};
 
 /// A path, and a port of the NIC.
 #[derive(Clone, Copy, Debug)]
@@ -35,9 +35,16 @@ impl Ways {
         self.ways[at].queue = queue as f32;
         self.known.clear();
         self.known.extend(self.ways.iter().map(|way| way.queue).filter(|queue| !queue.is_nan()));
-        let middle = (self.known.len() - 1) / 2;
-        let (_, median, _) = self.known.select_nth_unstable_by(middle, f32::total_cmp);
-        Span::from(*median)
+        median(&mut self.known)
+    }
+
+    /// For how long chunks are out on half of the ways, at the least, beyond what they take where there is no queue.
+    pub(super) fn waits(&self, links: &[Link], now: Time) -> Span {
+        let of = |at: usize| {
+            let waits = self.links(at).iter().map(|link| links[*link as usize].waits(now));
+            waits.max().unwrap_or(Time::ZERO).0 as f32
+        };
+        median(&mut (0..self.ways.len()).map(of).collect::<Vec<f32>>())
     }
 
     /// The links of the `at`-th way between its switches, by their numbers.
@@ -45,6 +52,12 @@ impl Ways {
         let each = self.links.len() / self.ways.len();
         &self.links[at * each..(at + 1) * each]
     }
+}
+
+/// The median of some values; the lower one.
+fn median(values: &mut [f32]) -> Span {
+    let middle = (values.len() - 1) / 2;
+    Span::from(*values.select_nth_unstable_by(middle, f32::total_cmp).1)
 }
 
 /// The ways to a leaf, the links of all ways, and all queues.

@@ -12,7 +12,7 @@ use crate::plan::{
 };
 use rustc_hash::FxHashMap;
 use weft_fabric::{Fabric, PathId};
-use weft_units::{HostId, Time};
+use weft_units::{HostId, SwitchId, Time};
 
 /// Bytes on the wire that a packet has beside its payload, at the least (RoCE v2 in UDP, IPv4 and Ethernet).
 const HEADERS: u64 = 64;
@@ -27,6 +27,8 @@ const LONG_QUEUE: f64 = 4.0;
 const BUNCH: u32 = 4;
 /// A path is made up for what it has missed by no more chunks than this.
 const MOST_MISSED: u64 = 4;
+/// A bandwidth-delay product is so many chunks at the least.
+const LEAST_BDP: u64 = 2;
 /// Parts of packets have so much payload at least, in bytes.
 const LEAST_CHUNK: u64 = 512;
 /// While nothing at all comes back from a receiver, its chunks time out one by one: the first after so many time-outs.
@@ -134,6 +136,15 @@ impl Weaver {
         8e12 * bytes / fabric.line_rate().as_bps() as f64
     }
 
+    /// The window of `dst`, at first and at most: less where a host that is alone has less than its line rate.
+    fn windows(&self, fabric: &Fabric, dst: HostId) -> [f64; 2] {
+        let leaf = fabric.leaf_of(self.host);
+        let above = fabric.share_above(SwitchId(leaf)) * fabric.hosts_of_leaf(leaf).len() as f64;
+        let part = if leaf == fabric.leaf_of(dst) { 1.0 } else { above.min(1.0) };
+        let part = part.max((LEAST_BDP * self.chunk) as f64 / self.bdp as f64);
+        [self.config.window, self.config.most_window].map(|percent| self.of_bdp(percent) * part)
+    }
+
     /// A receiver of which nothing is known.
     fn receiver(&mut self, fabric: &Fabric, dst: HostId) -> Receiver {
         let there = fabric.one_way(self.host, dst, self.chunk);
@@ -143,7 +154,7 @@ impl Weaver {
         let ports = if ports(fabric) > 1 { ports(fabric) } else { 0 };
         // Who sends to many begins with each port as often, and who hears from many, too.
         let first = ((self.host.0 + dst.0) % u32::from(ports.max(1))) as u8;
-        let window = self.of_bdp(self.config.window);
+        let windows = self.windows(fabric, dst);
         let number = self.network.queue();
         let port = |port: u8| Port {
             ends: ends.map(|link| self.network.link(port, link)),
@@ -151,7 +162,8 @@ impl Weaver {
         };
         Receiver {
             out: 0,
-            window,
+            window: windows[0],
+            windows,
             base: there + fabric.one_way(dst, self.host, ACK),
             least: [Span::MAX; 2],
             in_bunch: 0,
@@ -223,10 +235,10 @@ impl Weaver {
             let receiver = self.receiver(fabric, dst);
             self.receivers.insert(dst, receiver);
         }
-        let first = self.of_bdp(self.config.window);
         let receiver = self.receivers.get_mut(&dst).expect("it is there");
         if parts == 0 && receiver.out == 0 && receiver.heard_at + receiver.base * IDLE < now {
-            (receiver.window, receiver.least, receiver.in_bunch) = (first, [Span::MAX; 2], 0);
+            receiver.window = receiver.windows[0];
+            (receiver.least, receiver.in_bunch) = ([Span::MAX; 2], 0);
         }
         receiver.out == 0 || (receiver.out as f64) < receiver.window
     }
@@ -265,34 +277,31 @@ impl Weaver {
         let receiver = self.receivers.get_mut(&dst).expect("it is known");
         let Known { ways, links, queues } =
             self.network.ways(fabric, self.host, dst, self.config.rotate);
-        let overdue = |link: &Link| {
-            let late = link.oldest().filter(|out| out.due < now).map(|out| {
-                let usual = usual(queues, out.queues);
-                (out.due + Time((usual + out.late.max(usual)) as u64)).until(now)
-            });
-            late.unwrap_or(Time::ZERO)
-        };
         let others = || ways.ways.iter().enumerate().filter(|(at, _)| not != Some(*at as u32));
         let turn = |way: &Way| {
             let port = receiver.ports.get(usize::from(way.port));
             (port.map_or(0, |port| port.given), way.given)
         };
-        let trouble = |(at, way): (usize, &Way)| {
+        let trouble = |(at, way): (usize, &Way), least: Span| {
             let (mut barred, mut late) = (false, Time::ZERO);
             for link in ways.links(at).iter().chain(receiver.ends(way.port)) {
                 let link = &links[*link as usize];
                 barred |= link.is_barred(now);
                 if watches {
-                    late = late.max(link.lateness(now, chunk, overdue(link)));
+                    let overdue = link.overdue(now, queues, least);
+                    late = late.max(link.lateness(now, chunk, overdue));
                 }
             }
             (barred, late)
         };
         let next = others().min_by_key(|(_, way)| turn(way));
         // The next one in turn is in no trouble as a rule, and others need no look.
-        let next = match next.filter(|next| trouble(*next) != (false, Time::ZERO)) {
+        let next = match next.filter(|next| trouble(*next, 0.0) != (false, Time::ZERO)) {
             None => next,
-            Some(_) => others().min_by_key(|other| (trouble(*other), turn(other.1))),
+            Some(_) => {
+                let least = ways.waits(links, now);
+                others().min_by_key(|other| (trouble(*other, least), turn(other.1)))
+            }
         };
         let at = next.map_or(0, |(at, _)| at);
         let most = ways.ways.iter().map(|way| way.given).max().unwrap_or(0);
@@ -353,7 +362,6 @@ impl Weaver {
 
     /// A chunk is back: what that says of its receiver, and of the links that it took.
     fn learn_from(&mut self, now: Time, chunk: &UnderWay, fabric: &Fabric) {
-        let most = self.of_bdp(self.config.most_window);
         let own = chunk.backlog * self.time_of_byte(fabric);
         let receiver = self.receivers.get_mut(&chunk.dst).expect("it is known");
         let base = receiver.base.0 as f64;
@@ -367,7 +375,8 @@ impl Weaver {
         receiver.in_bunch += 1;
         let least = receiver.least[0].min(receiver.least[1]);
         let share = ((LONG_QUEUE - least / base) / (LONG_QUEUE - 1.0)).clamp(0.0, 1.0);
-        receiver.window = (receiver.window + chunk.sent.bytes as f64 * share).min(most);
+        receiver.window =
+            (receiver.window + chunk.sent.bytes as f64 * share).min(receiver.windows[1]);
         if receiver.in_bunch == BUNCH {
             receiver.least = [Span::MAX, receiver.least[0]];
             receiver.in_bunch = 0;
@@ -381,6 +390,7 @@ impl Weaver {
         let back = Return {
             now,
             sent: chunk.sent,
+            took: base + queue,
             excess: queue - usual,
             late: self.config.lateness(base, usual),
             chunk: self.chunk as f64,
