@@ -51,7 +51,7 @@ fn ethereal_loads_paths_alike_whatever_enforces_them() {
 /// Each path has a lane that stays, and what goes again is counted again.
 #[test]
 fn twill_takes_paths_in_turn() {
-    let options = [("chunk", "64KiB"), ("enforce", "segments")];
+    let options = [("chunk", "32KiB"), ("enforce", "segments")];
     let statistics = run("twill", &options);
     let paths = by_path(&statistics);
     assert_eq!(paths.keys().copied().collect::<Vec<_>>(), [0, 1, 2, 3].map(Some));

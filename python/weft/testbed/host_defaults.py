@@ -2,9 +2,9 @@
 
 Schemes leave a path that is dead for as long as hosts do.
 
-Of the options whose default is another on hosts (`weft list variables`) these matter here: what
-hosts are told of links in a file, or learn by time-outs of a second, is kept for more than 100 ms;
-and round trips are measured, since the fabric knows nothing of processes that wait for a core.
+Of the options whose default is another on hosts (`weft list variables`) these two matter here:
+what hosts are told of links in a file, or learn by time-outs of a second, is not forgotten within
+100 ms.
 """
 
 from __future__ import annotations
