@@ -46,8 +46,8 @@ pub const DIFFERENT: &[Different] = &[
     Different {
         key: OF_WATCHED,
         default: "32KiB",
-        reason: "of twill: a chunk costs a frame, a write and an answer; the longest segment that kernels hand to \
-                 NICs is worth that",
+        reason: "of twill: 1/32 of a bandwidth-delay product is a few KB here, and each chunk costs \
+                 a frame, a write and an answer",
     },
     Different {
         key: OF_PORT_POLICY,
