@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use weft_comm::half::receiver::RecvHalf;
-use weft_comm::half::sender::{Part, SendHalf, Settled};
+use weft_comm::half::sender::{Completed, Part, SendHalf};
 use weft_comm::stream::inflow::{Inflow, Sink};
 use weft_comm::wire::{HEADER, Header, Kind, Slot, Slots, WireError};
 use weft_comm::{Sizes, Span};
@@ -19,6 +19,8 @@ struct Receiving {
     half: RecvHalf<usize>,
     lane: u16,
     done: Vec<bool>,
+    /// Lanes that have begun to bring what has come now.
+    late: Vec<u16>,
 }
 
 impl Sink for &mut Receiving {
@@ -28,7 +30,9 @@ impl Sink for &mut Receiving {
     fn end(&mut self, header: &Header, body: &[u8]) -> Result<(), WireError> {
         match header.kind {
             Kind::Data => {
-                if let Some((token, sizes)) = self.half.handle_body(self.lane, header)?.over {
+                let ended = self.half.handle_body(self.lane, header)?;
+                self.late.extend(ended.late);
+                if let Some((token, sizes)) = ended.over {
                     self.over(token, &sizes);
                 }
             }
@@ -82,7 +86,12 @@ fn receives(mut data: &[u8]) {
     let groups = 1 + number(data) as usize % 6;
     let mut memory = vec![MARK; groups * 8 * (ROOM + AROUND) + AROUND];
     let start = memory.as_mut_ptr();
-    let mut sink = Receiving { half: RecvHalf::default(), lane: 0, done: vec![false; groups] };
+    let mut sink = Receiving {
+        half: RecvHalf::default(),
+        lane: 0,
+        done: vec![false; groups],
+        late: Vec::new(),
+    };
     for group in 0..groups {
         let count = 1 + number(data) as usize % 8;
         let buffers: Vec<(Span, Slot)> = (0..count)
@@ -118,6 +127,7 @@ fn receives(mut data: &[u8]) {
             }
             let body = take(data, (header.len as usize).min(ROOM)).to_vec();
             header.check = crc32c::crc32c(&body);
+            header.repeats = header.kind == Kind::Data && what & 16 != 0;
             header.checked = header.kind == Kind::Clear || what & 128 != 0;
             stream.extend_from_slice(&header.encode());
             stream.extend_from_slice(&body);
@@ -141,6 +151,9 @@ fn receives(mut data: &[u8]) {
                 inflows[lane] = Inflow::default();
                 let _ = sink.half.hello(sink.lane, epochs[lane], 0);
                 break;
+            }
+            for other in sink.late.drain(..) {
+                inflows[usize::from(other)].divert();
             }
         }
     }
@@ -166,7 +179,7 @@ fn sends(mut data: &[u8]) {
         }
     }
     let lane = half.open_lane();
-    let mut out = Settled::default();
+    let mut out = Completed::default();
     while !data.is_empty() {
         let failed = match number(data) % 5 {
             0 => {
@@ -204,7 +217,7 @@ fn sends(mut data: &[u8]) {
             assert!(!done[token], "a send is done once");
             done[token] = true;
         }
-        out.pieces.clear();
+        out.subflows.clear();
         if failed {
             return;
         }
@@ -212,7 +225,7 @@ fn sends(mut data: &[u8]) {
 }
 
 fn part(send: u32, size: u64) -> Part {
-    Part { send, start: 0, end: size, piece: send }
+    Part { send, start: 0, end: size, subflow: send }
 }
 
 fuzz_target!(|data: &[u8]| {
