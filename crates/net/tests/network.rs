@@ -261,7 +261,7 @@ fn a_dead_path_is_left_after_a_time_out_and_the_stop_is_reported() {
 /// The chunks on it time out one by one, long before the transport would, and the path is left alone.
 #[test]
 fn a_chunk_that_never_comes_back_goes_again_by_another_path() {
-    let dead = Some((1, Time::ms(20)));
+    let dead = Some((1, Time::us(500)));
     let weather = Weather { dead, ..Weather::default() };
     let recovery = RecoveryConfig::SELECTIVE_REPEAT;
     let mut net = Net::new(sender_with("twill", TWILL, 0, 1, recovery), 2, weather, 1);
