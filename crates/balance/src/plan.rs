@@ -243,6 +243,11 @@ pub trait Plan {
         let _ = (now, flows, fabric, out);
     }
 
+    /// The receiver of `flow`, a chunk, asks that others go first, or no longer does: told before [`Plan::sent`].
+    fn defer(&mut self, flow: &FlowInfo, defers: bool) {
+        let _ = (flow, defers);
+    }
+
     /// The last acknowledgement of `flow` is in. Appends to `out` what can leave now that was held back
     /// for that.
     fn sent(&mut self, now: Time, flow: &FlowInfo, fabric: &Fabric, out: &mut Vec<Subflow>) {
@@ -319,6 +324,9 @@ impl Starts {
 }
 
 impl<P: Plan> Plan for Box<P> {
+    fn defer(&mut self, flow: &FlowInfo, defers: bool) {
+        P::defer(self, flow, defers);
+    }
     fn port(&self, chunk: u32) -> Option<u8> {
         P::port(self, chunk)
     }

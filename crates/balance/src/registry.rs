@@ -175,6 +175,10 @@ macro_rules! schemes {
                     $(Planner::$Scheme(plan) => plan.rebalance(now, flows, fabric, out)),*
                 }
             }
+            /// As [`Plan::defer`].
+            pub fn defer(&mut self, flow: &FlowInfo, defers: bool) {
+                match self { $(Planner::$Scheme(plan) => plan.defer(flow, defers)),* }
+            }
             /// As [`Plan::sent`].
             pub fn sent(
                 &mut self,

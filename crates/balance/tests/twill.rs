@@ -217,6 +217,27 @@ fn a_nic_has_a_bdp_and_a_receiver_its_window() {
 }
 
 #[test]
+fn a_message_whose_receiver_waits_for_another_one_has_little_out() {
+    let most_out = |options: &[(&str, &str)], defers: &[bool]| {
+        let mut network = Network::new(options, 0);
+        network.post(post(0, 4, 4_000_000));
+        for (us, defers) in (10..).step_by(10).zip(defers) {
+            let (_, one) = network.under_way.first_key_value().expect("something is out");
+            let info = flow(one);
+            network.planner.defer(&info, *defers);
+            network.run(Time::us(us + 10));
+        }
+        network.under_way.values().map(|one| one.bytes).sum::<u64>()
+    };
+    // Four chunks: an eighth of a BDP.
+    assert_eq!(most_out(&[], &[true, true]), 4 * CHUNK);
+    let free = most_out(&[], &[false]);
+    assert!(free > BDP / 2, "{free}");
+    assert_eq!(most_out(&[], &[true, false]), free);
+    assert_eq!(most_out(&[("defer", "false")], &[true]), free);
+}
+
+#[test]
 fn windows_grow_while_no_queue_shows_and_not_where_one_does() {
     let most_out = |noise: Time| {
         let mut network = Network::new(&[("window", "10"), ("most_window", "80")], 0);

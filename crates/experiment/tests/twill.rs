@@ -85,6 +85,19 @@ fn a_link_that_dies_costs_a_time_out_that_adapts() {
 }
 
 #[test]
+fn those_who_are_ahead_do_not_hold_up_a_rank_that_is_late() {
+    // By 40 us. Those who are ahead of their turn send to ranks that wait for the late one.
+    let late = "[stragglers]\nranks = [3]\nfactor = 10.0\nstart_delay = \"4us\"\n\
+                start_distribution = \"fixed\"\n";
+    let doubling = tables(DOUBLING).replace("8MB", "4MB");
+    let end = |more: &str| column(&run_of("twill", &format!("{doubling}{more}")), "cct_s");
+    let in_time = end("");
+    let cost = |more: &str| end(&format!("{late}{more}")) - in_time;
+    let (defers, does_not) = (cost(""), cost("[balance]\ndefer = false\n"));
+    assert!(defers < 130e-6 && does_not > defers * 3.0, "{defers} {does_not}");
+}
+
+#[test]
 fn a_plane_that_dies_is_left() {
     let dead = "[failures.dead]\nplanes = [1]\nkind = \"down\"\nstart = \"50us\"\n";
     let planes = "planes = 4\n";

@@ -159,7 +159,15 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let seq = self.turn_header(&header, seq, is_resent);
         // Not pinned: the way back of a path id begins at its far end.
         let route = Route::Hashed(header.entropy());
-        let nack = Answer { is_nack: true, sender, seq, cumulative: 0, echo: false, last_hop };
+        let nack = Answer {
+            is_nack: true,
+            sender,
+            seq,
+            cumulative: 0,
+            echo: false,
+            last_hop,
+            defers: false,
+        };
         let nack = Packet::answer(src, route, header.size, nack);
         // Still a header, which goes first, and is known as one if it is lost.
         self.relay(switch, ingress, nack.trimmed(header.size, last_hop));

@@ -42,6 +42,8 @@ pub(crate) struct Sending {
 pub(crate) struct Receiving {
     pub(crate) message: MessageId,
     bytes_missing: u64,
+    /// Some of it is there, not all, and somebody waits for it; if anybody wants to know.
+    is_coming: bool,
     pub(crate) spurious: u32,
     /// Of ranks' messages.
     pub(crate) posted: Time,
@@ -156,6 +158,14 @@ impl Messages {
     pub(crate) fn add_retransmit(&mut self, message: SendingId) {
         self.sending[message].retransmits += 1;
     }
+    /// `bytes` more of a message are there, which somebody waits for now, or not yet: by how many more messages come that
+    /// somebody waits for.
+    pub(crate) fn begin_expected(&mut self, id: ReceivingId, bytes: u64, is_expected: bool) -> i32 {
+        let receiving = self.receiving_mut(id);
+        let was_coming = receiving.is_coming;
+        receiving.is_coming = (was_coming || is_expected) && receiving.bytes_missing > bytes;
+        i32::from(receiving.is_coming) - i32::from(was_coming)
+    }
     pub(crate) fn add_spurious(&mut self, message: ReceivingId) {
         self.receiving_mut(message).spurious += 1;
     }
@@ -216,7 +226,15 @@ impl Sending {
 impl Receiving {
     pub(crate) fn new(message: MessageId, bytes: u64, posted: Time) -> Receiving {
         let (received, reordering) = (Time::ZERO, Reordering::default());
-        Receiving { message, bytes_missing: bytes, spurious: 0, posted, received, reordering }
+        Receiving {
+            message,
+            bytes_missing: bytes,
+            is_coming: false,
+            spurious: 0,
+            posted,
+            received,
+            reordering,
+        }
     }
     /// Payload of it that is not here; queue pairs that have a part of theirs count as without any.
     pub(crate) fn bytes_missing(&self) -> u64 {

@@ -101,7 +101,7 @@ impl Segment {
     pub const CALL: u32 = u32::MAX;
 }
 
-/// Beside the number of data: it asks for an acknowledgement.
+/// Beside the number of data: it asks for an acknowledgement. Beside that of an answer: as [`Answer::defers`].
 const ASKS: u32 = 1 << 30;
 /// Beside the number of data, and of what answers it: the switch of its receiver's link trimmed it.
 const LAST_HOP: u32 = 1 << 31;
@@ -123,6 +123,8 @@ pub struct Answer {
     pub echo: bool,
     /// The packet that it answers was trimmed by the switch of its receiver's link.
     pub last_hop: bool,
+    /// All of a chunk is there, and its receiver asks that others go first.
+    pub defers: bool,
 }
 
 /// What control for a leaf says, beside the receiver of the flow or the group of ports.
@@ -151,9 +153,9 @@ impl Packet {
     /// An answer to data from `dst`.
     #[inline(always)]
     pub fn answer(dst: HostId, route: Route, size: u16, answer: Answer) -> Packet {
-        let Answer { is_nack, sender, seq, cumulative, echo, last_hop } = answer;
+        let Answer { is_nack, sender, seq, cumulative, echo, last_hop, defers } = answer;
         let kind = if is_nack { Kind::Nack } else { Kind::Ack };
-        let number = seq | if last_hop { LAST_HOP } else { 0 };
+        let number = seq | if last_hop { LAST_HOP } else { 0 } | if defers { ASKS } else { 0 };
         Packet::new(kind, echo, dst, route, size, [sender, number, cumulative])
     }
     /// A packet of `size` bytes, headers included, of an aggregation tree.
@@ -231,7 +233,8 @@ impl Packet {
         let [_, number, cumulative] = self.words;
         let (is_nack, sender) = (self.is(Kind::Nack as u32), self.sender());
         let (seq, last_hop) = (number & (NUMBERS - 1), self.was_cut_at_last_hop());
-        Answer { is_nack, sender, seq, cumulative, echo: self.is(OWN), last_hop }
+        let defers = number & ASKS != 0;
+        Answer { is_nack, sender, seq, cumulative, echo: self.is(OWN), last_hop, defers }
     }
     /// What control for a leaf says.
     pub fn as_tor_control(&self) -> Control {

@@ -8,7 +8,9 @@ use std::ops::ControlFlow;
 use weft_trial::prelude::*;
 use weft_units::{Rate, Time};
 use weft_workload::collective::{Algorithm, Operation};
-use weft_workload::job::{Algorithms, AwaitSends, Endpoint, IdleNetwork, Job, Joined, earliest};
+use weft_workload::job::{
+    Action, Algorithms, AwaitSends, Endpoint, IdleNetwork, Job, Joined, Receipt, Runner, earliest,
+};
 use weft_workload::trace::{self, TextOptions, Trace};
 
 const IDEAL: Ideal = Ideal { latency: Time::us(1), ps_per_byte: 80 };
@@ -57,6 +59,40 @@ fn a_window_waits_for_acknowledgements() {
     let windowed = job(exchange, Operation::AllToAll, "direct", &[("window", "1")]);
     // Each of the four waits for the acknowledgement of the one before it, a latency later.
     assert_eq!(run(&windowed, IDEAL).end, Time::ps(4 * 1_080_000 + 3 * 1_000_000));
+}
+
+/// What each rank posts as the job begins: to whom, with which receipt.
+fn first_posts(runner: &mut Runner<'_>) -> Vec<(u32, Receipt)> {
+    let mut out = Vec::new();
+    runner.start(Time::ZERO, &mut out);
+    let post = |action| match action {
+        Action::Post { dst, receipt, .. } => Some((dst, receipt)),
+        _ => None,
+    };
+    out.into_iter().filter_map(post).collect()
+}
+
+#[test]
+fn what_a_rank_cannot_use_yet_it_does_not_expect() {
+    let all_reduce = one(8, "ALLREDUCE", 8_000);
+    let doubling = job(all_reduce, Operation::AllReduce, "recursive-doubling", &[]);
+    let mut runner = Runner::new(&doubling, |_| true);
+    let (_, first) = first_posts(&mut runner)[0];
+    let step = |number| Receipt { number, ..first };
+    let mut expected = |rank| [0, 1, 2].map(|number| runner.expects(rank, &step(number)));
+    assert_eq!(expected(0), [true, false, false]);
+    runner.received(Time::ZERO, 0, step(0), &mut Vec::new());
+    let mut expected = |rank| [0, 1, 2].map(|number| runner.expects(rank, &step(number)));
+    assert_eq!(expected(0), [true, true, false]);
+    assert_eq!(expected(1), [true, false, false]);
+    assert!(!Runner::new(&doubling, |_| true).expects(0, &first), "it has not begun");
+
+    // All of an exchange is of use at once.
+    let exchange = job(one(5, "ALLTOALL", 5_000), Operation::AllToAll, "direct", &[]);
+    let mut runner = Runner::new(&exchange, |_| true);
+    let posts = first_posts(&mut runner);
+    assert_eq!(posts.len(), 5 * 4);
+    assert!(posts.iter().all(|(to, receipt)| runner.expects(*to, receipt)));
 }
 
 #[test]

@@ -8,6 +8,7 @@
 //! Invariant: whatever happens to a rank at one time is handled by one event of it, in the order
 //! in which it was told.
 
+mod expected;
 mod ranks;
 mod records;
 mod relay;

@@ -1,5 +1,6 @@
 //! What a partition knows of its ranks and of their messages.
 
+use super::expected::Expected;
 use super::records::{Owner, Records};
 use super::servers::SwitchedServers;
 use crate::config::JobConfig;
@@ -45,6 +46,8 @@ pub(crate) struct Jobs<'a> {
     pub(super) receipts: Vec<Vec<Addressee>>,
     pub(super) free_sending: Vec<SendingId>,
     pub(super) free_receiving: Vec<Vec<u32>>,
+    /// Empty where no planner wants to know.
+    pub(super) expected: Expected,
     /// How many messages partitions have been told of at once.
     pub(super) told: Vec<u32>,
     /// Which rank something is happening to.
@@ -95,6 +98,8 @@ impl<'a> Jobs<'a> {
         let (ranks, partitions) = (homes.len(), world.partitioning.partitions.len());
         let holds =
             |rank: u32| world.partitioning.hosts[config.hosts[rank as usize]].partition == own;
+        let is_told = world.config.balance.scheme.info().watches;
+        let own_hosts = &world.partitioning.partitions[usize::from(own)].hosts;
         let mut first = 0;
         let runner = |job: &'a Job| {
             first += job.ranks();
@@ -118,6 +123,7 @@ impl<'a> Jobs<'a> {
             receipts: vec![Vec::new(); partitions],
             free_sending: Vec::new(),
             free_receiving: vec![Vec::new(); partitions],
+            expected: own_hosts.iter().filter(|_| is_told).map(|_| 0).collect(),
             told: vec![0; partitions],
             awake: None,
             actions: Vec::new(),

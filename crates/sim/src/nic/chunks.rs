@@ -29,6 +29,8 @@ struct Watched {
     order: u64,
     /// Those on its queue pair below that had left when it began.
     after: u64,
+    /// Its receiver asks that others go first.
+    defers: bool,
 }
 
 impl Chunks {
@@ -58,7 +60,8 @@ impl Chunks {
         let here = here.and_then(|id| self.watched[*id as usize]);
         let after = here.map_or(order, |other| other.order);
         out.push_back(id);
-        self.watched[place] = Some(Watched { chunk, timer: Time::MAX, order, after });
+        self.watched[place] =
+            Some(Watched { chunk, timer: Time::MAX, order, after, defers: false });
     }
 
     /// Queue pair `id` of `host` is done. Those whose chunks it shows to be lost.
@@ -95,6 +98,17 @@ impl Chunks {
     #[inline(always)]
     pub(super) fn queue_pair(&self, id: u32) -> Option<QueuePairId> {
         self.watched(id).map(|watched| watched.chunk.queue_pair)
+    }
+    /// The receiver of what queue pair `id` carries asks that others go first.
+    #[cold]
+    pub(super) fn defer(&mut self, id: u32) {
+        if let Some(Some(watched)) = self.watched.get_mut(id as usize) {
+            watched.defers = true;
+        }
+    }
+    /// Whether it does, of one with a chunk.
+    pub(super) fn defers(&self, id: u32) -> Option<bool> {
+        self.watched(id).map(|watched| watched.defers)
     }
     /// The time-out of queue pair `id`, where `usual` is that of the others.
     #[inline(always)]

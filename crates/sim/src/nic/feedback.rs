@@ -45,7 +45,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let (back, message) = (flow.back(), flow.message);
         if packet.is(flag::TRIMMED) {
             let arrival = flow.receiver.on_trimmed(self.now, seq);
-            self.reply::<REPORTS>(port, back, packet, data, arrival.reply);
+            self.reply::<REPORTS>(port, back, packet, data, (arrival.reply, false));
             if REPORTS {
                 self.note_credit(host, &packet);
                 self.want_credit(host, id, target);
@@ -67,17 +67,19 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             }
             false => flow.receiver.on_data_done(self.now, seq),
         };
+        let mut defers = false;
         if arrival.accepted {
             self.counts.accept(self.now, &packet);
             if done {
                 let bytes = flow.bytes;
+                defers = self.asks_to_defer(host, message, bytes);
                 self.subflow_received(message, bytes);
             }
         } else if arrival.duplicate && is_resent {
             self.counts.totals.spurious += 1;
             self.messages.add_spurious(message);
         }
-        self.reply::<REPORTS>(port, back, packet, data, arrival.reply);
+        self.reply::<REPORTS>(port, back, packet, data, (arrival.reply, defers));
         if REPORTS {
             self.note_credit(host, &packet);
             match done {
@@ -95,7 +97,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         back: (HostId, u32),
         packet: Packet,
         data: Data,
-        reply: Reply,
+        (reply, defers): (Reply, bool),
     ) {
         let (is_nack, cumulative) = match reply {
             Reply::Ack { cumulative } => (false, cumulative),
@@ -106,7 +108,7 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         let ((src, sender), Data { receiver, seq, asks, .. }) = (back, data);
         let echo = packet.is(flag::MARKED);
         let last_hop = is_nack && packet.was_cut_at_last_hop();
-        let answer = Answer { is_nack, sender, seq, cumulative, echo, last_hop };
+        let answer = Answer { is_nack, sender, seq, cumulative, echo, last_hop, defers };
         let mut answer = Packet::answer(src, route, self.config.packet.ack as u16, answer);
         if REPORTS {
             answer = self.report(receiver, answer, data, echo || asks);
@@ -140,6 +142,10 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         }
         let rtt = flow.rtt(self.now, answer.seq);
         let ack = acknowledgement(self.now, answer, rtt);
+        if answer.defers {
+            self.nics.chunks.defer(id);
+            flow = &mut self.nics.senders[id as usize];
+        }
         let (_, done) = ack.deliver(&mut flow.sender, &mut flow.congestion);
         if !flow.hooks.is_plain() {
             if flow.hooks.hears() {
@@ -345,6 +351,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             self.overtaken(host, lost);
         }
         let (planner, out) = (&mut self.nics.hosts[host].planner, &mut self.nics.subflows);
+        if let Some(defers) = self.nics.chunks.defers(id) {
+            planner.defer(&underway, defers);
+        }
         planner.sent(self.now, &underway, self.config.fabric, out);
         let deadline = planner.deadline();
         if !out.is_empty() {

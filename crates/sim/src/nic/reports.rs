@@ -151,6 +151,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             _ => flow.rtt_of_copy(now, seq, is_resent),
         };
         let heard = acknowledgement(now, answer, rtt);
+        if answer.defers {
+            self.nics.chunks.defer(id);
+        }
         self.hear_from_plane(id, port);
         let Some(done) = self.learn(id, &heard, answer, report) else { return };
         if !answer.is_nack {
@@ -248,8 +251,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
         sender: u32,
         header: Header,
     ) {
-        let answer =
-            Answer { is_nack: false, sender, seq: 0, cumulative: 0, echo: false, last_hop: false };
+        let (seq, cumulative) = (0, 0);
+        let (is_nack, echo, last_hop, defers) = (false, false, false, false);
+        let answer = Answer { is_nack, sender, seq, cumulative, echo, last_hop, defers };
         let packet = Packet::answer(dst, route, self.config.packet.ack as u16, answer);
         let packet = self.with_header(packet, header);
         self.counts.totals.control_packets += 1;

@@ -286,6 +286,17 @@ impl<'a> Runner<'a> {
         self.finish(now, rank, node, out);
     }
 
+    /// Whether `rank` expects a message: it waits for it, or would if others were there that it waits for as well.
+    /// What it cannot use before something else has come it does not expect.
+    pub fn expects(&mut self, rank: u32, receipt: &Receipt) -> bool {
+        let state = self.state(rank);
+        let Some(node) = state.awaited.get(&receipt.meeting) else { return false };
+        match state.parts.get_mut(node) {
+            Some(part) => part.expects(receipt.sequence, receipt.number),
+            None => true,
+        }
+    }
+
     /// What `rank` waits for that others have to do.
     pub fn waits(&self, rank: u32) -> Vec<Wait> {
         let Some(state) = &self.ranks[rank as usize] else { return Vec::new() };

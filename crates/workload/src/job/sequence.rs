@@ -48,6 +48,8 @@ struct Sequence {
     acknowledged: Ahead,
     /// How many sends have been acknowledged.
     acknowledgements: u32,
+    /// Receipts below are expected, as far as has been asked.
+    expected: u32,
 }
 
 impl Sequence {
@@ -167,6 +169,24 @@ impl<'a> Part<'a> {
         self.sequences[sequence as usize].acknowledge(number);
         self.advance(sequence, out);
     }
+    /// Whether `sequence` expects receipt `number`: it needs no other one to get there.
+    pub(super) fn expects(&mut self, sequence: u32, number: u32) -> bool {
+        let Some((place, ahead)) = self.locate(sequence) else { return true };
+        if ahead > 0 || !self.has_begun {
+            return false;
+        }
+        let sequence = &mut self.sequences[place as usize];
+        let next = sequence.received.next();
+        if sequence.expected <= next && !sequence.is_over {
+            let steps = |at| self.role.steps.step(&self.call, self.role.place, place, at);
+            let steps = (sequence.at..).map_while(steps);
+            let is_receive = |step: &Step| matches!(step, Step::Receive { .. });
+            let receives = steps.skip_while(|step| !is_receive(step)).take_while(is_receive);
+            sequence.expected = next + receives.count() as u32;
+        }
+        number < sequence.expected
+    }
+
     /// What its sequences wait for, each one step: a receive, or the send that has not been
     /// acknowledged.
     pub(super) fn waits_for(&self) -> impl Iterator<Item = Step> + '_ {

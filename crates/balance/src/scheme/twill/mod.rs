@@ -13,6 +13,8 @@
 //! - A receiver has a window. It begins small and grows while no long queue shows on all paths, so that
 //!   many who begin to send to one fill no buffer. It does not shrink while something is under way: who began earlier
 //!   keeps the right of way.
+//! - A receiver that waits for a message of which some has come asks, with its answers, that those defer which it cannot
+//!   use before. Little of these is out then.
 //!
 //! Where it leaves:
 //! - A host takes its paths to a leaf in turn, each as often, and its ports to a receiver. The hosts of a leaf begin at
@@ -60,6 +62,8 @@ pub struct Twill {
     pub order: Order,
     /// Whether hosts begin at different uplinks.
     pub rotate: bool,
+    /// Whether messages wait whose receivers ask that others go first.
+    pub defer: bool,
     /// A chunk is late after so much more than usual, in percent of the round trip of a lone chunk; zero: never.
     pub late: u32,
     /// A chunk times out after so much more than usual, in the same unit; zero: when the transport says so.
@@ -122,6 +126,12 @@ impl Scheme for Twill {
                 meaning: "whether the hosts of a leaf begin at different uplinks",
             },
             OptionInfo {
+                key: "defer",
+                default: "true",
+                meaning: "whether little of a message is out while its receiver waits for another one \
+                          that comes, and cannot use it before",
+            },
+            OptionInfo {
                 key: "late",
                 default: "400",
                 meaning: "a chunk is late after so much more than usual, in percent of the round \
@@ -162,6 +172,7 @@ impl Scheme for Twill {
             backlog: options.number("backlog", 1..=MOST)?,
             order: options.choice("order", &orders)?,
             rotate: options.flag("rotate")?,
+            defer: options.flag("defer")?,
             late: options.number("late", 0..=MOST)?,
             time_out: options.number("time_out", 0..=MOST)?,
             enforce: Enforce::read(options)?,

@@ -1,7 +1,7 @@
 //! The planner of one host.
 
 use super::links::{Link, MANY, Return, Sent, Span};
-use super::queue::{Offer, Queue};
+use super::queue::{Offer, Queue, Rest};
 use super::receiver::{Port, Quartile, Receiver};
 use super::ways::{Known, Network, Way, ports, usual};
 use super::{Order, Twill};
@@ -79,6 +79,8 @@ pub struct Weaver {
 #[derive(Clone, Copy, Debug)]
 struct UnderWay {
     dst: HostId,
+    /// Of which message it is, as the caller has it.
+    tag: u32,
     /// Which of the ways to its leaf.
     way: u32,
     port: u8,
@@ -193,7 +195,7 @@ impl Weaver {
                 return Offer::Stop;
             }
             let post = rest.post;
-            if !self.may_send(now, post.dst, rest.parts, fabric) {
+            if !self.may_send(now, rest, fabric) {
                 return Offer::Refused;
             }
             if rest.parts == 0 {
@@ -204,7 +206,7 @@ impl Weaver {
                 0 => self.starts.delay(post.message, 0),
                 _ => Time::ZERO,
             };
-            let (route, chunk) = self.send(now, post.dst, bytes, fabric);
+            let (route, chunk) = self.send(now, &post, bytes, fabric);
             let Post { message, dst, tag, .. } = post;
             let carrier = Carrier::Chunk(chunk);
             out.push(Subflow { message, dst, bytes, part: rest.parts, route, delay, tag, carrier });
@@ -229,22 +231,25 @@ impl Weaver {
         }
     }
 
-    /// Whether a receiver may get a chunk of a message of which `parts` have left.
-    fn may_send(&mut self, now: Time, dst: HostId, parts: u32, fabric: &Fabric) -> bool {
+    /// Whether a chunk of a message may leave for its receiver.
+    fn may_send(&mut self, now: Time, rest: &Rest, fabric: &Fabric) -> bool {
+        let dst = rest.post.dst;
         if !self.receivers.contains_key(&dst) {
             let receiver = self.receiver(fabric, dst);
             self.receivers.insert(dst, receiver);
         }
         let receiver = self.receivers.get_mut(&dst).expect("it is there");
-        if parts == 0 && receiver.out == 0 && receiver.heard_at + receiver.base * IDLE < now {
+        if rest.parts == 0 && receiver.out == 0 && receiver.heard_at + receiver.base * IDLE < now {
             receiver.window = receiver.windows[0];
             (receiver.least, receiver.in_bunch) = ([Span::MAX; 2], 0);
         }
-        receiver.out == 0 || (receiver.out as f64) < receiver.window
+        let may_more = !rest.defers && (receiver.out as f64) < receiver.window;
+        receiver.out == 0 || may_more
     }
 
     /// Sends a chunk of `bytes`: by which route, and as which.
-    fn send(&mut self, now: Time, dst: HostId, bytes: u64, fabric: &Fabric) -> (Route, Chunk) {
+    fn send(&mut self, now: Time, post: &Post, bytes: u64, fabric: &Fabric) -> (Route, Chunk) {
+        let Post { dst, tag, .. } = *post;
         self.out += bytes;
         self.backlog += bytes as f64;
         self.receivers.get_mut(&dst).expect("it is known").out += bytes;
@@ -252,7 +257,7 @@ impl Weaver {
         let backlog = self.backlog;
         let sent = self.next(now, bytes);
         let (queue_pair, route, port) = self.take(dst, way, &sent, backlog, fabric);
-        let chunk = UnderWay { dst, way, port, sent, backlog, again: false };
+        let chunk = UnderWay { dst, tag, way, port, sent, backlog, again: false };
         let number = self.free.pop().unwrap_or(self.under_way.len() as u32);
         match self.under_way.get_mut(number as usize) {
             Some(place) => *place = chunk,
@@ -441,6 +446,12 @@ impl Plan for Weaver {
     }
     fn flush(&mut self, now: Time, fabric: &Fabric, out: &mut Vec<Subflow>) {
         self.pump(now, fabric, out);
+    }
+
+    fn defer(&mut self, flow: &FlowInfo, defers: bool) {
+        if let Some(number) = flow.chunk.filter(|_| self.config.defer) {
+            self.queue.defer(self.under_way[number as usize].tag, defers);
+        }
     }
 
     fn sent(&mut self, now: Time, flow: &FlowInfo, fabric: &Fabric, out: &mut Vec<Subflow>) {
