@@ -1,133 +1,15 @@
-//! Twill at one host: what leaves when and where, by what came back. Its network is a queue for each path.
+//! Twill at one host: what leaves when and where, by what came back.
+
+mod twill_network;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
+use twill_network::{BDP, CHUNK, LINK, Network, chunk, fabric, flow, path, planner, post};
 use weft_balance::Planner;
-use weft_balance::plan::{Chunk, FlowInfo, LossSignal, Post, Route, Subflow};
-use weft_balance::scheme::{BalanceConfig, SchemeConfig};
-use weft_fabric::{Clos, Fabric, Link, PathId};
+use weft_balance::plan::{LossSignal, Subflow};
+use weft_fabric::{Clos, Fabric};
 use weft_trial::prelude::*;
-use weft_units::{Draw, HostId, MessageId, Rate, Time, random};
-
-const LINK: Link = Link { rate: Rate::gbps(100), delay: Time::ns(500) };
-const MTU: u32 = 1_000;
-/// Of 100 Gb/s and some 4 us.
-const BDP: u64 = 50_000;
-/// The payload of a chunk: 1/32 of that, in whole packets.
-const CHUNK: u64 = 2_000;
-
-/// Two leaves, four spines, four hosts below each leaf: hosts 4 to 7 are four paths away from host 0.
-fn fabric() -> Fabric {
-    Fabric::build(&Clos::leaf_spine(2, 4, 4, LINK)).unwrap()
-}
-fn planner(options: &[(&str, &str)], host: u32) -> Planner {
-    let scheme = SchemeConfig::read("twill", options).unwrap();
-    let start_jitter = Time::ZERO;
-    let config = BalanceConfig { scheme, start_jitter, random_position: false, bdp: BDP };
-    Planner::new(&config, HostId(host), 1, MTU)
-}
-fn post(message: u32, dst: u32, bytes: u64) -> Post {
-    let (message, dst) = (MessageId(message), HostId(dst));
-    Post { message, dst, bytes, job: 0, ranks: (0, 0), tag: message.0 }
-}
-fn path(subflow: &Subflow) -> PathId {
-    let Route::Pinned(path) = subflow.route else { panic!("{subflow:?} is not pinned") };
-    path
-}
-fn chunk(subflow: &Subflow) -> Chunk {
-    subflow.carrier.chunk().unwrap_or_else(|| panic!("{subflow:?} is no chunk"))
-}
-fn flow(subflow: &Subflow) -> FlowInfo {
-    FlowInfo::from(subflow)
-}
-
-/// A host, its NIC, and a queue for each path.
-struct Network {
-    fabric: Fabric,
-    planner: Planner,
-    now: Time,
-    /// Until when the NIC has something to send.
-    nic: Time,
-    /// The same of each path, and how many times as long as on the NIC a byte takes there.
-    paths: BTreeMap<PathId, (Time, f64)>,
-    /// What adds to each round trip.
-    noise: Box<dyn FnMut(PathId) -> Time>,
-    /// By which nothing comes back.
-    dead: Option<PathId>,
-    coming: BinaryHeap<Reverse<(Time, u64)>>,
-    under_way: BTreeMap<u64, Subflow>,
-    /// What has left, with the time.
-    left: Vec<(Time, Subflow)>,
-}
-
-impl Network {
-    fn new(options: &[(&str, &str)], host: u32) -> Network {
-        Network {
-            fabric: fabric(),
-            planner: planner(options, host),
-            now: Time::ZERO,
-            nic: Time::ZERO,
-            paths: BTreeMap::new(),
-            noise: Box::new(|_| Time::ZERO),
-            dead: None,
-            coming: BinaryHeap::new(),
-            under_way: BTreeMap::new(),
-            left: Vec::new(),
-        }
-    }
-    fn post(&mut self, post: Post) {
-        let mut out = Vec::new();
-        self.planner.post(self.now, post, &self.fabric, &mut out);
-        self.leave(out);
-    }
-    fn leave(&mut self, out: Vec<Subflow>) {
-        for subflow in out {
-            let wire = LINK.rate.serialize(subflow.bytes + subflow.bytes / 1_000 * 64);
-            self.nic = self.nic.max(self.now) + wire;
-            let (free, slow) = self.paths.entry(path(&subflow)).or_insert((Time::ZERO, 0.0));
-            *free = self.nic.max(*free) + Time((wire.0 as f64 * *slow) as u64);
-            let back = *free + Time::us(4) + (self.noise)(path(&subflow));
-            let number = self.left.len() as u64;
-            if self.dead != Some(path(&subflow)) {
-                self.coming.push(Reverse((back, number)));
-            }
-            self.under_way.insert(number, subflow);
-            self.left.push((self.now, subflow));
-        }
-    }
-    /// Goes on until `end`, or until nothing is left to do.
-    fn run(&mut self, end: Time) {
-        loop {
-            let next = self.coming.peek().map(|Reverse((at, _))| *at);
-            let due = self.planner.deadline();
-            let Some(at) = next.into_iter().chain(due).min().filter(|at| *at <= end) else { break };
-            self.now = self.now.max(at);
-            let mut out = Vec::new();
-            if next == Some(at) {
-                let Some(Reverse((_, number))) = self.coming.pop() else { unreachable!() };
-                let subflow = self.under_way.remove(&number).unwrap();
-                self.planner.sent(self.now, &flow(&subflow), &self.fabric, &mut out);
-            } else {
-                self.planner.flush(self.now, &self.fabric, &mut out);
-            }
-            self.leave(out);
-        }
-    }
-    /// Payload by path of what has left since `from`.
-    fn loads(&self, from: Time) -> BTreeMap<PathId, u64> {
-        self.loads_between(from, Time::MAX)
-    }
-    fn loads_between(&self, from: Time, end: Time) -> BTreeMap<PathId, u64> {
-        let mut loads = BTreeMap::new();
-        for (_, subflow) in self.left.iter().filter(|(at, _)| (from..end).contains(at)) {
-            *loads.entry(path(subflow)).or_default() += subflow.bytes;
-        }
-        loads
-    }
-    fn path(&self, index: u32) -> PathId {
-        self.fabric.path_set(HostId(0), HostId(4)).get(index)
-    }
-}
+use weft_units::{Draw, HostId, Time, random};
 
 #[test]
 fn chunks_add_up_and_take_all_paths_in_turn() {

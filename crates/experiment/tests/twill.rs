@@ -1,50 +1,8 @@
 //! Twill over a network of packets: what failures cost, beside schemes that others have made.
 
-use std::num::NonZeroU32;
-use std::sync::atomic::AtomicBool;
-use weft_experiment::value::Value;
-use weft_experiment::{Cell, Format, Request, RunResult, Threads, expand, read_run, run};
+mod twill_runs;
 
-/// 32 GPUs below four leaves with eight uplinks each.
-fn run_of(scheme: &str, more: &str) -> RunResult {
-    let text = format!(
-        r#"
-        [fabric]
-        topology = "leaf-spine"
-        leaves = 4
-        spines = 8
-        hosts_per_leaf = 8
-        link = "100Gbps"
-        delay = "500ns"
-        {more}
-        "#
-    );
-    let text = match more.contains("[balance]\n") {
-        true => text.replace("[balance]\n", &format!("[balance]\nscheme = \"{scheme}\"\n")),
-        false => format!("{text}\n[balance]\nscheme = \"{scheme}\"\n"),
-    };
-    let (format, source) = (Format::Toml, "test.toml");
-    let request = Request { text: &text, format, source, overrides: &[], seeds: None };
-    let all = expand(&request).unwrap_or_else(|error| panic!("{error}"));
-    let run_ = read_run(&Value::Table(all.runs[0].experiment.clone()).to_json()).expect("resolved");
-    let one = Threads::Exactly(NonZeroU32::MIN);
-    run(&run_, 3, one, &AtomicBool::new(false)).unwrap_or_else(|error| panic!("{error:?}"))
-}
-fn column(result: &RunResult, name: &str) -> f64 {
-    match result.row.iter().find(|(column, _)| *column == name) {
-        Some((_, Cell::F64(number))) => *number,
-        Some((_, Cell::U64(number))) => *number as f64,
-        other => panic!("{name} is {other:?}"),
-    }
-}
-fn slowdown(scheme: &str, more: &str) -> f64 {
-    column(&run_of(scheme, more), "slowdown")
-}
-
-const PERMUTATION: &str = r#"workload = { pattern = "permutation", size = "4MB" }"#;
-const ALL_TO_ALL: &str = r#"workload = { collective = "all-to-all", size = "8MB" }"#;
-const DOUBLING: &str =
-    r#"workload = { collective = "all-reduce", algorithm = "recursive-doubling", size = "8MB" }"#;
+use twill_runs::{ALL_TO_ALL, DOUBLING, PERMUTATION, column, run_of, slowdown, tables};
 
 #[test]
 fn without_failures_it_is_at_the_bound_in_order_and_with_few_queue_pairs() {
@@ -56,13 +14,6 @@ fn without_failures_it_is_at_the_bound_in_order_and_with_few_queue_pairs() {
         assert_eq!(column(&result, "retransmits"), 0.0, "{workload}");
         assert!(column(&result, "max_qps") <= 64.0, "{workload}");
     }
-}
-
-/// A line `name = { .. }` as a table of its own.
-fn tables(line: &str) -> String {
-    let (name, inner) = line.split_once(" = {").expect("a table");
-    let inner = inner.trim_end().trim_end_matches('}');
-    format!("[{name}]\n{}\n", inner.replace(", ", "\n"))
 }
 
 #[test]
