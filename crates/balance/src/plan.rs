@@ -134,7 +134,8 @@ pub struct Subflow {
 pub struct FlowInfo {
     /// The receiving host.
     pub dst: HostId,
-    /// The way that its planner gave it last.
+    /// The way that its planner gave it last; of a chunk that is answered, the way of the copy that was, where that is
+    /// known.
     pub route: Route,
     /// All its payload.
     pub bytes: u64,

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use twill_network::{BDP, CHUNK, LINK, Network, chunk, fabric, flow, path, planner, post};
 use weft_balance::Planner;
-use weft_balance::plan::{LossSignal, Subflow};
+use weft_balance::plan::{FlowInfo, LossSignal, Subflow};
 use weft_fabric::{Clos, Fabric};
 use weft_trial::prelude::*;
 use weft_units::{Draw, HostId, Time, random};
@@ -111,8 +111,7 @@ fn a_message_whose_receiver_waits_for_another_one_has_little_out() {
         }
         network.under_way.values().map(|one| one.bytes).sum::<u64>()
     };
-    // Four chunks: an eighth of a BDP.
-    assert_eq!(most_out(&[], &[true, true]), 4 * CHUNK);
+    assert_eq!(most_out(&[], &[true, true]), CHUNK);
     let free = most_out(&[], &[false]);
     assert!(free > BDP / 2, "{free}");
     assert_eq!(most_out(&[], &[true, false]), free);
@@ -226,6 +225,30 @@ fn a_lost_chunk_goes_by_another_path_and_the_old_one_is_left_alone_for_a_while()
     assert_eq!(network.loads(now).get(&dead), None);
     network.run(now + bar * 2);
     assert!(network.loads(now).contains_key(&dead));
+}
+
+#[test]
+fn a_path_that_answers_after_a_time_out_is_not_left_alone() {
+    let load_later = |by_old_path: bool| {
+        let mut network = Network::new(&[], 0);
+        // A chunk for each path.
+        network.post(post(0, 4, 8_000));
+        let (number, subflow) = network.under_way.pop_first().unwrap();
+        network.coming.retain(|Reverse((_, other))| *other != number);
+        network.run(Time::us(100));
+        network.now = Time::us(100);
+        let (now, fabric, info) = (network.now, &network.fabric, flow(&subflow));
+        let again = network.planner.on_loss(now, &info, LossSignal::TimeOut, fabric).unwrap();
+        let route = if by_old_path { info.route } else { again };
+        network.planner.sent(now, &FlowInfo { route, ..info }, fabric, &mut Vec::new());
+        network.post(post(1, 5, 4_000_000));
+        network.run(Time::us(300));
+        network.loads(Time::us(200)).get(&path(&subflow)).copied().unwrap_or(0)
+    };
+    assert_eq!(load_later(false), 0);
+    // A quarter of line rate for 100 us.
+    let load = load_later(true);
+    assert!((250_000..350_000).contains(&load), "{load}");
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn a_job_waits_no_longer_than_the_other_takes_alone() {
 
 /// Six uplinks for eight hosts, of which one fails for 200 us. It is left alone for no longer than
 /// 300 us after that, and carries what the others do then: four fifths of the 1.3 ms that the whole
-/// takes. That makes the whole some 5 % longer.
+/// takes. That makes the whole some 5 % longer. One that stays slow carries a quarter and what it did at first, a third.
 #[test]
 fn a_link_that_heals_carries_its_share_again() {
     let permutation = tables(r#"workload = { pattern = "permutation", size = "16MB" }"#);
@@ -102,10 +102,26 @@ fn a_link_that_heals_carries_its_share_again() {
         let up = |run| carried(run, "leaf-0", "spine-0") / carried(run, "leaf-0", "spine-1");
         let down = |run| carried(run, "spine-0", "leaf-0") / carried(run, "spine-1", "leaf-0");
         for (broken, healed) in [(up(&broken), up(&healed)), (down(&broken), down(&healed))] {
-            assert!(broken < 0.3 && healed > 0.65, "{kind}: {broken} {healed}");
+            assert!(broken < 0.4 && healed > 0.65, "{kind}: {broken} {healed}");
         }
         let slowdown = column(&healed, "slowdown");
         assert!(slowdown < 1.1, "{kind}: {slowdown}");
+    }
+}
+
+/// Behind long queues chunks time out that are not lost. That they come back shows that their path is not to blame.
+#[test]
+fn a_slow_link_that_heals_is_not_left_alone_where_queues_are_long() {
+    let exchange = tables(r#"workload = { collective = "all-to-all", size = "32MB" }"#);
+    for lost in [0.5, 0.75] {
+        let slow = format!(
+            "{exchange}[failures.one]\nlinks = [\"leaf-0 <-> spine-0\"]\nkind = \"degraded\"\n\
+             lost = {lost}\nstart = \"100us\"\nduration = \"200us\"\n"
+        );
+        let run = run_over(4, "twill", &slow, 3);
+        assert!(column(&run, "retransmits") > 0.0);
+        let slowdown = column(&run, "slowdown");
+        assert!(slowdown < 1.05, "{lost}: {slowdown}");
     }
 }
 

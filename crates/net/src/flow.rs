@@ -61,6 +61,8 @@ pub struct Flow {
     pub dst: HostId,
     /// The way that its planner gave it last.
     pub route: Route,
+    /// The way that it took before it was given another.
+    pub before: Option<Route>,
     /// The source port that a plan made elsewhere gives it.
     pub port: Option<u16>,
     /// Per-packet choice.
@@ -118,6 +120,7 @@ impl Flow {
             part: subflow.part,
             dst: subflow.dst,
             route: subflow.route,
+            before: None,
             port: None,
             steering,
             queued: false,
@@ -140,6 +143,7 @@ impl Flow {
 
     /// It goes on another way.
     pub fn reroute(&mut self, route: Route) {
+        self.before = Some(self.route);
         (self.route, self.port) = (route, None);
     }
 

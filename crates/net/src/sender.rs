@@ -260,6 +260,9 @@ impl Sender {
             self.on_loss(now, answer.flow, LossSignal::Nack);
         }
         if finished {
+            let flow = &mut self.flows[answer.flow as usize];
+            let on_port = |way: &Route| self.ports.port(*way, flow.message.0) == answer.port;
+            flow.route = flow.before.filter(on_port).unwrap_or(flow.route);
             self.finish(now, answer.flow);
             self.open_subflows(now);
         }

@@ -199,7 +199,8 @@ impl Network {
                 }
             }
         }
-        self.planner.sent(self.now, &flow(&subflow), &self.fabric, out);
+        let answered = FlowInfo { route: self.left[copy as usize].1.route, ..flow(&subflow) };
+        self.planner.sent(self.now, &answered, &self.fabric, out);
     }
     fn time_out(&mut self, number: u64) {
         let subflow = self.under_way[&number];

@@ -117,9 +117,10 @@ impl Engine {
             (this.losses, this.lacks) = (0, None);
             sending.device_errors = (0, None);
         }
+        let path = sending.lanes[usize::from(lane)].way.path;
         for (subflow, bytes) in completed.subflows {
             let Some(planning) = &mut self.planning else { break };
-            if let Some(since) = planning.acknowledged(self.now, subflow, bytes) {
+            if let Some(since) = planning.acknowledged(self.now, subflow, bytes, path) {
                 // Its memory may be free now.
                 self.give_up(number, subflow);
                 self.doubt_others(number, subflow, since);

@@ -19,8 +19,8 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weft_balance::Planner;
-use weft_balance::plan::{Carrier, Chunk, FlowInfo, LossSignal, Post, Subflow};
-use weft_fabric::Fabric;
+use weft_balance::plan::{Carrier, Chunk, FlowInfo, LossSignal, Post, Route, Subflow};
+use weft_fabric::{Fabric, PathId};
 use weft_units::{HostId, MessageId, Time};
 
 /// A planner, and what it has under way.
@@ -74,8 +74,8 @@ struct Under {
     /// Of a chunk: the how manieth, and since when a lane has it.
     chunk: u64,
     since: Instant,
-    /// It has timed out: several lanes may have it.
-    again: bool,
+    /// The way that it took first, if it has timed out: several lanes may have it.
+    first: Option<Route>,
 }
 
 /// A part for a lane.
@@ -184,8 +184,8 @@ impl Planning {
             self.messages.remove(subflow.tag);
         }
         let (left, unwritten, made_room) = (end - start, end - start, false);
-        let (chunk, since, again) = (0, now, false);
-        let under = Under { subflow, owner: 0, left, unwritten, made_room, chunk, since, again };
+        let (chunk, since, first) = (0, now, None);
+        let under = Under { subflow, owner: 0, left, unwritten, made_room, chunk, since, first };
         match owner {
             Some((owner, send)) if start < end || empty => {
                 let chunk = self.chunks;
@@ -234,21 +234,27 @@ impl Planning {
         }
     }
 
-    /// So many bytes of a subflow have been acknowledged. If it is over, and lanes may still have it: since when
-    /// the first has.
+    /// So many bytes of a subflow have been acknowledged on a lane with that path. If it is over, and lanes may still
+    /// have it: since when the first has.
     pub(super) fn acknowledged(
         &mut self,
         now: Instant,
         subflow: u32,
         bytes: u64,
+        path: Option<PathId>,
     ) -> Option<Instant> {
         let under = self.subflows.get_mut(subflow)?;
         under.left = under.left.saturating_sub(bytes);
         if under.left == 0
-            && let Some(under) = self.subflows.remove(subflow)
+            && let Some(mut under) = self.subflows.remove(subflow)
         {
+            let dst = under.subflow.dst;
+            let is_first =
+                |first: &Route| path.is_some() && self.routes.way(dst, *first).path == path;
+            let answered = under.first.filter(is_first);
+            under.subflow.route = answered.unwrap_or(under.subflow.route);
             self.end(now, under);
-            return under.again.then_some(under.since);
+            return under.first.map(|_| under.since);
         }
         None
     }
@@ -278,7 +284,7 @@ impl Planning {
             let signal = LossSignal::TimeOut;
             let route = self.planner.on_loss(at, &flow, signal, &self.fabric);
             under.subflow.route = route.unwrap_or(flow.route);
-            under.again = true;
+            under.first.get_or_insert(flow.route);
             let Subflow { dst, route, carrier, .. } = under.subflow;
             let owner = under.owner;
             if let Carrier::Chunk(Chunk { time_out, .. }) = carrier {

@@ -183,7 +183,7 @@ impl Routes {
         (Key::Path(path), self.pinned(dst, path, Route::Pinned(path)))
     }
 
-    fn way(&self, dst: HostId, route: Route) -> LanePath {
+    pub(super) fn way(&self, dst: HostId, route: Route) -> LanePath {
         let ends =
             Ends { src: self.host, dst, from: Ipv4Addr::UNSPECIFIED, to: Ipv4Addr::UNSPECIFIED };
         match (route, self.entropies) {

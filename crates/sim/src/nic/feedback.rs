@@ -163,7 +163,17 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
                 departures.forget_below(answer.cumulative);
             }
         }
+        if done {
+            self.note_way_of_chunk(id, &packet);
+        }
         self.go_on(host, id, done);
+    }
+
+    /// All of queue pair `id` is answered, the last of it by `packet`: its planner hears by which way, if it is a chunk.
+    pub(super) fn note_way_of_chunk(&mut self, id: u32, packet: &Packet) {
+        if self.nics.chunks.number(id).is_some() {
+            self.nics.senders[id as usize].route = answered_route(self.config.fabric, packet);
+        }
     }
 
     /// Closes queue pair `id` if it is done; else it sends if its window has opened.

@@ -179,6 +179,9 @@ impl<Q: EventQueue, P: Ports> Engine<'_, Q, P> {
             self.nics.senders[id as usize].nacked = true;
             self.reroute(host, id, LossSignal::Nack);
         }
+        if done {
+            self.note_way_of_chunk(id, &packet);
+        }
         self.go_on(host, id, done);
     }
 

@@ -29,6 +29,8 @@ pub(super) struct Link {
     /// How often in a row something timed out.
     strikes: u32,
     barred_until: Time,
+    /// The window before that.
+    before: Option<f64>,
     /// Strikes are forgotten after that.
     forgiven_at: Time,
 }
@@ -79,6 +81,8 @@ pub(super) struct Return {
     pub(super) late: Span,
     /// A whole chunk, in bytes.
     pub(super) chunk: f64,
+    /// It had timed out, and left again by another way: in vain.
+    pub(super) undone: bool,
 }
 
 impl Link {
@@ -107,9 +111,12 @@ impl Link {
         let late = overdue.max(Time(beyond as u64)).max(now.until(self.paused_until));
         if late > Time::ZERO { late.max(Time(self.excess[0] as u64)) } else { late }
     }
-    /// Whether it is left alone after a time-out.
-    pub(super) fn is_barred(&self, now: Time) -> bool {
+    fn is_barred(&self, now: Time) -> bool {
         self.barred_until > now
+    }
+    /// While it is left alone: how often in a row something timed out. Else zero.
+    pub(super) fn barred(&self, now: Time) -> u32 {
+        if self.is_barred(now) { self.strikes } else { 0 }
     }
     /// By how much the last one to come back took longer than usual.
     pub(super) fn last_excess(&self) -> Span {
@@ -127,7 +134,10 @@ impl Link {
     /// A chunk is back. The window of the link is cut if the last `needed` were late: to what would have been in time.
     pub(super) fn judge(&mut self, back: &Return, needed: usize) {
         let had = self.bytes as f64;
-        self.take(&back.sent);
+        match back.undone {
+            true => self.absolve(back.now),
+            false => self.take(&back.sent),
+        }
         self.excess.rotate_right(1);
         self.excess[0] = back.excess;
         self.took = back.took;
@@ -159,6 +169,14 @@ impl Link {
         }
     }
 
+    /// What timed out on it was not lost.
+    fn absolve(&mut self, now: Time) {
+        if self.is_barred(now) {
+            (self.barred_until, self.window) = (now, self.before);
+            self.strikes = self.strikes.saturating_sub(1);
+        }
+    }
+
     /// A chunk has timed out, or is lost. The link is left alone if nothing that left after it has come back by it, or if
     /// that is no excuse: nobody drops packets where queues are short.
     pub(super) fn lose(&mut self, now: Time, sent: &Sent, chunk: f64, is_bad: bool) {
@@ -168,6 +186,7 @@ impl Link {
             return;
         }
         if !self.is_barred(now) {
+            self.before = self.window;
             self.strikes = if now > self.forgiven_at { 1 } else { self.strikes + 1 };
             let bar = sent.since.until(now) * (1 << (BAR_DOUBLED * self.strikes.min(MOST_STRIKES)));
             self.barred_until = now + bar;

@@ -87,8 +87,20 @@ struct UnderWay {
     sent: Sent,
     /// What the NIC had then, itself included.
     backlog: f64,
-    /// It has left more than once, so that nobody knows which copy is answered.
+    /// It has left more than once.
     again: bool,
+    /// The first copy, if it has timed out and the next took another way.
+    first: Option<First>,
+}
+
+/// How a chunk left that has timed out.
+#[derive(Clone, Copy, Debug)]
+struct First {
+    route: Route,
+    way: u32,
+    port: u8,
+    sent: Sent,
+    backlog: f64,
 }
 
 impl Twill {
@@ -257,7 +269,7 @@ impl Weaver {
         let backlog = self.backlog;
         let sent = self.next(now, bytes);
         let (queue_pair, route, port) = self.take(dst, way, &sent, backlog, fabric);
-        let chunk = UnderWay { dst, tag, way, port, sent, backlog, again: false };
+        let chunk = UnderWay { dst, tag, way, port, sent, backlog, again: false, first: None };
         let number = self.free.pop().unwrap_or(self.under_way.len() as u32);
         match self.under_way.get_mut(number as usize) {
             Some(place) => *place = chunk,
@@ -288,10 +300,10 @@ impl Weaver {
             (port.map_or(0, |port| port.given), way.given)
         };
         let trouble = |(at, way): (usize, &Way), least: Span| {
-            let (mut barred, mut late) = (false, Time::ZERO);
+            let (mut barred, mut late) = (0, Time::ZERO);
             for link in ways.links(at).iter().chain(receiver.ends(way.port)) {
                 let link = &links[*link as usize];
-                barred |= link.is_barred(now);
+                barred = barred.max(link.barred(now));
                 if watches {
                     let overdue = link.overdue(now, queues, least);
                     late = late.max(link.lateness(now, chunk, overdue));
@@ -301,7 +313,7 @@ impl Weaver {
         };
         let next = others().min_by_key(|(_, way)| turn(way));
         // The next one in turn is in no trouble as a rule, and others need no look.
-        let next = match next.filter(|next| trouble(*next, 0.0) != (false, Time::ZERO)) {
+        let next = match next.filter(|next| trouble(*next, 0.0) != (0, Time::ZERO)) {
             None => next,
             Some(_) => {
                 let least = ways.waits(links, now);
@@ -366,7 +378,7 @@ impl Weaver {
     }
 
     /// A chunk is back: what that says of its receiver, and of the links that it took.
-    fn learn_from(&mut self, now: Time, chunk: &UnderWay, fabric: &Fabric) {
+    fn learn_from(&mut self, now: Time, chunk: &UnderWay, undone: bool, fabric: &Fabric) {
         let own = chunk.backlog * self.time_of_byte(fabric);
         let receiver = self.receivers.get_mut(&chunk.dst).expect("it is known");
         let base = receiver.base.0 as f64;
@@ -399,6 +411,7 @@ impl Weaver {
             excess: queue - usual,
             late: self.config.lateness(base, usual),
             chunk: self.chunk as f64,
+            undone,
         };
         let on_way = ways.links(chunk.way as usize);
         if !on_way.is_empty() {
@@ -464,7 +477,15 @@ impl Plan for Weaver {
         receiver.out -= chunk.sent.bytes;
         (receiver.heard_at, receiver.silent.0) = (now, 0);
         receiver.newest = receiver.newest.max(chunk.sent.number);
-        self.learn_from(now, &chunk, fabric);
+        match chunk.first.filter(|first| first.route == flow.route) {
+            None => self.learn_from(now, &chunk, false, fabric),
+            // The time-out was wrong (Eifel, RFC 3522).
+            Some(First { way, port, sent, backlog, .. }) => {
+                self.each_link(&chunk, fabric, |link| link.take(&chunk.sent));
+                let first = UnderWay { way, port, sent, backlog, again: false, ..chunk };
+                self.learn_from(now, &first, true, fabric);
+            }
+        }
         self.pump(now, fabric, out);
     }
 
@@ -531,7 +552,12 @@ impl Plan for Weaver {
         let sent = self.next(now, chunk.sent.bytes);
         self.again += if chunk.again { 0 } else { sent.bytes };
         let (_, route, port) = self.take(chunk.dst, way, &sent, 0.0, fabric);
-        self.under_way[number] = UnderWay { way, port, sent, backlog: 0.0, again: true, ..chunk };
+        let UnderWay { way: old, port: old_port, sent: old_sent, backlog, .. } = chunk;
+        let first = First { route: flow.route, way: old, port: old_port, sent: old_sent, backlog };
+        let first = if chunk.again { chunk.first } else { Some(first) };
+        let first = first.filter(|first| first.route != route);
+        self.under_way[number] =
+            UnderWay { way, port, sent, backlog: 0.0, again: true, first, ..chunk };
         Some(route)
     }
 }
