@@ -68,6 +68,8 @@ pub struct Twill {
     pub late: u32,
     /// A chunk times out after so much more than usual, in the same unit; zero: when the transport says so.
     pub time_out: u32,
+    /// Its messages are those of so many jobs, from the first on, and others go whole, hashed; `None`: those of all.
+    pub jobs: Option<u32>,
     /// What makes packets take their path.
     pub enforce: Enforce,
 }
@@ -143,6 +145,12 @@ impl Scheme for Twill {
                 meaning: "a chunk goes again by another path after so much more than usual, in \
                           the same unit; 0: after transport.rto",
             },
+            OptionInfo {
+                key: "jobs",
+                default: "all",
+                meaning: "how many jobs, from the first on, it is for; messages of the others go \
+                          whole, hashed, as under ECMP",
+            },
             Enforce::OPTION,
         ],
         ..SchemeInfo::PLAIN
@@ -175,6 +183,7 @@ impl Scheme for Twill {
             defer: options.flag("defer")?,
             late: options.number("late", 0..=MOST)?,
             time_out: options.number("time_out", 0..=MOST)?,
+            jobs: options.number_if_given("jobs", 1..)?,
             enforce: Enforce::read(options)?,
         })
     }

@@ -8,7 +8,7 @@ use super::{Order, Twill};
 use crate::enforce::PathRoutes;
 use crate::plan::{
     Carrier, Chunk, FlowInfo, HostContext, LossSignal, Plan, Post, QueuePairId, Route, Starts,
-    Subflow,
+    Subflow, Unsplit,
 };
 use rustc_hash::FxHashMap;
 use weft_fabric::{Fabric, PathId};
@@ -47,6 +47,8 @@ pub struct Weaver {
     host: HostId,
     starts: Starts,
     mtu: u64,
+    /// For jobs that go their own way.
+    others: Unsplit,
     /// Payload of a chunk.
     chunk: u64,
     bdp: u64,
@@ -119,6 +121,7 @@ impl Weaver {
             host,
             starts,
             mtu,
+            others: Unsplit::new(context),
             chunk: config.chunk.unwrap_or(bdp / 32).max(1).next_multiple_of(mtu),
             bdp,
             routes: PathRoutes::new(config.enforce, host, hashing),
@@ -446,6 +449,9 @@ fn give(given: &mut u64, most: u64, chunk: u64) {
 
 impl Plan for Weaver {
     fn post(&mut self, now: Time, post: Post, fabric: &Fabric, out: &mut Vec<Subflow>) {
+        if self.config.jobs.is_some_and(|jobs| post.job >= jobs) {
+            return self.others.post(now, post, fabric, out);
+        }
         let alone = Time((post.bytes as f64 * self.time_of_byte(fabric)) as u64);
         match self.config.order {
             Order::Deadline => self.queue.push(now, now + alone, post),
